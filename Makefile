@@ -1,0 +1,48 @@
+# Everything runs in .venv, made on first use. Another interpreter: make test PYTHON=python3.12
+
+PYTHON ?= python3
+VENV ?= .venv
+# Test processes; 0 runs everything in one.
+WORKERS ?= auto
+PYTEST_ARGS ?=
+BENCH_ARGS ?=
+
+BIN := $(VENV)/bin
+RUN := $(BIN)/python
+PYTEST := $(RUN) -m pytest $(PYTEST_ARGS)
+
+.PHONY: help demo test lint bench docs clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.with-pictures  ## two bodies pass through each other: progress, table, out/demo.png
+	$(BIN)/pliant demo --out out
+
+test: $(VENV)/.with-test  ## all tests with the JIT on, then formulas and control flow with it off
+	$(PYTEST) -n $(WORKERS) --dist loadfile
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -n $(WORKERS) --dist loadfile -m formulas
+
+lint: $(VENV)/.with-dev  ## ruff, mypy, and that layers import downward only
+	$(RUN) -m ruff check .
+	$(RUN) -m mypy
+	$(PYTEST) -q tests/test_layers.py
+
+bench: $(VENV)/.with-peers  ## side by side with other libraries
+	$(RUN) -m benchmarks.peers $(BENCH_ARGS)
+
+docs: $(VENV)/.with-test  ## links of the documentation and the coverage table
+	$(PYTEST) -q tests/test_docs.py
+
+clean:  ## remove the environment, caches and output
+	rm -rf $(VENV) out dist build .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# An install is repeated only when pyproject.toml changes: the stamp records the last one.
+$(VENV)/.with-%: pyproject.toml | $(RUN)
+	$(RUN) -m pip install --quiet --disable-pip-version-check -e '.[$*]'
+	@touch $@
+
+$(RUN):
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)

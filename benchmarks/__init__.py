@@ -1,0 +1,1 @@
+"""Experiments and comparisons: one module each, run as `python -m benchmarks.<name>`."""

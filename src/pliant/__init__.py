@@ -1,0 +1,38 @@
+"""Pliant: what touches what among triangle meshes that change shape every frame. Exact, and fast.
+
+    import pliant as pl
+
+    cloth, tool = pl.Body(vertices, faces), pl.Body(other_vertices, other_faces)
+    cloth.update(vertices)
+    pl.collide(cloth, tool).faces
+
+Names are imported when they are first used: `import pliant` costs milliseconds.
+"""
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pliant.errors import FileError, MeshError, PliantError, TooManyPairsError
+
+if TYPE_CHECKING:
+    from pliant.body import Body
+    from pliant.core.threads import set_threads, threads
+    from pliant.query.collide import collide
+    from pliant.results import Pairs, Stats
+
+__version__ = "0.1.0"
+__all__ = ["Body", "FileError", "MeshError", "Pairs", "PliantError", "Stats", "TooManyPairsError", "collide", "set_threads", "threads"]
+
+_HOME = {"Body": "body", "Pairs": "results", "Stats": "results", "collide": "query.collide", "set_threads": "core.threads",
+         "threads": "core.threads"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'pliant' has no attribute {name!r}")
+    value = getattr(import_module(f"pliant.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,148 @@
+"""A body: a triangle mesh whose vertices move. What users hold in their hands.
+
+It joins a motion (where vertices are), a tree with volumes (what encloses them) and a policy (when volumes follow). `update` takes
+positions; queries make volumes follow. Neither knows the other's insides, and no query can see a stale volume.
+"""
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pliant import refit, tree, volume  # noqa: F401  (their families, builders and policies register themselves)
+from pliant.core import archive, check
+from pliant.core.records import aligned
+from pliant.core.threads import Guard, Reading
+from pliant.errors import FileError
+from pliant.motion.free import Free, place
+from pliant.refit.policy import POLICIES, Options, Shape
+from pliant.tree.nodes import BUILDERS, LEAF, WIDTHS, no_tree, tree_from_outside
+from pliant.volume.protocol import FAMILIES
+
+FORMAT = "pliant body 1"
+
+
+class Body:
+    """A triangle mesh that may change shape every frame: any vertex may go anywhere.
+
+    Parameters
+    ----------
+    vertices : (n, 3) positions, or an object with `.vertices` and `.faces` (or `.triangles`); any real dtype, any layout, copied
+    faces : (f, 3) vertex indices, any integer dtype; degenerate faces are the segment or point they span
+    volume : family of bounding volumes
+    build : how the tree is built, once, from the first positions
+    arity : children of a node: 2, 4 or 8
+    leaf : most triangles in a leaf: 1 to 8
+    policy : when volumes follow the vertices
+    origin : fix the point that float32 volumes are relative to; by default it follows the body
+
+    Queries on one body may run in several threads; `update` waits for them, and they for it.
+
+    >>> import pliant as pl
+    >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    >>> body.update([[0, 0, 1], [1, 0, 1], [0, 1, 1]])
+    >>> body.vertices[2].tolist()
+    [0.0, 1.0, 1.0]
+    """
+
+    def __init__(self, vertices: Any, faces: ArrayLike | None = None, *, volume: str = "aabb", build: str = "sah", arity: int = 8,
+                 leaf: int = 8, policy: str = "bottom_up", origin: ArrayLike | None = None) -> None:
+        options = _options(volume, build, policy, arity, leaf)
+        rows, indices = check.mesh(vertices, faces)
+        self._start(rows, indices, options, None if origin is None else check.point("origin", origin), None)
+
+    def _start(self, rows: NDArray[np.float64], faces: NDArray[np.int32], options: Options, origin: Any, planted: Any) -> None:
+        """Everything but validation; `planted` is a tree to take instead of building one."""
+        self.guard, self.options = Guard(), options
+        self._faces = np.array(faces)
+        self.motion = Free(rows, origin)
+        self._shape = Shape(options, self._faces, self.motion.points, planted) if len(faces) else None
+        self._rescaled: tuple[float, int, Shape] | None = None
+
+    @property
+    def faces(self) -> NDArray[np.int32]:
+        """(f, 3) int32, read-only."""
+        view = self._faces.view()
+        view.flags.writeable = False
+        return view
+
+    @property
+    def vertices(self) -> NDArray[np.float64]:
+        """(n, 3) float64, a copy: where the vertices are, to the bit what `update` was given."""
+        with Reading(self.guard):
+            return self.motion.vertices.copy()
+
+    def __len__(self) -> int:
+        """The number of faces."""
+        return len(self._faces)
+
+    def __repr__(self) -> str:
+        o = self.options
+        return (f"Body({self.motion.count} vertices, {len(self)} faces, volume={o.family.name!r}, build={o.builder.name!r}, "
+                f"arity={o.arity}, leaf={o.leaf}, policy={o.policy.name!r})")
+
+    def update(self, vertices: ArrayLike, *, copy: bool = True) -> None:
+        """Move all vertices. Checked first: what is refused leaves the body as it was.
+
+        `copy=False` borrows a float64 array in C order instead of copying it: leave it alone until the next update.
+        """
+        check.flag("copy", copy)
+        if not check.ready(vertices, self.motion.count):
+            vertices = check.positions("vertices", vertices, self.motion.count)
+        self.guard.start_writing()
+        try:
+            self.motion.update(vertices, copy)
+            if self._shape is not None:
+                self._shape.moved()
+        finally:
+            self.guard.stop_writing()
+
+    def shape_at(self, scale: float) -> Shape:
+        """For queries: the tree and volumes for coordinates times this power of two; the body's own, but for absurd pairs of sizes."""
+        shape, motion = self._shape, self.motion
+        assert shape is not None                                        # queries turn away bodies without faces
+        if scale == motion.scale:
+            return shape
+        known = self._rescaled
+        if known is None or known[:2] != (scale, shape.frame):
+            points = aligned(len(motion.points), np.float32)
+            place(motion.flat, points, motion.origin, scale, aligned(4, np.float64))
+            known = self._rescaled = scale, shape.frame, Shape(self.options, self._faces, points, shape.tree)
+        return known[2]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the body to a file, tree included: loading it needs no building. No pickle; written whole or not at all."""
+        with Reading(self.guard):
+            o, shape = self.options, self._shape
+            meta = {"format": FORMAT, "volume": o.family.name, "build": o.builder.name, "policy": o.policy.name, "arity": o.arity,
+                    "leaf": o.leaf, "origin": self.motion.origin[:3].tolist() if self.motion.fixed else None}
+            links = shape.tree if shape is not None else no_tree(o.arity)
+            archive.write(path, meta, {"vertices": self.motion.vertices, "faces": self._faces, "child": links.child, "count": links.count,
+                                       "leaf_faces": links.faces})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Body:
+        """Read a body that `save` wrote. The file is examined like any other input; what is wrong with it is a `FileError`."""
+        meta, arrays = archive.read(path, {"vertices": (np.float64, 2), "faces": (np.int32, 2), "child": (np.int32, 2),
+                                           "count": (np.int32, 1), "leaf_faces": (np.int32, 2)})
+        try:
+            if meta.get("format") != FORMAT:
+                raise ValueError(f"format: expected {FORMAT!r}, got {meta.get('format')!r}")
+            options = _options(**{name: meta.get(name) for name in ("volume", "build", "policy", "arity", "leaf")})
+            rows, faces = check.mesh(arrays["vertices"], arrays["faces"])
+            origin = None if meta.get("origin") is None else check.point("origin", meta["origin"])
+            planted = tree_from_outside(arrays["child"], arrays["count"], arrays["leaf_faces"], faces, options.arity, options.leaf)
+        except (ValueError, TypeError) as error:
+            raise FileError(f"{os.fspath(path)}: {error}") from None
+        body = cls.__new__(cls)
+        body._start(rows, faces, options, origin, planted)
+        return body
+
+
+def _options(volume: Any, build: Any, policy: Any, arity: Any, leaf: Any) -> Options:
+    """Names into what they stand for."""
+    return Options(FAMILIES[check.choice("volume", volume, FAMILIES)], BUILDERS[check.choice("build", build, BUILDERS)],
+                   POLICIES[check.choice("policy", policy, POLICIES)], check.integer("arity", arity, tuple(WIDTHS)),
+                   check.integer("leaf", leaf, tuple(range(1, LEAF + 1))))

@@ -1,0 +1,38 @@
+"""The command ``pliant``. The application is built when it is called, so that importing this package costs nothing.
+
+A command lives in a module of its own, whose top imports no kernels: ``pliant --help`` answers without compiling anything.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import typer
+
+__all__ = ["application", "main"]
+
+
+def application() -> typer.Typer:
+    """The typer application with all its commands."""
+    import typer
+
+    from pliant.cli.demo import demo
+    from pliant.cli.info import info
+    from pliant.cli.warm import warm
+
+    app = typer.Typer(
+        name="pliant",
+        help="Exact, fast collision queries among deforming triangle meshes.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_show_locals=False,
+    )
+    for command in (demo, info, warm):
+        app.command()(command)
+    return app
+
+
+def main() -> None:
+    """Run the command line and leave with its exit status."""
+    application()()

@@ -1,0 +1,1 @@
+"""What knows nothing about collision: compiling, vectors as values, dispatch, records, validation, threads."""

@@ -1,0 +1,74 @@
+"""Arrays in a file that may be hostile: an NPZ archive without pickle, without compression, written whole or not at all.
+
+Reading believes nothing: members must be the ones asked for, stored plainly (so no bomb can unfold), no larger than the file they are in,
+of the dtype and number of dimensions that were announced.
+"""
+import contextlib
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from pliant.errors import FileError
+
+META = "meta"
+MOST_META = 1 << 16                                                     # bytes
+
+
+def write(path, meta, arrays):
+    """Write the JSON-able `meta` and the arrays, under a temporary name first."""
+    path = Path(path)
+    text = np.frombuffer(json.dumps(meta).encode(), np.uint8)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with open(temporary, "wb") as file:
+            np.savez(file, allow_pickle=False, **{META: text}, **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def read(path, kinds):
+    """(meta, arrays): `kinds` maps each name to (dtype, dimensions); exactly these members must be there."""
+    path = Path(path)
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            with zipfile.ZipFile(file) as archive:
+                members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+                if set(members) != {META, *kinds} or len(members) != len(archive.infolist()):
+                    raise FileError(f"{path}: holds {sorted(members)}, expected {sorted({META, *kinds})}")
+                for member in members.values():
+                    if member.compress_type != zipfile.ZIP_STORED or member.file_size > size:
+                        raise FileError(f"{path}: member {member.filename} is compressed or larger than the file")
+                arrays = {name: _array(archive, members[name], path, *kind) for name, kind in {META: (np.uint8, 1), **kinds}.items()}
+        except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError, RuntimeError) as error:
+            if isinstance(error, FileError):
+                raise
+            raise FileError(f"{path}: not a readable archive: {error}") from None
+    return _meta(arrays.pop(META), path), arrays
+
+
+def _array(archive, member, path, dtype, dimensions):
+    with archive.open(member) as stream:
+        array = np.lib.format.read_array(stream, allow_pickle=False)
+    if array.dtype != np.dtype(dtype) or array.ndim != dimensions:
+        raise FileError(f"{path}: {member.filename} is {array.dtype} of {array.ndim} dimensions, expected {np.dtype(dtype)} of {dimensions}")
+    return np.ascontiguousarray(array)
+
+
+def _meta(array, path):
+    if len(array) > MOST_META:
+        raise FileError(f"{path}: its description is {len(array)} bytes long, at most {MOST_META} are read")
+    try:
+        meta = json.loads(array.tobytes().decode())
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise FileError(f"{path}: its description cannot be read: {error}") from None
+    if not isinstance(meta, dict):
+        raise FileError(f"{path}: its description is no table of names")
+    return meta

@@ -1,0 +1,54 @@
+"""Calls by address: how a loop reaches code that must not be part of it.
+
+A refresh, because motion and policy would enter the loop's type; the exact stages, because every specialisation of the loop would
+compile them again (10 s of 16) for the few pairs that need them. An entry is a compiled function (address, int64) -> int64. A call
+costs 4 ns. With the JIT off an "address" is a number that `ENTRIES` translates, or the array itself.
+"""
+from llvmlite import ir
+from numba import carray, types
+
+from pliant.core import jit
+from pliant.core.simd import INT64, instruction
+
+SIGNATURE = types.int64(types.int64, types.int64)
+ENTRIES: dict = {}                                                      # JIT off: what an address stands for
+CONTEXTS: dict = {}                                                     # JIT off: what a context's address stands for
+
+
+def address_of(function):
+    """Compile `function(context, node)` for calls by address; (address, what must be kept alive)."""
+    if jit.DISABLED:
+        ENTRIES[id(function)] = function
+        return id(function), function
+    compiled = jit.entry(SIGNATURE, function)
+    return compiled.address, compiled
+
+
+def invoke(entry, about, i):
+    """Call the function at address `entry` with (about, i); `about` is an address, or scratch from `core/stack.py`."""
+    return ENTRIES[entry](about, i)
+
+
+@instruction(invoke)
+def _(context, entry, about, i):
+    scratch = isinstance(about, types.CPointer)
+
+    def emit(context, builder, signature, args):
+        function = ir.FunctionType(INT64, [INT64, INT64])
+        address = builder.ptrtoint(args[1], INT64) if scratch else args[1]
+        return builder.call(builder.inttoptr(args[0], function.as_pointer()), [address, args[2]])
+    return types.int64(types.int64, about if scratch else types.int64, types.int64), emit
+
+
+def pointer(address):
+    """An address as a pointer for `array_at`."""
+    return address
+
+
+@instruction(pointer)
+def _(context, address):
+    return types.voidptr(types.int64), lambda context, builder, signature, args: builder.inttoptr(
+        args[0], context.get_value_type(types.voidptr))
+
+
+array_at = carray

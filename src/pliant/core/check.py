@@ -1,0 +1,139 @@
+"""The only validation: what comes in from outside is examined here, once, and leaves in one layout, so that kernels see one type.
+
+An index out of range in a kernel would be a segmentation fault, and every other array layout another compilation. So: float64 or
+int32, C order, native bytes, aligned, writable flag set (kernels never write to what they are given). Whoever passes that already
+is not copied. Errors name the argument, the first bad row and its value, and how many rows are bad.
+"""
+import numpy as np
+
+from pliant.errors import MeshError
+
+FLOAT64, INT32 = np.dtype(np.float64), np.dtype(np.int32)
+EXACT_INTEGER = 2**53                                                   # beyond, float64 skips integers
+
+
+def ready(value, rows):
+    """Is this array (rows, 3) float64 as kernels want it? The quick way through for every frame."""
+    return (type(value) is np.ndarray and value.dtype is FLOAT64 and value.shape == (rows, 3)
+            and value.flags.carray)                                     # carray: C order, aligned, writable, native
+
+
+def positions(name, value, rows=None):
+    """`value` as (n, 3) float64; n must be `rows` where that is given. Whether numbers are finite is looked at by `finite`."""
+    array = _array(name, value)
+    if array.ndim == 1 and array.size == 0:
+        array = array.reshape(0, 3)
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise MeshError(f"{name}: expected shape (n, 3), one row x y z a vertex, got {array.shape}")
+    if rows is not None and len(array) != rows:
+        raise MeshError(f"{name}: expected {rows} rows, as many as the body has vertices, got {len(array)}; "
+                        "a body keeps its number of vertices, make a new Body for another mesh")
+    kind = array.dtype.kind
+    if kind in "iu":
+        _exactly_representable(name, array)
+    elif kind != "f" or array.dtype.itemsize > 8:
+        raise TypeError(f"{name}: expected real numbers (float64, float32 or integers), got dtype {array.dtype}")
+    return _as(array, FLOAT64)
+
+
+def finite(name, array):
+    """Refuse NaN and infinity."""
+    bad = ~np.isfinite(array).all(axis=1)
+    if bad.any():
+        row = int(bad.argmax())
+        raise MeshError(f"{name}: row {row} is {array[row].tolist()}, not finite{_more(bad)}")
+
+
+def faces(name, value, n_vertices):
+    """`value` as (f, 3) int32 with 0 <= index < n_vertices."""
+    array = _array(name, value)
+    if array.size == 0 and (array.ndim == 1 or array.shape == (0, 3)):
+        return np.zeros((0, 3), INT32)
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise MeshError(f"{name}: expected shape (f, 3), three vertex indices a triangle, got {array.shape}; triangulate polygons first")
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name}: expected integer indices, got dtype {array.dtype}; convert with .astype(np.int32) if that is what you mean")
+    bad = ((array < 0) | (array >= n_vertices)).any(axis=1)
+    if bad.any():
+        row = int(bad.argmax())
+        raise MeshError(f"{name}: row {row} is {array[row].tolist()}, but indices go from 0 to {n_vertices - 1}{_more(bad)}")
+    return _as(array, INT32)
+
+
+def mesh(vertices, given_faces):
+    """(vertices, faces) from two arrays, or from one object that has `.vertices` and `.faces` or `.triangles`."""
+    if given_faces is None:
+        found = getattr(vertices, "faces", None)
+        found = getattr(vertices, "triangles", None) if found is None else found
+        if found is None or not hasattr(vertices, "vertices"):
+            raise TypeError(f"faces: missing; give Body(vertices, faces) or an object with .vertices and .faces, got {type(vertices).__name__}")
+        vertices, given_faces = vertices.vertices, found
+    rows = positions("vertices", vertices)
+    finite("vertices", rows)
+    return rows, faces("faces", given_faces, len(rows))
+
+
+def choice(name, value, options):
+    """One of the names in `options`."""
+    if not isinstance(value, str) or value not in options:
+        known = ", ".join(repr(option) for option in options)
+        raise ValueError(f"{name}: expected one of {known}, got {value!r}")
+    return value
+
+
+def integer(name, value, options):
+    """One of the integers in `options`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name}: expected an integer, got {type(value).__name__} {value!r}")
+    if value not in options:
+        raise ValueError(f"{name}: expected one of {', '.join(map(str, options))}, got {value}")
+    return int(value)
+
+
+def point(name, value):
+    """Three finite float64."""
+    rows = positions(name, np.reshape(_array(name, value), (1, -1)))
+    finite(name, rows)
+    return rows[0]
+
+
+def flag(name, value):
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}: expected True or False, got {type(value).__name__} {value!r}")
+    return bool(value)
+
+
+# --- how ---------------------------------------------------------------------------------------------------------------------
+
+def _array(name, value):
+    """Anything array-like on the host as an ndarray, without changing its numbers."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name}: masked arrays are refused, because a mask has no meaning here; pass .filled(…) or .data")
+    if hasattr(value, "__cuda_array_interface__"):
+        raise TypeError(f"{name}: this array is on a GPU; copy it to the host first (cupy: .get(), torch: .cpu())")
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise MeshError(f"{name}: cannot be read as an array of rows: {error}") from None
+    if array.dtype.kind not in "fiu" and array.size:
+        raise TypeError(f"{name}: expected numbers, got dtype {array.dtype}")
+    return array if array.size or array.dtype.kind in "fiu" else array.astype(FLOAT64)
+
+
+def _as(array, dtype):
+    """C order, native, aligned, writable; a copy only if it is none of these yet, and never of a subclass."""
+    array = np.ascontiguousarray(array, dtype).view(np.ndarray)
+    return array if array.flags.carray else array.copy()
+
+
+def _exactly_representable(name, array):
+    bad = ((array > EXACT_INTEGER) | (array < -EXACT_INTEGER)).any(axis=1) if array.dtype.itemsize == 8 else np.zeros(len(array), bool)
+    if bad.any():
+        row = int(bad.argmax())
+        raise MeshError(f"{name}: row {row} is {array[row].tolist()}; integers beyond 2**53 do not fit into float64{_more(bad)}")
+
+
+def _more(bad):
+    n = int(bad.sum())
+    return "" if n == 1 else f" ({n} rows are bad, this is the first)"

@@ -1,0 +1,191 @@
+"""The only options with which anything is compiled, and the only place where compiled code is kept.
+
+`kernel` and `helper` are the two ways to compile: a kernel is called from Python and releases the GIL; a helper is inlined into
+kernels. `entry` compiles a function that kernels call by its address.
+
+No fast-math, ever, and said explicitly: left out, the flag is inherited from the caller, reaches exact arithmetic, and stays in the
+disk cache for whoever comes next. `_nrt=False` keeps reference counts out of the loops (4 to 7 % on one core, a shared cache line on
+several) and makes Numba refuse kernels that allocate.
+
+The disk cache is code, so it lives in a folder of the user's own (mode 0700) and a foreign one is refused; its name holds a digest
+of every source of this package, because Numba itself notices edits only in the file that a function stands in. Where no such
+folder can be had, everything works without a cache.
+"""
+import hashlib
+import os
+import stat
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numba
+from numba import config, njit
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
+from numba.core.ccallback import CFunc
+from numba.core.sigutils import normalize_signature
+
+OPTIONS = {"nogil": True, "_nrt": False, "fastmath": False, "error_model": "numpy", "boundscheck": False}
+DISABLED = bool(config.DISABLE_JIT)
+STALE_AFTER = 30 * 24 * 3600.0      # seconds after which the folder of another version may go
+
+
+class CacheState(NamedTuple):
+    """Where compiled code is kept, or why nowhere."""
+    folder: Path | None
+    reason: str
+
+
+_state: CacheState | None = None
+
+
+def kernel(function):
+    """Compile `function` on first use, without the GIL, and keep it on disk."""
+    return _cached(njit(**OPTIONS)(function))
+
+
+def helper(function):
+    """Compile `function` into each of its callers."""
+    return _cached(njit(forceinline=True, **OPTIONS)(function))
+
+
+def entry(signature, function):
+    """`function` compiled for calls by address. It makes arrays out of addresses, which takes Numba's runtime; its callees do without."""
+    options = {name: value for name, value in OPTIONS.items() if name not in ("nogil", "_nrt")}
+    compiled = CFunc(function, normalize_signature(signature), locals={}, options=options)
+    compiled._cache = _cache_of(function)
+    compiled.compile()
+    return compiled
+
+
+def _cached(dispatcher):
+    if not DISABLED:
+        dispatcher._cache = _cache_of(dispatcher.py_func)
+    return dispatcher
+
+
+def _cache_of(function):
+    return _Cache(function) if cache_state().folder is not None else NullCache()
+
+
+def cache_state():
+    """The folder of compiled code, made and examined once per process."""
+    global _state
+    if _state is None:
+        _state = CacheState(None, "the JIT is off") if DISABLED else _prepare()
+    return _state
+
+
+# --- the folder --------------------------------------------------------------------------------------------------------------
+
+def _base_folder():
+    chosen = os.environ.get("PLIANT_CACHE")
+    if chosen is not None:
+        return Path(chosen) if chosen else None
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "pliant"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "pliant"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pliant"
+
+
+def _digest():
+    """One name for all that decides what a kernel compiles to, but for its types and the processor, which Numba's own key holds."""
+    root = Path(__file__).resolve().parents[1]
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]} {OPTIONS}".encode())
+    for source in sorted(root.rglob("*.py")):
+        digest.update(source.relative_to(root).as_posix().encode() + b"\0" + source.read_bytes() + b"\0")
+    return digest.hexdigest()[:20]
+
+
+def _prepare():
+    try:
+        base = _base_folder()
+        if base is None:
+            return CacheState(None, "switched off by an empty PLIANT_CACHE")
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = base / _digest()
+        new = not folder.exists()
+        folder.mkdir(mode=0o700, exist_ok=True)
+        for each in (base, folder):
+            refusal = _refusal(each)
+            if refusal:
+                return CacheState(None, refusal)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            return CacheState(None, f"{folder} cannot be written to")
+        if new:
+            _forget_old(base, folder)
+        return CacheState(folder, "in use")
+    except (OSError, RuntimeError) as error:                            # RuntimeError: no home folder
+        return CacheState(None, f"no cache folder: {error}")
+
+
+def _refusal(folder):
+    """Why code from this folder must not be run; "" if it may."""
+    if not hasattr(os, "getuid"):
+        return ""
+    found = folder.stat()
+    if found.st_uid != os.getuid():
+        return f"{folder} belongs to another user"
+    if stat.S_IMODE(found.st_mode) & 0o022:
+        return f"{folder} can be written to by other users"
+    return ""
+
+
+def _forget_old(base, folder):
+    """Remove what versions unused for a month have left; another process may be doing the same."""
+    for old in base.iterdir():
+        try:
+            if old != folder and len(old.name) == len(folder.name) and old.stat().st_mtime < time.time() - STALE_AFTER:
+                for file in old.iterdir():
+                    file.unlink()
+                old.rmdir()
+        except OSError:
+            continue
+
+
+# --- Numba's cache, told where to look ---------------------------------------------------------------------------------------
+
+class _Locator:
+    """Stands for one source file; the digest in the folder's name does what its time stamp would."""
+
+    def __init__(self, function):
+        self._line = function.__code__.co_firstlineno
+
+    def ensure_cache_path(self):
+        if not os.path.isdir(self.get_cache_path()):
+            raise OSError("the cache folder is gone")
+
+    def get_cache_path(self):
+        return str(cache_state().folder)
+
+    def get_source_stamp(self):
+        return cache_state().folder.name
+
+    def get_disambiguator(self):
+        return str(self._line)
+
+
+class _Impl(CompileResultCacheImpl):
+    def __init__(self, function):
+        self._lineno = function.__code__.co_firstlineno
+        self._locator = _Locator(function)
+        self._filename_base = self.get_filename_base(f"{function.__module__}.{function.__qualname__}", getattr(sys, "abiflags", ""))
+
+
+class _Cache(FunctionCache):
+    """A damaged, full or vanished folder is no reason to fail: compile instead."""
+
+    _impl_class = _Impl
+
+    def load_overload(self, sig, target_context):
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:                                               # unpickling damaged bytes may raise anything
+            return None
+
+    def save_overload(self, sig, data):
+        try:
+            super().save_overload(sig, data)
+        except OSError:
+            self.disable()

@@ -1,0 +1,36 @@
+"""How much memory a result may still take: an answer that does not fit is refused, before the system ends the process."""
+import os
+from pathlib import Path
+
+KEEP_FREE = 64 << 20                                                    # bytes left for everything else
+_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_USES = (Path("/sys/fs/cgroup/memory.current"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"))
+
+
+def _number(path):
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def available():
+    """Bytes that can still be taken; None where the system does not say. PLIANT_MEMORY caps it."""
+    found = []
+    if os.environ.get("PLIANT_MEMORY"):
+        found.append(int(os.environ["PLIANT_MEMORY"]))
+    try:
+        with open("/proc/meminfo") as lines:
+            found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    except OSError:
+        pass
+    for limit, use in zip(map(_number, _LIMITS), map(_number, _USES), strict=True):
+        if limit is not None and use is not None:
+            found.append(limit - use)
+    return min(found) if found else None
+
+
+def fits(size):
+    """Can `size` more bytes be taken?"""
+    free = available()
+    return free is None or size + KEEP_FREE <= free

@@ -1,0 +1,190 @@
+"""Records of NamedTuples: how a kernel reads and writes the lanes of a node or a leaf.
+
+A record dtype may hold two nested parts, each with the fields of one NamedTuple class: `lanes`, where every field is a row of W
+float32, and `whole`, where every field is one float32. Class and W are read from the dtype, so a kernel that gets such an array
+specialises on them and needs no other argument. Every access below has a Python body for the JIT off.
+"""
+import numpy as np
+from llvmlite import ir
+from numba import types
+
+from pliant.core.simd import BYTE, FLOAT, INT32, INT64, Vector, instruction
+
+CLASSES: dict[tuple[str, ...], type] = {}                               # field names -> NamedTuple class
+LINE = 64                                                               # bytes
+
+
+def as_record(cls):
+    """Let records hold values of this NamedTuple class; its field names must be its own."""
+    if cls._fields in CLASSES and CLASSES[cls._fields].__qualname__ != cls.__qualname__:
+        raise TypeError(f"{cls.__name__} and {CLASSES[cls._fields].__name__} have the same fields {cls._fields}")
+    CLASSES[cls._fields] = cls
+    return cls
+
+
+def packed(fields, alignment=LINE):
+    """The dtype with these (name, dtype) fields one after another, its size a multiple of the alignment."""
+    offsets = np.cumsum([0] + [dtype.itemsize for _, dtype in fields]).tolist()
+    names, formats = zip(*fields, strict=True)
+    return np.dtype({"names": list(names), "formats": list(formats), "offsets": offsets[:-1], "itemsize": -(-offsets[-1] // alignment) * alignment})
+
+
+def lanes_of(cls, width):
+    """The dtype of `width` lanes of a class."""
+    return np.dtype([(name, np.float32, (width,)) for name in cls._fields])
+
+
+def whole_of(cls):
+    """The dtype of one value of a class."""
+    return np.dtype([(name, np.float32) for name in cls._fields])
+
+
+def aligned(shape, dtype):
+    """Zeros that start on a cache line."""
+    dtype = np.dtype(dtype)
+    size = int(np.prod(shape)) * dtype.itemsize
+    raw = np.zeros(size + LINE, np.uint8)
+    start = -raw.ctypes.data % LINE
+    return raw[start:start + size].view(dtype).reshape(shape)
+
+
+# --- reading and writing ---------------------------------------------------------------------------------------------------------
+
+def lanes(records, i):
+    """All lanes of record i."""
+    row = records[i]["lanes"]
+    return CLASSES[row.dtype.names](*(row[name].copy() for name in row.dtype.names))
+
+
+def lane(records, i, k):
+    """Lane k of record i: scalars."""
+    row = records[i]["lanes"]
+    return CLASSES[row.dtype.names](*(row[name][k] for name in row.dtype.names))
+
+
+def whole(records, i):
+    """The value around record i: scalars."""
+    row = records[i]["whole"]
+    return CLASSES[row.dtype.names](*(row[name] for name in row.dtype.names))
+
+
+def put_lanes(records, i, value):
+    """Set all lanes of record i."""
+    for name, row in zip(value._fields, value, strict=True):
+        records[i]["lanes"][name][:] = row
+
+
+def put_lane(records, i, k, value):
+    """Set lane k of record i."""
+    for name, scalar in zip(value._fields, value, strict=True):
+        records[i]["lanes"][name][k] = scalar
+
+
+def put_whole(records, i, value):
+    """Set the value around record i."""
+    for name, scalar in zip(value._fields, value, strict=True):
+        records[i]["whole"][name] = scalar
+
+
+def stamp(records, i):
+    """The frame that record i is true to. Acquires: what was written before `publish` is seen."""
+    return records[i]["stamp"]
+
+
+def publish(records, i, frame):
+    """Stamp record i, after all that was written before: two threads may refresh it at once, none reads it half done."""
+    records[i]["stamp"] = frame
+
+
+def prefetch(records, i):
+    """Tell the processor that record i will be read soon."""
+
+
+def _part(records, name):
+    """(class, lanes or 1, byte offset of each field) of the nested part `name`."""
+    part = records.dtype.fields[name]
+    scalars = part.type.fields
+    one = next(iter(scalars.values())).type
+    width = one.shape[0] if isinstance(one, types.NestedArray) else 1
+    return CLASSES[tuple(scalars)], width, [part.offset + scalar.offset for scalar in scalars.values()]
+
+
+def _pointer(context, builder, records, array, i, offset, k=None):
+    """The address of the float32 `offset` bytes into record i, or k further."""
+    data = builder.bitcast(context.make_array(records)(context, builder, array).data, BYTE.as_pointer())
+    at = builder.mul(i, ir.Constant(INT64, records.dtype.size), flags=("nsw",))
+    at = builder.gep(data, [builder.add(at, ir.Constant(INT64, offset), flags=("nsw",))], source_etype=BYTE)
+    at = builder.bitcast(at, FLOAT.as_pointer())
+    return at if k is None else builder.gep(at, [k], source_etype=FLOAT)
+
+
+def _load(records, name, as_vector, indices):
+    cls, width, offsets = _part(records, name)
+    value = Vector(types.float32, width) if as_vector else types.float32
+    result = types.NamedUniTuple(value, len(offsets), cls)
+
+    def emit(context, builder, signature, args):
+        values = []
+        for offset in offsets:
+            at = _pointer(context, builder, records, args[0], args[1], offset, *args[2:])
+            at = builder.bitcast(at, value.llvm.as_pointer()) if as_vector else at
+            values.append(builder.load(at, align=4, typ=value.llvm if as_vector else FLOAT))
+        return context.make_tuple(builder, result, values)
+    return result(records, *[types.int64] * indices), emit
+
+
+def _store(records, name, value, indices):
+    cls, width, offsets = _part(records, name)
+    if value.instance_class is not cls:
+        raise TypeError(f"a {value.instance_class.__name__} does not fit into a record of {cls.__name__}")
+
+    def emit(context, builder, signature, args):
+        for number, offset in enumerate(offsets):
+            scalar = builder.extract_value(args[-1], number)
+            at = _pointer(context, builder, records, args[0], args[1], offset, *args[2:-1])
+            if isinstance(value.types[number], Vector):
+                at = builder.bitcast(at, scalar.type.as_pointer())
+            else:
+                scalar = context.cast(builder, scalar, value.types[number], types.float32)
+            builder.store(scalar, at, align=4)
+        return context.get_dummy_value()
+    return types.none(records, *[types.int64] * indices, value), emit
+
+
+instruction(lanes)(lambda context, records, i: _load(records, "lanes", True, 1))
+instruction(lane)(lambda context, records, i, k: _load(records, "lanes", False, 2))
+instruction(whole)(lambda context, records, i: _load(records, "whole", False, 1))
+instruction(put_lanes)(lambda context, records, i, value: _store(records, "lanes", value, 1))
+instruction(put_lane)(lambda context, records, i, k, value: _store(records, "lanes", value, 2))
+instruction(put_whole)(lambda context, records, i, value: _store(records, "whole", value, 1))
+
+
+@instruction(stamp)
+def _(context, records, i):
+    def emit(context, builder, signature, args):
+        at = _pointer(context, builder, records, *args, records.dtype.fields["stamp"].offset)
+        return builder.load_atomic(builder.bitcast(at, INT32.as_pointer()), "acquire", 4, typ=INT32)
+    return types.int32(records, types.int64), emit
+
+
+@instruction(publish)
+def _(context, records, i, frame):
+    def emit(context, builder, signature, args):
+        at = _pointer(context, builder, records, *args[:2], records.dtype.fields["stamp"].offset)
+        builder.store_atomic(args[2], builder.bitcast(at, INT32.as_pointer()), "release", 4)
+        return context.get_dummy_value()
+    return types.none(records, types.int64, types.int32), emit
+
+
+@instruction(prefetch)
+def _(context, records, i):
+    def emit(context, builder, signature, args):
+        byte = BYTE.as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [byte, INT32, INT32, INT32])
+        name = "llvm.prefetch.p0i8" if not byte.is_opaque else "llvm.prefetch.p0"
+        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        for offset in range(0, records.dtype.size, LINE):
+            at = builder.bitcast(_pointer(context, builder, records, *args, offset), byte)
+            builder.call(function, [at, ir.Constant(INT32, 0), ir.Constant(INT32, 3), ir.Constant(INT32, 1)])
+        return context.get_dummy_value()
+    return types.none(records, types.int64), emit

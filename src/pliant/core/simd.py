@@ -1,0 +1,353 @@
+"""Vectors as values: W lanes in one register, with the operators of ordinary numbers.
+
+`(x * x + y * y <= r * r) & (r >= 0)` is one formula that runs on scalars, on NumPy rows and, inside a kernel, on vectors, where each
+operator is one packed instruction. A scalar beside a vector is spread over its lanes and takes its precision, so `v * 0.5` stays
+float32. Every name here has a Python body, which runs with the JIT off, and an LLVM body, which kernels use; no LLVM body names a
+processor, so the same code serves x86 and ARM.
+
+Invariant: floating-point flags stand in this module and nowhere else. `contract` lets a * b + c of vectors round once instead of
+twice, which only lowers the error that the bounds of `geometry/lanes.py` allow for; scalars are never contracted.
+"""
+import operator
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core.typing.templates import infer_global, make_intrinsic_template
+from numba.extending import models, register_model
+
+FLAGS = ("contract",)
+BIT, BYTE, INT32, INT64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
+FLOAT, DOUBLE = ir.FloatType(), ir.DoubleType()
+ELEMENTS = {types.float32: FLOAT, types.float64: DOUBLE, types.int32: INT32, types.boolean: BIT}
+
+
+class Vector(types.Type):
+    """`lanes` values of the Numba scalar type `dtype`; comparing vectors gives a vector of booleans."""
+
+    def __init__(self, dtype, lanes):
+        self.dtype, self.lanes = dtype, lanes
+        super().__init__(name=f"Vector({dtype} x {lanes})")
+
+    @property
+    def llvm(self):
+        return ir.VectorType(ELEMENTS[self.dtype], self.lanes)
+
+
+@register_model(Vector)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager, vector):
+        super().__init__(manager, vector, vector.llvm)
+
+
+def instruction(function):
+    """Give a Python function the LLVM body that the decorated `define(context, *types)` returns as (signature, emit), or None.
+
+    Registered with the typing templates directly: through `overload` every use of an operator with new types would compile a small
+    function of its own, 27 to 38 % more compile time for the same machine code.
+    """
+    def register(define):
+        infer_global(function, types.Function(make_intrinsic_template(function, define, function.__name__)))
+        return define
+    return register
+
+
+# --- lane by lane ------------------------------------------------------------------------------------------------------------
+
+def _common(operands):
+    """The one vector type among the operands, if the others are scalars that can be spread over it."""
+    vectors = {t for t in operands if isinstance(t, Vector)}
+    others = [t for t in operands if not isinstance(t, (Vector, types.Number, types.Boolean))]
+    return vectors.pop() if len(vectors) == 1 and not others else None
+
+
+def _spread(context, builder, value, source, common):
+    if source == common:
+        return value
+    if not isinstance(common, Vector):
+        return context.cast(builder, value, source, common)
+    value = context.cast(builder, value, source, common.dtype)
+    one = builder.insert_element(ir.Constant(common.llvm, ir.Undefined), value, ir.Constant(INT32, 0))
+    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(INT32, common.lanes), [0] * common.lanes))
+
+
+def _lanewise(function, arity, build, gives=None, on_floats=False):
+    """Define `function` through `build(builder, *values)`; where asked, also on floats alone, which the built-in operators leave out."""
+    def body(operands):
+        common = _common(operands)
+        if common is None and on_floats and len(set(operands)) == 1 and isinstance(operands[0], types.Float):
+            common = operands[0]
+        if common is None:
+            return None
+
+        def emit(context, builder, signature, args):
+            return build(builder, *(_spread(context, builder, v, t, common) for v, t in zip(args, signature.args, strict=True)))
+        return (gives(common) if gives else common)(*operands), emit
+
+    if arity == 1:
+        instruction(function)(lambda context, a: body((a,)))
+    else:
+        instruction(function)(lambda context, a, b: body((a, b)))
+
+
+def _mask(common):
+    return Vector(types.boolean, common.lanes)
+
+
+def _is_float(value):
+    kind = value.type.element if isinstance(value.type, ir.VectorType) else value.type
+    return kind in (FLOAT, DOUBLE)
+
+
+def _compare(relation):
+    def build(builder, a, b):
+        return builder.fcmp_ordered(relation, a, b) if _is_float(a) else builder.icmp_signed(relation, a, b)
+    return build
+
+
+def _choose(relation):
+    """Compare and select, in this order of operands: exactly one packed minimum or maximum."""
+    return lambda at, a, b: at.select(at.fcmp_ordered(relation, a, b), a, b)
+
+
+def least(a, b):
+    """The smaller of a and b, lane by lane; b where they cannot be compared. (Built-in `min` asks a row for one truth value.)"""
+    return np.where(np.less(a, b), a, b)[()]
+
+
+def greatest(a, b):
+    """The larger of a and b, lane by lane; b where they cannot be compared."""
+    return np.where(np.greater(a, b), a, b)[()]
+
+
+def magnitude(a):
+    """|a|, lane by lane."""
+    return np.abs(a)
+
+
+def root(a):
+    """The square root, lane by lane."""
+    return np.sqrt(a)
+
+
+def _emit_root(builder, a):
+    lanes = f"v{a.type.count}" if isinstance(a.type, ir.VectorType) else ""
+    width = "f32" if FLOAT in (a.type, getattr(a.type, "element", None)) else "f64"
+    name = f"llvm.sqrt.{lanes}{width}"                                  # llvmlite cannot spell the names of vector intrinsics
+    known = builder.module.globals.get(name) or ir.Function(builder.module, ir.FunctionType(a.type, [a.type]), name)
+    return builder.call(known, [a])
+
+
+_lanewise(operator.add, 2, lambda at, a, b: at.fadd(a, b, flags=FLAGS))
+_lanewise(operator.sub, 2, lambda at, a, b: at.fsub(a, b, flags=FLAGS))
+_lanewise(operator.mul, 2, lambda at, a, b: at.fmul(a, b, flags=FLAGS))
+_lanewise(operator.truediv, 2, lambda at, a, b: at.fdiv(a, b))
+_lanewise(operator.neg, 1, lambda at, a: at.fneg(a))
+_lanewise(operator.and_, 2, lambda at, a, b: at.and_(a, b))
+_lanewise(operator.or_, 2, lambda at, a, b: at.or_(a, b))
+_lanewise(operator.xor, 2, lambda at, a, b: at.xor(a, b))
+for _operator, _relation in ((operator.le, "<="), (operator.ge, ">="), (operator.lt, "<"), (operator.gt, ">")):
+    _lanewise(_operator, 2, _compare(_relation), _mask)
+_lanewise(least, 2, _choose("<"), on_floats=True)
+_lanewise(greatest, 2, _choose(">"), on_floats=True)
+_lanewise(magnitude, 1, lambda at, a: at.select(at.fcmp_ordered("<", a, at.fneg(a)), at.fneg(a), a), on_floats=True)
+_lanewise(root, 1, _emit_root, on_floats=True)
+
+
+def where(mask, a, b):
+    """a where the mask holds, else b; lane by lane."""
+    return np.where(mask, a, b)[()]
+
+
+@instruction(where)
+def _(context, mask, a, b):
+    if mask == types.boolean and a == b and isinstance(a, types.Float):
+        return a(mask, a, b), lambda context, at, signature, args: at.select(*args)
+    common = _common((a, b)) or (Vector(a, mask.lanes) if isinstance(mask, Vector) and a == b and isinstance(a, types.Float) else None)
+    if common is None or not isinstance(mask, Vector):
+        return None
+
+    def emit(context, builder, signature, args):
+        return builder.select(args[0], *(_spread(context, builder, v, t, common) for v, t in zip(args[1:], (a, b), strict=True)))
+    return common(mask, a, b), emit
+
+
+# --- across lanes ------------------------------------------------------------------------------------------------------------
+
+def bits(mask):
+    """Bit k of the result is lane k of the mask. int64, because uint64 beside an int becomes float64 in Numba."""
+    return int(np.dot(np.atleast_1d(mask), 1 << np.arange(np.size(mask))))
+
+
+def first(bits):
+    """The number of the lowest bit set; `bits` must not be 0."""
+    return (int(bits) & -int(bits)).bit_length() - 1
+
+
+def ones(bits):
+    """How many bits are set."""
+    return int(bits).bit_count()
+
+
+def lowest(a):
+    """The smallest lane."""
+    return np.min(a)
+
+
+def highest(a):
+    """The largest lane."""
+    return np.max(a)
+
+
+def element(a, k):
+    """Lane k."""
+    return a[k]
+
+
+def narrow(a):
+    """float64 lanes as float32, to nearest; beyond float32's range infinite."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(a).astype(np.float32)
+
+
+@instruction(bits)
+def _(context, mask):
+    if mask == types.boolean:
+        return types.int64(mask), lambda context, at, signature, args: at.zext(args[0], INT64)
+    if isinstance(mask, Vector):
+        return types.int64(mask), lambda context, at, signature, args: at.zext(at.bitcast(args[0], ir.IntType(mask.lanes)), INT64)
+    return None
+
+
+@instruction(first)
+def _(context, bits):
+    return types.int64(types.int64), lambda context, at, signature, args: at.cttz(args[0], ir.Constant(BIT, 1))
+
+
+@instruction(ones)
+def _(context, bits):
+    return types.int64(types.int64), lambda context, at, signature, args: at.ctpop(args[0])
+
+
+@instruction(element)
+def _(context, a, k):
+    if not isinstance(a, Vector):
+        return None
+    return a.dtype(a, types.int64), lambda context, at, signature, args: at.extract_element(*args)
+
+
+@instruction(narrow)
+def _(context, a):
+    if not isinstance(a, Vector):
+        return None
+    result = Vector(types.float32, a.lanes)
+    return result(a), lambda context, at, signature, args: at.fptrunc(args[0], result.llvm)
+
+
+def truncate(a):
+    """float32 lanes as int32, towards 0; they must fit."""
+    return np.asarray(a).astype(np.int32)
+
+
+@instruction(truncate)
+def _(context, a):
+    if not isinstance(a, Vector):
+        return None
+    result = Vector(types.int32, a.lanes)
+    return result(a), lambda context, at, signature, args: at.fptosi(args[0], result.llvm)
+
+
+def _shuffle(builder, a, b, order):
+    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(INT32, len(order)), list(order)))
+
+
+def _across(function, relation):
+    @instruction(function)
+    def _(context, a):
+        if not isinstance(a, Vector):
+            return None
+
+        def emit(context, builder, signature, args):
+            value, lanes = args[0], a.lanes
+            while lanes > 1:                                            # fold the upper half onto the lower
+                lanes //= 2
+                low, high = (_shuffle(builder, value, value, range(k, k + lanes)) for k in (0, lanes))
+                value = builder.select(builder.fcmp_ordered(relation, low, high), low, high)
+            return builder.extract_element(value, ir.Constant(INT32, 0))
+        return a.dtype(a), emit
+
+
+_across(lowest, "<")
+_across(highest, ">")
+
+
+def columns(a, b, c, d):
+    """Four rows x y z · as three columns of four: (x, y, z)."""
+    return tuple(np.stack([a, b, c, d], 1)[:3])
+
+
+@instruction(columns)
+def _(context, a, b, c, d):
+    def emit(context, at, signature, args):
+        a, b, c, d = args
+        xy = _shuffle(at, a, b, (0, 4, 1, 5)), _shuffle(at, c, d, (0, 4, 1, 5))
+        z = _shuffle(at, a, b, (2, 6, 3, 7)), _shuffle(at, c, d, (2, 6, 3, 7))
+        xyz = _shuffle(at, *xy, (0, 1, 4, 5)), _shuffle(at, *xy, (2, 3, 6, 7)), _shuffle(at, *z, (0, 1, 4, 5))
+        return context.make_tuple(at, signature.return_type, xyz)
+    return types.UniTuple(a, 3)(a, b, c, d), emit
+
+
+def joined(a, b):
+    """The lanes of a, then those of b."""
+    return np.concatenate([a, b])
+
+
+@instruction(joined)
+def _(context, a, b):
+    result = Vector(a.dtype, 2 * a.lanes)
+    return result(a, b), lambda context, at, signature, args: _shuffle(at, *args, range(result.lanes))
+
+
+# --- lanes of a flat array; records are read by core/records.py ------------------------------------------------------------------
+
+def four(array, at):
+    """Lanes array[at : at + 4] of a flat contiguous array."""
+    return array[at:at + 4].copy()
+
+
+def put_four(array, at, value):
+    """Store four lanes at array[at : at + 4]."""
+    array[at:at + 4] = value
+
+
+def _address(context, builder, array, value, at, vector):
+    data = context.make_array(array)(context, builder, value).data
+    return builder.bitcast(builder.gep(data, [at], source_etype=vector.llvm.element), vector.llvm.as_pointer())
+
+
+@instruction(four)
+def _(context, array, at):
+    vector = Vector(array.dtype, 4)
+
+    def emit(context, builder, signature, args):
+        return builder.load(_address(context, builder, array, *args, vector), align=4, typ=vector.llvm)
+    return vector(array, types.int64), emit
+
+
+@instruction(put_four)
+def _(context, array, at, value):
+    def emit(context, builder, signature, args):
+        builder.store(args[2], _address(context, builder, array, *args[:2], value), align=4)
+        return context.get_dummy_value()
+    return types.none(array, types.int64, value), emit
+
+
+def four_of(value):
+    """One float32 in four lanes."""
+    return np.full(4, value, np.float32)
+
+
+@instruction(four_of)
+def _(context, value):
+    vector = Vector(types.float32, 4)
+    return vector(types.float32), lambda context, builder, signature, args: _spread(context, builder, args[0], types.float32, vector)

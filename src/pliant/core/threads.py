@@ -1,0 +1,134 @@
+"""One pool of threads over kernels that release the GIL, and the lock that lets many queries read a body while one update writes it.
+
+No `prange`, no global threading layer: under eight Python threads the former aborts the process, the latter kills forked children or
+holds Ctrl-C for as long as a loop lasts. Here kernels return to Python every few milliseconds (their budget), where the main thread
+can be interrupted and the workers see `Cancelled`. The pool is made on first use and again in a forked child.
+"""
+import os
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+
+_lock = threading.Lock()
+_pool: ThreadPoolExecutor | None = None
+_threads: int | None = None
+LOOK_UP = 0.1                                                           # seconds between looks of the waiting thread at Ctrl-C
+
+
+def threads() -> int:
+    """How many threads a query may use: `set_threads`, else PLIANT_THREADS, else the processors this process may run on."""
+    if _threads is not None:
+        return _threads
+    asked = os.environ.get("PLIANT_THREADS", "")
+    if asked:
+        if not asked.isdigit() or int(asked) < 1:
+            raise ValueError(f"PLIANT_THREADS: expected a whole number from 1 up, got {asked!r}")
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def set_threads(n: int | None) -> None:
+    """Use n threads from now on; None: as many as the environment says.
+
+    >>> import pliant as pl
+    >>> pl.set_threads(1)
+    >>> pl.threads()
+    1
+    >>> pl.set_threads(None)
+    """
+    global _threads, _pool
+    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
+        raise ValueError(f"n: expected a whole number from 1 up, or None, got {n!r}")
+    with _lock:
+        _threads = n
+        old, _pool = _pool, None
+    if old is not None:
+        old.shutdown(wait=False)
+
+
+def _forget() -> None:
+    """In a forked child: the threads of the parent are not here."""
+    global _pool, _lock
+    _pool, _lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def run(jobs: Iterable[Callable[[], object]], cancel: threading.Event) -> None:
+    """Run the jobs in the pool until all are done. An exception in one, or Ctrl-C here, sets `cancel` and is raised when all have stopped."""
+    global _pool
+    with _lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(threads(), thread_name_prefix="pliant")
+        waiting: set[Future[object]] = {_pool.submit(job) for job in jobs}
+    futures = set(waiting)
+    try:
+        while waiting:
+            done, waiting = wait(waiting, LOOK_UP, FIRST_EXCEPTION)
+            if any(future.exception() for future in done):
+                cancel.set()
+    except BaseException:
+        cancel.set()
+        wait(futures)
+        raise
+    for future in futures:
+        future.result()
+
+
+class Guard:
+    """Many readers or one writer. A waiting writer goes before new readers, so that a stream of queries cannot keep an update out.
+
+    Whoever reads several bodies takes their guards in the order of `number`: two queries on (a, b) and (b, a) with a writer waiting for each
+    would otherwise wait for one another.
+    """
+
+    _numbers = iter(range(1 << 62))
+
+    def __init__(self) -> None:
+        self.number = next(self._numbers)
+        self._changed = threading.Condition(threading.Lock())
+        self._readers = self._writers = 0                               # writers: waiting or writing
+
+    def start_reading(self) -> None:
+        with self._changed:
+            while self._writers:
+                self._changed.wait()
+            self._readers += 1
+
+    def stop_reading(self) -> None:
+        with self._changed:
+            self._readers -= 1
+            if not self._readers and self._writers:
+                self._changed.notify_all()
+
+    def start_writing(self) -> None:
+        self._changed.acquire()
+        self._writers += 1
+        try:
+            while self._readers:
+                self._changed.wait()
+        except BaseException:
+            self.stop_writing()
+            raise
+
+    def stop_writing(self) -> None:
+        self._writers -= 1
+        self._changed.notify_all()
+        self._changed.release()
+
+
+class Reading:
+    """`with Reading(a.guard, b.guard):` nobody writes to these bodies."""
+
+    def __init__(self, *guards: Guard) -> None:
+        self._guards = sorted(guards, key=lambda guard: guard.number) if len(guards) > 1 else guards
+
+    def __enter__(self) -> None:
+        for guard in self._guards:
+            guard.start_reading()
+
+    def __exit__(self, *error: object) -> None:
+        for guard in self._guards:
+            guard.stop_reading()

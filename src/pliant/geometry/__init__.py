@@ -1,0 +1,1 @@
+"""Geometry without hierarchy: meshes, exact predicates, triangles."""

@@ -1,0 +1,129 @@
+"""Orientation signs of any finite float64, by fixed-point integers of up to 6,600 bits on the stack.
+
+The last stage of `geometry/predicates.py`, for coordinates whose products would over- or underflow. Numbers are rows of digits of 24
+bits, least first, in units of 2**lowest, where 2**lowest divides every coordinate. Digits are signed and may exceed 24 bits between
+carries: a product of two digits below 2**26 is below 2**52, and at most 96 · 3 of them are added before a carry: below 2**62.
+"""
+import math
+
+import numpy as np
+
+from pliant.core.jit import kernel
+from pliant.core.stack import integers
+
+BITS = 24
+MASK = (1 << BITS) - 1
+MANTISSA = 9007199254740992.0                                           # 2**53
+NONE = 10000                                                            # beyond every exponent
+
+
+@kernel
+def put_difference(h, at, n, x, y, lowest):
+    """h[at : at + n] = x − y."""
+    for i in range(at, at + n):
+        h[i] = 0
+    for turn in range(2):
+        m, e = math.frexp(x if turn == 0 else y)
+        k = np.int64(m * MANTISSA)
+        if k == 0:
+            continue
+        shift = np.int64(e) - 53 - lowest
+        one = np.int64(1) if (k > 0) == (turn == 0) else np.int64(-1)
+        i, s, k = at + shift // BITS, shift % BITS, abs(k)
+        for _ in range(3):
+            t = (k & MASK) << s
+            h[i] += one * (t & MASK)
+            h[i + 1] += one * (t >> BITS)
+            k >>= BITS
+            i += 1
+
+
+@kernel
+def carry(h, n):
+    """Bring the digits into 0 … 2**24 − 1, all but the last, which takes the sign."""
+    c = np.int64(0)
+    for i in range(n - 1):
+        c += h[i]
+        h[i] = c & MASK
+        c >>= BITS
+    h[n - 1] += c
+
+
+@kernel
+def add_product(h, a, i, n, b, j, m, one):
+    """h += one · a[i : i + n] · b[j : j + m]."""
+    for k in range(n):
+        f = one * a[i + k]
+        if f != 0:
+            for o in range(m):
+                h[k + o] += f * b[j + o]
+
+
+@kernel
+def sign_of_digits(h, n):
+    carry(h, n)
+    if h[n - 1] < 0:
+        return -1
+    for i in range(n):
+        if h[i] != 0:
+            return 1
+    return 0
+
+
+@kernel
+def unit(lowest, highest, x):
+    """The exponents (lowest bit, highest bit) of what came before and of x."""
+    if x == 0.0:
+        return lowest, highest
+    e = np.int64(math.frexp(x)[1])
+    return min(lowest, e - 53), max(highest, e)
+
+
+@kernel
+def orient2d_wide(ax, ay, bx, by, cx, cy):
+    """The sign of (b − a) × (c − a)."""
+    lowest, highest = NONE, -NONE
+    for x in (ax, ay, bx, by, cx, cy):
+        lowest, highest = unit(lowest, highest, x)
+    if highest < lowest:
+        return 0
+    n = (highest - lowest) // BITS + 5
+    h, t = integers(384), integers(192)                                 # 4 differences; their product
+    put_difference(h, 0, n, bx, ax, lowest)
+    put_difference(h, n, n, by, ay, lowest)
+    put_difference(h, 2 * n, n, cx, ax, lowest)
+    put_difference(h, 3 * n, n, cy, ay, lowest)
+    for i in range(2 * n):
+        t[i] = 0
+    add_product(t, h, 0, n, h, 3 * n, n, 1)
+    add_product(t, h, n, n, h, 2 * n, n, -1)
+    return sign_of_digits(t, 2 * n)
+
+
+@kernel
+def orient3d_wide(t, a, b, c, d):
+    """The sign of ((b − a) × (c − a)) · (d − a), for points at offsets of the buffer t."""
+    lowest, highest = NONE, -NONE
+    for p in (a, b, c, d):
+        for k in range(3):
+            lowest, highest = unit(lowest, highest, t[p + k])
+    if highest < lowest:
+        return 0
+    n = (highest - lowest) // BITS + 5
+    h, m, s = integers(864), integers(192), integers(288)               # 9 differences, a minor, the sum
+    row = 0
+    for p in (b, c, d):
+        for k in range(3):
+            put_difference(h, row * n, n, t[p + k], t[a + k], lowest)
+            row += 1
+    for i in range(3 * n):
+        s[i] = 0
+    for k in range(3):
+        x, y = (k + 1) % 3, (k + 2) % 3
+        for i in range(2 * n):
+            m[i] = 0
+        add_product(m, h, x * n, n, h, (3 + y) * n, n, 1)
+        add_product(m, h, y * n, n, h, (3 + x) * n, n, -1)
+        carry(m, 2 * n)
+        add_product(s, m, 0, 2 * n, h, (6 + k) * n, n, 1)
+    return sign_of_digits(s, 3 * n)

@@ -1,0 +1,145 @@
+"""Free motion: any vertex may go anywhere, every frame.
+
+`Free` keeps the vertices as given (float64, flat, what exact tests read) and, relative to a float64 origin and times a power of two,
+as rows x y z · of float32 (what volumes and leaves are made of). Both are written, and the input is checked, in one pass.
+
+The origin is sticky: it moves to the middle of the body only when the body has left it, so that far from zero nothing gets looser
+and near it nothing is copied twice. The scale is 1 unless the body is absurdly large or small (`scale_for`), where float32 would
+overflow or lose everything.
+
+Invariants: |(x − origin) · scale| <= 2**36 for every vertex, so that float32 lanes are valid (`geometry/lanes.py`); a refused update
+leaves everything as it was.
+"""
+import math
+
+import numpy as np
+
+from pliant.core import check
+from pliant.core.jit import helper, kernel
+from pliant.core.records import aligned
+from pliant.core.simd import bits, four, greatest, least, magnitude, narrow, put_four
+from pliant.errors import MeshError
+from pliant.geometry.predicates import LARGEST, SMALLEST
+
+STRAYED = 4.0                                                           # of the half extent: farther from the origin, and it moves
+LEAST_REACH, MOST_REACH = 2.0**-20, 2.0**36                             # between these the scale is 1
+
+
+@kernel
+def admit(rows, vertices, points, origin, scale, box, copying):
+    """Check the flat rows and take them in: vertices = rows where `copying`, points = float32((rows − origin) · scale), box = (low, high).
+
+    Is every coordinate finite and in the range of the filters? Four numbers are read at once; the fourth, the next vertex's x, is
+    overwritten in the next turn. The last vertex has no next one and goes through `box`, which has room for four.
+    """
+    n, start = len(points) // 4, four(origin, 0)
+    row = last_row(rows, box)
+    low = high = row
+    good = ordinary(row)
+    put_four(points, 4 * n - 4, narrow((row - start) * scale))
+    for k in range(n - 1):
+        row = four(rows, 3 * k)
+        put_four(points, 4 * k, narrow((row - start) * scale))
+        low, high = least(low, row), greatest(high, row)
+        good = good & ordinary(row)
+        if copying:
+            put_four(vertices, 3 * k, row)
+    if copying:
+        for k in range(3 * n - 3, 3 * n):
+            vertices[k] = rows[k]
+    put_four(box, 0, low)
+    put_four(box, 4, high)
+    return bits(good) & 7 == 7
+
+
+@kernel
+def place(vertices, points, origin, scale, room):
+    """points = float32((vertices − origin) · scale), for vertices that were admitted before; `room` for four numbers."""
+    n, start = len(points) // 4, four(origin, 0)
+    put_four(points, 4 * n - 4, narrow((last_row(vertices, room) - start) * scale))
+    for k in range(n - 1):
+        put_four(points, 4 * k, narrow((four(vertices, 3 * k) - start) * scale))
+
+
+@kernel
+def survey(box, origin):
+    """(the largest |x − origin|, the largest half extent)."""
+    reach = half = 0.0
+    for k in range(3):
+        reach = max(reach, max(origin[k] - box[k], box[k + 4] - origin[k]))
+        half = max(half, 0.5 * box[k + 4] - 0.5 * box[k])
+    return reach, half
+
+
+@helper
+def last_row(rows, room):
+    n = len(rows) // 3
+    room[0], room[1], room[2] = rows[3 * n - 3], rows[3 * n - 2], rows[3 * n - 1]
+    return four(room, 0)
+
+
+@helper
+def ordinary(row):
+    """Which numbers are 0 or of a size that the filters allow? NaN and infinity are not."""
+    size = magnitude(row)
+    return (size <= LARGEST) & ((size >= SMALLEST) | (size <= 0))
+
+
+def scale_for(reach):
+    """The power of two that brings `reach` into the range of float32 lanes."""
+    if LEAST_REACH <= reach <= MOST_REACH or reach == 0.0:
+        return 1.0
+    return math.ldexp(1.0, min(max(-math.frexp(reach)[1], -1022), 1023))
+
+
+class Free:
+    """Vertices of one body; see the module. `reach` is the largest |x − origin|, unscaled; `plain` says that filters may be trusted."""
+
+    name = "free"
+
+    def __init__(self, vertices, origin=None):
+        n = len(vertices)
+        self.count, self.fixed = n, origin is not None
+        self._own = [np.zeros(3 * n), np.zeros(3 * n)]                  # the frame that is, and the next one, which may be refused
+        self.flat, self.points = self._own[0], aligned(4 * n, np.float32)
+        self.origin, self.box, self._next_box = aligned(4, np.float64), aligned(8, np.float64), aligned(8, np.float64)
+        self.scale, self.reach, self.plain = 1.0, 0.0, True
+        if self.fixed:
+            self.origin[:3] = origin
+        self.update(vertices)
+
+    @property
+    def vertices(self):
+        """(n, 3) float64: where the vertices are. Read-only, and true until the next update."""
+        rows = self.flat.reshape(-1, 3)
+        rows.flags.writeable = False
+        return rows
+
+    def update(self, vertices, copy=True):
+        """Take new positions, (n, 3) float64 as `core/check.py` makes them; refused ones change nothing."""
+        if self.count == 0:
+            return
+        rows, target = vertices.reshape(-1), self._own[0] if self.flat is not self._own[0] else self._own[1]
+        plain = admit(rows, target, self.points, self.origin, self.scale, self._next_box, copy)
+        if not plain:
+            try:
+                check.finite("vertices", vertices)
+            except MeshError:
+                place(self.flat, self.points, self.origin, self.scale, self._next_box)
+                raise
+        self.flat, self.plain = target if copy else rows, plain
+        self.box, self._next_box = self._next_box, self.box
+        self._settle()
+
+    def _settle(self):
+        """Move the origin, and choose the scale, where the body has outgrown them."""
+        reach, half = survey(self.box, self.origin)
+        strayed = reach > STRAYED * half and (not self.fixed or reach == np.inf)
+        if strayed:
+            self.origin[:3] = 0.5 * self.box[:3] + 0.5 * self.box[4:7]
+            reach, half = survey(self.box, self.origin)
+        scale = scale_for(reach)
+        if strayed or scale != self.scale:
+            self.scale = scale
+            place(self.flat, self.points, self.origin, scale, self._next_box)
+        self.reach = reach

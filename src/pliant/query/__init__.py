@@ -1,0 +1,1 @@
+"""One dual-tree loop (`traverse.py`) and its visitors."""

@@ -1,0 +1,244 @@
+"""All pairs of faces of two bodies that meet, exactly: the visitor of `traverse`, and the driver from Python."""
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from pliant.core import check
+from pliant.core.call import address_of, array_at, invoke, pointer
+from pliant.core.jit import DISABLED, helper, kernel
+from pliant.core.records import lanes, whole
+from pliant.core.simd import bits, first, greatest, least, ones
+from pliant.core.sorting import sorted_pairs
+from pliant.core.stack import floats, integers, put_row, singles
+from pliant.core.threads import Reading
+from pliant.geometry.lanes import Plane, compare, doubt_between, plane_of, straddling
+from pliant.geometry.triangles import EXACT, Triangle, overlap_exact, overlap_stage
+from pliant.motion.free import scale_for
+from pliant.query.drive import Loop, Subject, collect, subject, workspace
+from pliant.query.traverse import ENOUGH, FULL, GOING, begin, near, touch, traverse
+from pliant.results import Pairs, Stats
+from pliant.tree.nodes import LEAF
+from pliant.volume.aabb import Box, bounds
+from pliant.volume.protocol import overlap
+
+MARGIN = np.float32(2.1)                                                # of DELTA: two boxes may each be short by one
+
+
+class Collide(NamedTuple):
+    """What the leaf stage reads, and where it writes: corners (m, 3, 8), faces (m, 8), flat vertices of both bodies; keys a << low | b."""
+    corners_a: np.ndarray
+    faces_a: np.ndarray
+    vertices_a: np.ndarray
+    corners_b: np.ndarray
+    faces_b: np.ndarray
+    vertices_b: np.ndarray
+    keys: np.ndarray
+
+
+@near.on(Collide)
+def _(visitor, state, volumes, volume):
+    return bits(overlap(volumes, volume))
+
+
+@touch.on(Collide)
+def _(visitor, state, leaves_a, a, leaves_b, b):
+    found = state["found"]
+    if found + LEAF * LEAF > len(visitor.keys):
+        return FULL
+    after = meet(leaves_a, a, leaves_b, b, visitor.corners_a, visitor.faces_a, visitor.vertices_a,
+                 visitor.corners_b, visitor.faces_b, visitor.vertices_b, state, visitor.keys, found)
+    state["found"] = after
+    return ENOUGH if after > found and state["first"] else GOING
+
+
+@helper
+def moved(t, x, y, z):
+    """Triangles as seen from another origin."""
+    return Triangle(t.ax + x, t.ay + y, t.az + z, t.bx + x, t.by + y, t.bz + z, t.cx + x, t.cy + y, t.cz + z)
+
+
+@helper
+def moved_box(a, x, y, z):
+    return Box(a.lox + x, a.loy + y, a.loz + z, a.hix + x, a.hiy + y, a.hiz + z)
+
+
+@helper
+def widened(a, margin):
+    return Box(a.lox - margin, a.loy - margin, a.loz - margin, a.hix + margin, a.hiy + margin, a.hiz + margin)
+
+
+@helper
+def put_rows(scratch, t, a, p):
+    """Twenty rows of eight, triangles, boxes and planes: what the three functions below read one by one."""
+    put_row(scratch, 0, t.ax)
+    put_row(scratch, 1, t.ay)
+    put_row(scratch, 2, t.az)
+    put_row(scratch, 3, t.bx)
+    put_row(scratch, 4, t.by)
+    put_row(scratch, 5, t.bz)
+    put_row(scratch, 6, t.cx)
+    put_row(scratch, 7, t.cy)
+    put_row(scratch, 8, t.cz)
+    put_row(scratch, 9, a.lox)
+    put_row(scratch, 10, a.loy)
+    put_row(scratch, 11, a.loz)
+    put_row(scratch, 12, a.hix)
+    put_row(scratch, 13, a.hiy)
+    put_row(scratch, 14, a.hiz)
+    put_row(scratch, 15, p.nx)
+    put_row(scratch, 16, p.ny)
+    put_row(scratch, 17, p.nz)
+    put_row(scratch, 18, p.k)
+    put_row(scratch, 19, p.bound)
+
+
+@helper
+def triangle_at(s, i):
+    return Triangle(s[i], s[8 + i], s[16 + i], s[24 + i], s[32 + i], s[40 + i], s[48 + i], s[56 + i], s[64 + i])
+
+
+@helper
+def box_at(s, i):
+    return Box(s[72 + i], s[80 + i], s[88 + i], s[96 + i], s[104 + i], s[112 + i])
+
+
+@helper
+def plane_at(s, i):
+    return Plane(s[120 + i], s[128 + i], s[136 + i], s[144 + i], s[152 + i])
+
+
+@helper
+def meet(leaves_a, a, leaves_b, b, corners_a, faces_a, vertices_a, corners_b, faces_b, vertices_b, state, keys, found):
+    """Append the pairs of two leaves; how many keys there are then. The side with fewer triangles near the other leaf goes through one by one,
+    each against eight of the other side: first those that straddle a plane, then the rest of the test."""
+    # Everything relative to the low corner of the box around both.
+    x, y, z = state["x"], state["y"], state["z"]
+    box_a, box_b = whole(leaves_a, a), moved_box(whole(leaves_b, b), x, y, z)
+    ox, oy, oz = least(box_a.lox, box_b.lox), least(box_a.loy, box_b.loy), least(box_a.loz, box_b.loz)
+    doubt = doubt_between(state["delta"], greatest(box_a.hix, box_b.hix) - ox, greatest(box_a.hiy, box_b.hiy) - oy,
+                          greatest(box_a.hiz, box_b.hiz) - oz)
+    margin = MARGIN * doubt.delta
+    ones_, others = moved(lanes(leaves_a, a), -ox, -oy, -oz), moved(lanes(leaves_b, b), x - ox, y - oy, z - oz)
+    one_boxes, boxes = bounds(ones_), bounds(others)
+    mine = bits(overlap(one_boxes, widened(moved_box(box_b, -ox, -oy, -oz), margin))) & leaves_a[a]["used"]
+    theirs = bits(overlap(boxes, widened(moved_box(box_a, -ox, -oy, -oz), margin))) & leaves_b[b]["used"]
+    if mine == 0 or theirs == 0:
+        return found
+    swapped = ones(theirs) < ones(mine)
+    if swapped:
+        ones_, others, one_boxes, boxes, mine, theirs = others, ones_, boxes, one_boxes, theirs, mine
+    scratch, nears = singles(160), integers(8)
+    put_rows(scratch, ones_, one_boxes, plane_of(ones_, doubt))
+    boxes = widened(boxes, margin)
+
+    left = np.int64(0)
+    while mine != 0:
+        i, mine = first(mine), mine & (mine - 1)
+        close = bits(overlap(boxes, box_at(scratch, i))) & theirs
+        if close != 0:
+            state["n_p"] += ones(close)
+            close = straddling(plane_at(scratch, i), others, close)
+            nears[i] = close
+            left |= np.int64(close != 0) << i
+    if left == 0:
+        return found
+
+    planes = plane_of(others, doubt)
+    while left != 0:
+        i, left = first(left), left & (left - 1)
+        maybe, yes = compare(triangle_at(scratch, i), plane_at(scratch, i), others, planes, nears[i], doubt)
+        while maybe != 0:
+            j, maybe = first(maybe), maybe & (maybe - 1)
+            k, m = (j, i) if swapped else (i, j)
+            hit = (yes >> j) & 1
+            if hit == 0:
+                hit = settle(corners_a, vertices_a, a, k, corners_b, vertices_b, b, m, state)
+            if hit != 0:
+                keys[found] = (np.int64(faces_a[a, k]) << state["low"]) | np.int64(faces_b[b, m])
+                found += 1
+    return found
+
+
+@helper
+def copy_corners(corners, vertices, leaf, k, t, at):
+    """Put triangle k of a leaf at t[at : at + 9], in float64."""
+    for c in range(3):
+        v = 3 * np.int64(corners[leaf, c, k])
+        t[at + 3 * c], t[at + 3 * c + 1], t[at + 3 * c + 2] = vertices[v], vertices[v + 1], vertices[v + 2]
+
+
+@helper
+def settle(corners_a, vertices_a, a, i, corners_b, vertices_b, b, j, state):
+    """The exact test of one pair, on float64 corners; called by address, see `core/call.py`."""
+    t = floats(18)
+    copy_corners(corners_a, vertices_a, a, i, t, 0)
+    copy_corners(corners_b, vertices_b, b, j, t, 9)
+    answer = invoke(state["exact"], t, state["plain"])
+    state["n_x"] += answer >= EXACT
+    return answer & 1
+
+
+@lru_cache(maxsize=None)
+def exact_entry():
+    """(address, what keeps it alive) of the exact stages for two triangles in 18 float64."""
+    def enter(corners, plain):
+        t, p, q = array_at(pointer(corners), 18, np.float64), np.int64(0), np.int64(9)    # literals would be types of their own
+        return np.int64(overlap_stage(t, p, q)) if plain else np.int64(EXACT + overlap_exact(t, p, q))
+
+    def enter_python(corners, plain):
+        return overlap_stage(corners, 0, 9) if plain else EXACT + overlap_exact(corners, 0, 9)
+
+    return address_of(enter_python if DISABLED else enter)
+
+
+def collide(a: Subject, b: Subject, *, first: bool = False) -> Pairs:
+    """All pairs of faces of two bodies that meet, exactly: touching counts, coplanar and degenerate faces included.
+
+    With `first` the search stops at the first pair found; which one that is may vary. Pairs come sorted, each once; counters in `.stats`.
+
+    >>> import pliant as pl
+    >>> corner = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+    >>> wall = [[0.2, 0.2, -1], [0.2, 0.2, 1], [0.3, 0.3, 0]]
+    >>> pl.collide(pl.Body(corner, [[0, 1, 2]]), pl.Body(wall, [[0, 1, 2]])).faces
+    array([[0, 0]], dtype=int32)
+    """
+    first = check.flag("first", first)
+    subject("a", a)
+    subject("b", b)
+    if a is b:
+        raise ValueError("collide: a and b are the same body; self_collide(body) finds where a body meets itself")
+    with Reading(a.guard, b.guard), workspace() as work:
+        loop = start(work, a, b, first)
+        keys, stats = collect(loop, work) if loop else (np.empty(0, np.int64), Stats())
+        low = bits_for(b)
+        return Pairs(sorted_pairs(keys, bits_for(a) + low, low), stats)
+
+
+def bits_for(body):
+    """How many bits the number of a face takes."""
+    return max(len(body.faces) - 1, 1).bit_length()
+
+
+def start(work, a, b, first):
+    """Set the query at the roots; None if the boxes of the bodies are apart, and then nothing was refitted."""
+    if not (len(a.faces) and len(b.faces)):
+        return None
+    motion_a, motion_b = a.motion, b.motion
+    scale = motion_a.scale if motion_a.scale == motion_b.scale else scale_for(max(motion_a.reach, motion_b.reach))
+    query = work.query
+    if not begin(query, work.stack, motion_a.box, motion_a.origin, motion_a.reach, motion_b.box, motion_b.origin, motion_b.reach, scale):
+        return None
+    p, q, state = a.shape_at(scale), b.shape_at(scale), query[0]
+    state["n_u"] = p.follow() + q.follow()
+    state["first"], state["plain"], state["low"], state["exact"] = first, motion_a.plain and motion_b.plain, bits_for(b), exact_entry()[0]
+    state["frame_a"], state["entry_a"], state["context_a"] = p.frame, p.entry, p.context
+    state["frame_b"], state["entry_b"], state["context_b"] = q.frame, q.entry, q.context
+    read = p.tree.corners, p.tree.faces, motion_a.flat, q.tree.corners, q.tree.faces, motion_b.flat
+    trees = p.nodes, p.leaves, p.tree.slots, q.nodes, q.leaves, q.tree.slots
+    depth = (p.tree.depth + q.tree.depth + 2) * p.tree.width * q.tree.width
+    work.prepare(depth)
+
+    def go(query, stack, keys):
+        return traverse(Collide(*read, keys), *trees, query, stack)
+    return Loop(go, depth)

@@ -1,0 +1,143 @@
+"""Two trees, one loop. Resumable, and specialised on the pair of (family, W) and on the visitor, on nothing else.
+
+Waiting pairs of nodes (>= 0) or leaves (~leaf) are packed as a << 32 | b on `stack`. The loop pops a pair, refreshes what is older than
+its frame through the body's entry, and pushes the pairs of children that the visitor cares for; two leaves go to the visitor. It
+returns why it stopped and can take up where it left:
+
+    DONE      no pair is left                     BUDGET    as many pairs were visited as allowed: time to look at the clock, at Ctrl-C
+    FULL      the visitor has no room for more    ENOUGH    the visitor has all it wants
+
+A visitor is a NamedTuple of what its query needs; it defines `near` and `touch` for its class.
+"""
+import numpy as np
+
+from pliant.core.call import invoke
+from pliant.core.dispatch import generic
+from pliant.core.jit import helper, kernel
+from pliant.core.records import lane, lanes, prefetch, stamp, whole
+from pliant.core.simd import first
+from pliant.volume.protocol import Shift, carry
+
+DONE, FULL, BUDGET, ENOUGH, GOING = range(5)
+MASK = 0xFFFFFFFF
+SLACK = 2.0**-22                                                        # of the largest coordinate: above every rounding of `carry`
+DELTA = 2.0**-23 * (1 + 2.0**-19)                                       # of it: above the error of a float32 corner, carried or not
+LEAST_DELTA = 2.0**-50                                                  # see geometry/lanes.py
+
+QUERY = np.dtype([(name, np.int64) for name in ("position", "found", "budget", "n_v", "n_p", "n_u", "n_x", "first", "plain", "low",
+                                                "exact", "frame_a", "frame_b", "entry_a", "entry_b", "context_a", "context_b")]
+                 + [(name, np.float32) for name in ("x", "y", "z", "slack", "delta")])
+
+
+@generic("visitor")
+def near(visitor, state, volumes, volume):
+    """Bits of the lanes of `volumes` that must be looked into together with `volume`."""
+
+
+@generic("visitor")
+def touch(visitor, state, leaves_a, a, leaves_b, b):
+    """Look at the triangles of leaves a and b; GOING, or why the loop must stop. FULL leaves the pair on the stack."""
+
+
+@helper
+def packed(a, b):
+    """Two signed 32-bit names in one int64."""
+    return (np.int64(a) << 32) | (np.int64(b) & MASK)
+
+
+@helper
+def freshen(nodes, i, frame, entry, context):
+    """Make node i true to its frame; the number of volumes set."""
+    return np.int64(0) if stamp(nodes, i) == frame else invoke(entry, context, i)
+
+
+@helper
+def place_of(slots, leaf):
+    """The node and lane that hold the volume of a leaf."""
+    return np.int64(slots[leaf, 0]), np.int64(slots[leaf, 1])
+
+
+@kernel
+def begin(query, stack, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale):
+    """Set the query at the roots, unless the exact boxes are apart. Bounds of the roundings in this query, all lengths times the scale."""
+    for k in range(3):
+        if box_a[k] > box_b[k + 4] or box_b[k] > box_a[k + 4]:
+            return False
+    state = query[0]
+    x, y, z = origin_b[0] * scale - origin_a[0] * scale, origin_b[1] * scale - origin_a[1] * scale, origin_b[2] * scale - origin_a[2] * scale
+    most = max(abs(x), max(abs(y), abs(z))) + max(reach_a, reach_b) * scale
+    state["x"], state["y"], state["z"] = x, y, z
+    state["slack"], state["delta"] = most * SLACK, max(most * DELTA, LEAST_DELTA)
+    state["position"], state["found"], stack[0] = 1, 0, 0
+    state["n_v"], state["n_p"], state["n_u"], state["n_x"] = 1, 0, 0, 0
+    return True
+
+
+@kernel
+def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, query, stack):
+    """Go on with the query, whose state is in `query` (1,) and `stack`."""
+    state = query[0]
+    position, budget = state["position"], state["budget"]
+    n_v, n_u = state["n_v"], state["n_u"]
+    frame_a, entry_a, context_a = state["frame_a"], state["entry_a"], state["context_a"]
+    frame_b, entry_b, context_b = state["frame_b"], state["entry_b"], state["context_b"]
+    to_a = Shift(state["x"], state["y"], state["z"], state["slack"])
+    to_b = Shift(-state["x"], -state["y"], -state["z"], state["slack"])
+    reason = DONE
+
+    while position > 0:
+        if budget == 0:
+            reason = BUDGET
+            break
+        budget -= 1
+        entry = stack[position - 1]
+        a, b = entry >> 32, np.int64(np.int32(entry & MASK))
+        if a < 0 and b < 0:
+            after = stack[max(position - 2, 0)]                         # while these two are compared, fetch the next
+            if after < 0 and np.int32(after & MASK) < 0:
+                prefetch(leaves_a, ~(after >> 32))
+                prefetch(leaves_b, ~np.int64(np.int32(after & MASK)))
+            reason = touch(visitor, state, leaves_a, ~a, leaves_b, ~b)
+            if reason != GOING:
+                position -= reason != FULL
+                break
+            reason = DONE
+            position -= 1
+            continue
+
+        position -= 1
+        if a >= 0:
+            n_u += freshen(nodes_a, a, frame_a, entry_a, context_a)
+        if b >= 0:
+            n_u += freshen(nodes_b, b, frame_b, entry_b, context_b)
+        if a < 0:
+            i, k = place_of(slots_a, ~a)
+            some = near(visitor, state, lanes(nodes_b, b), carry(lane(nodes_a, i, k), to_b))
+            n_v += nodes_b[b]["count"]
+            while some != 0:
+                j, some = first(some), some & (some - 1)
+                stack[position] = packed(a, nodes_b[b]["child"][j])
+                position += 1
+        elif b < 0:
+            j, k = place_of(slots_b, ~b)
+            some = near(visitor, state, lanes(nodes_a, a), carry(lane(nodes_b, j, k), to_a))
+            n_v += nodes_a[a]["count"]
+            while some != 0:
+                i, some = first(some), some & (some - 1)
+                stack[position] = packed(nodes_a[a]["child"][i], b)
+                position += 1
+        else:
+            # Lanes of a against all of b, then each that meets it against the lanes of b.
+            many = near(visitor, state, lanes(nodes_a, a), carry(whole(nodes_b, b), to_a))
+            n_v += nodes_a[a]["count"]
+            while many != 0:
+                i, many = first(many), many & (many - 1)
+                some = near(visitor, state, lanes(nodes_b, b), carry(lane(nodes_a, a, i), to_b))
+                n_v += nodes_b[b]["count"]
+                while some != 0:
+                    j, some = first(some), some & (some - 1)
+                    stack[position] = packed(nodes_a[a]["child"][i], nodes_b[b]["child"][j])
+                    position += 1
+
+    state["position"], state["budget"], state["n_v"], state["n_u"] = position, budget, n_v, n_u
+    return reason

@@ -1,0 +1,35 @@
+"""What queries give back: plain arrays with names, and the counters of the work behind them."""
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Stats(NamedTuple):
+    """Counters of one query: the n of the cost function t = n_v c_v + n_p c_p + n_u c_u (thesis A 5.1), and how often exactness cost more.
+
+    n_v: pairs of volumes tested; n_p: pairs of triangles tested; n_u: volumes updated, by this query or for it;
+    n_x: pairs of triangles that the filters left to exact arithmetic.
+    """
+    n_v: int = 0
+    n_p: int = 0
+    n_u: int = 0
+    n_x: int = 0
+
+    def plus(self, other: "Stats") -> "Stats":
+        """The sum of two."""
+        return Stats(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs of faces that meet: `faces` (m, 2) int32, sorted, each once; column 0 is a face of the first body, column 1 of the second."""
+    faces: NDArray[np.int32]
+    stats: Stats
+
+    def __len__(self) -> int:
+        return len(self.faces)
+
+    def __bool__(self) -> bool:
+        return len(self.faces) > 0

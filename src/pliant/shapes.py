@@ -1,0 +1,161 @@
+"""Procedural triangle meshes for examples, tests and benchmarks: spheres, bumpy spheres that deform, flat sheets.
+
+Everything here is a formula, so that a figure can be reproduced without any data file. NumPy only, and deterministic:
+equal arguments give equal arrays.
+
+Shapes: vertices are (n, 3) float64, faces are (m, 3) int32, counter-clockwise seen from outside.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["BumpyPair", "bumpy", "bumpy_pair", "icosphere", "sheet"]
+
+# Sizes that `bumpy_pair` offers: 20 · 4^k faces, k = 2 … 7.
+SUBDIVISIONS = {20 * 4**k: k for k in range(2, 8)}
+
+# The waves of a bumpy sphere: (weight, spatial frequencies along x, y, z, angular speed, phase). Frequencies and speeds
+# are incommensurate, so the shape never repeats and has no symmetry. The weights add up to 1, which bounds the radius.
+WAVES = (
+    (0.34, (8.83, 3.17, -4.31), 1.73, 0.31),
+    (0.26, (-3.59, 10.41, 2.93), -2.29, 1.87),
+    (0.22, (4.07, -2.61, 13.67), 3.11, 4.03),
+    (0.18, (-11.39, -9.13, 8.77), -4.37, 2.65),
+)
+
+
+def icosphere(subdivisions: int) -> tuple[np.ndarray, np.ndarray]:
+    """A unit sphere made by cutting every face of an icosahedron into four, `subdivisions` times.
+
+    Returns vertices (10 · 4^k + 2, 3) float64 of unit length and faces (20 · 4^k, 3) int32, oriented outward.
+    Every vertex is shared: the mesh is closed and has no seam.
+    """
+    if subdivisions != int(subdivisions) or subdivisions < 0:
+        raise ValueError(f"subdivisions must be a whole number, 0 or more, not {subdivisions!r}")
+    vertices, faces = _icosahedron()
+    for _ in range(int(subdivisions)):
+        vertices, faces = _quarter(vertices, faces)
+    return vertices, faces.astype(np.int32)
+
+
+def _icosahedron() -> tuple[np.ndarray, np.ndarray]:
+    """The regular icosahedron on the unit sphere: a pole, two rings of five, a pole; (12, 3) and (20, 3)."""
+    ring = np.arange(5)
+    turn = 2 * np.pi * np.concatenate([ring, ring + 0.5]) / 5
+    height = np.repeat([1.0, -1.0], 5) / np.sqrt(5)
+    radius = 2 / np.sqrt(5)
+    belt = np.column_stack([radius * np.cos(turn), radius * np.sin(turn), height])
+    vertices = np.concatenate([[[0.0, 0.0, 1.0]], belt, [[0.0, 0.0, -1.0]]])
+
+    after = (ring + 1) % 5
+    upper, upper_next = 1 + ring, 1 + after
+    lower, lower_next = 6 + ring, 6 + after
+    pole, foot = np.zeros(5, int), np.full(5, 11)
+    corners = [
+        (pole, upper, upper_next),  # the cap
+        (upper, lower, upper_next),  # the belt: triangles that stand on a corner
+        (upper_next, lower, lower_next),  # and those that stand on a side
+        (foot, lower_next, lower),  # the bottom
+    ]
+    return vertices, np.concatenate([np.column_stack(c) for c in corners])
+
+
+def _quarter(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cut each face into four at the midpoints of its sides, and push the midpoints onto the unit sphere."""
+    sides = np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1).astype(np.int64)
+    # One integer per side finds shared sides much faster than unique rows do.
+    keys, index = np.unique(sides[:, 0] * len(vertices) + sides[:, 1], return_inverse=True)
+    first, second = np.divmod(keys, len(vertices))
+    middles = vertices[first] + vertices[second]
+    middles /= np.linalg.norm(middles, axis=1, keepdims=True)
+
+    a, b, c = faces.T
+    ab, bc, ca = len(vertices) + index.reshape(-1, 3).T
+    cut = [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)]
+    return np.concatenate([vertices, middles]), np.stack([np.column_stack(f) for f in cut], axis=1).reshape(-1, 3)
+
+
+def bumpy(directions: np.ndarray, time: float, amplitude: float = 0.08) -> np.ndarray:
+    """A smooth bumpy sphere whose bumps wander as `time` goes on.
+
+    directions: (n, 3) unit vectors, for instance the vertices of an icosphere.
+    Returns vertices (n, 3) float64: each direction scaled by a radius between 1 - amplitude and 1 + amplitude, a sum
+    of plane waves sampled on the sphere. A time step of 0.02 moves a vertex by less than 0.5 % of the radius.
+    """
+    directions = np.asarray(directions, np.float64)
+    if directions.ndim != 2 or directions.shape[1] != 3:
+        raise ValueError(f"directions must have shape (n, 3), not {directions.shape}")
+    radius = np.ones(len(directions))
+    for weight, frequencies, speed, phase in WAVES:
+        radius += amplitude * weight * np.sin(directions @ np.array(frequencies) + (speed * time + phase))
+    return directions * radius[:, None]
+
+
+class BumpyPair(NamedTuple):
+    """Two bumpy spheres that deform while they pass through each other; made by `bumpy_pair`.
+
+    faces: (m, 3) int32, the connectivity of both bodies, in shuffled order.
+    directions: (n, 3) float64, the unit sphere that both are shaped from.
+    frames: number of frames; the first and the last are just apart.
+    """
+
+    faces: np.ndarray
+    directions: np.ndarray
+    frames: int
+
+    def frame(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Vertices of both bodies, two arrays (n, 3) float64, at frame k (0 … frames - 1)."""
+        if not 0 <= k < self.frames:
+            raise ValueError(f"k must be in 0 … {self.frames - 1}, not {k}")
+        passed = 2 * k / (self.frames - 1) - 1  # -1: just apart, 0: deepest, 1: just apart on the other side
+        # Slower in the middle, where the work is; the sideways offset keeps the centres from ever meeting.
+        along = 2.2 * passed * (0.1 + 0.9 * passed * passed)
+        offset = along * _unit(0.83, 0.41, -0.37) + 0.04 * _unit(0.29, -0.71, 0.13)
+        time = 4.0 * (passed + 1)
+        a = bumpy(self.directions, time) @ _rotation(_unit(0.31, 0.77, 0.55), 0.4 + 0.11 * time).T
+        b = bumpy(self.directions, 17.3 - 0.9 * time) @ _rotation(_unit(-0.62, 0.21, 0.73), 1.9 - 0.07 * time).T
+        return a - 0.5 * offset, b + 0.5 * offset
+
+
+def bumpy_pair(faces: int = 20_480, frames: int = 200) -> BumpyPair:
+    """The standard moving scene: two bumpy spheres of `faces` triangles each that pass through each other.
+
+    The bodies differ in phase, orientation and motion, so no two triangles are coplanar or touch by construction.
+    Faces come in a fixed shuffled order, so that nobody profits from the order in which the sphere was cut.
+    faces: 320, 1280, 5120, 20480, 81920 or 327680; frames: 2 or more.
+    """
+    if faces not in SUBDIVISIONS:
+        raise ValueError(f"faces must be one of {', '.join(map(str, SUBDIVISIONS))}, not {faces!r}")
+    if frames != int(frames) or frames < 2:
+        raise ValueError(f"frames must be a whole number, 2 or more, not {frames!r}")
+    directions, triangles = icosphere(SUBDIVISIONS[faces])
+    order = np.random.default_rng(20_480).permutation(len(triangles))
+    return BumpyPair(np.ascontiguousarray(triangles[order]), directions, int(frames))
+
+
+def sheet(nx: int, ny: int) -> tuple[np.ndarray, np.ndarray]:
+    """A flat regular grid on the unit square of the plane z = 0, facing +z.
+
+    Returns vertices ((nx + 1)(ny + 1), 3) float64, x fastest, and faces (2 nx ny, 3) int32.
+    """
+    for name, count in (("nx", nx), ("ny", ny)):
+        if count != int(count) or count < 1:
+            raise ValueError(f"{name} must be a whole number, 1 or more, not {count!r}")
+    x, y = np.tile(np.linspace(0, 1, nx + 1), ny + 1), np.repeat(np.linspace(0, 1, ny + 1), nx + 1)
+    vertices = np.column_stack([x, y, np.zeros(len(x))])
+    corner = (np.arange(ny)[:, None] * (nx + 1) + np.arange(nx)).ravel()
+    right, above, across = corner + 1, corner + nx + 1, corner + nx + 2
+    faces = np.stack([np.column_stack([corner, right, across]), np.column_stack([corner, across, above])], axis=1)
+    return vertices, faces.reshape(-1, 3).astype(np.int32)
+
+
+def _unit(x: float, y: float, z: float) -> np.ndarray:
+    """The direction of (x, y, z), (3,)."""
+    return np.array([x, y, z]) / np.sqrt(x * x + y * y + z * z)
+
+
+def _rotation(axis: np.ndarray, angle: float) -> np.ndarray:
+    """The (3, 3) matrix that turns by `angle` radians about a unit axis (Rodrigues' formula)."""
+    cross = np.cross(np.eye(3), axis)  # rows e_i × axis: the transpose of (axis × e_i) as columns
+    return np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * (cross @ cross)

@@ -1,0 +1,2 @@
+"""Who is under whom: topology only, built once. Builders register themselves by being imported here."""
+from pliant.tree import sah  # noqa: F401

@@ -1,0 +1,144 @@
+"""Nodes and leaves: what a tree is, and how its volumes lie in memory.
+
+    node    lanes   W siblings, one row of W float32 per scalar        leaf   lanes   8 triangles, float32 corners, one row per scalar
+            whole   the volume around them                                    whole   the box around them, whatever the family
+            child   int32[W]: >= 0 a node, < 0 ~leaf                          used    bits of the lanes that are not padding
+            count   lanes in use
+            stamp   the frame to which lanes, whole and the leaves right under the node are true
+
+A node of eight boxes is 256 bytes, a leaf 320: whole cache lines. Volumes and triangles are hot and change every frame; what only a
+refit, an exact test or a hit reads (`corners`, `slots`, `faces`) is kept apart (thesis C 7.3.3). Children come after their parents, so
+a reverse scan refits; a subtree owns a contiguous range of nodes and of leaves. The volume of a leaf is a lane of its parent; the box
+that a leaf has of its own is not rounded outward and serves the leaf stage alone, which is the same for all families.
+"""
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from pliant.core.jit import kernel
+from pliant.core.records import aligned, lanes_of, packed, whole_of
+from pliant.geometry.triangles import Triangle
+from pliant.volume.aabb import Box
+
+LEAF = 8                                                                # lanes of a leaf
+INT32 = np.dtype(np.int32)
+WIDTHS = {2: 4, 4: 4, 8: 8}                                             # arity -> W
+MOST_LEVELS = 128                                                       # more than any builder makes; bounds stacks
+NEVER = -1                                                              # the stamp of volumes that were never set
+
+LEAF_DTYPE = packed([("lanes", lanes_of(Triangle, LEAF)), ("whole", whole_of(Box)), ("used", INT32)])
+
+
+@lru_cache(maxsize=None)                                                # one object per dtype: equal but distinct ones cost 2 to 4 µs a call
+def node_dtype(volume, width):
+    """The record of `width` siblings of this class of volumes."""
+    return packed([("lanes", lanes_of(volume, width)), ("whole", whole_of(volume)), ("child", np.dtype((np.int32, (width,)))),
+                   ("count", INT32), ("stamp", INT32)])
+
+
+class Tree(NamedTuple):
+    """Topology alone. Shapes, for n nodes of W lanes and m leaves:
+
+    child (n, W) int32, `count` (n,) int32, `faces` (m, 8) int32 padded with −1, `corners` (m, 3, 8) int32 vertices of each leaf's faces
+    (padding repeats the last face), `slots` (m, 2) int32 the parent and lane of each leaf, `depth` the number of levels of nodes.
+    """
+    child: np.ndarray
+    count: np.ndarray
+    faces: np.ndarray
+    corners: np.ndarray
+    slots: np.ndarray
+    depth: int
+
+    @property
+    def width(self):
+        """Lanes of a node."""
+        return self.child.shape[1]
+
+    def records(self, family):
+        """Fresh (nodes, leaves) of this topology for a family of volumes, true to no frame."""
+        nodes = aligned(len(self.child), node_dtype(family.volume, self.width))
+        leaves = aligned(len(self.faces), LEAF_DTYPE)
+        for name, value in zip(family.volume._fields, family.empty, strict=True):
+            nodes["lanes"][name] = nodes["whole"][name] = value
+        nodes["child"], nodes["count"], nodes["stamp"] = self.child, self.count, NEVER
+        leaves["used"] = (self.faces >= 0) @ (1 << np.arange(LEAF))
+        return nodes, leaves
+
+
+def tree_of(child, count, faces, mesh_faces):
+    """The Tree of these links; what follows from them is worked out here."""
+    corners, slots = np.empty((len(faces), 3, LEAF), np.int32), np.empty((len(faces), 2), np.int32)
+    depth = derive(child, count, faces, mesh_faces, corners, slots, np.zeros(len(child), np.int32))
+    return Tree(child, count, faces, corners, slots, int(depth))
+
+
+@kernel
+def derive(child, count, faces, mesh_faces, corners, slots, level):
+    """Fill corners and slots; the number of levels of nodes. Parents come first, so one pass is enough."""
+    deepest = 0
+    for i in range(len(child)):
+        deepest = max(deepest, level[i] + 1)
+        for k in range(count[i]):
+            if child[i, k] >= 0:
+                level[child[i, k]] = level[i] + 1
+            else:
+                slots[~child[i, k], 0], slots[~child[i, k], 1] = i, k
+    for i in range(len(faces)):
+        last = 0
+        for k in range(LEAF):
+            last = k if faces[i, k] >= 0 else last
+            for c in range(3):
+                corners[i, c, k] = mesh_faces[faces[i, last], c]
+    return deepest
+
+
+def no_tree(arity):
+    """The tree of a body without faces."""
+    width = WIDTHS[arity]
+    return tree_of(np.zeros((0, width), np.int32), np.zeros(0, np.int32), np.zeros((0, LEAF), np.int32), np.zeros((0, 3), np.int32))
+
+
+def tree_from_outside(child, count, faces, mesh_faces, arity, leaf):
+    """The Tree of links that come from a file: every promise of this module is examined before a kernel trusts it."""
+    n, m, width = len(child), len(faces), WIDTHS[arity]
+    if child.shape != (n, width) or count.shape != (n,) or faces.shape != (m, LEAF):
+        raise ValueError(f"tree: shapes {child.shape}, {count.shape}, {faces.shape} do not fit together for arity {arity}")
+    if not len(mesh_faces):
+        if n or m:
+            raise ValueError("tree: there are nodes, but no faces")
+        return None
+    if not n or count.min() < 1 or count.max() > arity:
+        raise ValueError(f"tree: nodes must have 1 to {arity} children")
+    used = np.arange(width) < count[:, None]
+    links = child[used]
+    parents = np.broadcast_to(np.arange(n)[:, None], child.shape)[used]
+    inner, leaves = links >= 0, ~links[links < 0]
+    if sorted(links[inner].tolist()) != list(range(1, n)) or (links[inner] <= parents[inner]).any():
+        raise ValueError("tree: every node but the first must be the child of one earlier node")
+    if sorted(leaves.tolist()) != list(range(m)):
+        raise ValueError("tree: every leaf must be the child of one node")
+    held = faces >= 0
+    filled = held.sum(1)
+    if m and (filled.min() < 1 or filled.max() > leaf or (held != (np.arange(LEAF) < filled[:, None])).any()):
+        raise ValueError(f"tree: leaves must hold 1 to {leaf} faces, padding last")
+    if not np.array_equal(np.sort(faces[held]), np.arange(len(mesh_faces))):
+        raise ValueError("tree: every face must be in one leaf")
+    made = tree_of(child, count, faces, mesh_faces)
+    if made.depth > MOST_LEVELS:
+        raise ValueError(f"tree: {made.depth} levels are too many, at most {MOST_LEVELS}")
+    return made
+
+
+class Builder(NamedTuple):
+    """A way to build: its name in `Body(build=…)` and `build(points, faces, arity, leaf) -> Tree`, points (n, 4) float32."""
+    name: str
+    build: object
+
+
+BUILDERS: dict[str, Builder] = {}
+
+
+def register(builder):
+    """Add a builder."""
+    BUILDERS[builder.name] = builder

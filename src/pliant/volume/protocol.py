@@ -1,0 +1,123 @@
+"""What one may ask of a volume, whatever its family; and the registry of families.
+
+A volume is a NamedTuple of values: float32 scalars, vectors of W lanes, or NumPy rows. The functions below are written once a family,
+as formulas, and run on all three. Volumes are rounded outward: loose, never short. The empty volume of a family (`Family.empty`) fills
+lanes that hold nothing; it meets nothing, and merging it changes nothing.
+
+A family registers with
+
+    register(Family("aabb", Box, empty=Box(...)))
+
+and defines every function of `PROTOCOL` for its class; `tests/test_registry.py` demands all of them and checks what they promise.
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+from pliant.core.dispatch import generic
+from pliant.core.jit import helper
+from pliant.core.records import as_record
+from pliant.core.simd import magnitude
+
+ULP, TINY = np.float32(2.0**-23), np.float32(2.0**-126)
+
+
+class Family(NamedTuple):
+    """One kind of volume: its name in `Body(volume=…)`, its class, its empty value."""
+    name: str
+    volume: type
+    empty: tuple
+
+
+class Shift(NamedTuple):
+    """From one body's origin to another's: add (x, y, z). `slack` exceeds every rounding error that this brings in a query."""
+    x: float
+    y: float
+    z: float
+    slack: float
+
+
+class Ray(NamedTuple):
+    """Origin, and 1 / direction (+inf where the direction is 0), and the interval [near, far] of parameters that count."""
+    x: float
+    y: float
+    z: float
+    over_x: float
+    over_y: float
+    over_z: float
+    near: float
+    far: float
+
+
+FAMILIES: dict[str, Family] = {}
+
+
+def register(family):
+    """Add a family of volumes."""
+    FAMILIES[family.name] = family
+    as_record(family.volume)
+
+
+@generic("a", "b")
+def overlap(a, b):
+    """Do the volumes a and b meet? Touching counts."""
+
+
+@generic("a", "b")
+def separation(a, b):
+    """A lower bound of the squared distance between what a and b enclose; 0 if they meet."""
+
+
+@generic("a")
+def pierce(a, ray):
+    """(near, far): the part of the ray's interval that may lie in a; near > far: it misses."""
+
+
+@generic("a")
+def merge(a):
+    """One volume around all lanes of a."""
+
+
+@generic("a")
+def inflate(a, distance):
+    """The volume a, grown by a distance on every side."""
+
+
+@generic("a")
+def carry(a, shift):
+    """The volume a as seen from another body's origin."""
+
+
+@generic("a", "b")
+def blend(a, b, s, t):
+    """A volume around s·p + t·q for every p in a and q in b; s, t >= 0."""
+
+
+@generic("a")
+def size(a):
+    """How large a is, for choosing the one to descend into: any measure that grows with it; empty volumes have the least."""
+
+
+@generic("like")
+def around(like, low, high):
+    """The volume of like's family around the box from low to high (rows x y z · of float32 rounded to nearest)."""
+
+
+@generic("like")
+def enclose(like, low, high, triangles):
+    """The volume of like's family around the lanes of triangles, whose box is low … high; never larger than `around`."""
+
+
+PROTOCOL = (overlap, separation, pierce, merge, inflate, carry, blend, size, around, enclose)
+
+
+@helper
+def down(a):
+    """Below all that rounds to a: one to two units in the last place."""
+    return a - (magnitude(a) * ULP + TINY)
+
+
+@helper
+def up(a):
+    """Above all that rounds to a."""
+    return a + (magnitude(a) * ULP + TINY)

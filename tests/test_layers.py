@@ -1,0 +1,134 @@
+"""Layers import downward only: the order below is the architecture, and this file is what holds it.
+
+All imports count, also those inside functions and those for type checkers alone: direction is about who knows whom.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "pliant"
+FACE = "__init__"  # the public names: pliant/__init__.py
+
+# From low to high. A module may import its own layer and those below it. `results` are plain values that queries fill in.
+LAYERS = (
+    ("errors",),
+    ("core",),
+    ("geometry",),
+    ("volume",),
+    ("tree",),
+    ("motion",),
+    ("refit",),
+    ("results",),
+    ("query",),
+    ("body", "broadphase", "image", "scene"),
+    ("io", "render", "tune", "report", "shapes", FACE),
+    ("cli",),
+)
+RANK = {unit: rank for rank, layer in enumerate(LAYERS) for unit in layer}
+
+# Tighter than their layer.
+ONLY = {"shapes": {"shapes", "errors"}}
+
+
+class Import(NamedTuple):
+    line: int
+    unit: str  # first part of the name below pliant, or FACE
+    eager: bool  # runs when the module is imported
+
+
+def units(root: Path) -> set[str]:
+    """Modules and packages right below ``root``."""
+    return {path.stem for path in root.iterdir() if path.suffix == ".py" or (path.is_dir() and path.name != "__pycache__")}
+
+
+def imports(path: Path, root: Path) -> Iterator[Import]:
+    """What ``path``, a file below ``root``, imports of its own package."""
+    package = [root.name, *path.relative_to(root).parts[:-1]]
+    known = units(root)
+    for node, eager in walk(ast.parse(path.read_text(encoding="utf-8"), str(path)), True):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        for name in names:
+            first, _, rest = name.partition(".")
+            if first == root.name:
+                unit = rest.partition(".")[0]
+                yield Import(node.lineno, unit if unit in known or unit in RANK else FACE, eager)
+
+
+def walk(node: ast.AST, eager: bool) -> Iterator[tuple[ast.stmt, bool]]:
+    """Statements below ``node``, and whether they run on import: not in functions, nor for type checkers alone."""
+    for child in ast.iter_child_nodes(node):
+        later = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        typing_only = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+        if isinstance(child, ast.stmt):
+            yield child, eager
+        yield from walk(child, eager and not later and not typing_only)
+
+
+def violations(root: Path) -> list[str]:
+    """Imports against the order, as 'file:line: what is wrong'."""
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        where = path.relative_to(root)
+        unit = where.parts[0].removesuffix(".py")
+        if unit not in RANK:
+            found.append(f"{where}:1: {unit} has no layer: add it to LAYERS")
+            continue
+        for line, target, eager in imports(path, root):
+            if unit == FACE:
+                if eager and target not in (FACE, "errors"):
+                    found.append(f"{where}:{line}: the public face imports {target} eagerly")
+            elif target not in RANK:
+                found.append(f"{where}:{line}: {target} has no layer: add it to LAYERS")
+            elif target not in ONLY.get(unit, RANK) or RANK[target] > RANK[unit]:
+                found.append(f"{where}:{line}: {unit} imports {target}")
+    return found
+
+
+def test_layers_import_downward() -> None:
+    found = violations(SOURCE)
+    assert not found, "\n".join(["imports against the order of layers:", *found])
+
+
+def test_every_import_is_seen() -> None:
+    seen = {item.unit for path in (SOURCE / "cli").glob("*.py") for item in imports(path, SOURCE)}
+    assert {"core", "report", "shapes", FACE} <= seen
+
+
+def test_forbidden_imports_are_found(tmp_path: Path) -> None:
+    root = tmp_path / "pliant"
+    files = {
+        "__init__.py": "from pliant.errors import MeshError\nfrom pliant import body\ndef f():\n    import pliant.query.collide\n",
+        "errors.py": "",
+        "body.py": "from .results import Pairs\nfrom . import scene\nimport numpy\n",
+        "scene.py": "from pliant.cli import main\n",
+        "results.py": "from pliant import errors\n",
+        "shapes.py": "import pliant.errors\nfrom pliant.core import check\n",
+        "core/__init__.py": "",
+        "core/check.py": "from ..errors import MeshError\nfrom ..tree.sah import build\n",
+        "tree/__init__.py": "",
+        "tree/sah.py": "def build():\n    import pliant\n    from pliant import collide\n",
+        "query/__init__.py": "",
+        "query/collide.py": "from pliant.results import Pairs\nfrom ..core.check import mesh\nfrom .traverse import loop\n",
+        "extra.py": "",
+        "cli/__init__.py": "import pliant\n",
+    }
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    assert violations(root) == [
+        "__init__.py:2: the public face imports body eagerly",
+        "core/check.py:2: core imports tree",
+        "extra.py:1: extra has no layer: add it to LAYERS",
+        "scene.py:1: scene imports cli",
+        "shapes.py:2: shapes imports core",
+        "tree/sah.py:2: tree imports __init__",
+        "tree/sah.py:3: tree imports __init__",
+    ]
