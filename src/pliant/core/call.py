@@ -4,6 +4,8 @@ A refresh, because motion and policy would enter the loop's type; the exact stag
 compile them again (10 s of 16) for the few pairs that need them. An entry is a compiled function (address, int64) -> int64. A call
 costs 4 ns. With the JIT off an "address" is a number that `ENTRIES` translates, or the array itself.
 """
+from weakref import WeakValueDictionary
+
 from llvmlite import ir
 from numba import carray, types
 
@@ -12,7 +14,7 @@ from pliant.core.simd import INT64, instruction
 
 SIGNATURE = types.int64(types.int64, types.int64)
 ENTRIES: dict = {}                                                      # JIT off: what an address stands for
-CONTEXTS: dict = {}                                                     # JIT off: what a context's address stands for
+CONTEXTS: WeakValueDictionary = WeakValueDictionary()                   # JIT off: what a context's address stands for
 
 
 def address_of(function):

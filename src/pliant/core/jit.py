@@ -24,6 +24,7 @@ from numba import config, njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
 from numba.core.ccallback import CFunc
 from numba.core.sigutils import normalize_signature
+from numba.core.types import unliteral
 
 OPTIONS = {"nogil": True, "_nrt": False, "fastmath": False, "error_model": "numpy", "boundscheck": False}
 DISABLED = bool(config.DISABLE_JIT)
@@ -59,8 +60,11 @@ def entry(signature, function):
 
 
 def _cached(dispatcher):
+    """Keep what is compiled on disk, and do not compile again for every literal: to Numba the 0 in f(t, 0) is a type of its own."""
     if not DISABLED:
         dispatcher._cache = _cache_of(dispatcher.py_func)
+        by_type = dispatcher.get_call_template
+        dispatcher.get_call_template = lambda args, kws: by_type(tuple(map(unliteral, args)), {k: unliteral(t) for k, t in kws.items()})
     return dispatcher
 
 

@@ -315,6 +315,19 @@ def four(array, at):
     return array[at:at + 4].copy()
 
 
+def item(array, at):
+    """array[at] of a flat contiguous array, at >= 0: without the instructions that Numba spends on negative indices."""
+    return array[at]
+
+
+@instruction(item)
+def _(context, array, at):
+    def emit(context, builder, signature, args):
+        data = context.make_array(array)(context, builder, args[0]).data
+        return builder.load(builder.gep(data, [args[1]], source_etype=context.get_data_type(array.dtype)), typ=context.get_data_type(array.dtype))
+    return array.dtype(array, types.int64), emit
+
+
 def put_four(array, at, value):
     """Store four lanes at array[at : at + 4]."""
     array[at:at + 4] = value

@@ -76,7 +76,7 @@ def two_product(a, b):
     return two_product_split(a, b)
 
 
-@helper
+@kernel
 def grow(h, n, x):
     """Add x to the expansion h of n terms; its new length."""
     k = 0
@@ -91,9 +91,9 @@ def grow(h, n, x):
     return k
 
 
-@helper
+@kernel
 def grow_product(h, n, a, b):
-    """Add a · b to h."""
+    """Add a · b to h. Not inlined: the callers hold a dozen of these, and all that is built on them would compile them anew."""
     p, e = two_product(a, b)
     if e != 0.0:
         n = grow(h, n, e)

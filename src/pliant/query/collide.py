@@ -16,7 +16,7 @@ from pliant.geometry.lanes import Plane, compare, doubt_between, plane_of, strad
 from pliant.geometry.triangles import EXACT, Triangle, overlap_exact, overlap_stage
 from pliant.motion.free import scale_for
 from pliant.query.drive import Loop, Subject, collect, subject, workspace
-from pliant.query.traverse import ENOUGH, FULL, GOING, begin, near, touch, traverse
+from pliant.query.traverse import ENOUGH, FULL, GOING, begin, freshen_leaf, near, touch, traverse
 from pliant.results import Pairs, Stats
 from pliant.tree.nodes import LEAF
 from pliant.volume.aabb import Box, bounds
@@ -26,13 +26,13 @@ MARGIN = np.float32(2.1)                                                # of DEL
 
 
 class Collide(NamedTuple):
-    """What the leaf stage reads, and where it writes: corners (m, 3, 8), faces (m, 8), flat vertices of both bodies; keys a << low | b."""
+    """What the leaf stage reads, and where it writes: corners (m, 3, 8), flat vertices, faces (m, 8) of both bodies; keys a << low | b."""
     corners_a: np.ndarray
-    faces_a: np.ndarray
     vertices_a: np.ndarray
+    faces_a: np.ndarray
     corners_b: np.ndarray
-    faces_b: np.ndarray
     vertices_b: np.ndarray
+    faces_b: np.ndarray
     keys: np.ndarray
 
 
@@ -46,8 +46,9 @@ def _(visitor, state, leaves_a, a, leaves_b, b):
     found = state["found"]
     if found + LEAF * LEAF > len(visitor.keys):
         return FULL
-    after = meet(leaves_a, a, leaves_b, b, visitor.corners_a, visitor.faces_a, visitor.vertices_a,
-                 visitor.corners_b, visitor.faces_b, visitor.vertices_b, state, visitor.keys, found)
+    freshen_leaf(leaves_a, a, state["frame_a"], state["fill_a"], state["context_a"])
+    freshen_leaf(leaves_b, b, state["frame_b"], state["fill_b"], state["context_b"])
+    after = meet(visitor, state, leaves_a, a, leaves_b, b, found)
     state["found"] = after
     return ENOUGH if after > found and state["first"] else GOING
 
@@ -109,7 +110,7 @@ def plane_at(s, i):
 
 
 @helper
-def meet(leaves_a, a, leaves_b, b, corners_a, faces_a, vertices_a, corners_b, faces_b, vertices_b, state, keys, found):
+def meet(visitor, state, leaves_a, a, leaves_b, b, found):
     """Append the pairs of two leaves; how many keys there are then. The side with fewer triangles near the other leaf goes through one by one,
     each against eight of the other side: first those that straddle a plane, then the rest of the test."""
     # Everything relative to the low corner of the box around both.
@@ -153,9 +154,9 @@ def meet(leaves_a, a, leaves_b, b, corners_a, faces_a, vertices_a, corners_b, fa
             k, m = (j, i) if swapped else (i, j)
             hit = (yes >> j) & 1
             if hit == 0:
-                hit = settle(corners_a, vertices_a, a, k, corners_b, vertices_b, b, m, state)
+                hit = settle(visitor, state, a, k, b, m)
             if hit != 0:
-                keys[found] = (np.int64(faces_a[a, k]) << state["low"]) | np.int64(faces_b[b, m])
+                visitor.keys[found] = (np.int64(visitor.faces_a[a, k]) << state["low"]) | np.int64(visitor.faces_b[b, m])
                 found += 1
     return found
 
@@ -169,11 +170,11 @@ def copy_corners(corners, vertices, leaf, k, t, at):
 
 
 @helper
-def settle(corners_a, vertices_a, a, i, corners_b, vertices_b, b, j, state):
+def settle(visitor, state, a, i, b, j):
     """The exact test of one pair, on float64 corners; called by address, see `core/call.py`."""
     t = floats(18)
-    copy_corners(corners_a, vertices_a, a, i, t, 0)
-    copy_corners(corners_b, vertices_b, b, j, t, 9)
+    copy_corners(visitor.corners_a, visitor.vertices_a, a, i, t, 0)
+    copy_corners(visitor.corners_b, visitor.vertices_b, b, j, t, 9)
     answer = invoke(state["exact"], t, state["plain"])
     state["n_x"] += answer >= EXACT
     return answer & 1
@@ -183,8 +184,8 @@ def settle(corners_a, vertices_a, a, i, corners_b, vertices_b, b, j, state):
 def exact_entry():
     """(address, what keeps it alive) of the exact stages for two triangles in 18 float64."""
     def enter(corners, plain):
-        t, p, q = array_at(pointer(corners), 18, np.float64), np.int64(0), np.int64(9)    # literals would be types of their own
-        return np.int64(overlap_stage(t, p, q)) if plain else np.int64(EXACT + overlap_exact(t, p, q))
+        t = array_at(pointer(corners), 18, np.float64)
+        return np.int64(overlap_stage(t, 0, 9)) if plain else np.int64(EXACT + overlap_exact(t, 0, 9))
 
     def enter_python(corners, plain):
         return overlap_stage(corners, 0, 9) if plain else EXACT + overlap_exact(corners, 0, 9)
@@ -232,9 +233,9 @@ def start(work, a, b, first):
     p, q, state = a.shape_at(scale), b.shape_at(scale), query[0]
     state["n_u"] = p.follow() + q.follow()
     state["first"], state["plain"], state["low"], state["exact"] = first, motion_a.plain and motion_b.plain, bits_for(b), exact_entry()[0]
-    state["frame_a"], state["entry_a"], state["context_a"] = p.frame, p.entry, p.context
-    state["frame_b"], state["entry_b"], state["context_b"] = q.frame, q.entry, q.context
-    read = p.tree.corners, p.tree.faces, motion_a.flat, q.tree.corners, q.tree.faces, motion_b.flat
+    state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"] = p.frame, p.entry, p.fill, p.context
+    state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"] = q.frame, q.entry, q.fill, q.context
+    read = (p.tree.corners, motion_a.flat, p.tree.faces, q.tree.corners, motion_b.flat, q.tree.faces)
     trees = p.nodes, p.leaves, p.tree.slots, q.nodes, q.leaves, q.tree.slots
     depth = (p.tree.depth + q.tree.depth + 2) * p.tree.width * q.tree.width
     work.prepare(depth)

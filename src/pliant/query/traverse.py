@@ -25,7 +25,7 @@ DELTA = 2.0**-23 * (1 + 2.0**-19)                                       # of it:
 LEAST_DELTA = 2.0**-50                                                  # see geometry/lanes.py
 
 QUERY = np.dtype([(name, np.int64) for name in ("position", "found", "budget", "n_v", "n_p", "n_u", "n_x", "first", "plain", "low",
-                                                "exact", "frame_a", "frame_b", "entry_a", "entry_b", "context_a", "context_b")]
+                                                "exact", "frame_a", "frame_b", "entry_a", "entry_b", "fill_a", "fill_b", "context_a", "context_b")]
                  + [(name, np.float32) for name in ("x", "y", "z", "slack", "delta")])
 
 
@@ -49,6 +49,13 @@ def packed(a, b):
 def freshen(nodes, i, frame, entry, context):
     """Make node i true to its frame; the number of volumes set."""
     return np.int64(0) if stamp(nodes, i) == frame else invoke(entry, context, i)
+
+
+@helper
+def freshen_leaf(leaves, i, frame, fill, context):
+    """Make the triangles of leaf i true to its frame."""
+    if stamp(leaves, i) != frame:
+        invoke(fill, context, i)
 
 
 @helper

@@ -8,23 +8,27 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pliant.core.call import CONTEXTS
+from pliant.core.records import aligned
+from pliant.refit.leaves import CONTEXT, fill_entry
 from pliant.tree.nodes import NEVER
 
 
 class Shape:
     """A tree, its volumes and the float32 rows they follow; one per body (and scale).
 
-    `frame` counts updates; a node is true if its stamp equals it. `entry` and `context` are addresses for `pliant.core.call.invoke`; a
-    policy that leaves stale nodes behind must set them.
+    `frame` counts updates; what has another stamp is stale. `fill`, `entry` and `context` are addresses for `pliant.core.call.invoke`: how a
+    loop makes a leaf or a node true. A policy that leaves stale nodes behind must set `entry`.
     """
 
     def __init__(self, options, faces, points, tree=None):
         self.options, self.faces, self.points, self.frame = options, faces, points, 0
         self.lock = threading.Lock()                                    # held by the one thread that refits
-        self.entry = self.context = 0
-        self.kept = None                                                # what a policy stores with this shape
+        self.kept, self.entry, self.fill = None, 0, fill_entry()[0]
+        self.about = aligned(1, CONTEXT)
+        self.context = self.about.ctypes.data
         self.updated = 0                                                # volumes set outside traversals since they were last asked for
-        self.plant(self.build() if tree is None else tree)
+        self.plant(tree or self.build())
 
     def build(self):
         """A new tree from where the points are."""
@@ -34,7 +38,15 @@ class Shape:
         """Take another tree; its volumes are true to no frame yet."""
         self.tree = tree
         self.nodes, self.leaves = tree.records(self.options.family)
-        self.kept = None
+        self.kept = None                                                # what a policy keeps with this tree
+        self.know(nodes=self.nodes, leaves=self.leaves, corners=tree.corners, points=self.points)
+        self.about["n_nodes"], self.about["n_leaves"], self.about["n_points"] = len(self.nodes), len(self.leaves), len(self.points)
+        CONTEXTS[self.context] = self
+
+    def know(self, **arrays):
+        """Write the addresses of arrays into the context, for entries."""
+        for name, array in arrays.items():
+            self.about[name] = array.ctypes.data
 
     @property
     def stale(self):
@@ -43,11 +55,11 @@ class Shape:
 
     def moved(self):
         """The points have changed: everything is older than the frame now."""
-        self.frame = self.frame + 1 if self.frame < np.iinfo(np.int32).max else self._start_again()
-
-    def _start_again(self):
-        self.nodes["stamp"] = NEVER                                     # after 2**31 updates
-        return 0
+        if self.frame == np.iinfo(np.int32).max:
+            self.nodes["stamp"] = self.leaves["stamp"] = NEVER
+            self.frame = NEVER
+        self.frame += 1
+        self.about["frame"] = self.frame
 
 
     def follow(self):

@@ -3,13 +3,16 @@
     node    lanes   W siblings, one row of W float32 per scalar        leaf   lanes   8 triangles, float32 corners, one row per scalar
             whole   the volume around them                                    whole   the box around them, whatever the family
             child   int32[W]: >= 0 a node, < 0 ~leaf                          used    bits of the lanes that are not padding
-            count   lanes in use
-            stamp   the frame to which lanes, whole and the leaves right under the node are true
+            count   lanes in use                                              stamp   the frame to which the leaf is true
+            stamp   the frame to which lanes and whole are true
 
 A node of eight boxes is 256 bytes, a leaf 320: whole cache lines. Volumes and triangles are hot and change every frame; what only a
-refit, an exact test or a hit reads (`corners`, `slots`, `faces`) is kept apart (thesis C 7.3.3). Children come after their parents, so
-a reverse scan refits; a subtree owns a contiguous range of nodes and of leaves. The volume of a leaf is a lane of its parent; the box
-that a leaf has of its own is not rounded outward and serves the leaf stage alone, which is the same for all families.
+refit, an exact test or a hit reads (`corners`, `vertices`, `slots`, `faces`) is kept apart (thesis C 7.3.3). Children come after their
+parents, so a reverse scan refits; a subtree owns a contiguous range of nodes and of leaves.
+
+The volume of a leaf is a lane of its parent and follows by the body's policy. The triangles of a leaf follow when a query reaches the
+leaf, whatever the policy: copying them all would be most of a refit (15.6 of 23 MB written, 327,680 triangles). The box that a leaf has of
+its own is not rounded outward and serves the leaf stage alone, which is the same for all families.
 """
 from functools import lru_cache
 from typing import NamedTuple
@@ -27,7 +30,7 @@ WIDTHS = {2: 4, 4: 4, 8: 8}                                             # arity 
 MOST_LEVELS = 128                                                       # more than any builder makes; bounds stacks
 NEVER = -1                                                              # the stamp of volumes that were never set
 
-LEAF_DTYPE = packed([("lanes", lanes_of(Triangle, LEAF)), ("whole", whole_of(Box)), ("used", INT32)])
+LEAF_DTYPE = packed([("lanes", lanes_of(Triangle, LEAF)), ("whole", whole_of(Box)), ("used", INT32), ("stamp", INT32)])
 
 
 @lru_cache(maxsize=None)                                                # one object per dtype: equal but distinct ones cost 2 to 4 µs a call
@@ -41,12 +44,16 @@ class Tree(NamedTuple):
     """Topology alone. Shapes, for n nodes of W lanes and m leaves:
 
     child (n, W) int32, `count` (n,) int32, `faces` (m, 8) int32 padded with −1, `corners` (m, 3, 8) int32 vertices of each leaf's faces
-    (padding repeats the last face), `slots` (m, 2) int32 the parent and lane of each leaf, `depth` the number of levels of nodes.
+    (padding repeats the last face), `vertices` flat int32 the distinct ones of leaf after leaf, from begins[i] to begins[i + 1], the last
+    one repeated up to a multiple of four,
+    `slots` (m, 2) int32 the parent and lane of each leaf, `depth` the number of levels of nodes.
     """
     child: np.ndarray
     count: np.ndarray
     faces: np.ndarray
     corners: np.ndarray
+    vertices: np.ndarray
+    begins: np.ndarray
     slots: np.ndarray
     depth: int
 
@@ -62,20 +69,23 @@ class Tree(NamedTuple):
         for name, value in zip(family.volume._fields, family.empty, strict=True):
             nodes["lanes"][name] = nodes["whole"][name] = value
         nodes["child"], nodes["count"], nodes["stamp"] = self.child, self.count, NEVER
-        leaves["used"] = (self.faces >= 0) @ (1 << np.arange(LEAF))
+        leaves["used"], leaves["stamp"] = (self.faces >= 0) @ (1 << np.arange(LEAF)), NEVER
         return nodes, leaves
 
 
 def tree_of(child, count, faces, mesh_faces):
     """The Tree of these links; what follows from them is worked out here."""
-    corners, slots = np.empty((len(faces), 3, LEAF), np.int32), np.empty((len(faces), 2), np.int32)
-    depth = derive(child, count, faces, mesh_faces, corners, slots, np.zeros(len(child), np.int32))
-    return Tree(child, count, faces, corners, slots, int(depth))
+    m = len(faces)
+    corners, slots, vertices = np.empty((m, 3, LEAF), np.int32), np.empty((m, 2), np.int32), np.empty(3 * (len(mesh_faces) + m), np.int32)
+    begins, seen = np.zeros(m + 1, np.int32), np.full(int(mesh_faces.max(initial=-1)) + 1, -1, np.int32)
+    depth = derive(child, count, faces, mesh_faces, corners, slots, vertices, begins, seen, np.zeros(len(child), np.int32))
+    return Tree(child, count, faces, corners, vertices[:begins[-1]].copy(), begins, slots, int(depth))
 
 
 @kernel
-def derive(child, count, faces, mesh_faces, corners, slots, level):
-    """Fill corners and slots; the number of levels of nodes. Parents come first, so one pass is enough."""
+def derive(child, count, faces, mesh_faces, corners, slots, vertices, begins, seen, level):
+    """Fill corners, slots, vertices and begins; the number of levels of nodes. Parents come first, so one pass is enough. `seen` (−1 at
+    first) keeps the last leaf that named a vertex."""
     deepest = 0
     for i in range(len(child)):
         deepest = max(deepest, level[i] + 1)
@@ -84,12 +94,21 @@ def derive(child, count, faces, mesh_faces, corners, slots, level):
                 level[child[i, k]] = level[i] + 1
             else:
                 slots[~child[i, k], 0], slots[~child[i, k], 1] = i, k
+    n = 0
     for i in range(len(faces)):
         last = 0
         for k in range(LEAF):
             last = k if faces[i, k] >= 0 else last
             for c in range(3):
-                corners[i, c, k] = mesh_faces[faces[i, last], c]
+                v = mesh_faces[faces[i, last], c]
+                corners[i, c, k] = v
+                if seen[v] != i:
+                    seen[v], vertices[n] = i, v
+                    n += 1
+        while n % 4 != 0:
+            vertices[n] = vertices[n - 1]
+            n += 1
+        begins[i + 1] = n
     return deepest
 
 

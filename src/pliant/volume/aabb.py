@@ -127,5 +127,5 @@ def _(like, low, high):
 
 
 @enclose.on(Box)
-def _(like, low, high, triangles):
+def _(like, low, high, points, order, begin, end):
     return around(like, low, high)

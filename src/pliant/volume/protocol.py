@@ -104,8 +104,9 @@ def around(like, low, high):
 
 
 @generic("like")
-def enclose(like, low, high, triangles):
-    """The volume of like's family around the lanes of triangles, whose box is low … high; never larger than `around`."""
+def enclose(like, low, high, points, order, begin, end):
+    """The volume of like's family around the points (flat rows x y z ·) named by order[begin : end], whose box is low … high; at most as
+    large as `around`."""
 
 
 PROTOCOL = (overlap, separation, pierce, merge, inflate, carry, blend, size, around, enclose)

@@ -1,0 +1,354 @@
+"""The cache of compiled code: whose it is, what its name depends on, and that whatever is wrong with it is no reason to fail.
+
+Two kernels of `core/sorting.py` and one entry stand for all: they compile in a second, and everything is cached by the same few lines.
+"""
+
+import json
+import os
+import shutil
+import stat
+import time
+from pathlib import Path
+
+import numba
+import pytest
+
+from child import PATIENCE, SOURCE, python, start
+from pliant.core import jit
+
+pytestmark = pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
+
+# Sort, call an entry by its address, and say what was found in the cache, what was compiled, and where.
+WORK = """
+    import ctypes, json, sys
+    import numpy as np
+    from pliant.core import jit
+    from pliant.core.call import address_of
+    from pliant.core.sorting import sort_digits, sorted_pairs, unpack
+
+    def twice(context, i):
+        return context + 2 * i
+
+    rng = np.random.default_rng(5)
+    keys = rng.integers(0, 1 << 30, 1000)
+    expected = np.sort(keys)
+    pairs = sorted_pairs(keys.copy(), 30, 15).astype(np.int64)
+    assert ((pairs[:, 0] << 15 | pairs[:, 1]) == expected).all()
+    address, entry = address_of(twice)
+    assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)(100, 11) == 122
+    kernels = sort_digits, unpack
+    print(json.dumps({
+        "hits": sum(sum(kernel.stats.cache_hits.values()) for kernel in kernels) + entry.cache_hits,
+        "misses": sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels),
+        "folder": jit.cache_state().folder and str(jit.cache_state().folder),
+        "reason": jit.cache_state().reason,
+    }))
+"""
+
+
+def work(**variables):
+    """Run it in a process of its own."""
+    return json.loads(python(WORK, **variables))
+
+
+def files(folder):
+    return sorted(path for path in Path(folder).rglob("*") if path.is_file())
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A cache that one process has filled."""
+    base = tmp_path_factory.mktemp("filled") / "cache"
+    first = work(PLIANT_CACHE=base)
+    assert (first["hits"], first["misses"]) == (0, 2)
+    assert len([path for path in files(base) if path.suffix == ".nbc"]) >= 3
+    return base
+
+
+@pytest.fixture
+def copied(filled, tmp_path):
+    """A copy of it, to damage."""
+    base = tmp_path / "cache"
+    shutil.copytree(filled, base)
+    return base
+
+
+def prepared(monkeypatch, base):
+    """What a process finds that starts with this folder chosen."""
+    monkeypatch.setenv("PLIANT_CACHE", str(base))
+    return jit._prepare()
+
+
+# ------------------------------------------------------------------------------------------------ where it is
+
+def test_the_folder_is_made_for_its_owner_alone(monkeypatch, tmp_path):
+    base = tmp_path / "above" / "cache"
+    before = os.umask(0)
+    try:
+        state = prepared(monkeypatch, base)
+    finally:
+        os.umask(before)
+    assert state == (base / jit._digest(), "in use")
+    for folder in (base, state.folder):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_it_is_found_in_the_usual_places(monkeypatch, tmp_path):
+    monkeypatch.delenv("PLIANT_CACHE", raising=False)
+    monkeypatch.setattr(jit.sys, "platform", "linux")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert jit._base_folder() == tmp_path / ".cache" / "pliant"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))
+    assert jit._base_folder() == tmp_path / "elsewhere" / "pliant"
+
+
+def test_an_empty_name_switches_it_off(monkeypatch):
+    monkeypatch.setenv("PLIANT_CACHE", "")
+    state = jit._prepare()
+    assert state.folder is None and "PLIANT_CACHE" in state.reason
+
+
+def test_without_a_cache_everything_works(tmp_path):
+    found = work(PLIANT_CACHE="", HOME=tmp_path, XDG_CACHE_HOME=tmp_path)
+    assert (found["hits"], found["folder"]) == (0, None)
+    assert files(tmp_path) == []
+
+
+def test_where_no_folder_can_be_made_everything_works(tmp_path):
+    """A home that cannot be written to, on which permissions are no help to a superuser: a file is in the way."""
+    (tmp_path / "home").write_text("not a folder")
+    found = work(PLIANT_CACHE=None, HOME=tmp_path / "home", XDG_CACHE_HOME=None)
+    assert found["hits"] == 0 and found["folder"] is None
+    assert "no cache folder" in found["reason"]
+    assert files(tmp_path) == [tmp_path / "home"]
+
+
+def test_a_folder_that_cannot_be_written_to_is_not_used(monkeypatch, tmp_path):
+    monkeypatch.setattr(jit.os, "access", lambda path, mode: False)
+    state = prepared(monkeypatch, tmp_path / "cache")
+    assert state.folder is None and "cannot be written" in state.reason
+
+
+def test_no_home_is_no_error(monkeypatch):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(jit, "_base_folder", homeless)
+    state = jit._prepare()
+    assert state.folder is None and "home" in state.reason
+
+
+# ------------------------------------------------------------------------------------------------ whose it is
+
+@pytest.mark.parametrize("mode", [0o770, 0o722, 0o777, 0o702, 0o720])
+@pytest.mark.parametrize("inner", [False, True], ids=["base", "inner"])
+def test_a_folder_that_others_can_write_to_is_refused(monkeypatch, tmp_path, mode, inner):
+    """Both levels count: who may write to the outer one may put another inner one there."""
+    base = tmp_path / "cache"
+    folder = base / jit._digest() if inner else base
+    folder.mkdir(parents=True)
+    base.chmod(0o700)
+    folder.chmod(mode)
+    state = prepared(monkeypatch, base)
+    assert state.folder is None
+    assert state.reason == f"{folder} can be written to by other users"
+
+
+def test_others_may_read_it(monkeypatch, tmp_path):
+    base = tmp_path / "cache"
+    base.mkdir()
+    base.chmod(0o755)
+    assert prepared(monkeypatch, base).folder is not None
+
+
+def test_a_foreign_folder_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(jit.os, "getuid", lambda: os.stat(tmp_path).st_uid + 1)
+    assert jit._refusal(tmp_path) == f"{tmp_path} belongs to another user"
+    state = prepared(monkeypatch, tmp_path / "cache")
+    assert state.folder is None and "another user" in state.reason
+
+
+def test_a_foreign_folder_is_not_read_from(copied):
+    """Code lies there ready, but somebody else could have put it there."""
+    copied.chmod(0o777)
+    before = {path: path.stat().st_mtime_ns for path in files(copied)}
+    found = work(PLIANT_CACHE=copied)
+    assert (found["hits"], found["folder"]) == (0, None)
+    assert {path: path.stat().st_mtime_ns for path in files(copied)} == before
+
+
+# ------------------------------------------------------------------------------------------------ what its name depends on
+
+def test_an_edited_source_gets_a_folder_of_its_own(filled, tmp_path):
+    """Any source: Numba itself would notice an edit only in the file that a kernel stands in."""
+    shutil.copytree(SOURCE / "pliant", tmp_path / "pliant", ignore=shutil.ignore_patterns("__pycache__"))
+    print_key = "from pliant.core import jit; print(jit.__file__, jit._digest())"
+    here = python(print_key, PYTHONPATH=SOURCE).split()[1]
+    where, same = python(print_key, PYTHONPATH=tmp_path).split()
+    assert Path(where).is_relative_to(tmp_path)
+    assert same == here
+    with open(tmp_path / "pliant" / "geometry" / "__init__.py", "a") as source:
+        source.write("\n# one more line\n")
+    edited = python(print_key, PYTHONPATH=tmp_path).split()[1]
+    assert edited != here
+    found = work(PLIANT_CACHE=filled, PYTHONPATH=tmp_path)
+    assert (found["hits"], found["folder"]) == (0, str(filled / edited))
+
+
+def test_the_options_and_versions_are_part_of_the_name(monkeypatch):
+    name = jit._digest()
+    assert name == jit._digest() and len(name) == 20
+    monkeypatch.setattr(jit, "OPTIONS", {**jit.OPTIONS, "boundscheck": True})
+    another = jit._digest()
+    monkeypatch.setattr(numba, "__version__", "0.0.1")
+    assert len({name, another, jit._digest()}) == 3
+
+
+# ------------------------------------------------------------------------------------------------ what it is worth
+
+def test_the_second_process_compiles_nothing(filled):
+    before = {path: path.read_bytes() for path in files(filled)}
+    found = work(PLIANT_CACHE=filled)
+    assert found["misses"] == 0 and found["hits"] >= 3
+    assert {path: path.read_bytes() for path in files(filled)} == before
+
+
+def damage(kind, data):
+    return {"emptied": b"", "cut short": data[:len(data) // 2], "one byte short": data[:-1], "garbage": b"\x93 not code \x00" * 9,
+            "another pickle": b"\x80\x05K\x07."}[kind]
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc", ""], ids=["index", "code", "all"])
+@pytest.mark.parametrize("kind", ["emptied", "cut short", "one byte short", "garbage", "another pickle"])
+def test_damaged_files_are_compiled_anew(copied, kind, suffix):
+    damaged = [path for path in files(copied) if path.name.endswith(suffix)]
+    assert len(damaged) >= 3
+    for path in damaged:
+        path.write_bytes(damage(kind, path.read_bytes()))
+    assert work(PLIANT_CACHE=copied)["hits"] == 0
+
+
+def test_damaged_files_are_repaired(copied):
+    """Once, not by every process that comes."""
+    for path in files(copied):
+        path.write_bytes(b"")
+    work(PLIANT_CACHE=copied)
+    assert work(PLIANT_CACHE=copied)["misses"] == 0
+
+
+def test_a_cache_that_vanishes_is_no_error(tmp_path):
+    vanish = """
+    import shutil
+    from pliant.core import jit
+    shutil.rmtree(jit.cache_state().folder)
+    """
+    python(vanish + WORK, PLIANT_CACHE=tmp_path / "cache")
+    assert files(tmp_path) == []
+
+
+def test_code_for_other_types_is_not_run(tmp_path):
+    """Two processes that save two specialisations of one kernel at once may choose the same file; the index does not know who came last."""
+    code = """
+        import numpy as np
+        from pliant.core.jit import kernel
+
+        @kernel
+        def total(numbers):
+            result = numbers[0]
+            for k in range(1, len(numbers)):
+                result += numbers[k]
+            return result
+
+        assert total(np.array([1.5, 2.0, 4.0])) == 7.5
+        assert total(np.array([1, 2, 4])) == 7
+    """
+    python(code, PLIANT_CACHE=tmp_path / "cache")
+    one, two = (path for path in files(tmp_path) if path.suffix == ".nbc")
+    one.rename(tmp_path / "one")
+    two.rename(one)
+    (tmp_path / "one").rename(two)
+    python(code, PLIANT_CACHE=tmp_path / "cache")
+
+
+def test_processes_that_start_at_once_do_not_disturb_each_other(tmp_path):
+    started = [start(WORK, PLIANT_CACHE=tmp_path / "cache") for _ in range(3)]
+    for process in started:
+        output, errors = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0, errors
+        assert json.loads(output)["folder"] is not None
+    assert work(PLIANT_CACHE=tmp_path / "cache")["misses"] == 0
+    assert [path for path in files(tmp_path) if ".tmp." in path.name] == []
+
+
+def test_nothing_of_numba_is_set_for_others(tmp_path):
+    """A kernel of the user's own is cached where Numba would cache it."""
+    python("""
+        import numba
+        settings = {name: value for name, value in vars(numba.config).items() if name.isupper()}
+        import pliant
+        from pliant import body
+        from pliant.query import collide
+        assert {name: value for name, value in vars(numba.config).items() if name.isupper()} == settings
+        import os
+        assert "NUMBA_CACHE_DIR" not in os.environ
+    """, PLIANT_CACHE=tmp_path / "cache", NUMBA_CACHE_DIR=None)
+
+
+# ------------------------------------------------------------------------------------------------ what is thrown away
+
+def old_folder(base, name, days):
+    folder = base / name
+    folder.mkdir(mode=0o700)
+    (folder / "kernel.nbi").write_bytes(b"x")
+    then = time.time() - days * 24 * 3600
+    os.utime(folder, (then, then))
+    return folder
+
+
+def test_folders_of_other_versions_go_after_a_month(monkeypatch, tmp_path):
+    base = tmp_path / "cache"
+    base.mkdir(mode=0o700)
+    old, recent = old_folder(base, "0123456789abcdef0123", 31), old_folder(base, "fedcba98765432100123", 29)
+    state = prepared(monkeypatch, base)
+    assert state.folder.is_dir() and recent.is_dir()
+    assert not old.exists()
+
+
+def test_only_folders_of_this_cache_are_thrown_away(monkeypatch, tmp_path):
+    """PLIANT_CACHE may name a folder that holds other things."""
+    base = tmp_path / "cache"
+    base.mkdir(mode=0o700)
+    names = ["notes", "my-important-project", "holiday photos 2019 ", "0123456789abcdef01234"]
+    kept = [old_folder(base, name, 400) for name in names]
+    (base / "a file of 20 letters").write_text("x")
+    prepared(monkeypatch, base)
+    assert [folder.name for folder in kept if not (folder / "kernel.nbi").is_file()] == []
+    assert (base / "a file of 20 letters").is_file()
+
+
+def test_foreign_content_of_an_old_folder_is_no_error(monkeypatch, tmp_path):
+    base = tmp_path / "cache"
+    base.mkdir(mode=0o700)
+    (old_folder(base, "0123456789abcdef0123", 31) / "folder").mkdir()
+    os.utime(base / "0123456789abcdef0123", (0, 0))
+    assert prepared(monkeypatch, base).reason == "in use"
+
+
+# ------------------------------------------------------------------------------------------------ options
+
+def test_no_function_is_compiled_with_fast_math():
+    """Neither asked for nor inherited: said explicitly, for kernels and for the bodies that `core/dispatch.py` chooses."""
+    from pliant.core import dispatch
+    from pliant.query.traverse import traverse
+
+    assert jit.OPTIONS["fastmath"] is False and dispatch.BODY_OPTIONS["fastmath"] is False
+    assert traverse.targetoptions["fastmath"] is False and traverse.targetoptions["nogil"] is True
+    assert jit.helper(lambda a: a).targetoptions["fastmath"] is False
+
+
+def test_a_kernel_that_allocates_is_refused():
+    import numpy as np
+
+    with pytest.raises(numba.core.errors.NumbaError):
+        jit.kernel(lambda n: np.zeros(n).sum())(3)
