@@ -14,7 +14,7 @@ import numpy as np
 
 from pliant.core.jit import helper, kernel
 from pliant.core.records import aligned
-from pliant.core.simd import element, four, four_of, greatest, least, put_four, truncate
+from pliant.core.simd import bits, element, four, four_of, greatest, item, least, put_four, truncate
 from pliant.tree.nodes import LEAF, WIDTHS, Builder, register, tree_of
 
 BINS = 16
@@ -81,12 +81,18 @@ def put_in_bin(bins, counts, j, low, high):
     counts[j] += 1
 
 
+@helper
+def bins_for(n):
+    """How many bins n faces are sorted into."""
+    return min(BINS, 4 + n // 16)
+
+
 @kernel
 def best_plane(rows, begin, end, sets, s, leaf, bins, counts, areas):
     """(axis, bin, scale) of the cheapest plane for set s, faces begin … end; axis −1 if the midpoints cannot be told apart."""
     low_mid = four(sets, 16 * s + 8)
     extent = four(sets, 16 * s + 12) - low_mid
-    n_bins = min(BINS, 4 + (end - begin) // 16)
+    n_bins = bins_for(end - begin)
     wide = np.float32(n_bins) * NEARLY_ALL
     empty_low, empty_high = four_of(INF), four_of(-INF)
     scale = areas[0:4]
@@ -126,27 +132,38 @@ def best_plane(rows, begin, end, sets, s, leaf, bins, counts, areas):
 
 
 @kernel
-def part_at(rows, begin, end, axis, start, scale, plane, sets, s, r):
-    """Bring the faces in bins before the plane to the front; sets s and r become the two parts. Where the second begins."""
-    low_l = low_r = low_m = low_n = four_of(INF)
-    high_l = high_r = high_m = high_n = four_of(-INF)
-    left, right = begin, end - 1
-    while True:
-        while left <= right and np.int32((midpoint(rows, left, axis) - start) * scale) < plane:
-            low, high = four(rows, 8 * left), four(rows, 8 * left + 4)
-            middle = low + high
-            low_l, high_l = least(low_l, low), greatest(high_l, high)
-            low_m, high_m = least(low_m, middle), greatest(high_m, middle)
-            left += 1
-        while left <= right and np.int32((midpoint(rows, right, axis) - start) * scale) >= plane:
-            low, high = four(rows, 8 * right), four(rows, 8 * right + 4)
-            middle = low + high
-            low_r, high_r = least(low_r, low), greatest(high_r, high)
-            low_n, high_n = least(low_n, middle), greatest(high_n, middle)
-            right -= 1
-        if left > right:
-            break
-        swap_rows(rows, left, right)
+def part_at(rows, spare, begin, end, axis, scale, plane, sets, s, r, bins, away):
+    """Bring the faces in bins before the plane to the front, in order; sets s and r become the two parts. Where the second begins.
+
+    Without branches on the side, which nobody could predict: every row is written to both places, and one of the two moves on; the midpoint
+    goes into both sets, pushed to infinity in one of them by a look-up (`away`), which no compiler turns into a branch. Boxes of the parts
+    are those of their bins.
+    """
+    start, border = sets[16 * s + 8 + axis], np.float32(plane)
+    away[0], away[1] = INF, ZERO
+    low_m = low_n = four_of(INF)
+    high_m = high_n = four_of(-INF)
+    left, right = begin, 0
+    for i in range(begin, end):
+        low, high = four(rows, 8 * i), four(rows, 8 * i + 4)
+        middle = low + high
+        before = bits(((middle - start) * scale) < border) >> axis & 1
+        put_four(rows, 8 * left, low)                                   # left <= i: what stood there was read
+        put_four(rows, 8 * left + 4, high)
+        put_four(spare, 8 * right, low)
+        put_four(spare, 8 * right + 4, high)
+        here, there = item(away, before), item(away, 1 - before)
+        low_m, high_m = least(low_m, middle + here), greatest(high_m, middle - here)
+        low_n, high_n = least(low_n, middle + there), greatest(high_n, middle - there)
+        left, right = left + before, right + (1 - before)
+    for i in range(0, 8 * right, 4):
+        put_four(rows, 8 * left + i, four(spare, i))
+    low_l = low_r = four_of(INF)
+    high_l = high_r = four_of(-INF)
+    for j in range(axis * BINS, axis * BINS + plane):
+        low_l, high_l = least(low_l, four(bins, 8 * j)), greatest(high_l, four(bins, 8 * j + 4))
+    for j in range(axis * BINS + plane, axis * BINS + bins_for(end - begin)):
+        low_r, high_r = least(low_r, four(bins, 8 * j)), greatest(high_r, four(bins, 8 * j + 4))
     put_set(sets, s, low_l, high_l, low_m, high_m)
     put_set(sets, r, low_r, high_r, low_n, high_n)
     return left
@@ -215,7 +232,7 @@ def which_to_split(sets, spans, n, arity, leaf, depth):
 
 
 @kernel
-def grow_tree(rows, arity, leaf, sets, spans, waiting, waiting_sets, scratch, counts, child, count, leaf_spans):
+def grow_tree(rows, spare, arity, leaf, sets, spans, waiting, waiting_sets, scratch, counts, child, count, leaf_spans):
     """Build; (nodes, leaves). `waiting` (k, 5): parent, lane, begin, end, depth. Leaves are numbered as they come."""
     bins, areas = scratch[0:8 * 3 * BINS], scratch[8 * 3 * BINS:]
     n_nodes, n_leaves, top = 0, 0, 1
@@ -238,7 +255,7 @@ def grow_tree(rows, arity, leaf, sets, spans, waiting, waiting_sets, scratch, co
             if depth < DEPTH_LIMIT:
                 axis, plane, scale = best_plane(rows, begin, end, sets, widest, leaf, bins, counts, areas)
             if axis >= 0:
-                cut = part_at(rows, begin, end, axis, sets[16 * widest + 8 + axis], scale, plane, sets, widest, n)
+                cut = part_at(rows, spare, begin, end, axis, scale, plane, sets, widest, n, bins, areas)
             else:
                 cut = part_at_median(rows, begin, end, sets, widest)
                 measure(rows, begin, cut, sets, widest)
@@ -284,7 +301,7 @@ def build(points, faces, arity, leaf):
     waiting_sets[:16] = sets[:16]
     child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)       # every node has two children or more
     leaf_spans = np.zeros((n, 2), np.int64)
-    n_nodes, n_leaves = grow_tree(rows, arity, leaf, sets, np.zeros((arity, 2), np.int64), waiting, waiting_sets,
+    n_nodes, n_leaves = grow_tree(rows, aligned(8 * n + 8, np.float32), arity, leaf, sets, np.zeros((arity, 2), np.int64), waiting, waiting_sets,
                                   np.empty(8 * 3 * BINS + 4 + BINS, np.float32), np.zeros(3 * BINS, np.int64), child, count, leaf_spans)
     return finish(rows.view(np.int32), child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], faces)
 
