@@ -9,6 +9,7 @@ import naive
 from pliant.geometry.predicates import LARGEST, SMALLEST
 from pliant.geometry.triangles import EXACT, FLAT, QUICK, overlap_exact, overlap_stage
 from test_naive import WRITTEN
+from tests import exactness
 
 pytestmark = pytest.mark.formulas
 
@@ -89,3 +90,17 @@ def test_general_position_needs_no_exact_arithmetic(scale):
     for kind in ("crossing", "apart"):
         for p, q, _ in drawn(kind, MANY // 5, 16):
             assert overlap_stage(np.concatenate([p, q]).reshape(-1) * scale, 0, 9) < EXACT
+
+
+# --- the long run ------------------------------------------------------------------------------------------------------------
+
+def test_the_long_run_in_small():
+    """`python -m tests.exactness` tries every kind in every way, and finds nothing."""
+    assert exactness.main(["--pairs", str(exactness.BATCH * (2 if OFF else len(adversarial.KINDS)))]) == 0
+
+
+@pytest.mark.parametrize("way", ["overlap_exact", "overlap_stage"])
+def test_the_long_run_notices_a_wrong_answer(way, monkeypatch, capsys):
+    monkeypatch.setattr(exactness, way, lambda t, a, b: 0)
+    assert exactness.main(["--pairs", "64", "--kind", "crossing"]) == 1
+    assert "64 wrong" in capsys.readouterr().out

@@ -76,7 +76,7 @@ class Tree(NamedTuple):
 def tree_of(child, count, faces, mesh_faces):
     """The Tree of these links; what follows from them is worked out here."""
     m = len(faces)
-    corners, slots, vertices = np.empty((m, 3, LEAF), np.int32), np.empty((m, 2), np.int32), np.empty(3 * (len(mesh_faces) + m), np.int32)
+    corners, slots, vertices = np.empty((m, 3, LEAF), np.int32), np.empty((m, 2), np.int32), np.empty(3 * len(mesh_faces) + 8 * m, np.int32)
     begins, seen = np.zeros(m + 1, np.int32), np.full(int(mesh_faces.max(initial=-1)) + 1, -1, np.int32)
     depth = derive(child, count, faces, mesh_faces, corners, slots, vertices, begins, seen, np.zeros(len(child), np.int32))
     return Tree(child, count, faces, corners, vertices[:begins[-1]].copy(), begins, slots, int(depth))
@@ -96,7 +96,7 @@ def derive(child, count, faces, mesh_faces, corners, slots, vertices, begins, se
                 slots[~child[i, k], 0], slots[~child[i, k], 1] = i, k
     n = 0
     for i in range(len(faces)):
-        last = 0
+        last, begin = 0, n
         for k in range(LEAF):
             last = k if faces[i, k] >= 0 else last
             for c in range(3):
@@ -105,7 +105,7 @@ def derive(child, count, faces, mesh_faces, corners, slots, vertices, begins, se
                 if seen[v] != i:
                     seen[v], vertices[n] = i, v
                     n += 1
-        while n % 4 != 0:
+        while n % 4 != 0 or 4 < n - begin < 12:
             vertices[n] = vertices[n - 1]
             n += 1
         begins[i + 1] = n
