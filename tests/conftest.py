@@ -5,6 +5,7 @@ This file also puts `tests/` on the path, so that `import naive` works in the fo
 
 from itertools import product
 
+import numba
 import numpy as np
 import pytest
 
@@ -70,12 +71,14 @@ def set_threads():
 
 
 class Deforming:
-    """Two bumpy spheres of 320 faces that pass through each other; frames and the right answers, each worked out once."""
+    """Two bumpy spheres of 320 faces (80 with the JIT off) that pass through each other; the right answers are worked out once."""
 
     frames = (0, 2, 3, 5, 8)
 
     def __init__(self):
-        self.scene = shapes.bumpy_pair(320, 9)
+        scene = shapes.bumpy_pair(320, 9)
+        directions, faces = shapes.icosphere(1)
+        self.scene = scene._replace(directions=directions, faces=faces) if numba.config.DISABLE_JIT else scene
         self.faces, self._answers = self.scene.faces, {}
 
     def __iter__(self):
@@ -92,5 +95,5 @@ def deforming():
     scene = Deforming()
     counts = [len(answer) for _, _, answer in scene]
     assert 0 in counts
-    assert max(counts) > 100
+    assert max(counts) > 90
     return scene

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pliant import refit, tree, volume  # noqa: F401  (their families, builders and policies register themselves)
+import pliant.refit  # noqa: F401  (policies, builders and families register themselves)
+import pliant.tree
+import pliant.volume  # noqa: F401
 from pliant.core import archive, check
 from pliant.core.records import aligned
 from pliant.core.threads import Guard, Reading
@@ -72,7 +74,7 @@ class Body:
     def vertices(self) -> NDArray[np.float64]:
         """(n, 3) float64, a copy: where the vertices are, to the bit what `update` was given."""
         with Reading(self.guard):
-            return self.motion.vertices.copy()
+            return np.array(self.motion.vertices)
 
     def __len__(self) -> int:
         """The number of faces."""

@@ -58,7 +58,8 @@ def _array(archive, member, path, dtype, dimensions):
     with archive.open(member) as stream:
         array = np.lib.format.read_array(stream, allow_pickle=False)
     if array.dtype != np.dtype(dtype) or array.ndim != dimensions:
-        raise FileError(f"{path}: {member.filename} is {array.dtype} of {array.ndim} dimensions, expected {np.dtype(dtype)} of {dimensions}")
+        found, wanted = f"{array.dtype} of {array.ndim} dimensions", f"{np.dtype(dtype)} of {dimensions}"
+        raise FileError(f"{path}: {member.filename} is {found}, expected {wanted}")
     return np.ascontiguousarray(array)
 
 

@@ -52,7 +52,7 @@ def faces(name, value, n_vertices):
     if array.ndim != 2 or array.shape[1] != 3:
         raise MeshError(f"{name}: expected shape (f, 3), three vertex indices a triangle, got {array.shape}; triangulate polygons first")
     if array.dtype.kind not in "iu":
-        raise TypeError(f"{name}: expected integer indices, got dtype {array.dtype}; convert with .astype(np.int32) if that is what you mean")
+        raise TypeError(f"{name}: expected integer indices, got dtype {array.dtype}; convert them with .astype(np.int32) if they are whole")
     bad = ((array < 0) | (array >= n_vertices)).any(axis=1)
     if bad.any():
         row = int(bad.argmax())
@@ -66,7 +66,8 @@ def mesh(vertices, given_faces):
         found = getattr(vertices, "faces", None)
         found = getattr(vertices, "triangles", None) if found is None else found
         if found is None or not hasattr(vertices, "vertices"):
-            raise TypeError(f"faces: missing; give Body(vertices, faces) or an object with .vertices and .faces, got {type(vertices).__name__}")
+            raise TypeError("faces: missing; give Body(vertices, faces), or an object with .vertices and .faces: "
+                            f"{type(vertices).__name__} has not both")
         vertices, given_faces = vertices.vertices, found
     rows = positions("vertices", vertices)
     finite("vertices", rows)

@@ -26,7 +26,8 @@ def packed(fields, alignment=LINE):
     """The dtype with these (name, dtype) fields one after another, its size a multiple of the alignment."""
     offsets = np.cumsum([0] + [dtype.itemsize for _, dtype in fields]).tolist()
     names, formats = zip(*fields, strict=True)
-    return np.dtype({"names": list(names), "formats": list(formats), "offsets": offsets[:-1], "itemsize": -(-offsets[-1] // alignment) * alignment})
+    size = -(-offsets[-1] // alignment) * alignment
+    return np.dtype({"names": list(names), "formats": list(formats), "offsets": offsets[:-1], "itemsize": size})
 
 
 def lanes_of(cls, width):
@@ -134,7 +135,7 @@ def _load(records, name, as_vector, indices):
 
 
 def _store(records, name, value, indices):
-    cls, width, offsets = _part(records, name)
+    cls, _, offsets = _part(records, name)
     if value.instance_class is not cls:
         raise TypeError(f"a {value.instance_class.__name__} does not fit into a record of {cls.__name__}")
 

@@ -323,8 +323,9 @@ def item(array, at):
 @instruction(item)
 def _(context, array, at):
     def emit(context, builder, signature, args):
+        kind = context.get_data_type(array.dtype)
         data = context.make_array(array)(context, builder, args[0]).data
-        return builder.load(builder.gep(data, [args[1]], source_etype=context.get_data_type(array.dtype)), typ=context.get_data_type(array.dtype))
+        return builder.load(builder.gep(data, [args[1]], source_etype=kind), typ=kind)
     return array.dtype(array, types.int64), emit
 
 

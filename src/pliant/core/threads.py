@@ -57,7 +57,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def run(jobs: Iterable[Callable[[], object]], cancel: threading.Event) -> None:
-    """Run the jobs in the pool until all are done. An exception in one, or Ctrl-C here, sets `cancel` and is raised when all have stopped."""
+    """Run the jobs in the pool. An exception in one, or Ctrl-C here, sets `cancel` and is raised when all have stopped."""
     global _pool
     with _lock:
         if _pool is None:
@@ -80,8 +80,8 @@ def run(jobs: Iterable[Callable[[], object]], cancel: threading.Event) -> None:
 class Guard:
     """Many readers or one writer. A waiting writer goes before new readers, so that a stream of queries cannot keep an update out.
 
-    Whoever reads several bodies takes their guards in the order of `number`: two queries on (a, b) and (b, a) with a writer waiting for each
-    would otherwise wait for one another.
+    Whoever reads several bodies takes their guards in the order of `number`: two queries on (a, b) and (b, a), with a writer waiting for
+    each, would otherwise wait for one another.
     """
 
     _numbers = iter(range(1 << 62))

@@ -1,18 +1,18 @@
 """One float32 triangle against a leaf of eight: which are certainly apart, which certainly meet, in float64?
 
 The stage before `geometry/triangles.py`, in three steps: the corners of the eight against the plane of the one, the corners of the one
-against the planes of the eight, and the interval test of `triangles.py` with every lane's corners brought into place. With s and t the signs
-of the lone corners p of the one and p′ of the other, exchange q′ and r′ where s ≠ t; they meet iff
+against the planes of the eight, and the interval test of `triangles.py` with every lane's corners brought into place. With s and t the
+signs of the lone corners p of the one and p′ of the other, exchange q′ and r′ where s ≠ t; they meet iff
 t · orient3d(p, q, p′, q′) <= 0 <= t · orient3d(p, r, p′, r′). Only lanes with a sign inside its error bound need float64.
 
 All corners are local: relative to the low corner of the box around both leaves, whose sides are E_k. So 0 <= x_k <= E_k, up to errors.
 DELTA bounds, per coordinate, the distance between a local corner and the true one; coordinates stay below 2**40, so that nothing
 overflows, and DELTA above 2**-50, so that the least bound, 96 DELTA³, is far above float32's smallest number.
 
-BOUND of a plane. e = 2**-24; m_i is the larger |component| of the edges u, v. A difference of corners is off by h_i = 2 DELTA + e|·|; a minor
-n_k = u_i v_j − u_j v_i by 2 (m_i h_j + m_j h_i + h_i h_j) + 4 e m_i m_j <= 4 DELTA (M_i + M_j) + 8 e M_i M_j with M = m + 2 DELTA, which takes
-in the products of errors. The determinant n · x − n · a takes six products, summed in two chains of three and four: rounding stays below
-12 e Σ |n_k| E_k; and d = x − a is off by 2 DELTA. Together, since |d_k| <= E_k:
+BOUND of a plane. e = 2**-24; m_i is the larger |component| of the edges u, v. A difference of corners is off by h_i = 2 DELTA + e|·|; a
+minor n_k = u_i v_j − u_j v_i by 2 (m_i h_j + m_j h_i + h_i h_j) + 4 e m_i m_j <= 4 DELTA (M_i + M_j) + 8 e M_i M_j with M = m + 2 DELTA,
+which takes in the products of errors. The determinant n · x − n · a takes six products, summed in two chains of three and four: rounding
+stays below 12 e Σ |n_k| E_k; and d = x − a is off by 2 DELTA. Together, since |d_k| <= E_k:
     Σ_k E_k (4 DELTA (M_i + M_j) + 8 e M_i M_j) + |n_k| (2 DELTA + 12 e E_k).
 BOUND of an orientation of corners of both: the same with E_k for every difference and 2 E_i E_j for |n_k|, less than
     Σ_k E_k (8 DELTA (E_i + E_j) + 40 e E_i E_j).
@@ -57,7 +57,8 @@ def doubt_between(delta, ex, ey, ez):
     ex, ey, ez = ex + two, ey + two, ez + two
     delta = delta + E2 * greatest(ex, greatest(ey, ez))                  # the local corner rounds once more, and its origin once
     two, eight = TWO * delta, EIGHT * delta
-    orient = ex * (eight * (ey + ez) + E40 * (ey * ez)) + ey * (eight * (ez + ex) + E40 * (ez * ex)) + ez * (eight * (ex + ey) + E40 * (ex * ey))
+    orient = ex * (eight * (ey + ez) + E40 * (ey * ez)) + ey * (eight * (ez + ex) + E40 * (ez * ex))
+    orient = orient + ez * (eight * (ex + ey) + E40 * (ex * ey))
     return Doubt(delta, ex, ey, ez, two + E12 * ex, two + E12 * ey, two + E12 * ez, orient * SLACK)
 
 

@@ -160,7 +160,7 @@ def shadows_filter(t, a, b, k, coplanar):
     certainly no edge line parts them, they meet: 1. Otherwise UNSURE."""
     e, f = (k + 1) % 3, (k + 2) % 3
     worst = 0
-    for turn in range(2):
+    for _ in range(2):
         for i in range(3):
             p, q, r = a + 3 * i, a + 3 * ((i + 1) % 3), a + 3 * ((i + 2) % 3)
             answer = beyond_filter(t, p, q, r, b, e, f)

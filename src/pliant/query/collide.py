@@ -1,12 +1,12 @@
 """All pairs of faces of two bodies that meet, exactly: the visitor of `traverse`, and the driver from Python."""
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from pliant.core import check
 from pliant.core.call import address_of, array_at, invoke, pointer
-from pliant.core.jit import DISABLED, helper, kernel
+from pliant.core.jit import DISABLED, helper
 from pliant.core.records import lanes, whole
 from pliant.core.simd import bits, first, greatest, least, ones
 from pliant.core.sorting import sorted_pairs
@@ -46,8 +46,8 @@ def _(visitor, state, leaves_a, a, leaves_b, b):
     found = state["found"]
     if found + LEAF * LEAF > len(visitor.keys):
         return FULL
-    freshen_leaf(leaves_a, a, state["frame_a"], state["fill_a"], state["context_a"])
-    freshen_leaf(leaves_b, b, state["frame_b"], state["fill_b"], state["context_b"])
+    state["reached_a"] += freshen_leaf(leaves_a, a, state["frame_a"], state["reach_a"], state["context_a"])
+    state["reached_b"] += freshen_leaf(leaves_b, b, state["frame_b"], state["reach_b"], state["context_b"])
     after = meet(visitor, state, leaves_a, a, leaves_b, b, found)
     state["found"] = after
     return ENOUGH if after > found and state["first"] else GOING
@@ -70,23 +70,28 @@ def widened(a, margin):
 
 
 @helper
-def put_rows(scratch, t, a, p):
-    """Twenty rows of eight, triangles, boxes and planes: what the three functions below read one by one."""
-    put_row(scratch, 0, t.ax)
-    put_row(scratch, 1, t.ay)
-    put_row(scratch, 2, t.az)
-    put_row(scratch, 3, t.bx)
-    put_row(scratch, 4, t.by)
-    put_row(scratch, 5, t.bz)
-    put_row(scratch, 6, t.cx)
-    put_row(scratch, 7, t.cy)
-    put_row(scratch, 8, t.cz)
-    put_row(scratch, 9, a.lox)
-    put_row(scratch, 10, a.loy)
-    put_row(scratch, 11, a.loz)
-    put_row(scratch, 12, a.hix)
-    put_row(scratch, 13, a.hiy)
-    put_row(scratch, 14, a.hiz)
+def put_boxes(scratch, a):
+    """Six rows of eight, which `box_at` reads one by one."""
+    put_row(scratch, 0, a.lox)
+    put_row(scratch, 1, a.loy)
+    put_row(scratch, 2, a.loz)
+    put_row(scratch, 3, a.hix)
+    put_row(scratch, 4, a.hiy)
+    put_row(scratch, 5, a.hiz)
+
+
+@helper
+def put_triangles(scratch, t, p):
+    """Fourteen rows of eight, which `triangle_at` and `plane_at` read one by one."""
+    put_row(scratch, 6, t.ax)
+    put_row(scratch, 7, t.ay)
+    put_row(scratch, 8, t.az)
+    put_row(scratch, 9, t.bx)
+    put_row(scratch, 10, t.by)
+    put_row(scratch, 11, t.bz)
+    put_row(scratch, 12, t.cx)
+    put_row(scratch, 13, t.cy)
+    put_row(scratch, 14, t.cz)
     put_row(scratch, 15, p.nx)
     put_row(scratch, 16, p.ny)
     put_row(scratch, 17, p.nz)
@@ -95,13 +100,13 @@ def put_rows(scratch, t, a, p):
 
 
 @helper
-def triangle_at(s, i):
-    return Triangle(s[i], s[8 + i], s[16 + i], s[24 + i], s[32 + i], s[40 + i], s[48 + i], s[56 + i], s[64 + i])
+def box_at(s, i):
+    return Box(s[i], s[8 + i], s[16 + i], s[24 + i], s[32 + i], s[40 + i])
 
 
 @helper
-def box_at(s, i):
-    return Box(s[72 + i], s[80 + i], s[88 + i], s[96 + i], s[104 + i], s[112 + i])
+def triangle_at(s, i):
+    return Triangle(s[48 + i], s[56 + i], s[64 + i], s[72 + i], s[80 + i], s[88 + i], s[96 + i], s[104 + i], s[112 + i])
 
 
 @helper
@@ -111,8 +116,8 @@ def plane_at(s, i):
 
 @helper
 def meet(visitor, state, leaves_a, a, leaves_b, b, found):
-    """Append the pairs of two leaves; how many keys there are then. The side with fewer triangles near the other leaf goes through one by one,
-    each against eight of the other side: first those that straddle a plane, then the rest of the test."""
+    """Append the pairs of two leaves; how many keys there are then. The side with fewer triangles near the other leaf goes through one by
+    one, each against eight of the other side: first the boxes, then the planes of the ones, then the rest of the test."""
     # Everything relative to the low corner of the box around both.
     x, y, z = state["x"], state["y"], state["z"]
     box_a, box_b = whole(leaves_a, a), moved_box(whole(leaves_b, b), x, y, z)
@@ -130,18 +135,24 @@ def meet(visitor, state, leaves_a, a, leaves_b, b, found):
     if swapped:
         ones_, others, one_boxes, boxes, mine, theirs = others, ones_, boxes, one_boxes, theirs, mine
     scratch, nears = singles(160), integers(8)
-    put_rows(scratch, ones_, one_boxes, plane_of(ones_, doubt))
-    boxes = widened(boxes, margin)
-
-    left = np.int64(0)
+    put_boxes(scratch, one_boxes)
+    boxes, close = widened(boxes, margin), np.int64(0)
     while mine != 0:
         i, mine = first(mine), mine & (mine - 1)
-        close = bits(overlap(boxes, box_at(scratch, i))) & theirs
-        if close != 0:
-            state["n_p"] += ones(close)
-            close = straddling(plane_at(scratch, i), others, close)
-            nears[i] = close
-            left |= np.int64(close != 0) << i
+        near = bits(overlap(boxes, box_at(scratch, i))) & theirs
+        nears[i] = near
+        close |= np.int64(near != 0) << i
+        state["n_p"] += ones(near)
+    if close == 0:
+        return found
+
+    put_triangles(scratch, ones_, plane_of(ones_, doubt))
+    left = np.int64(0)
+    while close != 0:
+        i, close = first(close), close & (close - 1)
+        near = straddling(plane_at(scratch, i), others, nears[i])
+        nears[i] = near
+        left |= np.int64(near != 0) << i
     if left == 0:
         return found
 
@@ -180,7 +191,7 @@ def settle(visitor, state, a, i, b, j):
     return answer & 1
 
 
-@lru_cache(maxsize=None)
+@cache
 def exact_entry():
     """(address, what keeps it alive) of the exact stages for two triangles in 18 float64."""
     def enter(corners, plain):
@@ -213,7 +224,8 @@ def collide(a: Subject, b: Subject, *, first: bool = False) -> Pairs:
         loop = start(work, a, b, first)
         keys, stats = collect(loop, work) if loop else (np.empty(0, np.int64), Stats())
         low = bits_for(b)
-        return Pairs(sorted_pairs(keys, bits_for(a) + low, low), stats)
+        pairs = sorted_pairs(keys, bits_for(a) + low, low)
+        return Pairs(pairs[:1].copy() if first else pairs, stats)       # a leaf, or another thread, may have found more
 
 
 def bits_for(body):
@@ -233,8 +245,8 @@ def start(work, a, b, first):
     p, q, state = a.shape_at(scale), b.shape_at(scale), query[0]
     state["n_u"] = p.follow() + q.follow()
     state["first"], state["plain"], state["low"], state["exact"] = first, motion_a.plain and motion_b.plain, bits_for(b), exact_entry()[0]
-    state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"] = p.frame, p.entry, p.fill, p.context
-    state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"] = q.frame, q.entry, q.fill, q.context
+    state["frame_a"], state["entry_a"], state["reach_a"], state["context_a"] = p.frame, p.entry, p.reach, p.context
+    state["frame_b"], state["entry_b"], state["reach_b"], state["context_b"] = q.frame, q.entry, q.reach, q.context
     read = (p.tree.corners, motion_a.flat, p.tree.faces, q.tree.corners, motion_b.flat, q.tree.faces)
     trees = p.nodes, p.leaves, p.tree.slots, q.nodes, q.leaves, q.tree.slots
     depth = (p.tree.depth + q.tree.depth + 2) * p.tree.width * q.tree.width
@@ -242,4 +254,4 @@ def start(work, a, b, first):
 
     def go(query, stack, keys):
         return traverse(Collide(*read, keys), *trees, query, stack)
-    return Loop(go, depth)
+    return Loop(go, depth, p, q)

@@ -14,7 +14,7 @@ from pliant.core import memory
 from pliant.core import threads as pool
 from pliant.core.threads import Guard
 from pliant.errors import TooManyPairsError
-from pliant.query.traverse import BUDGET, ENOUGH, FULL, QUERY
+from pliant.query.traverse import BUDGET, COUNTERS, ENOUGH, FULL, QUERY
 from pliant.results import Stats
 
 CHUNK = 1 << 14                                                         # pairs of nodes per call: about a millisecond
@@ -27,8 +27,11 @@ class Subject(Protocol):
     """What a query may be asked about; `Body` is one."""
 
     guard: Guard
-    faces: np.ndarray
     motion: Any
+
+    @property
+    def faces(self) -> np.ndarray:
+        """(f, 3) vertex indices."""
 
     def shape_at(self, scale: float) -> Any:
         """The tree and volumes, for coordinates times this power of two."""
@@ -70,9 +73,11 @@ def workspace():
 
 
 class Loop(NamedTuple):
-    """A query that can be run: `go(query, stack, keys)` is the kernel bound to its bodies, `depth` the capacity of its stack."""
+    """A query that can be run: `go(query, stack, keys)` is the kernel bound to its two shapes, `depth` the capacity of its stack."""
     go: object
     depth: int
+    shape_a: Any
+    shape_b: Any
 
 
 def collect(loop, work):
@@ -84,7 +89,7 @@ def collect(loop, work):
         if reason == FULL:
             work.keys = grown(work.keys)
         elif reason != BUDGET:
-            return finish(work), counters(state)
+            return finish(work), counters(loop, state)
         elif pool.threads() > 1 and state["position"] > 1:
             return share(loop, work)
 
@@ -94,7 +99,10 @@ def finish(work):
     return work.keys[:work.query["found"][0]].copy()
 
 
-def counters(state):
+def counters(loop, state):
+    """What the query counted, for its caller and, for their next refit, the shapes."""
+    loop.shape_a.reached += int(state["reached_a"])
+    loop.shape_b.reached += int(state["reached_b"])
     return Stats(int(state["n_v"]), int(state["n_p"]), int(state["n_u"]), int(state["n_x"]))
 
 
@@ -136,10 +144,10 @@ class _Share:
             self.busy -= 1
             self.changed.notify_all()
 
-    def hand_in(self, work):
+    def hand_in(self, loop, work):
         with self.changed:
             self.found.append(finish(work))
-            self.stats = self.stats.plus(counters(work.query[0]))
+            self.stats = self.stats.plus(counters(loop, work.query[0]))
 
 
 def share(loop, work):
@@ -147,9 +155,9 @@ def share(loop, work):
     n_workers, position = pool.threads(), int(work.query["position"][0])
     parts = [work.stack[k:position:4 * n_workers].copy() for k in range(min(position, 4 * n_workers))]
     shared = _Share(parts, Stats())
-    shared.hand_in(work)
+    shared.hand_in(loop, work)
     start = work.query.copy()
-    for name in ("found", "n_v", "n_p", "n_u", "n_x"):
+    for name in ("found", *COUNTERS):
         start[name] = 0
     pool.run([partial(serve, loop, start, shared)] * n_workers, shared.cancel)
     return np.concatenate(shared.found), shared.stats
@@ -164,7 +172,7 @@ def serve(loop, start, shared):
             go_on(loop, work, stack, shared)
         finally:
             shared.done()
-    shared.hand_in(work)
+    shared.hand_in(loop, work)
 
 
 def go_on(loop, work, stack, shared):

@@ -24,9 +24,13 @@ SLACK = 2.0**-22                                                        # of the
 DELTA = 2.0**-23 * (1 + 2.0**-19)                                       # of it: above the error of a float32 corner, carried or not
 LEAST_DELTA = 2.0**-50                                                  # see geometry/lanes.py
 
-QUERY = np.dtype([(name, np.int64) for name in ("position", "found", "budget", "n_v", "n_p", "n_u", "n_x", "first", "plain", "low",
-                                                "exact", "frame_a", "frame_b", "entry_a", "entry_b", "fill_a", "fill_b", "context_a", "context_b")]
-                 + [(name, np.float32) for name in ("x", "y", "z", "slack", "delta")])
+COUNTERS = ("n_v", "n_p", "n_u", "n_x", "reached_a", "reached_b")
+QUERY = np.dtype([(name, np.int64) for name in (
+    "position", "budget", "found", *COUNTERS,                           # how far it is
+    "first", "plain", "low", "exact",                                   # what the visitor wants: collide.py
+    "frame_a", "entry_a", "reach_a", "context_a",                       # how the bodies make things true
+    "frame_b", "entry_b", "reach_b", "context_b")]
+    + [(name, np.float32) for name in ("x", "y", "z", "slack", "delta")])       # from b's origin to a's, and the roundings
 
 
 @generic("visitor")
@@ -52,10 +56,9 @@ def freshen(nodes, i, frame, entry, context):
 
 
 @helper
-def freshen_leaf(leaves, i, frame, fill, context):
-    """Make the triangles of leaf i true to its frame."""
-    if stamp(leaves, i) != frame:
-        invoke(fill, context, i)
+def freshen_leaf(leaves, i, frame, reach, context):
+    """Make the triangles of leaf i true to its frame; 1 if this is the first time in it that the leaf is reached."""
+    return np.int64(0) if stamp(leaves, i) == frame else invoke(reach, context, i)
 
 
 @helper
@@ -71,12 +74,14 @@ def begin(query, stack, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scal
         if box_a[k] > box_b[k + 4] or box_b[k] > box_a[k + 4]:
             return False
     state = query[0]
-    x, y, z = origin_b[0] * scale - origin_a[0] * scale, origin_b[1] * scale - origin_a[1] * scale, origin_b[2] * scale - origin_a[2] * scale
+    x = origin_b[0] * scale - origin_a[0] * scale                       # scaled first: the difference itself might overflow
+    y = origin_b[1] * scale - origin_a[1] * scale
+    z = origin_b[2] * scale - origin_a[2] * scale
     most = max(abs(x), max(abs(y), abs(z))) + max(reach_a, reach_b) * scale
     state["x"], state["y"], state["z"] = x, y, z
     state["slack"], state["delta"] = most * SLACK, max(most * DELTA, LEAST_DELTA)
     state["position"], state["found"], stack[0] = 1, 0, 0
-    state["n_v"], state["n_p"], state["n_u"], state["n_x"] = 1, 0, 0, 0
+    state["n_v"], state["n_p"], state["n_u"], state["n_x"], state["reached_a"], state["reached_b"] = 1, 0, 0, 0, 0, 0
     return True
 
 

@@ -6,7 +6,7 @@ A node is made true from the vertices under it, without looking at its children:
 Loops reach this through an address (`core/call.py`); the entry is compiled once per (family, W). Two threads may refresh a node at
 once: they write the same bits, and the stamp after them.
 """
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def vertices_under(tree, n_points):
 
 # --- the entry -----------------------------------------------------------------------------------------------------------------
 
-@lru_cache(maxsize=None)
+@cache
 def entry_for(volume, width):
     """(address, what keeps it alive) of `refresh` for nodes of this class and width."""
     node = node_dtype(volume, width)

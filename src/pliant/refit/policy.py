@@ -4,27 +4,28 @@ A policy decides when volumes follow the vertices. It sees a `Shape`: the part o
 records and what a refit reads. Loops know nothing of policies: they compare stamps and, where a node is stale, call the shape's entry.
 """
 import threading
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pliant.core.call import CONTEXTS
 from pliant.core.records import aligned
-from pliant.refit.leaves import CONTEXT, fill_entry
+from pliant.refit.leaves import CONTEXT, reach_entry
 from pliant.tree.nodes import NEVER
 
 
 class Shape:
     """A tree, its volumes and the float32 rows they follow; one per body (and scale).
 
-    `frame` counts updates; what has another stamp is stale. `fill`, `entry` and `context` are addresses for `pliant.core.call.invoke`: how a
-    loop makes a leaf or a node true. A policy that leaves stale nodes behind must set `entry`.
+    `frame` counts updates; what has another stamp is stale. `reach`, `entry` and `context` are addresses for `core/call.py`: how a loop
+    makes a leaf or a node true. A policy that leaves stale nodes behind must set `entry`.
     """
 
     def __init__(self, options, faces, points, tree=None):
         self.options, self.faces, self.points, self.frame = options, faces, points, 0
         self.lock = threading.Lock()                                    # held by the one thread that refits
-        self.kept, self.entry, self.fill = None, 0, fill_entry()[0]
+        self.kept, self.entry, self.reach = None, 0, reach_entry()[0]
+        self.reached = self.reached_before = 0                          # leaves that queries have reached: in this frame, in the one before
         self.about = aligned(1, CONTEXT)
         self.context = self.about.ctypes.data
         self.updated = 0                                                # volumes set outside traversals since they were last asked for
@@ -56,11 +57,11 @@ class Shape:
     def moved(self):
         """The points have changed: everything is older than the frame now."""
         if self.frame == np.iinfo(np.int32).max:
-            self.nodes["stamp"] = self.leaves["stamp"] = NEVER
-            self.frame = NEVER
+            self.nodes["stamp"] = self.leaves["stamp"] = NEVER          # after 2**31 updates
+            self.frame = -1
         self.frame += 1
         self.about["frame"] = self.frame
-
+        self.reached_before, self.reached = self.reached, 0
 
     def follow(self):
         """Let the policy do what it does before a query; how many volumes that has set."""
@@ -80,8 +81,8 @@ class Policy(NamedTuple):
 
 class Options(NamedTuple):
     """How a body was asked to be built and kept."""
-    family: object
-    builder: object
+    family: Any
+    builder: Any
     policy: Policy
     arity: int
     leaf: int

@@ -3,18 +3,19 @@
     node    lanes   W siblings, one row of W float32 per scalar        leaf   lanes   8 triangles, float32 corners, one row per scalar
             whole   the volume around them                                    whole   the box around them, whatever the family
             child   int32[W]: >= 0 a node, < 0 ~leaf                          used    bits of the lanes that are not padding
-            count   lanes in use                                              stamp   the frame to which the leaf is true
+            count   lanes in use                                              stamp   the frame to which the leaf is true, or ~frame:
+                                                                                      true, but no query has reached it
             stamp   the frame to which lanes and whole are true
 
 A node of eight boxes is 256 bytes, a leaf 320: whole cache lines. Volumes and triangles are hot and change every frame; what only a
 refit, an exact test or a hit reads (`corners`, `vertices`, `slots`, `faces`) is kept apart (thesis C 7.3.3). Children come after their
 parents, so a reverse scan refits; a subtree owns a contiguous range of nodes and of leaves.
 
-The volume of a leaf is a lane of its parent and follows by the body's policy. The triangles of a leaf follow when a query reaches the
-leaf, whatever the policy: copying them all would be most of a refit (15.6 of 23 MB written, 327,680 triangles). The box that a leaf has of
-its own is not rounded outward and serves the leaf stage alone, which is the same for all families.
+The volume of a leaf is a lane of its parent and follows by the body's policy. The triangles of a leaf may follow as late as when a query
+reaches it: copying them all would be most of a refit (15.6 of 23 MB written, 327,680 triangles). The box that a leaf has of its own is not
+rounded outward and serves the leaf stage alone, which is the same for all families.
 """
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -28,12 +29,12 @@ LEAF = 8                                                                # lanes 
 INT32 = np.dtype(np.int32)
 WIDTHS = {2: 4, 4: 4, 8: 8}                                             # arity -> W
 MOST_LEVELS = 128                                                       # more than any builder makes; bounds stacks
-NEVER = -1                                                              # the stamp of volumes that were never set
+NEVER = -2**31                                                          # the stamp of volumes that were never set
 
 LEAF_DTYPE = packed([("lanes", lanes_of(Triangle, LEAF)), ("whole", whole_of(Box)), ("used", INT32), ("stamp", INT32)])
 
 
-@lru_cache(maxsize=None)                                                # one object per dtype: equal but distinct ones cost 2 to 4 µs a call
+@cache                                                # one object per dtype: equal but distinct ones cost 2 to 4 µs a call
 def node_dtype(volume, width):
     """The record of `width` siblings of this class of volumes."""
     return packed([("lanes", lanes_of(volume, width)), ("whole", whole_of(volume)), ("child", np.dtype((np.int32, (width,)))),

@@ -19,7 +19,7 @@ from pliant.tree.nodes import LEAF, WIDTHS, Builder, register, tree_of
 
 BINS = 16
 DEPTH_LIMIT = 24
-NUMBER_BITS = 0x3F800000                                                # face numbers are stored as ordinary floats from 1 up: never NaN, never denormal
+NUMBER_BITS = 0x3F800000                                                # numbers stand for floats from 1 up: never NaN, never denormal
 MOST_FACES = 1 << 30
 INF, ZERO, ONE = np.float32(np.inf), np.float32(0), np.float32(1)
 FINEST = np.float32(1e-18)                                              # narrower than this is no extent: 16 / FINEST must not overflow
@@ -301,8 +301,9 @@ def build(points, faces, arity, leaf):
     waiting_sets[:16] = sets[:16]
     child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)       # every node has two children or more
     leaf_spans = np.zeros((n, 2), np.int64)
-    n_nodes, n_leaves = grow_tree(rows, aligned(8 * n + 8, np.float32), arity, leaf, sets, np.zeros((arity, 2), np.int64), waiting, waiting_sets,
-                                  np.empty(8 * 3 * BINS + 4 + BINS, np.float32), np.zeros(3 * BINS, np.int64), child, count, leaf_spans)
+    spare, spans, scratch = aligned(8 * n + 8, np.float32), np.zeros((arity, 2), np.int64), np.empty(8 * 3 * BINS + 4 + BINS, np.float32)
+    n_nodes, n_leaves = grow_tree(rows, spare, arity, leaf, sets, spans, waiting, waiting_sets, scratch, np.zeros(3 * BINS, np.int64),
+                                  child, count, leaf_spans)
     return finish(rows.view(np.int32), child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], faces)
 
 
