@@ -1,13 +1,15 @@
-"""Run a few lines of Python in a process of their own: for what depends on the environment, on signals, on forks or on a first import."""
+"""Code in processes and threads of its own: for what depends on the environment, on signals, on forks or on others at work."""
 
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from textwrap import dedent
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 PATIENCE = 300  # seconds: a cold cache means compiling first
+LATE = 120  # seconds: more than a thread of any test takes
 
 
 def environment(**changes):
@@ -36,3 +38,23 @@ def start(code, *arguments, **variables):
         [sys.executable, "-c", dedent(code), *map(str, arguments)],
         env=environment(**variables), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )
+
+
+def together(*jobs):
+    """Run the jobs in a thread each; all must end, and the first exception is raised."""
+    errors = []
+
+    def guarded(job):
+        try:
+            job()
+        except BaseException as error:
+            errors.append(error)
+
+    running = [threading.Thread(target=guarded, args=(job,), daemon=True) for job in jobs]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join(LATE)
+    assert not [thread for thread in running if thread.is_alive()], "a thread waits for ever"
+    if errors:
+        raise errors[0]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-import pliant.refit  # noqa: F401  (policies, builders and families register themselves)
+import pliant.refit  # policies, builders and families register themselves
 import pliant.tree
 import pliant.volume  # noqa: F401
 from pliant.core import archive, check

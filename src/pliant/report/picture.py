@@ -281,7 +281,7 @@ def _light(normal: Floats) -> Floats:
     total = np.asarray(GROUND) + (np.asarray(SKY) - np.asarray(GROUND)) * sky
     for direction, colour in (KEY_LIGHT, FILL_LIGHT):
         total = total + np.maximum(normal @ _unit(np.array(direction)), 0.0)[:, None] * np.asarray(colour)
-    return total
+    return np.asarray(total)
 
 
 def _gloss(normal: Floats) -> Floats:
