@@ -16,7 +16,7 @@ from pliant.geometry.lanes import Plane, compare, doubt_between, plane_of, strad
 from pliant.geometry.triangles import EXACT, Triangle, overlap_exact, overlap_stage
 from pliant.motion.free import scale_for
 from pliant.query.drive import Loop, Subject, collect, subject, workspace
-from pliant.query.traverse import ENOUGH, FULL, GOING, begin, freshen_leaf, near, touch, traverse
+from pliant.query.traverse import ENOUGH, FULL, GOING, begin, near, touch, traverse
 from pliant.results import Pairs, Stats
 from pliant.tree.nodes import LEAF
 from pliant.volume.aabb import Box, bounds
@@ -26,13 +26,9 @@ MARGIN = np.float32(2.1)                                                # of DEL
 
 
 class Collide(NamedTuple):
-    """What the leaf stage reads, and where it writes: corners (m, 3, 8), flat vertices, faces (m, 8) of both bodies; keys a << low | b."""
-    corners_a: np.ndarray
+    """What exact tests read, the flat vertices of both bodies; and where pairs go, as keys a << low | b."""
     vertices_a: np.ndarray
-    faces_a: np.ndarray
-    corners_b: np.ndarray
     vertices_b: np.ndarray
-    faces_b: np.ndarray
     keys: np.ndarray
 
 
@@ -46,8 +42,6 @@ def _(visitor, state, leaves_a, a, leaves_b, b):
     found = state["found"]
     if found + LEAF * LEAF > len(visitor.keys):
         return FULL
-    state["reached_a"] += freshen_leaf(leaves_a, a, state["frame_a"], state["reach_a"], state["context_a"])
-    state["reached_b"] += freshen_leaf(leaves_b, b, state["frame_b"], state["reach_b"], state["context_b"])
     after = meet(visitor, state, leaves_a, a, leaves_b, b, found)
     state["found"] = after
     return ENOUGH if after > found and state["first"] else GOING
@@ -165,27 +159,27 @@ def meet(visitor, state, leaves_a, a, leaves_b, b, found):
             k, m = (j, i) if swapped else (i, j)
             hit = (yes >> j) & 1
             if hit == 0:
-                hit = settle(visitor, state, a, k, b, m)
+                hit = settle(visitor, state, leaves_a, a, k, leaves_b, b, m)
             if hit != 0:
-                visitor.keys[found] = (np.int64(visitor.faces_a[a, k]) << state["low"]) | np.int64(visitor.faces_b[b, m])
+                visitor.keys[found] = (np.int64(leaves_a[a]["face"][k]) << state["low"]) | np.int64(leaves_b[b]["face"][m])
                 found += 1
     return found
 
 
 @helper
-def copy_corners(corners, vertices, leaf, k, t, at):
-    """Put triangle k of a leaf at t[at : at + 9], in float64."""
+def copy_corners(leaves, i, k, vertices, t, at):
+    """Put triangle k of leaf i at t[at : at + 9], in float64."""
     for c in range(3):
-        v = 3 * np.int64(corners[leaf, c, k])
+        v = 3 * np.int64(leaves[i]["corner"][c, k])
         t[at + 3 * c], t[at + 3 * c + 1], t[at + 3 * c + 2] = vertices[v], vertices[v + 1], vertices[v + 2]
 
 
 @helper
-def settle(visitor, state, a, i, b, j):
+def settle(visitor, state, leaves_a, a, i, leaves_b, b, j):
     """The exact test of one pair, on float64 corners; called by address, see `core/call.py`."""
     t = floats(18)
-    copy_corners(visitor.corners_a, visitor.vertices_a, a, i, t, 0)
-    copy_corners(visitor.corners_b, visitor.vertices_b, b, j, t, 9)
+    copy_corners(leaves_a, a, i, visitor.vertices_a, t, 0)
+    copy_corners(leaves_b, b, j, visitor.vertices_b, t, 9)
     answer = invoke(state["exact"], t, state["plain"])
     state["n_x"] += answer >= EXACT
     return answer & 1
@@ -245,13 +239,12 @@ def start(work, a, b, first):
     p, q, state = a.shape_at(scale), b.shape_at(scale), query[0]
     state["n_u"] = p.follow() + q.follow()
     state["first"], state["plain"], state["low"], state["exact"] = first, motion_a.plain and motion_b.plain, bits_for(b), exact_entry()[0]
-    state["frame_a"], state["entry_a"], state["reach_a"], state["context_a"] = p.frame, p.entry, p.reach, p.context
-    state["frame_b"], state["entry_b"], state["reach_b"], state["context_b"] = q.frame, q.entry, q.reach, q.context
-    read = (p.tree.corners, motion_a.flat, p.tree.faces, q.tree.corners, motion_b.flat, q.tree.faces)
+    state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"] = p.frame, p.entry, p.fill, p.context
+    state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"] = q.frame, q.entry, q.fill, q.context
     trees = p.nodes, p.leaves, p.tree.slots, q.nodes, q.leaves, q.tree.slots
     depth = (p.tree.depth + q.tree.depth + 2) * p.tree.width * q.tree.width
     work.prepare(depth)
 
     def go(query, stack, keys):
-        return traverse(Collide(*read, keys), *trees, query, stack)
-    return Loop(go, depth, p, q)
+        return traverse(Collide(motion_a.flat, motion_b.flat, keys), *trees, query, stack)
+    return Loop(go, depth)

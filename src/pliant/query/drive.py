@@ -73,11 +73,9 @@ def workspace():
 
 
 class Loop(NamedTuple):
-    """A query that can be run: `go(query, stack, keys)` is the kernel bound to its two shapes, `depth` the capacity of its stack."""
+    """A query that can be run: `go(query, stack, keys)` is the kernel bound to its bodies, `depth` the capacity of its stack."""
     go: object
     depth: int
-    shape_a: Any
-    shape_b: Any
 
 
 def collect(loop, work):
@@ -89,7 +87,7 @@ def collect(loop, work):
         if reason == FULL:
             work.keys = grown(work.keys)
         elif reason != BUDGET:
-            return finish(work), counters(loop, state)
+            return finish(work), counters(state)
         elif pool.threads() > 1 and state["position"] > 1:
             return share(loop, work)
 
@@ -99,11 +97,8 @@ def finish(work):
     return work.keys[:work.query["found"][0]].copy()
 
 
-def counters(loop, state):
-    """What the query counted, for its caller and, for their next refit, the shapes."""
-    loop.shape_a.reached += int(state["reached_a"])
-    loop.shape_b.reached += int(state["reached_b"])
-    return Stats(int(state["n_v"]), int(state["n_p"]), int(state["n_u"]), int(state["n_x"]))
+def counters(state):
+    return Stats(*(int(state[name]) for name in COUNTERS))
 
 
 def grown(keys):
@@ -144,10 +139,10 @@ class _Share:
             self.busy -= 1
             self.changed.notify_all()
 
-    def hand_in(self, loop, work):
+    def hand_in(self, work):
         with self.changed:
             self.found.append(finish(work))
-            self.stats = self.stats.plus(counters(loop, work.query[0]))
+            self.stats = self.stats.plus(counters(work.query[0]))
 
 
 def share(loop, work):
@@ -155,7 +150,7 @@ def share(loop, work):
     n_workers, position = pool.threads(), int(work.query["position"][0])
     parts = [work.stack[k:position:4 * n_workers].copy() for k in range(min(position, 4 * n_workers))]
     shared = _Share(parts, Stats())
-    shared.hand_in(loop, work)
+    shared.hand_in(work)
     start = work.query.copy()
     for name in ("found", *COUNTERS):
         start[name] = 0
@@ -172,7 +167,7 @@ def serve(loop, start, shared):
             go_on(loop, work, stack, shared)
         finally:
             shared.done()
-    shared.hand_in(loop, work)
+    shared.hand_in(work)
 
 
 def go_on(loop, work, stack, shared):

@@ -19,17 +19,18 @@ from pliant.core.simd import first
 from pliant.volume.protocol import Shift, carry
 
 DONE, FULL, BUDGET, ENOUGH, GOING = range(5)
-MASK = 0xFFFFFFFF
+SOON = 3                                                                # how far down the stack to fetch
+MASK, SIGN = 0xFFFFFFFF, 0x80000000
 SLACK = 2.0**-22                                                        # of the largest coordinate: above every rounding of `carry`
 DELTA = 2.0**-23 * (1 + 2.0**-19)                                       # of it: above the error of a float32 corner, carried or not
 LEAST_DELTA = 2.0**-50                                                  # see geometry/lanes.py
 
-COUNTERS = ("n_v", "n_p", "n_u", "n_x", "reached_a", "reached_b")
+COUNTERS = ("n_v", "n_p", "n_u", "n_x")
 QUERY = np.dtype([(name, np.int64) for name in (
     "position", "budget", "found", *COUNTERS,                           # how far it is
     "first", "plain", "low", "exact",                                   # what the visitor wants: collide.py
-    "frame_a", "entry_a", "reach_a", "context_a",                       # how the bodies make things true
-    "frame_b", "entry_b", "reach_b", "context_b")]
+    "frame_a", "entry_a", "fill_a", "context_a",                        # how the bodies make things true
+    "frame_b", "entry_b", "fill_b", "context_b")]
     + [(name, np.float32) for name in ("x", "y", "z", "slack", "delta")])       # from b's origin to a's, and the roundings
 
 
@@ -50,15 +51,28 @@ def packed(a, b):
 
 
 @helper
+def low_name(entry):
+    """The second of two packed names."""
+    return np.int64(np.int32(entry & MASK))
+
+
+@helper
+def two_leaves(entry):
+    """Are both names of leaves?"""
+    return (entry < 0) & ((entry & SIGN) != 0)
+
+
+@helper
 def freshen(nodes, i, frame, entry, context):
     """Make node i true to its frame; the number of volumes set."""
     return np.int64(0) if stamp(nodes, i) == frame else invoke(entry, context, i)
 
 
 @helper
-def freshen_leaf(leaves, i, frame, reach, context):
-    """Make the triangles of leaf i true to its frame; 1 if this is the first time in it that the leaf is reached."""
-    return np.int64(0) if stamp(leaves, i) == frame else invoke(reach, context, i)
+def freshen_leaf(leaves, i, frame, fill, context):
+    """Make the triangles of leaf i true to its frame."""
+    if stamp(leaves, i) != frame:
+        invoke(fill, context, i)
 
 
 @helper
@@ -81,7 +95,7 @@ def begin(query, stack, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scal
     state["x"], state["y"], state["z"] = x, y, z
     state["slack"], state["delta"] = most * SLACK, max(most * DELTA, LEAST_DELTA)
     state["position"], state["found"], stack[0] = 1, 0, 0
-    state["n_v"], state["n_p"], state["n_u"], state["n_x"], state["reached_a"], state["reached_b"] = 1, 0, 0, 0, 0, 0
+    state["n_v"], state["n_p"], state["n_u"], state["n_x"] = 1, 0, 0, 0
     return True
 
 
@@ -91,8 +105,8 @@ def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, qu
     state = query[0]
     position, budget = state["position"], state["budget"]
     n_v, n_u = state["n_v"], state["n_u"]
-    frame_a, entry_a, context_a = state["frame_a"], state["entry_a"], state["context_a"]
-    frame_b, entry_b, context_b = state["frame_b"], state["entry_b"], state["context_b"]
+    frame_a, entry_a, fill_a, context_a = state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"]
+    frame_b, entry_b, fill_b, context_b = state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"]
     to_a = Shift(state["x"], state["y"], state["z"], state["slack"])
     to_b = Shift(-state["x"], -state["y"], -state["z"], state["slack"])
     reason = DONE
@@ -103,12 +117,14 @@ def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, qu
             break
         budget -= 1
         entry = stack[position - 1]
-        a, b = entry >> 32, np.int64(np.int32(entry & MASK))
+        a, b = entry >> 32, low_name(entry)
         if a < 0 and b < 0:
-            after = stack[max(position - 2, 0)]                         # while these two are compared, fetch the next
-            if after < 0 and np.int32(after & MASK) < 0:
-                prefetch(leaves_a, ~(after >> 32))
-                prefetch(leaves_b, ~np.int64(np.int32(after & MASK)))
+            soon = stack[max(position - SOON, 0)]
+            if two_leaves(soon):
+                prefetch(leaves_a, ~(soon >> 32))
+                prefetch(leaves_b, ~low_name(soon))
+            freshen_leaf(leaves_a, ~a, frame_a, fill_a, context_a)
+            freshen_leaf(leaves_b, ~b, frame_b, fill_b, context_b)
             reason = touch(visitor, state, leaves_a, ~a, leaves_b, ~b)
             if reason != GOING:
                 position -= reason != FULL

@@ -8,7 +8,6 @@ import numpy as np
 from pliant.core.jit import helper, kernel
 from pliant.core.records import lanes, publish, put_lane, put_whole, whole
 from pliant.core.simd import four, greatest, item, least
-from pliant.refit.leaves import fill_if_often
 from pliant.refit.policy import Policy, register
 from pliant.volume.protocol import enclose, merge
 
@@ -51,7 +50,6 @@ def refit(nodes, vertices, begins, points, frame):
 def follow(shape):
     """Refit all of it."""
     shape.updated += refit(shape.nodes, shape.tree.vertices, shape.tree.begins, shape.points, np.int32(shape.frame))
-    fill_if_often(shape)
 
 
 register(Policy("bottom_up", follow))

@@ -10,22 +10,21 @@ import numpy as np
 
 from pliant.core.call import CONTEXTS
 from pliant.core.records import aligned
-from pliant.refit.leaves import CONTEXT, reach_entry
+from pliant.refit.leaves import CONTEXT, fill_entry
 from pliant.tree.nodes import NEVER
 
 
 class Shape:
     """A tree, its volumes and the float32 rows they follow; one per body (and scale).
 
-    `frame` counts updates; what has another stamp is stale. `reach`, `entry` and `context` are addresses for `core/call.py`: how a loop
+    `frame` counts updates; what has another stamp is stale. `fill`, `entry` and `context` are addresses for `core/call.py`: how a loop
     makes a leaf or a node true. A policy that leaves stale nodes behind must set `entry`.
     """
 
     def __init__(self, options, faces, points, tree=None):
         self.options, self.faces, self.points, self.frame = options, faces, points, 0
         self.lock = threading.Lock()                                    # held by the one thread that refits
-        self.kept, self.entry, self.reach = None, 0, reach_entry()[0]
-        self.reached = self.reached_before = 0                          # leaves that queries have reached: in this frame, in the one before
+        self.kept, self.entry, self.fill = None, 0, fill_entry()[0]
         self.about = aligned(1, CONTEXT)
         self.context = self.about.ctypes.data
         self.updated = 0                                                # volumes set outside traversals since they were last asked for
@@ -40,7 +39,7 @@ class Shape:
         self.tree = tree
         self.nodes, self.leaves = tree.records(self.options.family)
         self.kept = None                                                # what a policy keeps with this tree
-        self.know(nodes=self.nodes, leaves=self.leaves, corners=tree.corners, points=self.points)
+        self.know(nodes=self.nodes, leaves=self.leaves, points=self.points)
         self.about["n_nodes"], self.about["n_leaves"], self.about["n_points"] = len(self.nodes), len(self.leaves), len(self.points)
         CONTEXTS[self.context] = self
 
@@ -61,7 +60,6 @@ class Shape:
             self.frame = -1
         self.frame += 1
         self.about["frame"] = self.frame
-        self.reached_before, self.reached = self.reached, 0
 
     def follow(self):
         """Let the policy do what it does before a query; how many volumes that has set."""

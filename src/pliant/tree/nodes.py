@@ -3,17 +3,16 @@
     node    lanes   W siblings, one row of W float32 per scalar        leaf   lanes   8 triangles, float32 corners, one row per scalar
             whole   the volume around them                                    whole   the box around them, whatever the family
             child   int32[W]: >= 0 a node, < 0 ~leaf                          used    bits of the lanes that are not padding
-            count   lanes in use                                              stamp   the frame to which the leaf is true, or ~frame:
-                                                                                      true, but no query has reached it
-            stamp   the frame to which lanes and whole are true
+            count   lanes in use                                              stamp   the frame to which lanes and whole are true
+            stamp   the frame to which lanes and whole are true               corner  int32[3, 8] vertices, padding repeats the last face
+                                                                              face    int32[8], padding −1
 
-A node of eight boxes is 256 bytes, a leaf 320: whole cache lines. Volumes and triangles are hot and change every frame; what only a
-refit, an exact test or a hit reads (`corners`, `vertices`, `slots`, `faces`) is kept apart (thesis C 7.3.3). Children come after their
-parents, so a reverse scan refits; a subtree owns a contiguous range of nodes and of leaves.
+A node of eight boxes is 256 bytes, a leaf 448: whole cache lines, so that one prefetch brings all that is asked of it. Children come
+after their parents, so a reverse scan refits; a subtree owns a contiguous range of nodes and of leaves.
 
-The volume of a leaf is a lane of its parent and follows by the body's policy. The triangles of a leaf may follow as late as when a query
-reaches it: copying them all would be most of a refit (15.6 of 23 MB written, 327,680 triangles). The box that a leaf has of its own is not
-rounded outward and serves the leaf stage alone, which is the same for all families.
+The volume of a leaf is a lane of its parent and follows by the body's policy. The triangles of a leaf follow when a query reaches it,
+whatever the policy: copying them all would be most of a refit (15.6 of 23 MB written, 327,680 triangles). The box that a leaf has of its
+own is not rounded outward and serves the leaf stage alone, which is the same for all families.
 """
 from functools import cache
 from typing import NamedTuple
@@ -31,7 +30,8 @@ WIDTHS = {2: 4, 4: 4, 8: 8}                                             # arity 
 MOST_LEVELS = 128                                                       # more than any builder makes; bounds stacks
 NEVER = -2**31                                                          # the stamp of volumes that were never set
 
-LEAF_DTYPE = packed([("lanes", lanes_of(Triangle, LEAF)), ("whole", whole_of(Box)), ("used", INT32), ("stamp", INT32)])
+LEAF_DTYPE = packed([("lanes", lanes_of(Triangle, LEAF)), ("whole", whole_of(Box)), ("used", INT32), ("stamp", INT32),
+                     ("corner", np.dtype((np.int32, (3, LEAF)))), ("face", np.dtype((np.int32, (LEAF,))))])
 
 
 @cache                                                # one object per dtype: equal but distinct ones cost 2 to 4 µs a call
@@ -45,9 +45,8 @@ class Tree(NamedTuple):
     """Topology alone. Shapes, for n nodes of W lanes and m leaves:
 
     child (n, W) int32, `count` (n,) int32, `faces` (m, 8) int32 padded with −1, `corners` (m, 3, 8) int32 vertices of each leaf's faces
-    (padding repeats the last face), `vertices` flat int32 the distinct ones of leaf after leaf, from begins[i] to begins[i + 1], the last
-    one repeated up to a multiple of four,
-    `slots` (m, 2) int32 the parent and lane of each leaf, `depth` the number of levels of nodes.
+    (padding repeats the last face), `vertices` flat int32 the distinct ones of leaf after leaf, from begins[i] to begins[i + 1], the
+    last one repeated (see `derive`), `slots` (m, 2) int32 the parent and lane of each leaf, `depth` the number of levels of nodes.
     """
     child: np.ndarray
     count: np.ndarray
@@ -71,6 +70,7 @@ class Tree(NamedTuple):
             nodes["lanes"][name] = nodes["whole"][name] = value
         nodes["child"], nodes["count"], nodes["stamp"] = self.child, self.count, NEVER
         leaves["used"], leaves["stamp"] = (self.faces >= 0) @ (1 << np.arange(LEAF)), NEVER
+        leaves["corner"], leaves["face"] = self.corners, self.faces
         return nodes, leaves
 
 
@@ -106,7 +106,7 @@ def derive(child, count, faces, mesh_faces, corners, slots, vertices, begins, se
                 if seen[v] != i:
                     seen[v], vertices[n] = i, v
                     n += 1
-        while n % 4 != 0 or 4 < n - begin < 12:
+        while n % 4 != 0 or 4 < n - begin < 12:                         # refits take four at a time, most often twelve: no surprises
             vertices[n] = vertices[n - 1]
             n += 1
         begins[i + 1] = n
