@@ -8,7 +8,8 @@ in the fastest way that each library's Python interface was found to offer. The 
 
 - one process, one thread, one core (pinned unless --no-pin);
 - every frame is a new one, made outside the clock: replaying a query flatters it;
-- libraries take turns frame by frame, and the order of turns rotates, so that noise hits all alike;
+- libraries take turns of --turn frames, and their order rotates, so that noise hits all alike; with --turn 1 every
+  library finds the caches full of the others, with more it finds its own, as in a loop that uses one library;
 - warm-up frames (compilation, first allocations) do not count and are not among the frames that do;
 - a library too slow for --budget runs on every j-th frame; its ratio is taken over exactly those frames;
 - answers are compared pair by pair with those of the reference: Pliant, or else the first library that runs.
@@ -35,6 +36,7 @@ POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NU
 DISTRIBUTIONS = ("pliant", "numpy", "numba", "warp-lang", "coal", "python-fcl", "libigl", "embreex")
 MANY = 10_000_000  # "all contacts", for libraries that want a number
 RAY = np.array([[[0, 0, -9]], [[0, 0, 1]]], np.float32)  # origin and direction, (1, 3) each: makes Embree build
+NEEDLE = np.array([[0, 0, -9], [0, 0, 9], [0, 1e-9, 0]])  # makes Pliant refit
 
 
 def sorted_pairs(keys):
@@ -226,13 +228,15 @@ PEERS = {"warp": Warp, "warp-unsorted": WarpUnsorted, "coal": Coal, "fcl": Fcl, 
 
 
 class PliantBuild(Peer):
-    """A body from vertices and faces, checks and copies included, and one ray, so that nothing lazy is left out."""
+    """A body from vertices and faces, checks and copies included, and one query, so that nothing lazy is left out."""
 
     name, module = "Pliant", "pliant"
 
+    def setup(self, vertices_a, vertices_b, faces):
+        self.faces, self.probe = faces, self.library.Body(NEEDLE, [[0, 1, 2]])
+
     def step(self, vertices_a, vertices_b):
-        body = self.library.Body(vertices_a, self.faces)
-        return [(0, self.library.cast(body, *RAY).face[0])]
+        return self.library.collide(self.library.Body(vertices_a, self.faces), self.probe, first=True).faces
 
 
 class EmbreeBuild(Peer):
@@ -245,7 +249,7 @@ class EmbreeBuild(Peer):
         self.mesh = self.library.TriangleMesh(self.scene, vertices_a.astype(np.float32), self.faces)
 
     def step(self, vertices_a, vertices_b):
-        return [(0, self.scene.run(*RAY)[0])]
+        return [(self.scene.run(*RAY)[0], 0)]
 
 
 def require(condition, complaint):
@@ -303,8 +307,8 @@ class Run:
         }
 
 
-def compare(faces, frames, peers, budget):
-    """Run libraries (classes, Pliant first) on one size; a dict with one row for each."""
+def compare(faces, frames, peers, budget, turn):
+    """Run libraries (classes, Pliant first) on one size, in turns of so many frames; a dict with one row for each."""
     pair = bumpy_pair(faces, frames)
     runs = [Run(peer()) for peer in peers]
     for run in runs:
@@ -314,22 +318,23 @@ def compare(faces, frames, peers, budget):
         active[0].stride = 1  # the reference has to answer every frame
     gc.collect()
     gc.disable()  # as timeit does: a collection would hit whoever is next
-    for k in range(frames if active else 0):
-        take_turns([run for run in active if k % run.stride == 0], k, pair.frame(k))
+    for k in range(0, frames if active else 0, turn):
+        take_turns(active, k // turn, {i: pair.frame(i) for i in range(k, min(k + turn, frames))})
     gc.enable()
     rows = [run.summary(active[0] if active else None) for run in runs]
     return {"faces": faces, "frames": frames, "reference": active[0].peer.name if active else "none", "rows": rows}
 
 
-def take_turns(due, k, vertices):
-    """Frame k for every library that is due, each time another one first; then compare with the reference, due[0]."""
+def take_turns(runs, number, vertices):
+    """These frames for every library, each time another one first; then compare with the reference, runs[0]."""
     answers = {}
-    for run in due[k % len(due) :] + due[: k % len(due)]:
-        run.times[k], answers[run] = run.step(vertices)
-    truth = packed(answers[due[0]])
-    for run, answer in answers.items():
+    for run in runs[number % len(runs) :] + runs[: number % len(runs)]:
+        for k in vertices:
+            if k % run.stride == 0:
+                run.times[k], answers[run, k] = run.step(vertices[k])
+    for (run, k), answer in answers.items():
         run.pairs[k] = len(answer)
-        run.differences[k] = len(np.setxor1d(truth, packed(answer)))
+        run.differences[k] = len(np.setxor1d(packed(answers[runs[0], k]), packed(answer)))
 
 
 def table_of(result, job):
@@ -371,6 +376,7 @@ def main():
     parser.add_argument("--pliant", action=argparse.BooleanOptionalAction, default=True, help="run Pliant itself")
     parser.add_argument("--pin", action=argparse.BooleanOptionalAction, default=hasattr(os, "sched_setaffinity"))
     parser.add_argument("--budget", type=float, default=120, help="seconds a library may take for one size")
+    parser.add_argument("--turn", type=int, default=20, help="frames that a library runs before the next one does")
     parser.add_argument("--build", action="store_true", help="compare building a tree instead, with Embree")
     parser.add_argument("--out", help="write all figures to this JSON file")
     options = parser.parse_args()
@@ -386,7 +392,7 @@ def main():
     frames = options.frames or (10 if options.build else 200)
     results, console = [], Console()
     for faces in options.faces or [1_280, 20_480, 81_920, 327_680][options.build :]:
-        results.append(compare(faces, frames, peers[not options.pliant :], options.budget))
+        results.append(compare(faces, frames, peers[not options.pliant :], options.budget, options.turn))
         console.print(table_of(results[-1], job))
     console.print(hardware(options.pin), ", ".join(f"{k} {v}" for k, v in versions().items()), sep="\n", highlight=False)
     if options.out:
