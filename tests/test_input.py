@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import pliant as pl
+from child import python
 from lattice import FACES, MOVED, OTHER, SPHERE, answer
+from pliant.core import jit
 from pliant.errors import MeshError
 
 NAN, INF = float("nan"), float("inf")
@@ -194,6 +196,36 @@ def test_a_refused_update_changes_nothing_for_any_policy(policy):
     with pytest.raises(MeshError):
         a.update(with_rows(SPHERE * 1e30, {41: INF}))
     assert answer(a, b) == answer(pl.Body(MOVED, FACES), b)
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="about kernels")
+def test_a_borrowed_array_gone_bad_cannot_end_the_process(policy):
+    """The old positions are overwritten, the new ones refused: until the next update an error or any answer is allowed, a crash is not."""
+    python("""
+        import sys
+        import numpy as np
+        import pliant as pl
+        from pliant import shapes
+
+        vertices, faces = shapes.icosphere(2)
+        a, b = pl.Body(vertices, faces, policy=sys.argv[1]), pl.Body(vertices + 0.5, faces)
+        expected = pl.collide(a, b).faces
+        mine = vertices.copy()
+        a.update(mine, copy=False)
+        for bad in (np.nan, np.inf, -np.inf):
+            mine[::3] = bad
+            try:
+                a.update(mine, copy=False)
+                sys.exit("was not refused")
+            except pl.MeshError:
+                pass
+            try:
+                pl.collide(a, b)
+            except pl.PliantError:
+                pass
+        a.update(vertices)
+        assert np.array_equal(pl.collide(a, b).faces, expected)
+    """, policy)
 
 
 @pytest.mark.formulas

@@ -60,7 +60,7 @@ class Body:
         self.guard, self.options = Guard(), options
         self._faces = np.array(faces)
         self.motion = Free(rows, origin)
-        self._shape = Shape(options, self._faces, self.motion.points, planted) if len(faces) else None
+        self._shape = Shape(options, self.guard, self._faces, self.motion.points, planted) if len(faces) else None
         self._rescaled: tuple[float, int, Shape] | None = None
 
     @property
@@ -111,7 +111,7 @@ class Body:
         if known is None or known[:2] != (scale, shape.frame):
             points = aligned(len(motion.points), np.float32)
             place(motion.flat, points, motion.origin, scale, aligned(4, np.float64))
-            known = self._rescaled = scale, shape.frame, Shape(self.options, self._faces, points, shape.tree)
+            known = self._rescaled = scale, shape.frame, Shape(self.options, self.guard, self._faces, points, shape.tree)
         return known[2]
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -1,5 +1,7 @@
 """An answer that does not fit into memory is refused in time, with the number of pairs so far, and the bodies stay usable."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from pliant.errors import PliantError, TooManyPairsError
 from pliant.query import drive
 
 TRIANGLE = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-N = 120
+N = 200  # 40,000 pairs: more than the room that three threads begin with
 
 
 def heap(n=N):
@@ -30,7 +32,8 @@ def shared(request, set_threads, monkeypatch):
 
 @pytest.fixture
 def cramped(monkeypatch):
-    """Hardly any memory is left."""
+    """Hardly any memory is left, and no thread has room from earlier queries."""
+    monkeypatch.setattr(drive, "_free", threading.local())
     monkeypatch.setenv("PLIANT_MEMORY", str(memory.KEEP_FREE + 4096))
 
 
@@ -58,11 +61,13 @@ def test_bodies_answer_afterwards(monkeypatch, cramped, shared):
 
 
 def test_results_grow_as_far_as_memory_goes(monkeypatch, shared):
+    monkeypatch.setattr(drive, "_free", threading.local())
     monkeypatch.setattr(drive, "ROOM", 64)
     np.testing.assert_array_equal(pl.collide(heap(), heap()).faces, everything())
 
 
 def test_a_thread_keeps_no_large_result(monkeypatch):
+    monkeypatch.setattr(drive, "_free", threading.local())
     monkeypatch.setattr(drive, "KEPT_ROOM", drive.ROOM)
     assert len(pl.collide(heap(), heap())) == N * N > drive.ROOM
     assert all(len(work.keys) <= drive.KEPT_ROOM for work in drive._free.kept)

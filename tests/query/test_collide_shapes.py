@@ -56,11 +56,13 @@ def test_soups_of_hard_pairs(kind, kept):
         assert len(found) >= len(first)
 
 
+@pytest.mark.parametrize("away", [0.0, 30.0, 1e3, 1e5], ids=["at its own place", "near", "farther", "far"])
 @pytest.mark.parametrize("kind", adversarial.KINDS)
-def test_hard_pairs_one_at_a_time(kind):
-    """Two bodies of one face follow the pairs: float32 sees each at its own scale, however small, large or far."""
+def test_hard_pairs_one_at_a_time(kind, away):
+    """Two bodies of one face follow the pairs: float32 sees each at its own scale, or from origins so far away that it rounds a lot."""
     first, second = adversarial.pairs(kind, 300, np.random.default_rng(22))
-    a, b = (pl.Body(np.eye(3), [[0, 1, 2]]) for _ in range(2))
+    origins = ([away, -0.7 * away, 0.3 * away], [-0.9 * away, 0.4 * away, away]) if away else (None, None)
+    a, b = (pl.Body(np.eye(3), [[0, 1, 2]], origin=origin) for origin in origins)
     wrong = []
     for p, q in zip(first, second, strict=True):
         a.update(p)
@@ -133,6 +135,22 @@ def test_touching_cubes(name, size):
     offset, meet = CUBES[name]
     first, second = meshes.cube(), meshes.cube(offset)
     assert bool(meshes.assert_right(pl.Body(first[0] * size, first[1]), pl.Body(second[0] * size, second[1]))) == meet
+
+
+@pytest.mark.formulas
+@pytest.mark.parametrize("away", [0.0, 30.0, 1e3, 1e5])
+def test_boxes_with_one_point_in_common(away):
+    """One body in one octant, the other in the opposite one, a corner of each at the same place: float32 must not part them."""
+    rng = np.random.default_rng(24)
+    a, b = (pl.Body(np.eye(3), [[0, 1, 2]], origin=origin if away else None) for origin in rng.standard_normal((2, 3)) * away)
+    for _ in range(10 if OFF else 300):
+        corner, sides = rng.standard_normal(3), rng.choice([-1.0, 1.0], 3)
+        first, second = np.abs(rng.standard_normal((2, 3, 3))) * 10.0 ** rng.integers(-6, 1)
+        first[0] = second[2] = 0
+        a.update(corner + sides * first)
+        b.update(corner - sides * second)
+        assert len(pl.collide(a, b)) == 1
+        assert len(pl.collide(b, a)) == 1
 
 
 @pytest.mark.formulas

@@ -105,6 +105,7 @@ def test_lanes_are_read_and_written_where_they_are(made, width):
     for k in range(width):
         copy_lane(made.nodes, 3, k)
         assert whole(made.nodes, 3) == lane(made.nodes, 0, k)
+    for k in range(width):
         whole_into(made.nodes, 3, width - 1 - k, 1)
         assert [lane(made.nodes, 3, j) == whole(made.nodes, 1) for j in range(width)] == [j >= width - 1 - k for j in range(width)]
 

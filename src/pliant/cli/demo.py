@@ -59,8 +59,10 @@ def demo(
         scene = shapes.bumpy_pair(faces, frames)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    if out.exists() and not out.is_dir():
-        raise typer.BadParameter(f"{out} is not a folder", param_hint="--out")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(f"{out} cannot be made a folder: {error.strerror}", param_hint="--out") from None
 
     steps: list[Step] = []
     contacts: list[Contact] = []

@@ -114,8 +114,8 @@ def _array(name, value):
     if hasattr(value, "__cuda_array_interface__"):
         raise TypeError(f"{name}: this array is on a GPU; copy it to the host first (cupy: .get(), torch: .cpu())")
     try:
-        array = np.asarray(value)
-    except (ValueError, TypeError) as error:
+        array = np.from_dlpack(value) if hasattr(value, "__dlpack__") and not hasattr(value, "__array__") else np.asarray(value)
+    except (ValueError, TypeError, BufferError, RuntimeError) as error:
         raise MeshError(f"{name}: cannot be read as an array of rows: {error}") from None
     if array.dtype.kind not in "fiu" and array.size:
         raise TypeError(f"{name}: expected numbers, got dtype {array.dtype}")

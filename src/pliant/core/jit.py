@@ -117,6 +117,7 @@ def _prepare():
                 return CacheState(None, refusal)
         if not os.access(folder, os.W_OK | os.X_OK):
             return CacheState(None, f"{folder} cannot be written to")
+        os.utime(folder)
         if new:
             _forget_old(base, folder)
         return CacheState(folder, "in use")
@@ -140,7 +141,8 @@ def _forget_old(base, folder):
     """Remove what versions unused for a month have left; another process may be doing the same."""
     for old in base.iterdir():
         try:
-            if old != folder and len(old.name) == len(folder.name) and old.stat().st_mtime < time.time() - STALE_AFTER:
+            ours = len(old.name) == len(folder.name) and set(old.name) <= set("0123456789abcdef")
+            if ours and old != folder and old.stat().st_mtime < time.time() - STALE_AFTER:
                 for file in old.iterdir():
                     file.unlink()
                 old.rmdir()
@@ -178,18 +180,29 @@ class _Impl(CompileResultCacheImpl):
 
 
 class _Cache(FunctionCache):
-    """A damaged, full or vanished folder is no reason to fail: compile instead."""
+    """A damaged, full or vanished folder is no reason to fail: compile instead. Unpickling damaged bytes may raise anything."""
 
     _impl_class = _Impl
 
     def load_overload(self, sig, target_context):
         try:
-            return super().load_overload(sig, target_context)
-        except Exception:                                               # unpickling damaged bytes may raise anything
+            found = super().load_overload(sig, target_context)
+        except Exception:
             return None
+        # Two processes that save two specialisations at once may choose the same file: what is in it need not be what was asked for.
+        asked = tuple(getattr(sig, "args", sig))
+        return found if found is None or tuple(found.signature.args) == asked else None
 
     def save_overload(self, sig, data):
         try:
             super().save_overload(sig, data)
-        except OSError:
+        except Exception:
+            self._start_again(sig, data)
+
+    def _start_again(self, sig, data):
+        """The index cannot be read or written: once more with an empty one."""
+        try:
+            self.flush()
+            super().save_overload(sig, data)
+        except Exception:
             self.disable()

@@ -7,6 +7,17 @@ _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory
 _USES = (Path("/sys/fs/cgroup/memory.current"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"))
 
 
+_STATS = (Path("/sys/fs/cgroup/memory.stat"), Path("/sys/fs/cgroup/memory/memory.stat"))
+
+
+def _reclaimable(path):
+    """Bytes of a group's use that are only cached files."""
+    try:
+        return sum(int(line.split()[1]) for line in path.read_text().splitlines() if line.startswith("inactive_file "))
+    except (OSError, ValueError):
+        return 0
+
+
 def _number(path):
     try:
         return int(path.read_text())
@@ -17,16 +28,19 @@ def _number(path):
 def available():
     """Bytes that can still be taken; None where the system does not say. PLIANT_MEMORY caps it."""
     found = []
-    if os.environ.get("PLIANT_MEMORY"):
-        found.append(int(os.environ["PLIANT_MEMORY"]))
+    asked = os.environ.get("PLIANT_MEMORY", "")
+    if asked:
+        if not (asked.isascii() and asked.isdecimal()):
+            raise ValueError(f"PLIANT_MEMORY: expected a number of bytes, got {asked!r}")
+        found.append(int(asked))
     try:
         with open("/proc/meminfo") as lines:
             found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
     except OSError:
         pass
-    for limit, use in zip(map(_number, _LIMITS), map(_number, _USES), strict=True):
+    for limit, use, stat in zip(map(_number, _LIMITS), map(_number, _USES), _STATS, strict=False):
         if limit is not None and use is not None:
-            found.append(limit - use)
+            found.append(limit - use + _reclaimable(stat))
     return min(found) if found else None
 
 

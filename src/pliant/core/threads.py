@@ -8,10 +8,12 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from weakref import WeakSet
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _threads: int | None = None
+_guards: "WeakSet[Guard]" = WeakSet()
 LOOK_UP = 0.1                                                           # seconds between looks of the waiting thread at Ctrl-C
 
 
@@ -21,7 +23,7 @@ def threads() -> int:
         return _threads
     asked = os.environ.get("PLIANT_THREADS", "")
     if asked:
-        if not asked.isdigit() or int(asked) < 1:
+        if not (asked.isascii() and asked.isdecimal()) or int(asked) < 1:
             raise ValueError(f"PLIANT_THREADS: expected a whole number from 1 up, got {asked!r}")
         return int(asked)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -47,9 +49,11 @@ def set_threads(n: int | None) -> None:
 
 
 def _forget() -> None:
-    """In a forked child: the threads of the parent are not here."""
+    """In a forked child: the threads of the parent are not here, and nothing that they held is held."""
     global _pool, _lock
     _pool, _lock = None, threading.Lock()
+    for guard in list(_guards):
+        guard.reset()
 
 
 if hasattr(os, "register_at_fork"):
@@ -88,6 +92,12 @@ class Guard:
 
     def __init__(self) -> None:
         self.number = next(self._numbers)
+        self.reset()
+        _guards.add(self)
+
+    def reset(self) -> None:
+        """Nobody reads, nobody writes."""
+        self.refit = threading.Lock()                                   # held by the one thread that refits
         self._changed = threading.Condition(threading.Lock())
         self._readers = self._writers = 0                               # writers: waiting or writing
 
@@ -126,8 +136,15 @@ class Reading:
         self._guards = sorted(guards, key=lambda guard: guard.number) if len(guards) > 1 else guards
 
     def __enter__(self) -> None:
-        for guard in self._guards:
-            guard.start_reading()
+        held = []
+        try:
+            for guard in self._guards:
+                guard.start_reading()
+                held.append(guard)
+        except BaseException:                                           # Ctrl-C while waiting for the second
+            for guard in held:
+                guard.stop_reading()
+            raise
 
     def __exit__(self, *error: object) -> None:
         for guard in self._guards:

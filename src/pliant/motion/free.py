@@ -103,7 +103,7 @@ class Free:
         self._own = [np.zeros(3 * n), np.zeros(3 * n)]                  # the frame that is, and the next one, which may be refused
         self.flat, self.points = self._own[0], aligned(4 * n, np.float32)
         self.origin, self.box, self._next_box = aligned(4, np.float64), aligned(8, np.float64), aligned(8, np.float64)
-        self.scale, self.reach, self.plain = 1.0, 0.0, True
+        self.scale, self.reach, self.plain, self._borrowed = 1.0, 0.0, True, False
         if self.fixed:
             self.origin[:3] = origin
         self.update(vertices)
@@ -120,6 +120,8 @@ class Free:
         if self.count == 0:
             return
         rows, target = vertices.reshape(-1), self._own[0] if self.flat is not self._own[0] else self._own[1]
+        if not copy or self._borrowed:                                  # what is borrowed may have changed: no way back to it
+            check.finite("vertices", vertices)
         plain = admit(rows, target, self.points, self.origin, self.scale, self._next_box, copy)
         if not plain:
             try:
@@ -127,14 +129,14 @@ class Free:
             except MeshError:
                 place(self.flat, self.points, self.origin, self.scale, self._next_box)
                 raise
-        self.flat, self.plain = target if copy else rows, plain
+        self.flat, self.plain, self._borrowed = target if copy else rows, plain, not copy
         self.box, self._next_box = self._next_box, self.box
         self._settle()
 
     def _settle(self):
         """Move the origin, and choose the scale, where the body has outgrown them."""
         reach, half = survey(self.box, self.origin)
-        strayed = reach > STRAYED * half and (not self.fixed or reach == np.inf)
+        strayed = reach / STRAYED > half and (not self.fixed or reach == np.inf)
         if strayed:
             self.origin[:3] = 0.5 * self.box[:3] + 0.5 * self.box[4:7]
             reach, half = survey(self.box, self.origin)

@@ -116,47 +116,41 @@ def meet(visitor, state, leaves_a, a, leaves_b, b, found):
     x, y, z = state["x"], state["y"], state["z"]
     box_a, box_b = whole(leaves_a, a), moved_box(whole(leaves_b, b), x, y, z)
     ox, oy, oz = least(box_a.lox, box_b.lox), least(box_a.loy, box_b.loy), least(box_a.loz, box_b.loz)
-    doubt = doubt_between(state["delta"], greatest(box_a.hix, box_b.hix) - ox, greatest(box_a.hiy, box_b.hiy) - oy,
+    doubt = doubt_between(state["delta"], box_a, box_b, greatest(box_a.hix, box_b.hix) - ox, greatest(box_a.hiy, box_b.hiy) - oy,
                           greatest(box_a.hiz, box_b.hiz) - oz)
     margin = MARGIN * doubt.delta
-    ones_, others = moved(lanes(leaves_a, a), -ox, -oy, -oz), moved(lanes(leaves_b, b), x - ox, y - oy, z - oz)
-    one_boxes, boxes = bounds(ones_), bounds(others)
+    ones_ = moved(lanes(leaves_a, a), -ox, -oy, -oz)
+    one_boxes = bounds(ones_)
     mine = bits(overlap(one_boxes, widened(moved_box(box_b, -ox, -oy, -oz), margin))) & leaves_a[a]["used"]
-    theirs = bits(overlap(boxes, widened(moved_box(box_a, -ox, -oy, -oz), margin))) & leaves_b[b]["used"]
-    if mine == 0 or theirs == 0:
+    if mine == 0:
         return found
-    swapped = ones(theirs) < ones(mine)
-    if swapped:
-        ones_, others, one_boxes, boxes, mine, theirs = others, ones_, boxes, one_boxes, theirs, mine
+    others = moved(lanes(leaves_b, b), x - ox, y - oy, z - oz)
+    boxes = bounds(others)
+    theirs = bits(overlap(boxes, widened(moved_box(box_a, -ox, -oy, -oz), margin))) & leaves_b[b]["used"]
+    if theirs == 0:
+        return found
     scratch, nears = singles(160), integers(8)
     put_boxes(scratch, one_boxes)
-    boxes, close = widened(boxes, margin), np.int64(0)
+    put_triangles(scratch, ones_, plane_of(ones_, doubt, doubt.plane_a))
+    boxes, left, tested = widened(boxes, margin), np.int64(0), np.int64(0)
     while mine != 0:
         i, mine = first(mine), mine & (mine - 1)
         near = bits(overlap(boxes, box_at(scratch, i))) & theirs
-        nears[i] = near
-        close |= np.int64(near != 0) << i
-        state["n_p"] += ones(near)
-    if close == 0:
-        return found
-
-    put_triangles(scratch, ones_, plane_of(ones_, doubt))
-    left = np.int64(0)
-    while close != 0:
-        i, close = first(close), close & (close - 1)
-        near = straddling(plane_at(scratch, i), others, nears[i])
+        tested += ones(near)
+        near = straddling(plane_at(scratch, i), others, near)
         nears[i] = near
         left |= np.int64(near != 0) << i
+    state["n_p"] += tested
     if left == 0:
         return found
 
-    planes = plane_of(others, doubt)
+    planes = plane_of(others, doubt, doubt.plane_b)
     while left != 0:
         i, left = first(left), left & (left - 1)
         maybe, yes = compare(triangle_at(scratch, i), plane_at(scratch, i), others, planes, nears[i], doubt)
         while maybe != 0:
             j, maybe = first(maybe), maybe & (maybe - 1)
-            k, m = (j, i) if swapped else (i, j)
+            k, m = i, j
             hit = (yes >> j) & 1
             if hit == 0:
                 hit = settle(visitor, state, leaves_a, a, k, leaves_b, b, m)
@@ -234,7 +228,7 @@ def start(work, a, b, first):
     motion_a, motion_b = a.motion, b.motion
     scale = motion_a.scale if motion_a.scale == motion_b.scale else scale_for(max(motion_a.reach, motion_b.reach))
     query = work.query
-    if not begin(query, work.stack, motion_a.box, motion_a.origin, motion_a.reach, motion_b.box, motion_b.origin, motion_b.reach, scale):
+    if not begin(query, motion_a.box, motion_a.origin, motion_a.reach, motion_b.box, motion_b.origin, motion_b.reach, scale):
         return None
     p, q, state = a.shape_at(scale), b.shape_at(scale), query[0]
     state["n_u"] = p.follow() + q.follow()
@@ -244,6 +238,7 @@ def start(work, a, b, first):
     trees = p.nodes, p.leaves, p.tree.slots, q.nodes, q.leaves, q.tree.slots
     depth = (p.tree.depth + q.tree.depth + 2) * p.tree.width * q.tree.width
     work.prepare(depth)
+    work.stack[0] = 0
 
     def go(query, stack, keys):
         return traverse(Collide(motion_a.flat, motion_b.flat, keys), *trees, query, stack)

@@ -19,8 +19,8 @@ from pliant.core.simd import first
 from pliant.volume.protocol import Shift, carry
 
 DONE, FULL, BUDGET, ENOUGH, GOING = range(5)
-SOON = 3                                                                # how far down the stack to fetch
-MASK, SIGN = 0xFFFFFFFF, 0x80000000
+MASK = 0xFFFFFFFF
+EXACT_COST = 32                                                         # of exact tests, in pairs of nodes: 0.3 to 26 µs against 60 ns
 SLACK = 2.0**-22                                                        # of the largest coordinate: above every rounding of `carry`
 DELTA = 2.0**-23 * (1 + 2.0**-19)                                       # of it: above the error of a float32 corner, carried or not
 LEAST_DELTA = 2.0**-50                                                  # see geometry/lanes.py
@@ -57,12 +57,6 @@ def low_name(entry):
 
 
 @helper
-def two_leaves(entry):
-    """Are both names of leaves?"""
-    return (entry < 0) & ((entry & SIGN) != 0)
-
-
-@helper
 def freshen(nodes, i, frame, entry, context):
     """Make node i true to its frame; the number of volumes set."""
     return np.int64(0) if stamp(nodes, i) == frame else invoke(entry, context, i)
@@ -76,14 +70,23 @@ def freshen_leaf(leaves, i, frame, fill, context):
 
 
 @helper
+def fetch(nodes, leaves, child):
+    """Start loading a child that is about to wait on the stack: where trees exceed the caches, half the time would go into waiting."""
+    if child < 0:
+        prefetch(leaves, np.int64(~child))
+    else:
+        prefetch(nodes, np.int64(child))
+
+
+@helper
 def place_of(slots, leaf):
     """The node and lane that hold the volume of a leaf."""
     return np.int64(slots[leaf, 0]), np.int64(slots[leaf, 1])
 
 
 @kernel
-def begin(query, stack, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale):
-    """Set the query at the roots, unless the exact boxes are apart. Bounds of the roundings in this query, all lengths times the scale."""
+def begin(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale):
+    """Set the query at the pair of roots (stack[0] = 0), unless the exact boxes are apart; lengths in it are times the scale."""
     for k in range(3):
         if box_a[k] > box_b[k + 4] or box_b[k] > box_a[k + 4]:
             return False
@@ -94,7 +97,7 @@ def begin(query, stack, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scal
     most = max(abs(x), max(abs(y), abs(z))) + max(reach_a, reach_b) * scale
     state["x"], state["y"], state["z"] = x, y, z
     state["slack"], state["delta"] = most * SLACK, max(most * DELTA, LEAST_DELTA)
-    state["position"], state["found"], stack[0] = 1, 0, 0
+    state["position"], state["found"] = 1, 0
     state["n_v"], state["n_p"], state["n_u"], state["n_x"] = 1, 0, 0, 0
     return True
 
@@ -119,13 +122,11 @@ def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, qu
         entry = stack[position - 1]
         a, b = entry >> 32, low_name(entry)
         if a < 0 and b < 0:
-            soon = stack[max(position - SOON, 0)]
-            if two_leaves(soon):
-                prefetch(leaves_a, ~(soon >> 32))
-                prefetch(leaves_b, ~low_name(soon))
             freshen_leaf(leaves_a, ~a, frame_a, fill_a, context_a)
             freshen_leaf(leaves_b, ~b, frame_b, fill_b, context_b)
+            exact = state["n_x"]
             reason = touch(visitor, state, leaves_a, ~a, leaves_b, ~b)
+            budget = max(budget - EXACT_COST * (state["n_x"] - exact), 0)
             if reason != GOING:
                 position -= reason != FULL
                 break
@@ -156,12 +157,19 @@ def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, qu
                 position += 1
         else:
             # Lanes of a against all of b, then each that meets it against the lanes of b.
-            many = near(visitor, state, lanes(nodes_a, a), carry(whole(nodes_b, b), to_a))
+            many, fetched = near(visitor, state, lanes(nodes_a, a), carry(whole(nodes_b, b), to_a)), np.int64(0)
             n_v += nodes_a[a]["count"]
             while many != 0:
                 i, many = first(many), many & (many - 1)
                 some = near(visitor, state, lanes(nodes_b, b), carry(lane(nodes_a, a, i), to_b))
                 n_v += nodes_b[b]["count"]
+                if some == 0:
+                    continue
+                fetch(nodes_a, leaves_a, nodes_a[a]["child"][i])
+                fresh, fetched = some & ~fetched, fetched | some
+                while fresh != 0:
+                    j, fresh = first(fresh), fresh & (fresh - 1)
+                    fetch(nodes_b, leaves_b, nodes_b[b]["child"][j])
                 while some != 0:
                     j, some = first(some), some & (some - 1)
                     stack[position] = packed(nodes_a[a]["child"][i], nodes_b[b]["child"][j])

@@ -3,7 +3,6 @@
 A policy decides when volumes follow the vertices. It sees a `Shape`: the part of a body below its vertices, that is, a tree, its
 records and what a refit reads. Loops know nothing of policies: they compare stamps and, where a node is stale, call the shape's entry.
 """
-import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,9 +20,8 @@ class Shape:
     makes a leaf or a node true. A policy that leaves stale nodes behind must set `entry`.
     """
 
-    def __init__(self, options, faces, points, tree=None):
-        self.options, self.faces, self.points, self.frame = options, faces, points, 0
-        self.lock = threading.Lock()                                    # held by the one thread that refits
+    def __init__(self, options, guard, faces, points, tree=None):
+        self.options, self.guard, self.faces, self.points, self.frame = options, guard, faces, points, 0
         self.kept, self.entry, self.fill = None, 0, fill_entry()[0]
         self.about = aligned(1, CONTEXT)
         self.context = self.about.ctypes.data
@@ -64,7 +62,7 @@ class Shape:
     def follow(self):
         """Let the policy do what it does before a query; how many volumes that has set."""
         if self.stale:
-            with self.lock:
+            with self.guard.refit:
                 if self.stale:
                     self.options.policy.follow(self)
         updated, self.updated = self.updated, 0

@@ -1,4 +1,4 @@
-"""Volumes in node records, made around float64 points: what the tests of this folder try their formulas on."""
+"""Volumes in node records, made around float64 points, and which points a volume holds, exactly: what volumes are examined with."""
 
 from fractions import Fraction
 

@@ -1,0 +1,214 @@
+"""What every builder promises of its trees, and every policy of the volumes in them."""
+
+from fractions import Fraction
+
+import numba
+import numpy as np
+import pytest
+
+import meshes
+import pliant as pl
+from pliant import shapes
+from pliant.core.records import lane, whole
+from pliant.refit.policy import POLICIES
+from pliant.tree.nodes import BUILDERS, LEAF, MOST_LEVELS, WIDTHS, no_tree
+from pliant.volume.protocol import FAMILIES
+from siblings import INSIDE, exact
+
+OFF = bool(numba.config.DISABLE_JIT)
+FEW = 20 if OFF else 150
+
+
+def scattered(n):
+    rng = np.random.default_rng(51)
+    return meshes.soup(rng.standard_normal((n, 1, 3)) + 0.1 * rng.standard_normal((n, 3, 3)))
+
+
+MESHES = {
+    "one face": scattered(1),
+    "two faces": scattered(2),
+    "nine faces": scattered(9),
+    "scattered": scattered(FEW),
+    "sphere": shapes.icosphere(0 if OFF else 2),
+    "sheet": shapes.sheet(3, 3) if OFF else shapes.sheet(9, 11),
+    "needles": meshes.needles(FEW, 0),
+    "copies of one face": (np.eye(3), np.tile([0, 1, 2], (FEW, 1))),
+    "points in one place": (np.ones((3, 3)), np.tile([0, 1, 2], (FEW, 1))),
+    "points on a line": meshes.soup(np.arange(FEW)[:, None, None] * np.ones((3, 3))),
+    "doubling": meshes.in_row(FEW, lambda k: 2.0**k),
+    "doubling, from small to large": meshes.in_row(FEW, lambda k: 2.0 ** (k / 4 - 18)),
+    "one far away": meshes.soup(np.concatenate([scattered(FEW)[0].reshape(-1, 3, 3), np.full((1, 3, 3), 2.0**30) + np.eye(3)])),
+}
+
+
+def built(name, build, arity, leaf):
+    """(tree, faces) of a mesh, from float32 rows as a body makes them."""
+    vertices, faces = MESHES[name]
+    faces = np.ascontiguousarray(faces, np.int32)
+    points = np.zeros((len(vertices), 4), np.float32)
+    points[:, :3] = vertices * (1.0 if np.abs(vertices).max() < 2.0**36 else 2.0**-140)
+    return BUILDERS[build].build(points, faces, arity, leaf), faces
+
+
+def links(tree):
+    """[(node, lane, child)] of all lanes in use."""
+    return [(i, k, int(tree.child[i, k])) for i in range(len(tree.child)) for k in range(tree.count[i])]
+
+
+def under(tree):
+    """For every node, the nodes and the leaves of its subtree."""
+    found = [({i}, set()) for i in range(len(tree.child))]
+    for i, _, child in reversed(links(tree)):
+        if child < 0:
+            found[i][1].add(~child)
+        else:
+            found[i][0].update(found[child][0])
+            found[i][1].update(found[child][1])
+    return found
+
+
+# --- topology ------------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.formulas
+@pytest.mark.parametrize("name", MESHES)
+def test_trees(name, builds):
+    """Each face in one leaf, each node and leaf in one place, parents first, subtrees in one piece, no more than was allowed."""
+    tree, faces = built(name, **builds)
+    held = tree.faces >= 0
+    filled = held.sum(1)
+    assert sorted(tree.faces[held].tolist()) == list(range(len(faces)))
+    assert np.array_equal(held, np.arange(LEAF) < filled[:, None])      # padding last
+    assert filled.min() >= 1
+    assert filled.max() <= builds["leaf"]
+
+    n, m = len(tree.child), len(tree.faces)
+    assert tree.child.shape == (n, WIDTHS[builds["arity"]])
+    assert tree.width == WIDTHS[builds["arity"]]
+    assert tree.count.max() <= builds["arity"]
+    assert tree.count.min() >= (1 if m == 1 else 2)
+    children = [child for _, _, child in links(tree)]
+    assert sorted(child for child in children if child >= 0) == list(range(1, n))
+    assert sorted(~child for child in children if child < 0) == list(range(m))
+    assert all(child > i for i, _, child in links(tree) if child >= 0)
+    for nodes, leaves in under(tree):
+        assert len(nodes) == max(nodes) - min(nodes) + 1
+        assert len(leaves) == max(leaves) - min(leaves) + 1
+
+    level = np.ones(n, int)
+    for i, _, child in links(tree):
+        if child >= 0:
+            level[child] = level[i] + 1
+    assert tree.depth == level.max() <= MOST_LEVELS
+
+
+@pytest.mark.formulas
+@pytest.mark.parametrize("name", MESHES)
+def test_what_follows_from_the_links(name, builds):
+    """Corners of the faces of each leaf, the last face repeated; the place of each leaf; its distinct vertices."""
+    tree, faces = built(name, **builds)
+    for i, row in enumerate(tree.faces):
+        held = row[row >= 0]
+        padded = np.concatenate([held, np.full(LEAF - len(held), held[-1])])
+        assert np.array_equal(tree.corners[i], faces[padded].T)
+        node, k = tree.slots[i]
+        assert tree.child[node, k] == ~i
+        assert set(tree.vertices[tree.begins[i]:tree.begins[i + 1]].tolist()) == set(faces[held].ravel().tolist())
+    for array in (tree.child, tree.count, tree.faces, tree.corners, tree.slots):
+        assert array.dtype == np.int32
+        assert array.flags.c_contiguous
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_building_twice_gives_the_same_tree(name, builds):
+    first, second = built(name, **builds)[0], built(name, **builds)[0]
+    assert all(np.array_equal(x, y) for x, y in zip(first, second, strict=True))
+
+
+def test_trees_of_ordinary_meshes_are_shallow(builds):
+    """A level halves what is below it, or nearly so."""
+    for name in ("scattered", "sphere", "sheet", "needles", "copies of one face", "points in one place", "points on a line"):
+        tree, faces = built(name, **builds)
+        assert tree.depth <= 2 * np.ceil(np.log2(len(faces))) + 1, name
+
+
+def test_trees_of_awkward_meshes_are_no_lists(builds):
+    for n in (1000, 3000):
+        for base in (1.01, 1.1, 1.5):
+            vertices, faces = meshes.in_row(n, lambda k, base=base, n=n: base ** (k % min(n, 60 / np.log2(base)) - 30 / np.log2(base)))
+            points = np.zeros((len(vertices), 4), np.float32)
+            points[:, :3] = vertices
+            tree = BUILDERS[builds["build"]].build(points, faces, builds["arity"], builds["leaf"])
+            assert tree.depth <= min(MOST_LEVELS, n / 8)
+
+
+@pytest.mark.parametrize("arity", WIDTHS)
+def test_no_faces(arity):
+    tree = no_tree(arity)
+    assert tree.child.shape == (0, WIDTHS[arity])
+    assert tree.faces.shape == (0, LEAF)
+    assert tree.depth == 0
+
+
+@pytest.mark.formulas
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_bodies_of_few_faces(n, options):
+    body = pl.Body(np.eye(3), np.tile([0, 1, 2], (n, 1)), **options)
+    other = pl.Body(np.eye(3) * 2 - 0.5, [[0, 1, 2], [2, 1, 1]])
+    assert len(body) == n
+    assert len(meshes.assert_right(body, other)) == (n if n else 0) * len(meshes.right_pairs(pl.Body(np.eye(3), [[0, 1, 2]]), other))
+
+
+# --- volumes -------------------------------------------------------------------------------------------------------------------
+
+def assert_encloses(body, shape, scale):
+    """Every lane and node that is true to this frame holds the vertices under it; unused lanes are empty. How many lanes were true."""
+    family, tree, nodes = shape.options.family, shape.tree, shape.nodes
+    origin = exact(body.motion.origin[:3].tolist())
+    place = [tuple((x - o) * Fraction(scale) for x, o in zip(exact(row), origin, strict=True)) for row in body.vertices.tolist()]
+    inside, below = INSIDE[family.name], under(tree)
+    vertices = [sorted(set(tree.corners[i].ravel().tolist())) for i in range(len(tree.faces))]
+    true = 0
+    for i in range(len(nodes)):
+        assert [float(x) for k in range(tree.count[i], tree.width) for x in lane(nodes, i, k)] == [
+            float(x) for k in range(tree.count[i], tree.width) for x in family.empty]
+        if nodes["stamp"][i] != shape.frame:
+            continue
+        around = whole(nodes, i)
+        for k in range(tree.count[i]):
+            child, volume = int(tree.child[i, k]), lane(nodes, i, k)
+            for leaf in [~child] if child < 0 else below[child][1]:
+                assert all(inside(volume, place[v]) and inside(around, place[v]) for v in vertices[leaf])
+            true += 1
+    return true
+
+
+@pytest.mark.formulas
+def test_volumes_hold_the_vertices_under_them(options, deforming):
+    """After any frame, for whatever a query has refreshed: all of it, or what it reached."""
+    frames = list(deforming)[1:3]
+    a, b = (pl.Body(frames[0][k], deforming.faces, **options) for k in range(2))
+    for first, second, _ in frames:
+        a.update(first + 1e3)
+        b.update(second + 1e3)
+        pl.collide(a, b)
+        for body in (a, b):
+            shape = body.shape_at(body.motion.scale)
+            true = assert_encloses(body, shape, body.motion.scale)
+            assert true == shape.nodes["count"].sum() or (options["policy"] != "bottom_up" and true > 5)
+
+
+@pytest.mark.formulas
+@pytest.mark.parametrize("size", [1e-200, 1e-30, 1.0, 1e30, 1e200])
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("volume", FAMILIES)
+def test_volumes_at_other_scales(volume, policy, size):
+    """Float32 sees a body in its own scale, and in that of a body it is asked about."""
+    vertices, faces = shapes.icosphere(0 if OFF else 1)
+    a, b = pl.Body(vertices * size, faces, volume=volume, policy=policy), pl.Body(vertices, faces, volume=volume, policy=policy)
+    meshes.assert_right(a, b)
+    for scale in {a.motion.scale, b.motion.scale}:
+        for body in (a, b):
+            if body.motion.scale >= scale:                              # never larger than float32 can say
+                shape = body.shape_at(scale)
+                shape.follow()
+                assert_encloses(body, shape, scale)
