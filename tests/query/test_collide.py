@@ -1,11 +1,14 @@
 """`collide` gives what the reference gives, whatever the options, the frame, the threads and the order of the arguments."""
 
+from pathlib import Path
+
 import numba
 import numpy as np
 import pytest
 
 import meshes
 import pliant as pl
+from child import python
 from pliant import shapes
 from pliant.refit.policy import POLICIES
 
@@ -111,6 +114,34 @@ def test_threads_do_not_change_the_answer(n, set_threads):
         together = pl.collide(a, b)
         assert np.array_equal(together.faces, alone.faces)
         assert together.stats.n_p == alone.stats.n_p
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_threads_that_ask_at_different_scales(name):
+    """One body against huge ones of several sizes at once: each query sees it in another scale. In a process of its own, which must not die."""
+    code = """
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        import numpy as np
+        import meshes
+        import pliant as pl
+        from child import together
+        from pliant import shapes
+
+        def huge(size):
+            return pl.Body(*meshes.soup([[[-3, -3, 0.1], [3, -3, 0.1], [0, 3, 0.1]], size * np.eye(3), -size * np.eye(3)]))
+
+        body, others = pl.Body(*shapes.icosphere(4), policy=sys.argv[2]), [huge(10.0**power) for power in (20, 30, 40, 50)]
+        right = pl.collide(body, pl.Body([[-3, -3, 0.1], [3, -3, 0.1], [0, 3, 0.1]], [[0, 1, 2]])).faces
+        assert len(right) > 100
+
+        def ask(other):
+            for _ in range(30):
+                np.testing.assert_array_equal(pl.collide(body, other).faces, right)
+
+        together(*(lambda other=other: ask(other) for other in others * 2))
+    """
+    python(code, Path(__file__).resolve().parents[1], name)
 
 
 @pytest.mark.formulas

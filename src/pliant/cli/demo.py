@@ -56,7 +56,7 @@ def demo(
 
     console = Console()
     try:
-        scene = shapes.bumpy_pair(faces, frames)
+        scene = shapes.bumpy_pair(faces, frames + frames // 3)         # it ends while they still overlap, for the picture's sake
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     try:
@@ -70,7 +70,7 @@ def demo(
         with console.status("Preparing kernels; the first time they are compiled …"):
             seconds = prepare()
         console.print(f"Kernels ready after {seconds:.1f} s. Two bodies of {faces:,} triangles, {frames} frames, every vertex moves.")
-        run(scene, console, steps, contacts)
+        run(scene, frames, console, steps, contacts)
     except KeyboardInterrupt:
         console.print(f"[bold]Stopped[/bold] after {len(steps)} of {frames} frames.")
         summarise(console, steps)
@@ -79,16 +79,16 @@ def demo(
     illustrate(scene, contacts[-1] if contacts else None, out, size, console)
 
 
-def run(scene: BumpyPair, console: Console, steps: list[Step], contacts: list[Contact]) -> None:
-    """Play the scene. Fills ``steps`` with every frame done and ``contacts`` with the latest frame that had pairs."""
+def run(scene: BumpyPair, frames: int, console: Console, steps: list[Step], contacts: list[Contact]) -> None:
+    """Play that many frames. Fills ``steps`` with every frame done and ``contacts`` with the latest frame that had pairs."""
     import pliant
 
     first, second = scene.frame(0)
     a, b = pliant.Body(first, scene.faces), pliant.Body(second, scene.faces)
     total = 0
     with progress_bar(console) as progress:
-        task = progress.add_task("Colliding", total=scene.frames, pairs=0, rate=0.0)
-        for k in range(scene.frames):
+        task = progress.add_task("Colliding", total=frames, pairs=0, rate=0.0)
+        for k in range(frames):
             va, vb = scene.frame(k)
             t0 = time.perf_counter()
             a.update(va)
