@@ -3,7 +3,7 @@
     python -m tests.exactness [--pairs 1000000] [--seed 1] [--kind near --kind needle …]
 
 Every pair goes four ways: the exact stage; the filtered stages, where its coordinates are in their range; two bodies of one face each,
-which follow the pair by `update`, so that float32 lanes see it at its own scale; and a soup, one body of all first and one of all second
+which follow the pair by `update`, so that float32 lanes see it at its own scale or from a distance; and a soup, one body of all first and one of all second
 triangles of a batch with options drawn from the registries, whose pairs stand in cells of their own, or all in one place where they
 cannot be moved. Reports wrong answers by kind and way; the exit code is 1 if there is any. Ctrl-C reports what was done so far.
 """
@@ -29,6 +29,7 @@ from tests import adversarial, naive
 
 BATCH = 64                                                              # pairs of a soup
 CROWD = 8                                                               # of one that has to stay in one place
+DISTANCES = (0.0, 10.0, 1e3, 1e5)                                       # of the origins of single bodies; 0: their own
 WAYS = ("exact", "stages", "bodies", "soup")
 MOVABLE = 2.0**20                                                       # farther out, or smaller than its inverse, pairs stay where they are
 
@@ -48,32 +49,30 @@ class Tally:
 
 
 class Runner:
-    """Tries pairs in all ways. Two bodies of one face are kept and moved from pair to pair."""
+    """Tries pairs in all ways."""
 
     def __init__(self, seed):
         self.rng, self.tally = np.random.default_rng(seed), Tally()
-        one = np.eye(3)
-        policies = cycle(POLICIES)
-        self.single = [pliant.Body(one, [[0, 1, 2]], policy=next(policies)) for _ in range(2)]
 
-    def batch(self, kind):
-        """One batch of pairs of a kind; how many."""
-        a, b = adversarial.pairs(kind, BATCH, self.rng)
+    def batch(self, kind, n):
+        """n pairs of a kind."""
+        a, b = adversarial.pairs(kind, n, self.rng)
+        away = self.rng.choice(DISTANCES) * self.rng.standard_normal((2, 3))
+        singles = [pliant.Body(np.eye(3), [[0, 1, 2]], origin=origin if away.any() else None, **self.options()) for origin in away]
         for p, q in zip(a, b, strict=True):
-            self.one(kind, p, q)
+            self.one(kind, p, q, singles)
         self.soups(kind, a, b)
-        return BATCH
 
-    def one(self, kind, p, q):
+    def one(self, kind, p, q, singles):
         right = naive.triangles_meet_fast(p, q)
         t = np.concatenate([p, q]).reshape(-1)
         self.tally.add(kind, "exact", overlap_exact(t, 0, 9), right, (p, q))
         size = np.abs(t)
         if np.all((size == 0) | ((size >= SMALLEST) & (size <= LARGEST))):
             self.tally.add(kind, "stages", overlap_stage(t, 0, 9) & 1, right, (p, q))
-        for body, corners in zip(self.single, (p, q), strict=True):
+        for body, corners in zip(singles, (p, q), strict=True):
             body.update(corners)
-        self.tally.add(kind, "bodies", len(pliant.collide(*self.single)), right, (p, q))
+        self.tally.add(kind, "bodies", len(pliant.collide(*singles)), right, (p, q))
 
     def soups(self, kind, a, b):
         """All pairs of the batch in two bodies."""
@@ -132,14 +131,17 @@ def main(arguments=None):
     parser.add_argument("--kind", action="append", choices=list(adversarial.KINDS), help="this kind only; may be given several times")
     chosen = parser.parse_args(arguments)
     console, runner, done = Console(), Runner(chosen.seed), 0
-    columns = TextColumn("{task.description:>16}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[wrong]} wrong")
+    columns = (TextColumn("{task.description:>16}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+               TextColumn("{task.fields[wrong]} wrong"))
     try:
         with Progress(*columns, console=console) as progress:
             task = progress.add_task("", total=chosen.pairs, wrong=0)
             for kind in cycle(chosen.kind or adversarial.KINDS):
                 if done >= chosen.pairs:
                     break
-                done += runner.batch(kind)
+                n = min(BATCH, chosen.pairs - done)
+                runner.batch(kind, n)
+                done += n
                 progress.update(task, completed=done, description=kind, wrong=sum(runner.tally.wrong.values()))
     except KeyboardInterrupt:
         console.print(f"Interrupted after {done:,} pairs.")

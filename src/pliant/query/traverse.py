@@ -70,6 +70,16 @@ def freshen_leaf(leaves, i, frame, fill, context):
 
 
 @helper
+def freshen_leaves(nodes, i, some, leaves, frame, fill, context):
+    """Make true the leaves among these children of node i: several at once wait less for memory than each when it is its turn."""
+    while some != 0:
+        k, some = first(some), some & (some - 1)
+        child = np.int64(nodes[i]["child"][k])
+        if child < 0:
+            freshen_leaf(leaves, ~child, frame, fill, context)
+
+
+@helper
 def fetch(nodes, leaves, child):
     """Start loading a child that is about to wait on the stack: where trees exceed the caches, half the time would go into waiting."""
     if child < 0:
@@ -157,7 +167,8 @@ def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, qu
                 position += 1
         else:
             # Lanes of a against all of b, then each that meets it against the lanes of b.
-            many, fetched = near(visitor, state, lanes(nodes_a, a), carry(whole(nodes_b, b), to_a)), np.int64(0)
+            many = near(visitor, state, lanes(nodes_a, a), carry(whole(nodes_b, b), to_a))
+            of_a, of_b = np.int64(0), np.int64(0)                       # children that wait on the stack from now on
             n_v += nodes_a[a]["count"]
             while many != 0:
                 i, many = first(many), many & (many - 1)
@@ -166,14 +177,16 @@ def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, qu
                 if some == 0:
                     continue
                 fetch(nodes_a, leaves_a, nodes_a[a]["child"][i])
-                fresh, fetched = some & ~fetched, fetched | some
-                while fresh != 0:
-                    j, fresh = first(fresh), fresh & (fresh - 1)
+                new, of_a, of_b = some & ~of_b, of_a | (np.int64(1) << i), of_b | some
+                while new != 0:
+                    j, new = first(new), new & (new - 1)
                     fetch(nodes_b, leaves_b, nodes_b[b]["child"][j])
                 while some != 0:
                     j, some = first(some), some & (some - 1)
                     stack[position] = packed(nodes_a[a]["child"][i], nodes_b[b]["child"][j])
                     position += 1
+            freshen_leaves(nodes_a, a, of_a, leaves_a, frame_a, fill_a, context_a)
+            freshen_leaves(nodes_b, b, of_b, leaves_b, frame_b, fill_b, context_b)
 
     state["position"], state["budget"], state["n_v"], state["n_u"] = position, budget, n_v, n_u
     return reason
