@@ -193,6 +193,18 @@ def test_places_and_sizes(name, deforming, kept):
 
 
 @pytest.mark.formulas
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize(("place", "size"), [(2.0, TINIEST), (1e10, 1e-300), (-3e300, 1e-20), (1e-290, TINIEST), (-MOST, TINIEST), (MOST, 1.0)])
+def test_small_in_a_plane_far_out(place, size, axis, kept):
+    """Far away along one axis, where all corners are at the same place, and tiny along the others."""
+    vertices, faces = GRID
+    first, second = np.round(vertices * 8) * size, np.round(vertices[:, [1, 0, 2]] * 6 + 1) * size
+    first[:, 2] = second[:, 2] = place
+    a, b = (pl.Body(np.roll(rows, axis, axis=1), faces, **kept) for rows in (first, second))
+    assert len(meshes.assert_right(a, b)) > 0
+
+
+@pytest.mark.formulas
 def test_so_far_away_that_all_is_one_point(kept):
     vertices, faces = shapes.icosphere(0 if OFF else 1)
     a, b = (pl.Body(vertices + offset, faces, **kept) for offset in (0, 1e300))

@@ -26,7 +26,7 @@ TINIEST, MOST = 5e-324, 1.7976931348623157e308
 
 def often(examples):
     """The same examples in every run, fewer with the JIT off."""
-    return settings(max_examples=examples // 20 if OFF else examples, deadline=None, derandomize=True, database=None,
+    return settings(max_examples=max(examples // 50, 3) if OFF else examples, deadline=None, derandomize=True, database=None,
                     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
@@ -73,8 +73,12 @@ def test_lattice_meshes(first, second, of_first, of_second):
     meshes.assert_right(pl.Body(*first, **of_first), pl.Body(*second, **of_second))
 
 
+A_POINT = np.array([[2.0, TINIEST, 0.0]]), np.zeros((1, 3), np.int32)
+
+
 @often(400)
 @given(mesh(extreme), mesh(extreme), options, options)
+@example(A_POINT, A_POINT, {}, {})
 def test_any_finite_float64(first, second, of_first, of_second):
     meshes.assert_right(pl.Body(*first, **of_first), pl.Body(*second, **of_second))
 
@@ -131,9 +135,12 @@ def test_any_order_of_updates_and_questions(data, first, second, of_first, of_se
                 bodies[k].update(bad, copy=data.draw(st.booleans()))
         else:
             right = naive.collide(now[0], first[1], now[1], second[1]).tolist()
-            found = pl.collide(*bodies, first=step == "ask first").faces.tolist()
-            assert found == right or (step == "ask first" and len(found) == 1 and found[0] in right)
-            assert (step == "ask first") or found == right
+            if step == "ask":
+                assert pl.collide(*bodies).faces.tolist() == right
+            else:
+                found = pl.collide(*bodies, first=True).faces.tolist()
+                assert len(found) == min(len(right), 1)
+                assert all(pair in right for pair in found)
         for body, vertices in zip(bodies, now, strict=True):
             assert np.array_equal(body.vertices, vertices)
     meshes.assert_right(*bodies)
@@ -146,7 +153,7 @@ def test_random_walk(policy, scale):
     """Vertices wander for many frames, and the tree of the first frame has to serve them all."""
     rng = np.random.default_rng(31)
     vertices = rng.integers(0, 10, (2, 30, 3)).astype(np.float64)
-    faces = rng.integers(0, 30, (2, 30, 3))
+    faces = rng.integers(0, 30, (2, 10 if OFF else 30, 3))
     a, b = (pl.Body(vertices[k] * scale, faces[k], policy=policy, leaf=2) for k in range(2))
     met = []
     for _ in range(2 if OFF else 25):

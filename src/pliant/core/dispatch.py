@@ -19,7 +19,7 @@ from numba.extending import overload
 
 from pliant.core.jit import DISABLED, OPTIONS
 
-BODY_OPTIONS = {"forceinline": True} | {name: value for name, value in OPTIONS.items() if name != "nogil"}
+BODY_OPTIONS = {"forceinline": True, "no_cpython_wrapper": True} | {name: value for name, value in OPTIONS.items() if name != "nogil"}
 
 
 class Generic:

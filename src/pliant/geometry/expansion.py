@@ -10,7 +10,7 @@ from fractions import Fraction
 import llvmlite.binding as llvm
 from numba import types
 
-from pliant.core.jit import DISABLED, helper, kernel
+from pliant.core.jit import DISABLED, helper, routine
 from pliant.core.simd import instruction
 
 SPLITTER = 134217729.0                                                  # 2**27 + 1
@@ -76,7 +76,7 @@ def two_product(a, b):
     return two_product_split(a, b)
 
 
-@kernel
+@routine
 def grow(h, n, x):
     """Add x to the expansion h of n terms; its new length."""
     k = 0
@@ -91,7 +91,7 @@ def grow(h, n, x):
     return k
 
 
-@kernel
+@routine
 def grow_product(h, n, a, b):
     """Add a · b to h. Not inlined: the callers hold a dozen of these, and all that is built on them would compile them anew."""
     p, e = two_product(a, b)
@@ -102,7 +102,7 @@ def grow_product(h, n, a, b):
     return n
 
 
-@kernel
+@routine
 def minor(h, a, a_low, b, b_low, c, c_low, d, d_low):
     """h = (a + a_low)(b + b_low) − (c + c_low)(d + d_low); at most 16 terms; their number."""
     n = 0
@@ -118,7 +118,7 @@ def minor(h, a, a_low, b, b_low, c, c_low, d, d_low):
     return grow_product(h, n, -c, d)
 
 
-@kernel
+@routine
 def grow_scaled(h, n, m, count, d, d_low):
     """h += m · (d + d_low), m an expansion of `count` terms; the new length of h."""
     if d_low != 0.0:

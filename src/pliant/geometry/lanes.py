@@ -29,7 +29,7 @@ from pliant.core.jit import helper
 from pliant.core.simd import bits, greatest, least, magnitude, where
 
 TWO, FOUR, EIGHT, SLACK = np.float32(2), np.float32(4), np.float32(8), np.float32(1.05)
-E2, E8, E12, E40 = (np.float32(factor * 2.0**-24) for factor in (2, 8, 12, 40))
+E4, E8, E12, E40 = (np.float32(factor * 2.0**-24) for factor in (4, 8, 12, 40))
 
 
 class Doubt(NamedTuple):
@@ -59,7 +59,7 @@ def doubt_between(delta, a, b, x, y, z):
     were made local."""
     two = TWO * delta
     x, y, z = x + two, y + two, z + two
-    delta = delta + E2 * greatest(x, greatest(y, z))                     # the local corner rounds once more, and its origin once
+    delta = delta + E4 * greatest(x, greatest(y, z))                     # the local corner rounds once more, and so does the way to it
     two = TWO * delta
     return Doubt(delta, (two + E12 * x) * SLACK, (two + E12 * y) * SLACK, (two + E12 * z) * SLACK,
                  products(x, y, z, x, y, z, EIGHT * delta, E40), plane_part(a, x, y, z, delta), plane_part(b, x, y, z, delta))

@@ -18,7 +18,7 @@ more, sum of the lows 32: 67, E3_PAIRS = 80 U².
 """
 import numpy as np
 
-from pliant.core.jit import helper, kernel
+from pliant.core.jit import helper, kernel, routine
 from pliant.core.stack import floats
 from pliant.geometry.expansion import grow_scaled, minor, sign_of, two_difference, two_product, two_sum
 from pliant.geometry.wide import orient2d_wide, orient3d_wide
@@ -54,7 +54,7 @@ def orient2d_filter(ax, ay, bx, by, cx, cy):
     return sign_beyond(p - q, E2 * (abs(p) + abs(q)))
 
 
-@kernel
+@routine
 def orient2d_expanded(ax, ay, bx, by, cx, cy):
     """Exact within the range."""
     ux, ux_low = two_difference(bx, ax)
@@ -112,7 +112,7 @@ def difference_pairs(t, a, b):
     return x, x_low, y, y_low, z, z_low
 
 
-@kernel
+@routine
 def orient3d_pairs(t, a, b, c, d):
     """The second filter."""
     ux, ux_low, uy, uy_low, uz, uz_low = difference_pairs(t, a, b)
@@ -126,7 +126,7 @@ def orient3d_pairs(t, a, b, c, d):
     return sign_beyond(s + (s_low + o_low + p_low + q_low + r_low), E3_PAIRS * (p_size + q_size + r_size))
 
 
-@kernel
+@routine
 def orient3d_expanded(t, a, b, c, d):
     """Exact within the range."""
     ux, ux_low, uy, uy_low, uz, uz_low = difference_pairs(t, a, b)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.core.jit import helper, kernel
+from pliant.core.jit import helper, kernel, routine
 from pliant.core.records import as_record
 from pliant.geometry.predicates import E3, UNSURE, orient2d, orient2d_filter, orient3d, orient3d_filter, sign_beyond
 
@@ -154,7 +154,7 @@ def beyond_filter(t, p, q, r, u, e, f):
     return 0 if certain else UNSURE                                     # certain: a corner that is not beyond
 
 
-@kernel
+@routine
 def shadows_filter(t, a, b, k, coplanar):
     """0 if the shadows along axis k are certainly apart. If the triangles are known to be coplanar, with a shadow that has area, and
     certainly no edge line parts them, they meet: 1. Otherwise UNSURE."""
@@ -178,7 +178,7 @@ def same(t, p, q):
     return t[p] == t[q] and t[p + 1] == t[q + 1] and t[p + 2] == t[q + 2]
 
 
-@kernel
+@routine
 def above(t, a, x):
     """The side of the point at x of the plane of the triangle at a; a corner in common needs no arithmetic."""
     if same(t, a, x) or same(t, a + 3, x) or same(t, a + 6, x):
@@ -186,7 +186,7 @@ def above(t, a, x):
     return orient3d(t, a, a + 3, a + 6, x)
 
 
-@kernel
+@routine
 def turn(t, p, q, r, k):
     """orient2d of three points seen along axis k."""
     e, f = (k + 1) % 3, (k + 2) % 3
@@ -210,7 +210,7 @@ def overlap_exact(t, a, b):
     return 1 if orient3d(t, a + p, a + r, b + pp, b + rr) >= 0 else 0
 
 
-@kernel
+@routine
 def facing_axis(t, a):
     """An axis along which the triangle at a casts a shadow with area; −1: it is degenerate."""
     for k in range(3):
@@ -229,7 +229,7 @@ def before(t, p, q):
     return t[p + 2] < t[q + 2]
 
 
-@kernel
+@routine
 def ends(t, a):
     """The first and the last of the three corners at a, which lie on one line."""
     p = q = a
@@ -241,7 +241,7 @@ def ends(t, a):
     return p, q
 
 
-@kernel
+@routine
 def special(t, a, b):
     """Coplanar triangles, or at least one degenerate."""
     k, m = facing_axis(t, a), facing_axis(t, b)
@@ -261,7 +261,7 @@ def special(t, a, b):
     return 1 if (s >= 0 and o >= 0 and r >= 0) or (s <= 0 and o <= 0 and r <= 0) else 0
 
 
-@kernel
+@routine
 def coplanar_meet(t, a, b, k):
     """Two triangles of one plane, seen along k: apart iff an edge line of one has the other strictly beyond it."""
     for _ in range(2):
@@ -274,7 +274,7 @@ def coplanar_meet(t, a, b, k):
     return 1
 
 
-@kernel
+@routine
 def segment_in_plane_meets(t, p, q, b, k):
     """A segment (or point) p q in the plane of the triangle b, seen along k: apart iff an edge line, or its own line, parts them."""
     c = turn(t, b, b + 3, b + 6, k)
@@ -286,7 +286,7 @@ def segment_in_plane_meets(t, p, q, b, k):
     return 0 if f == g and g == h and f != 0 else 1
 
 
-@kernel
+@routine
 def segments_meet(t, a, b):
     """Both degenerate: two segments or points."""
     p, q = ends(t, a)

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from pliant.core.jit import kernel
+from pliant.core.jit import kernel, routine
 from pliant.core.stack import integers
 
 BITS = 24
@@ -17,7 +17,7 @@ MANTISSA = 9007199254740992.0                                           # 2**53
 NONE = 10000                                                            # beyond every exponent
 
 
-@kernel
+@routine
 def put_difference(h, at, n, x, y, lowest):
     """h[at : at + n] = x − y."""
     for i in range(at, at + n):
@@ -38,7 +38,7 @@ def put_difference(h, at, n, x, y, lowest):
             i += 1
 
 
-@kernel
+@routine
 def carry(h, n):
     """Bring the digits into 0 … 2**24 − 1, all but the last, which takes the sign."""
     c = np.int64(0)
@@ -49,7 +49,7 @@ def carry(h, n):
     h[n - 1] += c
 
 
-@kernel
+@routine
 def add_product(h, a, i, n, b, j, m, one):
     """h += one · a[i : i + n] · b[j : j + m]."""
     for k in range(n):
@@ -59,7 +59,7 @@ def add_product(h, a, i, n, b, j, m, one):
                 h[k + o] += f * b[j + o]
 
 
-@kernel
+@routine
 def sign_of_digits(h, n):
     carry(h, n)
     if h[n - 1] < 0:
@@ -70,7 +70,7 @@ def sign_of_digits(h, n):
     return 0
 
 
-@kernel
+@routine
 def unit(lowest, highest, x):
     """The exponents (lowest bit, highest bit) of what came before and of x."""
     if x == 0.0:

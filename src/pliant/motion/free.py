@@ -4,7 +4,7 @@
 as rows x y z · of float32 (what volumes and leaves are made of). Both are written, and the input is checked, in one pass.
 
 The origin is sticky: it moves to the middle of the body only when the body has left it, so that far from zero nothing gets looser
-and near it nothing is copied twice. The scale is 1 unless the body is absurdly large or small (`scale_for`), where float32 would
+and near it nothing is copied twice. It is coarse, so that the way from one body's origin to another's is exact in float32. The scale is 1 unless the body is absurdly large or small (`scale_for`), where float32 would
 overflow or lose everything.
 
 Invariants: |(x − origin) · scale| <= 2**36 for every vertex, so that float32 lanes are valid (`geometry/lanes.py`); a refused update
@@ -21,7 +21,8 @@ from pliant.core.simd import bits, four, greatest, least, magnitude, narrow, put
 from pliant.errors import MeshError
 from pliant.geometry.predicates import LARGEST, SMALLEST
 
-STRAYED = 4.0                                                           # of the half extent: farther from the origin, and it moves
+STRAYED = 3.0                                                           # of the half extent: farther from the origin, and it moves
+COARSE = 10                                                             # bits of the half extent that an origin keeps
 LEAST_REACH, MOST_REACH = 2.0**-20, 2.0**36                             # between these the scale is 1
 
 
@@ -92,6 +93,14 @@ def scale_for(reach):
     return math.ldexp(1.0, min(max(-math.frexp(reach)[1], -1022), 1023))
 
 
+def coarse(point, half):
+    """A point near this one with few bits, so that the way between two origins is exact in float32."""
+    step = math.ldexp(1.0, max(math.frexp(half)[1] - COARSE, -1022)) if half > 0 else 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = np.round(point / step) * step if step else point
+    return np.where(np.isfinite(rounded), rounded, point)
+
+
 class Free:
     """Vertices of one body; see the module. `reach` is the largest |x − origin|, unscaled; `plain` says that filters may be trusted."""
 
@@ -138,7 +147,7 @@ class Free:
         reach, half = survey(self.box, self.origin)
         strayed = reach / STRAYED > half and (not self.fixed or reach == np.inf)
         if strayed:
-            self.origin[:3] = 0.5 * self.box[:3] + 0.5 * self.box[4:7]
+            self.origin[:3] = coarse(0.5 * self.box[:3] + 0.5 * self.box[4:7], half)
             reach, half = survey(self.box, self.origin)
         scale = scale_for(reach)
         if strayed or scale != self.scale:

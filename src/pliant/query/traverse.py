@@ -22,7 +22,7 @@ DONE, FULL, BUDGET, ENOUGH, GOING = range(5)
 MASK = 0xFFFFFFFF
 EXACT_COST = 32                                                         # of exact tests, in pairs of nodes: 0.3 to 26 µs against 60 ns
 SLACK = 2.0**-22                                                        # of the largest coordinate: above every rounding of `carry`
-DELTA = 2.0**-23 * (1 + 2.0**-19)                                       # of it: above the error of a float32 corner, carried or not
+DELTA = 2.0**-23 * (1 + 2.0**-19)                                       # of the larger reach: see `begin`
 LEAST_DELTA = 2.0**-50                                                  # see geometry/lanes.py
 
 COUNTERS = ("n_v", "n_p", "n_u", "n_x")
@@ -104,9 +104,13 @@ def begin(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale):
     x = origin_b[0] * scale - origin_a[0] * scale                       # scaled first: the difference itself might overflow
     y = origin_b[1] * scale - origin_a[1] * scale
     z = origin_b[2] * scale - origin_a[2] * scale
-    most = max(abs(x), max(abs(y), abs(z))) + max(reach_a, reach_b) * scale
+    reach, shift = max(reach_a, reach_b) * scale, max(abs(x), max(abs(y), abs(z)))
+    # The error of a corner, but for what making it local adds (`geometry/lanes.py`), with e = 2**-24: of a, e · reach; of b, e · reach and
+    # as much for the way to the leaf's low corner; of b's box, e · reach for either body. Origins are coarse (`motion/free.py`), so the
+    # shift is nearly always exact in float32; where it is not, its rounding counts too.
+    inexact = (x != np.float32(x)) | (y != np.float32(y)) | (z != np.float32(z))
     state["x"], state["y"], state["z"] = x, y, z
-    state["slack"], state["delta"] = most * SLACK, max(most * DELTA, LEAST_DELTA)
+    state["slack"], state["delta"] = (reach + shift) * SLACK, max((reach + (shift if inexact else 0.0)) * DELTA, LEAST_DELTA)
     state["position"], state["found"] = 1, 0
     state["n_v"], state["n_p"], state["n_u"], state["n_x"] = 1, 0, 0, 0
     return True

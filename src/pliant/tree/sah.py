@@ -12,7 +12,7 @@ the doubled midpoints low + high; rows of four are one register.
 """
 import numpy as np
 
-from pliant.core.jit import helper, kernel
+from pliant.core.jit import helper, kernel, routine
 from pliant.core.records import aligned
 from pliant.core.simd import bits, element, four, four_of, greatest, item, least, put_four, truncate
 from pliant.tree.nodes import LEAF, WIDTHS, Builder, register, tree_of
@@ -87,7 +87,7 @@ def bins_for(n):
     return min(BINS, 4 + n // 16)
 
 
-@kernel
+@routine
 def best_plane(rows, begin, end, sets, s, leaf, bins, counts, areas):
     """(axis, bin, scale) of the cheapest plane for set s, faces begin … end; axis −1 if the midpoints cannot be told apart."""
     low_mid = four(sets, 16 * s + 8)
@@ -131,7 +131,7 @@ def best_plane(rows, begin, end, sets, s, leaf, bins, counts, areas):
     return best_axis, best_bin, scale[max(best_axis, 0)]
 
 
-@kernel
+@routine
 def part_at(rows, spare, begin, end, axis, scale, plane, sets, s, r, bins, away):
     """Bring the faces in bins before the plane to the front, in order; sets s and r become the two parts. Where the second begins.
 
@@ -169,7 +169,7 @@ def part_at(rows, spare, begin, end, axis, scale, plane, sets, s, r, bins, away)
     return left
 
 
-@kernel
+@routine
 def measure(rows, begin, end, sets, s):
     """Set s from its faces."""
     low_all, high_all = four(rows, 8 * begin), four(rows, 8 * begin + 4)
@@ -182,7 +182,7 @@ def measure(rows, begin, end, sets, s):
     put_set(sets, s, low_all, high_all, low_mid, high_mid)
 
 
-@kernel
+@routine
 def part_at_median(rows, begin, end, sets, s):
     """Bring the lower half along the widest axis to the front (Hoare's selection); where the second half begins."""
     extent = four(sets, 16 * s + 12) - four(sets, 16 * s + 8)
