@@ -3,9 +3,10 @@
     python -m tests.exactness [--pairs 1000000] [--seed 1] [--kind near --kind needle …]
 
 Every pair goes four ways: the exact stage; the filtered stages, where its coordinates are in their range; two bodies of one face each,
-which follow the pair by `update`, so that float32 lanes see it at its own scale or from a distance; and a soup, one body of all first and one of all second
-triangles of a batch with options drawn from the registries, whose pairs stand in cells of their own, or all in one place where they
-cannot be moved. Reports wrong answers by kind and way; the exit code is 1 if there is any. Ctrl-C reports what was done so far.
+which follow the pair by `update`, so that float32 lanes see it at its own scale or from a distance; and a soup, one body of all first
+and one of all second triangles of a batch with options drawn from the registries, whose pairs stand in cells of their own, or all in one
+place where they cannot be moved. Reports wrong answers by kind and way; the exit code is 1 if there is any. Ctrl-C reports what was done
+so far.
 """
 
 import argparse
@@ -31,7 +32,7 @@ BATCH = 64                                                              # pairs 
 CROWD = 8                                                               # of one that has to stay in one place
 DISTANCES = (0.0, 10.0, 1e3, 1e5)                                       # of the origins of single bodies; 0: their own
 WAYS = ("exact", "stages", "bodies", "soup")
-MOVABLE = 2.0**20                                                       # farther out, or smaller than its inverse, pairs stay where they are
+MOVABLE = 2.0**20                                                       # larger than this, or smaller than its inverse: they stay
 
 
 class Tally:
@@ -102,7 +103,7 @@ class Runner:
 
 
 def in_cells(a, b, rng):
-    """The pairs, each moved to a cell of a grid of its own, so that rounding treats it as it was made: within a few units in the last place."""
+    """The pairs, each moved to a cell of a grid of its own; moving rounds, but by little more than making them did."""
     n = len(a)
     size = max(np.ptp(np.concatenate([a, b], 1), axis=1).max(), 1.0)
     side, places = 2.0 ** np.ceil(np.log2(size)), int(np.ceil(n ** (1 / 3)))
@@ -116,7 +117,8 @@ def report(console, tally):
     table = Table("kind", *WAYS, title="wrong of asked")
     for kind in adversarial.KINDS:
         if tally.asked[kind, "exact"]:
-            table.add_row(kind, *(f"{tally.wrong[kind, way]} of {tally.asked[kind, way]:,}" if tally.asked[kind, way] else "–" for way in WAYS))
+            asked = [(way, tally.asked[kind, way]) for way in WAYS]
+            table.add_row(kind, *(f"{tally.wrong[kind, way]} of {n:,}" if n else "–" for way, n in asked))
     console.print(table)
     for (kind, way), (p, q) in tally.examples.items():
         console.print(f"wrong, {kind}, {way}:\n  {p.tolist()}\n  {q.tolist()}")

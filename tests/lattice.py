@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
 import pliant as pl
 from pliant import shapes
@@ -23,5 +24,5 @@ def answer(a, b):
 def signatures():
     """How many specialisations of the library's functions are compiled in this process."""
     modules = [module for name, module in sys.modules.items() if name.startswith("pliant")]
-    found = {id(value): value for module in modules for value in vars(module).values() if hasattr(value, "nopython_signatures")}
+    found = {id(value): value for module in modules for value in vars(module).values() if isinstance(value, Dispatcher)}
     return sum(len(value.nopython_signatures) for value in found.values())

@@ -10,7 +10,7 @@ import ctypes
 import json
 import re
 import sys
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -113,7 +113,7 @@ def by_address(entry, about):
     return invoke(entry, about, 0)
 
 
-@lru_cache(maxsize=None)
+@cache
 def entry_of_probe():
     return address_of(enter)
 
@@ -190,7 +190,8 @@ def flagged(code):
 def kernels():
     """All that this process has compiled or loaded, by name."""
     modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in ("pliant", __name__)]
-    return {f"{module.__name__}.{name}": value for module in modules for name, value in vars(module).items() if isinstance(value, Dispatcher)}
+    found = [(f"{module.__name__}.{name}", value) for module in modules for name, value in vars(module).items()]
+    return {name: value for name, value in found if isinstance(value, Dispatcher)}
 
 
 def main(first):
@@ -207,7 +208,8 @@ def main(first):
     known, bad, seen = kernels(), [], 0
     loaded = sum(sum(dispatcher.stats.cache_hits.values()) for dispatcher in known.values())
     if not loaded:                                                      # code from the disk has no text to look at
-        for code in [*(text for each in known.values() for text in each.inspect_llvm().values()), *(each.inspect_llvm() for each in entries)]:
+        texts = [text for each in known.values() for text in each.inspect_llvm().values()]
+        for code in texts + [each.inspect_llvm() for each in entries]:
             found, count = flagged(code)
             bad, seen = bad + found, seen + count
     print(json.dumps({"wrong": wrong, "flagged": sorted(set(bad))[:20], "seen": seen, "loaded": loaded, "kernels": len(known)}))

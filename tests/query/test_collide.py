@@ -92,9 +92,10 @@ def test_an_answer_is_the_callers_own():
     found = pl.collide(a, b).faces
     kept = found.copy()
     found[:] = -1
-    b.update(b.vertices + [0, 0, 1])
+    up = np.array([0, 0, 1])
+    b.update(b.vertices + up)
     assert len(pl.collide(a, b)) == 0
-    b.update(b.vertices - [0, 0, 1])
+    b.update(b.vertices - up)
     assert np.array_equal(pl.collide(a, b).faces, kept)
 
 
@@ -118,7 +119,7 @@ def test_threads_do_not_change_the_answer(n, set_threads):
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_threads_that_ask_at_different_scales(name):
-    """One body against huge ones of several sizes at once: each query sees it in another scale. In a process of its own, which must not die."""
+    """One body against huge ones of several sizes at once: each query sees it in another scale. In a process that may die of it."""
     code = """
         import sys
         sys.path.insert(0, sys.argv[1])
@@ -173,7 +174,7 @@ def test_faces_may_repeat_vertices(policy):
 def test_a_query_sees_the_last_update(policy):
     a, b = pl.Body(TRIANGLE, [[0, 1, 2]], policy=policy), pl.Body(SPIKE, [[0, 1, 2]], policy=policy)
     for offset, pairs in ((0, 1), (0, 1), (10, 0), (10, 0), (1, 1), (-7, 0), (0, 1)):
-        b.update(SPIKE + [0, 0, offset])
+        b.update(SPIKE + np.array([0, 0, offset]))
         a.update(TRIANGLE)
         assert len(pl.collide(a, b)) == pairs
         assert len(pl.collide(b, a)) == pairs
@@ -231,7 +232,7 @@ def test_walking_away_from_the_origin(policy, origin):
     a, b = (pl.Body(vertices, faces, policy=policy, origin=origin) for _ in range(2))
     steps = [0, 0.5, 1.5, 3.9, 4.1, 40, 1e3, 2.5e5, 1e9, 1e12, 7, 0]
     for step in steps[::3] if OFF else steps:
-        a.update(vertices + [step, -step, 0])
+        a.update(vertices + np.array([step, -step, 0]))
         b.update(vertices * 0.9 + [step + 0.3, 0.2 - step, 0.1])
         assert len(meshes.assert_right(a, b)) > 0
         b.update(vertices * 0.9 + [step + 2.2, 0.2 - step, 0.1])
@@ -294,7 +295,7 @@ def test_nothing_is_done_for_bodies_far_apart(policy):
 
 def test_lazy_sets_fewer_volumes_where_bodies_barely_meet():
     vertices, faces = shapes.icosphere(4)
-    a, b = pl.Body(vertices, faces, policy="lazy"), pl.Body(vertices + [1.99, 0, 0], faces, policy="lazy")
+    a, b = pl.Body(vertices, faces, policy="lazy"), pl.Body(vertices + np.array([1.99, 0, 0]), faces, policy="lazy")
     stats = pl.collide(a, b).stats
     assert 0 < stats.n_u < (lanes(a) + lanes(b)) / 4
 

@@ -50,7 +50,8 @@ options = st.fixed_dictionaries({
 
 
 def positions(coordinate, n):
-    return st.lists(st.tuples(coordinate, coordinate, coordinate), min_size=n, max_size=n).map(lambda rows: np.array(rows, np.float64).reshape(-1, 3))
+    rows = st.lists(st.tuples(coordinate, coordinate, coordinate), min_size=n, max_size=n)
+    return rows.map(lambda rows: np.array(rows, np.float64).reshape(-1, 3))
 
 
 @st.composite
@@ -129,8 +130,8 @@ def test_any_order_of_updates_and_questions(data, first, second, of_first, of_se
             now[k] = data.draw(positions(st.one_of(lattice, extreme), len(now[k])))
             bodies[k].update(now[k], copy=step == "update")
         elif step == "refuse":
-            bad = np.array(now[k])
-            bad[data.draw(st.integers(0, len(bad) - 1)), data.draw(st.integers(0, 2))] = data.draw(st.sampled_from([np.nan, np.inf, -np.inf]))
+            bad, row, column = np.array(now[k]), data.draw(st.integers(0, len(now[k]) - 1)), data.draw(st.integers(0, 2))
+            bad[row, column] = data.draw(st.sampled_from([np.nan, np.inf, -np.inf]))
             with pytest.raises(MeshError, match="finite"):
                 bodies[k].update(bad, copy=data.draw(st.booleans()))
         else:

@@ -222,8 +222,7 @@ def test_blend_holds_every_weighted_sum(family, width, rng, scale):
         other = [rng.standard_normal((3, 3)) * scale * 10.0 ** rng.integers(-5, 3) for _ in range(width)]
         for k, points in enumerate(other):
             made.put(1, k, points)
-        for s, t in ((0.25, 0.75), (0.0, 1.0), (1.0, 0.0), tuple(rng.random(2))):
-            s, t = np.float32(s), np.float32(t)
+        for s, t in np.float32([(0.25, 0.75), (0.0, 1.0), (1.0, 0.0), rng.random(2)]):
             set_blended(made.nodes, 2, 0, 1, s, t)
             for k in range(width):
                 for p, q in product(made.points[k], map(exact, other[k].tolist())):

@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 import numba
 from numba import config, njit
+from numba.core import registry
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
 from numba.core.ccallback import CFunc
-from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
 from numba.core.types import unliteral
 
@@ -48,18 +48,21 @@ def kernel(function):
 
 
 def helper(function):
-    """Compile `function` into each of its callers."""
-    return _internal(njit(forceinline=True, no_cpython_wrapper=True, **OPTIONS)(function))
+    """Compile `function` into each of its callers. Called from Python it runs as it stands, on NumPy rows for example."""
+    return _internal(njit(forceinline=True, no_cpython_wrapper=True, **OPTIONS)(function), _Helper)
 
 
 def routine(function):
-    """Compile `function` once, for kernels to call."""
-    return _internal(njit(no_cpython_wrapper=True, **OPTIONS)(function))
+    """Compile `function` once, for kernels to call. Whoever calls it from Python all the same, a test say, gets a way in compiled."""
+    return _internal(njit(no_cpython_wrapper=True, **OPTIONS)(function), _Routine)
 
 
-class _Internal(CPUDispatcher):
-    """A function without a way in from Python. Whoever calls it from there all the same, a test say, gets one compiled."""
+class _Helper(registry.CPUDispatcher):
+    def __call__(self, *args):
+        return self.py_func(*args)
 
+
+class _Routine(registry.CPUDispatcher):
     way_in = None
 
     def __call__(self, *args):
@@ -68,9 +71,9 @@ class _Internal(CPUDispatcher):
         return self.way_in(*args)
 
 
-def _internal(dispatcher):
+def _internal(dispatcher, kind):
     if not DISABLED:
-        dispatcher.__class__ = _Internal
+        dispatcher.__class__ = kind
     return _cached(dispatcher)
 
 

@@ -161,7 +161,7 @@ def where(mask, a, b):
 
 @instruction(where)
 def _(context, mask, a, b):
-    if mask == types.boolean and a == b and isinstance(a, types.Float):
+    if mask == types.boolean and a == b and isinstance(a, (types.Float, Vector)):
         return a(mask, a, b), lambda context, at, signature, args: at.select(*args)
     common = _common((a, b)) or (Vector(a, mask.lanes) if isinstance(mask, Vector) and a == b and isinstance(a, types.Float) else None)
     if common is None or not isinstance(mask, Vector):

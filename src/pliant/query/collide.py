@@ -242,4 +242,4 @@ def start(work, a, b, first):
 
     def go(query, stack, keys):
         return traverse(Collide(motion_a.flat, motion_b.flat, keys), *trees, query, stack)
-    return Loop(go, depth)
+    return Loop(go, depth, (p, q))

@@ -73,9 +73,13 @@ def workspace():
 
 
 class Loop(NamedTuple):
-    """A query that can be run: `go(query, stack, keys)` is the kernel bound to its bodies, `depth` the capacity of its stack."""
-    go: object
+    """A query that can be run: `go(query, stack, keys)` is the kernel bound to its bodies, `depth` the capacity of its stack.
+
+    `shapes` are kept alive: the kernel knows what they hold by address.
+    """
+    go: Any
     depth: int
+    shapes: tuple
 
 
 def collect(loop, work):

@@ -94,6 +94,13 @@ def place_of(slots, leaf):
     return np.int64(slots[leaf, 0]), np.int64(slots[leaf, 1])
 
 
+@helper
+def way(a, b, scale):
+    """(b − a) · scale; neither the difference of huge numbers nor a number of a tiny body's scale may overflow on the way."""
+    difference = b - a
+    return difference * scale if abs(difference) < np.inf else b * scale - a * scale
+
+
 @kernel
 def begin(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale):
     """Set the query at the pair of roots (stack[0] = 0), unless the exact boxes are apart; lengths in it are times the scale."""
@@ -101,9 +108,7 @@ def begin(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale):
         if box_a[k] > box_b[k + 4] or box_b[k] > box_a[k + 4]:
             return False
     state = query[0]
-    x = origin_b[0] * scale - origin_a[0] * scale                       # scaled first: the difference itself might overflow
-    y = origin_b[1] * scale - origin_a[1] * scale
-    z = origin_b[2] * scale - origin_a[2] * scale
+    x, y, z = way(origin_a[0], origin_b[0], scale), way(origin_a[1], origin_b[1], scale), way(origin_a[2], origin_b[2], scale)
     reach, shift = max(reach_a, reach_b) * scale, max(abs(x), max(abs(y), abs(z)))
     # The error of a corner, but for what making it local adds (`geometry/lanes.py`), with e = 2**-24: of a, e · reach; of b, e · reach and
     # as much for the way to the leaf's low corner; of b's box, e · reach for either body. Origins are coarse (`motion/free.py`), so the
