@@ -4,8 +4,8 @@
 as rows x y z · of float32 (what volumes and leaves are made of). Both are written, and the input is checked, in one pass.
 
 The origin is sticky: it moves to the middle of the body only when the body has left it, so that far from zero nothing gets looser
-and near it nothing is copied twice. It is coarse, so that the way from one body's origin to another's is exact in float32. The scale is 1 unless the body is absurdly large or small (`scale_for`), where float32 would
-overflow or lose everything.
+and near it nothing is copied twice. It is coarse, so that the way from one body's origin to another's is exact in float32. The scale is 1
+unless the body is absurdly large or small (`scale_for`), where float32 would overflow or lose everything.
 
 Invariants: |(x − origin) · scale| <= 2**36 for every vertex, so that float32 lanes are valid (`geometry/lanes.py`); a refused update
 leaves everything as it was.
