@@ -26,7 +26,7 @@ TINIEST, MOST = 5e-324, 1.7976931348623157e308
 
 def often(examples):
     """The same examples in every run, fewer with the JIT off."""
-    return settings(max_examples=max(examples // 50, 3) if OFF else examples, deadline=None, derandomize=True, database=None,
+    return settings(max_examples=max(examples // 100, 3) if OFF else examples, deadline=None, derandomize=True, database=None,
                     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
