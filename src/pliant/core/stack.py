@@ -1,11 +1,13 @@
 """Small scratch arrays on the machine's stack: kernels may not allocate (see `core/jit.py`), but exact arithmetic needs room.
 
-The size must be a literal. What a scratch array holds at first is arbitrary.
+The size must be a literal. What a scratch array holds at first is arbitrary. It starts on a cache line, and with it the whole frame:
+else half of all vectors stored or spilled there would straddle two lines, and some of them two pages.
 """
 import numpy as np
 from llvmlite import ir
 from numba import types
 
+from pliant.core.records import LINE
 from pliant.core.simd import DOUBLE, FLOAT, INT64, instruction
 
 
@@ -39,6 +41,7 @@ def _on_stack(function, element, llvm):
         def emit(context, builder, signature, args):
             with builder.goto_entry_block():
                 room = builder.alloca(ir.ArrayType(llvm, size))
+                room.align = LINE
             return builder.bitcast(room, context.get_value_type(pointer))
         return pointer(n), emit
 
