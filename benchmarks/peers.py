@@ -52,7 +52,7 @@ def packed(pairs):
 
 
 class Peer:
-    """What the harness asks of a library: also a `name` to show, and a `module`, imported as `self.library`."""
+    """What the harness asks of a library: also a `name` to show, and a `module`, imported as `self.package`."""
 
     def setup(self, vertices_a, vertices_b, faces):
         """Build whatever lasts over frames. Not timed."""
@@ -63,7 +63,6 @@ class Peer:
 
     def step(self, vertices_a, vertices_b):
         """The job of one frame, timed: new vertices in, pairs of faces (m, 2) out."""
-        raise NotImplementedError
 
 
 class Pliant(Peer):
@@ -72,12 +71,12 @@ class Pliant(Peer):
     name, module = "Pliant", "pliant"
 
     def setup(self, vertices_a, vertices_b, faces):
-        self.a, self.b = self.library.Body(vertices_a, faces), self.library.Body(vertices_b, faces)
+        self.a, self.b = self.package.Body(vertices_a, faces), self.package.Body(vertices_b, faces)
 
     def step(self, vertices_a, vertices_b):
         self.a.update(vertices_a)
         self.b.update(vertices_b)
-        return self.library.collide(self.a, self.b).faces
+        return self.package.collide(self.a, self.b).faces
 
 
 class Warp(Peer):
@@ -96,7 +95,7 @@ class Warp(Peer):
     sort_faces = True
 
     def setup(self, vertices_a, vertices_b, faces):
-        wp = self.library
+        wp = self.package
         wp.config.log_level = wp.LOG_ERROR
         wp.set_device("cpu")
         order = space_order(vertices_a[faces].mean(axis=1)) if self.sort_faces else np.arange(len(faces))
@@ -167,11 +166,11 @@ class Coal(Peer):
     name, module = "Coal", "coal"
 
     def setup(self, vertices_a, vertices_b, faces):
-        self.request, self.still = self.library.CollisionRequest(), self.library.Transform3s()
+        self.request, self.still = self.package.CollisionRequest(), self.package.Transform3s()
         self.request.num_max_contacts, self.request.enable_contact = MANY, False
-        self.placeholder = self.library.StdVec_Vec3s()
-        self.placeholder.extend(list(vertices_a))
-        self.a, self.b = self.library.BVHModelOBB(), self.library.BVHModelOBB()
+        self.outline = self.package.StdVec_Vec3s()
+        self.outline.extend(list(vertices_a))
+        self.a, self.b = self.package.BVHModelOBB(), self.package.BVHModelOBB()
         for model, vertices in ((self.a, vertices_a), (self.b, vertices_b)):
             model.beginModel(len(faces), len(vertices))
             model.addVertices(vertices)
@@ -181,11 +180,11 @@ class Coal(Peer):
     def step(self, vertices_a, vertices_b):
         for model, vertices in ((self.a, vertices_a), (self.b, vertices_b)):
             model.beginReplaceModel()
-            model.replaceSubModel(self.placeholder)
+            model.replaceSubModel(self.outline)
             model.vertices()[:] = vertices
             require(model.endReplaceModel(True, True) == 0, "Coal did not refit")  # refit, bottom-up
-        result = self.library.CollisionResult()
-        self.library.collide(self.a, self.still, self.b, self.still, self.request, result)
+        result = self.package.CollisionResult()
+        self.package.collide(self.a, self.still, self.b, self.still, self.request, result)
         return sorted_pairs(packed([(c.b1, c.b2) for c in result.getContacts()]))
 
 
@@ -196,18 +195,18 @@ class Fcl(Peer):
 
     def setup(self, vertices_a, vertices_b, faces):
         self.faces = faces.tolist()  # plain lists are quicker to loop over
-        self.request = self.library.CollisionRequest(num_max_contacts=MANY, enable_contact=False)
+        self.request = self.package.CollisionRequest(num_max_contacts=MANY, enable_contact=False)
 
     def _build(self, vertices):
-        model = self.library.BVHModel()
+        model = self.package.BVHModel()
         model.beginModel(len(self.faces), len(vertices))
         model.addSubModel(vertices, self.faces)
         require(model.endModel() == 0, "FCL did not build")
-        return self.library.CollisionObject(model)
+        return self.package.CollisionObject(model)
 
     def step(self, vertices_a, vertices_b):
-        result = self.library.CollisionResult()
-        self.library.collide(self._build(vertices_a), self._build(vertices_b), self.request, result)
+        result = self.package.CollisionResult()
+        self.package.collide(self._build(vertices_a), self._build(vertices_b), self.request, result)
         return sorted_pairs(packed([(c.b1, c.b2) for c in result.contacts]))
 
 
@@ -220,7 +219,7 @@ class Igl(Peer):
         self.faces = faces.astype(np.int64)
 
     def step(self, vertices_a, vertices_b):
-        answer = self.library.intersect_other(vertices_a, self.faces, vertices_b, self.faces, detect_only=True)
+        answer = self.package.intersect_other(vertices_a, self.faces, vertices_b, self.faces, detect_only=True)
         return sorted_pairs(packed(answer[0]))
 
 
@@ -233,10 +232,10 @@ class PliantBuild(Peer):
     name, module = "Pliant", "pliant"
 
     def setup(self, vertices_a, vertices_b, faces):
-        self.faces, self.probe = faces, self.library.Body(NEEDLE, [[0, 1, 2]])
+        self.faces, self.probe = faces, self.package.Body(NEEDLE, [[0, 1, 2]])
 
     def step(self, vertices_a, vertices_b):
-        return self.library.collide(self.library.Body(vertices_a, self.faces), self.probe, first=True).faces
+        return self.package.collide(self.package.Body(vertices_a, self.faces), self.probe, first=True).faces
 
 
 class EmbreeBuild(Peer):
@@ -246,7 +245,7 @@ class EmbreeBuild(Peer):
 
     def before(self, vertices_a, vertices_b):
         self.scene = import_module("embreex.rtcore_scene").EmbreeScene()
-        self.mesh = self.library.TriangleMesh(self.scene, vertices_a.astype(np.float32), self.faces)
+        self.mesh = self.package.TriangleMesh(self.scene, vertices_a.astype(np.float32), self.faces)
 
     def step(self, vertices_a, vertices_b):
         return [(self.scene.run(*RAY)[0], 0)]
@@ -271,7 +270,7 @@ class Run:
             self.status = "not installed"
             return
         try:
-            self.peer.library = import_module(self.peer.module)
+            self.peer.package = import_module(self.peer.module)
             others = pair._replace(frames=pair.frames + 1)  # other moments than those that count
             self.peer.setup(*others.frame(0), pair.faces)
             seconds = [self.step(others.frame(int(q * pair.frames)))[0] for q in (0.25, 0.5, 0.75)]

@@ -21,9 +21,16 @@ def singles(n):
     return np.empty(n, np.float32)
 
 
-def put_row(scratch, k, row):
-    """Store a vector of W lanes as scratch[W k : W k + W]."""
-    scratch[len(row) * k:len(row) * (k + 1)] = row
+def put_rows(scratch, k, value):
+    """Store the vectors of a NamedTuple as the rows k, k + 1, … of scratch from `singles`."""
+    for row in value:
+        scratch[len(row) * k:len(row) * (k + 1)] = row
+        k += 1
+
+
+def one_of(scratch, k, i, like):
+    """Lane i of what `put_rows` stored from row k on: scalars, in a NamedTuple of like's class."""
+    return type(like)(*(scratch[len(row) * (k + n) + i] for n, row in enumerate(like)))
 
 
 def integers(n):
@@ -51,11 +58,27 @@ _on_stack(singles, types.float32, FLOAT)
 _on_stack(integers, types.int64, INT64)
 
 
-@instruction(put_row)
-def _(context, scratch, k, row):
+@instruction(put_rows)
+def _(context, scratch, k, value):
+    vector = value.types[0]
+
     def emit(context, builder, signature, args):
-        at = builder.mul(args[1], ir.Constant(INT64, row.lanes))
-        at = builder.bitcast(builder.gep(args[0], [at], source_etype=FLOAT), row.llvm.as_pointer())
-        builder.store(args[2], at, align=4)
+        at = builder.mul(args[1], ir.Constant(INT64, vector.lanes))
+        for number in range(len(value.types)):
+            row = builder.add(at, ir.Constant(INT64, vector.lanes * number))
+            row = builder.bitcast(builder.gep(args[0], [row], source_etype=FLOAT), vector.llvm.as_pointer())
+            builder.store(builder.extract_value(args[2], number), row, align=4)
         return context.get_dummy_value()
-    return types.none(scratch, types.int64, row), emit
+    return types.none(scratch, types.int64, value), emit
+
+
+@instruction(one_of)
+def _(context, scratch, k, i, like):
+    lanes, n = like.types[0].lanes, len(like.types)
+    result = types.NamedUniTuple(types.float32, n, like.instance_class)
+
+    def emit(context, builder, signature, args):
+        at = builder.add(builder.mul(args[1], ir.Constant(INT64, lanes)), args[2])
+        places = [builder.gep(args[0], [builder.add(at, ir.Constant(INT64, lanes * k))], source_etype=FLOAT) for k in range(n)]
+        return context.make_tuple(builder, result, [builder.load(place, align=4, typ=FLOAT) for place in places])
+    return result(scratch, types.int64, types.int64, like), emit

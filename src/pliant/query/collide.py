@@ -10,9 +10,9 @@ from pliant.core.jit import DISABLED, helper
 from pliant.core.records import lanes, whole
 from pliant.core.simd import bits, first, greatest, least, ones
 from pliant.core.sorting import sorted_pairs
-from pliant.core.stack import floats, integers, put_row, singles
+from pliant.core.stack import floats, integers, one_of, put_rows, singles
 from pliant.core.threads import Reading
-from pliant.geometry.lanes import Plane, compare, doubt_between, plane_of, straddling
+from pliant.geometry.lanes import compare, doubt_between, plane_of, straddling
 from pliant.geometry.triangles import EXACT, Triangle, overlap_exact, overlap_stage
 from pliant.motion.free import scale_for
 from pliant.query.drive import Loop, Subject, collect, subject, workspace
@@ -22,6 +22,7 @@ from pliant.tree.nodes import LEAF
 from pliant.volume.aabb import Box, bounds
 from pliant.volume.protocol import overlap
 
+BOXES, TRIANGLES, PLANES = 0, 6, 15                                     # rows of scratch: six, nine and five
 MARGIN = np.float32(2.1)                                                # of DELTA: two boxes may each be short by one
 
 
@@ -64,54 +65,9 @@ def widened(a, margin):
 
 
 @helper
-def put_boxes(scratch, a):
-    """Six rows of eight, which `box_at` reads one by one."""
-    put_row(scratch, 0, a.lox)
-    put_row(scratch, 1, a.loy)
-    put_row(scratch, 2, a.loz)
-    put_row(scratch, 3, a.hix)
-    put_row(scratch, 4, a.hiy)
-    put_row(scratch, 5, a.hiz)
-
-
-@helper
-def put_triangles(scratch, t, p):
-    """Fourteen rows of eight, which `triangle_at` and `plane_at` read one by one."""
-    put_row(scratch, 6, t.ax)
-    put_row(scratch, 7, t.ay)
-    put_row(scratch, 8, t.az)
-    put_row(scratch, 9, t.bx)
-    put_row(scratch, 10, t.by)
-    put_row(scratch, 11, t.bz)
-    put_row(scratch, 12, t.cx)
-    put_row(scratch, 13, t.cy)
-    put_row(scratch, 14, t.cz)
-    put_row(scratch, 15, p.nx)
-    put_row(scratch, 16, p.ny)
-    put_row(scratch, 17, p.nz)
-    put_row(scratch, 18, p.k)
-    put_row(scratch, 19, p.bound)
-
-
-@helper
-def box_at(s, i):
-    return Box(s[i], s[8 + i], s[16 + i], s[24 + i], s[32 + i], s[40 + i])
-
-
-@helper
-def triangle_at(s, i):
-    return Triangle(s[48 + i], s[56 + i], s[64 + i], s[72 + i], s[80 + i], s[88 + i], s[96 + i], s[104 + i], s[112 + i])
-
-
-@helper
-def plane_at(s, i):
-    return Plane(s[120 + i], s[128 + i], s[136 + i], s[144 + i], s[152 + i])
-
-
-@helper
 def meet(visitor, state, leaves_a, a, leaves_b, b, found):
-    """Append the pairs of two leaves; how many keys there are then. The side with fewer triangles near the other leaf goes through one by
-    one, each against eight of the other side: first the boxes, then the planes of the ones, then the rest of the test."""
+    """Append the pairs of two leaves; how many keys there are then. Triangles of a go one by one, each against eight of b: first all boxes
+    and the planes of a, without branches, then what is left."""
     # Everything relative to the low corner of the box around both.
     x, y, z = state["x"], state["y"], state["z"]
     box_a, box_b = whole(leaves_a, a), moved_box(whole(leaves_b, b), x, y, z)
@@ -119,43 +75,45 @@ def meet(visitor, state, leaves_a, a, leaves_b, b, found):
     doubt = doubt_between(state["delta"], box_a, box_b, greatest(box_a.hix, box_b.hix) - ox, greatest(box_a.hiy, box_b.hiy) - oy,
                           greatest(box_a.hiz, box_b.hiz) - oz)
     margin = MARGIN * doubt.delta
-    ones_ = moved(lanes(leaves_a, a), -ox, -oy, -oz)
-    one_boxes = bounds(ones_)
-    mine = bits(overlap(one_boxes, widened(moved_box(box_b, -ox, -oy, -oz), margin))) & leaves_a[a]["used"]
+    ours = moved(lanes(leaves_a, a), -ox, -oy, -oz)
+    our_boxes = bounds(ours)
+    mine = bits(overlap(our_boxes, widened(moved_box(box_b, -ox, -oy, -oz), margin))) & leaves_a[a]["used"]
     if mine == 0:
         return found
-    others = moved(lanes(leaves_b, b), x - ox, y - oy, z - oz)
-    boxes = bounds(others)
-    theirs = bits(overlap(boxes, widened(moved_box(box_a, -ox, -oy, -oz), margin))) & leaves_b[b]["used"]
-    if theirs == 0:
+    theirs = moved(lanes(leaves_b, b), x - ox, y - oy, z - oz)
+    their_boxes = widened(bounds(theirs), margin)
+    close = bits(overlap(their_boxes, moved_box(box_a, -ox, -oy, -oz))) & leaves_b[b]["used"]
+    if close == 0:
         return found
-    scratch, nears = singles(160), integers(8)
-    put_boxes(scratch, one_boxes)
-    put_triangles(scratch, ones_, plane_of(ones_, doubt, doubt.plane_a))
-    boxes, left, tested = widened(boxes, margin), np.int64(0), np.int64(0)
+
+    scratch, nears, our_planes = singles(160), integers(8), plane_of(ours, doubt, doubt.plane_a)
+    put_rows(scratch, BOXES, our_boxes)
+    put_rows(scratch, TRIANGLES, ours)
+    put_rows(scratch, PLANES, our_planes)
+    left, tested = np.int64(0), np.int64(0)
     while mine != 0:
         i, mine = first(mine), mine & (mine - 1)
-        near = bits(overlap(boxes, box_at(scratch, i))) & theirs
-        tested += ones(near)
-        near = straddling(plane_at(scratch, i), others, near)
-        nears[i] = near
-        left |= np.int64(near != 0) << i
+        some = bits(overlap(their_boxes, one_of(scratch, BOXES, i, our_boxes))) & close
+        tested += ones(some)
+        some = straddling(one_of(scratch, PLANES, i, our_planes), theirs, some)
+        nears[i] = some
+        left |= np.int64(some != 0) << i
     state["n_p"] += tested
     if left == 0:
         return found
 
-    planes = plane_of(others, doubt, doubt.plane_b)
+    their_planes = plane_of(theirs, doubt, doubt.plane_b)
     while left != 0:
         i, left = first(left), left & (left - 1)
-        maybe, yes = compare(triangle_at(scratch, i), plane_at(scratch, i), others, planes, nears[i], doubt)
+        one, plane = one_of(scratch, TRIANGLES, i, ours), one_of(scratch, PLANES, i, our_planes)
+        maybe, yes = compare(one, plane, theirs, their_planes, nears[i], doubt)
         while maybe != 0:
             j, maybe = first(maybe), maybe & (maybe - 1)
-            k, m = i, j
             hit = (yes >> j) & 1
             if hit == 0:
-                hit = settle(visitor, state, leaves_a, a, k, leaves_b, b, m)
+                hit = settle(visitor, state, leaves_a, a, i, leaves_b, b, j)
             if hit != 0:
-                visitor.keys[found] = (np.int64(leaves_a[a]["face"][k]) << state["low"]) | np.int64(leaves_b[b]["face"][m])
+                visitor.keys[found] = (np.int64(leaves_a[a]["face"][i]) << state["low"]) | np.int64(leaves_b[b]["face"][j])
                 found += 1
     return found
 
