@@ -17,7 +17,7 @@ import pliant.volume  # noqa: F401
 from pliant.core import archive, check
 from pliant.core.records import aligned
 from pliant.core.threads import Guard, Reading
-from pliant.errors import FileError
+from pliant.errors import FileError, MeshError
 from pliant.motion.free import Free, place
 from pliant.refit.policy import POLICIES, Options, Shape
 from pliant.tree.nodes import BUILDERS, LEAF, WIDTHS, no_tree, tree_from_outside
@@ -95,11 +95,23 @@ class Body:
             vertices = check.positions("vertices", vertices, self.motion.count)
         self.guard.start_writing()
         try:
+            self._move(vertices, copy)
+        finally:
+            self.guard.stop_writing()
+
+    def _move(self, vertices: Any, copy: bool) -> None:
+        """Motion first, then the stamp that makes every volume stale; Ctrl-C in between must not part the two."""
+        try:
             self.motion.update(vertices, copy)
             if self._shape is not None:
                 self._shape.moved()
-        finally:
-            self.guard.stop_writing()
+        except MeshError:
+            raise                                                       # refused: nothing has changed
+        except BaseException:
+            self.motion.restore()
+            if self._shape is not None:
+                self._shape.moved()
+            raise
 
     def shape_at(self, scale: float) -> Shape:
         """For queries: the tree and volumes for coordinates times this power of two; the body's own, but for absurd pairs of sizes."""

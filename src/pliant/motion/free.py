@@ -142,6 +142,12 @@ class Free:
         self.box, self._next_box = self._next_box, self.box
         self._settle()
 
+    def restore(self):
+        """After an interrupted update: everything from the vertices again, the old or the new ones."""
+        if self.count:
+            self.plain = admit(self.flat, self.flat, self.points, self.origin, self.scale, self.box, False)
+            self._settle()
+
     def _settle(self):
         """Move the origin, and choose the scale, where the body has outgrown them."""
         reach, half = survey(self.box, self.origin)
