@@ -59,10 +59,7 @@ class Peer:
         self.faces = faces
 
     def before(self, vertices_a, vertices_b):
-        """What a frame needs but is not part of the job. Not timed."""
-
-    def step(self, vertices_a, vertices_b):
-        """The job of one frame, timed: new vertices in, pairs of faces (m, 2) out."""
+        """What a frame needs but is not part of the job. Not timed. Then comes `step`, which is: vertices in, pairs (m, 2) out."""
 
 
 class Pliant(Peer):
@@ -374,7 +371,7 @@ def main():
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS), help="whom to compare Pliant with")
     parser.add_argument("--pliant", action=argparse.BooleanOptionalAction, default=True, help="run Pliant itself")
     parser.add_argument("--pin", action=argparse.BooleanOptionalAction, default=hasattr(os, "sched_setaffinity"))
-    parser.add_argument("--budget", type=float, default=120, help="seconds a library may take for one size")
+    parser.add_argument("--budget", type=float, default=15, help="seconds a library may take for one size")
     parser.add_argument("--turn", type=int, default=20, help="frames that a library runs before the next one does")
     parser.add_argument("--build", action="store_true", help="compare building a tree instead, with Embree")
     parser.add_argument("--out", help="write all figures to this JSON file")

@@ -17,9 +17,7 @@ from functools import update_wrapper
 
 from numba.extending import overload
 
-from pliant.core.jit import DISABLED, OPTIONS
-
-BODY_OPTIONS = {"forceinline": True, "no_cpython_wrapper": True} | {name: value for name, value in OPTIONS.items() if name != "nogil"}
+from pliant.core.jit import BODY_OPTIONS, DISABLED
 
 
 class Generic:

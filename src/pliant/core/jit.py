@@ -29,6 +29,8 @@ from numba.core.sigutils import normalize_signature
 from numba.core.types import unliteral
 
 OPTIONS = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True, "fastmath": False, "error_model": "numpy", "boundscheck": False}
+BODY_OPTIONS = {name: value for name, value in OPTIONS.items() if name != "nogil"} | {"forceinline": True, "no_cpython_wrapper": True}
+ENTRY_OPTIONS = {name: value for name, value in OPTIONS.items() if name not in ("nogil", "_nrt", "no_cfunc_wrapper")}
 DISABLED = bool(config.DISABLE_JIT)
 STALE_AFTER = 30 * 24 * 3600.0      # seconds after which the folder of another version may go
 
@@ -79,8 +81,7 @@ def _internal(dispatcher, kind):
 
 def entry(signature, function):
     """`function` compiled for calls by address. It makes arrays out of addresses, which takes Numba's runtime; its callees do without."""
-    options = {name: value for name, value in OPTIONS.items() if name not in ("nogil", "_nrt", "no_cfunc_wrapper")}
-    compiled = CFunc(function, normalize_signature(signature), locals={}, options=options)
+    compiled = CFunc(function, normalize_signature(signature), locals={}, options=ENTRY_OPTIONS)
     compiled._cache = _cache_of(function)
     compiled.compile()
     return compiled

@@ -1,6 +1,7 @@
 """How much memory a result may still take: an answer that does not fit is refused, before the system ends the process."""
-import os
 from pathlib import Path
+
+from pliant.core import check
 
 KEEP_FREE = 64 << 20                                                    # bytes left for everything else
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
@@ -28,11 +29,9 @@ def _number(path):
 def available():
     """Bytes that can still be taken; None where the system does not say. PLIANT_MEMORY caps it."""
     found = []
-    asked = os.environ.get("PLIANT_MEMORY", "")
-    if asked:
-        if not (asked.isascii() and asked.isdecimal()):
-            raise ValueError(f"PLIANT_MEMORY: expected a number of bytes, got {asked!r}")
-        found.append(int(asked))
+    asked = check.setting("PLIANT_MEMORY", "a number of bytes")
+    if asked is not None:
+        found.append(asked)
     try:
         with open("/proc/meminfo") as lines:
             found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from weakref import WeakSet
 
+from pliant.core import check
+
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _threads: int | None = None
@@ -21,10 +23,8 @@ def threads() -> int:
     """How many threads a query may use: `set_threads`, else PLIANT_THREADS, else the processors this process may run on."""
     if _threads is not None:
         return _threads
-    asked = os.environ.get("PLIANT_THREADS", "")
-    if asked:
-        if not (asked.isascii() and asked.isdecimal()) or int(asked) < 1:
-            raise ValueError(f"PLIANT_THREADS: expected a whole number from 1 up, got {asked!r}")
+    asked = check.setting("PLIANT_THREADS", "a whole number from 1 up", least=1)
+    if asked is not None:
         return int(asked)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

@@ -15,7 +15,7 @@ from pliant.core.threads import Reading
 from pliant.geometry.lanes import compare, doubt_between, plane_of, straddling
 from pliant.geometry.triangles import EXACT, Triangle, overlap_exact, overlap_stage
 from pliant.motion.free import scale_for
-from pliant.query.drive import Loop, Subject, collect, subject, workspace
+from pliant.query.drive import Loop, Subject, collect, workspace
 from pliant.query.traverse import ENOUGH, FULL, GOING, begin, near, touch, traverse
 from pliant.results import Pairs, Stats
 from pliant.tree.nodes import LEAF
@@ -162,8 +162,8 @@ def collide(a: Subject, b: Subject, *, first: bool = False) -> Pairs:
     array([[0, 0]], dtype=int32)
     """
     first = check.flag("first", first)
-    subject("a", a)
-    subject("b", b)
+    check.body("a", a)
+    check.body("b", b)
     if a is b:
         raise ValueError("collide: a and b are the same body; self_collide(body) finds where a body meets itself")
     with Reading(a.guard, b.guard), workspace() as work:

@@ -37,12 +37,6 @@ class Subject(Protocol):
         """The tree and volumes, for coordinates times this power of two."""
 
 
-def subject(name, value):
-    """Refuse what is no body."""
-    if not hasattr(type(value), "shape_at"):
-        raise TypeError(f"{name}: expected a Body, got {type(value).__name__}; make one with pliant.Body(vertices, faces)")
-
-
 class Workspace:
     """What a query needs while it runs: a state, a stack, room for keys. Kept from one query of a thread to the next."""
 

@@ -17,7 +17,7 @@ from pliant.core.records import put_lane, whole
 from pliant.refit.bottom_up import settle, volume_of
 from pliant.refit.leaves import CONTEXT
 from pliant.refit.policy import Policy, register
-from pliant.tree.nodes import LEAF, node_dtype
+from pliant.tree.nodes import node_dtype
 
 
 @kernel
@@ -46,7 +46,7 @@ def leaf_ranges(child, count, ranges):
 
 
 @kernel
-def list_vertices(child, count, ranges, corners, seen, spans, order):
+def list_vertices(child, count, ranges, vertices, begins, seen, spans, order):
     """Fill spans and, where there is room, order; how many entries there are. `seen` (vertices,) int64 starts at −1."""
     n, mark = 0, 0
     for i in range(len(child)):
@@ -54,15 +54,13 @@ def list_vertices(child, count, ranges, corners, seen, spans, order):
             c = np.int64(child[i, k])
             begin, end = (~c, ~c + 1) if c < 0 else (ranges[c, 0], ranges[c, 1])
             spans[i, k, 0] = n
-            for leaf in range(begin, end):
-                for corner in range(3):
-                    for j in range(LEAF):
-                        v = corners[leaf, corner, j]
-                        if seen[v] != mark:
-                            seen[v] = mark
-                            if n < len(order):
-                                order[n] = v
-                            n += 1
+            for at in range(begins[begin], begins[end]):
+                v = vertices[at]
+                if seen[v] != mark:
+                    seen[v] = mark
+                    if n < len(order):
+                        order[n] = v
+                    n += 1
             while n % 4 != 0:                                           # `volume_of` takes four at a time
                 if n < len(order):
                     order[n] = order[n - 1]
@@ -77,9 +75,9 @@ def vertices_under(tree, n_points):
     ranges = np.zeros((len(tree.child), 2), np.int64)
     leaf_ranges(tree.child, tree.count, ranges)
     spans = np.zeros((*tree.child.shape, 2), np.int64)
-    room = list_vertices(tree.child, tree.count, ranges, tree.corners, np.full(n_points, -1), spans, np.zeros(0, np.int32))
-    order = np.zeros(max(room, 1), np.int32)
-    list_vertices(tree.child, tree.count, ranges, tree.corners, np.full(n_points, -1), spans, order)
+    lists = tree.child, tree.count, ranges, tree.vertices, tree.begins
+    order = np.zeros(list_vertices(*lists, np.full(n_points, -1), spans, np.zeros(0, np.int32)), np.int32)
+    list_vertices(*lists, np.full(n_points, -1), spans, order)
     return spans, order
 
 

@@ -22,7 +22,7 @@ class Shape:
 
     def __init__(self, options, guard, faces, points, tree=None):
         self.options, self.guard, self.faces, self.points, self.frame = options, guard, faces, points, 0
-        self.kept, self.entry, self.fill = None, 0, fill_entry()[0]
+        self.entry, self.fill = 0, fill_entry()[0]
         self.about = aligned(1, CONTEXT)
         self.context = self.about.ctypes.data
         self.updated = 0                                                # volumes set outside traversals since they were last asked for

@@ -1,4 +1,5 @@
-"""Rebuild: another tree for every shape. Tight volumes whatever the motion, at some forty times the cost of a refit."""
+"""Rebuild: another tree for every shape. Tight volumes whatever the motion, at 180 times the cost of a refit (4.6 ms
+against 25 µs, 20,480 triangles)."""
 from pliant.refit import bottom_up
 from pliant.refit.policy import Policy, register
 
