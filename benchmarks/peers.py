@@ -6,8 +6,7 @@
 Timed is the whole job of a frame: float64 vertices (n, 3) of both bodies go in, sorted pairs (m, 2) int32 come out,
 in the fastest way that each library's Python interface was found to offer. The rules:
 
-- one process, one thread, one core (pinned unless --no-pin);
-- every frame is a new one, made outside the clock: replaying a query flatters it;
+- one process, one thread, one core (pinned unless --no-pin); every frame is a new one, made outside the clock;
 - libraries take turns of --turn frames, and their order rotates, so that noise hits all alike; with --turn 1 every
   library finds the caches full of the others, with more it finds its own, as in a loop that uses one library;
 - warm-up frames (compilation, first allocations) do not count and are not among the frames that do;

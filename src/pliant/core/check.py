@@ -4,8 +4,6 @@ An index out of range in a kernel would be a segmentation fault, and every other
 int32, C order, native bytes, aligned, writable flag set (kernels never write to what they are given). Whoever passes that already
 is not copied. Errors name the argument, the first bad row and its value, and how many rows are bad.
 """
-import os
-
 import numpy as np
 
 from pliant.errors import MeshError
@@ -111,16 +109,6 @@ def body(name, value):
     """Something that queries can be asked about."""
     if not hasattr(type(value), "shape_at"):
         raise TypeError(f"{name}: expected a Body, got {type(value).__name__}; make one with pliant.Body(vertices, faces)")
-
-
-def setting(name, what, least=0):
-    """The environment variable `name` as a whole number; None if it is not set."""
-    text = os.environ.get(name, "")
-    if not text:
-        return None
-    if not (text.isascii() and text.isdecimal()) or int(text) < least:
-        raise ValueError(f"{name}: expected {what}, got {text!r}")
-    return int(text)
 
 
 # --- how ---------------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """How much memory a result may still take: an answer that does not fit is refused, before the system ends the process."""
 from pathlib import Path
 
-from pliant.core import check
+from pliant.core.environment import setting
 
 KEEP_FREE = 64 << 20                                                    # bytes left for everything else
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
@@ -29,7 +29,7 @@ def _number(path):
 def available():
     """Bytes that can still be taken; None where the system does not say. PLIANT_MEMORY caps it."""
     found = []
-    asked = check.setting("PLIANT_MEMORY", "a number of bytes")
+    asked = setting("PLIANT_MEMORY", "a number of bytes")
     if asked is not None:
         found.append(asked)
     try:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from weakref import WeakSet
 
-from pliant.core import check
+from pliant.core.environment import setting
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
@@ -23,9 +23,9 @@ def threads() -> int:
     """How many threads a query may use: `set_threads`, else PLIANT_THREADS, else the processors this process may run on."""
     if _threads is not None:
         return _threads
-    asked = check.setting("PLIANT_THREADS", "a whole number from 1 up", least=1)
+    asked = setting("PLIANT_THREADS", "a whole number from 1 up", least=1)
     if asked is not None:
-        return int(asked)
+        return asked
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
