@@ -18,12 +18,13 @@ from pliant.core import archive, check
 from pliant.core.records import aligned
 from pliant.core.threads import Guard, Reading
 from pliant.errors import FileError, MeshError
+from pliant.geometry.mesh import Mesh, mesh_of, welded
 from pliant.motion.free import Free, place
 from pliant.refit.policy import POLICIES, Options, Shape
 from pliant.tree.nodes import BUILDERS, LEAF, WIDTHS, no_tree, tree_from_outside
 from pliant.volume.protocol import FAMILIES
 
-FORMAT = "pliant body 1"
+FORMAT = "pliant body 2"
 
 
 class Body:
@@ -39,6 +40,8 @@ class Body:
     leaf : most triangles in a leaf: 1 to 8
     policy : when volumes follow the vertices
     origin : fix the point that float32 volumes are relative to; by default it follows the body
+    weld : True to treat vertices that are given at one place as one, as at the seams of textured meshes; or a distance, to treat those as
+        one that steps of at most that length connect. The lowest stands for all of them, in every frame; `faces` stays as given
 
     Queries on one body may run in several threads; `update` waits for them, and they for it.
 
@@ -50,18 +53,21 @@ class Body:
     """
 
     def __init__(self, vertices: Any, faces: ArrayLike | None = None, *, volume: str = "aabb", build: str = "sah", arity: int = 8,
-                 leaf: int = 8, policy: str = "bottom_up", origin: ArrayLike | None = None) -> None:
-        options = _options(volume, build, policy, arity, leaf)
+                 leaf: int = 8, policy: str = "bottom_up", origin: ArrayLike | None = None, weld: bool | float = False) -> None:
+        options, tolerance = _options(volume, build, policy, arity, leaf), check.weld("weld", weld)
         rows, indices = check.mesh(vertices, faces)
-        self._start(rows, indices, options, None if origin is None else check.point("origin", origin), None)
+        point = None if origin is None else check.point("origin", origin)
+        self._start(rows, indices, options, point, None if tolerance is None else welded(rows, tolerance), None)
 
-    def _start(self, rows: NDArray[np.float64], faces: NDArray[np.int32], options: Options, origin: Any, planted: Any) -> None:
-        """Everything but validation; `planted` is a tree to take instead of building one."""
-        self.guard, self.options = Guard(), options
+    def _start(self, rows: NDArray[np.float64], faces: NDArray[np.int32], options: Options, origin: Any, same: Any, planted: Any) -> None:
+        """Everything but validation; `same` names the vertex that stands for each, `planted` is a tree to take instead of building one."""
+        self.guard, self.options, self._same = Guard(), options, same
         self._faces = np.array(faces)
+        self._corners = self._faces if same is None else same[self._faces]
         self.motion = Free(rows, origin)
-        self._shape = Shape(options, self.guard, self._faces, self.motion.points, planted) if len(faces) else None
+        self._shape = Shape(options, self.guard, self._corners, self.motion.points, planted) if len(faces) else None
         self._rescaled: tuple[float, int, Shape] | None = None
+        self._mesh: Mesh | None = None
 
     @property
     def faces(self) -> NDArray[np.int32]:
@@ -123,8 +129,18 @@ class Body:
         if known is None or known[:2] != (scale, shape.frame):
             points = aligned(len(motion.points), np.float32)
             place(motion.flat, points, motion.origin, scale, aligned(4, np.float64))
-            known = self._rescaled = scale, shape.frame, Shape(self.options, self.guard, self._faces, points, shape.tree)
+            known = self._rescaled = scale, shape.frame, Shape(self.options, self.guard, self._corners, points, shape.tree)
         return known[2]
+
+    def mesh(self) -> Mesh:
+        """For queries: which faces share vertices, made when it is first asked for."""
+        with self.guard.refit:
+            if self._mesh is None:
+                shape = self._shape
+                assert shape is not None                                # queries turn away bodies without faces
+                _, first = np.unique(shape.tree.vertices, return_index=True)
+                self._mesh = mesh_of(self._corners, self.motion.count, shape.tree.vertices[np.sort(first)])
+            return self._mesh
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the body to a file, tree included: loading it needs no building. No pickle; written whole or not at all."""
@@ -133,25 +149,28 @@ class Body:
             meta = {"format": FORMAT, "volume": o.family.name, "build": o.builder.name, "policy": o.policy.name, "arity": o.arity,
                     "leaf": o.leaf, "origin": self.motion.origin[:3].tolist() if self.motion.fixed else None}
             links = shape.tree if shape is not None else no_tree(o.arity)
-            archive.write(path, meta, {"vertices": self.motion.vertices, "faces": self._faces, "child": links.child, "count": links.count,
-                                       "leaf_faces": links.faces})
+            same = np.arange(self.motion.count, dtype=np.int32) if self._same is None else self._same
+            archive.write(path, meta, {"vertices": self.motion.vertices, "faces": self._faces, "same": same, "child": links.child,
+                                       "count": links.count, "leaf_faces": links.faces})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Body:
         """Read a body that `save` wrote. The file is examined like any other input; what is wrong with it is a `FileError`."""
-        meta, arrays = archive.read(path, {"vertices": (np.float64, 2), "faces": (np.int32, 2), "child": (np.int32, 2),
-                                           "count": (np.int32, 1), "leaf_faces": (np.int32, 2)})
+        meta, arrays = archive.read(path, {"vertices": (np.float64, 2), "faces": (np.int32, 2), "same": (np.int32, 1),
+                                           "child": (np.int32, 2), "count": (np.int32, 1), "leaf_faces": (np.int32, 2)})
         try:
             if meta.get("format") != FORMAT:
                 raise ValueError(f"format: expected {FORMAT!r}, got {meta.get('format')!r}")
             options = _options(**{name: meta.get(name) for name in ("volume", "build", "policy", "arity", "leaf")})
             rows, faces = check.mesh(arrays["vertices"], arrays["faces"])
             origin = None if meta.get("origin") is None else check.point("origin", meta["origin"])
-            planted = tree_from_outside(arrays["child"], arrays["count"], arrays["leaf_faces"], faces, options.arity, options.leaf)
+            same = check.same("same", arrays["same"], len(rows))
+            links = arrays["child"], arrays["count"], arrays["leaf_faces"]
+            planted = tree_from_outside(*links, same[faces], options.arity, options.leaf)
         except (ValueError, TypeError) as error:
             raise FileError(f"{os.fspath(path)}: {error}") from None
         body = cls.__new__(cls)
-        body._start(rows, faces, options, origin, planted)
+        body._start(rows, faces, options, origin, same, planted)
         return body
 
 

@@ -105,6 +105,29 @@ def flag(name, value):
     return bool(value)
 
 
+def weld(name, value):
+    """None for False, 0.0 for True, or a positive distance."""
+    if isinstance(value, (bool, np.bool_)):
+        return 0.0 if value else None
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name}: expected True, False or a distance, got {type(value).__name__} {value!r}")
+    if not 0 < value < np.inf:
+        raise ValueError(f"{name}: expected True, False or a positive distance, got {value!r}")
+    return float(value)
+
+
+def same(name, value, n_vertices):
+    """`value` as (n_vertices,) int32 that names for each vertex the lowest one it is the same as."""
+    if value.shape != (n_vertices,):
+        raise MeshError(f"{name}: expected shape ({n_vertices},), one index a vertex, got {value.shape}")
+    bad = (value < 0) | (value > np.arange(n_vertices))
+    bad |= value[np.where(bad, 0, value)] != value
+    if bad.any():
+        row = int(bad.argmax())
+        raise MeshError(f"{name}: row {row} is {value[row]}, not the lowest of the vertices that are one{_more(bad)}")
+    return value
+
+
 def body(name, value):
     """Something that queries can be asked about."""
     if not hasattr(type(value), "shape_at"):

@@ -281,6 +281,39 @@ _across(lowest, "<")
 _across(highest, ">")
 
 
+def shifted(a):
+    """The lanes 1, 2, …, and the last one again."""
+    return np.append(a[1:], a[-1])
+
+
+@instruction(shifted)
+def _(context, a):
+    if not isinstance(a, Vector):
+        return None
+    return a(a), lambda context, at, signature, args: _shuffle(at, args[0], args[0], [*range(1, a.lanes), a.lanes - 1])
+
+
+def total(a):
+    """The sum of all lanes, halves first."""
+    while len(a) > 1:
+        a = a[:len(a) // 2] + a[len(a) // 2:]
+    return a[0]
+
+
+@instruction(total)
+def _(context, a):
+    if not isinstance(a, Vector):
+        return None
+
+    def emit(context, builder, signature, args):
+        value, lanes = args[0], a.lanes
+        while lanes > 1:
+            lanes //= 2
+            value = builder.fadd(*(_shuffle(builder, value, value, range(k, k + lanes)) for k in (0, lanes)))
+        return builder.extract_element(value, ir.Constant(INT32, 0))
+    return a.dtype(a), emit
+
+
 def columns(a, b, c, d):
     """Four rows x y z · as three columns of four: (x, y, z)."""
     return tuple(np.stack([a, b, c, d], 1)[:3])

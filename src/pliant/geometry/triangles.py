@@ -211,10 +211,10 @@ def overlap_exact(t, a, b):
 
 
 @routine
-def facing_axis(t, a):
-    """An axis along which the triangle at a casts a shadow with area; −1: it is degenerate."""
+def shows(t, p, q, r):
+    """An axis along which three points cast a shadow with area; −1: they are on one line."""
     for k in range(3):
-        if turn(t, a, a + 3, a + 6, k) != 0:
+        if turn(t, p, q, r, k) != 0:
             return k
     return -1
 
@@ -244,7 +244,7 @@ def ends(t, a):
 @routine
 def special(t, a, b):
     """Coplanar triangles, or at least one degenerate."""
-    k, m = facing_axis(t, a), facing_axis(t, b)
+    k, m = shows(t, a, a + 3, a + 6), shows(t, b, b + 3, b + 6)
     if k >= 0 and m >= 0:
         return coplanar_meet(t, a, b, k)
     if k < 0 and m < 0:

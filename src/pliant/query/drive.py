@@ -36,6 +36,9 @@ class Subject(Protocol):
     def shape_at(self, scale: float) -> Any:
         """The tree and volumes, for coordinates times this power of two."""
 
+    def mesh(self) -> Any:
+        """The connectivity, `geometry/mesh.py`."""
+
 
 class Workspace:
     """What a query needs while it runs: a state, a stack, room for keys. Kept from one query of a thread to the next."""

@@ -7,7 +7,8 @@ returns why it stopped and can take up where it left:
     DONE      no pair is left                     BUDGET    as many pairs were visited as allowed: time to look at the clock, at Ctrl-C
     FULL      the visitor has no room for more    ENOUGH    the visitor has all it wants
 
-A visitor is a NamedTuple of what its query needs; it defines `near` and `touch` for its class.
+A visitor is a NamedTuple of what its query needs; it defines `near`, `touch` and `itself` for its class. Where a tree is compared with
+itself, a node paired with itself means all pairs of its children, each with itself included.
 """
 import numpy as np
 
@@ -28,7 +29,7 @@ LEAST_DELTA = 2.0**-50                                                  # see ge
 COUNTERS = ("n_v", "n_p", "n_u", "n_x")
 QUERY = np.dtype([(name, np.int64) for name in (
     "position", "budget", "found", *COUNTERS,                           # how far it is
-    "first", "plain", "low", "exact",                                   # what the visitor wants: collide.py
+    "first", "plain", "low", "exact", "hubs",                           # what the visitor wants: collide.py, selfcollide.py
     "frame_a", "entry_a", "fill_a", "context_a",                        # how the bodies make things true
     "frame_b", "entry_b", "fill_b", "context_b")]
     + [(name, np.float32) for name in ("x", "y", "z", "slack", "delta")])       # from b's origin to a's, and the roundings
@@ -37,6 +38,11 @@ QUERY = np.dtype([(name, np.int64) for name in (
 @generic("visitor")
 def near(visitor, state, volumes, volume):
     """Bits of the lanes of `volumes` that must be looked into together with `volume`."""
+
+
+@generic("visitor")
+def itself(visitor):
+    """Is this a query of one tree with itself? A constant, so that other loops know nothing of it."""
 
 
 @generic("visitor")
@@ -156,6 +162,21 @@ def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, qu
         position -= 1
         if a >= 0:
             n_u += freshen(nodes_a, a, frame_a, entry_a, context_a)
+        if itself(visitor) and a == b:
+            count = np.int64(nodes_a[a]["count"])
+            for i in range(count):
+                child = nodes_a[a]["child"][i]
+                fetch(nodes_a, leaves_a, child)
+                some = near(visitor, state, lanes(nodes_a, a), lane(nodes_a, a, i)) & (np.int64(-2) << i)
+                n_v += count - 1 - i
+                while some != 0:
+                    j, some = first(some), some & (some - 1)
+                    stack[position] = packed(child, nodes_a[a]["child"][j])
+                    position += 1
+                stack[position] = packed(child, child)
+                position += 1
+            freshen_leaves(nodes_a, a, (np.int64(1) << count) - 1, leaves_a, frame_a, fill_a, context_a)
+            continue
         if b >= 0:
             n_u += freshen(nodes_b, b, frame_b, entry_b, context_b)
         if a < 0:

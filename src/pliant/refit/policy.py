@@ -10,6 +10,7 @@ import numpy as np
 from pliant.core.call import CONTEXTS
 from pliant.core.records import aligned
 from pliant.refit.leaves import CONTEXT, fill_entry
+from pliant.tree.adjacency import masks_of
 from pliant.tree.nodes import NEVER
 
 
@@ -37,6 +38,7 @@ class Shape:
         self.tree = tree
         self.nodes, self.leaves = tree.records(self.options.family)
         self.kept = None                                                # what a policy keeps with this tree
+        self._masks = None
         self.know(nodes=self.nodes, leaves=self.leaves, points=self.points)
         self.about["n_nodes"], self.about["n_leaves"], self.about["n_points"] = len(self.nodes), len(self.leaves), len(self.points)
         CONTEXTS[self.context] = self
@@ -45,6 +47,13 @@ class Shape:
         """Write the addresses of arrays into the context, for entries."""
         for name, array in arrays.items():
             self.about[name] = array.ctypes.data
+
+    def masks(self, mesh):
+        """Which triangles of its leaves are neighbours: `tree/adjacency.py`, made once per tree."""
+        with self.guard.refit:
+            if self._masks is None:
+                self._masks = masks_of(self.tree, mesh)
+            return self._masks
 
     @property
     def stale(self):

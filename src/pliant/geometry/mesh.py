@@ -1,0 +1,163 @@
+"""What a mesh knows of itself without positions: faces around vertices, and which vertices have a fan.
+
+A vertex has a FAN if the edges across from it in its faces make one path, or one cycle of three or more, that names no vertex twice: all
+inner vertices and border vertices of ordinary surfaces do, whichever way round their faces go. `geometry/fans.py` settles all pairs of
+faces of a fan at once. Where faces are doubled, edges have three faces or surfaces touch in a vertex, there is none.
+"""
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+
+from pliant.core.jit import kernel
+from pliant.geometry.fans import CLOSED, MORE, ROW, TURNS
+
+SPAN = 1 << 10                                                          # vertices in a part
+MANY = 2**31 - 1
+
+
+class Mesh(NamedTuple):
+    """Static connectivity. `faces` (f, 3) int32, in which welded vertices have one name; `begins` (n + 1,) and `around` flat int32: the
+    faces around vertex v are around[begins[v] : begins[v + 1]], each once; `stars` flat int32, rows for `geometry/fans.py`, of all
+    vertices with two faces or more; `spans` (s,) int64 cuts the rows into parts, first << 32 | last + 1."""
+    faces: np.ndarray
+    begins: np.ndarray
+    around: np.ndarray
+    stars: np.ndarray
+    spans: np.ndarray
+
+
+def mesh_of(faces, n_vertices, order):
+    """The Mesh of these faces; stars come in this order of vertices, which should keep neighbours together."""
+    begins = np.zeros(n_vertices + 1, np.int32)
+    around = np.empty(3 * len(faces), np.int32)
+    around = around[:surround(faces, begins, around)].copy()
+    valence = np.diff(begins)
+    rows = np.empty(ROW * int(np.maximum(-(-valence // TURNS), 1)[valence > 1].sum()), np.int32)
+    scratch = np.full((3, n_vertices), -1, np.int32)
+    path = np.empty(int(valence.max(initial=0)) + 1, np.int32)
+    stars = rows[:list_stars(faces, begins, around, order, scratch, path, rows)].copy()
+    more = stars[1::ROW] & MORE != 0
+    first = (np.flatnonzero(~more) + 1)[SPAN - 1::SPAN].astype(np.int64)                   # a fan of several rows stays in one part
+    cuts = np.unique(np.concatenate([[0], first, [len(more)]]))
+    return Mesh(faces, begins, around, stars, cuts[:-1] << 32 | cuts[1:])
+
+
+@kernel
+def surround(faces, begins, around):
+    """Fill begins and around; how many entries there are."""
+    for f in range(len(faces)):
+        a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+        begins[a + 1] += 1
+        if b != a:
+            begins[b + 1] += 1
+        if c != a and c != b:
+            begins[c + 1] += 1
+    for v in range(1, len(begins)):
+        begins[v] += begins[v - 1]
+    n = begins[len(begins) - 1]
+    for f in range(len(faces) - 1, -1, -1):                             # fill from the back: begins ends up at the last of each, then moves
+        a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+        begins[a + 1] -= 1
+        around[begins[a + 1]] = f
+        if b != a:
+            begins[b + 1] -= 1
+            around[begins[b + 1]] = f
+        if c != a and c != b:
+            begins[c + 1] -= 1
+            around[begins[c + 1]] = f
+    for v in range(len(begins) - 1):
+        begins[v] = begins[v + 1]
+    begins[len(begins) - 1] = n
+    return n
+
+
+@kernel
+def list_stars(faces, begins, around, order, scratch, path, rows):
+    """Write the rows of all vertices that have two faces or more; how many numbers that is. `scratch` (3, n) is −1 at first: the vertex
+    that last asked, and two faces that name a neighbour."""
+    at = 0
+    for v in order:
+        if begins[v + 1] - begins[v] < 2:
+            continue
+        n, closed = fan_path(faces, begins, around, v, scratch, path)
+        for start in range(0, max(n, 1), TURNS):
+            turns = min(TURNS, n - start)                               # 0: no fan
+            rows[at] = v
+            rows[at + 1] = turns | (CLOSED if closed else 0) | (MORE if start + turns < n else 0)
+            for k in range(TURNS + 1):
+                rows[at + 2 + k] = path[start + min(k, turns)] if turns > 0 else v
+            at += ROW
+    return at
+
+
+@kernel
+def fan_path(faces, begins, around, v, scratch, path):
+    """(number of faces, closed?) with the neighbours of v in order in `path`, one more than faces; (0, False) if v has no fan."""
+    asked, one, two = scratch[0], scratch[1], scratch[2]
+    n = begins[v + 1] - begins[v]
+    ends, start = 0, np.int64(-1)
+    for i in range(begins[v], begins[v + 1]):
+        p, q = across(faces, around[i], v)
+        if p == v or q == v or p == q:
+            return 0, False
+        for w in (p, q):
+            if asked[w] != v:
+                asked[w], one[w], two[w] = v, around[i], -1
+                ends += 1
+                start = w if start < 0 else start
+            elif two[w] < 0:
+                two[w] = around[i]
+                ends -= 1
+            else:
+                return 0, False
+    if ends != 0 and ends != 2:
+        return 0, False
+    if ends == 2:
+        for i in range(begins[v], begins[v + 1]):
+            p, q = across(faces, around[i], v)
+            start = p if two[p] < 0 else q if two[q] < 0 else start
+    elif n < 3:
+        return 0, False
+    w, face = start, np.int64(one[start])
+    path[0] = w
+    for i in range(n):
+        p, q = across(faces, face, v)
+        w = q if p == w else p
+        path[i + 1] = w
+        face = np.int64(two[w]) if one[w] == face else np.int64(one[w])
+        if i + 1 < n and (w == start or face < 0):
+            return 0, False                                             # back too early: more than one piece
+    return np.int64(n), ends == 0
+
+
+@kernel
+def across(faces, f, v):
+    """The two corners of face f besides v; v itself where the face names it twice."""
+    a, b, c = np.int64(faces[f, 0]), np.int64(faces[f, 1]), np.int64(faces[f, 2])
+    if a == v:
+        return b, c
+    return (c, a) if b == v else (a, b)
+
+
+# --- welding -------------------------------------------------------------------------------------------------------------------
+
+def welded(vertices, tolerance):
+    """(n,) int32: for each vertex the lowest one at its place; with a tolerance, the lowest that steps of at most that length lead to."""
+    n = len(vertices)
+    if n == 0:
+        return np.empty(0, np.int32)
+    if tolerance == 0.0:
+        order = np.lexsort(vertices.T)                                  # stable: the lowest of each place comes first
+        rows = vertices[order]
+        fresh = np.append(True, (rows[1:] != rows[:-1]).any(1))
+        lowest = np.empty(n, np.int32)
+        lowest[order] = order[fresh][np.cumsum(fresh) - 1]
+        return lowest
+    pairs = cKDTree(vertices).query_pairs(tolerance, output_type="ndarray")
+    _, piece = connected_components(coo_array((np.ones(len(pairs), bool), (pairs[:, 0], pairs[:, 1])), shape=(n, n)), directed=False)
+    lowest = np.full(n, MANY, np.int32)
+    np.minimum.at(lowest, piece, np.arange(n, dtype=np.int32))
+    return lowest[piece]

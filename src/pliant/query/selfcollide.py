@@ -1,0 +1,237 @@
+"""All pairs of faces of one body that meet, exactly. Two loops: faces apart in the mesh, and faces around each vertex.
+
+The first is `traverse`, a tree with itself, in which the masks of `tree/adjacency.py` hide neighbours. The second goes along the
+vertices: one look at a fan (`geometry/fans.py`) settles all pairs of its faces; where it cannot, they are compared two by two
+(`geometry/neighbours.py`). Both are loops of `query/drive.py`.
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+from pliant.core import check
+from pliant.core.jit import helper, kernel
+from pliant.core.simd import bits, item
+from pliant.core.sorting import sorted_pairs
+from pliant.core.threads import Reading
+from pliant.geometry.fans import MORE, ROW, TURN_BITS, open_fan
+from pliant.geometry.neighbours import beyond
+from pliant.geometry.triangles import EXACT
+from pliant.query.collide import bits_for, two_trees
+from pliant.query.drive import Loop, Subject, collect, workspace
+from pliant.query.leafpair import exact_entry, key_of, meet, unwanted
+from pliant.query.traverse import (
+    BUDGET,
+    DONE,
+    ENOUGH,
+    EXACT_COST,
+    FULL,
+    GOING,
+    begin,
+    itself,
+    low_name,
+    near,
+    packed,
+    touch,
+    traverse,
+)
+from pliant.results import Pairs, Stats
+from pliant.tree.adjacency import mask_between
+from pliant.tree.nodes import LEAF
+from pliant.volume.protocol import overlap
+
+ADJACENT = ("exact", "ignore")
+SPARE = 4                                                               # entries that `go_around` may push
+PAIRS_AT_ONCE = 1 << 14                                                 # of one vertex, between looks at the clock
+
+
+class SelfCollide(NamedTuple):
+    """What exact tests read, twice the same; where pairs go, as keys i << low | j with i < j; who are neighbours."""
+    vertices_a: np.ndarray
+    vertices_b: np.ndarray
+    keys: np.ndarray
+    begins: np.ndarray
+    others: np.ndarray
+    masks: np.ndarray
+
+
+@itself.on(SelfCollide)
+def _(visitor):
+    return True
+
+
+@near.on(SelfCollide)
+def _(visitor, state, volumes, volume):
+    return bits(overlap(volumes, volume))
+
+
+@touch.on(SelfCollide)
+def _(visitor, state, leaves_a, a, leaves_b, b):
+    found = state["found"]
+    if found + LEAF * LEAF > len(visitor.keys):
+        return FULL
+    low, high = min(a, b), max(a, b)
+    skip = mask_between(visitor.begins, visitor.others, visitor.masks, low, high)
+    after = meet(visitor, state, leaves_a, low, leaves_a, high, found, skip)
+    state["found"] = after
+    return ENOUGH if after > found and state["first"] else GOING
+
+
+@helper
+def ordered_key(state, f, g):
+    return (min(f, g) << state["low"]) | max(f, g)
+
+
+@key_of.on(SelfCollide)
+def _(visitor, state, f, g):
+    return ordered_key(state, f, g)
+
+
+@unwanted.on(SelfCollide)
+def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
+    if state["hubs"]:
+        for c in range(3):
+            v = leaves_a[a]["corner"][c, i]
+            for d in range(3):
+                if leaves_b[b]["corner"][d, j] == v:
+                    return True
+    return False
+
+
+@kernel
+def go_around(stars, begins, around, faces, points, vertices, keys, query, stack):
+    """Pairs of faces that share a vertex. On the stack: rows [first, last) of `stars`, packed; or ~vertex and the first of its faces still
+    to be compared with those after it. Stops for the reasons of `traverse`."""
+    state = query[0]
+    position, budget, delta = state["position"], state["budget"], state["delta"]
+    reason = DONE
+    while position > 0:
+        if budget <= 0:
+            reason = BUDGET
+            break
+        position -= 1
+        at, end = stack[position] >> 32, low_name(stack[position])
+        if at < 0:
+            reason, row = compare_around(begins, around, faces, vertices, keys, state, ~at, end)
+            if reason == FULL or reason == BUDGET:
+                stack[position] = packed(at, row)
+                position += 1
+            if reason != GOING:
+                break
+            budget -= EXACT_COST
+            reason = DONE
+            continue
+        closed_up = np.int64(-1)                                        # a vertex whose fan may overlap itself
+        while at < end and budget > 0 and closed_up < 0:
+            row = ROW * at
+            if item(stars, row + 1) & TURN_BITS == 0 or not open_fan(points, stars, row, delta):
+                closed_up = np.int64(item(stars, row))
+            while item(stars, ROW * at + 1) & MORE:
+                at += 1
+            at += 1
+            budget -= 1
+        if at < end:
+            stack[position] = packed(at, end)
+            position += 1
+        if closed_up >= 0:
+            stack[position] = packed(~closed_up, 0)
+            position += 1
+    state["position"], state["budget"] = position, budget
+    return reason
+
+
+@helper
+def compare_around(begins, around, faces, vertices, keys, state, v, row):
+    """The faces around v two by two, from this one on: (GOING, or why it stopped, where to go on)."""
+    first, last, plain = np.int64(begins[v]), np.int64(begins[v + 1]), state["plain"] != 0
+    found, n_p, n_x = state["found"], np.int64(0), np.int64(0)
+    reason = GOING
+    while first + row + 1 < last:
+        if found + (last - first) > len(keys):
+            reason = FULL
+            break
+        if n_p > PAIRS_AT_ONCE:
+            reason = BUDGET
+            break
+        f = np.int64(around[first + row])
+        for k in range(first + row + 1, last):
+            g = np.int64(around[k])
+            answer = beyond(vertices, faces, f, g, v, plain)
+            n_x += answer >= EXACT
+            if answer & 1:
+                keys[found] = ordered_key(state, f, g)
+                found += 1
+        n_p += last - first - row - 1
+        row += 1
+        if state["first"] and found > state["found"]:
+            reason = ENOUGH
+            break
+    state["found"] = found
+    state["n_p"] += n_p
+    state["n_x"] += n_x
+    return reason, row
+
+
+def self_collide(body: Subject, *, adjacent: str = "exact", first: bool = False) -> Pairs:
+    """All pairs of faces of a body that meet each other, exactly; the lower face of each pair first.
+
+    Neighbours touch, so they have a rule: faces that share one vertex collide if they meet in more than that vertex, faces that share two
+    if they meet in more than that edge (folded flat onto each other), faces that share three always. `adjacent="ignore"` leaves out all
+    faces that share a vertex. Vertices are shared by index; `Body(…, weld=True)` also counts those that lie at one place.
+
+    >>> import pliant as pl
+    >>> folded = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 2, 0]], [[0, 1, 2], [1, 0, 3]])
+    >>> pl.self_collide(folded).faces
+    array([[0, 1]], dtype=int32)
+    >>> folded.update([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, -1, 0]])
+    >>> len(pl.self_collide(folded))
+    0
+    """
+    adjacent, first = check.choice("adjacent", adjacent, ADJACENT), check.flag("first", first)
+    check.body("body", body)
+    with Reading(body.guard), workspace() as work:
+        keys, stats, low = [np.empty(0, np.int64)], Stats(), bits_for(body)
+        for start in (start_around, start_apart)[adjacent == "ignore":]:
+            loop = start(work, body, first) if len(body.faces) > 1 and not (first and len(keys[-1])) else None
+            if loop:
+                found, more = collect(loop, work)
+                keys, stats = [*keys, found], stats.plus(more)
+        pairs = sorted_pairs(np.concatenate(keys), 2 * low, low)
+        return Pairs(pairs[:1].copy() if first else pairs, stats)
+
+
+def start_with(work, body, first):
+    """Set the query for a body and itself; its shape, made true."""
+    motion, state = body.motion, work.query[0]
+    begin(work.query, motion.box, motion.origin, motion.reach, motion.box, motion.origin, motion.reach, motion.scale)
+    shape = body.shape_at(motion.scale)
+    state["n_u"], state["slack"] = shape.follow(), 0.0                  # nothing is carried from one origin to another
+    state["first"], state["plain"], state["low"], state["exact"] = first, motion.plain, bits_for(body), exact_entry()[0]
+    return shape
+
+
+def start_apart(work, body, first):
+    """The loop over faces that share no vertex."""
+    shape, flat = start_with(work, body, first), body.motion.flat
+    near_by = shape.masks(body.mesh())
+    work.query["hubs"] = near_by.hubs
+    trees, depth = two_trees(work, shape, shape)
+
+    def go(query, stack, keys):
+        return traverse(SelfCollide(flat, flat, keys, near_by.begins, near_by.others, near_by.masks), *trees, query, stack)
+    return Loop(go, depth, (shape, near_by))
+
+
+def start_around(work, body, first):
+    """The loop over faces that do; None if there are none."""
+    mesh = body.mesh()
+    n, flat = len(mesh.spans), body.motion.flat
+    if n == 0:
+        return None
+    shape = start_with(work, body, first)
+    work.prepare(n + SPARE)
+    work.stack[:n] = mesh.spans
+    work.query["position"], work.query["n_v"] = n, 0
+
+    def go(query, stack, keys):
+        return go_around(mesh.stars, mesh.begins, mesh.around, mesh.faces, shape.points, flat, keys, query, stack)
+    return Loop(go, SPARE, (shape, mesh))
