@@ -63,9 +63,9 @@ class Body:
         """Everything but validation; `same` names the vertex that stands for each, `planted` is a tree to take instead of building one."""
         self.guard, self.options, self._same = Guard(), options, same
         self._faces = np.array(faces)
-        self._corners = self._faces if same is None else same[self._faces]
+        self.corners = self._faces if same is None else same[self._faces]
         self.motion = Free(rows, origin)
-        self._shape = Shape(options, self.guard, self._corners, self.motion.points, planted) if len(faces) else None
+        self._shape = Shape(options, self.guard, self.corners, self.motion.points, planted) if len(faces) else None
         self._rescaled: tuple[float, int, Shape] | None = None
         self._mesh: Mesh | None = None
 
@@ -129,7 +129,7 @@ class Body:
         if known is None or known[:2] != (scale, shape.frame):
             points = aligned(len(motion.points), np.float32)
             place(motion.flat, points, motion.origin, scale, aligned(4, np.float64))
-            known = self._rescaled = scale, shape.frame, Shape(self.options, self.guard, self._corners, points, shape.tree)
+            known = self._rescaled = scale, shape.frame, Shape(self.options, self.guard, self.corners, points, shape.tree)
         return known[2]
 
     def mesh(self) -> Mesh:
@@ -139,7 +139,7 @@ class Body:
                 shape = self._shape
                 assert shape is not None                                # queries turn away bodies without faces
                 _, first = np.unique(shape.tree.vertices, return_index=True)
-                self._mesh = mesh_of(self._corners, self.motion.count, shape.tree.vertices[np.sort(first)])
+                self._mesh = mesh_of(self.corners, self.motion.count, shape.tree.vertices[np.sort(first)])
             return self._mesh
 
     def save(self, path: str | os.PathLike[str]) -> None:

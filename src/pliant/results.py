@@ -24,9 +24,18 @@ class Stats(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Pairs of faces that meet: `faces` (m, 2) int32, sorted, each once; column 0 is a face of the first body, column 1 of the second."""
+    """Pairs of faces that meet: `faces` (m, 2) int32, sorted, each once; column 0 is a face of the first body, column 1 of the second.
+
+    Asked for with `contacts=True`, else None, a row each: `segments` (m, 2, 3), the ends of the common part, in lexicographic order;
+    `coplanar` (m,) bool: all six corners lie in one plane, and the segment is the longest chord of what they share; `depths` (m,): the
+    length of the shortest move that parts the two faces; `normals` (m, 3): its direction, for the second face.
+    """
     faces: NDArray[np.int32]
     stats: Stats
+    segments: NDArray[np.float64] | None = None
+    normals: NDArray[np.float64] | None = None
+    depths: NDArray[np.float64] | None = None
+    coplanar: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.faces)

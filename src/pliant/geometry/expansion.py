@@ -136,3 +136,12 @@ def sign_of(h, n):
     if n == 0:
         return 0
     return 1 if h[n - 1] > 0.0 else -1
+
+
+@helper
+def estimate(h, n):
+    """The value of an expansion, to one rounding or so."""
+    total = 0.0
+    for i in range(n):
+        total += h[i]
+    return total

@@ -7,9 +7,6 @@ faces of a fan at once. Where faces are doubled, edges have three faces or surfa
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
 
 from pliant.core.jit import kernel
 from pliant.geometry.fans import CLOSED, MORE, ROW, TURNS
@@ -156,6 +153,10 @@ def welded(vertices, tolerance):
         lowest = np.empty(n, np.int32)
         lowest[order] = order[fresh][np.cumsum(fresh) - 1]
         return lowest
+    from scipy.sparse import coo_array                                  # a fifth of a second, which only this needs
+    from scipy.sparse.csgraph import connected_components
+    from scipy.spatial import cKDTree
+
     pairs = cKDTree(vertices).query_pairs(tolerance, output_type="ndarray")
     _, piece = connected_components(coo_array((np.ones(len(pairs), bool), (pairs[:, 0], pairs[:, 1])), shape=(n, n)), directed=False)
     lowest = np.full(n, MANY, np.int32)

@@ -1,4 +1,4 @@
-"""Exact signs of orientation determinants of float64 points: filters first, then expansions, then wide integers.
+"""Exact signs of orientation determinants of float64 points, and their values: filters first, then expansions, then wide integers.
 
 Points lie in one flat buffer (a body's vertices, or a few corners on the stack) and are named by the offset of their x.
 
@@ -20,13 +20,14 @@ import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
 from pliant.core.stack import floats
-from pliant.geometry.expansion import grow_scaled, minor, sign_of, two_difference, two_product, two_sum
-from pliant.geometry.wide import orient2d_wide, orient3d_wide
+from pliant.geometry.expansion import estimate, grow_scaled, minor, sign_of, two_difference, two_product, two_sum
+from pliant.geometry.wide import orient2d_wide, orient2d_wide_value, orient3d_wide, orient3d_wide_value
 
 U = 2.0**-53
 E2 = 5 * U
 E3 = 9 * U
 E3_PAIRS = 80 * U * U
+PRECISE = 2.0**-44                                                      # of values: 6e-14
 SMALLEST, LARGEST = 2.0**-250, 2.0**339
 UNSURE = 2                                                              # what a filter says when it cannot tell; signs are −1, 0, 1
 
@@ -54,15 +55,21 @@ def orient2d_filter(ax, ay, bx, by, cx, cy):
     return sign_beyond(p - q, E2 * (abs(p) + abs(q)))
 
 
-@routine
-def orient2d_expanded(ax, ay, bx, by, cx, cy):
-    """Exact within the range."""
+@helper
+def orient2d_expansion(ax, ay, bx, by, cx, cy, h):
+    """The determinant as an expansion in h (16), exact within the range; how many components."""
     ux, ux_low = two_difference(bx, ax)
     uy, uy_low = two_difference(by, ay)
     vx, vx_low = two_difference(cx, ax)
     vy, vy_low = two_difference(cy, ay)
+    return minor(h, ux, ux_low, vy, vy_low, uy, uy_low, vx, vx_low)
+
+
+@routine
+def orient2d_expanded(ax, ay, bx, by, cx, cy):
+    """Exact within the range."""
     h = floats(16)
-    return sign_of(h, minor(h, ux, ux_low, vy, vy_low, uy, uy_low, vx, vx_low))
+    return sign_of(h, orient2d_expansion(ax, ay, bx, by, cx, cy, h))
 
 
 @kernel
@@ -77,14 +84,21 @@ def orient2d(ax, ay, bx, by, cx, cy):
 # --- in space ----------------------------------------------------------------------------------------------------------------
 
 @helper
-def orient3d_filter(t, a, b, c, d):
+def orient3d_rounded(t, a, b, c, d):
+    """(the determinant, rounded, the sum P of its absolute terms)."""
     ax, ay, az = t[a], t[a + 1], t[a + 2]
     ux, uy, uz = t[b] - ax, t[b + 1] - ay, t[b + 2] - az
     vx, vy, vz = t[c] - ax, t[c + 1] - ay, t[c + 2] - az
     wx, wy, wz = t[d] - ax, t[d + 1] - ay, t[d + 2] - az
     p, q, r, s, o, m = uy * vz, uz * vy, uz * vx, ux * vz, ux * vy, uy * vx
     det = (p - q) * wx + (r - s) * wy + (o - m) * wz
-    return sign_beyond(det, E3 * ((abs(p) + abs(q)) * abs(wx) + (abs(r) + abs(s)) * abs(wy) + (abs(o) + abs(m)) * abs(wz)))
+    return det, (abs(p) + abs(q)) * abs(wx) + (abs(r) + abs(s)) * abs(wy) + (abs(o) + abs(m)) * abs(wz)
+
+
+@helper
+def orient3d_filter(t, a, b, c, d):
+    det, size = orient3d_rounded(t, a, b, c, d)
+    return sign_beyond(det, E3 * size)
 
 
 @helper
@@ -112,9 +126,9 @@ def difference_pairs(t, a, b):
     return x, x_low, y, y_low, z, z_low
 
 
-@routine
-def orient3d_pairs(t, a, b, c, d):
-    """The second filter."""
+@helper
+def orient3d_in_pairs(t, a, b, c, d):
+    """(the determinant in pairs, rounded at last, P)."""
     ux, ux_low, uy, uy_low, uz, uz_low = difference_pairs(t, a, b)
     vx, vx_low, vy, vy_low, vz, vz_low = difference_pairs(t, a, c)
     wx, wx_low, wy, wy_low, wz, wz_low = difference_pairs(t, a, d)
@@ -123,20 +137,33 @@ def orient3d_pairs(t, a, b, c, d):
     r, r_low, r_size = pair_term(ux, ux_low, vy, vy_low, uy, uy_low, vx, vx_low, wz, wz_low)
     s, s_low = two_sum(p, q)
     s, o_low = two_sum(s, r)
-    return sign_beyond(s + (s_low + o_low + p_low + q_low + r_low), E3_PAIRS * (p_size + q_size + r_size))
+    return s + (s_low + o_low + p_low + q_low + r_low), p_size + q_size + r_size
+
+
+@routine
+def orient3d_pairs(t, a, b, c, d):
+    """The second filter."""
+    det, size = orient3d_in_pairs(t, a, b, c, d)
+    return sign_beyond(det, E3_PAIRS * size)
+
+
+@helper
+def orient3d_expansion(t, a, b, c, d, h):
+    """The determinant as an expansion in h (192), exact within the range; how many components."""
+    ux, ux_low, uy, uy_low, uz, uz_low = difference_pairs(t, a, b)
+    vx, vx_low, vy, vy_low, vz, vz_low = difference_pairs(t, a, c)
+    wx, wx_low, wy, wy_low, wz, wz_low = difference_pairs(t, a, d)
+    m = floats(16)
+    n = grow_scaled(h, 0, m, minor(m, uy, uy_low, vz, vz_low, uz, uz_low, vy, vy_low), wx, wx_low)
+    n = grow_scaled(h, n, m, minor(m, uz, uz_low, vx, vx_low, ux, ux_low, vz, vz_low), wy, wy_low)
+    return grow_scaled(h, n, m, minor(m, ux, ux_low, vy, vy_low, uy, uy_low, vx, vx_low), wz, wz_low)
 
 
 @routine
 def orient3d_expanded(t, a, b, c, d):
     """Exact within the range."""
-    ux, ux_low, uy, uy_low, uz, uz_low = difference_pairs(t, a, b)
-    vx, vx_low, vy, vy_low, vz, vz_low = difference_pairs(t, a, c)
-    wx, wx_low, wy, wy_low, wz, wz_low = difference_pairs(t, a, d)
-    m, h = floats(16), floats(192)
-    n = grow_scaled(h, 0, m, minor(m, uy, uy_low, vz, vz_low, uz, uz_low, vy, vy_low), wx, wx_low)
-    n = grow_scaled(h, n, m, minor(m, uz, uz_low, vx, vx_low, ux, ux_low, vz, vz_low), wy, wy_low)
-    n = grow_scaled(h, n, m, minor(m, ux, ux_low, vy, vy_low, uy, uy_low, vx, vx_low), wz, wz_low)
-    return sign_of(h, n)
+    h = floats(192)
+    return sign_of(h, orient3d_expansion(t, a, b, c, d, h))
 
 
 @helper
@@ -153,3 +180,31 @@ def orient3d(t, a, b, c, d):
     if s == UNSURE:
         s = orient3d_pairs(t, a, b, c, d)
     return s if s != UNSURE else orient3d_expanded(t, a, b, c, d)
+
+
+# --- values ------------------------------------------------------------------------------------------------------------------
+
+@routine
+def orient2d_value(ax, ay, bx, by, cx, cy):
+    """(m, e): (b − a) × (c − a) is m · 2**e, but for a part in `PRECISE`. For all finite numbers."""
+    if not (fits(ax) & fits(ay) & fits(bx) & fits(by) & fits(cx) & fits(cy)):
+        return orient2d_wide_value(ax, ay, bx, by, cx, cy)
+    p, q = (bx - ax) * (cy - ay), (by - ay) * (cx - ax)
+    if E2 * (abs(p) + abs(q)) <= PRECISE * abs(p - q):
+        return p - q, 0
+    h = floats(16)
+    return estimate(h, orient2d_expansion(ax, ay, bx, by, cx, cy, h)), 0
+
+
+@routine
+def orient3d_value(t, a, b, c, d):
+    """(m, e): ((b − a) × (c − a)) · (d − a) is m · 2**e, but for a part in `PRECISE`. For all finite numbers."""
+    if not (point_fits(t, a) & point_fits(t, b) & point_fits(t, c) & point_fits(t, d)):
+        return orient3d_wide_value(t, a, b, c, d)
+    det, size = orient3d_rounded(t, a, b, c, d)
+    if E3 * size > PRECISE * abs(det):
+        det, size = orient3d_in_pairs(t, a, b, c, d)
+        if E3_PAIRS * size > PRECISE * abs(det):
+            h = floats(192)
+            det = estimate(h, orient3d_expansion(t, a, b, c, d, h))
+    return det, 0

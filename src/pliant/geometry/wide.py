@@ -1,4 +1,4 @@
-"""Orientation signs of any finite float64, by fixed-point integers of up to 6,600 bits on the stack.
+"""Orientation signs and values of any finite float64, by fixed-point integers of up to 6,600 bits on the stack.
 
 The last stage of `geometry/predicates.py`, for coordinates whose products would over- or underflow. Numbers are rows of digits of 24
 bits, least first, in units of 2**lowest, where 2**lowest divides every coordinate. Digits are signed and may exceed 24 bits between
@@ -71,6 +71,23 @@ def sign_of_digits(h, n):
 
 
 @routine
+def value_of_digits(h, n):
+    """(m, e) with m · 2**e what the digits say, but for a part in 2**50; m is 0 or 2**24 > |m| >= 1. The digits become those of |m|."""
+    sign = sign_of_digits(h, n)
+    if sign < 0:
+        for i in range(n):
+            h[i] = -h[i]
+        carry(h, n)
+    top = n - 1
+    while top > 0 and h[top] == 0:
+        top -= 1
+    m = 0.0
+    for i in range(max(top - 4, 0), top + 1):
+        m += math.ldexp(float(h[i]), BITS * (i - top))
+    return sign * m, BITS * top
+
+
+@routine
 def unit(lowest, highest, x):
     """The exponents (lowest bit, highest bit) of what came before and of x."""
     if x == 0.0:
@@ -79,16 +96,16 @@ def unit(lowest, highest, x):
     return min(lowest, e - 53), max(highest, e)
 
 
-@kernel
-def orient2d_wide(ax, ay, bx, by, cx, cy):
-    """The sign of (b − a) × (c − a)."""
+@routine
+def expand2d(ax, ay, bx, by, cx, cy, t):
+    """(b − a) × (c − a) as digits in t (192); (how many, the exponent of their unit). None at all: everything is 0."""
     lowest, highest = NONE, -NONE
     for x in (ax, ay, bx, by, cx, cy):
         lowest, highest = unit(lowest, highest, x)
     if highest < lowest:
-        return 0
+        return 0, 0
     n = (highest - lowest) // BITS + 5
-    h, t = integers(384), integers(192)                                 # 4 differences; their product
+    h = integers(384)                                                   # 4 differences
     put_difference(h, 0, n, bx, ax, lowest)
     put_difference(h, n, n, by, ay, lowest)
     put_difference(h, 2 * n, n, cx, ax, lowest)
@@ -97,20 +114,20 @@ def orient2d_wide(ax, ay, bx, by, cx, cy):
         t[i] = 0
     add_product(t, h, 0, n, h, 3 * n, n, 1)
     add_product(t, h, n, n, h, 2 * n, n, -1)
-    return sign_of_digits(t, 2 * n)
+    return 2 * n, 2 * lowest
 
 
-@kernel
-def orient3d_wide(t, a, b, c, d):
-    """The sign of ((b − a) × (c − a)) · (d − a), for points at offsets of the buffer t."""
+@routine
+def expand3d(t, a, b, c, d, s):
+    """((b − a) × (c − a)) · (d − a) as digits in s (288), for points at offsets of the buffer t; as `expand2d`."""
     lowest, highest = NONE, -NONE
     for p in (a, b, c, d):
         for k in range(3):
             lowest, highest = unit(lowest, highest, t[p + k])
     if highest < lowest:
-        return 0
+        return 0, 0
     n = (highest - lowest) // BITS + 5
-    h, m, s = integers(864), integers(192), integers(288)               # 9 differences, a minor, the sum
+    h, m = integers(864), integers(192)                                 # 9 differences, a minor
     row = 0
     for p in (b, c, d):
         for k in range(3):
@@ -126,4 +143,38 @@ def orient3d_wide(t, a, b, c, d):
         add_product(m, h, y * n, n, h, (3 + x) * n, n, -1)
         carry(m, 2 * n)
         add_product(s, m, 0, 2 * n, h, (6 + k) * n, n, 1)
-    return sign_of_digits(s, 3 * n)
+    return 3 * n, 3 * lowest
+
+
+@kernel
+def orient2d_wide(ax, ay, bx, by, cx, cy):
+    """The sign of (b − a) × (c − a)."""
+    t = integers(192)
+    n, _ = expand2d(ax, ay, bx, by, cx, cy, t)
+    return sign_of_digits(t, n) if n > 0 else 0
+
+
+@kernel
+def orient3d_wide(t, a, b, c, d):
+    """The sign of ((b − a) × (c − a)) · (d − a), for points at offsets of the buffer t."""
+    s = integers(288)
+    n, _ = expand3d(t, a, b, c, d, s)
+    return sign_of_digits(s, n) if n > 0 else 0
+
+
+@routine
+def orient2d_wide_value(ax, ay, bx, by, cx, cy):
+    """(m, e): (b − a) × (c − a) is m · 2**e, but for a part in 2**50."""
+    t = integers(192)
+    n, unit_of = expand2d(ax, ay, bx, by, cx, cy, t)
+    m, e = value_of_digits(t, n) if n > 0 else (0.0, 0)
+    return m, e + unit_of
+
+
+@routine
+def orient3d_wide_value(t, a, b, c, d):
+    """(m, e): ((b − a) × (c − a)) · (d − a) is m · 2**e, but for a part in 2**50."""
+    s = integers(288)
+    n, unit_of = expand3d(t, a, b, c, d, s)
+    m, e = value_of_digits(s, n) if n > 0 else (0.0, 0)
+    return m, e + unit_of

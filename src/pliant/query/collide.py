@@ -8,6 +8,7 @@ from pliant.core.simd import bits
 from pliant.core.sorting import sorted_pairs
 from pliant.core.threads import Reading
 from pliant.motion.free import scale_for
+from pliant.query.contacts import contacts_of
 from pliant.query.drive import Loop, Subject, collect, workspace
 from pliant.query.leafpair import exact_entry, key_of, meet, unwanted
 from pliant.query.traverse import ENOUGH, FULL, GOING, begin, itself, near, touch, traverse
@@ -53,10 +54,11 @@ def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
     return False
 
 
-def collide(a: Subject, b: Subject, *, first: bool = False) -> Pairs:
+def collide(a: Subject, b: Subject, *, first: bool = False, contacts: bool = False) -> Pairs:
     """All pairs of faces of two bodies that meet, exactly: touching counts, coplanar and degenerate faces included.
 
     With `first` the search stops at the first pair found; which one that is may vary. Pairs come sorted, each once; counters in `.stats`.
+    With `contacts` each pair has the segment in which the faces meet, the depth and the direction in which to part them; see `Pairs`.
 
     >>> import pliant as pl
     >>> corner = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
@@ -64,7 +66,7 @@ def collide(a: Subject, b: Subject, *, first: bool = False) -> Pairs:
     >>> pl.collide(pl.Body(corner, [[0, 1, 2]]), pl.Body(wall, [[0, 1, 2]])).faces
     array([[0, 0]], dtype=int32)
     """
-    first = check.flag("first", first)
+    first, contacts = check.flag("first", first), check.flag("contacts", contacts)
     check.body("a", a)
     check.body("b", b)
     if a is b:
@@ -73,8 +75,13 @@ def collide(a: Subject, b: Subject, *, first: bool = False) -> Pairs:
         loop = start(work, a, b, first)
         keys, stats = collect(loop, work) if loop else (np.empty(0, np.int64), Stats())
         low = bits_for(b)
-        pairs = sorted_pairs(keys, bits_for(a) + low, low)
-        return Pairs(pairs[:1].copy() if first else pairs, stats)       # a leaf, or another thread, may have found more
+        return answer(a, b, sorted_pairs(keys, bits_for(a) + low, low), stats, first, contacts)
+
+
+def answer(a, b, pairs, stats, first, contacts):
+    """What the user gets."""
+    pairs = pairs[:1].copy() if first else pairs                        # a leaf, or another thread, may have found more
+    return Pairs(pairs, stats, **(contacts_of(pairs, a, b) if contacts else {}))
 
 
 def bits_for(body):

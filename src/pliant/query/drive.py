@@ -28,6 +28,7 @@ class Subject(Protocol):
 
     guard: Guard
     motion: Any
+    corners: np.ndarray                                                 # (f, 3) int32, faces with one name for welded vertices
 
     @property
     def faces(self) -> np.ndarray:

@@ -16,7 +16,7 @@ from pliant.core.threads import Reading
 from pliant.geometry.fans import MORE, ROW, TURN_BITS, open_fan
 from pliant.geometry.neighbours import beyond
 from pliant.geometry.triangles import EXACT
-from pliant.query.collide import bits_for, two_trees
+from pliant.query.collide import answer, bits_for, two_trees
 from pliant.query.drive import Loop, Subject, collect, workspace
 from pliant.query.leafpair import exact_entry, key_of, meet, unwanted
 from pliant.query.traverse import (
@@ -171,12 +171,13 @@ def compare_around(begins, around, faces, vertices, keys, state, v, row):
     return reason, row
 
 
-def self_collide(body: Subject, *, adjacent: str = "exact", first: bool = False) -> Pairs:
+def self_collide(body: Subject, *, adjacent: str = "exact", first: bool = False, contacts: bool = False) -> Pairs:
     """All pairs of faces of a body that meet each other, exactly; the lower face of each pair first.
 
     Neighbours touch, so they have a rule: faces that share one vertex collide if they meet in more than that vertex, faces that share two
     if they meet in more than that edge (folded flat onto each other), faces that share three always. `adjacent="ignore"` leaves out all
     faces that share a vertex. Vertices are shared by index; `Body(…, weld=True)` also counts those that lie at one place.
+    `first` and `contacts` as for `collide`.
 
     >>> import pliant as pl
     >>> folded = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 2, 0]], [[0, 1, 2], [1, 0, 3]])
@@ -186,7 +187,8 @@ def self_collide(body: Subject, *, adjacent: str = "exact", first: bool = False)
     >>> len(pl.self_collide(folded))
     0
     """
-    adjacent, first = check.choice("adjacent", adjacent, ADJACENT), check.flag("first", first)
+    adjacent = check.choice("adjacent", adjacent, ADJACENT)
+    first, contacts = check.flag("first", first), check.flag("contacts", contacts)
     check.body("body", body)
     with Reading(body.guard), workspace() as work:
         keys, stats, low = [np.empty(0, np.int64)], Stats(), bits_for(body)
@@ -195,8 +197,7 @@ def self_collide(body: Subject, *, adjacent: str = "exact", first: bool = False)
             if loop:
                 found, more = collect(loop, work)
                 keys, stats = [*keys, found], stats.plus(more)
-        pairs = sorted_pairs(np.concatenate(keys), 2 * low, low)
-        return Pairs(pairs[:1].copy() if first else pairs, stats)
+        return answer(body, body, sorted_pairs(np.concatenate(keys), 2 * low, low), stats, first, contacts)
 
 
 def start_with(work, body, first):

@@ -1,0 +1,314 @@
+"""Where two triangles meet, and how far one must move to part them.
+
+COMMON PART. Two triangles of different planes share a segment, or a point, of the line in which the planes meet. Its ends are places
+where an edge of one crosses the plane of the other; exact signs choose the edges (the interval test of `geometry/triangles.py`), and an end is
+    (|d_q| p + |d_p| q) / (|d_p| + |d_q|),    d_p, d_q the orientations of the ends of the edge against the plane.
+They differ in sign, so nothing cancels, and an end is as precise as d_p and d_q are of themselves: `orient3d_value` makes that 6e-14,
+however nearly parallel the planes. Corners of one plane share a polygon, whose corners are corners of one triangle in the other and
+crossings of edges; two of them that are farthest apart, its longest chord, stand for it.
+
+DEPTH is the length of the shortest move of one triangle after which the two at most touch, NORMAL its direction. Along a unit vector d
+the move is o(d) = max d · A − min d · B. The least is attained where d is normal to a face of the set of differences A − B: the normal of A or
+of B, or perpendicular to an edge of each. Every d gives a move that parts the two, so a direction that rounding has turned can make
+the answer longer, by no more than its own error, but never wrong. Triangles of one plane are parted by any move off it: depth 0.
+
+To give the same bits for every order of corners and triangles, corners are sorted first, and so are the triangles.
+Buffers are flat: t[0 : 9] and t[9 : 18] the triangles, t[18 : 27] a triangle that is a point, t[27 : 72] up to 15 corners of a
+polygon, t[72 : 78] the answer.
+"""
+import math
+
+import numpy as np
+
+from pliant.core.jit import helper, kernel, routine
+from pliant.geometry.predicates import orient2d_value, orient3d, orient3d_value
+from pliant.geometry.triangles import above, alone, before, ordered, overlap_exact, same, shows, turn
+
+POINT, POLYGON, ENDS, ROOM = 18, 27, 72, 78
+
+
+# --- order -------------------------------------------------------------------------------------------------------------------
+
+@helper
+def exchange(t, p, q, n):
+    """Exchange n numbers at p with those at q."""
+    for k in range(n):
+        t[p + k], t[q + k] = t[q + k], t[p + k]
+
+
+@routine
+def arrange(t):
+    """Sort the corners of both triangles, and then these; were they exchanged?"""
+    for a in (0, 9):
+        for p, q in ((0, 3), (3, 6), (0, 3)):
+            if before(t, a + q, a + p):
+                exchange(t, a + p, a + q, 3)
+    for p in (0, 3, 6):
+        if not same(t, p, 9 + p):
+            if before(t, 9 + p, p):
+                exchange(t, 0, 9, 9)
+                return True
+            return False
+    return False
+
+
+# --- the common part -----------------------------------------------------------------------------------------------------------
+
+@helper
+def ratio(m, e, n, f):
+    """|m · 2**e| / |n · 2**f|, 0 or infinite where it is beyond float64."""
+    return math.ldexp(abs(m / n), min(max(e - f, -3000), 3000))
+
+
+@helper
+def put_between(t, p, q, r, out):
+    """Put (r p + q) / (r + 1) at out, r >= 0."""
+    weight = r / (1.0 + r) if r <= 1.0 else 1.0 / (1.0 + 1.0 / r)
+    other = 1.0 / (1.0 + r)
+    for k in range(3):
+        x, y = t[p + k], t[q + k]
+        t[out + k] = min(max(x * weight + y * other, min(x, y)), max(x, y))
+
+
+@helper
+def put_point(t, p, out):
+    t[out], t[out + 1], t[out + 2] = t[p], t[p + 1], t[p + 2]
+
+
+@routine
+def put_crossing(t, b, p, s, q, o, out):
+    """Where the segment p q crosses the plane of the triangle at b; s and o are the signs of its ends, not both 0 and not the same."""
+    if s == 0:
+        put_point(t, p, out)
+    elif o == 0:
+        put_point(t, q, out)
+    else:
+        if before(t, q, p):
+            p, q = q, p
+        m, e = orient3d_value(t, b, b + 3, b + 6, p)
+        n, f = orient3d_value(t, b, b + 3, b + 6, q)
+        put_between(t, p, q, ratio(n, f, m, e), out)
+
+
+@helper
+def pick(k, x, y, z):
+    return x if k == 0 else y if k == 3 else z
+
+
+@routine
+def common_part(t, out):
+    """Put the ends of the common part of two triangles that meet at out and out + 3; are all six corners in one plane?"""
+    s0, s1, s2 = above(t, 0, 9), above(t, 0, 12), above(t, 0, 15)
+    t0, t1, t2 = above(t, 9, 0), above(t, 9, 3), above(t, 9, 6)
+    if (s0 | s1 | s2) == 0 or (t0 | t1 | t2) == 0:
+        return special_part(t, out)
+    p, q, r, pp, qq, rr = ordered(alone(t0, t1, t2), alone(s0, s1, s2))
+    if orient3d(t, p, r, 9 + pp, 9 + qq) <= 0:                          # the later one of two beginnings
+        put_crossing(t, 9, p, pick(p, t0, t1, t2), r, pick(r, t0, t1, t2), out)
+    else:
+        put_crossing(t, 0, 9 + pp, pick(pp, s0, s1, s2), 9 + qq, pick(qq, s0, s1, s2), out)
+    if orient3d(t, p, q, 9 + pp, 9 + rr) <= 0:                          # the earlier one of two ends
+        put_crossing(t, 0, 9 + pp, pick(pp, s0, s1, s2), 9 + rr, pick(rr, s0, s1, s2), out + 3)
+    else:
+        put_crossing(t, 9, p, pick(p, t0, t1, t2), q, pick(q, t0, t1, t2), out + 3)
+    return False
+
+
+@routine
+def special_part(t, out):
+    """As `common_part`, for triangles of one plane or degenerate ones. A degenerate triangle is the segment from its first corner to its
+    last: they are sorted."""
+    k, m = shows(t, 0, 3, 6), shows(t, 9, 12, 15)
+    if (k < 0) != (m < 0):
+        a, b = (0, 9) if k < 0 else (9, 0)
+        s, o = above(t, b, a), above(t, b, a + 6)
+        if s != 0 or o != 0:
+            put_crossing(t, b, a, s, a + 6, o, out)
+            put_point(t, out, out + 3)
+            return False
+    n = np.int64(0)
+    for a, b in ((0, 9), (9, 0)):
+        for p in (a, a + 3, a + 6):
+            if inside(t, b, p):
+                put_point(t, p, POLYGON + 3 * n)
+                n += 1
+    axis = k if k >= 0 else m if m >= 0 else axis_of_segments(t)
+    if axis >= 0:
+        for p, q in ((0, 3), (3, 6), (0, 6)):
+            for r, s in ((9, 12), (12, 15), (9, 15)):
+                n = add_edge_crossing(t, p, q, r, s, axis, n)
+    put_longest(t, n, out)
+    return True
+
+
+@routine
+def inside(t, b, p):
+    """Is the point at p, of the plane of the triangle at b, in that triangle, degenerate or not?"""
+    for k in (0, 3, 6):
+        put_point(t, p, POINT + k)
+    return overlap_exact(t, POINT, b) == 1
+
+
+@routine
+def axis_of_segments(t):
+    """An axis along which two segments of one plane are seen to cross; −1: they lie on one line."""
+    for p, q, r in ((0, 6, 9), (0, 6, 15), (9, 15, 0), (9, 15, 6)):
+        k = shows(t, p, q, r)
+        if k >= 0:
+            return k
+    return -1
+
+
+@routine
+def add_edge_crossing(t, p, q, r, s, k, n):
+    """If segments p q and r s of one plane, seen along k, cross inside both, add the point to the polygon of n corners; how many then."""
+    if turn(t, r, s, p, k) * turn(t, r, s, q, k) >= 0 or turn(t, p, q, r, k) * turn(t, p, q, s, k) >= 0:
+        return n
+    e, f = (k + 1) % 3, (k + 2) % 3
+    m, i = orient2d_value(t[r + e], t[r + f], t[s + e], t[s + f], t[p + e], t[p + f])
+    o, j = orient2d_value(t[r + e], t[r + f], t[s + e], t[s + f], t[q + e], t[q + f])
+    put_between(t, p, q, ratio(o, j, m, i), POLYGON + 3 * n)
+    return n + 1
+
+
+@routine
+def put_longest(t, n, out):
+    """Put two of the n corners of the polygon that are farthest apart at out and out + 3."""
+    best, scale, i, j = -1.0, scale_of(t, POLYGON, 3 * n), np.int64(0), np.int64(0)
+    for p in range(n):
+        for q in range(p, n):
+            d = length(*difference(t, POLYGON + 3 * p, POLYGON + 3 * q, scale))
+            if d > best:
+                best, i, j = d, p, q
+    put_point(t, POLYGON + 3 * i, out)
+    put_point(t, POLYGON + 3 * j, out + 3)
+
+
+# --- lengths and directions, where absurd sizes neither overflow nor vanish -------------------------------------------------------------
+
+@routine
+def scale_of(t, start, n):
+    """A power of two that brings the largest of n numbers near 1."""
+    largest = 0.0
+    for k in range(start, start + n):
+        largest = max(largest, abs(t[k]))
+    return math.ldexp(1.0, min(max(-math.frexp(largest)[1], -1022), 1022))
+
+
+@helper
+def difference(t, p, q, scale):
+    """(q − p) · scale"""
+    return t[q] * scale - t[p] * scale, t[q + 1] * scale - t[p + 1] * scale, t[q + 2] * scale - t[p + 2] * scale
+
+
+@helper
+def length(x, y, z):
+    m = max(abs(x), max(abs(y), abs(z)))
+    if m == 0.0:
+        return 0.0
+    x, y, z = x / m, y / m, z / m
+    return m * math.sqrt(x * x + y * y + z * z)
+
+
+@helper
+def unit(x, y, z):
+    """The direction of a vector; (0, 0, 0) has none."""
+    m = max(abs(x), max(abs(y), abs(z)))
+    if m == 0.0:
+        return 0.0, 0.0, 0.0
+    x, y, z = x / m, y / m, z / m
+    f = 1.0 / math.sqrt(x * x + y * y + z * z)
+    return x * f, y * f, z * f
+
+
+@helper
+def perpendicular(u, v):
+    """The direction of u × v."""
+    return unit(u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0])
+
+
+@helper
+def edge(t, p, q, scale):
+    x, y, z = difference(t, p, q, scale)
+    return unit(x, y, z)
+
+
+# --- how to part them ------------------------------------------------------------------------------------------------------------
+
+@helper
+def reach(t, d, a, scale):
+    """The least and the largest d · (x − the first corner of all) over the corners x of the triangle at a."""
+    low, high = np.inf, -np.inf
+    for p in (a, a + 3, a + 6):
+        x, y, z = difference(t, 0, p, scale)
+        along = d[0] * x + d[1] * y + d[2] * z
+        low, high = min(low, along), max(high, along)
+    return low, high
+
+
+@routine
+def better(t, d, best, scale):
+    """The shorter one of the move `best` and the one along d: (length, direction)."""
+    if d[0] == 0.0 and d[1] == 0.0 and d[2] == 0.0:
+        return best
+    low_a, high_a = reach(t, d, 0, scale)
+    low_b, high_b = reach(t, d, 9, scale)
+    if high_a - low_b < best[0]:
+        best = high_a - low_b, d[0], d[1], d[2]
+    if high_b - low_a < best[0]:
+        best = high_b - low_a, -d[0], -d[1], -d[2]
+    return best
+
+
+@routine
+def shortest_move(t):
+    """(length, x, y, z): the shortest move of the triangle at 9 that parts it from the one at 0; they are not of one plane."""
+    scale, best = scale_of(t, 0, 18), (np.inf, 0.0, 0.0, 1.0)
+    for a in (0, 9):
+        best = better(t, perpendicular(edge(t, a, a + 3, scale), edge(t, a, a + 6, scale)), best, scale)
+    for p, q in ((0, 3), (3, 6), (0, 6)):
+        for r, s in ((9, 12), (12, 15), (9, 15)):
+            best = better(t, perpendicular(edge(t, p, q, scale), edge(t, r, s, scale)), best, scale)
+    return max(best[0], 0.0) / scale, best[1], best[2], best[3]
+
+
+@routine
+def common_normal(t):
+    """A unit normal of the plane of all six corners; of a line any perpendicular, of a point the z axis."""
+    scale, largest, normal, along = scale_of(t, 0, 18), 0.0, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0)
+    for p in range(3, 18, 3):
+        u = difference(t, 0, p, scale)
+        if length(*u) > length(*along):
+            along = u
+    for p in range(3, 18, 3):
+        u = difference(t, 0, p, scale)
+        x, y, z = along[1] * u[2] - along[2] * u[1], along[2] * u[0] - along[0] * u[2], along[0] * u[1] - along[1] * u[0]
+        if length(x, y, z) > largest:
+            largest, normal = length(x, y, z), unit(x, y, z)
+    if largest == 0.0 and length(*along) > 0.0:
+        normal = perpendicular(along, (0.0, 0.0, 1.0)) if abs(along[2]) < length(*along) * 0.9 else perpendicular(along, (1.0, 0.0, 0.0))
+    return normal
+
+
+# --- many pairs ----------------------------------------------------------------------------------------------------------------
+
+@kernel
+def contacts(pairs, begin, end, faces_a, vertices_a, faces_b, vertices_b, segments, normals, depths, coplanar, t):
+    """Fill rows begin … end of segments (m, 2, 3), normals (m, 3), depths (m,) and coplanar (m,) for pairs (m, 2) of faces that meet; the
+    vertices are flat. `t` is room for ROOM numbers."""
+    for i in range(begin, end):
+        for c in range(3):
+            v, w = 3 * np.int64(faces_a[pairs[i, 0], c]), 3 * np.int64(faces_b[pairs[i, 1], c])
+            for k in range(3):
+                t[3 * c + k], t[9 + 3 * c + k] = vertices_a[v + k], vertices_b[w + k]
+        sign = -1.0 if arrange(t) else 1.0
+        coplanar[i] = common_part(t, ENDS)
+        last = before(t, ENDS + 3, ENDS)
+        for k in range(3):
+            segments[i, 0, k], segments[i, 1, k] = t[ENDS + 3 * last + k], t[ENDS + 3 - 3 * last + k]
+        if coplanar[i]:
+            depths[i], normal = 0.0, common_normal(t)
+        else:
+            depths[i], x, y, z = shortest_move(t)
+            normal = x, y, z
+        normals[i, 0], normals[i, 1], normals[i, 2] = sign * normal[0], sign * normal[1], sign * normal[2]
