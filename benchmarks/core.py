@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import pliant as pl
-from benchmarks.peers import hardware
+from benchmarks.harness import hardware
 from pliant.shapes import bumpy_pair
 
 FAR = np.array([250_000.0, -250_000.0, 250_000.0])

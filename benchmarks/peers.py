@@ -4,61 +4,20 @@
     python -m benchmarks.peers --build     building a tree, against Embree
 
 Timed is the whole job of a frame: float64 vertices (n, 3) of both bodies go in, sorted pairs (m, 2) int32 come out,
-in the fastest way that each library's Python interface was found to offer. The rules:
-
-- one process, one thread, one core (pinned unless --no-pin); every frame is a new one, made outside the clock;
-- libraries take turns of --turn frames, and their order rotates, so that noise hits all alike; with --turn 1 every
-  library finds the caches full of the others, with more it finds its own, as in a loop that uses one library;
-- warm-up frames (compilation, first allocations) do not count and are not among the frames that do;
-- a library too slow for --budget runs on every j-th frame; its ratio is taken over exactly those frames;
-- answers are compared pair by pair with those of the reference: Pliant, or else the first library that runs.
+in the fastest way that each library's Python interface was found to offer. `benchmarks.harness` has the rules.
 """
 
-import argparse
-import gc
-import json
-import os
-import platform
-import re
-import sys
-import time
-from importlib import import_module, metadata, util
-from pathlib import Path
+from importlib import import_module
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
+from benchmarks.harness import Peer, alone, compare, finish, packed, parser_for, require, sorted_pairs, table_of
 from pliant.shapes import bumpy_pair
 
-POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "PLIANT_THREADS")
-DISTRIBUTIONS = ("pliant", "numpy", "numba", "warp-lang", "coal", "python-fcl", "libigl", "embreex")
 MANY = 10_000_000  # "all contacts", for libraries that want a number
 RAY = np.array([[[0, 0, -9]], [[0, 0, 1]]], np.float32)  # origin and direction, (1, 3) each: makes Embree build
 NEEDLE = np.array([[0, 0, -9], [0, 0, 9], [0, 1e-9, 0]])  # makes Pliant refit
-
-
-def sorted_pairs(keys):
-    """Pairs (m, 2) int32 in lexical order from keys (m,) int64 that hold the first face in their upper half."""
-    keys = np.sort(keys)
-    return np.stack([keys >> 32, keys & 0xFFFFFFFF], axis=1).astype(np.int32)
-
-
-def packed(pairs):
-    """The keys (m,) int64 of pairs (m, 2)."""
-    pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
-    return pairs[:, 0] << 32 | pairs[:, 1]
-
-
-class Peer:
-    """What the harness asks of a library: also a `name` to show, and a `module`, imported as `self.package`."""
-
-    def setup(self, vertices_a, vertices_b, faces):
-        """Build whatever lasts over frames. Not timed."""
-        self.faces = faces
-
-    def before(self, vertices_a, vertices_b):
-        """What a frame needs but is not part of the job. Not timed. Then comes `step`, which is: vertices in, pairs (m, 2) out."""
 
 
 class Pliant(Peer):
@@ -100,9 +59,7 @@ class Warp(Peer):
         corners = wp.array(faces[order].ravel(), dtype=wp.int32)
         count, found = wp.zeros(1, dtype=wp.int32), wp.zeros(8 * len(faces), dtype=wp.int64)
         self.mesh = wp.Mesh(points_b, corners)
-        side = np.linalg.norm(vertices_a[faces[:, 0]] - vertices_a[faces[:, 1]], axis=1).mean()
-        zoom = 2.0 ** np.round(np.log2(16 / side))  # a power of two loses no bits
-        inputs = [self.mesh.id, zoom, points_a, points_b, corners, wp.array(order, dtype=wp.int64), count, found]
+        inputs = [self.mesh.id, zoom_for(vertices_a, faces), points_a, points_b, corners, wp.array(order, dtype=wp.int64), count, found]
         self.launch = wp.launch(warp_kernel(wp), len(faces), inputs, record_cmd=True)  # recorded: 0.1 ms less a frame
         # NumPy views of Warp's own memory: assigning to them converts to float32 and hands over in one pass.
         self.a, self.b, self.count, self.found = (x.numpy() for x in (points_a, points_b, count, found))
@@ -141,6 +98,12 @@ def warp_kernel(wp):
                     found[k] = wp.lshift(order[i], wp.int64(32)) | order[j]
 
     return all_pairs
+
+
+def zoom_for(vertices, faces):
+    """The factor that makes sides about 16 long; a power of two, which loses no bits."""
+    side = np.linalg.norm(vertices[faces[:, 0]] - vertices[faces[:, 1]], axis=1).mean()
+    return 2.0 ** np.round(np.log2(16 / side))
 
 
 def space_order(points):
@@ -247,153 +210,23 @@ class EmbreeBuild(Peer):
         return [(self.scene.run(*RAY)[0], 0)]
 
 
-def require(condition, complaint):
-    """Stop when a library declines: a model that was not updated would only look fast."""
-    if not condition:
-        raise RuntimeError(complaint)
-
-
-class Run:
-    """One library on one scene: its state, its times and how its answers differ from the reference's."""
-
-    def __init__(self, peer):
-        self.peer, self.status, self.stride = peer, "ran", 1
-        self.times, self.pairs, self.differences = {}, {}, {}  # frame -> seconds, number of pairs, pairs that differ
-
-    def prepare(self, pair, budget):
-        """Set up and warm up on frames of their own; choose the stride that keeps the run within `budget` seconds."""
-        if util.find_spec(self.peer.module.partition(".")[0]) is None:
-            self.status = "not installed"
-            return
-        try:
-            self.peer.package = import_module(self.peer.module)
-            others = pair._replace(frames=pair.frames + 1)  # other moments than those that count
-            self.peer.setup(*others.frame(0), pair.faces)
-            seconds = [self.step(others.frame(int(q * pair.frames)))[0] for q in (0.25, 0.5, 0.75)]
-            self.stride = max(1, int(np.ceil(np.mean(seconds[1:]) * pair.frames / budget)))
-        except Exception as error:  # one broken library must not hide the others: the table and the exit status tell
-            self.status = f"failed: {type(error).__name__}: {error}"
-
-    def step(self, vertices):
-        """Seconds and answer of one frame."""
-        self.peer.before(*vertices)
-        start = time.perf_counter()
-        answer = self.peer.step(*vertices)
-        return time.perf_counter() - start, answer
-
-    def summary(self, reference):
-        """Figures for the table and for JSON. `ratio` is this library's time over the reference's, same frames."""
-        row = {"library": self.peer.name, "status": self.status}
-        if self.status != "ran":
-            return row
-        seconds, differences = list(self.times.values()), list(self.differences.values())
-        return row | {
-            "best_ms": 1e3 * min(seconds),
-            "median_ms": 1e3 * float(np.median(seconds)),
-            "sum_s": sum(seconds),
-            "ratio": sum(seconds) / sum(reference.times[k] for k in self.times),
-            "every": self.stride,
-            "frames": len(self.times),
-            "differing_frames": sum(d > 0 for d in differences),
-            "largest_difference": max(differences),
-            "total_pairs": sum(self.pairs.values()),
-            "pairs": list(self.pairs.values()),
-            "times_ms": [round(1e3 * t, 4) for t in seconds],
-        }
-
-
-def compare(faces, frames, peers, budget, turn):
-    """Run libraries (classes, Pliant first) on one size, in turns of so many frames; a dict with one row for each."""
-    pair = bumpy_pair(faces, frames)
-    runs = [Run(peer()) for peer in peers]
-    for run in runs:
-        run.prepare(pair, budget)
-    active = [run for run in runs if run.status == "ran"]
-    if active:
-        active[0].stride = 1  # the reference has to answer every frame
-    gc.collect()
-    gc.disable()  # as timeit does: a collection would hit whoever is next
-    for k in range(0, frames if active else 0, turn):
-        take_turns(active, k // turn, {i: pair.frame(i) for i in range(k, min(k + turn, frames))})
-    gc.enable()
-    rows = [run.summary(active[0] if active else None) for run in runs]
-    return {"faces": faces, "frames": frames, "reference": active[0].peer.name if active else "none", "rows": rows}
-
-
-def take_turns(runs, number, vertices):
-    """These frames for every library, each time another one first; then compare with the reference, runs[0]."""
-    answers = {}
-    for run in runs[number % len(runs) :] + runs[: number % len(runs)]:
-        for k in vertices:
-            if k % run.stride == 0:
-                run.times[k], answers[run, k] = run.step(vertices[k])
-    for (run, k), answer in answers.items():
-        run.pairs[k] = len(answer)
-        run.differences[k] = len(np.setxor1d(packed(answers[runs[0], k]), packed(answer)))
-
-
-def table_of(result, job):
-    """The rich table of one size."""
-    scene = f"{result['faces']:,} triangles a mesh, {result['frames']} frames"
-    table = Table("library", title=f"{scene}: {job}; ratio to {result['reference']}")
-    for title in ("best ms", "median ms", "sum s", "ratio", "frames", "frames that differ", "most", "answers"):
-        table.add_column(title, justify="right")
-    for row in result["rows"]:
-        if row["status"] != "ran":
-            table.add_row(f"{row['library']}: {row['status']}")
-            continue
-        cells = [f"{row[name]:.3f}" for name in ("best_ms", "median_ms", "sum_s", "ratio")]
-        cells.append(str(row["frames"]) + (f" (1 in {row['every']})" if row["every"] > 1 else ""))
-        cells += [f"{row[name]:,}" for name in ("differing_frames", "largest_difference", "total_pairs")]
-        table.add_row(row["library"], *cells)
-    return table
-
-
-def hardware(pinned):
-    """The machine in words."""
-    info = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-    models = re.findall(r"model name\s*: (.*)", info) or [platform.processor() or platform.machine()]
-    return f"{models[0]}, {os.cpu_count()} cores, one thread, {'one core pinned' if pinned else 'not pinned'}"
-
-
-def versions():
-    """Version of every library that matters; what is absent says so."""
-    present = {d.metadata["Name"].lower().replace("_", "-"): d.version for d in metadata.distributions()}
-    return {name: present.get(name, "not installed") for name in DISTRIBUTIONS} | {"python": platform.python_version()}
-
-
 def main():
-    """The command line; the exit status is 1 if an installed library failed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__.partition("\n")[0])
+    """The command line."""
+    parser = parser_for("peers", __doc__, PEERS)
     parser.add_argument("--faces", type=int, nargs="+", help="triangles a mesh: 320 · 4^k up to 327680")
     parser.add_argument("--frames", type=int, help="frames of the animation (200; 10 with --build)")
-    parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS), help="whom to compare Pliant with")
-    parser.add_argument("--pliant", action=argparse.BooleanOptionalAction, default=True, help="run Pliant itself")
-    parser.add_argument("--pin", action=argparse.BooleanOptionalAction, default=hasattr(os, "sched_setaffinity"))
-    parser.add_argument("--budget", type=float, default=15, help="seconds a library may take for one size")
-    parser.add_argument("--turn", type=int, default=20, help="frames that a library runs before the next one does")
     parser.add_argument("--build", action="store_true", help="compare building a tree instead, with Embree")
-    parser.add_argument("--out", help="write all figures to this JSON file")
     options = parser.parse_args()
-    if any(os.environ.get(name) != "1" for name in POOLS) or (options.pin and len(os.sched_getaffinity(0)) > 1):
-        # Start again on one core and with pools of one thread: importing NumPy has already made a pool.
-        if options.pin:
-            os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # the last core: interrupts prefer the first
-        os.execve(sys.executable, sys.orig_argv, os.environ | dict.fromkeys(POOLS, "1"))
-
+    alone(options.pin)
     peers, job = [Pliant, *map(PEERS.get, options.peers)], "update + all pairs"
     if options.build:
         peers, job = [PliantBuild, EmbreeBuild], "build"
     frames = options.frames or (10 if options.build else 200)
     results, console = [], Console()
     for faces in options.faces or [1_280, 20_480, 81_920, 327_680][options.build :]:
-        results.append(compare(faces, frames, peers[not options.pliant :], options.budget, options.turn))
+        results.append(compare(bumpy_pair(faces, frames), peers[not options.pliant :], options.budget, options.turn))
         console.print(table_of(results[-1], job))
-    console.print(hardware(options.pin), ", ".join(f"{k} {v}" for k, v in versions().items()), sep="\n", highlight=False)
-    if options.out:
-        report = {"job": job, "hardware": hardware(options.pin), "versions": versions(), "results": results}
-        Path(options.out).write_text(json.dumps(report, indent=1), encoding="utf-8")
-    sys.exit(any(row["status"].startswith("failed") for result in results for row in result["rows"]))
+    finish(console, job, results, options)
 
 
 if __name__ == "__main__":

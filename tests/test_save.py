@@ -186,7 +186,7 @@ def a_chain(meta, arrays):
 
 
 BAD = {
-    "another format": set_meta(format="pliant body 2"),
+    "another format": set_meta(format="pliant body 1"),
     "no format": drop_meta("format"),
     "format of another type": set_meta(format=1),
     "unknown volume": set_meta(volume="ball"),
@@ -212,6 +212,10 @@ BAD = {
     "vertices missing": set_array("vertices", lambda v: v[:-1]),
     "index out of range": set_item("faces", (7, 0), 42),
     "negative index": set_item("faces", (7, 0), -1),
+    "the same as a later vertex": set_item("same", (3,), 5),
+    "the same as a negative vertex": set_item("same", (3,), -1),
+    "the same as one that is another": set_array("same", lambda same: np.array([0, 0, 1, *same[3:]], np.int32)),
+    "the same, for fewer vertices": set_array("same", lambda same: same[:-1]),
     "a face more": set_array("faces", lambda f: np.concatenate([f, f[:1]])),
     "a face fewer": set_array("faces", lambda f: f[:-1]),
     "no faces but a tree": set_array("faces", lambda f: f[:0]),

@@ -145,3 +145,107 @@ def test_other_pairs_are_refused(faces, frames, match):
 def test_there_are_no_other_frames(k):
     with pytest.raises(ValueError, match=f"k must be in 0 … 6, not {k}"):
         shapes.bumpy_pair(320, 7).frame(k)
+
+
+# ------------------------------------------------------------------------------------------------ the cloth
+
+def pierced(vertices, faces):
+    """How often a side passes through a face that has neither of its ends, by the signs of five volumes each."""
+    sides = np.unique(np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0)
+    p, q = vertices[sides].transpose(1, 0, 2)[:, :, None]
+    a, b, c = vertices[faces].transpose(1, 0, 2)[:, None]
+    normal = np.cross(b - a, c - a)
+    through = ((p - a) * normal).sum(axis=2) * ((q - a) * normal).sum(axis=2) < 0
+    turns = [(np.cross(q - p, u - p) * (v - p)).sum(axis=2) > 0 for u, v in ((a, b), (b, c), (c, a))]
+    apart = ~(sides[:, None, :, None] == faces[None, :, None, :]).any(axis=(2, 3))
+    return (through & apart & (turns[0] == turns[1]) & (turns[1] == turns[2])).sum()
+
+
+def neighbours(faces):
+    """Pairs (k, 2) of faces that share a side."""
+    sides = np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
+    order = np.lexsort(sides.T)
+    same = np.flatnonzero((sides[order][1:] == sides[order][:-1]).all(axis=1))
+    return np.column_stack([order[same], order[same + 1]]) // 3
+
+
+@pytest.mark.parametrize(("faces", "cells"), [
+    (100_000, (250, 200)), (20_000, (100, 100)), (2_000, (40, 25)), (101, (10, 5)), (9_998, (82, 61)),
+])
+def test_cloth_has_the_size_asked_for_or_nearly(faces, cells):
+    cloth = shapes.folding_cloth(faces, 3)
+    nx, ny = cloth.cells
+    assert cloth.cells == cells and abs(len(cloth.faces) - faces) <= 10
+    assert cloth.faces.shape == (2 * nx * ny, 3) and cloth.faces.dtype == np.int32 and cloth.faces.flags.c_contiguous
+    vertices = cloth.frame(1)
+    assert vertices.shape == ((nx + 1) * (ny + 1), 3) and vertices.dtype == np.float64 and np.isfinite(vertices).all()
+    assert set(cloth.faces.ravel().tolist()) == set(range(len(vertices)))
+
+
+def test_cloth_is_one_oriented_sheet_cut_along_alternating_diagonals():
+    cloth = shapes.folding_cloth(800, 3)
+    nx, ny = cloth.cells
+    sides = directed_sides(cloth.faces)
+    assert set(sides.values()) == {1}
+    assert len([side for side in sides if side[::-1] not in sides]) == 2 * (nx + ny)
+    diagonals = [abs(a - b) for a, b in sides if a < b and abs(a - b) in (nx, nx + 2)]
+    assert Counter(diagonals) == {nx: nx * ny // 2, nx + 2: nx * ny // 2}
+
+
+def test_cloth_is_smooth_and_hardly_stretched():
+    cloth = shapes.folding_cloth(20_000, 13)
+    nx, ny = cloth.cells
+    pairs = neighbours(cloth.faces)
+    for k in range(13):
+        vertices = cloth.frame(k)
+        rows = vertices.reshape(ny + 1, nx + 1, 3)
+        np.testing.assert_allclose(np.linalg.norm(np.diff(rows, axis=1), axis=2), 1.25 / nx, rtol=1e-9)
+        across = np.linalg.norm(np.diff(rows, axis=0), axis=2) * ny
+        assert 0.75 < across.min() and across.max() < 2.5
+        a, b, c = vertices[cloth.faces].transpose(1, 0, 2)
+        normals = np.cross(b - a, c - a)
+        area = np.linalg.norm(normals, axis=1)
+        assert 0.8 / (nx * ny) < area.min() and area.max() < 2 / (nx * ny)  # 1.25 when flat
+        normals /= area[:, None]
+        bends = np.degrees(np.arccos(np.clip((normals[pairs[:, 0]] * normals[pairs[:, 1]]).sum(axis=1), -1, 1)))
+        assert bends.max() < 45 and bends.mean() < 7
+
+
+def test_cloth_starts_and_ends_free_of_collisions_and_meets_itself_between():
+    cloth = shapes.folding_cloth(600, 11)
+    counts = [pierced(cloth.frame(k), cloth.faces) for k in (0, 1, 2, 4, 5, 6, 8, 9, 10)]
+    assert counts[:3] == [0, 0, 0] and counts[-3:] == [0, 0, 0]
+    assert min(counts[3:6]) > 50
+
+
+def test_cloth_is_the_same_every_time_and_never_the_same_twice():
+    one, two = shapes.folding_cloth(500, 7), shapes.folding_cloth(500, 7)
+    assert one.faces.tobytes() == two.faces.tobytes()
+    frames = [one.frame(k) for k in range(7)]
+    assert [frame.tobytes() for frame in frames] == [two.frame(k).tobytes() for k in range(7)]
+    assert len({frame.tobytes() for frame in frames}) == 7
+    frames[3][:] = 0
+    assert one.frame(3).tobytes() == two.frame(3).tobytes()
+
+
+def test_a_finer_cloth_is_the_same_cloth():
+    coarse, fine = shapes.folding_cloth(2_000, 5), shapes.folding_cloth(8_000, 5)
+    assert fine.cells == (80, 50) == tuple(2 * n for n in coarse.cells)
+    for k in range(5):
+        rows = [scene.frame(k).reshape(scene.cells[1] + 1, -1, 3) for scene in (coarse, fine)]
+        np.testing.assert_allclose(rows[1][::2, ::2], rows[0], atol=0.02)
+
+
+@pytest.mark.parametrize(("faces", "frames", "match"), [
+    (99, 10, "faces must be a whole number, 100 or more, not 99"), (-2000, 10, "not -2000"), (200.5, 10, "not 200.5"),
+    (200, 1, "frames must be a whole number, 2 or more, not 1"), (200, 2.5, "not 2.5"), (200, 0, "not 0"),
+])
+def test_other_cloths_are_refused(faces, frames, match):
+    with pytest.raises(ValueError, match=match):
+        shapes.folding_cloth(faces, frames)
+
+
+@pytest.mark.parametrize("k", [-1, 7, 100])
+def test_cloth_has_no_other_frames(k):
+    with pytest.raises(ValueError, match=f"k must be in 0 … 6, not {k}"):
+        shapes.folding_cloth(100, 7).frame(k)

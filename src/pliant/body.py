@@ -164,9 +164,11 @@ class Body:
             options = _options(**{name: meta.get(name) for name in ("volume", "build", "policy", "arity", "leaf")})
             rows, faces = check.mesh(arrays["vertices"], arrays["faces"])
             origin = None if meta.get("origin") is None else check.point("origin", meta["origin"])
-            same = check.same("same", arrays["same"], len(rows))
+            same: Any = check.same("same", arrays["same"], len(rows))
             links = arrays["child"], arrays["count"], arrays["leaf_faces"]
             planted = tree_from_outside(*links, same[faces], options.arity, options.leaf)
+            if np.array_equal(same, np.arange(len(same))):
+                same = None
         except (ValueError, TypeError) as error:
             raise FileError(f"{os.fspath(path)}: {error}") from None
         body = cls.__new__(cls)

@@ -1,15 +1,16 @@
 """Where two triangles meet, and how far one must move to part them.
 
 COMMON PART. Two triangles of different planes share a segment, or a point, of the line in which the planes meet. Its ends are places
-where an edge of one crosses the plane of the other; exact signs choose the edges (the interval test of `geometry/triangles.py`), and an end is
+where an edge of one crosses the plane of the other; exact signs choose the edges (the interval test of `geometry/triangles.py`), and an
+end is
     (|d_q| p + |d_p| q) / (|d_p| + |d_q|),    d_p, d_q the orientations of the ends of the edge against the plane.
 They differ in sign, so nothing cancels, and an end is as precise as d_p and d_q are of themselves: `orient3d_value` makes that 6e-14,
 however nearly parallel the planes. Corners of one plane share a polygon, whose corners are corners of one triangle in the other and
 crossings of edges; two of them that are farthest apart, its longest chord, stand for it.
 
 DEPTH is the length of the shortest move of one triangle after which the two at most touch, NORMAL its direction. Along a unit vector d
-the move is o(d) = max d · A − min d · B. The least is attained where d is normal to a face of the set of differences A − B: the normal of A or
-of B, or perpendicular to an edge of each. Every d gives a move that parts the two, so a direction that rounding has turned can make
+the move is o(d) = max d · A − min d · B. The least is attained where d is normal to a face of the set of differences A − B: the normal of
+A or of B, or perpendicular to an edge of each. Every d gives a move that parts the two, so a direction that rounding has turned can make
 the answer longer, by no more than its own error, but never wrong. Triangles of one plane are parted by any move off it: depth 0.
 
 To give the same bits for every order of corners and triangles, corners are sorted first, and so are the triangles.

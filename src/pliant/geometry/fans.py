@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.simd import bits, columns, element, four, greatest, item, joined, magnitude, ones, shifted, total
+from pliant.core.simd import bits, columns, four, greatest, item, joined, magnitude, ones, shifted, total
 
 TURNS = 7
 ROW = 10                                                                # numbers a row: vertex, code, 8 neighbours

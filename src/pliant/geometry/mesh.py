@@ -153,7 +153,7 @@ def welded(vertices, tolerance):
         lowest = np.empty(n, np.int32)
         lowest[order] = order[fresh][np.cumsum(fresh) - 1]
         return lowest
-    from scipy.sparse import coo_array                                  # a fifth of a second, which only this needs
+    from scipy.sparse import coo_array  # a fifth of a second, which only this needs
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
 

@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
-from pliant.geometry.predicates import E2, U, UNSURE, orient3d, orient3d_filter, sign_beyond
+from pliant.geometry.predicates import E2, UNSURE, U, orient3d, orient3d_filter, sign_beyond
 from pliant.geometry.triangles import EXACT, FLAT, QUICK, before, same, shows, turn
 
 E_DOT = 5 * U                                # w · (p − x): difference, product and two sums make 4 U; one more for the bound itself
@@ -204,7 +204,7 @@ def shared_at(faces, f, g, v):
 
 @kernel
 def beyond(t, faces, f, g, v, plain):
-    """Faces f and g, both around vertex v: do they meet in more than the vertices they share? QUICK where another vertex answers for them."""
+    """Faces f and g, both around v: do they meet in more than the vertices they share? QUICK where another vertex answers for them."""
     k, y = shared_at(faces, f, g, v)
     if k == 0:
         return QUICK

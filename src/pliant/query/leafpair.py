@@ -13,7 +13,7 @@ from pliant.core.jit import DISABLED, helper
 from pliant.core.records import lanes, whole
 from pliant.core.simd import bits, first, greatest, least, ones
 from pliant.core.stack import floats, integers, one_of, put_rows, singles
-from pliant.geometry.lanes import compare, doubt_between, plane_of, straddling
+from pliant.geometry.lanes import beside, compare, doubt_between, plane_of, straddling
 from pliant.geometry.triangles import EXACT, Triangle, overlap_exact, overlap_stage
 from pliant.tree.nodes import LEAF
 from pliant.volume.aabb import Box, bounds
@@ -21,7 +21,6 @@ from pliant.volume.protocol import overlap
 
 BOXES, TRIANGLES, PLANES = 0, 6, 15                                     # rows of scratch: six, nine and five
 MARGIN = np.float32(2.1)                                                # of DELTA: two boxes may each be short by one
-ROW = (1 << LEAF) - 1
 
 
 @generic("visitor")
@@ -72,14 +71,24 @@ def meet(visitor, state, leaves_a, a, leaves_b, b, found, skip):
     if close == 0:
         return found
 
-    scratch, nears, our_planes = singles(160), integers(8), plane_of(ours, doubt, doubt.plane_a)
+    scratch, nears = singles(160), integers(8)
     put_rows(scratch, BOXES, our_boxes)
+    if skip != 0:                                                       # of neighbours most often nothing is left: planes can wait
+        left = np.int64(0)
+        while mine != 0:
+            i, mine = first(mine), mine & (mine - 1)
+            some = bits(overlap(their_boxes, one_of(scratch, BOXES, i, our_boxes))) & close & ~(skip >> (LEAF * i))
+            left |= np.int64(some != 0) << i
+        mine = left
+        if mine == 0:
+            return found
+    our_planes = plane_of(ours, doubt, doubt.plane_a)
     put_rows(scratch, TRIANGLES, ours)
     put_rows(scratch, PLANES, our_planes)
     left, tested = np.int64(0), np.int64(0)
     while mine != 0:
         i, mine = first(mine), mine & (mine - 1)
-        some = bits(overlap(their_boxes, one_of(scratch, BOXES, i, our_boxes))) & close & ~((skip >> (LEAF * i)) & ROW)
+        some = bits(overlap(their_boxes, one_of(scratch, BOXES, i, our_boxes))) & close & ~(skip >> (LEAF * i))
         tested += ones(some)
         some = straddling(one_of(scratch, PLANES, i, our_planes), theirs, some)
         nears[i] = some
@@ -93,6 +102,8 @@ def meet(visitor, state, leaves_a, a, leaves_b, b, found, skip):
         i, left = first(left), left & (left - 1)
         one, plane = one_of(scratch, TRIANGLES, i, ours), one_of(scratch, PLANES, i, our_planes)
         maybe, yes = compare(one, plane, theirs, their_planes, nears[i], doubt)
+        if maybe != yes:
+            maybe = yes | beside(one, plane, theirs, their_planes, maybe & ~yes, doubt)
         while maybe != 0:
             j, maybe = first(maybe), maybe & (maybe - 1)
             if unwanted(visitor, state, leaves_a, a, i, leaves_b, b, j):

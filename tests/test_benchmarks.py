@@ -1,0 +1,138 @@
+"""What benchmarks rest on: fair turns, honest comparisons, and a reader of files. No peers are needed."""
+
+import struct
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from benchmarks import cloth, harness
+from benchmarks.ply import read_ply
+
+pytestmark = pytest.mark.formulas
+
+FACES = np.array([[0, 1, 2], [1, 3, 2], [4, 5, 6], [5, 7, 6]], np.int32)
+ALL = np.array([[0, 1], [0, 2], [2, 3]])  # two pairs of neighbours, one of strangers
+
+
+class Still(NamedTuple):
+    """A scene whose vertices say which frame it is."""
+
+    faces: np.ndarray
+    frames: int
+
+    def frame(self, k):
+        return (np.full((8, 3), k, np.float64),)
+
+
+def peer(answer, **attributes):
+    """A library that gives `answer`, an array or a function of the frame, and keeps a list of the frames it saw."""
+
+    class Fake(harness.Peer):
+        name, module, seen = "fake", "numpy", []
+
+        def step(self, vertices):
+            k = int(vertices[0, 0])
+            self.seen.append(k)
+            return answer(k) if callable(answer) else answer
+
+        def common(self, pairs):
+            return cloth.strangers(pairs, self.faces)
+
+    for name, value in attributes.items():
+        setattr(Fake, name, value)
+    return Fake
+
+
+def rows_of(*peers, frames=6, budget=9.0, turn=2):
+    return harness.compare(Still(FACES, frames), peers, budget, turn)["rows"]
+
+
+def test_keys_are_pairs():
+    pairs = np.array([[5, 2], [0, 7], [5, 1]])
+    np.testing.assert_array_equal(harness.sorted_pairs(harness.packed(pairs)), [[0, 7], [5, 1], [5, 2]])
+
+
+def test_every_library_sees_every_frame_after_three_to_warm_up():
+    one, two = peer(ALL), peer(ALL)
+    rows = rows_of(one, two)
+    assert [row["frames"] for row in rows] == [6, 6] and [row["differing_frames"] for row in rows] == [0, 0]
+    assert one.seen[3:] == two.seen[3:] == list(range(6))
+    assert rows[0]["ratio"] == 1 and rows[0]["total_pairs"] == 18 and "kin" not in rows[1] and "examples" not in rows[1]
+
+
+def test_differences_are_counted_per_frame_and_named():
+    rows = rows_of(peer(ALL[1:2]), peer(lambda k: ALL[1:2] if k % 3 else np.array([[1, 3]])))
+    assert rows[1]["differing_frames"] == 2 and rows[1]["largest_difference"] == 2
+    assert rows[1]["examples"] == [(0, 0, 2), (0, 1, 3), (3, 0, 2), (3, 1, 3)]
+
+
+def test_kinds_are_compared_by_what_they_have_in_common_and_in_full_among_themselves():
+    few, full, short = peer(ALL[1:2], kind="ignore"), peer(ALL, kind="exact", name="full"), peer(ALL[1:], kind="exact")
+    rows = rows_of(few, full, short)
+    assert [row["differing_frames"] for row in rows] == [0, 0, 0]
+    assert "kin" not in rows[1] and rows[2]["kin"] == {"library": "full", "differing_frames": 6, "largest_difference": 1}
+    table = harness.table_of({"faces": 4, "frames": 6, "reference": "few", "rows": rows}, "job")
+    assert list(table.columns[-1].cells) == ["", "", "6, 1 from full"]
+
+
+def test_a_slow_library_runs_on_some_frames_and_the_reference_on_all():
+    rows = rows_of(peer(ALL), peer(ALL), budget=1e-12, frames=4)
+    assert rows[0]["frames"] == 4 and rows[1]["frames"] == 1 and rows[1]["every"] > 4
+
+
+def test_what_fails_or_is_absent_says_so():
+    def fail(k):
+        raise RuntimeError("no")
+
+    rows = rows_of(peer(ALL), peer(fail), peer(ALL, module="no_such_module_anywhere"))
+    assert [row["status"] for row in rows] == ["ran", "failed: RuntimeError: no", "not installed"]
+
+
+def test_scenes_of_the_cloth_move_and_flat_sheets_are_flat():
+    scenes = [cloth.cloth_scene(200, 5), *(scene for _, scene in cloth.flat_scenes(200, 5))]
+    for scene in scenes:
+        first, last = scene.frame(0)[0], scene.frame(4)[0]
+        assert first.shape == last.shape and not np.array_equal(first, last) and scene.faces.max() == len(first) - 1
+    for scene in scenes[1:]:
+        vertices = scene.frame(3)[0]
+        thickness = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)[2]
+        assert thickness < 1e-14
+    assert len(np.unique(scenes[1].frame(3)[0][:, 2])) == 1
+
+
+def test_degenerate_faces_are_told_exactly():
+    assert cloth.degenerate(np.array([[0, 0, 0], [1, 2, 3], [-2, -4, -6.0]]))
+    assert not cloth.degenerate(np.array([[0, 0, 0], [1, 2, 3], [-2, -4, np.nextafter(-6, 0)]]))
+
+
+def ply(form):
+    """The same square and triangle in any form, with a comment, properties to read over and an element that is no mesh."""
+    vertices, polygons = [(0, 0, 0), (1, 0, 0), (1, 1, 0.5), (0, 1, 0), (-2.25, 3, 1)], [(0, 1, 2, 3), (0, 3, 4)]
+    header = f"""ply\nformat {form} 1.0\ncomment made by hand\nelement vertex 5\nproperty float x\nproperty double y\nproperty float z
+property uchar red\nelement edge 1\nproperty int vertex1\nproperty int vertex2\nelement face 2\nproperty list uchar int vertex_indices
+property short flags\nend_header\n""".encode()
+    if form == "ascii":
+        lines = [f"{x} {y} {z} 255" for x, y, z in vertices] + ["0 1"] + [" ".join(map(str, (len(p), *p, 7))) for p in polygons]
+        return header + "\n".join(lines).encode()
+    order = "<" if "little" in form else ">"
+    body = [struct.pack(f"{order}fdfB", *v, 255) for v in vertices] + [struct.pack(f"{order}2i", 0, 1)]
+    body += [struct.pack(f"{order}B{len(p)}ih", len(p), *p, 7) for p in polygons]
+    return header + b"".join(body)
+
+
+@pytest.mark.parametrize("form", ["ascii", "binary_little_endian", "binary_big_endian"])
+def test_ply_files(tmp_path, form):
+    path = tmp_path / "mesh.ply"
+    path.write_bytes(ply(form))
+    vertices, faces = read_ply(path)
+    assert vertices.dtype == np.float64 and faces.dtype == np.int32
+    np.testing.assert_array_equal(vertices, [(0, 0, 0), (1, 0, 0), (1, 1, 0.5), (0, 1, 0), (-2.25, 3, 1)])
+    np.testing.assert_array_equal(faces, [(0, 1, 2), (0, 2, 3), (0, 3, 4)])
+
+
+def test_other_files_are_refused(tmp_path):
+    path = tmp_path / "mesh.ply"
+    path.write_bytes(b"solid")
+    with pytest.raises(ValueError, match="not a PLY file"):
+        read_ply(path)
