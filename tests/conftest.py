@@ -18,6 +18,7 @@ from pliant.tree.nodes import BUILDERS, WIDTHS
 from pliant.volume.protocol import FAMILIES
 
 LEAVES = (1, 2, 4, 8)
+TREES = ({"arity": 8, "leaf": 8}, {"arity": 2, "leaf": 1}, {"arity": 4, "leaf": 3})
 
 
 def _named(option):
@@ -48,6 +49,20 @@ def two_options(request):
 @pytest.fixture(params=_products(build=list(BUILDERS), arity=list(WIDTHS), leaf=list(LEAVES)), ids=_named)
 def builds(request):
     """Keywords of `Body` that shape the tree."""
+    return dict(request.param)
+
+
+def _unlike():
+    """Every family, builder and policy at least once, on unlike trees."""
+    choices = list(FAMILIES), list(BUILDERS), list(POLICIES), TREES
+    for k in range(max(map(len, choices))):
+        family, builder, policy, tree = (choice[k % len(choice)] for choice in choices)
+        yield {"volume": family, "build": builder, "policy": policy, **tree}
+
+
+@pytest.fixture(params=list(_unlike()), ids=_named)
+def kept(request):
+    """Keywords of `Body`, a few unlike ones: for tests of hard meshes."""
     return dict(request.param)
 
 

@@ -13,11 +13,15 @@ Two decisions about triangles, as unlike as they could be made:
 
 Both take closed sets: touching counts, and a degenerate triangle is the segment or the point that it spans.
 
+`common` gives the part that two triangles share, by its extreme points; what adjacent faces of one mesh have in common beyond what
+they share by index is read off it (`self_collide`).
+
 Shapes: a triangle (3, 3), one corner a row; vertices (n_v, 3) float64; faces (n, 3) integers.
 Inside, a vector is a tuple of three Python integers. Nothing of the library is imported.
 """
 
-from itertools import combinations
+from fractions import Fraction
+from itertools import combinations, product
 from math import frexp, isfinite
 
 import numpy as np
@@ -53,10 +57,10 @@ def exact(x):
 
 
 def _corners(p, q):
-    """The corners of two triangles as integer vectors over one common power of two."""
-    numbers, _ = exact(np.stack([p, q]))
+    """The corners of two triangles as integer vectors over one common power of two, and its exponent."""
+    numbers, exponent = exact(np.stack([p, q]))
     first, second = numbers.tolist()
-    return [tuple(corner) for corner in first], [tuple(corner) for corner in second]
+    return [tuple(corner) for corner in first], [tuple(corner) for corner in second], exponent
 
 
 def sign(value):
@@ -74,6 +78,11 @@ def _cross(u, v):
 
 def _dot(u, v):
     return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
+
+
+def _combined(s, u, t, v):
+    """s u + t v."""
+    return (s * u[0] + t * v[0], s * u[1] + t * v[1], s * u[2] + t * v[2])
 
 
 # ----------------------------------------------------------------------------------------- orientations
@@ -136,7 +145,7 @@ def triangles_meet(p, q):
     A common point is a weighted mean of p's corners and one of q's; their difference, zero, is then a weighted
     mean of the nine differences of corners, and the other way round.
     """
-    p, q = _corners(p, q)
+    p, q, _ = _corners(p, q)
     return origin_in_hull([_minus(u, v) for u in p for v in q])
 
 
@@ -257,6 +266,71 @@ def triangles_meet_fast(p, q):
     return _segments_meet_3d(min(p), max(p), min(q), max(q))
 
 
+# ------------------------------------------------------------------------------------------- common part
+
+
+def _extremes(corners):
+    """The extreme points of the hull of three points: all three, or the ends of a segment, or one."""
+    a, b, c = corners
+    return corners if any(_cross(_minus(b, a), _minus(c, a))) else sorted({min(corners), max(corners)})
+
+
+def _in_hull(corners, point, weight=1):
+    """Is point / weight, weight > 0, in the hull of the corners?"""
+    return origin_in_hull([_combined(weight, corner, -1, point) for corner in corners])
+
+
+def _crossing_of_lines(a, b, c, d):
+    """Where the lines ab and cd cross, as [(point, weight)], the place being point / weight; none if skew or parallel."""
+    along, across, offset = _minus(b, a), _minus(d, c), _minus(c, a)
+    normal = _cross(along, across)
+    if not any(normal) or _dot(normal, offset) != 0:
+        return []
+    weight = _dot(normal, normal)
+    return [(_combined(weight, a, _dot(_cross(offset, across), normal), along), weight)]
+
+
+def _crossing_of_plane(s, t, triangle):
+    """Where the line st crosses the plane of a proper triangle, as above; none if it is parallel."""
+    a, b, c = triangle
+    normal, along = _cross(_minus(b, a), _minus(c, a)), _minus(t, s)
+    rise = _dot(normal, along)
+    if rise == 0:
+        return []
+    steps = _dot(normal, _minus(a, s))
+    return [(_combined(abs(rise), s, steps * sign(rise), along), abs(rise))]
+
+
+def common(p, q):
+    """The extreme points of the common part of two closed triangles, sorted tuples of three fractions; none if they are apart.
+
+    The smallest faces (corner, edge, triangle) of p and of q around an extreme point have no other point in common near
+    it, or it could be moved both ways. So it is a corner of one, or edges cross there, or an edge crosses a triangle.
+    Such places are all tried: what lies in both triangles is kept, and it is extreme.
+    """
+    p, q, exponent = _corners(p, q)
+    p, q = _extremes(p), _extremes(q)
+    tried = [(corner, 1) for corner in p + q]
+    for edge, other in product(combinations(p, 2), combinations(q, 2)):
+        tried += _crossing_of_lines(*edge, *other)
+    for triangle, other in ((p, q), (q, p)):
+        if len(triangle) == 3:
+            for edge in combinations(other, 2):
+                tried += _crossing_of_plane(*edge, triangle)
+    unit = Fraction(2) ** exponent
+    return sorted({
+        tuple(Fraction(x, weight) * unit for x in point)
+        for point, weight in tried
+        if _in_hull(p, point, weight) and _in_hull(q, point, weight)
+    })
+
+
+def _more_than(shared, p, q):
+    """Have triangles p and q more in common than the hull of the points that they share by index?"""
+    shared = [tuple(map(Fraction, point)) for point in shared]
+    return not all(_in_hull(shared, point) for point in common(p, q))
+
+
 # ------------------------------------------------------------------------------------------------ meshes
 
 
@@ -278,4 +352,31 @@ def collide(vertices_a, faces_a, vertices_b, faces_b):
     for i in range(len(a)):
         overlap = np.all((lower_a[i] <= upper_b) & (lower_b <= upper_a[i]), axis=1)
         pairs += [(i, j) for j in np.flatnonzero(overlap).tolist() if triangles_meet_fast(a[i], b[j])]
+    return np.array(pairs, dtype=np.int32).reshape(-1, 2)
+
+
+def self_collide(vertices, faces, adjacent="exact", same=None):
+    """All pairs of faces of one mesh that collide, (m, 2) int32, sorted, the first of a pair below the second.
+
+    Faces that share no vertex collide if they meet; one or two, if they meet in more than the vertex, or the segment between the two;
+    three, always. "ignore" leaves out all that share any. `same`: for every vertex the one that stands for it.
+    """
+    faces = np.asarray(faces, dtype=np.intp).reshape(-1, 3)
+    faces = faces if same is None else np.asarray(same)[faces]
+    vertices = np.asarray(vertices, dtype=np.float64).reshape(-1, 3)
+    corners = vertices[faces]
+    lower, upper, named = corners.min(axis=1), corners.max(axis=1), [frozenset(face) for face in faces.tolist()]
+    pairs = []
+    for i in range(len(faces)):
+        overlap = np.all((lower[i] <= upper) & (lower <= upper[i]), axis=1)
+        for j in (np.flatnonzero(overlap[i + 1 :]) + (i + 1)).tolist():
+            shared = sorted(named[i] & named[j])
+            if shared and adjacent == "ignore":
+                continue
+            if len(shared) == 0:
+                collides = triangles_meet_fast(corners[i], corners[j])
+            else:
+                collides = len(shared) == 3 or _more_than(vertices[shared].tolist(), corners[i], corners[j])
+            if collides:
+                pairs.append((i, j))
     return np.array(pairs, dtype=np.int32).reshape(-1, 2)

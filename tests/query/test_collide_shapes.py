@@ -10,9 +10,7 @@ import adversarial
 import meshes
 import pliant as pl
 from pliant import shapes
-from pliant.refit.policy import POLICIES
-from pliant.tree.nodes import BUILDERS, MOST_LEVELS
-from pliant.volume.protocol import FAMILIES
+from pliant.tree.nodes import MOST_LEVELS
 from test_naive import WRITTEN
 
 OFF = bool(numba.config.DISABLE_JIT)
@@ -20,21 +18,6 @@ if OFF:                                                                 # kernel
     pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
 UP = 2.0**-52
 TINIEST, MOST = 5e-324, 1.7976931348623157e308
-TREES = ({"arity": 8, "leaf": 8}, {"arity": 2, "leaf": 1}, {"arity": 4, "leaf": 3})
-
-
-def unlike():
-    """Every family, builder and policy at least once, on unlike trees."""
-    choices = list(FAMILIES), list(BUILDERS), list(POLICIES), TREES
-    for k in range(max(map(len, choices))):
-        family, builder, policy, tree = (choice[k % len(choice)] for choice in choices)
-        yield {"volume": family, "build": builder, "policy": policy, **tree}
-
-
-@pytest.fixture(params=list(unlike()), ids=lambda options: "-".join(map(str, options.values())))
-def kept(request):
-    """Options of bodies."""
-    return request.param
 
 
 def tilted(mesh, angle=0.7, axis=(1, 2, 3)):
@@ -163,27 +146,11 @@ def test_a_small_cube_inside_a_large_one_touches_nothing():
 
 # --- far, tiny, huge -----------------------------------------------------------------------------------------------------------------
 
-SIZES = {
-    "ordinary": (0, 1.0),
-    "far": (2.5e5, 1.0),
-    "very far": (1e12, 1.0),
-    "out of sight": (1e15, 1.0),
-    "small": (0, 1e-30),
-    "tiny": (0, 1e-200),
-    "subnormal": (0, 2.0**-1070),
-    "large": (0, 1e30),
-    "huge": (0, 1e200),
-    "as huge as can be": (0, 7e307),
-    "small and far": (1.0, 1e-9),
-    "tiny and far": (1e-190, 1e-200),
-}
-
-
 @pytest.mark.formulas
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("name", meshes.SIZES)
 def test_places_and_sizes(name, deforming, kept):
     """The moving pair elsewhere and in another size, rounded as it comes; all pairs right there."""
-    offset, size = SIZES[name]
+    offset, size = meshes.SIZES[name]
     frames = list(deforming)[1:3]
     a, b = (pl.Body(frames[0][k], deforming.faces, **kept) for k in range(2))
     for first, second, _ in frames[:1] if OFF else frames:

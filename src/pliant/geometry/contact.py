@@ -10,8 +10,8 @@ crossings of edges; two of them that are farthest apart, its longest chord, stan
 
 DEPTH is the length of the shortest move of one triangle after which the two at most touch, NORMAL its direction. Along a unit vector d
 the move is o(d) = max d · A − min d · B. The least is attained where d is normal to a face of the set of differences A − B: the normal of
-A or of B, or perpendicular to an edge of each. Every d gives a move that parts the two, so a direction that rounding has turned can make
-the answer longer, by no more than its own error, but never wrong. Triangles of one plane are parted by any move off it: depth 0.
+A or of B, or perpendicular to an edge of each. Every d gives a move that parts the two: rounding can make the answer longer, never wrong;
+and `cross` keeps directions precise where edges are nearly parallel. Triangles of one plane are parted by any move off it: depth 0.
 
 To give the same bits for every order of corners and triangles, corners are sorted first, and so are the triangles.
 Buffers are flat: t[0 : 9] and t[9 : 18] the triangles, t[18 : 27] a triangle that is a point, t[27 : 72] up to 15 corners of a
@@ -22,7 +22,9 @@ import math
 import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
-from pliant.geometry.predicates import orient2d_value, orient3d, orient3d_value
+from pliant.core.stack import floats
+from pliant.geometry.expansion import estimate, minor, two_difference
+from pliant.geometry.predicates import E2, PRECISE, orient2d_value, orient3d, orient3d_value
 from pliant.geometry.triangles import above, alone, before, ordered, overlap_exact, same, shows, turn
 
 POINT, POLYGON, ENDS, ROOM = 18, 27, 72, 78
@@ -58,7 +60,8 @@ def arrange(t):
 @helper
 def ratio(m, e, n, f):
     """|m · 2**e| / |n · 2**f|, 0 or infinite where it is beyond float64."""
-    return math.ldexp(abs(m / n), min(max(e - f, -3000), 3000))
+    k = int(min(max(e - f, -2000), 2000))
+    return abs(float(m) / float(n)) * math.ldexp(1.0, k >> 1) * math.ldexp(1.0, k - (k >> 1))
 
 
 @helper
@@ -223,15 +226,35 @@ def unit(x, y, z):
 
 
 @helper
-def perpendicular(u, v):
-    """The direction of u × v."""
-    return unit(u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0])
+def component(t, p, q, r, s, e, f, scale):
+    """(value, sum of absolute terms) of one component of (q − p) × (s − r), rounded."""
+    a, b = t[q + e] * scale - t[p + e] * scale, t[s + f] * scale - t[r + f] * scale
+    c, d = t[q + f] * scale - t[p + f] * scale, t[s + e] * scale - t[r + e] * scale
+    return a * b - c * d, abs(a * b) + abs(c * d)
 
 
-@helper
-def edge(t, p, q, scale):
-    x, y, z = difference(t, p, q, scale)
-    return unit(x, y, z)
+@routine
+def exact_component(t, p, q, r, s, e, f, scale):
+    """The same to the last bit, as long as products do not underflow."""
+    a, a_low = two_difference(t[q + e] * scale, t[p + e] * scale)
+    b, b_low = two_difference(t[s + f] * scale, t[r + f] * scale)
+    c, c_low = two_difference(t[q + f] * scale, t[p + f] * scale)
+    d, d_low = two_difference(t[s + e] * scale, t[r + e] * scale)
+    h = floats(16)
+    return estimate(h, minor(h, a, a_low, b, b_low, c, c_low, d, d_low))
+
+
+@routine
+def cross(t, p, q, r, s, scale):
+    """(q − p) × (s − r), times the scale squared; off by less than 2**-44 of its length."""
+    x, x_size = component(t, p, q, r, s, 1, 2, scale)
+    y, y_size = component(t, p, q, r, s, 2, 0, scale)
+    z, z_size = component(t, p, q, r, s, 0, 1, scale)
+    if E2 * max(x_size, max(y_size, z_size)) > PRECISE * max(abs(x), max(abs(y), abs(z))):
+        x = exact_component(t, p, q, r, s, 1, 2, scale)
+        y = exact_component(t, p, q, r, s, 2, 0, scale)
+        z = exact_component(t, p, q, r, s, 0, 1, scale)
+    return x, y, z
 
 
 # --- how to part them ------------------------------------------------------------------------------------------------------------
@@ -266,29 +289,29 @@ def shortest_move(t):
     """(length, x, y, z): the shortest move of the triangle at 9 that parts it from the one at 0; they are not of one plane."""
     scale, best = scale_of(t, 0, 18), (np.inf, 0.0, 0.0, 1.0)
     for a in (0, 9):
-        best = better(t, perpendicular(edge(t, a, a + 3, scale), edge(t, a, a + 6, scale)), best, scale)
+        best = better(t, unit(*cross(t, a, a + 3, a, a + 6, scale)), best, scale)
     for p, q in ((0, 3), (3, 6), (0, 6)):
         for r, s in ((9, 12), (12, 15), (9, 15)):
-            best = better(t, perpendicular(edge(t, p, q, scale), edge(t, r, s, scale)), best, scale)
+            best = better(t, unit(*cross(t, p, q, r, s, scale)), best, scale)
     return max(best[0], 0.0) / scale, best[1], best[2], best[3]
 
 
 @routine
 def common_normal(t):
     """A unit normal of the plane of all six corners; of a line any perpendicular, of a point the z axis."""
-    scale, largest, normal, along = scale_of(t, 0, 18), 0.0, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0)
+    scale, far, most, normal = scale_of(t, 0, 18), np.int64(0), 0.0, (0.0, 0.0, 0.0)
     for p in range(3, 18, 3):
-        u = difference(t, 0, p, scale)
-        if length(*u) > length(*along):
-            along = u
+        if length(*difference(t, 0, p, scale)) > length(*difference(t, 0, far, scale)):
+            far = p
     for p in range(3, 18, 3):
-        u = difference(t, 0, p, scale)
-        x, y, z = along[1] * u[2] - along[2] * u[1], along[2] * u[0] - along[0] * u[2], along[0] * u[1] - along[1] * u[0]
-        if length(x, y, z) > largest:
-            largest, normal = length(x, y, z), unit(x, y, z)
-    if largest == 0.0 and length(*along) > 0.0:
-        normal = perpendicular(along, (0.0, 0.0, 1.0)) if abs(along[2]) < length(*along) * 0.9 else perpendicular(along, (1.0, 0.0, 0.0))
-    return normal
+        across = cross(t, 0, far, 0, p, scale)
+        if length(*across) > most:
+            most, normal = length(*across), across
+    if most == 0.0:                                                     # a line: turn it by a right angle about x, or about z
+        x, y, z = difference(t, 0, far, scale)
+        normal = (0.0, z, -y) if abs(x) <= max(abs(y), abs(z)) else (y, -x, 0.0)
+    x, y, z = unit(*normal)
+    return (x, y, z) if x != 0.0 or y != 0.0 or z != 0.0 else (0.0, 0.0, 1.0)
 
 
 # --- many pairs ----------------------------------------------------------------------------------------------------------------

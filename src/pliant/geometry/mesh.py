@@ -143,22 +143,32 @@ def across(faces, f, v):
 
 def welded(vertices, tolerance):
     """(n,) int32: for each vertex the lowest one at its place; with a tolerance, the lowest that steps of at most that length lead to."""
-    n = len(vertices)
-    if n == 0:
+    if len(vertices) == 0:
         return np.empty(0, np.int32)
-    if tolerance == 0.0:
-        order = np.lexsort(vertices.T)                                  # stable: the lowest of each place comes first
-        rows = vertices[order]
-        fresh = np.append(True, (rows[1:] != rows[:-1]).any(1))
-        lowest = np.empty(n, np.int32)
-        lowest[order] = order[fresh][np.cumsum(fresh) - 1]
-        return lowest
+    order = np.lexsort(vertices.T)                                      # stable: the lowest of each place comes first
+    rows = vertices[order]
+    fresh = np.append(True, (rows[1:] != rows[:-1]).any(1))
+    place, lowest = np.empty(len(vertices), np.int64), order[fresh]     # the place of each vertex, the lowest vertex of each place
+    place[order] = np.cumsum(fresh) - 1
+    if tolerance > 0.0:
+        piece = pieces(vertices[lowest], tolerance)
+        least = np.full(piece.max() + 1, MANY)
+        np.minimum.at(least, piece, lowest)
+        lowest = least[piece]
+    return lowest[place].astype(np.int32)
+
+
+def pieces(points, tolerance):
+    """Which points steps of at most that length connect: a number for each. Squares of lengths may neither overflow nor vanish."""
     from scipy.sparse import coo_array  # a fifth of a second, which only this needs
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
 
-    pairs = cKDTree(vertices).query_pairs(tolerance, output_type="ndarray")
-    _, piece = connected_components(coo_array((np.ones(len(pairs), bool), (pairs[:, 0], pairs[:, 1])), shape=(n, n)), directed=False)
-    lowest = np.full(n, MANY, np.int32)
-    np.minimum.at(lowest, piece, np.arange(n, dtype=np.int32))
-    return lowest[piece]
+    scale = np.exp2(np.clip(-np.frexp(np.abs(points).max())[1], -1022.0, 1022.0))
+    points, tolerance = points * scale, min(tolerance * scale, 4.0)     # all are within 4 of each other
+    pairs = cKDTree(points).query_pairs(max(tolerance * (1 + 2.0**-40), 2.0**-400), output_type="ndarray")
+    step = np.abs(points[pairs[:, 0]] - points[pairs[:, 1]])
+    size = step.max(axis=1, initial=0.0, keepdims=True)
+    close = size[:, 0] * np.sqrt(((step / size) ** 2).sum(1)) <= tolerance
+    i, j = pairs[close].T
+    return connected_components(coo_array((np.ones(len(i), bool), (i, j)), shape=(len(points), len(points))), directed=False)[1]

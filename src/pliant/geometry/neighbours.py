@@ -40,6 +40,8 @@ def dot_sign(wx, wy, wz, x, y, z):
 @helper
 def parted(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz, la, lb, lc, ld):
     """Has the plane across a / la + b / lb − c / lc − d / ld certainly a, b on one side and c, d on the other?"""
+    if min(min(la, lb), min(lc, ld)) == 0.0:
+        return False
     fa, fb, fc, fd = 1.0 / la, 1.0 / lb, 1.0 / lc, 1.0 / ld
     wx = (ax * fa + bx * fb) - (cx * fc + dx * fd)
     wy = (ay * fa + by * fb) - (cy * fc + dy * fd)

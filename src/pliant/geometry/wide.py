@@ -83,7 +83,7 @@ def value_of_digits(h, n):
         top -= 1
     m = 0.0
     for i in range(max(top - 4, 0), top + 1):
-        m += math.ldexp(float(h[i]), BITS * (i - top))
+        m += float(h[i]) * 2.0 ** (BITS * (i - top))
     return sign * m, BITS * top
 
 
