@@ -30,7 +30,7 @@ def warm() -> None:
     from pliant.core.jit import cache_state
 
     console = Console()
-    with console.status("Compiling; about 40 seconds when the cache is empty …"):
+    with console.status("Compiling; about 30 seconds when the cache is empty …"):
         seconds = prepare()
     console.print(f"Ready after {seconds:.2f} s.")
     cache = cache_state()

@@ -55,7 +55,7 @@ def orient2d_filter(ax, ay, bx, by, cx, cy):
     return sign_beyond(p - q, E2 * (abs(p) + abs(q)))
 
 
-@helper
+@routine
 def orient2d_expansion(ax, ay, bx, by, cx, cy, h):
     """The determinant as an expansion in h (16), exact within the range; how many components."""
     ux, ux_low = two_difference(bx, ax)
@@ -126,7 +126,7 @@ def difference_pairs(t, a, b):
     return x, x_low, y, y_low, z, z_low
 
 
-@helper
+@routine
 def orient3d_in_pairs(t, a, b, c, d):
     """(the determinant in pairs, rounded at last, P)."""
     ux, ux_low, uy, uy_low, uz, uz_low = difference_pairs(t, a, b)
@@ -147,7 +147,7 @@ def orient3d_pairs(t, a, b, c, d):
     return sign_beyond(det, E3_PAIRS * size)
 
 
-@helper
+@routine
 def orient3d_expansion(t, a, b, c, d, h):
     """The determinant as an expansion in h (192), exact within the range; how many components."""
     ux, ux_low, uy, uy_low, uz, uz_low = difference_pairs(t, a, b)
