@@ -20,6 +20,7 @@ from pliant.core.threads import Guard, Reading
 from pliant.errors import FileError, MeshError
 from pliant.geometry.mesh import Mesh, mesh_of, welded
 from pliant.motion.free import Free, place
+from pliant.motion.rigid import IDENTITY, place_all, rounding, world_box
 from pliant.refit.policy import POLICIES, Options, Shape
 from pliant.tree.nodes import BUILDERS, LEAF, WIDTHS, no_tree, tree_from_outside
 from pliant.volume.protocol import FAMILIES
@@ -66,8 +67,27 @@ class Body:
         self.corners = self._faces if same is None else same[self._faces]
         self.motion = Free(rows, origin)
         self._shape = Shape(options, self.guard, self.corners, self.motion.points, planted) if len(faces) else None
+        self.placement: NDArray[np.float64] | None = None
+        self.moves = 0                                                  # updates so far
+        self.watchers: tuple[Any, ...] = ()                             # scenes that want to know of each
+        self._rigid = False
         self._rescaled: tuple[float, int, Shape] | None = None
+        self._placed: tuple[int, NDArray[np.float64], bool, float] | None = None
         self._mesh: Mesh | None = None
+
+    @classmethod
+    def rigid(cls, vertices: Any, faces: ArrayLike | None = None, **options: Any) -> Body:
+        """A body that keeps its shape: `update(matrix)` places it. Options as for `Body`.
+
+        >>> import pliant as pl
+        >>> tool = pl.Body.rigid([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+        >>> tool.update([[1, 0, 0, 5], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+        >>> tool.vertices[0].tolist()
+        [5.0, 0.0, 0.0]
+        """
+        body = cls(vertices, faces, **options)
+        body._rigid = True
+        return body
 
     @property
     def faces(self) -> NDArray[np.int32]:
@@ -78,9 +98,17 @@ class Body:
 
     @property
     def vertices(self) -> NDArray[np.float64]:
-        """(n, 3) float64, a copy: where the vertices are, to the bit what `update` was given."""
+        """(n, 3) float64, a copy: where the vertices are, to the bit what `update` was given, or where its transform has put that."""
         with Reading(self.guard):
-            return np.array(self.motion.vertices)
+            return np.array(self.placed_vertices()[0]).reshape(-1, 3)
+
+    @property
+    def transform(self) -> NDArray[np.float64]:
+        """(4, 4) float64: from the vertices given to where they are."""
+        matrix = np.eye(4)
+        if self.placement is not None:
+            matrix[:3] = self.placement.reshape(3, 4)
+        return matrix
 
     def __len__(self) -> int:
         """The number of faces."""
@@ -91,19 +119,33 @@ class Body:
         return (f"Body({self.motion.count} vertices, {len(self)} faces, volume={o.family.name!r}, build={o.builder.name!r}, "
                 f"arity={o.arity}, leaf={o.leaf}, policy={o.policy.name!r})")
 
-    def update(self, vertices: ArrayLike, *, copy: bool = True) -> None:
-        """Move all vertices. Checked first: what is refused leaves the body as it was.
+    def update(self, vertices: ArrayLike | None = None, *, transform: ArrayLike | None = None, copy: bool = True) -> None:
+        """Say where the body is now: vertices, and a rigid transform (4, 4) or (3, 4) that is applied to them; without one they are where
+        they are. A transform alone moves the body as a whole, without touching its vertices; a rigid body takes nothing else.
 
-        `copy=False` borrows a float64 array in C order instead of copying it: leave it alone until the next update.
+        Checked first: what is refused leaves the body as it was. `copy=False` borrows a float64 array in C order instead of copying
+        it: leave it alone until the next update.
         """
         check.flag("copy", copy)
-        if not check.ready(vertices, self.motion.count):
+        if self._rigid and transform is None:
+            vertices, transform = None, vertices
+        if vertices is None and transform is None:
+            raise TypeError("update: nothing given; expected " + ("a matrix (4, 4)" if self._rigid else "vertices, a transform or both"))
+        if self._rigid and vertices is not None:
+            raise TypeError("update: a rigid body takes a matrix alone; use Body(vertices, faces) for vertices that move")
+        placement = None if transform is None else check.transform("transform", transform)
+        if vertices is not None and not check.ready(vertices, self.motion.count):
             vertices = check.positions("vertices", vertices, self.motion.count)
         self.guard.start_writing()
         try:
-            self._move(vertices, copy)
+            if vertices is not None:
+                self._move(vertices, copy)
+            self.placement = placement if placement is None or (placement != IDENTITY).any() else None
+            self.moves += 1
         finally:
             self.guard.stop_writing()
+        for scene in self.watchers:
+            scene.note(self)
 
     def _move(self, vertices: Any, copy: bool) -> None:
         """Motion first, then the stamp that makes every volume stale; Ctrl-C in between must not part the two."""
@@ -132,6 +174,23 @@ class Body:
             known = self._rescaled = scale, shape.frame, Shape(self.options, self.guard, self.corners, points, shape.tree)
         return known[2]
 
+    def placed_vertices(self) -> tuple[NDArray[np.float64], bool, float]:
+        """For queries: all vertices in the world, flat; are they in the range of the filters; how far rounding has moved them."""
+        if self.placement is None:
+            return self.motion.flat, self.motion.plain, 0.0
+        known = self._placed
+        if known is None or known[0] != self.moves:
+            flat = np.empty_like(self.motion.flat)
+            plain = place_all(self.placement, self.motion.flat, flat)
+            known = self._placed = self.moves, flat, plain, rounding(self.placement, self.motion.box)
+        return known[1:]
+
+    def box(self) -> NDArray[np.float64]:
+        """(2, 3) float64: low and high corner of a box around the vertices. Known without touching them; a transform makes it loose."""
+        if self.placement is None:
+            return np.stack([self.motion.box[:3], self.motion.box[4:7]])
+        return np.stack(world_box(self.placement, self.motion.box))
+
     def mesh(self) -> Mesh:
         """For queries: which faces share vertices, made when it is first asked for."""
         with self.guard.refit:
@@ -147,7 +206,8 @@ class Body:
         with Reading(self.guard):
             o, shape = self.options, self._shape
             meta = {"format": FORMAT, "volume": o.family.name, "build": o.builder.name, "policy": o.policy.name, "arity": o.arity,
-                    "leaf": o.leaf, "origin": self.motion.origin[:3].tolist() if self.motion.fixed else None}
+                    "leaf": o.leaf, "origin": self.motion.origin[:3].tolist() if self.motion.fixed else None, "rigid": self._rigid,
+                    "transform": None if self.placement is None else self.transform.tolist()}
             links = shape.tree if shape is not None else no_tree(o.arity)
             same = np.arange(self.motion.count, dtype=np.int32) if self._same is None else self._same
             archive.write(path, meta, {"vertices": self.motion.vertices, "faces": self._faces, "same": same, "child": links.child,
@@ -164,6 +224,8 @@ class Body:
             options = _options(**{name: meta.get(name) for name in ("volume", "build", "policy", "arity", "leaf")})
             rows, faces = check.mesh(arrays["vertices"], arrays["faces"])
             origin = None if meta.get("origin") is None else check.point("origin", meta["origin"])
+            placement = None if meta.get("transform") is None else check.transform("transform", meta["transform"])
+            rigid = check.flag("rigid", meta.get("rigid"))
             same: Any = check.same("same", arrays["same"], len(rows))
             links = arrays["child"], arrays["count"], arrays["leaf_faces"]
             planted = tree_from_outside(*links, same[faces], options.arity, options.leaf)
@@ -173,6 +235,7 @@ class Body:
             raise FileError(f"{os.fspath(path)}: {error}") from None
         body = cls.__new__(cls)
         body._start(rows, faces, options, origin, same, planted)
+        body.placement, body._rigid = placement, rigid
         return body
 
 

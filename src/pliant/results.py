@@ -42,3 +42,28 @@ class Pairs:
 
     def __bool__(self) -> bool:
         return len(self.faces) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScenePairs:
+    """Pairs of faces of a scene that meet: `bodies` (m, 2) ids, the lower one first (the same twice: a body meets itself), `faces` (m, 2)
+    int32, a face of each; sorted, each once. `stats` is the work of all; `tested` (p, 2) the ids of bodies whose trees were compared, and
+    `counters` (p, 4) what each took, columns as in `Stats`; bodies that have not moved are answered from memory: zeros.
+
+    With `contacts=True` also `segments`, `normals`, `depths` and `coplanar`, as in `Pairs`.
+    """
+    bodies: NDArray[np.int64]
+    faces: NDArray[np.int32]
+    stats: Stats
+    tested: NDArray[np.int64]
+    counters: NDArray[np.int64]
+    segments: NDArray[np.float64] | None = None
+    normals: NDArray[np.float64] | None = None
+    depths: NDArray[np.float64] | None = None
+    coplanar: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.faces)
+
+    def __bool__(self) -> bool:
+        return len(self.faces) > 0

@@ -9,6 +9,7 @@ import numpy as np
 from pliant.errors import MeshError
 
 FLOAT64, INT32 = np.dtype(np.float64), np.dtype(np.int32)
+RIGID = 1e-5                                                            # how far from a rotation: matrices in float32 pass
 EXACT_INTEGER = 2**53                                                   # beyond, float64 skips integers
 
 
@@ -98,11 +99,39 @@ def point(name, value):
     return rows[0]
 
 
+def box(name, value):
+    """(2, 3) float64, low and high corner; infinite sides are allowed."""
+    rows = positions(name, value, None)
+    if rows.shape != (2, 3) or not (rows[0] <= rows[1]).all():
+        raise ValueError(f"{name}: expected shape (2, 3), a low corner and a high one, got {np.asarray(value).tolist()}")
+    return rows
+
+
 def flag(name, value):
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}: expected True or False, got {type(value).__name__} {value!r}")
     return bool(value)
+
+
+def transform(name, value):
+    """A rigid placement, (4, 4) or (3, 4), as 12 float64, the rows of (R | t)."""
+    array = _array(name, value)
+    if array.shape not in ((4, 4), (3, 4)):
+        raise MeshError(f"{name}: expected a matrix of shape (4, 4) or (3, 4), got {array.shape}")
+    rows = _as(array, FLOAT64)
+    finite(name, rows)
+    if len(rows) == 4 and not np.allclose(rows[3], (0, 0, 0, 1), rtol=0, atol=RIGID):
+        raise MeshError(f"{name}: the last row must be 0 0 0 1, got {rows[3].tolist()}; is the matrix transposed?")
+    turn = rows[:3, :3]
+    error = np.abs(turn.T @ turn - np.eye(3))
+    if not error.max() <= RIGID:
+        raise MeshError(f"{name}: not rigid: lengths along x, y, z become {np.linalg.norm(turn, axis=0).tolist()}, and the axes are "
+                        f"{error.max():.3g} from perpendicular units, at most {RIGID:g} is allowed; move the vertices instead, "
+                        "or use Body.blended with one map for scaling and shear")
+    if np.linalg.det(turn) < 0:
+        raise MeshError(f"{name}: mirrors the body (determinant {np.linalg.det(turn):.3g}); mirror the vertices instead")
+    return np.ascontiguousarray(rows[:3]).reshape(-1).copy()
 
 
 def weld(name, value):

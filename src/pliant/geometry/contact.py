@@ -317,14 +317,12 @@ def common_normal(t):
 # --- many pairs ----------------------------------------------------------------------------------------------------------------
 
 @kernel
-def contacts(pairs, begin, end, faces_a, vertices_a, faces_b, vertices_b, segments, normals, depths, coplanar, t):
-    """Fill rows begin … end of segments (m, 2, 3), normals (m, 3), depths (m,) and coplanar (m,) for pairs (m, 2) of faces that meet; the
-    vertices are flat. `t` is room for ROOM numbers."""
+def contacts(corners_a, corners_b, begin, end, segments, normals, depths, coplanar, t):
+    """Fill rows begin … end of segments (m, 2, 3), normals (m, 3), depths (m,) and coplanar (m,) for pairs of triangles that meet, corners
+    (m, 9). `t` is room for ROOM numbers."""
     for i in range(begin, end):
-        for c in range(3):
-            v, w = 3 * np.int64(faces_a[pairs[i, 0], c]), 3 * np.int64(faces_b[pairs[i, 1], c])
-            for k in range(3):
-                t[3 * c + k], t[9 + 3 * c + k] = vertices_a[v + k], vertices_b[w + k]
+        for k in range(9):
+            t[k], t[9 + k] = corners_a[i, k], corners_b[i, k]
         sign = -1.0 if arrange(t) else 1.0
         coplanar[i] = common_part(t, ENDS)
         last = before(t, ENDS + 3, ENDS)

@@ -8,13 +8,23 @@ from pliant.core.simd import bits
 from pliant.core.sorting import sorted_pairs
 from pliant.core.threads import Reading
 from pliant.motion.free import scale_for
+from pliant.motion.rigid import IDENTITY
 from pliant.query.contacts import contacts_of
 from pliant.query.drive import Loop, Subject, collect, workspace
-from pliant.query.leafpair import exact_entry, key_of, meet, unwanted
-from pliant.query.traverse import ENOUGH, FULL, GOING, begin, itself, near, touch, traverse
+from pliant.query.leafpair import error, exact_entry, key_of, meet, moved, moved_box, seen, seen_box, settle, settle_unplaced, unwanted
+from pliant.query.placed import CollidePlaced, begin_placed
+from pliant.query.traverse import ENOUGH, FULL, GOING, begin, itself, near, shifts, touch, traverse, ways
 from pliant.results import Pairs, Stats
 from pliant.tree.nodes import LEAF
 from pliant.volume.protocol import overlap
+
+SAT, DESCEND = ("full", "lite"), ("both", "larger")
+
+
+class How(NamedTuple):
+    """Choices that change the work, not the answer: all separating axes of turned boxes? One of two nodes at a time?"""
+    full: bool
+    larger: bool
 
 
 class Collide(NamedTuple):
@@ -27,6 +37,11 @@ class Collide(NamedTuple):
 @itself.on(Collide)
 def _(visitor):
     return False
+
+
+@ways.on(Collide)
+def _(visitor, state):
+    return shifts(state)
 
 
 @near.on(Collide)
@@ -54,11 +69,34 @@ def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
     return False
 
 
-def collide(a: Subject, b: Subject, *, first: bool = False, contacts: bool = False) -> Pairs:
+@seen_box.on(Collide)
+def _(visitor, state, box):
+    return moved_box(box, state["x"], state["y"], state["z"])
+
+
+@seen.on(Collide)
+def _(visitor, state, triangles, box, x, y, z):
+    return moved(triangles, state["x"] - x, state["y"] - y, state["z"] - z)
+
+
+@error.on(Collide)
+def _(visitor, state, box):
+    return state["delta"]
+
+
+@settle.on(Collide)
+def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
+    return settle_unplaced(visitor, state, leaves_a, a, i, leaves_b, b, j)
+
+
+def collide(a: Subject, b: Subject, *, first: bool = False, contacts: bool = False, sat: str = "full",
+            descend: str = "both") -> Pairs:
     """All pairs of faces of two bodies that meet, exactly: touching counts, coplanar and degenerate faces included.
 
     With `first` the search stops at the first pair found; which one that is may vary. Pairs come sorted, each once; counters in `.stats`.
     With `contacts` each pair has the segment in which the faces meet, the depth and the direction in which to part them; see `Pairs`.
+    `sat` says along how many axes the boxes of bodies with a transform are compared: "full" 15, "lite" 6; `descend` whether
+    two nodes are opened "both" at once or the "larger" first. The answer is the same.
 
     >>> import pliant as pl
     >>> corner = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
@@ -67,12 +105,19 @@ def collide(a: Subject, b: Subject, *, first: bool = False, contacts: bool = Fal
     array([[0, 0]], dtype=int32)
     """
     first, contacts = check.flag("first", first), check.flag("contacts", contacts)
+    how = How(check.choice("sat", sat, SAT) == "full", check.choice("descend", descend, DESCEND) == "larger")
     check.body("a", a)
     check.body("b", b)
     if a is b:
         raise ValueError("collide: a and b are the same body; self_collide(body) finds where a body meets itself")
-    with Reading(a.guard, b.guard), workspace() as work:
-        loop = start(work, a, b, first)
+    with workspace() as work:
+        return between(work, a, b, first, contacts, how)
+
+
+def between(work, a, b, first, contacts, how):
+    """`collide` after all checks."""
+    with Reading(a.guard, b.guard):
+        loop = start(work, a, b, first, how)
         keys, stats = collect(loop, work) if loop else (np.empty(0, np.int64), Stats())
         low = bits_for(b)
         return answer(a, b, sorted_pairs(keys, bits_for(a) + low, low), stats, first, contacts)
@@ -89,23 +134,31 @@ def bits_for(body):
     return max(len(body.faces) - 1, 1).bit_length()
 
 
-def start(work, a, b, first):
+def start(work, a, b, first, how):
     """Set the query at the roots; None if the boxes of the bodies are apart, and then nothing was refitted."""
     if not (len(a.faces) and len(b.faces)):
         return None
-    motion_a, motion_b = a.motion, b.motion
+    motion_a, motion_b, m_a, m_b, query = a.motion, b.motion, a.placement, b.placement, work.query
     scale = motion_a.scale if motion_a.scale == motion_b.scale else scale_for(max(motion_a.reach, motion_b.reach))
-    query = work.query
-    if not begin(query, motion_a.box, motion_a.origin, motion_a.reach, motion_b.box, motion_b.origin, motion_b.reach, scale):
+    unplaced = m_a is None and m_b is None
+    if unplaced:
+        near_by = begin(query, motion_a.box, motion_a.origin, motion_a.reach, motion_b.box, motion_b.origin, motion_b.reach, scale)
+    else:
+        m_a, m_b = IDENTITY if m_a is None else m_a, IDENTITY if m_b is None else m_b
+        near_by = begin_placed(query, motion_a, m_a, motion_b, m_b, scale, how.full)
+    if not near_by:
         return None
     p, q, state = a.shape_at(scale), b.shape_at(scale), query[0]
-    state["n_u"] = p.follow() + q.follow()
+    state["n_u"], state["larger"] = p.follow() + q.follow(), how.larger
     state["first"], state["plain"], state["low"], state["exact"] = first, motion_a.plain and motion_b.plain, bits_for(b), exact_entry()[0]
     trees, depth = two_trees(work, p, q)
 
     def go(query, stack, keys):
         return traverse(Collide(motion_a.flat, motion_b.flat, keys), *trees, query, stack)
-    return Loop(go, depth, (p, q))
+
+    def go_placed(query, stack, keys):
+        return traverse(CollidePlaced(motion_a.flat, motion_b.flat, keys, m_a, m_b), *trees, query, stack)
+    return Loop(go if unplaced else go_placed, depth, (p, q))
 
 
 def two_trees(work, p, q):

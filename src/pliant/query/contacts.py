@@ -8,9 +8,10 @@ from pliant.core import memory
 from pliant.core import threads as pool
 from pliant.errors import TooManyPairsError
 from pliant.geometry.contact import ROOM, contacts
+from pliant.motion.rigid import IDENTITY, place_corners
 
 CHUNK = 1 << 11                                                         # pairs between looks at Ctrl-C: 3 ms, 100 where all is absurd
-BYTES = 8 * (6 + 3 + 1) + 1                                             # of an answer
+BYTES = 8 * (9 + 9 + 6 + 3 + 1) + 1                                     # of a pair and its answer
 
 
 def contacts_of(pairs, a, b):
@@ -19,14 +20,17 @@ def contacts_of(pairs, a, b):
     if not memory.fits(BYTES * m):
         raise TooManyPairsError(f"{m:,} pairs meet, and memory for their contacts is not available; ask without contacts")
     out = {"segments": np.empty((m, 2, 3)), "normals": np.empty((m, 3)), "depths": np.empty(m), "coplanar": np.empty(m, np.bool_)}
-    mesh_a, mesh_b, cancel = (a.corners, a.motion.flat), (b.corners, b.motion.flat), threading.Event()
+    corners, cancel = [np.empty((m, 9)), np.empty((m, 9))], threading.Event()
+    for column, body in enumerate((a, b)):
+        matrix = IDENTITY if body.placement is None else body.placement
+        place_corners(matrix, body.motion.flat, body.corners, pairs, column, corners[column])
 
     def work(start, step):
         room = np.empty(ROOM)
         for begin in range(start, m, step):
             if cancel.is_set():
                 return
-            contacts(pairs, begin, min(begin + CHUNK, m), *mesh_a, *mesh_b, *out.values(), room)
+            contacts(*corners, begin, min(begin + CHUNK, m), *out.values(), room)
 
     n = min(pool.threads(), -(-m // CHUNK))
     if n > 1:

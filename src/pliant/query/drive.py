@@ -29,6 +29,7 @@ class Subject(Protocol):
     guard: Guard
     motion: Any
     corners: np.ndarray                                                 # (f, 3) int32, faces with one name for welded vertices
+    placement: np.ndarray | None                                        # rows of 3 × 4, from model space to the world
 
     @property
     def faces(self) -> np.ndarray:
@@ -36,6 +37,9 @@ class Subject(Protocol):
 
     def shape_at(self, scale: float) -> Any:
         """The tree and volumes, for coordinates times this power of two."""
+
+    def placed_vertices(self) -> tuple[np.ndarray, bool, float]:
+        """All vertices in the world, flat; are they in the range of the filters; by how much rounding moved them from model space."""
 
     def mesh(self) -> Any:
         """The connectivity, `geometry/mesh.py`."""

@@ -1,7 +1,8 @@
 """Two leaves: which of their triangles meet? The last step of every query for colliding pairs.
 
-A visitor that uses `meet` has the fields `vertices_a`, `vertices_b` (flat float64, what exact tests read) and `keys` (where pairs go), and
-says how a pair is written (`key_of`) and what is none of its business (`unwanted`).
+A visitor that uses `meet` has the fields `vertices_a`, `vertices_b` (flat float64, what exact tests read) and `keys` (where pairs go). It
+says how a pair is written (`key_of`), what is none of its business (`unwanted`), how the second body looks from the first (`seen_box`,
+`seen`, `error`) and how to ask the exact test (`settle`).
 """
 from functools import cache
 
@@ -33,6 +34,26 @@ def unwanted(visitor, state, leaves_a, a, i, leaves_b, b, j):
     """Must triangle i of leaf a and j of leaf b be passed over, although the masks let them through?"""
 
 
+@generic("visitor")
+def seen_box(visitor, state, box):
+    """The box of a leaf of b in a's frame; it need not be exact."""
+
+
+@generic("visitor")
+def seen(visitor, state, triangles, box, x, y, z):
+    """The triangles of a leaf of b, whose box is given, relative to the point (x, y, z) of a's frame."""
+
+
+@generic("visitor")
+def error(visitor, state, box):
+    """DELTA of `geometry/lanes.py`, before corners are made local."""
+
+
+@generic("visitor")
+def settle(visitor, state, leaves_a, a, i, leaves_b, b, j):
+    """The exact test of triangle i of leaf a and j of leaf b: 0 or 1."""
+
+
 @helper
 def moved(t, x, y, z):
     """Triangles as seen from another origin."""
@@ -54,18 +75,18 @@ def meet(visitor, state, leaves_a, a, leaves_b, b, found, skip):
     """Append the pairs of two leaves, but for those whose bit 8 i + j of `skip` is set; how many keys there are then. Triangles of a go
     one by one, each against eight of b: first all boxes and the planes of a, without branches, then what is left."""
     # Everything relative to the low corner of the box around both.
-    x, y, z = state["x"], state["y"], state["z"]
-    box_a, box_b = whole(leaves_a, a), moved_box(whole(leaves_b, b), x, y, z)
+    box_a, own_box_b = whole(leaves_a, a), whole(leaves_b, b)
+    box_b = seen_box(visitor, state, own_box_b)
     ox, oy, oz = least(box_a.lox, box_b.lox), least(box_a.loy, box_b.loy), least(box_a.loz, box_b.loz)
-    doubt = doubt_between(state["delta"], box_a, box_b, greatest(box_a.hix, box_b.hix) - ox, greatest(box_a.hiy, box_b.hiy) - oy,
-                          greatest(box_a.hiz, box_b.hiz) - oz)
+    doubt = doubt_between(error(visitor, state, own_box_b), box_a, box_b, greatest(box_a.hix, box_b.hix) - ox,
+                          greatest(box_a.hiy, box_b.hiy) - oy, greatest(box_a.hiz, box_b.hiz) - oz)
     margin = MARGIN * doubt.delta
     ours = moved(lanes(leaves_a, a), -ox, -oy, -oz)
     our_boxes = bounds(ours)
     mine = bits(overlap(our_boxes, widened(moved_box(box_b, -ox, -oy, -oz), margin))) & leaves_a[a]["used"]
     if mine == 0:
         return found
-    theirs = moved(lanes(leaves_b, b), x - ox, y - oy, z - oz)
+    theirs = seen(visitor, state, lanes(leaves_b, b), own_box_b, ox, oy, oz)
     their_boxes = widened(bounds(theirs), margin)
     close = bits(overlap(their_boxes, moved_box(box_a, -ox, -oy, -oz))) & leaves_b[b]["used"]
     if close == 0:
@@ -126,14 +147,20 @@ def copy_corners(leaves, i, k, vertices, t, at):
 
 
 @helper
-def settle(visitor, state, leaves_a, a, i, leaves_b, b, j):
-    """The exact test of one pair, on float64 corners; called by address, see `core/call.py`."""
+def decide(state, t, plain):
+    """The exact test of two triangles in 18 float64; called by address, see `core/call.py`. 0 or 1."""
+    answer = invoke(state["exact"], t, plain)
+    state["n_x"] += answer >= EXACT
+    return answer & 1
+
+
+@helper
+def settle_unplaced(visitor, state, leaves_a, a, i, leaves_b, b, j):
+    """`settle` for vertices that are where they are."""
     t = floats(18)
     copy_corners(leaves_a, a, i, visitor.vertices_a, t, 0)
     copy_corners(leaves_b, b, j, visitor.vertices_b, t, 9)
-    answer = invoke(state["exact"], t, state["plain"])
-    state["n_x"] += answer >= EXACT
-    return answer & 1
+    return decide(state, t, state["plain"])
 
 
 @cache

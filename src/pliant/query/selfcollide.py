@@ -18,7 +18,7 @@ from pliant.geometry.neighbours import beyond
 from pliant.geometry.triangles import EXACT
 from pliant.query.collide import answer, bits_for, two_trees
 from pliant.query.drive import Loop, Subject, collect, workspace
-from pliant.query.leafpair import exact_entry, key_of, meet, unwanted
+from pliant.query.leafpair import error, exact_entry, key_of, meet, moved, seen, seen_box, settle, settle_unplaced, unwanted
 from pliant.query.traverse import (
     BUDGET,
     DONE,
@@ -31,8 +31,10 @@ from pliant.query.traverse import (
     low_name,
     near,
     packed,
+    shifts,
     touch,
     traverse,
+    ways,
 )
 from pliant.results import Pairs, Stats
 from pliant.tree.adjacency import mask_between
@@ -57,6 +59,11 @@ class SelfCollide(NamedTuple):
 @itself.on(SelfCollide)
 def _(visitor):
     return True
+
+
+@ways.on(SelfCollide)
+def _(visitor, state):
+    return shifts(state)
 
 
 @near.on(SelfCollide)
@@ -95,6 +102,26 @@ def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
                 if leaves_b[b]["corner"][d, j] == v:
                     return True
     return False
+
+
+@seen_box.on(SelfCollide)
+def _(visitor, state, box):
+    return box
+
+
+@seen.on(SelfCollide)
+def _(visitor, state, triangles, box, x, y, z):
+    return moved(triangles, -x, -y, -z)
+
+
+@error.on(SelfCollide)
+def _(visitor, state, box):
+    return state["delta"]
+
+
+@settle.on(SelfCollide)
+def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
+    return settle_unplaced(visitor, state, leaves_a, a, i, leaves_b, b, j)
 
 
 @kernel
@@ -190,7 +217,13 @@ def self_collide(body: Subject, *, adjacent: str = "exact", first: bool = False,
     adjacent = check.choice("adjacent", adjacent, ADJACENT)
     first, contacts = check.flag("first", first), check.flag("contacts", contacts)
     check.body("body", body)
-    with Reading(body.guard), workspace() as work:
+    with workspace() as work:
+        return within(work, body, adjacent, first, contacts)
+
+
+def within(work, body, adjacent, first, contacts):
+    """`self_collide` after all checks."""
+    with Reading(body.guard):
         keys, stats, low = [np.empty(0, np.int64)], Stats(), bits_for(body)
         for start in (start_around, start_apart)[adjacent == "ignore":]:
             loop = start(work, body, first) if len(body.faces) > 1 and not (first and len(keys[-1])) else None
@@ -205,14 +238,16 @@ def start_with(work, body, first):
     motion, state = body.motion, work.query[0]
     begin(work.query, motion.box, motion.origin, motion.reach, motion.box, motion.origin, motion.reach, motion.scale)
     shape = body.shape_at(motion.scale)
-    state["n_u"], state["slack"] = shape.follow(), 0.0                  # nothing is carried from one origin to another
-    state["first"], state["plain"], state["low"], state["exact"] = first, motion.plain, bits_for(body), exact_entry()[0]
+    state["n_u"], state["larger"], state["slack"] = shape.follow(), False, 0.0         # nothing is carried from one origin to another
+    _, plain, doubt = body.placed_vertices()
+    state["delta"] += np.float32(doubt * motion.scale)                  # lanes stay in model space, exact tests do not
+    state["first"], state["plain"], state["low"], state["exact"] = first, plain, bits_for(body), exact_entry()[0]
     return shape
 
 
 def start_apart(work, body, first):
     """The loop over faces that share no vertex."""
-    shape, flat = start_with(work, body, first), body.motion.flat
+    shape, flat = start_with(work, body, first), body.placed_vertices()[0]
     near_by = shape.masks(body.mesh())
     work.query["hubs"] = near_by.hubs
     trees, depth = two_trees(work, shape, shape)
@@ -225,7 +260,7 @@ def start_apart(work, body, first):
 def start_around(work, body, first):
     """The loop over faces that do; None if there are none."""
     mesh = body.mesh()
-    n, flat = len(mesh.spans), body.motion.flat
+    n, flat = len(mesh.spans), body.placed_vertices()[0]
     if n == 0:
         return None
     shape = start_with(work, body, first)

@@ -1,14 +1,14 @@
 """Two trees, one loop. Resumable, and specialised on the pair of (family, W) and on the visitor, on nothing else.
 
 Waiting pairs of nodes (>= 0) or leaves (~leaf) are packed as a << 32 | b on `stack`. The loop pops a pair, refreshes what is older than
-its frame through the body's entry, and pushes the pairs of children that the visitor cares for; two leaves go to the visitor. It
-returns why it stopped and can take up where it left:
+its frame through the body's entry, and pushes the pairs of children that the visitor cares for, of both or of the larger one (`larger`);
+two leaves go to the visitor. It returns why it stopped and can take up where it left:
 
     DONE      no pair is left                     BUDGET    as many pairs were visited as allowed: time to look at the clock, at Ctrl-C
     FULL      the visitor has no room for more    ENOUGH    the visitor has all it wants
 
-A visitor is a NamedTuple of what its query needs; it defines `near`, `touch` and `itself` for its class. Where a tree is compared with
-itself, a node paired with itself means all pairs of its children, each with itself included.
+A visitor is a NamedTuple of what its query needs; it defines `near`, `touch`, `itself` and `ways` for its class. Where a tree is compared
+with itself, a node paired with itself means all pairs of its children, each with itself included.
 """
 import numpy as np
 
@@ -17,7 +17,7 @@ from pliant.core.dispatch import generic
 from pliant.core.jit import helper, kernel
 from pliant.core.records import lane, lanes, prefetch, stamp, whole
 from pliant.core.simd import first
-from pliant.volume.protocol import Shift, carry
+from pliant.volume.protocol import Shift, carry, size
 
 DONE, FULL, BUDGET, ENOUGH, GOING = range(5)
 MASK = 0xFFFFFFFF
@@ -31,8 +31,9 @@ QUERY = np.dtype([(name, np.int64) for name in (
     "position", "budget", "found", *COUNTERS,                           # how far it is
     "first", "plain", "low", "exact", "hubs",                           # what the visitor wants: collide.py, selfcollide.py
     "frame_a", "entry_a", "fill_a", "context_a",                        # how the bodies make things true
-    "frame_b", "entry_b", "fill_b", "context_b")]
-    + [(name, np.float32) for name in ("x", "y", "z", "slack", "delta")])       # from b's origin to a's, and the roundings
+    "frame_b", "entry_b", "fill_b", "context_b", "full", "larger")]
+    + [(name, np.float32) for name in ("x", "y", "z", "slack", "delta", "loose")]          # from b's origin to a's, and the roundings
+    + [("turn", np.float64, (12,)), ("to_a", np.float32, (12,)), ("to_b", np.float32, (12,))])        # the same where bodies are placed
 
 
 @generic("visitor")
@@ -43,6 +44,17 @@ def near(visitor, state, volumes, volume):
 @generic("visitor")
 def itself(visitor):
     """Is this a query of one tree with itself? A constant, so that other loops know nothing of it."""
+
+
+@generic("visitor")
+def ways(visitor, state):
+    """(from b's frame to a's, from a's to b's), for `carry`."""
+
+
+@helper
+def shifts(state):
+    """The `ways` between bodies that are not turned against each other."""
+    return (Shift(state["x"], state["y"], state["z"], state["slack"]), Shift(-state["x"], -state["y"], -state["z"], state["slack"]))
 
 
 @generic("visitor")
@@ -95,9 +107,11 @@ def fetch(nodes, leaves, child):
 
 
 @helper
-def place_of(slots, leaf):
-    """The node and lane that hold the volume of a leaf."""
-    return np.int64(slots[leaf, 0]), np.int64(slots[leaf, 1])
+def around(nodes, slots, name):
+    """The volume around a node, or around a leaf: that is a lane of its parent."""
+    if name >= 0:
+        return whole(nodes, name)
+    return lane(nodes, np.int64(slots[~name, 0]), np.int64(slots[~name, 1]))
 
 
 @helper
@@ -122,9 +136,15 @@ def begin(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale):
     inexact = (x != np.float32(x)) | (y != np.float32(y)) | (z != np.float32(z))
     state["x"], state["y"], state["z"] = x, y, z
     state["slack"], state["delta"] = (reach + shift) * SLACK, max((reach + (shift if inexact else 0.0)) * DELTA, LEAST_DELTA)
+    restart(state)
+    return True
+
+
+@helper
+def restart(state):
+    """At the pair of roots, with nothing found."""
     state["position"], state["found"] = 1, 0
     state["n_v"], state["n_p"], state["n_u"], state["n_x"] = 1, 0, 0, 0
-    return True
 
 
 @kernel
@@ -135,8 +155,8 @@ def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, qu
     n_v, n_u = state["n_v"], state["n_u"]
     frame_a, entry_a, fill_a, context_a = state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"]
     frame_b, entry_b, fill_b, context_b = state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"]
-    to_a = Shift(state["x"], state["y"], state["z"], state["slack"])
-    to_b = Shift(-state["x"], -state["y"], -state["z"], state["slack"])
+    larger = state["larger"] != 0
+    to_a, to_b = ways(visitor, state)
     reason = DONE
 
     while position > 0:
@@ -167,7 +187,7 @@ def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, qu
             for i in range(count):
                 child = nodes_a[a]["child"][i]
                 fetch(nodes_a, leaves_a, child)
-                some = near(visitor, state, lanes(nodes_a, a), lane(nodes_a, a, i)) & (np.int64(-2) << i)
+                some = near(visitor, state, lanes(nodes_a, a), carry(lane(nodes_a, a, i), to_a)) & (np.int64(-2) << i)
                 n_v += count - 1 - i
                 while some != 0:
                     j, some = first(some), some & (some - 1)
@@ -179,17 +199,16 @@ def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, qu
             continue
         if b >= 0:
             n_u += freshen(nodes_b, b, frame_b, entry_b, context_b)
-        if a < 0:
-            i, k = place_of(slots_a, ~a)
-            some = near(visitor, state, lanes(nodes_b, b), carry(lane(nodes_a, i, k), to_b))
+        one = larger and a >= 0 and b >= 0
+        if a < 0 or (one and size(whole(nodes_b, b)) > size(whole(nodes_a, a))):
+            some = near(visitor, state, lanes(nodes_b, b), carry(around(nodes_a, slots_a, a), to_b))
             n_v += nodes_b[b]["count"]
             while some != 0:
                 j, some = first(some), some & (some - 1)
                 stack[position] = packed(a, nodes_b[b]["child"][j])
                 position += 1
-        elif b < 0:
-            j, k = place_of(slots_b, ~b)
-            some = near(visitor, state, lanes(nodes_a, a), carry(lane(nodes_b, j, k), to_a))
+        elif b < 0 or one:
+            some = near(visitor, state, lanes(nodes_a, a), carry(around(nodes_b, slots_b, b), to_a))
             n_v += nodes_a[a]["count"]
             while some != 0:
                 i, some = first(some), some & (some - 1)

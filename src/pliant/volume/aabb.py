@@ -12,6 +12,7 @@ from pliant.volume.protocol import (
     TINY,
     ULP,
     Family,
+    Shift,
     around,
     blend,
     carry,
@@ -92,10 +93,10 @@ def _(a, distance):
                up(a.hix + distance), up(a.hiy + distance), up(a.hiz + distance))
 
 
-@carry.on(Box)
-def _(a, shift):
-    return Box(a.lox + (shift.x - shift.slack), a.loy + (shift.y - shift.slack), a.loz + (shift.z - shift.slack),
-               a.hix + (shift.x + shift.slack), a.hiy + (shift.y + shift.slack), a.hiz + (shift.z + shift.slack))
+@carry.on(Box, Shift)
+def _(a, way):
+    return Box(a.lox + (way.x - way.slack), a.loy + (way.y - way.slack), a.loz + (way.z - way.slack),
+               a.hix + (way.x + way.slack), a.hiy + (way.y + way.slack), a.hiz + (way.z + way.slack))
 
 
 @blend.on(Box, Box)

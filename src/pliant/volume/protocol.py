@@ -37,6 +37,25 @@ class Shift(NamedTuple):
     slack: float
 
 
+class Turn(NamedTuple):
+    """From one body's frame to another's: r · v + (x, y, z), r a rotation but for errors below `loose` in each entry. `slack` exceeds every
+    rounding error that this brings to a place in a query."""
+    r00: float
+    r01: float
+    r02: float
+    r10: float
+    r11: float
+    r12: float
+    r20: float
+    r21: float
+    r22: float
+    x: float
+    y: float
+    z: float
+    slack: float
+    loose: float
+
+
 class Ray(NamedTuple):
     """Origin, and 1 / direction (+inf where the direction is 0), and the interval [near, far] of parameters that count."""
     x: float
@@ -83,9 +102,14 @@ def inflate(a, distance):
     """The volume a, grown by a distance on every side."""
 
 
-@generic("a")
-def carry(a, shift):
-    """The volume a as seen from another body's origin."""
+@generic("a", "way")
+def carry(a, way):
+    """The volume a as seen from another body: a Shift gives a volume of the same family, a Turn one that knows how it was turned."""
+
+
+@generic("a", "b")
+def skew(a, b):
+    """Of the volumes a, which `overlap` would let through, those that a finer test parts from b, which was turned."""
 
 
 @generic("a", "b")
@@ -109,7 +133,7 @@ def enclose(like, low, high, points, order, begin, end):
     large as `around`."""
 
 
-PROTOCOL = (overlap, separation, pierce, merge, inflate, carry, blend, size, around, enclose)
+PROTOCOL = (overlap, separation, pierce, merge, inflate, carry, skew, blend, size, around, enclose)
 
 
 @helper
