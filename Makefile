@@ -16,7 +16,7 @@ PYTEST := $(RUN) -m pytest $(PYTEST_ARGS)
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.with-pictures  ## two bodies pass through each other: progress, table, out/demo.png
+demo: $(VENV)/.with-pictures  ## 27 deforming bodies bounce off each other: progress, tables, out/demo.png
 	$(BIN)/pliant demo --out out
 
 test: $(VENV)/.with-test  ## all tests with the JIT on, then formulas and control flow with it off

@@ -1,6 +1,7 @@
 """What comparisons with other libraries share: the clock, the turns, the table, the report.
 
-A scene is a named tuple with `faces` (m, 3), `frames` and `frame(k)`, the vertices (n, 3) float64 of its one or two bodies as a tuple.
+A scene is a named tuple with `faces` (m, 3), `frames` and `frame(k)`: the vertices (n, 3) float64 of its bodies, and what else a library
+needs, one after the other.
 The rules of a comparison:
 
 - one process, one thread, one core (pinned unless --no-pin); every frame is a new one, made outside the clock;
@@ -63,6 +64,10 @@ class Peer:
     def before(self, *vertices):
         """What a frame needs but is not part of the job. Not timed. Then comes `step`, which is: vertices in, pairs (m, 2) out."""
 
+    def after(self, answer):
+        """The pairs (m, 2) in what `step` gave, where turning the one into the other is not part of the job. Not timed."""
+        return answer
+
     def common(self, pairs):
         """Those of the pairs that libraries of any kind have to give."""
         return pairs
@@ -95,7 +100,8 @@ class Run:
         self.peer.before(*vertices)
         start = time.perf_counter()
         answer = self.peer.step(*vertices)
-        return time.perf_counter() - start, answer
+        seconds = time.perf_counter() - start
+        return seconds, self.peer.after(answer)
 
     def judge(self, k, answers, reference):
         """Compare the answer to frame k with the reference's, and with that of the first library of the same kind."""

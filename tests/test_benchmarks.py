@@ -6,8 +6,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from benchmarks import cloth, harness
+import pliant as pl
+from benchmarks import cloth, harness, rigid, swarm
 from benchmarks.ply import read_ply
+from pliant.core import jit
+from pliant.shapes import icosphere
+from pliant.shapes import swarm as bodies_in_flight
 
 pytestmark = pytest.mark.formulas
 
@@ -81,6 +85,18 @@ def test_a_slow_library_runs_on_some_frames_and_the_reference_on_all():
     assert rows[0]["frames"] == 4 and rows[1]["frames"] == 1 and rows[1]["every"] > 4
 
 
+def test_what_comes_after_a_step_is_judged_but_not_timed(monkeypatch):
+    clock = iter(range(1000))
+    monkeypatch.setattr(harness.time, "perf_counter", lambda: next(clock))
+
+    def after(self, answer):
+        next(clock)
+        return np.array(answer)
+
+    rows = rows_of(peer(ALL), peer(ALL.tolist(), after=after))
+    assert rows[1]["differing_frames"] == 0 and rows[1]["best_ms"] == rows[0]["best_ms"] == 1000
+
+
 def test_what_fails_or_is_absent_says_so():
     def fail(k):
         raise RuntimeError("no")
@@ -99,6 +115,56 @@ def test_scenes_of_the_cloth_move_and_flat_sheets_are_flat():
         thickness = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)[2]
         assert thickness < 1e-14
     assert len(np.unique(scenes[1].frame(3)[0][:, 2])) == 1
+
+
+def test_culling_finds_the_boxes_that_meet():
+    rng = np.random.default_rng(5)
+    vertices = [rng.uniform(0, 1, (40, 3)) + rng.uniform(0, 3, 3) for _ in range(12)]
+    near, low, high = swarm.Culling(12, 40, np.float64).near(vertices)
+    right = [[i, j] for i in range(12) for j in range(i + 1, 12)
+             if (vertices[i].min(axis=0) <= vertices[j].max(axis=0)).all() and (vertices[j].min(axis=0) <= vertices[i].max(axis=0)).all()]
+    assert near.tolist() == right and 5 < len(right) < 60
+    assert low.tolist() == [v.min(axis=0).tolist() for v in vertices] and high.tolist() == [v.max(axis=0).tolist() for v in vertices]
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="takes too long without kernels")
+def test_a_swarm_numbers_faces_through_all_bodies():
+    scene = bodies_in_flight(27, 320, 9)
+    library = swarm.Pliant()
+    library.package = pl
+    library.setup(*scene.frame(0), scene.faces)
+    for k in (0, 4):
+        vertices = scene.frame(k)
+        found = library.step(*vertices)
+        assert found.dtype == np.int32 and len(found) > 10
+        first, second = found[:, 0] // 320, found[:, 1] // 320
+        for i, j in zip(*np.triu_indices(27, 1), strict=True):
+            pairs = pl.collide(pl.Body(vertices[i], scene.faces), pl.Body(vertices[j], scene.faces)).faces
+            np.testing.assert_array_equal(found[(first == i) & (second == j)] - [320 * i, 320 * j], pairs)
+
+
+def test_poses_are_rigid_never_the_same_and_mostly_overlap():
+    scene, seen, gaps = rigid.rigid_pair(320, 50), set(), []
+    for k in range(50):
+        first, second, *poses = scene.frame(k)
+        assert first is scene.first and second is scene.second
+        for pose in poses:
+            np.testing.assert_allclose(pose[:3, :3] @ pose[:3, :3].T, np.eye(3), atol=1e-14)
+            assert np.linalg.det(pose[:3, :3]) > 0 and pose[3].tolist() == [0, 0, 0, 1]
+        seen |= {pose.tobytes() for pose in poses}
+        assert [pose.tobytes() for pose in scene.frame(k)[2:]] == [pose.tobytes() for pose in poses]
+        gaps.append(np.linalg.norm(poses[0][:3, 3] - poses[1][:3, 3]))
+    assert len(seen) == 100 and (np.array(gaps) < 1.9).mean() > 0.7 and min(gaps) > 0.5
+    assert scene._replace(frames=51).frame(3)[2].tobytes() not in seen
+
+
+def test_vertices_are_placed_to_the_bit():
+    vertices, faces = icosphere(1)
+    body, rng = pl.Body.rigid(vertices, faces), np.random.default_rng(3)
+    for _ in range(20):
+        pose = rigid.matrix(rigid.any_turn(rng), rng.normal(size=3) * 10.0 ** rng.integers(-3, 4))
+        body.update(pose)
+        assert rigid.placed(vertices, pose).tobytes() == body.vertices.tobytes()
 
 
 def test_degenerate_faces_are_told_exactly():

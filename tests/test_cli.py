@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from importlib import metadata
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from typer.testing import CliRunner
 
 import pliant
 from child import PATIENCE, python, start
-from pliant.cli import application, demo, main
+from pliant import shapes
+from pliant.cli import application, demo, main, swarm
+from pliant.cli.swarm import Flight
 from pliant.core import jit
 
 MAIN = "from pliant.cli import main; main()"
@@ -116,42 +119,47 @@ def test_warm_says_if_nothing_was_kept(monkeypatch):
 
 # ------------------------------------------------------------------------------------------------ demo
 
-def test_the_demo_counts_and_draws(tmp_path):
+@pytest.mark.parametrize("kind", ["arms", "bumpy"])
+def test_the_demo_counts_and_draws(tmp_path, kind):
     image_module = pytest.importorskip("PIL.Image")
-    result = run("demo", "--faces", 320, "--frames", 9, "--size", 64, "--out", tmp_path / "new")
+    result = run("demo", "--bodies", 8, "--faces", 320, "--frames", 25, "--kind", kind, "--size", 128, "--out", tmp_path / "new")
     assert result.exit_code == 0, result.output
     assert os.listdir(tmp_path / "new") == ["demo.png"]
     with image_module.open(tmp_path / "new" / "demo.png") as file:
         image = np.asarray(file).astype(int)
-    assert image.shape == (64, 64, 3)
+    assert image.shape == (128, 128, 3)
     assert (image[..., 0] > 2 * image[..., 1:].max(axis=2)).any(), "colliding triangles are red"
     assert str(tmp_path / "new" / "demo.png") in result.output
-    total = sum(len(pliant.collide(*bodies(k))) for k in range(9))
-    assert re.search(rf"sum {total:,} ", text(result))
-
-
-def bodies(k):
-    scene = pliant.shapes.bumpy_pair(320, 9 + 9 // 3)
-    return [pliant.Body(vertices, scene.faces) for vertices in scene.frame(k)]
+    flight, counts = Flight(shapes.swarm(8, 320, demo.TEMPO, kind)), []
+    for _ in range(25):
+        flight.advance()
+        counts.append(sum(len(pliant.collide(a, b)) for a, b in combinations(flight.bodies, 2)))
+    assert [step.pairs for step in flight.steps] == counts
+    found = text(result)
+    assert "Time a frame, 25 frames" in found and f"{sum(counts):,} colliding pairs in all" in found
+    assert f"Picture of frame {np.argmax(counts)}, the one with the most colliding triangles ({max(counts):,} pairs" in found
+    for name in ("deform, not counted", "update", "broad phase", "narrow phase", "sum", "of 28", "n_v", "n_p", "n_u"):
+        assert name in found
 
 
 def test_without_contact_there_is_no_picture(tmp_path):
-    result = run("demo", "--faces", 320, "--frames", 2, "--out", tmp_path)
+    result = run("demo", "--bodies", 2, "--faces", 320, "--frames", 2, "--out", tmp_path)
     assert result.exit_code == 0 and "no picture" in text(result)
     assert os.listdir(tmp_path) == []
 
 
 def test_without_pillow_the_demo_runs(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
-    result = run("demo", "--faces", 320, "--frames", 5, "--size", 64, "--out", tmp_path)
+    result = run("demo", "--faces", 320, "--frames", 5, "--kind", "bumpy", "--size", 64, "--out", tmp_path)
     assert result.exit_code == 0
     assert "No picture: pictures need Pillow: pip install 'pliant[pictures]'" in text(result)
 
 
 @pytest.mark.formulas
 @pytest.mark.parametrize(("option", "value", "says"), [
-    ("--faces", 100, "320, 1280"), ("--faces", -320, "-320"), ("--frames", 1, "--frames"), ("--frames", 0, "--frames"),
+    ("--faces", 100, "320, 1280"), ("--faces", -320, "-320"), ("--frames", -1, "--frames"), ("--frames", 0, "--frames"),
     ("--size", 10, "--size"), ("--size", 100_000, "--size"), ("--faces", "1e3", "--faces"), ("--frames", "many", "--frames"),
+    ("--bodies", 1, "--bodies"), ("--bodies", "few", "--bodies"), ("--kind", "furry", "bumpy"),
 ])
 def test_other_options_are_refused(tmp_path, option, value, says):
     result = run("demo", "--out", tmp_path / "out", option, value)
@@ -177,24 +185,29 @@ def test_a_folder_that_cannot_be_made_is_reported(tmp_path):
 
 
 def test_an_interrupted_demo_shows_what_it_has(tmp_path, monkeypatch):
-    done = []
+    advance = Flight.advance
 
-    def collide(*bodies):
-        done.append(bodies)
-        if len(done) == 4:
+    def three_times(flight):
+        if len(flight.steps) == 3:
             raise KeyboardInterrupt
-        return pliant.query.collide.collide(*bodies)
-
-    import pliant.query.collide
-    from pliant.cli import warm  # noqa: F401
+        return advance(flight)
 
     monkeypatch.setattr("pliant.cli.warm.prepare", lambda: 0.0)
-    monkeypatch.setattr(pliant, "collide", collide, raising=False)
-    result = run("demo", "--faces", 320, "--frames", 9, "--out", tmp_path / "out")
+    monkeypatch.setattr(Flight, "advance", three_times)
+    result = run("demo", "--bodies", 4, "--faces", 320, "--frames", 9, "--out", tmp_path / "out")
     assert result.exit_code == demo.INTERRUPTED == 130
     assert "Stopped after 3 of 9 frames." in text(result)
-    assert "Colliding pairs, 3 frames" in text(result)
+    assert "Time a frame, 3 frames" in text(result)
     assert not list((tmp_path / "out").glob("*"))
+
+
+def test_a_demo_interrupted_before_it_starts_has_nothing_to_show(tmp_path, monkeypatch):
+    def prepare():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pliant.cli.warm.prepare", prepare)
+    result = run("demo", "--bodies", 4, "--faces", 320, "--frames", 9, "--out", tmp_path / "out")
+    assert result.exit_code == 130 and "Stopped after 0 of 9 frames." in text(result) and "Time" not in text(result)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
@@ -214,3 +227,54 @@ def test_ctrl_c_ends_the_demo(tmp_path):
     finally:
         process.kill()
         process.communicate()
+
+
+# ------------------------------------------------------------------------------------------------ what moves in it
+
+@pytest.mark.parametrize("kind", ["arms", "bumpy"])
+def test_the_swarm_stays_in_its_box_and_keeps_its_pace(kind):
+    flight = Flight(shapes.swarm(8, 320, demo.TEMPO, kind))
+    for _ in range(120):
+        flight.advance()
+        assert (np.abs(flight.centres) <= swarm.ROOM * flight.shapes.half + 4 * swarm.CRUISE).all()
+        speeds = np.linalg.norm(flight.velocities, axis=1)
+        assert speeds.max() < 4 * swarm.CRUISE and 0.5 < speeds.mean() / swarm.CRUISE < 2
+    assert sum(step.touching for step in flight.steps) > 20
+    assert flight.best.frame == np.argmax([step.pairs for step in flight.steps])
+
+
+def test_bodies_bounce_off_each_other():
+    flight = Flight(shapes.swarm(2, 1280, demo.TEMPO, "bumpy"))
+    across = np.array([0.6, -0.48, 0.64])
+    flight.centres = np.outer([-1.15, 1.15], across)
+    flight.velocities = np.outer([1.5, -1.5], swarm.CRUISE * across)
+    gaps = []
+    for _ in range(60):
+        flight.advance()
+        gaps.append(float((flight.centres[1] - flight.centres[0]) @ across))
+    lowest = int(np.argmin(gaps))
+    assert 0 < lowest < 40 and gaps[lowest] > 1.4, "they meet, but not by much"
+    assert gaps[-1] > gaps[lowest] + 0.2, "and part again"
+    assert sum(step.touching for step in flight.steps) < 40
+
+
+@pytest.mark.parametrize("gap", [1.7, 1.85, 1.95])
+def test_partings_point_from_the_first_body_to_the_second(gap):
+    directions, faces = shapes.icosphere(3)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        across = rng.normal(size=3)
+        across /= np.linalg.norm(across)
+        vertices = [shapes.bumpy(directions, 1.0, 0.02), shapes.bumpy(directions, 2.0, 0.02) + gap * across]
+        scene = pliant.Scene([pliant.Body(v, faces) for v in vertices])
+        meeting, partings = swarm.partings(scene.collide(contacts=True), vertices, faces)
+        assert meeting.tolist() == [[0, 1]]
+        assert partings[0] @ across > 0.95 and np.linalg.norm(partings[0]) == pytest.approx(1)
+
+
+def test_what_does_not_meet_has_no_partings():
+    directions, faces = shapes.icosphere(1)
+    vertices = [directions, directions + 3]
+    scene = pliant.Scene([pliant.Body(v, faces) for v in vertices])
+    meeting, partings = swarm.partings(scene.collide(contacts=True), vertices, faces)
+    assert meeting.shape == (0, 2) and partings.shape == (0, 3)

@@ -90,10 +90,54 @@ def test_a_short_step_moves_little():
     assert 0 < moved.max() < 0.005
 
 
+def test_a_higher_pitch_makes_more_bumps():
+    """Counted as faces of the sphere whose middle is higher than all three faces around it."""
+    directions, faces = shapes.icosphere(5)
+    pairs = neighbours(faces)
+    counts = []
+    for pitch in (0.5, 1.0, 1.5):
+        heights = np.linalg.norm(shapes.bumpy(directions, 1.0, 0.1, pitch)[faces].mean(axis=1), axis=1)
+        top = np.ones(len(faces), bool)
+        for a, b in (pairs.T, pairs.T[::-1]):
+            np.logical_and.at(top, a, heights[a] > heights[b])
+        counts.append(top.sum())
+    assert counts[0] < counts[1] < counts[2]
+
+
 @pytest.mark.parametrize("directions", [np.zeros(3), np.zeros((4, 2)), np.zeros((2, 2, 3))])
-def test_other_directions_are_refused(directions):
+@pytest.mark.parametrize("shape", [shapes.bumpy, shapes.armed])
+def test_other_directions_are_refused(directions, shape):
     with pytest.raises(ValueError, match="directions must have shape"):
-        shapes.bumpy(directions, 0.0)
+        shape(directions, 0.0)
+
+
+def test_arms_are_long_and_a_body_with_arms_never_meets_itself():
+    directions, faces = shapes.icosphere(3)
+    counts = set()
+    for body in range(6):
+        for time in (0.0, 3.1, 8.0):
+            vertices = shapes.armed(directions, time, body)
+            radius = np.linalg.norm(vertices, axis=1)
+            assert 0.4 < radius.min() < 0.7 and 1.1 < radius.max() < 1.9
+            assert volume(vertices, faces) > 0
+        counts.add(tips(vertices, faces))
+        coarse, corners = shapes.icosphere(2)
+        assert pierced(shapes.armed(coarse, time, body), corners) == 0
+    assert counts <= set(range(5, 9)) and len(counts) > 1
+
+
+def tips(vertices, faces):
+    """In how many pieces vertices are that are far from the origin and connected by sides."""
+    far = np.linalg.norm(vertices, axis=1) > 0.95
+    label = np.where(far, np.arange(len(vertices)), -1)
+    sides = faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
+    sides = sides[far[sides].all(axis=1)]
+    for _ in range(len(vertices)):
+        before = label.copy()
+        np.minimum.at(label, sides[:, 0], label[sides[:, 1]])
+        if (label == before).all():
+            break
+    return len(set(label[far].tolist()))
 
 
 # ------------------------------------------------------------------------------------------------ the moving scene
@@ -145,6 +189,83 @@ def test_other_pairs_are_refused(faces, frames, match):
 def test_there_are_no_other_frames(k):
     with pytest.raises(ValueError, match=f"k must be in 0 … 6, not {k}"):
         shapes.bumpy_pair(320, 7).frame(k)
+
+
+# ------------------------------------------------------------------------------------------------ the swarm
+
+KINDS = pytest.mark.parametrize("kind", ["bumpy", "arms"])
+
+
+@KINDS
+def test_the_swarm_is_dense_and_its_bodies_meet_but_not_by_much(kind):
+    scene = shapes.swarm(27, 320, 41, kind)
+    assert scene.faces.shape == (320, 3) and scene.faces.dtype == np.int32 and scene.faces.flags.c_contiguous
+    assert_closed(scene.faces)
+    first, second = np.triu_indices(27, 1)
+    overlaps, gaps = [], []
+    for k in range(0, 41, 4):
+        bodies = np.stack(scene.frame(k))
+        assert bodies.shape == (27, 162, 3) and np.isfinite(bodies).all()
+        assert all(volume(body, scene.faces) > 0 for body in bodies)
+        low, high = bodies.min(axis=1), bodies.max(axis=1)
+        overlaps.append(((low[first] <= high[second]) & (low[second] <= high[first])).all(axis=1).sum())
+        centres = scene.centres(k)
+        gaps.append(np.linalg.norm(centres[first] - centres[second], axis=1).min())
+        assert (np.abs(centres) < scene.half + 0.3).all()
+        np.testing.assert_allclose(bodies[5], scene.shape(5, k) + centres[5])
+    assert 10 <= np.median(overlaps) <= 50 and max(overlaps) < 80
+    assert min(gaps) > 1.4, "bodies do not pass through each other"
+    assert min(gaps) < 2.0, "but they meet"
+
+
+@KINDS
+def test_the_swarm_moves_smoothly_and_all_of_it(kind):
+    scene = shapes.swarm(27, 320, 200, kind)
+    steps = np.diff([scene.centres(k) for k in range(200)], axis=0)
+    lengths = np.linalg.norm(steps, axis=2)
+    assert lengths.max() < 0.1 and 0.02 < lengths.mean() < 0.05
+    assert np.linalg.norm(np.diff(steps, axis=0), axis=2).max() < 0.03
+    for k in (0, 77, 150):
+        for a, b in zip(scene.frame(k), scene.frame(k + 1), strict=True):
+            moved = np.linalg.norm(a - b, axis=1)
+            assert moved.min() > 0 and moved.max() < 0.4
+
+
+@KINDS
+def test_a_swarm_is_the_same_every_time_and_no_body_is_another(kind):
+    one, two = shapes.swarm(5, 320, 7, kind), shapes.swarm(5, 320, 7, kind)
+    assert one.faces.tobytes() == two.faces.tobytes() and one.flight.tobytes() == two.flight.tobytes()
+    frames = [one.frame(k) for k in range(7)]
+    for k, bodies in enumerate(frames):
+        assert isinstance(bodies, list) and [body.tobytes() for body in bodies] == [body.tobytes() for body in two.frame(k)]
+    forms = [np.sort(np.linalg.norm(one.shape(i, k), axis=1)) for i in range(5) for k in range(7)]
+    assert len({form.tobytes() for form in forms}) == 35, "all are different shapes, however they are turned"
+    frames[3][0][:] = 0
+    assert one.frame(3)[0].tobytes() == two.frame(3)[0].tobytes()
+
+
+def test_more_frames_are_the_same_flight_in_smaller_steps():
+    coarse, fine = shapes.swarm(3, 320, 6), shapes.swarm(3, 320, 11)
+    for k in range(6):
+        for a, b in zip(coarse.frame(k), fine.frame(2 * k), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-9)
+    np.testing.assert_allclose(coarse._replace(frames=11).frame(5), fine.frame(5), atol=1e-12)
+
+
+@pytest.mark.parametrize(("arguments", "match"), [
+    ({"bodies": 1}, "bodies must be a whole number, 2 or more, not 1"), ({"bodies": 2.5}, "not 2.5"),
+    ({"faces": 5000}, "faces must be one of 320"), ({"frames": 1}, "frames must be a whole number, 2 or more, not 1"),
+    ({"kind": "furry"}, "kind must be one of bumpy, arms, not 'furry'"),
+])
+def test_other_swarms_are_refused(arguments, match):
+    with pytest.raises(ValueError, match=match):
+        shapes.swarm(**{"bodies": 2, "faces": 320, "frames": 3} | arguments)
+
+
+@pytest.mark.parametrize("k", [-1, 7, 100])
+def test_a_swarm_has_no_other_frames(k):
+    with pytest.raises(ValueError, match=f"k must be in 0 … 6, not {k}"):
+        shapes.swarm(2, 320, 7).frame(k)
 
 
 # ------------------------------------------------------------------------------------------------ the cloth

@@ -188,7 +188,7 @@ class Body:
     def box(self) -> NDArray[np.float64]:
         """(2, 3) float64: low and high corner of a box around the vertices. Known without touching them; a transform makes it loose."""
         if self.placement is None:
-            return np.stack([self.motion.box[:3], self.motion.box[4:7]])
+            return np.array(self.motion.box.reshape(2, 4)[:, :3])
         return np.stack(world_box(self.placement, self.motion.box))
 
     def mesh(self) -> Mesh:

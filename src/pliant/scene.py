@@ -16,6 +16,7 @@ from pliant.broadphase.sweep import Sweep
 from pliant.core import check
 from pliant.query.collide import DESCEND, SAT, How, between
 from pliant.query.drive import workspace
+from pliant.query.many import ask_many, possible
 from pliant.query.selfcollide import ADJACENT, within
 from pliant.results import Pairs, ScenePairs, Stats
 
@@ -30,11 +31,24 @@ class _Member(NamedTuple):
     box: NDArray[np.float64] | None
 
 
+class _Options(NamedTuple):
+    """How a scene is asked."""
+    first: bool
+    contacts: bool
+    adjacent: str
+    how: How
+
+    def meaning(self, alone: bool) -> tuple[Any, ...]:
+        """What of it an answer about two bodies, or one alone, depends on."""
+        return self.first, self.contacts, self.adjacent if alone else None
+
+
 class _Known(NamedTuple):
-    """An answer, and what it was an answer to: how often each body had moved, and the options."""
-    moves: tuple[int, ...]
+    """An answer, and what it was an answer to: how often each body had moved, and the options; nobody has heard a `new` one yet."""
+    moves: tuple[int, int]
     options: tuple[Any, ...]
     pairs: Pairs
+    new: bool
 
 
 class Scene:
@@ -160,10 +174,13 @@ class Scene:
             ids = np.array(list(self._members), np.int64).reshape(-1, 1)
             asked = np.concatenate([asked, np.repeat(ids, 2, axis=1)])
             asked = asked[np.lexsort((asked[:, 1], asked[:, 0]))]
+        options = _Options(first, contacts, adjacent, how)
+        if not first:
+            self._ask_together(asked, options)
         found, counters = [], np.zeros((len(asked), len(Stats._fields)), np.int64)
         with workspace() as work:
             for k, (i, j) in enumerate(asked.tolist()):
-                pairs, stats = self._ask(work, i, j, first, contacts, how, adjacent)
+                pairs, stats = self._ask(work, i, j, options)
                 counters[k] = stats
                 if pairs:
                     found.append(((i, j), pairs))
@@ -172,16 +189,44 @@ class Scene:
                         break
         return _joined(found, asked, counters, contacts)
 
-    def _ask(self, work: Any, i: int, j: int, first: bool, contacts: bool, how: How, adjacent: str) -> tuple[Pairs, Stats]:
+    def _ask_together(self, asked: NDArray[np.int64], options: _Options) -> None:
+        """Ask about all pairs of bodies that can be asked in one call, and remember the answers."""
+        groups: dict[Any, list[tuple[int, int]]] = {}
+        for i, j in asked.tolist():
+            a, b = self._members[i].body, self._members[j].body
+            if i != j and not options.how.larger and possible(a, 1.0) and possible(b, 1.0) and self._recall(i, j, options) is None:
+                kinds = a.options.family, a.options.arity, b.options.family, b.options.arity
+                if kinds[:2] == kinds[2:]:
+                    groups.setdefault(kinds, []).append((i, j))
+        for group in groups.values():
+            ids, places = np.unique(np.array(group, np.int64), return_inverse=True)
+            bodies = [self._members[number].body for number in ids.tolist()]
+            moves = [body.moves for body in bodies]
+            places = places.reshape(-1, 2)
+            answers = ask_many(bodies, places, options.contacts)
+            for (i, j), (p, q), pairs in zip(group, places.tolist(), answers, strict=True):
+                self._known[i, j] = _Known((moves[p], moves[q]), options.meaning(i == j), pairs, True)
+
+    def _recall(self, i: int, j: int, options: _Options) -> _Known | None:
+        """The answer about two bodies, if nothing has changed since."""
+        known = self._known.get((i, j))
+        moves = self._members[i].body.moves, self._members[j].body.moves
+        return known if known is not None and known.moves == moves and known.options == options.meaning(i == j) else None
+
+    def _ask(self, work: Any, i: int, j: int, options: _Options) -> tuple[Pairs, Stats]:
         """The pairs of two bodies, or of one with itself, and what they took."""
         a, b = self._members[i].body, self._members[j].body
-        options = (first, contacts, adjacent if a is b else None)
-        known = self._known.get((i, j))
-        if known is not None and known.moves == (a.moves, b.moves) and known.options == options:
-            return known.pairs, Stats()
+        known = self._recall(i, j, options)
+        if known is not None:
+            if known.new:
+                self._known[i, j] = known._replace(new=False)
+            return known.pairs, known.pairs.stats if known.new else Stats()
         moves = a.moves, b.moves
-        pairs = within(work, a, adjacent, first, contacts) if a is b else between(work, a, b, first, contacts, how)
-        self._known[i, j] = _Known(moves, options, pairs)
+        if a is b:
+            pairs = within(work, a, options.adjacent, options.first, options.contacts)
+        else:
+            pairs = between(work, a, b, options.first, options.contacts, options.how)
+        self._known[i, j] = _Known(moves, options.meaning(a is b), pairs, False)
         return pairs, pairs.stats
 
     def _follow(self) -> None:
@@ -191,7 +236,9 @@ class Scene:
         for member in stale:
             box = member.body.box()
             if member.box is not None:
-                if (box[0] < member.box[0]).any() or (box[1] > member.box[1]).any():
+                if _outside(box, member.box):                           # a transform makes boxes loose: look at the vertices
+                    box = np.stack([member.body.vertices.min(0), member.body.vertices.max(0)])
+                if _outside(box, member.box):
                     raise ValueError(f"body {self._id_of[member.body]} has left the box it was added with: it is in {box.tolist()}, "
                                      f"the box is {member.box.tolist()}; remove it and add it with a larger one, or without")
                 box = member.box
@@ -204,6 +251,10 @@ class Scene:
     def _is_ignored(self, i: int, j: int) -> bool:
         names = [[number] if (group := self._members[number].group) is None else [number, group] for number in (i, j)]
         return any(self._rule(p, q) in self._ignored for p in names[0] for q in names[1])
+
+
+def _outside(box: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    return bool((box[0] < other[0]).any() or (box[1] > other[1]).any())
 
 
 def _joined(found: list[Any], asked: NDArray[np.int64], counters: NDArray[np.int64], contacts: bool) -> ScenePairs:

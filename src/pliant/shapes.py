@@ -1,4 +1,4 @@
-"""Procedural triangle meshes for examples, tests and benchmarks: spheres, bumpy spheres that deform, flat sheets, cloth that folds.
+"""Procedural triangle meshes for examples, tests and benchmarks: spheres, bodies with bumps or arms that deform, sheets, cloth that folds.
 
 Everything here is a formula, so that a figure can be reproduced without any data file. NumPy only, and deterministic:
 equal arguments give equal arrays.
@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["BumpyPair", "FoldingCloth", "bumpy", "bumpy_pair", "folding_cloth", "icosphere", "sheet"]
+__all__ = ["BumpyPair", "FoldingCloth", "Swarm", "armed", "bumpy", "bumpy_pair", "folding_cloth", "icosphere", "sheet", "swarm"]
 
-# Sizes that `bumpy_pair` offers: 20 · 4^k faces, k = 2 … 7.
+# Sizes that `bumpy_pair` and `swarm` offer: 20 · 4^k faces, k = 2 … 7.
 SUBDIVISIONS = {20 * 4**k: k for k in range(2, 8)}
 
 # The waves of a bumpy sphere: (weight, spatial frequencies along x, y, z, angular speed, phase). Frequencies and speeds
@@ -37,6 +37,12 @@ WRINKLES = (
 )
 SWAY = ((0.16, 1.1, 0.7, -1.3, 2.4), (0.10, -2.3, 1.9, 2.1, 0.8), (0.05, 4.3, 3.1, -2.9, 5.5))
 CLOTH_LENGTH = 1.25  # along x; the width, along y, is 1
+
+# How a swarm flies: the room that a body has at the start, the distance at which two begin to push each other away, by kind; speed in
+# units a flight, steps a flight, and the acceleration for each unit that two bodies, or a body and the wall, are too close.
+ROOM = {"bumpy": 2.3, "arms": 2.75}
+NEARNESS = {"bumpy": 2.06, "arms": 1.9}
+SPEED, KNOTS, STIFFNESS = 7.0, 1_000, 4_000.0
 
 
 def icosphere(subdivisions: int) -> tuple[np.ndarray, np.ndarray]:
@@ -90,20 +96,58 @@ def _quarter(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.nd
     return np.concatenate([vertices, middles]), np.stack([np.column_stack(f) for f in cut], axis=1).reshape(-1, 3)
 
 
-def bumpy(directions: np.ndarray, time: float, amplitude: float = 0.08) -> np.ndarray:
-    """A smooth bumpy sphere whose bumps wander as `time` goes on.
+def bumpy(directions: np.ndarray, time: float, amplitude: float = 0.08, pitch: float = 1.0) -> np.ndarray:
+    """A smooth bumpy sphere whose bumps wander as `time` goes on; with a higher `pitch` they are more and smaller.
 
     directions: (n, 3) unit vectors, for instance the vertices of an icosphere.
     Returns vertices (n, 3) float64: each direction scaled by a radius between 1 - amplitude and 1 + amplitude, a sum
     of plane waves sampled on the sphere. A time step of 0.02 moves a vertex by less than 0.5 % of the radius.
     """
+    directions = _checked(directions)
+    radius = np.ones(len(directions))
+    for weight, frequencies, speed, phase in WAVES:
+        radius += amplitude * weight * np.sin(directions @ (pitch * np.array(frequencies)) + (speed * time + phase))
+    return directions * radius[:, None]
+
+
+def armed(directions: np.ndarray, time: float, body: int = 0) -> np.ndarray:
+    """A bumpy ball with five to eight long arms that sway, bend and stretch as `time` goes on; `body` 0, 1, … chooses which.
+
+    directions: (n, 3) unit vectors, for instance the vertices of an icosphere.
+    Returns vertices (n, 3) float64, the tips of arms 1.2 to 1.8 from the origin. First the directions are scaled by a radius that is large
+    near the axes of arms; then every sphere about the origin is turned as a whole, by an angle that grows with its radius, which bends the
+    arms. Neither step folds: the surface never meets itself.
+    """
+    directions, rng = _checked(directions), np.random.default_rng([8, body])
+    count = int(rng.integers(5, 9))
+    axes = _spiral(count, rng.uniform(0, 2 * np.pi)) + rng.normal(scale=0.12, size=(count, 3))
+    axes += 0.18 * np.sin(rng.uniform(0.5, 1.1, (count, 3)) * time + rng.uniform(0, 2 * np.pi, (count, 3)))
+    axes /= np.linalg.norm(axes, axis=1, keepdims=True)
+    lengths = rng.uniform(0.85, 1.2, count) + 0.12 * np.sin(rng.uniform(0.7, 1.5, count) * time + rng.uniform(0, 2 * np.pi, count))
+    thin = rng.uniform(18, 26)
+    away = np.maximum(thin * (1 - directions @ axes.T), 0)
+    bells = np.exp(-away * np.sqrt(np.sqrt(away)))  # 1 on an axis, with a rather flat top
+    vertices = bumpy(directions, time + 3.7 * body, 0.1, 0.9) * (0.45 + bells @ lengths)[:, None]
+    reach = np.linalg.norm(vertices, axis=1) - 0.45
+    angle = (rng.uniform(0.5, 0.9) * np.sin(rng.uniform(0.8, 1.4) * time + rng.uniform(0, 2 * np.pi)) * reach)[:, None]
+    axis = _unit(*rng.normal(size=3))
+    along = (vertices @ axis)[:, None] * axis
+    return along + np.cos(angle) * (vertices - along) + np.sin(angle) * np.cross(axis, vertices)
+
+
+def _checked(directions: np.ndarray) -> np.ndarray:
     directions = np.asarray(directions, np.float64)
     if directions.ndim != 2 or directions.shape[1] != 3:
         raise ValueError(f"directions must have shape (n, 3), not {directions.shape}")
-    radius = np.ones(len(directions))
-    for weight, frequencies, speed, phase in WAVES:
-        radius += amplitude * weight * np.sin(directions @ np.array(frequencies) + (speed * time + phase))
-    return directions * radius[:, None]
+    return directions
+
+
+def _spiral(count: int, start: float) -> np.ndarray:
+    """`count` directions (count, 3) spread evenly over the sphere, on a spiral of golden angles."""
+    height = (2 * np.arange(count) + 1) / count - 1
+    turn = start + np.arange(count) * np.pi * (3 - np.sqrt(5))
+    radius = np.sqrt(1 - height * height)
+    return np.column_stack([radius * np.cos(turn), radius * np.sin(turn), height])
 
 
 class BumpyPair(NamedTuple):
@@ -139,13 +183,105 @@ def bumpy_pair(faces: int = 20_480, frames: int = 200) -> BumpyPair:
     Faces come in a fixed shuffled order, so that nobody profits from the order in which the sphere was cut.
     faces: 320, 1280, 5120, 20480, 81920 or 327680; frames: 2 or more.
     """
+    directions, triangles = _shuffled_sphere(faces)
+    return BumpyPair(triangles, directions, _at_least(2, "frames", frames))
+
+
+def _shuffled_sphere(faces: int) -> tuple[np.ndarray, np.ndarray]:
+    """An icosphere of one of the sizes offered, its faces in a fixed shuffled order."""
     if faces not in SUBDIVISIONS:
         raise ValueError(f"faces must be one of {', '.join(map(str, SUBDIVISIONS))}, not {faces!r}")
-    if frames != int(frames) or frames < 2:
-        raise ValueError(f"frames must be a whole number, 2 or more, not {frames!r}")
     directions, triangles = icosphere(SUBDIVISIONS[faces])
     order = np.random.default_rng(20_480).permutation(len(triangles))
-    return BumpyPair(np.ascontiguousarray(triangles[order]), directions, int(frames))
+    return directions, np.ascontiguousarray(triangles[order])
+
+
+def _at_least(least: int, name: str, count: int) -> int:
+    if count != int(count) or count < least:
+        raise ValueError(f"{name} must be a whole number, {least} or more, not {count!r}")
+    return int(count)
+
+
+class Swarm(NamedTuple):
+    """Bodies that deform while they fly about in a box, meet and part; made by `swarm`.
+
+    faces: (m, 3) int32, the connectivity of all bodies, in shuffled order.
+    directions: (n, 3) float64, the unit sphere that all are shaped from.
+    kind: "bumpy" or "arms".
+    flight: (KNOTS + 1, bodies, 3) float64, the centres of all bodies at equal steps of the flight.
+    frames: number of frames.
+    """
+
+    faces: np.ndarray
+    directions: np.ndarray
+    kind: str
+    flight: np.ndarray
+    frames: int
+
+    @property
+    def half(self) -> float:
+        """Half the side of the box about the origin that centres keep to, or nearly: its walls are soft."""
+        return _half(self.flight.shape[1], self.kind)
+
+    def frame(self, k: int) -> list[np.ndarray]:
+        """Vertices of all bodies, arrays (n, 3) float64, at frame k (0 … frames - 1)."""
+        return [self.shape(body, k) + centre for body, centre in enumerate(self.centres(k))]
+
+    def centres(self, k: int) -> np.ndarray:
+        """Where the bodies are at frame k, (bodies, 3)."""
+        if not 0 <= k < self.frames:
+            raise ValueError(f"k must be in 0 … {self.frames - 1}, not {k}")
+        knot = k / (self.frames - 1) * (len(self.flight) - 1)
+        before = min(int(knot), len(self.flight) - 2)
+        return self.flight[before] + (knot - before) * (self.flight[before + 1] - self.flight[before])
+
+    def shape(self, body: int, k: int) -> np.ndarray:
+        """Vertices (n, 3) of one body at frame k, about the origin, turned as it is. Formulas go on: k may be any number."""
+        time, rng = 8.0 * k / (self.frames - 1), np.random.default_rng([27, body])
+        turn = _rotation(_unit(*rng.normal(size=3)), rng.uniform(0, 2 * np.pi) + rng.uniform(-0.3, 0.3) * time)
+        if self.kind == "arms":
+            return armed(self.directions, time, body) @ turn.T
+        size, amplitude, pitch = rng.uniform(0.88, 1.12), rng.uniform(0.1, 0.2), rng.uniform(0.55, 1.15)
+        return size * bumpy(self.directions, rng.uniform(0, 100) + rng.uniform(0.7, 1.3) * time, amplitude, pitch) @ turn.T
+
+
+def swarm(bodies: int = 27, faces: int = 5_120, frames: int = 200, kind: str = "bumpy") -> Swarm:
+    """The standard scene of many bodies: they deform, turn, fly about in a box, and bounce off each other softly.
+
+    All bodies and all frames are different shapes: spheres of different sizes with bumps of different sizes, or, with kind "arms", balls
+    with five to eight long arms. Radii are about 1, and a frame of 200 moves a body by 0.03. Of the 351 pairs among 27 bodies about 26,
+    with arms 39, have boxes that meet in a frame, and about 5 meet, in some 60 pairs of faces each. More bodies have a larger box.
+    No two triangles are coplanar or touch by construction. More frames are the same flight in smaller steps.
+    bodies: 2 or more; faces: 320, 1280, 5120, 20480, 81920 or 327680 each; frames: 2 or more.
+    """
+    if kind not in ROOM:
+        raise ValueError(f"kind must be one of {', '.join(ROOM)}, not {kind!r}")
+    bodies, frames = _at_least(2, "bodies", bodies), _at_least(2, "frames", frames)
+    directions, triangles = _shuffled_sphere(faces)
+    return Swarm(triangles, directions, kind, _flight(bodies, kind), frames)
+
+
+def _half(bodies: int, kind: str) -> float:
+    """Half the side of a box with room for a cube of as many bodies, or the next larger one."""
+    return 0.5 * ROOM[kind] * int(np.ceil(np.cbrt(bodies) - 1e-9))
+
+
+def _flight(bodies: int, kind: str) -> np.ndarray:
+    """(KNOTS + 1, bodies, 3): centres that start in the cells of a cube, each in a direction of its own; springs keep them apart."""
+    rng, half, cells = np.random.default_rng(351), _half(bodies, kind), int(np.ceil(np.cbrt(bodies) - 1e-9))
+    sites = (np.stack(np.unravel_index(rng.permutation(cells**3)[:bodies], (cells,) * 3), axis=1) + 0.5) * (2 * half / cells) - half
+    centres, velocities = sites + rng.uniform(-0.15, 0.15, (bodies, 3)), rng.normal(size=(bodies, 3))
+    velocities *= SPEED / np.linalg.norm(velocities, axis=1, keepdims=True)
+    flight = [centres]
+    for _ in range(KNOTS):
+        gaps = centres[:, None] - centres
+        distances = np.sqrt((gaps * gaps).sum(axis=2)) + np.diag(np.full(bodies, np.inf))
+        close = np.maximum(NEARNESS[kind] / distances - 1, 0)
+        forces = (close[:, :, None] * gaps).sum(axis=1) + np.clip(centres, -half, half) - centres
+        velocities = velocities + STIFFNESS / KNOTS * forces
+        centres = centres + velocities / KNOTS
+        flight.append(centres)
+    return np.array(flight)
 
 
 class FoldingCloth(NamedTuple):
@@ -201,16 +337,14 @@ def folding_cloth(faces: int = 100_000, frames: int = 60) -> FoldingCloth:
     profits from the order of the grid. There are 2 · nx · ny of them: the number asked for if nx : ny can then be roughly 5 : 4, else
     the nearest. faces: 100 or more; frames: 2 or more.
     """
-    if faces != int(faces) or faces < 100:
-        raise ValueError(f"faces must be a whole number, 100 or more, not {faces!r}")
-    if frames != int(frames) or frames < 2:
-        raise ValueError(f"frames must be a whole number, 2 or more, not {frames!r}")
+    _at_least(100, "faces", faces)
+    frames = _at_least(2, "frames", frames)
     ideal = np.sqrt(faces * CLOTH_LENGTH / 2)
     cuts = [(nx, round(faces / (2 * nx))) for nx in range(int(0.85 * ideal), int(1.15 * ideal) + 2)]
     nx, ny = min(cuts, key=lambda cut: (abs(2 * cut[0] * cut[1] - faces), abs(cut[0] - ideal)))
     triangles = _alternating(nx, ny)
     order = np.random.default_rng(100_000).permutation(len(triangles))
-    return FoldingCloth(np.ascontiguousarray(triangles[order]), (nx, ny), int(frames))
+    return FoldingCloth(np.ascontiguousarray(triangles[order]), (nx, ny), frames)
 
 
 def _alternating(nx: int, ny: int) -> np.ndarray:
@@ -229,9 +363,7 @@ def sheet(nx: int, ny: int) -> tuple[np.ndarray, np.ndarray]:
 
     Returns vertices ((nx + 1)(ny + 1), 3) float64, x fastest, and faces (2 nx ny, 3) int32.
     """
-    for name, count in (("nx", nx), ("ny", ny)):
-        if count != int(count) or count < 1:
-            raise ValueError(f"{name} must be a whole number, 1 or more, not {count!r}")
+    nx, ny = _at_least(1, "nx", nx), _at_least(1, "ny", ny)
     x, y = np.tile(np.linspace(0, 1, nx + 1), ny + 1), np.repeat(np.linspace(0, 1, ny + 1), nx + 1)
     vertices = np.column_stack([x, y, np.zeros(len(x))])
     corner = (np.arange(ny)[:, None] * (nx + 1) + np.arange(nx)).ravel()

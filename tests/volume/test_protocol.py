@@ -12,9 +12,12 @@ import numba
 import numpy as np
 import pytest
 
+import meshes
+import poses
 from pliant.core.jit import kernel
-from pliant.core.records import lanes, put_lane, put_lanes, put_whole, whole
+from pliant.core.records import lane, lanes, put_lane, put_lanes, put_whole, whole
 from pliant.core.simd import bits, element, four
+from pliant.query import placed
 from pliant.query.traverse import SLACK
 from pliant.tree.nodes import WIDTHS
 from pliant.volume.protocol import (
@@ -22,6 +25,7 @@ from pliant.volume.protocol import (
     PROTOCOL,
     Ray,
     Shift,
+    Turn,
     blend,
     carry,
     enclose,
@@ -31,6 +35,7 @@ from pliant.volume.protocol import (
     pierce,
     separation,
     size,
+    skew,
 )
 from siblings import INSIDE, Siblings, distance_squared, exact
 
@@ -91,6 +96,14 @@ def set_carried(nodes, i, j, x, y, z, slack):
 
 
 @kernel
+def meet_turned(nodes, i, j, k, w):
+    """(Which lanes of record i meet lane k of record j, seen from another frame; which of them a finer test parts from it.)"""
+    way = Turn(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12], w[13])
+    turned = carry(lane(nodes, j, k), way)
+    return bits(overlap(lanes(nodes, i), turned)), bits(skew(lanes(nodes, i), turned))
+
+
+@kernel
 def set_blended(nodes, i, j, o, s, t):
     put_lanes(nodes, i, blend(lanes(nodes, j), lanes(nodes, o), s, t))
 
@@ -114,7 +127,8 @@ def rng():
 
 def test_every_family_has_the_whole_protocol(family):
     for function in PROTOCOL:
-        assert any(set(key) == {family.volume} for key in function.table), f"{family.name} has no {function.__name__}"
+        assert any(key[0] is family.volume for key in function.table), f"{family.name} has no {function.__name__}"
+    assert {(family.volume, Shift), (family.volume, Turn)} <= set(carry.table)
     for other in FAMILIES.values():
         for function in (overlap, separation):
             assert (family.volume, other.volume) in function.table, f"{function.__name__} of {family.name} and {other.name}"
@@ -213,6 +227,34 @@ def test_carry_holds_what_it_held_seen_from_elsewhere(family, width, rng, scale)
             for point in made.points[k]:
                 moved = tuple(x + Fraction(s) for x, s in zip(point, shift.tolist(), strict=True))
                 assert made.holds(made.volume(1, k), moved)
+
+
+def turns(rng):
+    """Rotations, and what comes near one: in float32, as loose as two bodies can be against each other, hardly turned, not turned."""
+    turn = poses.any_turn(rng)
+    yield from (turn, turn.astype(np.float32).astype(np.float64), np.eye(3), meshes.rotation(rng.standard_normal(3), 1e-6))
+    yield poses.loosened(turn, rng, 2e-5)
+
+
+@pytest.mark.parametrize("scale", SCALES[1:])
+def test_what_was_turned_meets_all_that_it_held(family, width, rng, scale):
+    """A volume around where a point of it goes meets what it has become, by either test; `slack` and `loose` as a query sets them."""
+    for _ in range(REPEATS // 4 + 1):
+        made = Siblings(family, width, rng, scale)
+        reach = max(abs(float(x)) for points in made.points for point in points for x in point)
+        for turn in turns(rng):
+            move = rng.standard_normal(3) * scale * 10.0 ** rng.integers(-9, 4)
+            slack = (2 * reach + 2 * np.abs(move).max()) * placed.SLACK
+            loose = placed.LOOSE + 2 * np.abs(turn.T @ turn - np.eye(3)).max()
+            way = np.float32([*turn.reshape(-1), *move, slack, loose])
+            for k in range(width):
+                at = np.array([[float(x) for x in point] for point in made.points[k]]) @ turn.T + move
+                for j in range(min(width, len(at))):
+                    made.put(1, j, at[j : j + 1])
+                with np.errstate(invalid="ignore"):                     # of empty lanes
+                    some, parted = meet_turned(made.nodes, 1, 0, k, way)
+                assert some == 2 ** min(width, len(at)) - 1
+                assert not some & parted
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -322,6 +364,10 @@ def test_empty_lanes_meet_nothing(family, width, rng):
         assert meet(made.nodes, 0, 1) == full
         assert meet(made.nodes, 0, 2) == 0                              # record 2 is empty
         assert meet_lanes(made.nodes, 2, 2) == 0
+        with np.errstate(invalid="ignore"):                             # inf − inf, which the formula expects
+            way = np.float32([1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1e-5])
+            assert meet_turned(made.nodes, 0, 1, 0, way)[0] == full
+            assert meet_turned(made.nodes, 2, 1, 0, way)[0] == meet_turned(made.nodes, 1, 2, 0, way)[0] == 0
         set_sizes(made.nodes, 0, sizes)
         assert (sizes[filled:] <= sizes[:filled].min(initial=inf)).all()
         with np.errstate(invalid="ignore"):

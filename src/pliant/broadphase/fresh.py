@@ -16,13 +16,15 @@ from pliant.broadphase.pairset import refuse_beyond
 from pliant.core.jit import helper, kernel
 from pliant.core.stack import floats
 
-# Boxes below which all pairs are tested: 0.5 ns a pair. 300: 24 µs against 35 µs in columns; 400: 37 and 40; 500: 58 and 45.
-BRUTE = 400
+# Boxes below which all pairs are tested. `set` and `pairs` of 200 boxes take 18 µs so; with lists 12, 17, 29 µs where boxes move by 0.2, 1,
+# 5 % of their size a frame, and 46 µs in columns. At 1 % a frame lists win from 150 boxes on, at 5 % from 350, columns from 450.
+BRUTE = 200
 SAMPLE = 64
-COPIES = 6                                                              # entries a box, at most, on average
+COPIES = 6                                                              # entries of large boxes, at most, for each box that there is
 BUDGET = 1 << 26                                                        # comparisons per kernel call: about a tenth of a second
 AT, FOUND = 0, 1                                                        # a loop's state: how far it is, how many pairs it found
-AHEAD = 4
+KEPT = 1 << 20                                                          # keys for which room is kept
+AHEAD = 4                                                               # entries looked at before the next branch
 SLOT, STRIP = 0xFFFFFFFF, 0xFFFF
 
 
@@ -67,7 +69,7 @@ def put_sorted(sample, n, value):
 
 @kernel
 def measure(boxes, slots, about):
-    """For each axis, about[axis] = (start, length, usual extent) of the boxes, without the few that are far out."""
+    """For each axis, about[axis] = (start, length, usual extent, …) of the boxes, without the few that are far out."""
     lows, extents = floats(SAMPLE), floats(SAMPLE)
     n = min(len(slots), SAMPLE)
     for axis in range(3):
@@ -76,9 +78,25 @@ def measure(boxes, slots, about):
             low, high = float(boxes[i, axis]), float(boxes[i, axis + 3])
             put_sorted(lows, k, low)
             put_sorted(extents, k, high - low if high > low else 0.0)
-        about[axis, 0] = lows[n // 16]
-        about[axis, 1] = float(lows[n - 1 - n // 16]) - float(lows[n // 16])
-        about[axis, 2] = extents[n // 2]
+        low, high = float(lows[n // 16]), float(lows[n - 1 - n // 16])  # seven eighths of evenly spread boxes
+        about[axis, 0], about[axis, 1], about[axis, 2] = low - (high - low) / 14, (high - low) / 7 * 8, extents[n // 2]
+
+
+@kernel
+def plan(about, n_boxes, axes, cuts):
+    """axes (3,): the sweep's, then those with strips; cuts (2, 3): where strips begin, how many there are in a unit, and in all."""
+    most = max(1, int((n_boxes / 2) ** 0.5))                            # so that there are fewer columns than boxes
+    for axis in range(3):
+        length, extent = about[axis, 1], about[axis, 2]
+        about[axis, 3] = 0.0 if not 0.0 < length < np.inf else 2.0 * most if extent <= length / (2 * most) else length / extent
+    first = 0
+    for axis in range(1, 3):
+        first = axis if about[axis, 3] > about[first, 3] else first
+    axes[0], axes[1], axes[2] = first, (first + 1) % 3, (first + 2) % 3
+    for k in range(2):
+        axis = axes[k + 1]
+        n = max(1, int(about[axis, 3] / 2))
+        cuts[k, 0], cuts[k, 1], cuts[k, 2] = about[axis, 0], n / about[axis, 1] if n > 1 else 0.0, n
 
 
 @helper
@@ -93,9 +111,9 @@ def strip(value, start, scale, n):
 def number(boxes, slots, axes, cuts, strips, counts):
     """strips (n, 4): of each box the first and last strip on the axes 1 and 2 of `axes`; counts[c + 2]: how many boxes touch column c.
 
-    True unless that is more than COPIES for each box on average.
+    How many entries that makes; −1 if large boxes make too many of them.
     """
-    second, third, total = axes[1], axes[2], 0
+    second, third, total, large = axes[1], axes[2], 0, 0
     start_2, scale_2, n_2, start_3, scale_3, n_3 = cuts[0, 0], cuts[0, 1], int(cuts[0, 2]), cuts[1, 0], cuts[1, 1], int(cuts[1, 2])
     counts[:] = 0
     for k in range(len(slots)):
@@ -104,19 +122,27 @@ def number(boxes, slots, axes, cuts, strips, counts):
         first_3, last_3 = strip(boxes[i, third], start_3, scale_3, n_3), strip(boxes[i, third + 3], start_3, scale_3, n_3)
         strips[k, 0], strips[k, 1], strips[k, 2], strips[k, 3] = first_2, last_2, first_3, last_3
         down, right, column = last_2 - first_2, last_3 - first_3, first_2 * n_3 + first_3 + 2
+        total += (down + 1) * (right + 1)
         if (down | right) <= 1:                                         # the usual case, without a branch that nobody could foretell
             counts[column] += 1
             counts[column + right] += right
             counts[column + down * n_3] += down
             counts[column + down * n_3 + right] += down & right
         else:
-            total += (down + 1) * (right + 1)
-            if total > COPIES * len(slots):
-                return False
+            large += (down + 1) * (right + 1)
+            if large > COPIES * len(slots):
+                return -1
             for row in range(down + 1):
                 for c in range(column + row * n_3, column + row * n_3 + right + 1):
                     counts[c] += 1
-    return True
+    return total
+
+
+@kernel
+def list_lows(boxes, slots, axis, values, tags):
+    """What the sweep goes by."""
+    for k in range(len(slots)):
+        values[k], tags[k] = boxes[slots[k], axis], k
 
 
 @kernel
@@ -197,8 +223,9 @@ class Fresh:
 
     def __init__(self, sorter):
         self.sorter: Sorter = sorter
-        self.n = 0
+        self.n, self.rows, self.words = 0, np.zeros((6, 0)), np.zeros(0, np.int64)
         self.keys, self.state = np.zeros(1024, np.int64), np.zeros(2, np.int64)
+        self.about, self.axes, self.cuts = np.zeros((3, 4)), np.zeros(3, np.int64), np.zeros((2, 3))
         self.strips, self.counts = np.zeros((0, 4), np.int16), np.zeros(0, np.int32)
         self.entries, self.who, self.members = np.zeros((0, 6)), np.zeros(0, np.int64), np.zeros(0, np.int32)
 
@@ -210,52 +237,45 @@ class Fresh:
         return self._run(sweep, *self._prepare_columns(boxes, slots), low)
 
     def _run(self, loop, *args):
+        more = self.n + AHEAD                                           # room that one box may need
+        if len(self.keys) > KEPT:
+            self.keys = np.empty(KEPT, np.int64)
         self.state[:] = 0
         while not loop(*args, self.keys, self.state):
-            found = int(self.state[FOUND])
-            if found + self.n > len(self.keys):
-                refuse_beyond(found, 16 * (len(self.keys) + self.n))
-                self.keys = np.concatenate([self.keys[:found], np.empty(len(self.keys) + self.n, np.int64)])
+            found, size = int(self.state[FOUND]), len(self.keys)
+            if found + more > size:
+                refuse_beyond(found, 8 * (2 * size + more))
+                self.keys = np.concatenate([self.keys[:found], np.empty(size + more, np.int64)])
         return self.keys[:self.state[FOUND]]
 
     def _prepare_brute(self, boxes, slots):
         n = len(slots)
-        words = np.zeros((n + 7) >> 3, np.int64)
-        return boxes, slots, np.empty((6, n)), words.view(np.uint8), words
+        if self.rows.shape[1] < n:
+            self.words, self.rows = np.zeros((n + 7) >> 3, np.int64), np.zeros((6, n))
+        return boxes, slots, self.rows, self.words.view(np.uint8), self.words
 
     def _prepare_columns(self, boxes, slots):
         n = len(slots)
         if len(self.strips) < n:
             self.strips = np.zeros((n + n // 4, 4), np.int16)
-        strips, (axes, cuts) = self.strips[:n], plan(boxes, slots)
-        while True:
+        strips, about, axes, cuts, total = self.strips[:n], self.about, self.axes, self.cuts, -1
+        measure(boxes, slots, about)
+        plan(about, n, axes, cuts)
+        while total < 0:
             columns = int(cuts[0, 2] * cuts[1, 2])
             if len(self.counts) < columns + 2:
                 self.counts = np.zeros(columns + 2, np.int32)
             counts = self.counts[:columns + 2]
-            if number(boxes, slots, axes, cuts, strips, counts):
-                break
-            cuts = coarser(cuts)
-        values, tags = self.sorter.room(n)
-        values[:], tags[:] = boxes[slots, axes[0]], np.arange(n, dtype=np.int32)
-        order, n_3, total = self.sorter.sort(n)[1], int(cuts[1, 2]), int(counts.sum())
+            total = number(boxes, slots, axes, cuts, strips, counts)
+            if total < 0:
+                cuts[:] = coarser(cuts)
+        list_lows(boxes, slots, axes[0], *self.sorter.room(n))
+        order, n_3 = self.sorter.sort(n)[1], int(cuts[1, 2])
         if len(self.who) <= total + AHEAD:
-            self.entries, self.who = np.zeros((total + total // 4 + 1 + AHEAD, 6)), np.zeros(total + total // 4 + 1 + AHEAD, np.int64)
-            self.members = np.zeros(total + total // 4 + 1 + AHEAD, np.int32)
+            room = total + total // 4 + AHEAD + 1
+            self.entries, self.members, self.who = np.zeros((room, 6)), np.zeros(room, np.int32), np.zeros(room, np.int64)
         enter(boxes, slots, order, axes, n_3, strips, counts, self.members, self.entries, self.who)
         return counts[:-1], n_3, self.entries, self.who
-
-
-def plan(boxes, slots):
-    """(axes (3,): the sweep's, then those with strips; cuts (2, 3): where strips begin, how many there are in a unit, and in all)."""
-    about = np.zeros((3, 3))
-    measure(boxes, slots, about)
-    start, length, extent = about.T.tolist()
-    most = max(1, int((len(slots) / 2) ** 0.5))                         # so that there are fewer columns than boxes
-    n = [1 if not 0 < reach < np.inf else most if size <= reach / (2 * most) else max(1, int(reach / (2 * size)))
-         for reach, size in zip(length, extent, strict=True)]
-    axes = sorted(range(3), key=lambda axis: extent[axis] / length[axis] if 0 < length[axis] < np.inf else np.inf)
-    return np.array(axes), np.array([(start[axis], n[axis] / length[axis] if n[axis] > 1 else 0.0, n[axis]) for axis in axes[1:]])
 
 
 def coarser(cuts):

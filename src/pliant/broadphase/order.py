@@ -54,7 +54,7 @@ class Sorter:
     def room(self, n):
         """(values, tags), n of each, to fill in and give to `sort`."""
         if self.values.shape[1] < n:
-            self.values, self.tags = np.zeros((2, n + n // 4)), np.zeros((2, n + n // 4), np.int32)
+            self.tags, self.values = np.zeros((2, n + n // 4), np.int32), np.zeros((2, n + n // 4))
         return self.values[0, :n], self.tags[0, :n]
 
     def sort(self, n):

@@ -1,10 +1,11 @@
-"""``pliant demo``: two bumpy spheres deform while they pass through each other, and every colliding pair is counted."""
+"""``pliant demo``: a swarm of deforming bodies flies about in a box; they bounce off each other where their faces meet."""
 
 from __future__ import annotations
 
-import time
+import colorsys
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,41 +15,36 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from pliant.shapes import BumpyPair
+    from pliant.cli.swarm import Flight, Moment
+    from pliant.report.picture import View
+    from pliant.shapes import Swarm
 
-SAMPLED_ROWS = 10
 INTERRUPTED = 130  # what a shell reports after Ctrl-C
+TEMPO = 200  # frames in which shapes change as much as in the standard swarm, however many are played
 
-# sRGB; the mark is brighter than white paper, so that it stays red in the shade.
-SLATE = (0.40, 0.48, 0.60)
-SAND = (0.86, 0.74, 0.57)
-MARK = (1.25, 0.06, 0.08)
-NEAR_WALL = 0.05  # opacity of the second body where it faces the eye
-
-
-class Step(NamedTuple):
-    """One frame: how many pairs, and seconds spent."""
-
-    frame: int
-    pairs: int
-    update: float
-    collide: float
+MARK = (1.25, 0.06, 0.08)  # sRGB, brighter than white paper, so that it stays red in the shade
+NEAR, WIDTH = 0.4, 3.4  # a detail shows contacts so close to each other, in radii of a body; its own width, in these
+LOOKS = 20  # pairs of bodies that are looked at for a detail
+MANY = 200_000  # vertices that are enough to tell what hides what
+AZIMUTHS, ELEVATIONS = range(-180, 180, 15), (12.0, 24.0, 36.0, 48.0)  # where the eye may stand
 
 
-class Contact(NamedTuple):
-    """The last frame that had pairs, and its pairs (m, 2)."""
+class Kind(StrEnum):
+    """What bodies look like."""
 
-    frame: int
-    faces: NDArray[np.int32]
+    arms = "arms"
+    bumpy = "bumpy"
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("out"),
-    faces: Annotated[int, typer.Option(help="Triangles per body: 320, 1280, 5120, 20480, 81920 or 327680.")] = 20480,
-    frames: Annotated[int, typer.Option(min=2, help="Steps of the animation.")] = 200,
+    bodies: Annotated[int, typer.Option(min=2, max=1000, help="How many bodies.")] = 27,
+    faces: Annotated[int, typer.Option(help="Triangles per body: 320, 1280, 5120, 20480, 81920 or 327680.")] = 5120,
+    frames: Annotated[int, typer.Option(min=1, help="Steps of the animation.")] = 200,
+    kind: Annotated[Kind, typer.Option(help="Bodies with long arms, or bumpy spheres.")] = Kind.arms,
     size: Annotated[int, typer.Option(min=64, max=2400, help="Side of the picture in pixels.")] = 900,
 ) -> None:
-    """Let two deforming bodies pass through each other; count pairs, take times, draw a picture."""
+    """Let deforming bodies bounce off each other; count pairs, take times, draw a picture."""
     from rich.console import Console
 
     from pliant import shapes
@@ -56,7 +52,7 @@ def demo(
 
     console = Console()
     try:
-        scene = shapes.bumpy_pair(faces, frames + frames // 3)         # it ends while they still overlap, for the picture's sake
+        swarm = shapes.swarm(bodies, faces, TEMPO, kind.value)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     try:
@@ -64,48 +60,43 @@ def demo(
     except OSError as error:
         raise typer.BadParameter(f"{out} cannot be made a folder: {error.strerror}", param_hint="--out") from None
 
-    steps: list[Step] = []
-    contacts: list[Contact] = []
+    flight = None
     try:
         with console.status("Preparing kernels; the first time they are compiled …"):
             seconds = prepare()
-        console.print(f"Kernels ready after {seconds:.1f} s. Two bodies of {faces:,} triangles, {frames} frames, every vertex moves.")
-        run(scene, frames, console, steps, contacts)
+            flight = take_off(swarm)
+        console.print(f"Kernels ready after {seconds:.1f} s. {bodies} bodies of {faces:,} triangles, {frames} frames, every vertex moves.")
+        play(flight, frames, console)
     except KeyboardInterrupt:
-        console.print(f"[bold]Stopped[/bold] after {len(steps)} of {frames} frames.")
-        summarise(console, steps)
+        console.print(f"[bold]Stopped[/bold] after {len(flight.steps) if flight else 0} of {frames} frames.")
+        summarise(console, flight)
         raise typer.Exit(INTERRUPTED) from None
-    summarise(console, steps)
-    illustrate(scene, contacts[-1] if contacts else None, out, size, console)
+    summarise(console, flight)
+    illustrate(flight.best, flight.faces, out, size, console)
 
 
-def run(scene: BumpyPair, frames: int, console: Console, steps: list[Step], contacts: list[Contact]) -> None:
-    """Play that many frames. Fills ``steps`` with every frame done and ``contacts`` with the latest frame that had pairs."""
-    import pliant
+def take_off(swarm: Swarm) -> Flight:
+    """The bodies at the start; what only scenes use is loaded."""
+    from pliant.cli.swarm import Flight
 
-    first, second = scene.frame(0)
-    a, b = pliant.Body(first, scene.faces), pliant.Body(second, scene.faces)
-    total = 0
+    flight = Flight(swarm)
+    flight.scene.collide(contacts=True)
+    return flight
+
+
+def play(flight: Flight, frames: int, console: Console) -> None:
+    """Play that many frames."""
+    pairs, seconds = 0, 0.0
     with progress_bar(console) as progress:
         task = progress.add_task("Colliding", total=frames, pairs=0, rate=0.0)
-        for k in range(frames):
-            va, vb = scene.frame(k)
-            t0 = time.perf_counter()
-            a.update(va)
-            b.update(vb)
-            t1 = time.perf_counter()
-            pairs = pliant.collide(a, b)
-            t2 = time.perf_counter()
-            steps.append(Step(k, len(pairs.faces), t1 - t0, t2 - t1))
-            if len(pairs.faces):
-                contacts[:] = [Contact(k, pairs.faces)]
-            total += len(pairs.faces)
-            rate = len(steps) / sum(step.update + step.collide for step in steps)
-            progress.update(task, advance=1, pairs=total, rate=rate)
+        for _ in range(frames):
+            step = flight.advance()
+            pairs, seconds = pairs + step.pairs, seconds + step.counted
+            progress.update(task, advance=1, pairs=pairs, rate=len(flight.steps) / seconds)
 
 
 def progress_bar(console: Console) -> Progress:
-    """A bar with the pairs so far and the frames per second of update and collide alone."""
+    """A bar with the pairs so far and the frames per second of collision detection alone."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     return Progress(
@@ -119,78 +110,116 @@ def progress_bar(console: Console) -> Progress:
     )
 
 
-def summarise(console: Console, steps: list[Step]) -> None:
-    """A table of a few frames, evenly spread, and the sum of all."""
-    if not steps:
+def summarise(console: Console, flight: Flight | None) -> None:
+    """Two tables: where the time went, and what was found for it."""
+    if flight is None or not flight.steps:
         return
     from rich.table import Table
 
-    table = Table(title=f"Colliding pairs, {len(steps)} frames", title_justify="left")
-    for heading in ("frame", "pairs", "update ms", "collide ms"):
-        table.add_column(heading, justify="right")
-    last = len(steps) - 1
-    rows = sorted({round(i * last / (SAMPLED_ROWS - 1)) for i in range(SAMPLED_ROWS)})
-    for i in rows:
-        table.add_row(*row(str(steps[i].frame), steps[i].pairs, steps[i].update, steps[i].collide), end_section=i == last)
-    totals = (sum(s.pairs for s in steps), sum(s.update for s in steps), sum(s.collide for s in steps))
-    n = len(steps)
-    table.add_row(*row("mean", round(totals[0] / n), totals[1] / n, totals[2] / n))
-    table.add_row(*row("sum", *totals), style="bold")
+    steps = flight.steps
+    n, total = len(steps), sum(step.counted for step in steps)
+    phases = {"deform, not counted": [s.deform for s in steps], "update": [s.update for s in steps],
+              "broad phase": [s.broad for s in steps], "narrow phase": [s.narrow for s in steps], "sum": [s.counted for s in steps]}
+    table = Table(title=f"Time a frame, {n} frames", title_justify="left")
+    for heading in ("phase", "mean ms", "worst ms", "share"):
+        table.add_column(heading, justify="left" if heading == "phase" else "right")
+    for name, seconds in phases.items():
+        share = "" if "not counted" in name else f"{sum(seconds) / total:.0%}"
+        cells = f"{1e3 * sum(seconds) / n:.3f}", f"{1e3 * max(seconds):.3f}", share
+        table.add_row(name, *cells, end_section=name.startswith(("deform", "narrow")), style="bold" if name == "sum" else "")
+    console.print(table)
+
+    all_pairs = len(flight.bodies) * (len(flight.bodies) - 1) // 2
+    counts = {f"pairs of bodies tested, of {all_pairs:,}": [s.tested for s in steps],
+              "pairs of bodies that meet": [s.touching for s in steps], "pairs of faces that meet": [s.pairs for s in steps],
+              "n_v, pairs of volumes tested": [s.stats.n_v for s in steps], "n_p, pairs of triangles tested": [s.stats.n_p for s in steps],
+              "n_u, volumes updated": [s.stats.n_u for s in steps]}
+    table = Table(title=f"Work a frame; {sum(s.pairs for s in steps):,} colliding pairs in all", title_justify="left")
+    for heading in ("counted", "mean", "most"):
+        table.add_column(heading, justify="left" if heading == "counted" else "right")
+    for name, values in counts.items():
+        table.add_row(name, f"{sum(values) / n:,.0f}", f"{max(values):,}")
     console.print(table)
 
 
-def row(name: str, pairs: int, update: float, collide: float) -> tuple[str, str, str, str]:
-    return name, f"{pairs:,}", f"{1e3 * update:.3f}", f"{1e3 * collide:.3f}"
-
-
-def illustrate(scene: BumpyPair, contact: Contact | None, out: Path, size: int, console: Console) -> None:
-    """Draw the last frame that has pairs, colliding triangles in red, and say where it is."""
-    if contact is None:
+def illustrate(moment: Moment | None, faces: NDArray[np.int32], out: Path, size: int, console: Console) -> None:
+    """Draw the frame with the most colliding pairs and say where it is."""
+    if moment is None:
         console.print("No frame has colliding triangles: no picture.")
         return
     from pliant.report import picture
 
     with console.status("Drawing …"):
-        image = portrait(*scene.frame(contact.frame), scene.faces, contact.faces, size)
+        image = portrait(moment, faces, size)
     try:
         path = picture.save(out / "demo.png", image)
     except ImportError as error:
         console.print(f"No picture: {error}", markup=False)
         return
-    note = f"Picture of frame {contact.frame}, the last with colliding triangles ({len(contact.faces):,} pairs, in red): {path}"
+    note = f"Picture of frame {moment.frame}, the one with the most colliding triangles ({len(moment.pairs):,} pairs, in red): {path}"
     console.print(note, markup=False, soft_wrap=True)
 
 
-def portrait(
-    va: NDArray[np.float64], vb: NDArray[np.float64], faces: NDArray[np.int32], pairs: NDArray[np.int32], size: int
-) -> NDArray[np.uint8]:
-    """Both bodies, seen from the side of the second, whose near wall is clear: what pokes into it shows.
+def portrait(moment: Moment, faces: NDArray[np.int32], size: int) -> NDArray[np.uint8]:
+    """All bodies from where the most red shows, and in a corner the two that show the most of it close up."""
+    import numpy as np
 
-    Where the contact is small it is shown again, enlarged, in a corner.
+    from pliant.report import picture
+
+    pairs, vertices = moment.pairs, moment.vertices
+    colours = [np.tile(muted(body), (len(faces), 1)) for body in range(len(vertices))]
+    red = []  # corners (m, 3, 3) of all colliding faces of first bodies, and of second ones
+    for column in (0, 1):
+        red.append(np.stack(vertices)[pairs.bodies[:, column, None], faces[pairs.faces[:, column]]])
+        for body, face in zip(pairs.bodies[:, column], pairs.faces[:, column], strict=True):
+            colours[body][face] = MARK
+    view, _ = outlook(np.concatenate(vertices), np.concatenate(red))
+    image = picture.draw([(v, faces) for v in vertices], colours, size, view)
+
+    points = red[0].mean(axis=1)
+    meeting, which, counts = np.unique(pairs.bodies, axis=0, return_inverse=True, return_counts=True)
+    details = []
+    for pair in np.argsort(-counts)[:LOOKS].tolist():
+        rows = np.flatnonzero(which.ravel() == pair)
+        near = np.linalg.norm(points[rows][:, None] - points[rows[:: 1 + len(rows) // 1000]], axis=2) < NEAR
+        rows = rows[np.linalg.norm(points[rows] - points[rows[np.argmax(near.sum(axis=1))]], axis=1) < NEAR]  # around the densest place
+        bodies = meeting[pair].tolist()
+        view, seen = outlook(np.concatenate([vertices[body] for body in bodies]), np.concatenate([corners[rows] for corners in red]))
+        x, y, z = points[rows].mean(axis=0).tolist()
+        details.append((seen, bodies, view._replace(centre=(x, y, z), width=WIDTH * NEAR)))
+    _, bodies, view = max(details)
+    detail = picture.draw([(vertices[body], faces) for body in bodies], [colours[body] for body in bodies], size * 3 // 10, view)
+    return picture.with_detail(image, detail)
+
+
+def muted(body: int) -> tuple[float, float, float]:
+    """A colour of its own for every body, none of them red."""
+    return colorsys.hls_to_rgb(0.07 + 0.7 * (0.41421356 * body % 1), (0.60, 0.50, 0.70)[body % 3], 0.28)
+
+
+def outlook(vertices: NDArray[np.float64], red: NDArray[np.float64]) -> tuple[View, float]:
+    """Where to stand to see the most of these triangles (m, 3, 3), and how much of them, roughly.
+
+    A triangle shows as large as it looks, if no vertex is before its middle in a grid of cells across the view.
     """
     import numpy as np
 
     from pliant.report import picture
 
-    meshes = [(va, faces), (vb, faces)]
-    colours = []
-    for column, colour in enumerate(((*SLATE, 1.0), (*SAND, NEAR_WALL))):
-        paint = np.tile(colour, (len(faces), 1))
-        paint[pairs[:, column]] = (*MARK, 1.0)
-        colours.append(paint)
+    vertices = vertices[:: max(1, len(vertices) // MANY)]
+    low, middles, normals = vertices.min(axis=0), red.mean(axis=1), np.cross(red[:, 1] - red[:, 0], red[:, 2] - red[:, 0])
+    size = float(np.linalg.norm(vertices.max(axis=0) - low))
+    cells = int(np.sqrt(0.2 * len(vertices))) + 1
 
-    apart = vb.mean(axis=0) - va.mean(axis=0)
-    azimuth = float(np.degrees(np.arctan2(apart[1], apart[0]))) - 38.0
-    view = picture.View(azimuth, 22.0)
-    image = picture.draw(meshes, colours, size, view)
+    def shown(view: View) -> float:
+        a, e = np.radians([view.azimuth, view.elevation])
+        right, eye = np.array([-np.sin(a), np.cos(a), 0.0]), np.array([np.cos(a) * np.cos(e), np.sin(a) * np.cos(e), np.sin(e)])
+        axes = np.stack([right, np.cross(eye, right)], axis=1)
+        cell, at = ((((v - low) @ axes / size + 1) * cells).astype(int) @ [2 * cells + 1, 1] for v in (vertices, middles))
+        nearest = np.full((2 * cells + 1) ** 2, -np.inf)
+        np.maximum.at(nearest, cell, vertices @ eye)
+        return float((np.maximum(normals @ eye, 0) * (nearest[at] <= middles @ eye + 0.02 * size)).sum())
 
-    touched = np.concatenate([va[faces[pairs[:, 0]]], vb[faces[pairs[:, 1]]]]).reshape(-1, 3)
-    low, high = touched.min(axis=0), touched.max(axis=0)
-    everything = np.linalg.norm(np.maximum(va.max(axis=0), vb.max(axis=0)) - np.minimum(va.min(axis=0), vb.min(axis=0)))
-    reach = float(np.linalg.norm(high - low))
-    if reach < 0.25 * everything:
-        x, y, z = (float(c) for c in 0.5 * (low + high))
-        width = max(1.1 * reach, 0.05 * float(everything))
-        close = view._replace(centre=(x, y, z), width=width)
-        image = picture.with_detail(image, picture.draw(meshes, colours, size * 9 // 25, close))
-    return image
+    views = [picture.View(azimuth, elevation) for elevation in ELEVATIONS for azimuth in AZIMUTHS]
+    areas = [shown(view) for view in views]
+    return views[int(np.argmax(areas))], max(areas)

@@ -11,13 +11,14 @@ from pliant.geometry.contact import ROOM, contacts
 from pliant.motion.rigid import IDENTITY, place_corners
 
 CHUNK = 1 << 11                                                         # pairs between looks at Ctrl-C: 3 ms, 100 where all is absurd
+FEW = 1 << 16                                                           # pairs for which asking how much memory there is takes longest
 BYTES = 8 * (9 + 9 + 6 + 3 + 1) + 1                                     # of a pair and its answer
 
 
 def contacts_of(pairs, a, b):
     """segments (m, 2, 3), normals (m, 3), depths (m,) and coplanar (m,) of these pairs (m, 2) of faces of bodies a and b, by name."""
     m = len(pairs)
-    if not memory.fits(BYTES * m):
+    if m > FEW and not memory.fits(BYTES * m):
         raise TooManyPairsError(f"{m:,} pairs meet, and memory for their contacts is not available; ask without contacts")
     out = {"segments": np.empty((m, 2, 3)), "normals": np.empty((m, 3)), "depths": np.empty(m), "coplanar": np.empty(m, np.bool_)}
     corners, cancel = [np.empty((m, 9)), np.empty((m, 9))], threading.Event()
