@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 import boxes as some
+from benchmarks import broadphase
 from pliant.broadphase import fresh, lists, pairset, sweep
 from pliant.broadphase.sweep import Sweep
 from pliant.core import memory
@@ -133,7 +134,7 @@ class Machine(RuleBasedStateMachine):
 
 @pytest.mark.formulas
 def test_any_sequence_of_operations(narrow):
-    run_state_machine_as_test(Machine, settings=settings(max_examples=100 if OFF else 300, stateful_step_count=40, deadline=None,
+    run_state_machine_as_test(Machine, settings=settings(max_examples=100 if OFF else 150, stateful_step_count=40, deadline=None,
                                                          derandomize=True, database=None))
 
 
@@ -327,6 +328,25 @@ def test_the_table_grows_while_all_boxes_move():
     assert swaps == [0, n - 1, n - 1, n - 1, n - 2] and len(scene.sweep._lists.table) > pairset.LEAST
 
 
+@pytest.mark.formulas
+@pytest.mark.parametrize("few", [1, 10**9], ids=["boxes one by one", "all boxes"])
+def test_the_table_grows_in_the_middle_of_a_move(monkeypatch, narrow, no_brute, few):
+    """Boxes that are far apart come together and part; nothing but the smallest table to begin with."""
+    monkeypatch.setattr(lists, "FEW", few)
+    monkeypatch.setattr(lists.Lists, "_run", patiently)
+    monkeypatch.setattr(pairset, "LEAST", 8 if OFF else 2 * lists.MET)
+    grown, filled = [], lists.filled
+    monkeypatch.setattr(lists, "filled", lambda table, keys, low: grown.append(low) or filled(table, keys, low))
+    for seed in range(20):
+        rng, scene = np.random.default_rng(seed), Scene()
+        centres, sizes = rng.uniform(0, 100, (SIZE, 3)), rng.uniform(1, 2, (SIZE, 3))
+        for k, spread in enumerate((1.0, 1.0, 0.05, 0.01, 0.2, 0.03)):
+            ids = rng.permutation(SIZE)[:SIZE if k < 2 else SIZE - 3]
+            scene.set(ids, some.around(centres * spread, sizes)[ids])
+            scene.check()
+    assert grown.count(32) > 20
+
+
 @pytest.fixture
 def cramped(monkeypatch):
     """Hardly any memory is left, and the system is asked about every byte."""
@@ -450,3 +470,9 @@ def test_what_is_handed_out_is_the_callers():
     scene.set([2, 0], [np.array([0, 0, 0, 1, 1, 1.0])] * 2)
     scene.sweep.pairs()[:] = 7
     assert scene.check().tolist() == [[0, 2]]
+
+
+def test_the_benchmark_compares_equal_answers():
+    for share in (1.0, 0.01):
+        row = broadphase.run(300, 0.01, share, 1)
+        assert row["differ"] == 0 and set(row["us"]) == {"Sweep", "afresh", "k-d tree", "NumPy"} and row["how"] == "lists"

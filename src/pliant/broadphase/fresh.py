@@ -96,7 +96,7 @@ def plan(about, n_boxes, axes, cuts):
     for k in range(2):
         axis = axes[k + 1]
         n = max(1, int(about[axis, 3] / 2))
-        cuts[k, 0], cuts[k, 1], cuts[k, 2] = about[axis, 0], n / about[axis, 1] if n > 1 else 0.0, n
+        cuts[k, 0], cuts[k, 1], cuts[k, 2] = about[axis, 0], n / float(about[axis, 1]) if n > 1 else 0.0, n
 
 
 @helper
