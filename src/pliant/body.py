@@ -105,9 +105,9 @@ class Body:
     @property
     def transform(self) -> NDArray[np.float64]:
         """(4, 4) float64: from the vertices given to where they are."""
-        matrix = np.eye(4)
-        if self.placement is not None:
-            matrix[:3] = self.placement.reshape(3, 4)
+        matrix, placement = np.eye(4), self.placement
+        if placement is not None:
+            matrix[:3] = placement.reshape(3, 4)
         return matrix
 
     def __len__(self) -> int:
@@ -136,6 +136,8 @@ class Body:
         placement = None if transform is None else check.transform("transform", transform)
         if vertices is not None and not check.ready(vertices, self.motion.count):
             vertices = check.positions("vertices", vertices, self.motion.count)
+        if placement is not None:
+            check.within_range("transform", placement, self.motion.vertices if vertices is None else vertices)
         self.guard.start_writing()
         try:
             if vertices is not None:
@@ -187,9 +189,8 @@ class Body:
 
     def box(self) -> NDArray[np.float64]:
         """(2, 3) float64: low and high corner of a box around the vertices. Known without touching them; a transform makes it loose."""
-        if self.placement is None:
-            return np.array(self.motion.box.reshape(2, 4)[:, :3])
-        return np.stack(world_box(self.placement, self.motion.box))
+        placement, box = self.placement, self.motion.box
+        return np.array(box.reshape(2, 4)[:, :3]) if placement is None else np.stack(world_box(placement, box))
 
     def mesh(self) -> Mesh:
         """For queries: which faces share vertices, made when it is first asked for."""

@@ -72,6 +72,7 @@ class Scene:
         self._next = 0
         self._sweep, self._stale, self._known = Sweep(), set[Body](), dict[tuple[int, int], _Known]()
         self._id_of: dict[Body, int] = {}
+        self._boxed: set[int] = set()                                   # slots whose box was given, and told to the broad phase
         self._ignored: set[tuple[Hashable, Hashable]] = set()
         for body in bodies:
             self.add(body)
@@ -102,6 +103,7 @@ class Scene:
         member = self._member("number", number)
         self._sweep.remove(np.array([member.slot]))
         self._ids[member.slot] = -1
+        self._boxed.discard(member.slot)
         self._free.append(member.slot)
         member.body.watchers = tuple(scene for scene in member.body.watchers if scene is not self)
         self._stale.discard(member.body)
@@ -171,7 +173,7 @@ class Scene:
         adjacent = check.choice("adjacent", adjacent, ADJACENT)
         asked = self.candidates()
         if self_pairs:
-            ids = np.array(list(self._members), np.int64).reshape(-1, 1)
+            ids = np.array([i for i in self._members if (i, i) not in self._ignored], np.int64).reshape(-1, 1)
             asked = np.concatenate([asked, np.repeat(ids, 2, axis=1)])
             asked = asked[np.lexsort((asked[:, 1], asked[:, 0]))]
         options = _Options(first, contacts, adjacent, how)
@@ -187,6 +189,7 @@ class Scene:
                     if first:
                         asked, counters = asked[:k + 1], counters[:k + 1]
                         break
+        self._known = {ids: self._known[ids] for ids in map(tuple, asked.tolist())}
         return _joined(found, asked, counters, contacts)
 
     def _ask_together(self, asked: NDArray[np.int64], options: _Options) -> None:
@@ -231,9 +234,18 @@ class Scene:
 
     def _follow(self) -> None:
         """Tell the broad phase who has moved."""
-        stale = [self._members[self._id_of[body]] for body in sorted(self._stale, key=self._id_of.__getitem__) if len(body)]
+        stale = []
+        while self._stale:                                              # one by one: others may be noted meanwhile
+            stale.append(self._stale.pop())
+        try:
+            self._tell([self._members[self._id_of[body]] for body in sorted(stale, key=self._id_of.__getitem__) if len(body)])
+        except BaseException:
+            self._stale.update(stale)
+            raise
+
+    def _tell(self, moved: list[_Member]) -> None:
         slots, boxes = [], []
-        for member in stale:
+        for member in moved:
             box = member.body.box()
             if member.box is not None:
                 if _outside(box, member.box):                           # a transform makes boxes loose: look at the vertices
@@ -242,11 +254,13 @@ class Scene:
                     raise ValueError(f"body {self._id_of[member.body]} has left the box it was added with: it is in {box.tolist()}, "
                                      f"the box is {member.box.tolist()}; remove it and add it with a larger one, or without")
                 box = member.box
+                if member.slot in self._boxed:
+                    continue
+                self._boxed.add(member.slot)
             slots.append(member.slot)
             boxes.append(box.reshape(6))
         if slots:
             self._sweep.set(np.array(slots), np.array(boxes))
-        self._stale.clear()
 
     def _is_ignored(self, i: int, j: int) -> bool:
         names = [[number] if (group := self._members[number].group) is None else [number, group] for number in (i, j)]

@@ -124,14 +124,27 @@ def transform(name, value):
     if len(rows) == 4 and not np.allclose(rows[3], (0, 0, 0, 1), rtol=0, atol=RIGID):
         raise MeshError(f"{name}: the last row must be 0 0 0 1, got {rows[3].tolist()}; is the matrix transposed?")
     turn = rows[:3, :3]
-    error = np.abs(turn.T @ turn - np.eye(3))
-    if not error.max() <= RIGID:
-        raise MeshError(f"{name}: not rigid: lengths along x, y, z become {np.linalg.norm(turn, axis=0).tolist()}, and the axes are "
-                        f"{error.max():.3g} from perpendicular units, at most {RIGID:g} is allowed; move the vertices instead, "
-                        "or use Body.blended with one map for scaling and shear")
+    with np.errstate(over="ignore", invalid="ignore"):
+        error, lengths = np.abs(turn.T @ turn - np.eye(3)).max(), np.linalg.norm(turn, axis=0).tolist()
+    if not error <= RIGID:
+        raise MeshError(f"{name}: not rigid: lengths along x, y, z become {lengths}, and the axes are {error:.3g} from perpendicular "
+                        f"units, at most {RIGID:g} is allowed; move the vertices instead, or use Body.blended with one "
+                        "map for scaling and shear")
     if np.linalg.det(turn) < 0:
         raise MeshError(f"{name}: mirrors the body (determinant {np.linalg.det(turn):.3g}); mirror the vertices instead")
     return np.ascontiguousarray(rows[:3]).reshape(-1).copy()
+
+
+def within_range(name, matrix, vertices):
+    """Refuse a placement (12,) that would put vertices (n, 3) where float64 ends."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = matrix.reshape(3, 4)
+        if np.isfinite(np.abs(rows[:, :3]).sum(1) * np.abs(vertices).max(initial=0.0) + np.abs(rows[:, 3])).all():
+            return
+        bad = ~np.isfinite(vertices @ rows[:, :3].T + rows[:, 3]).all(axis=1)
+    if bad.any():
+        row = int(bad.argmax())
+        raise MeshError(f"{name}: puts vertex {row}, {vertices[row].tolist()}, beyond the largest numbers{_more(bad)}")
 
 
 def weld(name, value):

@@ -15,6 +15,7 @@ from pliant.core.jit import helper, kernel
 from pliant.geometry.predicates import point_fits
 
 IDENTITY = np.eye(3, 4).reshape(-1)
+LEAST = 2.0**-1070                                                      # above all that rounding does to the smallest numbers
 ROUNDING = 2.0**-48                                                     # of the largest numbers that a position is made of
 
 
@@ -48,8 +49,7 @@ def place_corners(m, vertices, faces, which, column, out):
 
 def rounding(m, box):
     """A bound of how far `placed` may move a vertex in this box from where the real numbers put it."""
-    largest = float(np.abs(box).max()) + float(np.abs(m).max())
-    return ROUNDING * 4 * largest
+    return ROUNDING * 4 * (float(np.abs(box).max()) + float(np.abs(m[3::4]).max())) + LEAST
 
 
 def world_box(m, box):
@@ -58,7 +58,7 @@ def world_box(m, box):
     middle, half = 0.5 * box[:3] + 0.5 * box[4:7], 0.5 * box[4:7] - 0.5 * box[:3]
     centre = rows[:, :3] @ middle + rows[:, 3]
     size = np.abs(rows[:, :3]) @ half
-    size += ROUNDING * (np.abs(rows[:, :3]) @ (np.abs(middle) + half) + np.abs(rows[:, 3]))
+    size += ROUNDING * (np.abs(rows[:, :3]) @ (np.abs(middle) + half) + np.abs(rows[:, 3])) + 2 * LEAST
     return centre - size, centre + size
 
 
@@ -81,4 +81,4 @@ def relative(m_a, origin_a, reach_a, m_b, origin_b, reach_b, scale):
     move = (turn @ origin_b + away - origin_a) * scale
     loose = float(np.abs(turn.T @ turn - np.eye(3)).max())
     largest = sum(float(np.abs(part).max()) for part in (a[:, 3], b[:, 3], origin_a, origin_b)) + reach_a + reach_b
-    return Relative(turn, np.linalg.inv(turn), move, loose, ROUNDING * largest * scale)
+    return Relative(turn, np.linalg.inv(turn), move, loose, (ROUNDING * largest + LEAST) * scale)

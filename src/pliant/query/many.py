@@ -11,7 +11,7 @@ import numpy as np
 from pliant.core.call import address_of, array_at, pointer
 from pliant.core.jit import DISABLED
 from pliant.core.sorting import sorted_pairs
-from pliant.core.threads import Reading
+from pliant.core.threads import Reading, threads
 from pliant.query.collide import Collide, bits_for
 from pliant.query.contacts import contacts_of
 from pliant.query.drive import CHUNK, ROOM, grown
@@ -20,6 +20,7 @@ from pliant.query.traverse import BUDGET, COUNTERS, FULL, QUERY, begin, traverse
 from pliant.results import Pairs, Stats
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 
+LARGE = 1 << 15                                                         # faces
 SIDE = np.dtype([(name, np.int64) for name in (
     "nodes", "n_nodes", "leaves", "n_leaves", "slots", "flat", "n_flat", "frame", "entry", "fill", "context", "plain", "low")]
     + [("reach", np.float64), ("scale", np.float64), ("box", np.float64, (8,)), ("origin", np.float64, (4,))])
@@ -36,8 +37,9 @@ class Member(NamedTuple):
 
 
 def possible(body, scale):
-    """Can this body be asked together with others? Those with a transform, or of absurd size, are asked one by one."""
-    return body.placement is None and body.motion.scale == scale and not DISABLED
+    """Can this body be asked together with others? Those with a transform, or of absurd size, are asked one by one; so are large ones if
+    there are threads to share them."""
+    return body.placement is None and body.motion.scale == scale and not DISABLED and (len(body) < LARGE or threads() == 1)
 
 
 def alike(shape):
@@ -49,7 +51,8 @@ def ask_many(bodies, pairs, contacts):
     """The Pairs of each of these pairs (p, 2) of indices into `bodies`, all of them `possible`, with nodes of one kind."""
     with Reading(*(body.guard for body in bodies)):
         members = [Member(body, body.shape_at(body.motion.scale), 0) for body in bodies]
-        members = [member._replace(updated=member.shape.follow()) for member in members]
+        for k in np.unique(pairs[meeting(bodies, pairs)]).tolist():     # boxes may be loose: what they part need not follow
+            members[k] = members[k]._replace(updated=members[k].shape.follow())
         keys, ends, counters = run(members, pairs)
         needed: dict[int, int] = {}                                     # the first pair that needed each body: what follows counts there
         for row, pair in enumerate(pairs.tolist()):
@@ -65,6 +68,13 @@ def ask_many(bodies, pairs, contacts):
             answers.append(Pairs(found, Stats(*work), **(contacts_of(found, a, b) if contacts else {})))
             start = end
         return answers
+
+
+def meeting(bodies, pairs):
+    """Which pairs have exact boxes that meet?"""
+    boxes = np.array([body.motion.box for body in bodies])
+    a, b = boxes[pairs[:, 0]], boxes[pairs[:, 1]]
+    return ((a[:, :3] <= b[:, 4:7]) & (b[:, :3] <= a[:, 4:7])).all(axis=1)
 
 
 def side_of(body, shape):

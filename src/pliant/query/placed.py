@@ -23,6 +23,7 @@ from pliant.volume.protocol import Turn, overlap, skew
 E = 2.0**-24
 HALF, E16 = np.float32(0.5), np.float32(16 * E)
 LOOSE = 2.0**-22                                                        # of an entry of a rotation in float32, and more
+LARGEST = 3e38                                                          # in float32
 SLACK = 2.0**-20                                                        # of all lengths: above the roundings of `carry`
 
 
@@ -140,6 +141,11 @@ def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
     return decide(state, t, np.int64(good))
 
 
+def single(values):
+    """Within the range of float32. Where tiny bodies are far away all is uncertain anyway, and left to exact tests."""
+    return np.clip(values, -LARGEST, LARGEST)
+
+
 def begin_placed(query, motion_a, m_a, motion_b, m_b, scale, full):
     """Set the query at the roots, unless the boxes of the placed bodies are apart."""
     (low_a, high_a), (low_b, high_b) = world_box(m_a, motion_a.box), world_box(m_b, motion_b.box)
@@ -150,11 +156,11 @@ def begin_placed(query, motion_a, m_a, motion_b, m_b, scale, full):
     there, back = state["turn"].reshape(3, 4), np.empty((3, 4))
     there[:, :3], there[:, 3] = way.turn, way.move
     back[:, :3], back[:, 3] = way.back, -way.back @ way.move
-    state["to_a"], state["to_b"] = there.reshape(-1), back.reshape(-1)
+    state["to_a"], state["to_b"] = single(there.reshape(-1)), single(back.reshape(-1))
     reach_a, reach_b = motion_a.reach * scale, motion_b.reach * scale
     # A corner of a is off by E reach_a, one of b by sqrt(3) times E reach_b once it is turned; the rest is in `error`.
-    state["delta"] = max(E * (reach_a + 2 * reach_b) + 2 * way.doubt, LEAST_DELTA)
-    state["slack"] = SLACK * (reach_a + reach_b + float(np.abs(way.move).max())) + 2 * way.doubt
+    state["delta"] = single(max(E * (reach_a + 2 * reach_b) + 2 * way.doubt, LEAST_DELTA))
+    state["slack"] = single(SLACK * (reach_a + reach_b + float(np.abs(way.move).max())) + 2 * way.doubt)
     state["loose"], state["full"] = LOOSE + 2 * way.loose, full
     restart(state)
     return True

@@ -19,6 +19,7 @@ from pliant.geometry.triangles import EXACT
 from pliant.query.collide import answer, bits_for, two_trees
 from pliant.query.drive import Loop, Subject, collect, workspace
 from pliant.query.leafpair import error, exact_entry, key_of, meet, moved, seen, seen_box, settle, settle_unplaced, unwanted
+from pliant.query.placed import single
 from pliant.query.traverse import (
     BUDGET,
     DONE,
@@ -238,9 +239,10 @@ def start_with(work, body, first):
     motion, state = body.motion, work.query[0]
     begin(work.query, motion.box, motion.origin, motion.reach, motion.box, motion.origin, motion.reach, motion.scale)
     shape = body.shape_at(motion.scale)
-    state["n_u"], state["larger"], state["slack"] = shape.follow(), False, 0.0         # nothing is carried from one origin to another
+    state["n_u"], state["larger"] = shape.follow(), False
     _, plain, doubt = body.placed_vertices()
-    state["delta"] += np.float32(doubt * motion.scale)                  # lanes stay in model space, exact tests do not
+    doubt = single(doubt * motion.scale)                                # volumes and lanes stay in model space, exact tests do not
+    state["slack"], state["delta"] = single(2.1 * doubt), single(float(state["delta"]) + doubt)
     state["first"], state["plain"], state["low"], state["exact"] = first, plain, bits_for(body), exact_entry()[0]
     return shape
 

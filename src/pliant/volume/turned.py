@@ -71,9 +71,10 @@ def _(a, b):
     meet = magnitude(tx) <= sx + (s00 * b.hx + (s01 * b.hy + s02 * b.hz))
     meet = meet & (magnitude(ty) <= sy + (s10 * b.hx + (s11 * b.hy + s12 * b.hz)))
     meet = meet & (magnitude(tz) <= sz + (s20 * b.hx + (s21 * b.hy + s22 * b.hz)))
-    meet = meet & (magnitude(tx * b.r00 + (ty * b.r10 + tz * b.r20)) <= sx * s00 + (sy * s10 + (sz * s20 + b.hx)))
-    meet = meet & (magnitude(tx * b.r01 + (ty * b.r11 + tz * b.r21)) <= sx * s01 + (sy * s11 + (sz * s21 + b.hy)))
-    return meet & (magnitude(tx * b.r02 + (ty * b.r12 + tz * b.r22)) <= sx * s02 + (sy * s12 + (sz * s22 + b.hz)))
+    more = b.loose * (b.hx + b.hy + b.hz)                               # its own axes are neither units nor perpendicular to the last bit
+    meet = meet & (magnitude(tx * b.r00 + (ty * b.r10 + tz * b.r20)) <= sx * s00 + (sy * s10 + (sz * s20 + (b.hx + more))))
+    meet = meet & (magnitude(tx * b.r01 + (ty * b.r11 + tz * b.r21)) <= sx * s01 + (sy * s11 + (sz * s21 + (b.hy + more))))
+    return meet & (magnitude(tx * b.r02 + (ty * b.r12 + tz * b.r22)) <= sx * s02 + (sy * s12 + (sz * s22 + (b.hz + more))))
 
 
 @skew.on(Box, TurnedBox)
