@@ -11,11 +11,22 @@ from pliant.motion.free import scale_for
 from pliant.motion.rigid import IDENTITY
 from pliant.query.contacts import contacts_of
 from pliant.query.drive import Loop, Subject, collect, workspace
-from pliant.query.leafpair import error, exact_entry, key_of, meet, moved, moved_box, seen, seen_box, settle, settle_unplaced, unwanted
+from pliant.query.leafpair import (
+    error,
+    exact_entry,
+    key_of,
+    moved,
+    moved_box,
+    seen,
+    seen_box,
+    settle,
+    settle_unplaced,
+    touch_leaves,
+    unwanted,
+)
 from pliant.query.placed import CollidePlaced, begin_placed
-from pliant.query.traverse import ENOUGH, FULL, GOING, begin, itself, near, shifts, touch, traverse, ways
+from pliant.query.traverse import begin, itself, near, shifts, touch, traverse, ways
 from pliant.results import Pairs, Stats
-from pliant.tree.nodes import LEAF
 from pliant.volume.protocol import overlap
 
 SAT, DESCEND = ("full", "lite"), ("both", "larger")
@@ -51,12 +62,7 @@ def _(visitor, state, volumes, volume):
 
 @touch.on(Collide)
 def _(visitor, state, leaves_a, a, leaves_b, b):
-    found = state["found"]
-    if found + LEAF * LEAF > len(visitor.keys):
-        return FULL
-    after = meet(visitor, state, leaves_a, a, leaves_b, b, found, np.int64(0))
-    state["found"] = after
-    return ENOUGH if after > found and state["first"] else GOING
+    return touch_leaves(visitor, state, leaves_a, a, leaves_b, b, np.int64(0))
 
 
 @key_of.on(Collide)

@@ -16,6 +16,7 @@ from pliant.core.simd import bits, first, greatest, least, ones
 from pliant.core.stack import floats, integers, one_of, put_rows, singles
 from pliant.geometry.lanes import beside, compare, doubt_between, plane_of, straddling
 from pliant.geometry.triangles import EXACT, Triangle, overlap_exact, overlap_stage
+from pliant.query.traverse import ENOUGH, FULL, GOING
 from pliant.tree.nodes import LEAF
 from pliant.volume.aabb import Box, bounds
 from pliant.volume.protocol import overlap
@@ -136,6 +137,17 @@ def meet(visitor, state, leaves_a, a, leaves_b, b, found, skip):
                 visitor.keys[found] = key_of(visitor, state, np.int64(leaves_a[a]["face"][i]), np.int64(leaves_b[b]["face"][j]))
                 found += 1
     return found
+
+
+@helper
+def touch_leaves(visitor, state, leaves_a, a, leaves_b, b, skip):
+    """`touch` of visitors that collect pairs: GOING, or why the loop must stop."""
+    found = state["found"]
+    if found + LEAF * LEAF > len(visitor.keys):
+        return FULL
+    after = meet(visitor, state, leaves_a, a, leaves_b, b, found, skip)
+    state["found"] = after
+    return ENOUGH if after > found and state["first"] else GOING
 
 
 @helper

@@ -14,9 +14,8 @@ from pliant.core.stack import floats
 from pliant.geometry.predicates import point_fits
 from pliant.geometry.triangles import Triangle
 from pliant.motion.rigid import placed, relative, world_box
-from pliant.query.leafpair import decide, error, key_of, meet, seen, seen_box, settle, unwanted
-from pliant.query.traverse import ENOUGH, FULL, GOING, LEAST_DELTA, itself, near, restart, touch, ways
-from pliant.tree.nodes import LEAF
+from pliant.query.leafpair import decide, error, key_of, seen, seen_box, settle, touch_leaves, unwanted
+from pliant.query.traverse import LEAST_DELTA, itself, near, restart, touch, ways
 from pliant.volume.aabb import Box
 from pliant.volume.protocol import Turn, overlap, skew
 
@@ -61,12 +60,7 @@ def _(visitor, state, volumes, volume):
 
 @touch.on(CollidePlaced)
 def _(visitor, state, leaves_a, a, leaves_b, b):
-    found = state["found"]
-    if found + LEAF * LEAF > len(visitor.keys):
-        return FULL
-    after = meet(visitor, state, leaves_a, a, leaves_b, b, found, np.int64(0))
-    state["found"] = after
-    return ENOUGH if after > found and state["first"] else GOING
+    return touch_leaves(visitor, state, leaves_a, a, leaves_b, b, np.int64(0))
 
 
 @key_of.on(CollidePlaced)

@@ -18,7 +18,7 @@ from pliant.geometry.neighbours import beyond
 from pliant.geometry.triangles import EXACT
 from pliant.query.collide import answer, bits_for, two_trees
 from pliant.query.drive import Loop, Subject, collect, workspace
-from pliant.query.leafpair import error, exact_entry, key_of, meet, moved, seen, seen_box, settle, settle_unplaced, unwanted
+from pliant.query.leafpair import error, exact_entry, key_of, moved, seen, seen_box, settle, settle_unplaced, touch_leaves, unwanted
 from pliant.query.placed import single
 from pliant.query.traverse import (
     BUDGET,
@@ -39,7 +39,6 @@ from pliant.query.traverse import (
 )
 from pliant.results import Pairs, Stats
 from pliant.tree.adjacency import mask_between
-from pliant.tree.nodes import LEAF
 from pliant.volume.protocol import overlap
 
 ADJACENT = ("exact", "ignore")
@@ -74,14 +73,9 @@ def _(visitor, state, volumes, volume):
 
 @touch.on(SelfCollide)
 def _(visitor, state, leaves_a, a, leaves_b, b):
-    found = state["found"]
-    if found + LEAF * LEAF > len(visitor.keys):
-        return FULL
     low, high = min(a, b), max(a, b)
     skip = mask_between(visitor.begins, visitor.others, visitor.masks, low, high)
-    after = meet(visitor, state, leaves_a, low, leaves_a, high, found, skip)
-    state["found"] = after
-    return ENOUGH if after > found and state["first"] else GOING
+    return touch_leaves(visitor, state, leaves_a, low, leaves_a, high, skip)
 
 
 @helper
