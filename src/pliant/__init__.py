@@ -17,16 +17,18 @@ if TYPE_CHECKING:
     from pliant.body import Body
     from pliant.core.threads import set_threads, threads
     from pliant.query.collide import collide
+    from pliant.query.firstcontact import first_contact
     from pliant.query.selfcollide import self_collide
-    from pliant.results import Pairs, ScenePairs, Stats
+    from pliant.results import FirstContact, Pairs, ScenePairs, Stats
     from pliant.scene import Scene
 
 __version__ = "0.1.0"
-__all__ = ["Body", "FileError", "MeshError", "Pairs", "PliantError", "Scene", "ScenePairs", "Stats", "TooManyPairsError", "collide",
-           "self_collide", "set_threads", "threads"]
+__all__ = ["Body", "FileError", "FirstContact", "MeshError", "Pairs", "PliantError", "Scene", "ScenePairs", "Stats", "TooManyPairsError",
+           "collide", "first_contact", "self_collide", "set_threads", "threads"]
 
-_HOME = {"Body": "body", "Pairs": "results", "Scene": "scene", "ScenePairs": "results", "Stats": "results", "collide": "query.collide",
-         "self_collide": "query.selfcollide", "set_threads": "core.threads", "threads": "core.threads"}
+_HOME = {"Body": "body", "FirstContact": "results", "Pairs": "results", "Scene": "scene", "ScenePairs": "results", "Stats": "results",
+         "collide": "query.collide", "first_contact": "query.firstcontact", "self_collide": "query.selfcollide",
+         "set_threads": "core.threads", "threads": "core.threads"}
 
 
 def __getattr__(name: str) -> Any:

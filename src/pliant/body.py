@@ -6,6 +6,7 @@ positions; queries make volumes follow. Neither knows the other's insides, and n
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class Body:
     build : how the tree is built, once, from the first positions
     arity : children of a node: 2, 4 or 8
     leaf : most triangles in a leaf: 1 to 8
-    policy : when volumes follow the vertices
+    policy : when volumes follow the vertices: a name, or a table {"name": …} with the options of that policy
     origin : fix the point that float32 volumes are relative to; by default it follows the body
     weld : True to treat vertices that are given at one place as one, as at the seams of textured meshes; or a distance, to treat those as
         one that steps of at most that length connect. The lowest stands for all of them, in every frame; `faces` stays as given
@@ -54,7 +55,8 @@ class Body:
     """
 
     def __init__(self, vertices: Any, faces: ArrayLike | None = None, *, volume: str = "aabb", build: str = "sah", arity: int = 8,
-                 leaf: int = 8, policy: str = "bottom_up", origin: ArrayLike | None = None, weld: bool | float = False) -> None:
+                 leaf: int = 8, policy: str | Mapping[str, Any] = "auto", origin: ArrayLike | None = None,
+                 weld: bool | float = False) -> None:
         options, tolerance = _options(volume, build, policy, arity, leaf), check.weld("weld", weld)
         rows, indices = check.mesh(vertices, faces)
         point = None if origin is None else check.point("origin", origin)
@@ -110,6 +112,12 @@ class Body:
             matrix[:3] = placement.reshape(3, 4)
         return matrix
 
+    @property
+    def policy_log(self) -> list[Any]:
+        """What `auto` has chosen so far: (update, policy, reason) each."""
+        mind = self._shape.mind if self._shape is not None else None
+        return list(mind.log) if mind is not None else []
+
     def __len__(self) -> int:
         """The number of faces."""
         return len(self._faces)
@@ -119,9 +127,13 @@ class Body:
         return (f"Body({self.motion.count} vertices, {len(self)} faces, volume={o.family.name!r}, build={o.builder.name!r}, "
                 f"arity={o.arity}, leaf={o.leaf}, policy={o.policy.name!r})")
 
-    def update(self, vertices: ArrayLike | None = None, *, transform: ArrayLike | None = None, copy: bool = True) -> None:
+    def update(self, vertices: ArrayLike | None = None, *, changed: ArrayLike | None = None, transform: ArrayLike | None = None,
+               copy: bool = True) -> None:
         """Say where the body is now: vertices, and a rigid transform (4, 4) or (3, 4) that is applied to them; without one they are where
         they are. A transform alone moves the body as a whole, without touching its vertices; a rigid body takes nothing else.
+
+        `changed` (k,) names the vertices that have moved, and `vertices` (k, 3) has their rows alone; the others stay. Much cheaper where
+        few have, as long as they are near each other.
 
         Checked first: what is refused leaves the body as it was. `copy=False` borrows a float64 array in C order instead of copying
         it: leave it alone until the next update.
@@ -134,14 +146,19 @@ class Body:
         if self._rigid and vertices is not None:
             raise TypeError("update: a rigid body takes a matrix alone; use Body(vertices, faces) for vertices that move")
         placement = None if transform is None else check.transform("transform", transform)
-        if vertices is not None and not check.ready(vertices, self.motion.count):
+        some = None if changed is None else check.indices("changed", changed, self.motion.count)
+        if some is not None:
+            if vertices is None:
+                raise TypeError("update: changed is given without vertices; expected a row for each")
+            vertices = check.positions("vertices", vertices, len(some), "one for each of changed")
+        elif vertices is not None and not check.ready(vertices, self.motion.count):
             vertices = check.positions("vertices", vertices, self.motion.count)
         if placement is not None:
             check.within_range("transform", placement, self.motion.vertices if vertices is None else vertices)
         self.guard.start_writing()
         try:
             if vertices is not None:
-                self._move(vertices, copy)
+                self._move(vertices, copy, some)
             self.placement = placement if placement is None or (placement != IDENTITY).any() else None
             self.moves += 1
         finally:
@@ -149,18 +166,24 @@ class Body:
         for scene in self.watchers:
             scene.note(self)
 
-    def _move(self, vertices: Any, copy: bool) -> None:
-        """Motion first, then the stamp that makes every volume stale; Ctrl-C in between must not part the two."""
+    def _move(self, vertices: Any, copy: bool, some: Any) -> None:
+        """Motion first, then the stamp that makes volumes stale; Ctrl-C in between must not part the two."""
+        shape, whole = self._shape, some is None
         try:
-            self.motion.update(vertices, copy)
-            if self._shape is not None:
-                self._shape.moved()
+            origin, scale = self.motion.origin[:3].tolist(), self.motion.scale
+            if whole:
+                self.motion.update(vertices, copy)
+            else:
+                self.motion.update_some(vertices, some)
+                whole = self.motion.origin[:3].tolist() != origin or self.motion.scale != scale
+            if shape is not None:
+                shape.moved() if whole else shape.moved_some(some)
         except MeshError:
             raise                                                       # refused: nothing has changed
         except BaseException:
             self.motion.restore()
-            if self._shape is not None:
-                self._shape.moved()
+            if shape is not None:
+                shape.moved()
             raise
 
     def shape_at(self, scale: float) -> Shape:
@@ -170,10 +193,10 @@ class Body:
         if scale == motion.scale:
             return shape
         known = self._rescaled
-        if known is None or known[:2] != (scale, shape.frame):
+        if known is None or known[:2] != (scale, self.moves):
             points = aligned(len(motion.points), np.float32)
             place(motion.flat, points, motion.origin, scale, aligned(4, np.float64))
-            known = self._rescaled = scale, shape.frame, Shape(self.options, self.guard, self.corners, points, shape.tree)
+            known = self._rescaled = scale, self.moves, Shape(self.options, self.guard, self.corners, points, shape.tree)
         return known[2]
 
     def placed_vertices(self) -> tuple[NDArray[np.float64], bool, float]:
@@ -206,8 +229,9 @@ class Body:
         """Write the body to a file, tree included: loading it needs no building. No pickle; written whole or not at all."""
         with Reading(self.guard):
             o, shape = self.options, self._shape
-            meta = {"format": FORMAT, "volume": o.family.name, "build": o.builder.name, "policy": o.policy.name, "arity": o.arity,
-                    "leaf": o.leaf, "origin": self.motion.origin[:3].tolist() if self.motion.fixed else None, "rigid": self._rigid,
+            meta = {"format": FORMAT, "volume": o.family.name, "build": o.builder.name, "policy": {"name": o.policy.name, **o.settings},
+                    "arity": o.arity, "leaf": o.leaf, "rigid": self._rigid,
+                    "origin": self.motion.origin[:3].tolist() if self.motion.fixed else None,
                     "transform": None if self.placement is None else self.transform.tolist()}
             links = shape.tree if shape is not None else no_tree(o.arity)
             same = np.arange(self.motion.count, dtype=np.int32) if self._same is None else self._same
@@ -241,7 +265,9 @@ class Body:
 
 
 def _options(volume: Any, build: Any, policy: Any, arity: Any, leaf: Any) -> Options:
-    """Names into what they stand for."""
-    return Options(FAMILIES[check.choice("volume", volume, FAMILIES)], BUILDERS[check.choice("build", build, BUILDERS)],
-                   POLICIES[check.choice("policy", policy, POLICIES)], check.integer("arity", arity, tuple(WIDTHS)),
-                   check.integer("leaf", leaf, tuple(range(1, LEAF + 1))))
+    """Names into what they stand for. A policy may come with settings: {"name": "hybrid", "depth": 3}."""
+    given = dict(policy) if isinstance(policy, Mapping) else {"name": policy}
+    chosen = POLICIES[check.choice("policy", given.pop("name", None), POLICIES)]
+    family, builder = FAMILIES[check.choice("volume", volume, FAMILIES)], BUILDERS[check.choice("build", build, BUILDERS)]
+    return Options(family, builder, chosen, check.integer("arity", arity, tuple(WIDTHS)),
+                   check.integer("leaf", leaf, tuple(range(1, LEAF + 1))), chosen.chosen(given))

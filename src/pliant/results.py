@@ -45,6 +45,14 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstContact:
+    """When two bodies first meet: they do at `time`, they do not at `before`; `pairs` are the faces that meet at `time`."""
+    time: float
+    before: float
+    pairs: Pairs
+
+
+@dataclass(frozen=True, slots=True)
 class ScenePairs:
     """Pairs of faces of a scene that meet: `bodies` (m, 2) ids, the lower one first (the same twice: a body meets itself), `faces` (m, 2)
     int32, a face of each; sorted, each once. `stats` is the work of all; `tested` (p, 2) the ids of bodies whose trees were compared, and

@@ -19,7 +19,7 @@ def ready(value, rows):
             and value.flags.carray)                                     # carray: C order, aligned, writable, native
 
 
-def positions(name, value, rows=None):
+def positions(name, value, rows=None, why="as many as the body has vertices, which it keeps: make a new Body for another mesh"):
     """`value` as (n, 3) float64; n must be `rows` where that is given. Whether numbers are finite is looked at by `finite`."""
     array = _array(name, value)
     if array.ndim == 1 and array.size == 0:
@@ -27,8 +27,7 @@ def positions(name, value, rows=None):
     if array.ndim != 2 or array.shape[1] != 3:
         raise MeshError(f"{name}: expected shape (n, 3), one row x y z a vertex, got {array.shape}")
     if rows is not None and len(array) != rows:
-        raise MeshError(f"{name}: expected {rows} rows, as many as the body has vertices, got {len(array)}; "
-                        "a body keeps its number of vertices, make a new Body for another mesh")
+        raise MeshError(f"{name}: expected {rows} rows, {why}, got {len(array)}")
     kind = array.dtype.kind
     if kind in "iu":
         _exactly_representable(name, array)
@@ -61,6 +60,20 @@ def faces(name, value, n_vertices):
     return _as(array, INT32)
 
 
+def indices(name, value, count):
+    """`value` as (k,) int64 with 0 <= index < count; where one comes twice, the last counts."""
+    array = _array(name, value)
+    if array.ndim != 1:
+        raise MeshError(f"{name}: expected shape (k,), the vertices that have changed, got {array.shape}")
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"{name}: expected integer indices, got dtype {array.dtype}")
+    bad = (array < 0) | (array >= count)
+    if bad.any():
+        row = int(bad.argmax())
+        raise MeshError(f"{name}: row {row} is {array[row]}, but indices go from 0 to {count - 1}{_more(bad)}")
+    return _as(array, np.dtype(np.int64))
+
+
 def mesh(vertices, given_faces):
     """(vertices, faces) from two arrays, or from one object that has `.vertices` and `.faces` or `.triangles`."""
     if given_faces is None:
@@ -90,6 +103,15 @@ def integer(name, value, options):
     if value not in options:
         raise ValueError(f"{name}: expected one of {', '.join(map(str, options))}, got {value}")
     return int(value)
+
+
+def number(name, value, least=-np.inf):
+    """A finite float, `least` or more."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name}: expected a number, got {type(value).__name__} {value!r}")
+    if not (np.isfinite(value) and value >= least):
+        raise ValueError(f"{name}: expected a finite number{'' if least == -np.inf else f' from {least} up'}, got {value!r}")
+    return float(value)
 
 
 def point(name, value):

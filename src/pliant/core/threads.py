@@ -60,6 +60,19 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
+def background(job: Callable[[], object]) -> "Future[object]":
+    """Run one job in a thread of its own, beside everything else; its outcome. In a forked child it never comes."""
+    future: Future[object] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(job())
+        except BaseException as error:
+            future.set_exception(error)
+    threading.Thread(target=work, name="pliant background", daemon=True).start()
+    return future
+
+
 def run(jobs: Iterable[Callable[[], object]], cancel: threading.Event) -> None:
     """Run the jobs in the pool. An exception in one, or Ctrl-C here, sets `cancel` and is raised when all have stopped."""
     global _pool

@@ -19,7 +19,7 @@ from pliant.core.jit import helper, kernel
 from pliant.core.records import aligned
 from pliant.core.simd import bits, four, greatest, least, magnitude, narrow, put_four
 from pliant.errors import MeshError
-from pliant.geometry.predicates import LARGEST, SMALLEST
+from pliant.geometry.predicates import LARGEST, SMALLEST, fits
 
 STRAYED = 3.0                                                           # of the half extent: farther from the origin, and it moves
 COARSE = 10                                                             # bits of the half extent that an origin keeps
@@ -51,6 +51,31 @@ def admit(rows, vertices, points, origin, scale, box, copying):
     put_four(box, 0, low)
     put_four(box, 4, high)
     return bits(good) & 7 == 7
+
+
+@kernel
+def admit_some(rows, indices, vertices, points, origin, scale, box):
+    """As `admit` for some vertices, whose rows (k, 3) are finite: vertices and points take them, the box grows. Are all in the range?"""
+    good = True
+    for i in range(len(indices)):
+        v = np.int64(indices[i])
+        for k in range(3):
+            x = rows[i, k]
+            vertices[3 * v + k] = x
+            points[4 * v + k] = np.float32((x - origin[k]) * scale)
+            box[k], box[k + 4] = min(box[k], x), max(box[k + 4], x)
+            good &= fits(x)
+    return good
+
+
+@kernel
+def bound(vertices, box):
+    """The box (low at 0, high at 4) around all vertices, flat."""
+    for k in range(3):
+        low = high = vertices[k]
+        for v in range(k, len(vertices), 3):
+            low, high = min(low, vertices[v]), max(high, vertices[v])
+        box[k], box[k + 4] = low, high
 
 
 @kernel
@@ -113,6 +138,7 @@ class Free:
         self.flat, self.points = self._own[0], aligned(4 * n, np.float32)
         self.origin, self.box, self._next_box = aligned(4, np.float64), aligned(8, np.float64), aligned(8, np.float64)
         self.scale, self.reach, self.plain, self._borrowed = 1.0, 0.0, True, False
+        self._since = 0                                                 # vertices moved since the box was tight
         if self.fixed:
             self.origin[:3] = origin
         self.update(vertices)
@@ -140,6 +166,22 @@ class Free:
                 raise
         self.flat, self.plain, self._borrowed = target if copy else rows, plain, not copy
         self.box, self._next_box = self._next_box, self.box
+        self._since = 0
+        self._settle()
+
+    def update_some(self, rows, indices):
+        """Take new positions (k, 3) of these vertices (k,), both as `core/check.py` makes them. The box grows with them, and is made tight
+        again when as many vertices have moved as there are."""
+        check.finite("vertices", rows)
+        if self._borrowed:                                              # not ours to write to
+            own = self._own[0]
+            own[:] = self.flat
+            self.flat, self._borrowed = own, False
+        self.plain &= admit_some(rows, indices, self.flat, self.points, self.origin, self.scale, self.box)
+        self._since += len(indices)
+        if self._since >= self.count:
+            bound(self.flat, self.box)
+            self._since = 0
         self._settle()
 
     def restore(self):

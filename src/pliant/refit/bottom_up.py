@@ -5,30 +5,10 @@ each leaf: 1.2 ns a triangle where the tree fits the caches (20,480), 4.7 where 
 """
 import numpy as np
 
-from pliant.core.jit import helper, kernel
-from pliant.core.records import lanes, publish, put_lane, put_whole, whole
-from pliant.core.simd import four, greatest, item, least
+from pliant.core.jit import kernel
+from pliant.core.records import put_lane, whole
 from pliant.refit.policy import Policy, register
-from pliant.volume.protocol import enclose, merge
-
-
-@helper
-def volume_of(like, points, order, begin, end):
-    """The volume around the points named by order[begin : end], a multiple of four of them."""
-    low = high = four(points, 4 * np.int64(item(order, begin)))
-    for at in range(begin, end, 4):
-        p, q = four(points, 4 * np.int64(item(order, at))), four(points, 4 * np.int64(item(order, at + 1)))
-        r, s = four(points, 4 * np.int64(item(order, at + 2))), four(points, 4 * np.int64(item(order, at + 3)))
-        low, high = least(low, least(least(p, q), least(r, s))), greatest(high, greatest(greatest(p, q), greatest(r, s)))
-    return enclose(like, low, high, points, order, begin, end)
-
-
-@helper
-def settle(nodes, i, frame):
-    """The lanes of node i are set: merge them and stamp the node. How many there are."""
-    put_whole(nodes, i, merge(lanes(nodes, i)))
-    publish(nodes, i, frame)
-    return np.int64(nodes[i]["count"])
+from pliant.refit.volumes import settle, volume_of
 
 
 @kernel

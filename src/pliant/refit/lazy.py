@@ -1,12 +1,14 @@
-"""Lazy: volumes follow when a query reaches them, from the top down (thesis A 5.2, "top-down from the shared vertices of a node").
+"""On demand: volumes follow when a query reaches them (thesis A 5.3.3, "top-down from the shared vertices of a node").
 
-A node is made true from the vertices under it, without looking at its children: a lane is the volume around its distinct vertices.
-`spans` (n, W, 2) and `order` list them, built once per tree: one copy of the vertices per level.
+A node is made true from the vertices under it, without looking at its children: a lane is the volume around its distinct vertices. Or with
+some levels below it: then the deepest of these are made from vertices, and the others from their children. `spans` (n, W, 2) and
+`order` list the vertices, built once per tree: one copy of them per level.
 
 Loops reach this through an address (`core/call.py`); the entry is compiled once per (family, W). Two threads may refresh a node at
 once: they write the same bits, and the stamp after them.
 """
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,19 +16,39 @@ from pliant.core import jit
 from pliant.core.call import CONTEXTS, address_of, array_at, pointer
 from pliant.core.jit import kernel
 from pliant.core.records import put_lane, whole
-from pliant.refit.bottom_up import settle, volume_of
 from pliant.refit.leaves import CONTEXT
 from pliant.refit.policy import Policy, register
+from pliant.refit.volumes import settle, volume_of
 from pliant.tree.nodes import node_dtype
+
+ALL = 1 << 20                                                           # levels: more than a tree has
+
+
+class Spans(NamedTuple):
+    """What `refresh` reads of a tree: spans (n, W, 2) and order, the distinct vertices under each lane; levels (n,) int32, 0 for the root;
+    ends (n,) int32: the nodes under i are i + 1 … ends[i] − 1."""
+    spans: np.ndarray
+    order: np.ndarray
+    levels: np.ndarray
+    ends: np.ndarray
 
 
 @kernel
-def refresh(nodes, points, spans, order, frame, i):
-    """Make node i true to the points; the number of volumes set."""
-    like = whole(nodes, i)
-    for k in range(nodes[i]["count"]):
-        put_lane(nodes, i, k, volume_of(like, points, order, spans[i, k, 0], spans[i, k, 1]))
-    return settle(nodes, i, frame)
+def refresh(nodes, points, spans, order, levels, ends, frame, i, deep):
+    """Make node i, and all under it that are less than `deep` levels down, true to the points; the number of volumes set."""
+    updated, most = 0, np.int64(levels[i]) + deep
+    for j in range(i if deep == 1 else np.int64(ends[i]) - 1, i - 1, -1):
+        if levels[j] >= most:
+            continue
+        like = whole(nodes, j)
+        for k in range(nodes[j]["count"]):
+            child = np.int64(nodes[j]["child"][k])
+            if child >= 0 and levels[j] + 1 < most:
+                put_lane(nodes, j, k, whole(nodes, child))
+            else:
+                put_lane(nodes, j, k, volume_of(like, points, order, spans[j, k, 0], spans[j, k, 1]))
+        updated += settle(nodes, j, frame)
+    return updated
 
 
 # --- the distinct vertices under each lane -------------------------------------------------------------------------------------
@@ -70,15 +92,31 @@ def list_vertices(child, count, ranges, vertices, begins, seen, spans, order):
     return n
 
 
-def vertices_under(tree, n_points):
-    """(spans (n, W, 2), order): the distinct vertices under each lane."""
+@kernel
+def list_levels(child, count, levels, ends):
+    """Fill levels, 0 at first, and ends. Children come after parents, and a subtree is a range."""
+    for i in range(len(child)):
+        for k in range(count[i]):
+            if child[i, k] >= 0:
+                levels[child[i, k]] = levels[i] + 1
+    for i in range(len(child) - 1, -1, -1):
+        ends[i] = i + 1
+        for k in range(count[i]):
+            if child[i, k] >= 0:
+                ends[i] = max(ends[i], ends[child[i, k]])
+
+
+def spans_of(tree, n_points):
+    """The Spans of a tree."""
     ranges = np.zeros((len(tree.child), 2), np.int64)
     leaf_ranges(tree.child, tree.count, ranges)
     spans = np.zeros((*tree.child.shape, 2), np.int64)
     lists = tree.child, tree.count, ranges, tree.vertices, tree.begins
     order = np.zeros(list_vertices(*lists, np.full(n_points, -1), spans, np.zeros(0, np.int32)), np.int32)
     list_vertices(*lists, np.full(n_points, -1), spans, order)
-    return spans, order
+    levels, ends = np.zeros(len(tree.child), np.int32), np.zeros(len(tree.child), np.int32)
+    list_levels(tree.child, tree.count, levels, ends)
+    return Spans(spans, order, levels, ends)
 
 
 # --- the entry -----------------------------------------------------------------------------------------------------------------
@@ -94,22 +132,31 @@ def entry_for(volume, width):
         points = array_at(pointer(about["points"]), about["n_points"], np.float32)
         spans = array_at(pointer(about["spans"]), (about["n_nodes"], width, 2), np.int64)
         order = array_at(pointer(about["order"]), about["n_order"], np.int32)
-        return refresh(nodes, points, spans, order, np.int32(about["frame"]), i)
+        levels = array_at(pointer(about["levels"]), about["n_nodes"], np.int32)
+        ends = array_at(pointer(about["ends"]), about["n_nodes"], np.int32)
+        return refresh(nodes, points, spans, order, levels, ends, np.int32(about["frame"]), i, about["deep"])
 
     def enter_python(context, i):
         shape = CONTEXTS[context]
-        return refresh(shape.nodes, shape.points, *shape.kept, shape.frame, i)
+        return refresh(shape.nodes, shape.points, *shape.kept, shape.frame, i, int(shape.about["deep"][0]))
 
     return address_of(enter_python if jit.DISABLED else enter)
 
 
-def follow(shape):
-    """Nothing, but on a new tree: what its entry needs."""
+def prepare(shape, deep):
+    """On a new tree: what its entry needs; `deep` levels are refreshed at a time."""
     if shape.kept is None:
-        spans, order = shape.kept = vertices_under(shape.tree, len(shape.points) // 4)
-        shape.know(spans=spans, order=order)
-        shape.about["n_order"] = len(order)
+        spans = shape.kept = spans_of(shape.tree, len(shape.points) // 4)
+        shape.know(spans=spans.spans, order=spans.order, levels=spans.levels, ends=spans.ends)
+        shape.about["n_order"] = len(spans.order)
         shape.entry = entry_for(shape.options.family.volume, shape.tree.width)[0]
+    shape.about["deep"] = deep
+    return shape.kept
+
+
+def follow(shape):
+    """Nothing: all on demand, node by node."""
+    prepare(shape, 1)
 
 
 register(Policy("lazy", follow))

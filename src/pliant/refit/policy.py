@@ -9,6 +9,7 @@ import numpy as np
 
 from pliant.core.call import CONTEXTS
 from pliant.core.records import aligned
+from pliant.refit import local
 from pliant.refit.leaves import CONTEXT, fill_entry
 from pliant.tree.adjacency import masks_of
 from pliant.tree.nodes import NEVER
@@ -26,19 +27,22 @@ class Shape:
         self.entry, self.fill = 0, fill_entry()[0]
         self.about = aligned(1, CONTEXT)
         self.context = self.about.ctypes.data
+        self.mind = None                                                # what a policy remembers beyond a tree
         self.updated = 0                                                # volumes set outside traversals since they were last asked for
         self.plant(tree or self.build())
 
-    def build(self):
-        """A new tree from where the points are."""
-        return self.options.builder.build(self.points.reshape(-1, 4), self.faces, self.options.arity, self.options.leaf)
+    def build(self, points=None):
+        """A new tree from where the points are, or from others."""
+        rows = (self.points if points is None else points).reshape(-1, 4)
+        return self.options.builder.build(rows, self.faces, self.options.arity, self.options.leaf)
 
     def plant(self, tree):
         """Take another tree; its volumes are true to no frame yet."""
         self.tree = tree
         self.nodes, self.leaves = tree.records(self.options.family)
         self.kept = None                                                # what a policy keeps with this tree
-        self._masks = None
+        self.paths = self._masks = None                                 # see local.py and tree/adjacency.py
+        self.pending = []                                               # vertices that have moved alone since the last query
         self.know(nodes=self.nodes, leaves=self.leaves, points=self.points)
         self.about["n_nodes"], self.about["n_leaves"], self.about["n_points"] = len(self.nodes), len(self.leaves), len(self.points)
         CONTEXTS[self.context] = self
@@ -57,8 +61,8 @@ class Shape:
 
     @property
     def stale(self):
-        """Is the root older than the frame?"""
-        return self.nodes["stamp"][0] != self.frame
+        """Is the root older than the frame, or have vertices moved since?"""
+        return bool(self.pending) or self.nodes["stamp"][0] != self.frame
 
     def moved(self):
         """The points have changed: everything is older than the frame now."""
@@ -67,11 +71,23 @@ class Shape:
             self.frame = -1
         self.frame += 1
         self.about["frame"] = self.frame
+        self.pending = []
+
+    def moved_some(self, indices):
+        """Only these points have changed."""
+        if self.nodes["stamp"][0] == self.frame:
+            self.pending.append(indices)
+        else:
+            self.moved()
 
     def follow(self):
         """Let the policy do what it does before a query; how many volumes that has set."""
         if self.stale:
             with self.guard.refit:
+                if self.pending:
+                    moved, self.pending = np.concatenate(self.pending), []
+                    if not local.follow(self, moved):
+                        self.moved()
                 if self.stale:
                     self.options.policy.follow(self)
         updated, self.updated = self.updated, 0
@@ -79,9 +95,20 @@ class Shape:
 
 
 class Policy(NamedTuple):
-    """A name in `Body(policy=…)`, and `follow(shape)`, called before a query, by one thread at a time, if the root is stale."""
+    """A name in `Body(policy=…)`, and `follow(shape)`, called before a query, by one thread at a time, if the root is stale; `settings`: a
+    default and a check for each option that `policy={"name": …, option: …}` may set."""
     name: str
     follow: object
+    settings: dict = {}                                                 # noqa: RUF012 - never written to
+
+    def chosen(self, given):
+        """All settings, checked; those not given have their defaults."""
+        unknown = set(given) - set(self.settings)
+        if unknown:
+            known = ", ".join(self.settings) or "none"
+            raise ValueError(f"policy: {self.name!r} has no option {sorted(unknown)[0]!r}; it has {known}")
+        return {name: checked(f"policy: {name}", given[name]) if name in given else default
+                for name, (default, checked) in self.settings.items()}
 
 
 class Options(NamedTuple):
@@ -91,6 +118,7 @@ class Options(NamedTuple):
     policy: Policy
     arity: int
     leaf: int
+    settings: dict
 
 
 POLICIES: dict[str, Policy] = {}

@@ -1,0 +1,26 @@
+"""One volume from vertices, one node from its lanes: what every refit is made of."""
+import numpy as np
+
+from pliant.core.jit import helper
+from pliant.core.records import lanes, publish, put_whole
+from pliant.core.simd import four, greatest, item, least
+from pliant.volume.protocol import enclose, merge
+
+
+@helper
+def volume_of(like, points, order, begin, end):
+    """The volume around the points named by order[begin : end], a multiple of four of them."""
+    low = high = four(points, 4 * np.int64(item(order, begin)))
+    for at in range(begin, end, 4):
+        p, q = four(points, 4 * np.int64(item(order, at))), four(points, 4 * np.int64(item(order, at + 1)))
+        r, s = four(points, 4 * np.int64(item(order, at + 2))), four(points, 4 * np.int64(item(order, at + 3)))
+        low, high = least(low, least(least(p, q), least(r, s))), greatest(high, greatest(greatest(p, q), greatest(r, s)))
+    return enclose(like, low, high, points, order, begin, end)
+
+
+@helper
+def settle(nodes, i, frame):
+    """The lanes of node i are set: merge them and stamp the node. How many there are."""
+    put_whole(nodes, i, merge(lanes(nodes, i)))
+    publish(nodes, i, frame)
+    return np.int64(nodes[i]["count"])
