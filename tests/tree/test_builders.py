@@ -8,12 +8,14 @@ import pytest
 
 import meshes
 import pliant as pl
+import trees
 from pliant import shapes
 from pliant.core.records import lane, whole
 from pliant.refit.policy import POLICIES
-from pliant.tree.nodes import BUILDERS, LEAF, MOST_LEVELS, WIDTHS, no_tree
+from pliant.tree.nodes import LEAF, MOST_LEVELS, WIDTHS, no_tree
 from pliant.volume.protocol import FAMILIES
 from siblings import INSIDE, exact
+from trees import links, under
 
 OFF = bool(numba.config.DISABLE_JIT)
 FEW = 20 if OFF else 150
@@ -42,29 +44,10 @@ MESHES = {
 
 
 def built(name, build, arity, leaf):
-    """(tree, faces) of a mesh, from float32 rows as a body makes them."""
+    """(tree, faces) of a mesh."""
     vertices, faces = MESHES[name]
-    faces = np.ascontiguousarray(faces, np.int32)
-    points = np.zeros((len(vertices), 4), np.float32)
-    points[:, :3] = vertices * (1.0 if np.abs(vertices).max() < 2.0**36 else 2.0**-140)
-    return BUILDERS[build].build(points, faces, arity, leaf), faces
-
-
-def links(tree):
-    """[(node, lane, child)] of all lanes in use."""
-    return [(i, k, int(tree.child[i, k])) for i in range(len(tree.child)) for k in range(tree.count[i])]
-
-
-def under(tree):
-    """For every node, the nodes and the leaves of its subtree."""
-    found = [({i}, set()) for i in range(len(tree.child))]
-    for i, _, child in reversed(links(tree)):
-        if child < 0:
-            found[i][1].add(~child)
-        else:
-            found[i][0].update(found[child][0])
-            found[i][1].update(found[child][1])
-    return found
+    vertices = vertices * (1.0 if np.abs(vertices).max() < 2.0**36 else 2.0**-140)
+    return trees.built((vertices, faces), build, arity, leaf), faces
 
 
 # --- topology ------------------------------------------------------------------------------------------------------------------
@@ -135,9 +118,7 @@ def test_trees_of_awkward_meshes_are_no_lists(builds):
     for n in (1000, 3000):
         for base in (1.01, 1.1, 1.5):
             vertices, faces = meshes.in_row(n, lambda k, base=base, n=n: base ** (k % min(n, 60 / np.log2(base)) - 30 / np.log2(base)))
-            points = np.zeros((len(vertices), 4), np.float32)
-            points[:, :3] = vertices
-            tree = BUILDERS[builds["build"]].build(points, faces, builds["arity"], builds["leaf"])
+            tree = trees.built((vertices, faces), **builds)
             assert tree.depth <= min(MOST_LEVELS, n / 8)
 
 

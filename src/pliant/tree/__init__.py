@@ -1,2 +1,2 @@
 """Who is under whom: topology only, built once. Builders register themselves by being imported here."""
-from pliant.tree import sah  # noqa: F401
+from pliant.tree import connectivity, sah, split  # noqa: F401

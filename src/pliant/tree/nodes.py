@@ -83,6 +83,26 @@ def tree_of(child, count, faces, mesh_faces):
     return Tree(child, count, faces, corners, vertices[:begins[-1]].copy(), begins, slots, int(depth))
 
 
+def tree_of_spans(child, count, spans, order, mesh_faces):
+    """The Tree whose leaf i holds the faces order[spans[i, 0] : spans[i, 1]]: builders number leaves as they come to them. Here they are
+    numbered by position, so that a subtree owns a contiguous range of them."""
+    rank, by_position = np.empty(len(spans), np.int32), np.argsort(spans[:, 0])
+    rank[by_position] = np.arange(len(spans), dtype=np.int32)
+    is_leaf = (child < 0) & (np.arange(child.shape[1]) < count[:, None])
+    child[is_leaf] = ~rank[~child[is_leaf]]
+    faces = np.full((len(spans), LEAF), -1, np.int32)
+    list_faces(spans[by_position], order, faces)
+    return tree_of(child.copy(), count.copy(), faces, mesh_faces)
+
+
+@kernel
+def list_faces(spans, order, faces):
+    """The faces of each leaf."""
+    for i in range(len(spans)):
+        for k in range(spans[i, 1] - spans[i, 0]):
+            faces[i, k] = order[spans[i, 0] + k]
+
+
 @kernel
 def derive(child, count, faces, mesh_faces, corners, slots, vertices, begins, seen, level):
     """Fill corners, slots, vertices and begins; the number of levels of nodes. Parents come first, so one pass is enough. `seen` (−1 at

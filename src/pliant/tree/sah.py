@@ -15,7 +15,7 @@ import numpy as np
 from pliant.core.jit import helper, kernel, routine
 from pliant.core.records import aligned
 from pliant.core.simd import bits, element, four, four_of, greatest, item, least, put_four, truncate
-from pliant.tree.nodes import LEAF, WIDTHS, Builder, register, tree_of
+from pliant.tree.nodes import WIDTHS, Builder, register, tree_of_spans
 
 BINS = 32
 DEPTH_LIMIT = 24
@@ -184,12 +184,12 @@ def measure(rows, begin, end, sets, s):
 
 
 @routine
-def part_at_median(rows, begin, end, sets, s):
-    """Bring the lower half along the widest axis to the front (Hoare's selection); where the second half begins."""
+def part_at_median(rows, begin, cut, end, sets, s):
+    """Bring the lowest faces along the widest axis of set s before the cut (Hoare's selection); the middle makes it the median."""
     extent = four(sets, 16 * s + 12) - four(sets, 16 * s + 8)
     x, y, z = element(extent, 0), element(extent, 1), element(extent, 2)
     axis = 0 if x >= y and x >= z else (1 if y >= z else 2)
-    middle, low, high = (begin + end) // 2, begin, end - 1
+    low, high = begin, end - 1
     while low < high:
         pivot = midpoint(rows, (low + high) // 2, axis)
         i, j = low, high
@@ -202,13 +202,12 @@ def part_at_median(rows, begin, end, sets, s):
                 swap_rows(rows, i, j)
                 i += 1
                 j -= 1
-        if middle <= j:
+        if cut <= j:
             high = j
-        elif middle >= i:
+        elif cut >= i:
             low = i
         else:
             break
-    return middle
 
 
 @helper
@@ -258,7 +257,8 @@ def grow_tree(rows, spare, arity, leaf, sets, spans, waiting, waiting_sets, scra
             if axis >= 0:
                 cut = part_at(rows, spare, begin, end, axis, scale, plane, sets, widest, n, bins, areas)
             else:
-                cut = part_at_median(rows, begin, end, sets, widest)
+                cut = (begin + end) // 2
+                part_at_median(rows, begin, cut, end, sets, widest)
                 measure(rows, begin, cut, sets, widest)
                 measure(rows, cut, end, sets, n)
             spans[widest, 0], spans[widest, 1], spans[n, 0], spans[n, 1] = begin, cut, cut, end
@@ -279,14 +279,6 @@ def grow_tree(rows, spare, arity, leaf, sets, spans, waiting, waiting_sets, scra
     return n_nodes, n_leaves
 
 
-@kernel
-def list_faces(numbers, leaf_spans, faces):
-    """The faces of each leaf, after what the rows have become."""
-    for i in range(len(faces)):
-        for k in range(leaf_spans[i, 1] - leaf_spans[i, 0]):
-            faces[i, k] = numbers[8 * (leaf_spans[i, 0] + k) + 3] - NUMBER_BITS
-
-
 def build(points, faces, arity, leaf):
     """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
     n, width = len(faces), WIDTHS[arity]
@@ -305,19 +297,12 @@ def build(points, faces, arity, leaf):
     spare, spans, scratch = aligned(8 * n + 8, np.float32), np.zeros((arity, 2), np.int64), np.empty(8 * 3 * BINS + 4 + BINS, np.float32)
     n_nodes, n_leaves = grow_tree(rows, spare, arity, leaf, sets, spans, waiting, waiting_sets, scratch, np.zeros(3 * BINS, np.int64),
                                   child, count, leaf_spans)
-    return finish(rows.view(np.int32), child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], faces)
+    return tree_of_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], numbers_of(rows), faces)
 
 
-def finish(numbers, child, count, leaf_spans, faces):
-    """Number the leaves by position, so that a subtree owns a contiguous range of them."""
-    order = np.argsort(leaf_spans[:, 0], kind="stable")
-    rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    leaf_faces = np.full((len(order), LEAF), -1, np.int32)
-    list_faces(numbers, leaf_spans[order], leaf_faces)
-    is_leaf = (child < 0) & (np.arange(child.shape[1]) < count[:, None])
-    child[is_leaf] = ~rank[~child[is_leaf]]
-    return tree_of(child.copy(), count.copy(), leaf_faces, faces)
+def numbers_of(rows):
+    """The faces in the order that the rows have come to."""
+    return rows.view(np.int32)[3:-8:8] - NUMBER_BITS
 
 
 register(Builder("sah", build))

@@ -1,0 +1,170 @@
+"""Initial-shape trees, top-down (paper A, 5.3.2; C, 7.3.1): builders "centre" and "mean". Deterministic.
+
+The box of a set of faces is cut along its one, two or three longest sides, for arity 2, 4 and 8; every face goes where its midpoint
+lies, and sub-volumes without faces are dropped. "centre" cuts through the middle of the box, "mean" through the mean of the midpoints.
+The box is the one around the triangles, as in the paper, not the one around the midpoints; a midpoint is the middle of a triangle's own
+box, and one that lies on a plane belongs above it.
+
+A set of at most `leaf` faces is a leaf, a larger one a node. With leaf=1 every node is cut by these rules down to single faces: the
+paper's trees. With larger leaves they would leave a face or two in most sub-volumes of small sets; there, a set of at most `arity`
+leaves is halved at medians instead, into as few leaves as can be: 6.6 of 8 faces in a leaf instead of 3.3, and queries 23 % quicker
+(two bumpy spheres of 20,480 faces).
+
+A set that planes cannot part, because all midpoints lie on one side, is also halved at the median along the longest side of the box of
+the midpoints, and so is the larger part, until there are `arity` sets. Midpoints that coincide are halved by position. Below DEPTH_LIMIT
+levels there are only medians: faces spaced like 1, 2, 4, 8, … cannot make a list out of the tree, which has no more than
+DEPTH_LIMIT + log2 n levels.
+
+Rows and sets are those of `tree/sah.py`: a face is 8 float32, low x y z, its number as bits, high x y z, 1; midpoints are doubled.
+"""
+from functools import partial
+
+import numpy as np
+
+from pliant.core.jit import helper, kernel, routine
+from pliant.core.records import aligned
+from pliant.core.simd import bits, element, four, put_four
+from pliant.tree.nodes import WIDTHS, Builder, register, tree_of_spans
+from pliant.tree.sah import MOST_FACES, gather, measure, numbers_of, part_at_median
+
+DEPTH_LIMIT = 48                                                        # with log2 MOST_FACES less than MOST_LEVELS
+INF = np.float32(np.inf)
+SUBS = 8                                                                # sub-volumes: bit k of a number is set above the plane of axis k
+
+
+@helper
+def put_centre(sets, planes):
+    """Twice the middle of the box of set 0, x y z."""
+    put_four(planes, 0, four(sets, 0) + four(sets, 4))
+
+
+@routine
+def put_mean(rows, begin, end, planes):
+    """Twice the mean of the midpoints, x y z; summed in float64, since float32 would lose small faces among many."""
+    x = y = z = 0.0
+    for i in range(begin, end):
+        middle = four(rows, 8 * i) + four(rows, 8 * i + 4)
+        x, y, z = x + element(middle, 0), y + element(middle, 1), z + element(middle, 2)
+    n = end - begin
+    planes[0], planes[1], planes[2] = x / n, y / n, z / n
+
+
+@helper
+def keep_longest(sets, planes, arity):
+    """Take away the planes across the shortest sides of the box of set 0: all but one for arity 2, all but two for 4. Of equal sides the
+    first is the longest."""
+    size = four(sets, 4) - four(sets, 0)
+    x, y, z = element(size, 0), element(size, 1), element(size, 2)
+    above_x = (1 if y > x else 0) + (1 if z > x else 0)                 # how many sides are longer
+    above_y = (1 if x >= y else 0) + (1 if z > y else 0)
+    above_z = (1 if x >= z else 0) + (1 if y >= z else 0)
+    kept = 1 if arity == 2 else (2 if arity == 4 else 3)
+    planes[0] = planes[0] if above_x < kept else INF
+    planes[1] = planes[1] if above_y < kept else INF
+    planes[2] = planes[2] if above_z < kept else INF
+
+
+@routine
+def part_at_planes(rows, spare, begin, end, planes, places, spans):
+    """Sort the rows by sub-volume, in order; the spans of those that hold faces, and how many. One: nothing was parted."""
+    border = four(planes, 0)
+    for s in range(SUBS):
+        places[s] = 0
+    for i in range(begin, end):
+        places[bits((four(rows, 8 * i) + four(rows, 8 * i + 4)) >= border) & 7] += 1
+    n, start = 0, begin
+    for s in range(SUBS):
+        faces = places[s]
+        places[s] = start - begin
+        if faces > 0:
+            spans[n, 0], spans[n, 1] = start, start + faces
+            n, start = n + 1, start + faces
+    if n == 1:
+        return 1
+    for i in range(begin, end):
+        low, high = four(rows, 8 * i), four(rows, 8 * i + 4)
+        s = bits((low + high) >= border) & 7
+        put_four(spare, 8 * places[s], low)
+        put_four(spare, 8 * places[s] + 4, high)
+        places[s] += 1
+    for i in range(0, 8 * (end - begin), 4):
+        put_four(rows, 8 * begin + i, four(spare, i))
+    return n
+
+
+@routine
+def part_at_medians(rows, arity, leaf, sets, spans):
+    """Halve the set spans[0], and always the largest, until there are `arity` or all are leaves; how many there are. Halves are as near as
+    can be to whole leaves: no set of k leaves becomes k + 1."""
+    n = 1
+    while n < arity:
+        largest = 0
+        for s in range(1, n):
+            largest = s if spans[s, 1] - spans[s, 0] > spans[largest, 1] - spans[largest, 0] else largest
+        begin, end = spans[largest, 0], spans[largest, 1]
+        if end - begin <= leaf:
+            break
+        leaves = (end - begin + leaf - 1) // leaf
+        cut = begin + (end - begin) * (leaves // 2) // leaves
+        measure(rows, begin, end, sets, 0)
+        part_at_median(rows, begin, cut, end, sets, 0)
+        spans[largest, 1], spans[n, 0], spans[n, 1] = cut, cut, end
+        n += 1
+    return n
+
+
+@kernel
+def grow_tree(rows, spare, arity, leaf, at_mean, limit, sets, planes, places, spans, waiting, child, count, leaf_spans):
+    """Build; (nodes, leaves). `waiting` (k, 5): parent, lane, begin, end, depth. Leaves are numbered as they come."""
+    n_nodes, n_leaves, top = 0, 0, 1
+    while top > 0:
+        top -= 1
+        node, begin, end, depth = n_nodes, waiting[top, 2], waiting[top, 3], waiting[top, 4]
+        n_nodes += 1
+        if waiting[top, 0] >= 0:
+            child[waiting[top, 0], waiting[top, 1]] = node
+
+        n = 1
+        if depth < limit and end - begin > (1 if leaf == 1 else leaf * arity):
+            measure(rows, begin, end, sets, 0)
+            if at_mean:
+                put_mean(rows, begin, end, planes)
+            else:
+                put_centre(sets, planes)
+            keep_longest(sets, planes, arity)
+            n = part_at_planes(rows, spare, begin, end, planes, places, spans)
+        if n == 1:
+            spans[0, 0], spans[0, 1] = begin, end
+            n = part_at_medians(rows, arity, leaf, sets, spans)
+
+        count[node] = n
+        for s in range(n):
+            if spans[s, 1] - spans[s, 0] <= leaf:
+                leaf_spans[n_leaves, 0], leaf_spans[n_leaves, 1] = spans[s, 0], spans[s, 1]
+                child[node, s] = ~n_leaves
+                n_leaves += 1
+            else:
+                waiting[top, 0], waiting[top, 1], waiting[top, 2], waiting[top, 3] = node, s, spans[s, 0], spans[s, 1]
+                waiting[top, 4] = depth + 1
+                top += 1
+    return n_nodes, n_leaves
+
+
+def build(points, faces, arity, leaf, at_mean, limit=DEPTH_LIMIT):
+    """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
+    n, width = len(faces), WIDTHS[arity]
+    if n >= MOST_FACES:
+        raise ValueError(f"faces: {n} are too many for one body; at most {MOST_FACES - 1}")
+    rows, spare, sets = aligned(8 * n + 8, np.float32), aligned(8 * n + 8, np.float32), np.empty(16, np.float32)
+    gather(points.reshape(-1), faces, rows, rows.view(np.int32), sets)
+    waiting = np.zeros(((limit + n.bit_length() + 2) * arity, 5), np.int64)
+    waiting[0] = -1, 0, 0, n, 0
+    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)       # every node has two children or more
+    leaf_spans = np.zeros((n, 2), np.int64)
+    n_nodes, n_leaves = grow_tree(rows, spare, arity, leaf, at_mean, limit, sets, np.full(4, INF), np.zeros(SUBS, np.int64),
+                                  np.zeros((SUBS, 2), np.int64), waiting, child, count, leaf_spans)
+    return tree_of_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], numbers_of(rows), faces)
+
+
+register(Builder("centre", partial(build, at_mean=False)))
+register(Builder("mean", partial(build, at_mean=True)))

@@ -1,0 +1,50 @@
+"""What every policy promises of the records of a body, read from outside: a stamp is true. Boxes only."""
+
+import numpy as np
+
+LOOSE = 2.0**-20                                                        # of the largest coordinate: the rounding of a box, and to spare
+
+
+def shape_of(body):
+    """The tree and the volumes that queries at the body's own scale use."""
+    return body.shape_at(body.motion.scale)
+
+
+def lanes(body):
+    """How many volumes a body has."""
+    return int(shape_of(body).nodes["count"].sum())
+
+
+def true_lanes(body):
+    """How many of them have the stamp of the frame."""
+    shape = shape_of(body)
+    return int(shape.nodes["count"][shape.nodes["stamp"] == shape.frame].sum())
+
+
+def assert_true(body):
+    """Every volume with the frame's stamp encloses the vertices under it, tightly, and every such leaf has their places."""
+    shape = shape_of(body)
+    tree, nodes, leaves = shape.tree, shape.nodes, shape.leaves
+    rows = (body.motion.vertices - body.motion.origin[:3]) * body.motion.scale
+    low, high = np.zeros((*tree.child.shape, 3)), np.zeros((*tree.child.shape, 3))
+    for i in range(len(tree.child) - 1, -1, -1):
+        for k, child in enumerate(tree.child[i, :tree.count[i]].tolist()):
+            under = rows[tree.corners[~child].ravel()] if child < 0 else None
+            low[i, k] = low[child, :tree.count[child]].min(0) if under is None else under.min(0)
+            high[i, k] = high[child, :tree.count[child]].max(0) if under is None else under.max(0)
+    used = (np.arange(tree.width) < tree.count[:, None]) & (nodes["stamp"] == shape.frame)[:, None]
+    loose = LOOSE * np.abs(rows).max() + 2.0**-120
+    for axis, name in enumerate("xyz"):
+        least, most = nodes["lanes"]["lo" + name][used], nodes["lanes"]["hi" + name][used]
+        lowest, highest = low[used][:, axis], high[used][:, axis]
+        assert (least <= lowest).all() and (most >= highest).all(), "a volume does not enclose its vertices"
+        assert (lowest - least <= loose).all() and (most - highest <= loose).all(), "a volume is loose"
+        row = np.flatnonzero(nodes["stamp"] == shape.frame)
+        around = nodes["lanes"]["lo" + name][row].min(1), nodes["lanes"]["hi" + name][row].max(1)
+        assert np.array_equal(nodes["whole"]["lo" + name][row], around[0])
+        assert np.array_equal(nodes["whole"]["hi" + name][row], around[1])
+    filled = np.flatnonzero(leaves["stamp"] == shape.frame)
+    for c, corner in enumerate("abc"):
+        for axis, name in enumerate("xyz"):
+            expected = shape.points.reshape(-1, 4)[tree.corners[filled, c], axis]
+            assert np.array_equal(leaves["lanes"][corner + name][filled], expected), "a leaf has stale triangles"
