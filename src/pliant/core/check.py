@@ -71,7 +71,7 @@ def indices(name, value, count):
     if bad.any():
         row = int(bad.argmax())
         raise MeshError(f"{name}: row {row} is {array[row]}, but indices go from 0 to {count - 1}{_more(bad)}")
-    return _as(array, np.dtype(np.int64))
+    return array.astype(np.int64)                                       # a copy: it is read again when a query comes
 
 
 def mesh(vertices, given_faces):
@@ -101,7 +101,8 @@ def integer(name, value, options):
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name}: expected an integer, got {type(value).__name__} {value!r}")
     if value not in options:
-        raise ValueError(f"{name}: expected one of {', '.join(map(str, options))}, got {value}")
+        known = f"an integer from {options[0]} to {options[-1]}" if isinstance(options, range) else f"one of {', '.join(map(str, options))}"
+        raise ValueError(f"{name}: expected {known}, got {value}")
     return int(value)
 
 

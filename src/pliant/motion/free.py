@@ -173,6 +173,8 @@ class Free:
         """Take new positions (k, 3) of these vertices (k,), both as `core/check.py` makes them. The box grows with them, and is made tight
         again when as many vertices have moved as there are."""
         check.finite("vertices", rows)
+        if not len(indices):
+            return
         if self._borrowed:                                              # not ours to write to
             own = self._own[0]
             own[:] = self.flat

@@ -55,7 +55,7 @@ def first_contact(a: Subject, b: Subject, path_a: Path | None, path_b: Path | No
         return found(start, start)
     before = start
     for k in range(1, steps + 1):
-        time = stop if k == steps else start + (stop - start) * (k / steps)
+        time = stop if k == steps else start * (1 - k / steps) + stop * (k / steps)
         if meet(time):
             break
         before = time
@@ -63,7 +63,7 @@ def first_contact(a: Subject, b: Subject, path_a: Path | None, path_b: Path | No
         return None
     there = True                                                        # the bodies are where they meet
     while time - before > tolerance:
-        middle = before + 0.5 * (time - before)
+        middle = 0.5 * before + 0.5 * time
         if not before < middle < time:
             break
         there = meet(middle)

@@ -104,7 +104,8 @@ def look_at_quality(shape, mind):
 def adopt(shape, mind):
     """Take the tree that was built in the background, if it is done."""
     if mind.building is not None and mind.building.done():
-        tree, mind.building = mind.building.result(), None
+        building, mind.building = mind.building, None
+        tree = building.result()
         shape.plant(tree)
         mind.note(shape, "rebuild", "the tree built in the background is ready")
         mind.fresh = None

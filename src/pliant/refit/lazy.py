@@ -146,10 +146,11 @@ def entry_for(volume, width):
 def prepare(shape, deep):
     """On a new tree: what its entry needs; `deep` levels are refreshed at a time."""
     if shape.kept is None:
-        spans = shape.kept = spans_of(shape.tree, len(shape.points) // 4)
+        spans = spans_of(shape.tree, len(shape.points) // 4)
         shape.know(spans=spans.spans, order=spans.order, levels=spans.levels, ends=spans.ends)
         shape.about["n_order"] = len(spans.order)
         shape.entry = entry_for(shape.options.family.volume, shape.tree.width)[0]
+        shape.kept = spans
     shape.about["deep"] = deep
     return shape.kept
 

@@ -42,6 +42,7 @@ class Shape:
         self.nodes, self.leaves = tree.records(self.options.family)
         self.kept = None                                                # what a policy keeps with this tree
         self.paths = self._masks = None                                 # see local.py and tree/adjacency.py
+        self.waiting = 0
         self.pending = []                                               # vertices that have moved alone since the last query
         self.know(nodes=self.nodes, leaves=self.leaves, points=self.points)
         self.about["n_nodes"], self.about["n_leaves"], self.about["n_points"] = len(self.nodes), len(self.leaves), len(self.points)
@@ -71,12 +72,15 @@ class Shape:
             self.frame = -1
         self.frame += 1
         self.about["frame"] = self.frame
-        self.pending = []
+        self.pending, self.waiting = [], 0
 
     def moved_some(self, indices):
         """Only these points have changed."""
         if self.nodes["stamp"][0] == self.frame:
             self.pending.append(indices)
+            self.waiting += len(indices)
+            if self.waiting > len(self.points) // 4:
+                self.moved()
         else:
             self.moved()
 
@@ -84,12 +88,17 @@ class Shape:
         """Let the policy do what it does before a query; how many volumes that has set."""
         if self.stale:
             with self.guard.refit:
-                if self.pending:
-                    moved, self.pending = np.concatenate(self.pending), []
-                    if not local.follow(self, moved):
-                        self.moved()
-                if self.stale:
-                    self.options.policy.follow(self)
+                try:
+                    if self.pending:                                    # emptied last: whoever sees it empty does not wait
+                        if local.follow(self, np.concatenate(self.pending)):
+                            self.pending, self.waiting = [], 0
+                        else:
+                            self.moved()
+                    if self.stale:
+                        self.options.policy.follow(self)
+                except BaseException:
+                    self.plant(self.tree)                               # Ctrl-C: whatever is half done is done again
+                    raise
         updated, self.updated = self.updated, 0
         return updated
 

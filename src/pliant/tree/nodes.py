@@ -164,6 +164,15 @@ def tree_from_outside(child, count, faces, mesh_faces, arity, leaf):
         raise ValueError(f"tree: leaves must hold 1 to {leaf} faces, padding last")
     if not np.array_equal(np.sort(faces[held]), np.arange(len(mesh_faces))):
         raise ValueError("tree: every face must be in one leaf")
+    sizes, low, high, held_by = np.ones(n, np.int64), np.full(n, m), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    for i in range(n - 1, -1, -1):                                      # children come after parents
+        mine = child[i, :count[i]]
+        nodes, own = mine[mine >= 0], ~mine[mine < 0]
+        sizes[i] += sizes[nodes].sum()
+        held_by[i] = len(own) + held_by[nodes].sum()
+        low[i], high[i] = min([*own, *low[nodes]]), max([*(own + 1), *high[nodes]])
+        if max(nodes + sizes[nodes], default=i + 1) != i + sizes[i] or high[i] - low[i] != held_by[i]:
+            raise ValueError("tree: a subtree must own a range of nodes and one of leaves")
     made = tree_of(child, count, faces, mesh_faces)
     if made.depth > MOST_LEVELS:
         raise ValueError(f"tree: {made.depth} levels are too many, at most {MOST_LEVELS}")
