@@ -23,7 +23,7 @@ LAYERS = (
     ("results",),
     ("query",),
     ("body", "broadphase", "image", "scene"),
-    ("io", "render", "tune", "report", "shapes", FACE),
+    ("io", "render", "tune", "report", "shapes", "bench", FACE),
     ("cli",),
 )
 RANK = {unit: rank for rank, layer in enumerate(LAYERS) for unit in layer}

@@ -17,6 +17,7 @@ def application() -> typer.Typer:
     """The typer application with all its commands."""
     import typer
 
+    from pliant.cli.bench import bench
     from pliant.cli.demo import demo
     from pliant.cli.info import info
     from pliant.cli.warm import warm
@@ -30,6 +31,7 @@ def application() -> typer.Typer:
     )
     for command in (demo, info, warm):
         app.command()(command)
+    app.add_typer(bench, name="bench")
     return app
 
 

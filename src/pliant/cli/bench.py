@@ -1,0 +1,162 @@
+"""``pliant bench paper-a``: the experiments of a paper, run again; tables on screen, and a report with plots in a folder."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pliant.cli.info import processor, version
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+FORMAT = "pliant bench paper-a 1"
+INTERRUPTED = 130  # what a shell reports after Ctrl-C
+WIDE = 120  # columns of a file or a pipe
+DISAGREE = 1  # methods found different pairs: a defect
+
+bench = typer.Typer(help="Run the experiments of the papers again.", no_args_is_help=True)
+
+
+class Clock(StrEnum):
+    """What is measured."""
+
+    cpu = "cpu"
+    wall = "wall"
+
+
+class Experiment(StrEnum):
+    """What paper A reports."""
+
+    fig_53 = "fig-5.3"
+    table_51 = "table-5.1"
+    fig_54 = "fig-5.4"
+    ablations = "ablations"
+
+
+@bench.callback()
+def papers() -> None:
+    """Run the experiments of the papers again."""
+
+
+@bench.command("paper-a")
+def paper_a(
+    more: Annotated[list[Experiment] | None, typer.Argument(metavar="EXPERIMENT", help="The same as --experiment.")] = None,
+    experiment: Annotated[list[Experiment] | None, typer.Option(help="One or several; all of them if none is named.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the figures (JSON), the report and the plots.")] = Path("out/paper-a"),
+    quick: Annotated[bool, typer.Option("--quick", help="Tiny bodies and few steps, to see that all works.")] = False,
+    frames: Annotated[int | None, typer.Option(min=2, help="Steps of each scene.", show_default="200, quick 10")] = None,
+    repeats: Annotated[int | None, typer.Option(min=1, help="Plays of each step; the least counts.", show_default="3, quick 1")] = None,
+    clock: Annotated[Clock, typer.Option(help="Processor time, or the time that passes: the same on a quiet machine.")] = Clock.cpu,
+) -> None:
+    """Collision detection for continuously deforming bodies (Larsson and Akenine-Möller, 2001): updates of trees compared."""
+    from rich.console import Console
+
+    import pliant
+    from pliant.bench.paper_a import QUICK, Plan
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(f"{out} cannot be made a folder: {error.strerror}", param_hint="--out") from None
+    plan = QUICK if quick else Plan()
+    plan = plan._replace(frames=frames or plan.frames, repeats=repeats or plan.repeats)
+    chosen = {*(experiment or []), *(more or [])} or set(Experiment)
+    console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, WIDE)
+    data: dict[str, Any] = {"format": FORMAT, "complete": False, "quick": quick, "frames": plan.frames, "repeats": plan.repeats,
+                            "clock": clock.value, "machine": machine(), "experiments": {}}  # fmt: skip
+    pliant.set_threads(1)
+    try:
+        run(plan, [each.value for each in Experiment if each in chosen], data, console)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        pliant.set_threads(None)
+    show(data, console)
+    write(data, out, console)
+    if not data["complete"]:
+        console.print("[bold]Stopped[/bold]: what was done until then is written.")
+        raise typer.Exit(INTERRUPTED)
+    if not all(each["agrees"] for done in data["experiments"].values() for each in done["runs"]):
+        console.print("[bold red]Methods found different pairs.[/bold red]")
+        raise typer.Exit(DISAGREE)
+
+
+def run(plan: Any, names: list[str], data: dict[str, Any], console: Console) -> None:
+    """Run the experiments; fills ``data`` as they go."""
+    from pliant.bench.paper_a import EXPERIMENTS
+    from pliant.bench.play import Session
+
+    with progress_bar(console) as progress:
+        session = Session(plan.repeats, data["clock"], *reporters(progress))
+        for name in names:
+            runs: list[Any] = []
+            data["experiments"][name] = {"title": EXPERIMENTS[name].title, "runs": runs}
+            for each in EXPERIMENTS[name].runs(plan, session):
+                runs.append(each)
+            if session.stopped:
+                return
+    data["complete"] = True
+
+
+def progress_bar(console: Console) -> Progress:
+    """A bar of steps. It is drawn when it is told to, between turns: a thread that draws would take time from what is timed."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("steps"), TimeElapsedColumn()
+    return Progress(*columns, console=console, auto_refresh=False, transient=True)
+
+
+def reporters(progress: Progress) -> tuple[Callable[[str, int], None], Callable[[int], None]]:
+    """What a session calls at the beginning of a scene and after each turn."""
+    task = progress.add_task("")
+
+    def begin(title: str, steps: int) -> None:
+        progress.reset(task, description=title, total=steps)
+        progress.refresh()
+
+    def tick(steps: int) -> None:
+        progress.update(task, advance=steps, refresh=True)
+
+    return begin, tick
+
+
+def machine() -> dict[str, str]:
+    """What figures depend on."""
+    return {"processor": processor(), "Python": platform.python_version()} | {name: version(name) for name in ("pliant", "numpy", "numba")}
+
+
+def show(data: dict[str, Any], console: Console) -> None:
+    """All tables on screen."""
+    from pliant.bench.tables import rich
+    from pliant.bench.tables_a import machine as sentence
+    from pliant.bench.tables_a import tables_of
+
+    for name in data["experiments"]:
+        for table in tables_of(data, name):
+            console.print(rich(table))
+    console.print(sentence(data), markup=False)
+
+
+def write(data: dict[str, Any], out: Path, console: Console) -> None:
+    """JSON, plots where Matplotlib is installed, and the report."""
+    from pliant.bench.plots_a import draw, missing
+    from pliant.bench.tables_a import report
+
+    (out / "paper-a.json").write_text(json.dumps(data) + "\n", encoding="utf-8")
+    why = missing()
+    if why:
+        console.print(f"No plots: {why}", markup=False)
+    pictures = {} if why else draw(data, out)
+    (out / "report.md").write_text(report(data, pictures), encoding="utf-8")
+    names = ["paper-a.json", "report.md", *(file for files in pictures.values() for file in files)]
+    console.print(f"Written to {out}: {', '.join(names)}", markup=False, soft_wrap=True)
