@@ -170,10 +170,10 @@ class Body:
         """Motion first, then the stamp that makes volumes stale; Ctrl-C in between must not part the two."""
         shape, whole = self._shape, some is None
         try:
-            origin, scale = self.motion.origin[:3].tolist(), self.motion.scale
             if whole:
                 self.motion.update(vertices, copy)
             else:
+                origin, scale = self.motion.origin[:3].tolist(), self.motion.scale
                 self.motion.update_some(vertices, some)
                 whole = self.motion.origin[:3].tolist() != origin or self.motion.scale != scale
             if shape is not None:

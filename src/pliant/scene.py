@@ -16,11 +16,9 @@ from pliant.broadphase.sweep import Sweep
 from pliant.core import check
 from pliant.query.collide import DESCEND, SAT, How, between
 from pliant.query.drive import workspace
-from pliant.query.many import ask_many, possible
+from pliant.query.many import Found, ask_many, found_in, joined, nothing, possible
 from pliant.query.selfcollide import ADJACENT, within
-from pliant.results import Pairs, ScenePairs, Stats
-
-CONTACTS = ("segments", "normals", "depths", "coplanar")
+from pliant.results import ScenePairs, Stats
 
 
 class _Member(NamedTuple):
@@ -38,17 +36,17 @@ class _Options(NamedTuple):
     adjacent: str
     how: How
 
-    def meaning(self, alone: bool) -> tuple[Any, ...]:
-        """What of it an answer about two bodies, or one alone, depends on."""
-        return self.first, self.contacts, self.adjacent if alone else None
+    @property
+    def meaning(self) -> tuple[Any, ...]:
+        """What of it the answer depends on."""
+        return self.first, self.contacts, self.adjacent
 
 
-class _Known(NamedTuple):
-    """An answer, and what it was an answer to: how often each body had moved, and the options; nobody has heard a `new` one yet."""
-    moves: tuple[int, int]
-    options: tuple[Any, ...]
-    pairs: Pairs
-    new: bool
+class _Told(NamedTuple):
+    """The last answer, and to what: the options, and the pairs (p, 2) of ids, sorted."""
+    meaning: tuple[Any, ...]
+    tested: NDArray[np.int64]
+    found: Found
 
 
 class Scene:
@@ -70,7 +68,10 @@ class Scene:
         self._ids: list[int] = []                                       # of each slot; −1: free
         self._free: list[int] = []
         self._next = 0
-        self._sweep, self._stale, self._known = Sweep(), set[Body](), dict[tuple[int, int], _Known]()
+        self._shuffled = False                                          # a slot was used twice: ids are not in the order of slots
+        self._sweep, self._stale = Sweep(), set[Body]()                 # stale: bodies that the broad phase has not heard of yet
+        self._told: _Told | None = None
+        self._moved: set[int] = set()                                   # ids of those that have moved since that was told
         self._id_of: dict[Body, int] = {}
         self._boxed: set[int] = set()                                   # slots whose box was given, and told to the broad phase
         self._ignored: set[tuple[Hashable, Hashable]] = set()
@@ -88,6 +89,7 @@ class Scene:
         if group is not None and not isinstance(group, str):
             raise TypeError(f"group: expected a name, got {type(group).__name__} {group!r}")
         bounds = None if box is None else check.box("box", box)
+        self._shuffled |= bool(self._free)
         slot = self._free.pop() if self._free else len(self._ids)
         if slot == len(self._ids):
             self._ids.append(-1)
@@ -108,7 +110,7 @@ class Scene:
         member.body.watchers = tuple(scene for scene in member.body.watchers if scene is not self)
         self._stale.discard(member.body)
         del self._members[number], self._id_of[member.body]
-        self._known = {ids: known for ids, known in self._known.items() if number not in ids}
+        self._moved.discard(number)
         self._ignored = {pair for pair in self._ignored if number not in pair}
 
     def ignore(self, first: int | str, second: int | str) -> None:
@@ -156,11 +158,12 @@ class Scene:
     def candidates(self) -> NDArray[np.int64]:
         """(p, 2) ids of bodies whose boxes meet and that are not ignored, the lower one first, sorted."""
         self._follow()
-        ids = np.array(self._ids, np.int64)
-        pairs = np.sort(ids[self._sweep.pairs()], axis=1)
+        pairs = np.array(self._ids, np.int64)[self._sweep.pairs()]
+        if self._shuffled:                                # slots are not in the order of ids any more
+            pairs = _in_order(np.sort(pairs, axis=1))
         if self._ignored:
-            pairs = pairs[[not self._is_ignored(int(i), int(j)) for i, j in pairs]]
-        return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+            pairs = pairs[[not self._is_ignored(i, j) for i, j in pairs.tolist()]]
+        return pairs
 
     def collide(self, *, self_pairs: bool = False, adjacent: str = "exact", first: bool = False, contacts: bool = False,
                 sat: str = "full", descend: str = "both") -> ScenePairs:
@@ -170,67 +173,71 @@ class Scene:
         """
         self_pairs, first, contacts = check.flag("self_pairs", self_pairs), check.flag("first", first), check.flag("contacts", contacts)
         how = How(check.choice("sat", sat, SAT) == "full", check.choice("descend", descend, DESCEND) == "larger")
-        adjacent = check.choice("adjacent", adjacent, ADJACENT)
-        asked = self.candidates()
+        options = _Options(first, contacts, check.choice("adjacent", adjacent, ADJACENT), how)
+        asked, moved = self.candidates(), frozenset(self._moved)
         if self_pairs:
             ids = np.array([i for i in self._members if (i, i) not in self._ignored], np.int64).reshape(-1, 1)
-            asked = np.concatenate([asked, np.repeat(ids, 2, axis=1)])
-            asked = asked[np.lexsort((asked[:, 1], asked[:, 0]))]
-        options = _Options(first, contacts, adjacent, how)
-        if not first:
-            self._ask_together(asked, options)
-        found, counters = [], np.zeros((len(asked), len(Stats._fields)), np.int64)
+            asked = _in_order(np.concatenate([asked, np.repeat(ids, 2, axis=1)]))
+        known, found = self._remembered(asked, options), None
+        if first:
+            for k in range(len(asked)):
+                part = self._recalled(known[[k]]) if known[k] >= 0 else self._ask_one(asked[k], options)
+                found = part if found is None else joined([found, part])
+                if found.ends[-1]:
+                    break
+        elif len(asked):
+            found = self._ask(asked, known, options)
+        asked, found = (asked[:len(found.ends)], found) if found is not None else (asked, nothing(contacts))
+        arrays, counters = dict(found.arrays), found.counters
+        self._told = _Told(options.meaning, asked.copy(), found._replace(arrays={name: array.copy() for name, array in arrays.items()}))
+        self._moved -= moved                                            # what is given away may be written to: hence the copies
+        return ScenePairs(np.repeat(asked, found.counts, axis=0), arrays.pop("faces"), Stats(*counters.sum(0).tolist()), asked, counters,
+                          **arrays)
+
+    def _ask(self, asked: NDArray[np.int64], known: NDArray[np.int64], options: _Options) -> Found:
+        """All answers: from memory, in one call for all bodies that can be asked so, one by one for the rest."""
+        parts, rows = [], []                                            # answers, and which pairs each is about
+        if (known >= 0).any():
+            rows.append(np.flatnonzero(known >= 0))
+            parts.append(self._recalled(known[known >= 0]))
+        new = np.flatnonzero(known < 0)
+        ids, places = np.unique(asked[new], return_inverse=True)
+        places, bodies = places.reshape(-1, 2), [self._members[number].body for number in ids.tolist()]
+        kinds = _kinds(bodies, options.how)[places]
+        one_kind = (kinds[:, 0] == kinds[:, 1]) & (kinds[:, 0] >= 0) & (places[:, 0] != places[:, 1])
+        for kind in set(kinds[one_kind, 0].tolist()):
+            some = one_kind & (kinds[:, 0] == kind)
+            rows.append(new[some])
+            parts.append(ask_many(bodies, places[some], options.contacts))
+        for row in new[~one_kind].tolist():
+            rows.append(np.array([row]))
+            parts.append(self._ask_one(asked[row], options))
+        return parts[0] if len(parts) == 1 else joined(parts).take(np.argsort(np.concatenate(rows)))
+
+    def _ask_one(self, ids: NDArray[np.int64], options: _Options) -> Found:
+        """The pairs of two bodies, or of one with itself."""
+        a, b = (self._members[number].body for number in ids.tolist())
         with workspace() as work:
-            for k, (i, j) in enumerate(asked.tolist()):
-                pairs, stats = self._ask(work, i, j, options)
-                counters[k] = stats
-                if pairs:
-                    found.append(((i, j), pairs))
-                    if first:
-                        asked, counters = asked[:k + 1], counters[:k + 1]
-                        break
-        self._known = {ids: self._known[ids] for ids in map(tuple, asked.tolist())}
-        return _joined(found, asked, counters, contacts)
+            return found_in(within(work, a, options.adjacent, options.first, options.contacts) if a is b else
+                            between(work, a, b, options.first, options.contacts, options.how))
 
-    def _ask_together(self, asked: NDArray[np.int64], options: _Options) -> None:
-        """Ask about all pairs of bodies that can be asked in one call, and remember the answers."""
-        groups: dict[Any, list[tuple[int, int]]] = {}
-        for i, j in asked.tolist():
-            a, b = self._members[i].body, self._members[j].body
-            if i != j and not options.how.larger and possible(a, 1.0) and possible(b, 1.0) and self._recall(i, j, options) is None:
-                kinds = a.options.family, a.options.arity, b.options.family, b.options.arity
-                if kinds[:2] == kinds[2:]:
-                    groups.setdefault(kinds, []).append((i, j))
-        for group in groups.values():
-            ids, places = np.unique(np.array(group, np.int64), return_inverse=True)
-            bodies = [self._members[number].body for number in ids.tolist()]
-            moves = [body.moves for body in bodies]
-            places = places.reshape(-1, 2)
-            answers = ask_many(bodies, places, options.contacts)
-            for (i, j), (p, q), pairs in zip(group, places.tolist(), answers, strict=True):
-                self._known[i, j] = _Known((moves[p], moves[q]), options.meaning(i == j), pairs, True)
+    def _remembered(self, asked: NDArray[np.int64], options: _Options) -> NDArray[np.int64]:
+        """The row of the last answer for each pair of bodies that have not moved since; −1: ask."""
+        told, rows = self._told, np.full(len(asked), -1)
+        if told is None or told.meaning != options.meaning or not len(told.tested) or len(self._moved) == len(self._members):
+            return rows
+        before, now = (pairs[:, 0] << 32 | pairs[:, 1] for pairs in (told.tested, asked))
+        moved = np.isin(asked, list(self._moved)).any(axis=1)
+        at = np.minimum(np.searchsorted(before, now), len(before) - 1)
+        same = (before[at] == now) & ~moved
+        rows[same] = at[same]
+        return rows
 
-    def _recall(self, i: int, j: int, options: _Options) -> _Known | None:
-        """The answer about two bodies, if nothing has changed since."""
-        known = self._known.get((i, j))
-        moves = self._members[i].body.moves, self._members[j].body.moves
-        return known if known is not None and known.moves == moves and known.options == options.meaning(i == j) else None
-
-    def _ask(self, work: Any, i: int, j: int, options: _Options) -> tuple[Pairs, Stats]:
-        """The pairs of two bodies, or of one with itself, and what they took."""
-        a, b = self._members[i].body, self._members[j].body
-        known = self._recall(i, j, options)
-        if known is not None:
-            if known.new:
-                self._known[i, j] = known._replace(new=False)
-            return known.pairs, known.pairs.stats if known.new else Stats()
-        moves = a.moves, b.moves
-        if a is b:
-            pairs = within(work, a, options.adjacent, options.first, options.contacts)
-        else:
-            pairs = between(work, a, b, options.first, options.contacts, options.how)
-        self._known[i, j] = _Known(moves, options.meaning(a is b), pairs, False)
-        return pairs, pairs.stats
+    def _recalled(self, rows: NDArray[np.int64]) -> Found:
+        """These rows of the last answer; they have cost nothing."""
+        assert self._told is not None
+        found = self._told.found.take(rows)
+        return found._replace(counters=np.zeros_like(found.counters))
 
     def _follow(self) -> None:
         """Tell the broad phase who has moved."""
@@ -238,14 +245,21 @@ class Scene:
         while self._stale:                                              # one by one: others may be noted meanwhile
             stale.append(self._stale.pop())
         try:
-            self._tell([self._members[self._id_of[body]] for body in sorted(stale, key=self._id_of.__getitem__) if len(body)])
+            numbers = sorted(self._id_of[body] for body in stale)
+            self._tell([self._members[number] for number in numbers if len(self._members[number].body)])
+            self._moved.update(numbers)
         except BaseException:
             self._stale.update(stale)
             raise
 
     def _tell(self, moved: list[_Member]) -> None:
-        slots, boxes = [], []
-        for member in moved:
+        simple, slots, boxes = [member for member in moved if member.box is None and member.body.placement is None], [], []
+        if simple:
+            slots = [member.slot for member in simple]
+            boxes = [np.array([member.body.motion.box for member in simple])[:, [0, 1, 2, 4, 5, 6]]]
+        for member in moved if len(simple) < len(moved) else ():
+            if member.box is None and member.body.placement is None:
+                continue
             box = member.body.box()
             if member.box is not None:
                 if _outside(box, member.box):                           # a transform makes boxes loose: look at the vertices
@@ -258,9 +272,9 @@ class Scene:
                     continue
                 self._boxed.add(member.slot)
             slots.append(member.slot)
-            boxes.append(box.reshape(6))
+            boxes.append(box.reshape(1, 6))
         if slots:
-            self._sweep.set(np.array(slots), np.array(boxes))
+            self._sweep.set(np.array(slots), np.concatenate(boxes))
 
     def _is_ignored(self, i: int, j: int) -> bool:
         names = [[number] if (group := self._members[number].group) is None else [number, group] for number in (i, j)]
@@ -271,11 +285,13 @@ def _outside(box: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
     return bool((box[0] < other[0]).any() or (box[1] > other[1]).any())
 
 
-def _joined(found: list[Any], asked: NDArray[np.int64], counters: NDArray[np.int64], contacts: bool) -> ScenePairs:
-    """One answer from those of pairs of bodies."""
-    empty = {"faces": np.zeros((0, 2), np.int32), "segments": np.zeros((0, 2, 3)), "normals": np.zeros((0, 3)), "depths": np.zeros(0),
-             "coplanar": np.zeros(0, np.bool_)}
-    names = ("faces", *CONTACTS) if contacts else ("faces",)
-    joined = {name: np.concatenate([empty[name], *(getattr(pairs, name) for _, pairs in found)]) for name in names}
-    bodies = np.repeat(np.array([ids for ids, _ in found], np.int64).reshape(-1, 2), [len(pairs) for _, pairs in found], axis=0)
-    return ScenePairs(bodies, joined.pop("faces"), Stats(*(int(n) for n in counters.sum(0))), asked, counters, **joined)
+def _in_order(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sorted rows."""
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+
+def _kinds(bodies: list[Body], how: How) -> NDArray[np.int64]:
+    """Bodies with the same number can be asked in one call; −1: alone."""
+    known: dict[Any, int] = {}
+    return np.array([known.setdefault((body.options.family.name, body.options.arity), len(known))
+                     if not how.larger and possible(body, 1.0) else -1 for body in bodies], np.int64)

@@ -32,7 +32,7 @@ WORK = """
     rng = np.random.default_rng(5)
     keys = rng.integers(0, 1 << 30, 1000)
     expected = np.sort(keys)
-    pairs = sorted_pairs(keys.copy(), 30, 15).astype(np.int64)
+    pairs = sorted_pairs(keys.copy(), 15, 15).astype(np.int64)
     assert ((pairs[:, 0] << 15 | pairs[:, 1]) == expected).all()
     address, entry = address_of(twice)
     assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)(100, 11) == 122

@@ -23,7 +23,7 @@ def drawn(seed, n, high, low, kinds):
 
 
 def expect_sorted(pairs, high, low):
-    found = sorted_pairs((pairs[:, 0] << low) | pairs[:, 1], high + low, low)
+    found = sorted_pairs((pairs[:, 0] << low) | pairs[:, 1], high, low)
     assert found.dtype == np.int32 and found.shape == pairs.shape
     expected = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
     np.testing.assert_array_equal(found, expected)

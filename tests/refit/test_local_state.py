@@ -150,7 +150,7 @@ def stop_once(monkeypatch, where, name, late=False):
 
 @pytest.mark.skipif(OFF, reason="takes too long without kernels")
 @pytest.mark.parametrize("borrowed", [False, True])
-@pytest.mark.parametrize(("where", "name", "late"), [(free, "admit_some", False), (free, "admit_some", True), (free, "survey", False),
+@pytest.mark.parametrize(("where", "name", "late"), [(free, "admit_some", False), (free, "admit_some", True), (free, "take", False),
                                                      (Shape, "moved_some", False)], ids=["before", "after", "before the origin", "last"])
 def test_an_interrupted_update_leaves_a_body_whole(policy, where, name, late, borrowed, monkeypatch):
     """Its vertices and volumes belong together: the old ones, or the new ones."""

@@ -124,7 +124,7 @@ class Sweep:
             lists.state[CHANGES] = 0
         refuse_beyond(len(self._keys), 0)
         pairs = np.empty((len(self._keys), 2), np.int64)
-        unpack(self._keys, self._low, pairs)
+        unpack(self._keys, self._low, self._low, pairs)
         return pairs
 
     def _follow(self, ids, known):

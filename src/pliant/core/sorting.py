@@ -31,21 +31,22 @@ def sort_digits(keys, room, n, width, counts):
 
 
 @kernel
-def unpack(keys, low, pairs):
-    """pairs[i] = (the bits of keys[i] above the lowest `low`, the lowest `low`)."""
+def unpack(keys, high, low, pairs):
+    """pairs[i] = (the `high` bits of keys[i] above the lowest `low`, the lowest `low`)."""
     for i in range(len(pairs)):
-        pairs[i, 0], pairs[i, 1] = keys[i] >> low, keys[i] & ((1 << low) - 1)
+        pairs[i, 0], pairs[i, 1] = (keys[i] >> low) & ((1 << high) - 1), keys[i] & ((1 << low) - 1)
 
 
-def sorted_pairs(keys, width, low):
-    """The (n, 2) int32 pairs of these keys of `width` bits, sorted; `low` bits of a key are the second number. The keys are used up."""
+def sorted_pairs(keys, high, low, more=0):
+    """The (n, 2) int32 pairs of these keys, sorted: the lowest `low` bits of a key are the second number, `high` above them the first;
+    `more` bits above these count for the order. The keys are used up."""
     n = len(keys)
     if n < FEW:
         keys.sort()
     else:
         room = np.empty_like(keys)
-        if sort_digits(keys, room, n, width, np.empty(1 << DIGIT, np.int64)):
+        if sort_digits(keys, room, n, high + low + more, np.empty(1 << DIGIT, np.int64)):
             keys = room
     pairs = np.empty((n, 2), np.int32)
-    unpack(keys, low, pairs)
+    unpack(keys, high, low, pairs)
     return pairs

@@ -111,35 +111,44 @@ class Guard:
     def reset(self) -> None:
         """Nobody reads, nobody writes."""
         self.refit = threading.Lock()                                   # held by the one thread that refits
-        self._changed = threading.Condition(threading.Lock())
-        self._readers = self._writers = 0                               # writers: waiting or writing
+        self._lock = threading.Lock()                                   # taken bare: the condition around it costs a microsecond
+        self._changed = threading.Condition(self._lock)
+        self._readers = self._writers = self._waiting = 0               # writers: waiting or writing
+
+    def _wait(self) -> None:
+        self._waiting += 1
+        try:
+            self._changed.wait()
+        finally:
+            self._waiting -= 1
 
     def start_reading(self) -> None:
-        with self._changed:
+        with self._lock:
             while self._writers:
-                self._changed.wait()
+                self._wait()
             self._readers += 1
 
     def stop_reading(self) -> None:
-        with self._changed:
+        with self._lock:
             self._readers -= 1
-            if not self._readers and self._writers:
+            if self._waiting and not self._readers:
                 self._changed.notify_all()
 
     def start_writing(self) -> None:
-        self._changed.acquire()
+        self._lock.acquire()
         self._writers += 1
         try:
             while self._readers:
-                self._changed.wait()
+                self._wait()
         except BaseException:
             self.stop_writing()
             raise
 
     def stop_writing(self) -> None:
         self._writers -= 1
-        self._changed.notify_all()
-        self._changed.release()
+        if self._waiting:
+            self._changed.notify_all()
+        self._lock.release()
 
 
 class Reading:

@@ -16,7 +16,7 @@ import numpy as np
 
 from pliant.core import check
 from pliant.core.jit import helper, kernel
-from pliant.core.records import aligned
+from pliant.core.records import aligned, packed
 from pliant.core.simd import bits, four, greatest, least, magnitude, narrow, put_four
 from pliant.errors import MeshError
 from pliant.geometry.predicates import LARGEST, SMALLEST, fits
@@ -24,6 +24,11 @@ from pliant.geometry.predicates import LARGEST, SMALLEST, fits
 STRAYED = 3.0                                                           # of the half extent: farther from the origin, and it moves
 COARSE = 10                                                             # bits of the half extent that an origin keeps
 LEAST_REACH, MOST_REACH = 2.0**-20, 2.0**36                             # between these the scale is 1
+
+# Where a body is, for kernels that know it by address: box (low at 0, high at 4) and origin, `reach`, `scale` and `plain` as in `Free`, the
+# address and length of the flat vertices, and whether the origin was given.
+PLACE = packed([("box", np.dtype((np.float64, (8,)))), ("origin", np.dtype((np.float64, (4,)))), ("reach", np.dtype(np.float64)),
+                ("scale", np.dtype(np.float64)), *((name, np.dtype(np.int64)) for name in ("flat", "n_flat", "plain", "fixed"))])
 
 
 @kernel
@@ -88,13 +93,18 @@ def place(vertices, points, origin, scale, room):
 
 
 @kernel
-def survey(box, origin):
-    """(the largest |x − origin|, the largest half extent)."""
-    reach = half = 0.0
+def take(about, box, flat, plain):
+    """The vertices at address `flat` have been admitted, with this box around them: let the record say so. (Has the body left its origin?
+    Does it need another scale?)"""
+    place, half, reach = about[0], 0.0, 0.0
+    origin, whole = place["origin"], place["box"]
     for k in range(3):
+        whole[k], whole[k + 4] = box[k], box[k + 4]
         reach = max(reach, max(origin[k] - box[k], box[k + 4] - origin[k]))
         half = max(half, 0.5 * box[k + 4] - 0.5 * box[k])
-    return reach, half
+    place["flat"], place["plain"], place["reach"] = flat, plain, reach
+    strayed = reach / STRAYED > half and (place["fixed"] == 0 or reach == np.inf)
+    return strayed, not (place["scale"] == 1.0 and (LEAST_REACH <= reach <= MOST_REACH or reach == 0.0))
 
 
 @helper
@@ -133,15 +143,24 @@ class Free:
 
     def __init__(self, vertices, origin=None):
         n = len(vertices)
-        self.count, self.fixed = n, origin is not None
-        self._own = [np.zeros(3 * n), np.zeros(3 * n)]                  # the frame that is, and the next one, which may be refused
-        self.flat, self.points = self._own[0], aligned(4 * n, np.float32)
-        self.origin, self.box, self._next_box = aligned(4, np.float64), aligned(8, np.float64), aligned(8, np.float64)
-        self.scale, self.reach, self.plain, self._borrowed = 1.0, 0.0, True, False
+        self.count = n
+        self._own = np.zeros(3 * n), np.zeros(3 * n)                    # the frame that is, and the next one, which may be refused
+        self._addresses = self._own[0].ctypes.data, self._own[1].ctypes.data
+        self.flat, self.points, self._room = self._own[0], aligned(4 * n, np.float32), aligned(8, np.float64)
+        self.about = aligned(1, PLACE)
+        self.address, self._place = self.about.ctypes.data, self.about[0]
+        self.box, self.origin = self._place["box"], self._place["origin"]
+        self._borrowed = False
         self._since = 0                                                 # vertices moved since the box was tight
-        if self.fixed:
-            self.origin[:3] = origin
+        self._place["n_flat"], self._place["flat"], self._place["plain"] = 3 * n, self._addresses[0], True
+        self.scale = self._place["scale"] = 1.0
+        if origin is not None:
+            self._place["fixed"], self.origin[:3] = True, origin
         self.update(vertices)
+
+    reach = property(lambda self: float(self._place["reach"]))
+    plain = property(lambda self: bool(self._place["plain"]))
+    fixed = property(lambda self: bool(self._place["fixed"]), doc="Has the origin been given?")
 
     @property
     def vertices(self):
@@ -154,20 +173,18 @@ class Free:
         """Take new positions, (n, 3) float64 as `core/check.py` makes them; refused ones change nothing."""
         if self.count == 0:
             return
-        rows, target = vertices.reshape(-1), self._own[0] if self.flat is not self._own[0] else self._own[1]
+        rows, free = vertices.reshape(-1), 0 if self.flat is not self._own[0] else 1
         if not copy or self._borrowed:                                  # what is borrowed may have changed: no way back to it
             check.finite("vertices", vertices)
-        plain = admit(rows, target, self.points, self.origin, self.scale, self._next_box, copy)
+        plain = admit(rows, self._own[free], self.points, self.origin, self.scale, self._room, copy)
         if not plain:
             try:
                 check.finite("vertices", vertices)
             except MeshError:
-                place(self.flat, self.points, self.origin, self.scale, self._next_box)
+                place(self.flat, self.points, self.origin, self.scale, self._room)
                 raise
-        self.flat, self.plain, self._borrowed = target if copy else rows, plain, not copy
-        self.box, self._next_box = self._next_box, self.box
-        self._since = 0
-        self._settle()
+        self.flat, self._borrowed, self._since = self._own[free] if copy else rows, not copy, 0
+        self._take(self._room, self._addresses[free] if copy else rows.ctypes.data, plain)
 
     def update_some(self, rows, indices):
         """Take new positions (k, 3) of these vertices (k,), both as `core/check.py` makes them. The box grows with them, and is made tight
@@ -176,31 +193,31 @@ class Free:
         if not len(indices):
             return
         if self._borrowed:                                              # not ours to write to
-            own = self._own[0]
-            own[:] = self.flat
-            self.flat, self._borrowed = own, False
-        self.plain &= admit_some(rows, indices, self.flat, self.points, self.origin, self.scale, self.box)
+            self._own[0][:] = self.flat
+            self.flat, self._borrowed = self._own[0], False
+        plain = admit_some(rows, indices, self.flat, self.points, self.origin, self.scale, self.box) and self.plain
         self._since += len(indices)
         if self._since >= self.count:
             bound(self.flat, self.box)
             self._since = 0
-        self._settle()
+        self._take(self.box, self.flat.ctypes.data, plain)
 
     def restore(self):
         """After an interrupted update: everything from the vertices again, the old or the new ones."""
         if self.count:
-            self.plain = admit(self.flat, self.flat, self.points, self.origin, self.scale, self.box, False)
-            self._settle()
+            plain = admit(self.flat, self.flat, self.points, self.origin, self.scale, self._room, False)
+            self._take(self._room, self.flat.ctypes.data, plain)
 
-    def _settle(self):
-        """Move the origin, and choose the scale, where the body has outgrown them."""
-        reach, half = survey(self.box, self.origin)
-        strayed = reach / STRAYED > half and (not self.fixed or reach == np.inf)
+    def _take(self, box, flat, plain):
+        """Publish the frame; move the origin, and choose the scale, where the body has outgrown them."""
+        strayed, resized = take(self.about, box, flat, plain)
+        if not (strayed or resized):
+            return
         if strayed:
-            self.origin[:3] = coarse(0.5 * self.box[:3] + 0.5 * self.box[4:7], half)
-            reach, half = survey(self.box, self.origin)
-        scale = scale_for(reach)
+            half = float((0.5 * box[4:7] - 0.5 * box[:3]).max())
+            self.origin[:3] = coarse(0.5 * box[:3] + 0.5 * box[4:7], half)
+            take(self.about, box, flat, plain)
+        scale = scale_for(self.reach)
         if strayed or scale != self.scale:
-            self.scale = scale
-            place(self.flat, self.points, self.origin, scale, self._next_box)
-        self.reach = reach
+            self.scale = self._place["scale"] = scale
+            place(self.flat, self.points, self.origin, scale, self._room)

@@ -125,19 +125,18 @@ def between(work, a, b, first, contacts, how):
     with Reading(a.guard, b.guard):
         loop = start(work, a, b, first, how)
         keys, stats = collect(loop, work) if loop else (np.empty(0, np.int64), Stats())
-        low = bits_for(b)
-        return answer(a, b, sorted_pairs(keys, bits_for(a) + low, low), stats, first, contacts)
+        return answer(a, b, sorted_pairs(keys, bits_for(a), bits_for(b)), stats, first, contacts)
 
 
 def answer(a, b, pairs, stats, first, contacts):
     """What the user gets."""
     pairs = pairs[:1].copy() if first else pairs                        # a leaf, or another thread, may have found more
-    return Pairs(pairs, stats, **(contacts_of(pairs, a, b) if contacts else {}))
+    return Pairs(pairs, stats, **(contacts_of([(pairs, a, b)]) if contacts else {}))
 
 
 def bits_for(body):
     """How many bits the number of a face takes."""
-    return max(len(body.faces) - 1, 1).bit_length()
+    return max(len(body.corners) - 1, 1).bit_length()
 
 
 def start(work, a, b, first, how):

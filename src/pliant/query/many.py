@@ -1,7 +1,8 @@
 """Many pairs of bodies in one call: the narrow phase of a scene.
 
 A query from Python costs about 25 µs before its first volume; a scene asks dozens of small ones a frame. Here all of them are set up and
-run by one entry (`core/call.py`), which finds the bodies by address. It stops for the reasons of `traverse` and can be taken up again.
+run by one entry (`core/call.py`), which knows a body by two addresses: of its shape and of its place. It stops for the reasons of
+`traverse` and can be taken up again.
 """
 from functools import cache
 from typing import NamedTuple
@@ -12,28 +13,60 @@ from pliant.core.call import address_of, array_at, pointer
 from pliant.core.jit import DISABLED
 from pliant.core.sorting import sorted_pairs
 from pliant.core.threads import Reading, threads
+from pliant.motion.free import PLACE
 from pliant.query.collide import Collide, bits_for
-from pliant.query.contacts import contacts_of
+from pliant.query.contacts import CONTACTS, contacts_of
 from pliant.query.drive import CHUNK, ROOM, grown
 from pliant.query.leafpair import exact_entry
 from pliant.query.traverse import BUDGET, COUNTERS, FULL, QUERY, begin, traverse
-from pliant.results import Pairs, Stats
+from pliant.refit.leaves import CONTEXT
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 
 LARGE = 1 << 15                                                         # faces
-SIDE = np.dtype([(name, np.int64) for name in (
-    "nodes", "n_nodes", "leaves", "n_leaves", "slots", "flat", "n_flat", "frame", "entry", "fill", "context", "plain", "low")]
-    + [("reach", np.float64), ("scale", np.float64), ("box", np.float64, (8,)), ("origin", np.float64, (4,))])
+KEY_BITS = 62
 JOB = np.dtype([(name, np.int64) for name in (
-    "sides", "n_sides", "pairs", "n_pairs", "queries", "ends", "stack", "n_stack", "keys", "n_keys", "exact",
+    "bodies", "n_bodies", "pairs", "n_pairs", "query", "counters", "ends", "stack", "n_stack", "keys", "n_keys", "exact", "low",
     "total", "budget", "under_way", "reason")])
 
 
-class Member(NamedTuple):
-    """A body of the scene, and its shape, made true."""
-    body: object
-    shape: object
-    updated: int
+class Found(NamedTuple):
+    """Answers about pairs of bodies, one after another: those of pair p end at ends[p], and took counters[p] (`COUNTERS`); by name in
+    `arrays`: `faces` (m, 2) int32 and, if that was asked for, what `contacts_of` gives."""
+    ends: np.ndarray
+    counters: np.ndarray
+    arrays: dict
+
+    @property
+    def counts(self):
+        """How many pairs of faces each pair of bodies has."""
+        return np.diff(self.ends, prepend=0)
+
+    def take(self, rows):
+        """The answers about these pairs of bodies, in that order."""
+        counts, begins = self.counts[rows], (self.ends - self.counts)[rows]
+        ends = np.cumsum(counts)
+        at = np.repeat(begins - (ends - counts), counts) + np.arange(int(counts.sum()))
+        return Found(ends, self.counters[rows], {name: array[at] for name, array in self.arrays.items()})
+
+
+def found_in(pairs):
+    """One answer, the Pairs of two bodies, as Found."""
+    names = ("faces", *CONTACTS) if pairs.segments is not None else ("faces",)
+    return Found(np.array([len(pairs)]), np.array([pairs.stats], np.int64), {name: getattr(pairs, name) for name in names})
+
+
+def nothing(contacts):
+    """No answers, about no pairs of bodies."""
+    return Found(np.zeros(0, np.int64), np.zeros((0, len(COUNTERS)), np.int64),
+                 {"faces": np.zeros((0, 2), np.int32), **(contacts_of([]) if contacts else {})})
+
+
+def joined(parts):
+    """Several, one after another."""
+    starts = np.cumsum([0] + [len(part.arrays["faces"]) for part in parts])
+    return Found(np.concatenate([part.ends + start for part, start in zip(parts, starts[:-1], strict=True)]),
+                 np.concatenate([part.counters for part in parts]),
+                 {name: np.concatenate([part.arrays[name] for part in parts]) for name in parts[0].arrays})
 
 
 def possible(body, scale):
@@ -42,32 +75,25 @@ def possible(body, scale):
     return body.placement is None and body.motion.scale == scale and not DISABLED and (len(body) < LARGE or threads() == 1)
 
 
-def alike(shape):
-    """Bodies of one kind of node share an entry."""
-    return shape.options.family.volume, shape.tree.width
-
-
 def ask_many(bodies, pairs, contacts):
-    """The Pairs of each of these pairs (p, 2) of indices into `bodies`, all of them `possible`, with nodes of one kind."""
+    """The answers about these pairs (p, 2) of indices into `bodies`, all of them `possible`, with nodes of one kind."""
+    used, places = np.unique(pairs, return_inverse=True)
+    bodies, pairs = [bodies[k] for k in used.tolist()], places.reshape(-1, 2)
     with Reading(*(body.guard for body in bodies)):
-        members = [Member(body, body.shape_at(body.motion.scale), 0) for body in bodies]
-        for k in np.unique(pairs[meeting(bodies, pairs)]).tolist():     # boxes may be loose: what they part need not follow
-            members[k] = members[k]._replace(updated=members[k].shape.follow())
-        keys, ends, counters = run(members, pairs)
-        needed: dict[int, int] = {}                                     # the first pair that needed each body: what follows counts there
-        for row, pair in enumerate(pairs.tolist()):
-            for k in pair:
-                needed.setdefault(k, row)
-        for k, row in needed.items():
-            counters[row, COUNTERS.index("n_u")] += members[k].updated
-        answers, start = [], 0
-        for (i, j), end, work in zip(pairs.tolist(), ends.tolist(), counters.tolist(), strict=True):
-            a, b = bodies[i], bodies[j]
-            low = bits_for(b)
-            found = sorted_pairs(keys[start:end].copy(), bits_for(a) + low, low)
-            answers.append(Pairs(found, Stats(*work), **(contacts_of(found, a, b) if contacts else {})))
-            start = end
-        return answers
+        shapes = [body.shape_at(body.motion.scale) for body in bodies]
+        close = np.flatnonzero(meeting(bodies, pairs))                  # boxes may be loose: what they part need not follow
+        needed, first = np.unique(pairs[close], return_index=True)
+        updated = [shapes[k].follow() for k in needed.tolist()]
+        low = max(map(bits_for, bodies))
+        most = 1 << min(KEY_BITS - 2 * low, 30)                         # pairs of bodies that a key has bits for
+        parts = [run(bodies, shapes, pairs[k:k + most], low) for k in range(0, len(pairs), most)]
+        found = parts[0] if len(parts) == 1 else joined(parts)
+        np.add.at(found.counters[:, COUNTERS.index("n_u")], close[first // 2], updated)        # counted where a body was first needed
+        if contacts:
+            ends, faces = found.ends.tolist(), found.arrays["faces"]
+            met = [(faces[start:end], bodies[i], bodies[j]) for start, end, (i, j) in zip([0, *ends], ends, pairs.tolist(), strict=False)]
+            found.arrays.update(contacts_of([part for part in met if len(part[0])]))
+        return found
 
 
 def meeting(bodies, pairs):
@@ -77,57 +103,53 @@ def meeting(bodies, pairs):
     return ((a[:, :3] <= b[:, 4:7]) & (b[:, :3] <= a[:, 4:7])).all(axis=1)
 
 
-def side_of(body, shape):
-    """The row of a body."""
-    motion, tree = body.motion, shape.tree
-    return (shape.nodes.ctypes.data, len(shape.nodes), shape.leaves.ctypes.data, len(shape.leaves), tree.slots.ctypes.data,
-            motion.flat.ctypes.data, len(motion.flat), shape.frame, shape.entry, shape.fill, shape.context, motion.plain, bits_for(body),
-            motion.reach, motion.scale, motion.box, motion.origin)
-
-
-def run(members, pairs):
-    """(keys of all pairs one after another, where those of each end, counters (p, 4))."""
-    sides = np.array([side_of(member.body, member.shape) for member in members], SIDE)
-    pairs = np.ascontiguousarray(pairs, np.int64)
-    queries, ends = np.zeros(len(pairs), QUERY), np.zeros(len(pairs), np.int64)
-    deepest, widest = max(m.shape.tree.depth for m in members), members[0].shape.tree.width
+def run(bodies, shapes, pairs, low):
+    """Found, without contacts, for shapes that are true. A key has the pair in its upper bits, then two faces of `low` bits."""
+    known = np.array([(shape.context, body.motion.address) for shape, body in zip(shapes, bodies, strict=True)], np.int64)
+    query, counters, ends = np.zeros(1, QUERY), np.zeros((len(pairs), len(COUNTERS)), np.int64), np.zeros(len(pairs), np.int64)
+    deepest, widest = max(shape.tree.depth for shape in shapes), shapes[0].tree.width
     stack, keys, job = np.empty((2 * deepest + 2) * widest**2, np.int64), np.empty(ROOM, np.int64), np.zeros(1, JOB)
-    for name, array in (("sides", sides), ("pairs", pairs), ("queries", queries), ("ends", ends), ("stack", stack)):
-        job[name] = array.ctypes.data
-    job["n_sides"], job["n_pairs"], job["n_stack"], job["exact"] = len(sides), len(pairs), len(stack), exact_entry()[0]
-    enter, at = pairs_entry(*alike(members[0].shape)), 0
+    state = job[0]
+    state["n_bodies"], state["n_pairs"], state["n_stack"], state["exact"], state["low"] = (
+        len(known), len(pairs), len(stack), exact_entry()[0], low)
+    for name, array in (("bodies", known), ("pairs", pairs), ("query", query), ("counters", counters), ("ends", ends), ("stack", stack)):
+        state[name] = array.ctypes.data
+    enter, at = pairs_entry(shapes[0].options.family.volume, widest), 0
     while at < len(pairs):
-        job["keys"], job["n_keys"], job["budget"] = keys.ctypes.data, len(keys), CHUNK
+        state["keys"], state["n_keys"], state["budget"] = keys.ctypes.data, len(keys), CHUNK
         at = enter(job.ctypes.data, at)
-        if at < len(pairs) and job["reason"][0] == FULL:
+        if at < len(pairs) and state["reason"] == FULL:
             keys = grown(keys)
-    return keys[:int(job["total"][0])], ends, np.stack([queries[name] for name in COUNTERS], axis=1)
+    return Found(ends, counters, {"faces": sorted_pairs(keys[:int(state["total"])], low, low, (len(pairs) - 1).bit_length())})
 
 
 @cache
 def pairs_entry(volume, width):
     """The function (address of a JOB, first pair) -> pair at which it stopped, for bodies with nodes of this kind; without the GIL."""
     node = node_dtype(volume, width)
-    size = QUERY.itemsize
 
     def enter(address, p):
         job = array_at(pointer(address), 1, JOB)[0]
-        sides = array_at(pointer(job["sides"]), job["n_sides"], SIDE)
+        bodies = array_at(pointer(job["bodies"]), (job["n_bodies"], 2), np.int64)
         pairs = array_at(pointer(job["pairs"]), (job["n_pairs"], 2), np.int64)
+        counters = array_at(pointer(job["counters"]), (job["n_pairs"], 4), np.int64)
         ends = array_at(pointer(job["ends"]), job["n_pairs"], np.int64)
         stack = array_at(pointer(job["stack"]), job["n_stack"], np.int64)
+        query = array_at(pointer(job["query"]), 1, QUERY)
+        state, low = query[0], job["low"]
         while p < job["n_pairs"]:
-            a, b = sides[pairs[p, 0]], sides[pairs[p, 1]]
-            query = array_at(pointer(job["queries"] + p * size), 1, QUERY)
-            state = query[0]
+            context_a, context_b = bodies[pairs[p, 0], 0], bodies[pairs[p, 1], 0]
+            a, b = array_at(pointer(context_a), 1, CONTEXT)[0], array_at(pointer(context_b), 1, CONTEXT)[0]
+            at_a = array_at(pointer(bodies[pairs[p, 0], 1]), 1, PLACE)[0]
+            at_b = array_at(pointer(bodies[pairs[p, 1], 1]), 1, PLACE)[0]
             if not job["under_way"]:
-                if not begin(query, a["box"], a["origin"], a["reach"], b["box"], b["origin"], b["reach"], a["scale"]):
+                if not begin(query, at_a["box"], at_a["origin"], at_a["reach"], at_b["box"], at_b["origin"], at_b["reach"], at_a["scale"]):
                     ends[p] = job["total"]
                     p += 1
                     continue
-                state["first"], state["plain"], state["low"], state["exact"] = 0, a["plain"] & b["plain"], b["low"], job["exact"]
-                state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"] = a["frame"], a["entry"], a["fill"], a["context"]
-                state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"] = b["frame"], b["entry"], b["fill"], b["context"]
+                state["plain"], state["low"], state["exact"] = at_a["plain"] & at_b["plain"], low, job["exact"]
+                state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"] = a["frame"], a["entry"], a["fill"], context_a
+                state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"] = b["frame"], b["entry"], b["fill"], context_b
                 stack[0] = 0
             job["under_way"] = 0
             nodes_a = array_at(pointer(a["nodes"]), a["n_nodes"], node)
@@ -136,8 +158,8 @@ def pairs_entry(volume, width):
             leaves_b = array_at(pointer(b["leaves"]), b["n_leaves"], LEAF_DTYPE)
             slots_a = array_at(pointer(a["slots"]), (a["n_leaves"], 2), np.int32)
             slots_b = array_at(pointer(b["slots"]), (b["n_leaves"], 2), np.int32)
-            flat_a = array_at(pointer(a["flat"]), a["n_flat"], np.float64)
-            flat_b = array_at(pointer(b["flat"]), b["n_flat"], np.float64)
+            flat_a = array_at(pointer(at_a["flat"]), at_a["n_flat"], np.float64)
+            flat_b = array_at(pointer(at_b["flat"]), at_b["n_flat"], np.float64)
             keys = array_at(pointer(job["keys"] + 8 * job["total"]), job["n_keys"] - job["total"], np.int64)
             state["budget"] = job["budget"]
             reason = traverse(Collide(flat_a, flat_b, keys), nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, query, stack)
@@ -145,6 +167,9 @@ def pairs_entry(volume, width):
             if reason == FULL or reason == BUDGET:
                 job["reason"], job["under_way"] = reason, 1
                 return p
+            for k in range(state["found"]):
+                keys[k] |= p << (2 * low)
+            counters[p, 0], counters[p, 1], counters[p, 2], counters[p, 3] = state["n_v"], state["n_p"], state["n_u"], state["n_x"]
             job["total"] += state["found"]
             ends[p] = job["total"]
             p += 1

@@ -225,7 +225,7 @@ def within(work, body, adjacent, first, contacts):
             if loop:
                 found, more = collect(loop, work)
                 keys, stats = [*keys, found], stats.plus(more)
-        return answer(body, body, sorted_pairs(np.concatenate(keys), 2 * low, low), stats, first, contacts)
+        return answer(body, body, sorted_pairs(np.concatenate(keys), low, low), stats, first, contacts)
 
 
 def start_with(work, body, first):

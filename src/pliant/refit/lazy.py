@@ -134,30 +134,27 @@ def entry_for(volume, width):
         order = array_at(pointer(about["order"]), about["n_order"], np.int32)
         levels = array_at(pointer(about["levels"]), about["n_nodes"], np.int32)
         ends = array_at(pointer(about["ends"]), about["n_nodes"], np.int32)
-        return refresh(nodes, points, spans, order, levels, ends, np.int32(about["frame"]), i, about["deep"])
+        return refresh(nodes, points, spans, order, levels, ends, np.int32(about["frame"]), i, about["deep"] if i else about["upper"])
 
     def enter_python(context, i):
         shape = CONTEXTS[context]
-        return refresh(shape.nodes, shape.points, *shape.kept, shape.frame, i, int(shape.about["deep"][0]))
+        return refresh(shape.nodes, shape.points, *shape.kept, shape.frame, i, int(shape.about["deep" if i else "upper"][0]))
 
     return address_of(enter_python if jit.DISABLED else enter)
 
 
-def prepare(shape, deep):
-    """On a new tree: what its entry needs; `deep` levels are refreshed at a time."""
-    if shape.kept is None:
-        spans = spans_of(shape.tree, len(shape.points) // 4)
-        shape.know(spans=spans.spans, order=spans.order, levels=spans.levels, ends=spans.ends)
-        shape.about["n_order"] = len(spans.order)
-        shape.entry = entry_for(shape.options.family.volume, shape.tree.width)[0]
-        shape.kept = spans
-    shape.about["deep"] = deep
-    return shape.kept
+def prepare(shape, upper, deep):
+    """On a new tree: what its entry needs; `upper` levels follow with the root (0: as with any other node), `deep` with others."""
+    spans = spans_of(shape.tree, len(shape.points) // 4)
+    shape.know(spans=spans.spans, order=spans.order, levels=spans.levels, ends=spans.ends, n_order=len(spans.order),
+               entry=entry_for(shape.options.family.volume, shape.tree.width)[0], upper=upper or deep, deep=deep)
+    shape.kept = spans
 
 
 def follow(shape):
     """Nothing: all on demand, node by node."""
-    prepare(shape, 1)
+    if shape.kept is None:
+        prepare(shape, 1, 1)
 
 
 register(Policy("lazy", follow))

@@ -14,19 +14,21 @@ from pliant.refit.leaves import CONTEXT, fill_entry
 from pliant.tree.adjacency import masks_of
 from pliant.tree.nodes import NEVER
 
+LAST = 2**31 - 1                                                        # frame that fits a stamp
+
 
 class Shape:
     """A tree, its volumes and the float32 rows they follow; one per body (and scale).
 
     `frame` counts updates; what has another stamp is stale. `fill`, `entry` and `context` are addresses for `core/call.py`: how a loop
-    makes a leaf or a node true. A policy that leaves stale nodes behind must set `entry`.
+    makes a leaf or a node true. A policy that leaves stale nodes behind must set the entry (`know`).
     """
 
     def __init__(self, options, guard, faces, points, tree=None):
         self.options, self.guard, self.faces, self.points, self.frame = options, guard, faces, points, 0
-        self.entry, self.fill = 0, fill_entry()[0]
         self.about = aligned(1, CONTEXT)
-        self.context = self.about.ctypes.data
+        self.context, self._about = self.about.ctypes.data, self.about[0]
+        self._about["fill"] = fill_entry()[0]
         self.mind = None                                                # what a policy remembers beyond a tree
         self.updated = 0                                                # volumes set outside traversals since they were last asked for
         self.plant(tree or self.build())
@@ -44,14 +46,17 @@ class Shape:
         self.paths = self._masks = None                                 # see local.py and tree/adjacency.py
         self.waiting = 0
         self.pending = []                                               # vertices that have moved alone since the last query
-        self.know(nodes=self.nodes, leaves=self.leaves, points=self.points)
-        self.about["n_nodes"], self.about["n_leaves"], self.about["n_points"] = len(self.nodes), len(self.leaves), len(self.points)
+        self.know(nodes=self.nodes, leaves=self.leaves, slots=tree.slots, points=self.points, entry=0,
+                  n_nodes=len(self.nodes), n_leaves=len(self.leaves), n_points=len(self.points))
         CONTEXTS[self.context] = self
 
-    def know(self, **arrays):
-        """Write the addresses of arrays into the context, for entries."""
-        for name, array in arrays.items():
-            self.about[name] = array.ctypes.data
+    def know(self, **values):
+        """Write numbers, and the addresses of arrays, into the context, for entries."""
+        for name, value in values.items():
+            self._about[name] = value.ctypes.data if isinstance(value, np.ndarray) else value
+
+    entry = property(lambda self: int(self._about["entry"]))
+    fill = property(lambda self: int(self._about["fill"]))
 
     def masks(self, mesh):
         """Which triangles of its leaves are neighbours: `tree/adjacency.py`, made once per tree."""
@@ -67,11 +72,11 @@ class Shape:
 
     def moved(self):
         """The points have changed: everything is older than the frame now."""
-        if self.frame == np.iinfo(np.int32).max:
+        if self.frame == LAST:
             self.nodes["stamp"] = self.leaves["stamp"] = NEVER          # after 2**31 updates
             self.frame = -1
         self.frame += 1
-        self.about["frame"] = self.frame
+        self._about["frame"] = self.frame
         self.pending, self.waiting = [], 0
 
     def moved_some(self, indices):
