@@ -11,7 +11,8 @@ import pliant as pl
 import poses
 from child import together
 from pliant import shapes
-from pliant.query import drive
+from pliant.query import drive, many
+from pliant.refit.policy import POLICIES
 from pliant.tree.nodes import WIDTHS
 from scenes import assert_scene, cube, rows
 
@@ -26,7 +27,7 @@ def test_bodies_of_all_kinds():
     vertices, faces = shapes.icosphere(0 if OFF else 1)
     scene, rng = pl.Scene(), np.random.default_rng(95)
     for k, arity in enumerate(sorted(WIDTHS) * (1 if OFF else 4)):
-        body = pl.Body(vertices, faces, arity=arity, leaf=1 + k % 8, policy=("bottom_up", "lazy", "rebuild")[k % 3])
+        body = pl.Body(vertices, faces, arity=arity, leaf=1 + k % 8, policy=sorted(POLICIES)[k % len(POLICIES)])
         body.update(vertices + rng.standard_normal(3) * 0.5, transform=poses.matrix(poses.any_turn(rng)) if k % 4 == 1 else None)
         scene.add(body)
     for size in (1e-200, 1e-9, 1e9, 1e200):
@@ -44,7 +45,7 @@ def test_bodies_of_all_kinds():
 def test_room_for_pairs_grows(budget, monkeypatch):
     """40,000 pairs between some of the bodies, few or none between others; interrupted now and then, and taken up again."""
     if budget:
-        for module in (drive, pytest.importorskip("pliant.query.many")):
+        for module in (drive, many):
             monkeypatch.setattr(module, "CHUNK", budget)
     scene = pl.Scene([cube(-5.0), pl.Body(*meshes.needles(200, 0)), pl.Body(*meshes.needles(200, 1)), cube(0.0), cube(0.5)])
     found = assert_scene(scene)
@@ -52,6 +53,22 @@ def test_room_for_pairs_grows(budget, monkeypatch):
     assert [1, 2] in found.tested.tolist()
     scene[2].update(scene[2].vertices + np.array([0, 0, 1]))
     assert 0 < len(assert_scene(scene)) < 1000
+
+
+@pytest.mark.skipif(OFF, reason="bodies are asked one by one without kernels")
+@pytest.mark.parametrize("bits", [0, 1, 2])
+def test_keys_without_bits_for_all_pairs(bits, monkeypatch):
+    """Where two faces leave few bits of a key for the pair of bodies, the pairs are asked in several calls."""
+    faces_of_two = 2 * (12 - 1).bit_length()
+    monkeypatch.setattr(many, "KEY_BITS", faces_of_two + bits)
+    scene, calls, real = pl.Scene([cube(0.4 * k) for k in range(9)]), [], many.run
+    monkeypatch.setattr(many, "run", lambda bodies, shapes, pairs, low: calls.append(len(pairs)) or real(bodies, shapes, pairs, low))
+    found = assert_scene(scene, contacts=True)
+    assert len(found.tested) == sum(calls) > 8 and max(calls) == 1 << bits
+    scene[4].update(scene[4].vertices + 0.1)
+    again = assert_scene(scene, contacts=True)
+    assert [row for row, counts in zip(again.tested.tolist(), again.counters.tolist(), strict=True) if any(counts)] == [
+        row for row in again.tested.tolist() if 4 in row]
 
 
 @pytest.mark.formulas

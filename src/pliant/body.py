@@ -6,7 +6,7 @@ positions; queries make volumes follow. Neither knows the other's insides, and n
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,7 @@ class Body:
     leaf : most triangles in a leaf: 1 to 8
     policy : when volumes follow the vertices: a name, or a table {"name": …} with the options of that policy
     origin : fix the point that float32 volumes are relative to; by default it follows the body
+    poses : (k, n, 3) shapes that the body will take, if they are known: the tree is built on their mean, which serves all of them better
     weld : True to treat vertices that are given at one place as one, as at the seams of textured meshes; or a distance, to treat those as
         one that steps of at most that length connect. The lowest stands for all of them, in every frame; `faces` stays as given
 
@@ -56,11 +57,16 @@ class Body:
 
     def __init__(self, vertices: Any, faces: ArrayLike | None = None, *, volume: str = "aabb", build: str = "sah", arity: int = 8,
                  leaf: int = 8, policy: str | Mapping[str, Any] = "auto", origin: ArrayLike | None = None,
-                 weld: bool | float = False) -> None:
+                 poses: ArrayLike | Iterable[ArrayLike] | None = None, weld: bool | float = False) -> None:
         options, tolerance = _options(volume, build, policy, arity, leaf), check.weld("weld", weld)
         rows, indices = check.mesh(vertices, faces)
         point = None if origin is None else check.point("origin", origin)
-        self._start(rows, indices, options, point, None if tolerance is None else welded(rows, tolerance), None)
+        mean = None if poses is None else check.poses("poses", poses, len(rows))
+        same = None if tolerance is None else welded(rows, tolerance)
+        corners, tree = indices if same is None else same[indices], None
+        if mean is not None and len(indices):
+            tree = options.builder.build(Free(mean).points.reshape(-1, 4), corners, options.arity, options.leaf)
+        self._start(rows, indices, options, point, same, tree)
 
     def _start(self, rows: NDArray[np.float64], faces: NDArray[np.int32], options: Options, origin: Any, same: Any, planted: Any) -> None:
         """Everything but validation; `same` names the vertex that stands for each, `planted` is a tree to take instead of building one."""

@@ -22,7 +22,7 @@ class Stats(NamedTuple):
         return Stats(*(a + b for a, b in zip(self, other, strict=True)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
     """Pairs of faces that meet: `faces` (m, 2) int32, sorted, each once; column 0 is a face of the first body, column 1 of the second.
 
@@ -44,7 +44,7 @@ class Pairs:
         return len(self.faces) > 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FirstContact:
     """When two bodies first meet: they do at `time`, they do not at `before`; `pairs` are the faces that meet at `time`."""
     time: float
@@ -52,7 +52,7 @@ class FirstContact:
     pairs: Pairs
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ScenePairs:
     """Pairs of faces of a scene that meet: `bodies` (m, 2) ids, the lower one first (the same twice: a body meets itself), `faces` (m, 2)
     int32, a face of each; sorted, each once. `stats` is the work of all; `tested` (p, 2) the ids of bodies whose trees were compared, and

@@ -4,6 +4,8 @@ An index out of range in a kernel would be a segmentation fault, and every other
 int32, C order, native bytes, aligned, writable flag set (kernels never write to what they are given). Whoever passes that already
 is not copied. Errors name the argument, the first bad row and its value, and how many rows are bad.
 """
+from collections.abc import Iterable
+
 import numpy as np
 
 from pliant.errors import MeshError
@@ -34,6 +36,18 @@ def positions(name, value, rows=None, why="as many as the body has vertices, whi
     elif kind != "f" or array.dtype.itemsize > 8:
         raise TypeError(f"{name}: expected real numbers (float64, float32 or integers), got dtype {array.dtype}")
     return _as(array, FLOAT64)
+
+
+def poses(name, value, rows):
+    """The mean (rows, 3) of a sequence of positions (k, rows, 3)."""
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{name}: expected positions (k, {rows}, 3), got {type(value).__name__}")
+    each = [positions(f"{name}[{k}]", pose, rows, "as many as vertices") for k, pose in enumerate(value)]
+    if not each:
+        raise MeshError(f"{name}: expected at least one, got none")
+    for k, pose in enumerate(each):
+        finite(f"{name}[{k}]", pose)
+    return np.sum([pose / len(each) for pose in each], axis=0)
 
 
 def finite(name, array):
