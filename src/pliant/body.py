@@ -160,7 +160,11 @@ class Body:
         elif vertices is not None and not check.ready(vertices, self.motion.count):
             vertices = check.positions("vertices", vertices, self.motion.count)
         if placement is not None:
-            check.within_range("transform", placement, self.motion.vertices if vertices is None else vertices)
+            rows = self.motion.vertices if vertices is None else vertices
+            if some is not None:
+                rows = np.array(self.motion.vertices)
+                rows[some] = vertices
+            check.within_range("transform", placement, rows)
         self.guard.start_writing()
         try:
             if vertices is not None:

@@ -180,6 +180,18 @@ def test_self_collision_and_contacts(policy):
     assert max(met) > 0
 
 
+@pytest.mark.formulas
+def test_a_transform_must_suit_all_vertices():
+    """Those that stay as well as those that are given; but not where those were."""
+    far, move = SPHERE * 1e308, poses.matrix(move=(1.5e308, 0, 0))
+    body = pl.Body(far, FACES)
+    with pytest.raises(MeshError, match="puts vertex"):
+        body.update(SPHERE[:1], changed=[0], transform=move)
+    np.testing.assert_array_equal(body.vertices, far)
+    body.update(SPHERE, changed=np.arange(N), transform=move)
+    np.testing.assert_array_equal(body.vertices, SPHERE + np.array([1.5e308, 0, 0]))
+
+
 def test_a_transform_goes_with_its_update(policy):
     """A local update without a transform leaves the body where its vertices are, one with a transform is placed by that."""
     body, now, other = pl.Body(SPHERE, FACES, policy=policy), SPHERE.copy(), pl.Body(OTHER, FACES)
