@@ -160,11 +160,13 @@ class Body:
         elif vertices is not None and not check.ready(vertices, self.motion.count):
             vertices = check.positions("vertices", vertices, self.motion.count)
         if placement is not None:
-            rows = self.motion.vertices if vertices is None else vertices
-            if some is not None:
+            rows, bound = self.motion.vertices if vertices is None else vertices, None
+            if vertices is None:
+                bound = self.motion.bound
+            elif some is not None:
                 rows = np.array(self.motion.vertices)
                 rows[some] = vertices
-            check.within_range("transform", placement, rows)
+            check.within_range("transform", placement, rows, bound)
         self.guard.start_writing()
         try:
             if vertices is not None:
@@ -223,7 +225,11 @@ class Body:
     def box(self) -> NDArray[np.float64]:
         """(2, 3) float64: low and high corner of a box around the vertices. Known without touching them; a transform makes it loose."""
         placement, box = self.placement, self.motion.box
-        return np.array(box.reshape(2, 4)[:, :3]) if placement is None else np.stack(world_box(placement, box))
+        if placement is None:
+            return np.array(box.reshape(2, 4)[:, :3])
+        corners = np.empty(6)
+        world_box(placement, box, corners)
+        return corners.reshape(2, 3)
 
     def mesh(self) -> Mesh:
         """For queries: which faces share vertices, made when it is first asked for."""

@@ -16,7 +16,7 @@ from pliant.broadphase.sweep import Sweep
 from pliant.core import check
 from pliant.query.collide import DESCEND, SAT, How, between
 from pliant.query.drive import workspace
-from pliant.query.many import Found, ask_many, found_in, joined, nothing, possible
+from pliant.query.many import Found, ask_many, boxes_of, found_in, joined, nothing, possible
 from pliant.query.selfcollide import ADJACENT, within
 from pliant.results import ScenePairs, Stats
 
@@ -204,12 +204,16 @@ class Scene:
         ids, places = np.unique(asked[new], return_inverse=True)
         places, bodies = places.reshape(-1, 2), [self._members[number].body for number in ids.tolist()]
         kinds = _kinds(bodies, options.how)[places]
-        one_kind = (kinds[:, 0] == kinds[:, 1]) & (kinds[:, 0] >= 0) & (places[:, 0] != places[:, 1])
-        for kind in set(kinds[one_kind, 0].tolist()):
-            some = one_kind & (kinds[:, 0] == kind)
-            rows.append(new[some])
-            parts.append(ask_many(bodies, places[some], options.contacts))
-        for row in new[~one_kind].tolist():
+        alike = (kinds[:, 0] == kinds[:, 1]) & (kinds[:, 0] >= 0) & (places[:, 0] != places[:, 1])
+        for kind in set(kinds[alike, 0].tolist()):
+            some = alike & (kinds[:, 0] == kind)
+            found = ask_many(bodies, places[some], options.how.full, options.contacts)
+            if found is None:
+                alike &= ~some
+            else:
+                rows.append(new[some])
+                parts.append(found)
+        for row in new[~alike].tolist():
             rows.append(np.array([row]))
             parts.append(self._ask_one(asked[row], options))
         return parts[0] if len(parts) == 1 else joined(parts).take(np.argsort(np.concatenate(rows)))
@@ -253,28 +257,23 @@ class Scene:
             raise
 
     def _tell(self, moved: list[_Member]) -> None:
-        simple, slots, boxes = [member for member in moved if member.box is None and member.body.placement is None], [], []
-        if simple:
-            slots = [member.slot for member in simple]
-            boxes = [np.array([member.body.motion.box for member in simple])[:, [0, 1, 2, 4, 5, 6]]]
-        for member in moved if len(simple) < len(moved) else ():
-            if member.box is None and member.body.placement is None:
-                continue
-            box = member.body.box()
+        boxes, slots, given = boxes_of([member.body for member in moved]), np.array([member.slot for member in moved], np.int64), []
+        for k, member in enumerate(moved):
             if member.box is not None:
+                box = boxes[k]
                 if _outside(box, member.box):                           # a transform makes boxes loose: look at the vertices
                     box = np.stack([member.body.vertices.min(0), member.body.vertices.max(0)])
                 if _outside(box, member.box):
                     raise ValueError(f"body {self._id_of[member.body]} has left the box it was added with: it is in {box.tolist()}, "
                                      f"the box is {member.box.tolist()}; remove it and add it with a larger one, or without")
-                box = member.box
+                boxes[k] = member.box
                 if member.slot in self._boxed:
-                    continue
+                    given.append(k)
                 self._boxed.add(member.slot)
-            slots.append(member.slot)
-            boxes.append(box.reshape(1, 6))
-        if slots:
-            self._sweep.set(np.array(slots), np.concatenate(boxes))
+        if given:
+            slots, boxes = np.delete(slots, given), np.delete(boxes, given, axis=0)
+        if len(slots):
+            self._sweep.set(slots, boxes.reshape(-1, 6))
 
     def _is_ignored(self, i: int, j: int) -> bool:
         names = [[number] if (group := self._members[number].group) is None else [number, group] for number in (i, j)]
@@ -294,4 +293,4 @@ def _kinds(bodies: list[Body], how: How) -> NDArray[np.int64]:
     """Bodies with the same number can be asked in one call; −1: alone."""
     known: dict[Any, int] = {}
     return np.array([known.setdefault((body.options.family.name, body.options.arity), len(known))
-                     if not how.larger and possible(body, 1.0) else -1 for body in bodies], np.int64)
+                     if not how.larger and possible(body) else -1 for body in bodies], np.int64)

@@ -12,7 +12,7 @@ import pliant as pl
 import poses
 from lattice import answer
 from pliant.errors import FileError, MeshError
-from pliant.motion.rigid import IDENTITY, place_corners, relative, world_box
+from pliant.motion.rigid import IDENTITY, place_corners, relate, world_box
 
 pytestmark = [pytest.mark.formulas]
 OFF = bool(numba.config.DISABLE_JIT)
@@ -159,7 +159,9 @@ def test_boxes_hold_the_farthest_corner(rng):
     for size in (1.0, 1e-150, 1e150, 2.0**-1065, 2.0**-1072):
         for at in matrices(rng, size)[:: 6 if OFF else 1]:
             corners = meshes.cube((-1, -1, -1), 2.0)[0] * size
-            low, high = world_box(at[:3].reshape(-1), np.array([-size, -size, -size, 0, size, size, size, 0]))
+            found = np.empty(6)
+            world_box(at[:3].reshape(-1), np.array([-size, -size, -size, 0, size, size, size, 0]), found)
+            low, high = found.reshape(2, 3)
             placed = poses.moved(at, corners)
             assert (low <= placed.min(0)).all()
             assert (placed.max(0) <= high).all()
@@ -192,18 +194,22 @@ def solved(at, point):
 
 @pytest.mark.parametrize("far", [1.0, 1e6, 1e12])
 def test_the_way_from_one_frame_to_another(rng, far):
-    """`relative`, applied to a point of b, is off from the exact point of a's frame by less than its doubt; `back` undoes `turn`."""
+    """`relate`, applied to a point of b, is off from the exact point of a's frame by less than its doubt; `back` undoes it."""
     for m_a, m_b in zip(matrices(rng, far), matrices(rng, far)[::-1], strict=True):
         origin_a, origin_b = rng.standard_normal(3) * far, rng.standard_normal(3) * far
-        way = relative(m_a[:3].reshape(-1), origin_a, 1.0, m_b[:3].reshape(-1), origin_b, 1.0, 1.0)
-        np.testing.assert_allclose(way.turn @ way.back, np.eye(3), atol=1e-15)
-        assert way.loose < 5e-5
-        assert way.loose >= np.abs(way.turn.T @ way.turn - np.eye(3)).max()
+        there, back = np.zeros((4, 4)), np.zeros((4, 4))
+        rows = m_a[:3].reshape(-1).copy(), origin_a, 1.0, m_b[:3].reshape(-1).copy(), origin_b, 1.0
+        loose, doubt = relate(*rows, 1.0, there[:3].reshape(-1), back[:3].reshape(-1))
+        turn, there[3, 3], back[3, 3] = there[:3, :3], 1.0, 1.0
+        assert np.abs((there @ back)[:3, 3]).max() <= doubt
+        np.testing.assert_allclose(turn @ back[:3, :3], np.eye(3), atol=2e-15)
+        assert np.abs(turn.T @ turn - np.eye(3)).max() <= loose + 1e-15
+        assert loose < 5e-5
         point = rng.uniform(-1, 1, 3)                                   # relative to b's origin
         world = exactly(m_b, [Fraction(p) + Fraction(o) for p, o in zip(point.tolist(), origin_b.tolist(), strict=True)])
         right = [x - Fraction(o) for x, o in zip(solved(m_a, world), origin_a.tolist(), strict=True)]
-        found = way.turn @ point + way.move
-        assert all(abs(Fraction(f) - r) <= way.doubt for f, r in zip(found.tolist(), right, strict=True))
+        found = turn @ point + there[:3, 3]
+        assert all(abs(Fraction(f) - r) <= doubt for f, r in zip(found.tolist(), right, strict=True))
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------------------

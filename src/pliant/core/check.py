@@ -11,7 +11,9 @@ import numpy as np
 from pliant.errors import MeshError
 
 FLOAT64, INT32 = np.dtype(np.float64), np.dtype(np.int32)
+HALF_RIGID = 0.5e-5
 RIGID = 1e-5                                                            # how far from a rotation: matrices in float32 pass
+LARGE = 1e300                                                           # below, a placed vertex is finite
 EXACT_INTEGER = 2**53                                                   # beyond, float64 skips integers
 
 
@@ -154,6 +156,8 @@ def flag(name, value):
 def transform(name, value):
     """A rigid placement, (4, 4) or (3, 4), as 12 float64, the rows of (R | t)."""
     array = _array(name, value)
+    if array.dtype is FLOAT64 and array.shape in ((4, 4), (3, 4)) and _clearly_rigid(array.tolist()):
+        return array[:3].reshape(-1).copy()                             # the quick way for every frame
     if array.shape not in ((4, 4), (3, 4)):
         raise MeshError(f"{name}: expected a matrix of shape (4, 4) or (3, 4), got {array.shape}")
     rows = _as(array, FLOAT64)
@@ -172,12 +176,24 @@ def transform(name, value):
     return np.ascontiguousarray(rows[:3]).reshape(-1).copy()
 
 
-def within_range(name, matrix, vertices):
-    """Refuse a placement (12,) that would put vertices (n, 3) where float64 ends."""
+def _clearly_rigid(rows):
+    """Rows of numbers that are good beyond doubt."""
+    (a, b, c, x), (d, e, f, y), (g, h, i, z) = rows[:3]
+    return (abs(a * a + d * d + g * g - 1) < HALF_RIGID and abs(b * b + e * e + h * h - 1) < HALF_RIGID
+            and abs(c * c + f * f + i * i - 1) < HALF_RIGID and abs(a * b + d * e + g * h) < HALF_RIGID
+            and abs(a * c + d * f + g * i) < HALF_RIGID and abs(b * c + e * f + h * i) < HALF_RIGID
+            and a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g) > 0
+            and abs(x) < LARGE and abs(y) < LARGE and abs(z) < LARGE and (len(rows) == 3 or rows[3] == [0, 0, 0, 1]))
+
+
+def within_range(name, matrix, vertices, bound=None):
+    """Refuse a placement (12,) that would put vertices (n, 3), no coordinate larger than `bound`, where float64 ends."""
+    if bound is None:
+        bound = max(-vertices.min(initial=0.0), vertices.max(initial=0.0))
+    if bound < LARGE and abs(matrix).max() < LARGE:
+        return
     with np.errstate(over="ignore", invalid="ignore"):
         rows = matrix.reshape(3, 4)
-        if np.isfinite(np.abs(rows[:, :3]).sum(1) * np.abs(vertices).max(initial=0.0) + np.abs(rows[:, 3])).all():
-            return
         bad = ~np.isfinite(vertices @ rows[:, :3].T + rows[:, 3]).all(axis=1)
     if bad.any():
         row = int(bad.argmax())

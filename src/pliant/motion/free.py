@@ -163,6 +163,11 @@ class Free:
     fixed = property(lambda self: bool(self._place["fixed"]), doc="Has the origin been given?")
 
     @property
+    def bound(self):
+        """No coordinate is larger."""
+        return max(-self.box.min(), self.box.max())
+
+    @property
     def vertices(self):
         """(n, 3) float64: where the vertices are. Read-only, and true until the next update."""
         rows = self.flat.reshape(-1, 3)

@@ -7,11 +7,10 @@ Two placed bodies meet as if the second were moved into the model frame of the f
 a tree stays as it is. Any invertible map keeps what meets what, so nothing here needs R to be a rotation to the last bit; how far it is
 from one widens the volumes (`loose`).
 """
-from typing import NamedTuple
-
 import numpy as np
 
 from pliant.core.jit import helper, kernel
+from pliant.core.stack import floats
 from pliant.geometry.predicates import point_fits
 
 IDENTITY = np.eye(3, 4).reshape(-1)
@@ -52,33 +51,57 @@ def rounding(m, box):
     return ROUNDING * 4 * (float(np.abs(box).max()) + float(np.abs(m[3::4]).max())) + LEAST
 
 
-def world_box(m, box):
-    """(low, high) of a placed box (8,), rounded outward."""
-    rows = m.reshape(3, 4)
-    middle, half = 0.5 * box[:3] + 0.5 * box[4:7], 0.5 * box[4:7] - 0.5 * box[:3]
-    centre = rows[:, :3] @ middle + rows[:, 3]
-    size = np.abs(rows[:, :3]) @ half
-    size += ROUNDING * (np.abs(rows[:, :3]) @ (np.abs(middle) + half) + np.abs(rows[:, 3])) + 2 * LEAST
-    return centre - size, centre + size
+@kernel
+def world_box(m, box, out):
+    """out (6,) = low and high corner of a placed box (8,), rounded outward."""
+    for k in range(3):
+        centre, size, largest = m[4 * k + 3], 0.0, abs(m[4 * k + 3])
+        for j in range(3):
+            entry, middle, half = m[4 * k + j], 0.5 * box[j] + 0.5 * box[j + 4], 0.5 * box[j + 4] - 0.5 * box[j]
+            centre, size, largest = centre + entry * middle, size + abs(entry) * half, largest + abs(entry) * (abs(middle) + half)
+        size += ROUNDING * largest + 2 * LEAST
+        out[k], out[k + 3] = centre - size, centre + size
 
 
-class Relative(NamedTuple):
-    """How model coordinates of b look from a: `turn` (3, 3) and its inverse `back`, `move` (3,) from b's origin to a's, times the scale;
-    `loose`: how far an entry of turn is from a rotation's; `doubt`: what is uncertain of a position in a's frame, times the scale."""
-    turn: np.ndarray
-    back: np.ndarray
-    move: np.ndarray
-    loose: float
-    doubt: float
+@helper
+def invert(m, out):
+    """Entries of the inverse of the turn of m, a rotation or nearly so."""
+    for k in range(3):
+        p, q = 4 * ((k + 1) % 3), 4 * ((k + 2) % 3)
+        for j in range(3):
+            u, v = (j + 1) % 3, (j + 2) % 3
+            out[4 * j + k] = m[p + u] * m[q + v] - m[p + v] * m[q + u]
+    determinant = m[0] * out[0] + m[1] * out[4] + m[2] * out[8]
+    for k in range(3):
+        for j in range(3):
+            out[4 * k + j] /= determinant
 
 
-def relative(m_a, origin_a, reach_a, m_b, origin_b, reach_b, scale):
-    """The Relative of two placements, origins and reaches (the largest |x − origin|)."""
-    a, b = m_a.reshape(3, 4), m_b.reshape(3, 4)
-    inverse = np.linalg.inv(a[:, :3])
-    turn = inverse @ b[:, :3]
-    away = inverse @ (b[:, 3] - a[:, 3])
-    move = (turn @ origin_b + away - origin_a) * scale
-    loose = float(np.abs(turn.T @ turn - np.eye(3)).max())
-    largest = sum(float(np.abs(part).max()) for part in (a[:, 3], b[:, 3], origin_a, origin_b)) + reach_a + reach_b
-    return Relative(turn, np.linalg.inv(turn), move, loose, (ROUNDING * largest + LEAST) * scale)
+@helper
+def farthest(x, y, z):
+    return max(abs(x), max(abs(y), abs(z)))
+
+
+@kernel
+def relate(m_a, origin_a, reach_a, m_b, origin_b, reach_b, scale, there, back):
+    """How model coordinates of b look from a, relative to their origins and times the scale: `there` (12,) and its inverse `back` (12,), as
+    rows of (R | t). (How far an entry of their turns is from a rotation's; what is uncertain of a position in a's frame, times the scale.)
+    A reach is the largest |x − origin|."""
+    turn = floats(12)
+    invert(m_a, turn)
+    loose, largest = 0.0, reach_a + reach_b + farthest(m_a[3], m_a[7], m_a[11]) + farthest(m_b[3], m_b[7], m_b[11])
+    largest += farthest(origin_a[0], origin_a[1], origin_a[2]) + farthest(origin_b[0], origin_b[1], origin_b[2])
+    for k in range(3):
+        for j in range(3):
+            there[4 * k + j] = turn[4 * k] * m_b[j] + turn[4 * k + 1] * m_b[4 + j] + turn[4 * k + 2] * m_b[8 + j]
+    for k in range(3):
+        turned = there[4 * k] * origin_b[0] + there[4 * k + 1] * origin_b[1] + there[4 * k + 2] * origin_b[2]
+        away = turn[4 * k] * (m_b[3] - m_a[3]) + turn[4 * k + 1] * (m_b[7] - m_a[7]) + turn[4 * k + 2] * (m_b[11] - m_a[11])
+        there[4 * k + 3] = (turned + away - origin_a[k]) * scale
+        for j in range(3):
+            product = there[k] * there[j] + there[4 + k] * there[4 + j] + there[8 + k] * there[8 + j]
+            loose = max(loose, abs(product - (1.0 if j == k else 0.0)))
+    invert(there, back)
+    for k in range(3):
+        back[4 * k + 3] = -(back[4 * k] * there[3] + back[4 * k + 1] * there[7] + back[4 * k + 2] * there[11])
+    return loose, (ROUNDING * largest + LEAST) * scale

@@ -150,7 +150,8 @@ def start(work, a, b, first, how):
         near_by = begin(query, motion_a.box, motion_a.origin, motion_a.reach, motion_b.box, motion_b.origin, motion_b.reach, scale)
     else:
         m_a, m_b = IDENTITY if m_a is None else m_a, IDENTITY if m_b is None else m_b
-        near_by = begin_placed(query, motion_a, m_a, motion_b, m_b, scale, how.full)
+        near_by = begin_placed(query, motion_a.box, motion_a.origin, motion_a.reach, m_a,
+                               motion_b.box, motion_b.origin, motion_b.reach, m_b, scale, how.full)
     if not near_by:
         return None
     p, q, state = a.shape_at(scale), b.shape_at(scale), query[0]

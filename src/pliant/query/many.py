@@ -1,8 +1,8 @@
 """Many pairs of bodies in one call: the narrow phase of a scene.
 
 A query from Python costs about 25 µs before its first volume; a scene asks dozens of small ones a frame. Here all of them are set up and
-run by one entry (`core/call.py`), which knows a body by two addresses: of its shape and of its place. It stops for the reasons of
-`traverse` and can be taken up again.
+run by one entry (`core/call.py`), which knows a body by three addresses: of its shape, its place and its transform. It stops for the
+reasons of `traverse` and can be taken up again.
 """
 from functools import cache
 from typing import NamedTuple
@@ -14,18 +14,21 @@ from pliant.core.jit import DISABLED
 from pliant.core.sorting import sorted_pairs
 from pliant.core.threads import Reading, threads
 from pliant.motion.free import PLACE
+from pliant.motion.rigid import IDENTITY
 from pliant.query.collide import Collide, bits_for
 from pliant.query.contacts import CONTACTS, contacts_of
 from pliant.query.drive import CHUNK, ROOM, grown
 from pliant.query.leafpair import exact_entry
+from pliant.query.placed import CollidePlaced, begin_placed
 from pliant.query.traverse import BUDGET, COUNTERS, FULL, QUERY, begin, traverse
 from pliant.refit.leaves import CONTEXT
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 
 LARGE = 1 << 15                                                         # faces
 KEY_BITS = 62
+STAYS = IDENTITY.ctypes.data
 JOB = np.dtype([(name, np.int64) for name in (
-    "bodies", "n_bodies", "pairs", "n_pairs", "query", "counters", "ends", "stack", "n_stack", "keys", "n_keys", "exact", "low",
+    "bodies", "n_bodies", "pairs", "n_pairs", "query", "counters", "ends", "stack", "n_stack", "keys", "n_keys", "exact", "low", "full",
     "total", "budget", "under_way", "reason")])
 
 
@@ -69,25 +72,35 @@ def joined(parts):
                  {name: np.concatenate([part.arrays[name] for part in parts]) for name in parts[0].arrays})
 
 
-def possible(body, scale):
-    """Can this body be asked together with others? Those with a transform, or of absurd size, are asked one by one; so are large ones if
-    there are threads to share them."""
-    return body.placement is None and body.motion.scale == scale and not DISABLED and (len(body) < LARGE or threads() == 1)
+def possible(body):
+    """Can this body be asked together with others? Those of absurd size are asked one by one; so are large ones if there are threads to
+    share them."""
+    return body.motion.scale == 1.0 and not DISABLED and (len(body) < LARGE or threads() == 1)
 
 
-def ask_many(bodies, pairs, contacts):
-    """The answers about these pairs (p, 2) of indices into `bodies`, all of them `possible`, with nodes of one kind."""
+def boxes_of(bodies):
+    """(n, 2, 3): `box()` of each."""
+    boxes = np.array([body.motion.box for body in bodies]).reshape(-1, 2, 4)[:, :, :3].copy()
+    for k, body in enumerate(bodies):
+        if body.placement is not None:
+            boxes[k] = body.box()
+    return boxes
+
+
+def ask_many(bodies, pairs, full, contacts):
+    """The answers about these pairs (p, 2) of indices into `bodies`, which have nodes of one kind; None if an update has made one of them
+    impossible to ask so. `full`: boxes of bodies with a transform are compared along all axes."""
     used, places = np.unique(pairs, return_inverse=True)
     bodies, pairs = [bodies[k] for k in used.tolist()], places.reshape(-1, 2)
     with Reading(*(body.guard for body in bodies)):
-        shapes = [body.shape_at(body.motion.scale) for body in bodies]
-        close = np.flatnonzero(meeting(bodies, pairs))                  # boxes may be loose: what they part need not follow
-        needed, first = np.unique(pairs[close], return_index=True)
+        if not all(map(possible, bodies)):
+            return None
+        shapes, boxes = [body.shape_at(1.0) for body in bodies], boxes_of(bodies)
+        low, high = boxes[pairs, 0], boxes[pairs, 1]
+        close = np.flatnonzero(((low[:, 0] <= high[:, 1]) & (low[:, 1] <= high[:, 0])).all(axis=1))
+        needed, first = np.unique(pairs[close], return_index=True)      # boxes may be loose: what they part need not follow
         updated = [shapes[k].follow() for k in needed.tolist()]
-        low = max(map(bits_for, bodies))
-        most = 1 << min(KEY_BITS - 2 * low, 30)                         # pairs of bodies that a key has bits for
-        parts = [run(bodies, shapes, pairs[k:k + most], low) for k in range(0, len(pairs), most)]
-        found = parts[0] if len(parts) == 1 else joined(parts)
+        found = run_all(bodies, shapes, pairs, full)
         np.add.at(found.counters[:, COUNTERS.index("n_u")], close[first // 2], updated)        # counted where a body was first needed
         if contacts:
             ends, faces = found.ends.tolist(), found.arrays["faces"]
@@ -96,25 +109,32 @@ def ask_many(bodies, pairs, contacts):
         return found
 
 
-def meeting(bodies, pairs):
-    """Which pairs have exact boxes that meet?"""
-    boxes = np.array([body.motion.box for body in bodies])
-    a, b = boxes[pairs[:, 0]], boxes[pairs[:, 1]]
-    return ((a[:, :3] <= b[:, 4:7]) & (b[:, :3] <= a[:, 4:7])).all(axis=1)
+def run_all(bodies, shapes, pairs, full):
+    """Found, without contacts, for shapes that are true: pairs with and without transforms, each in as many calls as keys have bits for."""
+    placed = np.array([body.placement is not None for body in bodies])[pairs].any(axis=1)
+    low = max(map(bits_for, bodies))
+    most, parts, order = 1 << min(KEY_BITS - 2 * low, 30), [], []
+    for turned in (False, True):
+        rows = np.flatnonzero(placed == turned)
+        for k in range(0, len(rows), most):
+            parts.append(run(bodies, shapes, pairs[rows[k:k + most]], low, turned, full))
+        order.append(rows)
+    return parts[0] if len(parts) == 1 else joined(parts).take(np.argsort(np.concatenate(order)))
 
 
-def run(bodies, shapes, pairs, low):
+def run(bodies, shapes, pairs, low, placed, full):
     """Found, without contacts, for shapes that are true. A key has the pair in its upper bits, then two faces of `low` bits."""
-    known = np.array([(shape.context, body.motion.address) for shape, body in zip(shapes, bodies, strict=True)], np.int64)
+    known = np.array([(shape.context, body.motion.address, STAYS if body.placement is None else body.placement.ctypes.data)
+                      for shape, body in zip(shapes, bodies, strict=True)], np.int64)
     query, counters, ends = np.zeros(1, QUERY), np.zeros((len(pairs), len(COUNTERS)), np.int64), np.zeros(len(pairs), np.int64)
     deepest, widest = max(shape.tree.depth for shape in shapes), shapes[0].tree.width
     stack, keys, job = np.empty((2 * deepest + 2) * widest**2, np.int64), np.empty(ROOM, np.int64), np.zeros(1, JOB)
     state = job[0]
-    state["n_bodies"], state["n_pairs"], state["n_stack"], state["exact"], state["low"] = (
-        len(known), len(pairs), len(stack), exact_entry()[0], low)
+    state["n_bodies"], state["n_pairs"], state["n_stack"], state["exact"], state["low"], state["full"] = (
+        len(known), len(pairs), len(stack), exact_entry()[0], low, full)
     for name, array in (("bodies", known), ("pairs", pairs), ("query", query), ("counters", counters), ("ends", ends), ("stack", stack)):
         state[name] = array.ctypes.data
-    enter, at = pairs_entry(shapes[0].options.family.volume, widest), 0
+    enter, at = pairs_entry(shapes[0].options.family.volume, widest, placed), 0
     while at < len(pairs):
         state["keys"], state["n_keys"], state["budget"] = keys.ctypes.data, len(keys), CHUNK
         at = enter(job.ctypes.data, at)
@@ -124,13 +144,14 @@ def run(bodies, shapes, pairs, low):
 
 
 @cache
-def pairs_entry(volume, width):
-    """The function (address of a JOB, first pair) -> pair at which it stopped, for bodies with nodes of this kind; without the GIL."""
+def pairs_entry(volume, width, placed):
+    """The function (address of a JOB, first pair) -> pair at which it stopped, for bodies with nodes of this kind, one of a pair with a
+    transform if `placed` (a constant: the other loop is not compiled); without the GIL."""
     node = node_dtype(volume, width)
 
     def enter(address, p):
         job = array_at(pointer(address), 1, JOB)[0]
-        bodies = array_at(pointer(job["bodies"]), (job["n_bodies"], 2), np.int64)
+        bodies = array_at(pointer(job["bodies"]), (job["n_bodies"], 3), np.int64)
         pairs = array_at(pointer(job["pairs"]), (job["n_pairs"], 2), np.int64)
         counters = array_at(pointer(job["counters"]), (job["n_pairs"], 4), np.int64)
         ends = array_at(pointer(job["ends"]), job["n_pairs"], np.int64)
@@ -142,8 +163,15 @@ def pairs_entry(volume, width):
             a, b = array_at(pointer(context_a), 1, CONTEXT)[0], array_at(pointer(context_b), 1, CONTEXT)[0]
             at_a = array_at(pointer(bodies[pairs[p, 0], 1]), 1, PLACE)[0]
             at_b = array_at(pointer(bodies[pairs[p, 1], 1]), 1, PLACE)[0]
+            m_a, m_b = array_at(pointer(bodies[pairs[p, 0], 2]), 12, np.float64), array_at(pointer(bodies[pairs[p, 1], 2]), 12, np.float64)
             if not job["under_way"]:
-                if not begin(query, at_a["box"], at_a["origin"], at_a["reach"], at_b["box"], at_b["origin"], at_b["reach"], at_a["scale"]):
+                if placed:
+                    close = begin_placed(query, at_a["box"], at_a["origin"], at_a["reach"], m_a,
+                                         at_b["box"], at_b["origin"], at_b["reach"], m_b, at_a["scale"], job["full"])
+                else:
+                    close = begin(query, at_a["box"], at_a["origin"], at_a["reach"], at_b["box"], at_b["origin"], at_b["reach"],
+                                  at_a["scale"])
+                if not close:
                     ends[p] = job["total"]
                     p += 1
                     continue
@@ -162,7 +190,11 @@ def pairs_entry(volume, width):
             flat_b = array_at(pointer(at_b["flat"]), at_b["n_flat"], np.float64)
             keys = array_at(pointer(job["keys"] + 8 * job["total"]), job["n_keys"] - job["total"], np.int64)
             state["budget"] = job["budget"]
-            reason = traverse(Collide(flat_a, flat_b, keys), nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, query, stack)
+            if placed:
+                reason = traverse(CollidePlaced(flat_a, flat_b, keys, m_a, m_b), nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b,
+                                  query, stack)
+            else:
+                reason = traverse(Collide(flat_a, flat_b, keys), nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, query, stack)
             job["budget"] = max(state["budget"], 1)
             if reason == FULL or reason == BUDGET:
                 job["reason"], job["under_way"] = reason, 1

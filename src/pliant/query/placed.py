@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.core.jit import helper
+from pliant.core.jit import helper, kernel
 from pliant.core.simd import bits, greatest, magnitude
 from pliant.core.stack import floats
 from pliant.geometry.predicates import point_fits
 from pliant.geometry.triangles import Triangle
-from pliant.motion.rigid import placed, relative, world_box
+from pliant.motion.rigid import farthest, placed, relate, world_box
 from pliant.query.leafpair import decide, error, key_of, seen, seen_box, settle, touch_leaves, unwanted
 from pliant.query.traverse import LEAST_DELTA, itself, near, restart, touch, ways
 from pliant.volume.aabb import Box
@@ -135,26 +135,30 @@ def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
     return decide(state, t, np.int64(good))
 
 
-def single(values):
+@helper
+def single(value):
     """Within the range of float32. Where tiny bodies are far away all is uncertain anyway, and left to exact tests."""
-    return np.clip(values, -LARGEST, LARGEST)
+    return -LARGEST if value < -LARGEST else LARGEST if value > LARGEST else value
 
 
-def begin_placed(query, motion_a, m_a, motion_b, m_b, scale, full):
-    """Set the query at the roots, unless the boxes of the placed bodies are apart."""
-    (low_a, high_a), (low_b, high_b) = world_box(m_a, motion_a.box), world_box(m_b, motion_b.box)
-    if (low_a > high_b).any() or (low_b > high_a).any():
-        return False
-    way = relative(m_a, motion_a.origin[:3], motion_a.reach, m_b, motion_b.origin[:3], motion_b.reach, scale)
-    state = query[0]
-    there, back = state["turn"].reshape(3, 4), np.empty((3, 4))
-    there[:, :3], there[:, 3] = way.turn, way.move
-    back[:, :3], back[:, 3] = way.back, -way.back @ way.move
-    state["to_a"], state["to_b"] = single(there.reshape(-1)), single(back.reshape(-1))
-    reach_a, reach_b = motion_a.reach * scale, motion_b.reach * scale
-    # A corner of a is off by E reach_a, one of b by sqrt(3) times E reach_b once it is turned; the rest is in `error`.
-    state["delta"] = single(max(E * (reach_a + 2 * reach_b) + 2 * way.doubt, LEAST_DELTA))
-    state["slack"] = single(SLACK * (reach_a + reach_b + float(np.abs(way.move).max())) + 2 * way.doubt)
-    state["loose"], state["full"] = LOOSE + 2 * way.loose, full
+@kernel
+def begin_placed(query, box_a, origin_a, reach_a, m_a, box_b, origin_b, reach_b, m_b, scale, full):
+    """Set the query at the pair of roots (stack[0] = 0), unless the boxes of the placed bodies are apart; as `begin` of traverse.py."""
+    here, there = floats(12), floats(12)
+    world_box(m_a, box_a, here)
+    world_box(m_b, box_b, there)
+    for k in range(3):
+        if here[k] > there[k + 3] or there[k] > here[k + 3]:
+            return False
+    state, back = query[0], here
+    turn, to_a, to_b = state["turn"], state["to_a"], state["to_b"]
+    loose, doubt = relate(m_a, origin_a, reach_a, m_b, origin_b, reach_b, scale, there, back)
+    for k in range(12):
+        turn[k], to_a[k], to_b[k] = there[k], single(there[k]), single(back[k])
+    size_a, size_b, move = reach_a * scale, reach_b * scale, farthest(there[3], there[7], there[11])
+    # A corner of a is off by E size_a, one of b by sqrt(3) times E size_b once it is turned; the rest is in `error`.
+    state["delta"] = single(max(E * (size_a + 2 * size_b) + 2 * doubt, LEAST_DELTA))
+    state["slack"] = single(SLACK * (size_a + size_b + move) + 2 * doubt)
+    state["loose"], state["full"] = LOOSE + 2 * loose, full
     restart(state)
     return True
