@@ -48,7 +48,7 @@ def seconds(job):
 def refit(faces, frames):
     """Update and bottom-up refit of one body, beside copying its vertices and faces."""
     scene = bumpy_pair(faces, frames)
-    body = pl.Body(scene.frame(0)[0], scene.faces)
+    body = pl.Body(scene.frame(0)[0], scene.faces, policy="bottom_up")
     shape = body.shape_at(body.motion.scale)
     rows, indices = np.empty_like(scene.frame(0)[0]), np.empty_like(scene.faces)
     times = {"update": 0.0, "refit": 0.0, "copy into place": 0.0, "copy": 0.0}

@@ -4,6 +4,8 @@ A record dtype may hold two nested parts, each with the fields of one NamedTuple
 float32, and `whole`, where every field is one float32. Class and W are read from the dtype, so a kernel that gets such an array
 specialises on them and needs no other argument. Every access below has a Python body for the JIT off.
 """
+from functools import partial
+
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -98,7 +100,11 @@ def publish(records, i, frame):
 
 
 def prefetch(records, i):
-    """Tell the processor that record i will be read soon."""
+    """Tell the processor that record i, or number i of a flat array, will be read soon."""
+
+
+def prefetch_stamp(records, i):
+    """Tell the processor that the stamp of record i will be written soon."""
 
 
 def _part(records, name):
@@ -113,7 +119,8 @@ def _part(records, name):
 def _pointer(context, builder, records, array, i, offset, k=None):
     """The address of the float32 `offset` bytes into record i, or k further."""
     data = builder.bitcast(context.make_array(records)(context, builder, array).data, BYTE.as_pointer())
-    at = builder.mul(i, ir.Constant(INT64, records.dtype.size), flags=("nsw",))
+    size = records.dtype.size if isinstance(records.dtype, types.Record) else records.dtype.bitwidth // 8
+    at = builder.mul(i, ir.Constant(INT64, size), flags=("nsw",))
     at = builder.gep(data, [builder.add(at, ir.Constant(INT64, offset), flags=("nsw",))], source_etype=BYTE)
     at = builder.bitcast(at, FLOAT.as_pointer())
     return at if k is None else builder.gep(at, [k], source_etype=FLOAT)
@@ -179,13 +186,20 @@ def _(context, records, i, frame):
 
 @instruction(prefetch)
 def _(context, records, i):
-    def emit(context, builder, signature, args):
-        byte = BYTE.as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [byte, INT32, INT32, INT32])
-        name = "llvm.prefetch.p0i8" if not byte.is_opaque else "llvm.prefetch.p0"
-        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-        for offset in range(0, records.dtype.size, LINE):
-            at = builder.bitcast(_pointer(context, builder, records, *args, offset), byte)
-            builder.call(function, [at, ir.Constant(INT32, 0), ir.Constant(INT32, 3), ir.Constant(INT32, 1)])
-        return context.get_dummy_value()
-    return types.none(records, types.int64), emit
+    return types.none(records, types.int64), partial(_prefetch, range(0, getattr(records.dtype, "size", 1), LINE), 0)
+
+
+@instruction(prefetch_stamp)
+def _(context, records, i):
+    return types.none(records, types.int64), partial(_prefetch, [records.dtype.fields["stamp"].offset], 1)
+
+
+def _prefetch(offsets, write, context, builder, signature, args):
+    byte, records = BYTE.as_pointer(), signature.args[0]
+    kind = ir.FunctionType(ir.VoidType(), [byte, INT32, INT32, INT32])
+    name = "llvm.prefetch.p0i8" if not byte.is_opaque else "llvm.prefetch.p0"
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    for offset in offsets:
+        at = builder.bitcast(_pointer(context, builder, records, *args, offset), byte)
+        builder.call(function, [at, ir.Constant(INT32, write), ir.Constant(INT32, 3), ir.Constant(INT32, 1)])
+    return context.get_dummy_value()

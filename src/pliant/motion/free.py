@@ -16,12 +16,14 @@ import numpy as np
 
 from pliant.core import check
 from pliant.core.jit import helper, kernel
-from pliant.core.records import aligned, packed
+from pliant.core.records import aligned, packed, prefetch
 from pliant.core.simd import bits, four, greatest, least, magnitude, narrow, put_four
 from pliant.errors import MeshError
 from pliant.geometry.predicates import LARGEST, SMALLEST, fits
 
 STRAYED = 3.0                                                           # of the half extent: farther from the origin, and it moves
+REFUSED = -1
+AHEAD = 12                                                              # rows that are on their way from memory
 COARSE = 10                                                             # bits of the half extent that an origin keeps
 LEAST_REACH, MOST_REACH = 2.0**-20, 2.0**36                             # between these the scale is 1
 
@@ -60,17 +62,26 @@ def admit(rows, vertices, points, origin, scale, box, copying):
 
 @kernel
 def admit_some(rows, indices, vertices, points, origin, scale, box):
-    """As `admit` for some vertices, whose rows (k, 3) are finite: vertices and points take them, the box grows. Are all in the range?"""
-    good = True
+    """As `admit` for some vertices: vertices and points take their rows (k, 3), the box grows. REFUSED, and nothing has changed, if one is
+    not finite; else are all in the range?"""
+    total = 0.0
     for i in range(len(indices)):
-        v = np.int64(indices[i])
+        for k in range(3):
+            total += rows[i, k] * 0.0                                   # 0 for every number that is finite
+    if total != 0.0:
+        return REFUSED
+    good, last = True, len(indices) - 1
+    for i in range(len(indices)):
+        v, soon = np.int64(indices[i]), np.int64(indices[min(i + AHEAD, last)])
+        prefetch(vertices, 3 * soon)
+        prefetch(points, 4 * soon)
         for k in range(3):
             x = rows[i, k]
             vertices[3 * v + k] = x
             points[4 * v + k] = np.float32((x - origin[k]) * scale)
             box[k], box[k + 4] = min(box[k], x), max(box[k + 4], x)
             good &= fits(x)
-    return good
+    return np.int64(good)
 
 
 @kernel
@@ -194,18 +205,20 @@ class Free:
     def update_some(self, rows, indices):
         """Take new positions (k, 3) of these vertices (k,), both as `core/check.py` makes them. The box grows with them, and is made tight
         again when as many vertices have moved as there are."""
-        check.finite("vertices", rows)
         if not len(indices):
             return
         if self._borrowed:                                              # not ours to write to
+            check.finite("vertices", rows)
             self._own[0][:] = self.flat
             self.flat, self._borrowed = self._own[0], False
-        plain = admit_some(rows, indices, self.flat, self.points, self.origin, self.scale, self.box) and self.plain
+        plain = admit_some(rows, indices, self.flat, self.points, self.origin, self.scale, self.box)
+        if plain == REFUSED:
+            check.finite("vertices", rows)
         self._since += len(indices)
         if self._since >= self.count:
             bound(self.flat, self.box)
             self._since = 0
-        self._take(self.box, self.flat.ctypes.data, plain)
+        self._take(self.box, self._addresses[self.flat is self._own[1]], plain != 0 and self.plain)
 
     def restore(self):
         """After an interrupted update: everything from the vertices again, the old or the new ones."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import kernel
-from pliant.core.records import lanes, publish, put_lane, put_whole, stamp, whole
+from pliant.core.records import lanes, prefetch_stamp, publish, put_lane, put_whole, stamp, whole
 from pliant.refit.volumes import volume_of
 from pliant.tree.nodes import NEVER
 from pliant.volume.protocol import merge
@@ -19,12 +19,13 @@ SHARE = 4                                                               # one le
 
 class Paths(NamedTuple):
     """The way up from vertices: the leaves that name vertex v are leaves[begins[v] : begins[v + 1]]; parents (n, 2) the node and lane above
-    each node; dirty (n,) uint8 and touched (m,) are scratch, all 0."""
+    each node; dirty (n,) and touched (m,) uint8, all 0, and room for leaves are scratch."""
     begins: np.ndarray
     leaves: np.ndarray
     parents: np.ndarray
     dirty: np.ndarray
     touched: np.ndarray
+    room: np.ndarray
 
 
 def paths_of(tree, n_points):
@@ -32,7 +33,8 @@ def paths_of(tree, n_points):
     begins, leaves = np.zeros(n_points + 1, np.int32), np.empty(len(tree.vertices), np.int32)
     parents = np.zeros((len(tree.child), 2), np.int32)
     n = list_paths(tree.child, tree.count, tree.vertices, tree.begins, begins, leaves, parents)
-    return Paths(begins, leaves[:n].copy(), parents, np.zeros(len(tree.child), np.uint8), np.zeros(len(tree.faces), np.uint8))
+    return Paths(begins, leaves[:n].copy(), parents, np.zeros(len(tree.child), np.uint8), np.zeros(len(tree.faces), np.uint8),
+                 np.zeros(len(tree.faces) // SHARE + 1, np.int32))
 
 
 @kernel
@@ -62,26 +64,25 @@ def list_paths(child, count, vertices, leaf_begins, begins, leaves, parents):
 
 
 @kernel
-def touch_leaves(moved, begins, above, slots, leaves, dirty, touched, most):
+def touch_leaves(moved, begins, above, slots, leaves, dirty, touched, room):
     """Mark the lanes of all leaves that name one of the moved vertices, and let their triangles be filled again; False, and no marks, if
-    there are more than `most` of them."""
-    n = 0
+    there is no room for so many."""
+    n, most = 0, len(room) - 1
     for v in moved:
         for at in range(begins[v], begins[v + 1]):
             leaf = np.int64(above[at])
-            if touched[leaf] == 0:
-                touched[leaf] = 1
+            if touched[leaf] == 0 and n <= most:
+                touched[leaf], room[n] = 1, leaf
+                prefetch_stamp(leaves, leaf)                            # cold, most often
                 n += 1
         if n > most:
             break
-    for v in moved:                                                     # once more, to take the marks back
-        for at in range(begins[v], begins[v + 1]):
-            leaf = np.int64(above[at])
-            if touched[leaf] != 0:
-                touched[leaf] = 0
-                if n <= most:
-                    dirty[slots[leaf, 0]] |= np.uint8(1) << np.uint8(slots[leaf, 1])
-                    publish(leaves, leaf, np.int32(NEVER))
+    for k in range(n):
+        leaf = np.int64(room[k])
+        touched[leaf] = 0
+        if n <= most:
+            dirty[slots[leaf, 0]] |= np.uint8(1) << np.uint8(slots[leaf, 1])
+            publish(leaves, leaf, np.int32(NEVER))
     return n <= most
 
 
@@ -123,7 +124,7 @@ def follow(shape, moved):
     if shape.paths is None:
         shape.paths = paths_of(tree, len(shape.points) // 4)
     paths, spans = shape.paths, shape.kept
-    if not touch_leaves(moved, paths.begins, paths.leaves, tree.slots, shape.leaves, paths.dirty, paths.touched, len(tree.faces) // SHARE):
+    if not touch_leaves(moved, paths.begins, paths.leaves, tree.slots, shape.leaves, paths.dirty, paths.touched, paths.room):
         return False
     lists = NO_SPANS if spans is None else (spans.spans, spans.order)
     shape.updated += refit_paths(shape.nodes, shape.points, tree.vertices, tree.begins, *lists, paths.parents, paths.dirty,

@@ -95,7 +95,7 @@ class Shape:
             with self.guard.refit:
                 try:
                     if self.pending:                                    # emptied last: whoever sees it empty does not wait
-                        if local.follow(self, np.concatenate(self.pending)):
+                        if local.follow(self, self.pending[0] if len(self.pending) == 1 else np.concatenate(self.pending)):
                             self.pending, self.waiting = [], 0
                         else:
                             self.moved()

@@ -1,0 +1,138 @@
+"""Ways to update against each other: bodies that meet in one corner, and bodies of which a small part moves.
+
+    python -m benchmarks.updates [--faces 1000000] [--frames 40] [--local 327680] [--out updates.json]
+
+Timed is `update` and what a query needs of it. `benchmarks.harness` has the rules; here policies take the place of libraries, and all must
+find the same pairs. `benchmarks.drift` asks how `auto` chooses.
+"""
+
+import math
+import time
+from typing import NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import pliant as pl
+from benchmarks.harness import Peer, alone, compare, finish, parser_for, table_of
+from pliant import shapes
+
+SHARE = 0.01  # of the vertices that move
+WARM_UP = 40  # frames: together enough for what happens once in a hundred local updates
+
+
+class Corner(NamedTuple):
+    """Two sheets, waves running through both: the second stands upright, its lowest corner in that of the first."""
+
+    faces: np.ndarray
+    frames: int
+    plane: np.ndarray
+
+    def frame(self, k):
+        """The vertices of both after k of `frames` steps."""
+        x, y = self.plane[:, 0], self.plane[:, 1]
+        height = 0.01 * (np.sin(9 * x + 0.3 * k) + np.sin(7 * y - 0.2 * k))
+        return np.column_stack([x, y, height]), np.column_stack([0.02 - 0.7 * (x - y), 0.02 + height, 0.7 * (x + y) - 0.03])
+
+
+def corner(faces, frames):
+    """The scene with two sheets of about so many triangles each."""
+    side = max(round(math.sqrt(faces / 2)), 1)
+    vertices, indices = shapes.sheet(side, side)
+    return Corner(indices, frames, vertices[:, :2])
+
+
+class Policy(Peer):
+    """One policy, by the name of its class."""
+
+    module = "pliant"
+
+    def setup(self, first, second, faces):
+        self.bodies = [pl.Body(vertices, faces, policy=self.name) for vertices in (first, second)]
+        self.work = []
+
+    def step(self, first, second):
+        a, b = self.bodies
+        a.update(first)
+        b.update(second)
+        found = pl.collide(a, b)
+        self.work.append(found.stats.n_u)
+        return found.faces
+
+
+POLICIES = {name: type(name, (Policy,), {"name": name, "__doc__": Policy.__doc__}) for name in ("hybrid", "bottom_up", "lazy", "auto")}
+
+
+def around(angle):
+    """A direction."""
+    return np.array([math.cos(angle), math.sin(angle), 0.1])
+
+
+def nearest(vertices, point, count):
+    """So many vertices around a point."""
+    return np.argpartition(((vertices - point) ** 2).sum(1), count)[:count]
+
+
+def local(faces, frames, turn):
+    """Milliseconds of updates of all vertices, and of 1 % of them: a patch that wanders over the body as a finger does, a patch somewhere
+    else in every frame, and vertices anywhere. All volumes follow at once."""
+    scene, rng = shapes.bumpy_pair(faces, 3), np.random.default_rng(5)
+    vertices = scene.frame(0)[0]
+    n, count, body = len(vertices), round(SHARE * len(vertices)), pl.Body(vertices, scene.faces, policy="bottom_up")
+    middle, shape = vertices.mean(axis=0), body.shape_at(body.motion.scale)
+    choices = {
+        "all": lambda i: np.arange(n),
+        "1 %, a patch that wanders": lambda i: nearest(vertices, middle + around(0.02 * i), count),
+        "1 %, a patch somewhere else": lambda i: nearest(vertices, vertices[rng.integers(n)], count),
+        "1 %, anywhere": lambda i: rng.choice(n, count, replace=False),
+    }
+    times = {name: [] for name in choices}
+    for k in range(0, frames + WARM_UP, turn):
+        for name, found in times.items():
+            inputs = []
+            for i in range(k, k + turn):
+                changed = choices[name](i)
+                vertices[changed] = middle + (vertices[changed] - middle) * (1 + 0.01 * math.cos(i))
+                inputs.append((vertices[changed], changed if name != "all" else None))
+            for rows, changed in inputs:
+                start = time.perf_counter()
+                body.update(rows, changed=changed)
+                shape.follow()
+                found.append(time.perf_counter() - start)
+    return {name: 1e3 * float(np.mean(found[WARM_UP:])) for name, found in times.items()}
+
+
+def main():
+    """The command line."""
+    parser = parser_for("updates", __doc__, POLICIES)
+    parser.add_argument("--faces", type=int, default=1_000_000, help="triangles of each of the two bodies that meet in a corner")
+    parser.add_argument("--frames", type=int, default=40, help="distinct frames")
+    parser.add_argument("--local", type=int, default=327_680, help="triangles of the body of which a part moves")
+    options = parser.parse_args()
+    alone(options.pin)
+    console, job = Console(), "update + all pairs, bodies that meet in one corner"
+    kept = {}  # the peers, to ask them what they have done
+
+    def keeping(kind):
+        return lambda: kept.setdefault(kind.name, kind())
+
+    peers = [keeping(POLICIES[name]) for name in options.peers]
+    result = compare(corner(options.faces, options.frames), peers, options.budget, options.turn)
+    for row in result["rows"]:
+        row["n_u"] = float(np.mean(kept[row["library"]].work)) if row["status"] == "ran" else None
+    console.print(table_of(result, job))
+    table = Table("policy", "volumes updated a frame", title=job)
+    for row in result["rows"]:
+        table.add_row(row["library"], f"{row['n_u']:,.0f}")
+    console.print(table)
+    times = local(options.local, options.frames, options.turn)
+    table = Table("vertices that move", "update and refit, ms", "full ÷ this", title=f"{options.local:,} triangles, bottom-up")
+    for name, taken in times.items():
+        table.add_row(name, f"{taken:.3f}", f"{times['all'] / taken:.1f}")
+    console.print(table)
+    finish(console, job, [result], options, local=times)
+
+
+if __name__ == "__main__":
+    main()
