@@ -95,7 +95,10 @@ class Shape:
             with self.guard.refit:
                 try:
                     if self.pending:                                    # emptied last: whoever sees it empty does not wait
-                        if local.follow(self, self.pending[0] if len(self.pending) == 1 else np.concatenate(self.pending)):
+                        moved = self.pending[0] if len(self.pending) == 1 else np.concatenate(self.pending)
+                        if local.follow(self, moved):
+                            if self.options.policy.watch is not None:
+                                self.options.policy.watch(self, len(moved))
                             self.pending, self.waiting = [], 0
                         else:
                             self.moved()
@@ -110,10 +113,12 @@ class Shape:
 
 class Policy(NamedTuple):
     """A name in `Body(policy=…)`, and `follow(shape)`, called before a query, by one thread at a time, if the root is stale; `settings`: a
-    default and a check for each option that `policy={"name": …, option: …}` may set."""
+    default and a check for each option that `policy={"name": …, option: …}` may set; `watch(shape, n)`, called after n vertices have moved
+    alone and volumes have followed, which may plant another tree: then `follow` is called as well."""
     name: str
     follow: object
     settings: dict = {}                                                 # noqa: RUF012 - never written to
+    watch: object = None
 
     def chosen(self, given):
         """All settings, checked; those not given have their defaults."""
