@@ -310,3 +310,18 @@ def test_the_log(policy):
     log.append("mine")
     assert "mine" not in body.policy_log
     assert pl.Body(np.zeros((0, 3)), np.zeros((0, 3), int), policy=policy).policy_log == []
+
+
+@slow
+def test_a_frame_counts_once():
+    """Hybrid leaves the root to the first query; whoever asks it to follow before has not seen another frame."""
+    frame, faces = vortex(3000, 0.02)
+    bodies, other = [pl.Body(frame(0), faces) for _ in range(2)], pl.Body(SPHERE * 0.5, FACES)
+    for k in range(200):
+        for body, times in zip(bodies, (1, 3), strict=True):
+            body.update(frame(k))
+            for _ in range(times - 1):
+                shape_of(body).follow()
+            pl.collide(body, other)
+    assert bodies[0].policy_log == bodies[1].policy_log
+    assert "hybrid" in [choice.policy for choice in bodies[0].policy_log] and reasons(bodies[0], "rebuild")

@@ -73,22 +73,24 @@ class Mind:
 
 
 def follow(shape):
-    """Look, choose, and let the choice follow."""
+    """Look, choose, and let the choice follow. Once a frame: where no query has come to the root yet, the choice stands."""
     mind = shape.mind = shape.mind or Mind()
-    look_at_tree(shape, mind)
+    new = mind.seen != shape.frame
+    if new:
+        look_at_tree(shape, mind)
     if mind.fresh is None:
         bottom_up.follow(shape)
         mind.begin(glance(shape.tree, shape.points)[0])
         if not mind.log:
             mind.note(shape, "bottom_up", "the first frame")
     else:
-        if mind.frames % LOOK == 1 and len(shape.faces) >= FEW:
+        if new and mind.frames % LOOK == 1 and len(shape.faces) >= FEW:
             look_at_leaves(shape, mind)
         if mind.mode == "bottom_up":
             bottom_up.follow(shape)
         else:
             hybrid.refit(shape)
-    mind.frames, mind.seen = mind.frames + 1, shape.frame
+    mind.frames, mind.seen = mind.frames + new, shape.frame
 
 
 def watch(shape, n):
