@@ -21,22 +21,24 @@ pytestmark = quiet  # kernels overflow in lanes that nobody reads; as Python the
 
 @slow
 def test_few_leaves_reached_then_most():
-    """Hybrid while a tip touches, bottom-up when everything does; both are said, with the share of leaves, and it shows in n_u."""
+    """Lazy while a tip touches, hybrid while a side does, bottom-up when everything does; all is said, with the share of leaves, and shows
+    in n_u."""
     body, tip, around = pl.Body(SPHERE, FACES), pl.Body(*meshes.cube((0.95, -0.1, -0.1), 0.2)), pl.Body(SPHERE * 1.001 + 0.001, FACES)
-    n_u = []
-    for k in range(60):
+    n_u, side = [], pl.Body(SPHERE[:, [1, 2, 0]] * 1.002 + np.array([0.02, 0, 0]), FACES[:len(FACES) // 4])
+    for k in range(90):
         body.update(SPHERE * (1 + 1e-4 * k))
-        other = tip if k < 30 else around
+        other = (tip, side, around)[k // 30]
         found = pl.collide(body, other)
         if k % 10 == 5:
             np.testing.assert_array_equal(found.faces, pl.collide(pl.Body(body.vertices, FACES, policy="bottom_up"), other).faces)
         n_u.append(found.stats.n_u)
     log = body.policy_log
-    assert [choice.policy for choice in log] == ["bottom_up", "hybrid", "bottom_up"]
+    assert [choice.policy for choice in log] == ["bottom_up", "lazy", "hybrid", "bottom_up"]
     assert log[0].reason == "the first frame"
-    assert "1% of the leaves" in log[1].reason and "100% of the leaves" in log[2].reason
-    assert log[0].update < log[1].update <= auto.LOOK + 1 < 30 < log[2].update <= 30 + auto.LOOK + 1
-    assert max(n_u[log[1].update:30]) < lanes(body) / 5
+    assert "1% of the leaves" in log[1].reason and "100% of the leaves" in log[3].reason
+    for k, choice in enumerate(log[1:]):
+        assert 30 * k < choice.update <= 30 * k + auto.LOOK + 1
+    assert max(n_u[log[1].update:30]) < lanes(body) / 10 < min(n_u[log[2].update:60]) < lanes(body)
     assert n_u[-1] == lanes(body)
 
 
@@ -61,7 +63,7 @@ def test_every_choice_gives_the_right_pairs(hasty):
             body.update(frame(k // 6))
             meshes.assert_right(body, corner if k // 10 % 2 == 0 else pl.Body(frame(k // 6) * 1.001, faces))
             assert_true(body)
-        assert OFF or {choice.policy for choice in body.policy_log} == {"bottom_up", "hybrid", "rebuild"}
+        assert OFF or {choice.policy for choice in body.policy_log} >= {"bottom_up", "lazy", "rebuild"}
 
 
 def run(frame, faces, frames, policy="auto"):

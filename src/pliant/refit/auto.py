@@ -1,7 +1,7 @@
 """Auto: choose between bottom-up, hybrid and a new tree, from counters and geometry alone, and say why (`body.policy_log`).
 
 How volumes follow is decided by the share of leaves that the last queries came to: where it is large, most volumes are needed and a
-bottom-up pass is the cheapest way to them; where it is small, hybrid touches a fraction.
+bottom-up pass is the cheapest way to them; where it is small, hybrid touches a fraction, and where it is tiny, lazy less still.
 
 Whether the tree is worn is found out in three steps, each dearer and rarer than the one before (`tree/quality.py`):
 
@@ -20,13 +20,14 @@ from typing import NamedTuple
 
 from pliant.core import check
 from pliant.core.threads import background
-from pliant.refit import bottom_up, hybrid
+from pliant.refit import bottom_up, hybrid, lazy
 from pliant.refit.policy import Policy, register
 from pliant.tree.quality import glance, reached, sampled_wear, wear
 
 LOOK = 8                                                                # frames between looks at what was reached
 FEW = 2048                                                              # faces below which a bottom-up pass costs less than deciding
 MANY_REACHED, FEW_REACHED = 0.5, 0.35                                   # of the leaves: bottom-up above, hybrid below
+SOME_REACHED, HARDLY_REACHED = 0.15, 0.1                                # hybrid above, lazy below
 SAMPLE = 256                                                            # leaves looked at
 
 SOONEST, LATEST = 4, 64                                                 # frames between glances
@@ -89,7 +90,7 @@ def follow(shape):
         if mind.mode == "bottom_up":
             bottom_up.follow(shape)
         else:
-            hybrid.refit(shape)
+            (hybrid if mind.mode == "hybrid" else lazy).refit(shape)
     mind.frames, mind.seen = mind.frames + new, shape.frame
 
 
@@ -111,13 +112,15 @@ def share_reached(shape, mind):
 
 def look_at_leaves(shape, mind):
     """How many leaves did queries reach?"""
-    share = share_reached(shape, mind)
-    if mind.mode == "bottom_up" and share < FEW_REACHED:
-        mind.mode = "hybrid"
-        mind.note(shape, "hybrid", f"queries reached {share:.0%} of the leaves")
-    elif mind.mode == "hybrid" and share > MANY_REACHED:
+    share, mode = share_reached(shape, mind), mind.mode
+    if share > (MANY_REACHED if mode != "bottom_up" else FEW_REACHED):
         mind.mode = "bottom_up"
-        mind.note(shape, "bottom_up", f"queries reached {share:.0%} of the leaves")
+    elif share > (SOME_REACHED if mode == "lazy" else HARDLY_REACHED):
+        mind.mode = "hybrid"
+    else:
+        mind.mode = "lazy"
+    if mind.mode != mode:
+        mind.note(shape, mind.mode, f"queries reached {share:.0%} of the leaves")
 
 
 # --- is the tree worn? -------------------------------------------------------------------------------------------------------------

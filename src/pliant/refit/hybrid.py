@@ -17,8 +17,7 @@ def follow(shape):
 def refit(shape, depth=None, below="node"):
     """From now on `depth` levels follow with the root, half of them if it is None; what comes below node by node, level by level or by
     subtrees."""
-    if shape.kept is None:
-        prepare(shape, shape.tree.depth // 2 if depth is None else depth, {"node": 1, "subtree": ALL}.get(below, below))
+    prepare(shape, shape.tree.depth // 2 if depth is None else depth, {"node": 1, "subtree": ALL}.get(below, below))
 
 
 def check_depth(name, value):

@@ -144,17 +144,23 @@ def entry_for(volume, width):
 
 
 def prepare(shape, upper, deep):
-    """On a new tree: what its entry needs; `upper` levels follow with the root (0: as with any other node), `deep` with others."""
-    spans = spans_of(shape.tree, len(shape.points) // 4)
-    shape.know(spans=spans.spans, order=spans.order, levels=spans.levels, ends=spans.ends, n_order=len(spans.order),
-               entry=entry_for(shape.options.family.volume, shape.tree.width)[0], upper=upper or deep, deep=deep)
-    shape.kept = spans
+    """`upper` levels follow with the root (0: as with any other node), `deep` with others. On a new tree also: what its entry needs."""
+    if shape.kept is None:
+        spans = spans_of(shape.tree, len(shape.points) // 4)
+        shape.know(spans=spans.spans, order=spans.order, levels=spans.levels, ends=spans.ends, n_order=len(spans.order),
+                   entry=entry_for(shape.options.family.volume, shape.tree.width)[0])
+        shape.kept = spans
+    shape.know(upper=upper or deep, deep=deep)
+
+
+def refit(shape):
+    """From now on all on demand, node by node."""
+    prepare(shape, 1, 1)
 
 
 def follow(shape):
-    """Nothing: all on demand, node by node."""
-    if shape.kept is None:
-        prepare(shape, 1, 1)
+    """Nothing, yet."""
+    refit(shape)
 
 
 register(Policy("lazy", follow))
