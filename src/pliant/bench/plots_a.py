@@ -67,7 +67,7 @@ def steps(figure: Figure, runs: list[Run], what: str) -> None:
         row[0].set_ylim(0, 1.05 * max(float(np.percentile(ms(run), 99.5)) for run in runs if run["part"] == part))
     for ax in axes[-1]:
         ax.set_xlabel("step")
-    axes[0][0].legend(frameon=False, fontsize="small")
+    axes[0][-1].legend(frameon=False, fontsize="small", loc="upper left")  # the right panels have room above their lines
     figure.suptitle(what)
 
 
