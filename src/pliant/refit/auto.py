@@ -252,4 +252,12 @@ def adopt(shape, mind):
         mind.note(shape, mind.mode, f"queries meet {times:.2f} times as many volumes as in the tree that is ready: the old one stays")
 
 
+def rehearse(shape):
+    """Do what is done now and then once, so that it is compiled: no frame should wait for that."""
+    _, box = glance(shape.tree, shape.points)
+    sampled_wear(shape.tree, lambda chosen: build(shape, chosen), shape.faces, shape.points, box, len(shape.faces) // 2)
+    wear(shape.tree, shape.tree, shape.points)
+    lazy.refit(shape)
+
+
 register(Policy("auto", follow, {"background": (False, check.flag)}, watch))
