@@ -33,9 +33,10 @@ def python(code, *arguments, status=0, **variables):
 
 
 def start(code, *arguments, **variables):
-    """The process that runs the code, with pipes to its input, output and errors."""
+    """The process that runs the code, with pipes to its input, output and errors. It hears Ctrl-C even where this one does not."""
+    hears = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     return subprocess.Popen(
-        [sys.executable, "-c", dedent(code), *map(str, arguments)],
+        [sys.executable, "-c", hears + dedent(code), *map(str, arguments)],
         env=environment(**variables), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )
 
