@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,14 @@ from pliant.core.threads import Guard, Reading
 from pliant.errors import FileError, MeshError
 from pliant.geometry.mesh import Mesh, mesh_of, welded
 from pliant.motion.free import Free, place
+from pliant.motion.morph import Morph
 from pliant.motion.rigid import IDENTITY, place_all, rounding, world_box
+from pliant.refit.blended import BLENDED, MOST_BETWEEN
 from pliant.refit.policy import POLICIES, Options, Shape
 from pliant.tree.nodes import BUILDERS, LEAF, WIDTHS, no_tree, tree_from_outside
 from pliant.volume.protocol import FAMILIES
 
-FORMAT = "pliant body 2"
+FORMAT = "pliant body 3"
 
 
 class Body:
@@ -61,20 +64,19 @@ class Body:
         options, tolerance = _options(volume, build, policy, arity, leaf), check.weld("weld", weld)
         rows, indices = check.mesh(vertices, faces)
         point = None if origin is None else check.point("origin", origin)
-        mean = None if poses is None else check.poses("poses", poses, len(rows))
-        same = None if tolerance is None else welded(rows, tolerance)
-        corners, tree = indices if same is None else same[indices], None
-        if mean is not None and len(indices):
-            tree = options.builder.build(Free(mean).points.reshape(-1, 4), corners, options.arity, options.leaf)
-        self._start(rows, indices, options, point, same, tree)
+        built_on = None if poses is None else _mean(check.targets("poses", poses, len(rows)))
+        self._start(Free(rows, point), indices, options, None if tolerance is None else welded(rows, tolerance), built_on)
 
-    def _start(self, rows: NDArray[np.float64], faces: NDArray[np.int32], options: Options, origin: Any, same: Any, planted: Any) -> None:
-        """Everything but validation; `same` names the vertex that stands for each, `planted` is a tree to take instead of building one."""
+    def _start(self, motion: Any, faces: NDArray[np.int32], options: Options, same: Any, built_on: Any = None, planted: Any = None) -> None:
+        """Everything but validation; `same` names the vertex that stands for each; the tree is built on the first shape, on the one given,
+        or taken as it is."""
         self.guard, self.options, self._same = Guard(), options, same
         self._faces = np.array(faces)
         self.corners = self._faces if same is None else same[self._faces]
-        self.motion = Free(rows, origin)
-        self._shape = Shape(options, self.guard, self.corners, self.motion.points, planted) if len(faces) else None
+        self.motion = motion
+        if built_on is not None and len(faces):
+            planted = options.builder.build(Free(built_on).points.reshape(-1, 4), self.corners, options.arity, options.leaf)
+        self._shape = Shape(options, self.guard, self.corners, motion.points, planted, motion) if len(faces) else None
         self.placement: NDArray[np.float64] | None = None
         self.moves = 0                                                  # updates so far
         self.watchers: tuple[Any, ...] = ()                             # scenes that want to know of each
@@ -95,6 +97,57 @@ class Body:
         """
         body = cls(vertices, faces, **options)
         body._rigid = True
+        return body
+
+    @classmethod
+    def morph(cls, targets: Any, faces: ArrayLike, *, base: ArrayLike | None = None, relative: bool = False, rest: int | str = 0,
+              between: int = 0, volume: str = "aabb", build: str = "sah", arity: int = 8, leaf: int = 8,
+              policy: str | Mapping[str, Any] = "auto", origin: ArrayLike | None = None, weld: bool | float = False) -> Body:
+        """A body between shapes: `update(weights)` says how much of each. That costs the same for any number of vertices, and queries look
+        only at those of faces that may meet something.
+
+        targets : (k, n, 3) the vertices in each shape; with weights (k,) that are not negative and sum up to 1 they are at Σ w_i target_i
+        base : (n, 3) for targets as animation files have them: vertices are at base + Σ w_i (target_i − base), with any weights
+        relative : targets are displacements from the base
+        rest : the target that the tree is built on, or "mean"; with a base, 0 is the base. The body starts there, "mean" with equal weights
+        between : reference volumes between any two consecutive targets: tighter where the body goes from one to the next
+        policy : "auto" blends volumes as queries reach them; {"name": "blended", "stamps": False} does so again at every visit; the
+            policies of other bodies set all vertices in every update, and then do as they do
+
+        The other options as for `Body`.
+
+        >>> import pliant as pl
+        >>> low = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+        >>> high = [[0, 0, 4], [1, 0, 4], [0, 1, 4]]
+        >>> body = pl.Body.morph([low, high], [[0, 1, 2]])
+        >>> body.update([0.25, 0.75])
+        >>> body.vertices[0].tolist()
+        [0.0, 0.0, 3.0]
+        """
+        between = check.integer("between", between, range(MOST_BETWEEN))
+        given: dict[str, Any] = dict(policy) if isinstance(policy, Mapping) else {"name": policy}
+        if given.get("name") in ("auto", BLENDED.name):
+            given["name"] = BLENDED.name
+            given.setdefault("between", between)
+        options = _options(volume, build, given, arity, leaf, {**POLICIES, BLENDED.name: BLENDED})
+        tolerance = check.weld("weld", weld)
+        shapes = check.targets("targets", targets)
+        if check.flag("relative", relative) and base is None:
+            raise TypeError("relative: targets are relative to a base, and none is given")
+        if base is not None:
+            first = check.positions("base", base, shapes.shape[1], "as many as targets have")
+            check.finite("base", first)
+            if between:
+                raise ValueError("between: additive targets are no chain; expected 0 with a base")
+            moves = shapes if relative else shapes - first
+            check.finite("targets", moves.reshape(len(moves), -1))
+            shapes = np.concatenate([first[None], moves])
+        indices = check.faces("faces", faces, shapes.shape[1])
+        motion = Morph(shapes, base is not None, None if origin is None else check.point("origin", origin))
+        named = rest if isinstance(rest, str) else check.integer("rest", rest, range(len(shapes)))
+        motion.update(motion.start(check.choice("rest", named, ("mean",)) if isinstance(named, str) else named))
+        body = cls.__new__(cls)
+        body._start(motion, indices, options, None if tolerance is None else welded(motion.vertices, tolerance), motion.vertices.copy())
         return body
 
     @property
@@ -136,7 +189,8 @@ class Body:
     def update(self, vertices: ArrayLike | None = None, *, changed: ArrayLike | None = None, transform: ArrayLike | None = None,
                copy: bool = True) -> None:
         """Say where the body is now: vertices, and a rigid transform (4, 4) or (3, 4) that is applied to them; without one they are where
-        they are. A transform alone moves the body as a whole, without touching its vertices; a rigid body takes nothing else.
+        they are. A transform alone moves the body as a whole, without touching its vertices; a rigid body takes nothing else. A morphing
+        body takes weights (k,) instead of vertices.
 
         `changed` (k,) names the vertices that have moved, and `vertices` (k, 3) has their rows alone; the others stay. Much cheaper where
         few have, as long as they are near each other.
@@ -156,17 +210,14 @@ class Body:
         if some is not None:
             if vertices is None:
                 raise TypeError("update: changed is given without vertices; expected a row for each")
+            if self.motion.name != "free":
+                raise TypeError("update: changed is for bodies of which single vertices move; a morphing body takes weights alone")
             vertices = check.positions("vertices", vertices, len(some), "one for each of changed")
-        elif vertices is not None and not check.ready(vertices, self.motion.count):
-            vertices = check.positions("vertices", vertices, self.motion.count)
+        elif vertices is not None:
+            vertices = self.motion.checked(vertices)
         if placement is not None:
-            rows, bound = self.motion.vertices if vertices is None else vertices, None
-            if vertices is None:
-                bound = self.motion.bound
-            elif some is not None:
-                rows = np.array(self.motion.vertices)
-                rows[some] = vertices
-            check.within_range("transform", placement, rows, bound)
+            bound = self.motion.bound_after(vertices, some)
+            check.within_range("transform", placement, bound, partial(self.motion.after, vertices, some))
         self.guard.start_writing()
         try:
             if vertices is not None:
@@ -184,6 +235,8 @@ class Body:
         try:
             if whole:
                 self.motion.update(vertices, copy)
+                if self.options.policy is not BLENDED:
+                    self.motion.complete()
             else:
                 origin, scale = self.motion.origin[:3].tolist(), self.motion.scale
                 self.motion.update_some(vertices, some)
@@ -206,13 +259,17 @@ class Body:
             return shape
         known = self._rescaled
         if known is None or known[:2] != (scale, self.moves):
-            points = aligned(len(motion.points), np.float32)
+            points, options = aligned(len(motion.points), np.float32), self.options
+            if options.policy is BLENDED:                               # its reference volumes are of the other scale
+                options = options._replace(policy=POLICIES["bottom_up"], settings={})
+            motion.complete()
             place(motion.flat, points, motion.origin, scale, aligned(4, np.float64))
-            known = self._rescaled = scale, self.moves, Shape(self.options, self.guard, self.corners, points, shape.tree)
+            known = self._rescaled = scale, self.moves, Shape(options, self.guard, self.corners, points, shape.tree)
         return known[2]
 
     def placed_vertices(self) -> tuple[NDArray[np.float64], bool, float]:
         """For queries: all vertices in the world, flat; are they in the range of the filters; how far rounding has moved them."""
+        self.motion.complete()
         if self.placement is None:
             return self.motion.flat, self.motion.plain, 0.0
         known = self._placed
@@ -246,28 +303,36 @@ class Body:
         with Reading(self.guard):
             o, shape = self.options, self._shape
             meta = {"format": FORMAT, "volume": o.family.name, "build": o.builder.name, "policy": {"name": o.policy.name, **o.settings},
-                    "arity": o.arity, "leaf": o.leaf, "rigid": self._rigid,
+                    "arity": o.arity, "leaf": o.leaf, "rigid": self._rigid, "motion": self.motion.name, "additive": self.motion.additive,
                     "origin": self.motion.origin[:3].tolist() if self.motion.fixed else None,
                     "transform": None if self.placement is None else self.transform.tolist()}
             links = shape.tree if shape is not None else no_tree(o.arity)
             same = np.arange(self.motion.count, dtype=np.int32) if self._same is None else self._same
-            archive.write(path, meta, {"vertices": self.motion.vertices, "faces": self._faces, "same": same, "child": links.child,
-                                       "count": links.count, "leaf_faces": links.faces})
+            archive.write(path, meta, {"shapes": self.motion.stored, "weights": self.motion.given, "faces": self._faces, "same": same,
+                                       "child": links.child, "count": links.count, "leaf_faces": links.faces})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Body:
         """Read a body that `save` wrote. The file is examined like any other input; what is wrong with it is a `FileError`."""
-        meta, arrays = archive.read(path, {"vertices": (np.float64, 2), "faces": (np.int32, 2), "same": (np.int32, 1),
-                                           "child": (np.int32, 2), "count": (np.int32, 1), "leaf_faces": (np.int32, 2)})
+        meta, arrays = archive.read(path, {"shapes": (np.float64, 3), "weights": (np.float64, 1), "faces": (np.int32, 2),
+                                           "same": (np.int32, 1), "child": (np.int32, 2), "count": (np.int32, 1),
+                                           "leaf_faces": (np.int32, 2)})
         try:
             if meta.get("format") != FORMAT:
                 raise ValueError(f"format: expected {FORMAT!r}, got {meta.get('format')!r}")
-            options = _options(**{name: meta.get(name) for name in ("volume", "build", "policy", "arity", "leaf")})
-            rows, faces = check.mesh(arrays["vertices"], arrays["faces"])
+            morph = check.choice("motion", meta.get("motion"), ("free", "morph")) == "morph"
+            policies = {**POLICIES, BLENDED.name: BLENDED} if morph else POLICIES
+            options = _options(**{name: meta.get(name) for name in ("volume", "build", "policy", "arity", "leaf")}, policies=policies)
+            shapes = check.targets("shapes", arrays["shapes"])
+            faces = check.faces("faces", arrays["faces"], shapes.shape[1])
             origin = None if meta.get("origin") is None else check.point("origin", meta["origin"])
             placement = None if meta.get("transform") is None else check.transform("transform", meta["transform"])
             rigid = check.flag("rigid", meta.get("rigid"))
-            same: Any = check.same("same", arrays["same"], len(rows))
+            motion: Any = Free(shapes[0], origin)
+            if morph:
+                motion = Morph(shapes, check.flag("additive", meta.get("additive")), origin)
+                motion.update(motion.checked(arrays["weights"]))
+            same: Any = check.same("same", arrays["same"], shapes.shape[1])
             links = arrays["child"], arrays["count"], arrays["leaf_faces"]
             planted = tree_from_outside(*links, same[faces], options.arity, options.leaf)
             if np.array_equal(same, np.arange(len(same))):
@@ -275,15 +340,20 @@ class Body:
         except (ValueError, TypeError) as error:
             raise FileError(f"{os.fspath(path)}: {error}") from None
         body = cls.__new__(cls)
-        body._start(rows, faces, options, origin, same, planted)
+        body._start(motion, faces, options, same, planted=planted)
         body.placement, body._rigid = placement, rigid
         return body
 
 
-def _options(volume: Any, build: Any, policy: Any, arity: Any, leaf: Any) -> Options:
+def _mean(shapes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n, 3) of (k, n, 3), whatever their size."""
+    return np.asarray((shapes / len(shapes)).sum(axis=0))
+
+
+def _options(volume: Any, build: Any, policy: Any, arity: Any, leaf: Any, policies: Mapping[str, Any] = POLICIES) -> Options:
     """Names into what they stand for. A policy may come with settings: {"name": "hybrid", "depth": 3}."""
     given = dict(policy) if isinstance(policy, Mapping) else {"name": policy}
-    chosen = POLICIES[check.choice("policy", given.pop("name", None), POLICIES)]
+    chosen = policies[check.choice("policy", given.pop("name", None), policies)]
     family, builder = FAMILIES[check.choice("volume", volume, FAMILIES)], BUILDERS[check.choice("build", build, BUILDERS)]
     return Options(family, builder, chosen, check.integer("arity", arity, tuple(WIDTHS)),
                    check.integer("leaf", leaf, tuple(range(1, LEAF + 1))), chosen.chosen(given))

@@ -14,6 +14,7 @@ FLOAT64, INT32 = np.dtype(np.float64), np.dtype(np.int32)
 HALF_RIGID = 0.5e-5
 RIGID = 1e-5                                                            # how far from a rotation: matrices in float32 pass
 LARGE = 1e300                                                           # below, a placed vertex is finite
+SUM = 1e-6                                                              # how far from 1 the sum of weights may be
 EXACT_INTEGER = 2**53                                                   # beyond, float64 skips integers
 
 
@@ -40,16 +41,39 @@ def positions(name, value, rows=None, why="as many as the body has vertices, whi
     return _as(array, FLOAT64)
 
 
-def poses(name, value, rows):
-    """The mean (rows, 3) of a sequence of positions (k, rows, 3)."""
+def targets(name, value, rows=None):
+    """`value` as (k, n, 3) float64: the same vertices in k shapes."""
     if not isinstance(value, Iterable):
-        raise TypeError(f"{name}: expected positions (k, {rows}, 3), got {type(value).__name__}")
-    each = [positions(f"{name}[{k}]", pose, rows, "as many as vertices") for k, pose in enumerate(value)]
+        raise TypeError(f"{name}: expected positions (k, n, 3), got {type(value).__name__}")
+    each = []
+    for k, shape in enumerate(value):
+        each.append(positions(f"{name}[{k}]", shape, rows, "as many as the others have"))
+        finite(f"{name}[{k}]", each[-1])
+        rows = len(each[-1])
     if not each:
         raise MeshError(f"{name}: expected at least one, got none")
-    for k, pose in enumerate(each):
-        finite(f"{name}[{k}]", pose)
-    return np.sum([pose / len(each) for pose in each], axis=0)
+    return np.stack(each)
+
+
+def weights(name, value, count, convex):
+    """`value` as (count,) float64, finite; if `convex`, not negative and with a sum of 1 within SUM, which is then made 1."""
+    array = _array(name, value)
+    if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
+        raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
+    if array.shape != (count,):
+        raise MeshError(f"{name}: expected shape ({count},), one for each target, got {array.shape}")
+    array = array.astype(np.float64)
+    bad = ~np.isfinite(array) | (array < 0) if convex else ~np.isfinite(array)
+    if bad.any():
+        row = int(bad.argmax())
+        wanted = "finite and not negative; a base makes targets additive, with weights of any sign" if convex else "finite"
+        raise MeshError(f"{name}: row {row} is {array[row]}, expected to be {wanted}{_more(bad)}")
+    if not convex:
+        return array
+    total = float(array.sum())
+    if not abs(total - 1) <= SUM:
+        raise MeshError(f"{name}: the sum is {total}, expected 1; divide by it, or give a base for additive targets")
+    return array / total
 
 
 def finite(name, array):
@@ -188,18 +212,16 @@ def _clearly_rigid(rows):
             and abs(x) < LARGE and abs(y) < LARGE and abs(z) < LARGE and (len(rows) == 3 or rows[3] == [0, 0, 0, 1]))
 
 
-def within_range(name, matrix, vertices, bound=None):
-    """Refuse a placement (12,) that would put vertices (n, 3), no coordinate larger than `bound`, where float64 ends."""
-    if bound is None:
-        bound = max(-vertices.min(initial=0.0), vertices.max(initial=0.0))
+def within_range(name, matrix, bound, vertices):
+    """Refuse a placement (12,) that would put `vertices()` (n, 3), no coordinate larger than `bound`, where float64 ends."""
     if bound < LARGE and abs(matrix).max() < LARGE:
         return
     with np.errstate(over="ignore", invalid="ignore"):
-        rows = matrix.reshape(3, 4)
-        bad = ~np.isfinite(vertices @ rows[:, :3].T + rows[:, 3]).all(axis=1)
+        rows, matrix = vertices(), matrix.reshape(3, 4)
+        bad = ~np.isfinite(rows @ matrix[:, :3].T + matrix[:, 3]).all(axis=1)
     if bad.any():
         row = int(bad.argmax())
-        raise MeshError(f"{name}: puts vertex {row}, {vertices[row].tolist()}, beyond the largest numbers{_more(bad)}")
+        raise MeshError(f"{name}: puts vertex {row}, {rows[row].tolist()}, beyond the largest numbers{_more(bad)}")
 
 
 def weld(name, value):

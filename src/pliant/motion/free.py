@@ -150,7 +150,7 @@ def coarse(point, half):
 class Free:
     """Vertices of one body; see the module. `reach` is the largest |x − origin|, unscaled; `plain` says that filters may be trusted."""
 
-    name = "free"
+    name, additive = "free", False
 
     def __init__(self, vertices, origin=None):
         n = len(vertices)
@@ -163,6 +163,7 @@ class Free:
         self.box, self.origin = self._place["box"], self._place["origin"]
         self._borrowed = False
         self._since = 0                                                 # vertices moved since the box was tight
+        self.given = np.zeros(0)                                        # weights: none
         self._place["n_flat"], self._place["flat"], self._place["plain"] = 3 * n, self._addresses[0], True
         self.scale = self._place["scale"] = 1.0
         if origin is not None:
@@ -173,10 +174,28 @@ class Free:
     plain = property(lambda self: bool(self._place["plain"]))
     fixed = property(lambda self: bool(self._place["fixed"]), doc="Has the origin been given?")
 
+    def checked(self, vertices):
+        """What an update would be given, examined: (n, 3) float64."""
+        return vertices if check.ready(vertices, self.count) else check.positions("vertices", vertices, self.count)
+
+    def after(self, vertices, some):
+        """(n, 3): all vertices after this update, None for none, or some of them."""
+        if some is None:
+            return self.vertices if vertices is None else vertices
+        rows = np.array(self.vertices)
+        rows[some] = vertices
+        return rows
+
+    def bound_after(self, vertices, some):
+        """No coordinate is larger then."""
+        known = vertices is not None and some is None
+        kept, new = (0.0,) if known else self.box, (0.0,) if vertices is None else (vertices.min(initial=0.0), vertices.max(initial=0.0))
+        return max(max(kept), -min(kept), max(new), -min(new))
+
     @property
-    def bound(self):
-        """No coordinate is larger."""
-        return max(-self.box.min(), self.box.max())
+    def stored(self):
+        """(1, n, 3): the vertices, as a file keeps them."""
+        return self.vertices[None]
 
     @property
     def vertices(self):
@@ -184,6 +203,9 @@ class Free:
         rows = self.flat.reshape(-1, 3)
         rows.flags.writeable = False
         return rows
+
+    def complete(self):
+        """Set every vertex: they always are."""
 
     def update(self, vertices, copy=True):
         """Take new positions, (n, 3) float64 as `core/check.py` makes them; refused ones change nothing."""

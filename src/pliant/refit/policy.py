@@ -24,11 +24,10 @@ class Shape:
     makes a leaf or a node true. A policy that leaves stale nodes behind must set the entry (`know`).
     """
 
-    def __init__(self, options, guard, faces, points, tree=None):
-        self.options, self.guard, self.faces, self.points, self.frame = options, guard, faces, points, 0
+    def __init__(self, options, guard, faces, points, tree=None, motion=None):
+        self.options, self.guard, self.faces, self.points, self.motion, self.frame = options, guard, faces, points, motion, 0
         self.about = aligned(1, CONTEXT)
         self.context, self._about = self.about.ctypes.data, self.about[0]
-        self._about["fill"] = fill_entry()[0]
         self.mind = None                                                # what a policy remembers beyond a tree
         self.updated = 0                                                # volumes set outside traversals since they were last asked for
         self.plant(tree or self.build())
@@ -46,7 +45,7 @@ class Shape:
         self.paths = self._masks = None                                 # see local.py and tree/adjacency.py
         self.waiting = 0
         self.pending = []                                               # vertices that have moved alone since the last query
-        self.know(nodes=self.nodes, leaves=self.leaves, slots=tree.slots, points=self.points, entry=0,
+        self.know(nodes=self.nodes, leaves=self.leaves, slots=tree.slots, points=self.points, entry=0, fill=fill_entry()[0],
                   n_nodes=len(self.nodes), n_leaves=len(self.leaves), n_points=len(self.points))
         CONTEXTS[self.context] = self
 

@@ -20,6 +20,7 @@ from pliant.volume.protocol import (
     enclose,
     inflate,
     merge,
+    mirror,
     overlap,
     pierce,
     register,
@@ -103,6 +104,11 @@ def _(a, way):
 def _(a, b, s, t):
     return Box(below(a.lox * s, b.lox * t), below(a.loy * s, b.loy * t), below(a.loz * s, b.loz * t),
                above(a.hix * s, b.hix * t), above(a.hiy * s, b.hiy * t), above(a.hiz * s, b.hiz * t))
+
+
+@mirror.on(Box)
+def _(a):
+    return Box(-a.hix, -a.hiy, -a.hiz, -a.lox, -a.loy, -a.loz)
 
 
 @helper

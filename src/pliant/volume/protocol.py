@@ -118,6 +118,11 @@ def blend(a, b, s, t):
 
 
 @generic("a")
+def mirror(a):
+    """A volume around −p for every p in a."""
+
+
+@generic("a")
 def size(a):
     """How large a is, for choosing the one to descend into: any measure that grows with it; empty volumes have the least."""
 
@@ -133,7 +138,7 @@ def enclose(like, low, high, points, order, begin, end):
     large as `around`."""
 
 
-PROTOCOL = (overlap, separation, pierce, merge, inflate, carry, skew, blend, size, around, enclose)
+PROTOCOL = (overlap, separation, pierce, merge, inflate, carry, skew, blend, mirror, size, around, enclose)
 
 
 @helper

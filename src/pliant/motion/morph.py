@@ -1,0 +1,198 @@
+"""Morphing: every vertex is a sum of shapes, one weight a shape for all of them (thesis B 6.3).
+
+    targets      x = Σ w_i t_i                  w_i >= 0, Σ w_i = 1
+    additive     x = b + Σ w_i d_i              d_i = t_i − b, any w_i: the form of animation files
+
+Both are x = Σ w_i s_i over the shapes with a weight that is not 0 (the base has weight 1). `blended` is the definition of a position: a sum
+of float64 products in the order of the shapes, each rounded, so that what a query works out for a leaf is to the bit what
+`body.vertices` gives for all. An update looks at no vertex: it takes the weights, and bounds the body by the boxes of its shapes.
+
+Invariants: as `Free` (`motion/free.py`), but `flat` and `points` are true for vertices of leaves that were filled since the update, and for
+all after `complete`. |x − origin| <= reach, rounding included; `doubt` bounds the rounding of a position, times the scale.
+"""
+import math
+
+import numpy as np
+
+from pliant.core import check
+from pliant.core.jit import helper, kernel
+from pliant.core.records import aligned
+from pliant.errors import MeshError
+from pliant.geometry.predicates import LARGEST, SMALLEST
+from pliant.motion.free import PLACE, coarse, scale_for
+
+PAD = 4                                                                 # numbers behind the last vertex of a shape
+EPSILON, MOST = 2.0**-52, 2.0**1020
+SPARE = 2.0**60                                                         # a sum of products this far above SMALLEST is above it, or 0
+
+
+@helper
+def blended(shapes, active, weights, n, at):
+    """Number `at` of the flat vertices."""
+    x = shapes[active[0], at] * weights[0]
+    for k in range(1, n):
+        x = x + shapes[active[k], at] * weights[k]
+    return x
+
+
+@helper
+def blend_vertex(shapes, active, weights, n, origin, scale, v, flat, points):
+    """Set vertex v, and its row of float32."""
+    for k in range(3):
+        x = blended(shapes, active, weights, n, 3 * v + k)
+        flat[3 * v + k] = x
+        points[4 * v + k] = np.float32((x - origin[k]) * scale)
+
+
+@kernel
+def blend_all(shapes, active, weights, n, origin, scale, flat, points):
+    """Set all vertices, and their rows."""
+    for v in range(len(points) // 4):
+        blend_vertex(shapes, active, weights, n, origin, scale, v, flat, points)
+
+
+@kernel
+def bound_blend(about, extents, ranges, active, weights, n, first):
+    """Let the record say where a body with these weights is, from the boxes (r, 8) of its shapes and the ranges (r, 2) of the sizes of
+    coordinates that are not 0; shapes from `first` on are displacements, relative to no origin. What rounding does to a position."""
+    place = about[0]
+    box, origin = place["box"], place["origin"]
+    largest, error, reach, plain = 0.0, 0.0, 0.0, True
+    for j in range(n):
+        w, size = abs(weights[j]), ranges[active[j], 1]
+        largest += w * size
+        plain &= ranges[active[j], 0] * w >= SMALLEST * SPARE
+    error = (2 * n + 4) * EPSILON * (largest + max(abs(origin[0]), max(abs(origin[1]), abs(origin[2]))))
+    for k in range(3):
+        low = high = far = 0.0
+        for j in range(n):
+            w, p, q = weights[j], extents[active[j], k], extents[active[j], k + 4]
+            low, high = low + min(w * p, w * q), high + max(w * p, w * q)
+            far += abs(w) * (max(abs(p), abs(q)) if active[j] >= first else max(abs(p - origin[k]), abs(q - origin[k])))
+        box[k], box[k + 4] = low - error, high + error
+        reach = max(reach, far)
+    place["reach"] = reach * (1 + 2.0**-40) + error
+    place["plain"] = plain and largest <= LARGEST
+    return error
+
+
+class Morph:
+    """Vertices of one body; see the module. `shapes` (r, n, 3) are the targets, or a base and displacements from it if `additive`."""
+
+    name = "morph"
+
+    def __init__(self, shapes, additive, origin=None):
+        r, n, _ = shapes.shape
+        self.count, self.additive, self.fixed = n, additive, origin is not None
+        self.shapes = np.zeros((r, 3 * n + PAD))
+        self.shapes[:, :3 * n] = shapes.reshape(r, -1)
+        self._room, self.points = np.zeros(3 * n + PAD), aligned(4 * n, np.float32)
+        self.flat = self._room[:3 * n]
+        self.about = aligned(1, PLACE)
+        self.address, self._place = self.about.ctypes.data, self.about[0]
+        self.box, self.origin = self._place["box"], self._place["origin"]
+        self._place["flat"], self._place["n_flat"] = self._room.ctypes.data, 3 * n
+        self.active, self.weights, self.n_active = np.zeros(r, np.int64), np.zeros(r), 0
+        self.extents, self.ranges = np.zeros((r, 8)), np.zeros((r, 2))
+        if n:
+            self.extents[:, :3], self.extents[:, 4:7] = shapes.min(axis=1), shapes.max(axis=1)
+            sizes = np.abs(shapes).reshape(r, -1)
+            self.ranges[:, 0], self.ranges[:, 1] = np.where(sizes > 0, sizes, np.inf).min(axis=1), sizes.max(axis=1)
+            whole = self.extents[:1] if additive else self.extents
+            low, high = whole[:, :3].min(axis=0), whole[:, 4:7].max(axis=0)
+            self.origin[:3] = coarse(0.5 * low + 0.5 * high, float((0.5 * high - 0.5 * low).max())) if origin is None else origin
+        self.scale = self._place["scale"] = 1.0
+        self.doubt, self._whole = 0.0, False
+        self.update(self.start(0))
+
+    reach = property(lambda self: float(self._place["reach"]))
+    plain = property(lambda self: bool(self._place["plain"]))
+
+    def checked(self, weights):
+        """What an update would be given, examined: (k,) float64."""
+        weights = check.weights("weights", weights, len(self.shapes) - self.additive, not self.additive)
+        if not self.bound_after(weights, None) < MOST:
+            raise MeshError(f"weights: {weights.tolist()} put vertices beyond the largest numbers")
+        return weights
+
+    def after(self, weights, some):
+        """(n, 3): all vertices after this update, None for none."""
+        full = self._full(self.given if weights is None else weights)
+        active = np.flatnonzero(full)
+        total = self.shapes[active[0], :-PAD] * full[active[0]]
+        for j in active[1:]:
+            total = total + self.shapes[j, :-PAD] * full[j]
+        return total.reshape(-1, 3)
+
+    def bound_after(self, weights, some):
+        """No coordinate is larger then."""
+        return float(np.abs(self._full(self.given if weights is None else weights)) @ self.ranges[:, 1]) * (1 + 1e-9)
+
+    def _full(self, weights):
+        return np.concatenate([[1.0], weights]) if self.additive else weights
+
+    @property
+    def stored(self):
+        """(r, n, 3): the shapes, as a file keeps them."""
+        return self.shapes[:, :-PAD].reshape(len(self.shapes), -1, 3)
+
+    @property
+    def vertices(self):
+        """(n, 3) float64: where the vertices are. Read-only, and true until the next update."""
+        self.complete()
+        rows = self.flat.reshape(-1, 3)
+        rows.flags.writeable = False
+        return rows
+
+    def start(self, which):
+        """The weights of one shape: of a target, or, 0, of the base and, k, of target k − 1; of their "mean"."""
+        weights = np.zeros(len(self.shapes))
+        weights[slice(None) if which == "mean" else which] = 1 / len(weights) if which == "mean" else 1.0
+        return weights[1:] if self.additive else weights / weights.sum()
+
+    def update(self, weights, copy=True):
+        """Take weights (k,), checked, without looking at a vertex."""
+        full = self._full(weights)
+        active = np.flatnonzero(full)
+        n = len(active)
+        self.active[:n], self.weights[:n], self.n_active = active, full[active], n
+        self.given, self._whole = weights, False
+        if self.count:
+            error = bound_blend(self.about, self.extents, self.ranges, self.active, self.weights, n, 1 if self.additive else len(full))
+            scale = scale_for(self.reach)
+            if scale != self.scale:
+                self.scale = self._place["scale"] = scale
+            self.doubt = error * scale
+
+    def complete(self):
+        """Set every vertex."""
+        if not self._whole:
+            blend_all(self.shapes, self.active, self.weights, self.n_active, self.origin, self.scale, self.flat, self.points)
+            self._whole = True
+
+    def restore(self):
+        """After an interrupted update: everything from the weights again, the old or the new ones."""
+        self.update(self.given)
+
+    def shape(self, j, scale):
+        """(4 n,) float32: the rows of shape j as volumes see it, displacements relative to nothing."""
+        return rows_of(self.shapes[j, :-PAD], self.origin if not (self.additive and j) else np.zeros(4), scale)
+
+    def between(self, i, s, scale):
+        """The rows of the shape between targets i and i + 1, at s of the way."""
+        p, q = self.shapes[i, :-PAD], self.shapes[i + 1, :-PAD]
+        return rows_of(p * (1 - s) + q * s, self.origin, scale)
+
+
+def rows_of(flat, origin, scale):
+    """(4 n,) float32 rows x y z · of flat vertices."""
+    rows = np.zeros((len(flat) // 3, 4), np.float32)
+    rows[:, :3] = (flat.reshape(-1, 3) - origin[:3]) * scale
+    made = aligned(rows.size, np.float32)
+    made[:] = rows.reshape(-1)
+    return made
+
+
+def single_up(value):
+    """At least this much, in float32."""
+    return np.nextafter(np.float32(min(value, 3e38)), np.float32(math.inf)) if value > 0 else np.float32(0)

@@ -1,0 +1,189 @@
+"""Blended: one volume per shape and lane, made once; a node that a query reaches gets the sum of them (thesis B 6.3), once a frame.
+
+For p_i in V_i, Σ w_i p_i lies in the blend of the V_i: the volumes of a morphing body follow its weights, and no vertex is looked at but
+those of the leaves that a query reaches. Between two consecutive targets there may be further reference volumes (6.5): then a body between
+the two is between two of these, which are tighter.
+
+Rounding: reference volumes are rounded outward, `blend` is, and `slack` covers that of positions and of weights that do not sum up to
+one to the last bit.
+"""
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from pliant.core import check, jit
+from pliant.core.call import CONTEXTS, address_of, array_at, pointer
+from pliant.core.jit import kernel
+from pliant.core.records import aligned, lanes, lanes_of, packed, put_lanes, put_whole
+from pliant.motion.morph import blend_vertex, single_up
+from pliant.refit import lazy
+from pliant.refit.leaves import CONTEXT, fill
+from pliant.refit.policy import Policy
+from pliant.refit.volumes import settle
+from pliant.tree.nodes import LEAF_DTYPE, node_dtype
+from pliant.volume.protocol import blend, inflate, merge, mirror
+
+ONE, MOST_BETWEEN = np.float32(1), 1 << 10
+BLEND = np.dtype([(name, np.int64) for name in (
+    "references", "n_references", "active", "weights", "n_active", "stamps",                                    # of volumes
+    "shapes", "n_shapes", "stride", "used", "factors", "n_used", "flat", "vertices", "n_vertices", "begins")]    # of vertices
+    + [("origin", np.float64, (4,)), ("scale", np.float64), ("slack", np.float32)])
+
+
+class References(NamedTuple):
+    """Reference volumes (n, r) of all nodes, `steps` of them between two targets, at this scale; which of them are active, and how much:
+    `number` (r,) and `weight` (r,); `about` (1,) is what entries read."""
+    volumes: np.ndarray
+    number: np.ndarray
+    weight: np.ndarray
+    steps: int
+    about: np.ndarray
+    scale: float
+
+
+@kernel
+def blend_node(nodes, i, references, r, number, weight, n, slack, stamps, frame):
+    """Set node i from its references; the number of volumes set."""
+    made = signed(references, i * r + number[0], weight[0])
+    if n > 1:
+        made = blend(made, signed(references, i * r + number[1], weight[1]), abs(weight[0]), abs(weight[1]))
+    for k in range(2, n):
+        made = blend(made, signed(references, i * r + number[k], weight[k]), ONE, abs(weight[k]))
+    put_lanes(nodes, i, inflate(made, slack))
+    if stamps != 0:
+        return settle(nodes, i, frame)
+    put_whole(nodes, i, merge(lanes(nodes, i)))
+    return np.int64(nodes[i]["count"])
+
+
+@jit.helper
+def signed(references, i, weight):
+    """Reference i, or its mirror image where the weight is negative."""
+    made = lanes(references, i)
+    return mirror(made) if weight < 0 else made
+
+
+@kernel
+def fill_blended(leaves, i, points, vertices, begins, shapes, used, factors, n, origin, scale, flat, frame):
+    """Set the vertices of leaf i, then its triangles."""
+    for at in range(begins[i], begins[i + 1]):
+        blend_vertex(shapes, used, factors, n, origin, scale, np.int64(vertices[at]), flat, points)
+    return fill(leaves, i, points, frame)
+
+
+# --- entries -------------------------------------------------------------------------------------------------------------------
+
+@cache
+def node_entry(volume, width):
+    """(address, what keeps it alive) of `blend_node` for nodes of this class and width."""
+    node, reference = node_dtype(volume, width), reference_dtype(volume, width)
+
+    def enter(context, i):
+        about = array_at(pointer(context), 1, CONTEXT)[0]
+        more = array_at(pointer(about["blend"]), 1, BLEND)[0]
+        nodes = array_at(pointer(about["nodes"]), about["n_nodes"], node)
+        references = array_at(pointer(more["references"]), about["n_nodes"] * more["n_references"], reference)
+        number = array_at(pointer(more["active"]), more["n_references"], np.int64)
+        weight = array_at(pointer(more["weights"]), more["n_references"], np.float32)
+        return blend_node(nodes, i, references, more["n_references"], number, weight, more["n_active"], more["slack"], more["stamps"],
+                          np.int32(about["frame"]))
+
+    def enter_python(context, i):
+        shape = CONTEXTS[context]
+        kept, more = shape.kept, shape.kept.about[0]
+        return blend_node(shape.nodes, i, kept.volumes.reshape(-1), kept.volumes.shape[1], kept.number, kept.weight, int(more["n_active"]),
+                          more["slack"], more["stamps"], shape.frame)
+
+    return address_of(enter_python if jit.DISABLED else enter)
+
+
+@cache
+def leaf_entry():
+    """(address, what keeps it alive) of `fill_blended`."""
+    def enter(context, i):
+        about = array_at(pointer(context), 1, CONTEXT)[0]
+        more = array_at(pointer(about["blend"]), 1, BLEND)[0]
+        leaves = array_at(pointer(about["leaves"]), about["n_leaves"], LEAF_DTYPE)
+        points = array_at(pointer(about["points"]), about["n_points"], np.float32)
+        vertices = array_at(pointer(more["vertices"]), more["n_vertices"], np.int32)
+        begins = array_at(pointer(more["begins"]), about["n_leaves"] + 1, np.int32)
+        shapes = array_at(pointer(more["shapes"]), (more["n_shapes"], more["stride"]), np.float64)
+        used = array_at(pointer(more["used"]), more["n_shapes"], np.int64)
+        factors = array_at(pointer(more["factors"]), more["n_shapes"], np.float64)
+        flat = array_at(pointer(more["flat"]), more["stride"], np.float64)
+        return np.int64(fill_blended(leaves, i, points, vertices, begins, shapes, used, factors, more["n_used"], more["origin"],
+                                     more["scale"], flat, np.int32(about["frame"])))
+
+    def enter_python(context, i):
+        shape = CONTEXTS[context]
+        motion, tree = shape.motion, shape.tree
+        return fill_blended(shape.leaves, i, shape.points, tree.vertices, tree.begins, motion.shapes, motion.active, motion.weights,
+                            motion.n_active, motion.origin, motion.scale, motion.flat, shape.frame)
+
+    return address_of(enter_python if jit.DISABLED else enter)
+
+
+# --- the references ------------------------------------------------------------------------------------------------------------
+
+@cache
+def reference_dtype(volume, width):
+    """The record of the lanes of one node in one shape."""
+    return packed([("lanes", lanes_of(volume, width))])
+
+
+def prepare(shape, steps, stamps):
+    """On a new tree, or at another scale: reference volumes of all shapes, and of `steps` shapes between any two consecutive targets."""
+    motion, tree, volume = shape.motion, shape.tree, shape.options.family.volume
+    shapes = []
+    for j in range(len(motion.shapes)):
+        shapes.append(motion.shape(j, motion.scale))
+        if j + 1 < len(motion.shapes):
+            shapes += [motion.between(j, s / (steps + 1), motion.scale) for s in range(1, steps + 1)]
+    nodes, _ = tree.records(shape.options.family)
+    volumes = aligned((len(nodes), len(shapes)), reference_dtype(volume, tree.width))
+    spans = lazy.spans_of(tree, motion.count)
+    for j, points in enumerate(shapes):
+        for i in range(len(nodes)):
+            lazy.refresh(nodes, points, *spans, np.int32(0), i, 1)
+        volumes["lanes"][:, j] = nodes["lanes"]
+    about, number, weight = np.zeros(1, BLEND), np.zeros(len(shapes), np.int64), np.zeros(len(shapes), np.float32)
+    more = about[0]
+    more["references"], more["active"], more["weights"] = volumes.ctypes.data, number.ctypes.data, weight.ctypes.data
+    more["n_references"], more["stamps"] = len(shapes), stamps
+    more["shapes"], more["n_shapes"], more["stride"] = motion.shapes.ctypes.data, *motion.shapes.shape
+    more["used"], more["factors"], more["flat"] = motion.active.ctypes.data, motion.weights.ctypes.data, motion.flat.ctypes.data
+    more["vertices"], more["n_vertices"], more["begins"] = tree.vertices.ctypes.data, len(tree.vertices), tree.begins.ctypes.data
+    more["origin"], more["scale"] = motion.origin, motion.scale
+    shape.kept = References(volumes, number, weight, steps, about, motion.scale)
+    shape.know(blend=about, entry=node_entry(volume, tree.width)[0], fill=leaf_entry()[0])
+
+
+def choose(motion, kept):
+    """Which references are active, and how much: those of the shapes, or, between two consecutive targets, of the two nearest steps."""
+    n, steps = motion.n_active, kept.steps
+    number, weight = motion.active[:n] * (steps + 1), motion.weights[:n]
+    if steps and n == 2 and motion.active[1] == motion.active[0] + 1:
+        way = float(weight[1]) * (steps + 1)
+        step = min(int(way), steps)
+        number, weight = number[0] + step + np.arange(2), np.array([step + 1 - way, way - step])
+        number, weight = number[weight != 0], weight[weight != 0]
+    kept.number[:len(number)], kept.weight[:len(number)] = number, weight
+    more = kept.about[0]
+    more["n_active"], more["n_used"], more["slack"] = len(number), n, single_up(2 * motion.doubt)
+
+
+def follow(shape):
+    """Say how much of each reference counts; the rest on demand."""
+    motion, settings = shape.motion, shape.options.settings
+    if shape.kept is None or shape.kept.scale != motion.scale:
+        prepare(shape, settings["between"], settings["stamps"])
+    choose(motion, shape.kept)
+
+
+def check_between(name, value):
+    """How many steps lie between two targets."""
+    return check.integer(name, value, range(MOST_BETWEEN))
+
+
+BLENDED = Policy("blended", follow, {"between": (0, check_between), "stamps": (True, check.flag)})
