@@ -1,0 +1,169 @@
+"""Side by side with Warp: two bodies of three targets each that morph while they pass through each other; and what an update costs.
+
+    python -m benchmarks.morph [--faces 20480] [--frames 400] [--sizes 320 … 1310720] [--out morph.json]
+
+Timed is the whole job of a frame: weights (3,) and a pose (4, 4) of both bodies go in, sorted pairs (m, 2) int32 come out.
+`benchmarks.harness` has the rules. Warp blends and places all vertices in a kernel, in float32, and refits one mesh.
+"""
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import pliant as pl
+from benchmarks.harness import Peer, alone, compare, finish, parser_for, require, sorted_pairs, table_of
+from benchmarks.peers import space_order, warp_kernel, zoom_for
+from pliant import shapes
+
+TIMES = (0.0, 1.3, 2.9)  # of the bumps, in each target
+LENGTHS = ((1.0, 1.0, 1.0), (1.4, 0.8, 0.9), (0.7, 1.2, 1.3))  # of the axes
+
+
+class Passing(NamedTuple):
+    """Two morphing bodies on their way through each other. (The paper shows its bodies in pictures only.)"""
+
+    faces: np.ndarray
+    frames: int
+    targets: np.ndarray
+
+    def frame(self, k):
+        """Weights, and the poses of both bodies, after k of `frames` steps."""
+        way = 2 * k / max(self.frames - 1, 1)
+        weights = np.interp(way, [0, 1, 2], [1, 0, 0]), np.interp(way, [0, 1, 2], [0, 1, 0]), np.interp(way, [0, 1, 2], [0, 0, 1])
+        poses = [np.eye(4) for _ in range(2)]
+        for pose, side in zip(poses, (-1, 1), strict=True):
+            c, s = np.cos(side * 0.5 * way), np.sin(side * 0.5 * way)
+            pose[:2, :2], pose[:3, 3] = [[c, -s], [s, c]], [side * 2.2 * (1 - way), 0.1 * side, 0.05]
+        return np.array(weights), *poses
+
+
+def passing(faces, frames):
+    """The scene with bodies of 320 · 4^k triangles."""
+    scene = shapes.bumpy_pair(faces, 2)
+    targets = [shapes.bumpy(scene.directions, moment) * np.array(lengths) for moment, lengths in zip(TIMES, LENGTHS, strict=True)]
+    return Passing(scene.faces, frames, np.stack(targets))
+
+
+class Pliant(Peer):
+    """The library itself, as a user calls it."""
+
+    name, module, scene = "Pliant", "pliant", None
+
+    def setup(self, weights, pose_a, pose_b, faces):
+        self.a, self.b = (self.package.Body.morph(self.scene.targets, faces) for _ in range(2))
+
+    def step(self, weights, pose_a, pose_b):
+        self.a.update(weights, transform=pose_a)
+        self.b.update(weights, transform=pose_b)
+        return self.package.collide(self.a, self.b).faces
+
+
+class Hybrid(Peer):
+    """Pliant without knowing of morphs: vertices are blended in NumPy and handed over."""
+
+    name, module, scene = "Pliant, vertices blended by NumPy", "pliant", None
+
+    def setup(self, weights, pose_a, pose_b, faces):
+        self.a, self.b = (self.package.Body(self.scene.targets[0], faces, policy="hybrid") for _ in range(2))
+        self.flat = self.scene.targets.reshape(3, -1)
+
+    def step(self, weights, pose_a, pose_b):
+        vertices = (weights @ self.flat).reshape(-1, 3)
+        self.a.update(vertices, transform=pose_a)
+        self.b.update(vertices, transform=pose_b)
+        return self.package.collide(self.a, self.b).faces
+
+
+class Warp(Peer):
+    """NVIDIA Warp on the CPU: one kernel blends and places the vertices of both bodies, one mesh is refitted, then as `benchmarks.peers`."""
+
+    name, module, scene = "Warp", "warp", None
+
+    def setup(self, weights, pose_a, pose_b, faces):
+        wp = self.package
+        wp.config.log_level = wp.LOG_ERROR
+        wp.set_device("cpu")
+        targets = self.scene.targets
+        order, n = space_order(targets[0][faces].mean(axis=1)), targets.shape[1]
+        shapes_ = [wp.array(target.astype(np.float32), dtype=wp.vec3) for target in targets]
+        points_a, points_b = wp.zeros(n, dtype=wp.vec3), wp.zeros(n, dtype=wp.vec3)
+        numbers, poses = wp.zeros(3, dtype=wp.float32), wp.zeros(2, dtype=wp.mat44)
+        corners = wp.array(faces[order].ravel(), dtype=wp.int32)
+        count, found = wp.zeros(1, dtype=wp.int32), wp.zeros(8 * len(faces), dtype=wp.int64)
+        self.blend = wp.launch(blend_kernel(wp), n, [*shapes_, numbers, poses, points_a, points_b], record_cmd=True)
+        self.weights, self.poses = numbers.numpy(), poses.numpy()
+        self.weights[:], self.poses[0], self.poses[1] = weights, pose_a, pose_b
+        self.blend.launch()
+        self.mesh = wp.Mesh(points_b, corners)
+        inputs = [self.mesh.id, zoom_for(targets[0], faces), points_a, points_b, corners, wp.array(order, dtype=wp.int64), count, found]
+        self.launch = wp.launch(warp_kernel(wp), len(faces), inputs, record_cmd=True)
+        self.count, self.found = count.numpy(), found.numpy()
+
+    def step(self, weights, pose_a, pose_b):
+        self.weights[:], self.poses[0], self.poses[1], self.count[0] = weights, pose_a, pose_b, 0
+        self.blend.launch()
+        self.mesh.refit()
+        self.launch.launch()
+        require(self.count[0] <= len(self.found), "Warp found more pairs than there is room for")
+        return sorted_pairs(self.found[: self.count[0]])
+
+
+def blend_kernel(wp):
+    """Thread i sets vertex i of both bodies."""
+    wp.set_module_options({"enable_backward": False})
+    vectors, floats, matrices = (wp.array(dtype=kind) for kind in (wp.vec3, wp.float32, wp.mat44))
+
+    @wp.kernel
+    def blend(s: vectors, t: vectors, u: vectors, weights: floats, poses: matrices, a: vectors, b: vectors):
+        i = wp.tid()
+        here = weights[0] * s[i] + weights[1] * t[i] + weights[2] * u[i]
+        a[i] = wp.transform_point(poses[0], here)
+        b[i] = wp.transform_point(poses[1], here)
+
+    return blend
+
+
+PEERS = {"hybrid": Hybrid, "warp": Warp}
+
+
+def cost_of_update(faces, repeats=2000):
+    """Microseconds of an update of weights, of a body of so many triangles; the least mean of five series."""
+    directions, indices = shapes.icosphere(round(np.log2(faces / 20) / 2))
+    body, rng = pl.Body.morph([directions, directions * 1.2, directions * [1, 2, 3]], indices), np.random.default_rng(0)
+    weights = rng.dirichlet(np.ones(3), repeats)
+    series = []
+    for _ in range(5):
+        start = time.perf_counter()
+        for row in weights:
+            body.update(row)
+        series.append((time.perf_counter() - start) / repeats * 1e6)
+    return len(indices), min(series)
+
+
+def main():
+    """The command line."""
+    parser = parser_for("morph", __doc__, PEERS)
+    parser.add_argument("--faces", type=int, default=20_480, help="triangles of each body: 320 · 4^k up to 327680")
+    parser.add_argument("--frames", type=int, default=400, help="distinct frames")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[320, 5_120, 81_920, 1_310_720], help="triangles, for the cost of updates")
+    options = parser.parse_args()
+    alone(options.pin)
+    console, job, scene = Console(), "update + all pairs, morphing bodies", passing(options.faces, options.frames)
+    chosen = [Pliant, *map(PEERS.get, options.peers)][not options.pliant :]
+    for peer in chosen:
+        peer.scene = scene
+    result = compare(scene, chosen, options.budget, options.turn)
+    console.print(table_of(result, job))
+    table, costs = Table("triangles", "update(weights), µs", title="three targets, all active"), {}
+    for faces in options.sizes:
+        found, costs[faces] = cost_of_update(faces)
+        table.add_row(f"{found:,}", f"{costs[faces]:.1f}")
+    console.print(table)
+    finish(console, job, [result], options, update_us=costs)
+
+
+if __name__ == "__main__":
+    main()
