@@ -78,7 +78,7 @@ class Hybrid(Peer):
 
 
 class Warp(Peer):
-    """NVIDIA Warp on the CPU: one kernel blends and places the vertices of both bodies, one mesh is refitted, then as `benchmarks.peers`."""
+    """NVIDIA Warp on the CPU: a kernel blends and places the vertices of both bodies, one mesh is refitted, then as `benchmarks.peers`."""
 
     name, module, scene = "Warp", "warp", None
 

@@ -9,6 +9,7 @@ import numpy as np
 from pliant.core.jit import helper
 from pliant.core.simd import element, greatest, highest, least, lowest, magnitude, where
 from pliant.volume.protocol import (
+    MOST,
     TINY,
     ULP,
     Family,
@@ -106,21 +107,27 @@ def _(a, b, s, t):
                above(a.hix * s, b.hix * t), above(a.hiy * s, b.hiy * t), above(a.hiz * s, b.hiz * t))
 
 
-@mirror.on(Box)
-def _(a):
-    return Box(-a.hix, -a.hiy, -a.hiz, -a.lox, -a.loy, -a.loz)
+@helper
+def doubt(p, q):
+    """More than what rounds in the sum of two rounded numbers; finite, as `rounding`."""
+    return least((magnitude(p) + magnitude(q)) * TWO_ULP, MOST) + TINY
 
 
 @helper
 def below(p, q):
     """At most the sum of what rounds to p and what rounds to q."""
-    return (p + q) - ((magnitude(p) + magnitude(q)) * TWO_ULP + TINY)
+    return (p + q) - doubt(p, q)
 
 
 @helper
 def above(p, q):
     """At least that sum."""
-    return (p + q) + ((magnitude(p) + magnitude(q)) * TWO_ULP + TINY)
+    return (p + q) + doubt(p, q)
+
+
+@mirror.on(Box)
+def _(a):
+    return Box(-a.hix, -a.hiy, -a.hiz, -a.lox, -a.loy, -a.loz)
 
 
 @size.on(Box)

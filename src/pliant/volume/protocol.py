@@ -2,7 +2,8 @@
 
 A volume is a NamedTuple of values: float32 scalars, vectors of W lanes, or NumPy rows. The functions below are written once a family,
 as formulas, and run on all three. Volumes are rounded outward: loose, never short. The empty volume of a family (`Family.empty`) fills
-lanes that hold nothing; it meets nothing, and merging it changes nothing.
+lanes that hold nothing; it meets nothing, and merging it changes nothing. It stays empty when it is inflated, carried, mirrored or blended
+by positive factors.
 
 A family registers with
 
@@ -17,9 +18,10 @@ import numpy as np
 from pliant.core.dispatch import generic
 from pliant.core.jit import helper
 from pliant.core.records import as_record
-from pliant.core.simd import magnitude
+from pliant.core.simd import least, magnitude
 
 ULP, TINY = np.float32(2.0**-23), np.float32(2.0**-126)
+MOST = np.float32(2.0**105)                                            # above ULP of any number, so that infinite ones stay what they are
 
 
 class Family(NamedTuple):
@@ -119,7 +121,7 @@ def blend(a, b, s, t):
 
 @generic("a")
 def mirror(a):
-    """A volume around −p for every p in a."""
+    """A volume around −p for every p in a, of the same family: blends with a negative factor are those of what is mirrored."""
 
 
 @generic("a")
@@ -142,12 +144,18 @@ PROTOCOL = (overlap, separation, pierce, merge, inflate, carry, skew, blend, mir
 
 
 @helper
+def rounding(a):
+    """More than a unit in the last place of a, and less than two; finite, so that the ends of an empty volume stay what they are."""
+    return least(magnitude(a) * ULP, MOST) + TINY
+
+
+@helper
 def down(a):
     """Below all that rounds to a: one to two units in the last place."""
-    return a - (magnitude(a) * ULP + TINY)
+    return a - rounding(a)
 
 
 @helper
 def up(a):
     """Above all that rounds to a."""
-    return a + (magnitude(a) * ULP + TINY)
+    return a + rounding(a)
