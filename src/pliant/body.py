@@ -22,7 +22,7 @@ from pliant.core.threads import Guard, Reading
 from pliant.errors import FileError, MeshError
 from pliant.geometry.mesh import Mesh, mesh_of, welded
 from pliant.motion.free import Free, place
-from pliant.motion.morph import Morph
+from pliant.motion.morph import MOST, Morph
 from pliant.motion.rigid import IDENTITY, place_all, rounding, world_box
 from pliant.refit.blended import BLENDED, MOST_BETWEEN
 from pliant.refit.policy import POLICIES, Options, Shape
@@ -74,6 +74,8 @@ class Body:
         self._faces = np.array(faces)
         self.corners = self._faces if same is None else same[self._faces]
         self.motion = motion
+        if options.policy is not BLENDED:
+            motion.complete()
         if built_on is not None and len(faces):
             planted = options.builder.build(Free(built_on).points.reshape(-1, 4), self.corners, options.arity, options.leaf)
         self._shape = Shape(options, self.guard, self.corners, motion.points, planted, motion) if len(faces) else None
@@ -137,15 +139,15 @@ class Body:
         if base is not None:
             first = check.positions("base", base, shapes.shape[1], "as many as targets have")
             check.finite("base", first)
-            if between:
-                raise ValueError("between: additive targets are no chain; expected 0 with a base")
-            moves = shapes if relative else shapes - first
-            check.finite("targets", moves.reshape(len(moves), -1))
+            with np.errstate(over="ignore"):
+                moves = shapes if relative else shapes - first
+            for k, rows in enumerate(moves):
+                check.finite(f"targets[{k}] − base", rows)
             shapes = np.concatenate([first[None], moves])
         indices = check.faces("faces", faces, shapes.shape[1])
-        motion = Morph(shapes, base is not None, None if origin is None else check.point("origin", origin))
+        motion = _morph(shapes, base is not None, origin, options)
         named = rest if isinstance(rest, str) else check.integer("rest", rest, range(len(shapes)))
-        motion.update(motion.start(check.choice("rest", named, ("mean",)) if isinstance(named, str) else named))
+        motion.update(motion.checked(motion.start(check.choice("rest", named, ("mean",)) if isinstance(named, str) else named)))
         body = cls.__new__(cls)
         body._start(motion, indices, options, None if tolerance is None else welded(motion.vertices, tolerance), motion.vertices.copy())
         return body
@@ -159,7 +161,8 @@ class Body:
 
     @property
     def vertices(self) -> NDArray[np.float64]:
-        """(n, 3) float64, a copy: where the vertices are, to the bit what `update` was given, or where its transform has put that."""
+        """(n, 3) float64, a copy: where the vertices are, to the bit what `update` was given, or the sum
+        of a morphing body's shapes, or where its transform has put that."""
         with Reading(self.guard):
             return np.array(self.placed_vertices()[0]).reshape(-1, 3)
 
@@ -173,7 +176,7 @@ class Body:
 
     @property
     def policy_log(self) -> list[Any]:
-        """What `auto` has chosen so far: (update, policy, reason) each."""
+        """What `auto` has chosen so far: (update, policy, reason) each; nothing for a morphing body, whose volumes it blends."""
         mind = self._shape.mind if self._shape is not None else None
         return list(mind.log) if mind is not None else []
 
@@ -183,7 +186,8 @@ class Body:
 
     def __repr__(self) -> str:
         o = self.options
-        return (f"Body({self.motion.count} vertices, {len(self)} faces, volume={o.family.name!r}, build={o.builder.name!r}, "
+        targets = f"{len(self.motion.shapes) - self.motion.additive} targets, " if self.motion.name == "morph" else ""
+        return (f"Body({self.motion.count} vertices, {len(self)} faces, {targets}volume={o.family.name!r}, build={o.builder.name!r}, "
                 f"arity={o.arity}, leaf={o.leaf}, policy={o.policy.name!r})")
 
     def update(self, vertices: ArrayLike | None = None, *, changed: ArrayLike | None = None, transform: ArrayLike | None = None,
@@ -202,7 +206,8 @@ class Body:
         if self._rigid and transform is None:
             vertices, transform = None, vertices
         if vertices is None and transform is None:
-            raise TypeError("update: nothing given; expected " + ("a matrix (4, 4)" if self._rigid else "vertices, a transform or both"))
+            wanted = "weights" if self.motion.name == "morph" else "vertices"
+            raise TypeError("update: nothing given; expected " + ("a matrix (4, 4)" if self._rigid else f"{wanted}, a transform or both"))
         if self._rigid and vertices is not None:
             raise TypeError("update: a rigid body takes a matrix alone; use Body(vertices, faces) for vertices that move")
         placement = None if transform is None else check.transform("transform", transform)
@@ -223,11 +228,9 @@ class Body:
             if vertices is not None:
                 self._move(vertices, copy, some)
             self.placement = placement if placement is None or (placement != IDENTITY).any() else None
-            self.moves += 1
+            self._moved()
         finally:
             self.guard.stop_writing()
-        for scene in self.watchers:
-            scene.note(self)
 
     def _move(self, vertices: Any, copy: bool, some: Any) -> None:
         """Motion first, then the stamp that makes volumes stale; Ctrl-C in between must not part the two."""
@@ -247,9 +250,18 @@ class Body:
             raise                                                       # refused: nothing has changed
         except BaseException:
             self.motion.restore()
+            if self.options.policy is not BLENDED:
+                self.motion.complete()
             if shape is not None:
                 shape.moved()
+            self._moved()                                               # it may have
             raise
+
+    def _moved(self) -> None:
+        """Whatever was worked out for the vertices, here or in a scene, is out of date."""
+        self.moves += 1
+        for scene in self.watchers:
+            scene.note(self)
 
     def shape_at(self, scale: float) -> Shape:
         """For queries: the tree and volumes for coordinates times this power of two; the body's own, but for absurd pairs of sizes."""
@@ -280,7 +292,8 @@ class Body:
         return known[1:]
 
     def box(self) -> NDArray[np.float64]:
-        """(2, 3) float64: low and high corner of a box around the vertices. Known without touching them; a transform makes it loose."""
+        """(2, 3) float64: low and high corner of a box around the vertices. Known without touching them; a transform
+        makes it loose, and so do the weights of a morphing body."""
         placement, box = self.placement, self.motion.box
         if placement is None:
             return np.array(box.reshape(2, 4)[:, :3])
@@ -328,10 +341,16 @@ class Body:
             origin = None if meta.get("origin") is None else check.point("origin", meta["origin"])
             placement = None if meta.get("transform") is None else check.transform("transform", meta["transform"])
             rigid = check.flag("rigid", meta.get("rigid"))
+            if morph and rigid:
+                raise ValueError("rigid: a morphing body is none")
+            if not morph and (len(shapes) > 1 or len(arrays["weights"])):
+                raise ValueError("shapes: expected one, without weights, for a body whose vertices move freely")
             motion: Any = Free(shapes[0], origin)
             if morph:
-                motion = Morph(shapes, check.flag("additive", meta.get("additive")), origin)
+                motion = _morph(shapes, check.flag("additive", meta.get("additive")), origin, options)
                 motion.update(motion.checked(arrays["weights"]))
+            if placement is not None:
+                check.within_range("transform", placement, motion.bound_after(None, None), partial(motion.after, None, None))
             same: Any = check.same("same", arrays["same"], shapes.shape[1])
             links = arrays["child"], arrays["count"], arrays["leaf_faces"]
             planted = tree_from_outside(*links, same[faces], options.arity, options.leaf)
@@ -343,6 +362,16 @@ class Body:
         body._start(motion, faces, options, same, planted=planted)
         body.placement, body._rigid = placement, rigid
         return body
+
+
+def _morph(shapes: NDArray[np.float64], additive: bool, origin: ArrayLike | None, options: Options) -> Morph:
+    """The motion between these shapes, if the options suit it."""
+    point = None if origin is None else check.point("origin", origin)
+    if point is not None:
+        check.below("origin", point[None], MOST)
+    if additive and options.settings.get("between"):
+        raise ValueError("between: additive targets are no chain; expected 0 with a base")
+    return Morph(shapes, additive, point)
 
 
 def _mean(shapes: NDArray[np.float64]) -> NDArray[np.float64]:

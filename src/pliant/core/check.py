@@ -15,6 +15,7 @@ HALF_RIGID = 0.5e-5
 RIGID = 1e-5                                                            # how far from a rotation: matrices in float32 pass
 LARGE = 1e300                                                           # below, a placed vertex is finite
 SUM = 1e-6                                                              # how far from 1 the sum of weights may be
+NEARLY = 2.0**-52                                                      # for each weight: no worse than after a division by the sum
 EXACT_INTEGER = 2**53                                                   # beyond, float64 skips integers
 
 
@@ -56,7 +57,8 @@ def targets(name, value, rows=None):
 
 
 def weights(name, value, count, convex):
-    """`value` as (count,) float64, finite; if `convex`, not negative and with a sum of 1 within SUM, which is then made 1."""
+    """`value` as (count,) float64, finite; if `convex`, not negative and with a sum of 1 within SUM, which is then made 1,
+    but for roundings."""
     array = _array(name, value)
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
         raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
@@ -73,7 +75,7 @@ def weights(name, value, count, convex):
     total = float(array.sum())
     if not abs(total - 1) <= SUM:
         raise MeshError(f"{name}: the sum is {total}, expected 1; divide by it, or give a base for additive targets")
-    return array / total
+    return array if abs(total - 1) <= NEARLY * np.count_nonzero(array) else array / total
 
 
 def finite(name, array):
@@ -84,6 +86,14 @@ def finite(name, array):
     if bad.any():
         row = int(bad.argmax())
         raise MeshError(f"{name}: row {row} is {array[row].tolist()}, not finite{_more(bad)}")
+
+
+def below(name, array, most):
+    """Refuse numbers of that size."""
+    bad = (np.abs(array) >= most).any(axis=1)
+    if bad.any():
+        row = int(bad.argmax())
+        raise MeshError(f"{name}: row {row} is {array[row].tolist()}, expected sizes below {most:.3g}{_more(bad)}")
 
 
 def faces(name, value, n_vertices):

@@ -20,6 +20,7 @@ from pliant.core.records import aligned
 from pliant.errors import MeshError
 from pliant.geometry.predicates import LARGEST, SMALLEST
 from pliant.motion.free import PLACE, coarse, scale_for
+from pliant.motion.rigid import LEAST
 
 PAD = 4                                                                 # numbers behind the last vertex of a shape
 EPSILON, MOST = 2.0**-52, 2.0**1020
@@ -63,6 +64,8 @@ def bound_blend(about, extents, ranges, active, weights, n, first):
         largest += w * size
         plain &= ranges[active[j], 0] * w >= SMALLEST * SPARE
     error = (2 * n + 4) * EPSILON * (largest + max(abs(origin[0]), max(abs(origin[1]), abs(origin[2]))))
+    if largest > 0.0:
+        error += n * LEAST
     for k in range(3):
         low = high = far = 0.0
         for j in range(n):
@@ -83,6 +86,8 @@ class Morph:
 
     def __init__(self, shapes, additive, origin=None):
         r, n, _ = shapes.shape
+        for j in range(1 if additive else r):
+            check.below("base" if additive else f"targets[{j}]", shapes[j], MOST)
         self.count, self.additive, self.fixed = n, additive, origin is not None
         self.shapes = np.zeros((r, 3 * n + PAD))
         self.shapes[:, :3 * n] = shapes.reshape(r, -1)
@@ -126,7 +131,8 @@ class Morph:
 
     def bound_after(self, weights, some):
         """No coordinate is larger then."""
-        return float(np.abs(self._full(self.given if weights is None else weights)) @ self.ranges[:, 1]) * (1 + 1e-9)
+        with np.errstate(over="ignore"):
+            return float(np.abs(self._full(self.given if weights is None else weights)) @ self.ranges[:, 1]) * (1 + 1e-9)
 
     def _full(self, weights):
         return np.concatenate([[1.0], weights]) if self.additive else weights
@@ -174,23 +180,23 @@ class Morph:
         """After an interrupted update: everything from the weights again, the old or the new ones."""
         self.update(self.given)
 
-    def shape(self, j, scale):
-        """(4 n,) float32: the rows of shape j as volumes see it, displacements relative to nothing."""
-        return rows_of(self.shapes[j, :-PAD], self.origin if not (self.additive and j) else np.zeros(4), scale)
+    def shape(self, j):
+        """`rows_of` shape j as volumes see it, displacements relative to nothing."""
+        return rows_of(self.shapes[j, :-PAD], self.origin if not (self.additive and j) else np.zeros(4))
 
-    def between(self, i, s, scale):
-        """The rows of the shape between targets i and i + 1, at s of the way."""
+    def between(self, i, s):
+        """`rows_of` the shape between targets i and i + 1, at s of the way."""
         p, q = self.shapes[i, :-PAD], self.shapes[i + 1, :-PAD]
-        return rows_of(p * (1 - s) + q * s, self.origin, scale)
+        return rows_of(p * (1 - s) + q * s, self.origin)
 
 
-def rows_of(flat, origin, scale):
-    """(4 n,) float32 rows x y z · of flat vertices."""
-    rows = np.zeros((len(flat) // 3, 4), np.float32)
-    rows[:, :3] = (flat.reshape(-1, 3) - origin[:3]) * scale
-    made = aligned(rows.size, np.float32)
-    made[:] = rows.reshape(-1)
-    return made
+def rows_of(flat, origin):
+    """(4 n,) float32: rows x y z · of flat vertices, relative to the origin and times a power of two that suits them; that power."""
+    rows = np.zeros((len(flat) // 3, 4))
+    rows[:, :3] = flat.reshape(-1, 3) - origin[:3]
+    made, scale = aligned(rows.size, np.float32), scale_for(float(np.abs(rows).max(initial=0.0)))
+    made[:] = (rows * scale).reshape(-1)
+    return made, scale
 
 
 def single_up(value):

@@ -5,7 +5,8 @@ those of the leaves that a query reaches. Between two consecutive targets there 
 the two is between two of these, which are tighter.
 
 Rounding: reference volumes are rounded outward, `blend` is, and `slack` covers that of positions and of weights that do not sum up to
-one to the last bit.
+one to the last bit. Shapes may be of very different sizes: each reference has the scale that suits it in float32, and weights bring
+them to that of the body.
 """
 from functools import cache
 from typing import NamedTuple
@@ -15,7 +16,7 @@ import numpy as np
 from pliant.core import check, jit
 from pliant.core.call import CONTEXTS, address_of, array_at, pointer
 from pliant.core.jit import kernel
-from pliant.core.records import aligned, lanes, lanes_of, packed, put_lanes, put_whole
+from pliant.core.records import aligned, lane, lanes, lanes_of, packed, put_lane, put_lanes, put_whole
 from pliant.motion.morph import blend_vertex, single_up
 from pliant.refit import lazy
 from pliant.refit.leaves import CONTEXT, fill
@@ -24,7 +25,8 @@ from pliant.refit.volumes import settle
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 from pliant.volume.protocol import blend, inflate, merge, mirror
 
-ONE, MOST_BETWEEN = np.float32(1), 1 << 10
+HALF, ONE, MOST_BETWEEN = np.float32(0.5), np.float32(1), 1 << 10
+MOST_WEIGHT = 2.0**100                                                  # a shape that it would make larger than its body is 0 all over
 BLEND = np.dtype([(name, np.int64) for name in (
     "references", "n_references", "active", "weights", "n_active", "stamps",                                    # of volumes
     "shapes", "n_shapes", "stride", "used", "factors", "n_used", "flat", "vertices", "n_vertices", "begins")]    # of vertices
@@ -32,25 +34,29 @@ BLEND = np.dtype([(name, np.int64) for name in (
 
 
 class References(NamedTuple):
-    """Reference volumes (n, r) of all nodes, `steps` of them between two targets, at this scale; which of them are active, and how much:
-    `number` (r,) and `weight` (r,); `about` (1,) is what entries read."""
+    """Reference volumes (n, r) of all nodes, `steps` of them between two targets, at `scales` (r,); which of them are active, and how much:
+    `number` (r,) and `weight` (r,), from that scale to the body's; `about` (1,) is what entries read."""
     volumes: np.ndarray
     number: np.ndarray
     weight: np.ndarray
     steps: int
     about: np.ndarray
-    scale: float
+    scales: np.ndarray
 
 
 @kernel
 def blend_node(nodes, i, references, r, number, weight, n, slack, stamps, frame):
     """Set node i from its references; the number of volumes set."""
     made = signed(references, i * r + number[0], weight[0])
+    if n == 1 and abs(weight[0]) != ONE:
+        made = blend(made, made, HALF * abs(weight[0]), HALF * abs(weight[0]))
     if n > 1:
         made = blend(made, signed(references, i * r + number[1], weight[1]), abs(weight[0]), abs(weight[1]))
     for k in range(2, n):
         made = blend(made, signed(references, i * r + number[k], weight[k]), ONE, abs(weight[k]))
     put_lanes(nodes, i, inflate(made, slack))
+    for k in range(nodes[i]["count"], len(nodes[i]["child"])):          # sums of what is empty are nothing at all
+        put_lane(nodes, i, k, lane(references, i * r, k))
     if stamps != 0:
         return settle(nodes, i, frame)
     put_whole(nodes, i, merge(lanes(nodes, i)))
@@ -133,17 +139,17 @@ def reference_dtype(volume, width):
 
 
 def prepare(shape, steps, stamps):
-    """On a new tree, or at another scale: reference volumes of all shapes, and of `steps` shapes between any two consecutive targets."""
+    """On a new tree: reference volumes of all shapes, and of `steps` shapes between any two consecutive targets."""
     motion, tree, volume = shape.motion, shape.tree, shape.options.family.volume
     shapes = []
     for j in range(len(motion.shapes)):
-        shapes.append(motion.shape(j, motion.scale))
+        shapes.append(motion.shape(j))
         if j + 1 < len(motion.shapes):
-            shapes += [motion.between(j, s / (steps + 1), motion.scale) for s in range(1, steps + 1)]
+            shapes += [motion.between(j, s / (steps + 1)) for s in range(1, steps + 1)]
     nodes, _ = tree.records(shape.options.family)
     volumes = aligned((len(nodes), len(shapes)), reference_dtype(volume, tree.width))
     spans = lazy.spans_of(tree, motion.count)
-    for j, points in enumerate(shapes):
+    for j, (points, _) in enumerate(shapes):
         for i in range(len(nodes)):
             lazy.refresh(nodes, points, *spans, np.int32(0), i, 1)
         volumes["lanes"][:, j] = nodes["lanes"]
@@ -154,8 +160,8 @@ def prepare(shape, steps, stamps):
     more["shapes"], more["n_shapes"], more["stride"] = motion.shapes.ctypes.data, *motion.shapes.shape
     more["used"], more["factors"], more["flat"] = motion.active.ctypes.data, motion.weights.ctypes.data, motion.flat.ctypes.data
     more["vertices"], more["n_vertices"], more["begins"] = tree.vertices.ctypes.data, len(tree.vertices), tree.begins.ctypes.data
-    more["origin"], more["scale"] = motion.origin, motion.scale
-    shape.kept = References(volumes, number, weight, steps, about, motion.scale)
+    more["origin"] = motion.origin
+    shape.kept = References(volumes, number, weight, steps, about, np.array([scale for _, scale in shapes]))
     shape.know(blend=about, entry=node_entry(volume, tree.width)[0], fill=leaf_entry()[0])
 
 
@@ -164,19 +170,20 @@ def choose(motion, kept):
     n, steps = motion.n_active, kept.steps
     number, weight = motion.active[:n] * (steps + 1), motion.weights[:n]
     if steps and n == 2 and motion.active[1] == motion.active[0] + 1:
-        way = float(weight[1]) * (steps + 1)
+        back, way = (weight * (steps + 1)).tolist()                     # from the second, from the first: both, as one may be tiny
         step = min(int(way), steps)
-        number, weight = number[0] + step + np.arange(2), np.array([step + 1 - way, way - step])
+        number, weight = number[0] + step + np.arange(2), np.array([back - (steps - step), way - step])
         number, weight = number[weight != 0], weight[weight != 0]
+    weight = np.clip(weight / kept.scales[number] * motion.scale, -MOST_WEIGHT, MOST_WEIGHT)
     kept.number[:len(number)], kept.weight[:len(number)] = number, weight
     more = kept.about[0]
-    more["n_active"], more["n_used"], more["slack"] = len(number), n, single_up(2 * motion.doubt)
+    more["n_active"], more["n_used"], more["scale"], more["slack"] = len(number), n, motion.scale, single_up(2 * motion.doubt)
 
 
 def follow(shape):
     """Say how much of each reference counts; the rest on demand."""
     motion, settings = shape.motion, shape.options.settings
-    if shape.kept is None or shape.kept.scale != motion.scale:
+    if shape.kept is None:
         prepare(shape, settings["between"], settings["stamps"])
     choose(motion, shape.kept)
 
