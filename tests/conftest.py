@@ -16,6 +16,7 @@ from pliant import shapes
 from pliant.refit.policy import POLICIES
 from pliant.tree.nodes import BUILDERS, WIDTHS
 from pliant.volume.protocol import FAMILIES
+from siblings import VOLUMES
 
 LEAVES = (1, 2, 4, 8)
 TREES = ({"arity": 8, "leaf": 8}, {"arity": 2, "leaf": 1}, {"arity": 4, "leaf": 3})
@@ -50,8 +51,22 @@ def _furthest(rows):
     return max(range(n), key=lambda step: sum(row[name] != rows[(k + step) % n][name] for k, row in enumerate(rows) for name in row))
 
 
-COVER = _covering(volume=list(FAMILIES), build=list(BUILDERS), policy=list(POLICIES), arity=list(WIDTHS), leaf=list(LEAVES))
-STEP = _furthest(COVER)
+COVER = _covering(volume=VOLUMES, build=list(BUILDERS), policy=list(POLICIES), arity=list(WIDTHS), leaf=list(LEAVES))
+
+
+def _twos():
+    """Options of two bodies. With boxes: those of a cover, so that every one is once the first and once the second. With two families, each
+    with each: nodes of eight only, because every pair of families and of widths is another loop to compile, 4 s."""
+    boxes = _covering(volume=["aabb"], build=list(BUILDERS), policy=list(POLICIES), arity=list(WIDTHS), leaf=list(LEAVES))
+    step, wide = _furthest(boxes), [row for row in COVER if row["arity"] == 8]
+    for k, row in enumerate(boxes):
+        yield row, boxes[(k + step) % len(boxes)]
+    for k, (first, second) in enumerate(combinations(VOLUMES, 2)):
+        one, other = wide[k % len(wide)], wide[(3 * k + 1) % len(wide)]
+        yield {**one, "volume": first}, {**other, "volume": second}
+
+
+TWOS = list(_twos())
 
 
 @pytest.fixture(params=COVER, ids=_named)
@@ -60,10 +75,10 @@ def options(request):
     return dict(request.param)
 
 
-@pytest.fixture(params=range(len(COVER)), ids=lambda k: _named(COVER[k]))
+@pytest.fixture(params=TWOS, ids=lambda two: "-".join(map(_named, two)))
 def two_options(request):
-    """Keywords for two bodies that differ in as much as there is to choose from; every option is once the first and once the second."""
-    return dict(COVER[request.param]), dict(COVER[(request.param + STEP) % len(COVER)])
+    """Keywords for two bodies that differ in as much as there is to choose from."""
+    return dict(request.param[0]), dict(request.param[1])
 
 
 @pytest.fixture(params=_products(build=list(BUILDERS), arity=list(WIDTHS), leaf=list(LEAVES)), ids=_named)
@@ -74,7 +89,7 @@ def builds(request):
 
 def _unlike():
     """Every family, builder and policy at least once, on unlike trees."""
-    choices = list(FAMILIES), list(BUILDERS), list(POLICIES), TREES
+    choices = VOLUMES, list(BUILDERS), list(POLICIES), TREES
     for k in range(max(map(len, choices))):
         family, builder, policy, tree = (choice[k % len(choice)] for choice in choices)
         yield {"volume": family, "build": builder, "policy": policy, **tree}
@@ -92,9 +107,9 @@ def policy(request):
     return request.param
 
 
-@pytest.fixture(params=list(FAMILIES))
+@pytest.fixture(params=VOLUMES)
 def family(request):
-    """Every family of volumes."""
+    """Every family of volumes; of several with one class the first."""
     return FAMILIES[request.param]
 
 

@@ -87,7 +87,8 @@ class Runner:
 
     def soup(self, kind, a, b):
         faces = np.arange(3 * len(a)).reshape(-1, 3)
-        bodies = [pliant.Body(corners.reshape(-1, 3), faces, **self.options()) for corners in (a, b)]
+        nodes = {"volume": str(self.rng.choice(list(FAMILIES))), "arity": int(self.rng.choice(list(WIDTHS)))}
+        bodies = [pliant.Body(corners.reshape(-1, 3), faces, **nodes, **self.options()) for corners in (a, b)]
         found = np.zeros((len(a), len(b)), bool)
         found[tuple(pliant.collide(*bodies).faces.T)] = True
         right = np.zeros_like(found)
@@ -96,10 +97,9 @@ class Runner:
             self.tally.add(kind, "soup", found[i, j], right[i, j], (a[i], b[j]))
 
     def options(self):
-        """Keywords of a body, any that there are."""
+        """Keywords of a body but for its kind of nodes, any that there are."""
         choose = self.rng.choice
-        return {"volume": str(choose(list(FAMILIES))), "build": str(choose(list(BUILDERS))), "policy": str(choose(list(POLICIES))),
-                "arity": int(choose(list(WIDTHS))), "leaf": int(self.rng.integers(1, LEAF + 1))}
+        return {"build": str(choose(list(BUILDERS))), "policy": str(choose(list(POLICIES))), "leaf": int(self.rng.integers(1, LEAF + 1))}
 
 
 def in_cells(a, b, rng):

@@ -1,6 +1,8 @@
 """Volumes in node records, made around float64 points, and which points a volume holds, exactly: what volumes are examined with."""
 
 from fractions import Fraction
+from itertools import product
+from math import isinf, lcm
 
 import numpy as np
 
@@ -8,12 +10,9 @@ from pliant.core.jit import kernel
 from pliant.core.records import aligned, lane, put_lane, whole
 from pliant.core.simd import four
 from pliant.tree.nodes import node_dtype
-from pliant.volume.protocol import around
+from pliant.volume.protocol import FAMILIES, around
 
-# Family -> is the exact point p in the volume v? A new family says here which set it is.
-INSIDE = {
-    "aabb": lambda v, p: all(Fraction(float(low)) <= x <= Fraction(float(high)) for low, x, high in zip(v[:3], p, v[3:], strict=True)),
-}
+SIGNS = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 
 
 def exact(point):
@@ -24,6 +23,46 @@ def exact(point):
 def distance_squared(p, q):
     """Of exact points."""
     return sum((x - y) ** 2 for x, y in zip(p, q, strict=True))
+
+
+def between_planes(v, p):
+    """Of boxes and k-DOPs. The name of a field says along which direction it bounds: p, m and o stand for +, − and nothing. In whole
+    numbers, because fractions would be reduced again and again."""
+    over = lcm(*(x.denominator for x in p))
+    x, y, z = (x.numerator * (over // x.denominator) for x in p)
+    for name, end in zip(v._fields, v, strict=True):
+        i, j, k = SIGNS.get(name[2:]) or ("mop".index(letter) - 1 for letter in name[2:])
+        top, bottom = float(end).as_integer_ratio()
+        along, bound = (i * x + j * y + k * z) * bottom, top * over
+        if along < bound if name[:2] == "lo" else along > bound:
+            return False
+    return True
+
+
+def in_sphere(v, p):
+    return v.radius >= 0 and distance_squared(exact(map(float, v[:3])), p) <= Fraction(float(v.radius)) ** 2
+
+
+# Family -> is the exact point p in the volume v? A new family says here which set it is.
+INSIDE = {"aabb": between_planes, "kdop6": between_planes, "kdop14": between_planes, "kdop18": between_planes, "kdop26": between_planes,
+          "sphere": in_sphere}
+
+# One name for every class of volumes: kdop6 is a box. What takes a loop compiled for each family goes by these.
+VOLUMES = [name for k, (name, family) in enumerate(FAMILIES.items()) if family.volume not in [f.volume for f in [*FAMILIES.values()][:k]]]
+
+
+def is_empty(v, family):
+    """Is this nothing? A sphere may be nothing anywhere."""
+    return all(x == nothing for x, nothing in zip(v, family.empty, strict=True) if isinf(nothing))
+
+
+def border(v):
+    """Some float32 points near the border of a volume, on it where that can be said in float32."""
+    if hasattr(v, "radius"):
+        middle, out = np.float32(v[:3]), np.array([(1, 0, 0), (0, 1, 0), (0, 0, 1), (2 / 3, 2 / 3, 1 / 3)], np.float32)
+        reach = np.float32(v.radius) * np.array([1, 1 - 2.0**-20, 0.5], np.float32)
+        return [middle + np.float32(sign) * r * way for sign, r, way in product((-1, 1), reach, out)]
+    return [np.float32(corner) for corner in product(v[:6], repeat=3)]
 
 
 @kernel

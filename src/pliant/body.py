@@ -39,7 +39,7 @@ class Body:
     ----------
     vertices : (n, 3) positions, or an object with `.vertices` and `.faces` (or `.triangles`); any real dtype, any layout, copied
     faces : (f, 3) vertex indices, any integer dtype; degenerate faces are the segment or point they span
-    volume : family of bounding volumes
+    volume : family of bounding volumes: "aabb" (boxes), "sphere", "kdop14", "kdop18" or "kdop26" (boxes with corners, edges, both cut off)
     build : how the tree is built, once, from the first positions
     arity : children of a node: 2, 4 or 8
     leaf : most triangles in a leaf: 1 to 8

@@ -352,3 +352,27 @@ def test_a_kernel_that_allocates_is_refused():
 
     with pytest.raises(numba.core.errors.NumbaError):
         jit.kernel(lambda n: np.zeros(n).sum())(3)
+
+
+def test_no_two_processes_give_one_symbol_to_two_functions():
+    """Code from the cache keeps its symbols; Numba's own names start from the same numbers in every process."""
+    names = [python("""
+        import os
+        from pliant.core.jit import kernel
+
+        def symbol():
+            @kernel
+            def _(x):
+                return x
+            _(1)
+            return next(iter(_.overloads.values())).fndesc.mangled_name
+
+        read, write = os.pipe() if hasattr(os, "fork") else (None, None)
+        if read is not None and os.fork() == 0:
+            os.write(write, symbol().encode())
+            os._exit(0)
+        print(symbol())
+        if read is not None:
+            print(os.read(read, 10000).decode())
+    """, PLIANT_CACHE="").split() for _ in range(2)]
+    assert len({name for pair in names for name in pair}) == sum(map(len, names)) >= 2

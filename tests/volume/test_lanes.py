@@ -8,13 +8,14 @@ from pliant.core.jit import kernel
 from pliant.core.records import lane, lanes, put_lane, put_lanes, put_whole, whole
 from pliant.core.simd import bits, element
 from pliant.tree.nodes import WIDTHS, node_dtype
-from pliant.volume.protocol import Shift, blend, carry, inflate, merge, overlap, separation, size
+from pliant.volume.protocol import Shift, blend, carry, inflate, merge, mirror, overlap, separation, size
 from siblings import Siblings
 
 pytestmark = pytest.mark.formulas
 
 REPEATS = 3 if numba.config.DISABLE_JIT else 20
 CLOSE = {"rtol": 4 * 2.0**-24, "atol": 2.0**-40}                        # a · b + c may round once or twice
+NEAR = {"rtol": 2.0**-16, "atol": 2.0**-20}                             # what is left of a difference
 
 
 @pytest.fixture(params=sorted(set(WIDTHS.values())), ids=lambda width: f"W{width}")
@@ -70,7 +71,7 @@ def changed(nodes, i, j, distance, shift, s, t):
     """Lanes of 0 and of 1, inflated into i, carried into i + 1, blended into i + 2; lanes of j merged."""
     put_lanes(nodes, i, inflate(lanes(nodes, 0), distance))
     put_lanes(nodes, i + 1, carry(lanes(nodes, 0), Shift(shift[0], shift[1], shift[2], shift[3])))
-    put_lanes(nodes, i + 2, blend(lanes(nodes, 0), lanes(nodes, 1), s, t))
+    put_lanes(nodes, i + 2, blend(lanes(nodes, 0), mirror(lanes(nodes, 1)), s, t))
     put_whole(nodes, i, merge(lanes(nodes, j)))
 
 
@@ -112,9 +113,9 @@ def test_lanes_are_read_and_written_where_they_are(made, width):
 
 # --- three kinds of values -------------------------------------------------------------------------------------------------------
 
-def same(one, other):
+def same(one, other, close=CLOSE):
     for a, b in zip(one, other, strict=True):
-        np.testing.assert_allclose(np.asarray(a, np.float64), np.asarray(b, np.float64), **CLOSE)
+        np.testing.assert_allclose(np.asarray(a, np.float64), np.asarray(b, np.float64), **close)
 
 
 def test_vectors_rows_and_scalars_agree(family, width):
@@ -135,15 +136,16 @@ def test_vectors_rows_and_scalars_agree(family, width):
         assert [meeting(nodes, 0, 1) >> k & 1 for k in range(width)] == np.asarray(overlap(rows, one)).tolist()
         assert [meeting(nodes, 0, 1) >> k & 1 for k in range(width)] == [bool(overlap(scalar, one)) for scalar in scalars]
         numbers(nodes, 0, 1, found)
-        same(found, [separation(rows, one), size(rows)])
-        same(found.T, [[separation(scalar, one), size(scalar)] for scalar in scalars])
+        same(found[:1], [separation(rows, one)], NEAR)
+        same(found[1:], [size(rows)])
+        same(found.T, [[separation(scalar, one), size(scalar)] for scalar in scalars], NEAR)
 
         changed(nodes, 2, 0, distance, shift, s, t)
-        assert whole(nodes, 2) == merge(rows)
+        same(whole(nodes, 2), merge(rows))
         same(lanes(nodes, 2), inflate(rows, distance))
         same(lanes(nodes, 3), carry(rows, Shift(*shift)))
-        same(lanes(nodes, 4), blend(rows, others, s, t))
+        same(lanes(nodes, 4), blend(rows, mirror(others), s, t))
         for k, scalar in enumerate(scalars):
             same(lane(nodes, 2, k), inflate(scalar, distance))
             same(lane(nodes, 3, k), carry(scalar, Shift(*shift)))
-            same(lane(nodes, 4, k), blend(scalar, lane(nodes, 1, k), s, t))
+            same(lane(nodes, 4, k), blend(scalar, mirror(lane(nodes, 1, k)), s, t))

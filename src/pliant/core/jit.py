@@ -13,7 +13,9 @@ of every source of this package, because Numba itself notices edits only in the 
 folder can be had, everything works without a cache.
 """
 import hashlib
+import itertools
 import os
+import secrets
 import stat
 import sys
 import time
@@ -23,6 +25,7 @@ from typing import NamedTuple
 import numba
 from numba import config, njit
 from numba.core import registry
+from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
 from numba.core.ccallback import CFunc
 from numba.core.sigutils import normalize_signature
@@ -42,6 +45,20 @@ class CacheState(NamedTuple):
 
 
 _state: CacheState | None = None
+
+
+def _name_apart():
+    """Let the numbers that tell functions of one name and signature apart start somewhere else in every process.
+
+    Numba counts them from 1, and names records by a count too, while compiled code keeps its symbols on disk: two functions called `_`, or
+    one for two kinds of nodes, compiled by two processes, could have one symbol, and the linker would take either for both.
+    """
+    FunctionIdentity._unique_ids = itertools.count(secrets.randbits(56))
+
+
+_name_apart()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_name_apart)
 
 
 def kernel(function):

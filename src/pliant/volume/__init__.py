@@ -1,2 +1,2 @@
 """What encloses: families of volumes under one protocol (`protocol.py`), one file each, registered by being imported here."""
-from pliant.volume import aabb, turned  # noqa: F401
+from pliant.volume import aabb, kdop, sphere, turned  # noqa: F401
