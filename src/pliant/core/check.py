@@ -4,6 +4,7 @@ An index out of range in a kernel would be a segmentation fault, and every other
 int32, C order, native bytes, aligned, writable flag set (kernels never write to what they are given). Whoever passes that already
 is not copied. Errors name the argument, the first bad row and its value, and how many rows are bad.
 """
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -65,17 +66,18 @@ def weights(name, value, count, convex):
     if array.shape != (count,):
         raise MeshError(f"{name}: expected shape ({count},), one for each target, got {array.shape}")
     array = array.astype(np.float64)
-    bad = ~np.isfinite(array) | (array < 0) if convex else ~np.isfinite(array)
-    if bad.any():
+    values, least = array.tolist(), 0.0 if convex else -math.inf
+    if not all(least <= value < math.inf and value != -math.inf for value in values):
+        bad = ~np.isfinite(array) | (array < 0) if convex else ~np.isfinite(array)
         row = int(bad.argmax())
         wanted = "finite and not negative; a base makes targets additive, with weights of any sign" if convex else "finite"
         raise MeshError(f"{name}: row {row} is {array[row]}, expected to be {wanted}{_more(bad)}")
     if not convex:
         return array
-    total = float(array.sum())
+    total = sum(values)
     if not abs(total - 1) <= SUM:
         raise MeshError(f"{name}: the sum is {total}, expected 1; divide by it, or give a base for additive targets")
-    return array if abs(total - 1) <= NEARLY * np.count_nonzero(array) else array / total
+    return array if abs(total - 1) <= NEARLY * len(values) else array / total
 
 
 def finite(name, array):

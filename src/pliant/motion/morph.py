@@ -53,10 +53,17 @@ def blend_all(shapes, active, weights, n, origin, scale, flat, points):
 
 
 @kernel
-def bound_blend(about, extents, ranges, active, weights, n, first):
-    """Let the record say where a body with these weights is, from the boxes (r, 8) of its shapes and the ranges (r, 2) of the sizes of
-    coordinates that are not 0; shapes from `first` on are displacements, relative to no origin. What rounding does to a position."""
-    place = about[0]
+def take_weights(about, extents, ranges, given, additive, active, weights):
+    """List the shapes whose weight is not 0, and let the record say where the body is then, from the boxes (r, 8) of the shapes and the
+    ranges (r, 2) of the sizes of coordinates that are not 0. (How many are listed, what rounding does to a position, the reach.)"""
+    n = 0
+    if additive:
+        active[0], weights[0], n = 0, 1.0, 1
+    for j in range(len(given)):
+        if given[j] != 0.0:
+            active[n], weights[n] = j + additive, given[j]
+            n += 1
+    first, place = 1 if additive else len(extents), about[0]            # from here on shapes are displacements, relative to no origin
     box, origin = place["box"], place["origin"]
     largest, error, reach, plain = 0.0, 0.0, 0.0, True
     for j in range(n):
@@ -74,9 +81,9 @@ def bound_blend(about, extents, ranges, active, weights, n, first):
             far += abs(w) * (max(abs(p), abs(q)) if active[j] >= first else max(abs(p - origin[k]), abs(q - origin[k])))
         box[k], box[k + 4] = low - error, high + error
         reach = max(reach, far)
-    place["reach"] = reach * (1 + 2.0**-40) + error
+    place["reach"] = reach = reach * (1 + 2.0**-40) + error
     place["plain"] = plain and largest <= LARGEST
-    return error
+    return n, error, reach
 
 
 class Morph:
@@ -107,6 +114,7 @@ class Morph:
             low, high = whole[:, :3].min(axis=0), whole[:, 4:7].max(axis=0)
             self.origin[:3] = coarse(0.5 * low + 0.5 * high, float((0.5 * high - 0.5 * low).max())) if origin is None else origin
         self.scale = self._place["scale"] = 1.0
+        self._most = 1.01 * float(self.ranges[:, 1].max())
         self.doubt, self._whole = 0.0, False
         self.update(self.start(0))
 
@@ -116,7 +124,7 @@ class Morph:
     def checked(self, weights):
         """What an update would be given, examined: (k,) float64."""
         weights = check.weights("weights", weights, len(self.shapes) - self.additive, not self.additive)
-        if not self.bound_after(weights, None) < MOST:
+        if not (self.bound_after(weights, None) < MOST or np.abs(self._full(weights)) @ self.ranges[:, 1] < MOST):
             raise MeshError(f"weights: {weights.tolist()} put vertices beyond the largest numbers")
         return weights
 
@@ -130,9 +138,8 @@ class Morph:
         return total.reshape(-1, 3)
 
     def bound_after(self, weights, some):
-        """No coordinate is larger then."""
-        with np.errstate(over="ignore"):
-            return float(np.abs(self._full(self.given if weights is None else weights)) @ self.ranges[:, 1]) * (1 + 1e-9)
+        """No coordinate is larger then, by far."""
+        return self._most * (self.additive + sum(map(abs, (self.given if weights is None else weights).tolist())))
 
     def _full(self, weights):
         return np.concatenate([[1.0], weights]) if self.additive else weights
@@ -158,17 +165,13 @@ class Morph:
 
     def update(self, weights, copy=True):
         """Take weights (k,), checked, without looking at a vertex."""
-        full = self._full(weights)
-        active = np.flatnonzero(full)
-        n = len(active)
-        self.active[:n], self.weights[:n], self.n_active = active, full[active], n
-        self.given, self._whole = weights, False
-        if self.count:
-            error = bound_blend(self.about, self.extents, self.ranges, self.active, self.weights, n, 1 if self.additive else len(full))
-            scale = scale_for(self.reach)
-            if scale != self.scale:
-                self.scale = self._place["scale"] = scale
-            self.doubt = error * scale
+        self._whole = False
+        self.n_active, error, reach = take_weights(self.about, self.extents, self.ranges, weights, self.additive, self.active, self.weights)
+        self.given = weights
+        scale = scale_for(reach) if self.count else 1.0
+        if scale != self.scale:
+            self.scale = self._place["scale"] = scale
+        self.doubt = error * scale
 
     def complete(self):
         """Set every vertex."""

@@ -150,8 +150,7 @@ def prepare(shape, steps, stamps):
     volumes = aligned((len(nodes), len(shapes)), reference_dtype(volume, tree.width))
     spans = lazy.spans_of(tree, motion.count)
     for j, (points, _) in enumerate(shapes):
-        for i in range(len(nodes)):
-            lazy.refresh(nodes, points, *spans, np.int32(0), i, 1)
+        lazy.refresh_each(nodes, points, *spans, np.int32(0))
         volumes["lanes"][:, j] = nodes["lanes"]
     about, number, weight = np.zeros(1, BLEND), np.zeros(len(shapes), np.int64), np.zeros(len(shapes), np.float32)
     more = about[0]

@@ -51,6 +51,13 @@ def refresh(nodes, points, spans, order, levels, ends, frame, i, deep):
     return updated
 
 
+@kernel
+def refresh_each(nodes, points, spans, order, levels, ends, frame):
+    """Every node from the vertices under it."""
+    for i in range(len(nodes)):
+        refresh(nodes, points, spans, order, levels, ends, frame, i, 1)
+
+
 # --- the distinct vertices under each lane -------------------------------------------------------------------------------------
 
 @kernel
