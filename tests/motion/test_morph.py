@@ -245,7 +245,7 @@ def stop_once(monkeypatch, where, name, late):
 
 @pytest.mark.parametrize("policy", POLICIES[:2] if OFF else POLICIES, ids=str)
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(("owner", "name"), [(motion, "bound_blend"), (motion, "scale_for"), (motion.Morph, "update"), (Shape, "moved")])
+@pytest.mark.parametrize(("owner", "name"), [(motion, "take_weights"), (motion, "scale_for"), (motion.Morph, "update"), (Shape, "moved")])
 def test_an_interrupted_update_leaves_a_body_whole(owner, name, late, policy, monkeypatch):
     """Its vertices, volumes, what it remembers of them and what scenes do belong together: the old ones, or the new ones."""
     rows = targets(BALL, 3)
@@ -282,7 +282,7 @@ def test_interrupted_while_all_vertices_are_set(policy, late, monkeypatch):
 @pytest.mark.parametrize("policy", BLENDED, ids=str)
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(("owner", "name"), [(blended, "prepare"), (blended, "choose"), (blended, "node_entry"), (lazy, "spans_of"),
-                                             (lazy, "refresh")])
+                                             (lazy, "refresh_each")])
 def test_an_interrupted_question_can_be_asked_again(owner, name, late, policy, monkeypatch):
     body, other = pl.Body.morph(targets(BALL, 3), FACES, policy=policy), others()
     body.update([0.5, 0.25, 0.25])

@@ -124,7 +124,7 @@ class Morph:
     def checked(self, weights):
         """What an update would be given, examined: (k,) float64."""
         weights = check.weights("weights", weights, len(self.shapes) - self.additive, not self.additive)
-        if not (self.bound_after(weights, None) < MOST or np.abs(self._full(weights)) @ self.ranges[:, 1] < MOST):
+        if not (self.bound_after(weights, None) < MOST or self._bound(weights) < MOST):
             raise MeshError(f"weights: {weights.tolist()} put vertices beyond the largest numbers")
         return weights
 
@@ -140,6 +140,11 @@ class Morph:
     def bound_after(self, weights, some):
         """No coordinate is larger then, by far."""
         return self._most * (self.additive + sum(map(abs, (self.given if weights is None else weights).tolist())))
+
+    def _bound(self, weights):
+        """The same, closely."""
+        with np.errstate(over="ignore"):
+            return np.abs(self._full(weights)) @ self.ranges[:, 1]
 
     def _full(self, weights):
         return np.concatenate([[1.0], weights]) if self.additive else weights
