@@ -53,7 +53,7 @@ class Pliant(Peer):
     name, module, scene = "Pliant", "pliant", None
 
     def setup(self, weights, pose_a, pose_b, faces):
-        self.a, self.b = (self.package.Body.morph(self.scene.targets, faces) for _ in range(2))
+        self.a, self.b = (self.package.Body.morph(self.scene.targets, faces, rest=1) for _ in range(2))  # built on the middle target
 
     def step(self, weights, pose_a, pose_b):
         self.a.update(weights, transform=pose_a)

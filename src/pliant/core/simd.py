@@ -138,6 +138,18 @@ def _emit_root(builder, a):
     return builder.call(known, [a])
 
 
+def plus(a, b):
+    """a + b, rounded: never made one with a product, so that it is to the bit what scalars give."""
+    return a + b
+
+
+def times(a, b):
+    """a · b, rounded."""
+    return a * b
+
+
+_lanewise(plus, 2, lambda at, a, b: at.fadd(a, b))
+_lanewise(times, 2, lambda at, a, b: at.fmul(a, b))
 _lanewise(operator.add, 2, lambda at, a, b: at.fadd(a, b, flags=FLAGS))
 _lanewise(operator.sub, 2, lambda at, a, b: at.fsub(a, b, flags=FLAGS))
 _lanewise(operator.mul, 2, lambda at, a, b: at.fmul(a, b, flags=FLAGS))

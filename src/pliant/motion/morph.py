@@ -17,6 +17,7 @@ import numpy as np
 from pliant.core import check
 from pliant.core.jit import helper, kernel
 from pliant.core.records import aligned
+from pliant.core.simd import element, four, narrow, plus, put_four, times
 from pliant.errors import MeshError
 from pliant.geometry.predicates import LARGEST, SMALLEST
 from pliant.motion.free import PLACE, coarse, scale_for
@@ -28,28 +29,27 @@ SPARE = 2.0**60                                                         # a sum 
 
 
 @helper
-def blended(shapes, active, weights, n, at):
-    """Number `at` of the flat vertices."""
-    x = shapes[active[0], at] * weights[0]
+def blended(shapes, stride, active, weights, n, at):
+    """Four numbers of the flat vertices from `at` on."""
+    row = times(four(shapes, stride * active[0] + at), weights[0])
     for k in range(1, n):
-        x = x + shapes[active[k], at] * weights[k]
-    return x
+        row = plus(row, times(four(shapes, stride * active[k] + at), weights[k]))
+    return row
 
 
 @helper
-def blend_vertex(shapes, active, weights, n, origin, scale, v, flat, points):
+def blend_vertex(shapes, stride, active, weights, n, origin, scale, v, flat, points):
     """Set vertex v, and its row of float32."""
-    for k in range(3):
-        x = blended(shapes, active, weights, n, 3 * v + k)
-        flat[3 * v + k] = x
-        points[4 * v + k] = np.float32((x - origin[k]) * scale)
+    row = blended(shapes, stride, active, weights, n, 3 * v)
+    flat[3 * v], flat[3 * v + 1], flat[3 * v + 2] = element(row, 0), element(row, 1), element(row, 2)
+    put_four(points, 4 * v, narrow((row - four(origin, 0)) * scale))
 
 
 @kernel
-def blend_all(shapes, active, weights, n, origin, scale, flat, points):
+def blend_all(shapes, stride, active, weights, n, origin, scale, flat, points):
     """Set all vertices, and their rows."""
     for v in range(len(points) // 4):
-        blend_vertex(shapes, active, weights, n, origin, scale, v, flat, points)
+        blend_vertex(shapes, stride, active, weights, n, origin, scale, v, flat, points)
 
 
 @kernel
@@ -98,12 +98,11 @@ class Morph:
         self.count, self.additive, self.fixed = n, additive, origin is not None
         self.shapes = np.zeros((r, 3 * n + PAD))
         self.shapes[:, :3 * n] = shapes.reshape(r, -1)
-        self._room, self.points = np.zeros(3 * n + PAD), aligned(4 * n, np.float32)
-        self.flat = self._room[:3 * n]
+        self.flat, self.points = np.zeros(3 * n), aligned(4 * n, np.float32)
         self.about = aligned(1, PLACE)
         self.address, self._place = self.about.ctypes.data, self.about[0]
         self.box, self.origin = self._place["box"], self._place["origin"]
-        self._place["flat"], self._place["n_flat"] = self._room.ctypes.data, 3 * n
+        self._place["flat"], self._place["n_flat"] = self.flat.ctypes.data, 3 * n
         self.active, self.weights, self.n_active = np.zeros(r, np.int64), np.zeros(r), 0
         self.extents, self.ranges = np.zeros((r, 8)), np.zeros((r, 2))
         if n:
@@ -181,7 +180,8 @@ class Morph:
     def complete(self):
         """Set every vertex."""
         if not self._whole:
-            blend_all(self.shapes, self.active, self.weights, self.n_active, self.origin, self.scale, self.flat, self.points)
+            blend_all(self.shapes.reshape(-1), self.shapes.shape[1], self.active, self.weights, self.n_active, self.origin, self.scale,
+                      self.flat, self.points)
             self._whole = True
 
     def restore(self):

@@ -71,10 +71,10 @@ def signed(references, i, weight):
 
 
 @kernel
-def fill_blended(leaves, i, points, vertices, begins, shapes, used, factors, n, origin, scale, flat, frame):
+def fill_blended(leaves, i, points, vertices, begins, shapes, stride, used, factors, n, origin, scale, flat, frame):
     """Set the vertices of leaf i, then its triangles."""
     for at in range(begins[i], begins[i + 1]):
-        blend_vertex(shapes, used, factors, n, origin, scale, np.int64(vertices[at]), flat, points)
+        blend_vertex(shapes, stride, used, factors, n, origin, scale, np.int64(vertices[at]), flat, points)
     return fill(leaves, i, points, frame)
 
 
@@ -114,18 +114,18 @@ def leaf_entry():
         points = array_at(pointer(about["points"]), about["n_points"], np.float32)
         vertices = array_at(pointer(more["vertices"]), more["n_vertices"], np.int32)
         begins = array_at(pointer(more["begins"]), about["n_leaves"] + 1, np.int32)
-        shapes = array_at(pointer(more["shapes"]), (more["n_shapes"], more["stride"]), np.float64)
+        shapes = array_at(pointer(more["shapes"]), more["n_shapes"] * more["stride"], np.float64)
         used = array_at(pointer(more["used"]), more["n_shapes"], np.int64)
         factors = array_at(pointer(more["factors"]), more["n_shapes"], np.float64)
-        flat = array_at(pointer(more["flat"]), more["stride"], np.float64)
-        return np.int64(fill_blended(leaves, i, points, vertices, begins, shapes, used, factors, more["n_used"], more["origin"],
-                                     more["scale"], flat, np.int32(about["frame"])))
+        flat = array_at(pointer(more["flat"]), 3 * (about["n_points"] // 4), np.float64)
+        return np.int64(fill_blended(leaves, i, points, vertices, begins, shapes, more["stride"], used, factors, more["n_used"],
+                                     more["origin"], more["scale"], flat, np.int32(about["frame"])))
 
     def enter_python(context, i):
         shape = CONTEXTS[context]
         motion, tree = shape.motion, shape.tree
-        return fill_blended(shape.leaves, i, shape.points, tree.vertices, tree.begins, motion.shapes, motion.active, motion.weights,
-                            motion.n_active, motion.origin, motion.scale, motion.flat, shape.frame)
+        return fill_blended(shape.leaves, i, shape.points, tree.vertices, tree.begins, motion.shapes.reshape(-1), motion.shapes.shape[1],
+                            motion.active, motion.weights, motion.n_active, motion.origin, motion.scale, motion.flat, shape.frame)
 
     return address_of(enter_python if jit.DISABLED else enter)
 
