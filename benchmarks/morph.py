@@ -17,34 +17,21 @@ import pliant as pl
 from benchmarks.harness import Peer, alone, compare, finish, parser_for, require, sorted_pairs, table_of
 from benchmarks.peers import space_order, warp_kernel, zoom_for
 from pliant import shapes
-
-TIMES = (0.0, 1.3, 2.9)  # of the bumps, in each target
-LENGTHS = ((1.0, 1.0, 1.0), (1.4, 0.8, 0.9), (0.7, 1.2, 1.3))  # of the axes
+from pliant.bench.scenes_b import Passing, passing
 
 
-class Passing(NamedTuple):
-    """Two morphing bodies on their way through each other. (The paper shows its bodies in pictures only.)"""
+class Frames(NamedTuple):
+    """Frames of the scene of Fig 6.5 as libraries take them."""
 
-    faces: np.ndarray
+    scene: Passing
     frames: int
-    targets: np.ndarray
+
+    faces = property(lambda self: self.scene.faces)
 
     def frame(self, k):
         """Weights, and the poses of both bodies, after k of `frames` steps."""
-        way = 2 * k / max(self.frames - 1, 1)
-        weights = np.interp(way, [0, 1, 2], [1, 0, 0]), np.interp(way, [0, 1, 2], [0, 1, 0]), np.interp(way, [0, 1, 2], [0, 0, 1])
-        poses = [np.eye(4) for _ in range(2)]
-        for pose, side in zip(poses, (-1, 1), strict=True):
-            c, s = np.cos(side * 0.5 * way), np.sin(side * 0.5 * way)
-            pose[:2, :2], pose[:3, 3] = [[c, -s], [s, c]], [side * 2.2 * (1 - way), 0.1 * side, 0.05]
-        return np.array(weights), *poses
-
-
-def passing(faces, frames):
-    """The scene with bodies of 320 · 4^k triangles."""
-    scene = shapes.bumpy_pair(faces, 2)
-    targets = [shapes.bumpy(scene.directions, moment) * np.array(lengths) for moment, lengths in zip(TIMES, LENGTHS, strict=True)]
-    return Passing(scene.faces, frames, np.stack(targets))
+        moment = self.scene.frame(k * (self.scene.frames - 1) / max(self.frames - 1, 1))
+        return moment.weights[0], *moment.poses
 
 
 class Pliant(Peer):
@@ -155,7 +142,7 @@ def main():
     chosen = [Pliant, *map(PEERS.get, options.peers)][not options.pliant :]
     for peer in chosen:
         peer.scene = scene
-    result = compare(scene, chosen, options.budget, options.turn)
+    result = compare(Frames(scene, scene.frames), chosen, options.budget, options.turn)
     console.print(table_of(result, job))
     table, costs = Table("triangles", "update(weights), µs", title="three targets, all active"), {}
     for faces in options.sizes:

@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 import pliant
 from child import PATIENCE, start
-from pliant.bench import fits, paper_a, play, plots_a, scenes, tables, tables_a
+from pliant.bench import fits, paper, paper_a, play, plots, scenes, tables, tables_a
+from pliant.bench.papers import PAPERS
 from pliant.cli import application
 from pliant.core import jit
 
@@ -126,7 +127,7 @@ def session(repeats=2, clock="cpu", ticks=None):
 def test_methods_take_turns_and_find_the_same_pairs(monkeypatch):
     monkeypatch.setattr(play, "TURN", 4)
     ticks = []
-    methods = [paper_a.method(name, tree) for tree in paper_a.TREES for name in (paper_a.HYBRID, paper_a.MODEL_2)]
+    methods = [paper_a.method(name, tree) for tree in paper.TREES for name in (paper_a.HYBRID, paper_a.MODEL_2)]
     runs = session(ticks=ticks).play("title", scenes.push(320, 10), methods, part="x")
     assert sum(ticks) == 4 * 10 * 2
     for each, method in zip(runs, methods, strict=True):
@@ -162,14 +163,14 @@ def test_an_interrupted_session_keeps_the_steps_that_all_have_done(monkeypatch):
             raise KeyboardInterrupt
 
     stopped = play.Session(1, "wall", lambda title, steps: None, tick)
-    methods = [paper_a.method(name, paper_a.PLIANT) for name in (paper_a.HYBRID, paper_a.AUTO, paper_a.BOTTOM_UP)]
+    methods = [paper_a.method(name, paper.PLIANT) for name in (paper_a.HYBRID, paper_a.AUTO, paper_a.BOTTOM_UP)]
     runs = stopped.play("title", scenes.push(320, 10), methods, part="x")
     assert stopped.stopped and [each["steps"] for each in runs] == [4, 4, 4]
     assert stopped.play("title", scenes.push(320, 10), methods, part="x") == []
 
 
 def test_least_times_count_and_counters_of_the_first():
-    player = play.Player(paper_a.method(paper_a.HYBRID, paper_a.PLIANT), scene := scenes.push(320, 3), False,
+    player = play.Player(paper_a.method(paper_a.HYBRID, paper.PLIANT), scene := scenes.push(320, 3), False,
                          play.given(scene.frame(0)), play.given(scene.deep()))
     track = play.Track(player)
     for k, update in ((0, 3.0), (1, 3.0), (0, 1.0), (1, 5.0)):
@@ -177,9 +178,9 @@ def test_least_times_count_and_counters_of_the_first():
     assert track.update == [1.0, 3.0] and track.query == [2.0, 6.0] and len(track.counts) == 2
 
 
-@pytest.mark.parametrize("placed", [False, True])
-def test_fixed_costs_are_small_and_known(placed):
-    costs = play.fixed_costs(placed, time.process_time)
+@pytest.mark.parametrize("kind", ["world", "model", "weights"])
+def test_fixed_costs_are_small_and_known(kind):
+    costs = play.fixed_costs(kind, time.process_time)
     assert set(costs) == {"update", "query", "body", "pair"} and all(0 <= value < 5 for value in costs.values()) and costs["query"] > 0
     two = {"fixed_ms": costs, "bodies": 2, "steps": 3}
     np.testing.assert_allclose(play.fixed(two), [2 * costs["update"] + costs["query"]] * 3)
@@ -190,13 +191,13 @@ def test_fixed_costs_are_small_and_known(placed):
 @pytest.mark.formulas
 def test_ablations_vary_one_thing_each():
     for part in paper_a.ABLATIONS:
-        for tree in paper_a.TREES:
+        for tree in paper.TREES:
             methods = paper_a.variants(part, tree, lambda options: 5)
             assert len({method.name for method in methods}) == len(methods) > 2
             base = paper_a.method(paper_a.HYBRID, tree).options
             changed = {key for method in methods for key, value in method.options.items() if value != base[key]}
             assert len(changed) == 1
-    assert [method.name for method in paper_a.variants("depth", paper_a.PAPER, lambda options: 3)] == ["0", "1", "2", "3"]
+    assert [method.name for method in paper_a.variants("depth", paper.PAPER, lambda options: 3)] == ["0", "1", "2", "3"]
 
 
 # --- fits ------------------------------------------------------------------------------------------------------------------------
@@ -277,8 +278,8 @@ def test_the_page_takes_figures_between_its_markers():
     for name in ("machine", *NAMES):
         assert page.count(f"<!-- figures {name} -->\n") == 1
     assert page.count("<!-- end of figures -->") == len(NAMES) + 1
-    once = tables_a.pasted(page, data)
-    assert tables_a.section(data, "fig-5.3") in once and "least of 3" in once and tables_a.pasted(once, data) == once
+    once = PAPERS["paper-a"].pasted(page, data)
+    assert PAPERS["paper-a"].section(data, "fig-5.3") in once and "least of 3" in once and PAPERS["paper-a"].pasted(once, data) == once
     outside = re.compile(r"<!-- figures \S+ -->.*?<!-- end of figures -->", re.DOTALL)
     assert outside.sub("", once) == outside.sub("", page)
 
@@ -297,7 +298,7 @@ class TestQuick:
     def test_writes_everything(self, quick):
         result, folder = quick
         assert result.exit_code == 0, result.output
-        pictures = [] if plots_a.missing() else [f"{name}.png" for name in NAMES]
+        pictures = [] if plots.missing() else [f"{name}.png" for name in NAMES]
         assert sorted(os.listdir(folder)) == sorted(["paper-a.json", "report.md", *pictures])
         assert "found the same pairs in every step" in text(result)
         assert pliant.threads() >= 1
@@ -325,8 +326,8 @@ class TestQuick:
         data = read(folder)
         shown = text(result)
         for name in NAMES:
-            assert f"## {paper_a.EXPERIMENTS[name].title}" in report and tables_a.section(data, name) in report
-            for table in tables_a.tables_of(data, name):
+            assert f"## {paper_a.EXPERIMENTS[name].title}" in report and PAPERS["paper-a"].section(data, name) in report
+            for table in PAPERS["paper-a"].tables_of(data, name):
                 assert table.title in shown
         assert "no figure means anything" in report
         assert all((folder / file).is_file() for file in re.findall(r"!\[.*?\]\((.*?)\)", report))
@@ -353,7 +354,7 @@ def test_different_pairs_are_a_failure(tmp_path, monkeypatch):
         yield made("hybrid", 1.0)
         yield made(paper_a.MODEL_2, 1.0, agrees=False)
 
-    monkeypatch.setitem(paper_a.EXPERIMENTS, "fig-5.3", paper_a.Experiment("title", runs))
+    monkeypatch.setitem(paper_a.EXPERIMENTS, "fig-5.3", paper.Experiment("title", runs))
     result = run("--quick", "--out", tmp_path, "fig-5.3")
     assert result.exit_code == 1 and "Methods found different pairs." in text(result)
     assert "**found different pairs.**" in (tmp_path / "report.md").read_text(encoding="utf-8")
@@ -445,13 +446,13 @@ def test_ctrl_c_ends_the_bench(tmp_path):
 
 @pytest.mark.formulas
 def test_the_page_is_written_from_a_file(tmp_path):
-    from benchmarks.paper_a import paste
+    from benchmarks.papers import paste
 
     data = {"experiments": {"fig-5.3": {"runs": [made("hybrid", 10.0)]}}, "machine": {}, "repeats": 1, "clock": "wall"}
     (tmp_path / "figures.json").write_text(json.dumps(data), encoding="utf-8")
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- figures fig-5.3 -->\nold\n<!-- end of figures -->\nafter\n", encoding="utf-8")
-    paste(tmp_path / "figures.json", page)
+    paste("paper-a", tmp_path / "figures.json", page)
     written = page.read_text(encoding="utf-8")
     assert written.startswith("before\n<!-- figures fig-5.3 -->\n") and "Fig 5.3, all pairs" in written and "old" not in written
     assert written.endswith("<!-- end of figures -->\nafter\n")

@@ -42,4 +42,4 @@ def exponent(x: ArrayLike, y: ArrayLike) -> float:
     good = (x > 0) & (y > 0)
     if good.sum() < 2 or np.ptp(x[good]) == 0:
         return float("nan")
-    return float(np.polyfit(np.log(x[good]), np.log(y[good]), 1)[0])
+    return round(float(np.polyfit(np.log(x[good]), np.log(y[good]), 1)[0]), 6)

@@ -1,8 +1,8 @@
 """The experiments of paper A (thesis 5.4): which methods run on which scenes. What they say is in `tables_a.py`.
 
-TREES are either the paper's, initial-shape trees cut at box centres down to single triangles, or Pliant's: binned surface area heuristic,
-eight triangles a leaf. METHODS: top-down, bottom-up and hybrid updates of volumes in the world; the paper's competitor (van den Bergen),
-bottom-up updates of volumes in model space, compared along six separating axes; and `auto`, which Pliant uses unless told otherwise.
+METHODS, on the paper's trees and on Pliant's: top-down, bottom-up and hybrid updates of volumes in the world; the paper's competitor (van
+den Bergen), bottom-up updates of volumes in model space, compared along six separating axes; and `auto`, which Pliant uses unless told
+otherwise.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from pliant.bench.paper import PAPER, PLIANT, TREES, Experiment
 from pliant.bench.play import Method, Run, Session, levels_of
 from pliant.bench.scenes import crowd, push
 
-PAPER, PLIANT = "paper", "pliant"
-TREES: dict[str, dict[str, Any]] = {PAPER: {"build": "centre", "leaf": 1}, PLIANT: {"build": "sah", "leaf": 8}}
 HYBRID, TOP_DOWN, BOTTOM_UP, AUTO = "hybrid", "top-down", "bottom-up", "auto"
 MODEL_2, MODEL_8 = "model, binary", "model, 8-ary"
 POLICIES = {HYBRID: "hybrid", TOP_DOWN: "lazy", BOTTOM_UP: "bottom_up", AUTO: "auto"}
@@ -97,13 +96,6 @@ def variants(part: str, tree: str, levels: Callable[[dict[str, Any]], int]) -> l
         most = levels(TREES[tree] | {"arity": 8})
         choices = {f"{depth}": {"policy": {"name": "hybrid", "depth": depth}} for depth in range(most + 1)}
     return [method(HYBRID, tree, **changes)._replace(name=name) for name, changes in choices.items()]
-
-
-class Experiment(NamedTuple):
-    """What it is called, and what it runs."""
-
-    title: str
-    runs: Callable[[Plan, Session], Iterator[Run]]
 
 
 EXPERIMENTS = {

@@ -5,6 +5,8 @@ or else the time that passes; frames are made outside the clock; methods take tu
 hits all alike, and each finds its own data in the caches, as in a program that uses one method; a turn is repeated, and the least time of
 each step counts; building trees, the first queries and compilation do not; all methods must find the same pairs.
 
+The first pair of two bodies is any of theirs; of a scene, one for each two bodies that meet (as in thesis 6.4).
+
 Calls have a fixed cost, in Python, that has nothing to do with trees; with a pose it is larger. It is measured on bodies of one triangle
 (`fixed_costs`) and kept with each run, so that methods can be compared with and without it.
 """
@@ -21,8 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import pliant
-from pliant.bench.scenes import Frame, Rows, Scene
+from pliant.bench.scenes import Rows, Scene, placed
+from pliant.bench.scenes_b import Morphing
 from pliant.motion.rigid import place_all
+from pliant.results import ScenePairs, Stats
 
 TURN = 20  # steps
 COUNTERS = ("n_v", "n_p", "n_u")
@@ -31,30 +35,43 @@ Run = dict[str, Any]  # what one method did on one scene; see `Track.run`
 
 
 class Method(NamedTuple):
-    """One way to keep and ask trees. `placed`: volumes stay in model space and bodies carry a pose, tested along `sat` axes."""
+    """One way to keep and ask trees. `placed`: volumes stay in model space and bodies carry a pose, tested along `sat` axes; `morph`: and
+    bodies are given weights instead of vertices."""
 
     name: str
     tree: str  # a label
     options: dict[str, Any]  # of `Body`
     placed: bool = False
     sat: str = "full"
+    morph: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What its bodies are given: what calls cost depends on it."""
+        return "weights" if self.morph else "model" if self.placed else "world"
 
 
 class Given(NamedTuple):
-    """A frame as bodies take it: (vertices, pose or None) each, for methods in the world and in model space."""
+    """A frame as bodies take it, by the kind of a method: (vertices or weights, pose or None) each."""
 
-    world: list[tuple[Rows, None]]
-    model: list[tuple[Rows, Rows]]
+    rows: dict[str, list[tuple[Rows, Rows | None]]]
     place: float  # seconds that placing the vertices took
+    blend: float  # seconds that blending them took
 
 
-def given(frame: Frame, clock: Callable[[], float] = time.perf_counter) -> Given:
-    """Place the vertices of a frame, and see how long it takes into memory that is there."""
-    flats, start = frame.world(), clock()
-    for pose, vertices, flat in zip(frame.poses[:, :3].reshape(-1, 12), frame.model, flats, strict=True):
+def given(frame: Any, clock: Callable[[], float] = time.perf_counter) -> Given:
+    """Blend and place the vertices of a frame, and see how long it takes into memory that is there."""
+    model, blend = frame.blend(clock)
+    world = [placed(vertices, pose) for vertices, pose in zip(model, frame.poses, strict=True)]
+    start = clock()
+    for pose, vertices, flat in zip(frame.poses[:, :3].reshape(-1, 12), model, world, strict=True):
         place_all(pose, vertices.reshape(-1), flat.reshape(-1))
     seconds = clock() - start
-    return Given([(flat, None) for flat in flats], list(zip(frame.model, frame.poses, strict=True)), seconds)
+    rows: dict[str, list[tuple[Rows, Rows | None]]] = {"world": [(flat, None) for flat in world]}
+    rows["model"] = list(zip(model, frame.poses, strict=True))
+    if frame.weights is not None:
+        rows["weights"] = list(zip(frame.weights, frame.poses, strict=True))
+    return Given(rows, seconds, blend)
 
 
 class Player:
@@ -62,15 +79,19 @@ class Player:
 
     def __init__(self, method: Method, scene: Scene, first: bool, start: Given, deep: Given) -> None:
         self.method, self.first = method, first
-        rows = start.model if method.placed else start.world
-        self.bodies = [pliant.Body(vertices, scene.faces, **method.options) for vertices, _ in rows]
+        if method.morph:
+            assert isinstance(scene, Morphing)
+            options = {"rest": scene.rest} | method.options
+            self.bodies = [pliant.Body.morph(scene.targets, scene.faces, **options) for _ in start.rows["weights"]]
+        else:
+            self.bodies = [pliant.Body(vertices, scene.faces, **method.options) for vertices, _ in start.rows[method.kind]]
         self.scene = pliant.Scene(self.bodies) if len(self.bodies) > 2 else None
         for frame in (deep, start):  # compiles, and makes what policies keep with a tree
             self.step(frame)
 
     def step(self, frame: Given, clock: Callable[[], float] = time.perf_counter) -> tuple[float, float, Any]:
         """Seconds of updating, seconds of asking, and the pairs."""
-        rows = frame.model if self.method.placed else frame.world
+        rows = frame.rows[self.method.kind]
         t0 = clock()
         for body, (vertices, pose) in zip(self.bodies, rows, strict=True):
             body.update(vertices, transform=pose)
@@ -78,8 +99,13 @@ class Player:
         pairs: Any
         if self.scene is None:
             pairs = pliant.collide(*self.bodies, first=self.first, sat=self.method.sat)
+        elif self.first:
+            tested = self.scene.candidates()
+            parts = [pliant.collide(self.bodies[i], self.bodies[j], first=True, sat=self.method.sat) for i, j in tested.tolist()]
+            t2 = clock()
+            return t1 - t0, t2 - t1, together(tested, parts)
         else:
-            pairs = self.scene.collide(first=self.first, sat=self.method.sat)
+            pairs = self.scene.collide(sat=self.method.sat)
         return t1 - t0, clock() - t1, pairs
 
     @property
@@ -87,6 +113,13 @@ class Player:
         """Levels of nodes of the first body's tree."""
         body = self.bodies[0]
         return int(body.shape_at(body.motion.scale).tree.depth)
+
+
+def together(tested: Any, parts: list[Any]) -> ScenePairs:
+    """The pairs of these bodies (p, 2), each of which was asked alone."""
+    counters = np.array([part.stats for part in parts], np.int64).reshape(-1, len(Stats._fields))
+    faces = np.concatenate([np.zeros((0, 2), np.int32), *(part.faces for part in parts)])
+    return ScenePairs(np.repeat(tested, [len(part) for part in parts], axis=0), faces, Stats(*counters.sum(0).tolist()), tested, counters)
 
 
 class Track:
@@ -106,19 +139,22 @@ class Track:
             self.update.append(update)
             self.query.append(query)
             self.counts.append(tuple(getattr(pairs.stats, name) for name in COUNTERS))
-            self.answers.append((len(pairs), 0 if self.player.first else zlib.crc32(pairs.faces.tobytes())))
+            known = pairs.faces if not self.player.first else pairs.bodies if self.player.scene is not None else np.zeros(0)
+            self.answers.append((len(pairs), zlib.crc32(known.tobytes())))
             if self.player.scene is not None:
                 self.bodies.append((len(pairs.tested), len(np.unique(pairs.bodies, axis=0))))
         else:
             self.update[k], self.query[k] = min(self.update[k], update), min(self.query[k], query)
 
-    def run(self, steps: int, like: Track, fixed: dict[bool, dict[str, float]], **about: Any) -> Run:
+    def run(self, steps: int, like: Track, fixed: dict[str, dict[str, float]], **about: Any) -> Run:
         """The first `steps` steps as plain values. Times are ms; lists have an entry for each step."""
         method = self.player.method
-        run: Run = {"method": method.name, "tree": method.tree, "options": method.options, "placed": method.placed, "sat": method.sat}
+        run: Run = {"method": method.name, "tree": method.tree, "options": method.options, "placed": method.placed, "sat": method.sat,
+                    "kind": method.kind}  # fmt: skip
         run |= about | {"faces": len(self.player.bodies[0]), "bodies": len(self.player.bodies), "levels": self.player.levels}
         run["steps"] = steps
-        run["fixed_ms"] = fixed[method.placed]
+        run["bytes"] = memory(self.player.bodies[0])
+        run["fixed_ms"] = fixed[method.kind]
         run["agrees"] = self.answers[:steps] == like.answers[:steps]
         run["update_ms"] = [round(1e3 * seconds, 5) for seconds in self.update[:steps]]
         run["query_ms"] = [round(1e3 * seconds, 5) for seconds in self.query[:steps]]
@@ -138,38 +174,41 @@ class Session:
 
     def __init__(self, repeats: int, clock: str, begin: Callable[[str, int], None], tick: Callable[[int], None]) -> None:
         self.repeats, self.clock, self.begin, self.tick, self.stopped = repeats, CLOCKS[clock], begin, tick, False
-        self.fixed: dict[bool, dict[str, float]] = {}
+        self.fixed: dict[str, dict[str, float]] = {}  # of each kind of method
 
     def play(self, title: str, scene: Scene, methods: list[Method], *, first: bool = False, **about: Any) -> list[Run]:
         """Let the methods take turns; a run of each, with `about` in it."""
         if self.stopped:
             return []
         tracks: list[Track] = []
-        places: list[float] = []
+        costs: list[tuple[float, float]] = []  # of placing and of blending
         collecting = gc.isenabled()
         try:
             self.begin(title, len(methods) * scene.frames * self.repeats)
-            self.fixed = self.fixed or {placed: fixed_costs(placed, self.clock) for placed in (False, True)}
-            deep, start = given(scene.deep()), given(next(scene.play()))
+            for kind in {method.kind for method in methods} - set(self.fixed):
+                self.fixed[kind] = fixed_costs(kind, self.clock)
+            deep, start = given(scene.deep()), given(scene.start())
             for method in methods:
                 tracks.append(Track(Player(method, scene, first, start, deep)))
             gc.collect()
             gc.disable()  # a collection would hit whoever is next
-            self._take_turns(scene, tracks, places)
+            self._take_turns(scene, tracks, costs)
         except KeyboardInterrupt:
             self.stopped = True
         finally:
             if collecting:
                 gc.enable()
         steps = min((len(track.answers) for track in tracks), default=0) if len(tracks) == len(methods) else 0
-        place = round(1e3 * float(np.mean(places[:steps])), 5) if steps else 0.0
-        return [track.run(steps, tracks[0], self.fixed, place_ms=place, first=first, **about) for track in tracks] if steps else []
+        if not steps:
+            return []
+        place, blend = (round(1e3 * float(value), 5) for value in np.mean(costs[:steps], axis=0))
+        return [track.run(steps, tracks[0], self.fixed, place_ms=place, blend_ms=blend, first=first, **about) for track in tracks]
 
-    def _take_turns(self, scene: Scene, tracks: list[Track], places: list[float]) -> None:
-        frames: Iterator[Frame] = scene.play()
+    def _take_turns(self, scene: Scene, tracks: list[Track], costs: list[tuple[float, float]]) -> None:
+        frames: Iterator[Any] = scene.play()
         done = 0
         while turn := [given(frame, self.clock) for frame in islice(frames, TURN)]:
-            places += [frame.place for frame in turn]
+            costs += [(frame.place, frame.blend) for frame in turn]
             for number in range(self.repeats):
                 at = (done // TURN + number) % len(tracks)
                 for track in tracks[at:] + tracks[:at]:
@@ -183,17 +222,29 @@ class Session:
 MANY = 12  # bodies of the scene that calls are measured on
 
 
-def fixed_costs(placed: bool, clock: Callable[[], float]) -> dict[str, float]:
+def fixed_costs(kind: str, clock: Callable[[], float]) -> dict[str, float]:
     """Milliseconds of calls where there is next to nothing to do: an `update`, a query of two bodies, and what a body and a pair of bodies
     tested add to the query of a scene."""
-    pose = np.array([[0, -1, 0, 0.1], [1, 0, 0, 0.2], [0, 0, 1, 0.3], [0, 0, 0, 1]]) if placed else None
+    turned = np.array([[0, -1, 0, 0.1], [1, 0, 0, 0.2], [0, 0, 1, 0.3], [0, 0, 0, 1]])
     near = [np.array([[0.4, 0.2, -1], [0.2, 0.4, 1], [2, 2, 0.1 * k]]) for k in range(MANY)]
-    bodies = [pliant.Body(vertices, [[0, 1, 2]], policy="bottom_up") for vertices in near]
+    faces, weights = [[0, 1, 2]], np.array([0.25, 0.75, 0.0])
+    if kind == "weights":
+        bodies = [pliant.Body.morph([vertices, vertices, vertices], faces) for vertices in near]
+    else:
+        bodies = [pliant.Body(vertices, faces, policy="bottom_up") for vertices in near]
     scene = pliant.Scene(bodies)
+
+    def rows(k: int, apart: float) -> tuple[Rows, Rows | None]:
+        if kind != "weights":
+            return near[k] + apart * k, turned if kind == "model" else None
+        pose = turned.copy()
+        pose[:3, 3] += apart * k
+        return weights, pose
 
     def move(apart: float) -> None:
         for k, body in enumerate(bodies):
-            body.update(near[k] + apart * k, transform=pose)
+            vertices, pose = rows(k, apart)
+            body.update(vertices, transform=pose)
 
     def least(job: Callable[[], object], before: Callable[[], object] = lambda: None, calls: int = 60) -> float:
         times = []
@@ -205,11 +256,12 @@ def fixed_costs(placed: bool, clock: Callable[[], float]) -> dict[str, float]:
         return 1e3 * float(np.percentile(times, 25))
 
     move(0.0)
-    update = least(lambda: bodies[0].update(near[0], transform=pose))
+    vertices, pose = rows(0, 0.0)
+    update = least(lambda: bodies[0].update(vertices, transform=pose))
     query = least(lambda: pliant.collide(bodies[0], bodies[1], sat="lite"))
     alone = least(lambda: scene.collide(sat="lite"), lambda: move(10.0))
-    together = least(lambda: scene.collide(sat="lite"), lambda: move(0.0))
-    found = {"update": update, "query": query, "body": alone / MANY, "pair": (together - alone) / (MANY * (MANY - 1) / 2)}
+    close = least(lambda: scene.collide(sat="lite"), lambda: move(0.0))
+    found = {"update": update, "query": query, "body": alone / MANY, "pair": (close - alone) / (MANY * (MANY - 1) / 2)}
     return {name: round(max(value, 0.0), 6) for name, value in found.items()}
 
 
@@ -217,12 +269,29 @@ def fixed(run: Run) -> Rows:
     """Milliseconds of each step that go into calls alone: an update of every body, and a query of the two, or of the scene."""
     each, bodies = run["fixed_ms"], run["bodies"]
     tested = np.array(run["bodies_tested"]) if "bodies_tested" in run else None
-    query = np.full(run["steps"], each["query"]) if tested is None else bodies * each["body"] + tested * each["pair"]
+    pair = each["query" if run.get("first") else "pair"]
+    query = np.full(run["steps"], each["query"]) if tested is None else bodies * each["body"] + tested * pair
     total: Rows = bodies * each["update"] + query
     return total
 
 
 def levels_of(scene: Scene, options: dict[str, Any]) -> int:
     """Levels of nodes that a body of this scene gets."""
-    body = pliant.Body(next(scene.play()).world()[0], scene.faces, **options)
+    body = pliant.Body(scene.start().world()[0], scene.faces, **options)
     return int(body.shape_at(body.motion.scale).tree.depth)
+
+
+def memory(body: pliant.Body) -> dict[str, int]:
+    """Bytes of a body that was asked: its nodes, of which there are `n_nodes`, what its policy keeps with them, its leaves, its links and
+    lists, and its vertices, those of targets included."""
+    shape, motion = body.shape_at(body.motion.scale), body.motion
+    vertices = size_of([motion.flat, motion.points, getattr(motion, "shapes", None)])
+    return {"n_nodes": len(shape.nodes), "nodes": shape.nodes.nbytes, "kept": size_of(shape.kept), "leaves": shape.leaves.nbytes,
+            "links": size_of(shape.tree), "vertices": vertices}  # fmt: skip
+
+
+def size_of(value: Any) -> int:
+    """Bytes of the arrays in a value."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    return sum(map(size_of, value)) if isinstance(value, list | tuple) else 0

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pliant.bench.paper_a import ABLATIONS, AUTO, BOTTOM_UP, FINE, HYBRID, MODEL_2, MODEL_8, PAPER, PLIANT, SAME, TOP_DOWN, TREES
+from pliant.bench.figures import find, ms, parts
+from pliant.bench.paper import PAPER, PLIANT, TREES
+from pliant.bench.paper_a import ABLATIONS, AUTO, BOTTOM_UP, FINE, HYBRID, MODEL_2, MODEL_8, SAME, TOP_DOWN
 from pliant.bench.play import Run
-from pliant.bench.tables_a import TABLE_51, find, ms, parts, sizes_51
+from pliant.bench.plots import NAMES, TREE_COLOURS, Styles, steps, tidy
+from pliant.bench.tables_a import TABLE_51, sizes_51
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Colours that stay apart for every eye (Okabe and Ito); competitors are dashed.
-STYLES: dict[str, dict[str, Any]] = {
+STYLES: Styles = {
     HYBRID: {"color": "#0072B2", "linewidth": 2.0, "zorder": 5},
     TOP_DOWN: {"color": "#E69F00"},
     BOTTOM_UP: {"color": "#009E73"},
@@ -24,61 +25,16 @@ STYLES: dict[str, dict[str, Any]] = {
     MODEL_2: {"color": "#D55E00", "linestyle": "--"},
     MODEL_8: {"color": "#CC79A7", "linestyle": "--"},
 }
-TREE_COLOURS = {PAPER: "#E69F00", PLIANT: "#0072B2"}
-NAMES = {PAPER: "the paper", PLIANT: "Pliant"}
-TITLES = {"all": "all pairs", "first": "the first pair", "bumpy": "bumpy spheres", "arms": "bodies with arms"}
-
-
-def missing() -> str | None:
-    """Why there can be no plots; None: there can."""
-    try:
-        import matplotlib as _  # noqa: F401
-    except ImportError:
-        return "plots need Matplotlib: pip install 'pliant[bench]'"
-    return None
-
-
-def draw(data: dict[str, Any], folder: Path) -> dict[str, list[str]]:
-    """Write all plots that the runs allow; the names of the files, by experiment."""
-    from matplotlib.figure import Figure
-
-    drawn: dict[str, list[str]] = {}
-    for name, experiment in data["experiments"].items():
-        if not experiment["runs"]:
-            continue
-        figure = Figure(layout="constrained")
-        PLOTS[name](figure, experiment["runs"])
-        figure.savefig(folder / f"{name}.png", dpi=130)
-        drawn[name] = [f"{name}.png"]
-    return drawn
-
-
-def steps(figure: Figure, runs: list[Run], what: str) -> None:
-    """Time against steps: a row for each part, a column for each kind of trees."""
-    rows = parts(runs)
-    figure.set_size_inches(11, 3.6 * len(rows))
-    axes = figure.subplots(len(rows), 2, squeeze=False, sharex=True, sharey="row")
-    for part, row in zip(rows, axes, strict=True):
-        for tree, ax in zip(TREES, row, strict=True):
-            for run in (run for run in runs if (run["part"], run["tree"]) == (part, tree)):
-                ax.plot(ms(run), label=run["method"], **STYLES[run["method"]])
-            tidy(ax, f"{TITLES[part]}, trees of {NAMES[tree]}")
-        row[0].set_ylabel("ms a step")
-        row[0].set_ylim(0, 1.05 * max(float(np.percentile(ms(run), 99.5)) for run in runs if run["part"] == part))
-    for ax in axes[-1]:
-        ax.set_xlabel("step")
-    axes[0][-1].legend(frameon=False, fontsize="small", loc="upper left")  # the right panels have room above their lines
-    figure.suptitle(what)
 
 
 def plot_53(figure: Figure, runs: list[Run]) -> None:
     """Two bodies."""
-    steps(figure, runs, f"Fig 5.3: two bodies of {runs[0]['faces']:,} triangles pushed into each other")
+    steps(figure, runs, f"Fig 5.3: two bodies of {runs[0]['faces']:,} triangles pushed into each other", STYLES)
 
 
 def plot_54(figure: Figure, runs: list[Run]) -> None:
     """Many bodies."""
-    steps(figure, runs, f"Fig 5.4: {runs[0]['bodies']} bodies of {runs[0]['faces']:,} triangles")
+    steps(figure, runs, f"Fig 5.4: {runs[0]['bodies']} bodies of {runs[0]['faces']:,} triangles", STYLES)
 
 
 def plot_51(figure: Figure, runs: list[Run]) -> None:
@@ -120,14 +76,6 @@ def plot_ablations(figure: Figure, runs: list[Run]) -> None:
     axes[0].set_ylabel("ms a step")
     axes[0].legend(frameon=False, fontsize="small")
     figure.suptitle("Ablations: hybrid updates, all pairs")
-
-
-def tidy(ax: Axes, title: str) -> None:
-    """The look of all."""
-    ax.set_title(title, fontsize="medium")
-    ax.grid(alpha=0.25)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
 
 
 PLOTS = {"fig-5.3": plot_53, "table-5.1": plot_51, "fig-5.4": plot_54, "ablations": plot_ablations}

@@ -10,8 +10,9 @@ root, since bodies meet in curves; so bumps here get smaller as faces do, some f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,11 @@ class Frame(NamedTuple):
 
     model: list[Rows]
     poses: Rows
+    weights: None = None  # there is nothing to blend
+
+    def blend(self, clock: Callable[[], float] = time.perf_counter) -> tuple[list[Rows], float]:
+        """The vertices of each body, and the seconds that blending them took: none."""
+        return self.model, 0.0
 
     def world(self) -> list[Rows]:
         """The placed vertices, to the bit what a placed body says they are."""
@@ -47,7 +53,7 @@ class Frame(NamedTuple):
 
 
 class Scene(Protocol):
-    """Bodies of equal faces that move for a number of frames."""
+    """Bodies of equal faces that move for a number of frames, each a `Frame` or, where bodies morph, a `scenes_b.Morphed`."""
 
     @property
     def faces(self) -> Faces:
@@ -57,10 +63,13 @@ class Scene(Protocol):
     def frames(self) -> int:
         """How many there are."""
 
-    def play(self) -> Iterator[Frame]:
+    def play(self) -> Iterator[Any]:
         """All frames in order."""
 
-    def deep(self) -> Frame:
+    def start(self) -> Any:
+        """The frame that trees are built on."""
+
+    def deep(self) -> Any:
         """A frame in which all bodies meet: for warming up."""
 
 
@@ -120,6 +129,10 @@ class Push(NamedTuple):
         """All frames in order."""
         return (self.frame(k) for k in range(self.frames))
 
+    def start(self) -> Frame:
+        """The first frame."""
+        return self.frame(0)
+
     def deep(self) -> Frame:
         """The last frame."""
         return self.frame(self.frames - 1)
@@ -145,19 +158,20 @@ def push(faces: int, frames: int, *, fine: bool = True) -> Push:
 
 
 class Crowd(NamedTuple):
-    """Bodies that deform, turn, and bounce off each other and the walls of a box; made by `crowd`. `start` and `velocities` (bodies, 3)."""
+    """Bodies that deform, turn, and bounce off each other and the walls of a box; made by `crowd`.
+    `start_at` and `velocities` (bodies, 3)."""
 
     faces: Faces
     directions: Rows
     frames: int
     kind: str
     half: float
-    start: Rows
+    start_at: Rows
     velocities: Rows
 
     def play(self) -> Iterator[Frame]:
         """All frames in order. Bodies fly as the pairs found by a scene of its own tell them to."""
-        centres, velocities = self.start.copy(), self.velocities.copy()
+        centres, velocities = self.start_at.copy(), self.velocities.copy()
         bodies = [pliant.Body(vertices, self.faces) for vertices in self.frame(0, centres).world()]
         scene = pliant.Scene(bodies)
         for k in range(self.frames):
@@ -168,9 +182,13 @@ class Crowd(NamedTuple):
             respond(np.unique(scene.collide().bodies, axis=0), centres, velocities, self.half)
             centres = centres + FLIGHT / self.frames * velocities
 
+    def start(self) -> Frame:
+        """The first frame."""
+        return self.frame(0, self.start_at)
+
     def deep(self) -> Frame:
         """The first frame with all bodies near the origin."""
-        return self.frame(0, 0.4 * self.start)
+        return self.frame(0, 0.4 * self.start_at)
 
     def frame(self, k: int, centres: Rows) -> Frame:
         """The shapes of frame k, turned as they are then, with these centres (bodies, 3)."""

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from textwrap import fill
 from typing import Any
 
-import numpy as np
-
-from pliant.bench.fits import cost, exponent
-from pliant.bench.paper_a import (
-    ABLATIONS,
-    AUTO,
-    BOTTOM_UP,
-    EXPERIMENTS,
-    FINE,
-    HYBRID,
-    MODEL_2,
-    MODEL_8,
-    PAPER,
-    PLIANT,
-    SAME,
-    TOP_DOWN,
-    TREES,
-)
-from pliant.bench.play import COUNTERS, Run, fixed
-from pliant.bench.scenes import Rows
-from pliant.bench.tables import WIDTH, Table, figure, markdown
+from pliant.bench.figures import bare, contact, find, growth, mean, ms, over, parts
+from pliant.bench.fits import cost
+from pliant.bench.paper import LABELS, PAPER, PLIANT, TREES
+from pliant.bench.paper_a import ABLATIONS, AUTO, BOTTOM_UP, FINE, HYBRID, MODEL_2, MODEL_8, SAME, TOP_DOWN
+from pliant.bench.play import COUNTERS, Run
+from pliant.bench.tables import Table, figure
 
 # faces a body: ms at the first contact, ms at the worst step, pairs of faces at the worst step (Table 5.1; Pentium III, 550 MHz)
 TABLE_51 = {
@@ -35,47 +18,8 @@ TABLE_51 = {
     32_768: (30, 151, 4_775), 65_536: (62, 334, 12_358),
 }  # fmt: skip
 FIG_54 = {"bumpy": 5.6, "arms": 4.5}  # times as fast as the competitor
-LABELS = {PAPER: "paper", PLIANT: "Pliant"}
 TREE_NOTE = ("Trees of the paper are cut at box centres down to one triangle a leaf; Pliant's use the surface area heuristic and leaves of "
              "eight. *Bare* ratios leave out what calls cost where there is nothing to do.")
-
-
-def ms(run: Run) -> Rows:
-    """Milliseconds of each step: updating, refitting and asking."""
-    total: Rows = np.array(run["update_ms"]) + np.array(run["query_ms"])
-    return total
-
-
-def bare(run: Run) -> Rows:
-    """The same without the fixed cost of calls."""
-    left: Rows = np.maximum(ms(run) - fixed(run), 1e-6)
-    return left
-
-
-def find(runs: list[Run], part: str, tree: str, name: str) -> Run | None:
-    """The run of a method, if it was made."""
-    return next((run for run in runs if (run["part"], run["tree"], run["method"]) == (part, tree, name)), None)
-
-
-def contact(runs: list[Run], part: str) -> int:
-    """The first step with pairs; the number of steps if there is none."""
-    pairs = next(run["pairs"] for run in runs if run["part"] == part)
-    return next((k for k, found in enumerate(pairs) if found), len(pairs))
-
-
-def mean(values: Any) -> float | None:
-    """The mean, if there is any value."""
-    return float(np.mean(values)) if len(values) else None
-
-
-def over(one: float | None, other: float | None) -> str:
-    """How many times the other."""
-    return figure(one / other, " ×") if one is not None and other else "–"
-
-
-def parts(runs: list[Run]) -> list[str]:
-    """The parts that have runs, in order."""
-    return list(dict.fromkeys(run["part"] for run in runs))
 
 
 # --- Fig 5.3 ---------------------------------------------------------------------------------------------------------------------
@@ -194,12 +138,6 @@ def sizes_51(run: Run | None, prefix: str) -> dict[str, Any]:
     return {"faces": run["faces"], f"{prefix}first": first, f"{prefix}worst": float(times.max()), f"{prefix}pairs": run["pairs"][-1]}
 
 
-def growth(faces: list[int], column: list[float | None]) -> float:
-    """The exponent of what is known."""
-    known = [(n, value) for n, value in zip(faces, column, strict=True) if value]
-    return exponent([n for n, _ in known], [value for _, value in known])
-
-
 # --- Fig 5.4 ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -255,52 +193,6 @@ def tables_ablations(runs: list[Run]) -> list[Table]:
     return tables
 
 
-# --- pages -----------------------------------------------------------------------------------------------------------------------
-
 TABLES: dict[str, Callable[[list[Run]], list[Table]]] = {
     "fig-5.3": tables_53, "table-5.1": tables_51, "fig-5.4": tables_54, "ablations": tables_ablations,
 }  # fmt: skip
-
-
-def tables_of(data: dict[str, Any], name: str) -> list[Table]:
-    """All tables of one experiment, if it has any runs."""
-    runs = data["experiments"].get(name, {}).get("runs", [])
-    return TABLES[name](runs) if runs else []
-
-
-def machine(data: dict[str, Any]) -> str:
-    """Where and how it was measured, in a sentence."""
-    about = ", ".join(f"{name} {value}" for name, value in data["machine"].items())
-    every = [run for experiment in data["experiments"].values() for run in experiment["runs"]]
-    agree = "found the same pairs in every step." if all(run["agrees"] for run in every) else "**found different pairs.**"
-    clock = "processor time" if data["clock"] == "cpu" else "time on the clock"
-    return f"One thread, {clock}, the least of {data['repeats']} for each step; {about}. All methods {agree}"
-
-
-def report(data: dict[str, Any], pictures: dict[str, list[str]]) -> str:
-    """All tables as one page; `pictures`: names of files beside it, by experiment."""
-    lines = ["# Paper A, measured", ""]
-    if not data["complete"]:
-        lines += ["**Stopped before the end: what follows is what was done until then.**", ""]
-    if data["quick"]:
-        lines += ["**A quick run on tiny bodies: it shows that everything works, and no figure means anything.**", ""]
-    lines += [machine(data), ""]
-    for name, experiment in EXPERIMENTS.items():
-        if name in data["experiments"]:
-            lines += [f"## {experiment.title}", "", section(data, name), *(f"![{file}]({file})\n" for file in pictures.get(name, []))]
-    return "\n".join(lines)
-
-
-def section(data: dict[str, Any], name: str) -> str:
-    """The tables of one experiment."""
-    return "\n".join(markdown(table) for table in tables_of(data, name))
-
-
-def pasted(page: str, data: dict[str, Any]) -> str:
-    """A page with new figures between its markers, `<!-- figures NAME -->` and `<!-- end of figures -->`."""
-    for name in ("machine", *EXPERIMENTS):
-        text = fill(machine(data), WIDTH) + "\n" if name == "machine" else section(data, name)
-        marked = re.compile(rf"(<!-- figures {re.escape(name)} -->\n).*?(<!-- end of figures -->)", re.DOTALL)
-        if text:
-            page = marked.sub(lambda match, text=text: f"{match[1]}\n{text}\n{match[2]}", page)  # type: ignore[misc]
-    return page

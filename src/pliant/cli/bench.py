@@ -1,4 +1,4 @@
-"""``pliant bench paper-a``: the experiments of a paper, run again; tables on screen, and a report with plots in a folder."""
+"""``pliant bench paper-a``, ``paper-b``: the experiments of a paper, run again; tables on screen, and a report with plots in a folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-FORMAT = "pliant bench paper-a 1"
+    from pliant.bench.paper import Paper
+
 INTERRUPTED = 130  # what a shell reports after Ctrl-C
 WIDE = 120  # columns of a file or a pipe
 DISAGREE = 1  # methods found different pairs: a defect
@@ -32,7 +33,7 @@ class Clock(StrEnum):
     wall = "wall"
 
 
-class Experiment(StrEnum):
+class PaperA(StrEnum):
     """What paper A reports."""
 
     fig_53 = "fig-5.3"
@@ -41,48 +42,84 @@ class Experiment(StrEnum):
     ablations = "ablations"
 
 
+class PaperB(StrEnum):
+    """What paper B reports."""
+
+    fig_65 = "fig-6.5"
+    fig_68 = "fig-6.8"
+    savings = "savings"
+
+
 @bench.callback()
 def papers() -> None:
     """Run the experiments of the papers again."""
 
 
+Quick = Annotated[bool, typer.Option("--quick", help="Tiny bodies and few steps, to see that all works.")]
+Repeats = Annotated[int | None, typer.Option(min=1, help="Plays of each step; the least counts.", show_default="3, quick 1")]
+Chosen = Annotated[Clock, typer.Option(help="Processor time, or the time that passes: the same on a quiet machine.")]
+FOLDER = typer.Option(help="Folder for the figures (JSON), the report and the plots.")
+NAMED, SAME = typer.Option(help="One or several; all of them if none is named."), "The same as --experiment."
+
+
 @bench.command("paper-a")
 def paper_a(
-    more: Annotated[list[Experiment] | None, typer.Argument(metavar="EXPERIMENT", help="The same as --experiment.")] = None,
-    experiment: Annotated[list[Experiment] | None, typer.Option(help="One or several; all of them if none is named.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the figures (JSON), the report and the plots.")] = Path("out/paper-a"),
-    quick: Annotated[bool, typer.Option("--quick", help="Tiny bodies and few steps, to see that all works.")] = False,
+    more: Annotated[list[PaperA] | None, typer.Argument(metavar="EXPERIMENT", help=SAME)] = None,
+    experiment: Annotated[list[PaperA] | None, NAMED] = None,
+    out: Annotated[Path, FOLDER] = Path("out/paper-a"),
+    quick: Quick = False,
     frames: Annotated[int | None, typer.Option(min=2, help="Steps of each scene.", show_default="200, quick 10")] = None,
-    repeats: Annotated[int | None, typer.Option(min=1, help="Plays of each step; the least counts.", show_default="3, quick 1")] = None,
-    clock: Annotated[Clock, typer.Option(help="Processor time, or the time that passes: the same on a quiet machine.")] = Clock.cpu,
+    repeats: Repeats = None,
+    clock: Chosen = Clock.cpu,
 ) -> None:
     """Collision detection for continuously deforming bodies (Larsson and Akenine-Möller, 2001): updates of trees compared."""
+    chosen = {*(experiment or []), *(more or [])} or set(PaperA)
+    measure("paper-a", [each.value for each in PaperA if each in chosen], out, quick, frames, repeats, clock)
+
+
+@bench.command("paper-b")
+def paper_b(
+    more: Annotated[list[PaperB] | None, typer.Argument(metavar="EXPERIMENT", help=SAME)] = None,
+    experiment: Annotated[list[PaperB] | None, NAMED] = None,
+    out: Annotated[Path, FOLDER] = Path("out/paper-b"),
+    quick: Quick = False,
+    frames: Annotated[int | None, typer.Option(min=2, help="Steps of each scene.", show_default="400, quick 10")] = None,
+    repeats: Repeats = None,
+    clock: Chosen = Clock.cpu,
+) -> None:
+    """Efficient collision detection for models deformed by morphing (Larsson and Akenine-Möller, 2003): blended volumes compared."""
+    chosen = {*(experiment or []), *(more or [])} or set(PaperB)
+    measure("paper-b", [each.value for each in PaperB if each in chosen], out, quick, frames, repeats, clock)
+
+
+def measure(name: str, chosen: list[str], out: Path, quick: bool, frames: int | None, repeats: int | None, clock: Clock) -> None:
+    """Run these experiments of a paper, show what they say and write it."""
     from rich.console import Console
 
     import pliant
-    from pliant.bench.paper_a import QUICK, Plan
+    from pliant.bench.papers import PAPERS
 
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise typer.BadParameter(f"{out} cannot be made a folder: {error.strerror}", param_hint="--out") from None
-    plan = QUICK if quick else Plan()
+    paper = PAPERS[name]
+    plan = paper.quick if quick else paper.plan
     plan = plan._replace(frames=frames or plan.frames, repeats=repeats or plan.repeats)
-    chosen = {*(experiment or []), *(more or [])} or set(Experiment)
     console = Console()
     if not console.is_terminal:
         console.width = max(console.width, WIDE)
-    data: dict[str, Any] = {"format": FORMAT, "complete": False, "quick": quick, "frames": plan.frames, "repeats": plan.repeats,
-                            "clock": clock.value, "machine": machine(), "experiments": {}}  # fmt: skip
+    data: dict[str, Any] = {"format": f"pliant bench {name} 1", "complete": False, "quick": quick, "frames": plan.frames,
+                            "repeats": plan.repeats, "clock": clock.value, "machine": machine(), "experiments": {}}  # fmt: skip
     pliant.set_threads(1)
     try:
-        run(plan, [each.value for each in Experiment if each in chosen], data, console)
+        run(paper, plan, chosen, data, console)
     except KeyboardInterrupt:
         pass
     finally:
         pliant.set_threads(None)
-    show(data, console)
-    write(data, out, console)
+    show(paper, data, console)
+    write(paper, data, out, console)
     if not data["complete"]:
         console.print("[bold]Stopped[/bold]: what was done until then is written.")
         raise typer.Exit(INTERRUPTED)
@@ -91,17 +128,16 @@ def paper_a(
         raise typer.Exit(DISAGREE)
 
 
-def run(plan: Any, names: list[str], data: dict[str, Any], console: Console) -> None:
+def run(paper: Paper, plan: Any, names: list[str], data: dict[str, Any], console: Console) -> None:
     """Run the experiments; fills ``data`` as they go."""
-    from pliant.bench.paper_a import EXPERIMENTS
     from pliant.bench.play import Session
 
     with progress_bar(console) as progress:
         session = Session(plan.repeats, data["clock"], *reporters(progress))
         for name in names:
             runs: list[Any] = []
-            data["experiments"][name] = {"title": EXPERIMENTS[name].title, "runs": runs}
-            for each in EXPERIMENTS[name].runs(plan, session):
+            data["experiments"][name] = {"title": paper.experiments[name].title, "runs": runs}
+            for each in paper.experiments[name].runs(plan, session):
                 runs.append(each)
             if session.stopped:
                 return
@@ -135,28 +171,26 @@ def machine() -> dict[str, str]:
     return {"processor": processor(), "Python": platform.python_version()} | {name: version(name) for name in ("pliant", "numpy", "numba")}
 
 
-def show(data: dict[str, Any], console: Console) -> None:
+def show(paper: Paper, data: dict[str, Any], console: Console) -> None:
     """All tables on screen."""
+    from pliant.bench.paper import machine as sentence
     from pliant.bench.tables import rich
-    from pliant.bench.tables_a import machine as sentence
-    from pliant.bench.tables_a import tables_of
 
     for name in data["experiments"]:
-        for table in tables_of(data, name):
+        for table in paper.tables_of(data, name):
             console.print(rich(table))
     console.print(sentence(data), markup=False)
 
 
-def write(data: dict[str, Any], out: Path, console: Console) -> None:
+def write(paper: Paper, data: dict[str, Any], out: Path, console: Console) -> None:
     """JSON, plots where Matplotlib is installed, and the report."""
-    from pliant.bench.plots_a import draw, missing
-    from pliant.bench.tables_a import report
+    from pliant.bench.plots import draw, missing
 
-    (out / "paper-a.json").write_text(json.dumps(data) + "\n", encoding="utf-8")
+    (out / f"{paper.name}.json").write_text(json.dumps(data) + "\n", encoding="utf-8")
     why = missing()
     if why:
         console.print(f"No plots: {why}", markup=False)
-    pictures = {} if why else draw(data, out)
-    (out / "report.md").write_text(report(data, pictures), encoding="utf-8")
-    names = ["paper-a.json", "report.md", *(file for files in pictures.values() for file in files)]
+    pictures = {} if why else draw(paper, data, out)
+    (out / "report.md").write_text(paper.report(data, pictures), encoding="utf-8")
+    names = [f"{paper.name}.json", "report.md", *(file for files in pictures.values() for file in files)]
     console.print(f"Written to {out}: {', '.join(names)}", markup=False, soft_wrap=True)
