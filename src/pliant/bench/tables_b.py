@@ -137,7 +137,8 @@ def tables_savings(runs: list[Run]) -> list[Table]:
                                        for tree in TREES for name in ("ms", "÷ morph", "least", "n_v", "least", "n_u"))]  # fmt: skip
         some = next(run for run in runs if run["part"] == part)
         note = ("Means of steps, all pairs. *Least*: the smallest ratio of the times of any 20 steps in a row, and of the n_v of any "
-                "step. The paper: stamps save so much, and so does a volume between. Axes are six on the paper's trees and fifteen on Pliant's; *other axes* is the other way round.")
+                "step. The paper: stamps save so much, and so does a volume between. Axes are six on the paper's trees and fifteen on "
+                "Pliant's; *other axes* is the other way round.")
         tables.append(Table(f"Savings, {part}: {some['bodies']} of {some['faces']:,} triangles", columns, rows, 2, note))
     return tables
 
