@@ -17,21 +17,19 @@ import pliant as pl
 from benchmarks.harness import Peer, alone, compare, finish, parser_for, require, sorted_pairs, table_of
 from benchmarks.peers import space_order, warp_kernel, zoom_for
 from pliant import shapes
-from pliant.bench.scenes_b import Passing, passing
+from pliant.bench.scenes_b import moment, passing
 
 
 class Frames(NamedTuple):
     """Frames of the scene of Fig 6.5 as libraries take them."""
 
-    scene: Passing
+    faces: np.ndarray
     frames: int
 
-    faces = property(lambda self: self.scene.faces)
-
     def frame(self, k):
-        """Weights, and the poses of both bodies, after k of `frames` steps."""
-        moment = self.scene.frame(k * (self.scene.frames - 1) / max(self.frames - 1, 1))
-        return moment.weights[0], *moment.poses
+        """Weights, and the poses of both bodies, after k steps."""
+        weights, poses = moment(k, self.frames)
+        return weights, *poses
 
 
 class Pliant(Peer):
@@ -142,7 +140,7 @@ def main():
     chosen = [Pliant, *map(PEERS.get, options.peers)][not options.pliant :]
     for peer in chosen:
         peer.scene = scene
-    result = compare(Frames(scene, scene.frames), chosen, options.budget, options.turn)
+    result = compare(Frames(scene.faces, scene.frames), chosen, options.budget, options.turn)
     console.print(table_of(result, job))
     table, costs = Table("triangles", "update(weights), µs", title="three targets, all active"), {}
     for faces in options.sizes:

@@ -268,9 +268,9 @@ def fixed_costs(kind: str, clock: Callable[[], float]) -> dict[str, float]:
 def fixed(run: Run) -> Rows:
     """Milliseconds of each step that go into calls alone: an update of every body, and a query of the two, or of the scene."""
     each, bodies = run["fixed_ms"], run["bodies"]
-    tested = np.array(run["bodies_tested"]) if "bodies_tested" in run else None
-    pair = each["query" if run.get("first") else "pair"]
-    query = np.full(run["steps"], each["query"]) if tested is None else bodies * each["body"] + tested * pair
+    query = np.full(run["steps"], each["query"])
+    if "bodies_tested" in run:
+        query = bodies * each["body"] + np.array(run["bodies_tested"]) * each["query" if run.get("first") else "pair"]
     total: Rows = bodies * each["update"] + query
     return total
 

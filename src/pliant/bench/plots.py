@@ -59,8 +59,15 @@ def steps(figure: Figure, runs: list[Run], what: str, styles: Styles) -> None:
         row[0].set_ylim(0, 1.05 * max(float(np.percentile(ms(run), 99.5)) for run in runs if run["part"] == part))
     for ax in axes[-1]:
         ax.set_xlabel("step")
-    axes[0][-1].legend(frameon=False, fontsize="small", loc="upper left")  # the right panels have room above their lines
+    legend(axes[0])
     figure.suptitle(what)
+
+
+def legend(row: Any) -> None:
+    """One for all panels: in the last of a row that has lines, where there is room above them."""
+    drawn = [ax for ax in row if ax.get_lines()]
+    if drawn:
+        drawn[-1].legend(frameon=False, fontsize="small", loc="upper left")
 
 
 def tidy(ax: Axes, title: str) -> None:

@@ -10,7 +10,7 @@ from pliant.bench.figures import find, ms, parts
 from pliant.bench.paper import TREES
 from pliant.bench.paper_b import AUTO, HYBRID, MORPH, WORLD
 from pliant.bench.play import Run
-from pliant.bench.plots import NAMES, TITLES, TREE_COLOURS, Styles, steps, tidy
+from pliant.bench.plots import NAMES, TITLES, TREE_COLOURS, Styles, legend, steps, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,7 +47,7 @@ def plot_68(figure: Figure, runs: list[Run]) -> None:
         row[0].set_ylabel("ms a step")
     for ax in axes[-1]:
         ax.set_xlabel("triangles a swimmer")
-    axes[0][-1].legend(frameon=False, fontsize="small", loc="upper left")
+    legend(axes[0])
     figure.suptitle(f"Fig 6.8: {runs[0]['bodies']} swimmers")
 
 

@@ -102,10 +102,8 @@ class Passing(Morphing):
 
     def frame(self, k: int) -> Morphed:
         """Frame k (0 … frames - 1)."""
-        way = 2 * k / max(self.frames - 1, 1)
-        far = (START if way < 1 else END) * (1 - way)
-        poses = [pose(rotation(unit(*axis), 0.5 * way), np.array([side * far, 0.1 * side, 0.05])) for side, axis in TURNS.items()]
-        return Morphed(self.motion, np.stack([chain(way)] * 2), np.stack(poses))
+        weights, poses = moment(k, self.frames)
+        return Morphed(self.motion, np.stack([weights, weights]), poses)
 
 
 class Swimmers(Morphing):
@@ -136,6 +134,14 @@ class Swimmers(Morphing):
 def chain(way: float) -> Rows:
     """Weights (3,) on the way from the first target (0) over the second (1) to the third (2): never more than two are active."""
     return np.array([np.interp(way, [0, 1, 2], row) for row in ([1, 0, 0], [0, 1, 0], [0, 0, 1])])
+
+
+def moment(k: int, frames: int) -> tuple[Rows, Rows]:
+    """Weights (3,) of both bodies of Fig 6.5 at frame k of so many, and their poses (2, 4, 4)."""
+    way = 2 * k / max(frames - 1, 1)
+    far = (START if way < 1 else END) * (1 - way)
+    poses = [pose(rotation(unit(*axis), 0.5 * way), np.array([side * far, 0.1 * side, 0.05])) for side, axis in TURNS.items()]
+    return chain(way), np.stack(poses)
 
 
 def passing(faces: int, frames: int) -> Passing:

@@ -57,8 +57,8 @@ def methods_65(runs: list[Run], part: str) -> Table:
     touch = [k for k, found in enumerate(some[0]["pairs"]) if found]
     span = f"{touch[0]} to {touch[-1]}" if touch else "none"
     note = (f"*Deep*: 45 % of all steps, those in which the paper's bodies are deep in each other; *easy*: the others. Bodies meet in "
-            f"steps {span}; at most {max(some[0]['pairs']):,} pairs are reported. Blending takes {figure(some[0]['blend_ms'])} ms a step, "
-            f"placing {figure(some[0]['place_ms'])} ms. {JOB}")  # fmt: skip
+            f"steps {span}; at most {max(some[0]['pairs']):,} pairs are reported. Blending takes "
+            f"{figure(some[0]['blend_ms'])} ms a step, placing {figure(some[0]['place_ms'])} ms. {JOB}")  # fmt: skip
     columns = ["trees", "method", "easy, ms", "÷ morph", "deep, ms", "÷ morph", "all, ms", "÷ morph", "bare", "whole job", *COUNTERS]
     return Table(f"Fig 6.5, {WHAT[part]}: two bodies of {some[0]['faces']:,} triangles, {some[0]['steps']} steps", columns, rows, 2, note)
 
@@ -137,8 +137,8 @@ def tables_savings(runs: list[Run]) -> list[Table]:
                                        for tree in TREES for name in ("ms", "÷ morph", "least", "n_v", "least", "n_u"))]  # fmt: skip
         some = next(run for run in runs if run["part"] == part)
         note = ("Means of steps, all pairs. *Least*: the smallest ratio of the times of any 20 steps in a row, and of the n_v of any "
-                "step. The paper: stamps save so much, and so does a volume between. Axes are six on the paper's trees and fifteen on "
-                "Pliant's; *other axes* is the other way round.")
+                "step. The paper: stamps save so much, and so does a volume between. Axes are six on the paper's "
+                "trees and fifteen on Pliant's; *other axes* is the other way round.")
         tables.append(Table(f"Savings, {part}: {some['bodies']} of {some['faces']:,} triangles", columns, rows, 2, note))
     return tables
 
