@@ -16,9 +16,14 @@ What queries do is counted in leaves that they reach, in units of all leaves of 
 """
 import os
 from concurrent.futures import Future
+from functools import cache
 from typing import NamedTuple
 
+import numpy as np
+
 from pliant.core import check
+from pliant.core.jit import DISABLED
+from pliant.core.records import aligned
 from pliant.core.threads import background
 from pliant.refit import bottom_up, hybrid, lazy
 from pliant.refit.policy import Policy, register
@@ -40,6 +45,7 @@ WORTH = 1.22                                                            # times 
 # Before a trial and a new tree, so many leaves must have been reached, and reached in vain. A tree costs about as much as reaching all its
 # leaves twice (20,480 faces: 4 ms, and 0.7 µs a leaf), a trial a fifth of it, but whoever waits for that has slow queries meanwhile.
 TRIAL_PRICE, PRICE = 2, 0.5
+STRIP = 512                                                             # triangles of a rehearsal
 QUARTER = 4                                                             # local updates of 1 / 4 of the vertices count as a frame
 
 
@@ -84,6 +90,8 @@ def follow(shape):
         mind.begin(glance(shape.tree, shape.points)[0])
         if not mind.log:
             mind.note(shape, "bottom_up", "the first frame")
+            if not DISABLED:
+                rehearse(shape.options.builder)
     else:
         if new and mind.frames % LOOK == 1 and len(shape.faces) >= FEW:
             look_at_leaves(shape, mind)
@@ -252,12 +260,19 @@ def adopt(shape, mind):
         mind.note(shape, mind.mode, f"queries meet {times:.2f} times as many volumes as in the tree that is ready: the old one stays")
 
 
-def rehearse(shape):
-    """Do what is done now and then once, so that it is compiled: no frame should wait for that."""
-    _, box = glance(shape.tree, shape.points)
-    sampled_wear(shape.tree, lambda chosen: build(shape, chosen), shape.faces, shape.points, box, len(shape.faces) // 2)
-    wear(shape.tree, shape.tree, shape.points)
-    lazy.refit(shape)
+@cache
+def rehearse(builder):
+    """Do once what is done now and then, on a strip of triangles, so that it is compiled: no later frame should wait for that. 10 ms if it
+    was compiled before."""
+    faces, along = np.arange(STRIP)[:, None] + np.arange(3), np.arange(STRIP + 2)
+    points, faces = aligned(4 * len(along), np.float32), faces.astype(np.int32)
+    points.reshape(-1, 4)[:, 0], points.reshape(-1, 4)[:, 1] = along // 2, along % 2
+
+    def made(chosen):
+        return builder.build(points.reshape(-1, 4), chosen, 8, 8)
+    tree = made(faces)
+    sampled_wear(tree, made, faces, points, glance(tree, points)[1], STRIP // 2)
+    wear(tree, tree, points)
 
 
 register(Policy("auto", follow, {"background": (False, check.flag)}, watch))
