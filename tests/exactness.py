@@ -87,8 +87,11 @@ class Runner:
 
     def soup(self, kind, a, b):
         faces = np.arange(3 * len(a)).reshape(-1, 3)
-        nodes = {"volume": str(self.rng.choice(list(FAMILIES))), "arity": int(self.rng.choice(list(WIDTHS)))}
-        bodies = [pliant.Body(corners.reshape(-1, 3), faces, **nodes, **self.options()) for corners in (a, b)]
+        volume, arities = str(self.rng.choice(list(FAMILIES))), self.rng.choice(list(WIDTHS), 2).tolist()
+        if volume not in ("aabb", "kdop6"):                             # every other pair would be one more loop to compile
+            arities[1] = arities[0]
+        bodies = [pliant.Body(corners.reshape(-1, 3), faces, volume=volume, arity=arity, **self.options())
+                  for corners, arity in zip((a, b), arities, strict=True)]
         found = np.zeros((len(a), len(b)), bool)
         found[tuple(pliant.collide(*bodies).faces.T)] = True
         right = np.zeros_like(found)

@@ -100,7 +100,8 @@ def test_any_finite_float64(first, second, both):
 @given(mesh(extreme, 4), options)
 def test_a_mesh_and_its_copy(first, of_first):
     """Every face meets its copy, whatever it is."""
-    found = meshes.assert_right(pl.Body(*first, **of_first), pl.Body(*first, volume=of_first["volume"], arity=of_first["arity"]))
+    nodes = {} if of_first["volume"] == "aabb" else {name: of_first[name] for name in ("volume", "arity")}
+    found = meshes.assert_right(pl.Body(*first, **of_first), pl.Body(*first, **nodes))
     assert {(k, k) for k in range(len(first[1]))} <= set(map(tuple, found.faces.tolist()))
 
 

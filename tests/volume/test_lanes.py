@@ -15,7 +15,7 @@ pytestmark = pytest.mark.formulas
 
 REPEATS = 3 if numba.config.DISABLE_JIT else 20
 CLOSE = {"rtol": 4 * 2.0**-24, "atol": 2.0**-40}                        # a · b + c may round once or twice
-NEAR = {"rtol": 2.0**-16, "atol": 2.0**-20}                             # what is left of a difference
+NEAR = {"rtol": 2.0**-16, "atol": 2.0**-20}                             # what is left of a difference of distances, between spheres
 
 
 @pytest.fixture(params=sorted(set(WIDTHS.values())), ids=lambda width: f"W{width}")
@@ -136,12 +136,16 @@ def test_vectors_rows_and_scalars_agree(family, width):
         assert [meeting(nodes, 0, 1) >> k & 1 for k in range(width)] == np.asarray(overlap(rows, one)).tolist()
         assert [meeting(nodes, 0, 1) >> k & 1 for k in range(width)] == [bool(overlap(scalar, one)) for scalar in scalars]
         numbers(nodes, 0, 1, found)
-        same(found[:1], [separation(rows, one)], NEAR)
+        round_about = NEAR if family.name == "sphere" else CLOSE
+        same(found[:1], [separation(rows, one)], round_about)
         same(found[1:], [size(rows)])
-        same(found.T, [[separation(scalar, one), size(scalar)] for scalar in scalars], NEAR)
+        same(found.T, [[separation(scalar, one), size(scalar)] for scalar in scalars], round_about)
 
         changed(nodes, 2, 0, distance, shift, s, t)
-        same(whole(nodes, 2), merge(rows))
+        if family.name == "sphere":                                     # a root of a sum of products
+            same(whole(nodes, 2), merge(rows))
+        else:
+            assert whole(nodes, 2) == merge(rows)
         same(lanes(nodes, 2), inflate(rows, distance))
         same(lanes(nodes, 3), carry(rows, Shift(*shift)))
         same(lanes(nodes, 4), blend(rows, mirror(others), s, t))
