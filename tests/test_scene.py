@@ -94,6 +94,25 @@ def test_first_is_one_of_all():
     assert len(scene.collide(first=True)) == 0
 
 
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("options", [{}, {"descend": "larger"}, {"contacts": True}, {"self_pairs": True}])
+def test_first_of_each_two_bodies(options, turned):
+    """With and without transforms, asked together and one by one (`descend`)."""
+    scene = pl.Scene([cube(x) for x in (0.0, 0.5, 0.9, 5.0, 5.5, 9.0)])
+    if turned:
+        for number in scene:
+            scene[number].update(transform=[[0, -1, 0, 0.1], [1, 0, 0, 0], [0, 0, 1, 0.2], [0, 0, 0, 1]])
+    everything_, each = scene.collide(**options), scene.collide(first="each", **options)
+    assert np.unique(everything_.bodies, axis=0).tolist() == each.bodies.tolist()
+    assert len(each) > 2
+    assert set(rows(each)) <= set(rows(everything_))
+    assert each.tested.tolist() == everything_.tested.tolist()
+    again = scene.collide(first="each", **options)
+    assert rows(again) == rows(each)                                    # from memory
+    assert again.stats == pl.Stats()
+    assert rows(scene.collide(**options)) == rows(everything_)
+
+
 def test_threads_do_not_change_the_answer(set_threads):
     answers = []
     for n in (1, 2):
@@ -381,7 +400,7 @@ def test_bad_arguments_are_refused_and_change_nothing():
     for name in ("self_pairs", "first", "contacts"):
         with pytest.raises(TypeError, match=name):
             scene.collide(**{name: 1})
-    for name in ("adjacent", "sat", "descend"):
+    for name in ("adjacent", "sat", "descend", "first"):
         with pytest.raises(ValueError, match=name):
             scene.collide(**{name: "none"})
     with pytest.raises(TypeError):

@@ -112,6 +112,9 @@ class Scenes(RuleBasedStateMachine):
         first = self.scene.collide(self_pairs=self_pairs, first=True)
         assert len(first) == min(len(found), 1)
         assert set(rows(first)) <= set(rows(found))
+        each = self.scene.collide(self_pairs=self_pairs, first="each")
+        assert each.bodies.tolist() == np.unique(found.bodies, axis=0).tolist()
+        assert set(rows(each)) <= set(rows(found))
 
     @invariant()
     def members_are_known(self):

@@ -30,6 +30,7 @@ from pliant.tree.nodes import BUILDERS, LEAF, WIDTHS, no_tree, tree_from_outside
 from pliant.volume.protocol import FAMILIES
 
 FORMAT = "pliant body 3"
+NOT_MOVED = IDENTITY.tolist()
 
 
 class Body:
@@ -227,7 +228,7 @@ class Body:
         try:
             if vertices is not None:
                 self._move(vertices, copy, some)
-            self.placement = placement if placement is None or (placement != IDENTITY).any() else None
+            self.placement = placement if placement is None or placement.tolist() != NOT_MOVED else None
             self._moved()
         finally:
             self.guard.stop_writing()

@@ -20,6 +20,8 @@ from pliant.query.many import Found, ask_many, boxes_of, found_in, joined, nothi
 from pliant.query.selfcollide import ADJACENT, within
 from pliant.results import ScenePairs, Stats
 
+EACH = "each"                                                           # two bodies that meet: one pair of faces
+
 
 class _Member(NamedTuple):
     """A body of a scene: where the broad phase keeps its box, its group, and the box that the user vouches for."""
@@ -31,7 +33,7 @@ class _Member(NamedTuple):
 
 class _Options(NamedTuple):
     """How a scene is asked."""
-    first: bool
+    first: bool | str
     contacts: bool
     adjacent: str
     how: How
@@ -165,13 +167,15 @@ class Scene:
             pairs = pairs[[not self._is_ignored(i, j) for i, j in pairs.tolist()]]
         return pairs
 
-    def collide(self, *, self_pairs: bool = False, adjacent: str = "exact", first: bool = False, contacts: bool = False,
+    def collide(self, *, self_pairs: bool = False, adjacent: str = "exact", first: bool | str = False, contacts: bool = False,
                 sat: str = "full", descend: str = "both") -> ScenePairs:
         """All pairs of faces of different bodies that meet; with `self_pairs` also those of each body with itself (`self_collide`).
 
-        `first` stops at the first pair of faces; the rest as for `collide` and `self_collide`.
+        `first=True` stops at the first pair of faces; `first="each"` finds one for each two bodies that meet. Which one may vary. The rest
+        as for `collide` and `self_collide`.
         """
-        self_pairs, first, contacts = check.flag("self_pairs", self_pairs), check.flag("first", first), check.flag("contacts", contacts)
+        self_pairs, contacts = check.flag("self_pairs", self_pairs), check.flag("contacts", contacts)
+        first = check.choice("first", first, (EACH,)) if isinstance(first, str) else check.flag("first", first)
         how = How(check.choice("sat", sat, SAT) == "full", check.choice("descend", descend, DESCEND) == "larger")
         options = _Options(first, contacts, check.choice("adjacent", adjacent, ADJACENT), how)
         asked, moved = self.candidates(), frozenset(self._moved)
@@ -179,7 +183,7 @@ class Scene:
             ids = np.array([i for i in self._members if (i, i) not in self._ignored], np.int64).reshape(-1, 1)
             asked = _in_order(np.concatenate([asked, np.repeat(ids, 2, axis=1)]))
         known, found = self._remembered(asked, options), None
-        if first:
+        if first and first != EACH:
             for k in range(len(asked)):
                 part = self._recalled(known[[k]]) if known[k] >= 0 else self._ask_one(asked[k], options)
                 found = part if found is None else joined([found, part])
@@ -207,7 +211,7 @@ class Scene:
         alike = (kinds[:, 0] == kinds[:, 1]) & (kinds[:, 0] >= 0) & (places[:, 0] != places[:, 1])
         for kind in set(kinds[alike, 0].tolist()):
             some = alike & (kinds[:, 0] == kind)
-            found = ask_many(bodies, places[some], options.how.full, options.contacts)
+            found = ask_many(bodies, places[some], options.how.full, options.contacts, options.first == EACH)
             if found is None:
                 alike &= ~some
             else:
@@ -222,8 +226,8 @@ class Scene:
         """The pairs of two bodies, or of one with itself."""
         a, b = (self._members[number].body for number in ids.tolist())
         with workspace() as work:
-            return found_in(within(work, a, options.adjacent, options.first, options.contacts) if a is b else
-                            between(work, a, b, options.first, options.contacts, options.how))
+            return found_in(within(work, a, options.adjacent, bool(options.first), options.contacts) if a is b else
+                            between(work, a, b, bool(options.first), options.contacts, options.how))
 
     def _remembered(self, asked: NDArray[np.int64], options: _Options) -> NDArray[np.int64]:
         """The row of the last answer for each pair of bodies that have not moved since; −1: ask."""

@@ -26,7 +26,6 @@ import pliant
 from pliant.bench.scenes import Rows, Scene, placed
 from pliant.bench.scenes_b import Morphing
 from pliant.motion.rigid import place_all
-from pliant.results import ScenePairs, Stats
 
 TURN = 20  # steps
 COUNTERS = ("n_v", "n_p", "n_u")
@@ -99,13 +98,8 @@ class Player:
         pairs: Any
         if self.scene is None:
             pairs = pliant.collide(*self.bodies, first=self.first, sat=self.method.sat)
-        elif self.first:
-            tested = self.scene.candidates()
-            parts = [pliant.collide(self.bodies[i], self.bodies[j], first=True, sat=self.method.sat) for i, j in tested.tolist()]
-            t2 = clock()
-            return t1 - t0, t2 - t1, together(tested, parts)
         else:
-            pairs = self.scene.collide(sat=self.method.sat)
+            pairs = self.scene.collide(first="each" if self.first else False, sat=self.method.sat)
         return t1 - t0, clock() - t1, pairs
 
     @property
@@ -113,13 +107,6 @@ class Player:
         """Levels of nodes of the first body's tree."""
         body = self.bodies[0]
         return int(body.shape_at(body.motion.scale).tree.depth)
-
-
-def together(tested: Any, parts: list[Any]) -> ScenePairs:
-    """The pairs of these bodies (p, 2), each of which was asked alone."""
-    counters = np.array([part.stats for part in parts], np.int64).reshape(-1, len(Stats._fields))
-    faces = np.concatenate([np.zeros((0, 2), np.int32), *(part.faces for part in parts)])
-    return ScenePairs(np.repeat(tested, [len(part) for part in parts], axis=0), faces, Stats(*counters.sum(0).tolist()), tested, counters)
 
 
 class Track:
@@ -270,7 +257,7 @@ def fixed(run: Run) -> Rows:
     each, bodies = run["fixed_ms"], run["bodies"]
     query = np.full(run["steps"], each["query"])
     if "bodies_tested" in run:
-        query = bodies * each["body"] + np.array(run["bodies_tested"]) * each["query" if run.get("first") else "pair"]
+        query = bodies * each["body"] + np.array(run["bodies_tested"]) * each["pair"]
     total: Rows = bodies * each["update"] + query
     return total
 

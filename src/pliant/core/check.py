@@ -226,7 +226,7 @@ def _clearly_rigid(rows):
 
 def within_range(name, matrix, bound, vertices):
     """Refuse a placement (12,) that would put `vertices()` (n, 3), no coordinate larger than `bound`, where float64 ends."""
-    if bound < LARGE and abs(matrix).max() < LARGE:
+    if bound < LARGE and max(map(abs, matrix.tolist())) < LARGE:
         return
     with np.errstate(over="ignore", invalid="ignore"):
         rows, matrix = vertices(), matrix.reshape(3, 4)

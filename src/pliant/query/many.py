@@ -29,7 +29,7 @@ KEY_BITS = 62
 STAYS = IDENTITY.ctypes.data
 JOB = np.dtype([(name, np.int64) for name in (
     "bodies", "n_bodies", "pairs", "n_pairs", "query", "counters", "ends", "stack", "n_stack", "keys", "n_keys", "exact", "low", "full",
-    "total", "budget", "under_way", "reason")])
+    "first", "total", "budget", "under_way", "reason")])
 
 
 class Found(NamedTuple):
@@ -87,9 +87,9 @@ def boxes_of(bodies):
     return boxes
 
 
-def ask_many(bodies, pairs, full, contacts):
+def ask_many(bodies, pairs, full, contacts, first):
     """The answers about these pairs (p, 2) of indices into `bodies`, which have nodes of one kind; None if an update has made one of them
-    impossible to ask so. `full`: boxes of bodies with a transform are compared along all axes."""
+    impossible to ask so. `full`: boxes of bodies with a transform are compared along all axes; `first`: one answer each, if any."""
     used, places = np.unique(pairs, return_inverse=True)
     bodies, pairs = [bodies[k] for k in used.tolist()], places.reshape(-1, 2)
     with Reading(*(body.guard for body in bodies)):
@@ -98,10 +98,10 @@ def ask_many(bodies, pairs, full, contacts):
         shapes, boxes = [body.shape_at(1.0) for body in bodies], boxes_of(bodies)
         low, high = boxes[pairs, 0], boxes[pairs, 1]
         close = np.flatnonzero(((low[:, 0] <= high[:, 1]) & (low[:, 1] <= high[:, 0])).all(axis=1))
-        needed, first = np.unique(pairs[close], return_index=True)      # boxes may be loose: what they part need not follow
+        needed, where = np.unique(pairs[close], return_index=True)      # boxes may be loose: what they part need not follow
         updated = [shapes[k].follow() for k in needed.tolist()]
-        found = run_all(bodies, shapes, pairs, full)
-        np.add.at(found.counters[:, COUNTERS.index("n_u")], close[first // 2], updated)        # counted where a body was first needed
+        found = run_all(bodies, shapes, pairs, full, first)
+        np.add.at(found.counters[:, COUNTERS.index("n_u")], close[where // 2], updated)        # counted where a body was first needed
         if contacts:
             ends, faces = found.ends.tolist(), found.arrays["faces"]
             met = [(faces[start:end], bodies[i], bodies[j]) for start, end, (i, j) in zip([0, *ends], ends, pairs.tolist(), strict=False)]
@@ -109,7 +109,7 @@ def ask_many(bodies, pairs, full, contacts):
         return found
 
 
-def run_all(bodies, shapes, pairs, full):
+def run_all(bodies, shapes, pairs, full, first):
     """Found, without contacts, for shapes that are true: pairs with and without transforms, each in as many calls as keys have bits for."""
     placed = np.array([body.placement is not None for body in bodies])[pairs].any(axis=1)
     low = max(map(bits_for, bodies))
@@ -117,12 +117,12 @@ def run_all(bodies, shapes, pairs, full):
     for turned in (False, True):
         rows = np.flatnonzero(placed == turned)
         for k in range(0, len(rows), most):
-            parts.append(run(bodies, shapes, pairs[rows[k:k + most]], low, turned, full))
+            parts.append(run(bodies, shapes, pairs[rows[k:k + most]], low, turned, full, first))
         order.append(rows)
     return parts[0] if len(parts) == 1 else joined(parts).take(np.argsort(np.concatenate(order)))
 
 
-def run(bodies, shapes, pairs, low, placed, full):
+def run(bodies, shapes, pairs, low, placed, full, first):
     """Found, without contacts, for shapes that are true. A key has the pair in its upper bits, then two faces of `low` bits."""
     known = np.array([(shape.context, body.motion.address, STAYS if body.placement is None else body.placement.ctypes.data)
                       for shape, body in zip(shapes, bodies, strict=True)], np.int64)
@@ -130,8 +130,8 @@ def run(bodies, shapes, pairs, low, placed, full):
     deepest, widest = max(shape.tree.depth for shape in shapes), shapes[0].tree.width
     stack, keys, job = np.empty((2 * deepest + 2) * widest**2, np.int64), np.empty(ROOM, np.int64), np.zeros(1, JOB)
     state = job[0]
-    state["n_bodies"], state["n_pairs"], state["n_stack"], state["exact"], state["low"], state["full"] = (
-        len(known), len(pairs), len(stack), exact_entry()[0], low, full)
+    state["n_bodies"], state["n_pairs"], state["n_stack"], state["exact"], state["low"], state["full"], state["first"] = (
+        len(known), len(pairs), len(stack), exact_entry()[0], low, full, first)
     for name, array in (("bodies", known), ("pairs", pairs), ("query", query), ("counters", counters), ("ends", ends), ("stack", stack)):
         state[name] = array.ctypes.data
     enter, at = pairs_entry(shapes[0].options.family.volume, widest, placed), 0
@@ -157,7 +157,8 @@ def pairs_entry(volume, width, placed):
         ends = array_at(pointer(job["ends"]), job["n_pairs"], np.int64)
         stack = array_at(pointer(job["stack"]), job["n_stack"], np.int64)
         query = array_at(pointer(job["query"]), 1, QUERY)
-        state, low = query[0], job["low"]
+        state, low, first = query[0], job["low"], job["first"]
+        state["first"] = first
         while p < job["n_pairs"]:
             context_a, context_b = bodies[pairs[p, 0], 0], bodies[pairs[p, 1], 0]
             a, b = array_at(pointer(context_a), 1, CONTEXT)[0], array_at(pointer(context_b), 1, CONTEXT)[0]
@@ -199,10 +200,11 @@ def pairs_entry(volume, width, placed):
             if reason == FULL or reason == BUDGET:
                 job["reason"], job["under_way"] = reason, 1
                 return p
-            for k in range(state["found"]):
+            found = min(state["found"], 1) if first else state["found"]         # a leaf may have given more than one
+            for k in range(found):
                 keys[k] |= p << (2 * low)
             counters[p, 0], counters[p, 1], counters[p, 2], counters[p, 3] = state["n_v"], state["n_p"], state["n_u"], state["n_x"]
-            job["total"] += state["found"]
+            job["total"] += found
             ends[p] = job["total"]
             p += 1
         return p

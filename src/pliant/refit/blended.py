@@ -164,19 +164,30 @@ def prepare(shape, steps, stamps):
     shape.know(blend=about, entry=node_entry(volume, tree.width)[0], fill=leaf_entry()[0])
 
 
-def choose(motion, kept):
-    """Which references are active, and how much: those of the shapes, or, between two consecutive targets, of the two nearest steps."""
-    n, steps = motion.n_active, kept.steps
-    number, weight = motion.active[:n] * (steps + 1), motion.weights[:n]
-    if steps and n == 2 and motion.active[1] == motion.active[0] + 1:
-        back, way = (weight * (steps + 1)).tolist()                     # from the second, from the first: both, as one may be tiny
-        step = min(int(way), steps)
-        number, weight = number[0] + step + np.arange(2), np.array([back - (steps - step), way - step])
-        number, weight = number[weight != 0], weight[weight != 0]
-    weight = np.clip(weight / kept.scales[number] * motion.scale, -MOST_WEIGHT, MOST_WEIGHT)
-    kept.number[:len(number)], kept.weight[:len(number)] = number, weight
-    more = kept.about[0]
-    more["n_active"], more["n_used"], more["scale"], more["slack"] = len(number), n, motion.scale, single_up(2 * motion.doubt)
+@kernel
+def choose(active, weights, n, steps, scales, scale, number, weight):
+    """Which references are active, and how much: those of the shapes, or, between two consecutive targets, of the two nearest steps.
+    Their number."""
+    for k in range(n):
+        number[k] = active[k] * (steps + 1)
+        weight[k] = share(weights[k], scales[number[k]], scale)
+    if steps == 0 or n != 2 or active[1] != active[0] + 1:
+        return n
+    back, way = weights[0] * (steps + 1), weights[1] * (steps + 1)      # from the second, from the first: both, as one may be tiny
+    step = min(int(way), steps)
+    at, n = number[0] + step, 0
+    for k in range(2):
+        part = way - step if k == 1 else back - (steps - step)
+        if part != 0.0:
+            number[n], weight[n] = at + k, share(part, scales[at + k], scale)
+            n += 1
+    return n
+
+
+@jit.helper
+def share(part, scale, wanted):
+    """The weight of a reference of one scale in a body of another."""
+    return min(max(part / scale * wanted, -MOST_WEIGHT), MOST_WEIGHT)
 
 
 def follow(shape):
@@ -184,7 +195,9 @@ def follow(shape):
     motion, settings = shape.motion, shape.options.settings
     if shape.kept is None:
         prepare(shape, settings["between"], settings["stamps"])
-    choose(motion, shape.kept)
+    kept, more = shape.kept, shape.kept.about[0]
+    more["n_active"] = choose(motion.active, motion.weights, motion.n_active, kept.steps, kept.scales, motion.scale, kept.number, kept.weight)
+    more["n_used"], more["scale"], more["slack"] = motion.n_active, motion.scale, single_up(2 * motion.doubt)
 
 
 def check_between(name, value):
