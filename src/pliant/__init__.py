@@ -18,16 +18,17 @@ if TYPE_CHECKING:
     from pliant.core.threads import set_threads, threads
     from pliant.query.collide import collide
     from pliant.query.firstcontact import first_contact
+    from pliant.query.ray import cast, cast_all, occluded, pick
     from pliant.query.selfcollide import self_collide
-    from pliant.results import FirstContact, Pairs, ScenePairs, Stats
+    from pliant.results import AllHits, FirstContact, Hit, Hits, Pairs, ScenePairs, Stats
     from pliant.scene import Scene
 
 __version__ = "0.1.0"
-__all__ = ["Body", "FileError", "FirstContact", "MeshError", "Pairs", "PliantError", "Scene", "ScenePairs", "Stats", "TooManyPairsError",
-           "collide", "first_contact", "self_collide", "set_threads", "threads"]
+__all__ = ["AllHits", "Body", "FileError", "FirstContact", "Hit", "Hits", "MeshError", "Pairs", "PliantError", "Scene", "ScenePairs", "Stats",
+           "TooManyPairsError", "cast", "cast_all", "collide", "first_contact", "occluded", "pick", "self_collide", "set_threads", "threads"]
 
-_HOME = {"Body": "body", "FirstContact": "results", "Pairs": "results", "Scene": "scene", "ScenePairs": "results", "Stats": "results",
-         "collide": "query.collide", "first_contact": "query.firstcontact", "self_collide": "query.selfcollide",
+_HOME = {"AllHits": "results", "Body": "body", "FirstContact": "results", "Hit": "results", "Hits": "results", "Pairs": "results", "Scene": "scene", "ScenePairs": "results", "Stats": "results",
+         "cast": "query.ray", "cast_all": "query.ray", "occluded": "query.ray", "pick": "query.ray", "collide": "query.collide", "first_contact": "query.firstcontact", "self_collide": "query.selfcollide",
          "set_threads": "core.threads", "threads": "core.threads"}
 
 

@@ -75,3 +75,46 @@ class ScenePairs:
 
     def __bool__(self) -> bool:
         return len(self.faces) > 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hits:
+    """What each of n rays hits first: `t` (n,), inf for a miss, in units of the direction; `face` (n,) int32, −1 for a miss; `body` (n,),
+    the id in a scene, 0 for a body alone, −1 for a miss; `uv` (n, 2), the weights of the face's second and third corner."""
+    t: NDArray[np.float64]
+    face: NDArray[np.int32]
+    body: NDArray[np.int64]
+    uv: NDArray[np.float64]
+    stats: Stats
+
+    @property
+    def hit(self) -> NDArray[np.bool_]:
+        """(n,): has the ray hit anything?"""
+        return np.asarray(self.face >= 0)
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AllHits:
+    """All hits of many rays, a row each: `ray` (m,) says whose, the rest as in `Hits`. Sorted by ray, t, body and face."""
+    ray: NDArray[np.int64]
+    t: NDArray[np.float64]
+    face: NDArray[np.int32]
+    body: NDArray[np.int64]
+    uv: NDArray[np.float64]
+    stats: Stats
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hit:
+    """What one ray hits first; names as in `Hits`, and `point` (3,), where that is."""
+    t: float
+    face: int
+    body: int
+    uv: NDArray[np.float64]
+    point: NDArray[np.float64]

@@ -24,11 +24,13 @@ EACH = "each"                                                           # two bo
 
 
 class _Member(NamedTuple):
-    """A body of a scene: where the broad phase keeps its box, its group, and the box that the user vouches for."""
+    """A body of a scene: where the broad phase keeps its box, its group, the box that the user vouches for, and
+    which rays see it."""
     body: Body
     slot: int
     group: Hashable
     box: NDArray[np.float64] | None
+    mask: int
 
 
 class _Options(NamedTuple):
@@ -82,22 +84,22 @@ class Scene:
 
     # --- who is in it --------------------------------------------------------------------------------------------------------
 
-    def add(self, body: Body, *, group: str | None = None, box: ArrayLike | None = None) -> int:
+    def add(self, body: Body, *, group: str | None = None, box: ArrayLike | None = None, mask: int = 0xFFFFFFFF) -> int:
         """Add a body; its id. `group` is a name for `ignore`. `box` (2, 3), low and high corner, is one that the body will never leave: the
-        broad phase then need not follow its updates."""
+        broad phase then need not follow its updates. Rays see the body if their mask shares a bit with its own."""
         check.body("body", body)
         if body in self._id_of:
             raise ValueError(f"body: is already in the scene, with id {self._id_of[body]}")
         if group is not None and not isinstance(group, str):
             raise TypeError(f"group: expected a name, got {type(group).__name__} {group!r}")
-        bounds = None if box is None else check.box("box", box)
+        bounds, bits = None if box is None else check.box("box", box), check.integer("mask", mask, range(1 << 63))
         self._shuffled |= bool(self._free)
         slot = self._free.pop() if self._free else len(self._ids)
         if slot == len(self._ids):
             self._ids.append(-1)
         number = self._ids[slot] = self._next
         self._next += 1
-        self._members[number], self._id_of[body] = _Member(body, slot, group, bounds), number
+        self._members[number], self._id_of[body] = _Member(body, slot, group, bounds, bits), number
         body.watchers = (*body.watchers, self)
         self._stale.add(body)
         return number
@@ -141,6 +143,12 @@ class Scene:
     def note(self, body: Body) -> None:
         """Called by a body of the scene that has moved."""
         self._stale.add(body)
+
+    def seen_by_rays(self) -> tuple[list[Body], list[int], list[int]]:
+        """For queries: bodies with faces, their ids and masks."""
+        members = [(member.body, number, member.mask) for number, member in self._members.items() if len(member.body)]
+        bodies, numbers, masks = zip(*members, strict=True) if members else ((), (), ())
+        return list(bodies), list(numbers), list(masks)
 
     def _member(self, name: str, number: Any) -> _Member:
         member = self._members.get(int(number)) if isinstance(number, (int, np.integer)) and not isinstance(number, bool) else None

@@ -75,7 +75,7 @@ def set_sizes(nodes, i, out):
 
 @kernel
 def set_pierced(nodes, i, ray, near, far):
-    enter, leave = pierce(lanes(nodes, i), Ray(ray[0], ray[1], ray[2], ray[3], ray[4], ray[5], ray[6], ray[7]))
+    enter, leave = pierce(lanes(nodes, i), Ray(ray[0], ray[1], ray[2], ray[3], ray[4], ray[5], ray[6], ray[7], np.float32(0)))
     for k in range(len(near)):
         near[k], far[k] = element(enter, k), element(leave, k)
 

@@ -176,6 +176,33 @@ def point(name, value):
     return rows[0]
 
 
+def vectors(name, value):
+    """(flat float64, n) of an array (n, 3), or (flat, None) of one (3,) for all. They need not be finite."""
+    array = _array(name, value)
+    one = array.shape == (3,)
+    return positions(name, array.reshape(1, 3) if one else array).reshape(-1), None if one else len(array)
+
+
+def numbers(name, value):
+    """(float64 (n,), n), or (float64 (1,), None) for one number. They need not be finite."""
+    array = _array(name, value)
+    if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
+        raise TypeError(f"{name}: expected a number, or one for each ray, got dtype {array.dtype}")
+    if array.ndim > 1:
+        raise ValueError(f"{name}: expected a number, or shape (n,), one for each ray, got {array.shape}")
+    return _as(array.reshape(-1), FLOAT64), len(array) if array.ndim else None
+
+
+def masks(name, value):
+    """(int64 (n,), n), or (int64 (1,), None) for one: bits, of which at most 64 are looked at."""
+    array = _array(name, value)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name}: expected an integer, or one for each ray, got dtype {array.dtype}")
+    if array.ndim > 1:
+        raise ValueError(f"{name}: expected an integer, or shape (n,), one for each ray, got {array.shape}")
+    return np.ascontiguousarray(array.reshape(-1).astype(np.int64)), len(array) if array.ndim else None
+
+
 def box(name, value):
     """(2, 3) float64, low and high corner; infinite sides are allowed."""
     rows = positions(name, value, None)

@@ -59,6 +59,12 @@ def lanes(records, i):
     return CLASSES[row.dtype.names](*(row[name].copy() for name in row.dtype.names))
 
 
+def row(records, i, k):
+    """The lanes of field k of record i."""
+    lanes = records[i]["lanes"]
+    return lanes[lanes.dtype.names[k]].copy()
+
+
 def lane(records, i, k):
     """Lane k of record i: scalars."""
     row = records[i]["lanes"]
@@ -165,6 +171,17 @@ instruction(whole)(lambda context, records, i: _load(records, "whole", False, 1)
 instruction(put_lanes)(lambda context, records, i, value: _store(records, "lanes", value, 1))
 instruction(put_lane)(lambda context, records, i, k, value: _store(records, "lanes", value, 2))
 instruction(put_whole)(lambda context, records, i, value: _store(records, "whole", value, 1))
+
+
+@instruction(row)
+def _(context, records, i, k):
+    _, width, offsets = _part(records, "lanes")
+    vector = Vector(types.float32, width)
+
+    def emit(context, builder, signature, args):
+        at = _pointer(context, builder, records, *args[:2], offsets[0], builder.mul(args[2], ir.Constant(INT64, width)))
+        return builder.load(builder.bitcast(at, vector.llvm.as_pointer()), align=4, typ=vector.llvm)
+    return vector(records, types.int64, types.int64), emit
 
 
 @instruction(stamp)

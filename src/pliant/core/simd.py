@@ -305,6 +305,33 @@ def _(context, a):
     return a(a), lambda context, at, signature, args: _shuffle(at, args[0], args[0], [*range(1, a.lanes), a.lanes - 1])
 
 
+def three(x, y, z):
+    """Four lanes x, y, z, z of float64."""
+    return np.array([x, y, z, z], np.float64)
+
+
+@instruction(three)
+def _(context, x, y, z):
+    vector = Vector(types.float64, 4)
+
+    def emit(context, builder, signature, args):
+        value = ir.Constant(vector.llvm, ir.Undefined)
+        for k, lane in enumerate((*args, args[2])):
+            value = builder.insert_element(value, lane, ir.Constant(INT32, k))
+        return value
+    return vector(types.float64, types.float64, types.float64), emit
+
+
+def cycled(a):
+    """Of four lanes: 1, 2, 0, 3."""
+    return np.array([a[1], a[2], a[0], a[3]])
+
+
+@instruction(cycled)
+def _(context, a):
+    return a(a), lambda context, at, signature, args: _shuffle(at, args[0], args[0], (1, 2, 0, 3))
+
+
 def total(a):
     """The sum of all lanes, halves first."""
     while len(a) > 1:

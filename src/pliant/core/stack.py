@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba import types
 
 from pliant.core.records import LINE
-from pliant.core.simd import DOUBLE, FLOAT, INT64, instruction
+from pliant.core.simd import DOUBLE, FLOAT, INT64, Vector, instruction
 
 
 def floats(n):
@@ -31,6 +31,11 @@ def put_rows(scratch, k, value):
 def one_of(scratch, k, i, like):
     """Lane i of what `put_rows` stored from row k on: scalars, in a NamedTuple of like's class."""
     return type(like)(*(scratch[len(row) * (k + n) + i] for n, row in enumerate(like)))
+
+
+def eight(scratch, at):
+    """Lanes scratch[at : at + 8] of scratch from `singles`."""
+    return scratch[at:at + 8].copy()
 
 
 def integers(n):
@@ -82,3 +87,13 @@ def _(context, scratch, k, i, like):
         places = [builder.gep(args[0], [builder.add(at, ir.Constant(INT64, lanes * k))], source_etype=FLOAT) for k in range(n)]
         return context.make_tuple(builder, result, [builder.load(place, align=4, typ=FLOAT) for place in places])
     return result(scratch, types.int64, types.int64, like), emit
+
+
+@instruction(eight)
+def _(context, scratch, at):
+    vector = Vector(types.float32, 8)
+
+    def emit(context, builder, signature, args):
+        place = builder.bitcast(builder.gep(args[0], [args[1]], source_etype=FLOAT), vector.llvm.as_pointer())
+        return builder.load(place, align=4, typ=vector.llvm)
+    return vector(scratch, types.int64), emit

@@ -84,15 +84,19 @@ def orient2d(ax, ay, bx, by, cx, cy):
 # --- in space ----------------------------------------------------------------------------------------------------------------
 
 @helper
-def orient3d_rounded(t, a, b, c, d):
-    """(the determinant, rounded, the sum P of its absolute terms)."""
-    ax, ay, az = t[a], t[a + 1], t[a + 2]
-    ux, uy, uz = t[b] - ax, t[b + 1] - ay, t[b + 2] - az
-    vx, vy, vz = t[c] - ax, t[c + 1] - ay, t[c + 2] - az
-    wx, wy, wz = t[d] - ax, t[d + 1] - ay, t[d + 2] - az
+def triple_rounded(ux, uy, uz, vx, vy, vz, wx, wy, wz):
+    """((u × v) · w, rounded, the sum P of its absolute terms)."""
     p, q, r, s, o, m = uy * vz, uz * vy, uz * vx, ux * vz, ux * vy, uy * vx
     det = (p - q) * wx + (r - s) * wy + (o - m) * wz
     return det, (abs(p) + abs(q)) * abs(wx) + (abs(r) + abs(s)) * abs(wy) + (abs(o) + abs(m)) * abs(wz)
+
+
+@helper
+def orient3d_rounded(t, a, b, c, d):
+    """(the determinant, rounded, the sum P of its absolute terms)."""
+    ax, ay, az = t[a], t[a + 1], t[a + 2]
+    return triple_rounded(t[b] - ax, t[b + 1] - ay, t[b + 2] - az, t[c] - ax, t[c + 1] - ay, t[c + 2] - az,
+                          t[d] - ax, t[d + 1] - ay, t[d + 2] - az)
 
 
 @helper
@@ -127,17 +131,20 @@ def difference_pairs(t, a, b):
 
 
 @routine
-def orient3d_in_pairs(t, a, b, c, d):
-    """(the determinant in pairs, rounded at last, P)."""
-    ux, ux_low, uy, uy_low, uz, uz_low = difference_pairs(t, a, b)
-    vx, vx_low, vy, vy_low, vz, vz_low = difference_pairs(t, a, c)
-    wx, wx_low, wy, wy_low, wz, wz_low = difference_pairs(t, a, d)
+def triple_in_pairs(ux, ux_low, uy, uy_low, uz, uz_low, vx, vx_low, vy, vy_low, vz, vz_low, wx, wx_low, wy, wy_low, wz, wz_low):
+    """((u × v) · w of pairs, rounded at last, P)."""
     p, p_low, p_size = pair_term(uy, uy_low, vz, vz_low, uz, uz_low, vy, vy_low, wx, wx_low)
     q, q_low, q_size = pair_term(uz, uz_low, vx, vx_low, ux, ux_low, vz, vz_low, wy, wy_low)
     r, r_low, r_size = pair_term(ux, ux_low, vy, vy_low, uy, uy_low, vx, vx_low, wz, wz_low)
     s, s_low = two_sum(p, q)
     s, o_low = two_sum(s, r)
     return s + (s_low + o_low + p_low + q_low + r_low), p_size + q_size + r_size
+
+
+@helper
+def orient3d_in_pairs(t, a, b, c, d):
+    """(the determinant in pairs, rounded at last, P)."""
+    return triple_in_pairs(*difference_pairs(t, a, b), *difference_pairs(t, a, c), *difference_pairs(t, a, d))
 
 
 @routine
@@ -148,15 +155,18 @@ def orient3d_pairs(t, a, b, c, d):
 
 
 @routine
-def orient3d_expansion(t, a, b, c, d, h):
-    """The determinant as an expansion in h (192), exact within the range; how many components."""
-    ux, ux_low, uy, uy_low, uz, uz_low = difference_pairs(t, a, b)
-    vx, vx_low, vy, vy_low, vz, vz_low = difference_pairs(t, a, c)
-    wx, wx_low, wy, wy_low, wz, wz_low = difference_pairs(t, a, d)
+def triple_expansion(h, ux, ux_low, uy, uy_low, uz, uz_low, vx, vx_low, vy, vy_low, vz, vz_low, wx, wx_low, wy, wy_low, wz, wz_low):
+    """(u × v) · w of pairs as an expansion in h (192), exact within the range; how many components."""
     m = floats(16)
     n = grow_scaled(h, 0, m, minor(m, uy, uy_low, vz, vz_low, uz, uz_low, vy, vy_low), wx, wx_low)
     n = grow_scaled(h, n, m, minor(m, uz, uz_low, vx, vx_low, ux, ux_low, vz, vz_low), wy, wy_low)
     return grow_scaled(h, n, m, minor(m, ux, ux_low, vy, vy_low, uy, uy_low, vx, vx_low), wz, wz_low)
+
+
+@helper
+def orient3d_expansion(t, a, b, c, d, h):
+    """The determinant as an expansion in h (192), exact within the range; how many components."""
+    return triple_expansion(h, *difference_pairs(t, a, b), *difference_pairs(t, a, c), *difference_pairs(t, a, d))
 
 
 @routine

@@ -118,8 +118,9 @@ def expand2d(ax, ay, bx, by, cx, cy, t):
 
 
 @routine
-def expand3d(t, a, b, c, d, s):
-    """((b − a) × (c − a)) · (d − a) as digits in s (288), for points at offsets of the buffer t; as `expand2d`."""
+def expand3d(t, a, b, c, d, s, free):
+    """((b − a) × (c − a)) · (d − a) as digits in s (288), for points at offsets of the buffer t; as `expand2d`. With `free` d is a vector:
+    times d itself."""
     lowest, highest = NONE, -NONE
     for p in (a, b, c, d):
         for k in range(3):
@@ -131,7 +132,7 @@ def expand3d(t, a, b, c, d, s):
     row = 0
     for p in (b, c, d):
         for k in range(3):
-            put_difference(h, row * n, n, t[p + k], t[a + k], lowest)
+            put_difference(h, row * n, n, t[p + k], 0.0 if free and row > 5 else t[a + k], lowest)
             row += 1
     for i in range(3 * n):
         s[i] = 0
@@ -158,7 +159,7 @@ def orient2d_wide(ax, ay, bx, by, cx, cy):
 def orient3d_wide(t, a, b, c, d):
     """The sign of ((b − a) × (c − a)) · (d − a), for points at offsets of the buffer t."""
     s = integers(288)
-    n, _ = expand3d(t, a, b, c, d, s)
+    n, _ = expand3d(t, a, b, c, d, s, False)
     return sign_of_digits(s, n) if n > 0 else 0
 
 
@@ -172,9 +173,9 @@ def orient2d_wide_value(ax, ay, bx, by, cx, cy):
 
 
 @routine
-def orient3d_wide_value(t, a, b, c, d):
-    """(m, e): ((b − a) × (c − a)) · (d − a) is m · 2**e, but for a part in 2**50."""
+def orient3d_wide_value(t, a, b, c, d, free=False):
+    """(m, e): ((b − a) × (c − a)) · (d − a) is m · 2**e, but for a part in 2**50; with `free` d is a vector, as for `expand3d`."""
     s = integers(288)
-    n, unit_of = expand3d(t, a, b, c, d, s)
+    n, unit_of = expand3d(t, a, b, c, d, s, free)
     m, e = value_of_digits(s, n) if n > 0 else (0.0, 0)
     return m, e + unit_of

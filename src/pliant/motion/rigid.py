@@ -46,9 +46,18 @@ def place_corners(m, vertices, faces, which, column, out):
                 out[i, 3 * c + k] = placed(m, k, x, y, z)
 
 
+@helper
+def farthest(x, y, z):
+    return max(abs(x), max(abs(y), abs(z)))
+
+
+@kernel
 def rounding(m, box):
-    """A bound of how far `placed` may move a vertex in this box from where the real numbers put it."""
-    return ROUNDING * 4 * (float(np.abs(box).max()) + float(np.abs(m[3::4]).max())) + LEAST
+    """A bound of how far `placed` may move a vertex in this box (8,) from where the real numbers put it."""
+    largest = farthest(m[3], m[7], m[11])
+    for k in range(8):
+        largest = max(largest, abs(box[k]))
+    return ROUNDING * 8 * largest + LEAST
 
 
 @kernel
@@ -75,11 +84,6 @@ def invert(m, out):
     for k in range(3):
         for j in range(3):
             out[4 * k + j] /= determinant
-
-
-@helper
-def farthest(x, y, z):
-    return max(abs(x), max(abs(y), abs(z)))
 
 
 @kernel

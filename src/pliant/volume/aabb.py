@@ -76,8 +76,9 @@ def _(a, ray):
     # Slabs, entered by the side that the direction comes from, so that the inverted empty box is left before it is entered. Where the
     # direction is 0 and the origin lies in a face, 0 · inf is NaN; `least` and `greatest` give their second operand when they cannot
     # compare, so a NaN falls away. WIDER covers the roundings of both ends (Ize 2013).
-    x, y, z = (a.lox - ray.x) * ray.over_x, (a.loy - ray.y) * ray.over_y, (a.loz - ray.z) * ray.over_z
-    p, q, r = (a.hix - ray.x) * ray.over_x, (a.hiy - ray.y) * ray.over_y, (a.hiz - ray.z) * ray.over_z
+    s = ray.slack
+    x, y, z = (a.lox - (ray.x + s)) * ray.over_x, (a.loy - (ray.y + s)) * ray.over_y, (a.loz - (ray.z + s)) * ray.over_z
+    p, q, r = (a.hix - (ray.x - s)) * ray.over_x, (a.hiy - (ray.y - s)) * ray.over_y, (a.hiz - (ray.z - s)) * ray.over_z
     ahead_x, ahead_y, ahead_z = ray.over_x >= 0, ray.over_y >= 0, ray.over_z >= 0
     near = greatest(where(ahead_z, z, r), greatest(where(ahead_y, y, q), greatest(where(ahead_x, x, p), ray.near)))
     far = least(where(ahead_z, r, z), least(where(ahead_y, q, y), least(where(ahead_x, p, x), ray.far)))

@@ -59,7 +59,8 @@ class Turn(NamedTuple):
 
 
 class Ray(NamedTuple):
-    """Origin, and 1 / direction (+inf where the direction is 0), and the interval [near, far] of parameters that count."""
+    """Origin, and 1 / direction (+inf where the direction is 0), and the interval [near, far] of parameters that count. `slack`: points of
+    the ray are known but for so much along each axis."""
     x: float
     y: float
     z: float
@@ -68,6 +69,7 @@ class Ray(NamedTuple):
     over_z: float
     near: float
     far: float
+    slack: float
 
 
 FAMILIES: dict[str, Family] = {}

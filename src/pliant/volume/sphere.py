@@ -151,10 +151,10 @@ def _(a, ray):
     length = squared(u, v, w)
     t = (x * u + y * v + z * w) / length
     # Both t · direction and what is left of the way to the centre are off by a share of the latter.
-    radius = widened(a.radius, (magnitude(x) + magnitude(y) + magnitude(z)) * NEARLY)
+    radius = widened(a.radius, (magnitude(x) + magnitude(y) + magnitude(z)) * NEARLY + ray.slack * TWO)
     rest = radius * radius - squared(x - t * u, y - t * v, z - t * w) * LESS
     half = root(greatest(rest, ZERO) / length)
-    more = (magnitude(t) + half) * NEARLY
+    more = (magnitude(t) + half) * NEARLY + ray.slack * TWO / root(length)
     misses = (rest < ZERO) | (a.radius < ZERO)
     near, far = greatest(t - (half + more), ray.near), least(t + (half + more), ray.far)
     return where(misses, INF, near), where(misses, -INF, far)

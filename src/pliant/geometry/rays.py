@@ -1,0 +1,108 @@
+"""A ray and a triangle: do they meet, exactly, and where?
+
+The ray o + t d passes the edge from p to q on the side that the sign of ((p − o) × (q − o)) · d says. It hits the triangle a, b, c if it
+passes all three edges on one side, edges and corners included, but not if all three signs are 0: then the triangle has no area, or the ray
+lies in its plane. Signs are those of real numbers, so nothing slips through between two faces: what leaves a closed mesh meets one of its
+faces (watertight; Woop, Benthin and Wald 2013 have it by rounding all faces alike).
+
+The same three values, over their sum, are the weights of the corners c, a and b in the point that is hit; t is the weighted mean of where
+the corners are along the ray. Sums are taken in the order of their terms' sizes, so that t does not depend on the order of the corners.
+
+A buffer of 18 float64 holds the corners at 0, 3 and 6, o at ORIGIN, d at DIRECTION, and the answer, t and the weights u, v of the second
+and third corner, at ANSWER. `pierced` is the filter; `pierced_exact` settles what it leaves, and is right for all finite numbers.
+"""
+import math
+
+import numpy as np
+
+from pliant.core.jit import helper, routine
+from pliant.core.simd import bits, cycled, element, magnitude, plus, three, times
+from pliant.core.stack import floats
+from pliant.geometry.expansion import estimate
+from pliant.geometry.predicates import E3, E3_PAIRS, difference_pairs, triple_expansion, triple_in_pairs
+from pliant.geometry.wide import orient3d_wide_value
+
+ORIGIN, DIRECTION, ANSWER, SIZE = 9, 12, 15, 18
+MISS, HIT, UNSURE = range(3)
+PRECISE = 2.0**-44                                                      # of the farthest corner: what t may be off by after the filter
+CLOSE = 2.0**-50                                                        # of a value in pairs
+HUGE = 2.0**1000
+
+
+@helper
+def sum_of(x, y, z):
+    """x + y + z, the same for every order of them."""
+    low, high = min(x, y), max(x, y)
+    return (min(low, z) + max(low, min(high, z))) + max(high, z)
+
+
+@helper
+def minus(a, b):
+    """a − b, rounded: never made one with a product."""
+    return plus(a, -b)
+
+
+@helper
+def pierced(t, k):
+    """The filter, in the range of `predicates.py`: (MISS, HIT or UNSURE, the answer t, u, v of a hit). k is the axis along which d is longest.
+
+    For corners that are near each other and far from o, ((p − o) + (q − o)) × (q − p) is the same twice over and rounds by much less, and
+    to the bit as much from either side. A value passes as many roundings as `orient3d_filter`, one more for the sum and none for d: E3
+    bounds it. Errors of the values move t by at most their sum over that of the values, times how far the corners are apart along the ray.
+    Lanes are the edges b c, c a and a b; the fourth is no one's.
+    """
+    ox, oy, oz, dx, dy, dz = t[ORIGIN], t[ORIGIN + 1], t[ORIGIN + 2], t[DIRECTION], t[DIRECTION + 1], t[DIRECTION + 2]
+    ax, ay, az = three(t[0], t[3], t[6]), three(t[1], t[4], t[7]), three(t[2], t[5], t[8])
+    bx, by, bz = cycled(ax), cycled(ay), cycled(az)
+    cx, cy, cz = cycled(bx), cycled(by), cycled(bz)
+    vx, vy, vz = minus(cx, bx), minus(cy, by), minus(cz, bz)
+    ux, uy, uz = plus(minus(bx, ox), minus(cx, ox)), plus(minus(by, oy), minus(cy, oy)), plus(minus(bz, oz), minus(cz, oz))
+    p, q, r, s, o, m = times(uy, vz), times(uz, vy), times(uz, vx), times(ux, vz), times(ux, vy), times(uy, vx)
+    values = plus(plus(times(minus(p, q), dx), times(minus(r, s), dy)), times(minus(o, m), dz))
+    sizes = (magnitude(p) + magnitude(q)) * abs(dx) + (magnitude(r) + magnitude(s)) * abs(dy) + (magnitude(o) + magnitude(m)) * abs(dz)
+    doubts = sizes * E3
+    left, right = bits(values > doubts) & 7, bits(values < -doubts) & 7
+    if left != 0 and right != 0:
+        return MISS, 0.0, 0.0, 0.0
+    p, q, r = element(values, 0), element(values, 1), element(values, 2)
+    total, doubt = sum_of(p, q, r), element(doubts, 0) + element(doubts, 1) + element(doubts, 2)
+    x, y, z = t[k] - t[ORIGIN + k], t[3 + k] - t[ORIGIN + k], t[6 + k] - t[ORIGIN + k]
+    low, high = min(x, min(y, z)), max(x, max(y, z))
+    if left | right != 7 or doubt * (high - low) > PRECISE * max(high, -low) * abs(total):
+        return UNSURE, 0.0, 0.0, 0.0
+    over = 1.0 / total
+    return HIT, sum_of(p * x, q * y, r * z) / (total * t[DIRECTION + k]), q * over, r * over
+
+
+@routine
+def side(t, b, c, plain):
+    """(m, e): ((b − o) × (c − o)) · d is m · 2**e but for a part in CLOSE, and 0 exactly if m is. `plain`: all is in the range."""
+    if not plain:
+        return orient3d_wide_value(t, ORIGIN, b, c, DIRECTION, True)
+    u, v = difference_pairs(t, ORIGIN, b), difference_pairs(t, ORIGIN, c)
+    dx, dy, dz = t[DIRECTION], t[DIRECTION + 1], t[DIRECTION + 2]
+    value, size = triple_in_pairs(*u, *v, dx, 0.0, dy, 0.0, dz, 0.0)
+    if E3_PAIRS * size > CLOSE * abs(value):
+        h = floats(192)
+        value = estimate(h, triple_expansion(h, *u, *v, dx, 0.0, dy, 0.0, dz, 0.0))
+    return value, np.int64(0)
+
+
+@routine
+def pierced_exact(t, k, plain):
+    """MISS, or HIT with an answer. What lies beyond the largest numbers is not hit."""
+    p, e = side(t, 3, 6, plain)
+    q, f = side(t, 6, 0, plain)
+    r, g = side(t, 0, 3, plain)
+    if ((p > 0) | (q > 0) | (r > 0)) == ((p < 0) | (q < 0) | (r < 0)):
+        return MISS
+    most = max(e if p != 0 else -1 << 20, max(f if q != 0 else -1 << 20, g if r != 0 else -1 << 20))
+    p, q, r = math.ldexp(p, max(e - most, -4000)), math.ldexp(q, max(f - most, -4000)), math.ldexp(r, max(g - most, -4000))
+    total = sum_of(p, q, r)
+    p, q, r = p / total, q / total, r / total
+    o, x, y, z, d = t[ORIGIN + k], t[k], t[3 + k], t[6 + k], t[DIRECTION + k]
+    unit = 0.25 if max(max(abs(o), abs(x)), max(abs(y), abs(z))) > HUGE else 1.0
+    o, x, y, z, d = o * unit, x * unit, y * unit, z * unit, d * unit
+    t[ANSWER] = sum_of(p * (x - o), q * (y - o), r * (z - o)) / d
+    t[ANSWER + 1], t[ANSWER + 2] = q, r
+    return HIT if abs(t[ANSWER]) < math.inf else MISS

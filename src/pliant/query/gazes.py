@@ -1,0 +1,364 @@
+"""Many rays, batch after batch, each into all the bodies that it may meet, nearest first.
+
+Up to FEW bodies are sorted for each batch by where its rays enter their boxes (thesis C 7.3.3 sorts root boxes once a frame, along the
+axes); more go into a tree of boxes, made anew for every query, and are sorted for each ray. A body is asked through its entry, whatever its family. A body whose tree has not followed its motion yet is not asked: the loop
+stops, says which it needs, and is taken up again; so what no ray comes near is never refitted.
+"""
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from pliant.core.call import CONTEXTS, address_of, array_at, invoke, pointer
+from pliant.core.jit import DISABLED, helper, kernel
+from pliant.core.records import prefetch, whole
+from pliant.core.stack import floats, integers, singles
+from pliant.geometry.predicates import fits
+from pliant.geometry.rays import SIZE, pierced_exact
+from pliant.motion.free import PLACE
+from pliant.motion.rigid import invert, rounding, world_box
+from pliant.query.packet import march, together
+from pliant.query.search import ROOM, wander
+from pliant.query.sight import (
+    ALL,
+    BATCH,
+    BATCHED,
+    FOUND,
+    GAZE,
+    GOING,
+    N_ROWS,
+    NEEDED,
+    SEEN,
+    View,
+    bring,
+    doubt_of,
+    inside,
+)
+from pliant.refit.leaves import CONTEXT
+from pliant.tree.nodes import LEAF_DTYPE, node_dtype
+
+FEW, TILE = 32, 8                                                        # bodies; rays, whose square is BATCH
+ORDINARY = 2.0**400
+N_LOCAL, N_EXACT = N_ROWS * BATCH, 2 * BATCH
+
+
+class Rays(NamedTuple):
+    """Flat origins and directions, limits and masks; those with a step of 0 are the same for all rays. If they are those of a picture,
+    `width` says how many are in a row, a multiple of TILE, and they are taken in tiles; else it is 0."""
+    origins: np.ndarray
+    directions: np.ndarray
+    t_min: np.ndarray
+    t_max: np.ndarray
+    masks: np.ndarray
+    steps: np.ndarray                                                   # (5,) int64
+    n: int
+    width: int
+
+
+class Answers(NamedTuple):
+    """What goes back: (n,), (n,), (n,), (2 n,)."""
+    t: np.ndarray
+    face: np.ndarray
+    body: np.ndarray
+    uv: np.ndarray
+
+
+class Roots(NamedTuple):
+    """Room for the numbers of all bodies, sorted by where they are entered; and, if they are many, a tree of their boxes: links as in `Tree`,
+    `boxes` of eight float64 for each lane of each node, low at 0 and high at 4."""
+    nears: np.ndarray
+    order: np.ndarray
+    child: np.ndarray
+    count: np.ndarray
+    faces: np.ndarray
+    boxes: np.ndarray
+
+
+class Hand(NamedTuple):
+    """JIT off: what the addresses in a BATCHED stand for."""
+    batch: np.ndarray
+    gazes: np.ndarray
+    bodies: np.ndarray
+    hits: np.ndarray
+    listed: np.ndarray
+
+
+@kernel
+def note_body(bodies, k, box, m):
+    """Set the world box of body k, and what a transform (12,), if it has one, needs."""
+    body = bodies[k]
+    if len(m) == 0:
+        for i in range(8):
+            body["box"][i] = box[i]
+        return
+    corners = floats(6)
+    world_box(m, box, corners)
+    for i in range(3):
+        body["box"][i], body["box"][4 + i] = corners[i], corners[3 + i]
+    for i in range(12):
+        body["m"][i], body["back"][i] = m[i], 0.0
+    invert(m, body["back"])
+    body["doubt"], body["placed"] = rounding(m, box), 1
+
+
+@helper
+def tile_at(r, n, width):
+    """(the first ray of the r-th batch of a picture, the way from there to the next row): tiles from left to right, then the next TILE rows;
+    the last rows as they come."""
+    band = r // (TILE * width)
+    if (band + 1) * TILE * width > n:
+        return r, np.int64(TILE)
+    return band * TILE * width + (r - band * TILE * width) // TILE, width
+
+
+@helper
+def fetch_tile(rays, answers, begin, step):
+    """Start loading what belongs to a tile: its rows are far from each other."""
+    for i in range(TILE):
+        r = min(begin + i * step, rays.n - TILE)
+        for k in range(0, 3 * TILE, 8):
+            prefetch(rays.origins, r * rays.steps[0] + (k if rays.steps[0] != 0 else 0))
+            prefetch(rays.directions, r * rays.steps[1] + (k if rays.steps[1] != 0 else 0))
+        prefetch(answers.t, r)
+        prefetch(answers.face, r)
+        prefetch(answers.body, r)
+        prefetch(answers.uv, 2 * r)
+        prefetch(answers.uv, 2 * r + TILE)
+
+
+@helper
+def start(rays, r, state):
+    """Load ray r; can it hit anything?"""
+    o, d, n, over = state["o"], state["d"], state["n"], state["over"]
+    good, plain, longest, axis = 0.0, True, 0.0, 0
+    for k in range(3):
+        o[k], d[k] = rays.origins[r * rays.steps[0] + k], rays.directions[r * rays.steps[1] + k]
+        good += o[k] * 0.0 + d[k] * 0.0                                 # NaN if one is not finite
+        plain &= fits(o[k]) & fits(d[k])
+        if abs(d[k]) > longest:
+            longest, axis = abs(d[k]), k
+    grow, turned = 1.0, 1.0
+    while longest > ORDINARY:
+        longest, grow, turned = longest / ORDINARY, grow * ORDINARY, turned / ORDINARY
+    while (longest < 1 / ORDINARY) & (longest > 0.0):
+        longest, grow, turned = longest * ORDINARY, grow / ORDINARY, turned * ORDINARY
+    for k in range(3):
+        n[k] = d[k] * turned
+        over[k] = 1.0 / n[k]
+    state["t_min"], state["best"], state["ray"] = rays.t_min[r * rays.steps[2]], rays.t_max[r * rays.steps[3]], r
+    state["face"], state["body"], state["axis"], state["plain"], state["grow"] = -1, -1, axis, plain, grow
+    state["mask"] = rays.masks[r * rays.steps[4]]
+    return (good == 0.0) & (longest > 0.0) & (state["t_min"] <= state["best"])
+
+
+@helper
+def finish(answers, state):
+    """Write what a ray has hit."""
+    hit, r = state["face"] >= 0, state["ray"]
+    answers.t[r] = state["best"] if hit else np.inf
+    answers.face[r], answers.body[r] = state["face"], state["body"]
+    answers.uv[2 * r], answers.uv[2 * r + 1] = state["u"] if hit else 0.0, state["v"] if hit else 0.0
+
+
+@helper
+def meets(gaze, boxes, at):
+    """(where a ray enters a box, does it at all, as far as it counts)?"""
+    near, far = inside(gaze["o"], gaze["over"], boxes, at, doubt_of(gaze["o"]), gaze["t_min"] * gaze["grow"], gaze["best"] * gaze["grow"])
+    return near, near <= far
+
+
+@helper
+def ask(batch, gazes, listed, bodies, k, good, count, about):
+    """Look into body k with those of the good rays that see it; GOING, or why not."""
+    some = 0
+    for j in range(count):
+        if bodies[k]["mask"] & gazes[good[j]]["mask"] != 0:
+            listed[some] = good[j]
+            some += 1
+    if some == 0:
+        return np.int64(GOING)
+    if bodies[k]["ready"] == 0:
+        batch[0]["needed"] = k
+        return np.int64(NEEDED)
+    batch[0]["n_list"] = some
+    return invoke(bodies[k]["entry"], about, k)
+
+
+@helper
+def insert(roots, n, near, k):
+    """Add body k to the n that are sorted by where they are entered."""
+    nears, order = roots.nears, roots.order
+    while n > 0 and nears[n - 1] > near:
+        nears[n], order[n] = nears[n - 1], order[n - 1]
+        n -= 1
+    nears[n], order[n] = near, k
+
+
+@helper
+def sort_all(gazes, bodies, good, count, roots):
+    """List the bodies that these rays may meet, nearest first; how many."""
+    n = 0
+    for k in range(len(bodies)):
+        nearest = np.inf
+        for j in range(count):
+            gaze = gazes[good[j]]
+            if bodies[k]["mask"] & gaze["mask"] != 0:
+                near, hit = meets(gaze, bodies[k]["box"], 0)
+                nearest = min(nearest, near if hit else np.inf)
+        if nearest < np.inf:
+            insert(roots, n, nearest, k)
+            n += 1
+    return n
+
+
+@helper
+def sort_some(gaze, bodies, roots):
+    """The same for one ray, through the tree of boxes."""
+    n, top, stack = 0, 1, integers(ROOM)
+    stack[0] = 0
+    while top > 0:
+        top -= 1
+        i = stack[top]
+        for c in range(roots.count[i]):
+            if not meets(gaze, roots.boxes, 8 * (8 * i + c))[1]:
+                continue
+            child = np.int64(roots.child[i, c])
+            if child >= 0:
+                stack[top] = child
+                top += 1
+                continue
+            for f in range(8):
+                k = np.int64(roots.faces[~child, f])
+                if k >= 0 and bodies[k]["mask"] & gaze["mask"] != 0:
+                    near, hit = meets(gaze, bodies[k]["box"], 0)
+                    if hit:
+                        insert(roots, n, near, k)
+                        n += 1
+    return n
+
+
+@helper
+def ask_all(batch, gazes, listed, bodies, good, count, about, roots):
+    """Look into all bodies that the rays may meet, those first that they enter first; GOING, or why not."""
+    stop = np.int64(GOING)
+    if len(bodies) == 1:
+        return ask(batch, gazes, listed, bodies, 0, good, count, about)
+    if len(bodies) <= FEW:
+        n = sort_all(gazes, bodies, good, count, roots)
+        for i in range(n):
+            stop = ask(batch, gazes, listed, bodies, roots.order[i], good, count, about)
+            if stop != GOING:
+                break
+        return stop
+    alone = integers(1)
+    for j in range(count):                                              # rays into a crowd go alone
+        alone[0] = good[j]
+        gaze = gazes[good[j]]
+        n = sort_some(gaze, bodies, roots)
+        for i in range(n):
+            if roots.nears[i] > gaze["best"] * gaze["grow"]:
+                break
+            stop = ask(batch, gazes, listed, bodies, roots.order[i], alone, 1, about)
+            if stop != GOING:
+                return stop
+    return stop
+
+
+@kernel
+def cast_some(rays, answers, bodies, roots, gazes, batch, listed, about, r, end):
+    """Answer the rays from r on; the one at which it stopped, for the reason in the batch. `about` is the batch as entries take it."""
+    state, good = batch[0], integers(BATCH)
+    while r < end:
+        kept, stop, count, n = state["n_hits"], np.int64(GOING), 0, min(end - r, BATCH)
+        n_v, n_p, n_u, n_x = state["n_v"], state["n_p"], state["n_u"], state["n_x"]
+        begin, step = tile_at(r, rays.n, rays.width) if rays.width > 0 else (r, np.int64(TILE))
+        if step != TILE:
+            fetch_tile(rays, answers, begin + TILE, step)
+        for j in range(n):
+            if start(rays, begin + (j >> 3) * step + (j & 7), gazes[j]):
+                good[count] = j
+                count += 1
+        if count > 0:
+            stop = ask_all(batch, gazes, listed, bodies, good, count, about, roots)
+        if stop != GOING:
+            state["reason"], state["n_hits"] = stop, kept
+            state["n_v"], state["n_p"], state["n_u"], state["n_x"] = n_v, n_p, n_u, n_x
+            return r
+        if state["kind"] != ALL:
+            for j in range(n):
+                finish(answers, gazes[j])
+        r += n
+    state["reason"] = GOING
+    return r
+
+
+@kernel
+def bound(roots, seen):
+    """Set the boxes of a tree of bodies; children come after their parents."""
+    for i in range(len(roots.child) - 1, -1, -1):
+        for c in range(roots.count[i]):
+            at, child = 8 * (8 * i + c), np.int64(roots.child[i, c])
+            for k in range(3):
+                low, high = np.inf, -np.inf
+                for f in range(8):
+                    if child >= 0 and f < roots.count[child]:
+                        below = 8 * (8 * child + f) + k
+                        low, high = min(low, roots.boxes[below]), max(high, roots.boxes[below + 4])
+                    elif child < 0 and roots.faces[~child, f] >= 0:
+                        box = seen[roots.faces[~child, f]]["box"]
+                        low, high = min(low, box[k]), max(high, box[k + 4])
+                roots.boxes[at + k], roots.boxes[at + k + 4] = low, high
+
+
+# --- entries -----------------------------------------------------------------------------------------------------------------------------
+
+@helper
+def see(nodes, leaves, flat, place, bodies, k, gazes, hits, batch, listed, frame, entry, fill, context):
+    """Look for what the listed rays meet in body k; GOING, or FULL."""
+    local, exact, who = singles(N_LOCAL), floats(N_EXACT), integers(BATCH)
+    view = View(leaves, flat, bodies, k, gazes, hits, batch, local, exact, who, frame, entry, fill, context)
+    count = bring(view, place, listed)
+    if count == 0:
+        return np.int64(GOING)
+    if together(whole(nodes, 0), view, count, place[0]["reach"] * place[0]["scale"]):
+        return march(view, nodes, place[0]["plain"], count)
+    return wander(view, nodes, place[0]["plain"], count)
+
+
+@cache
+def sight_entry(volume, width):
+    """(address, what keeps it alive) of the function (BATCHED, number of a body) -> GOING or FULL for nodes of this kind."""
+    node = node_dtype(volume, width)
+
+    def enter(address, k):
+        batch = array_at(pointer(address), 1, BATCHED)
+        state = batch[0]
+        gazes, bodies = array_at(pointer(state["gazes"]), BATCH, GAZE), array_at(pointer(state["bodies"]), k + 1, SEEN)
+        hits, listed = array_at(pointer(state["hits"]), state["room"], FOUND), array_at(pointer(state["list"]), BATCH, np.int64)
+        about = array_at(pointer(bodies[k]["context"]), 1, CONTEXT)[0]
+        place = array_at(pointer(bodies[k]["place"]), 1, PLACE)
+        nodes = array_at(pointer(about["nodes"]), about["n_nodes"], node)
+        leaves = array_at(pointer(about["leaves"]), about["n_leaves"], LEAF_DTYPE)
+        flat = array_at(pointer(place[0]["flat"]), place[0]["n_flat"], np.float64)
+        return see(nodes, leaves, flat, place, bodies, k, gazes, hits, batch, listed, about["frame"], about["entry"], about["fill"],
+                   bodies[k]["context"])
+
+    def enter_python(hand, k):
+        shape = CONTEXTS[int(hand.bodies[k]["context"])]
+        motion = shape.motion
+        return see(shape.nodes, shape.leaves, motion.flat, motion.about, hand.bodies, k, hand.gazes, hand.hits, hand.batch, hand.listed,
+                   shape.frame, shape.entry, shape.fill, shape.context)
+
+    return address_of(enter_python if DISABLED else enter)
+
+
+@cache
+def exact_entry():
+    """(address, what keeps it alive) of the exact test on a buffer; its second argument is 2 · axis + plain."""
+    def enter(buffer, code):
+        return np.int64(pierced_exact(array_at(pointer(buffer), SIZE, np.float64), code >> 1, code & 1))
+
+    def enter_python(buffer, code):
+        return pierced_exact(buffer, code >> 1, code & 1)
+
+    return address_of(enter_python if DISABLED else enter)

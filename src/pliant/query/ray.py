@@ -1,0 +1,238 @@
+"""Rays into bodies and scenes: the nearest hit, any hit, all hits. Exact and watertight (`geometry/rays.py`).
+
+A ray that cannot hit anything is a miss, not an error: one with NaN or infinity in it, without a direction, or with t_min > t_max.
+"""
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pliant.core import check, memory
+from pliant.core import threads as pool
+from pliant.core.jit import DISABLED
+from pliant.core.records import aligned
+from pliant.core.threads import Reading
+from pliant.errors import TooManyPairsError
+from pliant.query.gazes import FEW, TILE, Answers, Hand, Rays, Roots, bound, cast_some, exact_entry, note_body, sight_entry
+from pliant.query.sight import ALL, ANY, BATCH, BATCHED, CLOSEST, FOUND, FULL, GAZE, NEEDED, SEEN
+from pliant.query.traverse import COUNTERS
+from pliant.results import AllHits, Hit, Hits, Stats
+from pliant.tree.nodes import BUILDERS
+
+CHUNK = 1 << 11                                                         # rays of one call: about a millisecond
+ROOM = 1 << 12                                                          # hits to begin with, where all are wanted
+PICTURE, NARROW, FARTHER = 1 << 13, 32, 8.0                             # rays that are looked at; in a row; steps between neighbours
+EVERY = np.int64(-1)                                                    # a mask with all bits
+NOT_PLACED = np.zeros(0)
+NO_TREE = np.zeros((0, 8), np.int32), np.zeros(0, np.int32), np.zeros((0, 8), np.int32), np.zeros(0)
+
+
+def cast(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: ArrayLike = 0.0, t_max: ArrayLike = np.inf,
+         mask: ArrayLike | None = None) -> Hits:
+    """The nearest face that each ray origin + t · direction hits, for t from t_min to t_max, in a body or a scene.
+
+    origins, directions : (n, 3), or (3,) for all rays; directions of any length, t is in units of them
+    t_min, t_max : numbers, or (n,)
+    mask : an integer, or (n,): a ray sees the bodies of a scene that were added with a `mask` that shares a bit with its own
+
+    Edges and corners belong to all faces around them: nothing slips through a closed mesh. Faces without area are not hit, nor are those in
+    whose plane a ray lies; their neighbours are. Among hits of the same t that of the smallest body, then of the smallest face counts. Rays
+    with NaN or infinity, without a direction, or with t_min > t_max hit nothing.
+
+    >>> import pliant as pl
+    >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    >>> hits = pl.cast(body, [[0.25, 0.25, -1], [2, 2, -1]], [0, 0, 1])
+    >>> hits.t.tolist(), hits.face.tolist()
+    ([1.0, inf], [0, -1])
+    """
+    rays = rays_of(origins, directions, t_min, t_max, mask)
+    answers, _, stats = look(target, rays, CLOSEST)
+    return Hits(answers.t, answers.face, answers.body, answers.uv.reshape(-1, 2), stats)
+
+
+def occluded(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: ArrayLike = 0.0, t_max: ArrayLike = np.inf,
+             mask: ArrayLike | None = None) -> NDArray[np.bool_]:
+    """(n,) bool: does each ray hit anything between t_min and t_max? Arguments as for `cast`, and quicker.
+
+    >>> import pliant as pl
+    >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    >>> pl.occluded(body, [0.25, 0.25, -1], [[0, 0, 1], [0, 0, -1]]).tolist()
+    [True, False]
+    """
+    answers, _, _ = look(target, rays_of(origins, directions, t_min, t_max, mask), ANY)
+    return np.asarray(answers.face >= 0)
+
+
+def cast_all(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: ArrayLike = 0.0, t_max: ArrayLike = np.inf,
+             mask: ArrayLike | None = None) -> AllHits:
+    """Every face that each ray hits between t_min and t_max, sorted by ray, then t, then body and face. Arguments as for `cast`.
+
+    >>> import pliant as pl
+    >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1]], [[0, 1, 2], [3, 4, 5]])
+    >>> pl.cast_all(body, [0.25, 0.25, -1], [0, 0, 1]).t.tolist()
+    [1.0, 2.0]
+    """
+    _, hits, stats = look(target, rays_of(origins, directions, t_min, t_max, mask), ALL)
+    hits = hits[np.lexsort((hits["face"], hits["body"], hits["t"], hits["ray"]))]
+    return AllHits(hits["ray"].copy(), hits["t"].copy(), hits["face"].astype(np.int32), hits["body"].copy(),
+                   np.stack([hits["u"], hits["v"]], axis=1), stats)
+
+
+def pick(target: Any, origin: ArrayLike, direction: ArrayLike, *, t_min: float = 0.0, t_max: float = np.inf,
+         mask: int | None = None) -> Hit | None:
+    """What one ray hits first, or None: `cast` for a click. Only what it comes near follows the motion of its body.
+
+    >>> import pliant as pl
+    >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    >>> pl.pick(body, [0.25, 0.25, -1], [0, 0, 1]).point.tolist()
+    [0.25, 0.25, 0.0]
+    """
+    rays, n = rays_of(origin, direction, t_min, t_max, mask, ("origin", "direction"))
+    if rays.steps.any():
+        raise ValueError("pick: expected one ray: an origin (3,), a direction (3,) and numbers; use cast for several")
+    answers, _, _ = look(target, (rays, n), CLOSEST)
+    if answers.face[0] < 0:
+        return None
+    t = float(answers.t[0])
+    return Hit(t, int(answers.face[0]), int(answers.body[0]), answers.uv, rays.origins + t * rays.directions)
+
+
+# --- what is asked ---------------------------------------------------------------------------------------------------------------------
+
+def rays_of(origins, directions, t_min, t_max, mask, called=("origins", "directions")):
+    """(Rays, how many), from outside."""
+    parts = [check.vectors(called[0], origins), check.vectors(called[1], directions)]
+    parts += [check.numbers("t_min", t_min), check.numbers("t_max", t_max), check.masks("mask", EVERY if mask is None else mask)]
+    names = (*called, "t_min", "t_max", "mask")
+    n = next((many for _, many in parts if many is not None), 1)
+    for name, (_, many) in zip(names, parts, strict=True):
+        if many is not None and many != n:
+            other = next(other for other, (_, some) in zip(names, parts, strict=True) if some is not None)
+            raise ValueError(f"{name}: has {many} rows, {other} has {n}; expected as many, or one for all")
+    steps = np.array([0 if many is None else width for (_, many), width in zip(parts, (3, 3, 1, 1, 1), strict=True)], np.int64)
+    return Rays(*(array for array, _ in parts), steps, n, width_of(parts[0][0], parts[1][0]) if n >= PICTURE else 0), n
+
+
+def width_of(origins, directions):
+    """How many rays are in a row, if they look like those of a picture, row by row: neighbours go nearly the same way, but for the last of
+    a row and the first of the next. 0: they do not. A guess: it changes the order of the work, nothing else."""
+    with np.errstate(all="ignore"):
+        steps = sum(np.square(np.diff(rows.reshape(-1, 3)[:PICTURE], axis=0)).sum(axis=1) for rows in (origins, directions) if len(rows) > 3)
+        jumps = np.flatnonzero(steps > FARTHER**2 * np.median(steps)) + 1
+    width = int(jumps[0]) if len(jumps) else 0
+    return width if width > NARROW and width % TILE == 0 and len(jumps) > 2 and np.array_equal(jumps, np.arange(width, PICTURE, width)) else 0
+
+
+class Subjects(NamedTuple):
+    """The bodies that are looked into: as rays see them, and their shapes."""
+    seen: np.ndarray
+    shapes: list[Any]
+
+
+def members_of(target):
+    """(bodies, their numbers, their masks) of a body or a scene, without those that have no faces."""
+    if hasattr(target, "seen_by_rays"):
+        return target.seen_by_rays()
+    check.body("target", target)
+    return ([target], [0], [EVERY]) if len(target) else ([], [], [])
+
+
+def subjects_of(bodies, numbers, masks):
+    """As rays see them."""
+    seen = aligned(max(len(bodies), 1), SEEN)[:len(bodies)]
+    shapes = [body.shape_at(body.motion.scale) for body in bodies]
+    for k, (body, shape) in enumerate(zip(bodies, shapes, strict=True)):
+        note_body(seen, k, body.motion.box, NOT_PLACED if body.placement is None else body.placement)
+        seen[k]["context"], seen[k]["place"], seen[k]["ready"] = shape.context, body.motion.address, not shape.stale
+        seen[k]["entry"] = sight_entry(shape.options.family.volume, shape.tree.width)[0]
+    seen["number"], seen["mask"] = numbers, masks
+    return Subjects(seen, shapes)
+
+
+def roots_of(seen):
+    """Room to sort the bodies, and a tree of their boxes if they are many: to the builder a box is a triangle from its low corner to its
+    high one and back."""
+    room = np.empty(len(seen)), np.empty(len(seen), np.int64)
+    if len(seen) <= FEW:
+        return Roots(*room, *NO_TREE)
+    rows = np.zeros((len(seen), 2, 4))
+    rows[:, 0, :3], rows[:, 1, :3] = seen["box"][:, :3], seen["box"][:, 4:7]
+    middle, size = rows[..., :3].mean(axis=(0, 1)), np.abs(rows[..., :3]).max(initial=1e-300)
+    rows[..., :3] = (rows[..., :3] - middle) / size                     # float32 does for who is next to whom
+    faces = 2 * np.arange(len(seen), dtype=np.int32)[:, None] + np.array([0, 1, 0], np.int32)
+    tree = BUILDERS["sah"].build(np.ascontiguousarray(rows.reshape(-1, 4), np.float32), faces, 8, 8)
+    roots = Roots(*room, tree.child, tree.count, tree.faces, np.empty(64 * len(tree.child)))
+    bound(roots, seen)
+    return roots
+
+
+def look(target, asked, kind):
+    """(Answers, hits in any order, Stats) of all rays."""
+    rays, n = asked
+    bodies, numbers, masks = members_of(target)
+    answers = Answers(np.full(n, np.inf), np.full(n, -1, np.int32), np.full(n, -1, np.int64), np.zeros(2 * n))
+    if not bodies or not n:
+        return answers, np.zeros(0, FOUND), Stats()
+    with Reading(*(body.guard for body in bodies)):
+        subjects = subjects_of(bodies, numbers, masks)
+        job, workers = _Job(rays, n, kind, answers, subjects), min(pool.threads(), -(-n // CHUNK))
+        if workers == 1:
+            job.work(threading.Event())
+        else:
+            cancel = threading.Event()
+            pool.run([partial(job.work, cancel)] * workers, cancel)
+        hits = np.concatenate(job.found) if job.found else np.zeros(0, FOUND)
+        return answers, hits, Stats(*job.counters.tolist())
+
+
+class _Job:
+    """All rays of a query; workers take chunks of them until there are none."""
+
+    def __init__(self, rays, n, kind, answers, subjects):
+        self.rays, self.n, self.kind, self.answers, self.subjects = rays, n, kind, answers, subjects
+        self.roots = roots_of(subjects.seen)
+        self.next, self.lock, self.found, self.counters = 0, threading.Lock(), [], np.zeros(len(COUNTERS), np.int64)
+
+    def take(self):
+        """The next chunk."""
+        with self.lock:
+            start, self.next = self.next, min(self.next + CHUNK, self.n)
+            return start, self.next
+
+    def work(self, cancel):
+        """Answer chunks until there are none."""
+        batch, gazes, listed = aligned(1, BATCHED), aligned(BATCH, GAZE), np.zeros(BATCH, np.int64)
+        hits, updated, state, seen = np.zeros(ROOM if self.kind == ALL else 1, FOUND), 0, batch[0], self.subjects.seen
+        roots = self.roots._replace(nears=self.roots.nears.copy(), order=self.roots.order.copy())
+        state["kind"], state["exact"], state["bodies"], state["gazes"], state["list"] = (
+            self.kind, exact_entry()[0], seen.ctypes.data, gazes.ctypes.data, listed.ctypes.data)
+        while not cancel.is_set():
+            r, end = self.take()
+            if r == end:
+                break
+            while r < end and not cancel.is_set():
+                state["hits"], state["room"] = hits.ctypes.data, len(hits)
+                about = Hand(batch, gazes, seen, hits, listed) if DISABLED else batch.ctypes.data
+                r = cast_some(self.rays, self.answers, seen, roots, gazes, batch, listed, about, r, end)
+                if state["reason"] == NEEDED:
+                    k = int(state["needed"])
+                    updated += self.subjects.shapes[k].follow()
+                    seen[k]["ready"] = 1
+                elif state["reason"] == FULL:
+                    hits = grown(hits)
+        with self.lock:
+            self.counters += [int(state[name]) for name in COUNTERS]
+            self.counters[COUNTERS.index("n_u")] += updated
+            self.found.append(hits[:int(state["n_hits"])])
+
+
+def grown(hits):
+    """Twice the room, if memory allows."""
+    if not memory.fits(6 * hits.nbytes):
+        raise TooManyPairsError(f"there are more than {len(hits):,} hits, and memory for twice as many is not available; cast fewer rays at a time")
+    return np.concatenate([hits, np.zeros_like(hits)])
+

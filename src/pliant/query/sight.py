@@ -1,0 +1,263 @@
+"""What rays meet of one body: a batch of rays, each brought into the body's frame, and the test of a leaf.
+
+A ray o + t d is brought to where it enters the body's box, relative to the body's origin and times its scale, and becomes float32 there:
+p + s e, where e is d over its longest component, so that s is a length along that axis. However far away a ray starts, what rounds is a
+share of the body's reach. With u = 2**-24 and in units of the reach, a point of the ray is off by u for its start and 2 u for its direction,
+and a side of a volume by 4 u for the products and differences on the way to it: 8 u along any axis are enough. SLACK is twice that.
+
+A leaf is looked at in two stages. `candidates` takes eight triangles at once, in float32, along the ray (Woop, Benthin and Wald 2013): with
+corners x, y sheared so that the ray is the axis z, three products say on which side it passes the edges. A corner is off by less than the
+slack, so where m bounds |x| and |y| of all corners, a product is off by less than 4 slack m for the corners and 4 u m² for its own
+roundings: with m <= 6 reach below 8 slack m. m is the sum of the sides of the leaf's box: a triangle that is hit has no corner farther from
+the ray. What is left goes to the exact test (`geometry/rays.py`), in float64, in the world.
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+from pliant.core.call import invoke
+from pliant.core.jit import helper
+from pliant.core.records import packed, prefetch, row, whole
+from pliant.core.simd import bits, first, greatest, least, ones
+from pliant.core.stack import floats
+from pliant.geometry.rays import ANSWER, DIRECTION, HIT, ORIGIN, SIZE, UNSURE, pierced
+from pliant.query.leafpair import copy_corners
+from pliant.query.placed import place_corners
+from pliant.query.traverse import COUNTERS, freshen_leaf
+
+BATCH = 64                                                              # rays that are looked at together
+CLOSEST, ANY, ALL = range(3)                                            # what is wanted of a ray
+GOING, FULL, NEEDED = range(3)                                          # what came of a batch; NEEDED: a body must follow first
+SLACK = 2.0**-20                                                        # of the reach
+FAR_AWAY = 2.0**-48                                                     # of all numbers in float64
+STEEPEST = 2.0**60                                                      # of 1 / e, in float32
+LARGEST = 3e38                                                          # in float32
+EIGHT = np.float32(8)
+
+# Rows of BATCH float32 of the rays in a body's frame: start, 1 / e, start / e at either side of the slack, shears along the axes beside
+# the longest, the sign of that, the slack, and how far the ray counts.
+START, OVER, LOW, HIGH, SHEAR_X, SHEAR_Y, SIGN, WIDTH, LIMIT, N_ROWS = 0, 3, 6, 9, 12, 13, 14, 15, 16, 17
+
+
+def record(floats_, rows, integers):
+    """The dtype of these float64, rows of float64 and int64, in whole cache lines."""
+    return packed([(name, np.dtype(np.float64)) for name in floats_] + [(name, np.dtype((np.float64, (n,)))) for name, n in rows.items()]
+                  + [(name, np.dtype(np.int64)) for name in integers])
+
+
+# One ray, and what was found so far. `best` is the largest t that still counts; `n` is d over a power of two, `grow`, so that its size is an
+# ordinary one, and `over` is 1 / n; `axis` that of d's longest component.
+GAZE = record(("t_min", "best", "u", "v", "grow"), {"o": 3, "d": 3, "n": 3, "over": 3}, ("face", "body", "axis", "plain", "ray", "mask"))
+# What a batch is about: addresses of rays, of bodies and of where hits go if all are wanted; which rays to look at; what is counted.
+BATCHED = record((), {}, ("gazes", "bodies", "hits", "n_hits", "room", "list", "n_list", "kind", "exact", "needed", "reason", *COUNTERS))
+# A body as rays see it: addresses of its context, its place and its entry, its number, which rays see it, the box around it in the world
+# (low at 0, high at 4), whether its tree has followed it, and, if it is placed, the way to the world, the way back, and how far they round.
+SEEN = record(("doubt",), {"box": 8, "m": 12, "back": 12}, ("context", "place", "entry", "number", "mask", "placed", "ready"))
+FOUND = np.dtype([("ray", np.int64), ("t", np.float64), ("body", np.int64), ("face", np.int64), ("u", np.float64), ("v", np.float64)])
+
+
+class View(NamedTuple):
+    """A body, the rays of a batch that come near it, and how it makes things true. `local` holds rows of BATCH float32 (see above), `exact`
+    pairs (near, unit) with s = (t · grow − near) · unit; `who` the number of the ray and 4 · the number of its longest axis."""
+    leaves: np.ndarray
+    flat: np.ndarray
+    bodies: np.ndarray
+    k: int
+    gazes: np.ndarray
+    hits: np.ndarray
+    batch: np.ndarray
+    local: np.ndarray
+    exact: np.ndarray
+    who: np.ndarray
+    frame: int
+    entry: int
+    fill: int
+    context: int
+
+
+@helper
+def at(view, number, j):
+    """A number of ray j."""
+    return view.local[number * BATCH + j]
+
+
+# --- leaves ----------------------------------------------------------------------------------------------------------------------------
+
+@helper
+def candidates(view, i, j):
+    """Bits of the triangles of leaf i that ray j may hit before its limit."""
+    leaves, z = view.leaves, view.who[j] & 3
+    view.batch[0]["n_p"] += ones(np.int64(leaves[i]["used"]))
+    x, y = np.int64(z == 0), 2 - np.int64(z == 2)
+    slack, box = at(view, WIDTH, j), whole(leaves, i)
+    m = (box.hix - box.lox) + (box.hiy - box.loy) + (box.hiz - box.loz) + EIGHT * slack
+    doubt = EIGHT * slack * m
+    start_x, start_y, start_z = at(view, START + x, j), at(view, START + y, j), at(view, START + z, j)
+    shear_x, shear_y, sign = at(view, SHEAR_X, j), at(view, SHEAR_Y, j), at(view, SIGN, j)
+    az, bz, cz = row(leaves, i, z) - start_z, row(leaves, i, 3 + z) - start_z, row(leaves, i, 6 + z) - start_z
+    ax, ay = (row(leaves, i, x) - start_x) - az * shear_x, (row(leaves, i, y) - start_y) - az * shear_y
+    bx, by = (row(leaves, i, 3 + x) - start_x) - bz * shear_x, (row(leaves, i, 3 + y) - start_y) - bz * shear_y
+    cx, cy = (row(leaves, i, 6 + x) - start_x) - cz * shear_x, (row(leaves, i, 6 + y) - start_y) - cz * shear_y
+    u, v, w = cx * by - cy * bx, ax * cy - ay * cx, bx * ay - by * ax
+    one_side = (least(u, least(v, w)) >= -doubt) | (greatest(u, greatest(v, w)) <= doubt)
+    a, b, c = az * sign, bz * sign, cz * sign
+    between = (greatest(a, greatest(b, c)) >= -slack) & (least(a, least(b, c)) <= at(view, LIMIT, j) + slack)
+    return bits(one_side & between) & leaves[i]["used"]
+
+
+@helper
+def decide(t, axis, plain, exact):
+    """Is the triangle in the buffer hit? (MISS or HIT, t, u, v, whether that took more than the filter.)"""
+    if plain != 0:
+        answer, now, u, v = pierced(t, axis)
+        if answer != UNSURE:
+            return np.int64(answer), now, u, v, np.int64(0)
+    answer = invoke(exact, t, 2 * axis + plain)
+    return answer, t[ANSWER], t[ANSWER + 1], t[ANSWER + 2], np.int64(1)
+
+
+@helper
+def better(state, t, number, face):
+    """Is this hit nearer than the best, or as near with a smaller name?"""
+    if t != state["best"]:
+        return t < state["best"]
+    return (state["face"] < 0) | (number < state["body"]) | ((number == state["body"]) & (face < state["face"]))
+
+
+@helper
+def single_up(x):
+    """A float32 that is not below x."""
+    return np.float32(min(x * (1 + 2.0**-22), LARGEST))
+
+
+@helper
+def fetch_corners(view, leaf, some):
+    """Start loading the corners of these triangles of a leaf: for a ray of its own way that is the longest wait."""
+    while some != 0:
+        i, some = first(some), some & (some - 1)
+        for c in range(3):
+            prefetch(view.flat, 3 * np.int64(view.leaves[leaf]["corner"][c, i]))
+
+
+@helper
+def settle(view, plain, leaf, some, j):
+    """The exact test of ray j and these triangles of a leaf; GOING, or FULL."""
+    leaves, body, batch = view.leaves, view.bodies[view.k], view.batch[0]
+    state, t, stop = view.gazes[view.who[j] >> 2], floats(SIZE), np.int64(GOING)
+    for i in range(3):
+        t[ORIGIN + i], t[DIRECTION + i] = state["o"][i], state["d"][i]
+    while some != 0:
+        i, some = first(some), some & (some - 1)
+        good = plain & state["plain"]
+        if body["placed"] != 0:
+            good = np.int64(place_corners(leaves, leaf, i, view.flat, body["m"], t, 0)) & state["plain"]
+        else:
+            copy_corners(leaves, leaf, i, view.flat, t, 0)
+        hit, now, u, v, hard = decide(t, state["axis"], good, batch["exact"])
+        batch["n_x"] += hard
+        face, number = np.int64(leaves[leaf]["face"][i]), body["number"]
+        if hit != HIT or now < state["t_min"] or not better(state, now, number, face):
+            continue
+        if batch["kind"] == ALL:
+            if batch["n_hits"] == batch["room"]:
+                stop = np.int64(FULL)
+                break
+            found = view.hits[batch["n_hits"]]
+            found["ray"], found["t"], found["body"], found["face"] = state["ray"], now, number, face
+            found["u"], found["v"] = u, v
+            batch["n_hits"] += 1
+            continue
+        state["best"], state["u"], state["v"], state["face"], state["body"] = now, u, v, face, number
+        if batch["kind"] == ANY:                                        # nothing more counts
+            state["best"], view.local[LIMIT * BATCH + j] = -np.inf, -LARGEST
+            break
+        limit = single_up((now * state["grow"] - view.exact[2 * j]) * view.exact[2 * j + 1]) + at(view, WIDTH, j)
+        view.local[LIMIT * BATCH + j] = least(at(view, LIMIT, j), limit)
+    return stop
+
+
+# --- from the world to a body ----------------------------------------------------------------------------------------------------------
+
+@helper
+def reaches(o, over, low, high, near, far):
+    """The part of [near, far] in which o + t / over is between low and high."""
+    if abs(over) == np.inf:
+        inside = (low <= o) & (o <= high)
+        return near if inside else 1.0, far if inside else 0.0
+    p, q = (low - o) * over, (high - o) * over
+    return max(near, min(p, q)), min(far, max(p, q))
+
+
+@helper
+def inside(o, over, boxes, at, doubt, near, far):
+    """The part of [near, far] in which a ray is in the box boxes[at : at + 8], low at 0 and high at 4, and a little more."""
+    near, far = reaches(o[0], over[0], boxes[at] - doubt, boxes[at + 4] + doubt, near, far)
+    near, far = reaches(o[1], over[1], boxes[at + 1] - doubt, boxes[at + 5] + doubt, near, far)
+    near, far = reaches(o[2], over[2], boxes[at + 2] - doubt, boxes[at + 6] + doubt, near, far)
+    return near - FAR_AWAY * abs(near), far + FAR_AWAY * abs(far)
+
+
+@helper
+def doubt_of(o):
+    return FAR_AWAY * max(abs(o[0]), max(abs(o[1]), abs(o[2])))
+
+
+@helper
+def turned(m, k, v):
+    return m[4 * k] * v[0] + m[4 * k + 1] * v[1] + m[4 * k + 2] * v[2]
+
+
+@helper
+def within(x, most):
+    return min(max(x, -most), most)
+
+
+@helper
+def put_local(local, exact, who, j, number, o, n, over, near, far, origin, reach, scale, doubt):
+    """Write ray j of the view: from `near` on, in float32, relative to an origin and times a scale."""
+    longest = max(abs(n[0]), max(abs(n[1]), abs(n[2])))
+    z = 0 if abs(n[0]) == longest else 1 if abs(n[1]) == longest else 2
+    shortest, unit = 1.0 / longest, longest * scale
+    slack = min(reach * scale * SLACK + 4 * (doubt + FAR_AWAY * abs(near) * longest) * scale, LARGEST)
+    for k in range(3):
+        start, steep = np.float32((o[k] + near * n[k] - origin[k]) * scale), np.float32(within(over[k] * longest, STEEPEST))
+        local[(START + k) * BATCH + j], local[(OVER + k) * BATCH + j] = start, steep
+        local[(LOW + k) * BATCH + j] = within((start + slack) * steep, LARGEST)
+        local[(HIGH + k) * BATCH + j] = within((start - slack) * steep, LARGEST)
+    sign = 1.0 if n[z] > 0 else -1.0
+    local[SHEAR_X * BATCH + j], local[SHEAR_Y * BATCH + j] = n[1 if z == 0 else 0] * shortest * sign, n[1 if z == 2 else 2] * shortest * sign
+    local[SIGN * BATCH + j], local[WIDTH * BATCH + j] = sign, slack
+    local[LIMIT * BATCH + j] = single_up((far - near) * unit) + np.float32(slack)
+    exact[2 * j], exact[2 * j + 1], who[j] = near, unit, 4 * number + z
+
+
+@helper
+def bring(view, place, listed):
+    """Bring the listed rays that reach the body's box into its frame; how many."""
+    here, body, count = place[0], view.bodies[view.k], np.int64(0)
+    o, n, over, away, placed = floats(3), floats(3), floats(3), floats(3), body["placed"] != 0
+    for i in range(view.batch[0]["n_list"]):
+        number = listed[i]
+        state = view.gazes[number]
+        if placed:                                                      # into model space
+            m, back = body["m"], body["back"]
+            for k in range(3):
+                away[k] = state["o"][k] - m[4 * k + 3]
+            for k in range(3):
+                o[k], n[k] = turned(back, k, away), turned(back, k, state["n"])
+                over[k] = 1.0 / n[k]
+            doubt = FAR_AWAY * (abs(away[0]) + abs(away[1]) + abs(away[2])) + body["doubt"]
+        else:
+            for k in range(3):
+                o[k], n[k], over[k] = state["o"][k], state["n"][k], state["over"][k]
+            doubt = doubt_of(o)
+        near, far = inside(o, over, here["box"], 0, doubt, state["t_min"] * state["grow"], state["best"] * state["grow"])
+        if near <= far:
+            put_local(view.local, view.exact, view.who, count, number, o, n, over, near, far, here["origin"], here["reach"], here["scale"], doubt)
+            count += 1
+    return count
+
+
+@helper
+def fresh(view, leaf):
+    freshen_leaf(view.leaves, leaf, view.frame, view.fill, view.context)
