@@ -26,7 +26,7 @@ ORIGIN, DIRECTION, ANSWER, SIZE = 9, 12, 15, 18
 MISS, HIT, UNSURE = range(3)
 PRECISE = 2.0**-44                                                      # of the farthest corner: what t may be off by after the filter
 CLOSE = 2.0**-50                                                        # of a value in pairs
-HUGE = 2.0**1000
+NONE = -1 << 20                                                         # below every exponent
 
 
 @helper
@@ -64,14 +64,15 @@ def pierced(t, k):
     left, right = bits(values > doubts) & 7, bits(values < -doubts) & 7
     if left != 0 and right != 0:
         return MISS, 0.0, 0.0, 0.0
-    p, q, r = element(values, 0), element(values, 1), element(values, 2)
-    total, doubt = sum_of(p, q, r), element(doubts, 0) + element(doubts, 1) + element(doubts, 2)
+    side = 1.0 if right == 0 else -1.0                                  # so that sums are of the same numbers from either side
+    p, q, r = side * element(values, 0), side * element(values, 1), side * element(values, 2)
+    over = 1.0 / sum_of(p, q, r)
+    p, q, r, doubt = p * over, q * over, r * over, (element(doubts, 0) + element(doubts, 1) + element(doubts, 2)) * over
     x, y, z = t[k] - t[ORIGIN + k], t[3 + k] - t[ORIGIN + k], t[6 + k] - t[ORIGIN + k]
     low, high = min(x, min(y, z)), max(x, max(y, z))
-    if left | right != 7 or doubt * (high - low) > PRECISE * max(high, -low) * abs(total):
+    if left | right != 7 or not doubt * (high - low) <= PRECISE * max(high, -low):
         return UNSURE, 0.0, 0.0, 0.0
-    over = 1.0 / total
-    return HIT, sum_of(p * x, q * y, r * z) / (total * t[DIRECTION + k]), q * over, r * over
+    return HIT, sum_of(p * x, q * y, r * z) / t[DIRECTION + k], q, r
 
 
 @routine
@@ -88,6 +89,12 @@ def side(t, b, c, plain):
     return value, np.int64(0)
 
 
+@helper
+def part(m, e):
+    """|m| · 2**e, or 0 if that is far too small to matter."""
+    return math.ldexp(abs(m), max(e, -4000))
+
+
 @routine
 def pierced_exact(t, k, plain):
     """MISS, or HIT with an answer. What lies beyond the largest numbers is not hit."""
@@ -96,13 +103,14 @@ def pierced_exact(t, k, plain):
     r, g = side(t, 0, 3, plain)
     if ((p > 0) | (q > 0) | (r > 0)) == ((p < 0) | (q < 0) | (r < 0)):
         return MISS
-    most = max(e if p != 0 else -1 << 20, max(f if q != 0 else -1 << 20, g if r != 0 else -1 << 20))
-    p, q, r = math.ldexp(p, max(e - most, -4000)), math.ldexp(q, max(f - most, -4000)), math.ldexp(r, max(g - most, -4000))
+    most = max(e if p != 0 else NONE, max(f if q != 0 else NONE, g if r != 0 else NONE))
+    p, q, r = part(p, e - most), part(q, f - most), part(r, g - most)
     total = sum_of(p, q, r)
     p, q, r = p / total, q / total, r / total
+    # Where the corners are along the axis, and d, as numbers of ordinary size times powers of two.
     o, x, y, z, d = t[ORIGIN + k], t[k], t[3 + k], t[6 + k], t[DIRECTION + k]
-    unit = 0.25 if max(max(abs(o), abs(x)), max(abs(y), abs(z))) > HUGE else 1.0
-    o, x, y, z, d = o * unit, x * unit, y * unit, z * unit, d * unit
-    t[ANSWER] = sum_of(p * (x - o), q * (y - o), r * (z - o)) / d
+    f, g = math.frexp(max(max(abs(o), abs(x)), max(abs(y), abs(z))))[1] + 2, math.frexp(d)[1]
+    o, x, y, z = math.ldexp(o, -f), math.ldexp(x, -f), math.ldexp(y, -f), math.ldexp(z, -f)
+    t[ANSWER] = math.ldexp(sum_of(p * (x - o), q * (y - o), r * (z - o)) / math.ldexp(d, -g), f - g)
     t[ANSWER + 1], t[ANSWER + 2] = q, r
     return HIT if abs(t[ANSWER]) < math.inf else MISS

@@ -4,6 +4,7 @@ Up to FEW bodies are sorted for each batch by where its rays enter their boxes (
 axes); more go into a tree of boxes, made anew for every query, and are sorted for each ray. A body is asked through its entry, whatever its family. A body whose tree has not followed its motion yet is not asked: the loop
 stops, says which it needs, and is taken up again; so what no ray comes near is never refitted.
 """
+import math
 from functools import cache
 from typing import NamedTuple
 
@@ -34,11 +35,12 @@ from pliant.query.sight import (
     doubt_of,
     inside,
 )
+from pliant.query.stackless import stroll
 from pliant.refit.leaves import CONTEXT
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 
 FEW, TILE = 32, 8                                                        # bodies; rays, whose square is BATCH
-ORDINARY = 2.0**400
+ORDINARY = 2.0**20
 N_LOCAL, N_EXACT = N_ROWS * BATCH, 2 * BATCH
 
 
@@ -137,14 +139,11 @@ def start(rays, r, state):
         plain &= fits(o[k]) & fits(d[k])
         if abs(d[k]) > longest:
             longest, axis = abs(d[k]), k
-    grow, turned = 1.0, 1.0
-    while longest > ORDINARY:
-        longest, grow, turned = longest / ORDINARY, grow * ORDINARY, turned / ORDINARY
-    while (longest < 1 / ORDINARY) & (longest > 0.0):
-        longest, grow, turned = longest * ORDINARY, grow / ORDINARY, turned * ORDINARY
+    e = 0 if 1 / ORDINARY <= longest <= ORDINARY or longest == 0.0 else min(math.frexp(longest)[1], 1023)
     for k in range(3):
-        n[k] = d[k] * turned
+        n[k] = d[k] if e == 0 else math.ldexp(d[k], -e)
         over[k] = 1.0 / n[k]
+    grow = 1.0 if e == 0 else math.ldexp(1.0, e)
     state["t_min"], state["best"], state["ray"] = rays.t_min[r * rays.steps[2]], rays.t_max[r * rays.steps[3]], r
     state["face"], state["body"], state["axis"], state["plain"], state["grow"] = -1, -1, axis, plain, grow
     state["mask"] = rays.masks[r * rays.steps[4]]
@@ -313,13 +312,15 @@ def bound(roots, seen):
 # --- entries -----------------------------------------------------------------------------------------------------------------------------
 
 @helper
-def see(nodes, leaves, flat, place, bodies, k, gazes, hits, batch, listed, frame, entry, fill, context):
+def see(nodes, leaves, flat, place, bodies, k, gazes, hits, batch, listed, skips, frame, entry, fill, context):
     """Look for what the listed rays meet in body k; GOING, or FULL."""
     local, exact, who = singles(N_LOCAL), floats(N_EXACT), integers(BATCH)
     view = View(leaves, flat, bodies, k, gazes, hits, batch, local, exact, who, frame, entry, fill, context)
     count = bring(view, place, listed)
     if count == 0:
         return np.int64(GOING)
+    if len(skips) > 0:
+        return stroll(view, nodes, skips, place[0]["plain"], count)
     if together(whole(nodes, 0), view, count, place[0]["reach"] * place[0]["scale"]):
         return march(view, nodes, place[0]["plain"], count)
     return wander(view, nodes, place[0]["plain"], count)
@@ -340,13 +341,15 @@ def sight_entry(volume, width):
         nodes = array_at(pointer(about["nodes"]), about["n_nodes"], node)
         leaves = array_at(pointer(about["leaves"]), about["n_leaves"], LEAF_DTYPE)
         flat = array_at(pointer(place[0]["flat"]), place[0]["n_flat"], np.float64)
-        return see(nodes, leaves, flat, place, bodies, k, gazes, hits, batch, listed, about["frame"], about["entry"], about["fill"],
+        skips = array_at(pointer(bodies[k]["skips"]), about["n_nodes"] if bodies[k]["skips"] != 0 else 0, np.int32)
+        return see(nodes, leaves, flat, place, bodies, k, gazes, hits, batch, listed, skips, about["frame"], about["entry"], about["fill"],
                    bodies[k]["context"])
 
     def enter_python(hand, k):
         shape = CONTEXTS[int(hand.bodies[k]["context"])]
         motion = shape.motion
-        return see(shape.nodes, shape.leaves, motion.flat, motion.about, hand.bodies, k, hand.gazes, hand.hits, hand.batch, hand.listed,
+        skips = shape.skips() if hand.bodies[k]["skips"] != 0 else np.zeros(0, np.int32)
+        return see(shape.nodes, shape.leaves, motion.flat, motion.about, hand.bodies, k, hand.gazes, hand.hits, hand.batch, hand.listed, skips,
                    shape.frame, shape.entry, shape.fill, shape.context)
 
     return address_of(enter_python if DISABLED else enter)

@@ -23,6 +23,7 @@ from pliant.query.traverse import COUNTERS
 from pliant.results import AllHits, Hit, Hits, Stats
 from pliant.tree.nodes import BUILDERS
 
+TRAVERSALS = ("wide", "stackless")
 CHUNK = 1 << 11                                                         # rays of one call: about a millisecond
 ROOM = 1 << 12                                                          # hits to begin with, where all are wanted
 PICTURE, NARROW, FARTHER = 1 << 13, 32, 8.0                             # rays that are looked at; in a row; steps between neighbours
@@ -32,12 +33,13 @@ NO_TREE = np.zeros((0, 8), np.int32), np.zeros(0, np.int32), np.zeros((0, 8), np
 
 
 def cast(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: ArrayLike = 0.0, t_max: ArrayLike = np.inf,
-         mask: ArrayLike | None = None) -> Hits:
+         mask: ArrayLike | None = None, traversal: str = "wide") -> Hits:
     """The nearest face that each ray origin + t · direction hits, for t from t_min to t_max, in a body or a scene.
 
     origins, directions : (n, 3), or (3,) for all rays; directions of any length, t is in units of them
     t_min, t_max : numbers, or (n,)
     mask : an integer, or (n,): a ray sees the bodies of a scene that were added with a `mask` that shares a bit with its own
+    traversal : "wide", nearest first and many rays at once, or "stackless", node after node (thesis C, Fig 7.2); the answer is the same
 
     Edges and corners belong to all faces around them: nothing slips through a closed mesh. Faces without area are not hit, nor are those in
     whose plane a ray lies; their neighbours are. Among hits of the same t that of the smallest body, then of the smallest face counts. Rays
@@ -50,7 +52,7 @@ def cast(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: Array
     ([1.0, inf], [0, -1])
     """
     rays = rays_of(origins, directions, t_min, t_max, mask)
-    answers, _, stats = look(target, rays, CLOSEST)
+    answers, _, stats = look(target, rays, CLOSEST, check.choice("traversal", traversal, TRAVERSALS) == "stackless")
     return Hits(answers.t, answers.face, answers.body, answers.uv.reshape(-1, 2), stats)
 
 
@@ -141,13 +143,14 @@ def members_of(target):
     return ([target], [0], [EVERY]) if len(target) else ([], [], [])
 
 
-def subjects_of(bodies, numbers, masks):
+def subjects_of(bodies, numbers, masks, stackless):
     """As rays see them."""
     seen = aligned(max(len(bodies), 1), SEEN)[:len(bodies)]
     shapes = [body.shape_at(body.motion.scale) for body in bodies]
     for k, (body, shape) in enumerate(zip(bodies, shapes, strict=True)):
         note_body(seen, k, body.motion.box, NOT_PLACED if body.placement is None else body.placement)
         seen[k]["context"], seen[k]["place"], seen[k]["ready"] = shape.context, body.motion.address, not shape.stale
+        seen[k]["skips"] = shape.skips().ctypes.data if stackless else 0
         seen[k]["entry"] = sight_entry(shape.options.family.volume, shape.tree.width)[0]
     seen["number"], seen["mask"] = numbers, masks
     return Subjects(seen, shapes)
@@ -170,7 +173,7 @@ def roots_of(seen):
     return roots
 
 
-def look(target, asked, kind):
+def look(target, asked, kind, stackless=False):
     """(Answers, hits in any order, Stats) of all rays."""
     rays, n = asked
     bodies, numbers, masks = members_of(target)
@@ -178,7 +181,7 @@ def look(target, asked, kind):
     if not bodies or not n:
         return answers, np.zeros(0, FOUND), Stats()
     with Reading(*(body.guard for body in bodies)):
-        subjects = subjects_of(bodies, numbers, masks)
+        subjects = subjects_of(bodies, numbers, masks, stackless)
         job, workers = _Job(rays, n, kind, answers, subjects), min(pool.threads(), -(-n // CHUNK))
         if workers == 1:
             job.work(threading.Event())

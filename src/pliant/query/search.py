@@ -12,7 +12,7 @@ from pliant.core.keys import keyed, name_of, number_of
 from pliant.core.records import lanes, row, whole
 from pliant.core.simd import bits, element, first, greatest, least
 from pliant.core.stack import integers
-from pliant.query.sight import BATCH, GOING, HIGH, LIMIT, LOW, OVER, START, WIDTH, at, candidates, fetch_corners, fresh, settle
+from pliant.query.sight import GOING, HIGH, LIMIT, LOW, OVER, START, WIDTH, at, candidates, fetch_corners, fresh, settle
 from pliant.query.traverse import fetch, freshen
 from pliant.volume.aabb import Box
 from pliant.volume.protocol import FAMILIES, Ray, pierce
@@ -26,10 +26,15 @@ def passed(like, nodes, i, view, j):
     """(where ray j enters each child of node i, bits of those that it passes before its limit). `like` is a volume of their family."""
 
 
+@helper
+def ray_of(view, j):
+    """Ray j as the protocol of volumes takes it."""
+    return Ray(at(view, START, j), at(view, START + 1, j), at(view, START + 2, j), at(view, OVER, j), at(view, OVER + 1, j),
+               at(view, OVER + 2, j), ZERO, at(view, LIMIT, j), at(view, WIDTH, j))
+
+
 def _passed(like, nodes, i, view, j):
-    ray = Ray(at(view, START, j), at(view, START + 1, j), at(view, START + 2, j), at(view, OVER, j), at(view, OVER + 1, j),
-              at(view, OVER + 2, j), ZERO, at(view, LIMIT, j), at(view, WIDTH, j))
-    near, far = pierce(lanes(nodes, i), ray)
+    near, far = pierce(lanes(nodes, i), ray_of(view, j))
     return near, bits(near <= far)
 
 

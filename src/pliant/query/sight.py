@@ -21,6 +21,7 @@ from pliant.core.records import packed, prefetch, row, whole
 from pliant.core.simd import bits, first, greatest, least, ones
 from pliant.core.stack import floats
 from pliant.geometry.rays import ANSWER, DIRECTION, HIT, ORIGIN, SIZE, UNSURE, pierced
+from pliant.motion.rigid import LEAST
 from pliant.query.leafpair import copy_corners
 from pliant.query.placed import place_corners
 from pliant.query.traverse import COUNTERS, freshen_leaf
@@ -31,6 +32,7 @@ GOING, FULL, NEEDED = range(3)                                          # what c
 SLACK = 2.0**-20                                                        # of the reach
 FAR_AWAY = 2.0**-48                                                     # of all numbers in float64
 STEEPEST = 2.0**60                                                      # of 1 / e, in float32
+BLIND = 2.0**45                                                         # the slack of a ray that meets all: beyond any reach
 LARGEST = 3e38                                                          # in float32
 EIGHT = np.float32(8)
 
@@ -51,14 +53,15 @@ GAZE = record(("t_min", "best", "u", "v", "grow"), {"o": 3, "d": 3, "n": 3, "ove
 # What a batch is about: addresses of rays, of bodies and of where hits go if all are wanted; which rays to look at; what is counted.
 BATCHED = record((), {}, ("gazes", "bodies", "hits", "n_hits", "room", "list", "n_list", "kind", "exact", "needed", "reason", *COUNTERS))
 # A body as rays see it: addresses of its context, its place and its entry, its number, which rays see it, the box around it in the world
-# (low at 0, high at 4), whether its tree has followed it, and, if it is placed, the way to the world, the way back, and how far they round.
-SEEN = record(("doubt",), {"box": 8, "m": 12, "back": 12}, ("context", "place", "entry", "number", "mask", "placed", "ready"))
+# (low at 0, high at 4), whether its tree has followed it, the address of skips if it is
+# searched along them, and, if it is placed, the way to the world, the way back, and how far they round.
+SEEN = record(("doubt",), {"box": 8, "m": 12, "back": 12}, ("context", "place", "entry", "number", "mask", "placed", "ready", "skips"))
 FOUND = np.dtype([("ray", np.int64), ("t", np.float64), ("body", np.int64), ("face", np.int64), ("u", np.float64), ("v", np.float64)])
 
 
 class View(NamedTuple):
     """A body, the rays of a batch that come near it, and how it makes things true. `local` holds rows of BATCH float32 (see above), `exact`
-    pairs (near, unit) with s = (t · grow − near) · unit; `who` the number of the ray and 4 · the number of its longest axis."""
+    pairs (start, unit) with s = t · grow · unit − start; `who` the number of the ray and 4 · the number of its longest axis."""
     leaves: np.ndarray
     flat: np.ndarray
     bodies: np.ndarray
@@ -90,6 +93,8 @@ def candidates(view, i, j):
     view.batch[0]["n_p"] += ones(np.int64(leaves[i]["used"]))
     x, y = np.int64(z == 0), 2 - np.int64(z == 2)
     slack, box = at(view, WIDTH, j), whole(leaves, i)
+    if slack >= BLIND:
+        return np.int64(leaves[i]["used"])
     m = (box.hix - box.lox) + (box.hiy - box.loy) + (box.hiz - box.loz) + EIGHT * slack
     doubt = EIGHT * slack * m
     start_x, start_y, start_z = at(view, START + x, j), at(view, START + y, j), at(view, START + z, j)
@@ -126,8 +131,8 @@ def better(state, t, number, face):
 
 @helper
 def single_up(x):
-    """A float32 that is not below x."""
-    return np.float32(min(x * (1 + 2.0**-22), LARGEST))
+    """A float32 that is not below x; the largest if x is none (where products have overflowed)."""
+    return np.float32(x * (1 + 2.0**-22) if x < 0.9 * LARGEST else LARGEST)
 
 
 @helper
@@ -171,7 +176,9 @@ def settle(view, plain, leaf, some, j):
         if batch["kind"] == ANY:                                        # nothing more counts
             state["best"], view.local[LIMIT * BATCH + j] = -np.inf, -LARGEST
             break
-        limit = single_up((now * state["grow"] - view.exact[2 * j]) * view.exact[2 * j + 1]) + at(view, WIDTH, j)
+        if at(view, WIDTH, j) >= BLIND:
+            continue
+        limit = single_up(now * state["grow"] * view.exact[2 * j + 1] - view.exact[2 * j]) + at(view, WIDTH, j)
         view.local[LIMIT * BATCH + j] = least(at(view, LIMIT, j), limit)
     return stop
 
@@ -194,12 +201,12 @@ def inside(o, over, boxes, at, doubt, near, far):
     near, far = reaches(o[0], over[0], boxes[at] - doubt, boxes[at + 4] + doubt, near, far)
     near, far = reaches(o[1], over[1], boxes[at + 1] - doubt, boxes[at + 5] + doubt, near, far)
     near, far = reaches(o[2], over[2], boxes[at + 2] - doubt, boxes[at + 6] + doubt, near, far)
-    return near - FAR_AWAY * abs(near), far + FAR_AWAY * abs(far)
+    return near - (FAR_AWAY * abs(near) + LEAST), far + (FAR_AWAY * abs(far) + LEAST)
 
 
 @helper
 def doubt_of(o):
-    return FAR_AWAY * max(abs(o[0]), max(abs(o[1]), abs(o[2])))
+    return FAR_AWAY * max(abs(o[0]), max(abs(o[1]), abs(o[2]))) + LEAST
 
 
 @helper
@@ -218,17 +225,21 @@ def put_local(local, exact, who, j, number, o, n, over, near, far, origin, reach
     longest = max(abs(n[0]), max(abs(n[1]), abs(n[2])))
     z = 0 if abs(n[0]) == longest else 1 if abs(n[1]) == longest else 2
     shortest, unit = 1.0 / longest, longest * scale
-    slack = min(reach * scale * SLACK + 4 * (doubt + FAR_AWAY * abs(near) * longest) * scale, LARGEST)
+    slack = reach * scale * SLACK + 4 * (doubt + FAR_AWAY * abs(near) * longest) * scale
+    blind = not slack < reach * scale                                   # from so far away nothing can be told apart but exactly
+    slack = BLIND if blind else slack
     for k in range(3):
-        start, steep = np.float32((o[k] + near * n[k] - origin[k]) * scale), np.float32(within(over[k] * longest, STEEPEST))
+        # The scale comes first: the largest numbers would overflow, and by a power of two nothing rounds.
+        start = np.float32(0.0 if blind else o[k] * scale + (near * scale) * n[k] - origin[k] * scale)
+        steep = np.float32(within(over[k] * longest, STEEPEST))
         local[(START + k) * BATCH + j], local[(OVER + k) * BATCH + j] = start, steep
         local[(LOW + k) * BATCH + j] = within((start + slack) * steep, LARGEST)
         local[(HIGH + k) * BATCH + j] = within((start - slack) * steep, LARGEST)
     sign = 1.0 if n[z] > 0 else -1.0
     local[SHEAR_X * BATCH + j], local[SHEAR_Y * BATCH + j] = n[1 if z == 0 else 0] * shortest * sign, n[1 if z == 2 else 2] * shortest * sign
     local[SIGN * BATCH + j], local[WIDTH * BATCH + j] = sign, slack
-    local[LIMIT * BATCH + j] = single_up((far - near) * unit) + np.float32(slack)
-    exact[2 * j], exact[2 * j + 1], who[j] = near, unit, 4 * number + z
+    local[LIMIT * BATCH + j] = np.float32(BLIND) if blind else single_up(far * unit - near * unit) + np.float32(slack)
+    exact[2 * j], exact[2 * j + 1], who[j] = near * unit, unit, 4 * number + z
 
 
 @helper

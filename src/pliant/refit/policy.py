@@ -12,7 +12,7 @@ from pliant.core.records import aligned
 from pliant.refit import local
 from pliant.refit.leaves import CONTEXT, fill_entry
 from pliant.tree.adjacency import masks_of
-from pliant.tree.nodes import NEVER
+from pliant.tree.nodes import NEVER, skips_of
 
 LAST = 2**31 - 1                                                        # frame that fits a stamp
 
@@ -42,7 +42,7 @@ class Shape:
         self.tree = tree
         self.nodes, self.leaves = tree.records(self.options.family)
         self.kept = None                                                # what a policy keeps with this tree
-        self.paths = self._masks = None                                 # see local.py and tree/adjacency.py
+        self.paths = self._masks = self._skips = None                   # see local.py, tree/adjacency.py and tree/nodes.py
         self.waiting = 0
         self.pending = []                                               # vertices that have moved alone since the last query
         self.know(nodes=self.nodes, leaves=self.leaves, slots=tree.slots, points=self.points, entry=0, fill=fill_entry()[0],
@@ -63,6 +63,13 @@ class Shape:
             if self._masks is None:
                 self._masks = masks_of(self.tree, mesh)
             return self._masks
+
+    def skips(self):
+        """(n,) int32: the node after the subtree of each, made once per tree."""
+        with self.guard.refit:
+            if self._skips is None:
+                self._skips = skips_of(self.tree)
+            return self._skips
 
     @property
     def stale(self):

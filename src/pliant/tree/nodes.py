@@ -133,6 +133,23 @@ def derive(child, count, faces, mesh_faces, corners, slots, vertices, begins, se
     return deepest
 
 
+def skips_of(tree):
+    """(n,) int32: for every node the one after its subtree."""
+    skips = np.empty(len(tree.child), np.int32)
+    skip_subtrees(tree.child, tree.count, skips)
+    return skips
+
+
+@kernel
+def skip_subtrees(child, count, skips):
+    """A subtree is a range of nodes: it ends where that of its last child does."""
+    for i in range(len(child) - 1, -1, -1):
+        skips[i] = i + 1
+        for k in range(count[i]):
+            if child[i, k] >= 0:
+                skips[i] = max(skips[i], skips[child[i, k]])
+
+
 def no_tree(arity):
     """The tree of a body without faces."""
     width = WIDTHS[arity]
