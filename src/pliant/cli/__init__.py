@@ -20,6 +20,7 @@ def application() -> typer.Typer:
     from pliant.cli.bench import bench
     from pliant.cli.demo import demo
     from pliant.cli.info import info
+    from pliant.cli.render import render
     from pliant.cli.warm import warm
 
     app = typer.Typer(
@@ -29,7 +30,7 @@ def application() -> typer.Typer:
         add_completion=False,
         pretty_exceptions_show_locals=False,
     )
-    for command in (demo, info, warm):
+    for command in (demo, render, info, warm):
         app.command()(command)
     app.add_typer(bench, name="bench")
     return app

@@ -6,7 +6,7 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
-PACKAGES = ("pliant", "numpy", "numba", "llvmlite", "scipy", "rich", "typer", "pillow")
+PACKAGES = ("pliant", "numpy", "numba", "llvmlite", "scipy", "rich", "typer", "pillow", "av")
 
 
 def info() -> None:

@@ -1,0 +1,281 @@
+"""``pliant render``: ray trace a show that comes with the library, or one described in a file, to a picture or a film."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from pliant.render.frames import Picture, Settings
+    from pliant.render.images import Film
+    from pliant.render.show import Moved, Performance, Show
+
+FAILED, WRONG, INTERRUPTED = 1, 2, 130  # exit codes; the last is what a shell reports after Ctrl-C
+EXAMPLES = """\
+Examples:
+
+    pliant render nine --out nine.png --size 960x640 --antialias 3 --bounces 2
+
+    pliant render museum --out museum.gif --frames ::10 --size 320x240
+
+    pliant render nine --out nine.mp4 --mode budget --budget-ms 50
+
+    pliant render scene.toml --out scene.png --step 5
+"""
+
+
+class Mode(StrEnum):
+    """Which points are traced in a frame."""
+
+    full = "full"
+    frameless = "frameless"
+    budget = "budget"
+
+
+class Way(StrEnum):
+    """How pixels between traced points get their colours."""
+
+    quads = "quads"
+    bilinear = "bilinear"
+
+
+def render(
+    scene: Annotated[str, typer.Argument(metavar="SCENE", help="nine, museum, or a file scene.toml.")],
+    out: Annotated[Path, typer.Option(help="File to write: .png, .gif or .mp4. Several frames as PNG: a numbered file each.")],
+    frames: Annotated[str | None, typer.Option(help="A frame, or START:STOP:STEP.", show_default="PNG: one; films: all")] = None,
+    size: Annotated[str | None, typer.Option(help="WIDTHxHEIGHT in pixels.", show_default="640x480")] = None,
+    step: Annotated[int | None, typer.Option(min=1, max=256, help="Trace every k-th pixel in both directions.", show_default="1")] = None,
+    reconstruct: Annotated[Way | None, typer.Option(help="How to fill in the others.", show_default="quads")] = None,
+    mode: Annotated[Mode | None, typer.Option(help="Trace all points, a part of them, or until time is up.", show_default="full")] = None,
+    budget_ms: Annotated[float | None, typer.Option(min=0.0, help="Milliseconds a frame, updates included.", show_default="50")] = None,
+    parts: Annotated[int | None, typer.Option(min=1, max=1024, help="Frameless: frames for all points.", show_default="8")] = None,
+    bounces: Annotated[int | None, typer.Option(min=0, max=32, help="How often rays are mirrored or bent.", show_default="1")] = None,
+    antialias: Annotated[int | None, typer.Option(min=1, max=16, help="k for k × k rays a point.", show_default="1")] = None,
+    policy: Annotated[str, typer.Option(help="When volumes follow: hybrid, bottom_up, lazy, auto, …")] = "hybrid",
+    faces: Annotated[int | None, typer.Option(help="Triangles of each of nine, or of the museum's art.", show_default="full size")] = None,
+    rate: Annotated[float | None, typer.Option(min=0.01, max=1000.0, help="Frames a second.", show_default="the scene's pace")] = None,
+) -> None:
+    """Ray trace a moving scene: nine deforming bodies, a museum, or a file of your own."""
+    from rich.console import Console
+
+    from pliant.errors import FileError
+
+    console = Console()
+    chosen = {"step": step, "reconstruct": reconstruct and reconstruct.value, "mode": mode and mode.value, "budget_ms": budget_ms,
+              "parts": parts, "bounces": bounces, "antialias": antialias}  # fmt: skip
+    if size is not None:
+        chosen["width"], chosen["height"] = parse_size(size)
+    film: Film | None = None
+    try:
+        show = find_show(scene, faces)
+        settings = wanted(show, {name: value for name, value in chosen.items() if value is not None})
+        numbers = parse_frames(frames, show, single=out.suffix.lower() == ".png")
+        film = begin(out, rate or pace(show, numbers), len(numbers) > 1)
+        status = play(show, settings, numbers, policy, film, console)
+    except FileError as error:
+        fail(str(error), WRONG)
+    except ImportError as error:
+        fail(str(error), FAILED)
+    except OSError as error:
+        fail(f"{error.filename or out}: {error.strerror or error}", FAILED)
+    except KeyboardInterrupt:  # before the first frame
+        console.print("[bold]Stopped[/bold]: nothing was written.")
+        status = INTERRUPTED
+    finally:
+        if film is not None:
+            film.abandon()
+    if status:
+        raise typer.Exit(status)
+
+
+render.__doc__ = f"{render.__doc__}\n\n{EXAMPLES}"
+
+
+def fail(message: str, status: int) -> None:
+    """Say in one line what is wrong, and leave."""
+    typer.echo(message, err=True)
+    raise typer.Exit(status)
+
+
+def find_show(scene: str, faces: int | None) -> Show:
+    """The show of that name, or the one in that file."""
+    from pliant.render.scenefile import read_show
+    from pliant.render.scenes import SHOWS
+
+    if scene in SHOWS:
+        try:
+            return SHOWS[scene](**({} if faces is None else {"faces": faces}))
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--faces") from None
+    if faces is not None:
+        raise typer.BadParameter(f"is for {' and '.join(SHOWS)} alone; {scene} says itself what is in it", param_hint="--faces")
+    if not Path(scene).suffix:
+        raise typer.BadParameter(f"expected {', '.join(SHOWS)} or a file that ends in .toml, got {scene!r}", param_hint="SCENE")
+    return read_show(scene)
+
+
+def wanted(show: Show, chosen: dict[str, Any]) -> Settings:
+    """What the user wants, else what the show would like."""
+    from pliant.render.frames import Settings
+
+    try:
+        return Settings(**{**(show.settings or {}), **chosen})
+    except (ValueError, TypeError) as error:
+        name, _, rest = str(error).partition(": ")
+        raise typer.BadParameter(rest, param_hint=f"--{name.replace('_', '-')}") from None
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Width and height."""
+    from pliant.render.camera import LARGEST
+
+    found = re.fullmatch(r"(\d{1,9})[x×](\d{1,9})", text)
+    if not found or not all(0 < int(side) <= LARGEST for side in found.groups()):
+        raise typer.BadParameter(f"expected WIDTHxHEIGHT, each from 1 to {LARGEST}, such as 640x480, got {text!r}", param_hint="--size")
+    return int(found[1]), int(found[2])
+
+
+def parse_frames(text: str | None, show: Show, single: bool) -> list[int]:
+    """The frames to draw: one, or as a slice."""
+    if text is None:
+        return [show.poster] if single else list(range(show.frames))
+    found = re.fullmatch(r"(\d{0,9})(?:(:)(\d{0,9})(?::(\d{0,9}))?)?", text)
+    if not found or not text or (found[4] and not int(found[4])):
+        raise typer.BadParameter(f"expected a frame or START:STOP:STEP, such as 0:280:10, got {text!r}", param_hint="--frames")
+    start, stop, step = (int(part) if part else None for part in (found[1], found[3], found[4]))
+    numbers = list(range(show.frames)[start:stop:step]) if found[2] else [start or 0]
+    if not numbers or numbers[-1] >= show.frames:
+        raise typer.BadParameter(f"{text!r} names none of the frames 0 to {show.frames - 1}", param_hint="--frames")
+    return numbers
+
+
+def pace(show: Show, numbers: list[int]) -> float:
+    """Frames a second at which the film is as fast as the show."""
+    return show.rate / (numbers[1] - numbers[0]) if len(numbers) > 1 else show.rate
+
+
+def begin(out: Path, rate: float, several: bool) -> Film:
+    """The file, as far as that can be known before there is a picture."""
+    from pliant.render.images import film
+
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        if out.is_dir():
+            raise typer.BadParameter(f"{out} is a folder", param_hint="--out")
+        return film(out, rate, several)
+    except OSError as error:
+        raise typer.BadParameter(f"{out.parent} cannot be made a folder: {error.strerror}", param_hint="--out") from None
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--out") from None
+
+
+def play(show: Show, settings: Settings, numbers: list[int], policy: str, film: Film, console: Console) -> int:
+    """Draw the frames and write what is done; the exit status."""
+    from pliant.render.frames import Renderer
+
+    performance = prepare(show, policy, console)
+    renderer, done = Renderer(performance.stage, settings), list[tuple["Moved", "Picture"]]()
+    stopped = False
+    try:
+        with progress_bar(console) as progress:
+            task, rays = progress.add_task("Tracing", total=len(numbers), rays=0.0, rate=0.0), 0
+            for frame in numbers:
+                moved = performance.move(frame)
+                picture = renderer.draw(camera_of(show, frame, settings), moved.started)
+                film.add(picture.image, frame)
+                done.append((moved, picture))
+                rays += picture.rays
+                seconds = sum(each.seconds for _, each in done)
+                progress.update(task, advance=1, rays=rays / 1e6, rate=rays / seconds / 1e6)
+    except KeyboardInterrupt:
+        stopped = True
+    files = film.close()
+    if stopped:
+        console.print(f"[bold]Stopped[/bold] after {len(done)} of {len(numbers)} frames.")
+    summarise(done, settings, console)
+    if files:
+        names = f"{files[0]}" + (f" … {files[-1].name}" if len(files) > 1 else "")
+        console.print(f"Written: {names}", markup=False, soft_wrap=True)
+    return INTERRUPTED if stopped else 0
+
+
+def prepare(show: Show, policy: str, console: Console) -> Performance:
+    """The bodies, with their trees."""
+    from pliant.refit.policy import POLICIES
+    from pliant.render.show import Performance
+
+    with console.status("Building trees; the first time kernels are compiled …"):
+        performance = Performance(show, policy=policy if policy in POLICIES else refused(policy, POLICIES))
+    console.print(f"{show.name}: {len(show.actors)} bodies, {show.faces:,} triangles.", markup=False)
+    return performance
+
+
+def refused(policy: str, known: Any) -> str:
+    raise typer.BadParameter(f"expected one of {', '.join(known)}, got {policy!r}", param_hint="--policy")
+
+
+def camera_of(show: Show, frame: int, settings: Settings) -> Any:
+    """The camera of a frame; on its way between key frames it may look at itself."""
+    from pliant.errors import FileError
+
+    try:
+        return show.camera(frame, settings.width, settings.height)
+    except ValueError as error:
+        raise FileError(f"{show.name}: the camera of frame {frame}: {error}") from None
+
+
+def progress_bar(console: Console) -> Progress:
+    """A bar of frames, with rays so far and rays a second."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    return Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("frames"),
+                    TextColumn("{task.fields[rays]:,.1f} million rays, {task.fields[rate]:,.2f} a second"), TimeElapsedColumn(),
+                    console=console)  # fmt: skip
+
+
+def summarise(done: list[tuple[Moved, Picture]], settings: Settings, console: Console) -> None:
+    """A table: where the time went; and, with a budget, how far it reached."""
+    if not done:
+        return
+    from rich.table import Table
+
+    n = len(done)
+    rows: dict[str, list[tuple[float, int, int]]] = {}  # seconds, rays traced, rays
+    for moved, picture in done:
+        rows.setdefault("deform, not counted", []).append((moved.deform, 0, 0))
+        rows.setdefault("update", []).append((moved.update, 0, 0))
+        for phase in picture.phases:
+            name = phase.name if phase.bounce < 1 or phase.name == "primary" else f"{phase.name}, bounce {phase.bounce}"
+            rows.setdefault(name, []).append((phase.seconds, phase.traced, phase.rays))
+        rows.setdefault("frame", []).append((picture.seconds, picture.rays, sum(phase.rays for phase in picture.phases)))
+    rows["frame"] = rows.pop("frame")  # last
+    table = Table(title=f"Time a frame, {n} frame{'s' if n > 1 else ''} of {settings.width} × {settings.height}", title_justify="left")
+    for heading in ("phase", "mean ms", "worst ms", "rays", "traced"):
+        table.add_column(heading, justify="left" if heading == "phase" else "right")
+    for name, values in rows.items():
+        times, traced, asked = zip(*values, strict=True)
+        cells = (f"{sum(traced) / n:,.0f}", f"{sum(traced) / sum(asked):.0%}") if sum(asked) else ("", "")
+        table.add_row(name, f"{1e3 * sum(times) / n:,.2f}", f"{1e3 * max(times):,.2f}", *cells, style="bold" if name == "frame" else "")
+    console.print(table)
+    if settings.mode == "budget":
+        whole = sum(picture.complete for _, picture in done)
+        rest = f" Stopped while tracing: {stops(done)}." if whole < n else ""
+        console.print(f"Within {settings.budget_ms:g} ms a frame: {whole} of {n} complete.{rest}", soft_wrap=True)
+
+
+def stops(done: list[tuple[Moved, Picture]]) -> str:
+    """Where frames were stopped, and how often."""
+    counts: dict[str, int] = {}
+    for _, picture in done:
+        if not picture.complete:
+            last = picture.phases[-1]
+            name = f"{last.name}, bounce {last.bounce}" if last.bounce else last.name
+            counts[name] = counts.get(name, 0) + 1
+    return "; ".join(f"{name} {count} ×" for name, count in counts.items())

@@ -1,0 +1,138 @@
+"""What is before the camera: bodies of a `Scene` with their materials, lights and a sky; and the surface where a ray has hit it.
+
+Invariant: bodies are only read, and only where rays have hit them. Normals of vertices are added up for the faces that were hit, so that a
+picture of few rays stays cheap however many triangles there are.
+
+Shapes: everything about n rays has n rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import pliant
+from pliant.render.materials import Light, Material, Materials, Sky
+from pliant.render.optics import dot, unit
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Indices = NDArray[np.int64]
+
+
+class Surface(NamedTuple):
+    """Where rays have hit."""
+
+    points: Floats  # (n, 3)
+    faces: Floats  # (n, 3) normals of the faces, against the ray
+    normals: Floats  # (n, 3) normals to shade with, against the ray
+    leaving: Flags  # (n,) the ray comes from inside
+    material: Indices  # (n,) row of the table
+
+
+class Stage:
+    """Bodies with materials, lights and a sky. The bodies may move, join and leave at any time between two pictures."""
+
+    def __init__(self, lights: Sequence[Light] = (), sky: Sky | None = None) -> None:
+        self.scene, self.lights, self.sky = pliant.Scene(), tuple(lights), sky or Sky()
+        self._members: dict[int, _Member] = {}
+        self._materials: list[Material] = []
+        self._table: Materials | None = None
+
+    def add(self, body: pliant.Body, material: Material) -> int:
+        """Its id in the scene."""
+        number = self.scene.add(body)
+        if material not in self._materials:
+            self._materials.append(material)
+            self._table = None
+        self._members[number] = _Member(body, self._materials.index(material), material.smooth)
+        return number
+
+    def remove(self, number: int) -> None:
+        """Take a body away."""
+        self.scene.remove(number)
+        del self._members[number]
+
+    @property
+    def table(self) -> Materials:
+        """The materials, a row each."""
+        if self._table is None:
+            self._table = Materials.of(self._materials)
+        return self._table
+
+    def reach(self) -> float:
+        """The largest coordinate of any body: what roundings of positions are relative to."""
+        boxes = [np.abs(member.body.box()).max() for member in self._members.values() if len(member.body)]
+        return float(max(boxes, default=1.0))
+
+    def surface(self, hits: Any, directions: Floats) -> Surface:
+        """What `hits`, all of which have hit something, have met."""
+        n = len(directions)
+        corners, normals, material = np.empty((n, 3, 3)), np.empty((n, 3)), np.empty(n, np.int64)
+        weights = np.column_stack([1.0 - hits.uv.sum(axis=1), hits.uv])
+        order = np.argsort(hits.body, kind="stable")
+        numbers, counts = np.unique(hits.body, return_counts=True)
+        for number, count, end in zip(numbers.tolist(), counts.tolist(), np.cumsum(counts).tolist(), strict=True):
+            member, rows = self._members[number], order[end - count : end]
+            faces = hits.face[rows]
+            corners[rows] = member.vertices()[member.body.corners[faces]]
+            material[rows] = member.material
+            if member.smooth:
+                normals[rows] = np.einsum("nc,ncj->nj", weights[rows], member.normals(faces))
+            else:
+                normals[rows] = 0.0
+        points = np.einsum("nc,ncj->nj", weights, corners)
+        flat = unit(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
+        normals = np.where(dot(normals, normals) > 0.25, unit(normals), flat)  # shorter: normals of the corners cancel each other
+        side = dot(directions, flat)
+        leaving = side[:, 0] > 0
+        faces_normal = np.where(side > 0, -flat, flat)
+        normals = np.where(side > 0, -normals, normals)
+        # A smooth normal may look away where the face does not; turned just so far that the ray grazes it.
+        over = dot(directions, normals)
+        normals = np.where(over > 0, unit(normals - (over + 1e-6) * directions), normals)
+        return Surface(points, faces_normal, normals, leaving, material)
+
+
+class _Member:
+    """A body, and what is worked out about it when it is hit."""
+
+    def __init__(self, body: pliant.Body, material: int, smooth: bool) -> None:
+        self.body, self.material, self.smooth = body, material, smooth
+        self._at, self._vertices = -1, np.empty((0, 3))
+        self._around: tuple[Indices, Indices] | None = None
+
+    def vertices(self) -> Floats:
+        """(n, 3), fetched once for each time that the body moves."""
+        if self._at != self.body.moves:
+            self._at, self._vertices = self.body.moves, self.body.vertices
+        return self._vertices
+
+    def normals(self, faces: Indices) -> Floats:
+        """(n, 3, 3): normals of the corners of these faces, of length 1: those of the faces around a vertex, the larger the more.
+
+        Only the vertices asked for are looked at, with the faces around each; who these are is found out once. Welded vertices are one.
+        """
+        corners = self.body.corners[faces]
+        wanted, place = np.unique(corners, return_inverse=True)
+        starts, around = self._neighbours()
+        counts = starts[wanted + 1] - starts[wanted]
+        first = np.cumsum(counts) - counts
+        near = around[np.repeat(starts[wanted] - first, counts) + np.arange(counts.sum())]
+        used, row = np.unique(near, return_inverse=True) if 2 * len(wanted) < len(starts) else (np.arange(len(self.body)), near)
+        a, b, c = (self.vertices()[self.body.corners[used, k]] for k in range(3))
+        areas = np.cross(b - a, c - a)
+        normals = unit(np.add.reduceat(areas[row], first, axis=0))
+        return normals[place.reshape(corners.shape)]
+
+    def _neighbours(self) -> tuple[Indices, Indices]:
+        """Faces around vertices, one vertex after the other, and where each begins."""
+        if self._around is None:
+            corners = self.body.corners.ravel()
+            order = np.argsort(corners, kind="stable")
+            starts = np.searchsorted(corners[order], np.arange(self.body.motion.count + 1))
+            self._around = starts, order // 3
+        return self._around
