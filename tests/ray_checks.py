@@ -20,7 +20,7 @@ import naive_rays
 import pliant as pl
 from naive import _cross, _dot, _minus, exact
 
-SLACK = Fraction(1, 10**15)
+SLACK = Fraction(1, 10**13)
 LOOSE = 1e-14
 TINIEST, MOST = Fraction(5e-324), Fraction(1.7976931348623157e308)
 TRAVERSALS = ("wide", "stackless")

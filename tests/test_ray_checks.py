@@ -63,7 +63,7 @@ def test_the_right_answer_passes(right):
     ([], "misses 2"), ([row(FAR, 2.0)], "misses 1"), ([row(NEAR, 1.0)], "misses 1"),
     ([row(BEHIND, -1.0), row(NEAR, 1.0), row(FAR, 2.0)], "not hit"),
     ([row(NEAR, 1.0), row(FAR, 2.0), row((3, 7), 2.5)], "not hit"), ([row(NEAR, 1.0), row(FAR, 2.0), row((4, 0), 2.5)], "not hit"),
-    ([row(NEAR, 1.00000000000001), row(FAR, 2.0)], "slacks"), ([row(NEAR, 2.0), row(FAR, 2.0)], "slacks"),
+    ([row(NEAR, 1.000000000001), row(FAR, 2.0)], "slacks"), ([row(NEAR, 2.0), row(FAR, 2.0)], "slacks"),
     ([row(NEAR, 1.0, (0.5, 0.25)), row(FAR, 2.0)], "weights"), ([row(NEAR, 1.0, (0.25, 0.500000000001)), row(FAR, 2.0)], "weights"),
     ([row(NEAR, 1.0, (-1e-16, 0.5)), row(FAR, 2.0)], "weights"), ([row(NEAR, 1.0, (0.25, float("nan"))), row(FAR, 2.0)], "weights"),
 ])
@@ -93,9 +93,9 @@ def test_limits_leave_only_roundings_open(right):
     with pytest.raises(AssertionError, match=r"at 1\.0"):
         judge(right, [row(NEAR, 1.0), row(FAR, 2.0)], low=up)           # but not in where the t that is told is out
     with pytest.raises(AssertionError, match="misses"):
-        judge(right, [row(FAR, 2.0)], low=1 - 1e-14)
+        judge(right, [row(FAR, 2.0)], low=1 - 1e-12)
     with pytest.raises(AssertionError, match="not hit"):
-        judge(right, [row(NEAR, 1 + 1e-14), row(FAR, 2.0)], low=1 + 1e-14)
+        judge(right, [row(NEAR, 1 + 1e-12), row(FAR, 2.0)], low=1 + 1e-12)
     with pytest.raises(AssertionError, match="not hit"):
         judge(right, [row(NEAR, 1.0), row(FAR, 2.0)], high=1.5)
 
@@ -103,9 +103,9 @@ def test_limits_leave_only_roundings_open(right):
 def test_slack_is_of_the_largest_distance_over_the_length_of_the_direction():
     known = Reference(pl.Body(*sheet(1.0))).known([1, 2, 0], [0, 0, 1e-3])[0, 0]
     assert known[1] == pytest.approx(3 / 1e-3 * float(SLACK))
-    assert_near(known, 1000 + 2e-12, [0.25, 0.5])
+    assert_near(known, 1000 + 2e-10, [0.25, 0.5])
     with pytest.raises(AssertionError, match="slacks"):
-        assert_near(known, 1000 + 4e-12, [0.25, 0.5])
+        assert_near(known, 1000 + 4e-10, [0.25, 0.5])
 
 
 def test_weights_are_looser_where_faces_are_thin_or_grazed():
