@@ -41,6 +41,7 @@ from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 
 FEW, TILE = 32, 8                                                        # bodies; rays, whose square is BATCH
 ORDINARY = 2.0**20
+FIRST_PACE, HARD, MUCH, BUDGET = 8, 256, 1 << 16, 1 << 22                # rays; of an exact test; work for a ray, and for a call
 N_LOCAL, N_EXACT = N_ROWS * BATCH, 2 * BATCH
 
 
@@ -263,18 +264,28 @@ def ask_all(batch, gazes, listed, bodies, good, count, about, roots):
     return stop
 
 
+@helper
+def work(state):
+    """What the batches so far have cost, in tests of a volume and a ray."""
+    return state["n_v"] + state["n_p"] + HARD * state["n_x"]
+
+
 @kernel
 def cast_some(rays, answers, bodies, roots, gazes, batch, listed, about, r, end):
-    """Answer the rays from r on; the one at which it stopped, for the reason in the batch. `about` is the batch as entries take it."""
+    """Answer the rays from r on; the one at which it stopped, for the reason in the batch, or for want of time. `about` is the batch as
+    entries take it. Batches are as large as their work allows: some rays meet thousands of faces, and Ctrl-C must not wait."""
     state, good = batch[0], integers(BATCH)
-    while r < end:
-        kept, stop, count, n = state["n_hits"], np.int64(GOING), 0, min(end - r, BATCH)
+    spent = work(state) + BUDGET
+    while r < end and work(state) < spent:
+        kept, stop, count, n, before = state["n_hits"], np.int64(GOING), 0, min(end - r, state["pace"]), work(state)
         n_v, n_p, n_u, n_x = state["n_v"], state["n_p"], state["n_u"], state["n_x"]
-        begin, step = tile_at(r, rays.n, rays.width) if rays.width > 0 else (r, np.int64(TILE))
-        if step != TILE:
+        first = r & ~(BATCH - 1)                                        # of a whole batch, of which this may be a part
+        begin, step = tile_at(first, rays.n, rays.width) if rays.width > 0 else (first, np.int64(TILE))
+        if step != TILE and r == first:
             fetch_tile(rays, answers, begin + TILE, step)
         for j in range(n):
-            if start(rays, begin + (j >> 3) * step + (j & 7), gazes[j]):
+            i = r - first + j
+            if start(rays, begin + (i >> 3) * step + (i & 7), gazes[j]):
                 good[count] = j
                 count += 1
         if count > 0:
@@ -287,6 +298,8 @@ def cast_some(rays, answers, bodies, roots, gazes, batch, listed, about, r, end)
             for j in range(n):
                 finish(answers, gazes[j])
         r += n
+        much = work(state) - before > MUCH * n
+        state["pace"] = max(state["pace"] // 2, 1) if much else BATCH if r & (BATCH - 1) == 0 else state["pace"]
     state["reason"] = GOING
     return r
 

@@ -17,7 +17,7 @@ from pliant.core.jit import DISABLED
 from pliant.core.records import aligned
 from pliant.core.threads import Reading
 from pliant.errors import TooManyPairsError
-from pliant.query.gazes import FEW, TILE, Answers, Hand, Rays, Roots, bound, cast_some, exact_entry, note_body, sight_entry
+from pliant.query.gazes import FEW, FIRST_PACE, TILE, Answers, Hand, Rays, Roots, bound, cast_some, exact_entry, note_body, sight_entry
 from pliant.query.sight import ALL, ANY, BATCH, BATCHED, CLOSEST, FOUND, FULL, GAZE, NEEDED, SEEN
 from pliant.query.traverse import COUNTERS
 from pliant.results import AllHits, Hit, Hits, Stats
@@ -130,9 +130,18 @@ def width_of(origins, directions):
 
 
 class Subjects(NamedTuple):
-    """The bodies that are looked into: as rays see them, and their shapes."""
+    """The bodies that are looked into: as rays see them, and their shapes; those who are `stackless` keep what that takes."""
     seen: np.ndarray
     shapes: list[Any]
+    stackless: bool
+    kept: dict[int, Any]
+
+    def ready(self, k):
+        """Body k has followed its motion: only now it is known which tree it has."""
+        if self.stackless:
+            self.kept[k] = self.shapes[k].skips()
+            self.seen[k]["skips"] = self.kept[k].ctypes.data
+        self.seen[k]["ready"] = 1
 
 
 def members_of(target):
@@ -149,11 +158,14 @@ def subjects_of(bodies, numbers, masks, stackless):
     shapes = [body.shape_at(body.motion.scale) for body in bodies]
     for k, (body, shape) in enumerate(zip(bodies, shapes, strict=True)):
         note_body(seen, k, body.motion.box, NOT_PLACED if body.placement is None else body.placement)
-        seen[k]["context"], seen[k]["place"], seen[k]["ready"] = shape.context, body.motion.address, not shape.stale
-        seen[k]["skips"] = shape.skips().ctypes.data if stackless else 0
+        seen[k]["context"], seen[k]["place"] = shape.context, body.motion.address
         seen[k]["entry"] = sight_entry(shape.options.family.volume, shape.tree.width)[0]
     seen["number"], seen["mask"] = numbers, masks
-    return Subjects(seen, shapes)
+    subjects = Subjects(seen, shapes, stackless, {})
+    for k, shape in enumerate(shapes):
+        if not shape.stale:
+            subjects.ready(k)
+    return subjects
 
 
 def roots_of(seen):
@@ -213,6 +225,7 @@ class _Job:
         roots = self.roots._replace(nears=self.roots.nears.copy(), order=self.roots.order.copy())
         state["kind"], state["exact"], state["bodies"], state["gazes"], state["list"] = (
             self.kind, exact_entry()[0], seen.ctypes.data, gazes.ctypes.data, listed.ctypes.data)
+        state["pace"] = FIRST_PACE
         while not cancel.is_set():
             r, end = self.take()
             if r == end:
@@ -224,7 +237,7 @@ class _Job:
                 if state["reason"] == NEEDED:
                     k = int(state["needed"])
                     updated += self.subjects.shapes[k].follow()
-                    seen[k]["ready"] = 1
+                    self.subjects.ready(k)
                 elif state["reason"] == FULL:
                     hits = grown(hits)
         with self.lock:

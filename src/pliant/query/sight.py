@@ -50,8 +50,9 @@ def record(floats_, rows, integers):
 # One ray, and what was found so far. `best` is the largest t that still counts; `n` is d over a power of two, `grow`, so that its size is an
 # ordinary one, and `over` is 1 / n; `axis` that of d's longest component.
 GAZE = record(("t_min", "best", "u", "v", "grow"), {"o": 3, "d": 3, "n": 3, "over": 3}, ("face", "body", "axis", "plain", "ray", "mask"))
-# What a batch is about: addresses of rays, of bodies and of where hits go if all are wanted; which rays to look at; what is counted.
-BATCHED = record((), {}, ("gazes", "bodies", "hits", "n_hits", "room", "list", "n_list", "kind", "exact", "needed", "reason", *COUNTERS))
+# What a batch is about: addresses of rays, of bodies and of where hits go if all are wanted; which rays to look at, and how many at a
+# time; what is counted.
+BATCHED = record((), {}, ("gazes", "bodies", "hits", "n_hits", "room", "list", "n_list", "kind", "exact", "needed", "reason", "pace", *COUNTERS))
 # A body as rays see it: addresses of its context, its place and its entry, its number, which rays see it, the box around it in the world
 # (low at 0, high at 4), whether its tree has followed it, the address of skips if it is
 # searched along them, and, if it is placed, the way to the world, the way back, and how far they round.
