@@ -26,6 +26,7 @@ ORIGIN, DIRECTION, ANSWER, SIZE = 9, 12, 15, 18
 MISS, HIT, UNSURE = range(3)
 PRECISE = 2.0**-44                                                      # of the farthest corner: what t may be off by after the filter
 CLOSE = 2.0**-50                                                        # of a value in pairs
+LARGE, SMALL = 2.0**1000, 2.0**-900
 NONE = -1 << 20                                                         # below every exponent
 
 
@@ -66,13 +67,15 @@ def pierced(t, k):
         return MISS, 0.0, 0.0, 0.0
     side = 1.0 if right == 0 else -1.0                                  # so that sums are of the same numbers from either side
     p, q, r = side * element(values, 0), side * element(values, 1), side * element(values, 2)
-    over = 1.0 / sum_of(p, q, r)
-    p, q, r, doubt = p * over, q * over, r * over, (element(doubts, 0) + element(doubts, 1) + element(doubts, 2)) * over
+    total, doubt = sum_of(p, q, r), element(doubts, 0) + element(doubts, 1) + element(doubts, 2)
     x, y, z = t[k] - t[ORIGIN + k], t[3 + k] - t[ORIGIN + k], t[6 + k] - t[ORIGIN + k]
     low, high = min(x, min(y, z)), max(x, max(y, z))
-    if left | right != 7 or not doubt * (high - low) <= PRECISE * max(high, -low):
+    above, below = sum_of(p * x, q * y, r * z), total * t[DIRECTION + k]
+    ordinary = (abs(above) < LARGE) & (abs(below) < LARGE) & (abs(below) > SMALL)      # products of four may leave the range
+    if left | right != 7 or not (ordinary & (doubt * (high - low) <= PRECISE * max(high, -low) * total)):
         return UNSURE, 0.0, 0.0, 0.0
-    return HIT, sum_of(p * x, q * y, r * z) / t[DIRECTION + k], q, r
+    over = 1.0 / total
+    return HIT, above / below, q * over, r * over
 
 
 @routine
