@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from pliant.scene import Scene
 
 __version__ = "0.1.0"
-__all__ = ["AllHits", "Body", "FileError", "FirstContact", "Hit", "Hits", "MeshError", "Pairs", "PliantError", "Scene", "ScenePairs", "Stats",
-           "TooManyPairsError", "cast", "cast_all", "collide", "first_contact", "occluded", "pick", "self_collide", "set_threads", "threads"]
+__all__ = ["AllHits", "Body", "FileError", "FirstContact", "Hit", "Hits", "MeshError", "Pairs", "PliantError", "Scene", "ScenePairs",
+           "Stats", "TooManyPairsError", "cast", "cast_all", "collide", "first_contact", "occluded", "pick", "self_collide", "set_threads",
+           "threads"]
 
-_HOME = {"AllHits": "results", "Body": "body", "FirstContact": "results", "Hit": "results", "Hits": "results", "Pairs": "results", "Scene": "scene", "ScenePairs": "results", "Stats": "results",
-         "cast": "query.ray", "cast_all": "query.ray", "occluded": "query.ray", "pick": "query.ray", "collide": "query.collide", "first_contact": "query.firstcontact", "self_collide": "query.selfcollide",
-         "set_threads": "core.threads", "threads": "core.threads"}
+_HOME = {"AllHits": "results", "Body": "body", "FirstContact": "results", "Hit": "results", "Hits": "results", "Pairs": "results",
+         "Scene": "scene", "ScenePairs": "results", "Stats": "results", "cast": "query.ray", "cast_all": "query.ray",
+         "collide": "query.collide", "first_contact": "query.firstcontact", "occluded": "query.ray", "pick": "query.ray",
+         "self_collide": "query.selfcollide", "set_threads": "core.threads", "threads": "core.threads"}
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,8 @@ The same three values, over their sum, are the weights of the corners c, a and b
 the corners are along the ray. Sums are taken in the order of their terms' sizes, so that t does not depend on the order of the corners.
 
 A buffer of 18 float64 holds the corners at 0, 3 and 6, o at ORIGIN, d at DIRECTION, and the answer, t and the weights u, v of the second
-and third corner, at ANSWER. `pierced` is the filter; `pierced_exact` settles what it leaves, and is right for all finite numbers.
+and third corner, at ANSWER. `pierced` is the filter, on the numbers themselves; `pierced_exact` settles what it leaves, and is right for
+all finite numbers.
 """
 import math
 
@@ -44,20 +45,27 @@ def minus(a, b):
 
 
 @helper
-def pierced(t, k):
-    """The filter, in the range of `predicates.py`: (MISS, HIT or UNSURE, the answer t, u, v of a hit). k is the axis along which d is longest.
+def along(k, x, y, z):
+    """Coordinate k."""
+    return x if k == 0 else y if k == 1 else z
+
+
+@helper
+def pierced(ax, ay, az, bx, by, bz, cx, cy, cz, ox, oy, oz, dx, dy, dz, k):
+    """The filter, in the range of `predicates.py`: (MISS, HIT or UNSURE, and t, u, v of a hit). k is the axis along which d is longest.
 
     For corners that are near each other and far from o, ((p − o) + (q − o)) × (q − p) is the same twice over and rounds by much less, and
     to the bit as much from either side. A value passes as many roundings as `orient3d_filter`, one more for the sum and none for d: E3
     bounds it. Errors of the values move t by at most their sum over that of the values, times how far the corners are apart along the ray.
     Lanes are the edges b c, c a and a b; the fourth is no one's.
     """
-    ox, oy, oz, dx, dy, dz = t[ORIGIN], t[ORIGIN + 1], t[ORIGIN + 2], t[DIRECTION], t[DIRECTION + 1], t[DIRECTION + 2]
-    ax, ay, az = three(t[0], t[3], t[6]), three(t[1], t[4], t[7]), three(t[2], t[5], t[8])
-    bx, by, bz = cycled(ax), cycled(ay), cycled(az)
-    cx, cy, cz = cycled(bx), cycled(by), cycled(bz)
-    vx, vy, vz = minus(cx, bx), minus(cy, by), minus(cz, bz)
-    ux, uy, uz = plus(minus(bx, ox), minus(cx, ox)), plus(minus(by, oy), minus(cy, oy)), plus(minus(bz, oz), minus(cz, oz))
+    o = along(k, ox, oy, oz)
+    x, y, z = along(k, ax, ay, az) - o, along(k, bx, by, bz) - o, along(k, cx, cy, cz) - o
+    px, py, pz = three(ax, bx, cx), three(ay, by, cy), three(az, bz, cz)
+    qx, qy, qz = cycled(px), cycled(py), cycled(pz)
+    rx, ry, rz = cycled(qx), cycled(qy), cycled(qz)
+    vx, vy, vz = minus(rx, qx), minus(ry, qy), minus(rz, qz)
+    ux, uy, uz = plus(minus(qx, ox), minus(rx, ox)), plus(minus(qy, oy), minus(ry, oy)), plus(minus(qz, oz), minus(rz, oz))
     p, q, r, s, o, m = times(uy, vz), times(uz, vy), times(uz, vx), times(ux, vz), times(ux, vy), times(uy, vx)
     values = plus(plus(times(minus(p, q), dx), times(minus(r, s), dy)), times(minus(o, m), dz))
     sizes = (magnitude(p) + magnitude(q)) * abs(dx) + (magnitude(r) + magnitude(s)) * abs(dy) + (magnitude(o) + magnitude(m)) * abs(dz)
@@ -68,9 +76,8 @@ def pierced(t, k):
     side = 1.0 if right == 0 else -1.0                                  # so that sums are of the same numbers from either side
     p, q, r = side * element(values, 0), side * element(values, 1), side * element(values, 2)
     total, doubt = sum_of(p, q, r), element(doubts, 0) + element(doubts, 1) + element(doubts, 2)
-    x, y, z = t[k] - t[ORIGIN + k], t[3 + k] - t[ORIGIN + k], t[6 + k] - t[ORIGIN + k]
     low, high = min(x, min(y, z)), max(x, max(y, z))
-    above, below = sum_of(p * x, q * y, r * z), total * t[DIRECTION + k]
+    above, below = sum_of(p * x, q * y, r * z), total * along(k, dx, dy, dz)
     ordinary = (abs(above) < LARGE) & (abs(below) < LARGE) & (abs(below) > SMALL)      # products of four may leave the range
     if left | right != 7 or not (ordinary & (doubt * (high - low) <= PRECISE * max(high, -low) * total)):
         return UNSURE, 0.0, 0.0, 0.0

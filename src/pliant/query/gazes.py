@@ -1,8 +1,7 @@
-"""Many rays, batch after batch, each into all the bodies that it may meet, nearest first.
+"""Many rays, batch after batch, each into all the bodies that it may meet, nearest first (`query/roots.py`).
 
-Up to FEW bodies are sorted for each batch by where its rays enter their boxes (thesis C 7.3.3 sorts root boxes once a frame, along the
-axes); more go into a tree of boxes, made anew for every query, and are sorted for each ray. A body is asked through its entry, whatever its family. A body whose tree has not followed its motion yet is not asked: the loop
-stops, says which it needs, and is taken up again; so what no ray comes near is never refitted.
+A body is asked through its entry, whatever its family. A body whose tree has not followed its motion yet is not asked: the loop stops, says
+which it needs, and is taken up again; so what no ray comes near is never refitted.
 """
 import math
 from functools import cache
@@ -19,7 +18,8 @@ from pliant.geometry.rays import SIZE, pierced_exact
 from pliant.motion.free import PLACE
 from pliant.motion.rigid import invert, rounding, world_box
 from pliant.query.packet import march, together
-from pliant.query.search import ROOM, wander
+from pliant.query.roots import sort_all, sort_some
+from pliant.query.search import wander
 from pliant.query.sight import (
     ALL,
     BATCH,
@@ -32,8 +32,7 @@ from pliant.query.sight import (
     SEEN,
     View,
     bring,
-    doubt_of,
-    inside,
+    lean_of,
 )
 from pliant.query.stackless import stroll
 from pliant.refit.leaves import CONTEXT
@@ -66,17 +65,6 @@ class Answers(NamedTuple):
     uv: np.ndarray
 
 
-class Roots(NamedTuple):
-    """Room for the numbers of all bodies, sorted by where they are entered; and, if they are many, a tree of their boxes: links as in `Tree`,
-    `boxes` of eight float64 for each lane of each node, low at 0 and high at 4."""
-    nears: np.ndarray
-    order: np.ndarray
-    child: np.ndarray
-    count: np.ndarray
-    faces: np.ndarray
-    boxes: np.ndarray
-
-
 class Hand(NamedTuple):
     """JIT off: what the addresses in a BATCHED stand for."""
     batch: np.ndarray
@@ -106,8 +94,8 @@ def note_body(bodies, k, box, m):
 
 @helper
 def tile_at(r, n, width):
-    """(the first ray of the r-th batch of a picture, the way from there to the next row): tiles from left to right, then the next TILE rows;
-    the last rows as they come."""
+    """(the first ray of the batch at r of a picture, the way from there to the next row): tiles from left to right, then the next TILE
+    rows; the last rows as they come."""
     band = r // (TILE * width)
     if (band + 1) * TILE * width > n:
         return r, np.int64(TILE)
@@ -133,20 +121,20 @@ def fetch_tile(rays, answers, begin, step):
 def start(rays, r, state):
     """Load ray r; can it hit anything?"""
     o, d, n, over = state["o"], state["d"], state["n"], state["over"]
-    good, plain, longest, axis = 0.0, True, 0.0, 0
+    good, plain, longest = 0.0, True, 0.0
     for k in range(3):
         o[k], d[k] = rays.origins[r * rays.steps[0] + k], rays.directions[r * rays.steps[1] + k]
         good += o[k] * 0.0 + d[k] * 0.0                                 # NaN if one is not finite
         plain &= fits(o[k]) & fits(d[k])
-        if abs(d[k]) > longest:
-            longest, axis = abs(d[k]), k
+        longest = max(longest, abs(d[k]))
     e = 0 if 1 / ORDINARY <= longest <= ORDINARY or longest == 0.0 else min(math.frexp(longest)[1], 1023)
     for k in range(3):
         n[k] = d[k] if e == 0 else math.ldexp(d[k], -e)
         over[k] = 1.0 / n[k]
     grow = 1.0 if e == 0 else math.ldexp(1.0, e)
     state["t_min"], state["best"], state["ray"] = rays.t_min[r * rays.steps[2]], rays.t_max[r * rays.steps[3]], r
-    state["face"], state["body"], state["axis"], state["plain"], state["grow"] = -1, -1, axis, plain, grow
+    state["face"], state["body"], state["plain"], state["grow"] = -1, -1, plain, grow
+    state["axis"] = lean_of(n, over, state["lean"])
     state["mask"] = rays.masks[r * rays.steps[4]]
     return (good == 0.0) & (longest > 0.0) & (state["t_min"] <= state["best"])
 
@@ -158,13 +146,6 @@ def finish(answers, state):
     answers.t[r] = state["best"] if hit else np.inf
     answers.face[r], answers.body[r] = state["face"], state["body"]
     answers.uv[2 * r], answers.uv[2 * r + 1] = state["u"] if hit else 0.0, state["v"] if hit else 0.0
-
-
-@helper
-def meets(gaze, boxes, at):
-    """(where a ray enters a box, does it at all, as far as it counts)?"""
-    near, far = inside(gaze["o"], gaze["over"], boxes, at, doubt_of(gaze["o"]), gaze["t_min"] * gaze["grow"], gaze["best"] * gaze["grow"])
-    return near, near <= far
 
 
 @helper
@@ -182,59 +163,6 @@ def ask(batch, gazes, listed, bodies, k, good, count, about):
         return np.int64(NEEDED)
     batch[0]["n_list"] = some
     return invoke(bodies[k]["entry"], about, k)
-
-
-@helper
-def insert(roots, n, near, k):
-    """Add body k to the n that are sorted by where they are entered."""
-    nears, order = roots.nears, roots.order
-    while n > 0 and nears[n - 1] > near:
-        nears[n], order[n] = nears[n - 1], order[n - 1]
-        n -= 1
-    nears[n], order[n] = near, k
-
-
-@helper
-def sort_all(gazes, bodies, good, count, roots):
-    """List the bodies that these rays may meet, nearest first; how many."""
-    n = 0
-    for k in range(len(bodies)):
-        nearest = np.inf
-        for j in range(count):
-            gaze = gazes[good[j]]
-            if bodies[k]["mask"] & gaze["mask"] != 0:
-                near, hit = meets(gaze, bodies[k]["box"], 0)
-                nearest = min(nearest, near if hit else np.inf)
-        if nearest < np.inf:
-            insert(roots, n, nearest, k)
-            n += 1
-    return n
-
-
-@helper
-def sort_some(gaze, bodies, roots):
-    """The same for one ray, through the tree of boxes."""
-    n, top, stack = 0, 1, integers(ROOM)
-    stack[0] = 0
-    while top > 0:
-        top -= 1
-        i = stack[top]
-        for c in range(roots.count[i]):
-            if not meets(gaze, roots.boxes, 8 * (8 * i + c))[1]:
-                continue
-            child = np.int64(roots.child[i, c])
-            if child >= 0:
-                stack[top] = child
-                top += 1
-                continue
-            for f in range(8):
-                k = np.int64(roots.faces[~child, f])
-                if k >= 0 and bodies[k]["mask"] & gaze["mask"] != 0:
-                    near, hit = meets(gaze, bodies[k]["box"], 0)
-                    if hit:
-                        insert(roots, n, near, k)
-                        n += 1
-    return n
 
 
 @helper
@@ -304,24 +232,6 @@ def cast_some(rays, answers, bodies, roots, gazes, batch, listed, about, r, end)
     return r
 
 
-@kernel
-def bound(roots, seen):
-    """Set the boxes of a tree of bodies; children come after their parents."""
-    for i in range(len(roots.child) - 1, -1, -1):
-        for c in range(roots.count[i]):
-            at, child = 8 * (8 * i + c), np.int64(roots.child[i, c])
-            for k in range(3):
-                low, high = np.inf, -np.inf
-                for f in range(8):
-                    if child >= 0 and f < roots.count[child]:
-                        below = 8 * (8 * child + f) + k
-                        low, high = min(low, roots.boxes[below]), max(high, roots.boxes[below + 4])
-                    elif child < 0 and roots.faces[~child, f] >= 0:
-                        box = seen[roots.faces[~child, f]]["box"]
-                        low, high = min(low, box[k]), max(high, box[k + 4])
-                roots.boxes[at + k], roots.boxes[at + k + 4] = low, high
-
-
 # --- entries -----------------------------------------------------------------------------------------------------------------------------
 
 @helper
@@ -362,8 +272,8 @@ def sight_entry(volume, width):
         shape = CONTEXTS[int(hand.bodies[k]["context"])]
         motion = shape.motion
         skips = shape.skips() if hand.bodies[k]["skips"] != 0 else np.zeros(0, np.int32)
-        return see(shape.nodes, shape.leaves, motion.flat, motion.about, hand.bodies, k, hand.gazes, hand.hits, hand.batch, hand.listed, skips,
-                   shape.frame, shape.entry, shape.fill, shape.context)
+        return see(shape.nodes, shape.leaves, motion.flat, motion.about, hand.bodies, k, hand.gazes, hand.hits, hand.batch, hand.listed,
+                   skips, shape.frame, shape.entry, shape.fill, shape.context)
 
     return address_of(enter_python if DISABLED else enter)
 

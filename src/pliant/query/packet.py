@@ -13,16 +13,32 @@ from pliant.core.dispatch import generic
 from pliant.core.jit import helper
 from pliant.core.keys import keyed, name_of, number_of
 from pliant.core.records import row, whole
-from pliant.core.simd import bits, element, first, greatest, highest, least, lowest, where
+from pliant.core.simd import bits, element, first, greatest, highest, least, lowest, ones, where
 from pliant.core.stack import eight, integers, singles
 from pliant.query.search import ROOM
-from pliant.query.sight import BATCH, GOING, HIGH, LIMIT, LOW, OVER, SHEAR_X, SHEAR_Y, SIGN, START, WIDTH, candidates, fetch_corners, fresh, settle
+from pliant.query.sight import (
+    BATCH,
+    GOING,
+    HIGH,
+    LIMIT,
+    LOW,
+    OVER,
+    SHEAR_X,
+    SHEAR_Y,
+    SIGN,
+    START,
+    WIDTH,
+    candidates,
+    fetch_corners,
+    fresh,
+    settle,
+)
 from pliant.query.traverse import fetch, freshen
 from pliant.volume.aabb import Box
 from pliant.volume.protocol import FAMILIES
 
 LEAST_COUNT = 16                                                        # fewer rays go alone
-SPREAD = np.float32(0.25)                                               # of directions, and of starts over the reach
+SPREAD = np.float32(0.6)                                               # of directions, and of starts over the reach
 FAR = np.float32(3e38)
 ZERO = np.float32(0)
 
@@ -187,7 +203,7 @@ def march(view, nodes, plain, count):
     groups = singles(112)
     gather(view, groups, count, slack)
     limit = note_limits(view, groups, count)
-    n_v, n_u, top, stop = np.int64(0), np.int64(0), np.int64(1), np.int64(GOING)
+    n_v, n_u, n_p, top, stop = np.int64(0), np.int64(0), np.int64(0), np.int64(1), np.int64(GOING)
     stack[0] = 0
     while top > 0 and stop == GOING:
         top -= 1
@@ -221,6 +237,7 @@ def march(view, nodes, plain, count):
             while rays != 0:
                 k, rays = first(rays), rays & (rays - 1)
                 some = candidates(view, leaf, at + k)
+                n_p += ones(np.int64(view.leaves[leaf]["used"]))
                 if some != 0:
                     fetch_corners(view, leaf, some)
                     waiting[n] = (at + k) << 8 | some
@@ -233,4 +250,5 @@ def march(view, nodes, plain, count):
             limit = note_limits(view, groups, count)
     view.batch[0]["n_v"] += n_v
     view.batch[0]["n_u"] += n_u
+    view.batch[0]["n_p"] += n_p
     return stop

@@ -17,7 +17,8 @@ from pliant.core.jit import DISABLED
 from pliant.core.records import aligned
 from pliant.core.threads import Reading
 from pliant.errors import TooManyPairsError
-from pliant.query.gazes import FEW, FIRST_PACE, TILE, Answers, Hand, Rays, Roots, bound, cast_some, exact_entry, note_body, sight_entry
+from pliant.query.gazes import FEW, FIRST_PACE, TILE, Answers, Hand, Rays, cast_some, exact_entry, note_body, sight_entry
+from pliant.query.roots import Roots, bound
 from pliant.query.sight import ALL, ANY, BATCH, BATCHED, CLOSEST, FOUND, FULL, GAZE, NEEDED, SEEN
 from pliant.query.traverse import COUNTERS
 from pliant.results import AllHits, Hit, Hits, Stats
@@ -116,17 +117,19 @@ def rays_of(origins, directions, t_min, t_max, mask, called=("origins", "directi
             other = next(other for other, (_, some) in zip(names, parts, strict=True) if some is not None)
             raise ValueError(f"{name}: has {many} rows, {other} has {n}; expected as many, or one for all")
     steps = np.array([0 if many is None else width for (_, many), width in zip(parts, (3, 3, 1, 1, 1), strict=True)], np.int64)
-    return Rays(*(array for array, _ in parts), steps, n, width_of(parts[0][0], parts[1][0]) if n >= PICTURE else 0), n
+    width = width_of(parts[0][0], parts[1][0]) if n >= PICTURE else 0
+    return Rays(*(array for array, _ in parts), steps, n, width), n
 
 
 def width_of(origins, directions):
     """How many rays are in a row, if they look like those of a picture, row by row: neighbours go nearly the same way, but for the last of
     a row and the first of the next. 0: they do not. A guess: it changes the order of the work, nothing else."""
     with np.errstate(all="ignore"):
-        steps = sum(np.square(np.diff(rows.reshape(-1, 3)[:PICTURE], axis=0)).sum(axis=1) for rows in (origins, directions) if len(rows) > 3)
+        rows = [flat.reshape(-1, 3)[:PICTURE] for flat in (origins, directions) if len(flat) > 3]
+        steps = sum(np.square(np.diff(some, axis=0)).sum(axis=1) for some in rows)
         jumps = np.flatnonzero(steps > FARTHER**2 * np.median(steps)) + 1
-    width = int(jumps[0]) if len(jumps) else 0
-    return width if width > NARROW and width % TILE == 0 and len(jumps) > 2 and np.array_equal(jumps, np.arange(width, PICTURE, width)) else 0
+    width = int(jumps[0]) if len(jumps) > 2 else 0
+    return width if width > NARROW and width % TILE == 0 and np.array_equal(jumps, np.arange(width, PICTURE, width)) else 0
 
 
 class Subjects(NamedTuple):
@@ -249,6 +252,7 @@ class _Job:
 def grown(hits):
     """Twice the room, if memory allows."""
     if not memory.fits(6 * hits.nbytes):
-        raise TooManyPairsError(f"there are more than {len(hits):,} hits, and memory for twice as many is not available; cast fewer rays at a time")
+        raise TooManyPairsError(f"there are more than {len(hits):,} hits, and memory for twice as many is not available; "
+                                "cast fewer rays at a time")
     return np.concatenate([hits, np.zeros_like(hits)])
 

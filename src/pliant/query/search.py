@@ -10,7 +10,7 @@ from pliant.core.dispatch import generic
 from pliant.core.jit import helper
 from pliant.core.keys import keyed, name_of, number_of
 from pliant.core.records import lanes, row, whole
-from pliant.core.simd import bits, element, first, greatest, least
+from pliant.core.simd import bits, element, first, greatest, least, ones
 from pliant.core.stack import integers
 from pliant.query.sight import GOING, HIGH, LIMIT, LOW, OVER, START, WIDTH, at, candidates, fetch_corners, fresh, settle
 from pliant.query.traverse import fetch, freshen
@@ -60,7 +60,7 @@ def _(like, nodes, i, view, j):
 def wander(view, nodes, plain, count):
     """Search for what each of `count` rays meets; GOING, or FULL."""
     stacks, names, rays, tops, some_of = integers(N_STACKS), integers(SLOTS), integers(SLOTS), integers(SLOTS), integers(SLOTS)
-    n_v, n_u, next_ray, active, stop = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(GOING)
+    n_v, n_u, n_p, next_ray, active, stop = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(GOING)
     for s in range(SLOTS):
         names[s], tops[s], rays[s], some_of[s] = 0, s * ROOM, next_ray, 0
         if next_ray < count:
@@ -106,6 +106,7 @@ def wander(view, nodes, plain, count):
             else:
                 fresh(view, ~name)
                 some = candidates(view, ~name, j)
+                n_p += ones(np.int64(view.leaves[~name]["used"]))
                 if some != 0:                                           # when its turn comes again
                     fetch_corners(view, ~name, some)
                     some_of[s] = some
@@ -131,4 +132,5 @@ def wander(view, nodes, plain, count):
             tops[s] = top
     view.batch[0]["n_v"] += n_v
     view.batch[0]["n_u"] += n_u
+    view.batch[0]["n_p"] += n_p
     return stop

@@ -2,7 +2,7 @@
 
 A ray o + t d is brought to where it enters the body's box, relative to the body's origin and times its scale, and becomes float32 there:
 p + s e, where e is d over its longest component, so that s is a length along that axis. However far away a ray starts, what rounds is a
-share of the body's reach. With u = 2**-24 and in units of the reach, a point of the ray is off by u for its start and 2 u for its direction,
+share of the body's reach. With u = 2**-24, in units of the reach, a point of the ray is off by u for its start and 2 u for its direction,
 and a side of a volume by 4 u for the products and differences on the way to it: 8 u along any axis are enough. SLACK is twice that.
 
 A leaf is looked at in two stages. `candidates` takes eight triangles at once, in float32, along the ray (Woop, Benthin and Wald 2013): with
@@ -18,10 +18,11 @@ import numpy as np
 from pliant.core.call import invoke
 from pliant.core.jit import helper
 from pliant.core.records import packed, prefetch, row, whole
-from pliant.core.simd import bits, first, greatest, least, ones
+from pliant.core.simd import bits, first, greatest, least
 from pliant.core.stack import floats
+from pliant.geometry.predicates import fits
 from pliant.geometry.rays import ANSWER, DIRECTION, HIT, ORIGIN, SIZE, UNSURE, pierced
-from pliant.motion.rigid import LEAST
+from pliant.motion.rigid import LEAST, placed
 from pliant.query.leafpair import copy_corners
 from pliant.query.placed import place_corners
 from pliant.query.traverse import COUNTERS, freshen_leaf
@@ -47,12 +48,14 @@ def record(floats_, rows, integers):
                   + [(name, np.dtype(np.int64)) for name in integers])
 
 
-# One ray, and what was found so far. `best` is the largest t that still counts; `n` is d over a power of two, `grow`, so that its size is an
-# ordinary one, and `over` is 1 / n; `axis` that of d's longest component.
-GAZE = record(("t_min", "best", "u", "v", "grow"), {"o": 3, "d": 3, "n": 3, "over": 3}, ("face", "body", "axis", "plain", "ray", "mask"))
+# One ray, and what was found so far. `best` is the largest t that still counts; `n` is d over a power of two, `grow`, so that its size is
+# an ordinary one, `over` is 1 / n and `lean` what `lean_of` says of it; `axis` that of d's longest component.
+GAZE = record(("t_min", "best", "u", "v", "grow"), {"o": 3, "d": 3, "n": 3, "over": 3, "lean": 7},
+              ("face", "body", "axis", "plain", "ray", "mask"))
 # What a batch is about: addresses of rays, of bodies and of where hits go if all are wanted; which rays to look at, and how many at a
 # time; what is counted.
-BATCHED = record((), {}, ("gazes", "bodies", "hits", "n_hits", "room", "list", "n_list", "kind", "exact", "needed", "reason", "pace", *COUNTERS))
+BATCHED = record((), {}, ("gazes", "bodies", "hits", "n_hits", "room", "list", "n_list", "kind", "exact", "needed", "reason", "pace",
+                          *COUNTERS))
 # A body as rays see it: addresses of its context, its place and its entry, its number, which rays see it, the box around it in the world
 # (low at 0, high at 4), whether its tree has followed it, the address of skips if it is
 # searched along them, and, if it is placed, the way to the world, the way back, and how far they round.
@@ -91,7 +94,6 @@ def at(view, number, j):
 def candidates(view, i, j):
     """Bits of the triangles of leaf i that ray j may hit before its limit."""
     leaves, z = view.leaves, view.who[j] & 3
-    view.batch[0]["n_p"] += ones(np.int64(leaves[i]["used"]))
     x, y = np.int64(z == 0), 2 - np.int64(z == 2)
     slack, box = at(view, WIDTH, j), whole(leaves, i)
     if slack >= BLIND:
@@ -112,14 +114,47 @@ def candidates(view, i, j):
 
 
 @helper
-def decide(t, axis, plain, exact):
-    """Is the triangle in the buffer hit? (MISS or HIT, t, u, v, whether that took more than the filter.)"""
-    if plain != 0:
-        answer, now, u, v = pierced(t, axis)
+def corner_at(leaves, leaf, c, i, flat):
+    """Corner c of triangle i of a leaf."""
+    v = 3 * np.int64(leaves[leaf]["corner"][c, i])
+    return flat[v], flat[v + 1], flat[v + 2]
+
+
+@helper
+def settle_exactly(leaves, leaf, i, flat, body, state, exact, plain):
+    """The exact test of a ray and triangle i of a leaf: MISS or HIT, t, u, v."""
+    t = floats(SIZE)
+    for k in range(3):
+        t[ORIGIN + k], t[DIRECTION + k] = state["o"][k], state["d"][k]
+    if body["placed"] != 0:
+        plain = np.int64(place_corners(leaves, leaf, i, flat, body["m"], t, 0)) & state["plain"]
+    else:
+        copy_corners(leaves, leaf, i, flat, t, 0)
+    answer = invoke(exact, t, 2 * state["axis"] + plain)
+    return answer, t[ANSWER], t[ANSWER + 1], t[ANSWER + 2]
+
+
+@helper
+def decide(leaves, leaf, i, flat, body, state, exact, plain):
+    """Does the ray hit triangle i of a leaf? (MISS or HIT, t, u, v, whether that took more than the filter.)"""
+    ax, ay, az = corner_at(leaves, leaf, 0, i, flat)
+    bx, by, bz = corner_at(leaves, leaf, 1, i, flat)
+    cx, cy, cz = corner_at(leaves, leaf, 2, i, flat)
+    good = plain
+    if body["placed"] != 0:
+        m = body["m"]
+        ax, ay, az = placed(m, 0, ax, ay, az), placed(m, 1, ax, ay, az), placed(m, 2, ax, ay, az)
+        bx, by, bz = placed(m, 0, bx, by, bz), placed(m, 1, bx, by, bz), placed(m, 2, bx, by, bz)
+        cx, cy, cz = placed(m, 0, cx, cy, cz), placed(m, 1, cx, cy, cz), placed(m, 2, cx, cy, cz)
+        fit = fits(ax) & fits(ay) & fits(az) & fits(bx) & fits(by) & fits(bz) & fits(cx) & fits(cy) & fits(cz)
+        good = np.int64(fit) & state["plain"]
+    if good != 0:
+        o, d = state["o"], state["d"]
+        answer, now, u, v = pierced(ax, ay, az, bx, by, bz, cx, cy, cz, o[0], o[1], o[2], d[0], d[1], d[2], state["axis"])
         if answer != UNSURE:
             return np.int64(answer), now, u, v, np.int64(0)
-    answer = invoke(exact, t, 2 * axis + plain)
-    return answer, t[ANSWER], t[ANSWER + 1], t[ANSWER + 2], np.int64(1)
+    answer, now, u, v = settle_exactly(leaves, leaf, i, flat, body, state, exact, plain)
+    return answer, now, u, v, np.int64(1)
 
 
 @helper
@@ -149,17 +184,10 @@ def fetch_corners(view, leaf, some):
 def settle(view, plain, leaf, some, j):
     """The exact test of ray j and these triangles of a leaf; GOING, or FULL."""
     leaves, body, batch = view.leaves, view.bodies[view.k], view.batch[0]
-    state, t, stop = view.gazes[view.who[j] >> 2], floats(SIZE), np.int64(GOING)
-    for i in range(3):
-        t[ORIGIN + i], t[DIRECTION + i] = state["o"][i], state["d"][i]
+    state, stop = view.gazes[view.who[j] >> 2], np.int64(GOING)
     while some != 0:
         i, some = first(some), some & (some - 1)
-        good = plain & state["plain"]
-        if body["placed"] != 0:
-            good = np.int64(place_corners(leaves, leaf, i, view.flat, body["m"], t, 0)) & state["plain"]
-        else:
-            copy_corners(leaves, leaf, i, view.flat, t, 0)
-        hit, now, u, v, hard = decide(t, state["axis"], good, batch["exact"])
+        hit, now, u, v, hard = decide(leaves, leaf, i, view.flat, body, state, batch["exact"], plain & state["plain"])
         batch["n_x"] += hard
         face, number = np.int64(leaves[leaf]["face"][i]), body["number"]
         if hit != HIT or now < state["t_min"] or not better(state, now, number, face):
@@ -221,51 +249,77 @@ def within(x, most):
 
 
 @helper
-def put_local(local, exact, who, j, number, o, n, over, near, far, origin, reach, scale, doubt):
-    """Write ray j of the view: from `near` on, in float32, relative to an origin and times a scale."""
+def lean_of(n, over, lean):
+    """What of a direction a search needs, whatever the body: 1 / e along each axis, the shears beside its longest axis, the sign of that,
+    and n along it; the number of that axis."""
     longest = max(abs(n[0]), max(abs(n[1]), abs(n[2])))
     z = 0 if abs(n[0]) == longest else 1 if abs(n[1]) == longest else 2
-    shortest, unit = 1.0 / longest, longest * scale
-    slack = reach * scale * SLACK + 4 * (doubt + FAR_AWAY * abs(near) * longest) * scale
+    sign = 1.0 if n[z] > 0 else -1.0
+    shortest = sign / longest
+    for k in range(3):
+        lean[k] = within(over[k] * longest, STEEPEST)
+    lean[3], lean[4], lean[5], lean[6] = n[1 if z == 0 else 0] * shortest, n[1 if z == 2 else 2] * shortest, sign, longest
+    return z
+
+
+@helper
+def put_local(local, exact, who, j, name, o, n, lean, near, far, origin, reach, scale, doubt):
+    """Write ray j of the view: from `near` on, in float32, relative to an origin and times a scale."""
+    unit = lean[6] * scale
+    slack = reach * scale * SLACK + 4 * (doubt + FAR_AWAY * abs(near) * lean[6]) * scale
     blind = not slack < reach * scale                                   # from so far away nothing can be told apart but exactly
     slack = BLIND if blind else slack
     for k in range(3):
         # The scale comes first: the largest numbers would overflow, and by a power of two nothing rounds.
         start = np.float32(0.0 if blind else o[k] * scale + (near * scale) * n[k] - origin[k] * scale)
-        steep = np.float32(within(over[k] * longest, STEEPEST))
+        steep = np.float32(lean[k])
         local[(START + k) * BATCH + j], local[(OVER + k) * BATCH + j] = start, steep
         local[(LOW + k) * BATCH + j] = within((start + slack) * steep, LARGEST)
         local[(HIGH + k) * BATCH + j] = within((start - slack) * steep, LARGEST)
-    sign = 1.0 if n[z] > 0 else -1.0
-    local[SHEAR_X * BATCH + j], local[SHEAR_Y * BATCH + j] = n[1 if z == 0 else 0] * shortest * sign, n[1 if z == 2 else 2] * shortest * sign
-    local[SIGN * BATCH + j], local[WIDTH * BATCH + j] = sign, slack
+    local[SHEAR_X * BATCH + j], local[SHEAR_Y * BATCH + j] = lean[3], lean[4]
+    local[SIGN * BATCH + j], local[WIDTH * BATCH + j] = lean[5], slack
     local[LIMIT * BATCH + j] = np.float32(BLIND) if blind else single_up(far * unit - near * unit) + np.float32(slack)
-    exact[2 * j], exact[2 * j + 1], who[j] = near * unit, unit, 4 * number + z
+    exact[2 * j], exact[2 * j + 1], who[j] = near * unit, unit, name
 
 
 @helper
 def bring(view, place, listed):
     """Bring the listed rays that reach the body's box into its frame; how many."""
     here, body, count = place[0], view.bodies[view.k], np.int64(0)
-    o, n, over, away, placed = floats(3), floats(3), floats(3), floats(3), body["placed"] != 0
+    box, origin, reach, scale = here["box"], here["origin"], here["reach"], here["scale"]
+    if body["placed"] != 0:
+        return bring_placed(view, box, origin, reach, scale, listed)
     for i in range(view.batch[0]["n_list"]):
         number = listed[i]
         state = view.gazes[number]
-        if placed:                                                      # into model space
-            m, back = body["m"], body["back"]
-            for k in range(3):
-                away[k] = state["o"][k] - m[4 * k + 3]
-            for k in range(3):
-                o[k], n[k] = turned(back, k, away), turned(back, k, state["n"])
-                over[k] = 1.0 / n[k]
-            doubt = FAR_AWAY * (abs(away[0]) + abs(away[1]) + abs(away[2])) + body["doubt"]
-        else:
-            for k in range(3):
-                o[k], n[k], over[k] = state["o"][k], state["n"][k], state["over"][k]
-            doubt = doubt_of(o)
-        near, far = inside(o, over, here["box"], 0, doubt, state["t_min"] * state["grow"], state["best"] * state["grow"])
+        o, doubt = state["o"], doubt_of(state["o"])
+        near, far = inside(o, state["over"], box, 0, doubt, state["t_min"] * state["grow"], state["best"] * state["grow"])
         if near <= far:
-            put_local(view.local, view.exact, view.who, count, number, o, n, over, near, far, here["origin"], here["reach"], here["scale"], doubt)
+            put_local(view.local, view.exact, view.who, count, 4 * number + state["axis"], o, state["n"], state["lean"], near, far, origin,
+                      reach, scale, doubt)
+            count += 1
+    return count
+
+
+@helper
+def bring_placed(view, box, origin, reach, scale, listed):
+    """The same for a body with a transform: rays go into model space first."""
+    o, n, over, away, lean = floats(3), floats(3), floats(3), floats(3), floats(7)
+    body, count = view.bodies[view.k], np.int64(0)
+    m, back = body["m"], body["back"]
+    for i in range(view.batch[0]["n_list"]):
+        number = listed[i]
+        state = view.gazes[number]
+        for k in range(3):
+            away[k] = state["o"][k] - m[4 * k + 3]
+        for k in range(3):
+            o[k], n[k] = turned(back, k, away), turned(back, k, state["n"])
+            over[k] = 1.0 / n[k]
+        doubt = FAR_AWAY * (abs(away[0]) + abs(away[1]) + abs(away[2])) + body["doubt"]
+        near, far = inside(o, over, box, 0, doubt, state["t_min"] * state["grow"], state["best"] * state["grow"])
+        if near <= far:
+            z = lean_of(n, over, lean)
+            put_local(view.local, view.exact, view.who, count, 4 * number + z, o, n, lean, near, far, origin, reach, scale, doubt)
             count += 1
     return count
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pliant.core.jit import helper
 from pliant.core.records import whole
-from pliant.core.simd import first
+from pliant.core.simd import first, ones
 from pliant.query.search import passed, ray_of
 from pliant.query.sight import GOING, LIMIT, at, candidates, fresh, settle
 from pliant.query.traverse import freshen
@@ -19,7 +19,7 @@ from pliant.volume.protocol import pierce
 @helper
 def stroll(view, nodes, skips, plain, count):
     """Search for what each of `count` rays meets; GOING, or FULL."""
-    n_v, n_u, stop = np.int64(0), np.int64(0), np.int64(GOING)
+    n_v, n_u, n_p, stop = np.int64(0), np.int64(0), np.int64(0), np.int64(GOING)
     for j in range(count):
         i = np.int64(0)
         while i < skips[0] and stop == GOING:
@@ -37,6 +37,7 @@ def stroll(view, nodes, skips, plain, count):
                 if leaf >= 0:
                     fresh(view, leaf)
                     wanted = candidates(view, leaf, j)
+                    n_p += ones(np.int64(view.leaves[leaf]["used"]))
                     if wanted != 0:
                         stop = settle(view, plain, leaf, wanted, j)
             i += 1
@@ -44,4 +45,5 @@ def stroll(view, nodes, skips, plain, count):
                 break
     view.batch[0]["n_v"] += n_v
     view.batch[0]["n_u"] += n_u
+    view.batch[0]["n_p"] += n_p
     return stop

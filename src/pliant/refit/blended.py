@@ -196,7 +196,8 @@ def follow(shape):
     if shape.kept is None:
         prepare(shape, settings["between"], settings["stamps"])
     kept, more = shape.kept, shape.kept.about[0]
-    more["n_active"] = choose(motion.active, motion.weights, motion.n_active, kept.steps, kept.scales, motion.scale, kept.number, kept.weight)
+    n, weights = motion.n_active, motion.weights
+    more["n_active"] = choose(motion.active, weights, n, kept.steps, kept.scales, motion.scale, kept.number, kept.weight)
     more["n_used"], more["scale"], more["slack"] = motion.n_active, motion.scale, single_up(2 * motion.doubt)
 
 
