@@ -12,6 +12,7 @@ import numpy as np
 from pliant.core.call import CONTEXTS, address_of, array_at, invoke, pointer
 from pliant.core.jit import DISABLED, helper, kernel
 from pliant.core.records import prefetch, whole
+from pliant.core.simd import first
 from pliant.core.stack import floats, integers, singles
 from pliant.geometry.predicates import fits
 from pliant.geometry.rays import SIZE, pierced_exact
@@ -24,14 +25,19 @@ from pliant.query.sight import (
     ALL,
     BATCH,
     BATCHED,
+    BEST,
+    DOUBT,
     FOUND,
     GAZE,
     GOING,
     N_ROWS,
+    N_WIDE,
+    NEAR,
     NEEDED,
     SEEN,
     View,
     bring,
+    doubt_of,
     lean_of,
 )
 from pliant.query.stackless import stroll
@@ -71,7 +77,7 @@ class Hand(NamedTuple):
     gazes: np.ndarray
     bodies: np.ndarray
     hits: np.ndarray
-    listed: np.ndarray
+    wide: np.ndarray
 
 
 @kernel
@@ -118,8 +124,8 @@ def fetch_tile(rays, answers, begin, step):
 
 
 @helper
-def start(rays, r, state):
-    """Load ray r; can it hit anything?"""
+def start(rays, r, state, wide, j):
+    """Load ray r as number j of the batch; can it hit anything?"""
     o, d, n, over = state["o"], state["d"], state["n"], state["over"]
     good, plain, longest = 0.0, True, 0.0
     for k in range(3):
@@ -136,6 +142,9 @@ def start(rays, r, state):
     state["face"], state["body"], state["plain"], state["grow"] = -1, -1, plain, grow
     state["axis"] = lean_of(n, over, state["lean"])
     state["mask"] = rays.masks[r * rays.steps[4]]
+    for k in range(3):
+        wide[k * BATCH + j], wide[(3 + k) * BATCH + j] = o[k], over[k]
+    wide[DOUBT * BATCH + j], wide[NEAR * BATCH + j], wide[BEST * BATCH + j] = doubt_of(o), state["t_min"] * grow, state["best"] * grow
     return (good == 0.0) & (longest > 0.0) & (state["t_min"] <= state["best"])
 
 
@@ -149,44 +158,43 @@ def finish(answers, state):
 
 
 @helper
-def ask(batch, gazes, listed, bodies, k, good, count, about):
-    """Look into body k with those of the good rays that see it; GOING, or why not."""
-    some = 0
-    for j in range(count):
-        if bodies[k]["mask"] & gazes[good[j]]["mask"] != 0:
-            listed[some] = good[j]
-            some += 1
-    if some == 0:
+def ask(batch, gazes, bodies, k, mask, about):
+    """Look into body k with those rays of the mask that see it; GOING, or why not."""
+    rest = mask if batch[0]["choosy"] != 0 else np.int64(0)
+    while rest != 0:
+        j, rest = first(rest), rest & (rest - 1)
+        if bodies[k]["mask"] & gazes[j]["mask"] == 0:
+            mask &= ~(np.int64(1) << j)
+    if mask == 0:
         return np.int64(GOING)
     if bodies[k]["ready"] == 0:
         batch[0]["needed"] = k
         return np.int64(NEEDED)
-    batch[0]["n_list"] = some
+    batch[0]["mask"] = mask
     return invoke(bodies[k]["entry"], about, k)
 
 
 @helper
-def ask_all(batch, gazes, listed, bodies, good, count, about, roots):
-    """Look into all bodies that the rays may meet, those first that they enter first; GOING, or why not."""
+def ask_all(batch, gazes, wide, bodies, mask, about, roots):
+    """Look into all bodies that the rays of the mask may meet, those first that they enter first; GOING, or why not."""
     stop = np.int64(GOING)
     if len(bodies) == 1:
-        return ask(batch, gazes, listed, bodies, 0, good, count, about)
+        return ask(batch, gazes, bodies, 0, mask, about)
     if len(bodies) <= FEW:
-        n = sort_all(gazes, bodies, good, count, roots)
+        n = sort_all(wide, bodies, mask, roots)
         for i in range(n):
-            stop = ask(batch, gazes, listed, bodies, roots.order[i], good, count, about)
+            stop = ask(batch, gazes, bodies, roots.order[i], mask, about)
             if stop != GOING:
                 break
         return stop
-    alone = integers(1)
-    for j in range(count):                                              # rays into a crowd go alone
-        alone[0] = good[j]
-        gaze = gazes[good[j]]
+    while mask != 0:                                                    # rays into a crowd go alone
+        j, mask = first(mask), mask & (mask - 1)
+        gaze = gazes[j]
         n = sort_some(gaze, bodies, roots)
         for i in range(n):
             if roots.nears[i] > gaze["best"] * gaze["grow"]:
                 break
-            stop = ask(batch, gazes, listed, bodies, roots.order[i], alone, 1, about)
+            stop = ask(batch, gazes, bodies, roots.order[i], np.int64(1) << j, about)
             if stop != GOING:
                 return stop
     return stop
@@ -199,25 +207,24 @@ def work(state):
 
 
 @kernel
-def cast_some(rays, answers, bodies, roots, gazes, batch, listed, about, r, end):
+def cast_some(rays, answers, bodies, roots, gazes, batch, wide, about, r, end):
     """Answer the rays from r on; the one at which it stopped, for the reason in the batch, or for want of time. `about` is the batch as
     entries take it. Batches are as large as their work allows: some rays meet thousands of faces, and Ctrl-C must not wait."""
-    state, good = batch[0], integers(BATCH)
+    state = batch[0]
     spent = work(state) + BUDGET
     while r < end and work(state) < spent:
-        kept, stop, count, n, before = state["n_hits"], np.int64(GOING), 0, min(end - r, state["pace"]), work(state)
+        kept, stop, mask, n, before = state["n_hits"], np.int64(GOING), np.int64(0), min(end - r, state["pace"]), work(state)
         n_v, n_p, n_u, n_x = state["n_v"], state["n_p"], state["n_u"], state["n_x"]
-        first = r & ~(BATCH - 1)                                        # of a whole batch, of which this may be a part
-        begin, step = tile_at(first, rays.n, rays.width) if rays.width > 0 else (first, np.int64(TILE))
-        if step != TILE and r == first:
+        head = r & ~(BATCH - 1)                                         # of a whole batch, of which this may be a part
+        begin, step = tile_at(head, rays.n, rays.width) if rays.width > 0 else (head, np.int64(TILE))
+        if step != TILE and r == head:
             fetch_tile(rays, answers, begin + TILE, step)
         for j in range(n):
-            i = r - first + j
-            if start(rays, begin + (i >> 3) * step + (i & 7), gazes[j]):
-                good[count] = j
-                count += 1
-        if count > 0:
-            stop = ask_all(batch, gazes, listed, bodies, good, count, about, roots)
+            i = r - head + j
+            if start(rays, begin + (i >> 3) * step + (i & 7), gazes[j], wide, j):
+                mask |= np.int64(1) << j
+        if mask != 0:
+            stop = ask_all(batch, gazes, wide, bodies, mask, about, roots)
         if stop != GOING:
             state["reason"], state["n_hits"] = stop, kept
             state["n_v"], state["n_p"], state["n_u"], state["n_x"] = n_v, n_p, n_u, n_x
@@ -235,11 +242,11 @@ def cast_some(rays, answers, bodies, roots, gazes, batch, listed, about, r, end)
 # --- entries -----------------------------------------------------------------------------------------------------------------------------
 
 @helper
-def see(nodes, leaves, flat, place, bodies, k, gazes, hits, batch, listed, skips, frame, entry, fill, context):
-    """Look for what the listed rays meet in body k; GOING, or FULL."""
+def see(nodes, leaves, flat, place, bodies, k, gazes, wide, hits, batch, skips, frame, entry, fill, context):
+    """Look for what the rays of the mask meet in body k; GOING, or FULL."""
     local, exact, who = singles(N_LOCAL), floats(N_EXACT), integers(BATCH)
-    view = View(leaves, flat, bodies, k, gazes, hits, batch, local, exact, who, frame, entry, fill, context)
-    count = bring(view, place, listed)
+    view = View(leaves, flat, bodies, k, gazes, wide, hits, batch, local, exact, who, frame, entry, fill, context)
+    count = bring(view, place)
     if count == 0:
         return np.int64(GOING)
     if len(skips) > 0:
@@ -258,21 +265,21 @@ def sight_entry(volume, width):
         batch = array_at(pointer(address), 1, BATCHED)
         state = batch[0]
         gazes, bodies = array_at(pointer(state["gazes"]), BATCH, GAZE), array_at(pointer(state["bodies"]), k + 1, SEEN)
-        hits, listed = array_at(pointer(state["hits"]), state["room"], FOUND), array_at(pointer(state["list"]), BATCH, np.int64)
+        hits, wide = array_at(pointer(state["hits"]), state["room"], FOUND), array_at(pointer(state["wide"]), N_WIDE * BATCH, np.float64)
         about = array_at(pointer(bodies[k]["context"]), 1, CONTEXT)[0]
         place = array_at(pointer(bodies[k]["place"]), 1, PLACE)
         nodes = array_at(pointer(about["nodes"]), about["n_nodes"], node)
         leaves = array_at(pointer(about["leaves"]), about["n_leaves"], LEAF_DTYPE)
         flat = array_at(pointer(place[0]["flat"]), place[0]["n_flat"], np.float64)
         skips = array_at(pointer(bodies[k]["skips"]), about["n_nodes"] if bodies[k]["skips"] != 0 else 0, np.int32)
-        return see(nodes, leaves, flat, place, bodies, k, gazes, hits, batch, listed, skips, about["frame"], about["entry"], about["fill"],
+        return see(nodes, leaves, flat, place, bodies, k, gazes, wide, hits, batch, skips, about["frame"], about["entry"], about["fill"],
                    bodies[k]["context"])
 
     def enter_python(hand, k):
         shape = CONTEXTS[int(hand.bodies[k]["context"])]
         motion = shape.motion
         skips = shape.skips() if hand.bodies[k]["skips"] != 0 else np.zeros(0, np.int32)
-        return see(shape.nodes, shape.leaves, motion.flat, motion.about, hand.bodies, k, hand.gazes, hand.hits, hand.batch, hand.listed,
+        return see(shape.nodes, shape.leaves, motion.flat, motion.about, hand.bodies, k, hand.gazes, hand.wide, hand.hits, hand.batch,
                    skips, shape.frame, shape.entry, shape.fill, shape.context)
 
     return address_of(enter_python if DISABLED else enter)

@@ -5,6 +5,7 @@ A ray that cannot hit anything is a miss, not an error: one with NaN or infinity
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from pliant.core.threads import Reading
 from pliant.errors import TooManyPairsError
 from pliant.query.gazes import FEW, FIRST_PACE, TILE, Answers, Hand, Rays, cast_some, exact_entry, note_body, sight_entry
 from pliant.query.roots import Roots, bound
-from pliant.query.sight import ALL, ANY, BATCH, BATCHED, CLOSEST, FOUND, FULL, GAZE, NEEDED, SEEN
+from pliant.query.sight import ALL, ANY, BATCH, BATCHED, CLOSEST, FOUND, FULL, GAZE, N_WIDE, NEEDED, SEEN
 from pliant.query.traverse import COUNTERS
 from pliant.results import AllHits, Hit, Hits, Stats
 from pliant.tree.nodes import BUILDERS
@@ -28,6 +29,7 @@ TRAVERSALS = ("wide", "stackless")
 CHUNK = 1 << 11                                                         # rays of one call: about a millisecond
 ROOM = 1 << 12                                                          # hits to begin with, where all are wanted
 PICTURE, NARROW, FARTHER = 1 << 13, 32, 8.0                             # rays that are looked at; in a row; steps between neighbours
+SAMPLE = 256                                                            # rays
 EVERY = np.int64(-1)                                                    # a mask with all bits
 NOT_PLACED = np.zeros(0)
 NO_TREE = np.zeros((0, 8), np.int32), np.zeros(0, np.int32), np.zeros((0, 8), np.int32), np.zeros(0)
@@ -188,6 +190,20 @@ def roots_of(seen):
     return roots
 
 
+def met_by_some(seen, rays):
+    """Numbers of bodies that have not followed their motion yet and that some of the rays, of a sample, will ask for: with several threads
+    they follow at once (thesis C 7.1 does not, and is limited by it); the others when they are asked for."""
+    stale = np.flatnonzero(seen["ready"] == 0)
+    if len(stale) < 2:
+        return []
+    sample = np.linspace(0, rays.n - 1, min(rays.n, SAMPLE)).astype(np.int64)
+    o, d = (flat.reshape(-1, 3)[sample if step else [0]] for flat, step in zip((rays.origins, rays.directions), rays.steps, strict=False))
+    with np.errstate(all="ignore"):
+        sides = [(seen["box"][stale, None, k:k + 3] - o) / d for k in (0, 4)]
+        near, far = np.minimum(*sides).max(axis=2), np.maximum(*sides).min(axis=2)
+        return stale[(near <= far).any(axis=1) & (far >= 0).any(axis=1)].tolist()
+
+
 def look(target, asked, kind, stackless=False):
     """(Answers, hits in any order, Stats) of all rays."""
     rays, n = asked
@@ -197,14 +213,29 @@ def look(target, asked, kind, stackless=False):
         return answers, np.zeros(0, FOUND), Stats()
     with Reading(*(body.guard for body in bodies)):
         subjects = subjects_of(bodies, numbers, masks, stackless)
-        job, workers = _Job(rays, n, kind, answers, subjects), min(pool.threads(), -(-n // CHUNK))
+        job, workers, cancel = _Job(rays, n, kind, answers, subjects), min(pool.threads(), -(-n // CHUNK)), threading.Event()
         if workers == 1:
-            job.work(threading.Event())
+            job.work(cancel)
         else:
-            cancel = threading.Event()
+            pool.run([partial(job.follow, k) for k in met_by_some(subjects.seen, rays)], cancel)
             pool.run([partial(job.work, cancel)] * workers, cancel)
         hits = np.concatenate(job.found) if job.found else np.zeros(0, FOUND)
         return answers, hits, Stats(*job.counters.tolist())
+
+
+_free = threading.local()
+
+
+@contextmanager
+def hands():
+    """(batch, gazes, wide) that nobody else uses, kept from one query of a thread to the next."""
+    kept = _free.__dict__.setdefault("kept", [])
+    mine = kept.pop() if kept else (aligned(1, BATCHED), aligned(BATCH, GAZE), np.zeros(N_WIDE * BATCH))
+    mine[0][:] = 0
+    try:
+        yield mine
+    finally:
+        kept.append(mine)
 
 
 class _Job:
@@ -221,31 +252,38 @@ class _Job:
             start, self.next = self.next, min(self.next + CHUNK, self.n)
             return start, self.next
 
+    def follow(self, k):
+        """Let body k follow its motion."""
+        updated = self.subjects.shapes[k].follow()
+        self.subjects.ready(k)
+        with self.lock:
+            self.counters[COUNTERS.index("n_u")] += updated
+
     def work(self, cancel):
         """Answer chunks until there are none."""
-        batch, gazes, listed = aligned(1, BATCHED), aligned(BATCH, GAZE), np.zeros(BATCH, np.int64)
-        hits, updated, state, seen = np.zeros(ROOM if self.kind == ALL else 1, FOUND), 0, batch[0], self.subjects.seen
+        with hands() as (batch, gazes, wide):
+            self._work(cancel, batch, gazes, wide)
+
+    def _work(self, cancel, batch, gazes, wide):
+        hits, state, seen = np.zeros(ROOM if self.kind == ALL else 1, FOUND), batch[0], self.subjects.seen
         roots = self.roots._replace(nears=self.roots.nears.copy(), order=self.roots.order.copy())
-        state["kind"], state["exact"], state["bodies"], state["gazes"], state["list"] = (
-            self.kind, exact_entry()[0], seen.ctypes.data, gazes.ctypes.data, listed.ctypes.data)
-        state["pace"] = FIRST_PACE
+        state["kind"], state["exact"], state["bodies"], state["gazes"], state["wide"] = (
+            self.kind, exact_entry()[0], seen.ctypes.data, gazes.ctypes.data, wide.ctypes.data)
+        state["pace"], state["choosy"] = FIRST_PACE, bool((self.rays.masks != EVERY).any() or (seen["mask"] == 0).any())
         while not cancel.is_set():
             r, end = self.take()
             if r == end:
                 break
             while r < end and not cancel.is_set():
                 state["hits"], state["room"] = hits.ctypes.data, len(hits)
-                about = Hand(batch, gazes, seen, hits, listed) if DISABLED else batch.ctypes.data
-                r = cast_some(self.rays, self.answers, seen, roots, gazes, batch, listed, about, r, end)
+                about = Hand(batch, gazes, seen, hits, wide) if DISABLED else batch.ctypes.data
+                r = cast_some(self.rays, self.answers, seen, roots, gazes, batch, wide, about, r, end)
                 if state["reason"] == NEEDED:
-                    k = int(state["needed"])
-                    updated += self.subjects.shapes[k].follow()
-                    self.subjects.ready(k)
+                    self.follow(int(state["needed"]))
                 elif state["reason"] == FULL:
                     hits = grown(hits)
         with self.lock:
             self.counters += [int(state[name]) for name in COUNTERS]
-            self.counters[COUNTERS.index("n_u")] += updated
             self.found.append(hits[:int(state["n_hits"])])
 
 

@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper, kernel
+from pliant.core.simd import first
 from pliant.core.stack import floats, integers
 from pliant.motion.rigid import LEAST
 from pliant.query.search import ROOM
-from pliant.query.sight import FAR_AWAY, doubt_of, inside
+from pliant.query.sight import BATCH, BEST, DOUBT, FAR_AWAY, NEAR, doubt_of, inside
 
 
 class Roots(NamedTuple):
@@ -44,20 +45,20 @@ def insert(roots, n, near, k):
 
 
 @helper
-def gather(gazes, good, count, thick):
-    """The batch as one thick ray, for `sort_all`: along each axis the least and the largest start and 1 / step at 4 k; then the least and
-    the largest t, and what is uncertain of a start."""
+def gather(wide, mask, thick):
+    """The rays of the mask as one thick ray, for `sort_all`: along each axis the least and the largest start and 1 / step at 4 k; then the
+    least and the largest t, and what is uncertain of a start."""
     for k in range(3):
         thick[4 * k], thick[4 * k + 1], thick[4 * k + 2], thick[4 * k + 3] = np.inf, -np.inf, np.inf, -np.inf
     thick[12], thick[13], thick[14] = np.inf, -np.inf, 0.0
-    for j in range(count):
-        gaze = gazes[good[j]]
+    while mask != 0:
+        j, mask = first(mask), mask & (mask - 1)
         for k in range(3):
-            o, over = gaze["o"][k], gaze["over"][k]
+            o, over = wide[k * BATCH + j], wide[(3 + k) * BATCH + j]
             thick[4 * k], thick[4 * k + 1] = min(thick[4 * k], o), max(thick[4 * k + 1], o)
             thick[4 * k + 2], thick[4 * k + 3] = min(thick[4 * k + 2], over), max(thick[4 * k + 3], over)
-        thick[12], thick[13] = min(thick[12], gaze["t_min"] * gaze["grow"]), max(thick[13], gaze["best"] * gaze["grow"])
-        thick[14] = max(thick[14], doubt_of(gaze["o"]))
+        thick[12], thick[13] = min(thick[12], wide[NEAR * BATCH + j]), max(thick[13], wide[BEST * BATCH + j])
+        thick[14] = max(thick[14], wide[DOUBT * BATCH + j])
 
 
 @helper
@@ -79,10 +80,10 @@ def thick_meets(thick, box):
 
 
 @helper
-def sort_all(gazes, bodies, good, count, roots):
-    """List the bodies that these rays may meet, nearest first; how many."""
+def sort_all(wide, bodies, mask, roots):
+    """List the bodies that the rays of the mask may meet, nearest first; how many."""
     n, thick = 0, floats(15)
-    gather(gazes, good, count, thick)
+    gather(wide, mask, thick)
     for k in range(len(bodies)):
         near, hit = thick_meets(thick, bodies[k]["box"])
         if hit:

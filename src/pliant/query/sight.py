@@ -18,7 +18,7 @@ import numpy as np
 from pliant.core.call import invoke
 from pliant.core.jit import helper
 from pliant.core.records import packed, prefetch, row, whole
-from pliant.core.simd import bits, first, greatest, least
+from pliant.core.simd import bits, element, first, four, greatest, least, magnitude
 from pliant.core.stack import floats
 from pliant.geometry.predicates import fits
 from pliant.geometry.rays import ANSWER, DIRECTION, HIT, ORIGIN, SIZE, UNSURE, pierced
@@ -52,10 +52,11 @@ def record(floats_, rows, integers):
 # an ordinary one, `over` is 1 / n and `lean` what `lean_of` says of it; `axis` that of d's longest component.
 GAZE = record(("t_min", "best", "u", "v", "grow"), {"o": 3, "d": 3, "n": 3, "over": 3, "lean": 7},
               ("face", "body", "axis", "plain", "ray", "mask"))
-# What a batch is about: addresses of rays, of bodies and of where hits go if all are wanted; which rays to look at, and how many at a
-# time; what is counted.
-BATCHED = record((), {}, ("gazes", "bodies", "hits", "n_hits", "room", "list", "n_list", "kind", "exact", "needed", "reason", "pace",
-                          *COUNTERS))
+# What a batch is about: addresses of rays, of bodies and of where hits go if all are wanted; bits of the rays to look at, and how many at
+# a time; what is counted. `wide` has the rays once more, in rows of BATCH float64: origins, 1 / steps, doubts of a start, limits.
+DOUBT, NEAR, BEST, N_WIDE = 6, 7, 8, 9                                  # rows of it, after three of either
+BATCHED = record((), {}, ("gazes", "bodies", "hits", "n_hits", "room", "wide", "mask", "choosy", "kind", "exact", "needed", "reason",
+                          "pace", *COUNTERS))
 # A body as rays see it: addresses of its context, its place and its entry, its number, which rays see it, the box around it in the world
 # (low at 0, high at 4), whether its tree has followed it, the address of skips if it is
 # searched along them, and, if it is placed, the way to the world, the way back, and how far they round.
@@ -71,6 +72,7 @@ class View(NamedTuple):
     bodies: np.ndarray
     k: int
     gazes: np.ndarray
+    wide: np.ndarray
     hits: np.ndarray
     batch: np.ndarray
     local: np.ndarray
@@ -204,7 +206,9 @@ def settle(view, plain, leaf, some, j):
         state["best"], state["u"], state["v"], state["face"], state["body"] = now, u, v, face, number
         if batch["kind"] == ANY:                                        # nothing more counts
             state["best"], view.local[LIMIT * BATCH + j] = -np.inf, -LARGEST
+            view.wide[BEST * BATCH + (view.who[j] >> 2)] = -np.inf
             break
+        view.wide[BEST * BATCH + (view.who[j] >> 2)] = now * state["grow"]
         if at(view, WIDTH, j) >= BLIND:
             continue
         limit = single_up(now * state["grow"] * view.exact[2 * j + 1] - view.exact[2 * j]) + at(view, WIDTH, j)
@@ -283,32 +287,46 @@ def put_local(local, exact, who, j, name, o, n, lean, near, far, origin, reach, 
 
 
 @helper
-def bring(view, place, listed):
-    """Bring the listed rays that reach the body's box into its frame; how many."""
-    here, body, count = place[0], view.bodies[view.k], np.int64(0)
+def between(o, over, low, high, near, far):
+    """`reaches` for four rays. Where a ray does not move along the axis, 1 / step is infinite, and so are both ends."""
+    p, q = (low - o) * over, (high - o) * over
+    return greatest(least(p, q), near), least(greatest(p, q), far)
+
+
+@helper
+def bring(view, place):
+    """Bring the rays of the mask that reach the body's box into its frame; how many. Four are compared with the box at once."""
+    here, body, wide, count, mask = place[0], view.bodies[view.k], view.wide, np.int64(0), view.batch[0]["mask"]
     box, origin, reach, scale = here["box"], here["origin"], here["reach"], here["scale"]
     if body["placed"] != 0:
-        return bring_placed(view, box, origin, reach, scale, listed)
-    for i in range(view.batch[0]["n_list"]):
-        number = listed[i]
-        state = view.gazes[number]
-        o, doubt = state["o"], doubt_of(state["o"])
-        near, far = inside(o, state["over"], box, 0, doubt, state["t_min"] * state["grow"], state["best"] * state["grow"])
-        if near <= far:
-            put_local(view.local, view.exact, view.who, count, 4 * number + state["axis"], o, state["n"], state["lean"], near, far, origin,
-                      reach, scale, doubt)
+        return bring_placed(view, box, origin, reach, scale)
+    for first_ray in range(0, BATCH, 4):
+        some = (mask >> first_ray) & 15
+        if some == 0:
+            continue
+        doubt, near, far = four(wide, DOUBT * BATCH + first_ray), four(wide, NEAR * BATCH + first_ray), four(wide, BEST * BATCH + first_ray)
+        for k in range(3):
+            o, over = four(wide, k * BATCH + first_ray), four(wide, (3 + k) * BATCH + first_ray)
+            near, far = between(o, over, -doubt + box[k], doubt + box[k + 4], near, far)
+        near, far = near - (magnitude(near) * FAR_AWAY + LEAST), far + (magnitude(far) * FAR_AWAY + LEAST)
+        some &= bits(near <= far)
+        while some != 0:
+            k, some = first(some), some & (some - 1)
+            state = view.gazes[first_ray + k]
+            put_local(view.local, view.exact, view.who, count, 4 * (first_ray + k) + state["axis"], state["o"], state["n"], state["lean"],
+                      element(near, k), element(far, k), origin, reach, scale, element(doubt, k))
             count += 1
     return count
 
 
 @helper
-def bring_placed(view, box, origin, reach, scale, listed):
+def bring_placed(view, box, origin, reach, scale):
     """The same for a body with a transform: rays go into model space first."""
     o, n, over, away, lean = floats(3), floats(3), floats(3), floats(3), floats(7)
-    body, count = view.bodies[view.k], np.int64(0)
+    body, count, mask = view.bodies[view.k], np.int64(0), view.batch[0]["mask"]
     m, back = body["m"], body["back"]
-    for i in range(view.batch[0]["n_list"]):
-        number = listed[i]
+    while mask != 0:
+        number, mask = first(mask), mask & (mask - 1)
         state = view.gazes[number]
         for k in range(3):
             away[k] = state["o"][k] - m[4 * k + 3]
