@@ -27,7 +27,7 @@ ORIGIN, DIRECTION, ANSWER, SIZE = 9, 12, 15, 18
 MISS, HIT, UNSURE = range(3)
 PRECISE = 2.0**-44                                                      # of the farthest corner: what t may be off by after the filter
 CLOSE = 2.0**-50                                                        # of a value in pairs
-LARGE, SMALL = 2.0**1000, 2.0**-900
+LARGE, SMALL, STEP = 2.0**1000, 2.0**-900, 500
 NONE = -1 << 20                                                         # below every exponent
 
 
@@ -100,9 +100,15 @@ def side(t, b, c, plain):
 
 
 @helper
-def part(m, e):
-    """|m| · 2**e, or 0 if that is far too small to matter."""
-    return math.ldexp(abs(m), max(e, -4000))
+def scaled(x, e):
+    """x · 2**e, infinite or 0 where that is beyond all numbers."""
+    while e > STEP:
+        x, e = x * 2.0**STEP, e - STEP
+    while e < -STEP:
+        x, e = x * 2.0**-STEP, e + STEP
+        if x == 0.0:
+            return x
+    return x * 2.0**e
 
 
 @routine
@@ -114,13 +120,13 @@ def pierced_exact(t, k, plain):
     if ((p > 0) | (q > 0) | (r > 0)) == ((p < 0) | (q < 0) | (r < 0)):
         return MISS
     most = max(e if p != 0 else NONE, max(f if q != 0 else NONE, g if r != 0 else NONE))
-    p, q, r = part(p, e - most), part(q, f - most), part(r, g - most)
+    p, q, r = scaled(abs(p), e - most), scaled(abs(q), f - most), scaled(abs(r), g - most)
     total = sum_of(p, q, r)
     p, q, r = p / total, q / total, r / total
     # Where the corners are along the axis, and d, as numbers of ordinary size times powers of two.
     o, x, y, z, d = t[ORIGIN + k], t[k], t[3 + k], t[6 + k], t[DIRECTION + k]
     f, g = math.frexp(max(max(abs(o), abs(x)), max(abs(y), abs(z))))[1] + 2, math.frexp(d)[1]
-    o, x, y, z = math.ldexp(o, -f), math.ldexp(x, -f), math.ldexp(y, -f), math.ldexp(z, -f)
-    t[ANSWER] = math.ldexp(sum_of(p * (x - o), q * (y - o), r * (z - o)) / math.ldexp(d, -g), f - g)
+    o, x, y, z = scaled(o, -f), scaled(x, -f), scaled(y, -f), scaled(z, -f)
+    t[ANSWER] = scaled(sum_of(p * (x - o), q * (y - o), r * (z - o)) / scaled(d, -g), f - g)
     t[ANSWER + 1], t[ANSWER + 2] = q, r
     return HIT if abs(t[ANSWER]) < math.inf else MISS

@@ -15,7 +15,7 @@ from pliant.core.records import prefetch, whole
 from pliant.core.simd import first
 from pliant.core.stack import floats, integers, singles
 from pliant.geometry.predicates import fits
-from pliant.geometry.rays import SIZE, pierced_exact
+from pliant.geometry.rays import SIZE, pierced_exact, scaled
 from pliant.motion.free import PLACE
 from pliant.motion.rigid import invert, rounding, world_box
 from pliant.query.packet import march, together
@@ -135,9 +135,9 @@ def start(rays, r, state, wide, j):
         longest = max(longest, abs(d[k]))
     e = 0 if 1 / ORDINARY <= longest <= ORDINARY or longest == 0.0 else min(math.frexp(longest)[1], 1023)
     for k in range(3):
-        n[k] = d[k] if e == 0 else math.ldexp(d[k], -e)
+        n[k] = d[k] if e == 0 else scaled(d[k], -e)
         over[k] = 1.0 / n[k]
-    grow = 1.0 if e == 0 else math.ldexp(1.0, e)
+    grow = 1.0 if e == 0 else scaled(1.0, e)
     state["t_min"], state["best"], state["ray"] = rays.t_min[r * rays.steps[2]], rays.t_max[r * rays.steps[3]], r
     state["face"], state["body"], state["plain"], state["grow"] = -1, -1, plain, grow
     state["axis"] = lean_of(n, over, state["lean"])

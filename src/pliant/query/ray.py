@@ -261,7 +261,7 @@ class _Job:
 
     def work(self, cancel):
         """Answer chunks until there are none."""
-        with hands() as (batch, gazes, wide):
+        with hands() as (batch, gazes, wide), np.errstate(all="ignore"):        # plain NumPy would complain of 1 / 0
             self._work(cancel, batch, gazes, wide)
 
     def _work(self, cancel, batch, gazes, wide):
