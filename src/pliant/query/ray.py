@@ -159,17 +159,16 @@ def members_of(target):
 
 def subjects_of(bodies, numbers, masks, stackless):
     """As rays see them."""
-    seen = aligned(max(len(bodies), 1), SEEN)[:len(bodies)]
+    seen = aligned(len(bodies), SEEN)
     shapes = [body.shape_at(body.motion.scale) for body in bodies]
-    for k, (body, shape) in enumerate(zip(bodies, shapes, strict=True)):
+    for k, body in enumerate(bodies):
         note_body(seen, k, body.motion.box, NOT_PLACED if body.placement is None else body.placement)
-        seen[k]["context"], seen[k]["place"] = shape.context, body.motion.address
-        seen[k]["entry"] = sight_entry(shape.options.family.volume, shape.tree.width)[0]
+    seen["context"], seen["place"] = [shape.context for shape in shapes], [body.motion.address for body in bodies]
+    seen["entry"] = [sight_entry(shape.options.family.volume, shape.tree.width)[0] for shape in shapes]
     seen["number"], seen["mask"] = numbers, masks
     subjects = Subjects(seen, shapes, stackless, {})
-    for k, shape in enumerate(shapes):
-        if not shape.stale:
-            subjects.ready(k)
+    for k in [k for k, shape in enumerate(shapes) if not shape.stale]:
+        subjects.ready(k)
     return subjects
 
 
