@@ -16,6 +16,7 @@ from pliant.errors import FileError, MeshError, PliantError, TooManyPairsError
 if TYPE_CHECKING:
     from pliant.body import Body
     from pliant.core.threads import set_threads, threads
+    from pliant.grid import Grid
     from pliant.query.collide import collide
     from pliant.query.firstcontact import first_contact
     from pliant.query.ray import cast, cast_all, occluded, pick
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     from pliant.scene import Scene
 
 __version__ = "0.1.0"
-__all__ = ["AllHits", "Body", "FileError", "FirstContact", "Hit", "Hits", "MeshError", "Pairs", "PliantError", "Scene", "ScenePairs",
-           "Stats", "TooManyPairsError", "cast", "cast_all", "collide", "first_contact", "occluded", "pick", "self_collide", "set_threads",
-           "threads"]
+__all__ = ["AllHits", "Body", "FileError", "FirstContact", "Grid", "Hit", "Hits", "MeshError", "Pairs", "PliantError", "Scene",
+           "ScenePairs", "Stats", "TooManyPairsError", "cast", "cast_all", "collide", "first_contact", "occluded", "pick", "self_collide",
+           "set_threads", "threads"]
 
-_HOME = {"AllHits": "results", "Body": "body", "FirstContact": "results", "Hit": "results", "Hits": "results", "Pairs": "results",
-         "Scene": "scene", "ScenePairs": "results", "Stats": "results", "cast": "query.ray", "cast_all": "query.ray",
-         "collide": "query.collide", "first_contact": "query.firstcontact", "occluded": "query.ray", "pick": "query.ray",
+_HOME = {"AllHits": "results", "Body": "body", "FirstContact": "results", "Grid": "grid", "Hit": "results", "Hits": "results",
+         "Pairs": "results", "Scene": "scene", "ScenePairs": "results", "Stats": "results", "cast": "query.ray", "cast_all": "query.ray",
+         "occluded": "query.ray", "pick": "query.ray", "collide": "query.collide", "first_contact": "query.firstcontact",
          "self_collide": "query.selfcollide", "set_threads": "core.threads", "threads": "core.threads"}
 
 

@@ -160,6 +160,15 @@ def integer(name, value, options):
     return int(value)
 
 
+def cells(name, value, aside, total):
+    """(3,) int64 from one integer or three, each from 1 to `aside`, and no more than `total` cells in all."""
+    each = value if np.ndim(value) == 1 and len(value) == 3 else (value,) * 3
+    counts = np.array([integer(name, count, range(1, aside + 1)) for count in each], np.int64)
+    if counts.prod() > total:
+        raise ValueError(f"{name}: {value} are {counts.prod():,} cells, expected at most {total:,}")
+    return counts
+
+
 def number(name, value, least=-np.inf):
     """A finite float, `least` or more."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):

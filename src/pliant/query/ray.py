@@ -204,22 +204,16 @@ def met_by_some(seen, rays):
 
 
 def look(target, asked, kind, stackless=False):
-    """(Answers, hits in any order, Stats) of all rays."""
+    """(Answers, hits in any order, Stats) of all rays. A target may know itself how to look into it: a grid does."""
     rays, n = asked
-    bodies, numbers, masks = members_of(target)
     answers = Answers(np.full(n, np.inf), np.full(n, -1, np.int32), np.full(n, -1, np.int64), np.zeros(2 * n))
+    if hasattr(type(target), "look"):
+        return answers, *target.look(rays, answers, kind)
+    bodies, numbers, masks = members_of(target)
     if not bodies or not n:
         return answers, np.zeros(0, FOUND), Stats()
     with Reading(*(body.guard for body in bodies)):
-        subjects = subjects_of(bodies, numbers, masks, stackless)
-        job, workers, cancel = _Job(rays, n, kind, answers, subjects), min(pool.threads(), -(-n // CHUNK)), threading.Event()
-        if workers == 1:
-            job.work(cancel)
-        else:
-            pool.run([partial(job.follow, k) for k in met_by_some(subjects.seen, rays)], cancel)
-            pool.run([partial(job.work, cancel)] * workers, cancel)
-        hits = np.concatenate(job.found) if job.found else np.zeros(0, FOUND)
-        return answers, hits, Stats(*job.counters.tolist())
+        return answers, *_Job(rays, kind, answers, subjects_of(bodies, numbers, masks, stackless)).run()
 
 
 _free = threading.local()
@@ -237,19 +231,44 @@ def hands():
         kept.append(mine)
 
 
-class _Job:
-    """All rays of a query; workers take chunks of them until there are none."""
+class Chunks:
+    """All rays of a query; workers take chunks of them until there are none. Whoever knows how to answer some has `work(cancel)`."""
 
-    def __init__(self, rays, n, kind, answers, subjects):
-        self.rays, self.n, self.kind, self.answers, self.subjects = rays, n, kind, answers, subjects
-        self.roots = roots_of(subjects.seen)
+    def __init__(self, rays, kind, answers):
+        self.rays, self.kind, self.answers = rays, kind, answers
         self.next, self.lock, self.found, self.counters = 0, threading.Lock(), [], np.zeros(len(COUNTERS), np.int64)
 
     def take(self):
         """The next chunk."""
         with self.lock:
-            start, self.next = self.next, min(self.next + CHUNK, self.n)
+            start, self.next = self.next, min(self.next + CHUNK, self.rays.n)
             return start, self.next
+
+    def ahead(self):
+        """What can be done before, by several threads at once: jobs."""
+        return []
+
+    def run(self):
+        """(hits in any order, Stats), when all rays are answered."""
+        workers, cancel = min(pool.threads(), -(-self.rays.n // CHUNK)), threading.Event()
+        if workers == 1:
+            self.work(cancel)
+        else:
+            pool.run(self.ahead(), cancel)
+            pool.run([partial(self.work, cancel)] * workers, cancel)
+        return np.concatenate(self.found) if self.found else np.zeros(0, FOUND), Stats(*self.counters.tolist())
+
+
+class _Job(Chunks):
+    """All rays of a query into bodies."""
+
+    def __init__(self, rays, kind, answers, subjects):
+        super().__init__(rays, kind, answers)
+        self.subjects, self.roots = subjects, roots_of(subjects.seen)
+
+    def ahead(self):
+        """Bodies follow their motion."""
+        return [partial(self.follow, k) for k in met_by_some(self.subjects.seen, self.rays)]
 
     def follow(self, k):
         """Let body k follow its motion."""

@@ -160,6 +160,18 @@ def decide(leaves, leaf, i, flat, body, state, exact, plain):
 
 
 @helper
+def decide_in(t, axis, plain, exact):
+    """The same for a ray and a triangle in a buffer (`geometry/rays.py`)."""
+    if plain != 0:
+        answer, now, u, v = pierced(t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[ORIGIN], t[ORIGIN + 1], t[ORIGIN + 2],
+                                    t[DIRECTION], t[DIRECTION + 1], t[DIRECTION + 2], axis)
+        if answer != UNSURE:
+            return np.int64(answer), now, u, v, np.int64(0)
+    answer = invoke(exact, t, 2 * axis + plain)
+    return answer, t[ANSWER], t[ANSWER + 1], t[ANSWER + 2], np.int64(1)
+
+
+@helper
 def better(state, t, number, face):
     """Is this hit nearer than the best, or as near with a smaller name?"""
     if t != state["best"]:
