@@ -25,9 +25,9 @@ from pliant.motion.free import Free, place
 from pliant.motion.morph import MOST, Morph
 from pliant.motion.rigid import IDENTITY, place_all, rounding, world_box
 from pliant.refit.blended import BLENDED, MOST_BETWEEN
-from pliant.refit.policy import POLICIES, Options, Shape
-from pliant.tree.nodes import BUILDERS, LEAF, WIDTHS, no_tree, tree_from_outside
-from pliant.volume.protocol import FAMILIES
+from pliant.refit.keyed import Keys, chosen_key, keys_for, mean
+from pliant.refit.policy import POLICIES, Options, Shape, options_for
+from pliant.tree.nodes import no_tree, tree_from_outside
 
 FORMAT = "pliant body 3"
 NOT_MOVED = IDENTITY.tolist()
@@ -49,6 +49,8 @@ class Body:
     poses : (k, n, 3) shapes that the body will take, if they are known: the tree is built on their mean, which serves all of them better
     weld : True to treat vertices that are given at one place as one, as at the seams of textured meshes; or a distance, to treat those as
         one that steps of at most that length connect. The lowest stands for all of them, in every frame; `faces` stays as given
+    keys : (k, n, 3) shapes that the body comes near to, if no one tree serves them all: each has a tree of its own, built when it is first
+        chosen. That of key 0 serves until `update(vertices, key=…)` says otherwise; policies keep to it, and "rebuild" is refused
 
     Queries on one body may run in several threads; `update` waits for them, and they for it.
 
@@ -61,16 +63,19 @@ class Body:
 
     def __init__(self, vertices: Any, faces: ArrayLike | None = None, *, volume: str = "aabb", build: str = "sah", arity: int = 8,
                  leaf: int = 8, policy: str | Mapping[str, Any] = "auto", origin: ArrayLike | None = None,
-                 poses: ArrayLike | Iterable[ArrayLike] | None = None, weld: bool | float = False) -> None:
-        options, tolerance = _options(volume, build, policy, arity, leaf), check.weld("weld", weld)
+                 poses: ArrayLike | Iterable[ArrayLike] | None = None, weld: bool | float = False,
+                 keys: ArrayLike | Iterable[ArrayLike] | None = None) -> None:
+        options, tolerance = options_for(volume, build, policy, arity, leaf), check.weld("weld", weld)
         rows, indices = check.mesh(vertices, faces)
         point = None if origin is None else check.point("origin", origin)
-        built_on = None if poses is None else _mean(check.targets("poses", poses, len(rows)))
-        self._start(Free(rows, point), indices, options, None if tolerance is None else welded(rows, tolerance), built_on)
+        built_on = None if poses is None else mean(check.targets("poses", poses, len(rows)))
+        trees = keys_for(keys, len(rows), poses, options)
+        self._start(Free(rows, point), indices, options, None if tolerance is None else welded(rows, tolerance), built_on, keys=trees)
 
-    def _start(self, motion: Any, faces: NDArray[np.int32], options: Options, same: Any, built_on: Any = None, planted: Any = None) -> None:
+    def _start(self, motion: Any, faces: NDArray[np.int32], options: Options, same: Any, built_on: Any = None, planted: Any = None,
+               keys: Any = None) -> None:
         """Everything but validation; `same` names the vertex that stands for each; the tree is built on the first shape, on the one given,
-        or taken as it is."""
+        on the first of the keys, or taken as it is."""
         self.guard, self.options, self._same = Guard(), options, same
         self._faces = np.array(faces)
         self.corners = self._faces if same is None else same[self._faces]
@@ -79,7 +84,10 @@ class Body:
             motion.complete()
         if built_on is not None and len(faces):
             planted = options.builder.build(Free(built_on).points.reshape(-1, 4), self.corners, options.arity, options.leaf)
-        self._shape = Shape(options, self.guard, self.corners, motion.points, planted, motion) if len(faces) else None
+        self._keys: Any = None if keys is None else Keys(keys, options, self.guard, self.corners, motion)
+        self._shape: Shape | None = None
+        if len(faces):
+            self._shape = self._keys.shape(0) if self._keys else Shape(options, self.guard, self.corners, motion.points, planted, motion)
         self.placement: NDArray[np.float64] | None = None
         self.moves = 0                                                  # updates so far
         self.watchers: tuple[Any, ...] = ()                             # scenes that want to know of each
@@ -98,6 +106,8 @@ class Body:
         >>> tool.vertices[0].tolist()
         [5.0, 0.0, 0.0]
         """
+        if options.get("keys") is not None:
+            raise TypeError("keys: a rigid body keeps its shape, which one tree serves")
         body = cls(vertices, faces, **options)
         body._rigid = True
         return body
@@ -132,7 +142,7 @@ class Body:
         if given.get("name") in ("auto", BLENDED.name):
             given["name"] = BLENDED.name
             given.setdefault("between", between)
-        options = _options(volume, build, given, arity, leaf, {**POLICIES, BLENDED.name: BLENDED})
+        options = options_for(volume, build, given, arity, leaf, {**POLICIES, BLENDED.name: BLENDED})
         tolerance = check.weld("weld", weld)
         shapes = check.targets("targets", targets)
         if check.flag("relative", relative) and base is None:
@@ -178,8 +188,15 @@ class Body:
     @property
     def policy_log(self) -> list[Any]:
         """What `auto` has chosen so far: (update, policy, reason) each; nothing for a morphing body, whose volumes it blends."""
+        if self._keys is not None:
+            return list(self._keys.log())
         mind = self._shape.mind if self._shape is not None else None
         return list(mind.log) if mind is not None else []
+
+    @property
+    def key(self) -> int | None:
+        """The key whose tree serves; None for a body without keys, or without faces."""
+        return None if self._keys is None or self._shape is None else int(self._keys.number(self._shape))
 
     def __len__(self) -> int:
         """The number of faces."""
@@ -188,17 +205,18 @@ class Body:
     def __repr__(self) -> str:
         o = self.options
         targets = f"{len(self.motion.shapes) - self.motion.additive} targets, " if self.motion.name == "morph" else ""
+        targets += "" if self._keys is None else f"{len(self._keys)} keys, "
         return (f"Body({self.motion.count} vertices, {len(self)} faces, {targets}volume={o.family.name!r}, build={o.builder.name!r}, "
                 f"arity={o.arity}, leaf={o.leaf}, policy={o.policy.name!r})")
 
     def update(self, vertices: ArrayLike | None = None, *, changed: ArrayLike | None = None, transform: ArrayLike | None = None,
-               copy: bool = True) -> None:
+               copy: bool = True, key: int | None = None) -> None:
         """Say where the body is now: vertices, and a rigid transform (4, 4) or (3, 4) that is applied to them; without one they are where
         they are. A transform alone moves the body as a whole, without touching its vertices; a rigid body takes nothing else. A morphing
         body takes weights (k,) instead of vertices.
 
         `changed` (k,) names the vertices that have moved, and `vertices` (k, 3) has their rows alone; the others stay. Much cheaper where
-        few have, as long as they are near each other.
+        few have, as long as they are near each other. `key` says, with all vertices, that from now on the tree of that key serves.
 
         Checked first: what is refused leaves the body as it was. `copy=False` borrows a float64 array in C order instead of copying
         it: leave it alone until the next update.
@@ -221,21 +239,23 @@ class Body:
             vertices = check.positions("vertices", vertices, len(some), "one for each of changed")
         elif vertices is not None:
             vertices = self.motion.checked(vertices)
+        tree = None if key is None else chosen_key(self._keys, key, vertices, some)
         if placement is not None:
             bound = self.motion.bound_after(vertices, some)
             check.within_range("transform", placement, bound, partial(self.motion.after, vertices, some))
         self.guard.start_writing()
         try:
             if vertices is not None:
-                self._move(vertices, copy, some)
+                self._move(vertices, copy, some, tree)
             self.placement = placement if placement is None or placement.tolist() != NOT_MOVED else None
             self._moved()
         finally:
             self.guard.stop_writing()
 
-    def _move(self, vertices: Any, copy: bool, some: Any) -> None:
+    def _move(self, vertices: Any, copy: bool, some: Any, key: int | None) -> None:
         """Motion first, then the stamp that makes volumes stale; Ctrl-C in between must not part the two."""
         shape, whole = self._shape, some is None
+        chosen = shape if key is None else self._keys.shape(key)        # built, if it has to be, before anything changes
         try:
             if whole:
                 self.motion.update(vertices, copy)
@@ -245,16 +265,17 @@ class Body:
                 origin, scale = self.motion.origin[:3].tolist(), self.motion.scale
                 self.motion.update_some(vertices, some)
                 whole = self.motion.origin[:3].tolist() != origin or self.motion.scale != scale
-            if shape is not None:
-                shape.moved() if whole else shape.moved_some(some)
+            if chosen is not None:
+                chosen.succeed(shape) if whole else chosen.moved_some(some)
+                self._shape = chosen
         except MeshError:
             raise                                                       # refused: nothing has changed
         except BaseException:
             self.motion.restore()
             if self.options.policy is not BLENDED:
                 self.motion.complete()
-            if shape is not None:
-                shape.moved()
+            if self._shape is not None:
+                self._shape.moved()
             self._moved()                                               # it may have
             raise
 
@@ -313,7 +334,10 @@ class Body:
             return self._mesh
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the body to a file, tree included: loading it needs no building. No pickle; written whole or not at all."""
+        """Write the body to a file, tree included: loading it needs no building. No pickle; written whole or not at all. A body with keys
+        is refused: save the keys, and make it again."""
+        if self._keys is not None:
+            raise TypeError("save: a body with keys has several trees, which a file does not hold; save the keys, and make the body again")
         with Reading(self.guard):
             o, shape = self.options, self._shape
             meta = {"format": FORMAT, "volume": o.family.name, "build": o.builder.name, "policy": {"name": o.policy.name, **o.settings},
@@ -336,7 +360,7 @@ class Body:
                 raise ValueError(f"format: expected {FORMAT!r}, got {meta.get('format')!r}")
             morph = check.choice("motion", meta.get("motion"), ("free", "morph")) == "morph"
             policies = {**POLICIES, BLENDED.name: BLENDED} if morph else POLICIES
-            options = _options(**{name: meta.get(name) for name in ("volume", "build", "policy", "arity", "leaf")}, policies=policies)
+            options = options_for(**{name: meta.get(name) for name in ("volume", "build", "policy", "arity", "leaf")}, policies=policies)
             shapes = check.targets("shapes", arrays["shapes"])
             faces = check.faces("faces", arrays["faces"], shapes.shape[1])
             origin = None if meta.get("origin") is None else check.point("origin", meta["origin"])
@@ -373,17 +397,3 @@ def _morph(shapes: NDArray[np.float64], additive: bool, origin: ArrayLike | None
     if additive and options.settings.get("between"):
         raise ValueError("between: additive targets are no chain; expected 0 with a base")
     return Morph(shapes, additive, point)
-
-
-def _mean(shapes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, 3) of (k, n, 3), whatever their size."""
-    return np.asarray((shapes / len(shapes)).sum(axis=0))
-
-
-def _options(volume: Any, build: Any, policy: Any, arity: Any, leaf: Any, policies: Mapping[str, Any] = POLICIES) -> Options:
-    """Names into what they stand for. A policy may come with settings: {"name": "hybrid", "depth": 3}."""
-    given = dict(policy) if isinstance(policy, Mapping) else {"name": policy}
-    chosen = policies[check.choice("policy", given.pop("name", None), policies)]
-    family, builder = FAMILIES[check.choice("volume", volume, FAMILIES)], BUILDERS[check.choice("build", build, BUILDERS)]
-    return Options(family, builder, chosen, check.integer("arity", arity, tuple(WIDTHS)),
-                   check.integer("leaf", leaf, tuple(range(1, LEAF + 1))), chosen.chosen(given))

@@ -13,6 +13,7 @@ Whether the tree is worn is found out in three steps, each dearer and rarer than
   background. If the last one was worn as soon as it was there, it waits longer and longer before the next.
 
 What queries do is counted in leaves that they reach, in units of all leaves of the body. Where they reach few, a worn tree costs little.
+A tree that the user has chosen, by a key, is never looked at: only how volumes follow is decided.
 """
 import os
 from concurrent.futures import Future
@@ -83,14 +84,14 @@ def follow(shape):
     """Look, choose, and let the choice follow. Once a frame: where no query has come to the root yet, the choice stands."""
     mind = shape.mind = shape.mind or Mind()
     new = mind.seen != shape.frame
-    if new:
+    if new and not shape.fixed:
         look_at_tree(shape, mind)
     if mind.fresh is None:
         bottom_up.follow(shape)
         mind.begin(glance(shape.tree, shape.points)[0])
         if not mind.log:
             mind.note(shape, "bottom_up", "the first frame")
-            if not DISABLED:
+            if not DISABLED and not shape.fixed:
                 rehearse(shape.options.builder)
     else:
         if new and mind.frames % LOOK == 1 and len(shape.faces) >= FEW:
@@ -105,7 +106,7 @@ def follow(shape):
 def watch(shape, n):
     """After n vertices have moved alone: look at the tree as often as if all had, now and then. A new one leaves the shape stale."""
     mind = shape.mind
-    if mind is None or mind.fresh is None:
+    if mind is None or mind.fresh is None or shape.fixed:
         return
     frames, mind.moved = divmod(mind.moved + QUARTER * n, len(shape.points) // 4)
     if frames:

@@ -3,16 +3,19 @@
 A policy decides when volumes follow the vertices. It sees a `Shape`: the part of a body below its vertices, that is, a tree, its
 records and what a refit reads. Loops know nothing of policies: they compare stamps and, where a node is stale, call the shape's entry.
 """
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from pliant.core import check
 from pliant.core.call import CONTEXTS
 from pliant.core.records import aligned
 from pliant.refit import local
 from pliant.refit.leaves import CONTEXT, fill_entry
 from pliant.tree.adjacency import masks_of
-from pliant.tree.nodes import NEVER, skips_of
+from pliant.tree.nodes import BUILDERS, LEAF, NEVER, WIDTHS, skips_of
+from pliant.volume.protocol import FAMILIES
 
 LAST = 2**31 - 1                                                        # frame that fits a stamp
 
@@ -21,8 +24,11 @@ class Shape:
     """A tree, its volumes and the float32 rows they follow; one per body (and scale).
 
     `frame` counts updates; what has another stamp is stale. `fill`, `entry` and `context` are addresses for `core/call.py`: how a loop
-    makes a leaf or a node true. A policy that leaves stale nodes behind must set the entry (`know`).
+    makes a leaf or a node true. A policy that leaves stale nodes behind must set the entry (`know`). A policy may plant another tree,
+    unless it is `fixed`: then it is the user's choice.
     """
+
+    fixed = False
 
     def __init__(self, options, guard, faces, points, tree=None, motion=None):
         self.options, self.guard, self.faces, self.points, self.motion, self.frame = options, guard, faces, points, motion, 0
@@ -75,6 +81,12 @@ class Shape:
     def stale(self):
         """Is the root older than the frame, or have vertices moved since?"""
         return bool(self.pending) or self.nodes["stamp"][0] != self.frame
+
+    def succeed(self, other):
+        """Take over from another shape of the same points: the frame goes on, and all that this one has is older than it now."""
+        if other is not self:
+            self.frame = max(self.frame, other.frame)
+        self.moved()
 
     def moved(self):
         """The points have changed: everything is older than the frame now."""
@@ -147,6 +159,15 @@ class Options(NamedTuple):
 
 
 POLICIES: dict[str, Policy] = {}
+
+
+def options_for(volume, build, policy, arity, leaf, policies=POLICIES):
+    """Names into what they stand for. A policy may come with settings: {"name": "hybrid", "depth": 3}."""
+    given = dict(policy) if isinstance(policy, Mapping) else {"name": policy}
+    chosen = policies[check.choice("policy", given.pop("name", None), policies)]
+    family, builder = FAMILIES[check.choice("volume", volume, FAMILIES)], BUILDERS[check.choice("build", build, BUILDERS)]
+    return Options(family, builder, chosen, check.integer("arity", arity, tuple(WIDTHS)),
+                   check.integer("leaf", leaf, tuple(range(1, LEAF + 1))), chosen.chosen(given))
 
 
 def register(policy):
