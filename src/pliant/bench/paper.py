@@ -25,7 +25,8 @@ class Experiment(NamedTuple):
 
 
 class Paper(NamedTuple):
-    """A paper: how large its experiments are, and quick ones; what they are, and what tables and plots make of their runs."""
+    """A paper: how large its experiments are, and quick ones; what they are, and what tables and plots make of their runs; what methods
+    must agree in."""
 
     name: str
     title: str
@@ -34,6 +35,7 @@ class Paper(NamedTuple):
     experiments: dict[str, Experiment]
     tables: dict[str, Callable[[list[Run]], list[Table]]]
     plots: Mapping[str, Callable[[Any, list[Run]], None]]
+    found: str = "pairs"
 
     def tables_of(self, data: dict[str, Any], name: str) -> list[Table]:
         """All tables of one experiment, if it has any runs."""
@@ -51,7 +53,7 @@ class Paper(NamedTuple):
             lines += ["**Stopped before the end: what follows is what was done until then.**", ""]
         if data["quick"]:
             lines += ["**A quick run on tiny bodies: it shows that everything works, and no figure means anything.**", ""]
-        lines += [machine(data), ""]
+        lines += [self.machine(data), ""]
         for name, experiment in self.experiments.items():
             if name in data["experiments"]:
                 drawn = [f"![{file}]({file})\n" for file in pictures.get(name, [])]
@@ -61,17 +63,17 @@ class Paper(NamedTuple):
     def pasted(self, page: str, data: dict[str, Any]) -> str:
         """A page with new figures between its markers, `<!-- figures NAME -->` and `<!-- end of figures -->`."""
         for name in ("machine", *self.experiments):
-            text = fill(machine(data), WIDTH) + "\n" if name == "machine" else self.section(data, name)
+            text = fill(self.machine(data), WIDTH) + "\n" if name == "machine" else self.section(data, name)
             marked = re.compile(rf"(<!-- figures {re.escape(name)} -->\n).*?(<!-- end of figures -->)", re.DOTALL)
             if text:
                 page = marked.sub(lambda match, text=text: f"{match[1]}\n{text}\n{match[2]}", page)  # type: ignore[misc]
         return page
 
-
-def machine(data: dict[str, Any]) -> str:
-    """Where and how it was measured, in a sentence."""
-    about = ", ".join(f"{name} {value}" for name, value in data["machine"].items())
-    every = [run for experiment in data["experiments"].values() for run in experiment["runs"]]
-    agree = "found the same pairs in every step." if all(run["agrees"] for run in every) else "**found different pairs.**"
-    clock = "processor time" if data["clock"] == "cpu" else "time on the clock"
-    return f"One thread, {clock}, the least of {data['repeats']} for each step; {about}. All methods {agree}"
+    def machine(self, data: dict[str, Any]) -> str:
+        """Where and how it was measured, in a sentence."""
+        about = ", ".join(f"{name} {value}" for name, value in data["machine"].items())
+        every = [run for experiment in data["experiments"].values() for run in experiment["runs"]]
+        same = all(run["agrees"] for run in every)
+        agree = f"found the same {self.found} in every step." if same else f"**found different {self.found}.**"
+        clock = "processor time" if data["clock"] == "cpu" else "time on the clock"
+        return f"One thread, {clock}, the least of {data['repeats']} for each step; {about}. All methods {agree}"

@@ -16,7 +16,8 @@ from __future__ import annotations
 import gc
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -169,39 +170,50 @@ class Session:
             return []
         tracks: list[Track] = []
         costs: list[tuple[float, float]] = []  # of placing and of blending
-        collecting = gc.isenabled()
-        try:
+        with self.until_stopped():
             self.begin(title, len(methods) * scene.frames * self.repeats)
             for kind in {method.kind for method in methods} - set(self.fixed):
                 self.fixed[kind] = fixed_costs(kind, self.clock)
             deep, start = given(scene.deep()), given(scene.start())
             for method in methods:
                 tracks.append(Track(Player(method, scene, first, start, deep)))
-            gc.collect()
-            gc.disable()  # a collection would hit whoever is next
-            self._take_turns(scene, tracks, costs)
-        except KeyboardInterrupt:
-            self.stopped = True
-        finally:
-            if collecting:
-                gc.enable()
+            self.take_turns(self._turns(scene, costs), tracks)
         steps = min((len(track.answers) for track in tracks), default=0) if len(tracks) == len(methods) else 0
         if not steps:
             return []
         place, blend = (round(1e3 * float(value), 5) for value in np.mean(costs[:steps], axis=0))
         return [track.run(steps, tracks[0], self.fixed, place_ms=place, blend_ms=blend, first=first, **about) for track in tracks]
 
-    def _take_turns(self, scene: Scene, tracks: list[Track], costs: list[tuple[float, float]]) -> None:
+    def _turns(self, scene: Scene, costs: list[tuple[float, float]]) -> Iterator[list[Given]]:
         frames: Iterator[Any] = scene.play()
-        done = 0
         while turn := [given(frame, self.clock) for frame in islice(frames, TURN)]:
             costs += [(frame.place, frame.blend) for frame in turn]
-            for number in range(self.repeats):
-                at = (done // TURN + number) % len(tracks)
+            yield turn
+
+    @contextmanager
+    def until_stopped(self) -> Iterator[None]:
+        """Ctrl-C ends what is done in here, and the session; garbage is collected again afterwards."""
+        collecting = gc.isenabled()
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.stopped = True
+        finally:
+            if collecting:
+                gc.enable()
+
+    def take_turns(self, turns: Iterable[list[Any]], tracks: list[Any], clock: Callable[[], float] | None = None) -> None:
+        """All tracks play the frames of a turn, then those of the next; `clock`: another than the session's."""
+        gc.collect()
+        gc.disable()  # a collection would hit whoever is next
+        done = 0
+        for number, turn in enumerate(turns):
+            for repeat in range(self.repeats):
+                at = (number + repeat) % len(tracks)
                 for track in tracks[at:] + tracks[:at]:
                     track.player.step(turn[0])  # finds the caches full of the others
                     for k, frame in enumerate(turn, done):
-                        track.add(k, *track.player.step(frame, self.clock))
+                        track.add(k, *track.player.step(frame, clock or self.clock))
                     self.tick(len(turn))
             done += len(turn)
 

@@ -1,4 +1,4 @@
-"""``pliant bench paper-a``, ``paper-b``: the experiments of a paper, run again; tables on screen, and a report with plots in a folder."""
+"""``pliant bench paper-a``, ``paper-b``, ``paper-c``: a paper's experiments again; tables on screen, a report and plots in a folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130  # what a shell reports after Ctrl-C
 WIDE = 120  # columns of a file or a pipe
-DISAGREE = 1  # methods found different pairs: a defect
+DISAGREE = 1  # methods found different pairs or hits: a defect
 
 bench = typer.Typer(help="Run the experiments of the papers again.", no_args_is_help=True)
 
@@ -48,6 +48,16 @@ class PaperB(StrEnum):
     fig_65 = "fig-6.5"
     fig_68 = "fig-6.8"
     savings = "savings"
+
+
+class PaperC(StrEnum):
+    """What paper C reports."""
+
+    table_71 = "table-7.1"
+    table_72 = "table-7.2"
+    eq_77 = "eq-7.7"
+    eq_71 = "eq-7.1"
+    traversals = "traversals"
 
 
 @bench.callback()
@@ -92,6 +102,21 @@ def paper_b(
     measure("paper-b", [each.value for each in PaperB if each in chosen], out, quick, frames, repeats, clock)
 
 
+@bench.command("paper-c")
+def paper_c(
+    more: Annotated[list[PaperC] | None, typer.Argument(metavar="EXPERIMENT", help=SAME)] = None,
+    experiment: Annotated[list[PaperC] | None, NAMED] = None,
+    out: Annotated[Path, FOLDER] = Path("out/paper-c"),
+    quick: Quick = False,
+    frames: Annotated[int | None, typer.Option(min=2, help="Frames, evenly spread over a scene.", show_default="all, quick 3")] = None,
+    repeats: Repeats = None,
+    clock: Chosen = Clock.cpu,
+) -> None:
+    """Bounding volume hierarchy updates for ray tracing of deformable models (Larsson and Akenine-Möller, 2003): frames compared."""
+    chosen = {*(experiment or []), *(more or [])} or set(PaperC)
+    measure("paper-c", [each.value for each in PaperC if each in chosen], out, quick, frames, repeats, clock)
+
+
 def measure(name: str, chosen: list[str], out: Path, quick: bool, frames: int | None, repeats: int | None, clock: Clock) -> None:
     """Run these experiments of a paper, show what they say and write it."""
     from rich.console import Console
@@ -124,7 +149,7 @@ def measure(name: str, chosen: list[str], out: Path, quick: bool, frames: int | 
         console.print("[bold]Stopped[/bold]: what was done until then is written.")
         raise typer.Exit(INTERRUPTED)
     if not all(each["agrees"] for done in data["experiments"].values() for each in done["runs"]):
-        console.print("[bold red]Methods found different pairs.[/bold red]")
+        console.print(f"[bold red]Methods found different {paper.found}.[/bold red]")
         raise typer.Exit(DISAGREE)
 
 
@@ -173,13 +198,12 @@ def machine() -> dict[str, str]:
 
 def show(paper: Paper, data: dict[str, Any], console: Console) -> None:
     """All tables on screen."""
-    from pliant.bench.paper import machine as sentence
     from pliant.bench.tables import rich
 
     for name in data["experiments"]:
         for table in paper.tables_of(data, name):
             console.print(rich(table))
-    console.print(sentence(data), markup=False)
+    console.print(paper.machine(data), markup=False)
 
 
 def write(paper: Paper, data: dict[str, Any], out: Path, console: Console) -> None:

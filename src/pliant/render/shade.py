@@ -22,7 +22,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import pliant
 from pliant.render.materials import Light
 from pliant.render.optics import dot, glass_share, kept_outside, reflected, refracted, schlick, unit
 from pliant.render.stage import Stage, Surface
@@ -159,7 +158,7 @@ class _Tracing:
         children, shadows = [_no_rays()], [_no_shadows()]
         for rows in self.batches(Phase("secondary" if bounce else "primary", bounce, count)):
             rays = part(rows)
-            hits = pliant.cast(self.stage.scene, rays.origins, rays.directions, t_min=rays.nearest)
+            hits = self.stage.cast(rays.origins, rays.directions, rays.nearest)
             hit = np.flatnonzero(hits.face >= 0)
             found = _Hits(hits.t[hit], hits.face[hit], hits.body[hit], hits.uv[hit])
             self.light_up(rays.part(hit), found, children if not last else None, shadows)
@@ -232,7 +231,7 @@ class _Tracing:
         """Take away the light that does not arrive."""
         for rows in self.batches(Phase("shadow", bounce, len(shadows.sample))):
             part = shadows.part(rows)
-            dark = pliant.occluded(self.stage.scene, part.origins, part.directions, t_min=part.nearest, t_max=part.distance)
+            dark = self.stage.blocked(part.origins, part.directions, part.nearest, part.distance)
             self.add(part.sample[dark], -part.loss[dark])
 
     def add(self, sample: Indices, light: Floats) -> None:

@@ -7,7 +7,7 @@ the one that fits best is on stage: that is how the paper traces a soup of trian
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -75,6 +75,12 @@ class Show:
         """Triangles of all actors."""
         return sum(len(actor.faces) for actor in self.actors)
 
+    def shapes(self, frame: int) -> list[Floats | None]:
+        """Vertices of all actors at a frame, made anew each time; None for those that do not move."""
+        if not 0 <= frame < self.frames:
+            raise ValueError(f"frame must be in 0 … {self.frames - 1}, not {frame}")
+        return [actor.shape(frame) if actor.moves else None for actor in self.actors]
+
     def camera(self, frame: int, width: int, height: int) -> Camera:
         """The camera of a frame, for a picture of this size."""
         return self.view(frame).camera(width, height)
@@ -89,10 +95,10 @@ class Moved(NamedTuple):
 
 
 class Performance:
-    """The bodies of a show on a stage; `move` takes them to a frame. Options are those of `Body`."""
+    """The bodies of a show on a stage, its own or another one; `move` takes them to a frame. Options are those of `Body`."""
 
-    def __init__(self, show: Show, **options: Any) -> None:
-        self.show, self.stage = show, Stage(show.lights, show.sky)
+    def __init__(self, show: Show, stage: Stage | None = None, **options: Any) -> None:
+        self.show, self.stage = show, stage or Stage(show.lights, show.sky)
         self._bodies = [[pliant.Body(actor.shape(frame), actor.faces, **options) for frame in actor.trees] for actor in show.actors]
         self._now = [actor.tree(0) for actor in show.actors]
         self._numbers = [self.stage.add(bodies[tree], actor.material)
@@ -100,16 +106,23 @@ class Performance:
 
     def move(self, frame: int) -> Moved:
         """Let all bodies take their shapes of a frame. The frame begins when these are known."""
-        if not 0 <= frame < self.show.frames:
-            raise ValueError(f"frame must be in 0 … {self.show.frames - 1}, not {frame}")
         before = time.perf_counter()
-        shapes = [actor.shape(frame) if actor.moves else None for actor in self.show.actors]
+        shapes = self.show.shapes(frame)
         started = time.perf_counter()
+        self.take(frame, shapes)
+        return Moved(started, started - before, time.perf_counter() - started)
+
+    def take(self, frame: int, shapes: Sequence[Floats | None]) -> None:
+        """Let all bodies take these shapes, which are lent; those of None stay as they are."""
         for k, (actor, shape) in enumerate(zip(self.show.actors, shapes, strict=True)):
             tree = actor.tree(frame)
             if tree != self._now[k]:
                 self.stage.remove(self._numbers[k])
                 self._numbers[k], self._now[k] = self.stage.add(self._bodies[k][tree], actor.material), tree
             if shape is not None:
-                self._bodies[k][tree].update(shape, copy=False)  # shapes are made anew each time
-        return Moved(started, started - before, time.perf_counter() - started)
+                self._bodies[k][tree].update(shape, copy=False)
+
+    @property
+    def bodies(self) -> list[pliant.Body]:
+        """Those on stage, one for each actor."""
+        return [bodies[now] for bodies, now in zip(self._bodies, self._now, strict=True)]

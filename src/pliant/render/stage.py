@@ -63,6 +63,14 @@ class Stage:
             self._table = Materials.of(self._materials)
         return self._table
 
+    def cast(self, origins: Floats, directions: Floats, nearest: Floats) -> Any:
+        """The nearest hit of each ray that is not nearer than that."""
+        return pliant.cast(self.scene, origins, directions, t_min=nearest)
+
+    def blocked(self, origins: Floats, directions: Floats, nearest: Floats, farthest: Floats) -> Flags:
+        """(n,) is anything in between?"""
+        return pliant.occluded(self.scene, origins, directions, t_min=nearest, t_max=farthest)
+
     def reach(self) -> float:
         """The largest coordinate of any body: what roundings of positions are relative to."""
         boxes = [np.abs(member.body.box()).max() for member in self._members.values() if len(member.body)]
