@@ -1,5 +1,6 @@
 """What benchmarks rest on: fair turns, honest comparisons, and a reader of files. No peers are needed."""
 
+import argparse
 import struct
 from typing import NamedTuple
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 import pliant as pl
-from benchmarks import cloth, harness, rigid, swarm
+from benchmarks import cloth, harness, rigid, soups, swarm
 from benchmarks.ply import read_ply
 from pliant.core import jit
 from pliant.shapes import icosphere
@@ -170,6 +171,21 @@ def test_vertices_are_placed_to_the_bit():
 def test_degenerate_faces_are_told_exactly():
     assert cloth.degenerate(np.array([[0, 0, 0], [1, 2, 3], [-2, -4, -6.0]]))
     assert not cloth.degenerate(np.array([[0, 0, 0], [1, 2, 3], [-2, -4, np.nextafter(-6, 0)]]))
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="takes too long without kernels")
+@pytest.mark.parametrize("name", soups.SOUPS)
+def test_soups_are_answered_alike(name):
+    """`measure` refuses ways that differ; rows have all that the table shows."""
+    result = soups.measure(name, argparse.Namespace(faces=256, frames=3, rays=200))
+    assert result["faces"] == 256 and 0 < result["hit"] < 1
+    assert result["rows"][0]["library"] == "grid" and len(result["rows"]) == 6
+    assert soups.table_of(result).row_count == 6
+    keys = soups.SOUPS[name](256)
+    for k in range(soups.KEYS):
+        rows, key = soups.between(keys, k / (soups.KEYS - 1))
+        assert key == k
+        np.testing.assert_allclose(rows, keys[k], rtol=0, atol=1e-14)
 
 
 def ply(form):

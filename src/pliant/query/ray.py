@@ -1,4 +1,4 @@
-"""Rays into bodies and scenes: the nearest hit, any hit, all hits. Exact and watertight (`geometry/rays.py`).
+"""Rays into bodies, scenes and grids: the nearest hit, any hit, all hits. Exact and watertight (`geometry/rays.py`).
 
 A ray that cannot hit anything is a miss, not an error: one with NaN or infinity in it, without a direction, or with t_min > t_max.
 """
@@ -37,7 +37,7 @@ NO_TREE = np.zeros((0, 8), np.int32), np.zeros(0, np.int32), np.zeros((0, 8), np
 
 def cast(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: ArrayLike = 0.0, t_max: ArrayLike = np.inf,
          mask: ArrayLike | None = None, traversal: str = "wide") -> Hits:
-    """The nearest face that each ray origin + t · direction hits, for t from t_min to t_max, in a body or a scene.
+    """The nearest face that each ray origin + t · direction hits, for t from t_min to t_max, in a body, a scene or a grid.
 
     origins, directions : (n, 3), or (3,) for all rays; directions of any length, t is in units of them
     t_min, t_max : numbers, or (n,)
