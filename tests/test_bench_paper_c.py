@@ -69,7 +69,7 @@ def test_all_ways_find_the_same_and_say_what_they_did(show, frames, monkeypatch)
     for each, way in zip(runs, every, strict=True):
         assert (each["method"], each["tree"], each["part"], each["show"], each["of"]) == (way.name, way.tree, "x", show.name, show.frames)
         assert each["agrees"] and each["frames"] == frames and all(len(each[name]) == each["steps"] == len(frames) for name in LISTS)
-        assert min(each["take_ms"]) > 0 and min(each["query_ms"]) > 0 and each["leaves_reached"] == pytest.approx(each["leaves_reached"])
+        assert min(each["take_ms"]) > 0 and min(each["query_ms"]) > 0 and 0 < max(each["leaves_reached"]) <= 1
         assert each["cast_rays"][0] > 99 and each["shadow_rays"][0] > 0 and each["n_v"][0] > each["cast_rays"][0]
         assert json.loads(json.dumps(each)) == each
     for bottom_up, hybrid, _ in (runs[:3], runs[3:]):
@@ -84,10 +84,9 @@ def test_a_difference_is_seen(monkeypatch):
 
     def lies(scene, *rays, **options):
         dark = occluded(scene, *rays, **options)
-        return ~dark if next(iter(scene.bodies())).options.policy.name == "bottom_up" else dark
+        return ~dark if scene.seen_by_rays()[0][0].options.policy.name == "bottom_up" else dark
 
-    show, stage = nine(320), pliant.Scene
-    monkeypatch.setattr(stage, "bodies", lambda self: (body for body in self.seen_by_rays()[0]), raising=False)
+    show = nine(320)
     monkeypatch.setattr(pliant, "occluded", lies, raising=False)
     runs = tracing.play(session(), "title", show, ways(paper_c.HYBRID, paper_c.BOTTOM_UP), shots(show, [0, 9]), frames=2, part="x")
     assert [each["agrees"] for each in runs] == [True, False, True, False]
@@ -150,9 +149,9 @@ def test_work_is_counted_as_it_is_done(leaf):
         body.update(actor.shape(1))
         shape = body.shape_at(body.motion.scale)
         updated, work = tracing.reconstruct(shape), tracing.work_of(shape)
-        assert work["volumes"] == updated
-        assert work["vertices"] == (4 * 320 if policy == "bottom_up" else work["vertices"]) or leaf > 1
-        assert work["vertices"] >= 162, "each vertex at least once"
+        assert work["volumes"] == updated and work["vertices"] >= 162, "each vertex at least once"
+        if policy == "bottom_up" and leaf == 1:
+            assert work["vertices"] == 4 * 320, "three of each, as a multiple of four"
 
 
 @pytest.mark.formulas
