@@ -248,14 +248,19 @@ class Chunks:
         """What can be done before, by several threads at once: jobs."""
         return []
 
+    def serve(self, cancel):
+        """A worker, in its thread."""
+        with np.errstate(all="ignore"):                                 # plain NumPy would complain of 1 / 0
+            self.work(cancel)
+
     def run(self):
         """(hits in any order, Stats), when all rays are answered."""
         workers, cancel = min(pool.threads(), -(-self.rays.n // CHUNK)), threading.Event()
         if workers == 1:
-            self.work(cancel)
+            self.serve(cancel)
         else:
             pool.run(self.ahead(), cancel)
-            pool.run([partial(self.work, cancel)] * workers, cancel)
+            pool.run([partial(self.serve, cancel)] * workers, cancel)
         return np.concatenate(self.found) if self.found else np.zeros(0, FOUND), Stats(*self.counters.tolist())
 
 
@@ -279,7 +284,7 @@ class _Job(Chunks):
 
     def work(self, cancel):
         """Answer chunks until there are none."""
-        with hands() as (batch, gazes, wide), np.errstate(all="ignore"):        # plain NumPy would complain of 1 / 0
+        with hands() as (batch, gazes, wide):
             self._work(cancel, batch, gazes, wide)
 
     def _work(self, cancel, batch, gazes, wide):
