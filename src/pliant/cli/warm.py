@@ -33,7 +33,7 @@ def warm() -> None:
     from pliant.core.jit import cache_state
 
     console = Console()
-    with console.status("Compiling; about 45 seconds when the cache is empty …"):
+    with console.status("Compiling; about a minute when the cache is empty …"):
         seconds = prepare()
     console.print(f"Ready after {seconds:.2f} s.")
     cache = cache_state()
