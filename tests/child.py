@@ -1,9 +1,11 @@
 """Code in processes and threads of its own: for what depends on the environment, on signals, on forks or on others at work."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from textwrap import dedent
 
@@ -39,6 +41,23 @@ def start(code, *arguments, **variables):
         [sys.executable, "-c", hears + dedent(code), *map(str, arguments)],
         env=environment(**variables), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )
+
+
+def assert_stops_soon(process, after):
+    """Interrupt a process that said "ready", after so many seconds: it says "stopped" in about a second, three on a busy machine, then
+    finds everything "right"."""
+    try:
+        assert process.stdout.readline() == "ready\n", process.stderr.read()
+        time.sleep(after)
+        process.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        assert process.stdout.readline() == "stopped\n", process.stderr.read()
+        assert time.monotonic() - begin < 3.0
+        output, errors = process.communicate(timeout=PATIENCE)
+        assert (output, process.returncode) == ("right\n", 0), errors
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def together(*jobs):

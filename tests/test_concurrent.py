@@ -2,13 +2,12 @@
 
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
 
 import pliant as pl
-from child import LATE, PATIENCE, python, start, together
+from child import LATE, assert_stops_soon, python, start, together
 from pliant import shapes
 from pliant.core import jit
 from pliant.query import drive
@@ -234,15 +233,4 @@ INTERRUPT = """
 def test_an_interrupted_query_ends_soon(kind, n, n_threads):
     """It would take minutes; after Ctrl-C about a second is allowed, three on a busy machine. The bodies are as good as new."""
     process = start(INTERRUPT, kind, n, PLIANT_THREADS=n_threads)
-    try:
-        assert process.stdout.readline() == "ready\n", process.stderr.read()
-        time.sleep(1.0)
-        process.send_signal(signal.SIGINT)
-        begin = time.monotonic()
-        assert process.stdout.readline() == "stopped\n", process.stderr.read()
-        assert time.monotonic() - begin < 3.0
-        output, errors = process.communicate(timeout=PATIENCE)
-        assert (output, process.returncode) == ("right\n", 0), errors
-    finally:
-        process.kill()
-        process.communicate()
+    assert_stops_soon(process, 1.0)

@@ -1,6 +1,5 @@
 """Grids that are updated: other vertices, other faces, what is refused; threads, memory, and what Ctrl-C leaves behind."""
 
-import signal
 import threading
 import time
 
@@ -11,7 +10,7 @@ from test_grid import INF, ONE, T, assert_as_body, soup
 
 import meshes
 import pliant as pl
-from child import PATIENCE, start, together
+from child import assert_stops_soon, start, together
 from pliant.core import memory
 from pliant.errors import MeshError, TooManyPairsError
 from pliant.motion import free
@@ -203,15 +202,4 @@ INTERRUPT = """
 def test_an_interrupted_query_ends_soon(n_threads):
     """It would take minutes; after Ctrl-C about a second is allowed, three on a busy machine."""
     process = start(INTERRUPT, PLIANT_THREADS=n_threads)
-    try:
-        assert process.stdout.readline() == "ready\n", process.stderr.read()
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        begin = time.monotonic()
-        assert process.stdout.readline() == "stopped\n", process.stderr.read()
-        assert time.monotonic() - begin < 3.0
-        output, errors = process.communicate(timeout=PATIENCE)
-        assert (output, process.returncode) == ("right\n", 0), errors
-    finally:
-        process.kill()
-        process.communicate()
+    assert_stops_soon(process, 0.3)

@@ -1,6 +1,5 @@
 """Rays from several threads at once, while bodies are updated, and after Ctrl-C."""
 
-import signal
 import threading
 import time
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 import pliant as pl
-from child import LATE, PATIENCE, start, together
+from child import LATE, assert_stops_soon, start, together
 from pliant import shapes
 from ray_checks import assert_rays, assert_same, both, some_rays
 
@@ -145,15 +144,4 @@ INTERRUPT = """
 def test_an_interrupted_query_ends_soon(ask, n_threads):
     """It would take minutes; after Ctrl-C about a second is allowed, three on a busy machine. The body is as good as new."""
     process = start(INTERRUPT, ask, 20_000, 1_000_000, PLIANT_THREADS=n_threads)
-    try:
-        assert process.stdout.readline() == "ready\n", process.stderr.read()
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        begin = time.monotonic()
-        assert process.stdout.readline() == "stopped\n", process.stderr.read()
-        assert time.monotonic() - begin < 3.0
-        output, errors = process.communicate(timeout=PATIENCE)
-        assert (output, process.returncode) == ("right\n", 0), errors
-    finally:
-        process.kill()
-        process.communicate()
+    assert_stops_soon(process, 0.5)

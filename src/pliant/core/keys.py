@@ -1,6 +1,6 @@
 """A number and a name in one int64 that sorts by the number: what waits on the stack of a search that goes nearest first.
 
-The number is a float32 >= 0, whose bits, read as an integer, grow with it; the name is an int32. `floored` brings a key's number back.
+The number is a float32 >= 0, whose bits, read as an integer, grow with it; the name is an int32. `number_of` and `name_of` bring both back.
 """
 import numpy as np
 from numba import types

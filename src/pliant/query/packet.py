@@ -55,7 +55,7 @@ class Slab(NamedTuple):
 
 @helper
 def lowest_of(local, number, count):
-    """The least of a row; its length is rounded up to eight, and repeats its last."""
+    """The least of a row, of which whole vectors are read: `together` has filled up the last."""
     low = eight(local, number * BATCH)
     for j in range(8, count, 8):
         low = least(low, eight(local, number * BATCH + j))
@@ -64,6 +64,7 @@ def lowest_of(local, number, count):
 
 @helper
 def highest_of(local, number, count):
+    """The largest."""
     high = eight(local, number * BATCH)
     for j in range(8, count, 8):
         high = greatest(high, eight(local, number * BATCH + j))

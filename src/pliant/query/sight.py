@@ -58,15 +58,15 @@ DOUBT, NEAR, BEST, N_WIDE = 6, 7, 8, 9                                  # rows o
 BATCHED = record((), {}, ("gazes", "bodies", "hits", "n_hits", "room", "wide", "mask", "choosy", "kind", "exact", "needed", "reason",
                           "pace", *COUNTERS))
 # A body as rays see it: addresses of its context, its place and its entry, its number, which rays see it, the box around it in the world
-# (low at 0, high at 4), whether its tree has followed it, the address of skips if it is
-# searched along them, and, if it is placed, the way to the world, the way back, and how far they round.
+# (low at 0, high at 4), whether its tree has followed it, the address of skips if it is searched along them, and, if it is placed, the way
+# to the world, the way back, and how far they round.
 SEEN = record(("doubt",), {"box": 8, "m": 12, "back": 12}, ("context", "place", "entry", "number", "mask", "placed", "ready", "skips"))
 FOUND = np.dtype([("ray", np.int64), ("t", np.float64), ("body", np.int64), ("face", np.int64), ("u", np.float64), ("v", np.float64)])
 
 
 class View(NamedTuple):
     """A body, the rays of a batch that come near it, and how it makes things true. `local` holds rows of BATCH float32 (see above), `exact`
-    pairs (start, unit) with s = t · grow · unit − start; `who` the number of the ray and 4 · the number of its longest axis."""
+    pairs (start, unit) with s = t · grow · unit − start; `who` 4 · the number of the ray, and that of its longest axis."""
     leaves: np.ndarray
     flat: np.ndarray
     bodies: np.ndarray
