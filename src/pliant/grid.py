@@ -17,7 +17,7 @@ from pliant.core.threads import Guard, Reading
 from pliant.errors import MeshError
 from pliant.motion.free import Free
 from pliant.query.grid import MOST_ASIDE, MOST_CELLS, Lists, Walks, filled
-from pliant.query.sight import FOUND
+from pliant.query.ray import nothing
 from pliant.results import Stats
 
 OTHERS = "as many as the grid has vertices; give faces as well for another mesh"
@@ -120,12 +120,10 @@ class Grid:
         cells = "" if self._wanted is None else f", cells={tuple(self._wanted.tolist())}"
         return f"Grid({self._soup.motion.count} vertices, {len(self)} faces{cells})"
 
-    def look(self, rays: Any, answers: Any, kind: int) -> tuple[NDArray[Any], Stats]:
-        """For queries: write the answers of all rays; (hits, if all are wanted, Stats)."""
+    def look(self, rays: Any, kind: int) -> tuple[Any, NDArray[Any], Stats]:
+        """For queries: (Answers, hits, if all are wanted, Stats) of all rays."""
         with Reading(self.guard):
-            if not len(self) or not rays.n:
-                return np.zeros(0, FOUND), Stats()
-            found: tuple[NDArray[Any], Stats] = Walks(rays, kind, answers, self._filled()).run()
+            found: tuple[Any, NDArray[Any], Stats] = (Walks(rays, kind, self._filled()).run() if len(self) and rays.n else nothing(rays.n))
             return found
 
     def _filled(self) -> Lists:

@@ -102,12 +102,15 @@ def test_any_limits(given_, low, high):
 A_POINT = np.array([[2.0, TINIEST, 0.0]]), np.zeros((1, 3), np.int32)
 A_FACE = np.array([[0, 0, 1.0], [MOST, TINIEST, 1.0], [-MOST, 1.0, TINIEST]]), np.array([[0, 1, 2]], np.int32)
 
+A_TALL_FACE = np.array([[0, 0, 0], [1.0, 0, 0], [0, 0, 2.0**1000]]), np.array([[0, 1, 2]], np.int32)    # 2**-1024 beside it is no number
+
 
 @often(300)
 @given(asked(extreme), options)
 @example((A_POINT, (np.zeros((1, 3)), A_POINT[0])), {})
 @example((A_FACE, (np.zeros((1, 3)), np.array([[TINIEST, 0.0, MOST]]))), {})
 @example((A_FACE, (np.full((1, 3), -MOST), np.full((1, 3), MOST))), {})
+@example((A_TALL_FACE, (np.array([[0.0, 2.0**-23, 0.0]]), np.array([[0.0, -(2.0**-23), 2.0**1000]]))), {})
 def test_any_finite_float64(given_, kept):
     assert_rays(pl.Body(*given_[0], **kept), *given_[1], -INF, INF)
 

@@ -99,6 +99,28 @@ def test_the_same_run_makes_the_same_choices():
 
 # --- new trees -------------------------------------------------------------------------------------------------------------------
 
+
+@slow
+def test_many_rays_make_time_pass_faster():
+    """A soup that changes completely, under so many rays that each frame is worth a tree of its own: auto does not wait as it does where
+    few rays come. The rays see what they see in a new tree."""
+    rng = np.random.default_rng(4)
+    keys, sizes = rng.uniform(-1, 1, (4, 3000, 1, 3)), rng.normal(0, 0.03, (3000, 3, 3))
+    faces, origins, ways = np.arange(9000).reshape(-1, 3), rng.uniform(-3, 3, (20_000, 3)), rng.normal(0, 1, (20_000, 3))
+
+    def trees_and_tests(rays, policy):
+        body, tests = pl.Body((keys[0] + sizes).reshape(-1, 3), faces, policy=policy), 0
+        for k in range(24):
+            body.update((keys[k // 8] * (1 - k % 8 / 8) + keys[k // 8 + 1] * (k % 8 / 8) + sizes).reshape(-1, 3))
+            hits = pl.cast(body, origins[:rays], ways[:rays])
+            tests += hits.stats.n_v + hits.stats.n_p
+        return len(reasons(body, "rebuild")), tests, hits
+
+    (few, _, _), (many, tests, hits), (_, best, expected) = (trees_and_tests(*how) for how in ((100, "auto"), (20_000, "auto"),
+                                                                                               (20_000, "rebuild")))
+    assert many > 2 * few and tests < 6 * best and 3 * tests < trees_and_tests(20_000, "bottom_up")[1]
+    assert (hits.face == expected.face).all() and (hits.t == expected.t).all()
+
 @slow
 @pytest.mark.parametrize("kind", ["slow vortex", "vortex", "wrung"])
 def test_trees_are_renewed_under_a_drift(kind):

@@ -305,21 +305,21 @@ def _(context, a):
     return a(a), lambda context, at, signature, args: _shuffle(at, args[0], args[0], [*range(1, a.lanes), a.lanes - 1])
 
 
-def three(x, y, z):
-    """Four lanes x, y, z, z of float64."""
-    return np.array([x, y, z, z], np.float64)
+def quad(a, b, c, d):
+    """Four lanes of float64."""
+    return np.array([a, b, c, d], np.float64)
 
 
-@instruction(three)
-def _(context, x, y, z):
+@instruction(quad)
+def _(context, a, b, c, d):
     vector = Vector(types.float64, 4)
 
     def emit(context, builder, signature, args):
         value = ir.Constant(vector.llvm, ir.Undefined)
-        for k, lane in enumerate((*args, args[2])):
+        for k, lane in enumerate(args):
             value = builder.insert_element(value, lane, ir.Constant(INT32, k))
         return value
-    return vector(types.float64, types.float64, types.float64), emit
+    return vector(*[types.float64] * 4), emit
 
 
 def cycled(a):

@@ -33,6 +33,11 @@ def one_of(scratch, k, i, like):
     return type(like)(*(scratch[len(row) * (k + n) + i] for n, row in enumerate(like)))
 
 
+def put_lanes(scratch, at, value):
+    """Store the lanes of a vector at scratch[at], scratch[at + 1], …"""
+    scratch[at:at + len(value)] = value
+
+
 def eight(scratch, at):
     """Lanes scratch[at : at + 8] of scratch from `singles`."""
     return scratch[at:at + 8].copy()
@@ -97,3 +102,12 @@ def _(context, scratch, at):
         place = builder.bitcast(builder.gep(args[0], [args[1]], source_etype=FLOAT), vector.llvm.as_pointer())
         return builder.load(place, align=4, typ=vector.llvm)
     return vector(scratch, types.int64), emit
+
+
+@instruction(put_lanes)
+def _(context, scratch, at, value):
+    def emit(context, builder, signature, args):
+        place = builder.bitcast(builder.gep(args[0], [args[1]], source_etype=value.llvm.element), value.llvm.as_pointer())
+        builder.store(args[2], place, align=4)
+        return context.get_dummy_value()
+    return types.none(scratch, types.int64, value), emit

@@ -19,6 +19,7 @@ more, sum of the lows 32: 67, E3_PAIRS = 80 U².
 import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
+from pliant.core.simd import magnitude
 from pliant.core.stack import floats
 from pliant.geometry.expansion import estimate, grow_scaled, minor, sign_of, two_difference, two_product, two_sum
 from pliant.geometry.wide import orient2d_wide, orient2d_wide_value, orient3d_wide, orient3d_wide_value
@@ -44,6 +45,13 @@ def fits(x):
     """Is x within the range of the filters?"""
     a = abs(x)
     return (a == 0.0) | ((a >= SMALLEST) & (a <= LARGEST))
+
+
+@helper
+def fit(x):
+    """The same of vectors, lane by lane."""
+    a = magnitude(x)
+    return (a <= 0.0) | ((a >= SMALLEST) & (a <= LARGEST))
 
 
 # --- in the plane ------------------------------------------------------------------------------------------------------------

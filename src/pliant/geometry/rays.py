@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from pliant.core.jit import helper, routine
-from pliant.core.simd import bits, cycled, element, magnitude, plus, three, times
+from pliant.core.simd import bits, cycled, element, magnitude, plus, quad, times
 from pliant.core.stack import floats
 from pliant.geometry.expansion import estimate
 from pliant.geometry.predicates import E3, E3_PAIRS, difference_pairs, triple_expansion, triple_in_pairs
@@ -61,7 +61,7 @@ def pierced(ax, ay, az, bx, by, bz, cx, cy, cz, ox, oy, oz, dx, dy, dz, k):
     """
     o = along(k, ox, oy, oz)
     x, y, z = along(k, ax, ay, az) - o, along(k, bx, by, bz) - o, along(k, cx, cy, cz) - o
-    px, py, pz = three(ax, bx, cx), three(ay, by, cy), three(az, bz, cz)
+    px, py, pz = quad(ax, bx, cx, cx), quad(ay, by, cy, cy), quad(az, bz, cz, cz)
     qx, qy, qz = cycled(px), cycled(py), cycled(pz)
     rx, ry, rz = cycled(qx), cycled(qy), cycled(qz)
     vx, vy, vz = minus(rx, qx), minus(ry, qy), minus(rz, qz)

@@ -12,12 +12,13 @@ import numpy as np
 from pliant.core.call import CONTEXTS, address_of, array_at, invoke, pointer
 from pliant.core.jit import DISABLED, helper, kernel
 from pliant.core.records import prefetch, whole
-from pliant.core.simd import first
+from pliant.core.simd import bits, columns, element, first, four, greatest, magnitude, put_four, quad
 from pliant.core.stack import floats, integers, singles
-from pliant.geometry.predicates import fits
+from pliant.geometry.predicates import fit
 from pliant.geometry.rays import SIZE, pierced_exact, scaled
 from pliant.motion.free import PLACE
 from pliant.motion.rigid import invert, rounding, world_box
+from pliant.query.bring import axis_of, bring, doubt_of, lean_of, per_of
 from pliant.query.packet import march, together
 from pliant.query.roots import sort_all, sort_some
 from pliant.query.search import wander
@@ -25,20 +26,17 @@ from pliant.query.sight import (
     ALL,
     BATCH,
     BATCHED,
-    BEST,
     DOUBT,
     FOUND,
     GAZE,
     GOING,
     N_ROWS,
     N_WIDE,
-    NEAR,
     NEEDED,
+    PER,
     SEEN,
+    STEP,
     View,
-    bring,
-    doubt_of,
-    lean_of,
 )
 from pliant.query.stackless import stroll
 from pliant.refit.leaves import CONTEXT
@@ -109,6 +107,12 @@ def tile_at(r, n, width):
 
 
 @helper
+def member(begin, step, i):
+    """Ray i of a batch."""
+    return begin + i // TILE * step + i % TILE
+
+
+@helper
 def fetch_tile(rays, answers, begin, step):
     """Start loading what belongs to a tile: its rows are far from each other."""
     for i in range(TILE):
@@ -124,28 +128,81 @@ def fetch_tile(rays, answers, begin, step):
 
 
 @helper
-def start(rays, r, state, wide, j):
-    """Load ray r as number j of the batch; can it hit anything?"""
-    o, d, n, over = state["o"], state["d"], state["n"], state["over"]
-    good, plain, longest = 0.0, True, 0.0
+def three_at(flat, i):
+    """Lanes flat[i : i + 3], and one that is no one's."""
+    return quad(flat[i], flat[i + 1], flat[i + 2], 0.0)
+
+
+@helper
+def put_three(wide, number, j, a, b, c):
+    """Write of the rays j, j + 1, … the rows number, number + 1, number + 2."""
+    put_four(wide, number * BATCH + j, a)
+    put_four(wide, (number + 1) * BATCH + j, b)
+    put_four(wide, (number + 2) * BATCH + j, c)
+
+
+@helper
+def shorten(wide, j, x, y, z):
+    """Write four directions of any size, over powers of two that make them ordinary, as the steps j, j + 1, …; the powers."""
+    grow = floats(4)
+    for k in range(4):
+        longest = max(abs(element(x, k)), max(abs(element(y, k)), abs(element(z, k))))
+        e = min(math.frexp(longest)[1], 1023) if 0.0 < longest < np.inf else 0
+        wide[STEP * BATCH + j + k] = scaled(element(x, k), -e)
+        wide[(STEP + 1) * BATCH + j + k] = scaled(element(y, k), -e)
+        wide[(STEP + 2) * BATCH + j + k] = scaled(element(z, k), -e)
+        grow[k] = scaled(1.0, e)
+    return quad(grow[0], grow[1], grow[2], grow[3])
+
+
+@helper
+def columns_at(flat, step, p, q, r, s):
+    """x, y and z of four rays."""
+    return columns(three_at(flat, step * p), three_at(flat, step * q), three_at(flat, step * r), three_at(flat, step * s))
+
+
+@helper
+def numbers_at(flat, step, p, q, r, s):
+    return quad(flat[step * p], flat[step * q], flat[step * r], flat[step * s])
+
+
+@helper
+def note(rays, r, gaze):
+    """Begin to look for what ray r hits."""
+    o, d = gaze["o"], gaze["d"]
     for k in range(3):
         o[k], d[k] = rays.origins[r * rays.steps[0] + k], rays.directions[r * rays.steps[1] + k]
-        good += o[k] * 0.0 + d[k] * 0.0                                 # NaN if one is not finite
-        plain &= fits(o[k]) & fits(d[k])
-        longest = max(longest, abs(d[k]))
-    e = 0 if 1 / ORDINARY <= longest <= ORDINARY or longest == 0.0 else min(math.frexp(longest)[1], 1023)
-    for k in range(3):
-        n[k] = d[k] if e == 0 else scaled(d[k], -e)
-        over[k] = 1.0 / n[k]
-    grow = 1.0 if e == 0 else scaled(1.0, e)
-    state["t_min"], state["best"], state["ray"] = rays.t_min[r * rays.steps[2]], rays.t_max[r * rays.steps[3]], r
-    state["face"], state["body"], state["plain"], state["grow"] = -1, -1, plain, grow
-    state["axis"] = lean_of(n, over, state["lean"])
-    state["mask"] = rays.masks[r * rays.steps[4]]
-    for k in range(3):
-        wide[k * BATCH + j], wide[(3 + k) * BATCH + j] = o[k], over[k]
-    wide[DOUBT * BATCH + j], wide[NEAR * BATCH + j], wide[BEST * BATCH + j] = doubt_of(o), state["t_min"] * grow, state["best"] * grow
-    return (good == 0.0) & (longest > 0.0) & (state["t_min"] <= state["best"])
+    gaze["t_min"], gaze["best"], gaze["mask"] = rays.t_min[r * rays.steps[2]], rays.t_max[r * rays.steps[3]], rays.masks[r * rays.steps[4]]
+    gaze["ray"], gaze["face"], gaze["body"] = r, -1, -1
+
+
+@helper
+def start(rays, p, q, r, s, gazes, wide, j):
+    """Load the rays p, q, r, s as the numbers j, j + 1, … of the batch; bits of those that can hit anything."""
+    x, y, z = columns_at(rays.origins, rays.steps[0], p, q, r, s)
+    u, v, w = columns_at(rays.directions, rays.steps[1], p, q, r, s)
+    near, far = numbers_at(rays.t_min, rays.steps[2], p, q, r, s), numbers_at(rays.t_max, rays.steps[3], p, q, r, s)
+    longest = greatest(magnitude(u), greatest(magnitude(v), magnitude(w)))
+    finite = x * 0.0 + y * 0.0 + z * 0.0 + u * 0.0 + v * 0.0 + w * 0.0 >= 0.0        # else NaN
+    good, plain = bits(finite & (longest > 0.0) & (near <= far)), bits(fit(x) & fit(y) & fit(z) & fit(u) & fit(v) & fit(w))
+    grow, steps = quad(1.0, 1.0, 1.0, 1.0), (u, v, w)
+    if bits((longest >= 1 / ORDINARY) & (longest <= ORDINARY)) != 15:
+        grow = shorten(wide, j, u, v, w)
+        steps = four(wide, STEP * BATCH + j), four(wide, (STEP + 1) * BATCH + j), four(wide, (STEP + 2) * BATCH + j)
+    else:
+        put_three(wide, STEP, j, u, v, w)
+    put_three(wide, 0, j, x, y, z)
+    put_three(wide, PER, j, per_of(steps[0], u), per_of(steps[1], v), per_of(steps[2], w))
+    put_three(wide, DOUBT, j, doubt_of(x, y, z), near * grow, far * grow)
+    lean = lean_of(steps[0], steps[1], steps[2])
+    note(rays, p, gazes[j])
+    note(rays, q, gazes[j + 1])
+    note(rays, r, gazes[j + 2])
+    note(rays, s, gazes[j + 3])
+    for k in range(4):
+        gaze = gazes[j + k]
+        gaze["plain"], gaze["grow"], gaze["axis"] = plain >> k & 1, element(grow, k), axis_of(lean, k)
+    return good
 
 
 @helper
@@ -158,7 +215,13 @@ def finish(answers, state):
 
 
 @helper
-def ask(batch, gazes, bodies, k, mask, about):
+def work(state):
+    """What the batches so far have cost, in tests of a volume and a ray."""
+    return state["n_v"] + state["n_p"] + HARD * state["n_x"]
+
+
+@helper
+def ask(batch, gazes, bodies, k, mask, about, roots):
     """Look into body k with those rays of the mask that see it; GOING, or why not."""
     rest = mask if batch[0]["choosy"] != 0 else np.int64(0)
     while rest != 0:
@@ -170,8 +233,10 @@ def ask(batch, gazes, bodies, k, mask, about):
     if bodies[k]["ready"] == 0:
         batch[0]["needed"] = k
         return np.int64(NEEDED)
-    batch[0]["mask"] = mask
-    return invoke(bodies[k]["entry"], about, k)
+    batch[0]["mask"], before = mask, work(batch[0])
+    stop = invoke(bodies[k]["entry"], about, k)
+    roots.passed[k] += work(batch[0]) - before
+    return stop
 
 
 @helper
@@ -179,31 +244,25 @@ def ask_all(batch, gazes, wide, bodies, mask, about, roots):
     """Look into all bodies that the rays of the mask may meet, those first that they enter first; GOING, or why not."""
     stop = np.int64(GOING)
     if len(bodies) == 1:
-        return ask(batch, gazes, bodies, 0, mask, about)
+        return ask(batch, gazes, bodies, 0, mask, about, roots)
     if len(bodies) <= FEW:
         n = sort_all(wide, bodies, mask, roots)
         for i in range(n):
-            stop = ask(batch, gazes, bodies, roots.order[i], mask, about)
+            stop = ask(batch, gazes, bodies, roots.order[i], mask, about, roots)
             if stop != GOING:
                 break
         return stop
     while mask != 0:                                                    # rays into a crowd go alone
         j, mask = first(mask), mask & (mask - 1)
         gaze = gazes[j]
-        n = sort_some(gaze, bodies, roots)
+        n = sort_some(wide, j, gaze["mask"], bodies, roots)
         for i in range(n):
             if roots.nears[i] > gaze["best"] * gaze["grow"]:
                 break
-            stop = ask(batch, gazes, bodies, roots.order[i], np.int64(1) << j, about)
+            stop = ask(batch, gazes, bodies, roots.order[i], np.int64(1) << j, about, roots)
             if stop != GOING:
                 return stop
     return stop
-
-
-@helper
-def work(state):
-    """What the batches so far have cost, in tests of a volume and a ray."""
-    return state["n_v"] + state["n_p"] + HARD * state["n_x"]
 
 
 @kernel
@@ -219,10 +278,11 @@ def cast_some(rays, answers, bodies, roots, gazes, batch, wide, about, r, end):
         begin, step = tile_at(head, rays.n, rays.width) if rays.width > 0 else (head, np.int64(TILE))
         if step != TILE and r == head:
             fetch_tile(rays, answers, begin + TILE, step)
-        for j in range(n):
-            i = r - head + j
-            if start(rays, begin + (i >> 3) * step + (i & 7), gazes[j], wide, j):
-                mask |= np.int64(1) << j
+        for j in range(0, n, 4):
+            i, last = r - head + j, r - head + n - 1
+            some = start(rays, member(begin, step, i), member(begin, step, min(i + 1, last)), member(begin, step, min(i + 2, last)),
+                         member(begin, step, min(i + 3, last)), gazes, wide, j)
+            mask |= (some & ((np.int64(1) << min(n - j, 4)) - 1)) << j
         if mask != 0:
             stop = ask_all(batch, gazes, wide, bodies, mask, about, roots)
         if stop != GOING:

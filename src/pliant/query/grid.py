@@ -27,9 +27,10 @@ from pliant.core.records import aligned, prefetch
 from pliant.core.stack import floats
 from pliant.geometry.rays import DIRECTION, HIT, ORIGIN, SIZE
 from pliant.motion.rigid import LEAST
+from pliant.query.bring import inside
 from pliant.query.gazes import exact_entry, finish, start, work
 from pliant.query.ray import ROOM, Chunks, grown
-from pliant.query.sight import ALL, ANY, BATCH, FAR_AWAY, FOUND, FULL, GAZE, GOING, N_WIDE, better, decide_in, doubt_of, inside, record
+from pliant.query.sight import ALL, ANY, BATCH, BEST, FAR_AWAY, FOUND, FULL, GAZE, GOING, N_WIDE, NEAR, PER, STEP, better, decide_in, record
 from pliant.query.traverse import COUNTERS
 
 MOST_ASIDE, MOST_CELLS = 1 << 10, 1 << 24                               # cells along an axis, and in all
@@ -257,10 +258,12 @@ def counts_to(state, scale, slack):
 
 
 @helper
-def walk(lists, marks, job, state, hits, t):
-    """Look for what a ray meets, cell by cell; GOING, or FULL. Times are those of `n`, times the scale."""
-    frame, place, o, n, over = lists.frame[0], lists.place[0], state["o"], state["n"], state["over"]
-    near, far = inside(o, over, place["box"], 0, doubt_of(o), state["t_min"] * state["grow"], state["best"] * state["grow"])
+def walk(lists, marks, job, state, wide, hits, t):
+    """Look for what the first ray of `wide` meets, cell by cell; GOING, or FULL. Times are those of its steps, times the scale."""
+    frame, place, o = lists.frame[0], lists.place[0], state["o"]
+    n = wide[STEP * BATCH], wide[(STEP + 1) * BATCH], wide[(STEP + 2) * BATCH]
+    over = wide[PER * BATCH], wide[(PER + 1) * BATCH], wide[(PER + 2) * BATCH]
+    near, far = inside(wide, 0, place["box"], 0, wide[NEAR * BATCH], wide[BEST * BATCH])
     if not near <= far:
         return np.int64(GOING)
     x, y, z = local(frame, o[0], 0), local(frame, o[1], 1), local(frame, o[2], 2)
@@ -318,13 +321,13 @@ def walk_some(rays, answers, lists, marks, about, gazes, wide, hits, r, end):
     spent = work(job) + WALKED
     job["reason"] = GOING
     while r < end and work(job) < spent:
-        good, kept = start(rays, r, state, wide, 0), job["n_hits"]
+        good, kept = start(rays, r, r, r, r, gazes, wide, 0), job["n_hits"]
         n_v, n_p, n_x = job["n_v"], job["n_p"], job["n_x"]
-        if good and state["mask"] != 0:
+        if good != 0 and state["mask"] != 0:
             job["mark"] += 1
             for k in range(3):
                 t[ORIGIN + k], t[DIRECTION + k] = state["o"][k], state["d"][k]
-            if walk(lists, marks, job, state, hits, t) == FULL:
+            if walk(lists, marks, job, state, wide, hits, t) == FULL:
                 job["reason"], job["n_hits"], job["n_v"], job["n_p"], job["n_x"] = FULL, kept, n_v, n_p, n_x
                 return r
         if job["kind"] != ALL:
@@ -336,13 +339,13 @@ def walk_some(rays, answers, lists, marks, about, gazes, wide, hits, r, end):
 class Walks(Chunks):
     """All rays of a query into a grid."""
 
-    def __init__(self, rays, kind, answers, lists):
-        super().__init__(rays, kind, answers)
+    def __init__(self, rays, kind, lists):
+        super().__init__(rays, kind)
         self.lists = lists
 
     def work(self, cancel):
         """Answer chunks until there are none."""
-        about, gazes, marks = aligned(1, WALK), aligned(1, GAZE), np.zeros(len(self.lists.faces) // 3, np.int32)
+        about, gazes, marks = aligned(1, WALK), aligned(4, GAZE), np.zeros(len(self.lists.faces) // 3, np.int32)
         hits, job, wide = np.zeros(ROOM if self.kind == ALL else 1, FOUND), about[0], np.zeros(N_WIDE * BATCH)
         job["kind"], job["exact"], job["room"] = self.kind, exact_entry()[0], len(hits)
         while not cancel.is_set():

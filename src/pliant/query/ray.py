@@ -175,7 +175,7 @@ def subjects_of(bodies, numbers, masks, stackless):
 def roots_of(seen):
     """Room to sort the bodies, and a tree of their boxes if they are many: to the builder a box is a triangle from its low corner to its
     high one and back."""
-    room = np.empty(len(seen)), np.empty(len(seen), np.int64)
+    room = np.empty(len(seen)), np.empty(len(seen), np.int64), np.zeros(len(seen), np.int64)
     if len(seen) <= FEW:
         return Roots(*room, *NO_TREE)
     rows = np.zeros((len(seen), 2, 4))
@@ -206,14 +206,18 @@ def met_by_some(seen, rays):
 def look(target, asked, kind, stackless=False):
     """(Answers, hits in any order, Stats) of all rays. A target may know itself how to look into it: a grid does."""
     rays, n = asked
-    answers = Answers(np.full(n, np.inf), np.full(n, -1, np.int32), np.full(n, -1, np.int64), np.zeros(2 * n))
     if hasattr(type(target), "look"):
-        return answers, *target.look(rays, answers, kind)
+        return target.look(rays, kind)
     bodies, numbers, masks = members_of(target)
     if not bodies or not n:
-        return answers, np.zeros(0, FOUND), Stats()
+        return nothing(n)
     with Reading(*(body.guard for body in bodies)):
-        return answers, *_Job(rays, kind, answers, subjects_of(bodies, numbers, masks, stackless)).run()
+        return _Job(rays, kind, subjects_of(bodies, numbers, masks, stackless)).run()
+
+
+def nothing(n):
+    """What n rays hit where nothing is."""
+    return Answers(np.full(n, np.inf), np.full(n, -1, np.int32), np.full(n, -1, np.int64), np.zeros(2 * n)), np.zeros(0, FOUND), Stats()
 
 
 _free = threading.local()
@@ -234,8 +238,9 @@ def hands():
 class Chunks:
     """All rays of a query; workers take chunks of them until there are none. Whoever knows how to answer some has `work(cancel)`."""
 
-    def __init__(self, rays, kind, answers):
-        self.rays, self.kind, self.answers = rays, kind, answers
+    def __init__(self, rays, kind):
+        n = 0 if kind == ALL else rays.n
+        self.rays, self.kind, self.answers = rays, kind, Answers(np.empty(n), np.empty(n, np.int32), np.empty(n, np.int64), np.empty(2 * n))
         self.next, self.lock, self.found, self.counters = 0, threading.Lock(), [], np.zeros(len(COUNTERS), np.int64)
 
     def take(self):
@@ -254,21 +259,21 @@ class Chunks:
             self.work(cancel)
 
     def run(self):
-        """(hits in any order, Stats), when all rays are answered."""
+        """(Answers, hits in any order, Stats), when all rays are answered."""
         workers, cancel = min(pool.threads(), -(-self.rays.n // CHUNK)), threading.Event()
         if workers == 1:
             self.serve(cancel)
         else:
             pool.run(self.ahead(), cancel)
             pool.run([partial(self.serve, cancel)] * workers, cancel)
-        return np.concatenate(self.found) if self.found else np.zeros(0, FOUND), Stats(*self.counters.tolist())
+        return self.answers, np.concatenate(self.found), Stats(*self.counters.tolist())
 
 
 class _Job(Chunks):
     """All rays of a query into bodies."""
 
-    def __init__(self, rays, kind, answers, subjects):
-        super().__init__(rays, kind, answers)
+    def __init__(self, rays, kind, subjects):
+        super().__init__(rays, kind)
         self.subjects, self.roots = subjects, roots_of(subjects.seen)
 
     def ahead(self):
@@ -289,7 +294,7 @@ class _Job(Chunks):
 
     def _work(self, cancel, batch, gazes, wide):
         hits, state, seen = np.zeros(ROOM if self.kind == ALL else 1, FOUND), batch[0], self.subjects.seen
-        roots = self.roots._replace(nears=self.roots.nears.copy(), order=self.roots.order.copy())
+        roots = self.roots._replace(**{name: getattr(self.roots, name).copy() for name in ("nears", "order", "passed")})
         state["kind"], state["exact"], state["bodies"], state["gazes"], state["wide"] = (
             self.kind, exact_entry()[0], seen.ctypes.data, gazes.ctypes.data, wide.ctypes.data)
         state["pace"], state["choosy"] = FIRST_PACE, bool((self.rays.masks != EVERY).any() or (seen["mask"] == 0).any())
@@ -308,6 +313,8 @@ class _Job(Chunks):
         with self.lock:
             self.counters += [int(state[name]) for name in COUNTERS]
             self.found.append(hits[:int(state["n_hits"])])
+            for shape, passed in zip(self.subjects.shapes, roots.passed.tolist(), strict=True):
+                shape.passed += passed
 
 
 def grown(hits):

@@ -9,18 +9,20 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper, kernel
-from pliant.core.simd import first
+from pliant.core.simd import element, first, four, greatest, highest, least, lowest, quad, where
 from pliant.core.stack import floats, integers
 from pliant.motion.rigid import LEAST
+from pliant.query.bring import inside
 from pliant.query.search import ROOM
-from pliant.query.sight import BATCH, BEST, DOUBT, FAR_AWAY, NEAR, doubt_of, inside
+from pliant.query.sight import BATCH, BEST, DOUBT, FAR_AWAY, NEAR, PER
 
 
 class Roots(NamedTuple):
-    """Room for the numbers of all bodies, sorted by where they are entered; and, if they are many, a tree of their boxes: links as in
-    `Tree`, `boxes` of eight float64 for each lane of each node, low at 0 and high at 4."""
+    """Room for the numbers of all bodies, sorted by where they are entered, and for what rays have cost in each of them; and, if they are
+    many, a tree of their boxes: links as in `Tree`, `boxes` of eight float64 for each lane of each node, low at 0 and high at 4."""
     nears: np.ndarray
     order: np.ndarray
+    passed: np.ndarray
     child: np.ndarray
     count: np.ndarray
     faces: np.ndarray
@@ -28,9 +30,9 @@ class Roots(NamedTuple):
 
 
 @helper
-def meets(gaze, boxes, at):
-    """(where a ray enters a box, does it at all, as far as it counts)?"""
-    near, far = inside(gaze["o"], gaze["over"], boxes, at, doubt_of(gaze["o"]), gaze["t_min"] * gaze["grow"], gaze["best"] * gaze["grow"])
+def meets(wide, j, boxes, at):
+    """(where ray j enters a box, does it at all, as far as it counts)?"""
+    near, far = inside(wide, j, boxes, at, wide[NEAR * BATCH + j], wide[BEST * BATCH + j])
     return near, near <= far
 
 
@@ -45,20 +47,31 @@ def insert(roots, n, near, k):
 
 
 @helper
+def extremes(wide, number, mask):
+    """The least and the largest of a row, of the rays of the mask; infinite where a number is NaN."""
+    low, high, at = quad(np.inf, np.inf, np.inf, np.inf), quad(-np.inf, -np.inf, -np.inf, -np.inf), number * BATCH
+    one_low, one_high = np.inf, -np.inf
+    for k in range(0, BATCH, 4):
+        some = (mask >> k) & 15
+        numbers = four(wide, at + k)
+        numbers = where(numbers <= np.inf, numbers, np.inf)
+        if some == 15:
+            low, high = least(numbers, low), greatest(numbers, high)
+            continue
+        while some != 0:
+            j, some = first(some), some & (some - 1)
+            one_low, one_high = min(one_low, element(numbers, j)), max(one_high, element(numbers, j))
+    return min(lowest(low), one_low), max(highest(high), one_high)
+
+
+@helper
 def gather(wide, mask, thick):
     """The rays of the mask as one thick ray, for `sort_all`: along each axis the least and the largest start and 1 / step at 4 k; then the
     least and the largest t, and what is uncertain of a start."""
     for k in range(3):
-        thick[4 * k], thick[4 * k + 1], thick[4 * k + 2], thick[4 * k + 3] = np.inf, -np.inf, np.inf, -np.inf
-    thick[12], thick[13], thick[14] = np.inf, -np.inf, 0.0
-    while mask != 0:
-        j, mask = first(mask), mask & (mask - 1)
-        for k in range(3):
-            o, over = wide[k * BATCH + j], wide[(3 + k) * BATCH + j]
-            thick[4 * k], thick[4 * k + 1] = min(thick[4 * k], o), max(thick[4 * k + 1], o)
-            thick[4 * k + 2], thick[4 * k + 3] = min(thick[4 * k + 2], over), max(thick[4 * k + 3], over)
-        thick[12], thick[13] = min(thick[12], wide[NEAR * BATCH + j]), max(thick[13], wide[BEST * BATCH + j])
-        thick[14] = max(thick[14], wide[DOUBT * BATCH + j])
+        thick[4 * k], thick[4 * k + 1] = extremes(wide, k, mask)
+        thick[4 * k + 2], thick[4 * k + 3] = extremes(wide, PER + k, mask)
+    thick[12], thick[13], thick[14] = extremes(wide, NEAR, mask)[0], extremes(wide, BEST, mask)[1], extremes(wide, DOUBT, mask)[1]
 
 
 @helper
@@ -93,15 +106,15 @@ def sort_all(wide, bodies, mask, roots):
 
 
 @helper
-def sort_some(gaze, bodies, roots):
-    """The same for one ray, through the tree of boxes."""
+def sort_some(wide, j, mask, bodies, roots):
+    """The same for ray j, which sees bodies of this mask, through the tree of boxes."""
     n, top, stack = 0, 1, integers(ROOM)
     stack[0] = 0
     while top > 0:
         top -= 1
         i = stack[top]
         for c in range(roots.count[i]):
-            if not meets(gaze, roots.boxes, 8 * (8 * i + c))[1]:
+            if not meets(wide, j, roots.boxes, 8 * (8 * i + c))[1]:
                 continue
             child = np.int64(roots.child[i, c])
             if child >= 0:
@@ -110,8 +123,8 @@ def sort_some(gaze, bodies, roots):
                 continue
             for f in range(8):
                 k = np.int64(roots.faces[~child, f])
-                if k >= 0 and bodies[k]["mask"] & gaze["mask"] != 0:
-                    near, hit = meets(gaze, bodies[k]["box"], 0)
+                if k >= 0 and bodies[k]["mask"] & mask != 0:
+                    near, hit = meets(wide, j, bodies[k]["box"], 0)
                     if hit:
                         insert(roots, n, near, k)
                         n += 1

@@ -18,11 +18,11 @@ import numpy as np
 from pliant.core.call import invoke
 from pliant.core.jit import helper
 from pliant.core.records import packed, prefetch, row, whole
-from pliant.core.simd import bits, element, first, four, greatest, least, magnitude
+from pliant.core.simd import bits, first, greatest, least
 from pliant.core.stack import floats
 from pliant.geometry.predicates import fits
 from pliant.geometry.rays import ANSWER, DIRECTION, HIT, ORIGIN, SIZE, UNSURE, pierced
-from pliant.motion.rigid import LEAST, placed
+from pliant.motion.rigid import placed
 from pliant.query.leafpair import copy_corners
 from pliant.query.placed import place_corners
 from pliant.query.traverse import COUNTERS, freshen_leaf
@@ -48,13 +48,13 @@ def record(floats_, rows, integers):
                   + [(name, np.dtype(np.int64)) for name in integers])
 
 
-# One ray, and what was found so far. `best` is the largest t that still counts; `n` is d over a power of two, `grow`, so that its size is
-# an ordinary one, `over` is 1 / n and `lean` what `lean_of` says of it; `axis` that of d's longest component.
-GAZE = record(("t_min", "best", "u", "v", "grow"), {"o": 3, "d": 3, "n": 3, "over": 3, "lean": 7},
-              ("face", "body", "axis", "plain", "ray", "mask"))
+# One ray, and what was found so far. `best` is the largest t that still counts; d over a power of two, `grow`, has an ordinary size;
+# `axis` is that of d's longest component. The fourth of a row is padding.
+GAZE = record(("t_min", "best", "u", "v", "grow"), {"o": 4, "d": 4}, ("face", "body", "axis", "plain", "ray", "mask"))
 # What a batch is about: addresses of rays, of bodies and of where hits go if all are wanted; bits of the rays to look at, and how many at
-# a time; what is counted. `wide` has the rays once more, in rows of BATCH float64: origins, 1 / steps, doubts of a start, limits.
-DOUBT, NEAR, BEST, N_WIDE = 6, 7, 8, 9                                  # rows of it, after three of either
+# a time; what is counted. `wide` has the rays once more, in rows of BATCH float64: origins, 1 / n, doubts of a start, limits in units
+# of n, and n, which is d / grow.
+PER, DOUBT, NEAR, BEST, STEP, N_WIDE = 3, 6, 7, 8, 9, 12
 BATCHED = record((), {}, ("gazes", "bodies", "hits", "n_hits", "room", "wide", "mask", "choosy", "kind", "exact", "needed", "reason",
                           "pace", *COUNTERS))
 # A body as rays see it: addresses of its context, its place and its entry, its number, which rays see it, the box around it in the world
@@ -66,7 +66,7 @@ FOUND = np.dtype([("ray", np.int64), ("t", np.float64), ("body", np.int64), ("fa
 
 class View(NamedTuple):
     """A body, the rays of a batch that come near it, and how it makes things true. `local` holds rows of BATCH float32 (see above), `exact`
-    pairs (start, unit) with s = t · grow · unit − start; `who` 4 · the number of the ray, and that of its longest axis."""
+    a row of starts and one of units with s = t · grow · unit − start; `who` 4 · the number of the ray, and that of its longest axis."""
     leaves: np.ndarray
     flat: np.ndarray
     bodies: np.ndarray
@@ -223,135 +223,9 @@ def settle(view, plain, leaf, some, j):
         view.wide[BEST * BATCH + (view.who[j] >> 2)] = now * state["grow"]
         if at(view, WIDTH, j) >= BLIND:
             continue
-        limit = single_up(now * state["grow"] * view.exact[2 * j + 1] - view.exact[2 * j]) + at(view, WIDTH, j)
+        limit = single_up(now * state["grow"] * view.exact[BATCH + j] - view.exact[j]) + at(view, WIDTH, j)
         view.local[LIMIT * BATCH + j] = least(at(view, LIMIT, j), limit)
     return stop
-
-
-# --- from the world to a body ----------------------------------------------------------------------------------------------------------
-
-@helper
-def reaches(o, over, low, high, near, far):
-    """The part of [near, far] in which o + t / over is between low and high."""
-    if abs(over) == np.inf:
-        inside = (low <= o) & (o <= high)
-        return near if inside else 1.0, far if inside else 0.0
-    p, q = (low - o) * over, (high - o) * over
-    return max(near, min(p, q)), min(far, max(p, q))
-
-
-@helper
-def inside(o, over, boxes, at, doubt, near, far):
-    """The part of [near, far] in which a ray is in the box boxes[at : at + 8], low at 0 and high at 4, and a little more."""
-    near, far = reaches(o[0], over[0], boxes[at] - doubt, boxes[at + 4] + doubt, near, far)
-    near, far = reaches(o[1], over[1], boxes[at + 1] - doubt, boxes[at + 5] + doubt, near, far)
-    near, far = reaches(o[2], over[2], boxes[at + 2] - doubt, boxes[at + 6] + doubt, near, far)
-    return near - (FAR_AWAY * abs(near) + LEAST), far + (FAR_AWAY * abs(far) + LEAST)
-
-
-@helper
-def doubt_of(o):
-    return FAR_AWAY * max(abs(o[0]), max(abs(o[1]), abs(o[2]))) + LEAST
-
-
-@helper
-def turned(m, k, v):
-    return m[4 * k] * v[0] + m[4 * k + 1] * v[1] + m[4 * k + 2] * v[2]
-
-
-@helper
-def within(x, most):
-    return min(max(x, -most), most)
-
-
-@helper
-def lean_of(n, over, lean):
-    """What of a direction a search needs, whatever the body: 1 / e along each axis, the shears beside its longest axis, the sign of that,
-    and n along it; the number of that axis."""
-    longest = max(abs(n[0]), max(abs(n[1]), abs(n[2])))
-    z = 0 if abs(n[0]) == longest else 1 if abs(n[1]) == longest else 2
-    sign = 1.0 if n[z] > 0 else -1.0
-    shortest = sign / longest
-    for k in range(3):
-        lean[k] = within(over[k] * longest, STEEPEST)
-    lean[3], lean[4], lean[5], lean[6] = n[1 if z == 0 else 0] * shortest, n[1 if z == 2 else 2] * shortest, sign, longest
-    return z
-
-
-@helper
-def put_local(local, exact, who, j, name, o, n, lean, near, far, origin, reach, scale, doubt):
-    """Write ray j of the view: from `near` on, in float32, relative to an origin and times a scale."""
-    unit = lean[6] * scale
-    slack = reach * scale * SLACK + 4 * (doubt + FAR_AWAY * abs(near) * lean[6]) * scale
-    blind = not slack < reach * scale                                   # from so far away nothing can be told apart but exactly
-    slack = BLIND if blind else slack
-    for k in range(3):
-        # The scale comes first: the largest numbers would overflow, and by a power of two nothing rounds.
-        start = np.float32(0.0 if blind else o[k] * scale + (near * scale) * n[k] - origin[k] * scale)
-        steep = np.float32(lean[k])
-        local[(START + k) * BATCH + j], local[(OVER + k) * BATCH + j] = start, steep
-        local[(LOW + k) * BATCH + j] = within((start + slack) * steep, LARGEST)
-        local[(HIGH + k) * BATCH + j] = within((start - slack) * steep, LARGEST)
-    local[SHEAR_X * BATCH + j], local[SHEAR_Y * BATCH + j] = lean[3], lean[4]
-    local[SIGN * BATCH + j], local[WIDTH * BATCH + j] = lean[5], slack
-    local[LIMIT * BATCH + j] = np.float32(BLIND) if blind else single_up(far * unit - near * unit) + np.float32(slack)
-    exact[2 * j], exact[2 * j + 1], who[j] = near * unit, unit, name
-
-
-@helper
-def between(o, over, low, high, near, far):
-    """`reaches` for four rays. Where a ray does not move along the axis, 1 / step is infinite, and so are both ends."""
-    p, q = (low - o) * over, (high - o) * over
-    return greatest(least(p, q), near), least(greatest(p, q), far)
-
-
-@helper
-def bring(view, place):
-    """Bring the rays of the mask that reach the body's box into its frame; how many. Four are compared with the box at once."""
-    here, body, wide, count, mask = place[0], view.bodies[view.k], view.wide, np.int64(0), view.batch[0]["mask"]
-    box, origin, reach, scale = here["box"], here["origin"], here["reach"], here["scale"]
-    if body["placed"] != 0:
-        return bring_placed(view, box, origin, reach, scale)
-    for first_ray in range(0, BATCH, 4):
-        some = (mask >> first_ray) & 15
-        if some == 0:
-            continue
-        doubt, near, far = four(wide, DOUBT * BATCH + first_ray), four(wide, NEAR * BATCH + first_ray), four(wide, BEST * BATCH + first_ray)
-        for k in range(3):
-            o, over = four(wide, k * BATCH + first_ray), four(wide, (3 + k) * BATCH + first_ray)
-            near, far = between(o, over, -doubt + box[k], doubt + box[k + 4], near, far)
-        near, far = near - (magnitude(near) * FAR_AWAY + LEAST), far + (magnitude(far) * FAR_AWAY + LEAST)
-        some &= bits(near <= far)
-        while some != 0:
-            k, some = first(some), some & (some - 1)
-            state = view.gazes[first_ray + k]
-            put_local(view.local, view.exact, view.who, count, 4 * (first_ray + k) + state["axis"], state["o"], state["n"], state["lean"],
-                      element(near, k), element(far, k), origin, reach, scale, element(doubt, k))
-            count += 1
-    return count
-
-
-@helper
-def bring_placed(view, box, origin, reach, scale):
-    """The same for a body with a transform: rays go into model space first."""
-    o, n, over, away, lean = floats(3), floats(3), floats(3), floats(3), floats(7)
-    body, count, mask = view.bodies[view.k], np.int64(0), view.batch[0]["mask"]
-    m, back = body["m"], body["back"]
-    while mask != 0:
-        number, mask = first(mask), mask & (mask - 1)
-        state = view.gazes[number]
-        for k in range(3):
-            away[k] = state["o"][k] - m[4 * k + 3]
-        for k in range(3):
-            o[k], n[k] = turned(back, k, away), turned(back, k, state["n"])
-            over[k] = 1.0 / n[k]
-        doubt = FAR_AWAY * (abs(away[0]) + abs(away[1]) + abs(away[2])) + body["doubt"]
-        near, far = inside(o, over, box, 0, doubt, state["t_min"] * state["grow"], state["best"] * state["grow"])
-        if near <= far:
-            z = lean_of(n, over, lean)
-            put_local(view.local, view.exact, view.who, count, 4 * number + z, o, n, lean, near, far, origin, reach, scale, doubt)
-            count += 1
-    return count
 
 
 @helper

@@ -13,6 +13,7 @@ Whether the tree is worn is found out in three steps, each dearer and rarer than
   background. If the last one was worn as soon as it was there, it waits longer and longer before the next.
 
 What queries do is counted in leaves that they reach, in units of all leaves of the body. Where they reach few, a worn tree costs little.
+Rays come to a leaf again and again: if together they cost more than reaching all leaves once, time passes faster than frames do.
 A tree that the user has chosen, by a key, is never looked at: only how volumes follow is decided.
 """
 import os
@@ -47,6 +48,8 @@ WORTH = 1.22                                                            # times 
 # leaves twice (20,480 faces: 4 ms, and 0.7 µs a leaf), a trial a fifth of it, but whoever waits for that has slow queries meanwhile.
 TRIAL_PRICE, PRICE = 2, 0.5
 STRIP = 512                                                             # triangles of a rehearsal
+PASSES = 32                                                             # tests of rays (2 to 3 ns) to a face of all leaves reached (90 ns)
+DEAR = 16                                                               # a frame of rays that takes so long may have a tree of its own
 QUARTER = 4                                                             # local updates of 1 / 4 of the vertices count as a frame
 
 
@@ -58,11 +61,13 @@ class Choice(NamedTuple):
 
 
 class Mind:
-    """What `auto` remembers of one shape; times are in frames."""
+    """What `auto` remembers of one shape; times are in frames, or in what rays have cost where that is more."""
 
     def __init__(self):
         self.mode, self.log = "bottom_up", []
-        self.frames, self.seen, self.moved = 0, -1, 0                   # frames so far, the last one's stamp, vertices moved alone
+        self.frames, self.seen, self.moved = 0, -1, 0                   # time so far, the last frame's stamp, vertices moved alone
+        self.passed, self.pace = 0, 1                                   # what rays had cost then, and how long that frame took
+        self.looked = 1 - LOOK                                          # when leaves were last looked at
         self.building: Future | None = None                             # a tree, to be taken if the old one is worn `least` times
         self.least, self.process = 0.0, 0                               # ... and who builds it
         self.fresh = self.worn = None                                   # glances: when the tree was new, when the one before was given up
@@ -84,6 +89,9 @@ def follow(shape):
     """Look, choose, and let the choice follow. Once a frame: where no query has come to the root yet, the choice stands."""
     mind = shape.mind = shape.mind or Mind()
     new = mind.seen != shape.frame
+    if new and mind.seen >= 0:
+        mind.pace = elapsed(shape, mind)
+        mind.frames += mind.pace
     if new and not shape.fixed:
         look_at_tree(shape, mind)
     if mind.fresh is None:
@@ -94,13 +102,20 @@ def follow(shape):
             if not DISABLED and not shape.fixed:
                 rehearse(shape.options.builder)
     else:
-        if new and mind.frames % LOOK == 1 and len(shape.faces) >= FEW:
+        if new and mind.frames >= mind.looked + LOOK and len(shape.faces) >= FEW:
+            mind.looked = mind.frames
             look_at_leaves(shape, mind)
         if mind.mode == "bottom_up":
             bottom_up.follow(shape)
         else:
             (hybrid if mind.mode == "hybrid" else lazy).refit(shape)
-    mind.frames, mind.seen = mind.frames + new, shape.frame
+    mind.seen = shape.frame
+
+
+def elapsed(shape, mind):
+    """How much time the last frame has taken."""
+    passed, mind.passed = shape.passed - mind.passed, shape.passed
+    return max(1, passed // (PASSES * len(shape.faces)))
 
 
 def watch(shape, n):
@@ -150,7 +165,8 @@ def look_at_tree(shape, mind):
     missing = trial_price(shape) - mind.work
     soon = passed * min(STEP / max(change, 1e-9), 2)                    # no more than twice as far: wear begins slowly
     mind.due = mind.frames + int(min(max(soon, missing / max(share, 1e-3), SOONEST), LATEST))
-    if missing <= 0 and mind.building is None and mind.frames - mind.born >= mind.wait and called_for(mind, seen):
+    ripe = mind.frames - mind.born >= mind.wait or mind.pace >= DEAR
+    if missing <= 0 and mind.building is None and ripe and called_for(mind, seen):
         attempt(shape, mind, seen, box, share)
 
 

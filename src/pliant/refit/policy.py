@@ -36,6 +36,7 @@ class Shape:
         self.context, self._about = self.about.ctypes.data, self.about[0]
         self.mind = None                                                # what a policy remembers beyond a tree
         self.updated = 0                                                # volumes set outside traversals since they were last asked for
+        self.passed = 0                                                 # volumes and triangles that rays were compared with, in all
         self.plant(tree or self.build())
 
     def build(self, points=None):
