@@ -89,9 +89,9 @@ def follow(shape):
     """Look, choose, and let the choice follow. Once a frame: where no query has come to the root yet, the choice stands."""
     mind = shape.mind = shape.mind or Mind()
     new = mind.seen != shape.frame
-    if new and mind.seen >= 0:
+    if new:
         mind.pace = elapsed(shape, mind)
-        mind.frames += mind.pace
+        mind.frames += mind.pace - 1
     if new and not shape.fixed:
         look_at_tree(shape, mind)
     if mind.fresh is None:
@@ -109,7 +109,7 @@ def follow(shape):
             bottom_up.follow(shape)
         else:
             (hybrid if mind.mode == "hybrid" else lazy).refit(shape)
-    mind.seen = shape.frame
+    mind.frames, mind.seen = mind.frames + new, shape.frame
 
 
 def elapsed(shape, mind):
