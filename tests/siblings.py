@@ -43,9 +43,40 @@ def in_sphere(v, p):
     return v.radius >= 0 and distance_squared(exact(map(float, v[:3])), p) <= Fraction(float(v.radius)) ** 2
 
 
+def in_slab(normal, low, high, v, p):
+    """Between the planes at these distances along a normal from the middle of v."""
+    middle, n = exact(map(float, v[:3])), exact(map(float, normal))
+    return Fraction(float(low)) <= sum(k * (x - c) for k, x, c in zip(n, p, middle, strict=True)) <= Fraction(float(high))
+
+
+def in_cut_ball(v, p):
+    return in_sphere(v, p) and in_slab((v.nx, v.ny, v.nz), v.f, v.e, v, p)
+
+
+def in_twice_cut_ball(v, p):
+    return in_cut_ball(v, p) and in_slab((v.mx, v.my, v.mz), v.g, v.h, v, p)
+
+
+def in_oriented_box(v, p):
+    return all(in_slab(v[6 + 3 * k:9 + 3 * k], -half, half, v, p) for k, half in enumerate(v[3:6]))
+
+
+def in_swept_rectangle(v, p):
+    """Near enough to a point of the rectangle, the nearest but for rounding."""
+    if not v.radius >= 0:
+        return False
+    middle, u, w = exact(map(float, v[:3])), exact(map(float, v[3:6])), exact(map(float, v[6:9]))
+    way = [x - c for x, c in zip(p, middle, strict=True)]
+    s, t = (Fraction(min(max(float(sum(x * y for x, y in zip(way, axis, strict=True))), -half), half))
+            for axis, half in ((u, float(v.a)), (w, float(v.b))))
+    near = [c + s * x + t * y for c, x, y in zip(middle, u, w, strict=True)]
+    return distance_squared(near, p) <= Fraction(float(v.radius)) ** 2
+
+
 # Family -> is the exact point p in the volume v? A new family says here which set it is.
 INSIDE = {"aabb": between_planes, "kdop6": between_planes, "kdop14": between_planes, "kdop18": between_planes, "kdop26": between_planes,
-          "sphere": in_sphere}
+          "sphere": in_sphere, "slabcutball": in_cut_ball, "slabcutball2": in_twice_cut_ball, "obb": in_oriented_box,
+          "rss": in_swept_rectangle}
 
 # One name for every class of volumes: kdop6 is a box. What takes a loop compiled for each family goes by these.
 VOLUMES = [name for k, (name, family) in enumerate(FAMILIES.items()) if family.volume not in [f.volume for f in [*FAMILIES.values()][:k]]]

@@ -28,6 +28,7 @@ from pliant.refit.blended import BLENDED, MOST_BETWEEN
 from pliant.refit.keyed import Keys, chosen_key, keys_for, mean
 from pliant.refit.policy import POLICIES, Options, Shape, options_for
 from pliant.tree.nodes import no_tree, tree_from_outside
+from pliant.volume.protocol import FAMILIES
 
 FORMAT = "pliant body 3"
 NOT_MOVED = IDENTITY.tolist()
@@ -40,7 +41,8 @@ class Body:
     ----------
     vertices : (n, 3) positions, or an object with `.vertices` and `.faces` (or `.triangles`); any real dtype, any layout, copied
     faces : (f, 3) vertex indices, any integer dtype; degenerate faces are the segment or point they span
-    volume : family of bounding volumes: "aabb" (boxes), "sphere", "kdop14", "kdop18" or "kdop26" (boxes with corners, edges, both cut off)
+    volume : family of bounding volumes: "aabb" (boxes), "sphere", "kdop14", "kdop18" or "kdop26" (boxes with corners, edges, both cut off),
+        "obb" (boxes of any direction), "rss" (swept rectangles), "slabcutball", or "slabcutball2" (cut twice)
     build : how the tree is built, once, from the first positions
     arity : children of a node: 2, 4 or 8
     leaf : most triangles in a leaf: 1 to 8
@@ -98,7 +100,8 @@ class Body:
 
     @classmethod
     def rigid(cls, vertices: Any, faces: ArrayLike | None = None, **options: Any) -> Body:
-        """A body that keeps its shape: `update(matrix)` places it. Options as for `Body`.
+        """A body that keeps its shape: `update(matrix)` places it. Options as for `Body`; if no policy is given, volumes that are worth it
+        ("sphere", "obb", "rss", "slabcutball", "slabcutball2") are "fitted".
 
         >>> import pliant as pl
         >>> tool = pl.Body.rigid([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -108,7 +111,8 @@ class Body:
         """
         if options.get("keys") is not None:
             raise TypeError("keys: a rigid body keeps its shape, which one tree serves")
-        body = cls(vertices, faces, **options)
+        family = FAMILIES[check.choice("volume", options.get("volume", "aabb"), FAMILIES)]
+        body = cls(vertices, faces, **{"policy": "fitted" if family.fitted else "auto"} | options)
         body._rigid = True
         return body
 

@@ -10,7 +10,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from pliant.core.simd import BYTE, FLOAT, INT32, INT64, Vector, instruction
+from pliant.core.simd import BYTE, FLOAT, INT32, INT64, Vector, instruction, where
 
 CLASSES: dict[tuple[str, ...], type] = {}                               # field names -> NamedTuple class
 LINE = 64                                                               # bytes
@@ -95,6 +95,11 @@ def put_whole(records, i, value):
         records[i]["whole"][name] = scalar
 
 
+def either(mask, one, other):
+    """Of two values of a class the first where the mask holds, else the second; lane by lane."""
+    return type(one)(*(where(mask, a, b) for a, b in zip(one, other, strict=True)))
+
+
 def stamp(records, i):
     """The frame that record i is true to. Acquires: what was written before `publish` is seen."""
     return records[i]["stamp"]
@@ -171,6 +176,17 @@ instruction(whole)(lambda context, records, i: _load(records, "whole", False, 1)
 instruction(put_lanes)(lambda context, records, i, value: _store(records, "lanes", value, 1))
 instruction(put_lane)(lambda context, records, i, k, value: _store(records, "lanes", value, 2))
 instruction(put_whole)(lambda context, records, i, value: _store(records, "whole", value, 1))
+
+
+@instruction(either)
+def _(context, mask, one, other):
+    if one != other or not isinstance(one, types.NamedUniTuple) or isinstance(mask, Vector) != isinstance(one.dtype, Vector):
+        return None
+
+    def emit(context, builder, signature, args):
+        values = (builder.select(args[0], *(builder.extract_value(args[k], number) for k in (1, 2))) for number in range(len(one)))
+        return context.make_tuple(builder, one, list(values))
+    return one(mask, one, other), emit
 
 
 @instruction(row)

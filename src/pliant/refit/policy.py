@@ -133,11 +133,13 @@ class Shape:
 class Policy(NamedTuple):
     """A name in `Body(policy=…)`, and `follow(shape)`, called before a query, by one thread at a time, if the root is stale; `settings`: a
     default and a check for each option that `policy={"name": …, option: …}` may set; `watch(shape, n)`, called after n vertices have moved
-    alone and volumes have followed, which may plant another tree: then `follow` is called as well."""
+    alone and volumes have followed, which may plant another tree: then `follow` is called as well; `suits(family, settings)` refuses a
+    family that it cannot serve so."""
     name: str
     follow: object
     settings: dict = {}                                                 # noqa: RUF012 - never written to
     watch: object = None
+    suits: object = None
 
     def chosen(self, given):
         """All settings, checked; those not given have their defaults."""
@@ -167,8 +169,11 @@ def options_for(volume, build, policy, arity, leaf, policies=POLICIES):
     given = dict(policy) if isinstance(policy, Mapping) else {"name": policy}
     chosen = policies[check.choice("policy", given.pop("name", None), policies)]
     family, builder = FAMILIES[check.choice("volume", volume, FAMILIES)], BUILDERS[check.choice("build", build, BUILDERS)]
+    settings = chosen.chosen(given)
+    if chosen.suits is not None:
+        chosen.suits(family, settings)
     return Options(family, builder, chosen, check.integer("arity", arity, tuple(WIDTHS)),
-                   check.integer("leaf", leaf, tuple(range(1, LEAF + 1))), chosen.chosen(given))
+                   check.integer("leaf", leaf, tuple(range(1, LEAF + 1))), settings)
 
 
 def register(policy):

@@ -19,18 +19,22 @@ from pliant.volume.protocol import (
     carry,
     down,
     enclose,
+    gap,
     inflate,
     merge,
+    middle,
     mirror,
     overlap,
+    part,
     pierce,
     register,
     separation,
     size,
+    span,
     up,
 )
 
-INF, ZERO, TWO_ULP = np.float32(np.inf), np.float32(0), np.float32(2) * ULP
+INF, ZERO, HALF, ONE, TWO_ULP = np.float32(np.inf), np.float32(0), np.float32(0.5), np.float32(1), np.float32(2) * ULP
 WIDER = np.float32(1 + 2.0**-20)
 LESS = np.float32(1 - 2.0**-20)                                         # below 1 by more than the rounding of a squared distance
 
@@ -135,6 +139,23 @@ def _(a):
 def _(a):
     x, y, z = a.hix - a.lox, a.hiy - a.loy, a.hiz - a.loz
     return greatest(x, greatest(y, z))
+
+
+@middle.on(Box)
+def _(a):
+    return (a.lox + a.hix) * HALF, (a.loy + a.hiy) * HALF, (a.loz + a.hiz) * HALF
+
+
+@span.on(Box)
+def _(a, x, y, z):
+    cx, cy, cz = middle(a)
+    p, q, r = greatest(a.hix - cx, cx - a.lox), greatest(a.hiy - cy, cy - a.loy), greatest(a.hiz - cz, cz - a.loz)
+    return (magnitude(x) * p + (magnitude(y) * q + magnitude(z) * r)) * WIDER
+
+
+@part.on(Box)
+def _(a, b, x, y, z):
+    return greatest(gap(a, b, x, y, z, ONE, ZERO, ZERO), greatest(gap(a, b, x, y, z, ZERO, ONE, ZERO), gap(a, b, x, y, z, ZERO, ZERO, ONE)))
 
 
 @around.on(Box)

@@ -21,13 +21,16 @@ from pliant.volume.protocol import (
     enclose,
     inflate,
     merge,
+    middle,
     mirror,
     overlap,
+    part,
     pierce,
     register,
     separation,
     size,
     skew,
+    span,
 )
 from pliant.volume.slabs import (
     DIAGONALS,
@@ -270,6 +273,18 @@ def _pierce(a, ray):
     return pierce(box_of(a), ray)
 
 
+def _middle(a):
+    return middle(box_of(a))
+
+
+def _span(a, x, y, z):
+    return span(box_of(a), x, y, z)
+
+
+def _part(a, b, x, y, z):
+    return part(box_of(a), b, x, y, z)
+
+
 def _carry(a, way):
     return carry(box_of(a), way)
 
@@ -297,6 +312,9 @@ def _separation_second(a, b):
 for _kind in KINDS:
     size.on(_kind)(_size)
     pierce.on(_kind)(_pierce)
+    middle.on(_kind)(_middle)
+    span.on(_kind)(_span)
+    part.on(_kind)(_part)
     carry.on(_kind, Turn)(_carry)
     for _other in (TurnedBox, Sphere):
         overlap.on(_kind, _other)(_overlap_first)

@@ -9,7 +9,8 @@ A family registers with
 
     register(Family("aabb", Box, empty=Box(...)))
 
-and defines every function of `PROTOCOL` for its class; `tests/test_registry.py` demands all of them and checks what they promise.
+and defines every function of `PROTOCOL` for its class; the tests in `tests/volume` demand all of them and check what they promise. Of
+two volumes it need not speak at all: what it says to other families, or to its own, follows from `middle`, `span` and `part` (`mixed.py`).
 """
 from typing import NamedTuple
 
@@ -18,17 +19,20 @@ import numpy as np
 from pliant.core.dispatch import generic
 from pliant.core.jit import helper
 from pliant.core.records import as_record
-from pliant.core.simd import least, magnitude
+from pliant.core.simd import greatest, least, magnitude
 
 ULP, TINY = np.float32(2.0**-23), np.float32(2.0**-126)
+NEARLY = np.float32(2.0**-20)                                           # above the rounding of a sum of a few products
 MOST = np.float32(2.0**105)                                            # above ULP of any number, so that infinite ones stay what they are
 
 
 class Family(NamedTuple):
-    """One kind of volume: its name in `Body(volume=…)`, its class, its empty value."""
+    """One kind of volume: its name in `Body(volume=…)`, its class, its empty value; does it lose by being merged from others, so that
+    where a body keeps its shape every volume is worth a fit of its own?"""
     name: str
     volume: type
     empty: tuple
+    fitted: bool = False
 
 
 class Shift(NamedTuple):
@@ -131,6 +135,22 @@ def size(a):
     """How large a is, for choosing the one to descend into: any measure that grows with it; empty volumes have the least."""
 
 
+@generic("a")
+def middle(a):
+    """(x, y, z) of a point amid a; it may round."""
+
+
+@generic("a")
+def span(a, x, y, z):
+    """How far a reaches from its middle along n = (x, y, z), whatever the length of that: at least n · (p − middle) for all p in a."""
+
+
+@generic("a")
+def part(a, b, x, y, z):
+    """The widest gap between a and b along the directions in which a is flat; these have length 1 or a little less. (x, y, z): from the
+    middle of a to that of b. Less than 0 if there is none."""
+
+
 @generic("like")
 def around(like, low, high):
     """The volume of like's family around the box from low to high (rows x y z · of float32 rounded to nearest)."""
@@ -142,7 +162,30 @@ def enclose(like, low, high, points, order, begin, end):
     large as `around`."""
 
 
-PROTOCOL = (overlap, separation, pierce, merge, inflate, carry, skew, blend, mirror, size, around, enclose)
+class Best(NamedTuple):
+    """As tightly as the family can: for volumes that stay as they are."""
+    best: int = 0
+
+
+class Plain(NamedTuple):
+    """As `enclose`."""
+    plain: int = 0
+
+
+class Ritter(NamedTuple):
+    """Balls by Ritter's method."""
+    ritter: int = 0
+
+
+HOWS = {"best": Best(), "plain": Plain(), "ritter": Ritter()}
+
+
+@generic("how", "like")
+def fit(how, like, low, high, points, order, begin, end):
+    """As `enclose`, in a way of its own; where a family has nothing better that is `enclose` (`mixed.py`)."""
+
+
+PROTOCOL = (overlap, separation, pierce, merge, inflate, carry, skew, blend, mirror, size, middle, span, part, around, enclose, fit)
 
 
 @helper
@@ -161,3 +204,13 @@ def down(a):
 def up(a):
     """Above all that rounds to a."""
     return a + rounding(a)
+
+
+@helper
+def gap(a, b, x, y, z, nx, ny, nz):
+    """How far a and b are apart along n, in units of |n|, at least; (x, y, z) is the way from the middle of a to that of b."""
+    along = nx * x + (ny * y + nz * z)
+    ahead = span(a, nx, ny, nz) + span(b, -nx, -ny, -nz)
+    behind = span(a, -nx, -ny, -nz) + span(b, nx, ny, nz)
+    less = (magnitude(nx * x) + (magnitude(ny * y) + magnitude(nz * z))) * NEARLY
+    return greatest(along - ahead, -along - behind) - less

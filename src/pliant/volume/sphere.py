@@ -12,8 +12,9 @@ import numpy as np
 
 from pliant.core.jit import helper
 from pliant.core.simd import columns, element, four, greatest, highest, item, least, lowest, magnitude, root, where
-from pliant.volume.aabb import INF, LESS, TWO_ULP, WIDER, ZERO, Box
+from pliant.volume.aabb import HALF, INF, LESS, ONE, TWO_ULP, WIDER, ZERO, Box
 from pliant.volume.protocol import (
+    NEARLY,
     ULP,
     Family,
     Shift,
@@ -24,18 +25,20 @@ from pliant.volume.protocol import (
     enclose,
     inflate,
     merge,
+    middle,
     mirror,
     overlap,
+    part,
     pierce,
     register,
     separation,
     size,
     skew,
+    span,
 )
 from pliant.volume.turned import TurnedBox
 
-HALF, ONE, TWO, SMALLEST = np.float32(0.5), np.float32(1), np.float32(2), np.float32(2.0**-60)
-NEARLY = np.float32(2.0**-20)
+TWO, SMALLEST = np.float32(2), np.float32(2.0**-60)
 
 
 class Sphere(NamedTuple):
@@ -46,7 +49,7 @@ class Sphere(NamedTuple):
     radius: float
 
 
-register(Family("sphere", Sphere, empty=Sphere(ZERO, ZERO, ZERO, -INF)))
+register(Family("sphere", Sphere, empty=Sphere(ZERO, ZERO, ZERO, -INF), fitted=True))
 
 
 @helper
@@ -210,31 +213,51 @@ def _(a):
     return a.radius * TWO
 
 
+@middle.on(Sphere)
+def _(a):
+    return a.x, a.y, a.z
+
+
+@span.on(Sphere)
+def _(a, x, y, z):
+    return a.radius * (root(squared(x, y, z)) * WIDER)
+
+
+@part.on(Sphere)
+def _(a, b, x, y, z):
+    return a.radius * ZERO - INF                                        # it is nowhere flat
+
+
 @around.on(Sphere)
 def _(like, low, high):
-    middle = (low + high) * HALF
-    return with_radius(middle, low, high, corner_distance(middle, low, high))
+    amid = (low + high) * HALF
+    return with_radius(amid, low, high, corner_distance(amid, low, high))
 
 
 @helper
-def corner_distance(middle, low, high):
+def corner_distance(amid, low, high):
     """The square of half the diagonal of a box."""
-    side = greatest(high - middle, middle - low)
+    side = greatest(high - amid, amid - low)
     return squared(element(side, 0), element(side, 1), element(side, 2))
 
 
 @helper
-def with_radius(middle, low, high, gap):
-    """The sphere around this point as far as a squared distance, and what the points were rounded by."""
+def rounded(low, high):
+    """More than the way that points between these rows were moved by rounding them."""
     most = greatest(magnitude(low), magnitude(high))
-    error = (element(most, 0) + element(most, 1) + element(most, 2)) * ULP
-    return Sphere(element(middle, 0), element(middle, 1), element(middle, 2), widened(root(gap), error))
+    return (element(most, 0) + element(most, 1) + element(most, 2)) * ULP
+
+
+@helper
+def with_radius(amid, low, high, gap):
+    """The sphere around this point as far as a squared distance, and what the points were rounded by."""
+    return Sphere(element(amid, 0), element(amid, 1), element(amid, 2), widened(root(gap), rounded(low, high)))
 
 
 @enclose.on(Sphere)
 def _(like, low, high, points, order, begin, end):
-    middle = (low + high) * HALF
-    cx, cy, cz = element(middle, 0), element(middle, 1), element(middle, 2)
+    amid = (low + high) * HALF
+    cx, cy, cz = element(amid, 0), element(amid, 1), element(amid, 2)
     x, y, z = columns(four(points, 4 * np.int64(item(order, begin))), four(points, 4 * np.int64(item(order, begin + 1))),
                       four(points, 4 * np.int64(item(order, begin + 2))), four(points, 4 * np.int64(item(order, begin + 3))))
     most = squared(x - cx, y - cy, z - cz)
@@ -242,4 +265,4 @@ def _(like, low, high, points, order, begin, end):
         x, y, z = columns(four(points, 4 * np.int64(item(order, at))), four(points, 4 * np.int64(item(order, at + 1))),
                           four(points, 4 * np.int64(item(order, at + 2))), four(points, 4 * np.int64(item(order, at + 3))))
         most = greatest(most, squared(x - cx, y - cy, z - cz))
-    return with_radius(middle, low, high, least(highest(most), corner_distance(middle, low, high)))
+    return with_radius(amid, low, high, least(highest(most), corner_distance(amid, low, high)))

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.simd import magnitude
-from pliant.volume.aabb import Box
-from pliant.volume.protocol import Turn, carry, overlap, skew
+from pliant.core.simd import greatest, magnitude
+from pliant.volume.aabb import HALF, WIDER, Box
+from pliant.volume.protocol import Turn, carry, gap, middle, overlap, part, size, skew, span
 
-HALF, FOUR = np.float32(0.5), np.float32(4)
+FOUR = np.float32(4)
 
 
 class TurnedBox(NamedTuple):
@@ -49,7 +49,7 @@ def _(a, way):
 
 
 @helper
-def middle(a):
+def halves(a):
     """Middles and half sides of boxes."""
     return ((a.lox + a.hix) * HALF, (a.loy + a.hiy) * HALF, (a.loz + a.hiz) * HALF,
             (a.hix - a.lox) * HALF, (a.hiy - a.loy) * HALF, (a.hiz - a.loz) * HALF)
@@ -65,7 +65,7 @@ def absolute(b):
 
 @overlap.on(Box, TurnedBox)
 def _(a, b):
-    mx, my, mz, sx, sy, sz = middle(a)
+    mx, my, mz, sx, sy, sz = halves(a)
     s00, s01, s02, s10, s11, s12, s20, s21, s22 = absolute(b)
     tx, ty, tz = b.cx - mx, b.cy - my, b.cz - mz
     meet = magnitude(tx) <= sx + (s00 * b.hx + (s01 * b.hy + s02 * b.hz))
@@ -79,7 +79,7 @@ def _(a, b):
 
 @skew.on(Box, TurnedBox)
 def _(a, b):
-    mx, my, mz, sx, sy, sz = middle(a)
+    mx, my, mz, sx, sy, sz = halves(a)
     s00, s01, s02, s10, s11, s12, s20, s21, s22 = absolute(b)
     tx, ty, tz = b.cx - mx, b.cy - my, b.cz - mz
     apart = magnitude(tz * b.r10 - ty * b.r20) > sy * s20 + (sz * s10 + (b.hy * s02 + b.hz * s01))
@@ -91,3 +91,27 @@ def _(a, b):
     apart = apart | (magnitude(ty * b.r00 - tx * b.r10) > sx * s10 + (sy * s00 + (b.hy * s22 + b.hz * s21)))
     apart = apart | (magnitude(ty * b.r01 - tx * b.r11) > sx * s11 + (sy * s01 + (b.hx * s22 + b.hz * s20)))
     return apart | (magnitude(ty * b.r02 - tx * b.r12) > sx * s12 + (sy * s02 + (b.hx * s21 + b.hy * s20)))
+
+
+@size.on(TurnedBox)
+def _(a):
+    return greatest(a.hx, greatest(a.hy, a.hz))
+
+
+@middle.on(TurnedBox)
+def _(a):
+    return a.cx, a.cy, a.cz
+
+
+@span.on(TurnedBox)
+def _(a, x, y, z):
+    more = a.loose * (magnitude(x) + (magnitude(y) + magnitude(z)))
+    p, q, r = (magnitude(a.r00 * x + (a.r10 * y + a.r20 * z)) + more, magnitude(a.r01 * x + (a.r11 * y + a.r21 * z)) + more,
+               magnitude(a.r02 * x + (a.r12 * y + a.r22 * z)) + more)
+    return (a.hx * p + (a.hy * q + a.hz * r)) * WIDER
+
+
+@part.on(TurnedBox)
+def _(a, b, x, y, z):
+    return greatest(gap(a, b, x, y, z, a.r00, a.r10, a.r20),
+                    greatest(gap(a, b, x, y, z, a.r01, a.r11, a.r21), gap(a, b, x, y, z, a.r02, a.r12, a.r22)))

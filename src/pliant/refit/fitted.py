@@ -1,0 +1,81 @@
+"""Fitted: every volume around the vertices under it, none from the volumes of its children (Gottschalk et al. 1996; Larsson and
+Akenine-Möller 2008, 3). Tight, and O(n log n): for bodies that keep their shape, whose policy this is, and for few updates of large trees.
+
+Volumes that are merged say no more than what children reach, which for boxes along the axes is all there is to say. Balls, oriented boxes,
+swept rectangles and slab cut balls lose by it at every level.
+"""
+import numpy as np
+
+from pliant.core import check
+from pliant.core.jit import helper, kernel
+from pliant.core.records import lane, publish, put_lane, put_whole, whole
+from pliant.core.simd import four, greatest, item, least
+from pliant.refit.policy import Policy, register
+from pliant.volume.protocol import FAMILIES, HOWS, fit
+
+
+@helper
+def volume_of(how, like, points, order, begin, end):
+    """The volume around the points named by order[begin : end]."""
+    low = high = four(points, 4 * np.int64(item(order, begin)))
+    for at in range(begin, end):
+        low, high = least(low, four(points, 4 * np.int64(item(order, at)))), greatest(high, four(points, 4 * np.int64(item(order, at))))
+    return fit(how, like, low, high, points, order, begin, end)
+
+
+@kernel
+def fit_nodes(how, nodes, leaves_under, vertices, begins, points, frame):
+    """Every volume of every node, parents first; the number of them."""
+    updated = 0
+    if len(nodes) > 0:
+        put_whole(nodes, 0, volume_of(how, whole(nodes, 0), points, vertices, np.int64(0), np.int64(begins[len(begins) - 1])))
+    for i in range(len(nodes)):
+        like = whole(nodes, i)
+        for k in range(nodes[i]["count"]):
+            child = np.int64(nodes[i]["child"][k])
+            first = ~child if child < 0 else np.int64(leaves_under[child, 0])
+            last = first + 1 if child < 0 else np.int64(leaves_under[child, 1])
+            put_lane(nodes, i, k, volume_of(how, like, points, vertices, np.int64(begins[first]), np.int64(begins[last])))
+            if child >= 0:
+                put_whole(nodes, child, lane(nodes, i, k))
+        updated += nodes[i]["count"]
+        publish(nodes, i, frame)
+    return updated
+
+
+@kernel
+def list_leaves(child, count, leaves_under):
+    """Of every node the leaves under it, from the first to behind the last; children come after their parents."""
+    for i in range(len(child) - 1, -1, -1):
+        first, last = np.int64(2**31 - 1), np.int64(0)
+        for k in range(count[i]):
+            c = np.int64(child[i, k])
+            first = min(first, ~c if c < 0 else np.int64(leaves_under[c, 0]))
+            last = max(last, ~c + 1 if c < 0 else np.int64(leaves_under[c, 1]))
+        leaves_under[i, 0], leaves_under[i, 1] = first, last
+
+
+def follow(shape):
+    """Fit all of it."""
+    tree = shape.tree
+    if shape.kept is None:
+        shape.kept = np.empty((len(tree.child), 2), np.int32)
+        list_leaves(tree.child, tree.count, shape.kept)
+    how = HOWS[shape.options.settings["how"]]
+    shape.updated += fit_nodes(how, shape.nodes, shape.kept, tree.vertices, tree.begins, shape.points, np.int32(shape.frame))
+
+
+def check_how(name, value):
+    """A way to fit volumes."""
+    return check.choice(name, value, HOWS)
+
+
+def suits(family, settings):
+    """Can volumes of this family be fitted so?"""
+    how = settings["how"]
+    if (type(HOWS[how]), family.volume) not in fit.table:
+        known = ", ".join(sorted(other.name for other in FAMILIES.values() if (type(HOWS[how]), other.volume) in fit.table))
+        raise ValueError(f"policy: how={how!r} is not for volume={family.name!r}; it is for {known}")
+
+
+register(Policy("fitted", follow, {"how": ("best", check_how)}, suits=suits))
