@@ -22,13 +22,17 @@ from pliant.query.traverse import SLACK
 from pliant.tree.nodes import WIDTHS
 from pliant.volume.protocol import (
     FAMILIES,
+    HOWS,
     PROTOCOL,
+    Best,
+    Plain,
     Ray,
     Shift,
     Turn,
     blend,
     carry,
     enclose,
+    fit,
     inflate,
     merge,
     overlap,
@@ -36,6 +40,7 @@ from pliant.volume.protocol import (
     separation,
     size,
     skew,
+    span,
 )
 from siblings import INSIDE, VOLUMES, Siblings, border, distance_squared, exact
 
@@ -113,6 +118,11 @@ def set_enclosed(nodes, i, k, rows, points, order):
     put_lane(nodes, i, k, enclose(whole(nodes, i), four(rows, 0), four(rows, 4), points, order, 0, len(order)))
 
 
+@kernel
+def set_fitted(how, nodes, i, k, rows, points, order):
+    put_lane(nodes, i, k, fit(how, whole(nodes, i), four(rows, 0), four(rows, 4), points, order, 0, len(order)))
+
+
 @pytest.fixture(params=sorted(set(WIDTHS.values())), ids=lambda width: f"W{width}")
 def width(request):
     return request.param
@@ -127,7 +137,8 @@ def rng():
 
 def test_every_family_has_the_whole_protocol(family):
     for function in PROTOCOL:
-        assert any(key[0] is family.volume for key in function.table), f"{family.name} has no {function.__name__}"
+        assert any(family.volume in key for key in function.table), f"{family.name} has no {function.__name__}"
+    assert {(Best, family.volume), (Plain, family.volume)} <= set(fit.table)
     assert {(family.volume, Shift), (family.volume, Turn)} <= set(carry.table)
     for other in FAMILIES.values():
         for function in (overlap, separation):
@@ -179,6 +190,43 @@ def test_enclose_holds_its_points_and_is_no_larger_than_around(family, width, rn
         sizes = np.zeros(width, np.float32)
         set_sizes(made.nodes, 1, sizes)
         assert sizes[1] <= sizes[0]
+
+
+LIKE = {"cloud": [1, 1, 1], "flat": [1, 1, 0], "needle": [1, 0, 0], "thin": [1, 0.01, 1e-4], "point": [0, 0, 0]}
+
+
+@pytest.mark.parametrize("how", list(HOWS))
+@pytest.mark.parametrize("like", list(LIKE))
+def test_fits_hold_their_points(family, rng, how, like):
+    """However they are fitted: points of all shapes, turned, far from the origin, on a lattice, several at one place; few and many."""
+    if (type(HOWS[how]), family.volume) not in fit.table:
+        assert how == "ritter" and family.name != "sphere"
+        return
+    made = Siblings(family, 4, rng)
+    for turn in range(REPEATS):
+        n, scale = int(rng.integers(1, 12 if OFF else 40)) * 4, SCALES[1:][turn % 3]
+        points = rng.standard_normal((n, 3)) * LIKE[like] @ poses.any_turn(rng).T
+        points = np.round(points * 4) / 4 if turn % 5 == 0 else points[rng.integers(n, size=n)] if turn % 5 == 1 else points
+        points = (points + rng.standard_normal(3) * (0, 1, 1000)[turn % 3]) * scale
+        rows = made.put(1, 0, points)
+        box = np.concatenate([rows.min(0), rows.max(0)])
+        set_fitted(HOWS[how], made.nodes, 1, 1, box, rows.reshape(-1), np.arange(n, dtype=np.int32))
+        assert all(made.holds(made.volume(1, 1), exact(point)) for point in points.tolist())
+
+
+def test_the_best_fit_is_tight(family, rng):
+    """Around a thin plate that is turned: no larger than `enclose`, and where volumes can be turned, much smaller than the box around it."""
+    made, sizes = Siblings(family, 4, rng), []
+    for _ in range(5 if OFF else 20):
+        points = (rng.random((24, 3)) - 0.5) * [1, 1, 1e-3] @ poses.any_turn(rng).T
+        rows = made.put(1, 0, points)
+        given = np.concatenate([rows.min(0), rows.max(0)]), rows.reshape(-1), np.arange(24, dtype=np.int32)
+        set_fitted(HOWS["plain"], made.nodes, 1, 1, *given)
+        set_fitted(HOWS["best"], made.nodes, 1, 2, *given)
+        plain, best = made.volume(1, 1), made.volume(1, 2)
+        assert size(best) <= size(plain)
+        sizes.append(min(float(span(best, *way) + span(best, *-way)) for way in np.linalg.svd(points)[2].astype(np.float32)))
+    assert (np.median(sizes) < 0.1) == (family.name in ("obb", "rss", "slabcutball", "slabcutball2"))
 
 
 def test_rounding_to_float32_is_covered(family, rng):

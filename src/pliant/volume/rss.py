@@ -46,7 +46,7 @@ from pliant.volume.protocol import (
     up,
 )
 from pliant.volume.slabs import wide
-from pliant.volume.sphere import TWO, squared
+from pliant.volume.sphere import SMALLEST, TWO, squared
 
 FOUR = np.float32(4)
 
@@ -317,7 +317,7 @@ def fitted(frame, points, order, begin, end, m):
         s, t = magnitude(ux * p + (uy * q + uz * r)) - a, magnitude(vx * p + (vy * q + vz * r)) - b
         o = wx * p + (wy * q + wz * r)
         most = greatest(most, squared(greatest(s, ZERO), greatest(t, ZERO), o))
-    radius = root(most) * WIDER + TWO * m + (a + b + root(most)) * (FOUR * OWN)
+    radius = root(most) * WIDER + TWO * m + (a + b + root(most)) * (FOUR * OWN) + SMALLEST          # squares may have underflowed
     return SweptRectangle(x + cx, y + cy, z + cz, ux, uy, uz, vx, vy, vz, a, b, radius, radius)
 
 

@@ -54,7 +54,7 @@ class TwiceCutBall(NamedTuple):
     h: float
 
 
-EMPTY = TwiceCutBall(ZERO, ZERO, ZERO, -INF, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO)
+EMPTY = TwiceCutBall(ZERO, ZERO, ZERO, -INF, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ZERO, ONE, ZERO, ZERO)
 register(Family("slabcutball2", TwiceCutBall, EMPTY, fitted=True))
 
 
