@@ -59,10 +59,10 @@ def matrix(turn, move):
 class Pliant(Peer):
     """The library itself: rigid bodies, placed by `update` before the clock starts, and one query."""
 
-    name, module, sat, descend = "Pliant", "pliant", "full", "both"
+    name, module, sat, descend, volume = "Pliant", "pliant", "full", "both", "aabb"
 
     def setup(self, first, second, pose_a, pose_b, faces):
-        self.a, self.b = self.package.Body.rigid(first, faces), self.package.Body.rigid(second, faces)
+        self.a, self.b = (self.package.Body.rigid(vertices, faces, volume=self.volume) for vertices in (first, second))
 
     def before(self, first, second, pose_a, pose_b):
         self.a.update(pose_a)
@@ -88,6 +88,30 @@ class PliantLiteLarger(Pliant):
     """Both."""
 
     name, sat, descend = "Pliant, lite, larger", "lite", "larger"
+
+
+class PliantSpheres(Pliant):
+    """Other volumes than boxes along the axes of the body: spheres,"""
+
+    name, volume = "Pliant, spheres", "sphere"
+
+
+class PliantBoxes(Pliant):
+    """oriented boxes,"""
+
+    name, volume = "Pliant, OBB", "obb"
+
+
+class PliantSwept(Pliant):
+    """swept rectangles,"""
+
+    name, volume = "Pliant, RSS", "rss"
+
+
+class PliantCutBalls(Pliant):
+    """and slab cut balls."""
+
+    name, volume = "Pliant, slab cut balls", "slabcutball"
 
 
 class Warp(Peer):
@@ -232,8 +256,8 @@ def placed(vertices, pose):
     return np.column_stack([row[0] * x + (row[1] * y + (row[2] * z + row[3])) for row in pose[:3]])
 
 
-PEERS = {"lite": PliantLite, "larger": PliantLarger, "lite-larger": PliantLiteLarger, "warp": Warp, "coal": Coal, "coal-obb": CoalObb,
-         "fcl": Fcl, "igl": Igl}
+PEERS = {"lite": PliantLite, "larger": PliantLarger, "lite-larger": PliantLiteLarger, "sphere": PliantSpheres, "obb": PliantBoxes,
+         "rss": PliantSwept, "slabcutball": PliantCutBalls, "warp": Warp, "coal": Coal, "coal-obb": CoalObb, "fcl": Fcl, "igl": Igl}
 
 
 def main():

@@ -215,7 +215,7 @@ def test_fits_hold_their_points(family, rng, how, like):
 
 
 def test_the_best_fit_is_tight(family, rng):
-    """Around a thin plate that is turned: no larger than `enclose`, and where volumes can be turned, much smaller than the box around it."""
+    """Around a thin plate that is turned: no larger than `enclose`, and thin, where volumes can be turned."""
     made, sizes = Siblings(family, 4, rng), []
     for _ in range(5 if OFF else 20):
         points = (rng.random((24, 3)) - 0.5) * [1, 1, 1e-3] @ poses.any_turn(rng).T
