@@ -16,7 +16,7 @@ from pliant import shapes
 from pliant.refit.policy import POLICIES
 from pliant.tree.nodes import BUILDERS, WIDTHS
 from pliant.volume.protocol import FAMILIES
-from siblings import VOLUMES
+from siblings import PAIRS, VOLUMES
 
 LEAVES = (1, 2, 4, 8)
 TREES = ({"arity": 8, "leaf": 8}, {"arity": 2, "leaf": 1}, {"arity": 4, "leaf": 3})
@@ -55,13 +55,13 @@ COVER = _covering(volume=VOLUMES, build=list(BUILDERS), policy=list(POLICIES), a
 
 
 def _twos():
-    """Options of two bodies. With boxes: those of a cover, so that every one is once the first and once the second. With two families, each
-    with each: nodes of eight only, because every pair of families and of widths is another loop to compile, 4 s."""
+    """Options of two bodies. With boxes: those of a cover, so that every one is once the first and once the second. With two families,
+    several with each: nodes of eight only, because every pair of families and of widths is another loop to compile, 5 s."""
     boxes = _covering(volume=["aabb"], build=list(BUILDERS), policy=list(POLICIES), arity=list(WIDTHS), leaf=list(LEAVES))
     step, wide = _furthest(boxes), [row for row in COVER if row["arity"] == 8]
     for k, row in enumerate(boxes):
         yield row, boxes[(k + step) % len(boxes)]
-    for k, (first, second) in enumerate(combinations(VOLUMES, 2)):
+    for k, (first, second) in enumerate(PAIRS):
         one, other = wide[k % len(wide)], wide[(3 * k + 1) % len(wide)]
         yield {**one, "volume": first}, {**other, "volume": second}
 

@@ -3,7 +3,7 @@ bodies: at all sizes and places they hold the float64 vertices under them, and a
 """
 
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from pliant.core.simd import bits, element
 from pliant.query import placed
 from pliant.tree.nodes import WIDTHS
 from pliant.volume.protocol import FAMILIES, Turn, carry, mirror, overlap, separation, skew
-from siblings import INSIDE, VOLUMES, Siblings, distance_squared, exact, is_empty
+from siblings import INSIDE, PAIRS, VOLUMES, Siblings, distance_squared, exact, is_empty
 from trees import under
 
 pytestmark = [pytest.mark.formulas]
@@ -159,7 +159,7 @@ def test_vertices_are_held_exactly(family, size, offset):
                         assert inside(whole(shape.nodes, i), place[v])
 
 
-@pytest.mark.parametrize(("first", "second"), list(combinations(VOLUMES, 2)))
+@pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_bodies_of_two_families(first, second):
     """As the reference says: at several sizes and places, side by side and turned, in either order."""
     rng = np.random.default_rng(101)
