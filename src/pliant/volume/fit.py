@@ -1,8 +1,9 @@
 """Volumes around points, where a box says too little: the smallest ball, the narrowest slab (Larsson and Akenine-Möller 2008, section 2).
 
 Of all points the 26 extreme ones along 13 directions are taken; what is found from these few is then made true of all. Passes over all
-points: one for the extreme ones, at most PIVOTS to let points that are still outside join the ball, one for its radius, and one for all
-slabs at once. So a fit is linear in the points, whatever they are.
+points: one for the extreme ones, at most PIVOTS to let points that are still outside join the ball, one for its radius, two for their
+covariance, whose axes are three candidates beside the report's 26, and one for all slabs at once: nine at most. So a fit is linear in the
+points, whatever they are.
 
 Points are named by order[begin : end] in flat float32 rows x y z ·, as in `enclose`.
 """
@@ -11,6 +12,7 @@ import numpy as np
 from pliant.core.jit import helper, routine
 from pliant.core.simd import element, greatest, least, root
 from pliant.core.stack import eight, floats, integers, put_lanes, singles
+from pliant.geometry.axes import spread_axes
 from pliant.geometry.ball import FAR, distance, pivot, smallest_ball
 from pliant.volume.aabb import HALF
 from pliant.volume.protocol import Best, Ritter, fit
@@ -144,8 +146,8 @@ def put_across(normals, k, points, names):
 
 
 @helper
-def put_normals(normals, points, names):
-    """The 13 directions, and 13 triangles; the last again until the lanes are full."""
+def put_normals(normals, points, names, order, begin, end):
+    """The 13 directions, 13 triangles, and the axes of the covariance; one of them again until the lanes are full."""
     for k in range(3):
         put_normal(normals, k, 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
     for k in range(4):
@@ -157,8 +159,11 @@ def put_normals(normals, points, names):
         put_normal(normals, 11 + k, 0.0, 1.0, sign)
     for k in range(N_WAYS):
         put_across(normals, k, points, names)
+    frame = singles(9)
+    spread_axes(points, order, begin, end, frame)
     for k in range(N_NAMES, N_SLABS):
-        put_normal(normals, k, 0.0, 0.0, 1.0)
+        at = 3 * min(k - N_NAMES, 2)
+        put_normal(normals, k, np.float64(frame[at]), np.float64(frame[at + 1]), np.float64(frame[at + 2]))
 
 
 @helper
@@ -169,9 +174,9 @@ def beside(normals, at, x, y, z):
 
 @routine
 def narrowest_slab(names, cx, cy, cz, points, order, begin, end):
-    """(normal, how far points are from a centre along it, at least and at most) of the narrowest of 26 slabs."""
+    """(normal, how far points are from a centre along it, at least and at most) of the narrowest of 29 slabs."""
     normals, ends = singles(N_NORMALS), singles(N_ENDS)
-    put_normals(normals, points, names)
+    put_normals(normals, points, names, order, begin, end)
     v = 4 * np.int64(order[begin])
     x, y, z = points[v] - cx, points[v + 1] - cy, points[v + 2] - cz
     a = b = beside(normals, 0, x, y, z)
@@ -193,7 +198,7 @@ def narrowest_slab(names, cx, cy, cz, points, order, begin, end):
     put_lanes(ends, N_SLABS + 16, f)
     put_lanes(ends, N_SLABS + 24, h)
     best = np.int64(0)
-    for k in range(1, N_NAMES):
+    for k in range(1, N_SLABS):
         if ends[N_SLABS + k] - ends[k] < ends[N_SLABS + best] - ends[best]:
             best = np.int64(k)
     return normals[best], normals[N_SLABS + best], normals[2 * N_SLABS + best], ends[best], ends[N_SLABS + best]

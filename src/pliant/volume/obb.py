@@ -49,6 +49,7 @@ from pliant.volume.sphere import TWO, Sphere, reaches, squared
 from pliant.volume.turned import FOUR, TurnedBox
 
 OWN, EIGHT = np.float32(2.0**-20), np.float32(8)                        # how far axes are from units that are perpendicular, and more
+SOME = np.float32(1 / 16)
 NEARER = ONE - OWN                                                      # so that axes are no longer than 1
 
 
@@ -175,13 +176,14 @@ def ends(a, x, y, z):
 
 @helper
 def smaller(a, b):
-    """That of two boxes which has the smaller surface, clearly: rounding does not choose."""
-    return either(half_surface(a) <= half_surface(b) * CLEARLY, a, b)
+    """That of two boxes which is smaller, clearly: rounding does not choose."""
+    return either(extent(b) * CLEARLY < extent(a), b, a)
 
 
 @helper
-def half_surface(a):
-    return a.hx * a.hy + (a.hy * a.hz + a.hz * a.hx)
+def extent(a):
+    """What is to be small: the surface; and the diagonal, so that a needle is more than a point."""
+    return a.hx * a.hy + (a.hy * a.hz + a.hz * a.hx) + squared(a.hx, a.hy, a.hz) * SOME
 
 
 @merge.on(OrientedBox)
@@ -257,7 +259,7 @@ def _(a, b, s, t):
 
 @size.on(OrientedBox)
 def _(a):
-    return where(a.hx >= ZERO, root(squared(a.hx, a.hy, a.hz)) * TWO, -INF)
+    return where(a.hx >= ZERO, root(extent(a)) * TWO, -INF)
 
 
 @middle.on(OrientedBox)
@@ -314,17 +316,11 @@ def projected(frame, points, order, begin, end, m):
                        ux, uy, uz, vx, vy, vz, wx, wy, wz)
 
 
-@helper
-def no_larger(a, b):
-    """a, unless b has the smaller surface or is smaller in size."""
-    return smaller(a, b) if size(a) <= size(b) else b
-
-
 @enclose.on(OrientedBox)
 def _(like, low, high, points, order, begin, end):
     frame = singles(9)
     spread_axes(points, order, begin, end, frame)
-    return no_larger(projected(frame, points, order, begin, end, wide(low, high)), around(like, low, high))
+    return smaller(around(like, low, high), projected(frame, points, order, begin, end, wide(low, high)))
 
 
 @fit.on(Best, OrientedBox)
@@ -333,4 +329,4 @@ def _(how, like, low, high, points, order, begin, end):
     extremes(points, order, begin, end, names)
     if not triangle_axes(points, names, N_NAMES, frame):
         return found
-    return no_larger(projected(frame, points, order, begin, end, wide(low, high)), found)
+    return smaller(found, projected(frame, points, order, begin, end, wide(low, high)))

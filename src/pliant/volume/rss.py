@@ -18,7 +18,7 @@ from pliant.core.stack import integers, singles
 from pliant.geometry.axes import spread_axes, triangle_axes
 from pliant.volume.aabb import HALF, INF, LESS, ONE, TWO_ULP, WIDER, ZERO
 from pliant.volume.fit import N_NAMES, extremes
-from pliant.volume.obb import EIGHT, NEARER, OWN, turned
+from pliant.volume.obb import EIGHT, NEARER, OWN, SOME, turned
 from pliant.volume.planes import CLEARLY, TINIEST, amid_direction, between_planes
 from pliant.volume.protocol import (
     NEARLY,
@@ -166,14 +166,15 @@ def swept(r, ux, uy, uz, vx, vy, vz):
 
 @helper
 def smaller(r, s):
-    """That of two which has the smaller box around it, by its surface."""
-    return either(half_surface(r) <= half_surface(s) * CLEARLY, r, s)
+    """That of two which is smaller, clearly: rounding does not choose."""
+    return either(extent(s) * CLEARLY < extent(r), s, r)
 
 
 @helper
-def half_surface(r):
+def extent(r):
+    """That of the box around it."""
     p, q = r.a + r.radius, r.b + r.radius
-    return p * q + r.radius * (p + q)
+    return p * q + r.radius * (p + q) + squared(p, q, r.radius) * SOME
 
 
 @merge.on(SweptRectangle)
@@ -247,7 +248,7 @@ def _(a, b, s, t):
 
 @size.on(SweptRectangle)
 def _(a):
-    return (root(a.a * a.a + a.b * a.b) + a.radius) * TWO
+    return where(a.radius >= ZERO, root(extent(a)) * TWO, -INF)
 
 
 @middle.on(SweptRectangle)
@@ -325,8 +326,7 @@ def fitted(frame, points, order, begin, end, m):
 def _(like, low, high, points, order, begin, end):
     frame, box = singles(9), around(like, low, high)
     spread_axes(points, order, begin, end, frame)
-    found = fitted(frame, points, order, begin, end, wide(low, high))
-    return smaller(found, box) if size(found) <= size(box) else box
+    return smaller(box, fitted(frame, points, order, begin, end, wide(low, high)))
 
 
 @fit.on(Best, SweptRectangle)
@@ -339,6 +339,5 @@ def _(how, like, low, high, points, order, begin, end):
     for _ in range(3):                                                  # thin along each of its axes
         frame[0], frame[1], frame[2], frame[3], frame[4], frame[5], frame[6], frame[7], frame[8] = (
             frame[3], frame[4], frame[5], frame[6], frame[7], frame[8], frame[0], frame[1], frame[2])
-        other = fitted(frame, points, order, begin, end, m)
-        found = smaller(found, other) if size(other) <= size(found) else found
+        found = smaller(found, fitted(frame, points, order, begin, end, m))
     return found

@@ -176,7 +176,7 @@ def spread(a, ball, nx, ny, nz):
 @helper
 def narrower(a, b):
     """That of two whose planes are closer."""
-    return either(a.e - a.f <= (b.e - b.f) * CLEARLY, a, b)
+    return either((b.e - b.f) * CLEARLY < a.e - a.f, b, a)
 
 
 @inflate.on(SlabCutBall)
