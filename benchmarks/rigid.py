@@ -41,6 +41,21 @@ def rigid_pair(faces, frames):
     return RigidPair(scene.faces, bumpy(scene.directions, 1.0), bumpy(scene.directions, 17.3), frames)
 
 
+def sliver_pair(faces, frames):
+    """Two rods of triangles that are as long as the rods: four to each side of a prism, half of them caps."""
+    n = faces // 4
+    angles = 2 * np.pi * np.arange(n) / n
+    ring = np.column_stack([0.4 * np.cos(angles), 0.4 * np.sin(angles)])
+    rod = np.concatenate([np.column_stack([ring, np.full(n, end)]) for end in (-1.0, 1.0)] + [[[0, 0, -1.0], [0, 0, 1.0]]])
+    i, j = np.arange(n), (np.arange(n) + 1) % n
+    sides = [(i, j, n + i), (j, n + j, n + i), (j, i, np.full(n, 2 * n)), (n + i, n + j, np.full(n, 2 * n + 1))]
+    mesh = np.concatenate([np.column_stack(side) for side in sides]).astype(np.int32)
+    return RigidPair(np.random.default_rng(5).permutation(mesh), rod, rod * 0.8, frames)
+
+
+SCENES = {"bumpy": rigid_pair, "slivers": sliver_pair}
+
+
 def any_turn(rng):
     """A rotation (3, 3), all equally likely."""
     w, x, y, z = (q := rng.normal(size=4)) / np.linalg.norm(q)
@@ -112,6 +127,12 @@ class PliantCutBalls(Pliant):
     """and slab cut balls."""
 
     name, volume = "Pliant, slab cut balls", "slabcutball"
+
+
+class PliantTwiceCut(Pliant):
+    """With a second slab."""
+
+    name, volume = "Pliant, balls cut twice", "slabcutball2"
 
 
 class Warp(Peer):
@@ -257,7 +278,8 @@ def placed(vertices, pose):
 
 
 PEERS = {"lite": PliantLite, "larger": PliantLarger, "lite-larger": PliantLiteLarger, "sphere": PliantSpheres, "obb": PliantBoxes,
-         "rss": PliantSwept, "slabcutball": PliantCutBalls, "warp": Warp, "coal": Coal, "coal-obb": CoalObb, "fcl": Fcl, "igl": Igl}
+         "rss": PliantSwept, "slabcutball": PliantCutBalls, "slabcutball2": PliantTwiceCut, "warp": Warp, "coal": Coal, "coal-obb": CoalObb,
+         "fcl": Fcl, "igl": Igl}
 
 
 def main():
@@ -265,12 +287,13 @@ def main():
     parser = parser_for("rigid", __doc__, PEERS)
     parser.add_argument("--faces", type=int, nargs="+", default=[20_480], help="triangles a mesh: 320 · 4^k up to 327680")
     parser.add_argument("--frames", type=int, default=200, help="how many poses")
+    parser.add_argument("--scene", choices=list(SCENES), default="bumpy", help="bumpy spheres, or rods of long thin triangles")
     options = parser.parse_args()
     alone(options.pin)
     peers, job = [Pliant, *map(PEERS.get, options.peers)], "all pairs of rigid bodies, the query alone"
     results, console = [], Console()
     for faces in options.faces:
-        results.append(compare(rigid_pair(faces, options.frames), peers[not options.pliant :], options.budget, options.turn))
+        results.append(compare(SCENES[options.scene](faces, options.frames), peers[not options.pliant :], options.budget, options.turn))
         console.print(table_of(results[-1], job))
     finish(console, job, results, options)
 

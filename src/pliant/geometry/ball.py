@@ -6,8 +6,8 @@ The radius grows with every step, so the same support never comes back; rounding
 share of 2**-40. Duplicates never join, since they are not outside; subsets on a line, a plane or a circle, of which no ball goes through
 all without being that of fewer, are passed over.
 
-Points are rows x y z in a flat float64 buffer. Whoever encloses with a ball takes its centre and measures how far it must reach: no result
-here is trusted to the last bit.
+Points are rows x y z in a flat float64 buffer, relative to one of them: from farther away, a share of that distance would be rounded off.
+Whoever encloses with a ball takes its centre and measures how far it must reach: no result here is trusted to the last bit.
 """
 import numpy as np
 
@@ -126,11 +126,10 @@ def smallest_ball(points, n, support, out):
         new, most = farthest(points, n, out[0], out[1], out[2])
         if most <= out[3] * FAR or out[3] <= before:
             break
-        before = out[3]
+        before, x, y, z = out[3], out[0], out[1], out[2]
         found = pivot(points, support, size, new, out)
-        if found == 0:                                                  # all subsets were flat: as far as the farthest
-            out[0], out[1], out[2], size = points[3 * new], points[3 * new + 1], points[3 * new + 2], np.int64(1)
-            support[0] = new
+        if found == 0:                                                  # all subsets were flat: from here as far as the farthest
+            out[0], out[1], out[2], support[0], size = x, y, z, new, np.int64(1)
             break
         size = found
     out[3] = farthest(points, n, out[0], out[1], out[2])[1]

@@ -64,15 +64,16 @@ def out_most(points, order, begin, end, x, y, z):
 @routine
 def centre(names, points, order, begin, end, out):
     """Set out[:3] to the middle of the smallest ball, or nearly: that of the extreme points, and a few more that are outside."""
-    few, support, n = floats(N_FEW), integers(4), np.int64(N_NAMES)
+    few, support, n, o = floats(N_FEW), integers(4), np.int64(N_NAMES), 4 * names[0]
     for i in range(n):
         for k in range(3):
-            few[3 * i + k] = points[4 * names[i] + k]
+            few[3 * i + k] = np.float64(points[4 * names[i] + k]) - points[o + k]
     size = smallest_ball(few, n, support, out)
     for _ in range(PIVOTS):
-        v, _ = out_most(points, order, begin, end, np.float32(out[0]), np.float32(out[1]), np.float32(out[2]))
+        v, _ = out_most(points, order, begin, end, np.float32(out[0] + points[o]), np.float32(out[1] + points[o + 1]),
+                        np.float32(out[2] + points[o + 2]))
         for k in range(3):
-            few[3 * n + k] = points[4 * v + k]
+            few[3 * n + k] = np.float64(points[4 * v + k]) - points[o + k]
         if distance(few, n, out[0], out[1], out[2]) <= out[3] * FAR:
             break
         x, y, z = out[0], out[1], out[2]
@@ -81,6 +82,7 @@ def centre(names, points, order, begin, end, out):
         if size == 0:
             out[0], out[1], out[2] = x, y, z
             break
+    out[0], out[1], out[2] = out[0] + points[o], out[1] + points[o + 1], out[2] + points[o + 2]
 
 
 @helper

@@ -1,0 +1,61 @@
+"""Volumes fitted to all vertices under them: tighter than merged ones, the default of rigid bodies where that is so."""
+
+import numpy as np
+import pytest
+
+import meshes
+import pliant as pl
+from pliant import shapes
+from pliant.core.records import whole
+from pliant.volume.protocol import FAMILIES, HOWS, fit, size
+
+HOW = [(name, how) for name, family in FAMILIES.items() for how in HOWS if (type(HOWS[how]), family.volume) in fit.table]
+
+
+@pytest.mark.parametrize(("volume", "how"), HOW)
+def test_pairs_are_right_however_volumes_are_fitted(volume, how):
+    vertices, faces = shapes.icosphere(2)
+    policy = {"name": "fitted", "how": how}
+    a, b = (pl.Body(vertices * s, faces, volume=volume, policy=policy, leaf=2) for s in (1.0, 0.9))
+    for k in range(4):
+        b.update(vertices * 0.9 + [0.1 * k, 0.05, 0])
+        meshes.assert_right(a, b)
+
+
+@pytest.mark.parametrize("family", [family for family in FAMILIES.values() if family.fitted], ids=lambda family: family.name)
+def test_fitted_volumes_are_smaller_than_merged_ones(family):
+    """At the root, and summed up over all nodes."""
+    vertices, faces = shapes.icosphere(3)
+    vertices = vertices * [1, 0.4, 0.1] @ np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
+    sizes = {}
+    for policy in ("fitted", "bottom_up"):
+        body = pl.Body(vertices, faces, volume=family.name, policy=policy)
+        shape = body.shape_at(body.motion.scale)
+        shape.follow()
+        every = [float(size(whole(shape.nodes, i))) for i in range(len(shape.nodes))]
+        sizes[policy] = every[0], sum(every)
+    assert sizes["fitted"][0] < sizes["bottom_up"][0] and sizes["fitted"][1] < sizes["bottom_up"][1]
+
+
+def test_rigid_bodies_are_fitted_where_it_is_worth_it():
+    vertices, faces = shapes.icosphere(1)
+    for name, family in FAMILIES.items():
+        assert pl.Body.rigid(vertices, faces, volume=name).options.policy.name == ("fitted" if family.fitted else "auto")
+        assert pl.Body.rigid(vertices, faces, volume=name, policy="lazy").options.policy.name == "lazy"
+        assert pl.Body(vertices, faces, volume=name).options.policy.name == "auto"
+
+
+def test_what_makes_no_sense_is_refused():
+    vertices, faces = shapes.icosphere(0)
+    with pytest.raises(ValueError, match=r"how='ritter' is not for volume='obb'; it is for sphere"):
+        pl.Body(vertices, faces, volume="obb", policy={"name": "fitted", "how": "ritter"})
+    with pytest.raises(ValueError, match="how"):
+        pl.Body(vertices, faces, policy={"name": "fitted", "how": "smallest"})
+
+
+def test_a_fitted_body_is_saved_with_how(tmp_path):
+    vertices, faces = shapes.icosphere(1)
+    body = pl.Body.rigid(vertices, faces, volume="sphere", policy={"name": "fitted", "how": "ritter"})
+    body.save(tmp_path / "body.npz")
+    again = pl.Body.load(tmp_path / "body.npz")
+    assert again.options == body.options
