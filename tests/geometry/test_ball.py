@@ -59,10 +59,15 @@ def assert_smallest(points):
     assert best * (1 - 1e-9) <= squared <= best * (1 + 1e-6) + 1e-300
 
 
+def on_sphere(rng, n):
+    points = rng.standard_normal((n, 3))
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
 KINDS = {"cloud": lambda rng, n: rng.standard_normal((n, 3)),
          "plane": lambda rng, n: rng.standard_normal((n, 3)) * [1, 1, 0],
          "line": lambda rng, n: rng.standard_normal((n, 3)) * [1, 0, 0],
-         "sphere": lambda rng, n: (lambda p: p / np.linalg.norm(p, axis=1, keepdims=True))(rng.standard_normal((n, 3))),
+         "sphere": on_sphere,
          "circle": lambda rng, n: np.column_stack([np.cos(t := rng.uniform(0, 7, n)), np.sin(t), np.zeros(n)]),
          "cube": lambda rng, n: rng.integers(0, 2, (n, 3)).astype(float),
          "twice": lambda rng, n: np.repeat(rng.standard_normal((n, 3)), 2, axis=0)}

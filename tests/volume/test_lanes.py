@@ -11,7 +11,7 @@ from pliant.tree.nodes import WIDTHS, node_dtype
 from pliant.volume.protocol import Shift, blend, carry, inflate, merge, mirror, overlap, separation, size
 from siblings import Siblings
 
-pytestmark = pytest.mark.formulas
+pytestmark = [pytest.mark.formulas, pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")]
 
 REPEATS = 3 if numba.config.DISABLE_JIT else 20
 CLOSE = {"rtol": 4 * 2.0**-24, "atol": 2.0**-40}                        # a · b + c may round once or twice

@@ -19,10 +19,12 @@ import secrets
 import stat
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 import numba
+import numpy as np
 from numba import config, njit
 from numba.core import registry
 from numba.core.bytecode import FunctionIdentity
@@ -59,6 +61,12 @@ def _name_apart():
 _name_apart()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_name_apart)
+
+
+def silent():
+    """A context in which formulas may overflow, or be NaN in lanes that hold nothing: kernels never speak of it, and plain NumPy, which
+    runs them with the JIT off, must not."""
+    return np.errstate(all="ignore") if DISABLED else nullcontext()
 
 
 def kernel(function):

@@ -9,7 +9,7 @@ from pliant.core.jit import helper, routine
 from pliant.core.stack import floats, integers, singles
 
 SWEEPS = 6                                                              # of three rotations: errors square with every one
-LEAST = 1e-300
+LEAST, STEEP = 1e-300, 1e150
 
 
 @routine
@@ -58,7 +58,7 @@ def rotate(a, v, p, q):
     if not abs(off) > LEAST:
         return
     theta = (a[4 * q] - a[4 * p]) / (2 * off)
-    t = (1.0 if theta >= 0 else -1.0) / (abs(theta) + np.sqrt(theta * theta + 1.0))
+    t = (1.0 if theta >= 0 else -1.0) / (abs(theta) + np.sqrt(theta * theta + 1.0)) if abs(theta) < STEEP else 0.5 / theta
     c = 1.0 / np.sqrt(t * t + 1.0)
     s = t * c
     for k in range(3):

@@ -163,8 +163,7 @@ def start(work, a, b, first, how):
         return traverse(Collide(motion_a.flat, motion_b.flat, keys), *trees, query, stack)
 
     def go_placed(query, stack, keys):
-        with np.errstate(invalid="ignore"):                             # the middle of an empty lane; only plain NumPy would complain
-            return traverse(CollidePlaced(motion_a.flat, motion_b.flat, keys, m_a, m_b), *trees, query, stack)
+        return traverse(CollidePlaced(motion_a.flat, motion_b.flat, keys, m_a, m_b), *trees, query, stack)
     return Loop(go if unplaced else go_placed, depth, (p, q))
 
 

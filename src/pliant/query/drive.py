@@ -12,6 +12,7 @@ import numpy as np
 
 from pliant.core import memory
 from pliant.core import threads as pool
+from pliant.core.jit import silent
 from pliant.core.threads import Guard
 from pliant.errors import TooManyPairsError
 from pliant.query.traverse import BUDGET, COUNTERS, ENOUGH, FULL, QUERY
@@ -89,7 +90,8 @@ def collect(loop, work):
     state = work.query[0]
     while True:
         state["budget"] = CHUNK
-        reason = loop.go(work.query, work.stack, work.keys)
+        with silent():
+            reason = loop.go(work.query, work.stack, work.keys)
         if reason == FULL:
             work.keys = grown(work.keys)
         elif reason != BUDGET:
@@ -184,7 +186,8 @@ def go_on(loop, work, stack, shared):
     state["position"] = len(stack)
     while not shared.cancel.is_set():
         state["budget"] = CHUNK
-        reason = loop.go(work.query, work.stack, work.keys)
+        with silent():
+            reason = loop.go(work.query, work.stack, work.keys)
         if reason == FULL:
             work.keys = grown(work.keys)
         elif reason == ENOUGH:

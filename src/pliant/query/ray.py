@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pliant.core import check, memory
 from pliant.core import threads as pool
-from pliant.core.jit import DISABLED
+from pliant.core.jit import DISABLED, silent
 from pliant.core.records import aligned
 from pliant.core.threads import Reading
 from pliant.errors import TooManyPairsError
@@ -255,7 +255,7 @@ class Chunks:
 
     def serve(self, cancel):
         """A worker, in its thread."""
-        with np.errstate(all="ignore"):                                 # plain NumPy would complain of 1 / 0
+        with silent():
             self.work(cancel)
 
     def run(self):

@@ -10,6 +10,7 @@ import numpy as np
 
 from pliant.core import check
 from pliant.core.call import CONTEXTS
+from pliant.core.jit import silent
 from pliant.core.records import aligned
 from pliant.refit import local
 from pliant.refit.leaves import CONTEXT, fill_entry
@@ -111,7 +112,7 @@ class Shape:
     def follow(self):
         """Let the policy do what it does before a query; how many volumes that has set."""
         if self.stale:
-            with self.guard.refit:
+            with self.guard.refit, silent():
                 try:
                     if self.pending:                                    # emptied last: whoever sees it empty does not wait
                         moved = self.pending[0] if len(self.pending) == 1 else np.concatenate(self.pending)
