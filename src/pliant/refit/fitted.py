@@ -58,11 +58,11 @@ def list_leaves(child, count, leaves_under):
 def follow(shape):
     """Fit all of it."""
     tree = shape.tree
-    if shape.kept is None:
-        shape.kept = np.empty((len(tree.child), 2), np.int32)
-        list_leaves(tree.child, tree.count, shape.kept)
+    if shape.under is None:
+        shape.under = np.empty((len(tree.child), 2), np.int32)
+        list_leaves(tree.child, tree.count, shape.under)
     how = HOWS[shape.options.settings["how"]]
-    shape.updated += fit_nodes(how, shape.nodes, shape.kept, tree.vertices, tree.begins, shape.points, np.int32(shape.frame))
+    shape.updated += fit_nodes(how, shape.nodes, shape.under, tree.vertices, tree.begins, shape.points, np.int32(shape.frame))
 
 
 def check_how(name, value):

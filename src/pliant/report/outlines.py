@@ -73,9 +73,9 @@ def outline(volume: Any, directions: NDArray[np.float64]) -> NDArray[np.float64]
 
 def leaving(volume: Any, ways: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n, 1): how far rays go from the middle."""
-    x, y, z = np.float32(middle(volume))
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+    zero, start = np.float32(0), np.array(middle(volume), np.float32)
+    with np.errstate(all="ignore"):
         steps = ways.astype(np.float32)
         over = np.where(steps == 0, np.float32(np.inf), 1 / steps).astype(np.float32)
-        ray = Ray(x, y, z, over[:, 0], over[:, 1], over[:, 2], np.float32(0), np.float32(np.inf), np.float32(0))
-        return np.maximum(np.asarray(pierce(volume, ray)[1], np.float64), 0)[:, None]
+        values: list[Any] = [*start, *over.T, zero, np.float32(np.inf), zero]
+        return np.maximum(np.asarray(pierce(volume, Ray(*values))[1], np.float64), 0)[:, None]
