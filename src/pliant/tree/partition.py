@@ -1,0 +1,178 @@
+"""Partitioned trees, top-down (paper S, section 3): builder "partition". Deterministic.
+
+A set of faces is cut in two by a plane through the middle of the longest side of its box, in place, as quicksort does; faces go by their
+midpoints. The box is the one around the triangles of the set, not around their midpoints; a midpoint is the middle of a triangle's own
+box, and one that lies on a plane belongs above it.
+
+If the smaller part has less than a tenth of the faces, the set is cut through the middle of the other sides instead, the second longest
+first; then, along the longest side, at the median of seven midpoints. These are pseudo-random, seeded from where the set begins and ends,
+so that equal meshes have equal trees. The paper ends here, and midpoints that coincide would be parted for ever; what the seven leave worse
+than a tenth, too, is halved at the true median, midpoints that coincide by position. So every part has a tenth of the faces or more, and
+building takes O(n log n) whatever the mesh. A set of fewer than eight faces is sorted by insertion along its longest side, and halved.
+
+The paper's trees are binary, one face a leaf. Of wider ones a node starts as one set, and what is cut next is for `tree/sah.py` to say.
+With larger leaves planes would leave them half empty; there, a set of at most `arity` leaves is halved at medians, as in `tree/split.py`.
+
+Nine tenths a level could make 200 levels of 2^30 faces. Below DEPTH_LIMIT there are only medians: no more than DEPTH_LIMIT + log2 n.
+
+Rows and sets are those of `tree/sah.py`: a face is 8 float32, low x y z, its number as bits, high x y z, 1; midpoints are doubled.
+"""
+import numpy as np
+
+from pliant.core.jit import helper, kernel, routine
+from pliant.core.records import aligned
+from pliant.core.simd import element, four
+from pliant.tree.nodes import WIDTHS, Builder, register, tree_of_spans
+from pliant.tree.sah import MOST_FACES, gather, measure, midpoint, numbers_of, part_at_median, swap_rows, which_to_split
+from pliant.tree.split import part_at_medians
+
+DEPTH_LIMIT = 96                                                        # with log2 MOST_FACES less than MOST_LEVELS
+TENTH = 10                                                              # a part has one in so many of the faces, or more
+SORTED = 8                                                              # smaller sets are sorted
+SEVEN = 7
+FACTOR, PRIME = 48_271, 2**31 - 1                                       # of Park and Miller's generator
+
+
+@helper
+def side(sets, s, rank):
+    """The axis of the longest (rank 0), second longest or shortest side of the box of set s. Of equal sides the first is the longest."""
+    size = four(sets, 16 * s + 4) - four(sets, 16 * s)
+    x, y, z = element(size, 0), element(size, 1), element(size, 2)
+    above_x = (1 if y > x else 0) + (1 if z > x else 0)                 # how many sides are longer
+    above_y = (1 if x >= y else 0) + (1 if z > y else 0)
+    return 0 if above_x == rank else (1 if above_y == rank else 2)
+
+
+@helper
+def fair(begin, cut, end):
+    """Have both parts a tenth of the faces?"""
+    return TENTH * min(cut - begin, end - cut) >= end - begin
+
+
+@routine
+def part_at_plane(rows, begin, end, axis, plane):
+    """Bring the faces below the plane to the front (Hoare); where the others begin. The plane is doubled, as midpoints are."""
+    i, j = begin, end - 1
+    while True:
+        while i <= j and midpoint(rows, i, axis) < plane:
+            i += 1
+        while i <= j and midpoint(rows, j, axis) >= plane:
+            j -= 1
+        if i > j:
+            return i
+        swap_rows(rows, i, j)
+        i += 1
+        j -= 1
+
+
+@routine
+def median_of_seven(rows, begin, end, axis, seven):
+    """The median of seven midpoints of the set, chosen by a generator that starts from the set's place."""
+    chosen = (begin + end * FACTOR) % PRIME + 1
+    for k in range(SEVEN):
+        chosen = chosen * FACTOR % PRIME
+        value, at = midpoint(rows, begin + chosen % (end - begin), axis), k
+        while at > 0 and seven[at - 1] > value:
+            seven[at] = seven[at - 1]
+            at -= 1
+        seven[at] = value
+    return seven[SEVEN // 2]
+
+
+@routine
+def sort_few(rows, begin, end, axis):
+    """Insertion sort by midpoints; equal ones keep their order."""
+    for i in range(begin + 1, end):
+        j = i
+        while j > begin and midpoint(rows, j - 1, axis) > midpoint(rows, j, axis):
+            swap_rows(rows, j - 1, j)
+            j -= 1
+
+
+@routine
+def halve(rows, begin, end, leaf, sets, s):
+    """Cut set s at the median, into whole leaves; where the second part begins."""
+    leaves = (end - begin + leaf - 1) // leaf
+    cut = begin + (end - begin) * (leaves // 2) // leaves
+    if end - begin < SORTED:
+        sort_few(rows, begin, end, side(sets, s, 0))
+    else:
+        part_at_median(rows, begin, cut, end, sets, s)
+    return cut
+
+
+@routine
+def part(rows, begin, end, leaf, sets, s, seven):
+    """Cut set s by the rules above; where the second part begins."""
+    for rank in range(3):
+        axis = side(sets, s, rank)
+        cut = part_at_plane(rows, begin, end, axis, sets[16 * s + axis] + sets[16 * s + 4 + axis])
+        if fair(begin, cut, end):
+            return cut
+    axis = side(sets, s, 0)
+    cut = part_at_plane(rows, begin, end, axis, median_of_seven(rows, begin, end, axis, seven))
+    return cut if fair(begin, cut, end) else halve(rows, begin, end, leaf, sets, s)
+
+
+@kernel
+def grow_tree(rows, arity, leaf, limit, sets, seven, spans, waiting, child, count, leaf_spans):
+    """Build; (nodes, leaves). `waiting` (k, 5): parent, lane, begin, end, depth. Leaves are numbered as they come."""
+    few = SORTED - 1 if leaf == 1 else leaf * arity                     # so many are halved
+    n_nodes, n_leaves, top = 0, 0, 1
+    while top > 0:
+        top -= 1
+        node, depth = n_nodes, waiting[top, 4]
+        n_nodes += 1
+        if waiting[top, 0] >= 0:
+            child[waiting[top, 0], waiting[top, 1]] = node
+        spans[0, 0], spans[0, 1] = waiting[top, 2], waiting[top, 3]
+
+        n = 1
+        if leaf > 1 and spans[0, 1] - spans[0, 0] <= few:
+            n = part_at_medians(rows, arity, leaf, sets, spans)
+        else:
+            measure(rows, spans[0, 0], spans[0, 1], sets, 0)
+            while n < arity:
+                s = which_to_split(sets, spans, n, arity, leaf, depth)
+                if s < 0:
+                    break
+                begin, end = spans[s, 0], spans[s, 1]
+                if depth < limit and end - begin > few:
+                    cut = part(rows, begin, end, leaf, sets, s, seven)
+                else:
+                    cut = halve(rows, begin, end, leaf, sets, s)
+                measure(rows, begin, cut, sets, s)
+                measure(rows, cut, end, sets, n)
+                spans[s, 0], spans[s, 1], spans[n, 0], spans[n, 1] = begin, cut, cut, end
+                n += 1
+
+        count[node] = n
+        for s in range(n):
+            if spans[s, 1] - spans[s, 0] <= leaf:
+                leaf_spans[n_leaves, 0], leaf_spans[n_leaves, 1] = spans[s, 0], spans[s, 1]
+                child[node, s] = ~n_leaves
+                n_leaves += 1
+            else:
+                waiting[top, 0], waiting[top, 1], waiting[top, 2], waiting[top, 3] = node, s, spans[s, 0], spans[s, 1]
+                waiting[top, 4] = depth + 1
+                top += 1
+    return n_nodes, n_leaves
+
+
+def build(points, faces, arity, leaf, limit=DEPTH_LIMIT):
+    """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
+    n, width = len(faces), WIDTHS[arity]
+    if n >= MOST_FACES:
+        raise ValueError(f"faces: {n} are too many for one body; at most {MOST_FACES - 1}")
+    rows, sets = aligned(8 * n + 8, np.float32), np.empty(16 * arity, np.float32)
+    gather(points.reshape(-1), faces, rows, rows.view(np.int32), sets)
+    waiting = np.zeros(((limit + n.bit_length() + 2) * arity, 5), np.int64)
+    waiting[0] = -1, 0, 0, n, 0
+    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)       # every node has two children or more
+    leaf_spans = np.zeros((n, 2), np.int64)
+    n_nodes, n_leaves = grow_tree(rows, arity, leaf, limit, sets, np.zeros(SEVEN, np.float32), np.zeros((arity, 2), np.int64), waiting,
+                                  child, count, leaf_spans)
+    return tree_of_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], numbers_of(rows), faces)
+
+
+register(Builder("partition", build))
