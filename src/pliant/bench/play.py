@@ -26,6 +26,7 @@ import numpy as np
 import pliant
 from pliant.bench.scenes import Rows, Scene, placed
 from pliant.bench.scenes_b import Morphing
+from pliant.bench.scenes_s import Posed, Rigids
 from pliant.motion.rigid import place_all
 
 TURN = 20  # steps
@@ -36,7 +37,7 @@ Run = dict[str, Any]  # what one method did on one scene; see `Track.run`
 
 class Method(NamedTuple):
     """One way to keep and ask trees. `placed`: volumes stay in model space and bodies carry a pose, tested along `sat` axes; `morph`: and
-    bodies are given weights instead of vertices."""
+    bodies are given weights instead of vertices; `rigid`: bodies are given poses alone. Trees are descended as `descend` says."""
 
     name: str
     tree: str  # a label
@@ -44,15 +45,17 @@ class Method(NamedTuple):
     placed: bool = False
     sat: str = "full"
     morph: bool = False
+    rigid: bool = False
+    descend: str = "both"
 
     @property
     def kind(self) -> str:
         """What its bodies are given: what calls cost depends on it."""
-        return "weights" if self.morph else "model" if self.placed else "world"
+        return "poses" if self.rigid else "weights" if self.morph else "model" if self.placed else "world"
 
 
 class Given(NamedTuple):
-    """A frame as bodies take it, by the kind of a method: (vertices or weights, pose or None) each."""
+    """A frame as bodies take it, by the kind of a method: (vertices, weights or the pose of a rigid body, pose or None) each."""
 
     rows: dict[str, list[tuple[Rows, Rows | None]]]
     place: float  # seconds that placing the vertices took
@@ -60,7 +63,9 @@ class Given(NamedTuple):
 
 
 def given(frame: Any, clock: Callable[[], float] = time.perf_counter) -> Given:
-    """Blend and place the vertices of a frame, and see how long it takes into memory that is there."""
+    """Blend and place the vertices of a frame, and see how long it takes into memory that is there. Rigid bodies have none to place."""
+    if isinstance(frame, Posed):
+        return Given({"poses": [(pose, None) for pose in frame.poses]}, 0.0, 0.0)
     model, blend = frame.blend(clock)
     world = [placed(vertices, pose) for vertices, pose in zip(model, frame.poses, strict=True)]
     start = clock()
@@ -79,7 +84,10 @@ class Player:
 
     def __init__(self, method: Method, scene: Scene, first: bool, start: Given, deep: Given) -> None:
         self.method, self.first = method, first
-        if method.morph:
+        if method.rigid:
+            assert isinstance(scene, Rigids)
+            self.bodies = [pliant.Body.rigid(vertices, faces, **method.options) for vertices, faces in scene.meshes]
+        elif method.morph:
             assert isinstance(scene, Morphing)
             options = {"rest": scene.rest} | method.options
             self.bodies = [pliant.Body.morph(scene.targets, scene.faces, **options) for _ in start.rows["weights"]]
@@ -98,9 +106,9 @@ class Player:
         t1 = clock()
         pairs: Any
         if self.scene is None:
-            pairs = pliant.collide(*self.bodies, first=self.first, sat=self.method.sat)
+            pairs = pliant.collide(*self.bodies, first=self.first, sat=self.method.sat, descend=self.method.descend)
         else:
-            pairs = self.scene.collide(first="each" if self.first else False, sat=self.method.sat)
+            pairs = self.scene.collide(first="each" if self.first else False, sat=self.method.sat, descend=self.method.descend)
         return t1 - t0, clock() - t1, pairs
 
     @property
@@ -138,7 +146,7 @@ class Track:
         """The first `steps` steps as plain values. Times are ms; lists have an entry for each step."""
         method = self.player.method
         run: Run = {"method": method.name, "tree": method.tree, "options": method.options, "placed": method.placed, "sat": method.sat,
-                    "kind": method.kind}  # fmt: skip
+                    "descend": method.descend, "kind": method.kind}  # fmt: skip
         run |= about | {"faces": len(self.player.bodies[0]), "bodies": len(self.player.bodies), "levels": self.player.levels}
         run["steps"] = steps
         run["bytes"] = memory(self.player.bodies[0])
@@ -227,18 +235,20 @@ def fixed_costs(kind: str, clock: Callable[[], float]) -> dict[str, float]:
     turned = np.array([[0, -1, 0, 0.1], [1, 0, 0, 0.2], [0, 0, 1, 0.3], [0, 0, 0, 1]])
     near = [np.array([[0.4, 0.2, -1], [0.2, 0.4, 1], [2, 2, 0.1 * k]]) for k in range(MANY)]
     faces, weights = [[0, 1, 2]], np.array([0.25, 0.75, 0.0])
-    if kind == "weights":
+    if kind == "poses":
+        bodies = [pliant.Body.rigid(vertices, faces) for vertices in near]
+    elif kind == "weights":
         bodies = [pliant.Body.morph([vertices, vertices, vertices], faces) for vertices in near]
     else:
         bodies = [pliant.Body(vertices, faces, policy="bottom_up") for vertices in near]
     scene = pliant.Scene(bodies)
 
     def rows(k: int, apart: float) -> tuple[Rows, Rows | None]:
-        if kind != "weights":
+        if kind in ("world", "model"):
             return near[k] + apart * k, turned if kind == "model" else None
         pose = turned.copy()
         pose[:3, 3] += apart * k
-        return weights, pose
+        return (weights, pose) if kind == "weights" else (pose, None)
 
     def move(apart: float) -> None:
         for k, body in enumerate(bodies):
