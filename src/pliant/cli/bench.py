@@ -1,4 +1,4 @@
-"""``pliant bench paper-a``, ``paper-b``, ``paper-c``: a paper's experiments again; tables on screen, a report and plots in a folder."""
+"""``pliant bench paper-a``, ``-b``, ``-c``, ``-s``: a paper's experiments again; tables on screen, a report and plots in a folder."""
 
 from __future__ import annotations
 
@@ -60,6 +60,15 @@ class PaperC(StrEnum):
     traversals = "traversals"
 
 
+class PaperS(StrEnum):
+    """What paper S reports."""
+
+    spheres = "spheres"
+    knots = "knots"
+    quadrupeds = "quadrupeds"
+    hands = "hands"
+
+
 @bench.callback()
 def papers() -> None:
     """Run the experiments of the papers again."""
@@ -115,6 +124,21 @@ def paper_c(
     """Bounding volume hierarchy updates for ray tracing of deformable models (Larsson and Akenine-Möller, 2003): frames compared."""
     chosen = {*(experiment or []), *(more or [])} or set(PaperC)
     measure("paper-c", [each.value for each in PaperC if each in chosen], out, quick, frames, repeats, clock)
+
+
+@bench.command("paper-s")
+def paper_s(
+    more: Annotated[list[PaperS] | None, typer.Argument(metavar="EXPERIMENT", help=SAME)] = None,
+    experiment: Annotated[list[PaperS] | None, NAMED] = None,
+    out: Annotated[Path, FOLDER] = Path("out/paper-s"),
+    quick: Quick = False,
+    frames: Annotated[int | None, typer.Option(min=2, help="Frames, evenly spread over 500.", show_default="100, quick 4")] = None,
+    repeats: Repeats = None,
+    clock: Chosen = Clock.cpu,
+) -> None:
+    """Bounding volume hierarchies of slab cut balls (Larsson and Akenine-Möller, 2008): volumes of rigid bodies compared."""
+    chosen = {*(experiment or []), *(more or [])} or set(PaperS)
+    measure("paper-s", [each.value for each in PaperS if each in chosen], out, quick, frames, repeats, clock)
 
 
 def measure(name: str, chosen: list[str], out: Path, quick: bool, frames: int | None, repeats: int | None, clock: Clock) -> None:

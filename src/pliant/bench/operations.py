@@ -1,0 +1,81 @@
+"""How many operations a test of two volumes takes: formulas run on numbers that count what is done with them.
+
+Formulas of volumes are written once for scalars, lanes and NumPy rows (`volume/protocol.py`); here they run on rows that write down every
+arithmetic operation and every comparison. What fills lanes of a register counts once for a lane; there are no early exits within a formula.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pliant.volume.protocol import FAMILIES, Turn, carry, overlap, skew
+
+ARITHMETIC = {np.add, np.subtract, np.multiply, np.divide, np.sqrt, np.absolute, np.fabs, np.negative, np.square, np.reciprocal}
+COMPARISONS = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.minimum, np.maximum, np.fmin, np.fmax}
+
+
+class Count(NamedTuple):
+    """Operations and comparisons."""
+
+    arithmetic: int
+    comparisons: int
+
+
+class Counted(np.ndarray[Any, np.dtype[Any]]):
+    """A row of numbers that counts, in `done`, shared by all that are made of it."""
+
+    done: dict[str, int]
+
+    def __array_finalize__(self, made_of: Any) -> None:
+        """Views count with what they are views of."""
+        self.done = getattr(made_of, "done", {})
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """Note what is done, and do it."""
+        done = next(value.done for value in inputs if isinstance(value, Counted))
+        plain = [value.view(np.ndarray) if isinstance(value, Counted) else value for value in inputs]
+        result = getattr(ufunc, method)(*plain, **options)
+        done["arithmetic"] += ufunc in ARITHMETIC
+        done["comparisons"] += ufunc in COMPARISONS
+        return counted(result, done)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Choosing lanes is no operation."""
+        done = self.done
+        plain = [value.view(np.ndarray) if isinstance(value, Counted) else value for value in args]
+        return counted(function(*plain, **kwargs), done)
+
+
+def counted(value: Any, done: dict[str, int]) -> Any:
+    """The value, as a row that counts."""
+    row = np.asarray(value).view(Counted)
+    row.done = done
+    return row
+
+
+def operations(family: str) -> dict[str, Count]:
+    """Of a test of two volumes of a family that are turned against each other: `carry`, once for a volume that is compared with several,
+    `overlap`, and `skew`, for those that `overlap` lets through."""
+    volume = FAMILIES[family].volume
+    done = {"arithmetic": 0, "comparisons": 0}
+
+    def number() -> Any:
+        return counted(np.ones(1, np.float32), done)
+
+    def since() -> Count:
+        count = Count(**done)
+        done.update(arithmetic=0, comparisons=0)
+        return count
+
+    found = {}
+    with np.errstate(all="ignore"):
+        one = volume(*(number() for _ in volume._fields))  # type: ignore[attr-defined]
+        seen = carry(one, Turn(*(number() for _ in Turn._fields)))
+        found["carry"] = since()
+        overlap(one, seen)
+        found["overlap"] = since()
+        skew(one, seen)
+        found["skew"] = since()
+    return found
