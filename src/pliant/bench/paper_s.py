@@ -9,11 +9,9 @@ Of the 500 frames of a scene some are played, evenly spread; of spheres in close
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import pliant
 from pliant.bench.operations import operations
 from pliant.bench.paper import PAPER, PLIANT, Experiment
 from pliant.bench.play import Method, Run, Session
@@ -29,10 +27,10 @@ DESCEND = {PAPER: "larger", PLIANT: "both"}
 # What bodies are given, and on which trees.
 WAYS: dict[str, dict[str, Any]] = {
     BALLS: {"volume": "sphere"},
-    RITTER: {"volume": "sphere", "fit": "ritter"},
+    RITTER: {"volume": "sphere", "policy": {"name": "fitted", "how": "ritter"}},
     SLABS: {"volume": "slabcutball"},
     BOXES: {"volume": "obb"},
-    COVARIANCE: {"volume": "obb", "fit": "covariance"},
+    COVARIANCE: {"volume": "obb", "policy": {"name": "fitted", "how": "plain"}},
     ALIGNED: {"volume": "aabb"},
 }
 ON = {PAPER: (BALLS, RITTER, SLABS, BOXES, COVARIANCE), PLIANT: (BALLS, RITTER, SLABS, BOXES, ALIGNED)}
@@ -55,16 +53,10 @@ class Plan(NamedTuple):
 QUICK = Plan(spheres=(320, 1_280), knots=(1, 2), quadruped=8_000, hand=20_000, frames=4, repeats=1)
 
 
-def possible(way: dict[str, Any]) -> bool:
-    """Is there this family, and this choice? To be removed when there are all."""
-    fits = any("fit" in inspect.signature(make).parameters for make in (pliant.Body, pliant.Body.rigid))
-    return way["volume"] in FAMILIES and ("fit" not in way or fits)
-
-
 def methods() -> list[Method]:
     """All ways on all trees."""
     return [Method(name, tree, TREES[tree] | WAYS[name], rigid=True, descend=DESCEND[tree])
-            for tree, names in ON.items() for name in names if possible(WAYS[name])]  # fmt: skip
+            for tree, names in ON.items() for name in names]  # fmt: skip
 
 
 def spread(count: int) -> list[int]:

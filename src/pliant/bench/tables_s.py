@@ -120,7 +120,7 @@ def volumes(runs: list[Run]) -> Table:
     """Numbers, bytes, operations, and the nanoseconds of a test that the runs tell."""
     rows = []
     for family in dict.fromkeys(way["volume"] for way in WAYS.values()):
-        some = [run for run in runs if run["options"]["volume"] == family and "fit" not in run["options"]]
+        some = [run for run in runs if run["options"]["volume"] == family and "policy" not in run["options"]]
         if not some:
             continue
         size, counts = some[0]["node_bytes"], some[0]["operations"]
