@@ -118,3 +118,17 @@ class Hit:
     body: int
     uv: NDArray[np.float64]
     point: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Visible:
+    """Faces of a scene that a frustum leaves: `body` (n,) the ids, `face` (n,) int32; sorted by body, then face.
+
+    `stats`: n_v volumes compared with planes, n_p faces looked at one by one, n_u volumes updated, n_x signs left to exact arithmetic.
+    """
+    body: NDArray[np.int64]
+    face: NDArray[np.int32]
+    stats: Stats
+
+    def __len__(self) -> int:
+        return len(self.face)

@@ -19,7 +19,7 @@ from pliant.core.records import put_lane, whole
 from pliant.refit.leaves import CONTEXT
 from pliant.refit.policy import Policy, register
 from pliant.refit.volumes import settle, volume_of
-from pliant.tree.nodes import node_dtype
+from pliant.tree.nodes import node_dtype, ranges_of
 
 ALL = 1 << 20                                                           # levels: more than a tree has
 
@@ -59,20 +59,6 @@ def refresh_each(nodes, points, spans, order, levels, ends, frame):
 
 
 # --- the distinct vertices under each lane -------------------------------------------------------------------------------------
-
-@kernel
-def leaf_ranges(child, count, ranges):
-    """ranges (n, 2): the leaves under each node, [first, last + 1). Children come after parents."""
-    for i in range(len(child) - 1, -1, -1):
-        low, high = np.int64(1 << 40), np.int64(0)
-        for k in range(count[i]):
-            c = np.int64(child[i, k])
-            if c < 0:
-                low, high = min(low, ~c), max(high, ~c + 1)
-            else:
-                low, high = min(low, ranges[c, 0]), max(high, ranges[c, 1])
-        ranges[i, 0], ranges[i, 1] = low, high
-
 
 @kernel
 def list_vertices(child, count, ranges, vertices, begins, seen, spans, order):
@@ -115,8 +101,7 @@ def list_levels(child, count, levels, ends):
 
 def spans_of(tree, n_points):
     """The Spans of a tree."""
-    ranges = np.zeros((len(tree.child), 2), np.int64)
-    leaf_ranges(tree.child, tree.count, ranges)
+    ranges = ranges_of(tree)
     spans = np.zeros((*tree.child.shape, 2), np.int64)
     lists = tree.child, tree.count, ranges, tree.vertices, tree.begins
     order = np.zeros(list_vertices(*lists, np.full(n_points, -1), spans, np.zeros(0, np.int32)), np.int32)

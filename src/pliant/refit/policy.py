@@ -15,7 +15,7 @@ from pliant.core.records import aligned
 from pliant.refit import local
 from pliant.refit.leaves import CONTEXT, fill_entry
 from pliant.tree.adjacency import masks_of
-from pliant.tree.nodes import BUILDERS, LEAF, NEVER, WIDTHS, skips_of
+from pliant.tree.nodes import BUILDERS, LEAF, NEVER, WIDTHS, ranges_of, skips_of
 from pliant.volume.protocol import FAMILIES
 
 LAST = 2**31 - 1                                                        # frame that fits a stamp
@@ -50,7 +50,11 @@ class Shape:
         self.tree = tree
         self.nodes, self.leaves = tree.records(self.options.family)
         self.kept = None                                                # what a policy keeps with this tree
+<<<<<<< HEAD
         self.paths = self.under = self._masks = self._skips = None      # see local.py, fitted.py, tree/adjacency.py and tree/nodes.py
+=======
+        self.paths = self._masks = self._skips = self._ranges = None    # see local.py, tree/adjacency.py and tree/nodes.py
+>>>>>>> visible: the faces that no plane of a frustum leaves out, exactly, for all bodies and scenes
         self.waiting = 0
         self.pending = []                                               # vertices that have moved alone since the last query
         self.know(nodes=self.nodes, leaves=self.leaves, slots=tree.slots, points=self.points, entry=0, fill=fill_entry()[0],
@@ -78,6 +82,13 @@ class Shape:
             if self._skips is None:
                 self._skips = skips_of(self.tree)
             return self._skips
+
+    def ranges(self):
+        """(n, 2) int64: the leaves under each node, made once per tree."""
+        with self.guard.refit:
+            if self._ranges is None:
+                self._ranges = ranges_of(self.tree)
+            return self._ranges
 
     @property
     def stale(self):

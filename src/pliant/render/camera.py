@@ -99,6 +99,17 @@ class Camera:
             place = local[:, :2] * (self.focus / local[:, 2:]) + (0.5 * self.width, 0.5 * self.height)
         return np.column_stack([place, local[:, 2]])
 
+    def frustum(self, near: float = 0.0, far: float | None = None) -> Floats:
+        """(k, 4): the planes around what the picture shows, from `near` to `far` ahead of the eye, for `pliant.visible`: left, right,
+        upper, lower, near and, if it is given, far."""
+        right, down, ahead = self.axes()
+        wide, high = 0.5 * self.width * ahead, 0.5 * self.height * ahead
+        sides = [wide + self.focus * right, wide - self.focus * right, high + self.focus * down, high - self.focus * down]
+        planes = [(*side, -side @ self.eye) for side in sides] + [(*ahead, -ahead @ self.eye - check.number("near", near))]
+        if far is not None:
+            planes.append((*-ahead, ahead @ self.eye + check.number("far", far, near)))
+        return np.array(planes)
+
     def tiles(self) -> Indices:
         """(pixels,): all pixels by number, one tile of 8 × 8 after the other."""
         return tiles(self.width, self.height)

@@ -150,6 +150,27 @@ def skip_subtrees(child, count, skips):
                 skips[i] = max(skips[i], skips[child[i, k]])
 
 
+def ranges_of(tree):
+    """(n, 2) int64: of every node the leaves under it, from the first to behind the last."""
+    ranges = np.zeros((len(tree.child), 2), np.int64)
+    leaf_ranges(tree.child, tree.count, ranges)
+    return ranges
+
+
+@kernel
+def leaf_ranges(child, count, ranges):
+    """ranges (n, 2): the leaves under each node, [first, last + 1). Children come after parents."""
+    for i in range(len(child) - 1, -1, -1):
+        low, high = np.int64(1 << 40), np.int64(0)
+        for k in range(count[i]):
+            c = np.int64(child[i, k])
+            if c < 0:
+                low, high = min(low, ~c), max(high, ~c + 1)
+            else:
+                low, high = min(low, ranges[c, 0]), max(high, ranges[c, 1])
+        ranges[i, 0], ranges[i, 1] = low, high
+
+
 def no_tree(arity):
     """The tree of a body without faces."""
     width = WIDTHS[arity]

@@ -1,0 +1,71 @@
+"""On which side of a plane is a point? The sign of a x + b y + c z + d, exact for every finite float64.
+
+FILTER. A product passes three roundings, d two, so the sum is off by less than 4 U P, P the sum of the absolute terms; P itself comes out
+low by no more than 3 U of itself, and the bound, 5 U P, rounds once. If P is between 2**-900 and 2**1000, no term has overflowed, and what
+underflows is below 2**-1073, which is nothing beside U P: coordinates need no range.
+
+EXACT. Every factor is a mantissa in [½, 1) and a power of two; a product of mantissas is a sum of two float64 and a multiple of 2**-106.
+From the largest power down, terms whose powers follow each other within GAP bits are added as an expansion, relative to the first: they
+span at most 3 GAP + 106 bits, so nothing over- or underflows. If their sum is not 0, it is a multiple of 2**-106 of the least, and what is
+left, beyond another GAP, cannot turn it.
+"""
+import math
+
+import numpy as np
+
+from pliant.core.jit import helper, routine
+from pliant.core.stack import floats, integers
+from pliant.geometry.expansion import grow, sign_of, two_product
+from pliant.geometry.predicates import UNSURE, U
+
+LOWEST, HIGHEST = 2.0**-900, 2.0**1000
+ERROR = 5 * U
+GAP = 200                                                               # bits
+NOTHING = -10000                                                        # the power of a term that is 0: below every other
+
+
+@helper
+def side_filter(a, b, c, d, x, y, z):
+    """−1, 0 or 1, or UNSURE."""
+    p, q, r = a * x, b * y, c * z
+    size, value = (abs(p) + abs(q)) + (abs(r) + abs(d)), (p + q) + (r + d)
+    if LOWEST <= size <= HIGHEST and abs(value) > ERROR * size:
+        return np.int64(1) if value > 0.0 else np.int64(-1)
+    return np.int64(UNSURE)
+
+
+@helper
+def put_term(terms, powers, k, u, v):
+    """Term k is u · v: keep those before it sorted, largest power first."""
+    m, e = math.frexp(u)
+    n, f = math.frexp(v)
+    high, low = two_product(m, n)
+    power = np.int64(e) + np.int64(f) if high != 0.0 else np.int64(NOTHING)
+    while k > 0 and powers[k - 1] < power:
+        powers[k], terms[2 * k], terms[2 * k + 1] = powers[k - 1], terms[2 * k - 2], terms[2 * k - 1]
+        k -= 1
+    powers[k], terms[2 * k], terms[2 * k + 1] = power, low, high
+
+
+@routine
+def side_exact(a, b, c, d, x, y, z):
+    """−1, 0 or 1."""
+    terms, powers, h = floats(8), integers(4), floats(8)
+    put_term(terms, powers, np.int64(0), a, x)
+    put_term(terms, powers, np.int64(1), b, y)
+    put_term(terms, powers, np.int64(2), c, z)
+    put_term(terms, powers, np.int64(3), d, 1.0)
+    k = 0
+    while k < 4 and powers[k] != NOTHING:
+        first, n = powers[k], 0
+        while True:
+            shift = 2.0 ** (powers[k] - first)
+            if terms[2 * k] != 0.0:
+                n = grow(h, n, terms[2 * k] * shift)
+            n = grow(h, n, terms[2 * k + 1] * shift)
+            k += 1
+            if k == 4 or powers[k] < powers[k - 1] - GAP:
+                break
+        if n > 0:
+            return np.int64(sign_of(h, n))
+    return np.int64(0)
