@@ -110,7 +110,7 @@ class Guard:
 
     def reset(self) -> None:
         """Nobody reads, nobody writes."""
-        self.refit = threading.Lock()                                   # held by the one thread that refits
+        self.refit = threading.RLock()                                  # held by the one thread that refits
         self._lock = threading.Lock()                                   # taken bare: the condition around it costs a microsecond
         self._changed = threading.Condition(self._lock)
         self._readers = self._writers = self._waiting = 0               # writers: waiting or writing

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pliant.core import check
-from pliant.core.jit import helper, kernel
+from pliant.core.jit import helper, kernel, silent
 from pliant.core.records import lanes, row
 from pliant.core.simd import bits, first, greatest, magnitude, ones
 from pliant.core.stack import integers
@@ -115,7 +115,7 @@ def search(body, planes):
     state["position"], stack[1] = 2, mask
     state["frame"], state["entry"], state["fill"], state["context"] = shape.frame, shape.entry, shape.fill, shape.context
     reason, ranges = BUDGET, shape.ranges()
-    with np.errstate(invalid="ignore"):                                 # the middle of an empty lane; only plain NumPy would complain
+    with silent():
         while reason == BUDGET:                                         # in between Ctrl-C is heard
             state["budget"] = CHUNK
             reason = look(shape.nodes, shape.leaves, tree.faces, ranges, motion.flat, m, planes, local, query, stack, marks)

@@ -24,7 +24,7 @@ def volume_of(how, like, points, order, begin, end):
 
 
 @kernel
-def fit_nodes(how, nodes, leaves_under, vertices, begins, points, frame):
+def fit_nodes(how, nodes, ranges, vertices, begins, points, frame):
     """Every volume of every node, parents first; the number of them."""
     updated = 0
     if len(nodes) > 0:
@@ -33,8 +33,7 @@ def fit_nodes(how, nodes, leaves_under, vertices, begins, points, frame):
         like = whole(nodes, i)
         for k in range(nodes[i]["count"]):
             child = np.int64(nodes[i]["child"][k])
-            first = ~child if child < 0 else np.int64(leaves_under[child, 0])
-            last = first + 1 if child < 0 else np.int64(leaves_under[child, 1])
+            first, last = (~child, ~child + 1) if child < 0 else (ranges[child, 0], ranges[child, 1])
             put_lane(nodes, i, k, volume_of(how, like, points, vertices, np.int64(begins[first]), np.int64(begins[last])))
             if child >= 0:
                 put_whole(nodes, child, lane(nodes, i, k))
@@ -43,26 +42,11 @@ def fit_nodes(how, nodes, leaves_under, vertices, begins, points, frame):
     return updated
 
 
-@kernel
-def list_leaves(child, count, leaves_under):
-    """Of every node the leaves under it, from the first to behind the last; children come after their parents."""
-    for i in range(len(child) - 1, -1, -1):
-        first, last = np.int64(2**31 - 1), np.int64(0)
-        for k in range(count[i]):
-            c = np.int64(child[i, k])
-            first = min(first, ~c if c < 0 else np.int64(leaves_under[c, 0]))
-            last = max(last, ~c + 1 if c < 0 else np.int64(leaves_under[c, 1]))
-        leaves_under[i, 0], leaves_under[i, 1] = first, last
-
-
 def follow(shape):
     """Fit all of it."""
     tree = shape.tree
-    if shape.under is None:
-        shape.under = np.empty((len(tree.child), 2), np.int32)
-        list_leaves(tree.child, tree.count, shape.under)
     how = HOWS[shape.options.settings["how"]]
-    shape.updated += fit_nodes(how, shape.nodes, shape.under, tree.vertices, tree.begins, shape.points, np.int32(shape.frame))
+    shape.updated += fit_nodes(how, shape.nodes, shape.ranges(), tree.vertices, tree.begins, shape.points, np.int32(shape.frame))
 
 
 def check_how(name, value):

@@ -50,11 +50,7 @@ class Shape:
         self.tree = tree
         self.nodes, self.leaves = tree.records(self.options.family)
         self.kept = None                                                # what a policy keeps with this tree
-<<<<<<< HEAD
-        self.paths = self.under = self._masks = self._skips = None      # see local.py, fitted.py, tree/adjacency.py and tree/nodes.py
-=======
         self.paths = self._masks = self._skips = self._ranges = None    # see local.py, tree/adjacency.py and tree/nodes.py
->>>>>>> visible: the faces that no plane of a frustum leaves out, exactly, for all bodies and scenes
         self.waiting = 0
         self.pending = []                                               # vertices that have moved alone since the last query
         self.know(nodes=self.nodes, leaves=self.leaves, slots=tree.slots, points=self.points, entry=0, fill=fill_entry()[0],
