@@ -63,11 +63,11 @@ def steps(figure: Figure, runs: list[Run], what: str, styles: Styles) -> None:
     figure.suptitle(what)
 
 
-def legend(row: Any) -> None:
+def legend(row: Any, place: str = "upper left") -> None:
     """One for all panels: in the last of a row that has lines, where there is room above them."""
     drawn = [ax for ax in row if ax.get_lines()]
     if drawn:
-        drawn[-1].legend(frameon=False, fontsize="small", loc="upper left")
+        drawn[-1].legend(frameon=False, fontsize="small", loc=place)
 
 
 def tidy(ax: Axes, title: str) -> None:

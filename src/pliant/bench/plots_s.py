@@ -56,7 +56,7 @@ def plot_frames(figure: Figure, runs: list[Run]) -> None:
     for ax in axes[-1]:
         ax.set_xlabel("frame")
     for row in axes:
-        legend(row[:1])
+        legend(row[:1], "lower center")
     figure.suptitle(f"Fig 11: {part}, {max(runs[0]['both']):,} triangles")
 
 
