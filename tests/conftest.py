@@ -18,6 +18,7 @@ from pliant.tree.nodes import BUILDERS, WIDTHS
 from pliant.volume.protocol import FAMILIES
 from siblings import PAIRS, VOLUMES
 
+OFF = bool(numba.config.DISABLE_JIT)
 LEAVES = (1, 2, 4, 8)
 TREES = ({"arity": 8, "leaf": 8}, {"arity": 2, "leaf": 1}, {"arity": 4, "leaf": 3})
 
@@ -33,9 +34,10 @@ def _products(**choices):
 def _covering(**choices):
     """Few of the products of these choices, in which any two choices occur together, such as a builder and a leaf size: again and again
     the product that brings the most pairs that are missing, of several the one whose choices were used least, of these the first.
-    A fault that takes three particular choices at once is rare; with four builders and one family all products would be 144, not 16."""
+    A fault that takes three particular choices at once is rare; with four builders and one family all products would be 144, not 16.
+    With the JIT off, where the same formulas take a thousand times as long, every choice occurs once."""
     rows = _products(**choices)
-    brings = [set(combinations(row.items(), 2)) for row in rows]
+    brings = [set(combinations(row.items(), 1 if OFF else 2)) for row in rows]
     missing, used, chosen = set().union(*brings), Counter(), []
     while missing:
         best = max(range(len(rows)), key=lambda k: (len(brings[k] & missing), -sum(used[item] for item in rows[k].items())))
@@ -88,9 +90,9 @@ def builds(request):
 
 
 def _unlike():
-    """Every family, builder and policy at least once, on unlike trees."""
+    """Every family, builder and policy at least once, on unlike trees; with the JIT off a few of them."""
     choices = VOLUMES, list(BUILDERS), list(POLICIES), TREES
-    for k in range(max(map(len, choices))):
+    for k in range(len(TREES) if OFF else max(map(len, choices))):
         family, builder, policy, tree = (choice[k % len(choice)] for choice in choices)
         yield {"volume": family, "build": builder, "policy": policy, **tree}
 
