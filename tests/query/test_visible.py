@@ -65,8 +65,8 @@ def both(counts):
 
 # --- all bodies --------------------------------------------------------------------------------------------------------------------
 
-def test_free_bodies(options):
-    body, rng, counts = pl.Body(BALL, FACES, **options), np.random.default_rng(11), []
+def test_free_bodies(kept):
+    body, rng, counts = pl.Body(BALL, FACES, **kept), np.random.default_rng(11), []
     for k in range(2 if OFF else 4):
         counts.append(assert_visible(body, some_planes(rng, BALL)))
         counts.append(assert_visible(body, some_planes(rng, BALL, 1)))
