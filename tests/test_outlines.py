@@ -7,7 +7,8 @@ import pytest
 
 import pliant as pl
 from pliant import shapes
-from pliant.report.outlines import at_level, outlines
+from pliant.core.records import lane
+from pliant.report.outlines import at_level, outline, outlines
 from siblings import INSIDE, VOLUMES
 
 
@@ -29,13 +30,11 @@ def test_volumes_of_a_level(volume, rigid):
 @pytest.mark.parametrize("volume", [name for name in VOLUMES if name != "rss" and not name.startswith("kdop")])
 def test_outlines_are_borders(volume):
     """A little nearer to the middle is inside, a little farther is not. (Of swept rectangles and k-DOPs a box around them is shown.)"""
-    from pliant.report.outlines import outline
     vertices, faces = shapes.icosphere(1)
     body = pl.Body.rigid(vertices * [1, 0.5, 0.2], faces, volume=volume, arity=2, leaf=4)
     shape = body.shape_at(body.motion.scale)
     shape.follow()
     for k in range(2):
-        from pliant.core.records import lane
         found = lane(shape.nodes, 0, k)
         hull = outline(found, shapes.icosphere(1)[0])
         middle = hull.mean(axis=0)

@@ -41,8 +41,7 @@ class Body:
     ----------
     vertices : (n, 3) positions, or an object with `.vertices` and `.faces` (or `.triangles`); any real dtype, any layout, copied
     faces : (f, 3) vertex indices, any integer dtype; degenerate faces are the segment or point they span
-    volume : family of bounding volumes: "aabb" (boxes), "sphere", "kdop14", "kdop18" or "kdop26" (boxes with corners, edges, both cut off),
-        "obb" (boxes of any direction), "rss" (swept rectangles), "slabcutball", or "slabcutball2" (cut twice)
+    volume : family of bounding volumes: "aabb", "sphere", "kdop14", "kdop18", "kdop26", "obb", "rss", "slabcutball" or "slabcutball2"
     build : how the tree is built, once, from the first positions
     arity : children of a node: 2, 4 or 8
     leaf : most triangles in a leaf: 1 to 8
@@ -100,8 +99,7 @@ class Body:
 
     @classmethod
     def rigid(cls, vertices: Any, faces: ArrayLike | None = None, **options: Any) -> Body:
-        """A body that keeps its shape: `update(matrix)` places it. Options as for `Body`; if no policy is given, volumes that are worth it
-        ("sphere", "obb", "rss", "slabcutball", "slabcutball2") are "fitted".
+        """A body that keeps its shape: `update(matrix)` places it. Options as for `Body`; policy "fitted" where volumes are worth it.
 
         >>> import pliant as pl
         >>> tool = pl.Body.rigid([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])

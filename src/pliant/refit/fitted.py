@@ -9,17 +9,15 @@ import numpy as np
 from pliant.core import check
 from pliant.core.jit import helper, kernel
 from pliant.core.records import lane, publish, put_lane, put_whole, whole
-from pliant.core.simd import four, greatest, item, least
 from pliant.refit.policy import Policy, register
+from pliant.refit.volumes import rows_around
 from pliant.volume.protocol import FAMILIES, HOWS, fit
 
 
 @helper
-def volume_of(how, like, points, order, begin, end):
-    """The volume around the points named by order[begin : end]."""
-    low = high = four(points, 4 * np.int64(item(order, begin)))
-    for at in range(begin, end):
-        low, high = least(low, four(points, 4 * np.int64(item(order, at)))), greatest(high, four(points, 4 * np.int64(item(order, at))))
+def fitted_to(how, like, points, order, begin, end):
+    """The volume around the points named by order[begin : end], a multiple of four of them."""
+    low, high = rows_around(points, order, begin, end)
     return fit(how, like, low, high, points, order, begin, end)
 
 
@@ -28,13 +26,13 @@ def fit_nodes(how, nodes, ranges, vertices, begins, points, frame):
     """Every volume of every node, parents first; the number of them."""
     updated = 0
     if len(nodes) > 0:
-        put_whole(nodes, 0, volume_of(how, whole(nodes, 0), points, vertices, np.int64(0), np.int64(begins[len(begins) - 1])))
+        put_whole(nodes, 0, fitted_to(how, whole(nodes, 0), points, vertices, np.int64(0), np.int64(begins[len(begins) - 1])))
     for i in range(len(nodes)):
         like = whole(nodes, i)
         for k in range(nodes[i]["count"]):
             child = np.int64(nodes[i]["child"][k])
             first, last = (~child, ~child + 1) if child < 0 else (ranges[child, 0], ranges[child, 1])
-            put_lane(nodes, i, k, volume_of(how, like, points, vertices, np.int64(begins[first]), np.int64(begins[last])))
+            put_lane(nodes, i, k, fitted_to(how, like, points, vertices, np.int64(begins[first]), np.int64(begins[last])))
             if child >= 0:
                 put_whole(nodes, child, lane(nodes, i, k))
         updated += nodes[i]["count"]

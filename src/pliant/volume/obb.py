@@ -18,7 +18,7 @@ from pliant.core.stack import integers, singles
 from pliant.geometry.axes import spread_axes, triangle_axes
 from pliant.volume.aabb import HALF, INF, ONE, TWO_ULP, WIDER, ZERO, Box
 from pliant.volume.fit import N_NAMES, extremes
-from pliant.volume.planes import CLEARLY, amid_direction, between_planes
+from pliant.volume.planes import CLEARLY, amid_direction, between_planes, leaned
 from pliant.volume.protocol import (
     NEARLY,
     Best,
@@ -35,6 +35,7 @@ from pliant.volume.protocol import (
     merge,
     middle,
     mirror,
+    moved,
     overlap,
     part,
     pierce,
@@ -42,6 +43,7 @@ from pliant.volume.protocol import (
     size,
     skew,
     span,
+    turned,
     up,
 )
 from pliant.volume.slabs import wide
@@ -194,14 +196,7 @@ def _(a):
     vx, vy, vz = element(a.r10, k), element(a.r11, k), element(a.r12, k)
     best = smaller(boxed(a, ONE, ZERO, ZERO, ZERO, ONE, ZERO), boxed(a, ux, uy, uz, vx, vy, vz))
     wx, wy, wz = amid_direction(a.r20, a.r21, a.r22, a.hx >= ZERO, element(a.r20, k), element(a.r21, k), element(a.r22, k))
-    # u moves off w, v follows.
-    off = ux * wx + (uy * wy + uz * wz)
-    px, py, pz = ux - off * wx, uy - off * wy, uz - off * wz
-    length = root(squared(px, py, pz))
-    over = ONE / greatest(length, HALF)
-    good = length > HALF
-    px, py, pz = where(good, px * over, ux), where(good, py * over, uy), where(good, pz * over, uz)
-    qx, qy, qz = where(good, wy * pz - wz * py, vx), where(good, wz * px - wx * pz, vy), where(good, wx * py - wy * px, vz)
+    px, py, pz, qx, qy, qz = leaned(ux, uy, uz, vx, vy, vz, wx, wy, wz)
     best = smaller(best, boxed(a, px, py, pz, qx, qy, qz))
     return either(highest(a.hx) >= ZERO, best, EMPTY)
 
@@ -226,18 +221,11 @@ def _(a, way):
 
 @carry.on(OrientedBox, Turn)
 def _(a, way):
-    x = way.r00 * a.x + (way.r01 * a.y + (way.r02 * a.z + way.x))
-    y = way.r10 * a.x + (way.r11 * a.y + (way.r12 * a.z + way.y))
-    z = way.r20 * a.x + (way.r21 * a.y + (way.r22 * a.z + way.z))
+    x, y, z = moved(way, a.x, a.y, a.z)
     more = TWO * way.slack + (a.hx + (a.hy + a.hz)) * (EIGHT * way.loose + OWN)
     p, q, r = turned(way, a.r00, a.r01, a.r02), turned(way, a.r10, a.r11, a.r12), turned(way, a.r20, a.r21, a.r22)
     return TurnedBox(x, y, z, a.hx + more, a.hy + more, a.hz + more, p[0], q[0], r[0], p[1], q[1], r[1], p[2], q[2], r[2],
                      EIGHT * way.loose + FOUR * OWN)
-
-
-@helper
-def turned(way, x, y, z):
-    return (way.r00 * x + (way.r01 * y + way.r02 * z), way.r10 * x + (way.r11 * y + way.r12 * z), way.r20 * x + (way.r21 * y + way.r22 * z))
 
 
 @mirror.on(OrientedBox)

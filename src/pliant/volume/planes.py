@@ -42,3 +42,14 @@ def amid_direction(nx, ny, nz, some, x, y, z):
     length = root(squared(p, q, r))
     over, one = ONE / greatest(length, HALF), length > HALF
     return where(one, p * over, x), where(one, q * over, y), where(one, r * over, z)
+
+
+@helper
+def leaned(ux, uy, uz, vx, vy, vz, wx, wy, wz):
+    """Units u and v, perpendicular to each other, leaned so that both are perpendicular to the unit w; as they are, if u is near w."""
+    off = ux * wx + (uy * wy + uz * wz)
+    px, py, pz = ux - off * wx, uy - off * wy, uz - off * wz
+    length = root(squared(px, py, pz))
+    over, good = ONE / greatest(length, HALF), length > HALF
+    px, py, pz = where(good, px * over, ux), where(good, py * over, uy), where(good, pz * over, uz)
+    return (px, py, pz, where(good, wy * pz - wz * py, vx), where(good, wz * px - wx * pz, vy), where(good, wx * py - wy * px, vz))

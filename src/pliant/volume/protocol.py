@@ -214,3 +214,16 @@ def gap(a, b, x, y, z, nx, ny, nz):
     behind = span(a, -nx, -ny, -nz) + span(b, nx, ny, nz)
     less = (magnitude(nx * x) + (magnitude(ny * y) + magnitude(nz * z))) * NEARLY
     return greatest(along - ahead, -along - behind) - less
+
+
+@helper
+def turned(way, x, y, z):
+    """A direction as seen from where a Turn leads."""
+    return (way.r00 * x + (way.r01 * y + way.r02 * z), way.r10 * x + (way.r11 * y + way.r12 * z), way.r20 * x + (way.r21 * y + way.r22 * z))
+
+
+@helper
+def moved(way, x, y, z):
+    """A place as seen from there."""
+    return (way.r00 * x + (way.r01 * y + (way.r02 * z + way.x)), way.r10 * x + (way.r11 * y + (way.r12 * z + way.y)),
+            way.r20 * x + (way.r21 * y + (way.r22 * z + way.z)))

@@ -18,8 +18,8 @@ from pliant.core.stack import integers, singles
 from pliant.geometry.axes import spread_axes, triangle_axes
 from pliant.volume.aabb import HALF, INF, LESS, ONE, TWO_ULP, WIDER, ZERO
 from pliant.volume.fit import N_NAMES, extremes
-from pliant.volume.obb import EIGHT, NEARER, OWN, SOME, turned
-from pliant.volume.planes import CLEARLY, TINIEST, amid_direction, between_planes
+from pliant.volume.obb import EIGHT, NEARER, OWN, SOME
+from pliant.volume.planes import CLEARLY, TINIEST, amid_direction, between_planes, leaned
 from pliant.volume.protocol import (
     NEARLY,
     Best,
@@ -36,6 +36,7 @@ from pliant.volume.protocol import (
     merge,
     middle,
     mirror,
+    moved,
     overlap,
     part,
     pierce,
@@ -43,6 +44,7 @@ from pliant.volume.protocol import (
     separation,
     size,
     span,
+    turned,
     up,
 )
 from pliant.volume.slabs import wide
@@ -185,12 +187,7 @@ def _(a):
     ux, uy, uz, vx, vy, vz = (element(a.ux, k), element(a.uy, k), element(a.uz, k), element(a.vx, k), element(a.vy, k), element(a.vz, k))
     wx, wy, wz = normal(a)
     nx, ny, nz = amid_direction(wx, wy, wz, some, element(wx, k), element(wy, k), element(wz, k))
-    off = ux * nx + (uy * ny + uz * nz)
-    px, py, pz = ux - off * nx, uy - off * ny, uz - off * nz
-    length = root(squared(px, py, pz))
-    over, good = ONE / greatest(length, HALF), length > HALF
-    px, py, pz = where(good, px * over, ux), where(good, py * over, uy), where(good, pz * over, uz)
-    qx, qy, qz = where(good, ny * pz - nz * py, vx), where(good, nz * px - nx * pz, vy), where(good, nx * py - ny * px, vz)
+    px, py, pz, qx, qy, qz = leaned(ux, uy, uz, vx, vy, vz, nx, ny, nz)
     best = smaller(swept(a, ux, uy, uz, vx, vy, vz), swept(a, px, py, pz, qx, qy, qz))
     best = smaller(best, swept(a, ONE, ZERO, ZERO, ZERO, ONE, ZERO))
     best = smaller(best, smaller(swept(a, ZERO, ONE, ZERO, ZERO, ZERO, ONE), swept(a, ZERO, ZERO, ONE, ONE, ZERO, ZERO)))
@@ -210,9 +207,7 @@ def _(a, way):
 @carry.on(SweptRectangle, Turn)
 def _(a, way):
     # Axes are made units perpendicular to each other again: a rectangle moves by a share of its sides.
-    x = way.r00 * a.x + (way.r01 * a.y + (way.r02 * a.z + way.x))
-    y = way.r10 * a.x + (way.r11 * a.y + (way.r12 * a.z + way.y))
-    z = way.r20 * a.x + (way.r21 * a.y + (way.r22 * a.z + way.z))
+    x, y, z = moved(way, a.x, a.y, a.z)
     ux, uy, uz = turned(way, a.ux, a.uy, a.uz)
     over = ONE / root(squared(ux, uy, uz))
     ux, uy, uz = ux * over, uy * over, uz * over

@@ -45,6 +45,7 @@ from pliant.volume.protocol import (
     separation,
     size,
     span,
+    turned,
     up,
 )
 from pliant.volume.slabs import wide
@@ -194,9 +195,7 @@ def _(a, way):
 @carry.on(SlabCutBall, Turn)
 def _(a, way):
     # What is turned is no rotation to the last bit: planes move by a share of the radius, and the normal must be made a unit again.
-    x = way.r00 * a.nx + (way.r01 * a.ny + way.r02 * a.nz)
-    y = way.r10 * a.nx + (way.r11 * a.ny + way.r12 * a.nz)
-    z = way.r20 * a.nx + (way.r21 * a.ny + way.r22 * a.nz)
+    x, y, z = turned(way, a.nx, a.ny, a.nz)
     over, more = ONE / root(squared(x, y, z)), a.radius * (EIGHT * way.loose + NEARLY) + FOUR * way.slack
     return cut(carry(ball_of(a), way), x * over, y * over, z * over, (a.f - more) * over, (a.e + more) * over)
 

@@ -27,6 +27,7 @@ from pliant.volume.protocol import (
     merge,
     middle,
     mirror,
+    moved,
     overlap,
     part,
     pierce,
@@ -189,9 +190,7 @@ def _(a, way):
 
 @carry.on(Sphere, Turn)
 def _(a, way):
-    x = way.r00 * a.x + (way.r01 * a.y + (way.r02 * a.z + way.x))
-    y = way.r10 * a.x + (way.r11 * a.y + (way.r12 * a.z + way.y))
-    z = way.r20 * a.x + (way.r21 * a.y + (way.r22 * a.z + way.z))
+    x, y, z = moved(way, a.x, a.y, a.z)
     return Sphere(x, y, z, a.radius + (a.radius * TWO * way.loose + TWO * way.slack))
 
 

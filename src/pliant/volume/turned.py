@@ -14,7 +14,7 @@ import numpy as np
 from pliant.core.jit import helper
 from pliant.core.simd import greatest, magnitude
 from pliant.volume.aabb import HALF, WIDER, Box
-from pliant.volume.protocol import Turn, carry, gap, middle, overlap, part, size, skew, span
+from pliant.volume.protocol import Turn, carry, gap, middle, moved, overlap, part, size, skew, span
 
 FOUR = np.float32(4)
 
@@ -41,10 +41,9 @@ class TurnedBox(NamedTuple):
 
 @carry.on(Box, Turn)
 def _(a, way):
-    x, y, z = (a.lox + a.hix) * HALF, (a.loy + a.hiy) * HALF, (a.loz + a.hiz) * HALF
-    return TurnedBox(way.r00 * x + (way.r01 * y + (way.r02 * z + way.x)), way.r10 * x + (way.r11 * y + (way.r12 * z + way.y)),
-                     way.r20 * x + (way.r21 * y + (way.r22 * z + way.z)), (a.hix - a.lox) * HALF + way.slack,
-                     (a.hiy - a.loy) * HALF + way.slack, (a.hiz - a.loz) * HALF + way.slack,
+    x, y, z, p, q, r = halves(a)
+    x, y, z = moved(way, x, y, z)
+    return TurnedBox(x, y, z, p + way.slack, q + way.slack, r + way.slack,
                      way.r00, way.r01, way.r02, way.r10, way.r11, way.r12, way.r20, way.r21, way.r22, FOUR * way.loose)
 
 
