@@ -1,0 +1,152 @@
+"""The point of a triangle that is nearest to a point, and its distance: `geometry/gaps.py` explains precision, margins, order and scale.
+
+M is here the largest component of the ways from the point to the corners. What is nearest, the FEATURE, is 0 inside the triangle, 1, 2 or 3
+on the edge opposite the first, second or third corner, 4, 5 or 6 a corner. A corner or an edge is as far for each of its faces, to the
+bit (unless one of these is 2**200 times as large as another). Whether the point is on the triangle is decided exactly: then, and only
+then, is the distance 0.
+"""
+import math
+from functools import cache
+
+import numpy as np
+
+from pliant.core.call import address_of, array_at, pointer
+from pliant.core.jit import DISABLED, helper, kernel, routine
+from pliant.core.stack import floats
+from pliant.geometry.gaps import FLAT, LARGE, LEAST, SMALL, bound_below, copy_point, cross, in_order, put_mean, share
+from pliant.geometry.rays import scaled
+from pliant.geometry.triangles import overlap_exact, overlap_stage
+
+POINT, NEAREST, DISTANCE, WEIGHTS, ROOM = 9, 12, 15, 16, 20
+INSIDE, EDGE, CORNER = 0, 1, 4
+CLOSE = 2.0**-44                                                        # of M: nearer than that, the exact test is asked
+
+
+@helper
+def on_edge(px, py, pz, ex, ey, ez, inverse):
+    """(squared distance, t) of the point t of the edge e from p that is next to 0."""
+    t = share(-(px * ex + py * ey + pz * ez) * inverse)
+    x, y, z = px + t * ex, py + t * ey, pz + t * ez
+    return x * x + y * y + z * z, t
+
+
+@helper
+def inverse_of(square):
+    return 1.0 / square if square > FLAT else 0.0
+
+
+@helper
+def reach(px, py, pz, qx, qy, qz, rx, ry, rz, size):
+    """(distance from 0, feature, weights of the second and third corner) of a triangle with sorted corners p, q, r."""
+    one, two, three = px * px + py * py + pz * pz, qx * qx + qy * qy + qz * qz, rx * rx + ry * ry + rz * rz
+    best, feature, u, v = one, CORNER, 0.0, 0.0
+    if two < best:
+        best, feature, u, v = two, CORNER + 1, 1.0, 0.0
+    if three < best:
+        best, feature, u, v = three, CORNER + 2, 0.0, 1.0
+
+    ex, ey, ez, fx, fy, fz, dx, dy, dz = qx - px, qy - py, qz - pz, rx - px, ry - py, rz - pz, rx - qx, ry - qy, rz - qz
+    over = inverse_of(ex * ex + ey * ey + ez * ez)
+    limit = bound_below(best, size)
+    square, t = on_edge(px, py, pz, ex, ey, ez, over)
+    if square < limit:
+        best, limit, feature, u, v = square, square, EDGE + 2, t, 0.0
+    square, t = on_edge(px, py, pz, fx, fy, fz, inverse_of(fx * fx + fy * fy + fz * fz))
+    if square < limit:
+        best, limit, feature, u, v = square, square, EDGE + 1, 0.0, t
+    square, t = on_edge(qx, qy, qz, dx, dy, dz, inverse_of(dx * dx + dy * dy + dz * dz))
+    if square < limit:
+        best, limit, feature, u, v = square, square, EDGE, 1.0 - t, t
+
+    nx, ny, nz = cross(ex, ey, ez, fx, fy, fz)
+    area = nx * nx + ny * ny + nz * nz
+    hx, hy, hz = nz * ey - ny * ez, nx * ez - nz * ex, ny * ex - nx * ey    # e × n: the way is from p to 0
+    rise = px * hx + py * hy + pz * hz
+    if (area > FLAT) & (rise > 0.0) & (rise < area):
+        q = rise / area
+        p = -((px * ex + py * ey + pz * ez) + q * (ex * fx + ey * fy + ez * fz)) * over
+        if (p > 0.0) & (p + q < 1.0):
+            x, y, z = px + (p * ex + q * fx), py + (p * ey + q * fy), pz + (p * ez + q * fz)
+            square = x * x + y * y + z * z
+            if square < bound_below(best, size):
+                best, feature, u, v = square, INSIDE, p, q
+    return math.sqrt(best), feature, u, v
+
+
+@routine
+def reach_scaled(t, p, q, r):
+    """`reach` of any finite numbers; and M."""
+    y = floats(9)
+    first = 1.0
+    for k in range(3):
+        if max(abs(t[p + k]), max(abs(t[q + k]), max(abs(t[r + k]), abs(t[POINT + k])))) > 2.0**1000:
+            first = 0.25                                                # of differences, which else might overflow
+    size = 0.0
+    for k in range(3):
+        x = t[POINT + k] * first
+        y[k], y[3 + k], y[6 + k] = t[p + k] * first - x, t[q + k] * first - x, t[r + k] * first - x
+        size = max(max(size, abs(y[k])), max(abs(y[3 + k]), abs(y[6 + k])))
+    e = math.frexp(size)[1]
+    for k in range(9):
+        y[k] = scaled(y[k], -e)
+    distance, feature, u, v = reach(y[0], y[1], y[2], y[3], y[4], y[5], y[6], y[7], y[8], 1.0)
+    return scaled(distance, e if first == 1.0 else e + 2), feature, u, v, scaled(size, 0 if first == 1.0 else 2)
+
+
+@routine
+def lies_on(t, plain):
+    """Is the point a point of the triangle? Exact."""
+    c = floats(18)
+    for k in range(9):
+        c[k] = t[k]
+    for k in range(3):
+        copy_point(t, POINT, c, 9 + 3 * k)
+    return overlap_stage(c, 0, 9) & 1 if plain else overlap_exact(c, 0, 9)
+
+
+@kernel
+def point_gap(t, plain):
+    """The feature of the triangle at t[0 : 9] that is nearest to the point at t[9 : 12]; its nearest point is put at t[12 : 15], the
+    distance at t[15], the weights of the second and third corner, which are from 0 to 1 and so is their sum, at t[16] and t[17].
+    `plain` as in `triangle_gap`."""
+    p, q, r = in_order(t, 0)
+    ox, oy, oz = 0.5 * t[POINT], 0.5 * t[POINT + 1], 0.5 * t[POINT + 2]
+    half = max(max(abs(0.5 * t[p] - ox), max(abs(0.5 * t[p + 1] - oy), abs(0.5 * t[p + 2] - oz))),
+               max(max(abs(0.5 * t[q] - ox), max(abs(0.5 * t[q + 1] - oy), abs(0.5 * t[q + 2] - oz))),
+                   max(abs(0.5 * t[r] - ox), max(abs(0.5 * t[r + 1] - oy), abs(0.5 * t[r + 2] - oz)))))
+    if half >= SMALL and half <= LARGE:
+        x, y, z, size = t[POINT], t[POINT + 1], t[POINT + 2], 2.0 * half
+        distance, feature, u, v = reach(t[p] - x, t[p + 1] - y, t[p + 2] - z, t[q] - x, t[q + 1] - y, t[q + 2] - z,
+                                        t[r] - x, t[r + 1] - y, t[r + 2] - z, size)
+    else:
+        distance, feature, u, v, size = reach_scaled(t, p, q, r)
+    # Back to the corners as they came: w[k] is the weight of corner k.
+    c, w = floats(9), floats(3)
+    copy_point(t, p, c, 0)
+    copy_point(t, q, c, 3)
+    copy_point(t, r, c, 6)
+    w[0], w[1], w[2] = max(1.0 - (u + v), 0.0), u, v
+    put_mean(c, 0, w, 0, t, NEAREST)
+    w[p // 3], w[q // 3], w[r // 3] = w[0], w[1], w[2]
+    t[WEIGHTS], t[WEIGHTS + 1] = w[1], w[2]
+    if feature != INSIDE:
+        kind = EDGE if feature < CORNER else CORNER
+        k = feature - kind
+        feature = kind + (p if k == 0 else q if k == 1 else r) // 3
+    if distance <= CLOSE * size:
+        if lies_on(t, plain):
+            distance = 0.0
+            copy_point(t, POINT, t, NEAREST)
+        else:
+            distance = max(distance, LEAST)
+    t[DISTANCE] = distance
+    return np.int64(feature)
+
+
+@cache
+def point_entry():
+    """(address, what keeps it alive) of `point_gap` for 20 float64; see `core/call.py`."""
+    def enter(corners, plain):
+        return point_gap(array_at(pointer(corners), ROOM, np.float64), plain != 0)
+
+    return address_of(point_gap if DISABLED else enter)
