@@ -19,22 +19,26 @@ if TYPE_CHECKING:
     from pliant.grid import Grid
     from pliant.query.collide import collide
     from pliant.query.cull import visible
+    from pliant.query.distance import distance, self_distance
     from pliant.query.firstcontact import first_contact
     from pliant.query.ray import cast, cast_all, occluded, pick
     from pliant.query.selfcollide import self_collide
-    from pliant.results import AllHits, FirstContact, Hit, Hits, Pairs, ScenePairs, Stats, Visible
+    from pliant.query.within import self_within, within
+    from pliant.results import AllHits, FirstContact, Hit, Hits, Pairs, ScenePairs, Separation, Stats, Visible
     from pliant.scene import Scene
 
 __version__ = "0.1.0"
 __all__ = ["AllHits", "Body", "FileError", "FirstContact", "Grid", "Hit", "Hits", "MeshError", "Pairs", "PliantError", "Scene",
-           "ScenePairs", "Stats", "TooManyPairsError", "Visible", "cast", "cast_all", "collide", "first_contact", "occluded", "pick",
-           "self_collide", "set_threads", "threads", "visible"]
+           "ScenePairs", "Separation", "Stats", "TooManyPairsError", "Visible", "cast", "cast_all", "collide", "distance", "first_contact",
+           "occluded", "pick", "self_collide", "self_distance", "self_within", "set_threads", "threads", "visible",
+           "within"]
 
 _HOME = {"AllHits": "results", "Body": "body", "FirstContact": "results", "Grid": "grid", "Hit": "results", "Hits": "results",
          "Pairs": "results", "Scene": "scene", "ScenePairs": "results", "Stats": "results", "cast": "query.ray", "cast_all": "query.ray",
          "occluded": "query.ray", "pick": "query.ray", "collide": "query.collide", "first_contact": "query.firstcontact",
          "self_collide": "query.selfcollide", "set_threads": "core.threads", "threads": "core.threads", "Visible": "results",
-         "visible": "query.cull"}
+         "visible": "query.cull", "Separation": "results", "distance": "query.distance", "self_distance": "query.distance",
+         "self_within": "query.within", "within": "query.within"}
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -96,6 +97,7 @@ class Body:
         self._rescaled: tuple[float, int, Shape] | None = None
         self._placed: tuple[int, NDArray[np.float64], bool, float] | None = None
         self._mesh: Mesh | None = None
+        self.nearest: WeakKeyDictionary[Body, Any] = WeakKeyDictionary()                   # where distances to others were found last
 
     @classmethod
     def rigid(cls, vertices: Any, faces: ArrayLike | None = None, **options: Any) -> Body:

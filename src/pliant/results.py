@@ -29,6 +29,8 @@ class Pairs:
     Asked for with `contacts=True`, else None, a row each: `segments` (m, 2, 3), the ends of the common part, in lexicographic order;
     `coplanar` (m,) bool: all six corners lie in one plane, and the segment is the longest chord of what they share; `depths` (m,): the
     length of the shortest move that parts the two faces; `normals` (m, 3): its direction, for the second face.
+
+    Of `within`: pairs that are near, with `distances` (m,) and, asked for with `points=True`, `points` (m, 2, 3), the nearest on each face.
     """
     faces: NDArray[np.int32]
     stats: Stats
@@ -36,12 +38,25 @@ class Pairs:
     normals: NDArray[np.float64] | None = None
     depths: NDArray[np.float64] | None = None
     coplanar: NDArray[np.bool_] | None = None
+    distances: NDArray[np.float64] | None = None
+    points: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.faces)
 
     def __bool__(self) -> bool:
         return len(self.faces) > 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Separation:
+    """How far apart two bodies are: `distance`, the nearest `points` (2, 3), one of each, and `faces` (2,) int32 on which they lie; of
+    scenes also `bodies` (2,), their ids. Where there is nothing: inf, NaN and −1."""
+    distance: float
+    points: NDArray[np.float64]
+    faces: NDArray[np.int32]
+    stats: Stats
+    bodies: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

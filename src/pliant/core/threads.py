@@ -8,6 +8,8 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from functools import partial
+from typing import Any
 from weakref import WeakSet
 
 from pliant.core.environment import setting
@@ -92,6 +94,24 @@ def run(jobs: Iterable[Callable[[], object]], cancel: threading.Event) -> None:
         raise
     for future in futures:
         future.result()
+
+
+def in_chunks(count: int, size: int, work: Callable[[int, int], Any]) -> list[Any]:
+    """What `work(begin, end)` gives for chunks of 0 … count, in any order; in the pool if there are several. Ctrl-C ends it between two."""
+    cancel, given = threading.Event(), list[Any]()
+
+    def share(start: int, step: int) -> None:
+        for begin in range(start, count, step):
+            if cancel.is_set():
+                return
+            given.append(work(begin, min(begin + size, count)))
+
+    n = min(threads(), -(-count // size))
+    if n > 1:
+        run([partial(share, k * size, n * size) for k in range(n)], cancel)
+    else:
+        share(0, size)
+    return given
 
 
 class Guard:

@@ -1,5 +1,5 @@
 """All pairs of faces of two bodies that meet, exactly: a visitor of `traverse`, and the driver from Python."""
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -139,32 +139,50 @@ def bits_for(body):
     return max(len(body.corners) - 1, 1).bit_length()
 
 
-def start(work, a, b, first, how):
-    """Set the query at the roots; None if the boxes of the bodies are apart, and then nothing was refitted."""
+class Meeting(NamedTuple):
+    """Two shapes of one scale, and where they are placed, if one of them is: rows of 3 × 4, else None."""
+    p: Any
+    q: Any
+    m_a: np.ndarray | None
+    m_b: np.ndarray | None
+    scale: float
+
+
+def meeting(work, a, b, tolerance=0.0, full=False):
+    """Set the query at the roots of two bodies; None if their boxes are farther apart than that, and then nothing was refitted."""
     if not (len(a.faces) and len(b.faces)):
         return None
     motion_a, motion_b, m_a, m_b, query = a.motion, b.motion, a.placement, b.placement, work.query
     scale = motion_a.scale if motion_a.scale == motion_b.scale else scale_for(max(motion_a.reach, motion_b.reach))
-    unplaced = m_a is None and m_b is None
-    if unplaced:
-        near_by = begin(query, motion_a.box, motion_a.origin, motion_a.reach, motion_b.box, motion_b.origin, motion_b.reach, scale)
+    if m_a is None and m_b is None:
+        near_by = begin(query, motion_a.box, motion_a.origin, motion_a.reach,
+                        motion_b.box, motion_b.origin, motion_b.reach, scale, tolerance)
     else:
         m_a, m_b = IDENTITY if m_a is None else m_a, IDENTITY if m_b is None else m_b
         near_by = begin_placed(query, motion_a.box, motion_a.origin, motion_a.reach, m_a,
-                               motion_b.box, motion_b.origin, motion_b.reach, m_b, scale, how.full)
+                               motion_b.box, motion_b.origin, motion_b.reach, m_b, scale, tolerance, full)
     if not near_by:
         return None
     p, q, state = a.shape_at(scale), b.shape_at(scale), query[0]
-    state["n_u"], state["larger"] = p.follow() + q.follow(), how.larger
-    state["first"], state["plain"], state["low"], state["exact"] = first, motion_a.plain and motion_b.plain, bits_for(b), exact_entry()[0]
-    trees, depth = two_trees(work, p, q)
+    state["n_u"], state["larger"] = p.follow() + q.follow(), False
+    state["plain"], state["low"], state["exact"] = motion_a.plain and motion_b.plain, bits_for(b), exact_entry()[0]
+    return Meeting(p, q, m_a, m_b, scale)
+
+
+def start(work, a, b, first, how):
+    """The loop over two bodies; None if they are certainly apart."""
+    met = meeting(work, a, b, full=how.full)
+    if met is None:
+        return None
+    work.query["first"], work.query["larger"] = first, how.larger
+    trees, depth = two_trees(work, met.p, met.q)
 
     def go(query, stack, keys):
-        return traverse(Collide(motion_a.flat, motion_b.flat, keys), *trees, query, stack)
+        return traverse(Collide(a.motion.flat, b.motion.flat, keys), *trees, query, stack)
 
     def go_placed(query, stack, keys):
-        return traverse(CollidePlaced(motion_a.flat, motion_b.flat, keys, m_a, m_b), *trees, query, stack)
-    return Loop(go if unplaced else go_placed, depth, (p, q))
+        return traverse(CollidePlaced(a.motion.flat, b.motion.flat, keys, met.m_a, met.m_b), *trees, query, stack)
+    return Loop(go if met.m_a is None else go_placed, depth, (met.p, met.q))
 
 
 def two_trees(work, p, q):

@@ -1,7 +1,4 @@
 """Contacts of pairs that a query has found: where, in which direction, how deep. In the pool where there are many."""
-import threading
-from functools import partial
-
 import numpy as np
 
 from pliant.core import memory
@@ -22,7 +19,7 @@ def contacts_of(parts):
     if m > FEW and not memory.fits(BYTES * m):
         raise TooManyPairsError(f"{m:,} pairs meet, and memory for their contacts is not available; ask without contacts")
     out = {"segments": np.empty((m, 2, 3)), "normals": np.empty((m, 3)), "depths": np.empty(m), "coplanar": np.empty(m, np.bool_)}
-    corners, cancel = [np.empty((m, 9)), np.empty((m, 9))], threading.Event()
+    corners = [np.empty((m, 9)), np.empty((m, 9))]
     end = 0
     for pairs, *bodies in parts:
         start, end = end, end + len(pairs)
@@ -30,16 +27,5 @@ def contacts_of(parts):
             matrix = IDENTITY if body.placement is None else body.placement
             place_corners(matrix, body.motion.flat, body.corners, pairs, column, corners[column][start:end])
 
-    def work(start, step):
-        room = np.empty(ROOM)
-        for begin in range(start, m, step):
-            if cancel.is_set():
-                return
-            contacts(*corners, begin, min(begin + CHUNK, m), *out.values(), room)
-
-    n = min(pool.threads(), -(-m // CHUNK))
-    if n > 1:
-        pool.run([partial(work, k * CHUNK, n * CHUNK) for k in range(n)], cancel)
-    else:
-        work(0, CHUNK)
+    pool.in_chunks(m, CHUNK, lambda begin, end: contacts(*corners, begin, end, *out.values(), np.empty(ROOM)))
     return out

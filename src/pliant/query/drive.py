@@ -31,6 +31,7 @@ class Subject(Protocol):
     motion: Any
     corners: np.ndarray                                                 # (f, 3) int32, faces with one name for welded vertices
     placement: np.ndarray | None                                        # rows of 3 × 4, from model space to the world
+    nearest: Any                                                        # where distances to others were found last: distance.py
 
     @property
     def faces(self) -> np.ndarray:
@@ -51,12 +52,18 @@ class Workspace:
 
     def __init__(self):
         self.query = np.zeros(1, QUERY)
-        self.stack, self.keys = np.empty(1024, np.int64), np.empty(ROOM, np.int64)
+        self.stack, self.keys, self._waits = np.empty(1024, np.int64), np.empty(ROOM, np.int64), np.empty(0, np.float32)
 
     def prepare(self, depth):
         """Room for a stack of that many pairs."""
         if len(self.stack) < depth:
             self.stack = np.empty(depth, np.int64)
+
+    def waiting(self):
+        """Room for a number beside each of them."""
+        if len(self._waits) < len(self.stack):
+            self._waits = np.empty(len(self.stack), np.float32)
+        return self._waits
 
 
 _free = threading.local()

@@ -168,10 +168,10 @@ def pairs_entry(volume, width, placed):
             if not job["under_way"]:
                 if placed:
                     close = begin_placed(query, at_a["box"], at_a["origin"], at_a["reach"], m_a,
-                                         at_b["box"], at_b["origin"], at_b["reach"], m_b, at_a["scale"], job["full"])
+                                         at_b["box"], at_b["origin"], at_b["reach"], m_b, at_a["scale"], 0.0, job["full"])
                 else:
                     close = begin(query, at_a["box"], at_a["origin"], at_a["reach"], at_b["box"], at_b["origin"], at_b["reach"],
-                                  at_a["scale"])
+                                  at_a["scale"], 0.0)
                 if not close:
                     ends[p] = job["total"]
                     p += 1

@@ -15,7 +15,7 @@ from pliant.geometry.predicates import point_fits
 from pliant.geometry.triangles import Triangle
 from pliant.motion.rigid import farthest, placed, relate, world_box
 from pliant.query.leafpair import decide, error, key_of, seen, seen_box, settle, touch_leaves, unwanted
-from pliant.query.traverse import LEAST_DELTA, itself, near, restart, touch, ways
+from pliant.query.traverse import LEAST_DELTA, beyond, itself, near, restart, touch, ways
 from pliant.volume.aabb import Box
 from pliant.volume.protocol import Turn, overlap, skew
 
@@ -142,13 +142,14 @@ def single(value):
 
 
 @kernel
-def begin_placed(query, box_a, origin_a, reach_a, m_a, box_b, origin_b, reach_b, m_b, scale, full):
-    """Set the query at the pair of roots (stack[0] = 0), unless the boxes of the placed bodies are apart; as `begin` of traverse.py."""
+def begin_placed(query, box_a, origin_a, reach_a, m_a, box_b, origin_b, reach_b, m_b, scale, tolerance, full):
+    """Set the query at the pair of roots (stack[0] = 0), unless the boxes of the placed bodies are farther apart than the tolerance; as
+    `begin` of traverse.py."""
     here, there = floats(12), floats(12)
     world_box(m_a, box_a, here)
     world_box(m_b, box_b, there)
     for k in range(3):
-        if here[k] > there[k + 3] or there[k] > here[k + 3]:
+        if beyond(here[k], there[k + 3], tolerance) or beyond(there[k], here[k + 3], tolerance):
             return False
     state, back = query[0], here
     turn, to_a, to_b = state["turn"], state["to_a"], state["to_b"]

@@ -231,7 +231,7 @@ def within(work, body, adjacent, first, contacts):
 def start_with(work, body, first):
     """Set the query for a body and itself; its shape, made true."""
     motion, state = body.motion, work.query[0]
-    begin(work.query, motion.box, motion.origin, motion.reach, motion.box, motion.origin, motion.reach, motion.scale)
+    begin(work.query, motion.box, motion.origin, motion.reach, motion.box, motion.origin, motion.reach, motion.scale, 0.0)
     shape = body.shape_at(motion.scale)
     state["n_u"], state["larger"] = shape.follow(), False
     _, plain, doubt = body.placed_vertices()

@@ -27,13 +27,19 @@ DELTA = 2.0**-23 * (1 + 2.0**-19)                                       # of the
 LEAST_DELTA = 2.0**-50                                                  # see geometry/lanes.py
 
 COUNTERS = ("n_v", "n_p", "n_u", "n_x")
+NEARBY = tuple(name for what in ("leaves_a", "leaves_b", "flat_a", "flat_b", "m_a", "m_b", "keys", "begins", "others", "masks")
+               for name in (what, f"n_{what}"))                         # addresses and lengths, for entries that look at two leaves
 QUERY = np.dtype([(name, np.int64) for name in (
     "position", "budget", "found", *COUNTERS,                           # how far it is
     "first", "plain", "low", "exact", "hubs",                           # what the visitor wants: collide.py, selfcollide.py
     "frame_a", "entry_a", "fill_a", "context_a",                        # how the bodies make things true
-    "frame_b", "entry_b", "fill_b", "context_b", "full", "larger")]
-    + [(name, np.float32) for name in ("x", "y", "z", "slack", "delta", "loose")]          # from b's origin to a's, and the roundings
-    + [("turn", np.float64, (12,)), ("to_a", np.float32, (12,)), ("to_b", np.float32, (12,))])        # the same where bodies are placed
+    "frame_b", "entry_b", "fill_b", "context_b", "full", "larger",
+    "me", "leaf", "gap", "face_a", "face_b", "leaf_a", "leaf_b", *NEARBY)]                                   # distances: nearby.py
+    + [(name, np.float32) for name in ("x", "y", "z", "slack", "delta", "loose",           # from b's origin to a's, and the roundings
+                                       "radius", "limit")]              # what is near, and its square
+    + [(name, np.float64) for name in ("scale", "stretch", "best")]     # frames against the world; the least distance so far
+    + [("turn", np.float64, (12,)), ("to_a", np.float32, (12,)), ("to_b", np.float32, (12,)),         # as x, y, z where bodies are placed
+       ("ends", np.float64, (6,))])                                     # points of the least distance
 
 
 @generic("visitor")
@@ -121,11 +127,18 @@ def way(a, b, scale):
     return difference * scale if abs(difference) < np.inf else b * scale - a * scale
 
 
+@helper
+def beyond(low, high, tolerance):
+    """Does a box that begins at `low` lie more than the tolerance beyond one that ends at `high`? 0: exactly that."""
+    return low > high and low - high > tolerance * (1 + 2.0**-40)
+
+
 @kernel
-def begin(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale):
-    """Set the query at the pair of roots (stack[0] = 0), unless the exact boxes are apart; lengths in it are times the scale."""
+def begin(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale, tolerance):
+    """Set the query at the pair of roots (stack[0] = 0), unless the exact boxes are farther apart than the tolerance; lengths in it are
+    times the scale."""
     for k in range(3):
-        if box_a[k] > box_b[k + 4] or box_b[k] > box_a[k + 4]:
+        if beyond(box_a[k], box_b[k + 4], tolerance) or beyond(box_b[k], box_a[k + 4], tolerance):
             return False
     state = query[0]
     x, y, z = way(origin_a[0], origin_b[0], scale), way(origin_a[1], origin_b[1], scale), way(origin_a[2], origin_b[2], scale)

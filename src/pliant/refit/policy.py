@@ -49,7 +49,7 @@ class Shape:
         """Take another tree; its volumes are true to no frame yet."""
         self.tree = tree
         self.nodes, self.leaves = tree.records(self.options.family)
-        self.kept = None                                                # what a policy keeps with this tree
+        self.kept = self.marks = None                                   # what a policy keeps with this tree; for `query/approach.py`
         self.paths = self._masks = self._skips = self._ranges = None    # see local.py, tree/adjacency.py and tree/nodes.py
         self.waiting = 0
         self.pending = []                                               # vertices that have moved alone since the last query

@@ -319,6 +319,6 @@ for _kind in KINDS:
     for _other in (TurnedBox, Sphere):
         overlap.on(_kind, _other)(_overlap_first)
         skew.on(_kind, _other)(_skew)
+        separation.on(_kind, _other)(_separation_first)
     overlap.on(Sphere, _kind)(_overlap_second)
-    separation.on(_kind, Sphere)(_separation_first)
     separation.on(Sphere, _kind)(_separation_second)

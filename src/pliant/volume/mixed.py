@@ -6,7 +6,7 @@ parts them; which ones to try is all that a pair of families could know better. 
 """
 from pliant.core.jit import helper
 from pliant.core.simd import greatest, magnitude, root, where
-from pliant.volume.aabb import LESS, ZERO
+from pliant.volume.aabb import INF, LESS, ZERO
 from pliant.volume.protocol import FAMILIES, TINY, Best, Plain, enclose, fit, gap, middle, overlap, part, separation, size, skew
 from pliant.volume.turned import TurnedBox
 
@@ -35,7 +35,7 @@ def _overlap(a, b):
 
 def _separation(a, b):
     far = greatest(widest(a, b), ZERO)
-    return where(filled(a, b), far * far * LESS, ZERO)
+    return where(filled(a, b), far * far * LESS, INF)
 
 
 def _nothing_finer(a, b):
@@ -53,10 +53,9 @@ def complete():
         for how in (Best, Plain):
             if (how, a) not in fit.table:
                 fit.on(how, a)(_fit)
-        for b in volumes:
+        for b in (*volumes, TurnedBox):
             if (a, b) not in separation.table:
                 separation.on(a, b)(_separation)
-        for b in (*volumes, TurnedBox):
             if (a, b) not in overlap.table:
                 overlap.on(a, b)(_overlap)
             if (a, b) not in skew.table:

@@ -13,8 +13,8 @@ import numpy as np
 
 from pliant.core.jit import helper
 from pliant.core.simd import greatest, magnitude
-from pliant.volume.aabb import HALF, WIDER, Box
-from pliant.volume.protocol import Turn, carry, gap, middle, moved, overlap, part, size, skew, span
+from pliant.volume.aabb import HALF, LESS, WIDER, ZERO, Box
+from pliant.volume.protocol import NEARLY, Turn, carry, gap, middle, moved, overlap, part, separation, size, skew, span
 
 FOUR = np.float32(4)
 
@@ -74,6 +74,24 @@ def _(a, b):
     meet = meet & (magnitude(tx * b.r00 + (ty * b.r10 + tz * b.r20)) <= sx * s00 + (sy * s10 + (sz * s20 + (b.hx + more))))
     meet = meet & (magnitude(tx * b.r01 + (ty * b.r11 + tz * b.r21)) <= sx * s01 + (sy * s11 + (sz * s21 + (b.hy + more))))
     return meet & (magnitude(tx * b.r02 + (ty * b.r12 + tz * b.r22)) <= sx * s02 + (sy * s12 + (sz * s22 + (b.hz + more))))
+
+
+@separation.on(Box, TurnedBox)
+def _(a, b):
+    # The larger of two distances: between a and the box around b along a's axes, and the other way round.
+    mx, my, mz, sx, sy, sz = halves(a)
+    s00, s01, s02, s10, s11, s12, s20, s21, s22 = absolute(b)
+    tx, ty, tz = b.cx - mx, b.cy - my, b.cz - mz
+    x = greatest(magnitude(tx) - (sx + (s00 * b.hx + (s01 * b.hy + s02 * b.hz))), ZERO)
+    y = greatest(magnitude(ty) - (sy + (s10 * b.hx + (s11 * b.hy + s12 * b.hz))), ZERO)
+    z = greatest(magnitude(tz) - (sz + (s20 * b.hx + (s21 * b.hy + s22 * b.hz))), ZERO)
+    far = magnitude(tx) + (magnitude(ty) + magnitude(tz))
+    more = b.loose * (b.hx + b.hy + b.hz + far) + far * NEARLY          # its own axes are neither units nor perpendicular to the last bit
+    p = magnitude(tx * b.r00 + (ty * b.r10 + tz * b.r20)) - (sx * s00 + (sy * s10 + (sz * s20 + (b.hx + more))))
+    q = magnitude(tx * b.r01 + (ty * b.r11 + tz * b.r21)) - (sx * s01 + (sy * s11 + (sz * s21 + (b.hy + more))))
+    r = magnitude(tx * b.r02 + (ty * b.r12 + tz * b.r22)) - (sx * s02 + (sy * s12 + (sz * s22 + (b.hz + more))))
+    p, q, r = greatest(p, ZERO), greatest(q, ZERO), greatest(r, ZERO)
+    return greatest(x * x + (y * y + z * z), (p * p + (q * q + r * r)) * greatest(LESS - FOUR * b.loose, ZERO)) * LESS
 
 
 @skew.on(Box, TurnedBox)
