@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pliant.body import Body
     from pliant.core.threads import set_threads, threads
     from pliant.grid import Grid
+    from pliant.query.closest import closest
     from pliant.query.collide import collide
     from pliant.query.cull import visible
     from pliant.query.distance import distance, self_distance
@@ -24,16 +25,18 @@ if TYPE_CHECKING:
     from pliant.query.ray import cast, cast_all, occluded, pick
     from pliant.query.selfcollide import self_collide
     from pliant.query.within import self_within, within
-    from pliant.results import AllHits, FirstContact, Hit, Hits, Pairs, ScenePairs, Separation, Stats, Visible
+    from pliant.results import AllHits, Closest, FirstContact, Hit, Hits, Pairs, ScenePairs, Separation, Stats, Visible
     from pliant.scene import Scene
 
 __version__ = "0.1.0"
-__all__ = ["AllHits", "Body", "FileError", "FirstContact", "Grid", "Hit", "Hits", "MeshError", "Pairs", "PliantError", "Scene",
-           "ScenePairs", "Separation", "Stats", "TooManyPairsError", "Visible", "cast", "cast_all", "collide", "distance", "first_contact",
+__all__ = ["AllHits", "Body", "Closest", "FileError", "FirstContact", "Grid", "Hit", "Hits", "MeshError", "Pairs", "PliantError", "Scene",
+           "ScenePairs", "Separation", "Stats", "TooManyPairsError", "Visible", "cast", "cast_all", "closest", "collide", "distance",
+           "first_contact",
            "occluded", "pick", "self_collide", "self_distance", "self_within", "set_threads", "threads", "visible",
            "within"]
 
-_HOME = {"AllHits": "results", "Body": "body", "FirstContact": "results", "Grid": "grid", "Hit": "results", "Hits": "results",
+_HOME = {"AllHits": "results", "Body": "body", "Closest": "results", "closest": "query.closest",
+         "FirstContact": "results", "Grid": "grid", "Hit": "results", "Hits": "results",
          "Pairs": "results", "Scene": "scene", "ScenePairs": "results", "Stats": "results", "cast": "query.ray", "cast_all": "query.ray",
          "occluded": "query.ray", "pick": "query.ray", "collide": "query.collide", "first_contact": "query.firstcontact",
          "self_collide": "query.selfcollide", "set_threads": "core.threads", "threads": "core.threads", "Visible": "results",

@@ -60,6 +60,22 @@ class Separation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Closest:
+    """What is nearest to each of n points: `distance` (n,), inf where there is nothing, negative inside if it was asked for `signed`;
+    `points` (n, 3), NaN for nothing; `face` (n,) int32 and `body` (n,), the id in a scene, 0 for a body alone, both −1 for nothing; `uv`
+    (n, 2), the weights of the face's second and third corner."""
+    distance: NDArray[np.float64]
+    points: NDArray[np.float64]
+    face: NDArray[np.int32]
+    body: NDArray[np.int64]
+    uv: NDArray[np.float64]
+    stats: Stats
+
+    def __len__(self) -> int:
+        return len(self.distance)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class FirstContact:
     """When two bodies first meet: they do at `time`, they do not at `before`; `pairs` are the faces that meet at `time`."""
     time: float
@@ -73,7 +89,8 @@ class ScenePairs:
     int32, a face of each; sorted, each once. `stats` is the work of all; `tested` (p, 2) the ids of bodies whose trees were compared, and
     `counters` (p, 4) what each took, columns as in `Stats`; bodies that have not moved are answered from memory: zeros.
 
-    With `contacts=True` also `segments`, `normals`, `depths` and `coplanar`, as in `Pairs`.
+    With `contacts=True` also `segments`, `normals`, `depths` and `coplanar`, as in `Pairs`. Of `within`: pairs that are near, with
+    `distances` and, if asked for, `points`.
     """
     bodies: NDArray[np.int64]
     faces: NDArray[np.int32]
@@ -84,6 +101,8 @@ class ScenePairs:
     normals: NDArray[np.float64] | None = None
     depths: NDArray[np.float64] | None = None
     coplanar: NDArray[np.bool_] | None = None
+    distances: NDArray[np.float64] | None = None
+    points: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.faces)

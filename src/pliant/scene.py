@@ -15,10 +15,11 @@ from pliant.body import Body
 from pliant.broadphase.sweep import Sweep
 from pliant.core import check
 from pliant.query.collide import DESCEND, SAT, How, between
+from pliant.query.crowd import gaps_of, near, nearest
 from pliant.query.drive import workspace
 from pliant.query.many import Found, ask_many, boxes_of, found_in, joined, nothing, possible
 from pliant.query.selfcollide import ADJACENT, within
-from pliant.results import ScenePairs, Stats
+from pliant.results import ScenePairs, Separation, Stats
 
 EACH = "each"                                                           # two bodies that meet: one pair of faces
 
@@ -205,6 +206,24 @@ class Scene:
         self._moved -= moved                                            # what is given away may be written to: hence the copies
         return ScenePairs(np.repeat(asked, found.counts, axis=0), arrays.pop("faces"), Stats(*counters.sum(0).tolist()), asked, counters,
                           **arrays)
+
+    def distance(self) -> Separation:
+        """The least distance between two bodies of the scene that are not ignored, as `pliant.distance`; `bodies` has their ids."""
+        ids = [number for number, member in self._members.items() if len(member.body)]
+        pairs = [(i, j) for i, one in enumerate(ids) for j, other in enumerate(ids) if i < j and not self._is_ignored(one, other)]
+        bodies = [self._members[number].body for number in ids]
+        return nearest(bodies, ids, bodies, ids, np.array(pairs, np.int64).reshape(-1, 2))
+
+    def within(self, tolerance: float, *, self_pairs: bool = False, points: bool = False) -> ScenePairs:
+        """All pairs of faces of different bodies that are no farther apart than the tolerance, as `pliant.within`; with `self_pairs` also
+        those of each body with itself (`self_within`)."""
+        tolerance, points = check.number("tolerance", tolerance, 0.0), check.flag("points", points)
+        ids = sorted(number for number, member in self._members.items() if len(member.body))
+        boxes = np.array([self._members[number].body.box() for number in ids]).reshape(-1, 2, 3)
+        first, second = np.nonzero(np.tril(gaps_of(boxes, boxes) <= tolerance, 0 if check.flag("self_pairs", self_pairs) else -1).T)
+        pairs = np.array(ids, np.int64)[np.stack([first, second], axis=1)] if ids else np.empty((0, 2), np.int64)
+        asked = pairs[[(i, j) not in self._ignored if i == j else not self._is_ignored(i, j) for i, j in pairs.tolist()]]
+        return near({number: self._members[number].body for number in ids}, asked.reshape(-1, 2), tolerance, points)
 
     def _ask(self, asked: NDArray[np.int64], known: NDArray[np.int64], options: _Options) -> Found:
         """All answers: from memory, in one call for all bodies that can be asked so, one by one for the rest."""

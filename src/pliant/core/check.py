@@ -178,6 +178,13 @@ def number(name, value, least=-np.inf):
     return float(value)
 
 
+def limit(name, value):
+    """A float from 0 up; it may be infinite."""
+    if isinstance(value, (float, np.floating)) and value == np.inf:
+        return np.inf
+    return number(name, value, 0.0)
+
+
 def point(name, value):
     """Three finite float64."""
     rows = positions(name, np.reshape(_array(name, value), (1, -1)))

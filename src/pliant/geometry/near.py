@@ -13,8 +13,7 @@ from pliant.core.simd import greatest, least, root, where
 from pliant.core.stack import eight, one_of, put_lanes
 from pliant.geometry.triangles import Triangle
 
-OURS, THEIRS, LEAST = 0, 9, 18                                          # rows of eight float32: corners of both leaves; the bounds
-N_ROWS = 19
+OURS, THEIRS, LEAST, WAYS = 0, 9, 18, 19                                # rows of eight float32: corners of both leaves; bounds; directions
 ROUNDING = np.float32(2.0**-20)                                         # of the largest coordinate
 ZERO, ONE, TINY, SHORT = np.float32(0), np.float32(1), np.float32(2.0**-100), np.float32(1 - 2.0**-20)
 
@@ -75,9 +74,21 @@ def normal(t):
     return nx, ny, nz, dot(nx, ny, nz, nx, ny, nz)
 
 
+@helper
+def nearest_along(t, x, y, z):
+    """The least of n · p for the corners p of triangles; n or they are vectors."""
+    return least(dot(x, y, z, t.ax, t.ay, t.az), least(dot(x, y, z, t.bx, t.by, t.bz), dot(x, y, z, t.cx, t.cy, t.cz)))
+
+
+@helper
+def farthest_along(t, x, y, z):
+    """The largest."""
+    return greatest(dot(x, y, z, t.ax, t.ay, t.az), greatest(dot(x, y, z, t.bx, t.by, t.bz), dot(x, y, z, t.cx, t.cy, t.cz)))
+
+
 @routine
 def bound_gaps(rows, i):
-    """Triangle i of OURS against all of THEIRS: LEAST, no more than their distances, but for ROUNDING."""
+    """Triangle i of OURS against all of THEIRS: LEAST, no more than their distances, but for ROUNDING, and WAYS, the directions of that."""
     q = Triangle(eight(rows, 8 * THEIRS), eight(rows, 8 * THEIRS + 8), eight(rows, 8 * THEIRS + 16), eight(rows, 8 * THEIRS + 24),
                  eight(rows, 8 * THEIRS + 32), eight(rows, 8 * THEIRS + 40), eight(rows, 8 * THEIRS + 48), eight(rows, 8 * THEIRS + 56),
                  eight(rows, 8 * THEIRS + 64))
@@ -103,6 +114,7 @@ def bound_gaps(rows, i):
             best = from_edge(best, px, py, pz, ux, uy, uz, dot(ux, uy, uz, ux, uy, uz), qx, qy, qz, vx, vy, vz, e)
     short = SHORT / root(greatest(best[0], TINY))
     x, y, z = best[1] * short, best[2] * short, best[3] * short
-    near = least(dot(x, y, z, p.ax, p.ay, p.az), least(dot(x, y, z, p.bx, p.by, p.bz), dot(x, y, z, p.cx, p.cy, p.cz)))
-    far = greatest(dot(x, y, z, q.ax, q.ay, q.az), greatest(dot(x, y, z, q.bx, q.by, q.bz), dot(x, y, z, q.cx, q.cy, q.cz)))
-    put_lanes(rows, 8 * LEAST, near - far)
+    put_lanes(rows, 8 * LEAST, nearest_along(p, x, y, z) - farthest_along(q, x, y, z))
+    put_lanes(rows, 8 * WAYS, x)
+    put_lanes(rows, 8 * WAYS + 8, y)
+    put_lanes(rows, 8 * WAYS + 16, z)

@@ -12,8 +12,10 @@ from pliant.query.approach import UNKNOWN, approach
 from pliant.query.collide import Collide, meeting, two_trees
 from pliant.query.contacts import contacts_of
 from pliant.query.drive import CHUNK, Subject, counters, workspace
-from pliant.query.nearby import Apart, Nearest, Placed, Same, tell
+from pliant.query.faraway import far_apart, nearest_faces
+from pliant.query.nearby import Apart, Nearest, Placed, Same, narrow_to, tell
 from pliant.query.placed import CollidePlaced
+from pliant.query.ray import members_of
 from pliant.query.selfcollide import SelfCollide, start_with
 from pliant.query.traverse import BUDGET, packed
 from pliant.results import Separation, Stats
@@ -30,7 +32,8 @@ class Known(NamedTuple):
 
 
 def distance(a: Any, b: Any) -> Separation:
-    """The least distance between two bodies, the points where it is, and their faces.
+    """The least distance between two bodies, the points where it is, and their faces. Either may be a scene: then that of the nearest of
+    its bodies, whose ids are in `bodies`; a body that is in both is not compared with itself.
 
     0 if they meet, exactly then (`collide`); which faces and points are named then may vary. Else the distance is right to 1e-12 of the
     size of the two faces and their distance, and of several pairs of faces that are as near the lowest counts, the face of `a` first. A
@@ -44,10 +47,17 @@ def distance(a: Any, b: Any) -> Separation:
     >>> apart.distance, apart.points.tolist(), apart.faces.tolist()
     (2.0, [[0.0, 0.0, 0.0], [0.0, 0.0, 2.0]], [0, 0])
     """
+    if a is b:
+        raise ValueError("distance: a and b are the same; self_distance(body) finds what of a body is nearest to itself, scene.distance() "
+                         "the nearest two bodies of a scene")
+    if hasattr(a, "seen_by_rays") or hasattr(b, "seen_by_rays"):
+        from pliant.query.crowd import nearest
+
+        (bodies, ids, _), (others, other_ids, _) = members_of(a, "a"), members_of(b, "b")
+        pairs = [(i, j) for i, one in enumerate(bodies) for j, other in enumerate(others) if one is not other]
+        return nearest(bodies, ids, others, other_ids, np.array(pairs, np.int64).reshape(-1, 2))
     check.body("a", a)
     check.body("b", b)
-    if a is b:
-        raise ValueError("distance: a and b are the same body; self_distance(body) finds what of a body is nearest to itself")
     return between(a, b)
 
 
@@ -72,17 +82,28 @@ def self_distance(body: Any) -> Separation:
         return common(search(work, Same(), shape, shape, visitor, body.motion.scale, body.placement, body.nearest, body), body, body)
 
 
-def between(a: Subject, b: Subject) -> Separation:
-    """`distance` after all checks."""
+def between(a: Subject, b: Subject, most: float = np.inf) -> Separation:
+    """`distance` after all checks; nothing, if they are farther apart than `most`."""
     with workspace() as work, Reading(a.guard, b.guard):
-        met = meeting(work, a, b, np.inf)
+        if not (len(a.faces) and len(b.faces)):
+            return nowhere()
+        if far_apart(a.box(), b.box()):
+            return from_afar(a, b)
+        met = meeting(work, a, b, most)
         if met is None:
             return nowhere()
         if met.m_a is None:
             visitor: Any = Collide(a.motion.flat, b.motion.flat, work.keys)
-            return common(search(work, Apart(), met.p, met.q, visitor, met.scale, None, a.nearest, b), a, b)
+            return common(search(work, Apart(), met.p, met.q, visitor, met.scale, None, a.nearest, b, most), a, b)
         visitor = CollidePlaced(a.motion.flat, b.motion.flat, work.keys, met.m_a, met.m_b)
-        return common(search(work, Placed(), met.p, met.q, visitor, met.scale, met.m_a, a.nearest, b), a, b)
+        return common(search(work, Placed(), met.p, met.q, visitor, met.scale, met.m_a, a.nearest, b, most), a, b)
+
+
+def from_afar(a: Subject, b: Subject) -> Separation:
+    """`distance` of bodies that are far apart."""
+    best = nearest_faces(a.placed_vertices()[0], a.corners, b.placed_vertices()[0], b.corners)[0]
+    return Separation(float(best["distance"]), best["ends"].reshape(2, 3).copy(), np.array([best["f"], best["g"]], np.int32),
+                      Stats(n_p=int(best["n_p"]), n_x=int(best["n_x"])))
 
 
 def common(found: Separation, a: Subject, b: Subject) -> Separation:
@@ -105,12 +126,16 @@ def stretch_of(placement: Any) -> float:
     return 1 + EXCESS + 2 * float(np.abs(turn.T @ turn - np.eye(3)).max())
 
 
-def search(work: Any, kind: Any, p: Any, q: Any, visitor: Any, scale: float, placement: Any, known: Any, other: Any) -> Separation:
-    """The nearest two faces of two shapes; where they were last time is in `known`, by the other body, and is noted there."""
+def search(work: Any, kind: Any, p: Any, q: Any, visitor: Any, scale: float, placement: Any, known: Any, other: Any,
+           most: float = np.inf) -> Separation:
+    """The nearest two faces of two shapes, if they are no farther apart than `most`; where they were last time is in `known`, by the other
+    body, and is noted there."""
     trees, _ = two_trees(work, p, q)
     waits, state = work.waiting(), work.query[0]
     state["scale"], state["stretch"], state["best"], state["face_a"], state["face_b"] = scale, stretch_of(placement), np.inf, -1, -1
-    state["radius"] = state["limit"] = np.inf
+    with silent():
+        narrow_to(state, most)
+    state["way_x"] = state["way_y"] = state["way_z"] = 0.0
     alive = tell(work.query, Nearest(), kind, p, q, visitor)
     waits[0] = UNKNOWN
     last = known.get(other)

@@ -13,10 +13,10 @@ from pliant.core.call import CONTEXTS, address_of, array_at, invoke, pointer
 from pliant.core.dispatch import generic
 from pliant.core.jit import DISABLED, helper
 from pliant.core.records import lanes, whole
-from pliant.core.simd import bits, element, first, greatest, least, ones
-from pliant.core.stack import eight, floats, one_of, put_rows, singles
+from pliant.core.simd import bits, element, first, greatest, highest, least, lowest, ones
+from pliant.core.stack import eight, floats, one_of, put_lanes, put_rows, singles
 from pliant.geometry.gaps import gap_entry
-from pliant.geometry.near import LEAST, OURS, ROUNDING, THEIRS, bound_gaps
+from pliant.geometry.near import LEAST, OURS, ROUNDING, THEIRS, WAYS, bound_gaps, farthest_along, nearest_along
 from pliant.query.collide import Collide
 from pliant.query.leafpair import copy_corners, error, key_of, moved, moved_box, seen, seen_box, unwanted
 from pliant.query.placed import CollidePlaced, place_corners
@@ -28,7 +28,7 @@ from pliant.volume.aabb import WIDER, bounds
 from pliant.volume.protocol import TINY, separation
 
 E8, FOUR = np.float32(2.0**-21), np.float32(4)                          # roundings of a corner that is made local; of a way between two
-BOXES = 19                                                              # rows of scratch after those of `bound_gaps`: six
+BOXES, HEADS = 22, 28                                                   # rows of scratch after those of `bound_gaps`: six, and one
 LARGEST = 3e38                                                          # in float32
 GAP, ENDS, EXACT = 24, 18, 4                                            # of `geometry/gaps.py`: where answers are; exact arithmetic
 
@@ -46,8 +46,8 @@ class Nearest(NamedTuple):
 
 
 @generic("wanted", "visitor")
-def reached(wanted, visitor, state, leaves_a, a, i, leaves_b, b, j):
-    """Triangle i of leaf a and j of leaf b are near each other."""
+def reached(wanted, visitor, state, rows, leaves_a, a, i, leaves_b, b, j):
+    """Triangle i of leaf a and j of leaf b are near each other; `rows` as `bound_gaps` has left them."""
 
 
 @generic("visitor")
@@ -71,12 +71,12 @@ def _(visitor, state, leaves_a, a, i, leaves_b, b, j, t):
     return np.int64(good & place_corners(leaves_b, b, j, visitor.vertices_b, visitor.matrix_b, t, 9))
 
 
-def _note(wanted, visitor, state, leaves_a, a, i, leaves_b, b, j):
+def _note(wanted, visitor, state, rows, leaves_a, a, i, leaves_b, b, j):
     visitor.keys[state["found"]] = key_of(visitor, state, np.int64(leaves_a[a]["face"][i]), np.int64(leaves_b[b]["face"][j]))
     state["found"] += 1
 
 
-def _measure(wanted, visitor, state, leaves_a, a, i, leaves_b, b, j):
+def _measure(wanted, visitor, state, rows, leaves_a, a, i, leaves_b, b, j):
     t = floats(26)
     plain = put_corners(visitor, state, leaves_a, a, i, leaves_b, b, j, t)
     state["n_x"] += invoke(state["gap"], t, plain) >= EXACT
@@ -92,6 +92,7 @@ def _measure(wanted, visitor, state, leaves_a, a, i, leaves_b, b, j):
             ends[k], ends[k + 3] = t[ENDS + 3 * turned + k], t[ENDS + 3 - 3 * turned + k]
         if distance < best:
             narrow_to(state, distance)
+            state["way_x"], state["way_y"], state["way_z"] = rows[8 * WAYS + j], rows[8 * WAYS + 8 + j], rows[8 * WAYS + 16 + j]
 
 
 for _visitor in (Collide, CollidePlaced, SelfCollide):
@@ -129,13 +130,22 @@ def scan(wanted, visitor, state, leaves_a, a, leaves_b, b, skip):
     close = bits(separation(their_boxes, moved_box(box_a, -ox, -oy, -oz)) <= limit) & leaves_b[b]["used"]
     if close == 0:
         return
-    rows = singles(200)
+    # What is near elsewhere lies along one direction, mostly: that parts most pairs.
+    x, y, z = state["way_x"], state["way_y"], state["way_z"]
+    heads, tails = nearest_along(ours, x, y, z), farthest_along(theirs, x, y, z)
+    mine &= bits(heads - highest(tails) <= far)
+    close &= bits(lowest(heads) - tails <= far)
+    if mine == 0 or close == 0:
+        return
+    rows = singles(240)
+    put_lanes(rows, 8 * HEADS, heads)
     put_rows(rows, OURS, ours)
     put_rows(rows, THEIRS, theirs)
     put_rows(rows, BOXES, our_boxes)
     while mine != 0:
         i, mine = first(mine), mine & (mine - 1)
         some = bits(separation(their_boxes, one_of(rows, BOXES, i, our_boxes)) <= limit) & close & ~(skip >> (LEAF * i))
+        some &= bits(rows[8 * HEADS + i] - tails <= far)
         if some == 0:
             continue
         state["n_p"] += ones(some)
@@ -146,7 +156,7 @@ def scan(wanted, visitor, state, leaves_a, a, leaves_b, b, skip):
             j, some = first(some), some & (some - 1)
             if element(least_of, j) > far or unwanted(visitor, state, leaves_a, a, i, leaves_b, b, j):
                 continue
-            reached(wanted, visitor, state, leaves_a, a, i, leaves_b, b, j)
+            reached(wanted, visitor, state, rows, leaves_a, a, i, leaves_b, b, j)
             far = state["radius"] + margin
             limit = far * far * WIDER + TINY
 

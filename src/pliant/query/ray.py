@@ -149,11 +149,11 @@ class Subjects(NamedTuple):
         self.seen[k]["ready"] = 1
 
 
-def members_of(target):
+def members_of(target, name="target"):
     """(bodies, their numbers, their masks) of a body or a scene, without those that have no faces."""
     if hasattr(target, "seen_by_rays"):
         return target.seen_by_rays()
-    check.body("target", target)
+    check.body(name, target)
     return ([target], [0], [EVERY]) if len(target) else ([], [], [])
 
 

@@ -36,7 +36,7 @@ QUERY = np.dtype([(name, np.int64) for name in (
     "frame_b", "entry_b", "fill_b", "context_b", "full", "larger",
     "me", "leaf", "gap", "face_a", "face_b", "leaf_a", "leaf_b", *NEARBY)]                                   # distances: nearby.py
     + [(name, np.float32) for name in ("x", "y", "z", "slack", "delta", "loose",           # from b's origin to a's, and the roundings
-                                       "radius", "limit")]              # what is near, and its square
+                                       "radius", "limit", "way_x", "way_y", "way_z")]                   # what is near, squared, and where
     + [(name, np.float64) for name in ("scale", "stretch", "best")]     # frames against the world; the least distance so far
     + [("turn", np.float64, (12,)), ("to_a", np.float32, (12,)), ("to_b", np.float32, (12,)),         # as x, y, z where bodies are placed
        ("ends", np.float64, (6,))])                                     # points of the least distance

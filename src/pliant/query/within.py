@@ -201,6 +201,7 @@ def near_by(work, scale, placement, tolerance):
     """Tell the query what is near."""
     state = work.query[0]
     state["scale"], state["stretch"], state["best"] = scale, stretch_of(placement), np.inf
+    state["way_x"] = state["way_y"] = state["way_z"] = 0.0
     with silent():
         narrow_to(state, tolerance)
 
