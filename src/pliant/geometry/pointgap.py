@@ -13,7 +13,8 @@ import numpy as np
 from pliant.core.call import address_of, array_at, pointer
 from pliant.core.jit import DISABLED, helper, kernel, routine
 from pliant.core.stack import floats
-from pliant.geometry.gaps import FLAT, LARGE, LEAST, SMALL, bound_below, copy_point, cross, in_order, put_mean, share
+from pliant.geometry.feet import FLAT, copy_point, cross, in_order, inverse_of, share
+from pliant.geometry.gaps import LARGE, LEAST, SMALL, bound_below, put_mean
 from pliant.geometry.rays import scaled
 from pliant.geometry.triangles import overlap_exact, overlap_stage
 
@@ -28,11 +29,6 @@ def on_edge(px, py, pz, ex, ey, ez, inverse):
     t = share(-(px * ex + py * ey + pz * ez) * inverse)
     x, y, z = px + t * ex, py + t * ey, pz + t * ez
     return x * x + y * y + z * z, t
-
-
-@helper
-def inverse_of(square):
-    return 1.0 / square if square > FLAT else 0.0
 
 
 @helper
