@@ -13,7 +13,7 @@ from pliant.query.collide import Collide, meeting, two_trees
 from pliant.query.contacts import contacts_of
 from pliant.query.drive import CHUNK, Subject, counters, workspace
 from pliant.query.faraway import far_apart, nearest_faces
-from pliant.query.nearby import Apart, Nearest, Placed, Same, narrow_to, tell
+from pliant.query.nearby import Apart, Nearest, Placed, Same, start_within, tell
 from pliant.query.placed import CollidePlaced
 from pliant.query.ray import members_of
 from pliant.query.selfcollide import SelfCollide, start_with
@@ -132,10 +132,7 @@ def search(work: Any, kind: Any, p: Any, q: Any, visitor: Any, scale: float, pla
     body, and is noted there."""
     trees, _ = two_trees(work, p, q)
     waits, state = work.waiting(), work.query[0]
-    state["scale"], state["stretch"], state["best"], state["face_a"], state["face_b"] = scale, stretch_of(placement), np.inf, -1, -1
-    with silent():
-        narrow_to(state, most)
-    state["way_x"] = state["way_y"] = state["way_z"] = 0.0
+    start_within(state, most, scale, stretch_of(placement))
     alive = tell(work.query, Nearest(), kind, p, q, visitor)
     waits[0] = UNKNOWN
     last = known.get(other)

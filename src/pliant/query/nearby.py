@@ -107,6 +107,15 @@ def narrow_to(state, distance):
     state["radius"], state["limit"] = radius, radius * radius * WIDER + TINY
 
 
+def start_within(state, distance, scale, stretch):
+    """Nothing is found yet, and what is farther apart than this does not count. `scale` and `stretch`: what a length in the world is in the
+    frame of a, at most."""
+    state["scale"], state["stretch"], state["best"], state["face_a"], state["face_b"] = scale, stretch, np.inf, -1, -1
+    state["way_x"] = state["way_y"] = state["way_z"] = 0.0
+    with np.errstate(over="ignore"):
+        narrow_to(state, distance)
+
+
 # --- two leaves ------------------------------------------------------------------------------------------------------------------------
 
 @helper

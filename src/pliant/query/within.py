@@ -12,7 +12,7 @@ import numpy as np
 from pliant.core import check, memory
 from pliant.core import threads as pool
 from pliant.core.call import invoke
-from pliant.core.jit import kernel, silent
+from pliant.core.jit import kernel
 from pliant.core.simd import bits
 from pliant.core.sorting import sorted_pairs
 from pliant.core.stack import floats
@@ -25,7 +25,7 @@ from pliant.query.collide import Collide, bits_for, meeting, two_trees
 from pliant.query.contacts import contacts_of
 from pliant.query.distance import stretch_of
 from pliant.query.drive import Loop, collect, workspace
-from pliant.query.nearby import ENDS, EXACT, GAP, Apart, Candidates, Placed, Same, narrow_to, tell
+from pliant.query.nearby import ENDS, EXACT, GAP, Apart, Candidates, Placed, Same, start_within, tell
 from pliant.query.placed import CollidePlaced, turn_of
 from pliant.query.selfcollide import SelfCollide, start_with
 from pliant.query.traverse import itself, near, packed, shifts, touch, traverse, ways
@@ -159,7 +159,7 @@ def between(a, b, tolerance, points):
         if met is None:
             return answer(a, b, np.empty((0, 2), np.int32), Stats(), tolerance, points)
         kind, loop_kind = (Apart(), Within) if met.m_a is None else (Placed(), WithinPlaced)
-        near_by(work, met.scale, met.m_a, tolerance)
+        start_within(work.query[0], tolerance, met.scale, stretch_of(met.m_a))
         trees, depth = two_trees(work, met.p, met.q)
 
         def visitor(keys):
@@ -184,7 +184,7 @@ def inside(body, tolerance, points):
         shape, flat = start_with(work, body, False), body.placed_vertices()[0]
         masks = shape.masks(body.mesh())
         work.query["hubs"] = masks.hubs
-        near_by(work, body.motion.scale, body.placement, tolerance)
+        start_within(work.query[0], tolerance, body.motion.scale, stretch_of(body.placement))
         trees, depth = two_trees(work, shape, shape)
 
         def go(query, stack, keys):
@@ -195,15 +195,6 @@ def inside(body, tolerance, points):
             return reason
         keys, stats = collect(Loop(go, depth, (shape, masks)), work)
         return answer(body, body, sorted_pairs(keys, bits_for(body), bits_for(body)), stats, tolerance, points)
-
-
-def near_by(work, scale, placement, tolerance):
-    """Tell the query what is near."""
-    state = work.query[0]
-    state["scale"], state["stretch"], state["best"] = scale, stretch_of(placement), np.inf
-    state["way_x"] = state["way_y"] = state["way_z"] = 0.0
-    with silent():
-        narrow_to(state, tolerance)
 
 
 def answer(a, b, pairs, stats, tolerance, points):
