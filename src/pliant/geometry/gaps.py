@@ -21,9 +21,9 @@ right to about 1e-14 M; the promise is 1e-12.
 MARGIN. Of candidates which differ by rounding alone the one with fewer free points is meant: two corners, unless a corner and an edge are
 nearer by MARGIN M, and these unless edges or a face are. So a corner or an edge that faces share is as far for each of them, to the bit.
 
-ORDER. Corners are sorted, and the triangles by them: the same bits for every order of corners and triangles, but for the points of equally
-near candidates of several pairs. Whether two triangles meet is decided exactly (`geometry/triangles.py`), if no plane across the way
-between the nearest points is certainly between them.
+ORDER. Corners are sorted, and the triangles by them: the same bits for every order of corners and triangles. Whether they meet is decided
+exactly (`geometry/triangles.py`), unless a plane across the way between the nearest points is certainly between them, or their boxes are
+apart.
 
 SCALE. Squares and fourth powers neither overflow nor vanish while M is from SMALL to LARGE. Otherwise differences, not coordinates, are
 scaled by a power of two. Distances beyond all float64 are infinite; those below the smallest, of triangles that are apart, are it.

@@ -14,7 +14,7 @@ from pliant.core.call import address_of, array_at, pointer
 from pliant.core.jit import DISABLED, helper, kernel, routine
 from pliant.core.stack import floats
 from pliant.geometry.feet import FLAT, copy_point, cross, in_order, inverse_of, share
-from pliant.geometry.gaps import LARGE, LEAST, SMALL, bound_below, put_mean
+from pliant.geometry.gaps import LARGE, LEAST, SMALL, bound_below
 from pliant.geometry.rays import scaled
 from pliant.geometry.triangles import overlap_exact, overlap_stage
 
@@ -35,24 +35,28 @@ def on_edge(px, py, pz, ex, ey, ez, inverse):
 def reach(px, py, pz, qx, qy, qz, rx, ry, rz, size):
     """(distance from 0, feature, weights of the second and third corner) of a triangle with sorted corners p, q, r."""
     one, two, three = px * px + py * py + pz * pz, qx * qx + qy * qy + qz * qz, rx * rx + ry * ry + rz * rz
-    best, feature, u, v = one, CORNER, 0.0, 0.0
-    if two < best:
-        best, feature, u, v = two, CORNER + 1, 1.0, 0.0
-    if three < best:
-        best, feature, u, v = three, CORNER + 2, 0.0, 1.0
+    # Choices rather than branches, which would be mispredicted.
+    nearer = two < one
+    best, feature, u, v = two if nearer else one, CORNER + 1 if nearer else CORNER, 1.0 if nearer else 0.0, 0.0
+    nearer = three < best
+    best, feature = three if nearer else best, CORNER + 2 if nearer else feature
+    u, v = 0.0 if nearer else u, 1.0 if nearer else v
 
     ex, ey, ez, fx, fy, fz, dx, dy, dz = qx - px, qy - py, qz - pz, rx - px, ry - py, rz - pz, rx - qx, ry - qy, rz - qz
     over = inverse_of(ex * ex + ey * ey + ez * ez)
     limit = bound_below(best, size)
     square, t = on_edge(px, py, pz, ex, ey, ez, over)
-    if square < limit:
-        best, limit, feature, u, v = square, square, EDGE + 2, t, 0.0
+    nearer = square < limit
+    best, limit, feature = square if nearer else best, square if nearer else limit, EDGE + 2 if nearer else feature
+    u, v = t if nearer else u, 0.0 if nearer else v
     square, t = on_edge(px, py, pz, fx, fy, fz, inverse_of(fx * fx + fy * fy + fz * fz))
-    if square < limit:
-        best, limit, feature, u, v = square, square, EDGE + 1, 0.0, t
+    nearer = square < limit
+    best, limit, feature = square if nearer else best, square if nearer else limit, EDGE + 1 if nearer else feature
+    u, v = 0.0 if nearer else u, t if nearer else v
     square, t = on_edge(qx, qy, qz, dx, dy, dz, inverse_of(dx * dx + dy * dy + dz * dz))
-    if square < limit:
-        best, limit, feature, u, v = square, square, EDGE, 1.0 - t, t
+    nearer = square < limit
+    best, feature = square if nearer else best, EDGE if nearer else feature
+    u, v = 1.0 - t if nearer else u, t if nearer else v
 
     nx, ny, nz = cross(ex, ey, ez, fx, fy, fz)
     area = nx * nx + ny * ny + nz * nz
@@ -71,7 +75,7 @@ def reach(px, py, pz, qx, qy, qz, rx, ry, rz, size):
 
 @routine
 def reach_scaled(t, p, q, r):
-    """`reach` of any finite numbers; and M."""
+    """`reach` of any finite numbers; and is the point close?"""
     y = floats(9)
     first = 1.0
     for k in range(3):
@@ -86,7 +90,7 @@ def reach_scaled(t, p, q, r):
     for k in range(9):
         y[k] = scaled(y[k], -e)
     distance, feature, u, v = reach(y[0], y[1], y[2], y[3], y[4], y[5], y[6], y[7], y[8], 1.0)
-    return scaled(distance, e if first == 1.0 else e + 2), feature, u, v, scaled(size, 0 if first == 1.0 else 2)
+    return scaled(distance, e if first == 1.0 else e + 2), feature, u, v, distance <= CLOSE
 
 
 @routine
@@ -114,28 +118,24 @@ def point_gap(t, plain):
         x, y, z, size = t[POINT], t[POINT + 1], t[POINT + 2], 2.0 * half
         distance, feature, u, v = reach(t[p] - x, t[p + 1] - y, t[p + 2] - z, t[q] - x, t[q + 1] - y, t[q + 2] - z,
                                         t[r] - x, t[r + 1] - y, t[r + 2] - z, size)
+        close = distance <= CLOSE * size
     else:
-        distance, feature, u, v, size = reach_scaled(t, p, q, r)
-    # Back to the corners as they came: w[k] is the weight of corner k.
-    c, w = floats(9), floats(3)
-    copy_point(t, p, c, 0)
-    copy_point(t, q, c, 3)
-    copy_point(t, r, c, 6)
-    w[0], w[1], w[2] = max(1.0 - (u + v), 0.0), u, v
-    put_mean(c, 0, w, 0, t, NEAREST)
-    w[p // 3], w[q // 3], w[r // 3] = w[0], w[1], w[2]
-    t[WEIGHTS], t[WEIGHTS + 1] = w[1], w[2]
+        distance, feature, u, v, close = reach_scaled(t, p, q, r)
+    w = max(1.0 - (u + v), 0.0)
+    for k in range(3):
+        x, y, z = t[p + k], t[q + k], t[r + k]
+        t[NEAREST + k] = min(max(x * w + y * u + z * v, min(x, min(y, z))), max(x, max(y, z)))
+    t[WEIGHTS] = w if p == 3 else u if q == 3 else v                    # back to the corners as they came
+    t[WEIGHTS + 1] = w if p == 6 else u if q == 6 else v
     if feature != INSIDE:
         kind = EDGE if feature < CORNER else CORNER
         k = feature - kind
         feature = kind + (p if k == 0 else q if k == 1 else r) // 3
-    if distance <= CLOSE * size:
-        if lies_on(t, plain):
-            distance = 0.0
-            copy_point(t, POINT, t, NEAREST)
-        else:
-            distance = max(distance, LEAST)
-    t[DISTANCE] = distance
+    if close and lies_on(t, plain):
+        t[DISTANCE] = 0.0
+        copy_point(t, POINT, t, NEAREST)
+    else:
+        t[DISTANCE] = max(distance, LEAST)
     return np.int64(feature)
 
 
