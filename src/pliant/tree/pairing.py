@@ -1,0 +1,189 @@
+"""Who goes together with whom: one round of matching, for `tree/matching.py` (Bitar 2011, appendix; Preis 1999).
+
+Groups of faces are the vertices of a graph. Its edges join groups that touch; the weight of an edge is the total length of the mesh edges
+that the two share, 0 where surfaces only touch in a vertex. A pair is made in three steps.
+
+1. Two groups that are each other's best neighbour, among those still free, are a pair (Preis). Edges are in a strict order: those of a
+   group that has waited come first, the longer it has waited, then the heavier edge, then the lower number. Preis walks from group to best
+   neighbour until that is mutual. In a strict order one pass over the edges, the best first, finds the very same pairs, and a hub, to which
+   walks would come back again and again, costs no more than its edges.
+2. No two groups that are left touch. Paths join them on which every other step is a pair; exchanging the steps of such a path makes one
+   pair more. They are found breadth-first from all that are left at once: alternating trees grow, a pair belongs to one tree at most, so
+   that no path names a group twice, and where two trees meet there is a path. All trees that have not met grow to the end, so a phase costs
+   as much as there are edges. What odd cycles hide is not found (that takes blossoms): few are left, not the fewest. Without odd cycles
+   they are the fewest.
+3. Some graphs leave many whatever one does: of a hub and what hangs on it, one pair. Those that are left wait for the next round and are
+   first there. But no more may wait than the tree stays even with: after k rounds a component of n faces has n / 2^(k−1) groups at most.
+   Beyond that, groups left become pairs although they do not touch, those that have waited before first: neighbours in the order in which
+   a walk, depth first, comes to them, so that all of them together are no further apart than twice the length of the walk.
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+from pliant.core.jit import kernel, routine
+
+PHASES = 24                                                             # of step 2, at most; surfaces take 5 or so
+FREE = -1
+INNER = -2                                                              # a group that a tree passes through to the other of its pair
+
+
+class Graph(NamedTuple):
+    """`edges` (m, 2) int32, the lower group first, and their `weights` (m,) float64. Group g touches near[begins[g] : begins[g + 1]],
+    through the edges of these numbers in `through`; all int32."""
+    edges: np.ndarray
+    weights: np.ndarray
+    begins: np.ndarray
+    near: np.ndarray
+    through: np.ndarray
+
+
+class Pairing(NamedTuple):
+    """`mate` (n,) int32, −1 for a group that is left, and how many of the pairs do not touch."""
+    mate: np.ndarray
+    apart: int
+
+
+def graph_of(edges, weights, n):
+    """The Graph of n groups."""
+    begins, near, through = np.zeros(n + 1, np.int32), np.empty(2 * len(edges), np.int32), np.empty(2 * len(edges), np.int32)
+    list_neighbours(edges, begins, near, through)
+    return Graph(edges, weights, begins, near, through)
+
+
+def pair_up(graph, waits, sizes, halvings):
+    """The Pairing of these groups, which have waited for so many rounds and hold so many faces; a component of n faces is left with
+    n / 2^halvings groups at most."""
+    n = len(waits)
+    mate = np.full(n, FREE, np.int32)
+    left = n - 2 * take_best(graph.edges, np.lexsort((-graph.weights, -waits[graph.edges].max(1))), mate)
+    root, up, queue = np.empty((3, n), np.int32)
+    for _ in range(PHASES):
+        found = exchange(graph.begins, graph.near, mate, root, up, queue) if left > 1 else 0
+        left -= 2 * found
+        if found == 0:
+            break
+    return Pairing(mate, pair_left(graph.begins, graph.near, mate, waits, sizes, halvings, root, up, queue) if left > 1 else 0)
+
+
+@kernel
+def list_neighbours(edges, begins, near, through):
+    """Fill begins, 0 at first, near and through."""
+    for i in range(len(edges)):
+        begins[edges[i, 0]] += 1
+        begins[edges[i, 1]] += 1
+    for g in range(1, len(begins)):
+        begins[g] += begins[g - 1]
+    for i in range(len(edges) - 1, -1, -1):
+        a, b = edges[i, 0], edges[i, 1]
+        begins[a] -= 1
+        begins[b] -= 1
+        near[begins[a]], near[begins[b]] = b, a
+        through[begins[a]] = through[begins[b]] = i
+
+
+@kernel
+def take_best(edges, order, mate):
+    """Step 1; how many pairs. `order`: the numbers of the edges, the best first."""
+    n = 0
+    for i in order:
+        a, b = edges[i, 0], edges[i, 1]
+        if mate[a] < 0 and mate[b] < 0:
+            mate[a], mate[b] = b, a
+            n += 1
+    return n
+
+
+@kernel
+def exchange(begins, near, mate, root, up, queue):
+    """One phase of step 2; how many pairs it adds. root[g]: where the tree of g began, −1: in none. up[g]: from where the pair of g was
+    reached through its mate; INNER for that mate. The trees of a path that was exchanged are left alone until the next phase."""
+    n, tail = 0, 0
+    for g in range(len(mate)):
+        root[g], up[g] = -1, -1
+        if mate[g] < 0:
+            root[g], queue[tail] = g, g
+            tail += 1
+    head = 0
+    while head < tail:
+        g = queue[head]
+        head += 1
+        for k in range(begins[g], begins[g + 1]):
+            if mate[root[g]] >= 0:
+                break                                                   # this tree has met another
+            h = near[k]
+            if root[h] < 0:
+                other = mate[h]
+                root[h], root[other], up[h], up[other] = root[g], root[g], INNER, g
+                queue[tail] = other
+                tail += 1
+            elif root[h] != root[g] and up[h] != INNER and mate[root[h]] < 0:
+                exchange_to_root(mate, root, up, g, h)
+                exchange_to_root(mate, root, up, h, g)
+                n += 1
+    return n
+
+
+@routine
+def exchange_to_root(mate, root, up, g, new):
+    """Give g this new mate, its old one to the group before them on the path, and so on up to the root, which had none."""
+    first = root[g]
+    while g != first:
+        old, before = mate[g], up[g]
+        mate[g], new = new, old
+        mate[old] = before
+        g = before
+    mate[g] = new
+
+
+@kernel
+def pair_left(begins, near, mate, waits, sizes, halvings, at, stack, left):
+    """Step 3, component by component; how many pairs that do not touch. `at`: the next neighbour to go to, −1 where no walk has been."""
+    apart = 0
+    for g in range(len(mate)):
+        at[g] = -1
+    for first in range(len(mate)):
+        if at[first] >= 0:
+            continue
+        stack[0], top = first, 1
+        groups, faces, n_left, n_waited = 0, 0, 0, 0                    # groups after this round
+        while top > 0:
+            g = stack[top - 1]
+            if at[g] < 0:
+                at[g] = begins[g]
+                groups += 1 if mate[g] < g else 0                       # or none
+                faces += sizes[g]
+                if mate[g] < 0:
+                    left[n_left] = g
+                    n_left += 1
+                    n_waited += 1 if waits[g] > 0 else 0
+            while at[g] < begins[g + 1] and at[near[at[g]]] >= 0:
+                at[g] += 1
+            if at[g] == begins[g + 1]:
+                top -= 1
+            else:
+                stack[top] = near[at[g]]
+                top += 1
+        over = groups - ((faces + (1 << halvings) - 1) >> halvings)
+        if over > 0:
+            apart += over
+            pair_in_line(mate, waits, left, n_left, over, n_waited >= 2 * over)
+    return apart
+
+
+@routine
+def pair_in_line(mate, waits, left, n_left, n, waited):
+    """Make n pairs of the groups in `left`, of neighbours; only of those that have waited, if so told."""
+    one = np.int32(-1)
+    for k in range(n_left):
+        if n == 0:
+            return
+        g = left[k]
+        if waited and waits[g] == 0:
+            continue
+        if one < 0:
+            one = g
+        else:
+            mate[one], mate[g] = g, one
+            one = np.int32(-1)
+            n -= 1
