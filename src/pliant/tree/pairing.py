@@ -9,13 +9,14 @@ that the two share, 0 where surfaces only touch in a vertex. A pair is made in t
    walks would come back again and again, costs no more than its edges.
 2. No two groups that are left touch. Paths join them on which every other step is a pair; exchanging the steps of such a path makes one
    pair more. They are found breadth-first from all that are left at once: alternating trees grow, a pair belongs to one tree at most, so
-   that no path names a group twice, and where two trees meet there is a path. All trees that have not met grow to the end, so a phase costs
-   as much as there are edges. What odd cycles hide is not found (that takes blossoms): few are left, not the fewest. Without odd cycles
-   they are the fewest.
+   that no path names a group twice, and where two trees meet there is a path. A phase grows all trees, those that have met no further, and
+   costs as much as there are edges. What odd cycles hide is not found (that takes blossoms), so few are left, not always the fewest; a
+   phase that begins with the last group finds much of what one that begins with the first does not. Without odd cycles they are the
+   fewest.
 3. Some graphs leave many whatever one does: of a hub and what hangs on it, one pair. Those that are left wait for the next round and are
-   first there. But no more may wait than the tree stays even with: after k rounds a component of n faces has n / 2^(k−1) groups at most.
-   Beyond that, groups left become pairs although they do not touch, those that have waited before first: neighbours in the order in which
-   a walk, depth first, comes to them, so that all of them together are no further apart than twice the length of the walk.
+   first there. But no more may wait than a balanced tree allows: the caller says to how many groups a component must come down. Beyond
+   that, groups left become pairs although they do not touch, those that have waited before first: neighbours in the order in which a walk,
+   depth first, comes to them, so that all steps between them are no more than twice the groups.
 """
 from typing import NamedTuple
 
@@ -52,17 +53,18 @@ def graph_of(edges, weights, n):
 
 
 def pair_up(graph, waits, sizes, halvings):
-    """The Pairing of these groups, which have waited for so many rounds and hold so many faces; a component of n faces is left with
-    n / 2^halvings groups at most."""
+    """The Pairing of these groups, which have waited for so many rounds and hold so many faces. A component of n faces is left with
+    n / 2^halvings groups at most, rounded up; it must not have had more than twice as many."""
     n = len(waits)
     mate = np.full(n, FREE, np.int32)
     left = n - 2 * take_best(graph.edges, np.lexsort((-graph.weights, -waits[graph.edges].max(1))), mate)
     root, up, queue = np.empty((3, n), np.int32)
-    for _ in range(PHASES):
-        found = exchange(graph.begins, graph.near, mate, root, up, queue) if left > 1 else 0
-        left -= 2 * found
-        if found == 0:
+    found, before = 1, 1                                                # in this phase and the one before it
+    for phase in range(PHASES):
+        if left < 2 or found + before == 0:
             break
+        before, found = found, exchange(graph.begins, graph.near, mate, phase % 2 == 1, root, up, queue)
+        left -= 2 * found
     return Pairing(mate, pair_left(graph.begins, graph.near, mate, waits, sizes, halvings, root, up, queue) if left > 1 else 0)
 
 
@@ -95,11 +97,12 @@ def take_best(edges, order, mate):
 
 
 @kernel
-def exchange(begins, near, mate, root, up, queue):
+def exchange(begins, near, mate, backwards, root, up, queue):
     """One phase of step 2; how many pairs it adds. root[g]: where the tree of g began, −1: in none. up[g]: from where the pair of g was
     reached through its mate; INNER for that mate. The trees of a path that was exchanged are left alone until the next phase."""
     n, tail = 0, 0
-    for g in range(len(mate)):
+    for k in range(len(mate)):
+        g = len(mate) - 1 - k if backwards else k
         root[g], up[g] = -1, -1
         if mate[g] < 0:
             root[g], queue[tail] = g, g
