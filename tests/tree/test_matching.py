@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import meshes
+import pliant as pl
 import trees
 from pliant import shapes
 from pliant.tree import matching
@@ -205,9 +206,26 @@ def test_patches_and_levels(name):
     assert levels[-1] <= math.ceil(math.log2(len(mesh[1]))) + (matching.SLACK if len(components) == 1 else 4)
 
 
-@pytest.mark.parametrize("name", ["sphere", "shuffled sphere", "sheet", "strip", "closed fan", "doubled sphere", "single faces"])
+def tube(around, along):
+    """A closed strip of squares, `along` of them one above the other."""
+    k = np.arange(around * along).reshape(along, around)
+    low, high = k.ravel(), k.ravel() + around
+    right = np.roll(k, -1, 1).ravel()
+    angle, height = 2 * np.pi * np.arange(around) / around, np.repeat(np.arange(along + 1.0), around)
+    vertices = np.column_stack([np.tile(np.cos(angle), along + 1), np.tile(np.sin(angle), along + 1), height])
+    faces = np.concatenate([np.column_stack([low, right, high]), np.column_stack([right, right + around, high])])
+    return shuffled((vertices, faces.astype(np.int32)))
+
+
+ORDINARY = {name: MESHES[name] for name in ("sphere", "shuffled sphere", "sheet", "strip", "closed fan", "doubled sphere", "single faces")}
+ORDINARY |= {"tube": tube(7, 13), "long tube": tube(3, 60), "odd sheet": shuffled((shapes.sheet(15, 16)[0], shapes.sheet(15, 16)[1][:-3]))}
+
+
+@pytest.mark.parametrize("name", ORDINARY)
 def test_ordinary_surfaces_lose_no_level(name):
-    assert sets_in(halves_of(MESHES[name]))[1][-1] == math.ceil(math.log2(len(MESHES[name][1])))
+    found = halves_of(ORDINARY[name])
+    assert found.apart == 0
+    assert sets_in(found)[1][-1] == math.ceil(math.log2(len(ORDINARY[name][1])))
 
 
 @pytest.mark.parametrize("mesh", [grown(3000, 5), bush_between_strips(300, 9)], ids=["grown", "bush"])
@@ -368,3 +386,20 @@ def test_lengths_of_edges_decide():
     for one, two in found.order[found.halves[n:n + n // 2]].tolist():
         a, b = set(faces[one].tolist()) & set(faces[two].tolist())
         assert np.linalg.norm(vertices[a] - vertices[b]) == pytest.approx(lengths[one])
+
+
+def test_a_sheet_that_was_rolled_up():
+    """Its layers lay on each other when the trees were built: to one by positions they are neighbours for ever."""
+    vertices, faces = shuffled(shapes.sheet(24, 24))
+    x, y, _ = (vertices / np.abs(vertices).max()).T
+    radius, angle = 0.1 + 0.02 * x, 20.0 * x
+    rolled = np.column_stack([radius * np.cos(angle), y, radius * np.sin(angle)])
+    flat = np.column_stack([x, y, np.sin(5 * x) * np.cos(4 * y)])
+    visits = {}
+    for build in ("sah", "connectivity", "matching"):
+        one, two = (pl.Body(rolled, faces, build=build, policy="bottom_up") for _ in range(2))
+        one.update(flat)
+        two.update(flat[:, [2, 1, 0]])
+        visits[build] = pl.collide(one, two).stats.n_v
+    assert visits["matching"] < 0.5 * visits["sah"]
+    assert visits["matching"] < visits["connectivity"]

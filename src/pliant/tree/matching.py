@@ -15,8 +15,9 @@ Nodes are made of that binary tree from the top. A set of at most `leaf` faces i
 leaves, and as pairs hold powers of two of faces, nearly all leaves are full; with leaf=7 there are four in most. A node starts as one set,
 and the largest is opened until there are `arity`; see `which_to_open`. So with arity 8 three rounds become one node.
 
-The tree says nothing of the shape at the time but for the lengths of edges: where meshes stretch little, it fits all shapes equally.
-Of two bumpy spheres of 20,480 faces, leaves are XX of 8 full, and queries take XX times as long as with `tree/sah.py`.
+Positions are used for the lengths of edges alone: where meshes stretch little, the tree fits all their shapes equally. Of two bumpy spheres
+of 20,480 faces all leaves are full, 2,560 against 2,739 of `tree/sah.py`, and n_v is 1.35 times as large, with `tree/connectivity.py` 1.54
+times. Of two sheets that were rolled up when the trees were built n_v is a seventh of SAH's. See docs/updates.md.
 """
 from typing import NamedTuple
 
