@@ -55,6 +55,17 @@ def bush_between_strips(length, levels):
     return without_places(faces)
 
 
+def tube(around, along):
+    """A closed strip of squares, `along` of them one above the other."""
+    k = np.arange(around * along).reshape(along, around)
+    low, high = k.ravel(), k.ravel() + around
+    right = np.roll(k, -1, 1).ravel()
+    angle, height = 2 * np.pi * np.arange(around) / around, np.repeat(np.arange(along + 1.0), around)
+    vertices = np.column_stack([np.tile(np.cos(angle), along + 1), np.tile(np.sin(angle), along + 1), height])
+    faces = np.concatenate([np.column_stack([low, right, high]), np.column_stack([right, right + around, high])])
+    return shuffled((vertices, faces.astype(np.int32)))
+
+
 def row_of(mesh, n):
     """Copies of a mesh next to each other, in no order."""
     order = np.random.default_rng(5).permutation(n)

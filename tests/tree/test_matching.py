@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 import meshes
 import pliant as pl
+import surfaces
 import trees
 from pliant import shapes
 from pliant.tree import matching
 from pliant.tree.nodes import LEAF, MOST_LEVELS, WIDTHS
 from pliant.tree.pairing import graph_of, pair_up, take_best
-from surfaces import FEW, MESHES, OFF, SPHERE, SURFACES, bush_between_strips, grown, neighbours, pieces_of, row_of, shuffled, without_places
+from surfaces import FEW, MESHES, OFF, SPHERE, SURFACES, neighbours, pieces_of, shuffled, without_places
 
 EXAMPLES = 20 if OFF else 150
 STAR = without_places([(0, 1, 2), (1, 0, 3), (2, 1, 4), (0, 2, 5)])     # a face with three neighbours
@@ -206,19 +207,9 @@ def test_patches_and_levels(name):
     assert levels[-1] <= math.ceil(math.log2(len(mesh[1]))) + (matching.SLACK if len(components) == 1 else 4)
 
 
-def tube(around, along):
-    """A closed strip of squares, `along` of them one above the other."""
-    k = np.arange(around * along).reshape(along, around)
-    low, high = k.ravel(), k.ravel() + around
-    right = np.roll(k, -1, 1).ravel()
-    angle, height = 2 * np.pi * np.arange(around) / around, np.repeat(np.arange(along + 1.0), around)
-    vertices = np.column_stack([np.tile(np.cos(angle), along + 1), np.tile(np.sin(angle), along + 1), height])
-    faces = np.concatenate([np.column_stack([low, right, high]), np.column_stack([right, right + around, high])])
-    return shuffled((vertices, faces.astype(np.int32)))
-
-
 ORDINARY = {name: MESHES[name] for name in ("sphere", "shuffled sphere", "sheet", "strip", "closed fan", "doubled sphere", "single faces")}
-ORDINARY |= {"tube": tube(7, 13), "long tube": tube(3, 60), "odd sheet": shuffled((shapes.sheet(15, 16)[0], shapes.sheet(15, 16)[1][:-3]))}
+ORDINARY |= {"tube": surfaces.tube(7, 13), "long tube": surfaces.tube(3, 60),
+             "odd sheet": shuffled((shapes.sheet(15, 16)[0], shapes.sheet(15, 16)[1][:-3]))}
 
 
 @pytest.mark.parametrize("name", ORDINARY)
@@ -228,7 +219,7 @@ def test_ordinary_surfaces_lose_no_level(name):
     assert sets_in(found)[1][-1] == math.ceil(math.log2(len(ORDINARY[name][1])))
 
 
-@pytest.mark.parametrize("mesh", [grown(3000, 5), bush_between_strips(300, 9)], ids=["grown", "bush"])
+@pytest.mark.parametrize("mesh", [surfaces.grown(3000, 5), surfaces.bush_between_strips(300, 9)], ids=["grown", "bush"])
 def test_trees_of_links(mesh):
     """Some pairs do not touch, or there would be too many levels; all others do."""
     n, found = len(mesh[1]), halves_of(mesh)
@@ -334,7 +325,7 @@ def test_nodes_are_made_of_sets():
 
 
 def test_components_near_each_other_come_together():
-    row = row_of(shapes.icosphere(0), 16)
+    row = surfaces.row_of(shapes.icosphere(0), 16)
     for arity in WIDTHS:
         for parts in trees.faces_under(trees.built(row, "matching", arity, 1)):
             places = {round(row[0][row[1][f], 0].mean() / 3.0) for f in set().union(*parts)}
