@@ -88,8 +88,9 @@ def sign(bodies: list[Any], numbers: list[int], flat: NDArray[np.float64], answe
     for body, number in zip(bodies, numbers, strict=True):
         rows = np.flatnonzero(answers.body == number)
         if len(rows):
-            side = signs(flat.reshape(-1, 3)[rows], answers.points.reshape(-1, 3)[rows], answers.face[rows], answers.feature[rows],
-                         body.placed_vertices()[0], body.mesh())
+            side = np.empty(len(rows))
+            signs(flat.reshape(-1, 3)[rows], answers.points.reshape(-1, 3)[rows], answers.face[rows], answers.feature[rows],
+                  body.placed_vertices()[0], body.mesh(), side)
             answers.distance[rows] *= side
 
 

@@ -119,7 +119,7 @@ def _(a, b):
 @separation.on(SweptRectangle, SweptRectangle)
 def _(a, b):
     far = greatest(apart(a, b), ZERO)
-    return where((a.radius >= ZERO) & (b.radius >= ZERO), far * far * LESS, ZERO)
+    return where((a.radius >= ZERO) & (b.radius >= ZERO), far * far * LESS, INF)
 
 
 # --- one volume ------------------------------------------------------------------------------------------------------------------
