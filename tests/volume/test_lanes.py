@@ -8,7 +8,7 @@ from pliant.core.jit import kernel
 from pliant.core.records import lane, lanes, put_lane, put_lanes, put_whole, whole
 from pliant.core.simd import bits, element
 from pliant.tree.nodes import WIDTHS, node_dtype
-from pliant.volume.protocol import Shift, blend, carry, inflate, merge, mirror, overlap, separation, size
+from pliant.volume.protocol import Shift, blend, carry, inflate, merge, mirror, overlap, separation, size, thickness
 from siblings import Siblings
 
 pytestmark = [pytest.mark.formulas, pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")]
@@ -61,10 +61,10 @@ def meeting(nodes, i, j):
 
 @kernel
 def numbers(nodes, i, j, out):
-    """Row 0: separations, row 1: sizes."""
-    gap, large = separation(lanes(nodes, i), whole(nodes, j)), size(lanes(nodes, i))
+    """Row 0: separations, row 1: sizes, row 2: how thick."""
+    gap, large, thick = separation(lanes(nodes, i), whole(nodes, j)), size(lanes(nodes, i)), thickness(lanes(nodes, i))
     for k in range(out.shape[1]):
-        out[0, k], out[1, k] = element(gap, k), element(large, k)
+        out[0, k], out[1, k], out[2, k] = element(gap, k), element(large, k), element(thick, k)
 
 
 @kernel
@@ -132,15 +132,15 @@ def test_vectors_rows_and_scalars_agree(family, width):
         scalars = [lane(nodes, 0, k) for k in range(width)]
         distance, s, t = np.float32(rng.random(3))
         shift = np.float32([*rng.standard_normal(3), 2.0**-20])
-        found = np.zeros((2, width), np.float32)
+        found = np.zeros((3, width), np.float32)
 
         assert [meeting(nodes, 0, 1) >> k & 1 for k in range(width)] == np.asarray(overlap(rows, one)).tolist()
         assert [meeting(nodes, 0, 1) >> k & 1 for k in range(width)] == [bool(overlap(scalar, one)) for scalar in scalars]
         numbers(nodes, 0, 1, found)
         round_about = CLOSE if family.name in PLANES else NEAR
         same(found[:1], [separation(rows, one)], round_about)
-        same(found[1:], [size(rows)])
-        same(found.T, [[separation(scalar, one), size(scalar)] for scalar in scalars], round_about)
+        same(found[1:], [size(rows), thickness(rows)])
+        same(found.T, [[separation(scalar, one), size(scalar), thickness(scalar)] for scalar in scalars], round_about)
 
         changed(nodes, 2, 0, distance, shift, s, t)
         if family.name in PLANES:

@@ -31,6 +31,7 @@ from pliant.volume.protocol import (
     separation,
     size,
     span,
+    thickness,
     up,
 )
 
@@ -139,6 +140,11 @@ def _(a):
 def _(a):
     x, y, z = a.hix - a.lox, a.hiy - a.loy, a.hiz - a.loz
     return greatest(x, greatest(y, z))
+
+
+@thickness.on(Box)
+def _(a):
+    return least(a.hix - a.lox, least(a.hiy - a.loy, a.hiz - a.loz)) * HALF
 
 
 @middle.on(Box)

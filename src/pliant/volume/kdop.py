@@ -9,7 +9,7 @@ put together as a family needs. All slabs of an empty k-DOP are inverted, as tho
 from typing import NamedTuple
 
 from pliant.core.jit import helper
-from pliant.core.simd import greatest
+from pliant.core.simd import greatest, least
 from pliant.volume.aabb import INF, Box
 from pliant.volume.protocol import (
     Family,
@@ -31,6 +31,7 @@ from pliant.volume.protocol import (
     size,
     skew,
     span,
+    thickness,
 )
 from pliant.volume.slabs import (
     DIAGONALS,
@@ -46,6 +47,7 @@ from pliant.volume.slabs import (
     diagonals_mirrored,
     diagonals_moved,
     diagonals_of,
+    diagonals_thickness,
     edges_apart,
     edges_around,
     edges_blended,
@@ -55,6 +57,7 @@ from pliant.volume.slabs import (
     edges_mirrored,
     edges_moved,
     edges_of,
+    edges_thickness,
     wide,
 )
 from pliant.volume.sphere import Sphere
@@ -114,6 +117,21 @@ def _(a):
 @merge.on(KDop26)
 def _(a):
     return cut_both(merge(box_of(a)), diagonals_merged(a), edges_merged(a))
+
+
+@thickness.on(KDop14)
+def _(a):
+    return least(thickness(box_of(a)), diagonals_thickness(a))
+
+
+@thickness.on(KDop18)
+def _(a):
+    return least(thickness(box_of(a)), edges_thickness(a))
+
+
+@thickness.on(KDop26)
+def _(a):
+    return least(thickness(box_of(a)), least(diagonals_thickness(a), edges_thickness(a)))
 
 
 @mirror.on(KDop14)

@@ -43,6 +43,7 @@ from pliant.volume.protocol import (
     size,
     skew,
     span,
+    thickness,
     turned,
     up,
 )
@@ -248,6 +249,11 @@ def _(a, b, s, t):
 @size.on(OrientedBox)
 def _(a):
     return where(a.hx >= ZERO, root(extent(a)) * TWO, -INF)
+
+
+@thickness.on(OrientedBox)
+def _(a):
+    return least(a.hx, least(a.hy, a.hz))
 
 
 @middle.on(OrientedBox)

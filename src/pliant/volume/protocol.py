@@ -136,6 +136,11 @@ def size(a):
 
 
 @generic("a")
+def thickness(a):
+    """Half of the least extent of a, or the radius where it has one: what is grown by as much has lost its shape. Of empty volumes −inf."""
+
+
+@generic("a")
 def middle(a):
     """(x, y, z) of a point amid a; it may round."""
 
@@ -185,7 +190,8 @@ def fit(how, like, low, high, points, order, begin, end):
     """As `enclose`, in a way of its own; where a family has nothing better that is `enclose` (`mixed.py`)."""
 
 
-PROTOCOL = (overlap, separation, pierce, merge, inflate, carry, skew, blend, mirror, size, middle, span, part, around, enclose, fit)
+PROTOCOL = (overlap, separation, pierce, merge, inflate, carry, skew, blend, mirror, size, thickness, middle, span, part, around,
+            enclose, fit)
 
 
 @helper

@@ -44,6 +44,7 @@ from pliant.volume.protocol import (
     separation,
     size,
     span,
+    thickness,
     turned,
     up,
 )
@@ -244,6 +245,11 @@ def _(a, b, s, t):
 @size.on(SweptRectangle)
 def _(a):
     return where(a.radius >= ZERO, root(extent(a)) * TWO, -INF)
+
+
+@thickness.on(SweptRectangle)
+def _(a):
+    return a.radius
 
 
 @middle.on(SweptRectangle)

@@ -45,6 +45,7 @@ from pliant.volume.protocol import (
     separation,
     size,
     span,
+    thickness,
     turned,
     up,
 )
@@ -220,6 +221,11 @@ def _(a, b, s, t):
 @size.on(SlabCutBall)
 def _(a):
     return a.radius * TWO
+
+
+@thickness.on(SlabCutBall)
+def _(a):
+    return least(a.radius, (a.e - a.f) * HALF)
 
 
 @middle.on(SlabCutBall)

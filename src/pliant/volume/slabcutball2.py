@@ -30,6 +30,7 @@ from pliant.volume.protocol import (
     register,
     size,
     span,
+    thickness,
 )
 from pliant.volume.slabcutball import SlabCutBall, cut
 from pliant.volume.slabs import wide
@@ -116,6 +117,11 @@ def _(a, b, s, t):
 @size.on(TwiceCutBall)
 def _(a):
     return a.radius * TWO
+
+
+@thickness.on(TwiceCutBall)
+def _(a):
+    return least(thickness(once(a)), thickness(other(a)))
 
 
 @middle.on(TwiceCutBall)

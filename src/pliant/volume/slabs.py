@@ -19,6 +19,7 @@ from pliant.volume.protocol import TINY, ULP, down, up
 
 FOUR, THREE_ULP = np.float32(4), np.float32(3) * ULP
 ROOT_2, ROOT_3 = np.float32(2.0**0.5 * (1 + 2.0**-22)), np.float32(3.0**0.5 * (1 + 2.0**-22))         # |n|, and more
+HALF_2, HALF_3 = np.float32(0.5 / 2.0**0.5), np.float32(0.5 / 3.0**0.5)                                       # 1 / 2 |n|
 OVER_2, OVER_3 = np.float32(1 / 2) * LESS, np.float32(1 / 3) * LESS                                   # 1 / n², and less
 DIAGONALS = ["loppp", "hippp", "loppm", "hippm", "lopmp", "hipmp", "lopmm", "hipmm"]
 EDGES = ["loppo", "hippo", "lopmo", "hipmo", "lopop", "hipop", "lopom", "hipom", "loopp", "hiopp", "loopm", "hiopm"]
@@ -72,6 +73,18 @@ def edges_carried(a, way):
     return (a.loppo + (x + y - more), a.hippo + (x + y + more), a.lopmo + (x - y - more), a.hipmo + (x - y + more),
             a.lopop + (x + z - more), a.hipop + (x + z + more), a.lopom + (x - z - more), a.hipom + (x - z + more),
             a.loopp + (y + z - more), a.hiopp + (y + z + more), a.loopm + (y - z - more), a.hiopm + (y - z + more))
+
+
+@helper
+def diagonals_thickness(a):
+    """Half of the least distance between two planes."""
+    return HALF_3 * least(least(a.hippp - a.loppp, a.hippm - a.loppm), least(a.hipmp - a.lopmp, a.hipmm - a.lopmm))
+
+
+@helper
+def edges_thickness(a):
+    return HALF_2 * least(least(least(a.hippo - a.loppo, a.hipmo - a.lopmo), least(a.hipop - a.lopop, a.hipom - a.lopom)),
+                          least(a.hiopp - a.loopp, a.hiopm - a.loopm))
 
 
 @helper

@@ -36,6 +36,7 @@ from pliant.volume.protocol import (
     size,
     skew,
     span,
+    thickness,
 )
 from pliant.volume.turned import TurnedBox
 
@@ -210,6 +211,11 @@ def _(a, b, s, t):
 @size.on(Sphere)
 def _(a):
     return a.radius * TWO
+
+
+@thickness.on(Sphere)
+def _(a):
+    return a.radius
 
 
 @middle.on(Sphere)

@@ -1,0 +1,90 @@
+"""How thick a volume is: half of its least extent, or its radius; by how much it has grown is measured against that."""
+
+import numba
+import numpy as np
+import pytest
+
+import poses
+from pliant.core.jit import kernel
+from pliant.core.records import put_lane, whole
+from pliant.core.simd import four
+from pliant.volume.protocol import enclose, inflate, size, span, thickness
+from siblings import Siblings
+
+pytestmark = [pytest.mark.formulas, pytest.mark.filterwarnings("ignore:(overflow|invalid value|divide by zero) encountered:RuntimeWarning")]
+REPEATS = 3 if numba.config.DISABLE_JIT else 20
+NEAR = {"rel": 2.0**-16, "abs": 2.0**-18}                               # of coordinates up to 4
+TURNED = ("obb", "rss", "slabcutball", "slabcutball2")                  # as thin as a plate, however that is turned
+ROUND = ("sphere", "rss", "slabcutball", "slabcutball2")
+
+
+@kernel
+def set_enclosed(nodes, i, k, rows, points, order):
+    put_lane(nodes, i, k, enclose(whole(nodes, i), four(rows, 0), four(rows, 4), points, order, 0, len(order)))
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(47)
+
+
+def around(family, rng, points):
+    """The volume of a family around points."""
+    made = Siblings(family, 4, rng)
+    rows = made.put(1, 0, points)
+    set_enclosed(made.nodes, 1, 1, np.concatenate([rows.min(0), rows.max(0)]), rows.reshape(-1), np.arange(len(rows), dtype=np.int32))
+    return made.volume(1, 1)
+
+
+def plate(rng, halves):
+    """Points in a box of these half sides, its corners among them."""
+    inside = rng.uniform(-1, 1, (24, 3))
+    inside[:8] = [[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
+    return inside * halves
+
+
+def test_what_grows_becomes_thicker_by_as_much(family, rng):
+    for _ in range(REPEATS):
+        volume = around(family, rng, rng.standard_normal((8, 3)) * rng.choice([0.01, 1.0], 3) + rng.standard_normal(3))
+        for distance in np.float32([0.01, 0.1, 10]):
+            assert thickness(inflate(volume, distance)) == pytest.approx(thickness(volume) + distance, **NEAR)
+
+
+def test_no_volume_is_thicker_than_it_reaches(family, rng):
+    """In any direction, from its middle: but for k-DOPs, which say by their boxes how far they reach."""
+    for _ in range(REPEATS):
+        volume = around(family, rng, rng.standard_normal((8, 3)) * rng.choice([0.01, 1.0], 3) + rng.standard_normal(3))
+        for way in np.float32([poses.any_turn(rng)[0] for _ in range(5)]):
+            assert 0 < thickness(volume) <= (span(volume, *way) + span(volume, *-way)) / 2 * np.float32(1 + 2.0**-16)
+        assert thickness(volume) <= size(volume)
+
+
+def test_a_plate_is_thin(family, rng):
+    """Along an axis for all but balls; turned, for those that can be, and along the direction of an edge for k-DOPs that have that."""
+    halves, half = [1, 0.7, 0.01], np.sqrt(0.5)
+    flat, turn = plate(rng, halves), np.array([[half, -half, 0], [0, 0, 1], [half, half, 0]])
+    assert (thickness(around(family, rng, flat)) == pytest.approx(0.01, rel=1e-3)) == (family.name != "sphere")
+    for _ in range(REPEATS):
+        tilted = thickness(around(family, rng, flat @ poses.any_turn(rng).T))
+        assert (tilted < 0.015) == (family.name in TURNED)
+    assert (thickness(around(family, rng, flat @ turn)) < 0.015) == (family.name in (*TURNED, "kdop18", "kdop26"))
+
+
+def test_diagonal_plates(family, rng):
+    axes = np.linalg.qr(np.array([[1.0, 1, 1], [1, -1, 0], [1, 1, -2]]).T)[0].T[[1, 2, 0]]
+    thin = thickness(around(family, rng, plate(rng, [1, 0.7, 0.01]) @ axes))
+    assert (thin < 0.015) == (family.name in (*TURNED, "kdop14", "kdop26"))
+
+
+def test_radii_count(family, rng):
+    """Where a volume has a radius it is no thicker than that; a ball is as thick as it is."""
+    volume = around(family, rng, rng.standard_normal((16, 3)))
+    if family.name in ROUND:
+        assert thickness(volume) <= volume.radius
+    if family.name in ("sphere", "rss"):
+        assert thickness(volume) == volume.radius
+
+
+def test_empty_volumes_are_less_than_thin(family):
+    assert thickness(family.empty) == -np.inf
+    assert thickness(inflate(family.empty, np.float32(1))) == -np.inf
