@@ -7,6 +7,7 @@ import meshes
 import pliant as pl
 from pliant import shapes
 from pliant.core.records import whole
+from pliant.refit import fitted
 from pliant.volume.protocol import FAMILIES, HOWS, fit, size
 
 HOW = [(name, how) for name, family in FAMILIES.items() for how in HOWS if (type(HOWS[how]), family.volume) in fit.table]
@@ -35,6 +36,18 @@ def test_fitted_volumes_are_smaller_than_merged_ones(family):
         every = [float(size(whole(shape.nodes, i))) for i in range(len(shape.nodes))]
         sizes[policy] = every[0], sum(every)
     assert sizes["fitted"][0] < sizes["bottom_up"][0] and sizes["fitted"][1] < sizes["bottom_up"][1]
+
+
+@pytest.mark.formulas
+def test_the_root_is_stamped_last(monkeypatch):
+    """A thread that finds it stamped goes on: everything under it must be true by then."""
+    body, stamped = pl.Body(*shapes.icosphere(1), policy="fitted", leaf=2), []
+    shape = body.shape_at(body.motion.scale)
+    monkeypatch.setattr(fitted, "publish", lambda nodes, i, frame: stamped.append(i))
+    fit_nodes = getattr(fitted.fit_nodes, "py_func", fitted.fit_nodes)
+    fit_nodes(HOWS["plain"], shape.nodes, shape.ranges(), shape.tree.vertices, shape.tree.begins, shape.points, 1)
+    assert sorted(stamped) == list(range(len(shape.nodes))) and len(stamped) > 1
+    assert stamped[-1] == 0
 
 
 def test_rigid_bodies_are_fitted_where_it_is_worth_it():

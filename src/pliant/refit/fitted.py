@@ -36,7 +36,10 @@ def fit_nodes(how, nodes, ranges, vertices, begins, points, frame):
             if child >= 0:
                 put_whole(nodes, child, lane(nodes, i, k))
         updated += nodes[i]["count"]
-        publish(nodes, i, frame)
+        if i > 0:
+            publish(nodes, i, frame)
+    if len(nodes) > 0:
+        publish(nodes, 0, frame)                                        # last: whoever sees it does not wait
     return updated
 
 
