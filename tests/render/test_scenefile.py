@@ -10,7 +10,7 @@ import pytest
 
 from pliant import shapes
 from pliant.errors import FileError
-from pliant.render.reading import MOST_TEXT, read_mesh
+from pliant.render.reading import read_mesh
 from pliant.render.scenefile import read_show
 
 pytestmark = pytest.mark.formulas

@@ -19,15 +19,21 @@ MOST_META = 1 << 16                                                     # bytes
 
 def write(path, meta, arrays):
     """Write the JSON-able `meta` and the arrays, under a temporary name first."""
-    path = Path(path)
     text = np.frombuffer(json.dumps(meta).encode(), np.uint8)
+    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in {META: text, **arrays}.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+
+
+@contextlib.contextmanager
+def whole_file(path):
+    """A file to write bytes to, which takes its place at the path when all is written."""
+    path = Path(path)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with open(temporary, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                for name, array in {META: text, **arrays}.items():
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                        np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant import shapes
+from pliant.core import tables
+from pliant.core.tables import Table, flag, given, number, point, text, whole
 from pliant.render import reading
 from pliant.render.camera import LARGEST
 from pliant.render.frames import Settings
 from pliant.render.materials import Light, Material, Sky
 from pliant.render.paths import smooth
-from pliant.render.reading import Table, flag, given, number, point, text, whole
 from pliant.render.show import Actor, Show, View
 
 Floats = NDArray[np.float64]
@@ -36,7 +37,7 @@ OUTPUT = {field.name for field in fields(Settings)} - {"width", "height"}
 
 def read_show(path: str | os.PathLike[str]) -> Show:
     """The show that a file describes."""
-    top = reading.read_text(Path(path))
+    top = tables.read_text(Path(path), "description of a scene")
     head = top.table("show")
     frames, rate = head.get("frames", whole(1, MOST_FRAMES), 1), head.get("rate", number(0.01, 1000), 25.0)
     poster = head.get("poster", whole(0, frames - 1), 0)
@@ -81,7 +82,7 @@ def _size(key: str, value: Any) -> tuple[int, int]:
 
 
 def _material(table: Table) -> Material:
-    kind = table.get("kind", reading.choice(KINDS))
+    kind = table.get("kind", tables.choice(KINDS))
     names = [field.name for field in fields(Material)]
     values = table.values(dict.fromkeys(names, given))
     table.finish()
@@ -121,7 +122,7 @@ def _rising(table: Table, frames: list[int]) -> None:
 
 
 def _actor(table: Table, materials: dict[str, Material], frames: int, rate: float) -> Actor:
-    material = table.get("material", reading.choice(materials))
+    material = table.get("material", tables.choice(materials))
     if ("shape" in table) == ("file" in table):
         raise table.refuse("shape: expected either a shape or a file, and not both")
     form, faces, moves = _file(table) if "file" in table else _form(table, frames, rate)
@@ -151,7 +152,7 @@ def _actor(table: Table, materials: dict[str, Material], frames: int, rate: floa
 
 def _form(table: Table, frames: int, rate: float) -> tuple[Shape, NDArray[np.int32], bool]:
     """A shape of `pliant.shapes` as a function of the frame, its faces, and whether it changes."""
-    name = table.get("shape", reading.choice(SHAPES))
+    name = table.get("shape", tables.choice(SHAPES))
     if name == "sheet":
         cells = table.get("cells", whole(1, 2_000), 1)
         vertices, faces = shapes.sheet(cells, cells)
