@@ -13,9 +13,10 @@ from pliant import shapes
 from pliant.motion import free
 from pliant.query import drive
 from pliant.refit import local
-from pliant.refit.policy import Shape
+from pliant.refit.policy import POLICIES, Shape
 
 OFF = bool(numba.config.DISABLE_JIT)
+LOCAL = [name for name, policy in POLICIES.items() if policy.local]     # the others go their own way
 if OFF:                                                                 # kernels overflow in lanes that nobody reads; as Python they say so
     pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value|divide by zero) encountered:RuntimeWarning")
 SPHERE, FACES = shapes.icosphere(1 if OFF else 3)
@@ -170,6 +171,7 @@ def test_an_interrupted_update_leaves_a_body_whole(policy, where, name, late, bo
 
 
 @pytest.mark.skipif(OFF, reason="takes too long without kernels")
+@pytest.mark.parametrize("policy", LOCAL)
 @pytest.mark.parametrize(("where", "name", "late"), [(local, "follow", False), (local, "paths_of", False), (local, "touch_leaves", True),
                                                      (local, "refit_paths", False), (local, "refit_paths", True)],
                          ids=["at first", "in the paths", "after the leaves", "before the volumes", "after them"])
@@ -187,6 +189,7 @@ def test_an_interrupted_question_can_be_asked_again(policy, where, name, late, m
 # --- threads ---------------------------------------------------------------------------------------------------------------------
 
 @pytest.mark.skipif(OFF, reason="takes too long without kernels")
+@pytest.mark.parametrize("policy", LOCAL)
 def test_all_threads_wait_for_the_one_that_follows(policy, monkeypatch):
     """Two ask at once after a local update: the second must not go on with volumes that the first is about to set."""
     body, real, inside, go_on, found = sphere(policy), local.refit_paths, threading.Event(), threading.Event(), []
@@ -245,8 +248,9 @@ def test_a_local_update_is_seen_whole_or_not_at_all(policy, chunk, monkeypatch, 
 
 
 @pytest.mark.skipif(OFF, reason="too few volumes without kernels")
+@pytest.mark.parametrize("policy", LOCAL)
 def test_a_hundredth_of_a_large_mesh_sets_a_small_part(policy):
-    """Whatever the policy: the paths above a cluster, and nothing else."""
+    """Whatever the policy, if it lets others set volumes: the paths above a cluster, and nothing else."""
     vertices, faces = shapes.icosphere(5)
     body, other = pl.Body(vertices, faces, policy=policy), pl.Body(vertices + np.array([0.3, 0.2, 0.1]), faces, policy="bottom_up")
     pl.collide(body, other)

@@ -1,6 +1,11 @@
-"""What every policy promises of the records of a body, read from outside: a stamp is true. Boxes only."""
+"""What every policy promises of the records of a body, read from outside: a stamp is true. Boxes only, but for `assert_holds`."""
+
+from fractions import Fraction
 
 import numpy as np
+
+from pliant.core.records import lane, whole
+from siblings import INSIDE, exact
 
 LOOSE = 2.0**-20                                                        # of the largest coordinate: the rounding of a box, and to spare
 
@@ -22,9 +27,11 @@ def true_lanes(body):
 
 
 def assert_true(body):
-    """Every volume with the frame's stamp encloses the vertices under it, tightly, and every such leaf has their places."""
+    """Every volume with the frame's stamp encloses the vertices under it, tightly, and every such leaf has their places. Those that grow
+    are true in all nodes where the root is, and loose."""
     shape = shape_of(body)
-    tree, nodes, leaves = shape.tree, shape.nodes, shape.leaves
+    tree, nodes, leaves, tight = shape.tree, shape.nodes, shape.leaves, body.options.policy.name != "inflated"
+    true = (nodes["stamp"] if tight else nodes["stamp"][:1].repeat(len(nodes))) == shape.frame
     rows = (body.motion.vertices - body.motion.origin[:3]) * body.motion.scale
     low, high = np.zeros((*tree.child.shape, 3)), np.zeros((*tree.child.shape, 3))
     for i in range(len(tree.child) - 1, -1, -1):
@@ -32,14 +39,16 @@ def assert_true(body):
             under = rows[tree.corners[~child].ravel()] if child < 0 else None
             low[i, k] = low[child, :tree.count[child]].min(0) if under is None else under.min(0)
             high[i, k] = high[child, :tree.count[child]].max(0) if under is None else under.max(0)
-    used = (np.arange(tree.width) < tree.count[:, None]) & (nodes["stamp"] == shape.frame)[:, None]
+    used = (np.arange(tree.width) < tree.count[:, None]) & true[:, None]
     loose = LOOSE * np.abs(rows).max() + 2.0**-120
     for axis, name in enumerate("xyz"):
         least, most = nodes["lanes"]["lo" + name][used], nodes["lanes"]["hi" + name][used]
         lowest, highest = low[used][:, axis], high[used][:, axis]
         assert (least <= lowest).all() and (most >= highest).all(), "a volume does not enclose its vertices"
+        if not tight:
+            continue
         assert (lowest - least <= loose).all() and (most - highest <= loose).all(), "a volume is loose"
-        row = np.flatnonzero(nodes["stamp"] == shape.frame)
+        row = np.flatnonzero(true)
         around = nodes["lanes"]["lo" + name][row].min(1), nodes["lanes"]["hi" + name][row].max(1)
         assert np.array_equal(nodes["whole"]["lo" + name][row], around[0])
         assert np.array_equal(nodes["whole"]["hi" + name][row], around[1])
@@ -48,3 +57,26 @@ def assert_true(body):
         for axis, name in enumerate("xyz"):
             expected = shape.points.reshape(-1, 4)[tree.corners[filled, c], axis]
             assert np.array_equal(leaves["lanes"][corner + name][filled], expected), "a leaf has stale triangles"
+
+
+def vertices_under(tree):
+    """{(node, lane): its vertices}, and those of the root as (−1, 0)."""
+    found = {}
+    for i in range(len(tree.child) - 1, -1, -1):
+        for k, child in enumerate(tree.child[i, :tree.count[i]].tolist()):
+            below = [tree.corners[~child].ravel()] if child < 0 else [found[child, j] for j in range(tree.count[child])]
+            found[i, k] = np.unique(np.concatenate(below))
+    return found | {(-1, 0): np.unique(tree.corners)}
+
+
+def assert_holds(body):
+    """Exactly: every volume of a body, of any family and whatever its stamp, holds the vertices under it."""
+    shape, inside = shape_of(body), INSIDE[body.options.family.name]
+    origin, scale = exact(body.motion.origin[:3].tolist()), Fraction(body.motion.scale)
+    place = [tuple((x - o) * scale for x, o in zip(exact(row), origin, strict=True)) for row in body.motion.vertices.tolist()]
+    for (i, k), some in vertices_under(shape.tree).items():
+        volume = whole(shape.nodes, 0) if i < 0 else lane(shape.nodes, i, k)
+        assert all(inside(volume, place[v]) for v in some.tolist()), "a volume does not hold its vertices"
+        child = -1 if i < 0 else int(shape.tree.child[i, k])
+        if child >= 0:
+            assert all(inside(whole(shape.nodes, child), place[v]) for v in some.tolist())

@@ -26,7 +26,9 @@ class Shape:
 
     `frame` counts updates; what has another stamp is stale. `fill`, `entry` and `context` are addresses for `core/call.py`: how a loop
     makes a leaf or a node true. A policy that leaves stale nodes behind must set the entry (`know`). A policy may plant another tree,
-    unless it is `fixed`: then it is the user's choice.
+    unless it is `fixed`: then it is the user's choice. A policy that wants to know how much farther away children are than their node sets
+    `marks`, −1 all over: where it is not None, a loop over distances raises marks[i] to the least distance of the children of node i less
+    that of node i itself, in the units of the points, whenever it opens the node.
     """
 
     fixed = False
@@ -51,6 +53,7 @@ class Shape:
         self.nodes, self.leaves = tree.records(self.options.family)
         self.kept = self.marks = None                                   # what a policy keeps with this tree; for `query/approach.py`
         self.paths = self._masks = self._skips = self._ranges = None    # see local.py, tree/adjacency.py and tree/nodes.py
+        self.marks = None                                               # (n,) float32: see above
         self.waiting = 0
         self.pending = []                                               # vertices that have moved alone since the last query
         self.know(nodes=self.nodes, leaves=self.leaves, slots=tree.slots, points=self.points, entry=0, fill=fill_entry()[0],
@@ -108,7 +111,7 @@ class Shape:
 
     def moved_some(self, indices):
         """Only these points have changed."""
-        if self.nodes["stamp"][0] == self.frame:
+        if self.options.policy.local and self.nodes["stamp"][0] == self.frame:
             self.pending.append(indices)
             self.waiting += len(indices)
             if self.waiting > len(self.points) // 4:
@@ -142,12 +145,13 @@ class Policy(NamedTuple):
     """A name in `Body(policy=…)`, and `follow(shape)`, called before a query, by one thread at a time, if the root is stale; `settings`: a
     default and a check for each option that `policy={"name": …, option: …}` may set; `watch(shape, n)`, called after n vertices have moved
     alone and volumes have followed, which may plant another tree: then `follow` is called as well; `suits(family, settings)` refuses a
-    family that it cannot serve so."""
+    family that it cannot serve so; `local`: where a few vertices move, may others set volumes for it (`local.py`)?"""
     name: str
     follow: object
     settings: dict = {}                                                 # noqa: RUF012 - never written to
     watch: object = None
     suits: object = None
+    local: bool = True
 
     def chosen(self, given):
         """All settings, checked; those not given have their defaults."""
