@@ -17,7 +17,8 @@ from pliant.tree.nodes import LEAF_DTYPE
 from pliant.volume.aabb import Box
 
 CONTEXT = np.dtype([(name, np.int64) for name in ("nodes", "leaves", "slots", "points", "spans", "order", "levels", "ends", "n_nodes",
-                                                  "n_leaves", "n_points", "n_order", "frame", "upper", "deep", "blend", "entry", "fill")])
+                                                  "n_leaves", "n_points", "n_order", "frame", "upper", "deep", "blend", "ready", "entry",
+                                                  "fill")])
 
 
 @helper
