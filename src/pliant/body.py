@@ -26,6 +26,7 @@ from pliant.motion.free import Free, place
 from pliant.motion.morph import MOST, Morph
 from pliant.motion.rigid import IDENTITY, place_all, rounding, world_box
 from pliant.refit.blended import BLENDED, MOST_BETWEEN
+from pliant.refit.files import policy_table
 from pliant.refit.keyed import Keys, chosen_key, keys_for, mean
 from pliant.refit.policy import POLICIES, Options, Shape, options_for
 from pliant.tree.nodes import no_tree, tree_from_outside
@@ -46,7 +47,7 @@ class Body:
     build : how the tree is built, once, from the first positions
     arity : children of a node: 2, 4 or 8
     leaf : most triangles in a leaf: 1 to 8
-    policy : when volumes follow the vertices: a name, or a table {"name": …} with the options of that policy
+    policy : when volumes follow the vertices: a name, a table {"name": …} with the options of that policy, or a TOML file that holds one
     origin : fix the point that float32 volumes are relative to; by default it follows the body
     poses : (k, n, 3) shapes that the body will take, if they are known: the tree is built on their mean, which serves all of them better
     weld : True to treat vertices that are given at one place as one, as at the seams of textured meshes; or a distance, to treat those as
@@ -64,10 +65,10 @@ class Body:
     """
 
     def __init__(self, vertices: Any, faces: ArrayLike | None = None, *, volume: str = "aabb", build: str = "sah", arity: int = 8,
-                 leaf: int = 8, policy: str | Mapping[str, Any] = "auto", origin: ArrayLike | None = None,
+                 leaf: int = 8, policy: str | os.PathLike[str] | Mapping[str, Any] = "auto", origin: ArrayLike | None = None,
                  poses: ArrayLike | Iterable[ArrayLike] | None = None, weld: bool | float = False,
                  keys: ArrayLike | Iterable[ArrayLike] | None = None) -> None:
-        options, tolerance = options_for(volume, build, policy, arity, leaf), check.weld("weld", weld)
+        options, tolerance = options_for(volume, build, policy_table(policy), arity, leaf), check.weld("weld", weld)
         rows, indices = check.mesh(vertices, faces)
         point = None if origin is None else check.point("origin", origin)
         built_on = None if poses is None else mean(check.targets("poses", poses, len(rows)))
@@ -119,7 +120,8 @@ class Body:
     @classmethod
     def morph(cls, targets: Any, faces: ArrayLike, *, base: ArrayLike | None = None, relative: bool = False, rest: int | str = 0,
               between: int = 0, volume: str = "aabb", build: str = "sah", arity: int = 8, leaf: int = 8,
-              policy: str | Mapping[str, Any] = "auto", origin: ArrayLike | None = None, weld: bool | float = False) -> Body:
+              policy: str | os.PathLike[str] | Mapping[str, Any] = "auto", origin: ArrayLike | None = None,
+              weld: bool | float = False) -> Body:
         """A body between shapes: `update(weights)` says how much of each. That costs the same for any number of vertices, and queries look
         only at those of faces that may meet something.
 
@@ -142,11 +144,12 @@ class Body:
         [0.0, 0.0, 3.0]
         """
         between = check.integer("between", between, range(MOST_BETWEEN))
-        given: dict[str, Any] = dict(policy) if isinstance(policy, Mapping) else {"name": policy}
+        known = {**POLICIES, BLENDED.name: BLENDED}
+        given: dict[str, Any] = policy_table(policy, known)
         if given.get("name") in ("auto", BLENDED.name):
             given["name"] = BLENDED.name
             given.setdefault("between", between)
-        options = options_for(volume, build, given, arity, leaf, {**POLICIES, BLENDED.name: BLENDED})
+        options = options_for(volume, build, given, arity, leaf, known)
         tolerance = check.weld("weld", weld)
         shapes = check.targets("targets", targets)
         if check.flag("relative", relative) and base is None:
