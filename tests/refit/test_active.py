@@ -8,7 +8,7 @@ from volume_checks import assert_true, lanes, shape_of, true_lanes
 import meshes
 import pliant as pl
 from pliant import shapes
-from pliant.refit import active
+from pliant.refit import active, lazy
 from pliant.refit.policy import LAST
 from pliant.tree.nodes import WIDTHS
 from siblings import VOLUMES
@@ -50,7 +50,7 @@ def test_what_queries_came_to_follows_before_the_next(arity):
     for asked in ([one], [other], [other], [one, other], [], [one]):
         came = visited(body)
         for each in (body, plain):
-            each.update(plain.vertices * 0.995)
+            each.update(plain.vertices * 0.99999)
         count, ready = ahead(body)
         tree = shape_of(body).tree
         assert ready == came
@@ -67,13 +67,15 @@ def test_what_queries_came_to_follows_before_the_next(arity):
 @pytest.mark.formulas
 def test_a_lane_is_made_from_its_child_if_that_was():
     """Merged where the child is active, from vertices where it is not: spheres tell the two apart."""
-    body = pl.Body(SPHERE, FACES, volume="sphere", policy="active", arity=2, leaf=2)
-    pl.collide(body, needle([1, 0.3, 0.2]))
+    body = pl.Body(SPHERE, FACES, volume="sphere", policy="active", leaf=1)
+    shape, merged, fitted = shape_of(body), 0, 0
+    shape.follow()
+    shape.nodes["stamp"][::3] = shape.frame                             # as if queries had come there
     body.update(SPHERE * [1, 0.9, 0.8])
     ready = ahead(body)[1]
-    shape, merged, fitted = shape_of(body), 0, 0
-    plain = pl.Body(body.vertices, FACES, volume="sphere", policy="lazy", arity=2, leaf=2)
-    pl.self_collide(plain)
+    assert ready == set(range(0, len(shape.nodes), 3))
+    plain, _ = shape.tree.records(shape.options.family)
+    lazy.refresh_each(plain, shape.points, *shape.kept.spans, np.int32(0))
     for i in ready:
         for k in range(shape.tree.count[i]):
             child, mine = int(shape.tree.child[i, k]), shape.nodes["lanes"]["radius"][i, k]
@@ -81,15 +83,15 @@ def test_a_lane_is_made_from_its_child_if_that_was():
                 assert mine == shape.nodes["whole"]["radius"][child]
                 merged += 1
             elif child >= 0:
-                assert mine == shape_of(plain).nodes["lanes"]["radius"][i, k]
+                assert mine == plain["lanes"]["radius"][i, k]
                 fitted += 1
     assert merged and fitted
 
 
 @pytest.mark.formulas
-@pytest.mark.parametrize("volume", VOLUMES if OFF else ("aabb", "sphere"))
+@pytest.mark.parametrize("volume", VOLUMES if OFF else ["aabb"])
 def test_pairs_are_right(volume):
-    """While bodies pass through each other, and while single vertices move; others are tried by the tests of queries."""
+    """While bodies pass through each other, and while single vertices move."""
     ball, faces = shapes.icosphere(0 if OFF else 2)
     a, b = (pl.Body(ball, faces, volume=volume, policy="active", leaf=2) for _ in range(2))
     rng, now = np.random.default_rng(85), ball.copy()

@@ -18,15 +18,16 @@ from pliant.refit.policy import POLICIES
 pytestmark = pytest.mark.formulas
 FIRST = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
 TABLES = [{"name": "inflated", "criterion": "A|(B&C)", "p_max": 2.5, "k": 0.1, "gamma": 3.0, "how": "best"}, {"name": "active"},
-          {"name": "hybrid", "depth": 3, "below": "subtree"}, {"name": "hybrid", "depth": None, "below": 2}, {"name": "auto", "background": True}]
+          {"name": "hybrid", "depth": 3, "below": "subtree"}, {"name": "hybrid", "depth": None, "below": 2},
+          {"name": "auto", "background": True}]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=str)
 def test_what_is_saved_comes_back(table, tmp_path):
     path, tuned = tmp_path / "policy.toml", {"on": "two plates, \"cable\" \\ \n\x7f é", "frames": 700, "score": 0.1 + 0.2, "Größe": -1e-300}
     save_policy(path, table, tuned)
-    for given in (path, str(path)):
-        body = pl.Body(FIRST, [[0, 1, 2]], policy=given)
+    for named in (path, str(path)):
+        body = pl.Body(FIRST, [[0, 1, 2]], policy=named)
         assert body.options == pl.Body(FIRST, [[0, 1, 2]], policy=table).options
     assert tomllib.loads(path.read_text(encoding="utf-8"))["tuned"] == tuned
     assert os.listdir(tmp_path) == ["policy.toml"]
@@ -158,8 +159,8 @@ def test_all_texts_and_numbers_come_back(tuned, number):
     """As TOML reads them, to the bit."""
     lines = [f"{files.quoted(key)} = {files.written(noted(key, value))}" for key, value in tuned.items()]
     found = tomllib.loads("\n".join(["[tuned]", *lines, f"[other]\nx = {files.written(number)}"]))
-    for given, read in ((tuned, found["tuned"]), ({"x": number}, found["other"])):
-        assert {key: (type(value), value) for key, value in read.items()} == {key: (type(value), value) for key, value in given.items()}
+    for wanted, read in ((tuned, found["tuned"]), ({"x": number}, found["other"])):
+        assert {key: (type(value), value) for key, value in read.items()} == {key: (type(value), value) for key, value in wanted.items()}
 
 
 def test_every_policy_can_be_saved(tmp_path):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pliant import shapes
+from pliant.core.tables import MOST_TEXT
 from pliant.errors import FileError
 from pliant.render.reading import read_mesh
 from pliant.render.scenefile import read_show

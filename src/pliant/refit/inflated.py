@@ -5,9 +5,9 @@ after an update, in one reverse scan:
 
 1. Error propagation. A leaf grows, from what it was when it was last fitted, by the farthest that one of its vertices is from where it was
    then: vertices that oscillate do not inflate it. Every other volume grows by the longest step of a vertex under it since the scan before.
-2. Fitness. A: it has grown by p_max times its thickness. B: the last queries came to what is in it. C: the loop over distances found its
-   children farther away than it (`Shape.marks`) by more than k times what it has grown by, and that is gamma times its thickness or more.
-   A criterion is a rule over these three. What is unfit is fitted to the vertices under it, and so are neither its children nor its parents.
+2. Fitness. A: it has grown by p_max times its thickness, or more. B: the last queries came to what is in it. C: a loop over distances found
+   its children farther away than it (`Shape.marks`) by more than k times what it has grown by, and that is gamma times its thickness or
+   more. A criterion is a rule over these three. What is unfit is fitted to the vertices under it, which does not concern its children.
 
 Queries are never interrupted: all volumes are true. Nodes keep an old stamp nevertheless, all but the root: so a loop that comes to one
 calls the entry, which does nothing but stamp it, and that is B. The root is where every query begins.
@@ -15,8 +15,8 @@ calls the entry, which does nothing but stamp it, and that is B. The root is whe
 Where the thesis is silent: a flat volume has no thickness to speak of, so that a share of its size counts, if that is more; a volume that
 has not grown is as it was fitted, and never unfit; where the origin or the scale of a body has changed, everything is fitted.
 
-Rounding: volumes hold all that rounds to the float32 rows they were made around. A step from row r to row s is taken as |s − r|, rounded up,
-and what rounding to s may hide: whatever rounds to s is within that of r. A row that is the same bits hides what it hid before.
+Rounding: volumes hold all that rounds to the float32 rows they were made around. A step from row r to row s is taken as |s − r|, rounded
+up, and what rounding to s may hide: whatever rounds to s is within that of r. A row that is the same bits hides what it hid before.
 """
 from functools import cache
 from typing import NamedTuple
@@ -92,8 +92,8 @@ class Past:
 
 
 class Kept(NamedTuple):
-    """Volumes as they were fitted (n,), with that of the root in whole of the first; growth (n + 1,), the root's last; before: the points of
-    the last scan; anchors, as the tree's vertices: points when their leaf was fitted; steps (vertices, and padding) and latest (n,) scratch."""
+    """Volumes as they were fitted (n,), that of the root in whole of the first; growth (n + 1,), the root's last; before: the points of the
+    last scan; anchors: of the tree's `vertices`, their points when their leaf was fitted; steps, of vertices, and latest (n,): scratch."""
     originals: np.ndarray
     growth: np.ndarray
     before: np.ndarray
