@@ -1,4 +1,4 @@
-"""The experiments of paper D (section IV), and those that it left open: which methods run on which scenes. What they say is in `tables_d.py`.
+"""The experiments of paper D (section IV), and those it left open: which methods run on which scenes. What they say is in `tables_d.py`.
 
 METHODS of Table 2, on the paper's trees, bottom-up by matching, binary, one triangle a leaf, of rectangle-swept spheres: volumes grow by
 displacements and are refitted by one of eight criteria, of which the paper ran seven, or all, or none; the active nodes of the last query
@@ -97,11 +97,6 @@ def some(**tree: Any) -> list[Method]:
             policy(ACTIVE, **tree), policy(AUTO, **tree)]  # fmt: skip
 
 
-def labelled(every: list[Method], label: str) -> list[Method]:
-    """Methods whose names say on what they run."""
-    return [each._replace(name=f"{each.name}, {label}") for each in every]
-
-
 def table_2(plan: Plan, session: Session) -> Iterator[Run]:
     """All methods on all five scenes."""
     yield from over_scenes("Table 2", plan, session, methods())
@@ -109,13 +104,12 @@ def table_2(plan: Plan, session: Session) -> Iterator[Run]:
 
 def families(plan: Plan, session: Session) -> Iterator[Run]:
     """Other volumes than the paper's."""
-    every = [each for family in FAMILIES for each in labelled(some(volume=family), family)]
-    yield from over_scenes("Volumes", plan, session, every)
+    yield from over_scenes("Volumes", plan, session, [each for family in FAMILIES for each in some(volume=family)])
 
 
 def arity(plan: Plan, session: Session) -> Iterator[Run]:
     """Trees of degree 2, 4 and 8, and Pliant's."""
-    every = [each for degree in ARITIES for each in labelled(some(arity=degree), str(degree))]
+    every = [each for degree in ARITIES for each in some(arity=degree)]
     yield from over_scenes("Degrees", plan, session, [*every, defaults()])
 
 

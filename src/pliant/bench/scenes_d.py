@@ -120,7 +120,7 @@ def cable(places: Rows, passed: float) -> Rows:
 
 
 def helmet(places: Rows, passed: float) -> Rows:
-    """A shell about the origin, open below; squeezed from both sides, most at its rim, and dented at the top; `places`: down, and around."""
+    """A shell about the origin, open below; squeezed from both sides, most at its rim, and dented on top; `places`: down, and around."""
     around = 2 * np.pi * places[:, 1]
     down = 0.5 * np.pi * places[:, 0] * (DOWN + LOWER * np.cos(2 * around))
     squeeze, dent = 0.5 - 0.5 * np.cos(1.6 * np.pi * passed), 0.10 * np.sin(0.9 * np.pi * passed)
@@ -181,7 +181,8 @@ def cut_shell(faces: int) -> tuple[Rows, Faces]:
     rim = max(3, round(RIM * rings / RINGS))
     rim += (faces + rim) % 2
     sizes = [*shared((faces + rim) // 2 - rim, np.sin(0.5 * np.pi * np.arange(1, rings) / rings)), rim]
-    places, triangles, start = [np.zeros((1, 2))], [np.zeros((0, 3), np.int64)], 1
+    places, start = [np.zeros((1, 2))], 1
+    triangles: list[Faces] = []
     for ring, size in enumerate(sizes, 1):
         places.append(np.column_stack([np.full(size, ring / rings), (np.arange(size) + 0.5 * (ring % 2)) / size]))
         triangles.append(belt(start, size, start - sizes[ring - 2], sizes[ring - 2]) if ring > 1 else fan(start, size))
@@ -192,7 +193,7 @@ def cut_shell(faces: int) -> tuple[Rows, Faces]:
 def fan(start: int, size: int) -> Faces:
     """Triangles from vertex 0 to a ring."""
     here = np.arange(size)
-    return np.stack([0 * here, start + here, start + (here + 1) % size], axis=1)
+    return np.stack([0 * here, start + here, start + (here + 1) % size], axis=1).astype(np.int32)
 
 
 def belt(outer: int, many: int, inner: int, few: int) -> Faces:
@@ -207,7 +208,7 @@ def belt(outer: int, many: int, inner: int, few: int) -> Faces:
         else:
             triangles.append((at[0], at[1], outer + (j + 1) % many))
             j += 1
-    return np.array(triangles)
+    return np.array(triangles, np.int32)
 
 
 def shared(total: int, weights: Rows) -> list[int]:
@@ -220,7 +221,7 @@ def shared(total: int, weights: Rows) -> list[int]:
 
 def shuffled(faces: Faces) -> Faces:
     """In a fixed order in which nobody profits from that of the grid."""
-    return np.ascontiguousarray(faces[np.random.default_rng(len(faces)).permutation(len(faces))].astype(np.int32))
+    return np.ascontiguousarray(faces[np.random.default_rng(len(faces)).permutation(len(faces))], np.int32)
 
 
 # --- scenes ----------------------------------------------------------------------------------------------------------------------

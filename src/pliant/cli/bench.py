@@ -1,4 +1,4 @@
-"""``pliant bench paper-a``, ``-b``, ``-c``, ``-s``: a paper's experiments again; tables on screen, a report and plots in a folder."""
+"""``pliant bench paper-a``, ``-b``, ``-c``, ``-d``, ``-s``: a paper's experiments again; tables on screen, report and plots in a folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130  # what a shell reports after Ctrl-C
 WIDE = 120  # columns of a file or a pipe
-DISAGREE = 1  # methods found different pairs or hits: a defect
+DISAGREE = 1  # methods found different pairs, hits or distances: a defect
 
 bench = typer.Typer(help="Run the experiments of the papers again.", no_args_is_help=True)
 
@@ -58,6 +58,16 @@ class PaperC(StrEnum):
     eq_77 = "eq-7.7"
     eq_71 = "eq-7.1"
     traversals = "traversals"
+
+
+class PaperD(StrEnum):
+    """What paper D reports, and what it left open."""
+
+    table_2 = "table-2"
+    families = "families"
+    sizes = "sizes"
+    arity = "arity"
+    itself = "self"
 
 
 class PaperS(StrEnum):
@@ -124,6 +134,21 @@ def paper_c(
     """Bounding volume hierarchy updates for ray tracing of deformable models (Larsson and Akenine-Möller, 2003): frames compared."""
     chosen = {*(experiment or []), *(more or [])} or set(PaperC)
     measure("paper-c", [each.value for each in PaperC if each in chosen], out, quick, frames, repeats, clock)
+
+
+@bench.command("paper-d")
+def paper_d(
+    more: Annotated[list[PaperD] | None, typer.Argument(metavar="EXPERIMENT", help=SAME)] = None,
+    experiment: Annotated[list[PaperD] | None, NAMED] = None,
+    out: Annotated[Path, FOLDER] = Path("out/paper-d"),
+    quick: Quick = False,
+    frames: Annotated[int | None, typer.Option(min=2, help="Most frames of a scene, from the first.", show_default="all, quick 3")] = None,
+    repeats: Repeats = None,
+    clock: Chosen = Clock.cpu,
+) -> None:
+    """Adaptive bounding volume hierarchies for deformable surface models (Bitar, 2011): what to refit, by eight criteria, for distances."""
+    chosen = {*(experiment or []), *(more or [])} or set(PaperD)
+    measure("paper-d", [each.value for each in PaperD if each in chosen], out, quick, frames, repeats, clock)
 
 
 @bench.command("paper-s")
