@@ -23,7 +23,7 @@ TUNED, PLAIN = "tuned", "–"  # whose parameters, beside PAPER's; or there are 
 BEST, NEXT = "(A&B)|(B&C)", "A&B"  # of the paper
 ALL, NONE, ACTIVE = "refit all", "refit none", "active nodes"
 AUTO = "auto"
-POLICIES = (AUTO, "bottom_up", "fitted", "rebuild")
+POLICIES = (AUTO, "bottom_up", "lazy", "fitted", "rebuild")
 DEFAULTS = "defaults"  # a body without options: boxes, eight triangles a leaf, eight children, auto
 
 
@@ -48,8 +48,6 @@ TABLE_2 = {
     NONE: Said(12.485, {}),
 }
 CRITERIA = {ALL: "all", NONE: "none"}  # what they are called by the policy, if not by their names
-FAMILIES = ("rss", "sphere", "aabb")
-ARITIES = (2, 4, 8)
 GROWING = ("plate + twisting plate", "helmet + cable")  # scenes of which sizes are varied
 FOLDED = (FOLDING, HELMET)  # bodies that are asked for the distance to themselves
 
@@ -58,12 +56,14 @@ class Plan(NamedTuple):
     """How large an experiment is. Scenes play their first `frames`, or all if they have fewer; where sizes vary, the first `few`."""
 
     frames: int = 218
+    families: tuple[str, ...] = ("rss", "sphere", "aabb")
     sizes: tuple[int, ...] = (100, 1_000, 10_000, 100_000)
+    arities: tuple[int, ...] = (2, 4, 8)
     few: int = 20
     repeats: int = 3
 
 
-QUICK = Plan(frames=3, sizes=(100, 300), few=2, repeats=1)
+QUICK = Plan(frames=3, families=("rss", "aabb"), sizes=(100, 300), arities=(2, 4), few=2, repeats=1)
 
 
 def criterion(name: str, parameters: str = TUNED, **tree: Any) -> Method:
@@ -104,12 +104,12 @@ def table_2(plan: Plan, session: Session) -> Iterator[Run]:
 
 def families(plan: Plan, session: Session) -> Iterator[Run]:
     """Other volumes than the paper's."""
-    yield from over_scenes("Volumes", plan, session, [each for family in FAMILIES for each in some(volume=family)])
+    yield from over_scenes("Volumes", plan, session, [each for family in plan.families for each in some(volume=family)])
 
 
 def arity(plan: Plan, session: Session) -> Iterator[Run]:
     """Trees of degree 2, 4 and 8, and Pliant's."""
-    every = [each for degree in ARITIES for each in some(arity=degree)]
+    every = [each for degree in plan.arities for each in some(arity=degree)]
     yield from over_scenes("Degrees", plan, session, [*every, defaults()])
 
 
