@@ -96,12 +96,12 @@ class Recorded:
 
 
 SIMPLE = [play.Method(name, "–", {"policy": name}) for name in ("bottom_up", "lazy", "auto")]
-CALLS = 60  # what is asked to find what calls cost
+CALLS = 60 + 3 * len(SIMPLE)  # what is asked to find what calls cost, and to compile
 
 
 @pytest.mark.formulas
 def test_methods_play_all_frames_in_order_with_fresh_bodies_in_every_round(monkeypatch):
-    recorded, pair = Recorded(monkeypatch), scenes_d.scene("helmet + folding sheet", 23)
+    recorded, pair = Recorded(monkeypatch), scenes_d.refined(scenes_d.scene("helmet + folding sheet", 23), 60)
     runs = apart.play(session(2), "title", pair, SIMPLE, part="part")
     assert [each["method"] for each in runs] == ["bottom_up", "lazy", "auto"]
     frames = {}
@@ -113,7 +113,7 @@ def test_methods_play_all_frames_in_order_with_fresh_bodies_in_every_round(monke
         for k, rows in enumerate(played):
             assert np.array_equal(rows, pair.frame(k)[0])
     for each in runs:
-        assert each["agrees"] and each["steps"] == 23 and each["part"] == "part" and each["both"] == [710, 162] and each["bodies"] == 2
+        assert each["agrees"] and each["steps"] == 23 and each["part"] == "part" and each["both"] == [60, 50] and each["bodies"] == 2
         assert each["n_v"] == [5] * 23 and each["n_p"] == [4] * 23 and each["n_u"] == [3] * 23
         assert len(each["distance"]) == len(each["update_ms"]) == len(each["query_ms"]) == 23 and len(set(each["distance"])) == 23
         assert json.loads(json.dumps(each)) == each
@@ -145,10 +145,10 @@ def test_another_distance_is_told(monkeypatch):
 def test_an_interrupt_leaves_what_all_methods_have_done(monkeypatch):
     """The third method is stopped in the second turn: all have played the first."""
     Recorded(monkeypatch, stop=CALLS + 3 + 3 * 20 + 2 * 5 + 2)
-    halted = session()
-    runs = apart.play(halted, "title", scenes_d.scene("cable + plate", 25), SIMPLE)
+    halted, pair = session(), scenes_d.refined(scenes_d.scene("cable + plate", 25), 60)
+    runs = apart.play(halted, "title", pair, SIMPLE)
     assert halted.stopped and [each["steps"] for each in runs] == [21] * 3 and all(each["agrees"] for each in runs)
-    assert apart.play(halted, "title", scenes_d.scene("cable + plate", 25), SIMPLE) == []
+    assert apart.play(halted, "title", pair, SIMPLE) == []
 
 
 @pytest.mark.formulas

@@ -21,14 +21,14 @@ import numpy as np
 import pliant
 from pliant.bench.play import COUNTERS, TURN, Method, Run, Session, memory
 from pliant.bench.scenes import Rows
-from pliant.bench.scenes_d import Pair
+from pliant.bench.scenes_d import LEAST, Pair, refined
 
 Clock = Callable[[], float]
 BETWEEN, WITHIN = "distance", "self distance"  # what is asked: of two bodies, or of one
 
 
 class Keeper:
-    """A method on fresh bodies of a scene, asked once as they were built: that compiles, and makes what policies keep with a tree."""
+    """A method on fresh bodies of a scene, asked once as they were built: that makes what policies keep with a tree."""
 
     def __init__(self, method: Method, scene: Pair) -> None:
         start = scene.frame(0)
@@ -96,6 +96,7 @@ def play(session: Session, title: str, scene: Pair, methods: list[Method], **abo
         session.begin(title, len(methods) * scene.frames * session.repeats)
         if kind not in session.fixed:
             session.fixed[kind] = calls(kind, session.clock)
+        compile_all(scene, methods)
         for number in range(session.repeats):
             for track in tracks:
                 track.keeper = Keeper(track.method, scene)
@@ -104,20 +105,26 @@ def play(session: Session, title: str, scene: Pair, methods: list[Method], **abo
     return [track.run(steps, tracks[0], session.fixed[kind], **about) for track in tracks] if steps else []
 
 
+def compile_all(scene: Pair, methods: list[Method]) -> None:
+    """What two frames compile depends on methods, not on sizes: small bodies do."""
+    small = refined(scene, LEAST)
+    for method in methods:
+        keeper = Keeper(method, small)
+        for k in (1, 2):
+            keeper.step(small.frame(k))
+
+
 def play_round(session: Session, scene: Pair, tracks: list[Track], number: int) -> None:
     """All frames in order; garbage is not collected meanwhile, as that would hit whoever is next."""
     gc.collect()
-    gc.disable()
-    try:
-        for at, turn in enumerate(turns(scene.frames, number, session.repeats), number):
-            frames = [scene.frame(k + 1) for k in turn]
-            first = at % len(tracks)
-            for track in tracks[first:] + tracks[:first]:
-                for k, frame in zip(turn, frames, strict=True):
-                    track.add(k, *track.keeper.step(frame, session.clock))
-                session.tick(len(turn))
-    finally:
-        gc.enable()
+    gc.disable()  # until the session stops or ends what it plays
+    for at, turn in enumerate(turns(scene.frames, number, session.repeats), number):
+        frames = [scene.frame(k + 1) for k in turn]
+        first = at % len(tracks)
+        for track in tracks[first:] + tracks[:first]:
+            for k, frame in zip(turn, frames, strict=True):
+                track.add(k, *track.keeper.step(frame, session.clock))
+            session.tick(len(turn))
 
 
 def turns(frames: int, number: int, repeats: int) -> Iterator[range]:
