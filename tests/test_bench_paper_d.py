@@ -52,7 +52,7 @@ def test_table_2_has_eight_criteria_with_both_sets_of_parameters():
             assert each.options["policy"]["criterion"] == each.name
             own = ({"p_max"} if "A" in each.name else set()) | ({"k", "gamma"} if "C" in each.name else set())
             assert set(each.options["policy"]) - {"name", "criterion"} == (own if each.tree == paper.PAPER else set())
-            assert each.tree in ((paper.PAPER, paper_d.TUNED) if own else (paper_d.PLAIN,))
+            assert each.tree in ((paper.PAPER, paper_d.OWN) if own else (paper_d.PLAIN,))
         if each.name != paper_d.DEFAULTS:
             assert {name: each.options[name] for name in paper_d.TREE} == {"volume": "rss", "build": "matching", "arity": 2, "leaf": 1}
     assert sum(each.name in criteria for each in every) == 2 * 8 - 1, "B has no parameters"
@@ -176,7 +176,7 @@ def test_ratios_stand_beside_the_papers():
     table, scenes = tables_d.tables_2(runs)
     assert table.rows[0] == ["refit all", "–", "2.84", "1.00 ×", "16.0", "1.00 ×", "1.00 ×", "800", "56.0", "2,400"]
     assert table.rows[1] == ["A ∧ B", "paper", "0.388", "0.137 ×", "8.00", "0.500 ×", "0.333 ×", "800", "56.0", "400"]
-    assert table.rows[2][:6] == ["A ∧ B", "tuned", "–", "–", "4.00", "0.250 ×"], "the paper did not have these parameters"
+    assert table.rows[2][:6] == ["A ∧ B", "default", "–", "–", "4.00", "0.250 ×"], "the paper did not have these parameters"
     assert table.rows[3][:6] == ["active nodes", "–", "–", "–", "32.0", "2.00 ×"] and table.rows[4][:4] == ["A ∨ B", "paper", "–", "–"]
     assert "cable + plate 4, helmet + plate 4" in table.note and "0.500 ms of each frame" in table.note
     assert scenes.columns[2:] == ["cable + plate", "helmet + plate"] and scenes.rows[1][2:] == ["4.00", "4.00"]
@@ -190,7 +190,7 @@ def test_other_trees_are_compared_with_the_papers_and_with_themselves():
     runs[3] |= {"query_ms": [0.25] * 4, "update_ms": [0.0] * 4}
     table, = tables_d.tables_families(runs)
     assert [row[:6] for row in table.rows[2:]] == [["sphere", "refit all", "–", "4.00", "0.500 ×", "1.00 ×"],
-                                                  ["sphere", "(A ∧ B) ∨ (B ∧ C)", "tuned", "1.00", "0.125 ×", "0.250 ×"]]
+                                                  ["sphere", "(A ∧ B) ∨ (B ∧ C)", "default", "1.00", "0.125 ×", "0.250 ×"]]
     runs = [made(method, 1.0, 10) for degree in paper_d.Plan().arities for method in paper_d.some(arity=degree)]
     table, = tables_d.tables_arity([*runs, made(paper_d.defaults(), 0.5, 10)])
     assert [row[0] for row in table.rows] == ["2"] * 6 + ["4"] * 6 + ["8"] * 6 + ["Pliant's"] and table.rows[-1][5] == "–"

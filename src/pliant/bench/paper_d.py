@@ -3,7 +3,7 @@
 METHODS of Table 2, on the paper's trees, bottom-up by matching, binary, one triangle a leaf, of rectangle-swept spheres: volumes grow by
 displacements and are refitted by one of eight criteria, of which the paper ran seven, or all, or none; the active nodes of the last query
 alone, which the paper could not run; and what Pliant has otherwise. Criteria have the paper's parameters, found by its search on
-its machine, or Pliant's, found in the same way on one of today (`policy="inflated"` without more).
+its machine, or those that `policy="inflated"` has by default.
 
 Left open: other volumes, a largely varying number of triangles, trees of degree 4 and 8, and a body against itself.
 """
@@ -19,7 +19,7 @@ from pliant.bench.play import Method, Run, Session
 from pliant.bench.scenes_d import FOLDING, HELMET, SCENES, alone, refined, scene
 
 TREE: dict[str, Any] = {"volume": "rss", "build": "matching", "arity": 2, "leaf": 1}
-TUNED, PLAIN = "tuned", "–"  # whose parameters, beside PAPER's; or there are none
+OWN, PLAIN = "default", "–"  # whose parameters, beside PAPER's: the policy's; or there are none
 BEST, NEXT = "(A&B)|(B&C)", "A&B"  # of the paper
 ALL, NONE, ACTIVE = "refit all", "refit none", "active nodes"
 AUTO = "auto"
@@ -66,7 +66,7 @@ class Plan(NamedTuple):
 QUICK = Plan(frames=3, families=("rss", "aabb"), sizes=(100, 300), arities=(2, 4), few=2, repeats=1)
 
 
-def criterion(name: str, parameters: str = TUNED, **tree: Any) -> Method:
+def criterion(name: str, parameters: str = OWN, **tree: Any) -> Method:
     """Volumes that grow, refitted by a criterion with these parameters, on the paper's tree but for what `tree` says."""
     own = TABLE_2[name].parameters if parameters == PAPER else {}
     if not TABLE_2[name].parameters:
@@ -86,9 +86,9 @@ def defaults() -> Method:
 
 def methods() -> list[Method]:
     """All of Table 2; refit all is the first, which the others are compared with."""
-    tuned = [criterion(name) for name in TABLE_2 if name != ALL]
+    own = [criterion(name) for name in TABLE_2 if name != ALL]
     theirs = [criterion(name, PAPER) for name, said in TABLE_2.items() if said.parameters]
-    return [criterion(ALL), *theirs, *tuned, policy(ACTIVE), *map(policy, POLICIES), defaults()]
+    return [criterion(ALL), *theirs, *own, policy(ACTIVE), *map(policy, POLICIES), defaults()]
 
 
 def some(**tree: Any) -> list[Method]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pliant.bench.figures import mean, ms, parts
 from pliant.bench.paper import PAPER
-from pliant.bench.paper_d import ACTIVE, ALL, AUTO, BEST, DEFAULTS, NEXT, TABLE_2, TUNED
+from pliant.bench.paper_d import ACTIVE, ALL, AUTO, BEST, DEFAULTS, NEXT, OWN, TABLE_2
 from pliant.bench.play import Run
 from pliant.bench.plots import Styles, legend, tidy
 from pliant.bench.tables_d import Key, Total, first_all, key, shown, totals
@@ -21,7 +21,7 @@ STYLES: Styles = {
     BEST: {"color": "#D55E00", "linewidth": 2.0, "zorder": 5},
     NEXT: {"color": "#E69F00"},
     ACTIVE: {"color": "#009E73"},
-    AUTO: {"color": "#0072B2", "linestyle": "--"},
+    AUTO: {"color": "#56B4E9", "linestyle": "--"},
     DEFAULTS: {"color": "#0072B2", "linewidth": 2.0},
 }
 
@@ -33,7 +33,7 @@ def style(each: Key) -> dict[str, Any]:
 
 def named(each: Key) -> str:
     """A method with whose parameters it has."""
-    return shown(each.method) + (f" ({each.parameters})" if each.parameters in (PAPER, TUNED) else "")
+    return shown(each.method) + (f" ({each.parameters})" if each.parameters in (PAPER, OWN) else "")
 
 
 def plot_2(figure: Figure, runs: list[Run]) -> None:
@@ -44,7 +44,7 @@ def plot_2(figure: Figure, runs: list[Run]) -> None:
     ax = figure.subplots()
     for row, each in enumerate(keys):
         said = TABLE_2.get(each.method)
-        if said and said.seconds and each.parameters != TUNED:
+        if said and said.seconds and each.parameters != OWN:
             ax.barh(row - 0.2, said.seconds / (TABLE_2[ALL].seconds or 1.0), 0.4, color=SAID, label="paper")
         if base:
             ax.barh(row + 0.2, every[each].ms / base.ms, 0.4, color=MEASURED, label="measured")

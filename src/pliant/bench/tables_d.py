@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from pliant.bench.figures import bare, growth, mean, ms, over, parts
-from pliant.bench.paper_d import ALL, DEFAULTS, TABLE_2, TUNED
+from pliant.bench.paper_d import ALL, DEFAULTS, OWN, TABLE_2
 from pliant.bench.play import COUNTERS, Run, fixed
 from pliant.bench.tables import Table, figure
 
@@ -86,12 +86,13 @@ def tables_2(runs: list[Run]) -> list[Table]:
     base, rows = first_all(every), []
     for each, total in every.items():
         said = TABLE_2.get(each.method)
-        seconds = said.seconds if said and each.parameters != TUNED else None
+        seconds = said.seconds if said and each.parameters != OWN else None
         paper = [figure(seconds), over(seconds, TABLE_2[ALL].seconds)]
         here = [figure(total.ms), ratio(total, base), ratio(total, base, "bare"), *counts(total)]
         rows.append([shown(each.method), each.parameters, *paper, *here])
     note = (f"{note_of(runs)} *Paper*: its seconds, of another machine and other shapes, and their ratio. A ∨ B is not in the paper, and "
-            "has its p_max of A; it has no active nodes, for which it let B stand in. *tuned*: Pliant's parameters.")
+            "has its p_max of A; it has no active nodes, for which it let B stand in. Refit all and the criteria leave alone what has not "
+            "moved since it was fitted, as a body that has ended; bottom_up, fitted and rebuild do not. *default*: the policy's parameters.")
     columns = ["refit", "parameters", "paper: s", "÷ all", "ms", "÷ all", "bare ÷ all", "n_v", "n_p", "n_u"]
     return [Table("Five scenes: update and distance", columns, rows, 2, note), by_scene(runs)]
 
