@@ -21,6 +21,7 @@ def application() -> typer.Typer:
     from pliant.cli.demo import demo
     from pliant.cli.info import info
     from pliant.cli.render import render
+    from pliant.cli.tune import tune
     from pliant.cli.warm import warm
 
     app = typer.Typer(
@@ -30,7 +31,7 @@ def application() -> typer.Typer:
         add_completion=False,
         pretty_exceptions_show_locals=False,
     )
-    for command in (demo, render, info, warm):
+    for command in (demo, render, tune, info, warm):
         app.command()(command)
     app.add_typer(bench, name="bench")
     return app

@@ -6,8 +6,9 @@ can be interrupted and the workers see `Cancelled`. The pool is made on first us
 """
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 from weakref import WeakSet
@@ -48,6 +49,17 @@ def set_threads(n: int | None) -> None:
         old, _pool = _pool, None
     if old is not None:
         old.shutdown(wait=False)
+
+
+@contextmanager
+def only(n: int) -> Iterator[None]:
+    """So many threads for a while, then as many as before."""
+    before = _threads
+    set_threads(n)
+    try:
+        yield
+    finally:
+        set_threads(before)
 
 
 def _forget() -> None:

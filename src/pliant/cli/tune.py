@@ -1,0 +1,169 @@
+"""``pliant tune``: find the policy that suits an animation; a table on screen, a policy in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from pliant.tune import Report, Row, Tuned
+
+FAILED, WRONG, INTERRUPTED = 1, 2, 130  # exit codes; the last is what a shell reports after Ctrl-C
+WIDE = 120  # columns of a file or a pipe
+EXAMPLES = """\
+Examples:
+
+    pliant tune cloth.npz --query self_collide --out cloth.toml
+
+    pliant tune paper-d --volume rss --build matching --arity 2 --leaf 1 --out policy.toml
+"""
+
+
+class Asked(StrEnum):
+    """The query of every frame."""
+
+    distance = "distance"
+    self_distance = "self_distance"
+    collide = "collide"
+    self_collide = "self_collide"
+    within = "within"
+
+
+class Measure(StrEnum):
+    """What the work is measured in."""
+
+    counters = "counters"
+    seconds = "seconds"
+
+
+def tune(
+    animations: Annotated[list[str], typer.Argument(metavar="ANIMATION", help="Files .npz, folders of numbered meshes, or paper-d.")],
+    out: Annotated[Path, typer.Option(help="File for the policy; Body(policy=FILE) loads it.")] = Path("policy.toml"),
+    query: Annotated[Asked, typer.Option(help="What is asked in every frame.")] = Asked.distance,
+    score: Annotated[Measure, typer.Option(help="What is to be least.")] = Measure.counters,
+    criteria: Annotated[list[str] | None, typer.Option(help="Names, with commas between.", show_default="all")] = None,
+    population: Annotated[int, typer.Option(help="Members of a search.")] = 30,
+    generations: Annotated[int, typer.Option(help="How often half of them are replaced.")] = 50,
+    seed: Annotated[int, typer.Option(help="Another seed, another search.")] = 0,
+    state: Annotated[Path | None, typer.Option(help="File that a stopped search goes on from.", show_default="beside --out")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="Of query within.")] = None,
+    volume: Annotated[str | None, typer.Option(help="Of the bodies.", show_default="as Body has it")] = None,
+    build: Annotated[str | None, typer.Option(help="Of the bodies.", show_default="as Body has it")] = None,
+    arity: Annotated[int | None, typer.Option(help="Of the bodies.", show_default="as Body has it")] = None,
+    leaf: Annotated[int | None, typer.Option(help="Of the bodies.", show_default="as Body has it")] = None,
+) -> None:
+    """Tune policy "inflated" for an animation, or for several together."""
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, WIDE)
+    options = {"volume": volume, "build": build, "arity": arity, "leaf": leaf}
+    names = None if criteria is None else [name.strip() for text in criteria for name in text.split(",")]
+    best: dict[str, Row] = {}
+    kept = out.with_suffix(".state.json") if state is None else state
+    try:
+        make_room(out)
+        make_room(kept)
+        tuned = search(animations, console, best, query=query.value, score=score.value, criteria=names, population=population,
+                       generations=generations, seed=seed, state=kept, tolerance=tolerance,
+                       options={name: value for name, value in options.items() if value is not None})  # fmt: skip
+        write(out, tuned)
+    except KeyboardInterrupt:
+        show(list(best.values()), score.value, console)
+        console.print(f"[bold]Stopped[/bold]. The same command goes on from {kept}.", soft_wrap=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except ImportError as error:
+        fail(str(error), FAILED)
+    except OSError as error:
+        fail(f"{error.filename or out}: {error.strerror or error}", FAILED)
+    except (ValueError, TypeError) as error:
+        fail(str(error), WRONG)
+    show(tuned.table, score.value, console)
+    console.print(f"Written: {out}", markup=False, soft_wrap=True)
+
+
+tune.__doc__ = f"{tune.__doc__}\n\n{EXAMPLES}"
+
+
+def fail(message: str, status: int) -> None:
+    """Say in one line what is wrong, and leave."""
+    typer.echo(message, err=True)
+    raise typer.Exit(status)
+
+
+def make_room(file: Path) -> None:
+    """The folder of a file that will be written."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if file.is_dir():
+        raise ValueError(f"{file}: is a folder, expected a file")
+
+
+def search(names: list[str], console: Console, best: dict[str, Row], **settings: Any) -> Tuned:
+    """Tune, with a bar; ``best`` has the best of each criterion so far."""
+    from pliant.tune import read_animations, tune
+    from pliant.tune.criteria import CRITERIA
+
+    with console.status("Reading; the first time kernels are compiled …"):
+        animations = read_animations(names)
+    wanted = settings["criteria"] or CRITERIA
+    steps = sum(settings["generations"] if CRITERIA.get(name) else 1 for name in wanted)
+    with progress_bar(console) as progress:
+        return tune(animations, progress=reporter(progress, steps, best), **settings)
+
+
+def progress_bar(console: Console) -> Progress:
+    """A bar of generations. It is drawn when it is told to: a thread that draws would take time from what is timed."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TextColumn("generations"),
+               TextColumn("{task.fields[best]}"), TimeElapsedColumn())  # fmt: skip
+    return Progress(*columns, console=console, auto_refresh=False, transient=True)
+
+
+def reporter(progress: Progress, steps: int, best: dict[str, Row]) -> Callable[[Report], None]:
+    """What the search calls: the bar goes on, and the best so far is kept."""
+    from pliant.bench.tables import figure
+
+    task = progress.add_task("", total=steps, best="")
+    finished: dict[str, int] = {}
+
+    def report(now: Report) -> None:
+        finished[now.criterion] = now.generation if now.generations else 1
+        best[now.criterion] = now.best
+        text = f"best {figure(now.best.score)}, {now.best.evaluations} scored"
+        progress.update(task, completed=sum(finished.values()), description=f"{now.criterion:12}", best=text, refresh=True)
+
+    return report
+
+
+def write(out: Path, tuned: Tuned) -> None:
+    """The policy, and what it was tuned for."""
+    from pliant.refit.files import save_policy
+
+    save_policy(out, tuned.policy, tuned.about)
+
+
+def show(rows: list[Row], score: str, console: Console) -> None:
+    """A row for each criterion, as in the thesis's Table 2, and how it compares with refitting everything."""
+    from pliant.bench.tables import Table, figure, rich
+
+    if not rows:
+        return
+    least = min(row.score for row in rows)
+    whole = next((row.score for row in rows if row.criterion == "all"), 0.0)
+    cells = []
+    for row in rows:
+        genes = [f"{row.parameters[name]:.4f}" if name in row.parameters else "–" for name in ("p_max", "k", "gamma")]
+        ratio = figure(row.score / whole) if whole else "–"
+        cells.append([row.criterion, *genes, figure(row.score), ratio, f"{row.evaluations:,}", "← best" if row.score == least else ""])
+    unit = "seconds" if score == "seconds" else "weighted counters"
+    columns = ["criterion", "p_max", "k", "γ", unit, "of refit all", "scored", ""]
+    console.print(rich(Table("The best parameters of each criterion", columns, cells)))

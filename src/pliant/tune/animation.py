@@ -1,0 +1,173 @@
+"""Animations that a policy is tuned for: one or two bodies, each a mesh with its vertices in all frames.
+
+Read from an NPZ file (`faces`, `vertices` (k, n, 3), and `faces_b`, `vertices_b` of a second body), from a folder of numbered meshes, or
+by name. Files may be hostile: sizes are compared with what is there, nothing is unpickled, and every number is examined.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.core import check
+from pliant.errors import FileError, MeshError
+from pliant.render.reading import _array, ordinary, read_mesh
+
+MOST_BODIES = 2
+MOST_FRAMES = 100_000  # of a folder: one file each
+MEMBERS = ("faces", "vertices"), ("faces_b", "vertices_b")
+
+Moving = tuple[NDArray[np.int32], NDArray[np.float64]]
+
+
+class Animation(NamedTuple):
+    """One body or two, each its faces (f, 3) and its vertices in all frames (k, n, 3). The animation is as long as the longer of them; a
+    body that has ended stays as it is."""
+
+    bodies: Sequence[tuple[Any, Any]]
+    name: str = "animation"
+
+    @property
+    def frames(self) -> int:
+        """How long it is."""
+        return max(len(frames) for _, frames in self.bodies)
+
+
+def checked(animation: Animation) -> Animation:
+    """The same, as kernels want it."""
+    if not isinstance(animation, Animation):
+        raise TypeError(f"animation: expected an Animation, or several, got {type(animation).__name__}")
+    name = animation.name
+    if not isinstance(animation.bodies, Sequence) or not 1 <= len(animation.bodies) <= MOST_BODIES:
+        many = f"{len(animation.bodies)} bodies" if isinstance(animation.bodies, Sequence) else type(animation.bodies).__name__
+        raise ValueError(f"{name}: expected one body or two, each (faces, frames), got {many}")
+    bodies: list[Moving] = []
+    for i, body in enumerate(animation.bodies):
+        if not isinstance(body, Sequence) or len(body) != 2:
+            raise TypeError(f"{name}: bodies[{i}]: expected (faces, frames), got {type(body).__name__}")
+        rows = check.targets(f"{name}: bodies[{i}] frames", body[1])
+        faces = check.faces(f"{name}: bodies[{i}] faces", body[0], rows.shape[1])
+        if not len(faces):
+            raise MeshError(f"{name}: bodies[{i}] has no faces, so there is nothing to tune")
+        bodies.append((faces, rows))
+    ready = Animation(bodies, str(name))
+    if ready.frames < 2:
+        raise MeshError(f"{name}: has one frame, expected two or more: nothing moves")
+    return ready
+
+
+def digest(animations: Iterable[Animation]) -> str:
+    """What tells these animations from others; their names do not."""
+    seen = hashlib.sha256()
+    for animation in animations:
+        seen.update(f"animation {len(animation.bodies)}".encode())
+        for faces, frames in animation.bodies:
+            for array in (faces, frames):
+                seen.update(f"{array.dtype.str} {array.shape}".encode())
+                seen.update(np.ascontiguousarray(array).data)
+    return seen.hexdigest()
+
+
+def read_animations(names: Iterable[str | Path]) -> list[Animation]:
+    """All animations of files, folders and names of those that come with the library."""
+    found: list[Animation] = []
+    for name in names:
+        found += BUILT_IN[str(name)]() if str(name) in BUILT_IN else [read_animation(name)]
+    return found
+
+
+def read_animation(path: str | Path) -> Animation:
+    """The animation in a file or a folder; what is wrong with it is a `FileError`."""
+    path = Path(path)
+    try:
+        bodies = _folder(path) if path.is_dir() else _file(path)
+        return checked(Animation(bodies, path.stem))
+    except FileError:
+        raise
+    except (ValueError, TypeError, OSError) as error:
+        line = " ".join(str(error).split())
+        raise FileError(line if line.startswith(str(path)) else f"{path}: {line}") from None
+
+
+def _file(path: Path) -> list[Moving]:
+    if not ordinary(path):
+        raise FileError(f"{path}: no such file or folder, and no animation that comes with the library; those are {', '.join(BUILT_IN)}")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+            unknown = sorted(set(members) - {name for pair in MEMBERS for name in pair})
+            if unknown:
+                raise ValueError(f"holds {unknown[0][:60]!r}; expected faces and vertices, and perhaps faces_b and vertices_b")
+            bodies = []
+            for names in MEMBERS[: 1 + any(name in members for name in MEMBERS[1])]:
+                missing = [name for name in names if name not in members]
+                if missing:
+                    raise ValueError(f"holds no {missing[0]}; expected faces and vertices, and perhaps faces_b and vertices_b")
+                faces, rows = (_array(archive, members[name]) for name in names)
+                if rows.ndim != 3:
+                    raise ValueError(f"{names[1]}: expected shape (k, n, 3), all frames, got {rows.shape}")
+                shapes = check.targets(names[1], rows)
+                bodies.append((check.faces(names[0], faces, shapes.shape[1]), shapes))
+    except Exception as error:  # hostile headers make the parsers below raise almost anything
+        raise FileError(f"{path}: {' '.join(str(error).split()) or type(error).__name__}") from None
+    return bodies
+
+
+def _folder(path: Path) -> list[Moving]:
+    """A body of numbered meshes, or two in a folder each."""
+    within = sorted(each for each in path.iterdir() if each.is_dir())
+    if not within:
+        return [_numbered(path)]
+    if len(within) != MOST_BODIES:
+        raise FileError(f"{path}: holds {len(within)} folders; expected numbered meshes, or two folders of them, one for each body")
+    return [_numbered(each) for each in within]
+
+
+def _numbered(path: Path) -> Moving:
+    """The meshes of a folder in the order of the last number in their names; all must have the same faces."""
+    files: dict[int, Path] = {}
+    for file in path.glob("*.npz"):
+        numbers = re.findall(r"\d{1,18}", file.stem)
+        if not numbers:
+            raise FileError(f"{file}: expected a number in its name, which says when it is shown")
+        if files.setdefault(int(numbers[-1]), file) != file:
+            raise FileError(f"{file}: has the same number as {files[int(numbers[-1])].name}")
+    if not files:
+        raise FileError(f"{path}: holds no meshes; expected files such as 0001.npz, with faces and vertices")
+    if len(files) > MOST_FRAMES:
+        raise FileError(f"{path}: holds {len(files):,} meshes, expected at most {MOST_FRAMES:,}")
+    rows: list[NDArray[np.float64]] = []
+    known = None
+    for number in sorted(files):
+        shapes, faces = read_mesh(files[number])
+        if len(shapes) != 1:
+            raise FileError(f"{files[number]}: holds {len(shapes)} frames, expected one: vertices (n, 3)")
+        if known is None:
+            known = faces
+        if shapes.shape[1:] != (rows[0].shape if rows else shapes.shape[1:]) or not np.array_equal(faces, known):
+            raise FileError(f"{files[number]}: expected as many vertices as {files[min(files)].name} has, and the same faces")
+        rows.append(shapes[0])
+    assert known is not None
+    return known, np.array(rows)
+
+
+def _paper_d() -> list[Animation]:
+    """The five scenarios of thesis D."""
+    from pliant.bench import scenes_d
+
+    found = []
+    for name in scenes_d.SCENES:
+        actors = scenes_d.scene(name).actors
+        shown = [(each.faces, np.array([each.vertices(k) for k in range(each.model.frames + 1)])) for each in actors]
+        found.append(checked(Animation(shown, name)))
+    return found
+
+
+BUILT_IN: dict[str, Callable[[], list[Animation]]] = {"paper-d": _paper_d}
