@@ -34,6 +34,7 @@ class Asked(StrEnum):
     collide = "collide"
     self_collide = "self_collide"
     within = "within"
+    self_within = "self_within"
 
 
 class Measure(StrEnum):
@@ -53,7 +54,7 @@ def tune(
     generations: Annotated[int, typer.Option(help="How often half of them are replaced.")] = 50,
     seed: Annotated[int, typer.Option(help="Another seed, another search.")] = 0,
     state: Annotated[Path | None, typer.Option(help="File that a stopped search goes on from.", show_default="beside --out")] = None,
-    tolerance: Annotated[float | None, typer.Option(help="Of query within.")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="Of within and self_within.")] = None,
     volume: Annotated[str | None, typer.Option(help="Of the bodies.", show_default="as Body has it")] = None,
     build: Annotated[str | None, typer.Option(help="Of the bodies.", show_default="as Body has it")] = None,
     arity: Annotated[int | None, typer.Option(help="Of the bodies.", show_default="as Body has it")] = None,

@@ -34,8 +34,10 @@ class Query(NamedTuple):
     tolerance: bool = False
 
 
-QUERIES = {query.name: query for query in (Query("distance"), Query("self_distance", alone=True), Query("collide"),
-                                           Query("self_collide", alone=True), Query("within", tolerance=True))}  # fmt: skip
+QUERIES = {query.name: query for query in (
+    Query("distance"), Query("self_distance", alone=True), Query("collide"), Query("self_collide", alone=True),
+    Query("within", tolerance=True), Query("self_within", alone=True, tolerance=True),
+)}  # fmt: skip
 
 
 class Goal(NamedTuple):
@@ -89,14 +91,11 @@ class Stage:
     def ask(self, bodies: list[Body]) -> Stats:
         """The query of a frame; with one about a body itself, that of each."""
         query = getattr(pliant, self.goal.query)
-        if QUERIES[self.goal.query].alone:
-            total = Stats()
-            for body in bodies:
-                total = total.plus(query(body).stats)
-            return total
         more = () if self.goal.tolerance is None else (self.goal.tolerance,)
-        stats: Stats = query(*bodies, *more).stats
-        return stats
+        total = Stats()
+        for subjects in [(body,) for body in bodies] if QUERIES[self.goal.query].alone else [bodies]:
+            total = total.plus(query(*subjects, *more).stats)
+        return total
 
     def play(self, policy: Mapping[str, Any]) -> tuple[Stats, list[float]]:
         """All frames but the first, whose query fits all volumes and so belongs to building: counters of all, seconds of each."""

@@ -22,6 +22,7 @@ from pliant.tune.state import Scored, read_state, write_state
 
 OFTEN = 1.0  # seconds between two states on disk; an interruption writes one as well
 SEEDS = range(2**32)
+LONG = 200  # characters of the names of all animations
 
 
 class Row(NamedTuple):
@@ -61,7 +62,8 @@ def tune(animation: Animation | Sequence[Animation], *, query: str = "distance",
     Parameters
     ----------
     animation : an `Animation` of one body or two, or several animations, whose scores add up
-    query : asked in every frame: "distance", "collide" or "within" between two bodies, "self_distance" or "self_collide" of each
+    query : asked in every frame: "distance", "collide" or "within" between two bodies, "self_distance", "self_collide" or
+        "self_within" of each
     score : "counters", the same on every machine and in every run, or "seconds"
     criteria : names of criteria; all if None. Those without parameters are scored once, each of the others has a search of its own
     population, generations : the members of a search, 4 or more, and how often half of them are replaced, 1 or more
@@ -70,7 +72,7 @@ def tune(animation: Animation | Sequence[Animation], *, query: str = "distance",
         was and finds what it would have found. The state of another animation or of other settings is refused
     progress : called with a `Report` after every score and every generation
     options : options of bodies: "volume", "build", "arity", "leaf", "weld"
-    tolerance : of query "within"
+    tolerance : of "within" and "self_within"
     weights : what a pair of volumes, a pair of triangles and an updated volume cost, for counters
 
     Needs PyGAD. Ctrl-C is a KeyboardInterrupt here as elsewhere; the state is written first.
@@ -96,11 +98,11 @@ def tune(animation: Animation | Sequence[Animation], *, query: str = "distance",
     best = min(table, key=lambda row: row.score)
     policy = known.policy(best.criterion, tuple(best.parameters.values()))
     about: dict[str, str | float] = {
-        "animations": ", ".join(each.name for each in given), "digest": book.digest, "query": query, "by": score, "score": best.score,
-        "evaluations": sum(row.evaluations for row in table), **plan._asdict(), "version": pliant.__version__,
+        "animations": ", ".join(each.name for each in given)[:LONG], "digest": book.digest, "query": query, "by": score,
+        "score": best.score, "evaluations": sum(row.evaluations for row in table), **plan._asdict(), "version": pliant.__version__,
+        "options": ", ".join(f"{name} {value}" for name, value in bodies.items()) or "as Body has them",
     }  # fmt: skip
-    about |= {"tolerance": asked.tolerance} if asked.tolerance is not None else {}
-    return Tuned(policy, best.score, table, about | bodies)
+    return Tuned(policy, best.score, table, about if asked.tolerance is None else {**about, "tolerance": asked.tolerance})
 
 
 class Book:
