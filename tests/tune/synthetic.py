@@ -1,5 +1,7 @@
 """A score that costs nothing, and the smallest animation: for tests of the search, of its state and of the command."""
 
+import re
+
 import numpy as np
 
 from pliant.tune import Animation
@@ -35,3 +37,9 @@ def use(monkeypatch, score):
     """Let this be what is tuned, instead of the work of an animation."""
     monkeypatch.setattr("pliant.tune.tuner.scorer", lambda animations, goal, options: score)
     return score
+
+
+def rows(output):
+    """The cells of the table that the command prints, by criterion."""
+    lines = (re.split(r"\s{2,}", line.strip()) for line in output.splitlines())
+    return {cells[0]: cells[1:] for cells in lines if cells[0] in CRITERIA}

@@ -2,9 +2,7 @@
 
 import json
 import re
-import signal
 import sys
-import time
 import tomllib
 
 import numpy as np
@@ -12,13 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 import pliant
-from child import PATIENCE, start
 from pliant.cli import application
 from pliant.cli.tune import Asked, Measure
-from pliant.core import jit
 from pliant.tune.criteria import CRITERIA
 from pliant.tune.play import QUERIES
-from synthetic import CORNERS, FACES, FRAMES, Synthetic, use
+from synthetic import CORNERS, FACES, FRAMES, Synthetic, rows, use
 
 pytestmark = pytest.mark.formulas
 
@@ -36,19 +32,13 @@ def run(*arguments):
     return CliRunner().invoke(application(), ["tune", *map(str, arguments)], env={"COLUMNS": "200", "TERM": "dumb"})
 
 
-def rows(result):
-    """The cells of the table, by criterion."""
-    lines = (re.split(r"\s{2,}", line.strip()) for line in result.output.splitlines())
-    return {cells[0]: cells[1:] for cells in lines if cells[0] in CRITERIA}
-
-
 def test_a_policy_is_found_and_written(monkeypatch, tmp_path, file):
     use(monkeypatch, Synthetic())
     out = tmp_path / "new" / "policy.toml"
     result = run(file, file, "--out", out, "--seed", 3, *SHORT)
     assert result.exit_code == 0, result.output
     assert f"Written: {out}" in result.output
-    table = rows(result)
+    table = rows(result.output)
     assert list(table) == list(CRITERIA)
     assert table["all"] == ["–", "–", "–", "1.00", "1.00", "1"] and table["none"][4] == "2.00"
     assert table["(A&B)|(B&C)"][-1] == "← best" and float(table["(A&B)|(B&C)"][3]) < 0.5
@@ -62,8 +52,8 @@ def test_a_policy_is_found_and_written(monkeypatch, tmp_path, file):
 def test_criteria_are_named_with_commas_or_one_by_one(monkeypatch, tmp_path, file):
     use(monkeypatch, Synthetic())
     result = run(file, "--out", tmp_path / "p.toml", "--criteria", "B, none", "--criteria", "A&B", *SHORT)
-    assert result.exit_code == 0 and list(rows(result)) == ["B", "A&B", "none"]
-    assert rows(result)["none"][4] == "–", "without refitting all there is nothing to compare with"
+    assert result.exit_code == 0 and list(rows(result.output)) == ["B", "A&B", "none"]
+    assert rows(result.output)["none"][4] == "–", "without refitting all there is nothing to compare with"
 
 
 def test_a_stopped_search_goes_on(monkeypatch, tmp_path, file):
@@ -74,10 +64,10 @@ def test_a_stopped_search_goes_on(monkeypatch, tmp_path, file):
     result = run(*command)
     assert result.exit_code == 130 and "Stopped. The same command goes on from" in result.output
     assert not (tmp_path / "part.toml").exists()
-    assert sum(int(cells[5]) for cells in rows(result).values()) == 20, "what there is so far is shown"
+    assert sum(int(cells[5]) for cells in rows(result.output).values()) == 20, "what there is so far is shown"
     rest = use(monkeypatch, Synthetic())
     result = run(*command)
-    assert result.exit_code == 0 and rows(result) == rows(expected)
+    assert result.exit_code == 0 and rows(result.output) == rows(expected.output)
     assert part.calls + rest.calls == whole.calls
     assert (tmp_path / "part.toml").read_text() == (tmp_path / "whole.toml").read_text()
 

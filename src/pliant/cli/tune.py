@@ -69,7 +69,7 @@ def tune(
     options = {"volume": volume, "build": build, "arity": arity, "leaf": leaf}
     names = None if criteria is None else [name.strip() for text in criteria for name in text.split(",")]
     best: dict[str, Row] = {}
-    kept = out.with_suffix(".state.json") if state is None else state
+    kept = out.parent / f"{out.stem}.state.json" if state is None else state
     try:
         make_room(out)
         make_room(kept)

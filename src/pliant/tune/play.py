@@ -21,7 +21,7 @@ from pliant.results import Stats
 from pliant.tune.animation import Animation
 
 # Nanoseconds of a pair of volumes, a pair of triangles and an updated volume; docs/tuning.md says where they were measured.
-WEIGHTS = (20.0, 100.0, 300.0)
+WEIGHTS = (120.0, 170.0, 1100.0)
 OPTIONS = ("volume", "build", "arity", "leaf", "weld")  # of bodies
 REPEATS = 2  # plays by the clock; of each frame the quicker counts
 
