@@ -38,8 +38,8 @@ def text(result):
 def test_help_names_all_commands():
     result = run("--help")
     assert result.exit_code == 0
-    assert all(f" {name} " in text(result) for name in ("demo", "info", "warm"))
-    for name, option in (("demo", "--frames"), ("info", "--help"), ("warm", "--help")):
+    assert all(f" {name} " in text(result) for name in ("demo", "tune", "info", "warm"))
+    for name, option in (("demo", "--frames"), ("tune", "--criteria"), ("info", "--help"), ("warm", "--help")):
         result = run(name, "--help")
         assert result.exit_code == 0 and option in text(result)
 

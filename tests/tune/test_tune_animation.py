@@ -117,7 +117,7 @@ def test_an_array_larger_than_its_file_is_refused(tmp_path):
 
 
 def test_what_is_not_there_is_refused(tmp_path):
-    with pytest.raises(FileError, match="no such file or folder, .* those are paper-d"):
+    with pytest.raises(FileError, match=r"no such file or folder, .* those are paper-d"):
         read_animations([tmp_path / "paper-x"])
 
 

@@ -2,6 +2,7 @@
 
 import random
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from pliant.core.threads import threads
 from pliant.errors import MeshError
 from pliant.tune import Animation, tune
-from pliant.tune.criteria import CRITERIA, DECIMALS, GAMMA, K, P_MAX, genome, parameters, policy
+from pliant.tune.criteria import CRITERIA, DECIMALS, GAMMA, P_MAX, K, genome, parameters, policy
 from pliant.tune.search import Plan, evolve
 from synthetic import BEST, CORNERS, FACES, FIXED, FRAMES, PAIR, Synthetic, use
 
@@ -136,7 +137,7 @@ def test_every_criterion_is_searched(monkeypatch):
         assert row.score == min(map(Synthetic(), mine))
         told = [report for report in reports if report.criterion == row.criterion]
         assert told[-1].best == row and told[-1].generation == told[-1].generations == (12 if genes else 0)
-        assert all(a.best.score >= b.best.score for a, b in zip(told, told[1:], strict=False))
+        assert all(a.best.score >= b.best.score for a, b in pairwise(told))
         assert {report.best.evaluations for report in told} == set(range(1, row.evaluations + 1)), "every score is told"
     best = tuned.table[list(CRITERIA).index("(A&B)|(B&C)")]
     assert tuned.score == best.score

@@ -161,8 +161,9 @@ def test_a_folder_is_no_state(tmp_path):
         read_state(tmp_path, "d", SETTINGS)
 
 
+NAMES = st.sampled_from(["A", "all", "seed", "x"])
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-                    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["A", "all", "seed", "x"]), inner, max_size=3))
+                    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3))
 
 
 @settings(max_examples=100, deadline=None, derandomize=True, database=None)

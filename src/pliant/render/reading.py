@@ -28,7 +28,7 @@ def read_mesh(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
             missing = [name for name in wanted if name not in members]
             if missing:
                 raise ValueError(f"holds no {missing[0]}; expected faces, and vertices or frames")
-            faces, rows = (_array(archive, members[name]) for name in wanted)
+            faces, rows = (read_array(archive, members[name]) for name in wanted)
         if rows.ndim != (3 if moving else 2):
             raise ValueError(f"{wanted[1]}: expected shape {'(k, n, 3)' if moving else '(n, 3)'}, got {rows.shape}")
         shapes = check.targets(wanted[1], rows if moving else rows[None])
@@ -37,7 +37,7 @@ def read_mesh(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         raise ValueError(f"{path}: {' '.join(str(error).split()) or type(error).__name__}") from None
 
 
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+def read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
     """An array of an archive, without pickle; its header is compared with what is there before any memory is asked for."""
     if member.file_size > MOST_DATA:
         raise ValueError(f"{member.filename}: unfolds to {member.file_size:,} bytes, at most {MOST_DATA:,} are read")

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.core import check
+from pliant.core.tables import ordinary
 from pliant.errors import FileError, MeshError
-from pliant.render.reading import _array, ordinary, read_mesh
+from pliant.render.reading import read_array, read_mesh
 
 MOST_BODIES = 2
 MOST_FRAMES = 100_000  # of a folder: one file each
@@ -110,7 +111,7 @@ def _file(path: Path) -> list[Moving]:
                 missing = [name for name in names if name not in members]
                 if missing:
                     raise ValueError(f"holds no {missing[0]}; expected faces and vertices, and perhaps faces_b and vertices_b")
-                faces, rows = (_array(archive, members[name]) for name in names)
+                faces, rows = (read_array(archive, members[name]) for name in names)
                 if rows.ndim != 3:
                     raise ValueError(f"{names[1]}: expected shape (k, n, 3), all frames, got {rows.shape}")
                 shapes = check.targets(names[1], rows)

@@ -6,15 +6,14 @@ kept: with the same seed and the same scores it takes the same way again (see `s
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import os
 from pathlib import Path
 from typing import Any
 
+from pliant.core.archive import whole_file
+from pliant.core.tables import ordinary
 from pliant.errors import FileError
-from pliant.render.reading import ordinary
 from pliant.tune.criteria import CRITERIA, Genome, genome
 
 FORMAT = "pliant tune 1"
@@ -25,19 +24,11 @@ Scored = dict[str, dict[Genome, float]]
 
 
 def write_state(path: Path, digest: str, settings: dict[str, Any], scored: Scored) -> None:
-    """Write under a temporary name, then put it in place."""
+    """Write the whole file, or nothing."""
     rows = {criterion: [[list(genes), score] for genes, score in known.items()] for criterion, known in scored.items()}
     text = json.dumps({"format": FORMAT, "digest": digest, "settings": settings, "scored": rows}, allow_nan=False)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        file.write(text.encode() + b"\n")
 
 
 def read_state(path: Path, digest: str, settings: dict[str, Any]) -> Scored:

@@ -13,7 +13,8 @@ FRAMES = CORNERS + np.linspace(0, 0.2, 3)[:, None, None]
 PAIR = Animation([(FACES, FRAMES), (FACES, FRAMES[:2] + 3)], "two triangles")
 
 BEST = {"p_max": 2.5, "k": 0.25, "gamma": 0.75}  # where the synthetic score is least
-FIXED = {"A": 0.4, "B": 0.7, "A&B": 0.3, "A|B": 0.35, "B&C": 0.5, "A|(B&C)": 0.2, "A&B&C": 0.45, "(A&B)|(B&C)": 0.1, "all": 1.0, "none": 2.0}
+FIXED = {"A": 0.4, "B": 0.7, "A&B": 0.3, "A|B": 0.35, "B&C": 0.5, "A|(B&C)": 0.2, "A&B&C": 0.45, "(A&B)|(B&C)": 0.1, "all": 1.0,
+         "none": 2.0}
 
 
 class Synthetic:
