@@ -54,7 +54,7 @@ def test_every_query_can_be_tuned_for(passing, query):
     stage = Stage(passing, Goal(query, "counters", tolerance), {})
     work = {name: stage.play(policy(name, ()))[0] for name in ("all", "B", "none")}
     assert work["all"].n_u >= work["B"].n_u > work["none"].n_u == 0, "criteria decide how much is refitted"
-    assert 0 < work["all"].n_v < work["none"].n_v, "and how much is compared"
+    assert 0 < work["all"].n_v < work["none"].n_v + jit.DISABLED, "and how much is compared; the tiny bodies of no JIT are few volumes"
 
 
 def test_a_policy_is_tuned(passing):
