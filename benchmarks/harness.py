@@ -1,7 +1,7 @@
 """What comparisons with other libraries share: the clock, the turns, the table, the report.
 
 A scene is a named tuple with `faces` (m, 3), `frames` and `frame(k)`: the vertices (n, 3) float64 of its bodies, and what else a library
-needs, one after the other.
+needs, one after the other. Every library finds it as `self.scene`.
 The rules of a comparison:
 
 - one process, one thread, one core (pinned unless --no-pin); every frame is a new one, made outside the clock;
@@ -9,7 +9,8 @@ The rules of a comparison:
   library finds the caches full of the others, with more it finds its own, as in a loop that uses one library;
 - warm-up frames (compilation, first allocations) do not count and are not among the frames that do;
 - a library too slow for --budget runs on every j-th frame; its ratio is taken over exactly those frames;
-- answers are compared pair by pair with those of the reference: Pliant, or else the first library that runs.
+- answers are compared pair by pair with those of the reference: Pliant, or else the first library that runs. Another kind of `Run` may
+  compare other answers, such as distances.
 """
 
 import argparse
@@ -27,7 +28,7 @@ import numpy as np
 from rich.table import Table
 
 POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "PLIANT_THREADS", "IGL_NUM_THREADS")
-DISTRIBUTIONS = ("pliant", "numpy", "numba", "warp-lang", "coal", "python-fcl", "libigl", "embreex")
+DISTRIBUTIONS = ("pliant", "numpy", "numba", "warp-lang", "coal", "python-fcl", "libigl", "embreex", "ipctk", "open3d")
 SHOWN = 5  # differing pairs that a report names
 
 
@@ -87,7 +88,7 @@ class Run:
             self.status = "not installed"
             return
         try:
-            self.peer.package = import_module(self.peer.module)
+            self.peer.package, self.peer.scene = import_module(self.peer.module), scene
             others = scene._replace(frames=scene.frames + 1)  # other moments than those that count
             self.peer.setup(*others.frame(0), scene.faces)
             seconds = [self.step(others.frame(int(q * scene.frames)))[0] for q in (0.25, 0.5, 0.75)]
@@ -139,9 +140,9 @@ class Run:
         return row | ({"examples": self.examples} if self.examples else {})
 
 
-def compare(scene, peers, budget, turn):
+def compare(scene, peers, budget, turn, kind=Run):
     """Run libraries (classes, Pliant first) on one scene, in turns of so many frames; a dict with one row for each."""
-    runs = [Run(peer()) for peer in peers]
+    runs = [kind(peer()) for peer in peers]
     for run in runs:
         run.prepare(scene, budget)
     active = [run for run in runs if run.status == "ran"]
@@ -171,24 +172,33 @@ def take_turns(runs, number, vertices):
         run.judge(k, answers, runs[0])
 
 
+def shown(difference):
+    """A count, or a difference of distances, for the table."""
+    return f"{difference:.1e}" if isinstance(difference, float) else f"{difference:,}"
+
+
 def table_of(result, job):
     """The rich table of one scene."""
     scene = f"{result['faces']:,} triangles a mesh, {result['frames']} frames"
     table = Table("library", title=f"{scene}: {job}; ratio to {result['reference']}")
     for title in ("best ms", "median ms", "sum s", "ratio", "frames", "frames that differ", "most", "answers"):
         table.add_column(title, justify="right")
-    kinds = any("kin" in row for row in result["rows"])
+    kinds, excuses = any("kin" in row for row in result["rows"]), any("excused" in row for row in result["rows"])
     if kinds:
         table.add_column("frames that differ in full, most")
+    if excuses:
+        table.add_column("excused", justify="right")
     for row in result["rows"]:
         if row["status"] != "ran":
             table.add_row(f"{row['library']}: {row['status']}")
             continue
         cells = [f"{row[name]:.3f}" for name in ("best_ms", "median_ms", "sum_s", "ratio")]
         cells.append(str(row["frames"]) + (f" (1 in {row['every']})" if row["every"] > 1 else ""))
-        cells += [f"{row[name]:,}" for name in ("differing_frames", "largest_difference", "total_pairs")]
+        cells += [shown(row[name]) for name in ("differing_frames", "largest_difference", "total_pairs")]
         if kinds and "kin" in row:
             cells.append("{differing_frames:,}, {largest_difference:,} from {library}".format(**row["kin"]))
+        if excuses:
+            cells.append(shown(row["excused"]))
         table.add_row(row["library"], *cells)
     return table
 

@@ -122,26 +122,30 @@ class Coal(Peer):
     the view that `vertices()` gives. Contact geometry is switched off; the pairs are reported all the same.
     """
 
-    name, module = "Coal", "coal"
+    name, module, model = "Coal", "coal", "BVHModelOBB"
 
     def setup(self, vertices_a, vertices_b, faces):
         self.request, self.still = self.package.CollisionRequest(), self.package.Transform3s()
         self.request.num_max_contacts, self.request.enable_contact = MANY, False
         self.outline = self.package.StdVec_Vec3s()
         self.outline.extend(list(vertices_a))
-        self.a, self.b = self.package.BVHModelOBB(), self.package.BVHModelOBB()
+        self.a, self.b = getattr(self.package, self.model)(), getattr(self.package, self.model)()
         for model, vertices in ((self.a, vertices_a), (self.b, vertices_b)):
             model.beginModel(len(faces), len(vertices))
             model.addVertices(vertices)
             model.addTriangles(faces.astype(np.int64))
             require(model.endModel() == 0, "Coal did not build")
 
-    def step(self, vertices_a, vertices_b):
+    def update(self, vertices_a, vertices_b, bottom_up=True):
+        """Refit both models."""
         for model, vertices in ((self.a, vertices_a), (self.b, vertices_b)):
             model.beginReplaceModel()
             model.replaceSubModel(self.outline)
             model.vertices()[:] = vertices
-            require(model.endReplaceModel(True, True) == 0, "Coal did not refit")  # refit, bottom-up
+            require(model.endReplaceModel(True, bottom_up) == 0, "Coal did not refit")
+
+    def step(self, vertices_a, vertices_b):
+        self.update(vertices_a, vertices_b)
         result = self.package.CollisionResult()
         self.package.collide(self.a, self.still, self.b, self.still, self.request, result)
         return sorted_pairs(packed([(c.b1, c.b2) for c in result.getContacts()]))

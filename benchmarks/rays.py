@@ -79,7 +79,7 @@ def answers_of(face):
 class Pliant(Peer):
     """The library itself, as a user calls it."""
 
-    name, module, scene, policy = "Pliant", "pliant", None, "auto"
+    name, module, policy = "Pliant", "pliant", "auto"
 
     def setup(self, vertices, origins, directions, faces):
         self.moves = vertices is not None
@@ -105,8 +105,6 @@ class BottomUp(Pliant):
 
 class Single(Peer):
     """What libraries in float32 share: one mesh of all bodies, and what is prepared outside the clock."""
-
-    scene = None
 
     def setup(self, vertices, origins, directions, faces):
         many = 1 if vertices is None else len(vertices)
@@ -234,8 +232,6 @@ def main():
     for job in options.jobs:
         scene = scene_of(job, options.frames)
         chosen = [Pliant, *(PEERS[name] for name in options.peers if name != "bottom_up" or isinstance(scene, Nine))][not options.pliant :]
-        for peer in chosen:
-            peer.scene = scene
         results.append(compare(scene, chosen, options.budget, options.turn))
         console.print(table_of(results[-1], JOBS[job]))
     finish(console, "rays", results, options)
