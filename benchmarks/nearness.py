@@ -58,7 +58,9 @@ def nearest_kernel(wp):
         p = points[i]
         query = wp.mesh_query_point_no_sign(mesh, p, 1.0e8)
         x = wp.mesh_eval_position(mesh, query.face, query.u, query.v)
-        face[i], found[i], distance[i] = query.face, x, wp.length(x - p)
+        face[i] = query.face
+        found[i] = x
+        distance[i] = wp.length(x - p)
 
     return nearest
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pliant as pl
-from benchmarks import cloth, harness, rigid, soups, swarm
+from benchmarks import cloth, distances, gaps, harness, nearness, rigid, soups, swarm
 from benchmarks.ply import read_ply
 from pliant.core import jit
 from pliant.shapes import icosphere
@@ -186,6 +186,96 @@ def test_soups_are_answered_alike(name):
         rows, key = soups.between(keys, k / (soups.KEYS - 1))
         assert key == k
         np.testing.assert_allclose(rows, keys[k], rtol=0, atol=1e-14)
+
+
+def test_gaps_of_triangles():
+    """Known cases, then scaled, turned and taken the other way round; a triangle may be a segment or a point."""
+    flat, far = [[0, 0, 0], [4, 0, 0], [0, 4, 0]], [[9, 0, 3], [9, 1, 3], [9, 0, 4]]
+    cases = [
+        (flat, [[1, 1, 2], [1, 1, 5], [2, 1, 5]], 2),                  # a corner over the inside
+        (flat, [[2, 1, -3], [2, -1, -3], [2, 0, -5]], 3),              # a side across a side
+        (flat, [[1, 1, -1], [1, 1, 1], [9, 9, 9]], 0),                 # pierced
+        (flat, [[1, 1, 0], [2, 1, 0], [1, 2, 0]], 0),                  # one in the other, in a plane
+        (flat, [[-3, 0, 0], [-3, 0, 0], [-3, -4, 0]], 3),              # a segment
+        (flat, [[7, -4, 0]] * 3, 5),                                   # a point
+        ([[0, 0, 3]] * 3, [[0, 4, 0]] * 3, 5),                         # two points
+        (flat, far, np.sqrt(25 + 9)),
+    ]
+    first, second, right = (np.array(x, np.float64) for x in zip(*cases, strict=True))
+    turn = rigid.any_turn(np.random.default_rng(4))
+    for scale in (1e-6, 1.0, 1e6):
+        a, b = scale * first @ turn.T + scale, scale * second @ turn.T + scale
+        np.testing.assert_allclose(gaps.triangle_gaps(a, b), scale * right, rtol=1e-12, atol=1e-14 * scale)
+        np.testing.assert_allclose(gaps.triangle_gaps(b, a), scale * right, rtol=1e-12, atol=1e-14 * scale)
+    assert gaps.mesh_gap(second[[7]], first) == pytest.approx(min(gaps.triangle_gaps(second[[7] * 8], first)), rel=1e-14)
+
+
+def test_bodies_stay_apart_and_points_stay_near():
+    options = distances.command_line().parse_args("--faces 320 --points 50 --cloth 200 --thickness 0.5 1".split())
+    [(_, pair)], [(_, poses)] = distances.apart_scenes(6, options), distances.rigid_scenes(6, options)
+    for k in range(6):
+        first, second = pair.frame(k)
+        at = rigid.placed(poses.first, poses.frame(k)[2]), rigid.placed(poses.second, poses.frame(k)[3])
+        for a, b in ((first, second), at):
+            assert 0.09 < gaps.mesh_gap(a[pair.faces], b[pair.faces]) < 1.5
+    [(_, anywhere)], [(_, near)] = distances.points_scenes(6, options), distances.near_scenes(6, options)
+    (vertices, points), (_, close) = anywhere.frame(2), near.frame(2)
+    low, high = vertices.min(axis=0), vertices.max(axis=0)
+    assert (points < low).any() and (np.abs(points - (low + high) / 2) <= 0.75 * (high - low)).all()
+    triangles = vertices[near.faces]
+    away = [gaps.triangle_gaps(np.tile(p, (len(triangles), 3, 1)), triangles).min() for p in close]
+    assert 0.001 < np.mean(away) < 0.02
+    thin, thick = (scene for _, scene in distances.cloth_scenes(6, options))
+    assert thick.thickness == 2 * thin.thickness and not np.array_equal(thin.frame(0)[0], thin.frame(1)[0])
+
+
+def judged(kind, mine, other, scene=None, **attributes):
+    """What a run says of an answer to frame 0, and of the reference's."""
+    known = {"accuracy": 1e-3, "blind": False, "scene": scene, "common": lambda self, pairs: pairs} | attributes
+    run, reference = kind(peer(None, **known)()), kind(peer(None, **known)())
+    run.times[0] = reference.times[0] = 1.0
+    run.judge(0, {(run, 0): mine, (reference, 0): other}, reference)
+    return run.summary(reference)
+
+
+def test_distances_may_differ_by_the_accuracy_only():
+    fine, wrong, lost = (judged(distances.Gaps, np.array([1.0, x]), np.array([1.0, 2.0])) for x in (2.0005, 2.002, np.nan))
+    assert [row["differing_frames"] for row in (fine, wrong, lost)] == [0, 1, 1]
+    assert wrong["largest_difference"] == pytest.approx(0.002) and wrong["total_pairs"] == 2
+
+
+def test_pairs_may_differ_at_the_thickness_only():
+    class Layers(NamedTuple):
+        faces: np.ndarray
+        thickness: float
+
+        def frame(self, k):
+            return (np.array([[x, y, z] for z in (0.0, 0.0, 1.0002, 2.5) for x, y in ((0, 0), (1, 0), (0, 1))]),)
+
+    scene = Layers(np.arange(12).reshape(4, 3), 1.0)
+    all_pairs, none = np.array([[0, 1], [0, 2], [0, 3]]), np.empty((0, 2), int)  # that meet, at the thickness, beyond
+    row = judged(distances.Near, all_pairs, none, scene)
+    assert row["largest_difference"] == 2 and row["excused"] == 1 and row["examples"] == [(0, 0, 1), (0, 0, 3)]
+    row = judged(distances.Near, all_pairs, none, scene, blind=True)
+    assert row["largest_difference"] == 1 and row["excused"] == 2 and row["examples"] == [(0, 0, 3)]
+
+
+def test_faces_around_parts():
+    around = nearness.incident(np.repeat(np.arange(4), 3), FACES.ravel(), 8)
+    assert around.tolist() == [[0, -1], [0, 1], [0, 1], [1, -1], [2, -1], [2, 3], [2, 3], [3, -1]]
+    collisions = [argparse.Namespace(face=0, vertex=5), argparse.Namespace(face=1, vertex=4)]
+    found = nearness.faces_of(collisions, "face", np.arange(4)[:, None], "vertex", around)
+    assert found.tolist() == [[0, 2], [0, 3], [1, 2]]
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="takes too long without kernels")
+def test_distances_agree_with_numpy():
+    sizes = "--only apart rigid cloth --faces 320 --cloth 200 --thickness 1 --frames 3"
+    options = distances.command_line().parse_args([*sizes.split(), "--peers", "numpy"])
+    results = [result for _, result in distances.results_of(options)]
+    assert [[row["status"] for row in result["rows"]] for result in results] == [["ran", "ran"], ["ran", "ran"], ["ran"]]
+    assert not any(row["differing_frames"] for result in results for row in result["rows"]) and results[2]["rows"][0]["total_pairs"] > 300
+    assert harness.table_of(results[2], "job").columns[-1].header == "excused"
 
 
 def ply(form):
