@@ -17,6 +17,11 @@ TURN = np.array([[0.36, 0.48, -0.8, 0.1], [-0.8, 0.6, 0.0, 0.2], [0.48, 0.64, 0.
 TOLERANCE = 0.25
 
 
+def raised(x, y, z):
+    """The triangle, moved."""
+    return TRIANGLE + np.array([x, y, z])
+
+
 def assert_pairs(found, right, a, faces_a, b, faces_b):
     """The pairs and distances of the reference; points on the faces that are as far apart."""
     pairs, squares = right
@@ -80,7 +85,7 @@ def test_nothing_within_nothing_is_what_meets():
 
 
 def test_a_tolerance_is_included():
-    low, high = pl.Body(TRIANGLE, FACE), pl.Body(TRIANGLE + [0, 0, 3], FACE)
+    low, high = pl.Body(TRIANGLE, FACE), pl.Body(raised(0, 0, 3), FACE)
     assert len(pl.within(low, high, 3)) == 1
     assert len(pl.within(low, high, np.nextafter(3, 0))) == 0
     assert pl.within(low, high, 3, points=True).points[0, :, 2].tolist() == [0, 3]
@@ -136,8 +141,8 @@ def test_meshes_on_a_lattice(data):
 
 
 def test_scenes():
-    places = [TRIANGLE, TRIANGLE + [0, 0, 1], TRIANGLE + [0, 0, 2], TRIANGLE + [50, 0, 0]]
-    stacked = np.concatenate([TRIANGLE, TRIANGLE + [0, 0, 1]]) + [-50, 0, 0]
+    places = [TRIANGLE, raised(0, 0, 1), raised(0, 0, 2), raised(50, 0, 0)]
+    stacked = np.concatenate([raised(-50, 0, 0), raised(-50, 0, 1)])
     scene = pl.Scene([pl.Body(place, FACE) for place in places])
     scene.add(pl.Body(stacked, [[0, 1, 2], [3, 4, 5]]))
     found = scene.within(1.5)

@@ -21,6 +21,8 @@ def test_nothing_is_near_nothing(name, other):
     some, none = box_of(name, (0, 0, 0), (1, 2, 3)), FAMILIES[other].empty
     assert not separation(some, none) <= np.float32(1e30)
     assert not separation(none, some) <= np.float32(1e30)
+    assert not separation(some, carry(none, QUARTER)) <= np.float32(1e30)
+    assert not separation(none, carry(some, QUARTER)) <= np.float32(1e30)
 
 
 @pytest.mark.parametrize("name", VOLUMES)

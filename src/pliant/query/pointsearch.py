@@ -38,8 +38,8 @@ ASKED = packed([(name, np.dtype(np.int64)) for name in ("frame", "entry", "fill"
 
 @helper
 def radius_of(distance, asked):
-    """A distance in the world as a length in the frame of the body, in float32, not less."""
-    return np.float32(min(distance * asked["scale"] * asked["stretch"], LARGEST)) * WIDER
+    """A distance in the world, times the scale, as a length in the frame of the body, in float32, not less."""
+    return np.float32(min(distance * asked["stretch"], LARGEST)) * WIDER + TINY
 
 
 @helper
@@ -93,10 +93,10 @@ def seek(nodes, leaves, flat, body, points, order, begin, end, answers):
         if not abs(x) + abs(y) + abs(z) < np.inf or outside(asked["box"], x, y, z) > answers.distance[r]:
             continue
         t[POINT], t[POINT + 1], t[POINT + 2] = x, y, z
-        reach = answers.distance[r]
+        radius = radius_of(answers.distance[r] * scale, asked)
         if known:
-            p, q, o = x - last_x, y - last_y, z - last_z
-            reach = min(reach, np.sqrt(p * p + q * q + o * o) * (1 + 2.0**-40) + 2 * asked["doubt"])
+            p, q, o = (x - last_x) * scale, (y - last_y) * scale, (z - last_z) * scale
+            radius = min(radius, radius_of(np.sqrt(p * p + q * q + o * o) * (1 + 2.0**-40) + 2 * asked["doubt"] * scale, asked))
         if asked["placed"] != 0:
             x, y, z = x - back[3], y - back[7], z - back[11]
             x, y, z = (back[0] * x + (back[1] * y + back[2] * z), back[4] * x + (back[5] * y + back[6] * z),
@@ -108,7 +108,8 @@ def seek(nodes, leaves, flat, body, points, order, begin, end, answers):
         base = np.float32(min(FOUR * (slack + E * asked["reach"] * scale), LARGEST))
         px, py, pz = np.float32(x), np.float32(y), np.float32(z)
         spot = Box(px - slack, py - slack, pz - slack, px + slack, py + slack, pz + slack)
-        radius = INF if blind else radius_of(reach, asked)
+        if blind:
+            radius = INF
         n, top, name = 0, 0, np.int64(0)
         while True:
             wide = radius * WIDER + base

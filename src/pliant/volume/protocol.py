@@ -92,7 +92,7 @@ def overlap(a, b):
 
 @generic("a", "b")
 def separation(a, b):
-    """A lower bound of the squared distance between what a and b enclose; 0 if they meet. No number compares as small as that of nothing."""
+    """A lower bound of the squared distance between what a and b enclose; 0 if they meet. That of nothing is not below any number."""
 
 
 @generic("a")

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.simd import greatest, magnitude
-from pliant.volume.aabb import HALF, LESS, WIDER, ZERO, Box
+from pliant.core.simd import greatest, magnitude, where
+from pliant.volume.aabb import HALF, INF, LESS, WIDER, ZERO, Box
 from pliant.volume.protocol import NEARLY, Turn, carry, gap, middle, moved, overlap, part, separation, size, skew, span
 
 FOUR = np.float32(4)
@@ -91,7 +91,8 @@ def _(a, b):
     q = magnitude(tx * b.r01 + (ty * b.r11 + tz * b.r21)) - (sx * s01 + (sy * s11 + (sz * s21 + (b.hy + more))))
     r = magnitude(tx * b.r02 + (ty * b.r12 + tz * b.r22)) - (sx * s02 + (sy * s12 + (sz * s22 + (b.hz + more))))
     p, q, r = greatest(p, ZERO), greatest(q, ZERO), greatest(r, ZERO)
-    return greatest(x * x + (y * y + z * z), (p * p + (q * q + r * r)) * greatest(LESS - FOUR * b.loose, ZERO)) * LESS
+    far = greatest(x * x + (y * y + z * z), (p * p + (q * q + r * r)) * greatest(LESS - FOUR * b.loose, ZERO)) * LESS
+    return where((a.lox <= a.hix) & (b.hx >= ZERO), far, INF)
 
 
 @skew.on(Box, TurnedBox)
