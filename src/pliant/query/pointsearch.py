@@ -13,9 +13,9 @@ from pliant.core.call import invoke
 from pliant.core.jit import helper, kernel
 from pliant.core.keys import keyed, name_of, number_of
 from pliant.core.records import lanes, packed, whole
-from pliant.core.simd import bits, element, first, least, lowest, ones
+from pliant.core.simd import bits, element, first, least, lowest, ones, root
 from pliant.core.stack import floats, integers, singles
-from pliant.geometry.near import ROUNDING
+from pliant.geometry.near import ROUNDING, SHORT, nearest_along
 from pliant.geometry.nearpoint import INF, bound_points
 from pliant.geometry.pointgap import DISTANCE, NEAREST, POINT, WEIGHTS
 from pliant.geometry.predicates import point_fits
@@ -24,7 +24,7 @@ from pliant.query.traverse import COUNTERS, fetch, freshen, freshen_leaf
 from pliant.volume.aabb import WIDER, Box
 from pliant.volume.protocol import TINY, separation
 
-E, FOUR = 2.0**-23, 4.0                                                 # of a coordinate in float32, twice; see above
+E, FOUR, HALF = 2.0**-23, 4.0, np.float32(0.5)                          # of a coordinate in float32, twice; see above
 STACK, FEW = 912, 64                                                    # entries of a stack: see query/search.py; candidates of a point
 LARGEST, BLIND = 3e38, 2.0**60                                          # float32; of a point so far away nothing is known in float32
 CELLS = 1 << 10                                                         # of an axis, for the order of points
@@ -78,6 +78,16 @@ def settle(leaves, name, flat, asked, t, r, answers):
         answers.uv[2 * r], answers.uv[2 * r + 1] = t[WEIGHTS], t[WEIGHTS + 1]
 
 
+@helper
+def passed_by(box, triangles, x, y, z):
+    """How far is it to the first corner of a leaf, along the way from a point to the middle of its box? A leaf is nearly flat, which its box
+    is not: of those that are near enough by their boxes this leaves a few."""
+    p, q, r = (box.lox + box.hix) * HALF - x, (box.loy + box.hiy) * HALF - y, (box.loz + box.hiz) * HALF - z
+    over = SHORT / root(p * p + (q * q + r * r) + TINY)
+    p, q, r = p * over, q * over, r * over
+    return lowest(nearest_along(triangles, p, q, r)) - (p * x + (q * y + r * z))
+
+
 @kernel
 def seek(nodes, leaves, flat, body, points, order, begin, end, answers):
     """What is nearest in one body to the points order[begin : end], unless something nearer is known."""
@@ -121,26 +131,32 @@ def seek(nodes, leaves, flat, body, points, order, begin, end, answers):
                 n_v += count
                 fars = separation(lanes(nodes, name), spot)
                 some = every if blind else bits(fars <= limit) & every
-                lowest_at = top
-                while some != 0:
-                    k, some = first(some), some & (some - 1)
-                    key, place = keyed(np.float32(0) if blind else element(fars, k), np.int64(nodes[name]["child"][k])), top
-                    while place > lowest_at and stack[place - 1] < key:
-                        stack[place] = stack[place - 1]
-                        place -= 1
-                    stack[place] = key
-                    top += 1
+                if some != 0:                                           # the nearest is next, the others wait as they come
+                    near = np.int64(0) if blind else bits(fars <= lowest(fars)) & some
+                    k = first(near if near != 0 else some)
+                    some &= ~(np.int64(1) << k)
+                    after = np.int64(nodes[name]["child"][k])
+                    while some != 0:
+                        j, some = first(some), some & (some - 1)
+                        child = np.int64(nodes[name]["child"][j])
+                        fetch(nodes, leaves, child)
+                        stack[top] = keyed(np.float32(0) if blind else element(fars, j), child)
+                        top += 1
+                    fetch(nodes, leaves, after)
+                    name = after
+                    continue
             else:
                 leaf = ~name
                 freshen_leaf(leaves, leaf, frame, fill, context)
                 box, used = whole(leaves, leaf), np.int64(leaves[leaf]["used"])
-                n_p += ones(used)
                 if blind:
+                    n_p += ones(used)
                     n_x += ones(used)
                     while used != 0:
                         k, used = first(used), used & (used - 1)
                         settle(leaves, leaf << 3 | k, flat, asked, t, r, answers)
-                else:
+                elif passed_by(box, lanes(leaves, leaf), px, py, pz) <= wide + base:
+                    n_p += ones(used)
                     nears, fars = bound_points(lanes(leaves, leaf), px, py, pz)
                     margin = base + ROUNDING * ((box.hix - box.lox) + ((box.hiy - box.loy) + (box.hiz - box.loz)))
                     radius = least(radius, lowest(fars) * WIDER + margin)
