@@ -23,7 +23,7 @@ from pliant.query.ray import members_of
 from pliant.query.traverse import COUNTERS
 from pliant.results import Closest, Stats
 
-CHUNK = 1 << 10                                                         # points between looks at Ctrl-C: about a millisecond
+CHUNK = 1 << 12                                                         # points between looks at Ctrl-C: some ten milliseconds
 FEW = 64                                                                # points that come as they are
 CELL_BITS = 30
 

@@ -13,9 +13,9 @@ from pliant.core.call import invoke
 from pliant.core.jit import helper, kernel
 from pliant.core.keys import keyed, name_of, number_of
 from pliant.core.records import lanes, packed, whole
-from pliant.core.simd import bits, element, first, least, lowest, ones, root
+from pliant.core.simd import bits, element, first, least, lowest, ones
 from pliant.core.stack import floats, integers, singles
-from pliant.geometry.near import ROUNDING, SHORT, nearest_along
+from pliant.geometry.near import ROUNDING, ZERO, nearest_along
 from pliant.geometry.nearpoint import INF, bound_points
 from pliant.geometry.pointgap import DISTANCE, NEAREST, POINT, WEIGHTS
 from pliant.geometry.predicates import point_fits
@@ -79,13 +79,13 @@ def settle(leaves, name, flat, asked, t, r, answers):
 
 
 @helper
-def passed_by(box, triangles, x, y, z):
-    """How far is it to the first corner of a leaf, along the way from a point to the middle of its box? A leaf is nearly flat, which its box
-    is not: of those that are near enough by their boxes this leaves a few."""
+def comes_near(box, triangles, x, y, z, limit):
+    """May a leaf be nearer to a point than the square root of the limit? Along the way w to the middle of its box, how far is it to its
+    first corner? In units of |w|, and squared: no roots. A leaf is nearly flat, which its box is not: of those that are near enough by
+    their boxes this leaves one of seven."""
     p, q, r = (box.lox + box.hix) * HALF - x, (box.loy + box.hiy) * HALF - y, (box.loz + box.hiz) * HALF - z
-    over = SHORT / root(p * p + (q * q + r * r) + TINY)
-    p, q, r = p * over, q * over, r * over
-    return lowest(nearest_along(triangles, p, q, r)) - (p * x + (q * y + r * z))
+    far = lowest(nearest_along(triangles, p, q, r)) - (p * x + (q * y + r * z))
+    return far <= ZERO or far * far <= limit * (p * p + (q * q + r * r)) * WIDER
 
 
 @kernel
@@ -122,7 +122,7 @@ def seek(nodes, leaves, flat, body, points, order, begin, end, answers):
             radius = INF
         n, top, name = 0, 0, np.int64(0)
         while True:
-            wide = radius * WIDER + base
+            wide = radius * WIDER + (base + base)
             limit = wide * wide * WIDER + TINY
             if name >= 0:
                 n_u += freshen(nodes, name, frame, entry, context)
@@ -155,7 +155,7 @@ def seek(nodes, leaves, flat, body, points, order, begin, end, answers):
                     while used != 0:
                         k, used = first(used), used & (used - 1)
                         settle(leaves, leaf << 3 | k, flat, asked, t, r, answers)
-                elif passed_by(box, lanes(leaves, leaf), px, py, pz) <= wide + base:
+                elif comes_near(box, lanes(leaves, leaf), px, py, pz, limit):
                     n_p += ones(used)
                     nears, fars = bound_points(lanes(leaves, leaf), px, py, pz)
                     margin = base + ROUNDING * ((box.hix - box.lox) + ((box.hiy - box.loy) + (box.hiz - box.loz)))
