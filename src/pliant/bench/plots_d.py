@@ -95,7 +95,8 @@ def plot_sizes(figure: Figure, runs: list[Run]) -> None:
                 ax.plot([run["asked"] for run in some], heights, marker="o", markersize=4, label=named(each), **style(each))
         for ax, label in zip(row, ("ms a frame", "volumes refitted a frame"), strict=True):
             ax.set_xscale("log")
-            ax.set_yscale("symlog" if label != "ms a frame" else "log")
+            ax.set_yscale("log" if label == "ms a frame" else "symlog")  # none may be refitted
+            ax.set_ylim(bottom=None if label == "ms a frame" else 0)
             ax.set_ylabel(label)
             tidy(ax, part)
     for ax in axes[-1]:

@@ -92,7 +92,7 @@ def tables_2(runs: list[Run]) -> list[Table]:
         rows.append([shown(each.method), each.parameters, *paper, *here])
     note = (f"{note_of(runs)} *Paper*: its seconds, of another machine and other shapes, and their ratio. A ∨ B is not in the paper, and "
             "has its p_max of A; it has no active nodes, for which it let B stand in. Refit all and the criteria leave alone what has not "
-            "moved since it was fitted, as a body that has ended; bottom_up, fitted, rebuild do not. *default*: the policy's parameters.")
+            "moved since it was fitted, as a body that has ended; bottom_up, fitted and rebuild do not. *default*: the policy's.")
     columns = ["refit", "parameters", "paper: s", "÷ all", "ms", "÷ all", "bare ÷ all", "n_v", "n_p", "n_u"]
     return [Table("Five scenes: update and distance", columns, rows, 2, note), by_scene(runs)]
 
