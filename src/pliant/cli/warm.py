@@ -23,6 +23,10 @@ def prepare() -> float:
     pliant.Scene([a, b]).collide()
     pliant.collide(pliant.Body(first, scene.faces, policy="lazy"), b)  # what the default becomes where queries reach little
     pliant.cast(a, [[0.1, 0.2, -5.0]], [[0.0, 0.0, 1.0]])
+    pliant.distance(a, b)
+    pliant.within(a, b, 0.01)
+    pliant.self_within(a, 0.01)
+    pliant.closest(a, second)
     return time.perf_counter() - start
 
 
