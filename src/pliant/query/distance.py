@@ -13,7 +13,7 @@ from pliant.query.collide import Collide, meeting, two_trees
 from pliant.query.contacts import contacts_of
 from pliant.query.drive import CHUNK, Subject, counters, workspace
 from pliant.query.faraway import far_apart, nearest_faces
-from pliant.query.nearby import Apart, Nearest, Placed, Same, start_within, tell
+from pliant.query.nearby import Apart, Nearest, Placed, Same, tell
 from pliant.query.placed import CollidePlaced
 from pliant.query.ray import members_of
 from pliant.query.selfcollide import SelfCollide, start_with
@@ -87,7 +87,7 @@ def between(a: Subject, b: Subject, most: float = np.inf) -> Separation:
     with workspace() as work, Reading(a.guard, b.guard):
         if not (len(a.faces) and len(b.faces)):
             return nowhere()
-        if far_apart(a.box(), b.box()):
+        if far_apart(a, b):
             return from_afar(a, b)
         met = meeting(work, a, b, most)
         if met is None:
@@ -132,8 +132,7 @@ def search(work: Any, kind: Any, p: Any, q: Any, visitor: Any, scale: float, pla
     body, and is noted there."""
     trees, _ = two_trees(work, p, q)
     waits, state = work.waiting(), work.query[0]
-    start_within(state, most, scale, stretch_of(placement))
-    alive = tell(work.query, Nearest(), kind, p, q, visitor)
+    alive = tell(work.query, Nearest(), kind, p, q, visitor, most, scale, stretch_of(placement))
     waits[0] = UNKNOWN
     last = known.get(other)
     if last is not None and last.trees[0] is p.tree and last.trees[1] is q.tree:

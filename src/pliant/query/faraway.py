@@ -19,10 +19,20 @@ BEST = np.dtype([("distance", np.float64), ("ends", np.float64, (6,)), *((name, 
 
 
 def far_apart(a, b):
-    """Are two boxes (2, 3) farther apart than FAR times the larger is long?"""
-    with np.errstate(over="ignore"):
-        gap, size = np.maximum(a[0] - b[1], b[0] - a[1]).max(), max((a[1] - a[0]).max(), (b[1] - b[0]).max())
-        return bool(gap > FAR * size)
+    """Are two bodies farther apart than FAR times the larger is long? By their boxes."""
+    low_a, high_a = ends_of(a)
+    low_b, high_b = ends_of(b)
+    gap = size = 0.0
+    for k in range(3):
+        gap = max(gap, low_a[k] - high_b[k], low_b[k] - high_a[k])
+        size = max(size, high_a[k] - low_a[k], high_b[k] - low_b[k])
+    return gap > FAR * size
+
+
+def ends_of(body):
+    """The low and high corner of a body's box, as lists: this is asked in every query."""
+    box = body.motion.box.tolist() if body.placement is None else None
+    return (box[:3], box[4:7]) if box is not None else body.box().tolist()
 
 
 @helper

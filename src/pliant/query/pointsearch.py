@@ -85,7 +85,7 @@ def comes_near(box, triangles, x, y, z, limit):
     their boxes this leaves one of seven."""
     p, q, r = (box.lox + box.hix) * HALF - x, (box.loy + box.hiy) * HALF - y, (box.loz + box.hiz) * HALF - z
     far = lowest(nearest_along(triangles, p, q, r)) - (p * x + (q * y + r * z))
-    return far <= ZERO or far * far <= limit * (p * p + (q * q + r * r)) * WIDER
+    return not (far > ZERO and far * far > limit * (p * p + (q * q + r * r)) * WIDER)
 
 
 @kernel

@@ -25,7 +25,7 @@ from pliant.query.collide import Collide, bits_for, meeting, two_trees
 from pliant.query.contacts import contacts_of
 from pliant.query.distance import stretch_of
 from pliant.query.drive import Loop, collect, workspace
-from pliant.query.nearby import ENDS, EXACT, GAP, Apart, Candidates, Placed, Same, start_within, tell
+from pliant.query.nearby import ENDS, EXACT, GAP, Apart, Candidates, Placed, Same, tell
 from pliant.query.placed import CollidePlaced, turn_of
 from pliant.query.selfcollide import SelfCollide, start_with
 from pliant.query.traverse import itself, near, packed, shifts, touch, traverse, ways
@@ -159,7 +159,7 @@ def between(a, b, tolerance, points):
         if met is None:
             return answer(a, b, np.empty((0, 2), np.int32), Stats(), tolerance, points)
         kind, loop_kind = (Apart(), Within) if met.m_a is None else (Placed(), WithinPlaced)
-        start_within(work.query[0], tolerance, met.scale, stretch_of(met.m_a))
+        stretch = stretch_of(met.m_a)
         trees, depth = two_trees(work, met.p, met.q)
 
         def visitor(keys):
@@ -168,7 +168,7 @@ def between(a, b, tolerance, points):
             return CollidePlaced(a.motion.flat, b.motion.flat, keys, met.m_a, met.m_b)
 
         def go(query, stack, keys):
-            alive = tell(query, Candidates(), kind, met.p, met.q, visitor(keys))
+            alive = tell(query, Candidates(), kind, met.p, met.q, visitor(keys), tolerance, met.scale, stretch)
             reason = traverse(loop_kind(keys), *trees, query, stack)
             del alive
             return reason
@@ -184,12 +184,12 @@ def inside(body, tolerance, points):
         shape, flat = start_with(work, body, False), body.placed_vertices()[0]
         masks = shape.masks(body.mesh())
         work.query["hubs"] = masks.hubs
-        start_within(work.query[0], tolerance, body.motion.scale, stretch_of(body.placement))
+        scale, stretch = body.motion.scale, stretch_of(body.placement)
         trees, depth = two_trees(work, shape, shape)
 
         def go(query, stack, keys):
             visitor = SelfCollide(flat, flat, keys, masks.begins, masks.others, masks.masks)
-            alive = tell(query, Candidates(), Same(), shape, shape, visitor)
+            alive = tell(query, Candidates(), Same(), shape, shape, visitor, tolerance, scale, stretch)
             reason = traverse(WithinItself(keys), *trees, query, stack)
             del alive
             return reason
