@@ -18,12 +18,13 @@ from pliant.geometry.pointgap import point_entry
 from pliant.geometry.sides import open_edge, signs
 from pliant.motion.rigid import IDENTITY, invert, rounding
 from pliant.query.distance import stretch_of
-from pliant.query.pointsearch import ASKED, number_cells, seek
+from pliant.query.pointsearch import ASKED, BLIND, number_cells, seek
 from pliant.query.ray import members_of
 from pliant.query.traverse import COUNTERS
 from pliant.results import Closest, Stats
 
 CHUNK = 1 << 12                                                         # points between looks at Ctrl-C: some ten milliseconds
+MEASURED = 1 << 20                                                      # points times faces that are measured in about 0.1 s
 FEW = 64                                                                # points that come as they are
 CELL_BITS = 30
 
@@ -119,7 +120,12 @@ class _Search:
         self.boxes = np.array([body.box() for body in bodies])
 
     def run(self) -> Stats:
-        pool.in_chunks(len(self.order), CHUNK, self.work)
+        """Answer all points. Those so far away that float32 says nothing are measured against every face: few between looks at Ctrl-C."""
+        with np.errstate(all="ignore"):
+            far = np.nanmax(np.where(np.abs(self.flat) < np.inf, np.abs(self.flat), 0.0))
+            blind = any(far * about["scale"][0] > BLIND / 4 for about in self.asked)
+        size = max(MEASURED // max(len(shape.faces) for shape in self.shapes), 1) if blind else CHUNK
+        pool.in_chunks(len(self.order), min(size, CHUNK), self.work)
         return Stats(*self.counters.tolist())
 
     def work(self, begin: int, end: int) -> None:
