@@ -80,7 +80,7 @@ def mesh(draw, coordinate, most=12):
 
 # --- properties ----------------------------------------------------------------------------------------------------------------
 
-@often(400)
+@often(200)
 @given(mesh(lattice), mesh(lattice), two())
 def test_lattice_meshes(first, second, both):
     meshes.assert_right(pl.Body(*first, **both[0]), pl.Body(*second, **both[1]))

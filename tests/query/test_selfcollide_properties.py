@@ -24,7 +24,7 @@ BOWTIE = np.array([[0, 0, 0], [2, 0, 0], [0, 2, 0], [1, 1, 0], [3, 3, 1.0]]), np
 
 # --- one mesh ------------------------------------------------------------------------------------------------------------------
 
-@often(400)
+@often(200)
 @given(mesh(lattice, 9), options)
 @example(BOWTIE, {})
 def test_lattice_meshes(given_mesh, kept):

@@ -42,6 +42,21 @@ def test_few_leaves_reached_then_most():
     assert n_u[-1] == lanes(body)
 
 
+def test_volumes_that_are_dear_are_left_alone_sooner():
+    """A body of 320 faces with swept rectangles, of which a query reaches a tip, is not refitted as a whole; with boxes it is."""
+    vertices, faces = shapes.icosphere(2)
+    tip, said = pl.Body(*meshes.cube((1.1, -0.1, -0.1), 0.2)), {}
+    for volume in ("rss", "aabb"):
+        body = pl.Body(vertices, faces, volume=volume)
+        for k in range(3 * auto.LOOK):
+            body.update(vertices * (1 + 1e-4 * k))
+            pl.distance(body, tip)
+        said[volume] = [choice.policy for choice in body.policy_log]
+    assert auto.FEW_FITTED < len(faces) < auto.FEW
+    assert said["aabb"] == ["bottom_up"]
+    assert said["rss"][-1] in ("lazy", "hybrid")
+
+
 @pytest.mark.formulas
 def test_small_bodies_are_left_to_bottom_up():
     """Deciding would cost more than it saves."""

@@ -132,8 +132,8 @@ def test_no_faces(arity):
 
 @pytest.mark.formulas
 @pytest.mark.parametrize("n", [0, 1, 2])
-def test_bodies_of_few_faces(n, options):
-    body = pl.Body(np.eye(3), np.tile([0, 1, 2], (n, 1)), **options)
+def test_bodies_of_few_faces(n, kept):
+    body = pl.Body(np.eye(3), np.tile([0, 1, 2], (n, 1)), **kept)
     other = pl.Body([[0, 0, 0], [1, 1, 1], [1, 1, 0.5]], [[0, 1, 2], [2, 1, 1]])
     assert len(body) == n
     assert len(meshes.assert_right(body, other)) == n

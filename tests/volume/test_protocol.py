@@ -48,7 +48,7 @@ OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]
 if OFF:                                                                 # kernels overflow in lanes that nobody reads; as Python they say so
     pytestmark.append(pytest.mark.filterwarnings("ignore:(overflow|invalid value|divide by zero) encountered:RuntimeWarning"))
-REPEATS = 3 if OFF else 40
+REPEATS = 3 if OFF else 16
 SCALES = (2.0**-140, 2.0**-20, 1.0, 2.0**36)                            # from float32's subnormals to the most that a body brings
 ZERO = np.float32(0)
 

@@ -32,7 +32,8 @@ from pliant.refit.policy import Policy, register
 from pliant.tree.quality import glance, reached, sampled_wear, wear
 
 LOOK = 8                                                                # frames between looks at what was reached
-FEW = 2048                                                              # faces below which a bottom-up pass costs less than deciding
+FEW, FEW_FITTED = 2048, 64                                              # faces below which a bottom-up pass costs less than deciding; where
+                                                                        # volumes are worth a fit, one costs as much as a hundred boxes
 MANY_REACHED, FEW_REACHED = 0.5, 0.35                                   # of the leaves: bottom-up above, hybrid below
 SOME_REACHED, HARDLY_REACHED = 0.15, 0.1                                # hybrid above, lazy below
 SAMPLE = 256                                                            # leaves looked at
@@ -102,7 +103,8 @@ def follow(shape):
             if not DISABLED and not shape.fixed:
                 rehearse(shape.options.builder)
     else:
-        if new and mind.frames >= mind.looked + LOOK and len(shape.faces) >= FEW:
+        few = FEW_FITTED if shape.options.family.fitted else FEW
+        if new and mind.frames >= mind.looked + LOOK and len(shape.faces) >= few:
             mind.looked = mind.frames
             look_at_leaves(shape, mind)
         if mind.mode == "bottom_up":
