@@ -12,7 +12,6 @@ from pliant import shapes
 
 OFF = bool(numba.config.DISABLE_JIT)
 FRAMES = (0, 3, 4, 8)
-TOLERANCE = 0.25
 PRECISION = 1e-12                                                       # of the size of the bodies and their distance
 
 

@@ -84,7 +84,7 @@ def test_a_difference_is_seen(monkeypatch):
 
     def lies(scene, *rays, **options):
         dark = occluded(scene, *rays, **options)
-        return ~dark if scene.seen_by_rays()[0][0].options.policy.name == "bottom_up" else dark
+        return ~dark if scene.members_with_faces()[0][0].options.policy.name == "bottom_up" else dark
 
     show = nine(320)
     monkeypatch.setattr(pliant, "occluded", lies, raising=False)

@@ -23,7 +23,7 @@ from pliant.core.threads import Guard, Reading
 from pliant.errors import FileError, MeshError
 from pliant.geometry.mesh import Mesh, mesh_of, welded
 from pliant.motion.free import Free, place
-from pliant.motion.morph import MOST, Morph
+from pliant.motion.morph import morph_of
 from pliant.motion.rigid import IDENTITY, place_all, rounding, world_box
 from pliant.refit.blended import BLENDED, MOST_BETWEEN
 from pliant.refit.files import policy_table
@@ -163,7 +163,7 @@ class Body:
                 check.finite(f"targets[{k}] − base", rows)
             shapes = np.concatenate([first[None], moves])
         indices = check.faces("faces", faces, shapes.shape[1])
-        motion = _morph(shapes, base is not None, origin, options)
+        motion = morph_of(shapes, base is not None, origin, options.settings.get("between"))
         named = rest if isinstance(rest, str) else check.integer("rest", rest, range(len(shapes)))
         motion.update(motion.checked(motion.start(check.choice("rest", named, ("mean",)) if isinstance(named, str) else named)))
         body = cls.__new__(cls)
@@ -379,7 +379,7 @@ class Body:
                 raise ValueError("shapes: expected one, without weights, for a body whose vertices move freely")
             motion: Any = Free(shapes[0], origin)
             if morph:
-                motion = _morph(shapes, check.flag("additive", meta.get("additive")), origin, options)
+                motion = morph_of(shapes, check.flag("additive", meta.get("additive")), origin, options.settings.get("between"))
                 motion.update(motion.checked(arrays["weights"]))
             if placement is not None:
                 check.within_range("transform", placement, motion.bound_after(None, None), partial(motion.after, None, None))
@@ -394,13 +394,3 @@ class Body:
         body._start(motion, faces, options, same, planted=planted)
         body.placement, body._rigid = placement, rigid
         return body
-
-
-def _morph(shapes: NDArray[np.float64], additive: bool, origin: ArrayLike | None, options: Options) -> Morph:
-    """The motion between these shapes, if the options suit it."""
-    point = None if origin is None else check.point("origin", origin)
-    if point is not None:
-        check.below("origin", point[None], MOST)
-    if additive and options.settings.get("between"):
-        raise ValueError("between: additive targets are no chain; expected 0 with a base")
-    return Morph(shapes, additive, point)

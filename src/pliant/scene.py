@@ -145,7 +145,7 @@ class Scene:
         """Called by a body of the scene that has moved."""
         self._stale.add(body)
 
-    def seen_by_rays(self) -> tuple[list[Body], list[int], list[int]]:
+    def members_with_faces(self) -> tuple[list[Body], list[int], list[int]]:
         """For queries: bodies with faces, their ids and masks."""
         members = [(member.body, number, member.mask) for number, member in self._members.items() if len(member.body)]
         bodies, numbers, masks = zip(*members, strict=True) if members else ((), (), ())

@@ -198,6 +198,16 @@ class Morph:
         return rows_of(p * (1 - s) + q * s, self.origin)
 
 
+def morph_of(shapes, additive, origin, between):
+    """The motion between these shapes, examined but for the origin, which is as users give it; `between` as in `Body.morph`."""
+    point = None if origin is None else check.point("origin", origin)
+    if point is not None:
+        check.below("origin", point[None], MOST)
+    if additive and between:
+        raise ValueError("between: additive targets are no chain; expected 0 with a base")
+    return Morph(shapes, additive, point)
+
+
 def rows_of(flat, origin):
     """(4 n,) float32: rows x y z · of flat vertices, relative to the origin and times a power of two that suits them; that power."""
     rows = np.zeros((len(flat) // 3, 4))

@@ -67,8 +67,8 @@ def visible(target: Any, frustum: ArrayLike | None = None, *, matrix: ArrayLike 
     if (frustum is None) == (matrix is None):
         raise TypeError("visible: expected a frustum (k, 4), or a matrix (4, 4), and not both")
     planes = planes_of(check.matrix("matrix", matrix)) if frustum is None else check.planes("frustum", frustum)
-    if hasattr(target, "seen_by_rays"):
-        bodies, numbers, _ = target.seen_by_rays()
+    if hasattr(target, "members_with_faces"):
+        bodies, numbers, _ = target.members_with_faces()
         with Reading(*(body.guard for body in bodies)):
             found = [faces_within(body, planes) for body in bodies]
         faces = np.concatenate([np.zeros(0, np.int32), *(faces for faces, _ in found)])

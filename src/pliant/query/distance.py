@@ -50,7 +50,7 @@ def distance(a: Any, b: Any) -> Separation:
     if a is b:
         raise ValueError("distance: a and b are the same; self_distance(body) finds what of a body is nearest to itself, scene.distance() "
                          "the nearest two bodies of a scene")
-    if hasattr(a, "seen_by_rays") or hasattr(b, "seen_by_rays"):
+    if hasattr(a, "members_with_faces") or hasattr(b, "members_with_faces"):
         from pliant.query.crowd import nearest
 
         (bodies, ids, _), (others, other_ids, _) = members_of(a, "a"), members_of(b, "b")

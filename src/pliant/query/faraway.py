@@ -8,9 +8,9 @@ import numpy as np
 
 from pliant.core.jit import helper, kernel
 from pliant.core.stack import floats
-from pliant.geometry.gaps import triangle_gap
+from pliant.geometry.gaps import DISTANCE, POINTS, triangle_gap
 from pliant.geometry.predicates import point_fits
-from pliant.query.nearby import ENDS, EXACT, GAP
+from pliant.geometry.triangles import EXACT
 
 FAR = 1 << 10                                                           # times the larger size
 ROUNDS, PAIRS = 8, 1 << 18                                              # of ruling out; between looks at Ctrl-C, some 10 ms
@@ -109,11 +109,11 @@ def compare(flat_a, faces_a, boxes_a, some_a, begin, end, flat_b, faces_b, boxes
                 plain &= point_fits(t, 3 * c) & point_fits(t, 9 + 3 * c)
             found["n_p"] += 1
             found["n_x"] += triangle_gap(t, np.int64(plain)) >= EXACT
-            far = t[GAP]
+            far = t[DISTANCE]
             if far < found["distance"] or (far == found["distance"] and (f < found["f"] or (f == found["f"] and g < found["g"]))):
                 found["distance"], found["f"], found["g"] = far, f, g
                 for k in range(6):
-                    ends[k] = t[ENDS + k]
+                    ends[k] = t[POINTS + k]
 
 
 def nearest_faces(flat_a, faces_a, flat_b, faces_b):

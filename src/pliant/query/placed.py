@@ -45,9 +45,15 @@ def turn_of(m, slack, loose):
     return Turn(m[0], m[1], m[2], m[4], m[5], m[6], m[8], m[9], m[10], m[3], m[7], m[11], slack, loose)
 
 
+@helper
+def turns(state):
+    """The `ways` between bodies of which one is placed."""
+    return turn_of(state["to_a"], state["slack"], state["loose"]), turn_of(state["to_b"], state["slack"], state["loose"])
+
+
 @ways.on(CollidePlaced)
 def _(visitor, state):
-    return turn_of(state["to_a"], state["slack"], state["loose"]), turn_of(state["to_b"], state["slack"], state["loose"])
+    return turns(state)
 
 
 @near.on(CollidePlaced)

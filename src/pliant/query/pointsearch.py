@@ -25,7 +25,7 @@ from pliant.volume.aabb import WIDER, Box
 from pliant.volume.protocol import TINY, separation
 
 E, FOUR, HALF = 2.0**-23, 4.0, np.float32(0.5)                          # of a coordinate in float32, twice; see above
-STACK, FEW = 912, 64                                                    # entries of a stack: see query/search.py; candidates of a point
+FEW = 64                                                                # candidates of a point; its stack is as in query/search.py
 LARGEST, BLIND = 3e38, 2.0**60                                          # float32; of a point so far away nothing is known in float32
 CELLS = 1 << 10                                                         # of an axis, for the order of points
 

@@ -151,8 +151,8 @@ class Subjects(NamedTuple):
 
 def members_of(target, name="target"):
     """(bodies, their numbers, their masks) of a body or a scene, without those that have no faces."""
-    if hasattr(target, "seen_by_rays"):
-        return target.seen_by_rays()
+    if hasattr(target, "members_with_faces"):
+        return target.members_with_faces()
     check.body(name, target)
     return ([target], [0], [EVERY]) if len(target) else ([], [], [])
 

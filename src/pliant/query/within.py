@@ -18,15 +18,16 @@ from pliant.core.sorting import sorted_pairs
 from pliant.core.stack import floats
 from pliant.core.threads import Reading
 from pliant.errors import TooManyPairsError
-from pliant.geometry.gaps import triangle_gap
+from pliant.geometry.gaps import DISTANCE, POINTS, triangle_gap
 from pliant.geometry.predicates import point_fits
+from pliant.geometry.triangles import EXACT
 from pliant.motion.rigid import IDENTITY, placed
 from pliant.query.collide import Collide, bits_for, meeting, two_trees
 from pliant.query.contacts import contacts_of
 from pliant.query.distance import stretch_of
 from pliant.query.drive import Loop, collect, workspace
-from pliant.query.nearby import ENDS, EXACT, GAP, Apart, Candidates, Placed, Same, tell
-from pliant.query.placed import CollidePlaced, turn_of
+from pliant.query.nearby import Apart, Candidates, Placed, Same, tell
+from pliant.query.placed import CollidePlaced, turns
 from pliant.query.selfcollide import SelfCollide, start_with
 from pliant.query.traverse import itself, near, packed, shifts, touch, traverse, ways
 from pliant.results import Pairs, Stats
@@ -80,19 +81,17 @@ def _(visitor):
     return True
 
 
-@ways.on(Within)
-def _(visitor, state):
+def _shifted(visitor, state):
     return shifts(state)
 
 
-@ways.on(WithinItself)
-def _(visitor, state):
-    return shifts(state)
+ways.on(Within)(_shifted)
+ways.on(WithinItself)(_shifted)
 
 
 @ways.on(WithinPlaced)
 def _(visitor, state):
-    return turn_of(state["to_a"], state["slack"], state["loose"]), turn_of(state["to_b"], state["slack"], state["loose"])
+    return turns(state)
 
 
 @kernel
@@ -109,10 +108,10 @@ def measure(pairs, m_a, flat_a, faces_a, m_b, flat_b, faces_b, begin, end, dista
                 t[9 + 3 * c + k] = placed(m_b, k, flat_b[w], flat_b[w + 1], flat_b[w + 2])
             plain &= point_fits(t, 3 * c) & point_fits(t, 9 + 3 * c)
         n_x += triangle_gap(t, np.int64(plain)) >= EXACT
-        distances[i] = t[GAP]
+        distances[i] = t[DISTANCE]
         if len(points) > 0:
             for k in range(6):
-                points[i, k] = t[ENDS + k]
+                points[i, k] = t[POINTS + k]
     return n_x
 
 
