@@ -9,6 +9,7 @@ import pytest
 import meshes
 import trees
 from pliant import shapes
+from pliant.core import check
 from pliant.tree import connectivity
 from pliant.tree.links import LINKS, links_of
 from pliant.tree.nodes import MOST_LEVELS, WIDTHS
@@ -162,4 +163,4 @@ def test_below_the_limit_sets_are_halved(arity, limit):
 
 
 def test_the_depth_that_is_allowed():
-    assert connectivity.DEPTH_LIMIT + math.log2(connectivity.sah.MOST_FACES) < MOST_LEVELS
+    assert connectivity.DEPTH_LIMIT + math.log2(check.MOST_FACES) < MOST_LEVELS

@@ -17,6 +17,7 @@ RIGID = 1e-5                                                            # how fa
 LARGE = 1e300                                                           # below, a placed vertex is finite
 SUM = 1e-6                                                              # how far from 1 the sum of weights may be
 NEARLY = 2.0**-52                                                      # for each weight: no worse than after a division by the sum
+MOST_FACES = 1 << 30                                                    # of a body: all links and depths of trees allow for that many
 EXACT_INTEGER = 2**53                                                   # beyond, float64 skips integers
 
 
@@ -105,6 +106,8 @@ def faces(name, value, n_vertices):
         return np.zeros((0, 3), INT32)
     if array.ndim != 2 or array.shape[1] != 3:
         raise MeshError(f"{name}: expected shape (f, 3), three vertex indices a triangle, got {array.shape}; triangulate polygons first")
+    if len(array) >= MOST_FACES:
+        raise MeshError(f"{name}: {len(array)} are too many for one body; at most {MOST_FACES - 1}")
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name}: expected integer indices, got dtype {array.dtype}; convert them with .astype(np.int32) if they are whole")
     bad = ((array < 0) | (array >= n_vertices)).any(axis=1)

@@ -159,17 +159,23 @@ def ordinary(path: Path) -> bool:
         return False
 
 
+def read_bytes(path: Path, most: int, what: str) -> bytes:
+    """All of an ordinary file, unless it is longer than any `what` is."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(content) > most:
+        raise FileError(f"{path}: longer than {most:,} bytes, which no {what} is")
+    return content
+
+
 def read_text(path: Path, what: str) -> Table:
     """The outermost table of a TOML file, which is to hold `what`."""
     if not ordinary(path):
         raise FileError(f"{path}: no such file, or not an ordinary one")
-    try:
-        with path.open("rb") as file:
-            content = file.read(MOST_TEXT + 1)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
-    if len(content) > MOST_TEXT:
-        raise FileError(f"{path}: longer than {MOST_TEXT:,} bytes, which no {what} is")
+    content = read_bytes(path, MOST_TEXT, what)
     try:
         return Table(path, "", tomllib.loads(content.decode("utf-8")))
     except UnicodeDecodeError:

@@ -206,8 +206,6 @@ def line_of(corners, starts):
 def build(points, faces, arity, leaf, limit=DEPTH_LIMIT):
     """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
     n, width = len(faces), WIDTHS[arity]
-    if n >= sah.MOST_FACES:
-        raise ValueError(f"faces: {n} are too many for one body; at most {sah.MOST_FACES - 1}")
     order, starts, begins, near = links_of(faces, len(points), lambda order, starts: line_of(points[faces[order]], starts))
     components = len(starts) - 1
     owner = np.repeat(np.arange(components, dtype=np.int32), np.diff(starts))

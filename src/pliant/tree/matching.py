@@ -28,7 +28,6 @@ from pliant.tree.connectivity import component_at, line_of
 from pliant.tree.links import links_of
 from pliant.tree.nodes import MOST_LEVELS, WIDTHS, Builder, register, tree_of_spans
 from pliant.tree.pairing import graph_of, pair_up
-from pliant.tree.sah import MOST_FACES
 
 SLACK = 2                                                               # rounds beyond ⌈log2 n⌉ that a component may take
 
@@ -241,8 +240,6 @@ def make_nodes(halves, sizes, begins, leaves, arity, opened, waiting, child, cou
 def build(points, faces, arity, leaf):
     """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
     n, width = len(faces), WIDTHS[arity]
-    if n >= MOST_FACES:
-        raise ValueError(f"faces: {n} are too many for one body; at most {MOST_FACES - 1}")
     order, halves, sizes, _ = halves_of(points, faces, leaf)
     begins, leaves, line = np.empty_like(sizes), np.empty_like(sizes), np.empty(n, np.int32)
     lay_out(halves, sizes, leaf, begins, leaves, line)

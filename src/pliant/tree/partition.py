@@ -23,7 +23,7 @@ from pliant.core.jit import helper, kernel, routine
 from pliant.core.records import aligned
 from pliant.core.simd import element, four
 from pliant.tree.nodes import WIDTHS, Builder, register, tree_of_spans
-from pliant.tree.sah import MOST_FACES, gather, measure, midpoint, numbers_of, part_at_median, swap_rows, which_to_split
+from pliant.tree.sah import gather, measure, midpoint, numbers_of, part_at_median, swap_rows, which_to_split
 from pliant.tree.split import part_at_medians
 
 DEPTH_LIMIT = 96                                                        # with log2 MOST_FACES less than MOST_LEVELS
@@ -162,8 +162,6 @@ def grow_tree(rows, arity, leaf, limit, sets, seven, spans, waiting, child, coun
 def build(points, faces, arity, leaf, limit=DEPTH_LIMIT):
     """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
     n, width = len(faces), WIDTHS[arity]
-    if n >= MOST_FACES:
-        raise ValueError(f"faces: {n} are too many for one body; at most {MOST_FACES - 1}")
     rows, sets = aligned(8 * n + 8, np.float32), np.empty(16 * arity, np.float32)
     gather(points.reshape(-1), faces, rows, rows.view(np.int32), sets)
     waiting = np.zeros(((limit + n.bit_length() + 2) * arity, 5), np.int64)

@@ -20,7 +20,6 @@ from pliant.tree.nodes import WIDTHS, Builder, register, tree_of_spans
 BINS = 32
 DEPTH_LIMIT = 24
 NUMBER_BITS = 0x3F800000                                                # numbers stand for floats from 1 up: never NaN, never denormal
-MOST_FACES = 1 << 30
 INF, ZERO, ONE = np.float32(np.inf), np.float32(0), np.float32(1)
 FINEST = np.float32(1e-18)                                              # narrower than this is no extent: 16 / FINEST must not overflow
 NEARLY_ALL = np.float32(0.99)                                           # keeps the last midpoint out of bin number `bins`
@@ -282,8 +281,6 @@ def grow_tree(rows, spare, arity, leaf, sets, spans, waiting, waiting_sets, scra
 def build(points, faces, arity, leaf):
     """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
     n, width = len(faces), WIDTHS[arity]
-    if n >= MOST_FACES:
-        raise ValueError(f"faces: {n} are too many for one body; at most {MOST_FACES - 1}")
     rows = aligned(8 * n + 8, np.float32)
     sets = np.empty(16 * arity, np.float32)
     gather(points.reshape(-1), faces, rows, rows.view(np.int32), sets)

@@ -25,7 +25,7 @@ from pliant.core.jit import helper, kernel, routine
 from pliant.core.records import aligned
 from pliant.core.simd import bits, element, four, put_four
 from pliant.tree.nodes import WIDTHS, Builder, register, tree_of_spans
-from pliant.tree.sah import MOST_FACES, gather, measure, numbers_of, part_at_median
+from pliant.tree.sah import gather, measure, numbers_of, part_at_median
 
 DEPTH_LIMIT = 48                                                        # with log2 MOST_FACES less than MOST_LEVELS
 INF = np.float32(np.inf)
@@ -153,8 +153,6 @@ def grow_tree(rows, spare, arity, leaf, at_mean, limit, sets, planes, places, sp
 def build(points, faces, arity, leaf, at_mean, limit=DEPTH_LIMIT):
     """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
     n, width = len(faces), WIDTHS[arity]
-    if n >= MOST_FACES:
-        raise ValueError(f"faces: {n} are too many for one body; at most {MOST_FACES - 1}")
     rows, spare, sets = aligned(8 * n + 8, np.float32), aligned(8 * n + 8, np.float32), np.empty(16, np.float32)
     gather(points.reshape(-1), faces, rows, rows.view(np.int32), sets)
     waiting = np.zeros(((limit + n.bit_length() + 2) * arity, 5), np.int64)

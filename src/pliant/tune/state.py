@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pliant.core.archive import whole_file
-from pliant.core.tables import ordinary
+from pliant.core.tables import ordinary, read_bytes
 from pliant.errors import FileError
 from pliant.tune.criteria import CRITERIA, Genome, genome
 
@@ -55,13 +55,7 @@ def read_state(path: Path, digest: str, settings: dict[str, Any]) -> Scored:
 def _content(path: Path) -> dict[str, Any]:
     if not ordinary(path):
         raise FileError(f"{path}: not an ordinary file")
-    try:
-        with path.open("rb") as file:
-            content = file.read(MOST + 1)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
-    if len(content) > MOST:
-        raise FileError(f"{path}: longer than {MOST:,} bytes, which no state is")
+    content = read_bytes(path, MOST, "state")
     try:
         value = json.loads(content.decode("utf-8"), parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
