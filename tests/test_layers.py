@@ -22,7 +22,7 @@ LAYERS = (
     ("refit",),
     ("results",),
     ("query",),
-    ("body", "broadphase", "grid", "image", "scene"),
+    ("body", "bodyfile", "broadphase", "grid", "image", "scene"),
     ("io", "render", "tune", "report", "shapes", "bench", FACE),
     ("cli",),
 )

@@ -17,22 +17,23 @@ from numpy.typing import ArrayLike, NDArray
 import pliant.refit  # policies, builders and families register themselves
 import pliant.tree
 import pliant.volume  # noqa: F401
-from pliant.core import archive, check
+from pliant.bodyfile import read_body, write_body
+from pliant.core import check
 from pliant.core.records import aligned
 from pliant.core.threads import Guard, Reading
-from pliant.errors import FileError, MeshError
+from pliant.errors import MeshError
 from pliant.geometry.mesh import Mesh, mesh_of, welded
+from pliant.motion.blended import blended_of
 from pliant.motion.free import Free, place
 from pliant.motion.morph import morph_of
 from pliant.motion.rigid import IDENTITY, place_all, rounding, world_box
 from pliant.refit.blended import BLENDED, MOST_BETWEEN
+from pliant.refit.convex import CONVEX
 from pliant.refit.files import policy_table
 from pliant.refit.keyed import Keys, chosen_key, keys_for, mean
-from pliant.refit.policy import POLICIES, Options, Shape, options_for
-from pliant.tree.nodes import no_tree, tree_from_outside
+from pliant.refit.policy import POLICIES, Options, Shape, options_for, policies_for
 from pliant.volume.protocol import FAMILIES
 
-FORMAT = "pliant body 3"
 NOT_MOVED = IDENTITY.tolist()
 
 
@@ -83,7 +84,7 @@ class Body:
         self._faces = np.array(faces)
         self.corners = self._faces if same is None else same[self._faces]
         self.motion = motion
-        if options.policy is not BLENDED:
+        if not options.policy.motion:
             motion.complete()
         if built_on is not None and len(faces):
             planted = options.builder.build(Free(built_on).points.reshape(-1, 4), self.corners, options.arity, options.leaf)
@@ -144,7 +145,7 @@ class Body:
         [0.0, 0.0, 3.0]
         """
         between = check.integer("between", between, range(MOST_BETWEEN))
-        known = {**POLICIES, BLENDED.name: BLENDED}
+        known = policies_for(BLENDED)
         given: dict[str, Any] = policy_table(policy, known)
         if given.get("name") in ("auto", BLENDED.name):
             given["name"] = BLENDED.name
@@ -170,6 +171,41 @@ class Body:
         body._start(motion, indices, options, None if tolerance is None else welded(motion.vertices, tolerance), motion.vertices.copy())
         return body
 
+    @classmethod
+    def blended(cls, rest: Any, faces: ArrayLike, weights: Any, *, maps: ArrayLike | None = None, volume: str = "aabb", build: str = "sah",
+                arity: int = 8, leaf: int = 8, policy: str | os.PathLike[str] | Mapping[str, Any] = "auto",
+                origin: ArrayLike | None = None, weld: bool | float = False) -> Body:
+        """A body that few affine maps move: skinning, meshless animation, scaling and shear. `update(maps)` costs the same for any number
+        of vertices, and queries look only at those of faces that may meet something.
+
+        rest : (n, 3) vertices before any map
+        weights : (n, m), dense or SciPy sparse: how much of each map moves each vertex; not negative, with a sum of 1 for every vertex.
+            `pliant.Nodes` and `pliant.Skeleton` make them
+        maps : (m, 3, 4) or (m, 4, 4) to start with; by default none moves anything. Vertex v is at (Σ w_j maps_j) · (v, 1)
+        policy : "auto" bounds volumes by the maps as queries reach them; {"name": "convex", …} the same, with options: `bound`, "greedy" or
+            "eq12", `boxes`, "own", "aabb" or "obb", `leaves`, "exact" or "bound". The policies of other bodies set all vertices in every
+            update, and then do as they do
+
+        The other options as for `Body`; the tree is built on the vertices at rest.
+
+        >>> import pliant as pl
+        >>> body = pl.Body.blended([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]], [[1, 0], [0, 1], [0.5, 0.5]])
+        >>> stays, lifts = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 4]]
+        >>> body.update([stays, lifts])
+        >>> body.vertices[:, 2].tolist()
+        [0.0, 4.0, 2.0]
+        """
+        known = policies_for(CONVEX)
+        given: dict[str, Any] = policy_table(policy, known)
+        if given.get("name") == "auto":
+            given["name"] = CONVEX.name
+        options, tolerance = options_for(volume, build, given, arity, leaf, known), check.weld("weld", weld)
+        rows, indices = check.mesh(rest, faces)
+        motion = blended_of(rows, weights, maps, origin)
+        body = cls.__new__(cls)
+        body._start(motion, indices, options, None if tolerance is None else welded(rows, tolerance), rows)
+        return body
+
     @property
     def faces(self) -> NDArray[np.int32]:
         """(f, 3) int32, read-only."""
@@ -180,7 +216,7 @@ class Body:
     @property
     def vertices(self) -> NDArray[np.float64]:
         """(n, 3) float64, a copy: where the vertices are, to the bit what `update` was given, or the sum
-        of a morphing body's shapes, or where its transform has put that."""
+        of a morphing body's shapes, or where the maps of a blended one have put them, or where its transform has put that."""
         with Reading(self.guard):
             return np.array(self.placed_vertices()[0]).reshape(-1, 3)
 
@@ -194,7 +230,7 @@ class Body:
 
     @property
     def policy_log(self) -> list[Any]:
-        """What `auto` has chosen so far: (update, policy, reason) each; nothing for a morphing body, whose volumes it blends."""
+        """What `auto` has chosen so far: (update, policy, reason) each; nothing for morphing and blended bodies, which need no choice."""
         if self._keys is not None:
             return list(self._keys.log())
         mind = self._shape.mind if self._shape is not None else None
@@ -212,6 +248,7 @@ class Body:
     def __repr__(self) -> str:
         o = self.options
         targets = f"{len(self.motion.shapes) - self.motion.additive} targets, " if self.motion.name == "morph" else ""
+        targets += f"{self.motion.n_maps} maps, " if self.motion.name == "blended" else ""
         targets += "" if self._keys is None else f"{len(self._keys)} keys, "
         return (f"Body({self.motion.count} vertices, {len(self)} faces, {targets}volume={o.family.name!r}, build={o.builder.name!r}, "
                 f"arity={o.arity}, leaf={o.leaf}, policy={o.policy.name!r})")
@@ -220,7 +257,7 @@ class Body:
                copy: bool = True, key: int | None = None) -> None:
         """Say where the body is now: vertices, and a rigid transform (4, 4) or (3, 4) that is applied to them; without one they are where
         they are. A transform alone moves the body as a whole, without touching its vertices; a rigid body takes nothing else. A morphing
-        body takes weights (k,) instead of vertices.
+        body takes weights (k,) instead of vertices, a blended one maps (m, 3, 4) or (m, 4, 4).
 
         `changed` (k,) names the vertices that have moved, and `vertices` (k, 3) has their rows alone; the others stay. Much cheaper where
         few have, as long as they are near each other. `key` says, with all vertices, that from now on the tree of that key serves.
@@ -232,7 +269,7 @@ class Body:
         if self._rigid and transform is None:
             vertices, transform = None, vertices
         if vertices is None and transform is None:
-            wanted = "weights" if self.motion.name == "morph" else "vertices"
+            wanted = {"morph": "weights", "blended": "maps"}.get(self.motion.name, "vertices")
             raise TypeError("update: nothing given; expected " + ("a matrix (4, 4)" if self._rigid else f"{wanted}, a transform or both"))
         if self._rigid and vertices is not None:
             raise TypeError("update: a rigid body takes a matrix alone; use Body(vertices, faces) for vertices that move")
@@ -242,7 +279,8 @@ class Body:
             if vertices is None:
                 raise TypeError("update: changed is given without vertices; expected a row for each")
             if self.motion.name != "free":
-                raise TypeError("update: changed is for bodies of which single vertices move; a morphing body takes weights alone")
+                takes = "a morphing body takes weights alone" if self.motion.name == "morph" else "a blended body takes maps alone"
+                raise TypeError(f"update: changed is for bodies of which single vertices move; {takes}")
             vertices = check.positions("vertices", vertices, len(some), "one for each of changed")
         elif vertices is not None:
             vertices = self.motion.checked(vertices)
@@ -266,7 +304,7 @@ class Body:
         try:
             if whole:
                 self.motion.update(vertices, copy)
-                if self.options.policy is not BLENDED:
+                if not self.options.policy.motion:
                     self.motion.complete()
             else:
                 origin, scale = self.motion.origin[:3].tolist(), self.motion.scale
@@ -279,7 +317,7 @@ class Body:
             raise                                                       # refused: nothing has changed
         except BaseException:
             self.motion.restore()
-            if self.options.policy is not BLENDED:
+            if not self.options.policy.motion:
                 self.motion.complete()
             if self._shape is not None:
                 self._shape.moved()
@@ -301,7 +339,7 @@ class Body:
         known = self._rescaled
         if known is None or known[:2] != (scale, self.moves):
             points, options = aligned(len(motion.points), np.float32), self.options
-            if options.policy is BLENDED:                               # its reference volumes are of the other scale
+            if options.policy.motion:                                   # what it knows of volumes is of the other scale
                 options = options._replace(policy=POLICIES["bottom_up"], settings={})
             motion.complete()
             place(motion.flat, points, motion.origin, scale, aligned(4, np.float64))
@@ -322,7 +360,7 @@ class Body:
 
     def box(self) -> NDArray[np.float64]:
         """(2, 3) float64: low and high corner of a box around the vertices. Known without touching them; a transform
-        makes it loose, and so do the weights of a morphing body."""
+        makes it loose, and so do the weights of a morphing body and the maps of a blended one."""
         placement, box = self.placement, self.motion.box
         if placement is None:
             return np.array(box.reshape(2, 4)[:, :3])
@@ -346,50 +384,15 @@ class Body:
         if self._keys is not None:
             raise TypeError("save: a body with keys has several trees, which a file does not hold; save the keys, and make the body again")
         with Reading(self.guard):
-            o, shape = self.options, self._shape
-            meta = {"format": FORMAT, "volume": o.family.name, "build": o.builder.name, "policy": {"name": o.policy.name, **o.settings},
-                    "arity": o.arity, "leaf": o.leaf, "rigid": self._rigid, "motion": self.motion.name, "additive": self.motion.additive,
-                    "origin": self.motion.origin[:3].tolist() if self.motion.fixed else None,
-                    "transform": None if self.placement is None else self.transform.tolist()}
-            links = shape.tree if shape is not None else no_tree(o.arity)
+            shape = self._shape
             same = np.arange(self.motion.count, dtype=np.int32) if self._same is None else self._same
-            archive.write(path, meta, {"shapes": self.motion.stored, "weights": self.motion.given, "faces": self._faces, "same": same,
-                                       "child": links.child, "count": links.count, "leaf_faces": links.faces})
+            placement = None if self.placement is None else self.transform
+            write_body(path, self.options, self.motion, self._faces, same, None if shape is None else shape.tree, self._rigid, placement)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Body:
         """Read a body that `save` wrote. The file is examined like any other input; what is wrong with it is a `FileError`."""
-        meta, arrays = archive.read(path, {"shapes": (np.float64, 3), "weights": (np.float64, 1), "faces": (np.int32, 2),
-                                           "same": (np.int32, 1), "child": (np.int32, 2), "count": (np.int32, 1),
-                                           "leaf_faces": (np.int32, 2)})
-        try:
-            if meta.get("format") != FORMAT:
-                raise ValueError(f"format: expected {FORMAT!r}, got {meta.get('format')!r}")
-            morph = check.choice("motion", meta.get("motion"), ("free", "morph")) == "morph"
-            policies = {**POLICIES, BLENDED.name: BLENDED} if morph else POLICIES
-            options = options_for(**{name: meta.get(name) for name in ("volume", "build", "policy", "arity", "leaf")}, policies=policies)
-            shapes = check.targets("shapes", arrays["shapes"])
-            faces = check.faces("faces", arrays["faces"], shapes.shape[1])
-            origin = None if meta.get("origin") is None else check.point("origin", meta["origin"])
-            placement = None if meta.get("transform") is None else check.transform("transform", meta["transform"])
-            rigid = check.flag("rigid", meta.get("rigid"))
-            if morph and rigid:
-                raise ValueError("rigid: a morphing body is none")
-            if not morph and (len(shapes) > 1 or len(arrays["weights"])):
-                raise ValueError("shapes: expected one, without weights, for a body whose vertices move freely")
-            motion: Any = Free(shapes[0], origin)
-            if morph:
-                motion = morph_of(shapes, check.flag("additive", meta.get("additive")), origin, options.settings.get("between"))
-                motion.update(motion.checked(arrays["weights"]))
-            if placement is not None:
-                check.within_range("transform", placement, motion.bound_after(None, None), partial(motion.after, None, None))
-            same: Any = check.same("same", arrays["same"], shapes.shape[1])
-            links = arrays["child"], arrays["count"], arrays["leaf_faces"]
-            planted = tree_from_outside(*links, same[faces], options.arity, options.leaf)
-            if np.array_equal(same, np.arange(len(same))):
-                same = None
-        except (ValueError, TypeError) as error:
-            raise FileError(f"{os.fspath(path)}: {error}") from None
+        motion, faces, options, same, planted, placement, rigid = read_body(path)
         body = cls.__new__(cls)
         body._start(motion, faces, options, same, planted=planted)
         body.placement, body._rigid = placement, rigid

@@ -83,6 +83,12 @@ def put_lanes(records, i, value):
         records[i]["lanes"][name][:] = row
 
 
+def put_row(records, i, k, value):
+    """Set the lanes of field k of record i."""
+    lanes = records[i]["lanes"]
+    lanes[lanes.dtype.names[k]][:] = value
+
+
 def put_lane(records, i, k, value):
     """Set lane k of record i."""
     for name, scalar in zip(value._fields, value, strict=True):
@@ -198,6 +204,17 @@ def _(context, records, i, k):
         at = _pointer(context, builder, records, *args[:2], offsets[0], builder.mul(args[2], ir.Constant(INT64, width)))
         return builder.load(builder.bitcast(at, vector.llvm.as_pointer()), align=4, typ=vector.llvm)
     return vector(records, types.int64, types.int64), emit
+
+
+@instruction(put_row)
+def _(context, records, i, k, value):
+    _, width, offsets = _part(records, "lanes")
+
+    def emit(context, builder, signature, args):
+        at = _pointer(context, builder, records, *args[:2], offsets[0], builder.mul(args[2], ir.Constant(INT64, width)))
+        builder.store(args[3], builder.bitcast(at, value.llvm.as_pointer()), align=4)
+        return context.get_dummy_value()
+    return types.none(records, types.int64, types.int64, value), emit
 
 
 @instruction(stamp)

@@ -206,4 +206,4 @@ def check_between(name, value):
     return check.integer(name, value, range(MOST_BETWEEN))
 
 
-BLENDED = Policy("blended", follow, {"between": (0, check_between), "stamps": (True, check.flag)})
+BLENDED = Policy("blended", follow, {"between": (0, check_between), "stamps": (True, check.flag)}, motion="morph")

@@ -22,6 +22,18 @@ CONTEXT = np.dtype([(name, np.int64) for name in ("nodes", "leaves", "slots", "p
 
 
 @helper
+def node_of(i):
+    """What an entry is asked to make true: the node, with the lanes that are to be `kept_of` the nodes under them above 32 bits."""
+    return i & 0xFFFFFFFF
+
+
+@helper
+def kept_of(i):
+    """Bits of the lanes that are to follow from the nodes under them, which are true; 0 for most."""
+    return i >> 32
+
+
+@helper
 def corner(leaves, i, c, points):
     """Corner c of the eight triangles of leaf i: columns x, y, z, and the rows low and high around them."""
     at = leaves[i]["corner"]

@@ -145,13 +145,15 @@ class Policy(NamedTuple):
     """A name in `Body(policy=…)`, and `follow(shape)`, called before a query, by one thread at a time, if the root is stale; `settings`: a
     default and a check for each option that `policy={"name": …, option: …}` may set; `watch(shape, n)`, called after n vertices have moved
     alone and volumes have followed, which may plant another tree: then `follow` is called as well; `suits(family, settings)` refuses a
-    family that it cannot serve so; `local`: where a few vertices move, may others set volumes for it (`local.py`)?"""
+    family that it cannot serve so; `local`: where a few vertices move, may others set volumes for it (`local.py`)? `motion`: the name of
+    the only one whose volumes it knows without vertices, and which sets these on demand; others set all of them in every update."""
     name: str
     follow: object
     settings: dict = {}                                                 # noqa: RUF012 - never written to
     watch: object = None
     suits: object = None
     local: bool = True
+    motion: str = ""
 
     def chosen(self, given):
         """All settings, checked; those not given have their defaults."""
@@ -186,6 +188,11 @@ def options_for(volume, build, policy, arity, leaf, policies=POLICIES):
         chosen.suits(family, settings)
     return Options(family, builder, chosen, check.integer("arity", arity, tuple(WIDTHS)),
                    check.integer("leaf", leaf, tuple(range(1, LEAF + 1))), settings)
+
+
+def policies_for(own):
+    """All policies that a body may have whose motion has one of its own."""
+    return {**POLICIES, own.name: own}
 
 
 def register(policy):

@@ -1,0 +1,372 @@
+"""Blended motion: few affine maps move many vertices, each by a convex combination of them (Steinemann et al. 2008, eq. 3).
+
+    x = (Σ w_j T_j) (v, 1)            w_j >= 0, Σ w_j = 1
+
+That is linear blend skinning, where T_j are joints against their bind pose (`skeleton.py`), and meshless animation, where they are the
+surroundings of simulation nodes (`meshless.py`). `blended` is the definition of a position: maps are summed up in ascending order, column
+by column, then columns times x, y, z and the last one, each product and each sum rounded to float64, so that what a query works out for a
+leaf is to the bit what `body.vertices` gives for all. An update looks at no vertex: it bounds the body by what each map may do to those
+it moves (`limited.py`), in time linear in the number of maps.
+
+Invariants: as `Free` (`motion/free.py`), but `flat` and `points` are true for vertices whose stamp is the frame: those of leaves that were
+filled since the update, and all after `complete`. `planes` (m, 3, 4) are the rows of the maps, from places relative to `centre`, times
+`rest_scale`, to places relative to the origin, times the scale; no bound along a row is larger than `size`. `doubt` bounds the rounding of
+a position, times the scale.
+"""
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from pliant.core import check, checkblend
+from pliant.core.jit import helper, kernel
+from pliant.core.records import aligned, packed, publish, put_lane, stamp
+from pliant.core.simd import element, four, narrow, plus, put_four, times
+from pliant.errors import MeshError
+from pliant.geometry.predicates import LARGEST, SMALLEST
+from pliant.motion.free import PLACE, coarse, scale_for
+from pliant.motion.limited import GREEDY, Rest, Share, bound, rest_dtype, share_dtype, slack
+from pliant.motion.rigid import LEAST
+
+EPSILON, MOST = 2.0**-52, 2.0**1020
+SPARE = 2.0**120                                                        # sums of products of three, so far above SMALLEST, are above it, or 0
+STEEPEST = 2.0**100                                                     # of planes: more only where a body has no extent
+STRAYED = 3.0                                                           # of the half extent: farther from the origin, and it moves
+LAST = 2**31 - 1
+STAMP = packed([("stamp", np.dtype(np.int32))], 4)
+LANES = 8                                                               # as of most nodes; one bounds the body
+
+
+class Skin(NamedTuple):
+    """What moves vertices: places at rest (3 n,), the maps of each and their weights (`core/checkblend.py`), columns of the maps (16 m,); and
+    what a vertex is written to: its stamp, its place (3 n,), its row of float32 (4 n,), (x − origin) · scale."""
+    rest: np.ndarray
+    begins: np.ndarray
+    which: np.ndarray
+    weights: np.ndarray
+    columns: np.ndarray
+    stamps: np.ndarray
+    flat: np.ndarray
+    points: np.ndarray
+    origin: np.ndarray
+    scale: float
+    frame: int
+
+
+@helper
+def blended(skin, v):
+    """x y z · of vertex v."""
+    begin, end, columns = skin.begins[v], skin.begins[v + 1], skin.columns
+    at, w = 16 * np.int64(skin.which[begin]), skin.weights[begin]
+    a, b = times(four(columns, at), w), times(four(columns, at + 4), w)
+    c, d = times(four(columns, at + 8), w), times(four(columns, at + 12), w)
+    for e in range(begin + 1, end):
+        at, w = 16 * np.int64(skin.which[e]), skin.weights[e]
+        a, b = plus(a, times(four(columns, at), w)), plus(b, times(four(columns, at + 4), w))
+        c, d = plus(c, times(four(columns, at + 8), w)), plus(d, times(four(columns, at + 12), w))
+    x, y, z = skin.rest[3 * v], skin.rest[3 * v + 1], skin.rest[3 * v + 2]
+    return plus(plus(plus(times(a, x), times(b, y)), times(c, z)), d)
+
+
+@helper
+def blend_vertex(skin, v):
+    """Set vertex v, and its row, if that has not been done in this frame."""
+    if stamp(skin.stamps, v) != skin.frame:
+        row, flat = blended(skin, v), skin.flat
+        flat[3 * v], flat[3 * v + 1], flat[3 * v + 2] = element(row, 0), element(row, 1), element(row, 2)
+        put_four(skin.points, 4 * v, narrow((row - four(skin.origin, 0)) * skin.scale))
+        publish(skin.stamps, v, skin.frame)
+
+
+@kernel
+def blend_all(skin):
+    """Set all vertices, and their rows."""
+    for v in range(len(skin.stamps)):
+        blend_vertex(skin, v)
+
+
+# --- what maps have of some vertices -----------------------------------------------------------------------------------------------
+
+class Desk(NamedTuple):
+    """Room for `survey`: see there."""
+    counts: np.ndarray
+    limits: np.ndarray
+    boxes: np.ndarray
+    sums: np.ndarray
+    met: np.ndarray
+
+
+def desk_for(m):
+    """The Desk for so many maps."""
+    return Desk(np.zeros(m, np.int64), np.zeros((m, 2)), np.zeros((m + 1, 6)), np.zeros(2), np.zeros(m, np.int32))
+
+
+@kernel
+def survey(order, begin, end, begins, which, weights, local, axes, counts, limits, boxes, sums, met):
+    """Of the vertices order[begin : end]: the maps that move them, in `met`; how many there are. Of map j limits[j] are the least and the
+    largest weight, boxes[j] = low, high of those it moves, boxes[-1] of all, along `axes` (3, 3), a row each. `sums` are the least and the
+    largest sum of weights. `local` (n, 3) are places at rest; counts (m,), 0 at first, are left at 0."""
+    n = 0
+    sums[0], sums[1] = np.inf, -np.inf
+    whole = boxes[len(boxes) - 1]
+    for k in range(3):
+        whole[k], whole[k + 3] = np.inf, -np.inf
+    for at in range(begin, end):
+        v, total = np.int64(order[at]), 0.0
+        x, y, z = local[v, 0], local[v, 1], local[v, 2]
+        for k in range(3):
+            p = axes[k, 0] * x + axes[k, 1] * y + axes[k, 2] * z
+            whole[k], whole[k + 3] = min(whole[k], p), max(whole[k + 3], p)
+        for e in range(begins[v], begins[v + 1]):
+            j, w = np.int64(which[e]), weights[e]
+            box = boxes[j]
+            total += w
+            if counts[j] == 0:
+                met[n] = j
+                n += 1
+                limits[j, 0], limits[j, 1] = w, w
+                for k in range(3):
+                    box[k], box[k + 3] = np.inf, -np.inf
+            counts[j] += 1
+            limits[j, 0], limits[j, 1] = min(limits[j, 0], w), max(limits[j, 1], w)
+            for k in range(3):
+                p = axes[k, 0] * x + axes[k, 1] * y + axes[k, 2] * z
+                box[k], box[k + 3] = min(box[k], p), max(box[k + 3], p)
+        sums[0], sums[1] = min(sums[0], total), max(sums[1], total)
+    for k in range(n):
+        j = np.int64(met[k])
+        if counts[j] < end - begin:
+            limits[j, 0] = 0.0                                          # some of them it does not move
+        counts[j] = 0
+    return n
+
+
+@helper
+def beyond(value):
+    """At least this, in float32; 0 stays 0."""
+    return np.float32(value * (1 + 2.0**-22))
+
+
+@helper
+def share_of(least, most, box, back):
+    """The Share of a map with these limits and this box along axes, which `back` (3, 3) turns back into x, y and z."""
+    base = np.float32(least * (1 - 2.0**-22))
+    p, q, r = 0.5 * box[0] + 0.5 * box[3], 0.5 * box[1] + 0.5 * box[4], 0.5 * box[2] + 0.5 * box[5]
+    x = np.float32(back[0, 0] * p + back[0, 1] * q + back[0, 2] * r)
+    y = np.float32(back[1, 0] * p + back[1, 1] * q + back[1, 2] * r)
+    z = np.float32(back[2, 0] * p + back[2, 1] * q + back[2, 2] * r)
+    more = (abs(p) + abs(q) + abs(r)) * 2.0**-22                        # for the rounding of the centre
+    return Share(base, beyond(most - np.float64(base)), x, y, z, beyond(box[3] - p + more), beyond(box[4] - q + more),
+                 beyond(box[5] - r + more))
+
+
+@helper
+def rest_of(sums, bases, back):
+    """The Rest where weights sum up to between these and their least values to `bases`."""
+    lower, upper = sums[0] * (1 - 2.0**-40) - bases, sums[1] * (1 + 2.0**-40) - bases
+    return Rest(np.float32(lower - abs(lower) * 2.0**-22), np.float32(upper + abs(upper) * 2.0**-22),
+                np.float32(back[0, 0]), np.float32(back[1, 0]), np.float32(back[2, 0]),
+                np.float32(back[0, 1]), np.float32(back[1, 1]), np.float32(back[2, 1]),
+                np.float32(back[0, 2]), np.float32(back[1, 2]), np.float32(back[2, 2]))
+
+
+@kernel
+def put_shares(met, n, slots, limits, boxes, own, sums, back, shares, rests, i, k):
+    """Write what `survey` has said of lane k of node i: of map j into shares[slots[j]], with the box of those that it moves, if `own`, or
+    of all."""
+    bases, whole = 0.0, len(boxes) - 1
+    for m in range(n):
+        j = np.int64(met[m])
+        share = share_of(limits[j, 0], limits[j, 1], boxes[j if own else whole], back)
+        put_lane(shares, np.int64(slots[j]), k, share)
+        bases += np.float64(share.base)
+    put_lane(rests, i, k, rest_of(sums, bases, back))
+
+
+# --- an update ---------------------------------------------------------------------------------------------------------------------
+
+@kernel
+def take_maps(maps, columns, centre, half, far, origin):
+    """Copy the maps (m, 3, 4) into columns; (the largest distance from the origin to which one may take a place within `half` of the
+    centre, the largest coordinate of what is within `far` of 0, the smallest number that is not 0)."""
+    size, largest, smallest = 0.0, 0.0, np.inf
+    for j in range(len(maps)):
+        for r in range(3):
+            t = maps[j, r, 3]
+            place, wide, most = t - origin[r], 0.0, abs(t)
+            for c in range(4):
+                value = maps[j, r, c]
+                columns[16 * j + 4 * c + r] = value
+                if value != 0.0:
+                    smallest = min(smallest, abs(value))
+            for c in range(3):
+                value = maps[j, r, c]
+                place, wide, most = place + value * centre[c], wide + abs(value) * half[c], most + abs(value) * far[c]
+            size, largest = max(size, abs(place) + wide), max(largest, most)
+    return size, largest, smallest
+
+
+@kernel
+def set_planes(maps, centre, rest_scale, origin, scale, planes):
+    """The rows of the maps as bounds want them (m, 3, 4)."""
+    for j in range(len(maps)):
+        for r in range(3):
+            t = maps[j, r, 3] - origin[r]
+            for c in range(3):
+                t += maps[j, r, c] * centre[c]
+                planes[12 * j + 4 * r + c] = min(max(maps[j, r, c] * scale / rest_scale, -STEEPEST), STEEPEST)
+            planes[12 * j + 4 * r + 3] = t * scale
+
+
+@kernel
+def bound_body(about, shares, which, rests, planes, loose, size):
+    """Set the box and the reach from the bounds of the first lane; `loose` is what these may be short of, in the units of the planes."""
+    place, reach = about[0], 0.0
+    box, origin, scale = place["box"], place["origin"], place["scale"]
+    for d in range(3):
+        low, high = bound(shares, which, np.int64(0), len(which), rests, np.int64(0), planes, np.int64(3), d, np.int64(0), GREEDY)
+        low, high = max(element(low, 0) - loose, -size) / scale, min(element(high, 0) + loose, size) / scale
+        box[d], box[d + 4] = origin[d] + low - abs(origin[d]) * EPSILON, origin[d] + high + abs(origin[d]) * EPSILON
+        reach = max(reach, max(-low, high))
+    place["reach"] = reach * (1 + 2.0**-40)
+
+
+class Blended:
+    """Vertices of one body; see the module. `skin` = (begins, which, weights, m), as `core/checkblend.py` makes it."""
+
+    name, additive = "blended", False
+
+    def __init__(self, rest, skin, origin=None):
+        n = len(rest)
+        self.begins, self.which, self.weights, self.n_maps = skin
+        self.skin = skin[:3]
+        self.count, self.fixed, self.rest = n, origin is not None, np.array(rest)
+        self.flat, self.points = np.zeros(3 * n), aligned(4 * n, np.float32)
+        self.stamps, self.frame = aligned(n, STAMP), 0
+        self.columns, self.planes = aligned(16 * self.n_maps, np.float64), aligned(12 * self.n_maps, np.float32)
+        self.about = aligned(1, PLACE)
+        self.address, self._place = self.about.ctypes.data, self.about[0]
+        self.box, self.origin = self._place["box"], self._place["origin"]
+        self._place["flat"], self._place["n_flat"], self._place["plain"] = self.flat.ctypes.data, 3 * n, True
+        self.scale = self._place["scale"] = 1.0
+        self.doubt, self.size = 0.0, 0.0
+        low, high = self.rest.min(axis=0, initial=np.inf), self.rest.max(axis=0, initial=-np.inf)
+        self.centre = coarse(0.5 * low + 0.5 * high, float((0.5 * high - 0.5 * low).max())) if n else np.zeros(3)
+        with np.errstate(over="ignore"):
+            self._half, self._far = ((np.maximum(high - point, point - low) if n else np.zeros(3)) for point in (self.centre, np.zeros(3)))
+        self.rest_scale = scale_for(float(self._half.max()))
+        self.local = (self.rest - self.centre) * self.rest_scale
+        sizes = np.abs(self.rest[self.rest != 0])
+        self._smallest = min(float(sizes.min(initial=1.0)), 1.0) * float(self.weights.min(initial=1.0))
+        self.most_maps = int(np.diff(self.begins).max(initial=0))
+        self.origin[:3] = self.centre if origin is None else origin
+        self._survey()
+        self.update(np.tile(np.eye(3, 4), (self.n_maps, 1, 1)))
+
+    reach = property(lambda self: float(self._place["reach"]))
+    plain = property(lambda self: bool(self._place["plain"]))
+
+    def _survey(self):
+        """What each map has of the whole body."""
+        desk, one = desk_for(self.n_maps), np.eye(3)
+        everyone = np.arange(self.count, dtype=np.int32)
+        n = survey(everyone, 0, self.count, *self.skin, self.local, one, *desk) if self.count else 0
+        self._which, self._shares, self._rests = desk.met[:n].copy(), aligned(n, share_dtype(LANES)), aligned(1, rest_dtype(LANES))
+        slots = np.zeros(self.n_maps, np.int64)
+        slots[self._which] = np.arange(n)
+        put_shares(desk.met, n, slots, desk.limits, desk.boxes, True, desk.sums, one, self._shares, self._rests, 0, 0)
+
+    def checked(self, maps):
+        """What an update would be given, examined: (m, 3, 4) float64."""
+        maps = checkblend.maps("maps", maps, self.n_maps)
+        if not self.bound_after(maps, None) < MOST:
+            with np.errstate(over="ignore"):
+                bad = ~(np.abs(maps[:, :, :3]) @ self._far + np.abs(maps[:, :, 3]) < MOST).all(axis=1)
+            row = int(bad.argmax())
+            raise MeshError(f"maps: row {row}, {maps[row].tolist()}, puts vertices beyond the largest numbers")
+        return maps
+
+    def after(self, maps, some):
+        """(n, 3): all vertices after this update, None for none."""
+        maps = self.given if maps is None else maps
+        columns, counts = np.zeros((len(maps), 4, 3)), np.diff(self.begins)
+        columns[:] = maps.transpose(0, 2, 1)
+        total = np.zeros((self.count, 4, 3))
+        for k in range(self.most_maps):
+            rows = np.flatnonzero(counts > k)
+            at = self.begins[rows] + k
+            product = columns[self.which[at]] * self.weights[at][:, None, None]
+            total[rows] = product if k == 0 else total[rows] + product
+        x, y, z = self.rest.T[:, :, None]
+        return total[:, 0] * x + total[:, 1] * y + total[:, 2] * z + total[:, 3]
+
+    def bound_after(self, maps, some):
+        """No coordinate is larger then."""
+        maps = self.given if maps is None else maps
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = float((np.abs(maps[:, :, :3]) @ self._far + np.abs(maps[:, :, 3])).max(initial=0.0))
+        return math.inf if math.isnan(largest) else 1.01 * largest
+
+    @property
+    def stored(self):
+        """(1, n, 3): the vertices at rest, as a file keeps them."""
+        return self.rest[None]
+
+    @property
+    def vertices(self):
+        """(n, 3) float64: where the vertices are. Read-only, and true until the next update."""
+        self.complete()
+        rows = self.flat.reshape(-1, 3)
+        rows.flags.writeable = False
+        return rows
+
+    def update(self, maps, copy=True):
+        """Take maps (m, 3, 4), checked, without looking at a vertex."""
+        if self.frame == LAST:
+            self.stamps["stamp"], self.frame = 0, 0
+        self.frame += 1
+        self.given = maps
+        if not self.count:
+            return
+        self._take(maps)
+        half = float((0.5 * self.box[4:7] - 0.5 * self.box[:3]).max())
+        if self.reach / STRAYED > half and (not self.fixed or self.reach == math.inf):
+            self.origin[:3] = coarse(0.5 * self.box[:3] + 0.5 * self.box[4:7], half)
+            self._take(maps)
+
+    def _take(self, maps):
+        size, largest, smallest = take_maps(maps, self.columns, self.centre, self._half, self._far, self.origin)
+        error = (self.most_maps + 8) * EPSILON * (largest + float(np.abs(self.origin[:3]).max())) + LEAST
+        size = (size + error) * (1 + 2.0**-40)
+        self.scale = self._place["scale"] = scale_for(size)
+        self.size, self.doubt = size * self.scale, error * self.scale
+        self._place["plain"] = min(smallest, 1.0) * self._smallest >= SMALLEST * SPARE and largest <= LARGEST
+        set_planes(maps, self.centre, self.rest_scale, self.origin, self.scale, self.planes)
+        loose = slack(len(self._which), self.size) + 2 * self.doubt
+        bound_body(self.about, self._shares, self._which, self._rests, self.planes, loose, self.size)
+
+    def complete(self):
+        """Set every vertex that has not been set."""
+        blend_all(self.whole_skin())
+
+    def whole_skin(self):
+        """The Skin of this frame."""
+        return Skin(self.rest.reshape(-1), *self.skin, self.columns, self.stamps, self.flat, self.points, self.origin, self.scale,
+                    np.int32(self.frame))
+
+    def restore(self):
+        """After an interrupted update: everything from the maps again, the old or the new ones."""
+        self.update(self.given)
+
+
+def blended_of(rest, weights, maps, origin):
+    """The motion of these vertices at rest (n, 3) float64; weights, maps (None: none moves anything) and origin are as users give them."""
+    check.finite("rest", rest)
+    check.below("rest", rest, MOST)
+    point = None if origin is None else check.point("origin", origin)
+    if point is not None:
+        check.below("origin", point[None], MOST)
+    motion = Blended(rest, checkblend.convex("weights", weights, len(rest)), point)
+    if maps is not None:
+        motion.update(motion.checked(maps))
+    return motion

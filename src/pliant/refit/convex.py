@@ -1,0 +1,328 @@
+"""Convex: volumes of a blended body from its maps, without its vertices (Steinemann, Otaduy and Gross 2008, 4 and 5).
+
+Of every lane it is known, once and for all, which maps move the vertices under it, between which limits their weights lie, and a box at
+rest around those that each moves. Along the directions of a k-DOP that bounds where the vertices are (`motion/limited.py`), in time linear
+in the number of these maps, whatever the number of vertices. A node that a query reaches is made true so, once a frame; a lane that is a
+leaf from its vertices, which the query is about to need.
+
+    bound    "greedy", the solution of the linear programme, or "eq12", the paper's closed form of one that is larger
+    boxes    "own": a box for each map around the vertices that it moves; "aabb", "obb": one for all, along the axes or turned, as in
+             the paper. A map takes a box of its own as far as that goes; of one around everything it also takes what it does not move,
+             which near the root is nearly all: there own boxes are several times tighter
+    leaves   "exact": from vertices; "bound": as all others
+
+Families that are no k-DOPs get the volume around the box (`around` of the protocol).
+"""
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from pliant.core import check, jit
+from pliant.core.call import CONTEXTS, address_of, array_at, invoke, pointer
+from pliant.core.dispatch import generic
+from pliant.core.jit import helper, kernel
+from pliant.core.records import aligned, lane, put_lane, put_row, stamp, whole
+from pliant.core.simd import narrow, quad
+from pliant.core.stack import put_lanes, singles
+from pliant.motion.blended import STAMP, Skin, blend_vertex, desk_for, put_shares, survey
+from pliant.motion.limited import BOUNDS, bound, rest_dtype, share_dtype, slack
+from pliant.refit import lazy
+from pliant.refit.fitted import fit_nodes
+from pliant.refit.leaves import CONTEXT, fill, kept_of, node_of
+from pliant.refit.policy import Policy
+from pliant.refit.volumes import settle, volume_of
+from pliant.tree.nodes import LEAF_DTYPE, node_dtype
+from pliant.volume.aabb import Box
+from pliant.volume.kdop import KDop14, KDop18, KDop26
+from pliant.volume.protocol import FAMILIES, HOWS, around
+from pliant.volume.slabs import DIAGONALS, EDGES
+
+AXES = ["lopoo", "loopo", "looop"]
+BOXES, LEAVES = ("own", "aabb", "obb"), ("exact", "bound")
+SLABS = {KDop14: AXES + DIAGONALS[::2], KDop18: AXES + EDGES[::2], KDop26: AXES + DIAGONALS[::2] + EDGES[::2]}
+SIGNS = {"p": 1, "m": -1, "o": 0}
+BENT = np.dtype([(name, np.int64) for name in (
+    "shares", "which", "begins", "n_shares", "rests", "planes", "norms", "n_planes", "n_norms", "empty", "turned", "how", "exact",
+    "rest", "skin_begins", "skin_which", "skin_weights", "columns", "stamps", "flat", "n_weights", "n_columns", "moment",
+    "vertices", "leaf_begins", "n_vertices")] + [("origin", np.float64, (4,)), ("scale", np.float64), ("size", np.float64),
+                                                  ("doubt", np.float64)])
+
+
+class Limits(NamedTuple):
+    """What nodes know of the maps: `shares` of node i from begins[i] to begins[i + 1], of the maps `which`; `rests` (n,); the 1-norms (D,)
+    of directions and planes (m · D · 4,), the rows of maps along them; a node of nothing; see the module for `turned`, `how` and `exact`;
+    no bound is larger than `size`, and vertices are off by `doubt`."""
+    shares: np.ndarray
+    which: np.ndarray
+    begins: np.ndarray
+    rests: np.ndarray
+    norms: np.ndarray
+    planes: np.ndarray
+    empty: np.ndarray
+    turned: int
+    how: int
+    exact: int
+    size: float
+    doubt: float
+
+
+class Kept(NamedTuple):
+    """What a shape keeps with its tree: all but the frame's of Limits, directions (D, 3), and `about` (1,), what entries read."""
+    limits: Limits
+    ways: np.ndarray
+    about: np.ndarray
+
+
+# --- one node --------------------------------------------------------------------------------------------------------------------
+
+@generic("like")
+def seat(like, nodes, i, d, low, high, room):
+    """Take in the ends of all lanes of node i along direction d."""
+
+
+@generic("like")
+def seated(like, nodes, i, room):
+    """All directions have been seated: set the lanes of node i."""
+
+
+@seat.on(Box)
+def _(like, nodes, i, d, low, high, room):
+    put_row(nodes, i, d, low)
+    put_row(nodes, i, d + 3, high)
+
+
+@seated.on(Box)
+def _(like, nodes, i, room):
+    pass
+
+
+@helper
+def seat_slab(nodes, i, d, low, high):
+    """Rows of a k-DOP: those of a box, then ends of slabs, in twos."""
+    put_row(nodes, i, d if d < 3 else 2 * d, low)
+    put_row(nodes, i, d + 3 if d < 3 else 2 * d + 1, high)
+
+
+def _seat_slab(like, nodes, i, d, low, high, room):
+    seat_slab(nodes, i, d, low, high)
+
+
+def _seat_apart(like, nodes, i, d, low, high, room):
+    put_lanes(room, 8 * d, low)
+    put_lanes(room, 8 * (d + 3), high)
+
+
+def _seated(like, nodes, i, room):
+    pass
+
+
+def _around(like, nodes, i, room):
+    for k in range(nodes[i]["count"]):
+        low = narrow(quad(np.float64(room[k]), np.float64(room[k + 8]), np.float64(room[k + 16]), 0.0))
+        high = narrow(quad(np.float64(room[k + 24]), np.float64(room[k + 32]), np.float64(room[k + 40]), 0.0))
+        put_lane(nodes, i, k, around(like, low, high))
+
+
+for _volume in dict.fromkeys(family.volume for family in FAMILIES.values() if family.volume is not Box):
+    seat.on(_volume)(_seat_slab if _volume in SLABS else _seat_apart)
+    seated.on(_volume)(_seated if _volume in SLABS else _around)
+
+
+@kernel
+def bend_node(nodes, leaves, i, kept, limits, points, vertices, begins, fill_leaf, context, frame):
+    """Set node i: lanes in `kept` from the nodes under them, which are true, leaves from their vertices if `exact`, the others by their
+    limits. How many."""
+    begin, end, like, room = limits.begins[i], limits.begins[i + 1], whole(nodes, i), singles(48)
+    if begin < end:
+        loose = slack(end - begin, limits.size) + 2 * limits.doubt
+        for d in range(len(limits.norms)):
+            low, high = bound(limits.shares, limits.which, begin, end, limits.rests, i, limits.planes, len(limits.norms), np.int64(d),
+                              limits.turned, limits.how)
+            out = np.float32(loose * limits.norms[d])
+            seat(like, nodes, i, np.int64(d), low - out, high + out, room)
+        seated(like, nodes, i, room)
+    for k in range(nodes[i]["count"]):
+        child = np.int64(nodes[i]["child"][k])
+        if child < 0 and limits.exact != 0:
+            if stamp(leaves, ~child) != frame:
+                invoke(fill_leaf, context, ~child)
+            put_lane(nodes, i, k, volume_of(like, points, vertices, np.int64(begins[~child]), np.int64(begins[~child + 1])))
+        elif kept >> k & 1:
+            put_lane(nodes, i, k, whole(nodes, child))
+    for k in range(nodes[i]["count"], len(nodes[i]["child"])):
+        put_lane(nodes, i, k, lane(limits.empty, np.int64(0), k))
+    return settle(nodes, i, frame)
+
+
+@kernel
+def fill_bent(leaves, i, skin, vertices, begins, frame):
+    """Set the vertices of leaf i, then its triangles."""
+    for at in range(begins[i], begins[i + 1]):
+        blend_vertex(skin, np.int64(vertices[at]))
+    return fill(leaves, i, skin.points, frame)
+
+
+# --- entries -------------------------------------------------------------------------------------------------------------------
+
+@cache
+def node_entry(volume, width):
+    """(address, what keeps it alive) of `bend_node` for nodes of this class and width."""
+    node, share, rest = node_dtype(volume, width), share_dtype(width), rest_dtype(width)
+
+    def enter(context, i):
+        about = array_at(pointer(context), 1, CONTEXT)[0]
+        more = array_at(pointer(about["blend"]), 1, BENT)[0]
+        n = about["n_nodes"]
+        limits = Limits(array_at(pointer(more["shares"]), more["n_shares"], share),
+                        array_at(pointer(more["which"]), more["n_shares"], np.int32),
+                        array_at(pointer(more["begins"]), n + 1, np.int64), array_at(pointer(more["rests"]), n, rest),
+                        array_at(pointer(more["norms"]), more["n_norms"], np.float64),
+                        array_at(pointer(more["planes"]), more["n_planes"], np.float32), array_at(pointer(more["empty"]), 1, node),
+                        more["turned"], more["how"], more["exact"], more["size"], more["doubt"])
+        nodes, leaves = array_at(pointer(about["nodes"]), n, node), array_at(pointer(about["leaves"]), about["n_leaves"], LEAF_DTYPE)
+        vertices = array_at(pointer(more["vertices"]), more["n_vertices"], np.int32)
+        begins = array_at(pointer(more["leaf_begins"]), about["n_leaves"] + 1, np.int32)
+        points = array_at(pointer(about["points"]), about["n_points"], np.float32)
+        return bend_node(nodes, leaves, node_of(i), kept_of(i), limits, points, vertices, begins, about["fill"], context,
+                         np.int32(about["frame"]))
+
+    def enter_python(context, i):
+        shape = CONTEXTS[context]
+        return bend_node(shape.nodes, shape.leaves, node_of(i), kept_of(i), shape.kept.limits, shape.points, shape.tree.vertices,
+                         shape.tree.begins, shape.fill, context, shape.frame)
+
+    return address_of(enter_python if jit.DISABLED else enter)
+
+
+@cache
+def leaf_entry():
+    """(address, what keeps it alive) of `fill_bent`."""
+    def enter(context, i):
+        about = array_at(pointer(context), 1, CONTEXT)[0]
+        more = array_at(pointer(about["blend"]), 1, BENT)[0]
+        leaves = array_at(pointer(about["leaves"]), about["n_leaves"], LEAF_DTYPE)
+        vertices = array_at(pointer(more["vertices"]), more["n_vertices"], np.int32)
+        begins, n = array_at(pointer(more["leaf_begins"]), about["n_leaves"] + 1, np.int32), about["n_points"] // 4
+        skin = Skin(array_at(pointer(more["rest"]), 3 * n, np.float64), array_at(pointer(more["skin_begins"]), n + 1, np.int64),
+                    array_at(pointer(more["skin_which"]), more["n_weights"], np.int32),
+                    array_at(pointer(more["skin_weights"]), more["n_weights"], np.float64),
+                    array_at(pointer(more["columns"]), more["n_columns"], np.float64), array_at(pointer(more["stamps"]), n, STAMP),
+                    array_at(pointer(more["flat"]), 3 * n, np.float64), array_at(pointer(about["points"]), 4 * n, np.float32),
+                    more["origin"], more["scale"], np.int32(more["moment"]))
+        return np.int64(fill_bent(leaves, i, skin, vertices, begins, np.int32(about["frame"])))
+
+    def enter_python(context, i):
+        shape = CONTEXTS[context]
+        return fill_bent(shape.leaves, i, shape.motion.whole_skin(), shape.tree.vertices, shape.tree.begins, shape.frame)
+
+    return address_of(enter_python if jit.DISABLED else enter)
+
+
+# --- the limits ----------------------------------------------------------------------------------------------------------------
+
+@kernel
+def list_shares(child, count, spans, order, begins, which, weights, local, axes, backs, exact, own, counts, limits, boxes, sums, met,
+                seen, slots, starts, maps, shares, rests):
+    """Of every lane, but leaves where these are `exact`, what maps have of its vertices. Fills starts (n + 1,) and, where there is room,
+    maps, shares and rests; how many shares there are. `seen` (m,) starts at −1."""
+    total = 0
+    for i in range(len(child)):
+        starts[i] = total
+        for k in range(count[i]):
+            if child[i, k] < 0 and exact:
+                continue
+            n = survey(order, spans[i, k, 0], spans[i, k, 1], begins, which, weights, local, axes[i, k], counts, limits, boxes, sums, met)
+            for at in range(n):
+                j = np.int64(met[at])
+                if seen[j] != i:
+                    seen[j], slots[j] = i, total
+                    if total < len(maps):
+                        maps[total] = j
+                    total += 1
+            if len(maps) > 0:
+                put_shares(met, n, slots, limits, boxes, own, sums, backs[i, k], shares, rests, i, k)
+    starts[len(child)] = total
+    return total
+
+
+def axes_of(shape, boxes):
+    """(n, W, 3, 3) twice: the axes of each lane's box at rest, rows that give a place along them, and columns that lead back."""
+    tree, motion = shape.tree, shape.motion
+    one = np.broadcast_to(np.eye(3), (*tree.child.shape, 3, 3))
+    if boxes != "obb":
+        return one, one
+    family = FAMILIES["obb"]
+    nodes, _ = tree.records(family)
+    rows = aligned((motion.count, 4), np.float32)
+    rows[:, :3] = motion.local
+    fit_nodes(HOWS["best"], nodes, shape.ranges(), tree.vertices, tree.begins, rows.reshape(-1), np.int32(0))
+    rows = np.stack([nodes["lanes"][f"r{k}{c}"] for k in range(3) for c in range(3)], axis=-1).astype(np.float64)
+    backs = np.where(np.arange(tree.width)[None, :, None, None] < tree.count[:, None, None, None],
+                     rows.reshape(*tree.child.shape, 3, 3), np.eye(3)).swapaxes(-1, -2)
+    return np.linalg.inv(backs), np.ascontiguousarray(backs)
+
+
+def ways_of(volume):
+    """(D, 3): the directions along which volumes of this class have ends."""
+    return np.array([[SIGNS[sign] for sign in name[2:]] for name in SLABS.get(volume, AXES)], np.float64)
+
+
+def prepare(shape, settings):
+    """On a new tree: what is known of every lane for good."""
+    motion, tree, volume = shape.motion, shape.tree, shape.options.family.volume
+    spans, ways = lazy.spans_of(tree, motion.count), ways_of(volume)
+    axes, backs = axes_of(shape, settings["boxes"])
+    exact, own, m = settings["leaves"] == "exact", settings["boxes"] == "own", motion.n_maps
+    n, room = len(tree.child), desk_for(m)
+    starts, rests, slots = np.zeros(n + 1, np.int64), aligned(n, rest_dtype(tree.width)), np.zeros(m, np.int64)
+
+    def listed(maps, shares):
+        return list_shares(tree.child, tree.count, spans.spans, spans.order, *motion.skin, motion.local, axes, backs, exact, own, *room,
+                           np.full(m, -1), slots, starts, maps, shares, rests)
+
+    total = listed(np.zeros(0, np.int32), aligned(0, share_dtype(tree.width)))
+    which, shares = np.zeros(total, np.int32), aligned(total, share_dtype(tree.width))
+    if total:
+        listed(which, shares)
+    empty, norms = aligned(1, node_dtype(volume, tree.width)), np.abs(ways).sum(axis=1)
+    for name, value in zip(volume._fields, shape.options.family.empty, strict=True):
+        empty["lanes"][name] = value
+    planes = motion.planes if len(ways) == 3 else aligned(4 * len(ways) * m, np.float32)
+    limits = Limits(shares, which, starts, rests, norms, planes, empty, int(settings["boxes"] == "obb"), BOUNDS[settings["bound"]],
+                    int(exact), 0.0, 0.0)
+    about = np.zeros(1, BENT)
+    more = about[0]
+    for name, value in (("shares", shares), ("which", which), ("begins", starts), ("rests", rests), ("planes", planes), ("norms", norms),
+                        ("empty", empty), ("rest", motion.rest), ("skin_begins", motion.begins), ("skin_which", motion.which),
+                        ("skin_weights", motion.weights), ("columns", motion.columns), ("stamps", motion.stamps), ("flat", motion.flat),
+                        ("vertices", tree.vertices), ("leaf_begins", tree.begins)):
+        more[name] = value.ctypes.data
+    more["n_shares"], more["n_planes"], more["n_norms"], more["n_weights"] = total, len(planes), len(norms), len(motion.weights)
+    more["n_columns"], more["n_vertices"] = len(motion.columns), len(tree.vertices)
+    more["turned"], more["how"], more["exact"] = limits.turned, limits.how, limits.exact
+    shape.kept = Kept(limits, ways, about)
+    shape.know(blend=about, entry=node_entry(volume, tree.width)[0], fill=leaf_entry()[0])
+
+
+def follow(shape):
+    """Say where the maps are; the rest on demand."""
+    motion = shape.motion
+    if shape.kept is None:
+        prepare(shape, shape.options.settings)
+    kept, more = shape.kept, shape.kept.about[0]
+    if len(kept.ways) > 3:
+        kept.limits.planes.reshape(-1, len(kept.ways), 4)[:] = np.einsum("dk,mkc->mdc", kept.ways, motion.planes.reshape(-1, 3, 4))
+    more["origin"], more["scale"], more["moment"] = motion.origin, motion.scale, motion.frame
+    more["size"], more["doubt"] = motion.size, motion.doubt
+    if jit.DISABLED:
+        shape.kept = kept._replace(limits=kept.limits._replace(size=motion.size, doubt=motion.doubt))
+
+
+def one_of(names):
+    """The check of a setting with these values."""
+    return lambda name, value: check.choice(name, value, names)
+
+
+CONVEX = Policy("convex", follow, {"bound": ("greedy", one_of(BOUNDS)), "boxes": ("own", one_of(BOXES)),
+                                    "leaves": ("exact", one_of(LEAVES))}, motion="blended")
