@@ -25,11 +25,11 @@ from pliant.core.simd import element, four, narrow, plus, put_four, times
 from pliant.errors import MeshError
 from pliant.geometry.predicates import LARGEST, SMALLEST
 from pliant.motion.free import PLACE, coarse, scale_for
-from pliant.motion.limited import GREEDY, Rest, Share, bound, rest_dtype, share_dtype, slack
+from pliant.motion.limited import FIRST, Hull, Rest, Share, bound, limits_dtypes, slack
 from pliant.motion.rigid import LEAST
 
 EPSILON, MOST = 2.0**-52, 2.0**1020
-SPARE = 2.0**120                                                        # sums of products of three, so far above SMALLEST, are above it, or 0
+SPARE = 2.0**120                                                        # of products of three: so far above, sums are above SMALLEST or 0
 STEEPEST = 2.0**100                                                     # of planes: more only where a body has no extent
 STRAYED = 3.0                                                           # of the half extent: farther from the origin, and it moves
 LAST = 2**31 - 1
@@ -38,8 +38,8 @@ LANES = 8                                                               # as of 
 
 
 class Skin(NamedTuple):
-    """What moves vertices: places at rest (3 n,), the maps of each and their weights (`core/checkblend.py`), columns of the maps (16 m,); and
-    what a vertex is written to: its stamp, its place (3 n,), its row of float32 (4 n,), (x − origin) · scale."""
+    """What moves vertices: places at rest (3 n,), the maps of each and their weights (`core/checkblend.py`), columns of the maps (16 m,);
+    and what a vertex is written to: its stamp, its place (3 n,), its row of float32 (4 n,), (x − origin) · scale."""
     rest: np.ndarray
     begins: np.ndarray
     which: np.ndarray
@@ -148,16 +148,21 @@ def beyond(value):
 
 
 @helper
-def share_of(least, most, box, back):
-    """The Share of a map with these limits and this box along axes, which `back` (3, 3) turns back into x, y and z."""
+def share_of(least, most):
+    """The Share between these weights."""
     base = np.float32(least * (1 - 2.0**-22))
+    return Share(base, beyond(most - np.float64(base)))
+
+
+@helper
+def hull_of(box, back):
+    """The Hull of this box along axes, which `back` (3, 3) turns back into x, y and z."""
     p, q, r = 0.5 * box[0] + 0.5 * box[3], 0.5 * box[1] + 0.5 * box[4], 0.5 * box[2] + 0.5 * box[5]
     x = np.float32(back[0, 0] * p + back[0, 1] * q + back[0, 2] * r)
     y = np.float32(back[1, 0] * p + back[1, 1] * q + back[1, 2] * r)
     z = np.float32(back[2, 0] * p + back[2, 1] * q + back[2, 2] * r)
     more = (abs(p) + abs(q) + abs(r)) * 2.0**-22                        # for the rounding of the centre
-    return Share(base, beyond(most - np.float64(base)), x, y, z, beyond(box[3] - p + more), beyond(box[4] - q + more),
-                 beyond(box[5] - r + more))
+    return Hull(x, y, z, beyond(box[3] - p + more), beyond(box[4] - q + more), beyond(box[5] - r + more))
 
 
 @helper
@@ -171,19 +176,35 @@ def rest_of(sums, bases, back):
 
 
 @kernel
-def put_shares(met, n, slots, limits, boxes, own, sums, back, shares, rests, i, k):
-    """Write what `survey` has said of lane k of node i: of map j into shares[slots[j]], with the box of those that it moves, if `own`, or
-    of all."""
+def put_shares(met, n, slots, limits, boxes, sums, back, shares, hulls, at, step, rests, i, k):
+    """Write what `survey` has said of lane k of node i: of map j into the share slots[j] and the hull slots[j] + at; with step 0 the hull
+    `at` is around all."""
     bases, whole = 0.0, len(boxes) - 1
     for m in range(n):
         j = np.int64(met[m])
-        share = share_of(limits[j, 0], limits[j, 1], boxes[j if own else whole], back)
-        put_lane(shares, np.int64(slots[j]), k, share)
+        share = share_of(limits[j, 0], limits[j, 1])
+        put_lane(shares, slots[j], k, share)
         bases += np.float64(share.base)
+        if step != 0:
+            put_lane(hulls, at + slots[j], k, hull_of(boxes[j], back))
+    if step == 0:
+        put_lane(hulls, at, k, hull_of(boxes[whole], back))
     put_lane(rests, i, k, rest_of(sums, bases, back))
 
 
 # --- an update ---------------------------------------------------------------------------------------------------------------------
+
+@kernel
+def farthest(maps, far):
+    """The largest coordinate to which one of the maps (m, 3, 4) may take what is within `far` of 0; NaN or infinite if a number is."""
+    largest, total = 0.0, 0.0
+    for j in range(len(maps)):
+        for r in range(3):
+            x, y, z, t = maps[j, r, 0], maps[j, r, 1], maps[j, r, 2], maps[j, r, 3]
+            most = abs(x) * far[0] + abs(y) * far[1] + abs(z) * far[2] + abs(t)
+            largest, total = max(largest, most), total + (x + y + z + t) * 0.0
+    return largest + total                                              # 0 is added, unless a number is not finite
+
 
 @kernel
 def take_maps(maps, columns, centre, half, far, origin):
@@ -219,12 +240,13 @@ def set_planes(maps, centre, rest_scale, origin, scale, planes):
 
 
 @kernel
-def bound_body(about, shares, which, rests, planes, loose, size):
+def bound_body(about, shares, which, hulls, rests, planes, loose, size):
     """Set the box and the reach from the bounds of the first lane; `loose` is what these may be short of, in the units of the planes."""
     place, reach = about[0], 0.0
     box, origin, scale = place["box"], place["origin"], place["scale"]
     for d in range(3):
-        low, high = bound(shares, which, np.int64(0), len(which), rests, np.int64(0), planes, np.int64(3), d, np.int64(0), GREEDY)
+        low, high = bound(shares, which, np.int64(0), len(which), hulls, np.int64(0), np.int64(1), rests, np.int64(0), planes,
+                          np.int64(3), np.int64(d), np.int64(0), np.int64(FIRST))
         low, high = max(element(low, 0) - loose, -size) / scale, min(element(high, 0) + loose, size) / scale
         box[d], box[d + 4] = origin[d] + low - abs(origin[d]) * EPSILON, origin[d] + high + abs(origin[d]) * EPSILON
         reach = max(reach, max(-low, high))
@@ -271,19 +293,22 @@ class Blended:
         desk, one = desk_for(self.n_maps), np.eye(3)
         everyone = np.arange(self.count, dtype=np.int32)
         n = survey(everyone, 0, self.count, *self.skin, self.local, one, *desk) if self.count else 0
-        self._which, self._shares, self._rests = desk.met[:n].copy(), aligned(n, share_dtype(LANES)), aligned(1, rest_dtype(LANES))
+        share, hull, rest = limits_dtypes(LANES)
+        self._which, self._shares, self._hulls, self._rests = desk.met[:n].copy(), aligned(n, share), aligned(n, hull), aligned(1, rest)
         slots = np.zeros(self.n_maps, np.int64)
         slots[self._which] = np.arange(n)
-        put_shares(desk.met, n, slots, desk.limits, desk.boxes, True, desk.sums, one, self._shares, self._rests, 0, 0)
+        put_shares(desk.met, n, slots, desk.limits, desk.boxes, desk.sums, one, self._shares, self._hulls, 0, 1, self._rests, 0, 0)
 
     def checked(self, maps):
         """What an update would be given, examined: (m, 3, 4) float64."""
-        maps = checkblend.maps("maps", maps, self.n_maps)
-        if not self.bound_after(maps, None) < MOST:
+        if not (type(maps) is np.ndarray and maps.dtype is check.FLOAT64 and maps.shape == (self.n_maps, 3, 4) and maps.flags.carray
+                and farthest(maps, self._far) < MOST):                  # the quick way for every frame
+            maps = checkblend.maps("maps", maps, self.n_maps)
             with np.errstate(over="ignore"):
                 bad = ~(np.abs(maps[:, :, :3]) @ self._far + np.abs(maps[:, :, 3]) < MOST).all(axis=1)
-            row = int(bad.argmax())
-            raise MeshError(f"maps: row {row}, {maps[row].tolist()}, puts vertices beyond the largest numbers")
+            if bad.any():
+                row = int(bad.argmax())
+                raise MeshError(f"maps: row {row}, {maps[row].tolist()}, puts vertices beyond the largest numbers")
         return maps
 
     def after(self, maps, some):
@@ -302,10 +327,7 @@ class Blended:
 
     def bound_after(self, maps, some):
         """No coordinate is larger then."""
-        maps = self.given if maps is None else maps
-        with np.errstate(over="ignore", invalid="ignore"):
-            largest = float((np.abs(maps[:, :, :3]) @ self._far + np.abs(maps[:, :, 3])).max(initial=0.0))
-        return math.inf if math.isnan(largest) else 1.01 * largest
+        return 1.01 * farthest(self.given if maps is None else maps, self._far)
 
     @property
     def stored(self):
@@ -325,25 +347,26 @@ class Blended:
         if self.frame == LAST:
             self.stamps["stamp"], self.frame = 0, 0
         self.frame += 1
-        self.given = maps
+        self.given = maps.copy() if copy else maps
         if not self.count:
             return
         self._take(maps)
-        half = float((0.5 * self.box[4:7] - 0.5 * self.box[:3]).max())
+        half = max(0.5 * high - 0.5 * low for low, high in zip(self.box[:3].tolist(), self.box[4:7].tolist(), strict=True))
         if self.reach / STRAYED > half and (not self.fixed or self.reach == math.inf):
             self.origin[:3] = coarse(0.5 * self.box[:3] + 0.5 * self.box[4:7], half)
             self._take(maps)
 
     def _take(self, maps):
         size, largest, smallest = take_maps(maps, self.columns, self.centre, self._half, self._far, self.origin)
-        error = (self.most_maps + 8) * EPSILON * (largest + float(np.abs(self.origin[:3]).max())) + LEAST
+        x, y, z, _ = self.origin.tolist()
+        error = (self.most_maps + 8) * EPSILON * (largest + max(abs(x), abs(y), abs(z))) + LEAST
         size = (size + error) * (1 + 2.0**-40)
         self.scale = self._place["scale"] = scale_for(size)
         self.size, self.doubt = size * self.scale, error * self.scale
         self._place["plain"] = min(smallest, 1.0) * self._smallest >= SMALLEST * SPARE and largest <= LARGEST
         set_planes(maps, self.centre, self.rest_scale, self.origin, self.scale, self.planes)
         loose = slack(len(self._which), self.size) + 2 * self.doubt
-        bound_body(self.about, self._shares, self._which, self._rests, self.planes, loose, self.size)
+        bound_body(self.about, self._shares, self._which, self._hulls, self._rests, self.planes, loose, self.size)
 
     def complete(self):
         """Set every vertex that has not been set."""
@@ -356,7 +379,7 @@ class Blended:
 
     def restore(self):
         """After an interrupted update: everything from the maps again, the old or the new ones."""
-        self.update(self.given)
+        self.update(self.given, False)
 
 
 def blended_of(rest, weights, maps, origin):

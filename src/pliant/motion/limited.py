@@ -9,19 +9,22 @@ a linear programme, whose dual is a function of one number: for every x
 
     Σ w_j b_j  <=  g(x) = s x + Σ l_j (b_j − x) + Σ (h_j − l_j) max(b_j − x, 0).
 
-Any x gives a bound: to round x costs nothing. The two ways to bound differ in x alone:
+Any x gives a bound: to round x costs nothing. The ways to bound differ in x alone:
 
     SECOND    x is the second largest b: that is eq. 12 of the paper, to the letter. A node with one map has no second: then its own b
-    GREEDY    the x with the least g, the solution of the programme: b in descending order are filled up to h until the sum is s. g is
-              convex and piecewise linear: two tangents that meet say where to look next
+    FIRST     x is the second largest b or the largest, whichever is better: where the largest has room for all that is left, eq. 12
+              takes more than all to it and less than nothing to the second
+    GREEDY    the x with the least g, the solution of the programme: b in descending order are filled up to h until the sum is s.
+              g is convex and piecewise linear: two tangents that meet say where to look next
 
 Weights need not sum up to 1 exactly: `least` and `most` bound s − Σ l_j, and what is left over takes the one that is worse.
 
 Everything is written for lanes: those of a node are bounded at once. What a lane's vertices do not feel has limits 0, 0 there.
 
-Rounding, with e = 2**-24 and m the largest |b|, |x|: of b itself, of n products and sums, and of a mass of at most 1 + MASS above x (farther
+Rounding, with e = 2**-24 and m the largest |b|, |x|: of b itself, of n products and sums, and of a mass of at most MASS above x (farther
 down g is not believed) less than (n + 24) 4 e m: `slack`.
 """
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -30,8 +33,8 @@ from pliant.core.jit import helper
 from pliant.core.records import as_record, lanes, lanes_of, packed
 from pliant.core.simd import bits, greatest, least, magnitude, where
 
-SECOND, GREEDY = range(2)
-BOUNDS = {"eq12": SECOND, "greedy": GREEDY}
+SECOND, FIRST, GREEDY = range(3)
+BOUNDS = {"eq12": SECOND, "first": FIRST, "greedy": GREEDY}
 NOWHERE, ZERO, ONE = np.float32(-3e38), np.float32(0), np.float32(1)
 MASS = np.float32(2)
 CLOSE = np.float32(2.0**-7)                                             # of the range of b: nearer to the least g nobody looks
@@ -41,9 +44,14 @@ ROUNDING = 2.0**-22
 
 @as_record
 class Share(NamedTuple):
-    """What one map has of the vertices of a lane: least weight, room above it, centre and half extents of the box around those it moves."""
+    """What one map has of the vertices of a lane: the least weight, and the room above it."""
     base: float
     room: float
+
+
+@as_record
+class Hull(NamedTuple):
+    """A box at rest around those vertices: centre and half extents."""
     x: float
     y: float
     z: float
@@ -79,27 +87,23 @@ class Heap(NamedTuple):
     bottom: float
 
 
-def share_dtype(width):
-    """The record of one map's shares of the lanes of a node."""
-    return packed([("lanes", lanes_of(Share, width))])
-
-
-def rest_dtype(width):
-    """The record of the Rest of each lane."""
-    return packed([("lanes", lanes_of(Rest, width))])
+@cache
+def limits_dtypes(width):
+    """The records of a Share, a Hull and a Rest of each lane."""
+    return tuple(packed([("lanes", lanes_of(kind, width))]) for kind in (Share, Hull, Rest))
 
 
 @helper
-def ends(share, rest, planes, at, turned):
+def ends(hull, rest, planes, at, turned):
     """(farthest along n, farthest against it) that a map takes its boxes; planes[at : at + 4] is n · T, as a row of the map."""
     x, y, z, t = planes[at], planes[at + 1], planes[at + 2], planes[at + 3]
-    middle = share.x * x + (share.y * y + (share.z * z + t))
+    middle = hull.x * x + (hull.y * y + (hull.z * z + t))
     if turned != 0:
         u, v, w = (rest.ux * x + (rest.uy * y + rest.uz * z), rest.vx * x + (rest.vy * y + rest.vz * z),
                    rest.wx * x + (rest.wy * y + rest.wz * z))
-        half = share.wide * magnitude(u) + (share.deep * magnitude(v) + share.tall * magnitude(w))
+        half = hull.wide * magnitude(u) + (hull.deep * magnitude(v) + hull.tall * magnitude(w))
     else:
-        half = share.wide * abs(x) + (share.deep * abs(y) + share.tall * abs(z))
+        half = hull.wide * abs(x) + (hull.deep * abs(y) + hull.tall * abs(z))
     return middle + half, half - middle
 
 
@@ -134,8 +138,14 @@ def at_second(heap, rest):
     return where(x > NOWHERE, heap.fixed + (heap.room * (heap.top - x) + remainder(rest, x) * x), at_top(heap, rest))
 
 
+@helper
+def at_either(heap, rest):
+    """The smaller of the two."""
+    return least(at_top(heap, rest), at_second(heap, rest))
+
+
 class Search(NamedTuple):
-    """Tangents left and right of the least g: where, g and slope there; the best bound so far; x to look at next, and what g is at least."""
+    """Tangents left and right of the least g: where, g and slope there; the best bound so far; x to look at next; what g is at least."""
     x_left: float
     g_left: float
     s_left: float
@@ -164,7 +174,7 @@ def begun(heap, rest):
     bottom, second = where(several, heap.bottom, ZERO), where(several, heap.second, ZERO)
     s_right = rest.upper - heap.room
     far = several & (s_right > ZERO) & (bottom < second)
-    best = least(at_top(heap, rest), at_second(heap, rest))
+    best = at_either(heap, rest)
     g_left = heap.fixed + (heap.moment - heap.rooms * bottom) + rest.upper * bottom
     return met(where(far, bottom, second), g_left, least(rest.upper - heap.rooms, ZERO), second, at_second(heap, rest), s_right, best)
 
@@ -187,9 +197,10 @@ def far_from(search, heap):
 
 
 @helper
-def bound(shares, which, begin, end, rests, i, planes, directions, d, turned, how):
-    """(low, high) of the vertices of each lane of node i along direction d, not rounded outward. Of `shares` those from begin to end are the
-    node's, of the maps `which`; `planes` (m, directions, 4) flat."""
+def bound(shares, which, begin, end, hulls, at, step, rests, i, planes, directions, d, turned, how):
+    """(low, high) of the vertices of each lane of node i along direction d, not rounded outward. Of `shares` those from begin to end are
+    the node's, of the maps `which`; of `hulls` those from `at` on, one for each, or with step 0 one for all; `planes` (m, directions, 4)
+    are flat."""
     rest = lanes(rests, i)
     nothing = rest.lower * ZERO
     none = nothing + NOWHERE
@@ -197,10 +208,12 @@ def bound(shares, which, begin, end, rests, i, planes, directions, d, turned, ho
     behind = ahead
     for e in range(begin, end):
         share = lanes(shares, e)
-        p, q = ends(share, rest, planes, 4 * (np.int64(which[e]) * directions + d), turned)
+        p, q = ends(lanes(hulls, at + step * (e - begin)), rest, planes, 4 * (np.int64(which[e]) * directions + d), turned)
         ahead, behind = piled(ahead, share, p), piled(behind, share, q)
     if how == SECOND:
         high, low = at_second(ahead, rest), at_second(behind, rest)
+    elif how == FIRST:
+        high, low = at_either(ahead, rest), at_either(behind, rest)
     else:
         one, other = begun(ahead, rest), begun(behind, rest)
         for _ in range(STEPS):
@@ -209,7 +222,7 @@ def bound(shares, which, begin, end, rests, i, planes, directions, d, turned, ho
             above, mass, over, weight = nothing, nothing, nothing, nothing
             for e in range(begin, end):
                 share = lanes(shares, e)
-                p, q = ends(share, rest, planes, 4 * (np.int64(which[e]) * directions + d), turned)
+                p, q = ends(lanes(hulls, at + step * (e - begin)), rest, planes, 4 * (np.int64(which[e]) * directions + d), turned)
                 above, mass = above + share.room * greatest(p - one.x, ZERO), mass + where(p > one.x, share.room, ZERO)
                 over, weight = over + share.room * greatest(q - other.x, ZERO), weight + where(q > other.x, share.room, ZERO)
             one, other = narrowed(one, rest, above, mass, ahead.fixed), narrowed(other, rest, over, weight, behind.fixed)

@@ -74,14 +74,14 @@ def entry_for(volume, width):
         order = array_at(pointer(about["order"]), about["n_order"], np.int32)
         levels = array_at(pointer(about["levels"]), about["n_nodes"], np.int32)
         ends = array_at(pointer(about["ends"]), about["n_nodes"], np.int32)
-        return np.int64(refresh(nodes, points, spans, order, levels, ends, frame, i, 1))
+        return np.int64(refresh(nodes, points, spans, order, levels, ends, frame, i, np.int64(0), 1))
 
     def enter_python(context, i):
         shape = CONTEXTS[context]
         if shape.kept.ready[i] == shape.frame:
             publish(shape.nodes, i, shape.frame)
             return 0
-        return refresh(shape.nodes, shape.points, *shape.kept.spans, shape.frame, i, 1)
+        return refresh(shape.nodes, shape.points, *shape.kept.spans, shape.frame, i, 0, 1)
 
     return address_of(enter_python if jit.DISABLED else enter)
 

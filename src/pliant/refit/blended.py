@@ -16,10 +16,11 @@ import numpy as np
 from pliant.core import check, jit
 from pliant.core.call import CONTEXTS, address_of, array_at, pointer
 from pliant.core.jit import kernel
-from pliant.core.records import aligned, lane, lanes, lanes_of, packed, put_lane, put_lanes, put_whole
+from pliant.core.records import aligned, lane, lanes, lanes_of, packed, put_lane, put_lanes, put_whole, whole
+from pliant.core.simd import first
 from pliant.motion.morph import blend_vertex, single_up
-from pliant.refit import lazy
-from pliant.refit.leaves import CONTEXT, fill
+from pliant.refit import front, lazy
+from pliant.refit.leaves import CONTEXT, fill, kept_of, node_of
 from pliant.refit.policy import Policy
 from pliant.refit.volumes import settle
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
@@ -45,8 +46,8 @@ class References(NamedTuple):
 
 
 @kernel
-def blend_node(nodes, i, references, r, number, weight, n, slack, stamps, frame):
-    """Set node i from its references; the number of volumes set."""
+def blend_node(nodes, i, kept, references, r, number, weight, n, slack, stamps, frame):
+    """Set node i from its references, lanes in `kept` from the nodes under them, which are true; the number of volumes set."""
     made = signed(references, i * r + number[0], weight[0])
     if n == 1 and abs(weight[0]) != ONE:
         made = blend(made, made, HALF * abs(weight[0]), HALF * abs(weight[0]))
@@ -55,6 +56,9 @@ def blend_node(nodes, i, references, r, number, weight, n, slack, stamps, frame)
     for k in range(2, n):
         made = blend(made, signed(references, i * r + number[k], weight[k]), ONE, abs(weight[k]))
     put_lanes(nodes, i, inflate(made, slack))
+    while kept != 0:
+        k, kept = first(kept), kept & (kept - 1)
+        put_lane(nodes, i, k, whole(nodes, np.int64(nodes[i]["child"][k])))
     for k in range(nodes[i]["count"], len(nodes[i]["child"])):          # sums of what is empty are nothing at all
         put_lane(nodes, i, k, lane(references, i * r, k))
     if stamps != 0:
@@ -92,14 +96,14 @@ def node_entry(volume, width):
         references = array_at(pointer(more["references"]), about["n_nodes"] * more["n_references"], reference)
         number = array_at(pointer(more["active"]), more["n_references"], np.int64)
         weight = array_at(pointer(more["weights"]), more["n_references"], np.float32)
-        return blend_node(nodes, i, references, more["n_references"], number, weight, more["n_active"], more["slack"], more["stamps"],
-                          np.int32(about["frame"]))
+        return blend_node(nodes, node_of(i), kept_of(i), references, more["n_references"], number, weight, more["n_active"], more["slack"],
+                          more["stamps"], np.int32(about["frame"]))
 
     def enter_python(context, i):
         shape = CONTEXTS[context]
         kept, more = shape.kept, shape.kept.about[0]
-        return blend_node(shape.nodes, i, kept.volumes.reshape(-1), kept.volumes.shape[1], kept.number, kept.weight, int(more["n_active"]),
-                          more["slack"], more["stamps"], shape.frame)
+        return blend_node(shape.nodes, node_of(i), kept_of(i), kept.volumes.reshape(-1), kept.volumes.shape[1], kept.number, kept.weight,
+                          int(more["n_active"]), more["slack"], more["stamps"], shape.frame)
 
     return address_of(enter_python if jit.DISABLED else enter)
 
@@ -199,6 +203,8 @@ def follow(shape):
     n, weights = motion.n_active, motion.weights
     more["n_active"] = choose(motion.active, weights, n, kept.steps, kept.scales, motion.scale, kept.number, kept.weight)
     more["n_used"], more["scale"], more["slack"] = motion.n_active, motion.scale, single_up(2 * motion.doubt)
+    if settings["front"]:
+        front.advance(shape)
 
 
 def check_between(name, value):
@@ -206,4 +212,5 @@ def check_between(name, value):
     return check.integer(name, value, range(MOST_BETWEEN))
 
 
-BLENDED = Policy("blended", follow, {"between": (0, check_between), "stamps": (True, check.flag)}, motion="morph")
+BLENDED = Policy("blended", follow, {"between": (0, check_between), "stamps": (True, check.flag), "front": front.OPTION},
+                 motion="morph")

@@ -5,10 +5,10 @@ rest around those that each moves. Along the directions of a k-DOP that bounds w
 in the number of these maps, whatever the number of vertices. A node that a query reaches is made true so, once a frame; a lane that is a
 leaf from its vertices, which the query is about to need.
 
-    bound    "greedy", the solution of the linear programme, or "eq12", the paper's closed form of one that is larger
-    boxes    "own": a box for each map around the vertices that it moves; "aabb", "obb": one for all, along the axes or turned, as in
-             the paper. A map takes a box of its own as far as that goes; of one around everything it also takes what it does not move,
-             which near the root is nearly all: there own boxes are several times tighter
+    bound    "eq12", the paper's closed form; "first", as quick, and never larger; "greedy", the solution of the linear programme
+    boxes    "own": a box for each map around the vertices that it moves, where these are clearly smaller than one around all; "aabb",
+             "obb": always one for all, along the axes or turned, as in the paper. To bound what a map does to a box around everything is
+             to bound what it would do to vertices that it does not move: near the root these are nearly all
     leaves   "exact": from vertices; "bound": as all others
 
 Families that are no k-DOPs get the volume around the box (`around` of the protocol).
@@ -26,8 +26,8 @@ from pliant.core.records import aligned, lane, put_lane, put_row, stamp, whole
 from pliant.core.simd import narrow, quad
 from pliant.core.stack import put_lanes, singles
 from pliant.motion.blended import STAMP, Skin, blend_vertex, desk_for, put_shares, survey
-from pliant.motion.limited import BOUNDS, bound, rest_dtype, share_dtype, slack
-from pliant.refit import lazy
+from pliant.motion.limited import BOUNDS, bound, limits_dtypes, slack
+from pliant.refit import front, lazy
 from pliant.refit.fitted import fit_nodes
 from pliant.refit.leaves import CONTEXT, fill, kept_of, node_of
 from pliant.refit.policy import Policy
@@ -41,21 +41,25 @@ from pliant.volume.slabs import DIAGONALS, EDGES
 AXES = ["lopoo", "loopo", "looop"]
 BOXES, LEAVES = ("own", "aabb", "obb"), ("exact", "bound")
 SLABS = {KDop14: AXES + DIAGONALS[::2], KDop18: AXES + EDGES[::2], KDop26: AXES + DIAGONALS[::2] + EDGES[::2]}
+SMALLER = 0.9                                                           # of the sides of boxes around all: then a map is worth its own
 SIGNS = {"p": 1, "m": -1, "o": 0}
 BENT = np.dtype([(name, np.int64) for name in (
-    "shares", "which", "begins", "n_shares", "rests", "planes", "norms", "n_planes", "n_norms", "empty", "turned", "how", "exact",
+    "shares", "which", "begins", "n_shares", "hulls", "starts", "n_hulls", "rests", "planes", "norms", "n_planes", "n_norms", "empty",
+    "turned", "how", "exact",
     "rest", "skin_begins", "skin_which", "skin_weights", "columns", "stamps", "flat", "n_weights", "n_columns", "moment",
     "vertices", "leaf_begins", "n_vertices")] + [("origin", np.float64, (4,)), ("scale", np.float64), ("size", np.float64),
                                                   ("doubt", np.float64)])
 
 
 class Limits(NamedTuple):
-    """What nodes know of the maps: `shares` of node i from begins[i] to begins[i + 1], of the maps `which`; `rests` (n,); the 1-norms (D,)
-    of directions and planes (m · D · 4,), the rows of maps along them; a node of nothing; see the module for `turned`, `how` and `exact`;
-    no bound is larger than `size`, and vertices are off by `doubt`."""
+    """What nodes know of the maps: `shares` of node i from begins[i] to begins[i + 1], of the maps `which`; hulls from starts[i] on, as
+    many or one for all; `rests` (n,); the 1-norms (D,) of directions and planes (m · D · 4,), the rows of maps along them; a node of
+    nothing; see the module for `turned`, `how` and `exact`; no bound is larger than `size`, and vertices are off by `doubt`."""
     shares: np.ndarray
     which: np.ndarray
     begins: np.ndarray
+    hulls: np.ndarray
+    starts: np.ndarray
     rests: np.ndarray
     norms: np.ndarray
     planes: np.ndarray
@@ -134,11 +138,12 @@ def bend_node(nodes, leaves, i, kept, limits, points, vertices, begins, fill_lea
     """Set node i: lanes in `kept` from the nodes under them, which are true, leaves from their vertices if `exact`, the others by their
     limits. How many."""
     begin, end, like, room = limits.begins[i], limits.begins[i + 1], whole(nodes, i), singles(48)
-    if begin < end:
-        loose = slack(end - begin, limits.size) + 2 * limits.doubt
+    if begin < end and kept != (np.int64(1) << nodes[i]["count"]) - 1:
+        loose, at = slack(end - begin, limits.size) + 2 * limits.doubt, limits.starts[i]
+        step = np.int64(limits.starts[i + 1] - at > 1)
         for d in range(len(limits.norms)):
-            low, high = bound(limits.shares, limits.which, begin, end, limits.rests, i, limits.planes, len(limits.norms), np.int64(d),
-                              limits.turned, limits.how)
+            low, high = bound(limits.shares, limits.which, begin, end, limits.hulls, at, step, limits.rests, i, limits.planes,
+                              len(limits.norms), np.int64(d), limits.turned, limits.how)
             out = np.float32(loose * limits.norms[d])
             seat(like, nodes, i, np.int64(d), low - out, high + out, room)
         seated(like, nodes, i, room)
@@ -168,7 +173,7 @@ def fill_bent(leaves, i, skin, vertices, begins, frame):
 @cache
 def node_entry(volume, width):
     """(address, what keeps it alive) of `bend_node` for nodes of this class and width."""
-    node, share, rest = node_dtype(volume, width), share_dtype(width), rest_dtype(width)
+    node, (share, hull, rest) = node_dtype(volume, width), limits_dtypes(width)
 
     def enter(context, i):
         about = array_at(pointer(context), 1, CONTEXT)[0]
@@ -176,7 +181,8 @@ def node_entry(volume, width):
         n = about["n_nodes"]
         limits = Limits(array_at(pointer(more["shares"]), more["n_shares"], share),
                         array_at(pointer(more["which"]), more["n_shares"], np.int32),
-                        array_at(pointer(more["begins"]), n + 1, np.int64), array_at(pointer(more["rests"]), n, rest),
+                        array_at(pointer(more["begins"]), n + 1, np.int64), array_at(pointer(more["hulls"]), more["n_hulls"], hull),
+                        array_at(pointer(more["starts"]), n + 1, np.int64), array_at(pointer(more["rests"]), n, rest),
                         array_at(pointer(more["norms"]), more["n_norms"], np.float64),
                         array_at(pointer(more["planes"]), more["n_planes"], np.float32), array_at(pointer(more["empty"]), 1, node),
                         more["turned"], more["how"], more["exact"], more["size"], more["doubt"])
@@ -223,27 +229,42 @@ def leaf_entry():
 
 @kernel
 def list_shares(child, count, spans, order, begins, which, weights, local, axes, backs, exact, own, counts, limits, boxes, sums, met,
-                seen, slots, starts, maps, shares, rests):
-    """Of every lane, but leaves where these are `exact`, what maps have of its vertices. Fills starts (n + 1,) and, where there is room,
-    maps, shares and rests; how many shares there are. `seen` (m,) starts at −1."""
-    total = 0
+                seen, slots, firsts, starts, maps, shares, hulls, rests):
+    """Of every lane, but leaves where these are `exact`, what maps have of its vertices; how many shares there are. Without room for maps
+    it fills firsts (n + 1,) and starts (n + 1,), which say where the shares and hulls of a node begin, and thereby whether it has one for
+    each map; with room it reads them, and fills maps, shares, hulls and rests. `seen` (m,) is −1 at first."""
+    total, n_hulls, filling = 0, 0, len(maps) > 0
     for i in range(len(child)):
-        starts[i] = total
+        firsts[i], mine, common, n = total, 0.0, 0.0, 0
+        at = starts[i]
+        step = np.int64(starts[i + 1] - at > 1)
         for k in range(count[i]):
             if child[i, k] < 0 and exact:
                 continue
             n = survey(order, spans[i, k, 0], spans[i, k, 1], begins, which, weights, local, axes[i, k], counts, limits, boxes, sums, met)
-            for at in range(n):
-                j = np.int64(met[at])
+            for e in range(n):
+                j = np.int64(met[e])
                 if seen[j] != i:
                     seen[j], slots[j] = i, total
-                    if total < len(maps):
+                    if filling:
                         maps[total] = j
                     total += 1
-            if len(maps) > 0:
-                put_shares(met, n, slots, limits, boxes, own, sums, backs[i, k], shares, rests, i, k)
-    starts[len(child)] = total
+                mine, common = mine + extent(boxes[j]), common + extent(boxes[len(boxes) - 1])
+            if filling:
+                put_shares(met, n, slots, limits, boxes, sums, backs[i, k], shares, hulls, at - step * firsts[i], step, rests, i, k)
+        if not filling:
+            starts[i] = n_hulls
+            n_hulls += total - firsts[i] if own and mine < SMALLER * common else min(total - firsts[i], 1)
+    firsts[len(child)] = total
+    if not filling:
+        starts[len(child)] = n_hulls
     return total
+
+
+@helper
+def extent(box):
+    """The sides of a box, together."""
+    return (box[3] - box[0]) + (box[4] - box[1]) + (box[5] - box[2])
 
 
 def axes_of(shape, boxes):
@@ -275,31 +296,32 @@ def prepare(shape, settings):
     axes, backs = axes_of(shape, settings["boxes"])
     exact, own, m = settings["leaves"] == "exact", settings["boxes"] == "own", motion.n_maps
     n, room = len(tree.child), desk_for(m)
-    starts, rests, slots = np.zeros(n + 1, np.int64), aligned(n, rest_dtype(tree.width)), np.zeros(m, np.int64)
+    share, hull, rest = limits_dtypes(tree.width)
+    begins, starts, slots, rests = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), np.zeros(m, np.int64), aligned(n, rest)
 
-    def listed(maps, shares):
+    def listed(maps, shares, hulls):
         return list_shares(tree.child, tree.count, spans.spans, spans.order, *motion.skin, motion.local, axes, backs, exact, own, *room,
-                           np.full(m, -1), slots, starts, maps, shares, rests)
+                           np.full(m, -1), slots, begins, starts, maps, shares, hulls, rests)
 
-    total = listed(np.zeros(0, np.int32), aligned(0, share_dtype(tree.width)))
-    which, shares = np.zeros(total, np.int32), aligned(total, share_dtype(tree.width))
+    total = listed(np.zeros(0, np.int32), aligned(0, share), aligned(0, hull))
+    which, shares, hulls = np.zeros(total, np.int32), aligned(total, share), aligned(int(starts[n]), hull)
     if total:
-        listed(which, shares)
+        listed(which, shares, hulls)
     empty, norms = aligned(1, node_dtype(volume, tree.width)), np.abs(ways).sum(axis=1)
     for name, value in zip(volume._fields, shape.options.family.empty, strict=True):
         empty["lanes"][name] = value
     planes = motion.planes if len(ways) == 3 else aligned(4 * len(ways) * m, np.float32)
-    limits = Limits(shares, which, starts, rests, norms, planes, empty, int(settings["boxes"] == "obb"), BOUNDS[settings["bound"]],
-                    int(exact), 0.0, 0.0)
+    limits = Limits(shares, which, begins, hulls, starts, rests, norms, planes, empty, int(settings["boxes"] == "obb"),
+                    BOUNDS[settings["bound"]], int(exact), 0.0, 0.0)
     about = np.zeros(1, BENT)
     more = about[0]
-    for name, value in (("shares", shares), ("which", which), ("begins", starts), ("rests", rests), ("planes", planes), ("norms", norms),
-                        ("empty", empty), ("rest", motion.rest), ("skin_begins", motion.begins), ("skin_which", motion.which),
+    for name, value in (("shares", shares), ("which", which), ("begins", begins), ("hulls", hulls), ("starts", starts), ("rests", rests),
+                        ("planes", planes), ("norms", norms), ("empty", empty), ("rest", motion.rest), ("skin_begins", motion.begins), ("skin_which", motion.which),
                         ("skin_weights", motion.weights), ("columns", motion.columns), ("stamps", motion.stamps), ("flat", motion.flat),
                         ("vertices", tree.vertices), ("leaf_begins", tree.begins)):
         more[name] = value.ctypes.data
     more["n_shares"], more["n_planes"], more["n_norms"], more["n_weights"] = total, len(planes), len(norms), len(motion.weights)
-    more["n_columns"], more["n_vertices"] = len(motion.columns), len(tree.vertices)
+    more["n_columns"], more["n_vertices"], more["n_hulls"] = len(motion.columns), len(tree.vertices), len(hulls)
     more["turned"], more["how"], more["exact"] = limits.turned, limits.how, limits.exact
     shape.kept = Kept(limits, ways, about)
     shape.know(blend=about, entry=node_entry(volume, tree.width)[0], fill=leaf_entry()[0])
@@ -317,6 +339,8 @@ def follow(shape):
     more["size"], more["doubt"] = motion.size, motion.doubt
     if jit.DISABLED:
         shape.kept = kept._replace(limits=kept.limits._replace(size=motion.size, doubt=motion.doubt))
+    if shape.options.settings["front"]:
+        front.advance(shape)
 
 
 def one_of(names):
@@ -324,5 +348,5 @@ def one_of(names):
     return lambda name, value: check.choice(name, value, names)
 
 
-CONVEX = Policy("convex", follow, {"bound": ("greedy", one_of(BOUNDS)), "boxes": ("own", one_of(BOXES)),
-                                    "leaves": ("exact", one_of(LEAVES))}, motion="blended")
+CONVEX = Policy("convex", follow, {"bound": ("first", one_of(BOUNDS)), "boxes": ("own", one_of(BOXES)),
+                                    "leaves": ("bound", one_of(LEAVES)), "front": front.OPTION}, motion="blended")

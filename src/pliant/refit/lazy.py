@@ -16,7 +16,7 @@ from pliant.core import jit
 from pliant.core.call import CONTEXTS, address_of, array_at, pointer
 from pliant.core.jit import kernel
 from pliant.core.records import put_lane, whole
-from pliant.refit.leaves import CONTEXT
+from pliant.refit.leaves import CONTEXT, kept_of, node_of
 from pliant.refit.policy import Policy, register
 from pliant.refit.volumes import settle, volume_of
 from pliant.tree.nodes import node_dtype, ranges_of
@@ -34,8 +34,9 @@ class Spans(NamedTuple):
 
 
 @kernel
-def refresh(nodes, points, spans, order, levels, ends, frame, i, deep):
-    """Make node i, and all under it that are less than `deep` levels down, true to the points; the number of volumes set."""
+def refresh(nodes, points, spans, order, levels, ends, frame, i, kept, deep):
+    """Make node i, and all under it that are less than `deep` levels down, true to the points; the number of volumes set. Lanes in `kept`
+    follow from the nodes under them, which are true: then deep is 1."""
     updated, most = 0, np.int64(levels[i]) + deep
     for j in range(i if deep == 1 else np.int64(ends[i]) - 1, i - 1, -1):
         if levels[j] >= most:
@@ -43,7 +44,7 @@ def refresh(nodes, points, spans, order, levels, ends, frame, i, deep):
         like = whole(nodes, j)
         for k in range(nodes[j]["count"]):
             child = np.int64(nodes[j]["child"][k])
-            if child >= 0 and levels[j] + 1 < most:
+            if child >= 0 and (levels[j] + 1 < most or kept >> k & 1):
                 put_lane(nodes, j, k, whole(nodes, child))
             else:
                 put_lane(nodes, j, k, volume_of(like, points, order, spans[j, k, 0], spans[j, k, 1]))
@@ -55,7 +56,7 @@ def refresh(nodes, points, spans, order, levels, ends, frame, i, deep):
 def refresh_each(nodes, points, spans, order, levels, ends, frame):
     """Every node from the vertices under it."""
     for i in range(len(nodes)):
-        refresh(nodes, points, spans, order, levels, ends, frame, i, 1)
+        refresh(nodes, points, spans, order, levels, ends, frame, i, 0, 1)
 
 
 # --- the distinct vertices under each lane -------------------------------------------------------------------------------------
@@ -126,11 +127,13 @@ def entry_for(volume, width):
         order = array_at(pointer(about["order"]), about["n_order"], np.int32)
         levels = array_at(pointer(about["levels"]), about["n_nodes"], np.int32)
         ends = array_at(pointer(about["ends"]), about["n_nodes"], np.int32)
-        return refresh(nodes, points, spans, order, levels, ends, np.int32(about["frame"]), i, about["deep"] if i else about["upper"])
+        return refresh(nodes, points, spans, order, levels, ends, np.int32(about["frame"]), node_of(i), kept_of(i),
+                       about["deep"] if i else about["upper"])
 
     def enter_python(context, i):
         shape = CONTEXTS[context]
-        return refresh(shape.nodes, shape.points, *shape.kept, shape.frame, i, int(shape.about["deep" if i else "upper"][0]))
+        return refresh(shape.nodes, shape.points, *shape.kept, shape.frame, node_of(i), kept_of(i),
+                       int(shape.about["deep" if i else "upper"][0]))
 
     return address_of(enter_python if jit.DISABLED else enter)
 

@@ -39,6 +39,7 @@ class Shape:
         self.context, self._about = self.about.ctypes.data, self.about[0]
         self.mind = None                                                # what a policy remembers beyond a tree
         self.updated = 0                                                # volumes set outside traversals since they were last asked for
+        self.front = None                                               # its counters: front.py
         self.passed = 0                                                 # volumes and triangles that rays were compared with, in all
         self.plant(tree or self.build())
 
@@ -54,6 +55,7 @@ class Shape:
         self.kept = self.marks = None                                   # what a policy keeps with this tree; for `query/approach.py`
         self.paths = self._masks = self._skips = self._ranges = None    # see local.py, tree/adjacency.py and tree/nodes.py
         self.marks = None                                               # (n,) float32: see above
+        self.fronted, self.room = NEVER, None                           # the frame in which a front last moved, and room: see front.py
         self.waiting = 0
         self.pending = []                                               # vertices that have moved alone since the last query
         self.know(nodes=self.nodes, leaves=self.leaves, slots=tree.slots, points=self.points, entry=0, fill=fill_entry()[0],
