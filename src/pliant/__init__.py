@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pliant.body import Body
     from pliant.core.threads import set_threads, threads
     from pliant.grid import Grid
+    from pliant.motion.elastic import Elastic
+    from pliant.motion.meshless import Nodes
+    from pliant.motion.skeleton import Skeleton
     from pliant.query.closest import closest
     from pliant.query.collide import collide
     from pliant.query.cull import visible
@@ -29,13 +32,14 @@ if TYPE_CHECKING:
     from pliant.scene import Scene
 
 __version__ = "0.1.0"
-__all__ = ["AllHits", "Body", "Closest", "FileError", "FirstContact", "Grid", "Hit", "Hits", "MeshError", "Pairs", "PliantError", "Scene",
-           "ScenePairs", "Separation", "Stats", "TooManyPairsError", "Visible", "cast", "cast_all", "closest", "collide", "distance",
-           "first_contact",
+__all__ = ["AllHits", "Body", "Closest", "Elastic", "FileError", "FirstContact", "Grid", "Hit", "Hits", "MeshError", "Nodes", "Pairs",
+           "PliantError", "Scene", "ScenePairs", "Separation", "Skeleton", "Stats", "TooManyPairsError", "Visible", "cast", "cast_all",
+           "closest", "collide", "distance", "first_contact",
            "occluded", "pick", "self_collide", "self_distance", "self_within", "set_threads", "threads", "visible",
            "within"]
 
 _HOME = {"AllHits": "results", "Body": "body", "Closest": "results", "closest": "query.closest",
+         "Elastic": "motion.elastic", "Nodes": "motion.meshless", "Skeleton": "motion.skeleton",
          "FirstContact": "results", "Grid": "grid", "Hit": "results", "Hits": "results",
          "Pairs": "results", "Scene": "scene", "ScenePairs": "results", "Stats": "results", "cast": "query.ray", "cast_all": "query.ray",
          "occluded": "query.ray", "pick": "query.ray", "collide": "query.collide", "first_contact": "query.firstcontact",

@@ -117,11 +117,11 @@ def faces(name, value, n_vertices):
     return _as(array, INT32)
 
 
-def indices(name, value, count):
+def indices(name, value, count, what="the vertices that have changed"):
     """`value` as (k,) int64 with 0 <= index < count; where one comes twice, the last counts."""
     array = _array(name, value)
     if array.ndim != 1:
-        raise MeshError(f"{name}: expected shape (k,), the vertices that have changed, got {array.shape}")
+        raise MeshError(f"{name}: expected shape (k,), {what}, got {array.shape}")
     if array.dtype.kind not in "iu" and array.size:
         raise TypeError(f"{name}: expected integer indices, got dtype {array.dtype}")
     if array.size and (array.min() < 0 or array.max() >= count):

@@ -1,0 +1,96 @@
+"""Validation, as in `check.py`, of what moves a body by few controls: simulation nodes, joints of skeletons, shares of vertices in them."""
+import numpy as np
+
+from pliant.core.check import LARGE, RIGID, _array, _more, _real_rows, below, finite, number, positions
+from pliant.errors import MeshError
+
+
+def points(name, value, count=None, why="one for each node"):
+    """(n, 3) float64, finite, that can be subtracted from each other; n must be `count` where that is given."""
+    rows = positions(name, value, count, why)
+    finite(name, rows)
+    below(name, rows, LARGE)
+    return rows
+
+
+def positive(name, value):
+    """A finite float above 0."""
+    if number(name, value) <= 0:
+        raise ValueError(f"{name}: expected a positive number, got {value!r}")
+    return float(value)
+
+
+def positives(name, value, count, what):
+    """(count,) float64, all finite and above 0; one number stands for all of them, `what` they belong to."""
+    array = _array(name, value)
+    _real(name, array)
+    if array.shape not in ((), (count,)):
+        raise ValueError(f"{name}: expected a number, or shape ({count},), one for each {what}, got {array.shape}")
+    rows = np.broadcast_to(array, (count,)).astype(np.float64)
+    _refuse(name, ~((rows > 0) & (rows < np.inf)), rows, "expected a positive finite number", ValueError)
+    return rows
+
+
+def affine(name, value, count):
+    """`value`, (count, 4, 4) or (count, 3, 4), as (count, 4, 4) float64, finite, with last rows 0 0 0 1."""
+    array = _array(name, value)
+    if array.shape not in ((count, 4, 4), (count, 3, 4)):
+        raise MeshError(f"{name}: expected shape ({count}, 4, 4) or ({count}, 3, 4), a matrix for each joint, got {array.shape}")
+    rows = _real_rows(name, array.reshape(count, -1)).reshape(array.shape)
+    if array.shape[1] == 4:
+        bad = ~np.isclose(rows[:, 3], (0, 0, 0, 1), rtol=0, atol=RIGID).all(axis=1)
+        _refuse(name, bad, rows[:, 3], "but the last row of a matrix must be 0 0 0 1; is it transposed, as files have it?")
+    made = np.tile(np.eye(4), (count, 1, 1))
+    made[:, :3] = rows[:, :3]
+    return made
+
+
+def parents(name, value):
+    """(m,) int64 with m >= 1, each −1 or one of them."""
+    array = _array(name, value)
+    if array.ndim != 1 or not array.size:
+        raise MeshError(f"{name}: expected shape (m,), one for each of at least one joint, got {array.shape}")
+    _whole(name, array)
+    _refuse(name, (array < -1) | (array >= len(array)), array, f"expected −1 for none, or a joint from 0 to {len(array) - 1}")
+    return array.astype(np.int64)
+
+
+def shares(name, value):
+    """(n, k) float64, not negative, each row divided by its sum."""
+    array = _array(name, value)
+    _real(name, array)
+    if array.ndim != 2:
+        raise MeshError(f"{name}: expected shape (n, k), a row for each vertex, got {array.shape}")
+    rows = array.astype(np.float64)
+    _refuse(name, ~((rows >= 0) & (rows < np.inf)).all(axis=1), rows, "expected finite numbers that are not negative")
+    largest = rows.max(axis=1, initial=0.0, keepdims=True)
+    _refuse(name, largest[:, 0] == 0, rows, "with a sum of 0, so that this vertex belongs to no joint")
+    rows /= largest                                                     # their sum is finite then
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+def joints(name, value, used, count):
+    """(n, k) int64 with 0 <= index < count wherever `used` (n, k) says so; what is elsewhere does not matter."""
+    array = _array(name, value)
+    if array.shape != used.shape:
+        raise MeshError(f"{name}: expected shape {used.shape}, as weights have it, got {array.shape}")
+    _whole(name, array)
+    _refuse(name, (((array < 0) | (array >= count)) & used).any(axis=1), array, f"but joints go from 0 to {count - 1}")
+    return array.astype(np.int64)
+
+
+def _real(name, array):
+    if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
+        raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
+
+
+def _whole(name, array):
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"{name}: expected integer indices, got dtype {array.dtype}")
+
+
+def _refuse(name, bad, rows, why, kind=MeshError):
+    """Name the first bad row."""
+    if bad.any():
+        row = int(bad.argmax())
+        raise kind(f"{name}: row {row} is {rows[row].tolist()}, {why}{_more(bad)}")
