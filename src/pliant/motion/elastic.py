@@ -6,8 +6,8 @@ Corotational elasticity on the neighbourhoods of the nodes (`motion/meshless.py`
 
 with Young's modulus Y, the gradient F_i by moving least squares, its rotation R_i (`motion/polar.py`) and λ_i the mean moment. The first
 part is that of a linear material with Poisson's ratio 0, turned along: stretching by ε takes the stress Y ε, and nothing gets thinner.
-The second is what the gradient does not see, so that no motion but a rigid one is free of energy. Where moments are the same along all axes,
-both together are Y V / 2 λ Σ_j ω_ij |x_j − x_i − R_i (X_j − X_i)|². Where nodes lie in a plane or on a line, F_i and R_i count in the
+The second is what the gradient does not see, so that no motion but a rigid one is free of energy. Where moments are the same along all
+axes, both together are Y V / 2 λ Σ_j ω_ij |x_j − x_i − R_i (X_j − X_i)|². Where nodes lie in a plane or on a line, F_i and R_i count in the
 directions that they span.
 
 A step is implicit Euler: the x that minimises Σ_i m_i |x_i − y_i|² / 2 dt² + Σ_i E_i, with y where nodes would fly. Local and global in
@@ -168,6 +168,7 @@ class Elastic:
             if np.isfinite(now).all() and np.isfinite(flown).all() and len(self._free):
                 now = self._settled(system, now, system.inertia * masses * flown, turns)
             now += middle
+            now[self._held] = self._wanted                              # to the bit
             speeds = (now - before) / dt
         if not (np.isfinite(now).all() and np.isfinite(speeds).all()):
             raise MeshError(f"dt: a step of {dt!r} with these velocities and forces leads beyond the largest numbers")
