@@ -106,11 +106,30 @@ def test_volumes_and_masses():
     np.testing.assert_allclose(body("one", radius=2.0).volumes, [(2 * STEP) ** 3])
 
 
+def test_nodes_at_one_place():
+    """Have a volume, and a mass, all the same, which is hardly any."""
+    rest = np.concatenate([lattice(3, 3, 3), [[0.5, 0.5, 0.5]] * 6])
+    solid = pl.Elastic(pl.Nodes(rest, 1.8), pinned=[0])
+    assert 1e-7 < solid.volumes.min() < 1e-5
+    for _ in range(5):
+        solid.step(0.1)
+    assert np.abs(solid.positions).max() < 10
+
+
 def test_energy_is_that_of_a_stretched_block():
     """½ Y V ε² for a stretch of all nodes: boundary nodes count as those inside do."""
     solid = body("cube", young=3e4)
     solid.place(lattice(3, 3, 3, step=STEP) * [1.02, 1, 1])
     assert math.isclose(solid.energy(), 0.5 * 3e4 * 27 * STEP**3 * 0.02**2, rel_tol=1e-9)
+
+
+def test_far_away_nothing_is_lost():
+    rest = lattice(3, 3, 3, step=0.125)
+    solid = pl.Elastic(pl.Nodes(rest, 0.25), gravity=None)
+    solid.place(rest + 2.0**30)
+    assert solid.energy() < 1e-24
+    solid.step(0.1)
+    np.testing.assert_array_equal(solid.positions, rest + 2.0**30)
 
 
 @often(40)

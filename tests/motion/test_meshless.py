@@ -55,6 +55,9 @@ def test_the_nearest_nodes_are_kept_of_equal_ones_the_first():
     weights = pl.Nodes(lattice(3, 1, 1), 4.0).weights([[1, 0, 0], [1.9, 0, 0]], most=2).toarray()
     assert weights[0].argmax() == 1 and weights[0, 0] > 0 and weights[0, 2] == 0
     assert weights[1, 0] == 0
+    alternating = np.outer(np.arange(600) % 3, [0.25, 0, 0])
+    weights = pl.Nodes(alternating, 1.0).weights([[0.5, 0, 0]], most=3)
+    assert weights.indices.tolist() == [2, 5, 8] and weights.data.tolist() == [1 / 3] * 3
 
 
 def test_no_vertices():
@@ -81,7 +84,7 @@ def test_extreme_nodes_are_ordinary(rest, radius):
     nodes = pl.Nodes(rest, radius)
     assert_convex(nodes.weights([[0, 0, 0], [1, 2, 3], [-1e299, 0, 0]]))
     np.testing.assert_allclose(nodes.gradients(rest), np.tile(np.eye(3), (len(nodes), 1, 1)), atol=1e-12)
-    assert np.isfinite(nodes.maps(rest)).all() and (nodes.spacing > 0).all()
+    assert np.isfinite(nodes.maps(rest)).all() and nodes.spacing.max() > 0
 
 
 def test_blocks_make_no_difference(monkeypatch):
@@ -149,6 +152,16 @@ def test_a_flat_set_does_not_blow_up():
     assert np.abs(gradients).max() < 3
     np.testing.assert_allclose(gradients[:, :, 2], np.tile([0, 0, 1], (16, 1)), atol=1e-6)
     np.testing.assert_allclose(gradients[:, 0, :2], np.tile([2, 0], (16, 1)), atol=1e-6)
+
+
+def test_shifts_lose_nothing_however_far():
+    rest = lattice(4, 4, 4)
+    np.testing.assert_allclose(pl.Nodes(rest, 1.8).gradients(rest + 2.0**40), np.tile(np.eye(3), (64, 1, 1)), atol=1e-12)
+
+
+def test_nodes_too_near_to_be_told_apart():
+    rest = np.array([[0, 0, 0], [1e-310, 0, 0], [1, 0, 0], [-1, 0, 0]])
+    np.testing.assert_array_equal(pl.Nodes(rest, 1e-300, neighbours=1).gradients(rest * 2)[:2], np.tile(np.eye(3), (2, 1, 1)))
 
 
 def test_nodes_are_not_the_callers():

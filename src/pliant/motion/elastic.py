@@ -180,8 +180,6 @@ class Elastic:
             turned = self._turned(self._slopes(now)) * (system.stiffness * self._strength)[:, None, None]
             wanted = (drive + self._back @ turned.reshape(-1, 3))[self._free] - system.coupling @ now[self._held]
             now[self._free] = cho_solve(system.factor, wanted, overwrite_b=True, check_finite=False)
-            if self._loose.any():                                       # what rounding has moved
-                now -= np.where(self._loose[self._piece, None], self._middles(now)[self._piece], 0.0)
         return now
 
     def _slopes(self, positions: Floats) -> Floats:

@@ -114,11 +114,10 @@ class Nodes:
 
     @property
     def spacing(self) -> Floats:
-        """(m,) how far the nearest nodes are: the mean distance of the three nearest, and the radius where no other place has a node."""
+        """(m,) how far the nearest nodes are: the mean distance of the three nearest; the radius, if all are at one place."""
         near = min(NEAREST, len(self) - 1)
         far = self._tree.query(self._rest, range(2, near + 2))[0].mean(axis=1) if near else np.zeros(1)
-        made: Floats = np.where(far > 0, np.ldexp(far, self.frame.exponent), self._radius)
-        return made
+        return np.ldexp(far, self.frame.exponent) if far.any() else np.array(self._radius)
 
     def __len__(self) -> int:
         """The number of nodes."""
