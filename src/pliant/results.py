@@ -31,6 +31,10 @@ class Pairs:
     length of the shortest move that parts the two faces; `normals` (m, 3): its direction, for the second face.
 
     Of `within`: pairs that are near, with `distances` (m,) and, asked for with `points=True`, `points` (m, 2, 3), the nearest on each face.
+
+    Asked for with `budget_ms`: `complete` is False if time was up before all was looked at, and then `undecided` has two arrays of bool,
+    one value per face of either body: True where there may be more pairs than those listed. Faces with False have all of theirs in the
+    answer.
     """
     faces: NDArray[np.int32]
     stats: Stats
@@ -40,6 +44,8 @@ class Pairs:
     coplanar: NDArray[np.bool_] | None = None
     distances: NDArray[np.float64] | None = None
     points: NDArray[np.float64] | None = None
+    complete: bool = True
+    undecided: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
 
     def __len__(self) -> int:
         return len(self.faces)
@@ -91,6 +97,9 @@ class ScenePairs:
 
     With `contacts=True` also `segments`, `normals`, `depths` and `coplanar`, as in `Pairs`. Of `within`: pairs that are near, with
     `distances` and, if asked for, `points`.
+
+    Asked for with `budget_ms`: `complete` is False if time was up before all was looked at, and then `undecided` (k, 2) has the ids of
+    those `tested` that may have more pairs of faces than those listed. All others are answered in full.
     """
     bodies: NDArray[np.int64]
     faces: NDArray[np.int32]
@@ -103,6 +112,8 @@ class ScenePairs:
     coplanar: NDArray[np.bool_] | None = None
     distances: NDArray[np.float64] | None = None
     points: NDArray[np.float64] | None = None
+    complete: bool = True
+    undecided: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.faces)

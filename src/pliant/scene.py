@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from pliant.body import Body
 from pliant.broadphase.sweep import Sweep
 from pliant.core import check
+from pliant.query.budget import deadline, late
 from pliant.query.collide import DESCEND, SAT, How, between
 from pliant.query.crowd import gaps_of, near, nearest
 from pliant.query.drive import workspace
@@ -35,11 +36,12 @@ class _Member(NamedTuple):
 
 
 class _Options(NamedTuple):
-    """How a scene is asked."""
+    """How a scene is asked, and until when."""
     first: bool | str
     contacts: bool
     adjacent: str
     how: How
+    until: float | None
 
     @property
     def meaning(self) -> tuple[Any, ...]:
@@ -177,16 +179,18 @@ class Scene:
         return pairs
 
     def collide(self, *, self_pairs: bool = False, adjacent: str = "exact", first: bool | str = False, contacts: bool = False,
-                sat: str = "full", descend: str = "both") -> ScenePairs:
+                sat: str = "full", descend: str = "both", budget_ms: float | None = None) -> ScenePairs:
         """All pairs of faces of different bodies that meet; with `self_pairs` also those of each body with itself (`self_collide`).
 
-        `first=True` stops at the first pair of faces; `first="each"` finds one for each two bodies that meet. Which one may vary. The rest
-        as for `collide` and `self_collide`.
+        `first=True` stops at the first pair of faces; `first="each"` finds one for each two bodies that meet. Which one may vary.
+        `budget_ms`: stop about so many milliseconds after the call; `complete` says whether all was looked at, `undecided` which pairs of
+        bodies were not. The broad phase counts, but is not broken off. The rest as for `collide` and `self_collide`.
         """
+        until = deadline(budget_ms)
         self_pairs, contacts = check.flag("self_pairs", self_pairs), check.flag("contacts", contacts)
         first = check.choice("first", first, (EACH,)) if isinstance(first, str) else check.flag("first", first)
         how = How(check.choice("sat", sat, SAT) == "full", check.choice("descend", descend, DESCEND) == "larger")
-        options = _Options(first, contacts, check.choice("adjacent", adjacent, ADJACENT), how)
+        options = _Options(first, contacts, check.choice("adjacent", adjacent, ADJACENT), how, until)
         asked, moved = self.candidates(), frozenset(self._moved)
         if self_pairs:
             ids = np.array([i for i in self._members if (i, i) not in self._ignored], np.int64).reshape(-1, 1)
@@ -204,8 +208,9 @@ class Scene:
         arrays, counters = dict(found.arrays), found.counters
         self._told = _Told(options.meaning, asked.copy(), found._replace(arrays={name: array.copy() for name, array in arrays.items()}))
         self._moved -= moved                                            # what is given away may be written to: hence the copies
+        complete = bool(found.done.all()) or bool(first and first != EACH and found.counts.any())
         return ScenePairs(np.repeat(asked, found.counts, axis=0), arrays.pop("faces"), Stats(*counters.sum(0).tolist()), asked, counters,
-                          **arrays)
+                          **arrays, complete=complete, undecided=None if complete else asked[~found.done])
 
     def distance(self) -> Separation:
         """The least distance between two bodies of the scene that are not ignored, as `pliant.distance`; `bodies` has their ids."""
@@ -238,7 +243,7 @@ class Scene:
         alike = (kinds[:, 0] == kinds[:, 1]) & (kinds[:, 0] >= 0) & (places[:, 0] != places[:, 1])
         for kind in set(kinds[alike, 0].tolist()):
             some = alike & (kinds[:, 0] == kind)
-            found = ask_many(bodies, places[some], options.how.full, options.contacts, options.first == EACH)
+            found = ask_many(bodies, places[some], options.how.full, options.contacts, options.first == EACH, options.until)
             if found is None:
                 alike &= ~some
             else:
@@ -250,21 +255,23 @@ class Scene:
         return parts[0] if len(parts) == 1 else joined(parts).take(np.argsort(np.concatenate(rows)))
 
     def _ask_one(self, ids: NDArray[np.int64], options: _Options) -> Found:
-        """The pairs of two bodies, or of one with itself."""
+        """The pairs of two bodies, or of one with itself; after the time, nothing."""
+        if late(options.until):
+            return nothing(options.contacts, 1)
         a, b = (self._members[number].body for number in ids.tolist())
         with workspace() as work:
-            return found_in(within(work, a, options.adjacent, bool(options.first), options.contacts) if a is b else
-                            between(work, a, b, bool(options.first), options.contacts, options.how))
+            return found_in(within(work, a, options.adjacent, bool(options.first), options.contacts, options.until) if a is b else
+                            between(work, a, b, bool(options.first), options.contacts, options.how, options.until))
 
     def _remembered(self, asked: NDArray[np.int64], options: _Options) -> NDArray[np.int64]:
-        """The row of the last answer for each pair of bodies that have not moved since; −1: ask."""
+        """The row of the last answer for each pair of bodies that have not moved since and that was answered in full; −1: ask."""
         told, rows = self._told, np.full(len(asked), -1)
         if told is None or told.meaning != options.meaning or not len(told.tested) or len(self._moved) == len(self._members):
             return rows
         before, now = (pairs[:, 0] << 32 | pairs[:, 1] for pairs in (told.tested, asked))
         moved = np.isin(asked, list(self._moved)).any(axis=1)
         at = np.minimum(np.searchsorted(before, now), len(before) - 1)
-        same = (before[at] == now) & ~moved
+        same = (before[at] == now) & ~moved & told.found.done[at]
         rows[same] = at[same]
         return rows
 

@@ -176,9 +176,13 @@ def number(name, value, least=-np.inf):
     """A finite float, `least` or more."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise TypeError(f"{name}: expected a number, got {type(value).__name__} {value!r}")
-    if not (np.isfinite(value) and value >= least):
+    try:
+        number = float(value)
+    except OverflowError:                                               # an integer beyond all floats
+        number = math.inf
+    if not (math.isfinite(number) and number >= least):
         raise ValueError(f"{name}: expected a finite number{'' if least == -np.inf else f' from {least} up'}, got {value!r}")
-    return float(value)
+    return number
 
 
 def limit(name, value):

@@ -9,6 +9,7 @@ from pliant.core.sorting import sorted_pairs
 from pliant.core.threads import Reading
 from pliant.motion.free import scale_for
 from pliant.motion.rigid import IDENTITY
+from pliant.query.budget import NOTHING, deadline, undecided_of
 from pliant.query.contacts import contacts_of
 from pliant.query.drive import Loop, Subject, collect, workspace
 from pliant.query.leafpair import (
@@ -96,20 +97,26 @@ def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
 
 
 def collide(a: Subject, b: Subject, *, first: bool = False, contacts: bool = False, sat: str = "full",
-            descend: str = "both") -> Pairs:
+            descend: str = "both", budget_ms: float | None = None) -> Pairs:
     """All pairs of faces of two bodies that meet, exactly: touching counts, coplanar and degenerate faces included.
 
     With `first` the search stops at the first pair found; which one that is may vary. Pairs come sorted, each once; counters in `.stats`.
     With `contacts` each pair has the segment in which the faces meet, the depth and the direction in which to part them; see `Pairs`.
     `sat` says along how many axes the boxes of bodies with a transform are compared: "full" 15, "lite" 6; `descend` whether
     two nodes are opened "both" at once or the "larger" first. The answer is the same.
+    `budget_ms`: stop about so many milliseconds after the call and give what is certain by then. All pairs listed do meet; `complete` says
+    whether they are all, `undecided` which faces may have more. What the policy refits before the search counts, but is not broken off.
 
     >>> import pliant as pl
     >>> corner = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
     >>> wall = [[0.2, 0.2, -1], [0.2, 0.2, 1], [0.3, 0.3, 0]]
     >>> pl.collide(pl.Body(corner, [[0, 1, 2]]), pl.Body(wall, [[0, 1, 2]])).faces
     array([[0, 0]], dtype=int32)
+    >>> stopped = pl.collide(pl.Body(corner, [[0, 1, 2]]), pl.Body(wall, [[0, 1, 2]]), budget_ms=0)
+    >>> len(stopped), stopped.complete, stopped.undecided
+    (0, False, (array([ True]), array([ True])))
     """
+    until = deadline(budget_ms)
     first, contacts = check.flag("first", first), check.flag("contacts", contacts)
     how = How(check.choice("sat", sat, SAT) == "full", check.choice("descend", descend, DESCEND) == "larger")
     check.body("a", a)
@@ -117,21 +124,23 @@ def collide(a: Subject, b: Subject, *, first: bool = False, contacts: bool = Fal
     if a is b:
         raise ValueError("collide: a and b are the same body; self_collide(body) finds where a body meets itself")
     with workspace() as work:
-        return between(work, a, b, first, contacts, how)
+        return between(work, a, b, first, contacts, how, until)
 
 
-def between(work, a, b, first, contacts, how):
+def between(work, a, b, first, contacts, how, until=None):
     """`collide` after all checks."""
     with Reading(a.guard, b.guard):
         loop = start(work, a, b, first, how)
-        keys, stats = collect(loop, work) if loop else (np.empty(0, np.int64), Stats())
-        return answer(a, b, sorted_pairs(keys, bits_for(a), bits_for(b)), stats, first, contacts)
+        keys, stats, left = collect(loop, work, until) if loop else (NOTHING, Stats(), NOTHING)
+        undecided = undecided_of(loop.shapes, (len(a.corners), len(b.corners)), left) if len(left) else None
+        return answer(a, b, sorted_pairs(keys, bits_for(a), bits_for(b)), stats, first, contacts, undecided)
 
 
-def answer(a, b, pairs, stats, first, contacts):
+def answer(a, b, pairs, stats, first, contacts, undecided):
     """What the user gets."""
     pairs = pairs[:1].copy() if first else pairs                        # a leaf, or another thread, may have found more
-    return Pairs(pairs, stats, **(contacts_of([(pairs, a, b)]) if contacts else {}))
+    undecided = None if first and len(pairs) else undecided
+    return Pairs(pairs, stats, **(contacts_of([(pairs, a, b)]) if contacts else {}), complete=undecided is None, undecided=undecided)
 
 
 def bits_for(body):

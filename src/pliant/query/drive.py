@@ -1,7 +1,8 @@
 """From Python: run a resumable loop to its end. Grow what is full, look at Ctrl-C, share the work with the pool where there is enough.
 
 One thread starts. If the first budget does not suffice and there are more threads, what waits on the stack is dealt out; a worker whose
-budget is spent while others are idle gives away the bottom half of its stack, where the large pairs are.
+budget is spent while others are idle gives away the bottom half of its stack, where the large pairs are. Where the user has set a limit to
+the time (`budget.py`), steps are small, and what is left on all stacks at its end is given back.
 """
 import threading
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from pliant.core import threads as pool
 from pliant.core.jit import silent
 from pliant.core.threads import Guard
 from pliant.errors import TooManyPairsError
+from pliant.query.budget import NOTHING, STEP, late
 from pliant.query.traverse import BUDGET, COUNTERS, ENOUGH, FULL, QUERY
 from pliant.results import Stats
 
@@ -92,19 +94,21 @@ class Loop(NamedTuple):
     shapes: tuple
 
 
-def collect(loop, work):
-    """Run the query that `work` holds at its start; (keys in any order, counters)."""
-    state = work.query[0]
-    while True:
-        state["budget"] = CHUNK
+def collect(loop, work, until=None):
+    """Run the query that `work` holds at its start; (keys in any order, counters, what was left on the stack when time was up)."""
+    state, step, visited = work.query[0], CHUNK if until is None else STEP, 0
+    while not late(until):
+        state["budget"] = step
         with silent():
             reason = loop.go(work.query, work.stack, work.keys)
+        visited += step
         if reason == FULL:
             work.keys = grown(work.keys)
         elif reason != BUDGET:
-            return finish(work), counters(state)
-        elif pool.threads() > 1 and state["position"] > 1:
-            return share(loop, work)
+            return finish(work), counters(state), NOTHING
+        elif visited >= CHUNK and pool.threads() > 1 and state["position"] > 1:
+            return share(loop, work, until)
+    return finish(work), counters(state), work.stack[:state["position"]].copy()
 
 
 def finish(work):
@@ -127,19 +131,19 @@ def grown(keys):
 class _Share:
     """The stacks that wait for a worker, and what has come of the others. A worker that starts late, or never, is not missed."""
 
-    def __init__(self, stacks, stats):
-        self.changed, self.cancel = threading.Condition(), threading.Event()
-        self.stacks, self.busy, self.waiting = stacks, 0, 0
+    def __init__(self, stacks, stats, until):
+        self.changed, self.cancel, self.until = threading.Condition(), threading.Event(), until
+        self.stacks, self.busy, self.waiting, self.left = stacks, 0, 0, [NOTHING]
         self.found, self.stats = [], stats
 
     def take(self):
-        """A stack; None when all is done or nothing more is wanted."""
+        """A stack; None when all is done, nothing more is wanted or time is up."""
         with self.changed:
             self.waiting += 1
             while not self.stacks and self.busy and not self.cancel.is_set():
                 self.changed.wait(LOOK_UP)
             self.waiting -= 1
-            if not self.stacks or self.cancel.is_set():
+            if not self.stacks or self.cancel.is_set() or late(self.until):
                 return None
             self.busy += 1
             return self.stacks.pop()
@@ -148,6 +152,11 @@ class _Share:
         with self.changed:
             self.stacks.append(stack)
             self.changed.notify()
+
+    def leave(self, stack):
+        """There is no time for these."""
+        with self.changed:
+            self.left.append(stack)
 
     def done(self):
         with self.changed:
@@ -160,17 +169,18 @@ class _Share:
             self.stats = self.stats.plus(counters(work.query[0]))
 
 
-def share(loop, work):
+def share(loop, work, until):
     """Deal out the stack of `work` to the pool and put the answers together."""
     n_workers, position = pool.threads(), int(work.query["position"][0])
     parts = [work.stack[k:position:4 * n_workers].copy() for k in range(min(position, 4 * n_workers))]
-    shared = _Share(parts, Stats())
+    shared = _Share(parts, Stats(), until)
     shared.hand_in(work)
     start = work.query.copy()
     for name in ("found", *COUNTERS):
         start[name] = 0
     pool.run([partial(serve, loop, start, shared)] * n_workers, shared.cancel)
-    return np.concatenate(shared.found), shared.stats
+    left = NOTHING if shared.cancel.is_set() else np.concatenate([*shared.left, *shared.stacks])          # cancelled: there is enough
+    return np.concatenate(shared.found), shared.stats, left
 
 
 def serve(loop, start, shared):
@@ -192,7 +202,9 @@ def go_on(loop, work, stack, shared):
     state = work.query[0]
     state["position"] = len(stack)
     while not shared.cancel.is_set():
-        state["budget"] = CHUNK
+        if late(shared.until):
+            return shared.leave(work.stack[:state["position"]].copy())
+        state["budget"] = CHUNK if shared.until is None else STEP
         with silent():
             reason = loop.go(work.query, work.stack, work.keys)
         if reason == FULL:

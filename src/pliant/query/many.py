@@ -15,6 +15,7 @@ from pliant.core.sorting import sorted_pairs
 from pliant.core.threads import Reading, threads
 from pliant.motion.free import PLACE
 from pliant.motion.rigid import IDENTITY
+from pliant.query.budget import STEP, late
 from pliant.query.collide import Collide, bits_for
 from pliant.query.contacts import CONTACTS, contacts_of
 from pliant.query.drive import CHUNK, ROOM, grown
@@ -34,10 +35,12 @@ JOB = np.dtype([(name, np.int64) for name in (
 
 class Found(NamedTuple):
     """Answers about pairs of bodies, one after another: those of pair p end at ends[p], and took counters[p] (`COUNTERS`); by name in
-    `arrays`: `faces` (m, 2) int32 and, if that was asked for, what `contacts_of` gives."""
+    `arrays`: `faces` (m, 2) int32 and, if that was asked for, what `contacts_of` gives. `done` (p,) bool: False where time was up before
+    all was looked at."""
     ends: np.ndarray
     counters: np.ndarray
     arrays: dict
+    done: np.ndarray
 
     @property
     def counts(self):
@@ -49,19 +52,20 @@ class Found(NamedTuple):
         counts, begins = self.counts[rows], (self.ends - self.counts)[rows]
         ends = np.cumsum(counts)
         at = np.repeat(begins - (ends - counts), counts) + np.arange(int(counts.sum()))
-        return Found(ends, self.counters[rows], {name: array[at] for name, array in self.arrays.items()})
+        return Found(ends, self.counters[rows], {name: array[at] for name, array in self.arrays.items()}, self.done[rows])
 
 
 def found_in(pairs):
     """One answer, the Pairs of two bodies, as Found."""
     names = ("faces", *CONTACTS) if pairs.segments is not None else ("faces",)
-    return Found(np.array([len(pairs)]), np.array([pairs.stats], np.int64), {name: getattr(pairs, name) for name in names})
+    return Found(np.array([len(pairs)]), np.array([pairs.stats], np.int64), {name: getattr(pairs, name) for name in names},
+                 np.array([pairs.complete]))
 
 
-def nothing(contacts):
-    """No answers, about no pairs of bodies."""
-    return Found(np.zeros(0, np.int64), np.zeros((0, len(COUNTERS)), np.int64),
-                 {"faces": np.zeros((0, 2), np.int32), **(contacts_of([]) if contacts else {})})
+def nothing(contacts, n=0):
+    """No answers, about so many pairs of bodies that were not looked at."""
+    return Found(np.zeros(n, np.int64), np.zeros((n, len(COUNTERS)), np.int64),
+                 {"faces": np.zeros((0, 2), np.int32), **(contacts_of([]) if contacts else {})}, np.zeros(n, np.bool_))
 
 
 def joined(parts):
@@ -69,7 +73,8 @@ def joined(parts):
     starts = np.cumsum([0] + [len(part.arrays["faces"]) for part in parts])
     return Found(np.concatenate([part.ends + start for part, start in zip(parts, starts[:-1], strict=True)]),
                  np.concatenate([part.counters for part in parts]),
-                 {name: np.concatenate([part.arrays[name] for part in parts]) for name in parts[0].arrays})
+                 {name: np.concatenate([part.arrays[name] for part in parts]) for name in parts[0].arrays},
+                 np.concatenate([part.done for part in parts]))
 
 
 def possible(body):
@@ -87,9 +92,10 @@ def boxes_of(bodies):
     return boxes
 
 
-def ask_many(bodies, pairs, full, contacts, first):
+def ask_many(bodies, pairs, full, contacts, first, until=None):
     """The answers about these pairs (p, 2) of indices into `bodies`, which have nodes of one kind; None if an update has made one of them
-    impossible to ask so. `full`: boxes of bodies with a transform are compared along all axes; `first`: one answer each, if any."""
+    impossible to ask so. `full`: boxes of bodies with a transform are compared along all axes; `first`: one answer each, if any. What is
+    not done by `until` stays undone; refits stop between two bodies."""
     used, places = np.unique(pairs, return_inverse=True)
     bodies, pairs = [bodies[k] for k in used.tolist()], places.reshape(-1, 2)
     with Reading(*(body.guard for body in bodies)):
@@ -99,8 +105,9 @@ def ask_many(bodies, pairs, full, contacts, first):
         low, high = boxes[pairs, 0], boxes[pairs, 1]
         close = np.flatnonzero(((low[:, 0] <= high[:, 1]) & (low[:, 1] <= high[:, 0])).all(axis=1))
         needed, where = np.unique(pairs[close], return_index=True)      # boxes may be loose: what they part need not follow
-        updated = [shapes[k].follow() for k in needed.tolist()]
-        found = run_all(bodies, shapes, pairs, full, first)
+        updated = [shapes[k].follow() for k in needed.tolist() if not late(until)]
+        found = run_all(bodies, shapes, pairs, full, first, until)      # if there was no time for all refits, there is none for a loop
+        where = where[:len(updated)]
         np.add.at(found.counters[:, COUNTERS.index("n_u")], close[where // 2], updated)        # counted where a body was first needed
         if contacts:
             ends, faces = found.ends.tolist(), found.arrays["faces"]
@@ -109,7 +116,7 @@ def ask_many(bodies, pairs, full, contacts, first):
         return found
 
 
-def run_all(bodies, shapes, pairs, full, first):
+def run_all(bodies, shapes, pairs, full, first, until):
     """Found, without contacts, for shapes that are true: pairs with and without transforms, each in as many calls as keys have bits for."""
     placed = np.array([body.placement is not None for body in bodies])[pairs].any(axis=1)
     low = max(map(bits_for, bodies))
@@ -117,12 +124,12 @@ def run_all(bodies, shapes, pairs, full, first):
     for turned in (False, True):
         rows = np.flatnonzero(placed == turned)
         for k in range(0, len(rows), most):
-            parts.append(run(bodies, shapes, pairs[rows[k:k + most]], low, turned, full, first))
+            parts.append(run(bodies, shapes, pairs[rows[k:k + most]], low, turned, full, first, until))
         order.append(rows)
     return parts[0] if len(parts) == 1 else joined(parts).take(np.argsort(np.concatenate(order)))
 
 
-def run(bodies, shapes, pairs, low, placed, full, first):
+def run(bodies, shapes, pairs, low, placed, full, first, until):
     """Found, without contacts, for shapes that are true. A key has the pair in its upper bits, then two faces of `low` bits."""
     known = np.array([(shape.context, body.motion.address, STAYS if body.placement is None else body.placement.ctypes.data)
                       for shape, body in zip(shapes, bodies, strict=True)], np.int64)
@@ -134,13 +141,19 @@ def run(bodies, shapes, pairs, low, placed, full, first):
         len(known), len(pairs), len(stack), exact_entry()[0], low, full, first)
     for name, array in (("bodies", known), ("pairs", pairs), ("query", query), ("counters", counters), ("ends", ends), ("stack", stack)):
         state[name] = array.ctypes.data
-    enter, at = pairs_entry(shapes[0].options.family.volume, widest, placed), 0
-    while at < len(pairs):
-        state["keys"], state["n_keys"], state["budget"] = keys.ctypes.data, len(keys), CHUNK
+    enter, at, step = pairs_entry(shapes[0].options.family.volume, widest, placed), 0, CHUNK if until is None else STEP
+    while at < len(pairs) and not late(until):
+        state["keys"], state["n_keys"], state["budget"] = keys.ctypes.data, len(keys), step
         at = enter(job.ctypes.data, at)
         if at < len(pairs) and state["reason"] == FULL:
             keys = grown(keys)
-    return Found(ends, counters, {"faces": sorted_pairs(keys[:int(state["total"])], low, low, (len(pairs) - 1).bit_length())})
+    total, done = int(state["total"]), np.arange(len(pairs)) < at
+    if state["under_way"]:                                              # what was found so far of the pair at which time was up
+        total += int(query["found"][0])
+        keys[int(state["total"]):total] |= at << (2 * low)
+        counters[at] = [query[name][0] for name in COUNTERS]
+    ends[at:] = total
+    return Found(ends, counters, {"faces": sorted_pairs(keys[:total], low, low, (len(pairs) - 1).bit_length())}, done)
 
 
 @cache

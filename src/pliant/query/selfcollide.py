@@ -16,6 +16,7 @@ from pliant.core.threads import Reading
 from pliant.geometry.fans import MORE, ROW, TURN_BITS, open_fan
 from pliant.geometry.neighbours import beyond
 from pliant.geometry.triangles import EXACT
+from pliant.query.budget import NOTHING, deadline, undecided_of
 from pliant.query.collide import answer, bits_for, two_trees
 from pliant.query.drive import Loop, Subject, collect, workspace
 from pliant.query.leafpair import error, exact_entry, key_of, moved, seen, seen_box, settle, settle_unplaced, touch_leaves, unwanted
@@ -43,7 +44,6 @@ from pliant.volume.protocol import overlap
 
 ADJACENT = ("exact", "ignore")
 SPARE = 4                                                               # entries that `go_around` may push
-PAIRS_AT_ONCE = 1 << 14                                                 # of one vertex, between looks at the clock
 
 
 class SelfCollide(NamedTuple):
@@ -133,7 +133,7 @@ def go_around(stars, begins, around, faces, points, vertices, keys, query, stack
         position -= 1
         at, end = stack[position] >> 32, low_name(stack[position])
         if at < 0:
-            reason, row = compare_around(begins, around, faces, vertices, keys, state, ~at, end)
+            reason, row = compare_around(begins, around, faces, vertices, keys, state, ~at, end, budget)
             if reason == FULL or reason == BUDGET:
                 stack[position] = packed(at, row)
                 position += 1
@@ -162,8 +162,8 @@ def go_around(stars, begins, around, faces, points, vertices, keys, query, stack
 
 
 @helper
-def compare_around(begins, around, faces, vertices, keys, state, v, row):
-    """The faces around v two by two, from this one on: (GOING, or why it stopped, where to go on)."""
+def compare_around(begins, around, faces, vertices, keys, state, v, row, budget):
+    """The faces around v two by two, from this one on: (GOING, or why it stopped, where to go on). The budget counts pairs here."""
     first, last, plain = np.int64(begins[v]), np.int64(begins[v + 1]), state["plain"] != 0
     found, n_p, n_x = state["found"], np.int64(0), np.int64(0)
     reason = GOING
@@ -171,7 +171,7 @@ def compare_around(begins, around, faces, vertices, keys, state, v, row):
         if found + (last - first) > len(keys):
             reason = FULL
             break
-        if n_p > PAIRS_AT_ONCE:
+        if n_p > budget:
             reason = BUDGET
             break
         f = np.int64(around[first + row])
@@ -193,13 +193,14 @@ def compare_around(begins, around, faces, vertices, keys, state, v, row):
     return reason, row
 
 
-def self_collide(body: Subject, *, adjacent: str = "exact", first: bool = False, contacts: bool = False) -> Pairs:
+def self_collide(body: Subject, *, adjacent: str = "exact", first: bool = False, contacts: bool = False,
+                 budget_ms: float | None = None) -> Pairs:
     """All pairs of faces of a body that meet each other, exactly; the lower face of each pair first.
 
     Neighbours touch, so they have a rule: faces that share one vertex collide if they meet in more than that vertex, faces that share two
     if they meet in more than that edge (folded flat onto each other), faces that share three always. `adjacent="ignore"` leaves out all
     faces that share a vertex. Vertices are shared by index; `Body(…, weld=True)` also counts those that lie at one place.
-    `first` and `contacts` as for `collide`.
+    `first`, `contacts` and `budget_ms` as for `collide`; `undecided` is the same array twice.
 
     >>> import pliant as pl
     >>> folded = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 2, 0]], [[0, 1, 2], [1, 0, 3]])
@@ -209,23 +210,33 @@ def self_collide(body: Subject, *, adjacent: str = "exact", first: bool = False,
     >>> len(pl.self_collide(folded))
     0
     """
+    until = deadline(budget_ms)
     adjacent = check.choice("adjacent", adjacent, ADJACENT)
     first, contacts = check.flag("first", first), check.flag("contacts", contacts)
     check.body("body", body)
     with workspace() as work:
-        return within(work, body, adjacent, first, contacts)
+        return within(work, body, adjacent, first, contacts, until)
 
 
-def within(work, body, adjacent, first, contacts):
+def within(work, body, adjacent, first, contacts, until=None):
     """`self_collide` after all checks."""
     with Reading(body.guard):
-        keys, stats, low = [np.empty(0, np.int64)], Stats(), bits_for(body)
+        keys, stats, low, undecided = [NOTHING], Stats(), bits_for(body), None
         for start in (start_around, start_apart)[adjacent == "ignore":]:
             loop = start(work, body, first) if len(body.faces) > 1 and not (first and len(keys[-1])) else None
             if loop:
-                found, more = collect(loop, work)
+                found, more, left = collect(loop, work, until)
                 keys, stats = [*keys, found], stats.plus(more)
-        return answer(body, body, sorted_pairs(np.concatenate(keys), low, low), stats, first, contacts)
+                if len(left):
+                    undecided = still_open(body, loop, start, left)
+                    break
+        return answer(body, body, sorted_pairs(np.concatenate(keys), low, low), stats, first, contacts, undecided)
+
+
+def still_open(body, loop, start, left):
+    """`Pairs.undecided`. Whoever stops among the neighbours has not begun with the rest: any two faces may meet."""
+    n = len(body.corners)
+    return undecided_of((loop.shapes[0],) * 2, (n, n), left) if start is start_apart else (np.ones(n, np.bool_),) * 2
 
 
 def start_with(work, body, first):

@@ -171,7 +171,7 @@ def between(a, b, tolerance, points):
             reason = traverse(loop_kind(keys), *trees, query, stack)
             del alive
             return reason
-        keys, stats = collect(Loop(go, depth, (met.p, met.q)), work)
+        keys, stats, _ = collect(Loop(go, depth, (met.p, met.q)), work)
         return answer(a, b, sorted_pairs(keys, bits_for(a), bits_for(b)), stats, tolerance, points)
 
 
@@ -192,7 +192,7 @@ def inside(body, tolerance, points):
             reason = traverse(WithinItself(keys), *trees, query, stack)
             del alive
             return reason
-        keys, stats = collect(Loop(go, depth, (shape, masks)), work)
+        keys, stats, _ = collect(Loop(go, depth, (shape, masks)), work)
         return answer(body, body, sorted_pairs(keys, bits_for(body), bits_for(body)), stats, tolerance, points)
 
 
