@@ -1,6 +1,5 @@
 """Meshes that are hard on a query, and the comparison of a query with the reference. A mesh is (vertices (n, 3) float64, faces (m, 3))."""
 
-from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -120,19 +119,13 @@ def assert_right(a, b, right=None):
     return pairs
 
 
-@lru_cache(maxsize=1000)
-def _right_self(vertices, faces):
-    """The reference once per mesh, which several options are tested with; arrays as bytes."""
-    return naive.self_collide(np.frombuffer(vertices).reshape(-1, 3), np.frombuffer(faces, np.int64).reshape(-1, 3))
-
-
 def assert_right_self(body, right=None, same=None):
     """`self_collide` gives what the reference gives, in the promised form, with and without neighbours; the pairs.
 
     `same`: for every vertex the one that stands for it.
     """
     named = body.faces if same is None else np.asarray(same)[body.faces]
-    right = _right_self(body.vertices.tobytes(), named.astype(np.int64).tobytes()) if right is None else right
+    right = naive.self_collide(body.vertices, named) if right is None else right
     sharing = [bool(set(named[i]) & set(named[j])) for i, j in right]
     found = None
     for adjacent, expected in (("ignore", right[~np.array(sharing, bool)]), ("exact", right)):

@@ -21,6 +21,7 @@ Inside, a vector is a tuple of three Python integers. Nothing of the library is 
 """
 
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations, product
 from math import frexp, isfinite
 
@@ -343,10 +344,17 @@ def box(points):
 def collide(vertices_a, faces_a, vertices_b, faces_b):
     """All pairs of meeting faces, (m, 2) int32, sorted: every face of a against every face of b.
 
-    Pairs whose boxes are apart are left out by comparisons of float64 numbers, which are exact.
+    Pairs whose boxes are apart are left out by comparisons of float64 numbers, which are exact. Many options are tested with one mesh, so
+    answers are kept: the same corners, to the bit, have the same one.
     """
     a = np.asarray(vertices_a, dtype=np.float64).reshape(-1, 3)[np.asarray(faces_a, dtype=np.intp).reshape(-1, 3)]
     b = np.asarray(vertices_b, dtype=np.float64).reshape(-1, 3)[np.asarray(faces_b, dtype=np.intp).reshape(-1, 3)]
+    return _collide(a.tobytes(), b.tobytes()).copy()
+
+
+@lru_cache(maxsize=1000)
+def _collide(corners_a, corners_b):
+    a, b = np.frombuffer(corners_a).reshape(-1, 3, 3), np.frombuffer(corners_b).reshape(-1, 3, 3)
     lower_a, upper_a, lower_b, upper_b = a.min(axis=1), a.max(axis=1), b.min(axis=1), b.max(axis=1)
     pairs = []
     for i in range(len(a)):
@@ -359,11 +367,16 @@ def self_collide(vertices, faces, adjacent="exact", same=None):
     """All pairs of faces of one mesh that collide, (m, 2) int32, sorted, the first of a pair below the second.
 
     Faces that share no vertex collide if they meet; one or two, if they meet in more than the vertex, or the segment between the two;
-    three, always. "ignore" leaves out all that share any. `same`: for every vertex the one that stands for it.
+    three, always. "ignore" leaves out all that share any. `same`: for every vertex the one that stands for it. Answers are kept, as above.
     """
     faces = np.asarray(faces, dtype=np.intp).reshape(-1, 3)
-    faces = faces if same is None else np.asarray(same)[faces]
-    vertices = np.asarray(vertices, dtype=np.float64).reshape(-1, 3)
+    faces = faces if same is None else np.asarray(same, dtype=np.intp)[faces]
+    return _self_collide(np.asarray(vertices, dtype=np.float64).tobytes(), faces.tobytes(), adjacent).copy()
+
+
+@lru_cache(maxsize=1000)
+def _self_collide(vertices, faces, adjacent):
+    vertices, faces = np.frombuffer(vertices).reshape(-1, 3), np.frombuffer(faces, np.intp).reshape(-1, 3)
     corners = vertices[faces]
     lower, upper, named = corners.min(axis=1), corners.max(axis=1), [frozenset(face) for face in faces.tolist()]
     pairs = []
