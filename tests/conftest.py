@@ -16,11 +16,10 @@ from pliant import shapes
 from pliant.refit.policy import POLICIES
 from pliant.tree.nodes import BUILDERS, WIDTHS
 from pliant.volume.protocol import FAMILIES
-from siblings import PAIRS, VOLUMES
+from siblings import NARROW, PAIRS, VOLUMES
 
 OFF = bool(numba.config.DISABLE_JIT)
 LEAVES = (1, 2, 4, 8)
-NARROW = ("aabb", "sphere")
 TREES = ({"arity": 8, "leaf": 8}, {"arity": 2, "leaf": 1}, {"arity": 4, "leaf": 3})
 
 

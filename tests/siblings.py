@@ -83,6 +83,7 @@ VOLUMES = [name for k, (name, family) in enumerate(FAMILIES.items()) if family.v
 
 # Families side by side, in bodies: each with two others. Formulas of all pairs are tested in volume/test_families.py; every pair of bodies
 # is another loop to compile, 5 s.
+NARROW = ("aabb", "sphere")                                             # nodes of two or four children are for these alone: `conftest.py`
 PAIRS = [(name, VOLUMES[(k + 4) % len(VOLUMES)]) for k, name in enumerate(VOLUMES)]
 
 

@@ -8,6 +8,7 @@ import adversarial
 import naive
 from pliant.geometry.predicates import LARGEST, SMALLEST
 from pliant.geometry.triangles import EXACT, FLAT, QUICK, overlap_exact, overlap_stage
+from siblings import NARROW
 from test_naive import WRITTEN
 from tests import exactness
 
@@ -96,7 +97,8 @@ def test_general_position_needs_no_exact_arithmetic(scale):
 
 def test_the_long_run_in_small():
     """`python -m tests.exactness` tries every kind in every way, and finds nothing."""
-    assert exactness.main(["--pairs", str(exactness.BATCH * (2 if OFF else len(adversarial.KINDS)))]) == 0
+    narrow = [word for name in NARROW for word in ("--narrow", name)]
+    assert exactness.main(["--pairs", str(exactness.BATCH * (2 if OFF else len(adversarial.KINDS))), *narrow]) == 0
 
 
 @pytest.mark.parametrize("way", ["overlap_exact", "overlap_stage"])
