@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 # Test processes; 0 runs everything in one.
 WORKERS ?= auto
+# A file at a time, in the order of tests/conftest.py.
+DIST := --dist loadfile --no-loadscope-reorder
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
@@ -20,8 +22,8 @@ demo: $(VENV)/.with-pictures  ## 27 deforming bodies bounce off each other: prog
 	$(BIN)/pliant demo --out out
 
 test: $(VENV)/.with-test  ## all tests with the JIT on, then formulas and control flow with it off
-	$(PYTEST) -n $(WORKERS) --dist loadfile
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -n $(WORKERS) --dist loadfile -m formulas
+	$(PYTEST) -n $(WORKERS) $(DIST)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -n $(WORKERS) $(DIST) -m formulas
 
 lint: $(VENV)/.with-dev  ## ruff, mypy, and that layers import downward only
 	$(RUN) -m ruff check .

@@ -3,6 +3,7 @@
 This file also puts `tests/` on the path, so that `import naive` works in the folders below it.
 """
 
+import gc
 from collections import Counter
 from itertools import combinations, product
 
@@ -21,6 +22,19 @@ from siblings import NARROW, PAIRS, VOLUMES
 OFF = bool(numba.config.DISABLE_JIT)
 LEAVES = (1, 2, 4, 8)
 TREES = ({"arity": 8, "leaf": 8}, {"arity": 2, "leaf": 1}, {"arity": 4, "leaf": 3})
+
+
+def pytest_collection_modifyitems(items):
+    """Files with slow tests first: a worker that comes to one last would keep the others waiting."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _settled():
+    """What is compiled stays for the whole run, millions of objects after a while. The collector passes over what was there before a file
+    of tests: benchmarks call it before each of hundreds of runs."""
+    gc.freeze()
 
 
 def _named(option):
