@@ -315,11 +315,12 @@ def prepare(shape, settings):
                     BOUNDS[settings["bound"]], int(exact), 0.0, 0.0)
     about = np.zeros(1, BENT)
     more = about[0]
-    for name, value in (("shares", shares), ("which", which), ("begins", begins), ("hulls", hulls), ("starts", starts), ("rests", rests),
-                        ("planes", planes), ("norms", norms), ("empty", empty), ("rest", motion.rest), ("skin_begins", motion.begins), ("skin_which", motion.which),
-                        ("skin_weights", motion.weights), ("columns", motion.columns), ("stamps", motion.stamps), ("flat", motion.flat),
-                        ("vertices", tree.vertices), ("leaf_begins", tree.begins)):
-        more[name] = value.ctypes.data
+    arrays = {"shares": shares, "which": which, "begins": begins, "hulls": hulls, "starts": starts, "rests": rests, "planes": planes,
+              "norms": norms, "empty": empty, "rest": motion.rest, "skin_begins": motion.begins, "skin_which": motion.which,
+              "skin_weights": motion.weights, "columns": motion.columns, "stamps": motion.stamps, "flat": motion.flat,
+              "vertices": tree.vertices, "leaf_begins": tree.begins}
+    for name, array in arrays.items():
+        more[name] = array.ctypes.data
     more["n_shares"], more["n_planes"], more["n_norms"], more["n_weights"] = total, len(planes), len(norms), len(motion.weights)
     more["n_columns"], more["n_vertices"], more["n_hulls"] = len(motion.columns), len(tree.vertices), len(hulls)
     more["turned"], more["how"], more["exact"] = limits.turned, limits.how, limits.exact
