@@ -1,8 +1,10 @@
 """Validation, as in `check.py`, of what moves a body by few controls: simulation nodes, joints of skeletons, shares of vertices in them."""
 import numpy as np
 
-from pliant.core.check import LARGE, RIGID, _array, _more, _real_rows, below, finite, number, positions
+from pliant.core.check import LARGE, NEARLY, RIGID, _array, _more, _real_rows, below, finite, number, positions
 from pliant.errors import MeshError
+
+SUM = 1e-5                                                              # how far from 1 the weights of a vertex may sum up
 
 
 def points(name, value, count=None, why="one for each node"):
@@ -31,11 +33,11 @@ def positives(name, value, count, what):
     return rows
 
 
-def affine(name, value, count):
-    """`value`, (count, 4, 4) or (count, 3, 4), as (count, 4, 4) float64, finite, with last rows 0 0 0 1."""
+def affine(name, value, count, what="joint"):
+    """`value`, (count, 4, 4) or (count, 3, 4), a matrix for each `what`, as (count, 4, 4) float64, finite, with last rows 0 0 0 1."""
     array = _array(name, value)
     if array.shape not in ((count, 4, 4), (count, 3, 4)):
-        raise MeshError(f"{name}: expected shape ({count}, 4, 4) or ({count}, 3, 4), a matrix for each joint, got {array.shape}")
+        raise MeshError(f"{name}: expected shape ({count}, 4, 4) or ({count}, 3, 4), a matrix for each {what}, got {array.shape}")
     rows = _real_rows(name, array.reshape(count, -1)).reshape(array.shape)
     if array.shape[1] == 4:
         bad = ~np.isclose(rows[:, 3], (0, 0, 0, 1), rtol=0, atol=RIGID).all(axis=1)
@@ -77,6 +79,39 @@ def joints(name, value, used, count):
     _whole(name, array)
     _refuse(name, (((array < 0) | (array >= count)) & used).any(axis=1), array, f"but joints go from 0 to {count - 1}")
     return array.astype(np.int64)
+
+
+def convex(name, value, rows):
+    """`value` (rows, m), dense or SciPy sparse, as (begins (rows + 1,) int64, which (k,) int32, weights (k,) float64, m): the maps that
+    move vertex v, in ascending order, are which[begins[v] : begins[v + 1]]. Not negative, with sums of 1 within SUM, which are then
+    made 1, but for roundings. What is 0 is left out."""
+    from scipy import sparse                                            # a tenth of a second, for those who need it
+    if not sparse.issparse(value):
+        value = _array(name, value)
+        if value.ndim != 2:
+            raise MeshError(f"{name}: expected shape ({rows}, m), a row for each vertex, got {value.shape}")
+    _real(name, value)
+    given = sparse.csr_array(value, dtype=np.float64, copy=True)
+    if given.shape[0] != rows or (rows and not given.shape[1]):
+        raise MeshError(f"{name}: expected shape ({rows}, m), a row for each vertex, a column for each map, got {given.shape}")
+    try:
+        given.check_format(full_check=True)                             # its parts are the caller's, and may contradict each other
+    except ValueError as error:
+        raise MeshError(f"{name}: not a sound sparse array: {error}") from None
+    bad = ~(np.isfinite(given.data) & (given.data >= 0))
+    if bad.any():
+        at = int(bad.argmax())
+        row = int(np.searchsorted(given.indptr, at, side="right")) - 1
+        raise MeshError(f"{name}: row {row} has {given.data[at]} in column {given.indices[at]}, expected to be finite and not negative")
+    given.sum_duplicates()
+    given.eliminate_zeros()
+    totals, counts = given.sum(axis=1), np.diff(given.indptr)
+    bad = np.abs(totals - 1) > SUM
+    if bad.any():
+        row = int(bad.argmax())
+        raise MeshError(f"{name}: row {row} has a sum of {totals[row]}, expected 1; divide by it{_more(bad)}")
+    given.data /= np.repeat(np.where(np.abs(totals - 1) <= NEARLY * counts, 1.0, totals), counts)
+    return given.indptr.astype(np.int64), given.indices.astype(np.int32), given.data, given.shape[1]
 
 
 def _real(name, array):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.core import check, checkblend
+from pliant.core import check, checkcontrols
 from pliant.core.jit import helper, kernel
 from pliant.core.records import aligned, packed, publish, put_lane, stamp
 from pliant.core.simd import element, four, narrow, plus, put_four, times
@@ -38,7 +38,7 @@ LANES = 8                                                               # as of 
 
 
 class Skin(NamedTuple):
-    """What moves vertices: places at rest (3 n,), the maps of each and their weights (`core/checkblend.py`), columns of the maps (16 m,);
+    """What moves vertices: places at rest (3 n,), the maps of each and their weights (`core/checkcontrols.py`), columns of the maps (16 m,);
     and what a vertex is written to: its stamp, its place (3 n,), its row of float32 (4 n,), (x − origin) · scale."""
     rest: np.ndarray
     begins: np.ndarray
@@ -254,7 +254,7 @@ def bound_body(about, shares, which, hulls, rests, planes, loose, size):
 
 
 class Blended:
-    """Vertices of one body; see the module. `skin` = (begins, which, weights, m), as `core/checkblend.py` makes it."""
+    """Vertices of one body; see the module. `skin` = (begins, which, weights, m), as `core/checkcontrols.py` makes it."""
 
     name, additive = "blended", False
 
@@ -303,7 +303,7 @@ class Blended:
         """What an update would be given, examined: (m, 3, 4) float64."""
         if not (type(maps) is np.ndarray and maps.dtype is check.FLOAT64 and maps.shape == (self.n_maps, 3, 4) and maps.flags.carray
                 and farthest(maps, self._far) < MOST):                  # the quick way for every frame
-            maps = checkblend.maps("maps", maps, self.n_maps)
+            maps = np.ascontiguousarray(checkcontrols.affine("maps", maps, self.n_maps, "column of the weights")[:, :3])
             with np.errstate(over="ignore"):
                 bad = ~(np.abs(maps[:, :, :3]) @ self._far + np.abs(maps[:, :, 3]) < MOST).all(axis=1)
             if bad.any():
@@ -389,7 +389,7 @@ def blended_of(rest, weights, maps, origin):
     point = None if origin is None else check.point("origin", origin)
     if point is not None:
         check.below("origin", point[None], MOST)
-    motion = Blended(rest, checkblend.convex("weights", weights, len(rest)), point)
+    motion = Blended(rest, checkcontrols.convex("weights", weights, len(rest)), point)
     if maps is not None:
         motion.update(motion.checked(maps))
     return motion
