@@ -85,7 +85,7 @@ def convex(name, value, rows):
     """`value` (rows, m), dense or SciPy sparse, as (begins (rows + 1,) int64, which (k,) int32, weights (k,) float64, m): the maps that
     move vertex v, in ascending order, are which[begins[v] : begins[v + 1]]. Not negative, with sums of 1 within SUM, which are then
     made 1, but for roundings. What is 0 is left out."""
-    from scipy import sparse                                            # a tenth of a second, for those who need it
+    from scipy import sparse  # a tenth of a second, for those who need it
     if not sparse.issparse(value):
         value = _array(name, value)
         if value.ndim != 2:
