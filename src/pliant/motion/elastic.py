@@ -33,7 +33,7 @@ from pliant.motion.meshless import Floats, Indices, Nodes
 from pliant.motion.polar import rotations
 
 MOST_NODES = 4096                                                       # the matrix is dense: 128 MiB
-SMALLEST, LARGEST = 1e-150, 1e150                                       # volumes and masses between these: all products are finite
+SMALLEST, LARGEST = 1e-60, 1e60                                         # extents, volumes and masses between these: products are finite
 LEAST_PART = 1e-6                                                       # of the largest volume, for nodes that nearly coincide
 FULL = 3
 
@@ -84,19 +84,24 @@ class Elastic:
             raise ValueError(f"nodes: {count} are too many for this solver; at most {MOST_NODES}")
         self.nodes, self.young, self.damping = nodes, checkcontrols.positive("young", young), check.number("damping", damping, 0.0)
         self.gravity = np.zeros(3) if gravity is None else check.point("gravity", gravity)
+        unit, slopes = math.ldexp(1.0, nodes.frame.exponent), nodes.slopes
+        _moderate("nodes: extent", np.array([unit]))
         self.volumes = _volumes(nodes, volume)
         self.masses = _moderate("masses, density times volume", checkcontrols.positive("density", density) * self.volumes)
         held = np.zeros(count, bool)
         held[check.indices("pinned", pinned, count, "the nodes that are held")] = True
         self._held, self._free = np.flatnonzero(held), np.flatnonzero(~held)
-        unit, slopes = math.ldexp(1.0, nodes.frame.exponent), nodes.slopes
         self._rank = np.rint(np.trace(slopes.span, axis1=1, axis2=2)).astype(np.int64)
         self._part = unit**2 * np.trace(slopes.moments, axis1=1, axis2=2) / np.maximum(self._rank, 1)     # λ
+        self._part[self._rank == 0] = unit**2                           # all nodes around are at the same place
         self._operator: csr_array = slopes.operator / unit
         self._back: csr_array = self._operator.T.tocsr()
-        self._strength = self.young * self.volumes
-        self._links = self._strength[nodes.links.node] * nodes.links.weight / np.where(self._rank > 0, self._part, 1.0)[nodes.links.node]
-        self._matrix = self._stiffness(unit)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._strength = self.young * self.volumes
+            self._links = (self._strength / self._part)[nodes.links.node] * nodes.links.weight
+            self._matrix = self._stiffness(unit)
+        if not np.isfinite(self._matrix).all():
+            raise ValueError(f"young: {young!r} leads beyond the largest numbers; use other units")
         pairs = coo_array((np.ones(len(nodes.links.node)), (nodes.links.node, nodes.links.other)), shape=(count, count))
         self._pieces, self._piece = connected_components(pairs, directed=False)
         self._weight = np.bincount(self._piece, self.masses)
@@ -112,7 +117,7 @@ class Elastic:
         both = lengths + lengths.T
         laplacian = np.diag(both.sum(axis=1)) - both
         # |x_ij − F X_ij|² summed is |x_ij|² summed, less what F explains of it: (M / λ) along F. The first part has 1 there.
-        blocks = np.eye(3) - unit**2 * self.nodes.slopes.moments / np.where(self._rank > 0, self._part, 1.0)[:, None, None]
+        blocks = np.eye(3) - unit**2 * self.nodes.slopes.moments / self._part[:, None, None]
         blocks *= self._strength[:, None, None]
         rows = np.arange(3 * count).reshape(-1, 3)
         middle = coo_array((blocks.reshape(-1), (np.repeat(rows, 3), np.tile(rows, 3).reshape(-1))), shape=(3 * count, 3 * count)).tocsr()
@@ -153,8 +158,8 @@ class Elastic:
         self._positions, self._velocities, self._wanted = np.array(rows), np.array(speeds), rows[self._held]
 
     def step(self, dt: float, *, iterations: int = 4, forces: ArrayLike | None = None) -> None:
-        """Go on by the time dt. `forces` (m, 3) act during this step, besides gravity. More iterations come nearer to the implicit step:
-        bodies that are bent or turned far in one step are less stiff to it then."""
+        """Go on by the time dt. `forces` (m, 3) act during this step, besides gravity; neither moves what is pinned. More iterations come
+        nearer to the implicit step: bodies that are bent or turned far in one step are less stiff to it then."""
         dt, turns = checkcontrols.positive("dt", dt), check.integer("iterations", iterations, range(1, 1 << 31))
         pull = None if forces is None else checkcontrols.points("forces", forces, len(self.nodes))
         system, before, masses = self._system_for(dt), self._positions, self.masses[:, None]

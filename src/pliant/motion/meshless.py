@@ -116,7 +116,7 @@ class Nodes:
     def spacing(self) -> Floats:
         """(m,) how far the nearest nodes are: the mean distance of the three nearest; the radius, if all are at one place."""
         near = min(NEAREST, len(self) - 1)
-        far = self._tree.query(self._rest, range(2, near + 2))[0].mean(axis=1) if near else np.zeros(1)
+        far = self._tree.query(self._rest, [*range(2, near + 2)])[0].mean(axis=1) if near else np.zeros(1)
         return np.ldexp(far, self.frame.exponent) if far.any() else np.array(self._radius)
 
     def __len__(self) -> int:
