@@ -38,7 +38,7 @@ LANES = 8                                                               # as of 
 
 
 class Skin(NamedTuple):
-    """What moves vertices: places at rest (3 n,), maps of each and their weights (`core/checkcontrols.py`), columns of the maps (16 m,);
+    """What moves vertices: places at rest (3 n,), the maps of each and their weights (`core/checkcontrols.py`), columns of maps (16 m,);
     and what a vertex is written to: its stamp, its place (3 n,), its row of float32 (4 n,), (x − origin) · scale."""
     rest: np.ndarray
     begins: np.ndarray
