@@ -20,7 +20,7 @@ from pliant.core.records import aligned, lane, lanes, lanes_of, packed, put_lane
 from pliant.core.simd import first
 from pliant.motion.morph import blend_vertex, single_up
 from pliant.refit import front, lazy
-from pliant.refit.leaves import CONTEXT, fill, kept_of, node_of
+from pliant.refit.leaves import CONTEXT, came_to_ready, fill, kept_of, node_of, stamp_for
 from pliant.refit.policy import Policy
 from pliant.refit.volumes import settle
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
@@ -46,7 +46,7 @@ class References(NamedTuple):
 
 
 @kernel
-def blend_node(nodes, i, kept, references, r, number, weight, n, slack, stamps, frame):
+def blend_node(nodes, i, kept, references, r, number, weight, n, slack, stamps, stamp):
     """Set node i from its references, lanes in `kept` from the nodes under them, which are true; the number of volumes set."""
     made = signed(references, i * r + number[0], weight[0])
     if n == 1 and abs(weight[0]) != ONE:
@@ -62,7 +62,7 @@ def blend_node(nodes, i, kept, references, r, number, weight, n, slack, stamps, 
     for k in range(nodes[i]["count"], len(nodes[i]["child"])):          # sums of what is empty are nothing at all
         put_lane(nodes, i, k, lane(references, i * r, k))
     if stamps != 0:
-        return settle(nodes, i, frame)
+        return settle(nodes, i, stamp)
     put_whole(nodes, i, merge(lanes(nodes, i)))
     return np.int64(nodes[i]["count"])
 
@@ -93,17 +93,21 @@ def node_entry(volume, width):
         about = array_at(pointer(context), 1, CONTEXT)[0]
         more = array_at(pointer(about["blend"]), 1, BLEND)[0]
         nodes = array_at(pointer(about["nodes"]), about["n_nodes"], node)
+        if came_to_ready(i, nodes, array_at(pointer(about["ready"]), about["n_nodes"], np.int32), np.int32(about["frame"])):
+            return np.int64(0)
         references = array_at(pointer(more["references"]), about["n_nodes"] * more["n_references"], reference)
         number = array_at(pointer(more["active"]), more["n_references"], np.int64)
         weight = array_at(pointer(more["weights"]), more["n_references"], np.float32)
         return blend_node(nodes, node_of(i), kept_of(i), references, more["n_references"], number, weight, more["n_active"], more["slack"],
-                          more["stamps"], np.int32(about["frame"]))
+                          more["stamps"], stamp_for(i, nodes, np.int32(about["frame"])))
 
     def enter_python(context, i):
         shape = CONTEXTS[context]
+        if came_to_ready(i, shape.nodes, shape.ready, shape.frame):
+            return 0
         kept, more = shape.kept, shape.kept.about[0]
         return blend_node(shape.nodes, node_of(i), kept_of(i), kept.volumes.reshape(-1), kept.volumes.shape[1], kept.number, kept.weight,
-                          int(more["n_active"]), more["slack"], more["stamps"], shape.frame)
+                          int(more["n_active"]), more["slack"], more["stamps"], stamp_for(i, shape.nodes, shape.frame))
 
     return address_of(enter_python if jit.DISABLED else enter)
 
@@ -212,5 +216,11 @@ def check_between(name, value):
     return check.integer(name, value, range(MOST_BETWEEN))
 
 
+def suits(family, settings):
+    """A front is told by stamps."""
+    if settings["front"] and not settings["stamps"]:
+        raise ValueError("policy: a front is told by stamps; expected stamps=True with front=True")
+
+
 BLENDED = Policy("blended", follow, {"between": (0, check_between), "stamps": (True, check.flag), "front": front.OPTION},
-                 motion="morph")
+                 suits=suits, motion="morph")

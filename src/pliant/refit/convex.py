@@ -29,7 +29,7 @@ from pliant.motion.blended import STAMP, Skin, blend_vertex, desk_for, put_share
 from pliant.motion.limited import BOUNDS, bound, limits_dtypes, slack
 from pliant.refit import front, lazy
 from pliant.refit.fitted import fit_nodes
-from pliant.refit.leaves import CONTEXT, fill, kept_of, node_of
+from pliant.refit.leaves import CONTEXT, came_to_ready, fill, kept_of, node_of, stamp_for
 from pliant.refit.policy import Policy
 from pliant.refit.volumes import settle, volume_of
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
@@ -134,7 +134,7 @@ for _volume in dict.fromkeys(family.volume for family in FAMILIES.values() if fa
 
 
 @kernel
-def bend_node(nodes, leaves, i, kept, limits, points, vertices, begins, fill_leaf, context, frame):
+def bend_node(nodes, leaves, i, kept, limits, points, vertices, begins, fill_leaf, context, frame, stamp_after):
     """Set node i: lanes in `kept` from the nodes under them, which are true, leaves from their vertices if `exact`, the others by their
     limits. How many."""
     begin, end, like, room = limits.begins[i], limits.begins[i + 1], whole(nodes, i), singles(48)
@@ -157,7 +157,7 @@ def bend_node(nodes, leaves, i, kept, limits, points, vertices, begins, fill_lea
             put_lane(nodes, i, k, whole(nodes, child))
     for k in range(nodes[i]["count"], len(nodes[i]["child"])):
         put_lane(nodes, i, k, lane(limits.empty, np.int64(0), k))
-    return settle(nodes, i, frame)
+    return settle(nodes, i, stamp_after)
 
 
 @kernel
@@ -179,6 +179,9 @@ def node_entry(volume, width):
         about = array_at(pointer(context), 1, CONTEXT)[0]
         more = array_at(pointer(about["blend"]), 1, BENT)[0]
         n = about["n_nodes"]
+        nodes, leaves = array_at(pointer(about["nodes"]), n, node), array_at(pointer(about["leaves"]), about["n_leaves"], LEAF_DTYPE)
+        if came_to_ready(i, nodes, array_at(pointer(about["ready"]), about["n_nodes"], np.int32), np.int32(about["frame"])):
+            return np.int64(0)
         limits = Limits(array_at(pointer(more["shares"]), more["n_shares"], share),
                         array_at(pointer(more["which"]), more["n_shares"], np.int32),
                         array_at(pointer(more["begins"]), n + 1, np.int64), array_at(pointer(more["hulls"]), more["n_hulls"], hull),
@@ -186,17 +189,19 @@ def node_entry(volume, width):
                         array_at(pointer(more["norms"]), more["n_norms"], np.float64),
                         array_at(pointer(more["planes"]), more["n_planes"], np.float32), array_at(pointer(more["empty"]), 1, node),
                         more["turned"], more["how"], more["exact"], more["size"], more["doubt"])
-        nodes, leaves = array_at(pointer(about["nodes"]), n, node), array_at(pointer(about["leaves"]), about["n_leaves"], LEAF_DTYPE)
         vertices = array_at(pointer(more["vertices"]), more["n_vertices"], np.int32)
         begins = array_at(pointer(more["leaf_begins"]), about["n_leaves"] + 1, np.int32)
         points = array_at(pointer(about["points"]), about["n_points"], np.float32)
-        return bend_node(nodes, leaves, node_of(i), kept_of(i), limits, points, vertices, begins, about["fill"], context,
-                         np.int32(about["frame"]))
+        frame = np.int32(about["frame"])
+        return bend_node(nodes, leaves, node_of(i), kept_of(i), limits, points, vertices, begins, about["fill"], context, frame,
+                         stamp_for(i, nodes, frame))
 
     def enter_python(context, i):
         shape = CONTEXTS[context]
+        if came_to_ready(i, shape.nodes, shape.ready, shape.frame):
+            return 0
         return bend_node(shape.nodes, shape.leaves, node_of(i), kept_of(i), shape.kept.limits, shape.points, shape.tree.vertices,
-                         shape.tree.begins, shape.fill, context, shape.frame)
+                         shape.tree.begins, shape.fill, context, shape.frame, stamp_for(i, shape.nodes, shape.frame))
 
     return address_of(enter_python if jit.DISABLED else enter)
 

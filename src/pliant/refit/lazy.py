@@ -16,7 +16,7 @@ from pliant.core import jit
 from pliant.core.call import CONTEXTS, address_of, array_at, pointer
 from pliant.core.jit import kernel
 from pliant.core.records import put_lane, whole
-from pliant.refit.leaves import CONTEXT, kept_of, node_of
+from pliant.refit.leaves import CONTEXT, came_to_ready, kept_of, node_of, stamp_for
 from pliant.refit.policy import Policy, register
 from pliant.refit.volumes import settle, volume_of
 from pliant.tree.nodes import node_dtype, ranges_of
@@ -122,17 +122,21 @@ def entry_for(volume, width):
     def enter(context, i):
         about = array_at(pointer(context), 1, CONTEXT)[0]
         nodes = array_at(pointer(about["nodes"]), about["n_nodes"], node)
+        if came_to_ready(i, nodes, array_at(pointer(about["ready"]), about["n_nodes"], np.int32), np.int32(about["frame"])):
+            return np.int64(0)
         points = array_at(pointer(about["points"]), about["n_points"], np.float32)
         spans = array_at(pointer(about["spans"]), (about["n_nodes"], width, 2), np.int64)
         order = array_at(pointer(about["order"]), about["n_order"], np.int32)
         levels = array_at(pointer(about["levels"]), about["n_nodes"], np.int32)
         ends = array_at(pointer(about["ends"]), about["n_nodes"], np.int32)
-        return refresh(nodes, points, spans, order, levels, ends, np.int32(about["frame"]), node_of(i), kept_of(i),
+        return refresh(nodes, points, spans, order, levels, ends, stamp_for(i, nodes, np.int32(about["frame"])), node_of(i), kept_of(i),
                        about["deep"] if i else about["upper"])
 
     def enter_python(context, i):
         shape = CONTEXTS[context]
-        return refresh(shape.nodes, shape.points, *shape.kept, shape.frame, node_of(i), kept_of(i),
+        if came_to_ready(i, shape.nodes, shape.ready, shape.frame):
+            return 0
+        return refresh(shape.nodes, shape.points, *shape.kept, stamp_for(i, shape.nodes, shape.frame), node_of(i), kept_of(i),
                        int(shape.about["deep" if i else "upper"][0]))
 
     return address_of(enter_python if jit.DISABLED else enter)

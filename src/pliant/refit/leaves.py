@@ -10,7 +10,7 @@ import numpy as np
 from pliant.core import jit
 from pliant.core.call import CONTEXTS, address_of, array_at, pointer
 from pliant.core.jit import helper, kernel
-from pliant.core.records import publish, put_lanes, put_whole
+from pliant.core.records import publish, put_lanes, put_whole, stamp
 from pliant.core.simd import columns, element, four, greatest, joined, least
 from pliant.geometry.triangles import Triangle
 from pliant.tree.nodes import LEAF_DTYPE
@@ -19,18 +19,42 @@ from pliant.volume.aabb import Box
 CONTEXT = np.dtype([(name, np.int64) for name in ("nodes", "leaves", "slots", "points", "spans", "order", "levels", "ends", "n_nodes",
                                                   "n_leaves", "n_points", "n_order", "frame", "upper", "deep", "blend", "ready", "entry",
                                                   "fill")])
+AHEAD = 1 << 62
 
 
 @helper
-def node_of(i):
-    """What an entry is asked to make true: the node, with the lanes that are to be `kept_of` the nodes under them above 32 bits."""
-    return i & 0xFFFFFFFF
+def asked_ahead(i, kept):
+    """What an entry is asked to do ahead of queries (`front.py`): make node i true, its lanes in `kept` from the nodes under them, which
+    are, and leave its stamp. Whoever comes to node i asks for it by its number."""
+    return i | (kept << 32) | AHEAD
 
 
 @helper
-def kept_of(i):
-    """Bits of the lanes that are to follow from the nodes under them, which are true; 0 for most."""
-    return i >> 32
+def node_of(asked):
+    """The node that an entry is asked about."""
+    return asked & 0xFFFFFFFF
+
+
+@helper
+def kept_of(asked):
+    """Bits of the lanes that are to follow from the nodes under them."""
+    return (asked & ~AHEAD) >> 32
+
+
+@helper
+def stamp_for(asked, nodes, frame):
+    """The stamp that the node gets: the one it has, or the frame's."""
+    return stamp(nodes, node_of(asked)) if asked & AHEAD else frame
+
+
+@helper
+def came_to_ready(asked, nodes, ready, frame):
+    """Has a query come to a node that followed ahead? Then it is stamped, and that is all."""
+    i = node_of(asked)
+    if asked & AHEAD or ready[i] != frame:
+        return False
+    publish(nodes, i, frame)
+    return True
 
 
 @helper

@@ -39,7 +39,6 @@ class Shape:
         self.context, self._about = self.about.ctypes.data, self.about[0]
         self.mind = None                                                # what a policy remembers beyond a tree
         self.updated = 0                                                # volumes set outside traversals since they were last asked for
-        self.front = None                                               # its counters: front.py
         self.passed = 0                                                 # volumes and triangles that rays were compared with, in all
         self.plant(tree or self.build())
 
@@ -55,11 +54,11 @@ class Shape:
         self.kept = self.marks = None                                   # what a policy keeps with this tree; for `query/approach.py`
         self.paths = self._masks = self._skips = self._ranges = None    # see local.py, tree/adjacency.py and tree/nodes.py
         self.marks = None                                               # (n,) float32: see above
-        self.fronted, self.room = NEVER, None                           # the frame in which a front last moved, and room: see front.py
+        self.ready, self.front = np.full(len(self.nodes), NEVER, np.int32), None        # see front.py
         self.waiting = 0
         self.pending = []                                               # vertices that have moved alone since the last query
-        self.know(nodes=self.nodes, leaves=self.leaves, slots=tree.slots, points=self.points, entry=0, fill=fill_entry()[0],
-                  n_nodes=len(self.nodes), n_leaves=len(self.leaves), n_points=len(self.points))
+        self.know(nodes=self.nodes, leaves=self.leaves, slots=tree.slots, points=self.points, ready=self.ready, entry=0,
+                  fill=fill_entry()[0], n_nodes=len(self.nodes), n_leaves=len(self.leaves), n_points=len(self.points))
         CONTEXTS[self.context] = self
 
     def know(self, **values):

@@ -26,8 +26,8 @@ def volume_of(like, points, order, begin, end):
 
 
 @helper
-def settle(nodes, i, frame):
+def settle(nodes, i, stamp):
     """The lanes of node i are set: merge them and stamp the node. How many there are."""
     put_whole(nodes, i, merge(lanes(nodes, i)))
-    publish(nodes, i, frame)
+    publish(nodes, i, stamp)
     return np.int64(nodes[i]["count"])
