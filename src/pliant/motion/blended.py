@@ -299,6 +299,11 @@ class Blended:
         slots[self._which] = np.arange(n)
         put_shares(desk.met, n, slots, desk.limits, desk.boxes, desk.sums, one, self._shares, self._hulls, 0, 1, self._rests, 0, 0)
 
+    @property
+    def placed(self):
+        """How many vertices have been placed since the last update."""
+        return int(np.count_nonzero(self.stamps["stamp"] == self.frame))
+
     def checked(self, maps):
         """What an update would be given, examined: (m, 3, 4) float64."""
         if not (type(maps) is np.ndarray and maps.dtype is check.FLOAT64 and maps.shape == (self.n_maps, 3, 4) and maps.flags.carray
