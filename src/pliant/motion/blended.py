@@ -10,7 +10,7 @@ it moves (`limited.py`), in time linear in the number of maps.
 
 Invariants: as `Free` (`motion/free.py`), but `flat` and `points` are true for vertices whose stamp is the frame: those of leaves that were
 filled since the update, and all after `complete`. `planes` (m, 3, 4) are the rows of the maps, from places relative to `centre`, times
-`rest_scale`, to places relative to the origin, times the scale; no bound along a row is larger than `size`. `doubt` bounds the rounding of
+`rest_scale`, a number for each axis, to places relative to the origin, times the scale; no bound along a row is larger than `size`. `doubt` bounds the rounding of
 a position, times the scale.
 """
 import math
@@ -30,7 +30,7 @@ from pliant.motion.rigid import LEAST
 
 EPSILON, MOST = 2.0**-52, 2.0**1020
 SPARE = 2.0**120                                                        # of products of three: so far above, sums are above SMALLEST or 0
-STEEPEST = 2.0**100                                                     # of planes: more only where a body has no extent
+STEEPEST = 2.0**100                                                     # of planes: more only along an axis without any extent
 STRAYED = 3.0                                                           # of the half extent: farther from the origin, and it moves
 LAST = 2**31 - 1
 STAMP = packed([("stamp", np.dtype(np.int32))], 4)
@@ -235,7 +235,7 @@ def set_planes(maps, centre, rest_scale, origin, scale, planes):
             t = maps[j, r, 3] - origin[r]
             for c in range(3):
                 t += maps[j, r, c] * centre[c]
-                planes[12 * j + 4 * r + c] = min(max(maps[j, r, c] * scale / rest_scale, -STEEPEST), STEEPEST)
+                planes[12 * j + 4 * r + c] = min(max(maps[j, r, c] * scale / rest_scale[c], -STEEPEST), STEEPEST)
             planes[12 * j + 4 * r + 3] = t * scale
 
 
@@ -276,7 +276,7 @@ class Blended:
         self.centre = coarse(0.5 * low + 0.5 * high, float((0.5 * high - 0.5 * low).max())) if n else np.zeros(3)
         with np.errstate(over="ignore"):
             self._half, self._far = ((np.maximum(high - point, point - low) if n else np.zeros(3)) for point in (self.centre, np.zeros(3)))
-        self.rest_scale = scale_for(float(self._half.max()))
+        self.rest_scale = np.array([scale_for(half) for half in self._half.tolist()])      # a map may stretch what is flat to any size
         self.local = (self.rest - self.centre) * self.rest_scale
         sizes = np.abs(self.rest[self.rest != 0])
         self._smallest = min(float(sizes.min(initial=1.0)), 1.0) * float(self.weights.min(initial=1.0))
@@ -352,19 +352,20 @@ class Blended:
         if self.frame == LAST:
             self.stamps["stamp"], self.frame = 0, 0
         self.frame += 1
-        self.given = maps.copy() if copy else maps
+        self.given = maps.copy()                                        # whatever is asked for: they are few, and `restore` needs them
         if not self.count:
             return
-        self._take(maps)
+        self._take(self.given)
         half = max(0.5 * high - 0.5 * low for low, high in zip(self.box[:3].tolist(), self.box[4:7].tolist(), strict=True))
         if self.reach / STRAYED > half and (not self.fixed or self.reach == math.inf):
             self.origin[:3] = coarse(0.5 * self.box[:3] + 0.5 * self.box[4:7], half)
-            self._take(maps)
+            self._take(self.given)
 
     def _take(self, maps):
         size, largest, smallest = take_maps(maps, self.columns, self.centre, self._half, self._far, self.origin)
         x, y, z, _ = self.origin.tolist()
-        error = (self.most_maps + 8) * EPSILON * (largest + max(abs(x), abs(y), abs(z))) + LEAST
+        least = LEAST * (1 + self._far.sum())                           # what is too small for a sum of maps counts times the coordinates
+        error = (self.most_maps + 8) * (EPSILON * (largest + max(abs(x), abs(y), abs(z))) + least)
         size = (size + error) * (1 + 2.0**-40)
         self.scale = self._place["scale"] = scale_for(size)
         self.size, self.doubt = size * self.scale, error * self.scale
@@ -384,7 +385,7 @@ class Blended:
 
     def restore(self):
         """After an interrupted update: everything from the maps again, the old or the new ones."""
-        self.update(self.given, False)
+        self.update(self.given)
 
 
 def blended_of(rest, weights, maps, origin):
