@@ -108,7 +108,7 @@ class Warp(Peer):
         rest, weights, n = self.scene.rest, self.scene.weights, len(self.scene.rest)
         order = space_order(rest[faces].mean(axis=1))
         start, corners = wp.array(rest.astype(np.float32), dtype=wp.vec3), wp.array(faces[order].ravel(), dtype=wp.int32)
-        skin = [wp.array(weights.indptr, dtype=wp.int32), wp.array(weights.indices, dtype=wp.int32), wp.array(weights.data, dtype=wp.float32)]
+        skin = [wp.array(part, dtype=wp.int32) for part in (weights.indptr, weights.indices)] + [wp.array(weights.data, dtype=wp.float32)]
         points, self.maps, self.move = [wp.zeros(n, dtype=wp.vec3) for _ in range(2)], [], []
         for at in points:
             maps = wp.zeros(len(self.scene.nodes), dtype=wp.mat44)

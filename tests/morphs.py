@@ -1,9 +1,10 @@
-"""Morphing bodies: shapes to make them of, where their vertices must be, and what their volumes must enclose."""
+"""Morphing bodies: shapes to make them of, where their vertices must be, and what their volumes must enclose; blended ones go with them."""
 
 from fractions import Fraction
 
 import numpy as np
 
+import blends
 import pliant as pl
 from pliant import shapes
 
@@ -11,6 +12,7 @@ STAMPLESS = {"name": "blended", "stamps": False}
 TIGHTER = {"name": "blended", "between": 3}
 BLENDED = ("auto", STAMPLESS, TIGHTER)                                  # the policies that only morphing bodies have
 FORMS = ("targets", "base", "relative")
+EVERY = (*FORMS, "maps")                                                # "maps": a blended body, the first shape at rest, a map for each
 
 
 def targets(directions, count, seed=0):
@@ -21,16 +23,24 @@ def targets(directions, count, seed=0):
 
 
 def morph(form, given, faces, **options):
-    """A body of these shapes (k, n, 3); the first is the base of the additive forms."""
+    """A body of these shapes (k, n, 3); the first is the base of the additive forms. Policies of morphing bodies stand for such of blended
+    ones."""
     if form == "targets":
         return pl.Body.morph(given, faces, **options)
+    if form == "maps":
+        policy, _ = options.pop("policy", "auto"), options.pop("rest", 0)
+        policy = dict(zip(map(str, BLENDED), blends.CONVEX, strict=True)).get(str(policy), policy)
+        return pl.Body.blended(given[0], faces, blends.near(given[0], len(given)), policy=policy, **options)
     moves = given[1:] - given[0]
     return (pl.Body.morph(moves, faces, base=given[0], relative=True, **options) if form == "relative" else
             pl.Body.morph(given[1:], faces, base=given[0], **options))
 
 
 def weights(form, count, rng, active=None):
-    """Weights for `morph` of so many shapes, for the first of which the additive forms have none; only `active` of them are not 0."""
+    """Weights for `morph` of so many shapes, for the first of which the additive forms have none; only `active` of them are not 0. Or maps,
+    of which only so many move anything."""
+    if form == "maps":
+        return blends.maps(count, rng, active=active)
     made = rng.uniform(0.05, 1, count)
     made[rng.permutation(count)[count if active is None else active:]] = 0
     if form == "targets":
@@ -40,6 +50,8 @@ def weights(form, count, rng, active=None):
 
 def where(form, given, factors):
     """The definition of a position: products in the order of the shapes, each rounded, and so are their sums."""
+    if form == "maps":
+        return blends.where(given[0], blends.near(given[0], len(given)), factors)
     if form == "targets":
         rows, factors = given, np.asarray(factors, np.float64)
     else:
@@ -77,8 +89,14 @@ def assert_encloses(body):
                 first, last = ((Fraction(value[i, k, axis].item()) - origin[axis]) * scale for value in (low, high))
                 assert Fraction(least) <= first and last <= Fraction(most), "a volume does not enclose its vertices"
                 assert nodes["whole"]["lo" + name][i] <= least and most <= nodes["whole"]["hi" + name][i]
-    for axis in range(3):
+    assert_around(body)
+    return seen
+
+
+def assert_around(body):
+    """In rational arithmetic: box and reach hold all vertices."""
+    motion, x = body.motion, body.motion.vertices
+    for axis, origin in enumerate(map(Fraction, motion.origin[:3].tolist())):
         least, most = (Fraction(value) for value in (x[:, axis].min().item(), x[:, axis].max().item()))
         assert Fraction(motion.box[axis].item()) <= least and most <= Fraction(motion.box[axis + 4].item())
-        assert max(origin[axis] - least, most - origin[axis]) <= Fraction(motion.reach)
-    return seen
+        assert max(origin - least, most - origin) <= Fraction(motion.reach)

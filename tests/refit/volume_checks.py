@@ -1,13 +1,17 @@
 """What every policy promises of the records of a body, read from outside: a stamp is true. Boxes only, but for `assert_holds`."""
 
+import ctypes
 from fractions import Fraction
 
+import numba
 import numpy as np
 
+from pliant.core.call import ENTRIES
 from pliant.core.records import lane, whole
 from siblings import INSIDE, exact
 
 LOOSE = 2.0**-20                                                        # of the largest coordinate: the rounding of a box, and to spare
+ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 
 def shape_of(body):
@@ -24,6 +28,17 @@ def true_lanes(body):
     """How many of them have the stamp of the frame."""
     shape = shape_of(body)
     return int(shape.nodes["count"][shape.nodes["stamp"] == shape.frame].sum())
+
+
+def set_all(body):
+    """Make all volumes of a body true, one node after the other, as queries do that reach them; how many nodes were not."""
+    shape = shape_of(body)
+    shape.follow()
+    stale = np.flatnonzero(shape.nodes["stamp"] != shape.frame).tolist()
+    for i in stale:
+        (ENTRIES[shape.entry] if numba.config.DISABLE_JIT else ENTRY(shape.entry))(shape.context, i)
+    assert (shape.nodes["stamp"] == shape.frame).all()
+    return len(stale)
 
 
 def assert_true(body):

@@ -88,16 +88,12 @@ def convex(name, value, rows):
     from scipy import sparse  # a tenth of a second, for those who need it
     if not sparse.issparse(value):
         value = _array(name, value)
-        if value.ndim != 2:
-            raise MeshError(f"{name}: expected shape ({rows}, m), a row for each vertex, got {value.shape}")
     _real(name, value)
-    given = sparse.csr_array(value, dtype=np.float64, copy=True)
+    if value.ndim != 2:
+        raise MeshError(f"{name}: expected shape ({rows}, m), a row for each vertex, got {value.shape}")
+    given = _sound(name, value) if sparse.issparse(value) else sparse.csr_array(value, dtype=np.float64)
     if given.shape[0] != rows or (rows and not given.shape[1]):
         raise MeshError(f"{name}: expected shape ({rows}, m), a row for each vertex, a column for each map, got {given.shape}")
-    try:
-        given.check_format(full_check=True)                             # its parts are the caller's, and may contradict each other
-    except ValueError as error:
-        raise MeshError(f"{name}: not a sound sparse array: {error}") from None
     bad = ~(np.isfinite(given.data) & (given.data >= 0))
     if bad.any():
         at = int(bad.argmax())
@@ -105,13 +101,30 @@ def convex(name, value, rows):
         raise MeshError(f"{name}: row {row} has {given.data[at]} in column {given.indices[at]}, expected to be finite and not negative")
     given.sum_duplicates()
     given.eliminate_zeros()
-    totals, counts = given.sum(axis=1), np.diff(given.indptr)
+    with np.errstate(over="ignore"):
+        totals, counts = given.sum(axis=1), np.diff(given.indptr)
     bad = np.abs(totals - 1) > SUM
     if bad.any():
         row = int(bad.argmax())
         raise MeshError(f"{name}: row {row} has a sum of {totals[row]}, expected 1; divide by it{_more(bad)}")
     given.data /= np.repeat(np.where(np.abs(totals - 1) <= NEARLY * counts, 1.0, totals), counts)
     return given.indptr.astype(np.int64), given.indices.astype(np.int32), given.data, given.shape[1]
+
+
+def _sound(name, value):
+    """A sparse array as one of rows, a copy. Its parts are the caller's, and may contradict each other: conversions would believe them, and
+    write where they say."""
+    from scipy import sparse
+    try:
+        if value.format in ("csr", "csc", "bsr"):
+            given = value.astype(np.float64)                            # first: what is given twice is summed up as it is
+            given.check_format(full_check=True)
+        else:
+            given = value.tocoo()
+            given = sparse.coo_array((given.data.astype(np.float64), (given.row, given.col)), shape=given.shape)
+        return sparse.csr_array(given)
+    except (ValueError, IndexError) as error:
+        raise MeshError(f"{name}: not a sound sparse array: {error}") from None
 
 
 def _real(name, array):

@@ -10,8 +10,8 @@ it moves (`limited.py`), in time linear in the number of maps.
 
 Invariants: as `Free` (`motion/free.py`), but `flat` and `points` are true for vertices whose stamp is the frame: those of leaves that were
 filled since the update, and all after `complete`. `planes` (m, 3, 4) are the rows of the maps, from places relative to `centre`, times
-`rest_scale`, a number for each axis, to places relative to the origin, times the scale; no bound along a row is larger than `size`. `doubt` bounds the rounding of
-a position, times the scale.
+`rest_scale`, a number for each axis, to places relative to the origin, times the scale; no bound along a row is larger than `size`. `doubt`
+bounds the rounding of a position, times the scale.
 """
 import math
 from typing import NamedTuple
