@@ -114,8 +114,9 @@ def compile_all(scene: Pair, methods: list[Method]) -> None:
             keeper.step(small.frame(k))
 
 
-def play_round(session: Session, scene: Pair, tracks: list[Track], number: int) -> None:
-    """All frames in order; garbage is not collected meanwhile, as that would hit whoever is next."""
+def play_round(session: Session, scene: Any, tracks: list[Any], number: int) -> None:
+    """All frames of a Pair, or of what has frames as it has, in order; garbage is not collected meanwhile, as that would hit whoever is
+    next."""
     gc.collect()
     gc.disable()  # until the session stops or ends what it plays
     for at, turn in enumerate(turns(scene.frames, number, session.repeats), number):

@@ -1,4 +1,4 @@
-"""``pliant bench paper-a``, ``-b``, ``-c``, ``-d``, ``-s``: a paper's experiments again; tables on screen, report and plots in a folder."""
+"""``pliant bench paper-a``, ``-b``, ``-c``, ``-d``, ``-m``, ``-s``: a paper's experiments again: tables on screen, plots in a folder."""
 
 from __future__ import annotations
 
@@ -68,6 +68,16 @@ class PaperD(StrEnum):
     sizes = "sizes"
     arity = "arity"
     itself = "self"
+
+
+class PaperM(StrEnum):
+    """What paper M reports, and how far nodes reach."""
+
+    table_1 = "table-1"
+    fig_5 = "fig-5"
+    table_4 = "table-4"
+    fish = "fish"
+    radius = "radius"
 
 
 class PaperS(StrEnum):
@@ -149,6 +159,21 @@ def paper_d(
     """Adaptive bounding volume hierarchies for deformable surface models (Bitar, 2011): what to refit, by eight criteria, for distances."""
     chosen = {*(experiment or []), *(more or [])} or set(PaperD)
     measure("paper-d", [each.value for each in PaperD if each in chosen], out, quick, frames, repeats, clock)
+
+
+@bench.command("paper-m")
+def paper_m(
+    more: Annotated[list[PaperM] | None, typer.Argument(metavar="EXPERIMENT", help=SAME)] = None,
+    experiment: Annotated[list[PaperM] | None, NAMED] = None,
+    out: Annotated[Path, FOLDER] = Path("out/paper-m"),
+    quick: Quick = False,
+    frames: Annotated[int | None, typer.Option(min=2, help="Frames of each scene.", show_default="60, quick 4")] = None,
+    repeats: Repeats = None,
+    clock: Chosen = Clock.cpu,
+) -> None:
+    """Tight and efficient surface bounds in meshless animation (Steinemann, Otaduy and Gross, 2008): volumes from a few maps."""
+    chosen = {*(experiment or []), *(more or [])} or set(PaperM)
+    measure("paper-m", [each.value for each in PaperM if each in chosen], out, quick, frames, repeats, clock)
 
 
 @bench.command("paper-s")

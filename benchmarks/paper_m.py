@@ -1,0 +1,57 @@
+"""Paper M's experiments on one core, with the baselines that are no part of the library, and their figures in `docs/paper-m.md`.
+
+    python -m benchmarks.paper_m                               as `pliant bench paper-m`, with its options, pinned to one core; spatial
+                                                               hashing (`hashing.py`) and other bounds (`bounds_m.py`) run along
+    python -m benchmarks.paper_m --paste out/paper-m/paper-m.json      put the tables of that run between the markers of the page
+    python -m benchmarks.paper_m --picture                     draw the scenes of the page
+"""
+
+import colorsys
+import sys
+
+import numpy as np
+
+import pliant as pl
+from benchmarks import bounds_m, hashing
+from benchmarks.papers import DOCS, main
+from pliant.bench.scenes_m import FEW, MANY, pulled, ring, shoal
+from pliant.report import picture
+
+FLESH, MEETING = (0.85, 0.60, 0.55), (0.90, 0.08, 0.05)
+FRAMES, SHOWN = 60, (0, 27, 50)  # coarse meshes: faces that meet can be seen
+
+
+def colours_of(scene, vertices):
+    """A colour for each body, and another for faces that meet."""
+    faces = scene.body.faces
+    found = pl.Scene([pl.Body(rows, faces) for rows in vertices]).collide()
+    made = []
+    for i in range(scene.bodies):
+        colour = colorsys.hsv_to_rgb(i / scene.bodies, 0.45, 0.80) if scene.bodies > 1 else FLESH
+        made.append(np.tile([colour], (len(faces), 1)))
+        for side in (0, 1):
+            made[-1][found.faces[found.bodies[:, side] == i, side]] = MEETING
+    return made
+
+
+def draw(path, size=400):
+    """A column for each of three frames; a row for a brain, for figures that meet little and much, and for fish."""
+    rows = []
+    hanging, swimming = picture.View(-60, 14, (0.0, 0.0, -1.1), 4.4), picture.View(-50, 24, (1.5, 0.9, 1.2), 6.0)
+    for scene, view in ((pulled(30_000, 509, FRAMES), picture.View(-62, 26, (0.65, 0.0, 0.1), 3.6)), (ring(2_857, 550, FEW, FRAMES), hanging),
+                        (ring(2_857, 550, MANY, FRAMES), hanging), (shoal(24, 2_002, 96, FRAMES), swimming)):  # fmt: skip
+        cells = []
+        for k in SHOWN:
+            vertices = list(scene.vertices(k))
+            cells.append(picture.draw([(each, scene.body.faces) for each in vertices], colours_of(scene, vertices), size, view))
+        rows.append(np.concatenate(cells, axis=1))
+    picture.save(path, np.concatenate(rows))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--picture"]:
+        draw(DOCS / "images" / "paper-m-scenes.png")
+    else:
+        bounds_m.register()
+        hashing.register()
+        main("paper-m")
