@@ -38,7 +38,8 @@ def draw(path, size=400):
     """A column for each of three frames; a row for a brain, for figures that meet little and much, and for fish."""
     rows = []
     hanging, swimming = picture.View(-60, 14, (0.0, 0.0, -1.1), 4.4), picture.View(-50, 24, (1.5, 0.9, 1.2), 6.0)
-    for scene, view in ((pulled(30_000, 509, FRAMES), picture.View(-62, 26, (0.65, 0.0, 0.1), 3.6)), (ring(2_857, 550, FEW, FRAMES), hanging),
+    pulling = picture.View(-62, 26, (0.65, 0.0, 0.1), 3.6)
+    for scene, view in ((pulled(30_000, 509, FRAMES), pulling), (ring(2_857, 550, FEW, FRAMES), hanging),
                         (ring(2_857, 550, MANY, FRAMES), hanging), (shoal(24, 2_002, 96, FRAMES), swimming)):  # fmt: skip
         cells = []
         for k in SHOWN:

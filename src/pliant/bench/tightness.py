@@ -137,13 +137,14 @@ def play(session: Session, title: str, scene: Blends, ways: list[Way], tree: dic
         session.begin(title, len(ways) * scene.frames)
         like = pliant.Body.blended(scene.body.rest, scene.body.faces, scene.body.weights, **tree)
         sets = sets_of(like)
-        bounds = [(OTHERS[way.name] if way.options is None else product(way.options))(scene.body, sets) for way in ways]
-        boxes = np.zeros((len(sets.spans), 6))
-        for k in range(1, scene.frames + 1):
-            like.update(scene.frame(k)[0])
-            boxes_of(np.ascontiguousarray(like.vertices), sets.order, sets.spans, boxes)
-            for bound, part in zip(bounds, parts, strict=True):
-                part.append(compared(bound(scene.frame(k)[0]), boxes, sets.level))
+        boxes = np.zeros((scene.frames, len(sets.spans), 6))
+        for k in range(scene.frames):
+            like.update(scene.frame(k + 1)[0])
+            boxes_of(np.ascontiguousarray(like.vertices), sets.order, sets.spans, boxes[k])
+        for way, part in zip(ways, parts, strict=True):  # one after the other: what a bound keeps of every leaf is large
+            bound = (OTHERS[way.name] if way.options is None else product(way.options))(scene.body, sets)
+            for k in range(scene.frames):
+                part.append(compared(bound(scene.frame(k + 1)[0]), boxes[k], sets.level))
                 session.tick(1)
     steps = min(map(len, parts))
     about = {"vertices": len(scene.body.rest), "nodes": len(scene.body.nodes), "steps": steps} | about
