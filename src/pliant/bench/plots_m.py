@@ -8,24 +8,26 @@ import numpy as np
 
 from pliant.bench.figures import mean, ms, parts
 from pliant.bench.paper import LABELS, PAPER, PLIANT
-from pliant.bench.paper_m import AUTO, BOTTOM_UP, FRONT, OUR_BOUND, PAPERS_BOUND
+from pliant.bench.paper_m import AUTO, BEST_BOUND, BOTTOM_UP, FRONT, OUR_BOUND, PAPERS_BOUND
 from pliant.bench.play import Run
-from pliant.bench.plots import legend, tidy
+from pliant.bench.plots import tidy
 from pliant.bench.tables_m import heading, named, on
 from pliant.bench.tightness import OPTIMAL, UPDATE
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Colours that stay apart for every eye (Okabe and Ito).
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#999999", "#F0E442")
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#999999", "#882255", "#117733")
 ROOTS = {PAPERS_BOUND: "#E69F00", OUR_BOUND: "#009E73", UPDATE: "#0072B2", OPTIMAL: "#000000"}
+DRAWN = (PAPERS_BOUND, "greedy, AABB", OUR_BOUND, BEST_BOUND)
 WAYS = {(BOTTOM_UP, PAPER): "#999999", (FRONT, PAPER): "#E69F00", (BOTTOM_UP, PLIANT): "#000000", (AUTO, PLIANT): "#0072B2"}
 
 
 def plot_1(figure: Figure, runs: list[Run]) -> None:
     """Microseconds against vertices, a line for each number of nodes."""
-    figure.set_size_inches(8, 4.6)
+    figure.set_size_inches(9, 5.2)
     ax = figure.subplots()
     for method, colour in ROOTS.items():
         for number, nodes in enumerate(dict.fromkeys(run["nodes"] for run in runs)):
@@ -36,26 +38,28 @@ def plot_1(figure: Figure, runs: list[Run]) -> None:
     ax.set_yscale("log")
     ax.set_xlabel("vertices")
     ax.set_ylabel("µs")
-    ax.legend(frameon=False, fontsize="small")
+    below(figure, ax, 4)
     tidy(ax, "Table 1: what a root costs")
 
 
 def plot_5(figure: Figure, runs: list[Run]) -> None:
-    """Ratios against levels, mean and largest, a row for each number of nodes."""
+    """Ratios against levels, mean and largest, a row for each number of nodes; of the product's bounds those that differ most."""
     counts = list(dict.fromkeys(run["nodes"] for run in runs))
     figure.set_size_inches(11, 3.8 * len(counts))
     axes = figure.subplots(len(counts), 2, squeeze=False, sharex=True)
     for nodes, row in zip(counts, axes, strict=True):
         for ax, what in zip(row, ("mean", "largest"), strict=True):
-            for number, run in enumerate(run for run in runs if run["nodes"] == nodes):
-                again, colour = divmod(number, len(COLOURS))
-                ax.plot(run[what], color=COLOURS[colour], linestyle=("-", "--")[again % 2], label=run["method"])
+            shown = [run for run in runs if run["nodes"] == nodes and (run["method"] in DRAWN or not run["options"])]
+            for number, run in enumerate(shown):
+                look = {"linestyle": "--" if not run["options"] else "-", "linewidth": 1.2 if not run["options"] else 2.0}
+                ax.plot(run[what], color=COLOURS[number % len(COLOURS)], label=run["method"], **look)
             ax.set_yscale("log")
             ax.set_ylabel("radius ÷ that of the smallest box")
             tidy(ax, f"{nodes} nodes, {what}")
     for ax in axes[-1]:
         ax.set_xlabel("level (0: the root)")
-    legend(axes[0][:1])
+        ax.set_xticks(range(0, max(len(run["mean"]) for run in runs), 3))
+    below(figure, axes[0][0], 5)
 
 
 def plot_4(figure: Figure, runs: list[Run]) -> None:
@@ -73,7 +77,7 @@ def plot_4(figure: Figure, runs: list[Run]) -> None:
     ax.set_xticks(range(len(parts(runs))), [heading(runs, part).replace(", ", "\n") for part in parts(runs)], fontsize="small")
     ax.set_yscale("log")
     ax.set_ylabel("ms a frame; hatched: updates")
-    ax.legend(frameon=False, fontsize="x-small", ncols=2)
+    below(figure, ax, 5)
     tidy(ax, "Update and all pairs")
 
 
@@ -91,7 +95,12 @@ def plot_radius(figure: Figure, runs: list[Run]) -> None:
         ax.set_ylabel(label)
         ax.set_yscale("log")
         tidy(ax, "")
-    legend(axes[:1])
+    below(figure, axes[0], 4)
+
+
+def below(figure: Figure, ax: Axes, columns: int) -> None:
+    """The legend of a panel, for all of them, where no line is."""
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
 
 
 PLOTS = {"table-1": plot_1, "fig-5": plot_5, "table-4": plot_4, "fish": plot_4, "radius": plot_radius}
