@@ -269,10 +269,10 @@ def test_a_root_by_vertices_and_nodes():
 @pytest.mark.formulas
 def test_ratios_at_the_root_and_by_levels():
     runs = [{"method": method, "nodes": 65, "vertices": 30_252, "steps": 2, "mean": [ratio] * 5, "largest": [2 * ratio] * 5,
-             "root": [ratio, 3 * ratio], "agrees": True} for method, ratio in (("first, own boxes", 1.0), ("summed spheres", 30.0))]
+             "root": [ratio, 3 * ratio], "agrees": True} for method, ratio in (("eq. 12, own boxes", 1.0), ("summed spheres", 30.0))]
     roots, levels = tables_m.tables_5(runs)
-    assert roots.rows == [["first, own boxes", "2.00", "3.00", "1.00 ×"], ["summed spheres", "60.0", "90.0", "30.0 ×"]]
-    assert levels.columns == ["bound", "level 0", "level 3"] and levels.rows[0] == ["first, own boxes", "1.00, 2.00", "1.00, 2.00"]
+    assert roots.rows == [["eq. 12, own boxes", "2.00", "3.00", "1.00 ×"], ["summed spheres", "60.0", "90.0", "30.0 ×"]]
+    assert levels.columns == ["bound", "level 0", "level 3"] and levels.rows[0] == ["eq. 12, own boxes", "1.00, 2.00", "1.00, 2.00"]
 
 
 @pytest.mark.formulas

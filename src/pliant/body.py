@@ -182,8 +182,8 @@ class Body:
         weights : (n, m), dense or SciPy sparse: how much of each map moves each vertex; not negative, with a sum of 1 for every vertex.
             `pliant.Nodes` and `pliant.Skeleton` make them
         maps : (m, 3, 4) or (m, 4, 4) to start with; by default none moves anything. Vertex v is at (Σ w_j maps_j) · (v, 1)
-        policy : "auto" bounds volumes by the maps as queries reach them; {"name": "convex", …} the same, with options: `bound`, "greedy" or
-            "eq12", `boxes`, "own", "aabb" or "obb", `leaves`, "exact" or "bound". The policies of other bodies set all vertices in every
+        policy : "auto" bounds volumes by the maps as queries reach them; {"name": "convex", …} the same, with options: `bound`, "eq12" or
+            "greedy", `boxes`, "own", "aabb" or "obb", `leaves`, "exact" or "bound". The policies of other bodies set all vertices in every
             update, and then do as they do
 
         The other options as for `Body`; the tree is built on the vertices at rest.

@@ -30,7 +30,7 @@ def write_body(path, options, motion, faces, same, tree, rigid, placement):
             "arity": o.arity, "leaf": o.leaf, "rigid": rigid, "motion": motion.name, "additive": motion.additive,
             "origin": motion.origin[:3].tolist() if motion.fixed else None,
             "transform": None if placement is None else placement.tolist()}
-    begins, which, weights = motion.skin if motion.name == "blended" else NO_SKIN
+    begins, which, weights = motion.stored_skin if motion.name == "blended" else NO_SKIN
     archive.write(path, meta, {"shapes": motion.stored, "given": motion.given.reshape(-1), "faces": faces, "same": same,
                                "child": links.child, "count": links.count, "leaf_faces": links.faces,
                                "skin_begins": begins, "skin_which": which, "skin_weights": weights})

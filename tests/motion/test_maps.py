@@ -67,7 +67,7 @@ def test_positions_are_the_sum_that_is_documented(rest, skin, policy):
     for _ in range(2):
         weights = weights / weights.sum(axis=1, keepdims=True)
     body = pl.Body.blended(rest, [[0, 1, 2]], weights, maps=moved, policy=policy)
-    np.testing.assert_array_equal(body.motion.weights, weights[weights != 0])
+    np.testing.assert_array_equal(body.motion.stored_skin[2], weights[weights != 0])
     assert body.vertices.tobytes() == blends.where(rest, weights, moved).tobytes()
 
 
@@ -120,7 +120,7 @@ def test_weights_of_whole_numbers_and_sums_that_are_nearly_one():
     off = WEIGHTS * np.linspace(1 - 9e-6, 1 + 9e-6, len(BALL))[:, None]
     body = pl.Body.blended(BALL, FACES, off, maps=BENT)
     np.testing.assert_allclose(body.vertices, blends.where(BALL, WEIGHTS, BENT), rtol=0, atol=1e-14)
-    again = pl.Body.blended(BALL, FACES, sparse.csr_array((body.motion.weights, body.motion.which, body.motion.begins)), maps=BENT)
+    again = pl.Body.blended(BALL, FACES, sparse.csr_array(body.motion.stored_skin[::-1][:1] + body.motion.stored_skin[1::-1]), maps=BENT)
     assert again.vertices.tobytes() == body.vertices.tobytes()
 
 

@@ -218,7 +218,7 @@ def some_weights(kind, m, rng):
 @pytest.mark.parametrize("kind", ["even", "sparse", "narrow"])
 @pytest.mark.parametrize("count", [1, 4] if OFF else [1, 2, 4, 9])
 def test_bounds_are_those_of_the_linear_programme(kind, count):
-    """Eq. 12 is the paper's; "first" is no larger; "greedy" is the solution of the programme, but for a small part of the range of b."""
+    """Eq. 12 is the paper's; "greedy" is the solution of the programme, but for a small part of the range of b."""
     rng, smaller = np.random.default_rng(count), 0
     weights = some_weights(kind, count, rng)
     bodies = {bound: at_one_point(weights, bound) for bound in BOUNDS}
@@ -237,9 +237,9 @@ def test_bounds_are_those_of_the_linear_programme(kind, count):
             slack = (count + 24) * 2.0**-20
             right = programme(least, most, b)
             assert largest == pytest.approx(eq12(least, most, b), abs=slack)
-            assert right - 1e-9 <= found["greedy"][face, way] <= found["first"][face, way] <= largest
+            assert right - 1e-9 <= found["greedy"][face, way] <= found["eq12"][face, way] <= largest
             assert found["greedy"][face, way] <= right + np.ptp(b) / 128 + slack
-            assert found["first"][face, way] <= max(b) + slack
+            assert found["eq12"][face, way] <= max(b) + slack
             smaller += right < largest - 1e-2 and found["greedy"][face, way] < largest - 5e-3
     assert smaller > 0 or count < 3 or OFF
 
@@ -266,7 +266,7 @@ def test_boxes_of_their_own_are_no_larger(volume):
     rng, ways = np.random.default_rng(8), {}
     ball, faces = shapes.icosphere(1 if OFF else 2)
     weights, moved = blends.near(ball, 6, most=2), blends.maps(6, rng, 0.5)
-    for name, policy in {"eq12": {"bound": "eq12"}, "first": {}, "greedy": {"bound": "greedy"}, "aabb": {"boxes": "aabb"},
+    for name, policy in {"eq12": {}, "greedy": {"bound": "greedy"}, "aabb": {"boxes": "aabb"},
                          "exact": {"leaves": "exact"}}.items():
         body = pl.Body.blended(ball, faces, weights, leaf=3, volume=volume, policy={"name": "convex", **policy})
         body.update(moved)
@@ -274,10 +274,10 @@ def test_boxes_of_their_own_are_no_larger(volume):
         nodes = shape_of(body).nodes
         used = np.arange(nodes["child"].shape[1]) < nodes["count"][:, None]
         ways[name] = np.array([(nodes["lanes"]["hi" + axis] - nodes["lanes"]["lo" + axis])[used] for axis in "xyz"])
-    assert (ways["greedy"] <= ways["first"] + 1e-4).all() and (ways["first"] <= ways["eq12"] + 1e-4).all()
-    assert ways["greedy"].sum() < ways["first"].sum() * 0.999 or OFF
-    assert ways["first"].sum() < ways["aabb"].sum() * 0.98
-    assert ways["exact"].sum() < ways["first"].sum() * 0.98
+    assert (ways["greedy"] <= ways["eq12"] + 1e-4).all()
+    assert ways["greedy"].sum() < ways["eq12"].sum() * 0.999 or OFF
+    assert ways["eq12"].sum() < ways["aabb"].sum() * 0.98
+    assert ways["exact"].sum() < ways["eq12"].sum() * 0.98
     body = pl.Body.blended(ball, faces, np.ones((len(ball), 1)), leaf=3, volume=volume)
     body.update([np.diag([2.0, 3, 0.5, 1])[:3]])
     set_all(body)
@@ -360,7 +360,7 @@ def test_settings_reach_the_policy():
     def make(policy):
         return pl.Body.blended(FEW, FEW_FACES, np.ones((len(FEW), 1)), policy=policy)
 
-    assert make("auto").options.settings == {"bound": "first", "boxes": "own", "leaves": "bound", "front": False}
+    assert make("auto").options.settings == {"bound": "eq12", "boxes": "own", "leaves": "bound", "front": False}
     assert make({"name": "auto", "bound": "eq12", "front": True}).options.settings["bound"] == "eq12"
     for bad, error in (({"name": "convex", "depth": 1}, ValueError), ({"name": "convex", "bound": "best"}, ValueError),
                        ({"name": "convex", "boxes": 3}, ValueError), ({"name": "convex", "front": 1}, TypeError), ("bent", ValueError),

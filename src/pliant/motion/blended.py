@@ -25,7 +25,7 @@ from pliant.core.simd import element, four, narrow, plus, put_four, times
 from pliant.errors import MeshError
 from pliant.geometry.predicates import LARGEST, SMALLEST
 from pliant.motion.free import PLACE, coarse, scale_for
-from pliant.motion.limited import FIRST, Hull, Rest, Share, bound, limits_dtypes, slack
+from pliant.motion.limited import SECOND, Hull, Rest, Share, bound, limits_dtypes, slack
 from pliant.motion.rigid import LEAST
 
 EPSILON, MOST = 2.0**-52, 2.0**1020
@@ -38,8 +38,10 @@ LANES = 8                                                               # as of 
 
 
 class Skin(NamedTuple):
-    """What moves vertices: places at rest (3 n,), the maps of each and their weights (`core/checkcontrols.py`), columns of maps (16 m,);
-    and what a vertex is written to: its stamp, its place (3 n,), its row of float32 (4 n,), (x − origin) · scale."""
+    """What moves vertices, row by row in an order of its own: `names` (n,) of vertices, places at rest (3 n,), the maps of each and their
+    weights (`core/checkcontrols.py`), stamps; columns of maps (16 m,). And what a vertex is written to, by its name: its place (3 n,), its
+    row of float32 (4 n,), (x − origin) · scale."""
+    names: np.ndarray
     rest: np.ndarray
     begins: np.ndarray
     which: np.ndarray
@@ -54,9 +56,9 @@ class Skin(NamedTuple):
 
 
 @helper
-def blended(skin, v):
-    """x y z · of vertex v."""
-    begin, end, columns = skin.begins[v], skin.begins[v + 1], skin.columns
+def blended(skin, r):
+    """x y z · of the vertex in row r."""
+    begin, end, columns = skin.begins[r], skin.begins[r + 1], skin.columns
     at, w = 16 * np.int64(skin.which[begin]), skin.weights[begin]
     a, b = times(four(columns, at), w), times(four(columns, at + 4), w)
     c, d = times(four(columns, at + 8), w), times(four(columns, at + 12), w)
@@ -64,25 +66,25 @@ def blended(skin, v):
         at, w = 16 * np.int64(skin.which[e]), skin.weights[e]
         a, b = plus(a, times(four(columns, at), w)), plus(b, times(four(columns, at + 4), w))
         c, d = plus(c, times(four(columns, at + 8), w)), plus(d, times(four(columns, at + 12), w))
-    x, y, z = skin.rest[3 * v], skin.rest[3 * v + 1], skin.rest[3 * v + 2]
+    x, y, z = skin.rest[3 * r], skin.rest[3 * r + 1], skin.rest[3 * r + 2]
     return plus(plus(plus(times(a, x), times(b, y)), times(c, z)), d)
 
 
 @helper
-def blend_vertex(skin, v):
-    """Set vertex v, and its row, if that has not been done in this frame."""
-    if stamp(skin.stamps, v) != skin.frame:
-        row, flat = blended(skin, v), skin.flat
+def blend_vertex(skin, r):
+    """Set the vertex in row r, and its row of float32, if that has not been done in this frame."""
+    if stamp(skin.stamps, r) != skin.frame:
+        row, flat, v = blended(skin, r), skin.flat, np.int64(skin.names[r])
         flat[3 * v], flat[3 * v + 1], flat[3 * v + 2] = element(row, 0), element(row, 1), element(row, 2)
         put_four(skin.points, 4 * v, narrow((row - four(skin.origin, 0)) * skin.scale))
-        publish(skin.stamps, v, skin.frame)
+        publish(skin.stamps, r, skin.frame)
 
 
 @kernel
 def blend_all(skin):
     """Set all vertices, and their rows."""
-    for v in range(len(skin.stamps)):
-        blend_vertex(skin, v)
+    for r in range(len(skin.stamps)):
+        blend_vertex(skin, r)
 
 
 # --- what maps have of some vertices -----------------------------------------------------------------------------------------------
@@ -103,7 +105,7 @@ def desk_for(m):
 
 @kernel
 def survey(order, begin, end, begins, which, weights, local, axes, counts, limits, boxes, sums, met):
-    """Of the vertices order[begin : end]: the maps that move them, in `met`; how many there are. Of map j limits[j] are the least and the
+    """Of the vertices in the rows order[begin : end]: the maps that move them, in `met`; how many. Of map j limits[j] are the least and the
     largest weight, boxes[j] = low, high of those it moves, boxes[-1] of all, along `axes` (3, 3), a row each. `sums` are the least and the
     largest sum of weights. `local` (n, 3) are places at rest; counts (m,), 0 at first, are left at 0."""
     n = 0
@@ -112,12 +114,12 @@ def survey(order, begin, end, begins, which, weights, local, axes, counts, limit
     for k in range(3):
         whole[k], whole[k + 3] = np.inf, -np.inf
     for at in range(begin, end):
-        v, total = np.int64(order[at]), 0.0
-        x, y, z = local[v, 0], local[v, 1], local[v, 2]
+        r, total = np.int64(order[at]), 0.0
+        x, y, z = local[r, 0], local[r, 1], local[r, 2]
         for k in range(3):
             p = axes[k, 0] * x + axes[k, 1] * y + axes[k, 2] * z
             whole[k], whole[k + 3] = min(whole[k], p), max(whole[k + 3], p)
-        for e in range(begins[v], begins[v + 1]):
+        for e in range(begins[r], begins[r + 1]):
             j, w = np.int64(which[e]), weights[e]
             box = boxes[j]
             total += w
@@ -246,22 +248,32 @@ def bound_body(about, shares, which, hulls, rests, planes, loose, size):
     box, origin, scale = place["box"], place["origin"], place["scale"]
     for d in range(3):
         low, high = bound(shares, which, np.int64(0), len(which), hulls, np.int64(0), np.int64(1), rests, np.int64(0), planes,
-                          np.int64(3), np.int64(d), np.int64(0), np.int64(FIRST))
+                          np.int64(3), np.int64(d), np.int64(0), np.int64(SECOND))
         low, high = max(element(low, 0) - loose, -size) / scale, min(element(high, 0) + loose, size) / scale
         box[d], box[d + 4] = origin[d] + low - abs(origin[d]) * EPSILON, origin[d] + high + abs(origin[d]) * EPSILON
         reach = max(reach, max(-low, high))
     place["reach"] = reach * (1 + 2.0**-40)
 
 
+def gathered(skin, rows):
+    """(begins, which, weights) of these rows of a skin, in that order."""
+    begins, which, weights = skin
+    counts = np.diff(begins)[rows]
+    ends = np.cumsum(counts)
+    at = np.repeat(begins[rows] - (ends - counts), counts) + np.arange(len(which))
+    return np.concatenate([[0], ends]), which[at], weights[at]
+
+
 class Blended:
-    """Vertices of one body; see the module. `skin` = (begins, which, weights, m), as `core/checkcontrols.py` makes it."""
+    """Vertices of one body; see the module. `skin` = (begins, which, weights, m), as `core/checkcontrols.py` makes it. Rows are in the
+    order of `names`, at first that of the vertices; `rows` has the row of each."""
 
     name, additive = "blended", False
 
     def __init__(self, rest, skin, origin=None):
         n = len(rest)
-        self.begins, self.which, self.weights, self.n_maps = skin
-        self.skin = skin[:3]
+        self.skin, self.n_maps = skin[:3], skin[3]
+        self.names, self.rows = np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
         self.count, self.fixed, self.rest = n, origin is not None, np.array(rest)
         self.flat, self.points = np.zeros(3 * n), aligned(4 * n, np.float32)
         self.stamps, self.frame = aligned(n, STAMP), 0
@@ -277,16 +289,33 @@ class Blended:
         with np.errstate(over="ignore"):
             self._half, self._far = ((np.maximum(high - point, point - low) if n else np.zeros(3)) for point in (self.centre, np.zeros(3)))
         self.rest_scale = np.array([scale_for(half) for half in self._half.tolist()])      # a map may stretch what is flat to any size
-        self.local = (self.rest - self.centre) * self.rest_scale
         sizes = np.abs(self.rest[self.rest != 0])
-        self._smallest = min(float(sizes.min(initial=1.0)), 1.0) * float(self.weights.min(initial=1.0))
-        self.most_maps = int(np.diff(self.begins).max(initial=0))
+        self._smallest = min(float(sizes.min(initial=1.0)), 1.0) * float(self.skin[2].min(initial=1.0))
+        self.most_maps = int(np.diff(self.skin[0]).max(initial=0))
         self.origin[:3] = self.centre if origin is None else origin
         self._survey()
         self.update(np.tile(np.eye(3, 4), (self.n_maps, 1, 1)))
 
     reach = property(lambda self: float(self._place["reach"]))
     plain = property(lambda self: bool(self._place["plain"]))
+
+    @property
+    def local(self):
+        """(n, 3) float64, row by row: places at rest as bounds want them."""
+        return (self.rest - self.centre) * self.rest_scale
+
+    def arrange(self, vertices):
+        """Bring rows into the order in which vertices are named here first, those that are not behind them: what is placed together then
+        lies together in memory."""
+        everyone = np.concatenate([vertices, np.arange(self.count, dtype=np.int32)])
+        _, first = np.unique(everyone, return_index=True)
+        names = everyone[np.sort(first)]
+        rows = self.rows[names]
+        self.skin, self.rest = gathered(self.skin, rows), self.rest[rows]
+        self.stamps["stamp"] = self.stamps["stamp"][rows]
+        self.names = names
+        self.rows = np.empty_like(names)
+        self.rows[names] = np.arange(self.count)
 
     def _survey(self):
         """What each map has of the whole body."""
@@ -319,16 +348,15 @@ class Blended:
     def after(self, maps, some):
         """(n, 3): all vertices after this update, None for none."""
         maps = self.given if maps is None else maps
-        columns, counts = np.zeros((len(maps), 4, 3)), np.diff(self.begins)
-        columns[:] = maps.transpose(0, 2, 1)
-        total = np.zeros((self.count, 4, 3))
+        (begins, which, weights), columns = self.skin, np.ascontiguousarray(maps.transpose(0, 2, 1))
+        total, counts = np.zeros((self.count, 4, 3)), np.diff(begins)
         for k in range(self.most_maps):
-            rows = np.flatnonzero(counts > k)
-            at = self.begins[rows] + k
-            product = columns[self.which[at]] * self.weights[at][:, None, None]
-            total[rows] = product if k == 0 else total[rows] + product
+            some_rows = np.flatnonzero(counts > k)
+            at = begins[some_rows] + k
+            product = columns[which[at]] * weights[at][:, None, None]
+            total[some_rows] = product if k == 0 else total[some_rows] + product
         x, y, z = self.rest.T[:, :, None]
-        return total[:, 0] * x + total[:, 1] * y + total[:, 2] * z + total[:, 3]
+        return (total[:, 0] * x + total[:, 1] * y + total[:, 2] * z + total[:, 3])[self.rows]
 
     def bound_after(self, maps, some):
         """No coordinate is larger then."""
@@ -337,7 +365,12 @@ class Blended:
     @property
     def stored(self):
         """(1, n, 3): the vertices at rest, as a file keeps them."""
-        return self.rest[None]
+        return self.rest[self.rows][None]
+
+    @property
+    def stored_skin(self):
+        """(begins, which, weights) of vertex after vertex, as a file keeps them."""
+        return gathered(self.skin, self.rows)
 
     @property
     def vertices(self):
@@ -380,8 +413,8 @@ class Blended:
 
     def whole_skin(self):
         """The Skin of this frame."""
-        return Skin(self.rest.reshape(-1), *self.skin, self.columns, self.stamps, self.flat, self.points, self.origin, self.scale,
-                    np.int32(self.frame))
+        return Skin(self.names, self.rest.reshape(-1), *self.skin, self.columns, self.stamps, self.flat, self.points, self.origin,
+                    self.scale, np.int32(self.frame))
 
     def restore(self):
         """After an interrupted update: everything from the maps again, the old or the new ones."""

@@ -9,11 +9,9 @@ a linear programme, whose dual is a function of one number: for every x
 
     Σ w_j b_j  <=  g(x) = s x + Σ l_j (b_j − x) + Σ (h_j − l_j) max(b_j − x, 0).
 
-Any x gives a bound: to round x costs nothing. The ways to bound differ in x alone:
+Any x gives a bound: to round x costs nothing. The two ways to bound differ in x alone:
 
     SECOND    x is the second largest b: that is eq. 12 of the paper, to the letter. A node with one map has no second: then its own b
-    FIRST     x is the second largest b or the largest, whichever is better: where the largest has room for all that is left, eq. 12
-              takes more than all to it and less than nothing to the second
     GREEDY    the x with the least g, the solution of the programme: b in descending order are filled up to h until the sum is s.
               g is convex and piecewise linear: two tangents that meet say where to look next
 
@@ -33,8 +31,8 @@ from pliant.core.jit import helper
 from pliant.core.records import as_record, lanes, lanes_of, packed
 from pliant.core.simd import bits, greatest, least, magnitude, where
 
-SECOND, FIRST, GREEDY = range(3)
-BOUNDS = {"eq12": SECOND, "first": FIRST, "greedy": GREEDY}
+SECOND, GREEDY = range(2)
+BOUNDS = {"eq12": SECOND, "greedy": GREEDY}
 NOWHERE, ZERO, ONE = np.float32(-3e38), np.float32(0), np.float32(1)
 MASS = np.float32(2)
 CLOSE = np.float32(2.0**-7)                                             # of the range of b: nearer to the least g nobody looks
@@ -138,12 +136,6 @@ def at_second(heap, rest):
     return where(x > NOWHERE, heap.fixed + (heap.room * (heap.top - x) + remainder(rest, x) * x), at_top(heap, rest))
 
 
-@helper
-def at_either(heap, rest):
-    """The smaller of the two."""
-    return least(at_top(heap, rest), at_second(heap, rest))
-
-
 class Search(NamedTuple):
     """Tangents left and right of the least g: where, g and slope there; the best bound so far; x to look at next; what g is at least."""
     x_left: float
@@ -174,7 +166,7 @@ def begun(heap, rest):
     bottom, second = where(several, heap.bottom, ZERO), where(several, heap.second, ZERO)
     s_right = rest.upper - heap.room
     far = several & (s_right > ZERO) & (bottom < second)
-    best = at_either(heap, rest)
+    best = least(at_top(heap, rest), at_second(heap, rest))
     g_left = heap.fixed + (heap.moment - heap.rooms * bottom) + rest.upper * bottom
     return met(where(far, bottom, second), g_left, least(rest.upper - heap.rooms, ZERO), second, at_second(heap, rest), s_right, best)
 
@@ -212,8 +204,6 @@ def bound(shares, which, begin, end, hulls, at, step, rests, i, planes, directio
         ahead, behind = piled(ahead, share, p), piled(behind, share, q)
     if how == SECOND:
         high, low = at_second(ahead, rest), at_second(behind, rest)
-    elif how == FIRST:
-        high, low = at_either(ahead, rest), at_either(behind, rest)
     else:
         one, other = begun(ahead, rest), begun(behind, rest)
         for _ in range(STEPS):

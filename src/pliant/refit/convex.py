@@ -5,7 +5,7 @@ rest around those that each moves. Along the directions of a k-DOP that bounds w
 in the number of these maps, whatever the number of vertices. A node that a query reaches is made true so, once a frame; a lane that is a
 leaf from its vertices, which the query is about to need.
 
-    bound    "eq12", the paper's closed form; "first", as quick, and never larger; "greedy", the solution of the linear programme
+    bound    "eq12", the paper's closed form; "greedy", the solution of the linear programme: a little tighter, and dearer
     boxes    "own": a box for each map around the vertices that it moves, where these are clearly smaller than one around all; "aabb",
              "obb": always one for all, along the axes or turned, as in the paper. To bound what a map does to a box around everything is
              to bound what it would do to vertices that it does not move: near the root these are nearly all
@@ -46,8 +46,8 @@ SIGNS = {"p": 1, "m": -1, "o": 0}
 BENT = np.dtype([(name, np.int64) for name in (
     "shares", "which", "begins", "n_shares", "hulls", "starts", "n_hulls", "rests", "planes", "norms", "n_planes", "n_norms", "empty",
     "turned", "how", "exact",
-    "rest", "skin_begins", "skin_which", "skin_weights", "columns", "stamps", "flat", "n_weights", "n_columns", "moment",
-    "vertices", "leaf_begins", "n_vertices")] + [("origin", np.float64, (4,)), ("scale", np.float64), ("size", np.float64),
+    "names", "rest", "skin_begins", "skin_which", "skin_weights", "columns", "stamps", "flat", "n_weights", "n_columns", "moment",
+    "vertices", "rows", "leaf_begins", "n_vertices")] + [("origin", np.float64, (4,)), ("scale", np.float64), ("size", np.float64),
                                                   ("doubt", np.float64)])
 
 
@@ -72,9 +72,11 @@ class Limits(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What a shape keeps with its tree: all but the frame's of Limits, directions (D, 3), and `about` (1,), what entries read."""
+    """What a shape keeps with its tree: all but the frame's of Limits, directions (D, 3), the rows of the vertices of its leaves, and
+    `about` (1,), what entries read."""
     limits: Limits
     ways: np.ndarray
+    rows: np.ndarray
     about: np.ndarray
 
 
@@ -161,10 +163,10 @@ def bend_node(nodes, leaves, i, kept, limits, points, vertices, begins, fill_lea
 
 
 @kernel
-def fill_bent(leaves, i, skin, vertices, begins, frame):
-    """Set the vertices of leaf i, then its triangles."""
+def fill_bent(leaves, i, skin, rows, begins, frame):
+    """Set the vertices of leaf i, which are in these rows of the skin, then its triangles."""
     for at in range(begins[i], begins[i + 1]):
-        blend_vertex(skin, np.int64(vertices[at]))
+        blend_vertex(skin, np.int64(rows[at]))
     return fill(leaves, i, skin.points, frame)
 
 
@@ -213,19 +215,20 @@ def leaf_entry():
         about = array_at(pointer(context), 1, CONTEXT)[0]
         more = array_at(pointer(about["blend"]), 1, BENT)[0]
         leaves = array_at(pointer(about["leaves"]), about["n_leaves"], LEAF_DTYPE)
-        vertices = array_at(pointer(more["vertices"]), more["n_vertices"], np.int32)
+        rows = array_at(pointer(more["rows"]), more["n_vertices"], np.int32)
         begins, n = array_at(pointer(more["leaf_begins"]), about["n_leaves"] + 1, np.int32), about["n_points"] // 4
-        skin = Skin(array_at(pointer(more["rest"]), 3 * n, np.float64), array_at(pointer(more["skin_begins"]), n + 1, np.int64),
+        skin = Skin(array_at(pointer(more["names"]), n, np.int32), array_at(pointer(more["rest"]), 3 * n, np.float64),
+                    array_at(pointer(more["skin_begins"]), n + 1, np.int64),
                     array_at(pointer(more["skin_which"]), more["n_weights"], np.int32),
                     array_at(pointer(more["skin_weights"]), more["n_weights"], np.float64),
                     array_at(pointer(more["columns"]), more["n_columns"], np.float64), array_at(pointer(more["stamps"]), n, STAMP),
                     array_at(pointer(more["flat"]), 3 * n, np.float64), array_at(pointer(about["points"]), 4 * n, np.float32),
                     more["origin"], more["scale"], np.int32(more["moment"]))
-        return np.int64(fill_bent(leaves, i, skin, vertices, begins, np.int32(about["frame"])))
+        return np.int64(fill_bent(leaves, i, skin, rows, begins, np.int32(about["frame"])))
 
     def enter_python(context, i):
         shape = CONTEXTS[context]
-        return fill_bent(shape.leaves, i, shape.motion.whole_skin(), shape.tree.vertices, shape.tree.begins, shape.frame)
+        return fill_bent(shape.leaves, i, shape.motion.whole_skin(), shape.kept.rows, shape.tree.begins, shape.frame)
 
     return address_of(enter_python if jit.DISABLED else enter)
 
@@ -281,7 +284,7 @@ def axes_of(shape, boxes):
     family = FAMILIES["obb"]
     nodes, _ = tree.records(family)
     rows = aligned((motion.count, 4), np.float32)
-    rows[:, :3] = motion.local
+    rows[:, :3] = motion.local[motion.rows]
     fit_nodes(HOWS["best"], nodes, shape.ranges(), tree.vertices, tree.begins, rows.reshape(-1), np.int32(0))
     rows = np.stack([nodes["lanes"][f"r{k}{c}"] for k in range(3) for c in range(3)], axis=-1).astype(np.float64)
     backs = np.where(np.arange(tree.width)[None, :, None, None] < tree.count[:, None, None, None],
@@ -297,15 +300,17 @@ def ways_of(volume):
 def prepare(shape, settings):
     """On a new tree: what is known of every lane for good."""
     motion, tree, volume = shape.motion, shape.tree, shape.options.family.volume
+    motion.arrange(tree.vertices)
+    rows = motion.rows[tree.vertices]
     spans, ways = lazy.spans_of(tree, motion.count), ways_of(volume)
     axes, backs = axes_of(shape, settings["boxes"])
     exact, own, m = settings["leaves"] == "exact", settings["boxes"] == "own", motion.n_maps
-    n, room = len(tree.child), desk_for(m)
+    n, room, order = len(tree.child), desk_for(m), motion.rows[spans.order]
     share, hull, rest = limits_dtypes(tree.width)
     begins, starts, slots, rests = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), np.zeros(m, np.int64), aligned(n, rest)
 
     def listed(maps, shares, hulls):
-        return list_shares(tree.child, tree.count, spans.spans, spans.order, *motion.skin, motion.local, axes, backs, exact, own, *room,
+        return list_shares(tree.child, tree.count, spans.spans, order, *motion.skin, motion.local, axes, backs, exact, own, *room,
                            np.full(m, -1), slots, begins, starts, maps, shares, hulls, rests)
 
     total = listed(np.zeros(0, np.int32), aligned(0, share), aligned(0, hull))
@@ -320,16 +325,17 @@ def prepare(shape, settings):
                     BOUNDS[settings["bound"]], int(exact), 0.0, 0.0)
     about = np.zeros(1, BENT)
     more = about[0]
+    begins_of_skin, maps_of_skin, weights_of_skin = motion.skin
     arrays = {"shares": shares, "which": which, "begins": begins, "hulls": hulls, "starts": starts, "rests": rests, "planes": planes,
-              "norms": norms, "empty": empty, "rest": motion.rest, "skin_begins": motion.begins, "skin_which": motion.which,
-              "skin_weights": motion.weights, "columns": motion.columns, "stamps": motion.stamps, "flat": motion.flat,
-              "vertices": tree.vertices, "leaf_begins": tree.begins}
+              "norms": norms, "empty": empty, "names": motion.names, "rest": motion.rest, "skin_begins": begins_of_skin,
+              "skin_which": maps_of_skin, "skin_weights": weights_of_skin, "columns": motion.columns, "stamps": motion.stamps,
+              "flat": motion.flat, "rows": rows, "vertices": tree.vertices, "leaf_begins": tree.begins}
     for name, array in arrays.items():
         more[name] = array.ctypes.data
-    more["n_shares"], more["n_planes"], more["n_norms"], more["n_weights"] = total, len(planes), len(norms), len(motion.weights)
+    more["n_shares"], more["n_planes"], more["n_norms"], more["n_weights"] = total, len(planes), len(norms), len(maps_of_skin)
     more["n_columns"], more["n_vertices"], more["n_hulls"] = len(motion.columns), len(tree.vertices), len(hulls)
     more["turned"], more["how"], more["exact"] = limits.turned, limits.how, limits.exact
-    shape.kept = Kept(limits, ways, about)
+    shape.kept = Kept(limits, ways, rows, about)
     shape.know(blend=about, entry=node_entry(volume, tree.width)[0], fill=leaf_entry()[0])
 
 
@@ -354,5 +360,5 @@ def one_of(names):
     return lambda name, value: check.choice(name, value, names)
 
 
-CONVEX = Policy("convex", follow, {"bound": ("first", one_of(BOUNDS)), "boxes": ("own", one_of(BOXES)),
+CONVEX = Policy("convex", follow, {"bound": ("eq12", one_of(BOUNDS)), "boxes": ("own", one_of(BOXES)),
                                     "leaves": ("bound", one_of(LEAVES)), "front": front.OPTION}, motion="blended")
