@@ -237,9 +237,8 @@ def test_bounds_are_those_of_the_linear_programme(kind, count):
             slack = (count + 24) * 2.0**-20
             right = programme(least, most, b)
             assert largest == pytest.approx(eq12(least, most, b), abs=slack)
-            assert right - 1e-9 <= found["greedy"][face, way] <= found["eq12"][face, way] <= largest
-            assert found["greedy"][face, way] <= right + np.ptp(b) / 128 + slack
-            assert found["eq12"][face, way] <= max(b) + slack
+            assert right - 1e-9 <= found["greedy"][face, way] <= largest
+            assert found["greedy"][face, way] <= right + np.ptp(b) / 128 + slack and largest <= max(b) + slack
             smaller += right < largest - 1e-2 and found["greedy"][face, way] < largest - 5e-3
     assert smaller > 0 or count < 3 or OFF
 

@@ -10,7 +10,7 @@ it moves (`limited.py`), in time linear in the number of maps.
 
 Invariants: as `Free` (`motion/free.py`), but `flat` and `points` are true for vertices whose stamp is the frame: those of leaves that were
 filled since the update, and all after `complete`. `planes` (m, 3, 4) are the rows of the maps, from places relative to `centre`, times
-`rest_scale`, a number for each axis, to places relative to the origin, times the scale; no bound along a row is larger than `size`. `doubt`
+`rest_scale`, one for each axis, to places relative to the origin, times the scale; no bound along a row is larger than `size`. `doubt`
 bounds the rounding of a position, times the scale.
 """
 import math
@@ -32,6 +32,7 @@ EPSILON, MOST = 2.0**-52, 2.0**1020
 SPARE = 2.0**120                                                        # of products of three: so far above, sums are above SMALLEST or 0
 STEEPEST = 2.0**100                                                     # of planes: more only along an axis without any extent
 STRAYED = 3.0                                                           # of the half extent: farther from the origin, and it moves
+TRIES = 4                                                               # bounds from far away are loose, and so is the middle between them
 LAST = 2**31 - 1
 STAMP = packed([("stamp", np.dtype(np.int32))], 4)
 LANES = 8                                                               # as of most nodes; one bounds the body
@@ -389,8 +390,10 @@ class Blended:
         if not self.count:
             return
         self._take(self.given)
-        half = max(0.5 * high - 0.5 * low for low, high in zip(self.box[:3].tolist(), self.box[4:7].tolist(), strict=True))
-        if self.reach / STRAYED > half and (not self.fixed or self.reach == math.inf):
+        for _ in range(TRIES):
+            half = max(0.5 * high - 0.5 * low for low, high in zip(self.box[:3].tolist(), self.box[4:7].tolist(), strict=True))
+            if self.reach / STRAYED <= half or (self.fixed and self.reach != math.inf):
+                break
             self.origin[:3] = coarse(0.5 * self.box[:3] + 0.5 * self.box[4:7], half)
             self._take(self.given)
 
