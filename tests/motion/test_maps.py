@@ -71,7 +71,7 @@ def test_positions_are_the_sum_that_is_documented(rest, skin, policy):
     assert body.vertices.tobytes() == blends.where(rest, weights, moved).tobytes()
 
 
-@pytest.mark.parametrize("place", [0, 1e12])
+@pytest.mark.parametrize("place", [1e12] if OFF else [0, 1e12])
 @pytest.mark.parametrize("count", [1, 40] if OFF else [1, 2, 5, 40])
 def test_leaves_have_the_same_positions(count, place):
     """What a query works out is what `vertices` gives, in float64 and in float32."""
@@ -300,7 +300,7 @@ def test_bodies_that_are_refused(bad, error, message):
 @pytest.mark.parametrize("policy", POLICIES[:1] if OFF else POLICIES, ids=str)
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(("owner", "name"), [(motion, "take_maps"), (motion, "set_planes"), (motion, "bound_body"),
-                                             (motion.Blended, "update"), (Shape, "moved")])
+                                             (motion.Blended, "update"), (Shape, "moved")][::3 if OFF else 1])
 def test_an_interrupted_update_leaves_a_body_whole(owner, name, late, policy, monkeypatch):
     """Its vertices, volumes, what it remembers of them and what scenes do belong together: the old ones, or the new ones."""
     body, other = blended(policy=policy), others()
@@ -324,7 +324,7 @@ def test_an_interrupted_update_leaves_a_body_whole(owner, name, late, policy, mo
 
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(("owner", "name"), [(convex, "prepare"), (convex, "list_shares"), (convex, "node_entry"), (lazy, "spans_of"),
-                                             (front, "refit_ahead"), (front, "advance")])
+                                             (front, "refit_ahead"), (front, "advance")][::4 if OFF else 1])
 def test_an_interrupted_question_can_be_asked_again(owner, name, late, monkeypatch):
     body, other = blended(policy=blends.FRONT), others()
     for k, moved in enumerate((BENT, BENT * 0.9)):

@@ -1,4 +1,4 @@
-"""Every query on a morphing body answers as on a free body of the same vertices, and as the reference does."""
+"""Every query on a morphing or a blended body answers as on a free body of the same vertices, and as the reference does."""
 
 from itertools import product
 
@@ -12,7 +12,7 @@ import meshes
 import naive
 import pliant as pl
 import poses
-from morphs import BLENDED, FORMS, STAMPLESS, TIGHTER, morph, targets, twin, weights, where
+from morphs import BLENDED, EVERY, FORMS, STAMPLESS, TIGHTER, morph, targets, twin, weights, where
 from pliant import shapes
 from pliant.query.collide import DESCEND, SAT
 from pliant.tree.nodes import BUILDERS, WIDTHS
@@ -58,7 +58,7 @@ def test_every_tree_and_builder(policy, number):
     """Blended volumes on trees of all shapes, in all forms, against free bodies and each other."""
     (arity, leaf), rng = TREES[number], np.random.default_rng(number)
     for k, build in enumerate(list(BUILDERS)[:1] if OFF else BUILDERS):
-        form = "targets" if policy is TIGHTER else FORMS[(k + number) % 3]
+        form = ("targets", "maps")[k % 2] if policy is TIGHTER else EVERY[(k + number) % 4]
         body = morph(form, THREE, FACES, policy=policy, build=build, arity=arity, leaf=leaf, rest="mean" if k % 2 else 0)
         other = pl.Body.morph(THREE[::-1] + np.array([0.9, 0.2, 0.3]), FACES, arity=list(WIDTHS)[k % 3])
         for active in (3, 1) if OFF else (1, 2, 3):
@@ -70,10 +70,11 @@ def test_every_tree_and_builder(policy, number):
 
 def test_options_of_free_bodies(options):
     """Their policies set all vertices, and then do as they do."""
-    body = pl.Body.morph(THREE, FACES, **options)
-    for factors in ([0, 1, 0], [0.25, 0.25, 0.5])[OFF:]:
-        body.update(factors)
-        assert len(assert_same(body, pl.Body(ASIDE, FACES), contacts=False)) > 0 or OFF
+    for form, rng in (("targets", np.random.default_rng(5)), ("maps", np.random.default_rng(6))):
+        body = morph(form, THREE, FACES, **options)
+        for active in (1, 3)[OFF or form == "maps":]:
+            body.update(weights(form, 3, rng, active))
+            assert len(assert_same(body, pl.Body(ASIDE, FACES), contacts=False)) > 0 or OFF
 
 
 def kinds(rng):
@@ -88,9 +89,9 @@ def kinds(rng):
 
 
 @pytest.mark.parametrize("policy", [*BLENDED, "lazy"], ids=str)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", EVERY[::3] if OFF else EVERY)
 def test_transforms_against_bodies_of_all_kinds(form, policy):
-    if form != "targets" and policy is TIGHTER:
+    if form in FORMS[1:] and policy is TIGHTER:
         policy = "auto"
     rng, met = np.random.default_rng(11), 0
     body = morph(form, THREE, FACES, policy=policy)
@@ -200,7 +201,7 @@ def test_scenes():
     rows = targets(ball, 3)
     for k in range(3 if OFF else 12):
         at = rng.uniform(-1.2, 1.2, 3)
-        form = FORMS[k % 3]
+        form = EVERY[k % 4]
         scene.add(morph(form, rows + at, faces, policy=("auto", STAMPLESS, "lazy")[k % 3], arity=(8, 8, 2, 4)[k % 4]),
                   group="pair" if k in (1, 2) else None, box=[[-9] * 3, [9] * 3] if k == 3 else None)
     scene.add(pl.Body(ball, faces))
@@ -212,9 +213,9 @@ def test_scenes():
     for frame in range(2 if OFF else 5):
         for number in list(scene)[frame % 2::2] if frame else scene:
             body = scene[number]
-            if body.motion.name == "morph":
-                count = len(body.motion.shapes)
-                body.update(weights("base" if body.motion.additive else "targets", count, rng),
+            if body.motion.name != "free":
+                form = "maps" if body.motion.name == "blended" else "base" if body.motion.additive else "targets"
+                body.update(weights(form, len(body.motion.given) if form == "maps" else len(body.motion.shapes), rng),
                             transform=poses.matrix(poses.any_turn(rng)) if number % 4 == frame else None)
         found = scene.collide(contacts=True)
         twins = pl.Scene([twin(scene[number]) for number in scene])
