@@ -1,5 +1,7 @@
 """Maps that move vertices: positions to the bit, what is refused and leaves everything as it was, what Ctrl-C and forks leave behind."""
 
+from itertools import pairwise
+
 import numba
 import numpy as np
 import pytest
@@ -95,10 +97,20 @@ def twice(weights):
     return sparse.coo_array((np.tile(halves, 2), (np.tile(rows, 2), np.tile(columns, 2))), shape=weights.shape)
 
 
+def rows_twice(weights):
+    """The same, as rows that name a map again."""
+    listed = sparse.csr_array(weights)
+    begins, which, parts = listed.indptr, listed.indices, listed.data
+    rows = [slice(*ends) for ends in pairwise(begins)]
+    return sparse.csr_array((np.concatenate([np.tile(parts[row] / 2, 2) for row in rows]),
+                             np.concatenate([np.tile(which[row], 2) for row in rows]), 2 * begins), shape=weights.shape)
+
+
 KINDS = {"array": np.array, "list": np.ndarray.tolist, "csr": sparse.csr_array, "csc": sparse.csc_array, "coo": sparse.coo_array,
          "matrix": sparse.csr_matrix, "lil": sparse.lil_array, "dok": sparse.dok_array, "dia": sparse.dia_array, "bsr": sparse.bsr_array,
-         "given twice": twice, "float32": lambda w: w.astype(np.float32), "sparse float32": lambda w: sparse.csc_array(w, dtype=np.float32),
-         "columns": np.asfortranarray, "given twice, float32": lambda w: twice(w).astype(np.float32)}
+         "given twice": twice, "rows given twice": rows_twice, "float32": lambda w: w.astype(np.float32),
+         "columns": np.asfortranarray, "given twice, float32": lambda w: twice(w).astype(np.float32),
+         "sparse float32": lambda w: sparse.csc_array(w, dtype=np.float32)}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -44,7 +44,7 @@ def state(kind, t, rng=None):
     if kind == "morph":
         weights = np.array([1.2 + np.sin(t), 1.2 + np.cos(t), 1.0])
         return weights / weights.sum()
-    return np.tile(np.eye(3, 4), (5, 1, 1)) + 0.1 * np.sin(t + np.arange(60).reshape(5, 3, 4))
+    return np.tile(np.eye(3, 4), (5, 1, 1)) + 0.2 * np.sin(5 * t + np.arange(60).reshape(5, 3, 4))
 
 
 def assert_sound(body):
