@@ -25,9 +25,9 @@ TREES = ({"arity": 8, "leaf": 8}, {"arity": 2, "leaf": 1}, {"arity": 4, "leaf": 
 
 
 def pytest_collection_modifyitems(items):
-    """Files with slow tests first: a worker that comes to one last would keep the others waiting."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    """Files with slow tests first, then those with many: a worker that comes to a long one last would keep the others waiting."""
+    slow, count = {item.path for item in items if item.get_closest_marker("slow")}, Counter(item.path for item in items)
+    items.sort(key=lambda item: (item.path not in slow, -count[item.path]))
 
 
 @pytest.fixture(autouse=True, scope="module")

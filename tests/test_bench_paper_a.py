@@ -333,6 +333,7 @@ class TestQuick:
         assert all((folder / file).is_file() for file in re.findall(r"!\[.*?\]\((.*?)\)", report))
 
 
+@pytest.mark.slow
 def test_some_experiments_in_either_form(tmp_path):
     result = run("--quick", "--frames", 3, "--repeats", 1, "--clock", "wall", "--out", tmp_path, "--experiment", "table-5.1", "fig-5.3")
     assert result.exit_code == 0, result.output

@@ -226,6 +226,7 @@ def test_the_page_takes_figures_between_its_markers():
 
 # --- the command -----------------------------------------------------------------------------------------------------------------
 
+@pytest.mark.slow
 @pytest.mark.skipif(jit.DISABLED, reason="takes too long without kernels")
 def test_a_quick_run_writes_everything(tmp_path):
     result = run("--quick", "--frames", 4, "--out", tmp_path / "new")

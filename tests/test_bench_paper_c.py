@@ -233,6 +233,7 @@ def test_the_page_takes_figures_between_its_markers():
 
 # --- the command -----------------------------------------------------------------------------------------------------------------
 
+@pytest.mark.slow
 @slow_without_kernels
 def test_a_quick_run_writes_everything(tmp_path):
     result = run("--quick", "--frames", 2, "--out", tmp_path / "new")

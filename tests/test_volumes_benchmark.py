@@ -30,6 +30,7 @@ def test_every_family_is_examined():
     assert volumes.NAMES == VOLUMES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", volumes.NAMES)
 def test_nothing_is_lost_and_nothing_missed(name):
     row = examined(name)

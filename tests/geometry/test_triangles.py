@@ -95,6 +95,7 @@ def test_general_position_needs_no_exact_arithmetic(scale):
 
 # --- the long run ------------------------------------------------------------------------------------------------------------
 
+@pytest.mark.slow
 def test_the_long_run_in_small():
     """`python -m tests.exactness` tries every kind in every way, and finds nothing."""
     narrow = [word for name in NARROW for word in ("--narrow", name)]

@@ -40,6 +40,7 @@ def assert_closest(found, vertices, faces, points, ties=False):
         assert abs(np.linalg.norm(found.points[k] - points[k]) - distance) <= 1e-11 * size
 
 
+@pytest.mark.slow
 def test_every_option_gives_the_right_points(kept):
     faces, points = apart.scene().faces, spots(6 if OFF else 60)
     body = pl.Body(apart.frames()[0][0], faces, **kept)

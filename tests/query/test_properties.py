@@ -91,6 +91,7 @@ def mesh(draw, coordinate, most=12):
 
 # --- properties ----------------------------------------------------------------------------------------------------------------
 
+@pytest.mark.slow
 @often(200)
 @given(mesh(lattice), mesh(lattice), two())
 def test_lattice_meshes(first, second, both):

@@ -65,6 +65,7 @@ limit = st.one_of(st.sampled_from([0.0, -INF, INF, 1.0, 0.5, -1.0, np.nan, 1e300
 
 # --- properties ----------------------------------------------------------------------------------------------------------------
 
+@pytest.mark.slow
 @often(300)
 @given(asked(lattice), options)
 def test_lattice_meshes(given_, kept):

@@ -36,6 +36,7 @@ def assert_pairs(found, right, a, faces_a, b, faces_b):
             assert apart.root_of(naive_distances.point_triangle(q, b[faces_b[g]])) < 1e-11
 
 
+@pytest.mark.slow
 def test_every_option_gives_the_right_pairs(kept):
     faces = apart.scene().faces
     first, second = apart.frames()[0]
