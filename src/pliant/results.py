@@ -99,7 +99,7 @@ class ScenePairs:
     `distances` and, if asked for, `points`.
 
     Asked for with `budget_ms`: `complete` is False if time was up before all was looked at, and then `undecided` (k, 2) has the ids of
-    those `tested` that may have more pairs of faces than those listed. All others are answered in full.
+    those `tested`, or still to be tested, that may have more pairs of faces than those listed. All others are answered in full.
     """
     bodies: NDArray[np.int64]
     faces: NDArray[np.int32]

@@ -195,16 +195,10 @@ class Scene:
         if self_pairs:
             ids = np.array([i for i in self._members if (i, i) not in self._ignored], np.int64).reshape(-1, 1)
             asked = _in_order(np.concatenate([asked, np.repeat(ids, 2, axis=1)]))
-        known, found = self._remembered(asked, options), None
-        if first and first != EACH:
-            for k in range(len(asked)):
-                part = self._recalled(known[[k]]) if known[k] >= 0 else self._ask_one(asked[k], options)
-                found = part if found is None else joined([found, part])
-                if found.ends[-1]:
-                    break
-        elif len(asked):
-            found = self._ask(asked, known, options)
-        asked, found = (asked[:len(found.ends)], found) if found is not None else (asked, nothing(contacts))
+        found = nothing(contacts)
+        if len(asked):
+            found = (self._ask_in_turn if first and first != EACH else self._ask)(asked, self._remembered(asked, options), options)
+        asked = asked[:len(found.ends)]
         arrays, counters = dict(found.arrays), found.counters
         self._told = _Told(options.meaning, asked.copy(), found._replace(arrays={name: array.copy() for name, array in arrays.items()}))
         self._moved -= moved                                            # what is given away may be written to: hence the copies
@@ -230,6 +224,18 @@ class Scene:
         asked = pairs[[(i, j) not in self._ignored if i == j else not self._is_ignored(i, j) for i, j in pairs.tolist()]]
         return near({number: self._members[number].body for number in ids}, asked.reshape(-1, 2), tolerance, points)
 
+    def _ask_in_turn(self, asked: NDArray[np.int64], known: NDArray[np.int64], options: _Options) -> Found:
+        """Answers until one has a pair of faces."""
+        parts = []
+        for k in range(len(asked)):
+            if late(options.until) and (known[k:] < 0).all():
+                parts.append(nothing(options.contacts, len(asked) - k))
+                break
+            parts.append(self._recalled(known[[k]]) if known[k] >= 0 else self._ask_one(asked[k], options))
+            if parts[-1].ends[-1]:
+                break
+        return joined(parts)
+
     def _ask(self, asked: NDArray[np.int64], known: NDArray[np.int64], options: _Options) -> Found:
         """All answers: from memory, in one call for all bodies that can be asked so, one by one for the rest."""
         parts, rows = [], []                                            # answers, and which pairs each is about
@@ -249,8 +255,13 @@ class Scene:
             else:
                 rows.append(new[some])
                 parts.append(found)
-        for row in new[~alike].tolist():
-            rows.append(np.array([row]))
+        single = new[~alike]
+        for k, row in enumerate(single.tolist()):
+            if late(options.until):
+                rows.append(single[k:])
+                parts.append(nothing(options.contacts, len(single) - k))
+                break
+            rows.append(single[k:k + 1])
             parts.append(self._ask_one(asked[row], options))
         return parts[0] if len(parts) == 1 else joined(parts).take(np.argsort(np.concatenate(rows)))
 
