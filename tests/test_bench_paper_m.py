@@ -319,7 +319,7 @@ def test_a_quick_run_with_all_baselines_writes_everything(tmp_path):
     data = json.loads((tmp_path / "new" / "paper-m.json").read_text(encoding="utf-8"))
     assert data["format"] == "pliant bench paper-m 1" and data["complete"] and list(data["experiments"]) == list(NAMES)
     counts = {name: len(experiment["runs"]) for name, experiment in data["experiments"].items()}
-    assert counts == {"table-1": 2 * 2 * 9, "fig-5": 2 * 15, "table-4": 2 * 10, "fish": 10, "radius": 2 * 4}
+    assert counts == {"table-1": 2 * 2 * 9, "fig-5": 2 * 12, "table-4": 2 * 10, "fish": 10, "radius": 2 * 4}
     assert all(each["agrees"] for experiment in data["experiments"].values() for each in experiment["runs"])
     for each in data["experiments"]["table-4"]["runs"] + data["experiments"]["radius"]["runs"]:
         assert min(each["pairs"]) > 0
