@@ -143,11 +143,12 @@ def put_three(wide, number, j, a, b, c):
 
 @helper
 def shorten(wide, j, x, y, z):
-    """Write four directions of any size, over powers of two that make them ordinary, as the steps j, j + 1, …; the powers."""
+    """Write four directions of any size, over powers of two that make them at least 1 and less than 2 long, as the steps j, j + 1, …; the
+    powers. So a parameter of a step is no larger than the way to where it leads, which is finite."""
     grow = floats(4)
     for k in range(4):
         longest = max(abs(element(x, k)), max(abs(element(y, k)), abs(element(z, k))))
-        e = min(math.frexp(longest)[1], 1023) if 0.0 < longest < np.inf else 0
+        e = math.frexp(longest)[1] - 1 if 0.0 < longest < np.inf else 0
         wide[STEP * BATCH + j + k] = scaled(element(x, k), -e)
         wide[(STEP + 1) * BATCH + j + k] = scaled(element(y, k), -e)
         wide[(STEP + 2) * BATCH + j + k] = scaled(element(z, k), -e)
