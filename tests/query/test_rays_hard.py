@@ -261,3 +261,11 @@ def test_rays_through_lattice_vertices_and_edges_exactly():
     around = [set(np.flatnonzero((vertices[faces] == vertex).all(axis=2).any(axis=1)).tolist()) for vertex in vertices]
     for k, right in enumerate(around):
         assert set(every.face[every.ray == k].tolist()) == right
+
+
+def test_a_ray_from_very_far_beside_others():
+    """Rays are brought to a body in fours; twice as long as the way of the first is no number, and the second has no direction."""
+    body, far = pl.Body([[0, 0, 0], [0, 0, 1.0], [0, 1.0, 0]], [[0, 1, 2]]), 2.0**1023
+    for beside in ([0, 0, 0], [0, 1.0, 0], [0, 2.0**-900, 0], [2.0**900, 0, 0]):
+        found = pl.cast(body, [[far, 0, 0], [far, 0, 0], [9, 9, 9]], [[1.0, 0, 0], [-1.0, 0, 0], beside], t_min=-np.inf)
+        assert found.t.tolist() == [-far, far, np.inf]

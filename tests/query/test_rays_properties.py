@@ -104,13 +104,10 @@ A_POINT = np.array([[2.0, TINIEST, 0.0]]), np.zeros((1, 3), np.int32)
 A_FACE = np.array([[0, 0, 1.0], [MOST, TINIEST, 1.0], [-MOST, 1.0, TINIEST]]), np.array([[0, 1, 2]], np.int32)
 
 A_TALL_FACE = np.array([[0, 0, 0], [1.0, 0, 0], [0, 0, 2.0**1000]]), np.array([[0, 1, 2]], np.int32)    # 2**-1024 beside it is no number
-AN_UPRIGHT_FACE = np.array([[0, 0, 0], [0, 0, 1.0], [0, 1.0, 0]]), np.array([[0, 1, 2]], np.int32)
-A_LONG_WAY = np.array([[0, 0, 0], [2.0**1023, 0, 0]]), np.array([[0, 0, 0], [1.0, 0, 0]])          # twice as long is no number
 
 
 @often(300)
 @given(asked(extreme), options)
-@example((AN_UPRIGHT_FACE, A_LONG_WAY), {})
 @example((A_POINT, (np.zeros((1, 3)), A_POINT[0])), {})
 @example((A_FACE, (np.zeros((1, 3)), np.array([[TINIEST, 0.0, MOST]]))), {})
 @example((A_FACE, (np.full((1, 3), -MOST), np.full((1, 3), MOST))), {})
