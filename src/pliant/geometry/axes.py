@@ -15,14 +15,22 @@ LEAST, STEEP = 1e-300, 1e150
 @routine
 def spread_axes(points, order, begin, end, frame):
     """Set the frame to the axes of the covariance of the points."""
-    n, x, y, z = end - begin, 0.0, 0.0, 0.0
+    a = floats(9)
     for k in range(9):
         frame[k] = np.float32(1 if k % 4 == 0 else 0)
+    covariance(points, order, begin, end, a)
+    principal_axes(a, frame)
+
+
+@helper
+def covariance(points, order, begin, end, a):
+    """Set the matrix (9,) to the sums of products about the mean of the points, which are as many times their covariance; the mean. Float64
+    throughout, with the JIT off too: squares of float32 may be beyond float32."""
+    n, x, y, z = end - begin, np.float64(0), np.float64(0), np.float64(0)
     for at in range(begin, end):
         v = 4 * np.int64(order[at])
         x, y, z = x + points[v], y + points[v + 1], z + points[v + 2]
     x, y, z = x / n, y / n, z / n
-    a = floats(9)
     for k in range(9):
         a[k] = 0.0
     for at in range(begin, end):
@@ -31,7 +39,7 @@ def spread_axes(points, order, begin, end, frame):
         a[0], a[1], a[2] = a[0] + p * p, a[1] + p * q, a[2] + p * r
         a[4], a[5], a[8] = a[4] + q * q, a[5] + q * r, a[8] + r * r
     a[3], a[6], a[7] = a[1], a[2], a[5]
-    principal_axes(a, frame)
+    return x, y, z
 
 
 @helper
