@@ -24,7 +24,7 @@ from pliant.core.records import aligned
 from pliant.core.simd import element, four
 from pliant.tree.nodes import WIDTHS, Builder, register, tree_of_spans
 from pliant.tree.sah import gather, measure, midpoint, numbers_of, part_at_median, swap_rows, which_to_split
-from pliant.tree.split import part_at_medians
+from pliant.tree.split import half_way, part_at_medians, put_children
 
 DEPTH_LIMIT = 96                                                        # with log2 MOST_FACES less than MOST_LEVELS
 TENTH = 10                                                              # a part has one in so many of the faces, or more
@@ -92,8 +92,7 @@ def sort_few(rows, begin, end, axis):
 @routine
 def halve(rows, begin, end, leaf, sets, s):
     """Cut set s at the median, into whole leaves; where the second part begins."""
-    leaves = (end - begin + leaf - 1) // leaf
-    cut = begin + (end - begin) * (leaves // 2) // leaves
+    cut = half_way(begin, end, leaf)
     if end - begin < SORTED:
         sort_few(rows, begin, end, side(sets, s, 0))
     else:
@@ -146,16 +145,7 @@ def grow_tree(rows, arity, leaf, limit, sets, seven, spans, waiting, child, coun
                 spans[s, 0], spans[s, 1], spans[n, 0], spans[n, 1] = begin, cut, cut, end
                 n += 1
 
-        count[node] = n
-        for s in range(n):
-            if spans[s, 1] - spans[s, 0] <= leaf:
-                leaf_spans[n_leaves, 0], leaf_spans[n_leaves, 1] = spans[s, 0], spans[s, 1]
-                child[node, s] = ~n_leaves
-                n_leaves += 1
-            else:
-                waiting[top, 0], waiting[top, 1], waiting[top, 2], waiting[top, 3] = node, s, spans[s, 0], spans[s, 1]
-                waiting[top, 4] = depth + 1
-                top += 1
+        n_leaves, top = put_children(node, n, depth, leaf, spans, child, count, leaf_spans, n_leaves, waiting, top)
     return n_nodes, n_leaves
 
 

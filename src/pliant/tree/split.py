@@ -92,20 +92,48 @@ def part_at_planes(rows, spare, begin, end, planes, places, spans):
     return n
 
 
+@helper
+def largest_of(spans, n):
+    """Which of n sets has the most faces; of equal ones the first."""
+    largest = 0
+    for s in range(1, n):
+        largest = s if spans[s, 1] - spans[s, 0] > spans[largest, 1] - spans[largest, 0] else largest
+    return largest
+
+
+@helper
+def half_way(begin, end, leaf):
+    """Where the second half of a set begins. Halves are as near as can be to whole leaves: no set of k leaves becomes k + 1."""
+    leaves = (end - begin + leaf - 1) // leaf
+    return begin + (end - begin) * (leaves // 2) // leaves
+
+
+@helper
+def put_children(node, n, depth, leaf, spans, child, count, leaf_spans, n_leaves, waiting, top):
+    """Make n sets the children of a node: leaves, or nodes yet to come; (leaves, waiting) so far."""
+    count[node] = n
+    for s in range(n):
+        if spans[s, 1] - spans[s, 0] <= leaf:
+            leaf_spans[n_leaves, 0], leaf_spans[n_leaves, 1] = spans[s, 0], spans[s, 1]
+            child[node, s] = ~n_leaves
+            n_leaves += 1
+        else:
+            waiting[top, 0], waiting[top, 1], waiting[top, 2], waiting[top, 3] = node, s, spans[s, 0], spans[s, 1]
+            waiting[top, 4] = depth + 1
+            top += 1
+    return n_leaves, top
+
+
 @routine
 def part_at_medians(rows, arity, leaf, sets, spans):
-    """Halve the set spans[0], and always the largest, until there are `arity` or all are leaves; how many there are. Halves are as near as
-    can be to whole leaves: no set of k leaves becomes k + 1."""
+    """Halve the set spans[0], and always the largest, until there are `arity` or all are leaves; how many there are."""
     n = 1
     while n < arity:
-        largest = 0
-        for s in range(1, n):
-            largest = s if spans[s, 1] - spans[s, 0] > spans[largest, 1] - spans[largest, 0] else largest
+        largest = largest_of(spans, n)
         begin, end = spans[largest, 0], spans[largest, 1]
         if end - begin <= leaf:
             break
-        leaves = (end - begin + leaf - 1) // leaf
-        cut = begin + (end - begin) * (leaves // 2) // leaves
+        cut = half_way(begin, end, leaf)
         measure(rows, begin, end, sets, 0)
         part_at_median(rows, begin, cut, end, sets, 0)
         spans[largest, 1], spans[n, 0], spans[n, 1] = cut, cut, end
@@ -137,16 +165,7 @@ def grow_tree(rows, spare, arity, leaf, at_mean, limit, sets, planes, places, sp
             spans[0, 0], spans[0, 1] = begin, end
             n = part_at_medians(rows, arity, leaf, sets, spans)
 
-        count[node] = n
-        for s in range(n):
-            if spans[s, 1] - spans[s, 0] <= leaf:
-                leaf_spans[n_leaves, 0], leaf_spans[n_leaves, 1] = spans[s, 0], spans[s, 1]
-                child[node, s] = ~n_leaves
-                n_leaves += 1
-            else:
-                waiting[top, 0], waiting[top, 1], waiting[top, 2], waiting[top, 3] = node, s, spans[s, 0], spans[s, 1]
-                waiting[top, 4] = depth + 1
-                top += 1
+        n_leaves, top = put_children(node, n, depth, leaf, spans, child, count, leaf_spans, n_leaves, waiting, top)
     return n_nodes, n_leaves
 
 
