@@ -117,8 +117,9 @@ def grow_tree(middles, order, arity, leaf, axis, places, spare, spans, waiting, 
             if end - begin <= leaf:
                 break
             cut = half_way(begin, end, leaf)
-            put_axis(middles, order, begin, end, axis)
-            part(middles, order, begin, cut, end, axis, places, spare)
+            if end - begin > 2:                                         # two need no axis: half of all cuts down to single faces
+                put_axis(middles, order, begin, end, axis)
+                part(middles, order, begin, cut, end, axis, places, spare)
             spans[largest, 1], spans[n, 0], spans[n, 1] = cut, cut, end
             n += 1
         n_leaves, top = put_children(node, n, depth, leaf, spans, child, count, leaf_spans, n_leaves, waiting, top)
