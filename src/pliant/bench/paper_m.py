@@ -21,7 +21,7 @@ from pliant.bench.paper import PAPER, PLIANT, Experiment
 from pliant.bench.play import Run, Session
 from pliant.bench.scenes_m import FEW, MANY, Blends, pulled, ring, shoal
 
-TREES: dict[str, dict[str, Any]] = {PAPER: {"build": "partition", "arity": 2, "leaf": 1}, PLIANT: {"build": "sah", "arity": 8, "leaf": 8}}
+TREES: dict[str, dict[str, Any]] = {PAPER: {"build": "covariance", "arity": 2, "leaf": 1}, PLIANT: {"build": "sah", "arity": 8, "leaf": 8}}
 BOTTOM_UP, FRONT, ON_DEMAND, TURNED = "bottom-up", "eq. 12, front", "eq. 12, on demand", "eq. 12, OBB and 14-DOP"
 AUTO, AUTO_FRONT = "default", "default, front"  # a body without options, and with one
 
