@@ -75,11 +75,15 @@ class Rest(NamedTuple):
 
 
 class Heap(NamedTuple):
-    """What one pass over the b of a direction says: Σ l b, the largest b and the room there, the second, Σ room, Σ room b, the smallest."""
+    """What one pass over the b of a direction says: Σ l b, the largest b and the room there, the second."""
     fixed: float
     top: float
     room: float
     second: float
+
+
+class Depth(NamedTuple):
+    """What a search for the least g also needs: Σ room, Σ room b, the smallest b."""
     rooms: float
     moment: float
     bottom: float
@@ -108,12 +112,16 @@ def ends(hull, rest, planes, at, turned):
 @helper
 def piled(heap, share, b):
     """One more b. What has no room is no breakpoint of g."""
-    free = share.room > ZERO
-    high, low = where(free, b, NOWHERE), where(free, b, -NOWHERE)
+    high = where(share.room > ZERO, b, NOWHERE)
     more = high > heap.top
     return Heap(heap.fixed + share.base * b, where(more, high, heap.top), where(more, share.room, heap.room),
-                where(more, heap.top, greatest(heap.second, high)), heap.rooms + share.room, heap.moment + share.room * b,
-                least(heap.bottom, low))
+                greatest(least(high, heap.top), heap.second))
+
+
+@helper
+def deepened(depth, share, b):
+    """One more b."""
+    return Depth(depth.rooms + share.room, depth.moment + share.room * b, least(depth.bottom, where(share.room > ZERO, b, -NOWHERE)))
 
 
 @helper
@@ -160,15 +168,15 @@ def met(x_left, g_left, s_left, x_right, g_right, s_right, best):
 
 
 @helper
-def begun(heap, rest):
+def begun(heap, depth, rest):
     """Between the smallest b and the second largest; where the largest has room for all that is left, that is the solution."""
     several = heap.second > NOWHERE
-    bottom, second = where(several, heap.bottom, ZERO), where(several, heap.second, ZERO)
+    bottom, second = where(several, depth.bottom, ZERO), where(several, heap.second, ZERO)
     s_right = rest.upper - heap.room
     far = several & (s_right > ZERO) & (bottom < second)
     best = least(at_top(heap, rest), at_second(heap, rest))
-    g_left = heap.fixed + (heap.moment - heap.rooms * bottom) + rest.upper * bottom
-    return met(where(far, bottom, second), g_left, least(rest.upper - heap.rooms, ZERO), second, at_second(heap, rest), s_right, best)
+    g_left = heap.fixed + (depth.moment - depth.rooms * bottom) + rest.upper * bottom
+    return met(where(far, bottom, second), g_left, least(rest.upper - depth.rooms, ZERO), second, at_second(heap, rest), s_right, best)
 
 
 @helper
@@ -183,9 +191,9 @@ def narrowed(search, rest, above, mass, fixed):
 
 
 @helper
-def far_from(search, heap):
+def far_from(search, heap, depth):
     """Lanes in which the best bound may be clearly above the least g."""
-    return bits(search.best - search.floor > greatest(heap.top - heap.bottom, ZERO) * CLOSE)
+    return bits(search.best - search.floor > greatest(heap.top - depth.bottom, ZERO) * CLOSE)
 
 
 @helper
@@ -196,28 +204,30 @@ def bound(shares, which, begin, end, hulls, at, step, rests, i, planes, directio
     rest = lanes(rests, i)
     nothing = rest.lower * ZERO
     none = nothing + NOWHERE
-    ahead = Heap(nothing, none, nothing, none, nothing, nothing, -none)
-    behind = ahead
+    ahead = behind = Heap(nothing, none, nothing, none)
+    if how == SECOND:
+        for e in range(begin, end):
+            share = lanes(shares, e)
+            p, q = ends(lanes(hulls, at + step * (e - begin)), rest, planes, 4 * (np.int64(which[e]) * directions + d), turned)
+            ahead, behind = piled(ahead, share, p), piled(behind, share, q)
+        return -at_second(behind, rest), at_second(ahead, rest)
+    deep = far = Depth(nothing, nothing, -none)
     for e in range(begin, end):
         share = lanes(shares, e)
         p, q = ends(lanes(hulls, at + step * (e - begin)), rest, planes, 4 * (np.int64(which[e]) * directions + d), turned)
-        ahead, behind = piled(ahead, share, p), piled(behind, share, q)
-    if how == SECOND:
-        high, low = at_second(ahead, rest), at_second(behind, rest)
-    else:
-        one, other = begun(ahead, rest), begun(behind, rest)
-        for _ in range(STEPS):
-            if far_from(one, ahead) | far_from(other, behind) == 0:
-                break
-            above, mass, over, weight = nothing, nothing, nothing, nothing
-            for e in range(begin, end):
-                share = lanes(shares, e)
-                p, q = ends(lanes(hulls, at + step * (e - begin)), rest, planes, 4 * (np.int64(which[e]) * directions + d), turned)
-                above, mass = above + share.room * greatest(p - one.x, ZERO), mass + where(p > one.x, share.room, ZERO)
-                over, weight = over + share.room * greatest(q - other.x, ZERO), weight + where(q > other.x, share.room, ZERO)
-            one, other = narrowed(one, rest, above, mass, ahead.fixed), narrowed(other, rest, over, weight, behind.fixed)
-        high, low = one.best, other.best
-    return -low, high
+        ahead, behind, deep, far = piled(ahead, share, p), piled(behind, share, q), deepened(deep, share, p), deepened(far, share, q)
+    one, other = begun(ahead, deep, rest), begun(behind, far, rest)
+    for _ in range(STEPS):
+        if far_from(one, ahead, deep) | far_from(other, behind, far) == 0:
+            break
+        above, mass, over, weight = nothing, nothing, nothing, nothing
+        for e in range(begin, end):
+            share = lanes(shares, e)
+            p, q = ends(lanes(hulls, at + step * (e - begin)), rest, planes, 4 * (np.int64(which[e]) * directions + d), turned)
+            above, mass = above + share.room * greatest(p - one.x, ZERO), mass + where(p > one.x, share.room, ZERO)
+            over, weight = over + share.room * greatest(q - other.x, ZERO), weight + where(q > other.x, share.room, ZERO)
+        one, other = narrowed(one, rest, above, mass, ahead.fixed), narrowed(other, rest, over, weight, behind.fixed)
+    return -other.best, one.best
 
 
 @helper
