@@ -92,6 +92,8 @@ class Body:
         self._shape: Shape | None = None
         if len(faces):
             self._shape = self._keys.shape(0) if self._keys else Shape(options, self.guard, self.corners, motion.points, planted, motion)
+            if options.policy is CONVEX:
+                motion.arrange(self._shape.tree.vertices)
         self.placement: NDArray[np.float64] | None = None
         self.moves = 0                                                  # updates so far
         self.watchers: tuple[Any, ...] = ()                             # scenes that want to know of each

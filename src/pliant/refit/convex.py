@@ -2,14 +2,14 @@
 
 Of every lane it is known, once and for all, which maps move the vertices under it, between which limits their weights lie, and a box at
 rest around those that each moves. Along the directions of a k-DOP that bounds where the vertices are (`motion/limited.py`), in time linear
-in the number of these maps, whatever the number of vertices. A node that a query reaches is made true so, once a frame; a lane that is a
-leaf from its vertices, which the query is about to need.
+in the number of these maps, whatever the number of vertices. A node that a query reaches is made true so, once a frame. Vertices are
+placed, and triangles made of them, for leaves that a query reaches.
 
     bound    "eq12", the paper's closed form; "greedy", the solution of the linear programme: a little tighter, and dearer
     boxes    "own": a box for each map around the vertices that it moves, where these are clearly smaller than one around all; "aabb",
              "obb": always one for all, along the axes or turned, as in the paper. To bound what a map does to a box around everything is
              to bound what it would do to vertices that it does not move: near the root these are nearly all
-    leaves   "exact": from vertices; "bound": as all others
+    leaves   "bound": as all other lanes; "exact": from their vertices, all leaves of a node at once, as in the paper
 
 Families that are no k-DOPs get the volume around the box (`around` of the protocol).
 """
@@ -25,8 +25,9 @@ from pliant.core.jit import helper, kernel
 from pliant.core.records import aligned, lane, put_lane, put_row, stamp, whole
 from pliant.core.simd import narrow, quad
 from pliant.core.stack import put_lanes, singles
-from pliant.motion.blended import STAMP, Skin, blend_vertex, desk_for, put_shares, survey
+from pliant.motion.blended import STAMP, Skin, blend_vertex
 from pliant.motion.limited import BOUNDS, bound, limits_dtypes, slack
+from pliant.motion.shares import desk_for, put_shares, survey
 from pliant.refit import front, lazy
 from pliant.refit.fitted import fit_nodes
 from pliant.refit.leaves import CONTEXT, came_to_ready, fill, kept_of, node_of, stamp_for
@@ -300,7 +301,6 @@ def ways_of(volume):
 def prepare(shape, settings):
     """On a new tree: what is known of every lane for good."""
     motion, tree, volume = shape.motion, shape.tree, shape.options.family.volume
-    motion.arrange(tree.vertices)
     rows = motion.rows[tree.vertices]
     spans, ways = lazy.spans_of(tree, motion.count), ways_of(volume)
     axes, backs = axes_of(shape, settings["boxes"])
