@@ -1,27 +1,15 @@
 """The picture of docs/blended.md is what its script draws: a body that is pulled, and swings past its shape when it is let go."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+from drawn import DOCS, script
 
 
 @pytest.fixture(scope="module")
 def pictures():
-    """The script as a module, which finds its own neighbour."""
-    pytest.importorskip("PIL")
-    before = list(sys.path)
-    sys.path.insert(0, str(DOCS))
-    try:
-        import blended_pictures
-        yield blended_pictures
-    finally:
-        sys.path[:] = before
-        for name in ("blended_pictures", "drawing"):
-            sys.modules.pop(name, None)
+    with script("blended_pictures") as module:
+        yield module
 
 
 def test_the_picture_is_there_and_on_its_page(pictures):

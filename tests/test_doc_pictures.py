@@ -1,13 +1,12 @@
 """The pictures of the documentation are those that docs/pictures.py draws, and what they show is still what the library answers."""
 
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+from drawn import DOCS, script
+
 PAGE = (DOCS / "self-collision.md").read_text(encoding="utf-8")
 STRIPS = ["share-none", "share-one", "share-two", "share-three", "weld", "contacts"]
 BADGE = np.s_[14:52, 20:100]  # of a panel
@@ -15,17 +14,8 @@ BADGE = np.s_[14:52, 20:100]  # of a panel
 
 @pytest.fixture(scope="module")
 def pictures():
-    """The script as a module, which finds its own neighbour."""
-    pytest.importorskip("PIL")
-    before = list(sys.path)
-    sys.path.insert(0, str(DOCS))
-    try:
-        import pictures
-        yield pictures
-    finally:
-        sys.path[:] = before
-        for name in ("pictures", "drawing"):
-            sys.modules.pop(name, None)
+    with script("pictures") as module:
+        yield module
 
 
 def reddish(image):
