@@ -40,7 +40,7 @@ def test_all_ways_to_make_a_body_take_files(tmp_path):
     assert [body.options.policy.name for body in bodies] == ["lazy", "lazy"]
     (tmp_path / "blended.toml").write_text('policy.name = "blended"\npolicy.stamps = false')
     body = pl.Body.morph([FIRST, FIRST], [[0, 1, 2]], policy=tmp_path / "blended.toml")
-    assert body.options.settings == {"between": 0, "stamps": False}
+    assert body.options.settings == {"between": 0, "stamps": False, "front": False}
     with pytest.raises(FileError, match="blended"):                     # for bodies between shapes only
         pl.Body(FIRST, [[0, 1, 2]], policy=tmp_path / "blended.toml")
 
