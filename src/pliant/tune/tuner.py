@@ -160,13 +160,18 @@ def _best_of(criterion: str, book: Book, plan: Plan, progress: Callable[[Report]
         tell()
 
     genes = CRITERIA[criterion]
-    if genes:
-        # A seed of its own, so that what a criterion finds does not depend on which others are searched.
-        own = int.from_bytes(hashlib.sha256(f"{plan.seed} {criterion}".encode()).digest()[:4], "little")
-        evolve(genes, score, plan._replace(seed=own), turn)
-    else:
-        score(())
-        turn(0)
+    try:
+        if genes:
+            # A seed of its own, so that what a criterion finds does not depend on which others are searched.
+            own = int.from_bytes(hashlib.sha256(f"{plan.seed} {criterion}".encode()).digest()[:4], "little")
+            evolve(genes, score, plan._replace(seed=own), turn)
+        else:
+            score(())
+            turn(0)
+    except KeyboardInterrupt:
+        if book.scored.get(criterion):
+            tell()  # what was scored last is kept, and may not have been told
+        raise
     return book.best(criterion)
 
 
