@@ -92,7 +92,7 @@ class Body:
         self._shape: Shape | None = None
         if len(faces):
             self._shape = self._keys.shape(0) if self._keys else Shape(options, self.guard, self.corners, motion.points, planted, motion)
-            if options.policy is CONVEX:
+            if options.policy.motion:
                 motion.arrange(self._shape.tree.vertices)
         self.placement: NDArray[np.float64] | None = None
         self.moves = 0                                                  # updates so far
@@ -249,10 +249,8 @@ class Body:
 
     def __repr__(self) -> str:
         o = self.options
-        targets = f"{len(self.motion.shapes) - self.motion.additive} targets, " if self.motion.name == "morph" else ""
-        targets += f"{self.motion.n_maps} maps, " if self.motion.name == "blended" else ""
-        targets += "" if self._keys is None else f"{len(self._keys)} keys, "
-        return (f"Body({self.motion.count} vertices, {len(self)} faces, {targets}volume={o.family.name!r}, build={o.builder.name!r}, "
+        parts = self.motion.parts + ("" if self._keys is None else f"{len(self._keys)} keys, ")
+        return (f"Body({self.motion.count} vertices, {len(self)} faces, {parts}volume={o.family.name!r}, build={o.builder.name!r}, "
                 f"arity={o.arity}, leaf={o.leaf}, policy={o.policy.name!r})")
 
     def update(self, vertices: ArrayLike | None = None, *, changed: ArrayLike | None = None, transform: ArrayLike | None = None,
@@ -271,8 +269,8 @@ class Body:
         if self._rigid and transform is None:
             vertices, transform = None, vertices
         if vertices is None and transform is None:
-            wanted = {"morph": "weights", "blended": "maps"}.get(self.motion.name, "vertices")
-            raise TypeError("update: nothing given; expected " + ("a matrix (4, 4)" if self._rigid else f"{wanted}, a transform or both"))
+            wanted = "a matrix (4, 4)" if self._rigid else f"{self.motion.takes}, a transform or both"
+            raise TypeError(f"update: nothing given; expected {wanted}")
         if self._rigid and vertices is not None:
             raise TypeError("update: a rigid body takes a matrix alone; use Body(vertices, faces) for vertices that move")
         placement = None if transform is None else check.transform("transform", transform)
@@ -281,8 +279,8 @@ class Body:
             if vertices is None:
                 raise TypeError("update: changed is given without vertices; expected a row for each")
             if self.motion.name != "free":
-                takes = "a morphing body takes weights alone" if self.motion.name == "morph" else "a blended body takes maps alone"
-                raise TypeError(f"update: changed is for bodies of which single vertices move; {takes}")
+                raise TypeError("update: changed is for bodies of which single vertices move; "
+                                f"a {self.motion.kind} body takes {self.motion.takes} alone")
             vertices = check.positions("vertices", vertices, len(some), "one for each of changed")
         elif vertices is not None:
             vertices = self.motion.checked(vertices)

@@ -67,7 +67,7 @@ def motion_of(meta, arrays, shapes, options, rigid):
     name, given = meta["motion"], arrays["given"]
     origin = None if meta.get("origin") is None else check.point("origin", meta["origin"])
     if name != "free" and rigid:
-        raise ValueError(f"rigid: a {'morphing' if name == 'morph' else 'blended'} body is none")
+        raise ValueError(f"rigid: a body of motion {name!r} is none")
     if name != "blended" and any(len(arrays[part]) for part in ("skin_begins", "skin_which", "skin_weights")):
         raise ValueError("skin: only a blended body has weights over maps")
     if name == "morph":

@@ -24,15 +24,15 @@ from pliant.core.records import aligned, packed, publish, stamp
 from pliant.core.simd import element, four, narrow, plus, put_four, times
 from pliant.errors import MeshError
 from pliant.geometry.predicates import LARGEST, SMALLEST
-from pliant.motion.free import PLACE, coarse, scale_for
+from pliant.motion.free import PLACE, STRAYED, coarse, scale_for
 from pliant.motion.limited import SECOND, bound, limits_dtypes, slack
+from pliant.motion.morph import EPSILON, MOST
+from pliant.motion.motion import Motion
 from pliant.motion.rigid import LEAST
 from pliant.motion.shares import desk_for, put_shares, survey
 
-EPSILON, MOST = 2.0**-52, 2.0**1020
 SPARE = 2.0**120                                                        # of products of three: so far above, sums are above SMALLEST or 0
 STEEPEST = 2.0**100                                                     # of planes: more only along an axis without any extent
-STRAYED = 3.0                                                           # of the half extent: farther from the origin, and it moves
 TRIES = 4                                                               # bounds from far away are loose, and so is the middle between them
 LAST = 2**31 - 1
 STAMP = packed([("stamp", np.dtype(np.int32))], 4)
@@ -159,11 +159,11 @@ def gathered(skin, rows):
     return np.concatenate([[0], ends]), which[at], weights[at]
 
 
-class Blended:
+class Blended(Motion):
     """Vertices of one body; see the module. `skin` = (begins, which, weights, m), as `core/checkcontrols.py` makes it. Rows are in the
     order of `names`, at first that of the vertices; `rows` has the row of each."""
 
-    name, additive = "blended", False
+    name, kind, takes = "blended", "blended", "maps"
 
     def __init__(self, rest, skin, origin=None):
         n = len(rest)
@@ -191,8 +191,7 @@ class Blended:
         self._survey()
         self.update(np.tile(np.eye(3, 4), (self.n_maps, 1, 1)))
 
-    reach = property(lambda self: float(self._place["reach"]))
-    plain = property(lambda self: bool(self._place["plain"]))
+    parts = property(lambda self: f"{self.n_maps} maps, ")
 
     @property
     def local(self):
@@ -266,14 +265,6 @@ class Blended:
     def stored_skin(self):
         """(begins, which, weights) of vertex after vertex, as a file keeps them."""
         return gathered(self.skin, self.rows)
-
-    @property
-    def vertices(self):
-        """(n, 3) float64: where the vertices are. Read-only, and true until the next update."""
-        self.complete()
-        rows = self.flat.reshape(-1, 3)
-        rows.flags.writeable = False
-        return rows
 
     def update(self, maps, copy=True):
         """Take maps (m, 3, 4), checked, without looking at a vertex."""

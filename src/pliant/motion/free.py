@@ -20,6 +20,7 @@ from pliant.core.records import aligned, packed, prefetch
 from pliant.core.simd import bits, four, greatest, least, magnitude, narrow, put_four
 from pliant.errors import MeshError
 from pliant.geometry.predicates import LARGEST, SMALLEST, fits
+from pliant.motion.motion import Motion
 
 STRAYED = 3.0                                                           # of the half extent: farther from the origin, and it moves
 REFUSED = -1
@@ -147,10 +148,10 @@ def coarse(point, half):
     return np.where(np.isfinite(rounded), rounded, point)
 
 
-class Free:
+class Free(Motion):
     """Vertices of one body; see the module. `reach` is the largest |x − origin|, unscaled; `plain` says that filters may be trusted."""
 
-    name, additive = "free", False
+    name, kind, takes = "free", "free", "vertices"
 
     def __init__(self, vertices, origin=None):
         n = len(vertices)
@@ -170,8 +171,6 @@ class Free:
             self._place["fixed"], self.origin[:3] = True, origin
         self.update(vertices)
 
-    reach = property(lambda self: float(self._place["reach"]))
-    plain = property(lambda self: bool(self._place["plain"]))
     fixed = property(lambda self: bool(self._place["fixed"]), doc="Has the origin been given?")
 
     def checked(self, vertices):
@@ -196,16 +195,6 @@ class Free:
     def stored(self):
         """(1, n, 3): the vertices, as a file keeps them."""
         return self.vertices[None]
-
-    @property
-    def vertices(self):
-        """(n, 3) float64: where the vertices are. Read-only, and true until the next update."""
-        rows = self.flat.reshape(-1, 3)
-        rows.flags.writeable = False
-        return rows
-
-    def complete(self):
-        """Set every vertex: they always are."""
 
     def update(self, vertices, copy=True):
         """Take new positions, (n, 3) float64 as `core/check.py` makes them; refused ones change nothing."""

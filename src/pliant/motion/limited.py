@@ -15,7 +15,7 @@ Any x gives a bound: to round x costs nothing. The two ways to bound differ in x
     GREEDY    the x with the least g, the solution of the programme: b in descending order are filled up to h until the sum is s.
               g is convex and piecewise linear: two tangents that meet say where to look next
 
-Weights need not sum up to 1 exactly: `least` and `most` bound s − Σ l_j, and what is left over takes the one that is worse.
+Weights need not sum up to 1 exactly: `lower` and `upper` bound s − Σ l_j, and of the two the worse counts.
 
 Everything is written for lanes: those of a node are bounded at once. What a lane's vertices do not feel has limits 0, 0 there.
 

@@ -21,6 +21,7 @@ from pliant.core.simd import element, four, narrow, plus, put_four, times
 from pliant.errors import MeshError
 from pliant.geometry.predicates import LARGEST, SMALLEST
 from pliant.motion.free import PLACE, coarse, scale_for
+from pliant.motion.motion import Motion
 from pliant.motion.rigid import LEAST
 
 PAD = 4                                                                 # numbers behind the last vertex of a shape
@@ -86,10 +87,10 @@ def take_weights(about, extents, ranges, given, additive, active, weights):
     return n, error, reach
 
 
-class Morph:
+class Morph(Motion):
     """Vertices of one body; see the module. `shapes` (r, n, 3) are the targets, or a base and displacements from it if `additive`."""
 
-    name = "morph"
+    name, kind, takes = "morph", "morphing", "weights"
 
     def __init__(self, shapes, additive, origin=None):
         r, n, _ = shapes.shape
@@ -117,8 +118,7 @@ class Morph:
         self.doubt, self._whole = 0.0, False
         self.update(self.start(0))
 
-    reach = property(lambda self: float(self._place["reach"]))
-    plain = property(lambda self: bool(self._place["plain"]))
+    parts = property(lambda self: f"{len(self.shapes) - self.additive} targets, ")
 
     def checked(self, weights):
         """What an update would be given, examined: (k,) float64."""
@@ -152,14 +152,6 @@ class Morph:
     def stored(self):
         """(r, n, 3): the shapes, as a file keeps them."""
         return self.shapes[:, :-PAD].reshape(len(self.shapes), -1, 3)
-
-    @property
-    def vertices(self):
-        """(n, 3) float64: where the vertices are. Read-only, and true until the next update."""
-        self.complete()
-        rows = self.flat.reshape(-1, 3)
-        rows.flags.writeable = False
-        return rows
 
     def start(self, which):
         """The weights of one shape: of a target, or, 0, of the base and, k, of target k − 1; of their "mean"."""

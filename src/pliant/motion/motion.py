@@ -1,0 +1,28 @@
+"""What every motion has: where its record says that the body is, and what it is called and given.
+
+`name` is that of the motion in files and policies, `kind` that of such a body and `takes` what its `update` is given, in messages;
+`additive`: are its shapes displacements from a base? `about` (1,) of `PLACE` (`free.py`) is read by kernels.
+"""
+
+
+class Motion:
+    """`flat` (3 n,) are the vertices; what has not been set yet `complete` sets."""
+
+    additive, parts = False, ""                                         # parts: what it is made of besides vertices, for `repr`
+
+    reach = property(lambda self: float(self._place["reach"]))
+    plain = property(lambda self: bool(self._place["plain"]))
+
+    @property
+    def vertices(self):
+        """(n, 3) float64: where the vertices are. Read-only, and true until the next update."""
+        self.complete()
+        rows = self.flat.reshape(-1, 3)
+        rows.flags.writeable = False
+        return rows
+
+    def complete(self):
+        """Set every vertex."""
+
+    def arrange(self, vertices):
+        """These will be set together, those of leaf after leaf: bring what sets them into that order, if there is anything to bring."""
