@@ -153,6 +153,11 @@ def choice(name, value, options):
     return value
 
 
+def one_of(options):
+    """`choice` among these, as a check of a setting."""
+    return lambda name, value: choice(name, value, options)
+
+
 def integer(name, value, options):
     """One of the integers in `options`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):

@@ -41,7 +41,7 @@ from pliant.volume.slabs import DIAGONALS, EDGES
 
 AXES = ["lopoo", "loopo", "looop"]
 BOXES, LEAVES = ("own", "aabb", "obb"), ("exact", "bound")
-SLABS = {KDop14: AXES + DIAGONALS[::2], KDop18: AXES + EDGES[::2], KDop26: AXES + DIAGONALS[::2] + EDGES[::2]}
+SLABS = {Box: AXES, KDop14: AXES + DIAGONALS[::2], KDop18: AXES + EDGES[::2], KDop26: AXES + DIAGONALS[::2] + EDGES[::2]}
 SMALLER = 0.9                                                           # of the sides of boxes around all: then a map is worth its own
 SIGNS = {"p": 1, "m": -1, "o": 0}
 BENT = np.dtype([(name, np.int64) for name in (
@@ -55,7 +55,7 @@ BENT = np.dtype([(name, np.int64) for name in (
 class Limits(NamedTuple):
     """What nodes know of the maps: `shares` of node i from begins[i] to begins[i + 1], of the maps `which`; hulls from starts[i] on, as
     many or one for all; `rests` (n,); the 1-norms (D,) of directions and planes (m · D · 4,), the rows of maps along them; a node of
-    nothing; see the module for `turned`, `how` and `exact`; no bound is larger than `size`, and vertices are off by `doubt`."""
+    nothing."""
     shares: np.ndarray
     which: np.ndarray
     begins: np.ndarray
@@ -65,16 +65,10 @@ class Limits(NamedTuple):
     norms: np.ndarray
     planes: np.ndarray
     empty: np.ndarray
-    turned: int
-    how: int
-    exact: int
-    size: float
-    doubt: float
 
 
 class Kept(NamedTuple):
-    """What a shape keeps with its tree: all but the frame's of Limits, directions (D, 3), the rows of the vertices of its leaves, and
-    `about` (1,), what entries read."""
+    """What a shape keeps with its tree: directions (D, 3), the rows of the vertices of its leaves, and `about` (1,), what entries read."""
     limits: Limits
     ways: np.ndarray
     rows: np.ndarray
@@ -93,35 +87,18 @@ def seated(like, nodes, i, room):
     """All directions have been seated: set the lanes of node i."""
 
 
-@seat.on(Box)
-def _(like, nodes, i, d, low, high, room):
-    put_row(nodes, i, d, low)
-    put_row(nodes, i, d + 3, high)
-
-
-@seated.on(Box)
-def _(like, nodes, i, room):
-    pass
-
-
-@helper
-def seat_slab(nodes, i, d, low, high):
-    """Rows of a k-DOP: those of a box, then ends of slabs, in twos."""
-    put_row(nodes, i, d if d < 3 else 2 * d, low)
+def _seat(like, nodes, i, d, low, high, room):
+    put_row(nodes, i, d if d < 3 else 2 * d, low)                       # fields of a k-DOP: those of a box, then ends of slabs, in twos
     put_row(nodes, i, d + 3 if d < 3 else 2 * d + 1, high)
 
 
-def _seat_slab(like, nodes, i, d, low, high, room):
-    seat_slab(nodes, i, d, low, high)
+def _seated(like, nodes, i, room):
+    pass
 
 
 def _seat_apart(like, nodes, i, d, low, high, room):
     put_lanes(room, 8 * d, low)
     put_lanes(room, 8 * (d + 3), high)
-
-
-def _seated(like, nodes, i, room):
-    pass
 
 
 def _around(like, nodes, i, room):
@@ -131,28 +108,29 @@ def _around(like, nodes, i, room):
         put_lane(nodes, i, k, around(like, low, high))
 
 
-for _volume in dict.fromkeys(family.volume for family in FAMILIES.values() if family.volume is not Box):
-    seat.on(_volume)(_seat_slab if _volume in SLABS else _seat_apart)
+for _volume in dict.fromkeys(family.volume for family in FAMILIES.values()):
+    seat.on(_volume)(_seat if _volume in SLABS else _seat_apart)
     seated.on(_volume)(_seated if _volume in SLABS else _around)
 
 
 @kernel
-def bend_node(nodes, leaves, i, kept, limits, points, vertices, begins, fill_leaf, context, frame, stamp_after):
+def bend_node(nodes, leaves, i, kept, limits, more, points, vertices, begins, fill_leaf, context, frame, stamp_after):
     """Set node i: lanes in `kept` from the nodes under them, which are true, leaves from their vertices if `exact`, the others by their
-    limits. How many."""
+    limits; of the record `more` also `turned` and `how`, as in the module, the largest `size` of a bound, and the `doubt` of vertices.
+    How many lanes."""
     begin, end, like, room = limits.begins[i], limits.begins[i + 1], whole(nodes, i), singles(48)
     if begin < end and kept != (np.int64(1) << nodes[i]["count"]) - 1:
-        loose, at = slack(end - begin, limits.size) + 2 * limits.doubt, limits.starts[i]
+        loose, at = slack(end - begin, more["size"]) + 2 * more["doubt"], limits.starts[i]
         step = np.int64(limits.starts[i + 1] - at > 1)
         for d in range(len(limits.norms)):
             low, high = bound(limits.shares, limits.which, begin, end, limits.hulls, at, step, limits.rests, i, limits.planes,
-                              len(limits.norms), np.int64(d), limits.turned, limits.how)
+                              len(limits.norms), np.int64(d), more["turned"], more["how"])
             out = np.float32(loose * limits.norms[d])
             seat(like, nodes, i, np.int64(d), low - out, high + out, room)
         seated(like, nodes, i, room)
     for k in range(nodes[i]["count"]):
         child = np.int64(nodes[i]["child"][k])
-        if child < 0 and limits.exact != 0:
+        if child < 0 and more["exact"] != 0:
             if stamp(leaves, ~child) != frame:
                 invoke(fill_leaf, context, ~child)
             put_lane(nodes, i, k, volume_of(like, points, vertices, np.int64(begins[~child]), np.int64(begins[~child + 1])))
@@ -190,21 +168,20 @@ def node_entry(volume, width):
                         array_at(pointer(more["begins"]), n + 1, np.int64), array_at(pointer(more["hulls"]), more["n_hulls"], hull),
                         array_at(pointer(more["starts"]), n + 1, np.int64), array_at(pointer(more["rests"]), n, rest),
                         array_at(pointer(more["norms"]), more["n_norms"], np.float64),
-                        array_at(pointer(more["planes"]), more["n_planes"], np.float32), array_at(pointer(more["empty"]), 1, node),
-                        more["turned"], more["how"], more["exact"], more["size"], more["doubt"])
+                        array_at(pointer(more["planes"]), more["n_planes"], np.float32), array_at(pointer(more["empty"]), 1, node))
         vertices = array_at(pointer(more["vertices"]), more["n_vertices"], np.int32)
         begins = array_at(pointer(more["leaf_begins"]), about["n_leaves"] + 1, np.int32)
         points = array_at(pointer(about["points"]), about["n_points"], np.float32)
         frame = np.int32(about["frame"])
-        return bend_node(nodes, leaves, node_of(i), kept_of(i), limits, points, vertices, begins, about["fill"], context, frame,
+        return bend_node(nodes, leaves, node_of(i), kept_of(i), limits, more, points, vertices, begins, about["fill"], context, frame,
                          stamp_for(i, nodes, frame))
 
     def enter_python(context, i):
         shape = CONTEXTS[context]
         if came_to_ready(i, shape.nodes, shape.ready, shape.frame):
             return 0
-        return bend_node(shape.nodes, shape.leaves, node_of(i), kept_of(i), shape.kept.limits, shape.points, shape.tree.vertices,
-                         shape.tree.begins, shape.fill, context, shape.frame, stamp_for(i, shape.nodes, shape.frame))
+        return bend_node(shape.nodes, shape.leaves, node_of(i), kept_of(i), shape.kept.limits, shape.kept.about[0], shape.points,
+                         shape.tree.vertices, shape.tree.begins, shape.fill, context, shape.frame, stamp_for(i, shape.nodes, shape.frame))
 
     return address_of(enter_python if jit.DISABLED else enter)
 
@@ -321,8 +298,7 @@ def prepare(shape, settings):
     for name, value in zip(volume._fields, shape.options.family.empty, strict=True):
         empty["lanes"][name] = value
     planes = motion.planes if len(ways) == 3 else aligned(4 * len(ways) * m, np.float32)
-    limits = Limits(shares, which, begins, hulls, starts, rests, norms, planes, empty, int(settings["boxes"] == "obb"),
-                    BOUNDS[settings["bound"]], int(exact), 0.0, 0.0)
+    limits = Limits(shares, which, begins, hulls, starts, rests, norms, planes, empty)
     about = np.zeros(1, BENT)
     more = about[0]
     begins_of_skin, maps_of_skin, weights_of_skin = motion.skin
@@ -334,7 +310,7 @@ def prepare(shape, settings):
         more[name] = array.ctypes.data
     more["n_shares"], more["n_planes"], more["n_norms"], more["n_weights"] = total, len(planes), len(norms), len(maps_of_skin)
     more["n_columns"], more["n_vertices"], more["n_hulls"] = len(motion.columns), len(tree.vertices), len(hulls)
-    more["turned"], more["how"], more["exact"] = limits.turned, limits.how, limits.exact
+    more["turned"], more["how"], more["exact"] = settings["boxes"] == "obb", BOUNDS[settings["bound"]], exact
     shape.kept = Kept(limits, ways, rows, about)
     shape.know(blend=about, entry=node_entry(volume, tree.width)[0], fill=leaf_entry()[0])
 
@@ -349,16 +325,9 @@ def follow(shape):
         kept.limits.planes.reshape(-1, len(kept.ways), 4)[:] = np.einsum("dk,mkc->mdc", kept.ways, motion.planes.reshape(-1, 3, 4))
     more["origin"], more["scale"], more["moment"] = motion.origin, motion.scale, motion.frame
     more["size"], more["doubt"] = motion.size, motion.doubt
-    if jit.DISABLED:
-        shape.kept = kept._replace(limits=kept.limits._replace(size=motion.size, doubt=motion.doubt))
     if shape.options.settings["front"]:
         front.advance(shape)
 
 
-def one_of(names):
-    """The check of a setting with these values."""
-    return lambda name, value: check.choice(name, value, names)
-
-
-CONVEX = Policy("convex", follow, {"bound": ("eq12", one_of(BOUNDS)), "boxes": ("own", one_of(BOXES)),
-                                    "leaves": ("bound", one_of(LEAVES)), "front": front.OPTION}, motion="blended")
+CONVEX = Policy("convex", follow, {"bound": ("eq12", check.one_of(BOUNDS)), "boxes": ("own", check.one_of(BOXES)),
+                                    "leaves": ("bound", check.one_of(LEAVES)), "front": front.OPTION}, motion="blended")

@@ -50,11 +50,6 @@ def follow(shape):
     shape.updated += fit_nodes(how, shape.nodes, shape.ranges(), tree.vertices, tree.begins, shape.points, np.int32(shape.frame))
 
 
-def check_how(name, value):
-    """A way to fit volumes."""
-    return check.choice(name, value, HOWS)
-
-
 def suits(family, settings):
     """Can volumes of this family be fitted so?"""
     how = settings["how"]
@@ -63,4 +58,4 @@ def suits(family, settings):
         raise ValueError(f"policy: how={how!r} is not for volume={family.name!r}; it is for {known}")
 
 
-register(Policy("fitted", follow, {"how": ("best", check_how)}, suits=suits))
+register(Policy("fitted", follow, {"how": ("best", check.one_of(HOWS))}, suits=suits))

@@ -43,7 +43,7 @@ from pliant.core.records import (
     whole_of,
 )
 from pliant.core.simd import columns, four, greatest, highest, item, magnitude, put_four, root, where
-from pliant.refit.fitted import check_how, fitted_to, suits
+from pliant.refit.fitted import fitted_to, suits
 from pliant.refit.leaves import CONTEXT
 from pliant.refit.policy import Policy, register
 from pliant.tree.nodes import node_dtype
@@ -286,11 +286,6 @@ def follow(shape):
     past.frame, past.place = shape.frame, place
 
 
-def check_criterion(name, value):
-    """A rule over A, B and C."""
-    return check.choice(name, value, CRITERIA)
-
-
 def check_factor(name, value):
     """A number from 0 up."""
     return check.number(name, value, 0)
@@ -304,6 +299,6 @@ def check_share(name, value):
 
 
 # Parameters: `pliant tune paper-d --volume rss --build matching --arity 2 --leaf 1` (docs/tuning.md).
-SETTINGS = {"criterion": ("(A&B)|(B&C)", check_criterion), "p_max": (3.95, check_factor), "k": (0.218, check_share),
-            "gamma": (0.562, check_factor), "how": ("plain", check_how)}
+SETTINGS = {"criterion": ("(A&B)|(B&C)", check.one_of(CRITERIA)), "p_max": (3.95, check_factor), "k": (0.218, check_share),
+            "gamma": (0.562, check_factor), "how": ("plain", check.one_of(HOWS))}
 register(Policy("inflated", follow, SETTINGS, suits=suits, local=False))
