@@ -5,7 +5,7 @@ from itertools import pairwise
 import numba
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 from test_morph import stop_once
@@ -20,6 +20,7 @@ from pliant.motion import blended as motion
 from pliant.refit import convex, front, lazy
 from pliant.refit.policy import Shape
 from poses import matrix
+from trials import often
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]
@@ -30,12 +31,6 @@ POLICIES = (*blends.CONVEX, "bottom_up", "lazy", "active")
 TURN = matrix(meshes.rotation([1, 0, 0], 0.4), (0.1, 0.2, -0.1))
 WEIGHTS = blends.near(BALL, 3)
 BENT = blends.maps(3, np.random.default_rng(3))
-
-
-def often(examples):
-    """The same examples in every run, fewer with the JIT off."""
-    return settings(max_examples=max(examples // 20, 3) if OFF else examples, deadline=None, derandomize=True, database=None,
-                    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def others():
@@ -58,7 +53,7 @@ odd = st.one_of(finite, st.sampled_from([0.0, -0.0, 5e-324, -5e-324, 2.0**-1030,
 parts = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.0, 1.0, 0.5, 1 / 3, 5e-324, 1e-200]))
 
 
-@often(120)
+@often(120, 20)
 @given(st.lists(odd, min_size=9, max_size=9), st.integers(1, 4).flatmap(lambda m: st.tuples(
     st.lists(parts, min_size=3 * m, max_size=3 * m), st.lists(odd, min_size=12 * m, max_size=12 * m))), st.sampled_from(["auto", "lazy"]))
 @example([5e-324] * 9, ([0.5, 0.5] * 3, [0.5] * 24), "auto")            # 0: each product is rounded

@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import meshes
@@ -16,6 +16,7 @@ from pliant.motion import morph as motion
 from pliant.refit import blended, lazy
 from pliant.refit.policy import Shape
 from poses import matrix
+from trials import often
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]
@@ -24,12 +25,6 @@ if OFF:                                                                 # kernel
 BALL, FACES = shapes.icosphere(0 if OFF else 1)
 POLICIES = (*BLENDED, "bottom_up", "lazy", "hybrid", "rebuild")
 TURN = matrix(meshes.rotation([1, 0, 0], 0.4), (0.1, 0.2, -0.1))
-
-
-def often(examples):
-    """The same examples in every run, fewer with the JIT off."""
-    return settings(max_examples=max(examples // 20, 3) if OFF else examples, deadline=None, derandomize=True, database=None,
-                    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def others():
@@ -47,7 +42,7 @@ finite = st.floats(-1e150, 1e150)
 odd = st.one_of(finite, st.sampled_from([0.0, -0.0, 5e-324, -5e-324, 2.0**-1030, 1.0, 1 / 3, 1e15, -1e15 - 0.125]))
 
 
-@often(300)
+@often(300, 20)
 @given(st.sampled_from(FORMS), st.lists(st.lists(odd, min_size=9, max_size=9), min_size=2, max_size=6),
        st.lists(odd, min_size=6, max_size=6), st.sampled_from(["auto", "lazy"]))
 @example("targets", [[5e-324] * 9, [5e-324] * 9], [0.5] * 6, "auto")    # 0: each product is rounded

@@ -5,7 +5,7 @@ from itertools import product
 import numba
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import meshes
@@ -17,6 +17,7 @@ from pliant import shapes
 from pliant.query.collide import DESCEND, SAT
 from pliant.tree.nodes import BUILDERS, WIDTHS
 from scenes import assert_scene
+from trials import often
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]
@@ -28,12 +29,6 @@ THREE = targets(BALL, 3)
 ASIDE = BALL + np.array([0.5, 0.4, -0.3])
 TURN = poses.matrix(meshes.rotation([1, 2, 3], 0.7), (0.2, -0.1, 0.3))
 TREES = list(product(WIDTHS, (1, 3, 8)))
-
-
-def often(examples):
-    """The same examples in every run, fewer with the JIT off."""
-    return settings(max_examples=max(examples // 100, 2) if OFF else examples, deadline=None, derandomize=True, database=None,
-                    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def assert_same(a, b, contacts=True):
@@ -133,7 +128,7 @@ lattice = st.integers(-3, 3).map(float)
 corner = st.tuples(lattice, lattice, lattice)
 
 
-@often(100)
+@often(100, least=2)
 @given(st.sampled_from(FORMS), st.lists(st.lists(corner, min_size=6, max_size=6), min_size=2, max_size=4), st.integers(0, 10**6),
        st.lists(corner, min_size=6, max_size=6), st.sampled_from([0, 1, 4]), st.sampled_from(sorted(WIDTHS)))
 def test_against_the_reference(form, rows, seed, other, between, arity):

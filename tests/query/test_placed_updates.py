@@ -5,7 +5,7 @@ import threading
 import numba
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import meshes
@@ -17,6 +17,7 @@ from pliant import shapes
 from pliant.query import drive
 from pliant.refit.policy import POLICIES
 from pliant.tree.nodes import LEAF, WIDTHS
+from trials import often
 
 OFF = bool(numba.config.DISABLE_JIT)
 if OFF:                                                                 # kernels overflow in lanes that nobody reads; as Python they say so
@@ -24,12 +25,6 @@ if OFF:                                                                 # kernel
 TRIANGLE = np.array([[0, 0, 0], [4, 0, 0], [0, 4, 0]], np.float64)
 SPIKE = np.array([[1, 1, -1], [1, 1, 1], [2, 2, 1]], np.float64)
 NONE = np.zeros((0, 2), np.int32)
-
-
-def often(examples):
-    """The same examples in every run, fewer with the JIT off."""
-    return settings(max_examples=max(examples // 100, 3) if OFF else examples, deadline=None, derandomize=True, database=None,
-                    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def sphere(size=1.0):

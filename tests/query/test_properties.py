@@ -5,7 +5,7 @@ from fractions import Fraction
 import numba
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import meshes
@@ -15,6 +15,7 @@ from pliant.errors import MeshError
 from pliant.refit.policy import POLICIES
 from pliant.tree.nodes import BUILDERS, LEAF, WIDTHS
 from siblings import NARROW, PAIRS, VOLUMES
+from trials import often
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]
@@ -22,12 +23,6 @@ if OFF:                                                                 # kernel
     pytestmark.append(pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning"))
 
 TINIEST, MOST = 5e-324, 1.7976931348623157e308
-
-
-def often(examples):
-    """The same examples in every run, fewer with the JIT off."""
-    return settings(max_examples=max(examples // 100, 3) if OFF else examples, deadline=None, derandomize=True, database=None,
-                    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 # --- strategies ----------------------------------------------------------------------------------------------------------------

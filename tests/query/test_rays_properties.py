@@ -13,18 +13,13 @@ import naive_rays
 import pliant as pl
 from pliant.refit.policy import POLICIES
 from ray_checks import assert_rays, assert_same
+from trials import often
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]
 if OFF:                                                                 # kernels overflow in lanes that nobody reads; as Python they say so
     pytestmark.append(pytest.mark.filterwarnings("ignore:(overflow|invalid value|divide by zero) encountered:RuntimeWarning"))
 INF, TINIEST, MOST = np.inf, 5e-324, 1.7976931348623157e308
-
-
-def often(examples):
-    """The same examples in every run, fewer with the JIT off."""
-    return settings(max_examples=max(examples // 100, 3) if OFF else examples, deadline=None, derandomize=True, database=None,
-                    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 # --- strategies ----------------------------------------------------------------------------------------------------------------

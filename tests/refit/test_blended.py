@@ -5,7 +5,7 @@ import threading
 import numba
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from volume_checks import lanes, shape_of, true_lanes
 
@@ -15,6 +15,7 @@ from morphs import BLENDED, FORMS, STAMPLESS, TIGHTER, assert_encloses, morph, t
 from pliant import shapes
 from pliant.query import drive
 from pliant.tree.nodes import WIDTHS
+from trials import often
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]
@@ -23,12 +24,6 @@ if OFF:                                                                 # kernel
 SPHERE, FACES = shapes.icosphere(1 if OFF else 4)
 FEW, FEW_FACES = shapes.icosphere(0)
 FEW_FACES = FEW_FACES[:5] if OFF else FEW_FACES
-
-
-def often(examples):
-    """The same examples in every run, fewer with the JIT off."""
-    return settings(max_examples=max(examples // 100, 3) if OFF else examples, deadline=None, derandomize=True, database=None,
-                    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def assert_right(body):

@@ -4,7 +4,7 @@ programme says; and they follow where queries come."""
 import numba
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from volume_checks import assert_holds, lanes, set_all, shape_of, true_lanes
@@ -18,6 +18,7 @@ from pliant.motion.limited import BOUNDS
 from pliant.refit.convex import BOXES, LEAVES
 from pliant.tree.nodes import WIDTHS
 from siblings import VOLUMES
+from trials import often
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]
@@ -26,12 +27,6 @@ if OFF:                                                                 # kernel
 SPHERE, FACES = shapes.icosphere(1 if OFF else 4)
 FEW, FEW_FACES = shapes.icosphere(0)
 FEW_FACES = FEW_FACES[:5] if OFF else FEW_FACES
-
-
-def often(examples):
-    """The same examples in every run, fewer with the JIT off."""
-    return settings(max_examples=max(examples // 40, 3) if OFF else examples, deadline=None, derandomize=True, database=None,
-                    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def assert_right(body):
@@ -88,7 +83,7 @@ sizes = st.integers(-200, 200).map(lambda power: 10.0**power)
 OWN = {"name": "convex", "bound": "greedy"}
 
 
-@often(160)
+@often(160, 40)
 @given(st.sampled_from(sorted(WEIGHTS)), st.sampled_from(sorted(MAPS)), st.integers(1, 7), st.one_of(st.just(1.0), sizes),
        st.sampled_from([0.0, 0.0, 1.0, -1e6, 1e12]), st.tuples(*[st.sampled_from([1.0, 1.0, 1.0, 0.0, 1e-6, 1e-30])] * 3), policies,
        st.integers(0, 10**6))
@@ -119,7 +114,7 @@ def test_maps_that_stretch_what_is_flat(power):
         assert_right(body)
 
 
-@often(60)
+@often(60, 40)
 @given(st.integers(0, 10**6), st.sampled_from([5e-324, 1e-320, 1e-310, 1e-300]), st.sampled_from([1e307, 1e300, 1e150, 1.0]))
 @example(0, 5e-324, 1e300)
 def test_sums_of_maps_that_are_subnormal(seed, small, large):

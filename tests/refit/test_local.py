@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from volume_checks import assert_true, lanes, shape_of, true_lanes
 
@@ -15,6 +15,7 @@ from pliant import shapes
 from pliant.errors import MeshError
 from pliant.refit.policy import POLICIES
 from pliant.tree.nodes import LEAF, WIDTHS
+from trials import often
 
 OFF = bool(numba.config.DISABLE_JIT)
 if OFF:                                                                 # kernels overflow in lanes that nobody reads; as Python they say so
@@ -24,12 +25,6 @@ N = len(DIRECTIONS)
 SPHERE = shapes.bumpy(DIRECTIONS, 0.3)
 OTHER = shapes.bumpy(DIRECTIONS, 1.7)[:, [1, 2, 0]] + [0.9, 0.2, 0.1]
 KINDS = ("one", "clustered", "repeated") if OFF else ("one", "clustered", "scattered", "many", "all", "none", "repeated")
-
-
-def often(examples):
-    """The same examples in every run, fewer with the JIT off."""
-    return settings(max_examples=max(examples // 50, 3) if OFF else examples, deadline=None, derandomize=True, database=None,
-                    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def chosen(kind, rng, vertices=SPHERE):
@@ -321,7 +316,7 @@ STEPS = ("local", "local", "full", "borrow", "refuse", "ask", "ask itself")
 
 
 @pytest.mark.formulas
-@often(120)
+@often(120, 50)
 @given(st.data(), options, st.integers(4, 24), st.integers(1, 24))
 def test_any_sequence_of_updates_and_questions(data, kept, n, n_faces):
     """Local updates of any size among all others: the body answers as the reference does about its vertices."""
