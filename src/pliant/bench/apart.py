@@ -50,16 +50,15 @@ def ask(bodies: list[pliant.Body]) -> Any:
     return pliant.distance(*bodies) if len(bodies) > 1 else pliant.self_distance(*bodies)
 
 
-class Track:
-    """What a method did, frame by frame; a frame that is seen again only lowers its times."""
+class Times:
+    """What was done, frame by frame; a frame that is seen again only lowers its times. `answers`: what all must find alike."""
 
-    def __init__(self, method: Method) -> None:
-        self.method = method
-        self.keeper: Any = None  # of the round
+    def __init__(self) -> None:
+        self.keeper: Any = None
         self.update: list[float] = []
         self.query: list[float] = []
         self.counts: list[tuple[int, ...]] = []
-        self.answers: list[tuple[float, ...]] = []  # the distance, and the faces between which it is
+        self.answers: list[tuple[float, ...]] = []
 
     def add(self, k: int, update: float, query: float, found: Any) -> None:
         """The k-th frame took this long."""
@@ -69,7 +68,19 @@ class Track:
         self.update.append(update)
         self.query.append(query)
         self.counts.append(tuple(int(getattr(found.stats, name)) for name in COUNTERS))
-        self.answers.append((float(found.distance), *map(int, found.faces)))
+        self.answers.append(self.answer(found))
+
+    def answer(self, found: Any) -> tuple[float, ...]:
+        """The distance, and the faces between which it is."""
+        return float(found.distance), *map(int, found.faces)
+
+
+class Track(Times):
+    """What a method did; it keeps bodies for a round."""
+
+    def __init__(self, method: Method) -> None:
+        super().__init__()
+        self.method = method
 
     def run(self, steps: int, like: Track, fixed: dict[str, float], **about: Any) -> Run:
         """The first `steps` frames as plain values. Times are ms; lists have an entry for each frame."""

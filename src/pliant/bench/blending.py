@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pliant
-from pliant.bench.apart import Clock, play_round
+from pliant.bench.apart import Clock, Times, play_round
 from pliant.bench.play import COUNTERS, Run, Session, memory
 from pliant.bench.scenes import Rows
 from pliant.bench.scenes_m import Blends
@@ -76,28 +76,19 @@ class Keeper:
         return Answer(bodies, np.concatenate([pairs.faces for _, pairs in found]), stats)
 
 
-class Track:
-    """What a way did, frame by frame; a frame that is seen again only lowers its times."""
+class Track(Times):
+    """What a way did."""
 
     def __init__(self, way: Way, scene: Blends) -> None:
+        super().__init__()
         self.way = way
-        self.keeper: Any = OTHERS[way.name](scene) if way.name in OTHERS else Keeper(way, scene)
-        self.update: list[float] = []
-        self.query: list[float] = []
-        self.counts: list[tuple[int, ...]] = []
-        self.answers: list[tuple[int, int, int]] = []  # how many pairs, between how many bodies, and a checksum of them
+        self.keeper = OTHERS[way.name](scene) if way.name in OTHERS else Keeper(way, scene)
 
-    def add(self, k: int, update: float, query: float, found: Any) -> None:
-        """The k-th frame took this long."""
-        if k < len(self.update):
-            self.update[k], self.query[k] = min(self.update[k], update), min(self.query[k], query)
-            return
-        self.update.append(update)
-        self.query.append(query)
-        self.counts.append(tuple(int(getattr(found.stats, name)) for name in COUNTERS))
+    def answer(self, found: Any) -> tuple[float, ...]:
+        """How many pairs, between how many bodies, and a checksum of them."""
         met = len(np.unique(found.bodies, axis=0))
         pairs = np.concatenate([found.bodies, found.faces], axis=1).astype(np.int64)
-        self.answers.append((len(pairs), met, zlib.crc32(np.ascontiguousarray(pairs).tobytes())))
+        return len(pairs), met, zlib.crc32(np.ascontiguousarray(pairs).tobytes())
 
     def run(self, steps: int, like: Track, fixed: float, **about: Any) -> Run:
         """The first `steps` frames as plain values. Times are ms; lists have an entry for each frame."""
