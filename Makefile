@@ -13,17 +13,21 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 PYTEST := $(RUN) -m pytest $(PYTEST_ARGS)
 
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test test-gpu lint bench docs clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.with-pictures  ## 27 deforming bodies bounce off each other: progress, tables, out/demo.png
 	$(BIN)/pliant demo --out out
 
-test: $(VENV)/.with-test  ## all tests with the JIT on, then formulas and control flow with it off
+test: $(VENV)/.with-test  ## all tests with the JIT on, formulas and control flow with it off, kernels for GPUs in the simulator
 	$(PYTEST) -n $(WORKERS) $(DIST)
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -n $(WORKERS) $(DIST) -m formulas
+	NUMBA_ENABLE_CUDASIM=1 NUMBA_DISABLE_JIT=1 $(PYTEST) -n $(WORKERS) --dist worksteal -m cuda
+
+test-gpu: $(VENV)/.with-test,cuda  ## kernels for GPUs, on one
+	$(PYTEST) -m cuda
 
 lint: $(VENV)/.with-dev  ## ruff, mypy, and that layers import downward only
 	$(RUN) -m ruff check .

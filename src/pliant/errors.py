@@ -15,3 +15,11 @@ class FileError(PliantError, ValueError):
 
 class TooManyPairsError(PliantError, MemoryError):
     """The answer does not fit into the memory that is left; nothing was truncated, nothing is returned."""
+
+
+class DeviceError(PliantError, RuntimeError):
+    """No GPU can be used here, or arrays are in different places."""
+
+
+class DeviceMemoryError(PliantError, MemoryError):
+    """The memory of the GPU does not hold what a query needs; nothing is returned."""

@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 import pytest
-from numba import njit, types
+from numba import from_dtype, njit, types
 from numba.core.errors import TypingError
 
 from pliant.core.jit import DISABLED, OPTIONS
@@ -28,8 +28,10 @@ from pliant.core.simd import (
     magnitude,
     narrow,
     ones,
+    plus,
     put_four,
     root,
+    times,
     truncate,
     where,
 )
@@ -199,6 +201,25 @@ def test_scalar_formulas():
                 assert found == (min(x, y), max(x, y), abs(x), kind(np.sqrt(kind(abs(x)))), x if x < y else y, int(x < y))
     if not DISABLED:
         assert [signature.return_type[3] for signature in run.nopython_signatures] == [types.float32, types.float64]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_scalars_round_after_every_step(kind):
+    """A product and a sum made one would round once: here the product of the neighbours of 1 rounds to 1, and 0 is left."""
+    run = njit(**OPTIONS)(lambda x, y, z: (plus(times(x, y), z), plus(x, -y), times(-x, y)))
+    step = np.finfo(kind).eps
+    above, below = kind(1 + step), kind(1 - step)
+    for found in (run(above, below, kind(-1)), (plus(times(above, below), kind(-1)), plus(above, -below), times(-above, below))):
+        assert found == (0, kind(2 * step), -1)
+    if not DISABLED:
+        assert all(kept == from_dtype(np.dtype(kind)) for kept in run.nopython_signatures[0].return_type)
+
+
+def test_magnitudes_of_scalars_are_those_of_lanes():
+    run = njit(**OPTIONS)(lambda x: magnitude(-x))
+    for x in X + Y:
+        for kind in (np.float32, np.float64):
+            np.testing.assert_array_equal(run(kind(x)), kind(abs(kind(x))))
 
 
 def test_lanes_across(width, dtype):

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from pliant.core.device import on_host
 from pliant.errors import MeshError
 
 FLOAT64, INT32 = np.dtype(np.float64), np.dtype(np.int32)
@@ -32,8 +33,7 @@ def positions(name, value, rows=None, why="as many as the body has vertices, whi
     array = _array(name, value)
     if array.ndim == 1 and array.size == 0:
         array = array.reshape(0, 3)
-    if array.ndim != 2 or array.shape[1] != 3:
-        raise MeshError(f"{name}: expected shape (n, 3), one row x y z a vertex, got {array.shape}")
+    positions_shape(name, array.shape)
     if rows is not None and len(array) != rows:
         raise MeshError(f"{name}: expected {rows} rows, {why}, got {len(array)}")
     kind = array.dtype.kind
@@ -44,8 +44,15 @@ def positions(name, value, rows=None, why="as many as the body has vertices, whi
     return _as(array, FLOAT64)
 
 
+def positions_shape(name, shape):
+    """Refuse all shapes but (n, 3)."""
+    if len(shape) != 2 or shape[1] != 3:
+        raise MeshError(f"{name}: expected shape (n, 3), one row x y z a vertex, got {tuple(shape)}")
+
+
 def targets(name, value, rows=None):
     """`value` as (k, n, 3) float64: the same vertices in k shapes."""
+    on_host(name, value)
     if not isinstance(value, Iterable):
         raise TypeError(f"{name}: expected positions (k, n, 3), got {type(value).__name__}")
     each = []
@@ -104,10 +111,7 @@ def faces(name, value, n_vertices):
     array = _array(name, value)
     if array.size == 0 and (array.ndim == 1 or array.shape == (0, 3)):
         return np.zeros((0, 3), INT32)
-    if array.ndim != 2 or array.shape[1] != 3:
-        raise MeshError(f"{name}: expected shape (f, 3), three vertex indices a triangle, got {array.shape}; triangulate polygons first")
-    if len(array) >= MOST_FACES:
-        raise MeshError(f"{name}: {len(array)} are too many for one body; at most {MOST_FACES - 1}")
+    faces_shape(name, array.shape)
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name}: expected integer indices, got dtype {array.dtype}; convert them with .astype(np.int32) if they are whole")
     bad = ((array < 0) | (array >= n_vertices)).any(axis=1)
@@ -115,6 +119,20 @@ def faces(name, value, n_vertices):
         row = int(bad.argmax())
         raise MeshError(f"{name}: row {row} is {array[row].tolist()}, but indices go from 0 to {n_vertices - 1}{_more(bad)}")
     return _as(array, INT32)
+
+
+def faces_shape(name, shape):
+    """Refuse all shapes but (f, 3), and more faces than can be numbered."""
+    if len(shape) != 2 or shape[1] != 3:
+        raise MeshError(f"{name}: expected shape (f, 3), three vertex indices a triangle, got {tuple(shape)}; triangulate polygons first")
+    if shape[0] >= MOST_FACES:
+        raise MeshError(f"{name}: {shape[0]} are too many for one body; at most {MOST_FACES - 1}")
+
+
+def count_faces(counts):
+    """Refuse bodies that together have too many faces for one query."""
+    if sum(counts) >= MOST_FACES:
+        raise MeshError(f"faces: {sum(counts)} are too many for one query; at most {MOST_FACES - 1}, of all bodies together")
 
 
 def indices(name, value, count, what="the vertices that have changed"):
@@ -131,18 +149,29 @@ def indices(name, value, count, what="the vertices that have changed"):
     return array.astype(np.int64)                                       # a copy: it is read again when a query comes
 
 
-def mesh(vertices, given_faces):
-    """(vertices, faces) from two arrays, or from one object that has `.vertices` and `.faces` or `.triangles`."""
-    if given_faces is None:
-        found = getattr(vertices, "faces", None)
-        found = getattr(vertices, "triangles", None) if found is None else found
-        if found is None or not hasattr(vertices, "vertices"):
-            raise TypeError("faces: missing; give Body(vertices, faces), or an object with .vertices and .faces: "
-                            f"{type(vertices).__name__} has not both")
-        vertices, given_faces = vertices.vertices, found
-    rows = positions("vertices", vertices)
-    finite("vertices", rows)
-    return rows, faces("faces", given_faces, len(rows))
+def parts_of(name, vertices, given_faces):
+    """(vertices, faces) from two arrays, or from one object that has `.vertices` and `.faces` or `.triangles`; not examined. `name`: of the
+    argument, if it is one of several."""
+    if given_faces is not None:
+        return vertices, given_faces
+    found = getattr(vertices, "faces", None)
+    found = getattr(vertices, "triangles", None) if found is None else found
+    if found is None or not hasattr(vertices, "vertices"):
+        if name:
+            raise TypeError(f"{name}: expected a Body, (vertices, faces), or an object with .vertices and .faces, "
+                            f"got {type(vertices).__name__}")
+        raise TypeError("faces: missing; give Body(vertices, faces), or an object with .vertices and .faces: "
+                        f"{type(vertices).__name__} has not both")
+    return vertices.vertices, found
+
+
+def mesh(vertices, given_faces, name=""):
+    """`parts_of`, examined: (n, 3) float64 and (f, 3) int32."""
+    vertices, given_faces = parts_of(name, vertices, given_faces)
+    part = f"{name}." if name else ""
+    rows = positions(f"{part}vertices", vertices)
+    finite(f"{part}vertices", rows)
+    return rows, faces(f"{part}faces", given_faces, len(rows))
 
 
 def choice(name, value, options):
@@ -239,27 +268,6 @@ def box(name, value):
     return rows
 
 
-def planes(name, value):
-    """`value` as (k, 4) float64, rows a b c d with k >= 1, all finite, none with a = b = c = 0."""
-    array = _array(name, value)
-    if array.ndim != 2 or array.shape[1] != 4 or not len(array):
-        raise ValueError(f"{name}: expected shape (k, 4), a row a b c d for each of at least one plane, got {array.shape}")
-    rows = _real_rows(name, array)
-    bad = (rows[:, :3] == 0).all(axis=1)
-    if bad.any():
-        row = int(bad.argmax())
-        raise ValueError(f"{name}: row {row} is {rows[row].tolist()}, which is no plane: its normal is 0{_more(bad)}")
-    return rows
-
-
-def matrix(name, value):
-    """`value` as (4, 4) float64, finite."""
-    array = _array(name, value)
-    if array.shape != (4, 4):
-        raise ValueError(f"{name}: expected a matrix of shape (4, 4), got {array.shape}")
-    return _real_rows(name, array)
-
-
 def _real_rows(name, array):
     """Rows of float64, finite."""
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
@@ -349,6 +357,8 @@ def same(name, value, n_vertices):
 def body(name, value):
     """Something that queries can be asked about."""
     if not hasattr(type(value), "shape_at"):
+        for part in value if isinstance(value, tuple) else (value, getattr(value, "vertices", None)):
+            on_host(name, part)
         raise TypeError(f"{name}: expected a Body, got {type(value).__name__}; make one with pliant.Body(vertices, faces)")
 
 
@@ -358,8 +368,7 @@ def _array(name, value):
     """Anything array-like on the host as an ndarray, without changing its numbers."""
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(f"{name}: masked arrays are refused, because a mask has no meaning here; pass .filled(…) or .data")
-    if hasattr(value, "__cuda_array_interface__"):
-        raise TypeError(f"{name}: this array is on a GPU; copy it to the host first (cupy: .get(), torch: .cpu())")
+    on_host(name, value)
     try:
         array = np.from_dlpack(value) if hasattr(value, "__dlpack__") and not hasattr(value, "__array__") else np.asarray(value)
     except (ValueError, TypeError, BufferError, RuntimeError) as error:
@@ -383,5 +392,5 @@ def _exactly_representable(name, array):
 
 
 def _more(bad):
-    n = int(bad.sum())
+    n = int(np.sum(bad))
     return "" if n == 1 else f" ({n} rows are bad, this is the first)"

@@ -139,7 +139,7 @@ def _emit_root(builder, a):
 
 
 def plus(a, b):
-    """a + b, rounded: never made one with a product, so that it is to the bit what scalars give."""
+    """a + b, rounded: never made one with a product, so that it is to the bit what scalars give, on a GPU too."""
     return a + b
 
 
@@ -148,8 +148,25 @@ def times(a, b):
     return a * b
 
 
-_lanewise(plus, 2, lambda at, a, b: at.fadd(a, b))
-_lanewise(times, 2, lambda at, a, b: at.fmul(a, b))
+def _rounded(word):
+    """An operation that stands alone. The compiler for GPUs would make one of a product and a sum, flags or not, unless told to round."""
+    def build(builder, a, b):
+        if not builder.module.triple.startswith("nvptx"):
+            return getattr(builder, f"f{word}")(a, b)
+        name = f"llvm.nvvm.{word}.rn.{'f' if a.type == FLOAT else 'd'}"
+        known = builder.module.globals.get(name) or ir.Function(builder.module, ir.FunctionType(a.type, [a.type] * 2), name)
+        return builder.call(known, [a, b])
+    return build
+
+
+def _emit_magnitude(builder, a):
+    # The compiler for GPUs speaks an LLVM without `fneg`; of scalars −0 − a is the same to the bit, and the same instruction here.
+    negative = builder.fneg(a) if isinstance(a.type, ir.VectorType) else builder.fsub(ir.Constant(a.type, -0.0), a)
+    return builder.select(builder.fcmp_ordered("<", a, negative), negative, a)
+
+
+_lanewise(plus, 2, _rounded("add"), on_floats=True)
+_lanewise(times, 2, _rounded("mul"), on_floats=True)
 _lanewise(operator.add, 2, lambda at, a, b: at.fadd(a, b, flags=FLAGS))
 _lanewise(operator.sub, 2, lambda at, a, b: at.fsub(a, b, flags=FLAGS))
 _lanewise(operator.mul, 2, lambda at, a, b: at.fmul(a, b, flags=FLAGS))
@@ -162,7 +179,7 @@ for _operator, _relation in ((operator.le, "<="), (operator.ge, ">="), (operator
     _lanewise(_operator, 2, _compare(_relation), _mask)
 _lanewise(least, 2, _choose("<"), on_floats=True)
 _lanewise(greatest, 2, _choose(">"), on_floats=True)
-_lanewise(magnitude, 1, lambda at, a: at.select(at.fcmp_ordered("<", a, at.fneg(a)), at.fneg(a), a), on_floats=True)
+_lanewise(magnitude, 1, _emit_magnitude, on_floats=True)
 _lanewise(root, 1, _emit_root, on_floats=True)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
 from pliant.geometry.predicates import E2, UNSURE, U, orient3d, orient3d_filter, sign_beyond
-from pliant.geometry.triangles import EXACT, FLAT, QUICK, before, same, shows, turn
+from pliant.geometry.triangles import EXACT, FLAT, OPEN, QUICK, before, same, shows, turn
 
 E_DOT = 5 * U                                # w · (p − x): difference, product and two sums make 4 U; one more for the bound itself
 TINY = 2.0**-1000                            # w is no coordinate: its products may underflow
@@ -60,11 +60,9 @@ def length(x, y, z):
     return math.sqrt(x * x + y * y + z * z)
 
 
-@kernel
-def beyond_vertex(t, x, a, b, c, d, plain):
-    """Faces (x, a, b) and (x, c, d): do they meet in more than x? `plain`: all corners are in the range of the filters."""
-    if not plain:
-        return EXACT + beyond_vertex_exact(t, x, a, b, c, d)
+@helper
+def beyond_vertex_filter(t, x, a, b, c, d):
+    """`beyond_vertex`, or OPEN; corners in the range of the filters."""
     ox, oy, oz = t[x], t[x + 1], t[x + 2]
     ax, ay, az, bx, by, bz = t[a] - ox, t[a + 1] - oy, t[a + 2] - oz, t[b] - ox, t[b + 1] - oy, t[b + 2] - oz
     cx, cy, cz, dx, dy, dz = t[c] - ox, t[c + 1] - oy, t[c + 2] - oz, t[d] - ox, t[d + 1] - oy, t[d + 2] - oz
@@ -82,7 +80,14 @@ def beyond_vertex(t, x, a, b, c, d, plain):
         return FLAT
     if s * s == 1 and o * o == 1 and p * p == 1 and q * q == 1:
         return FLAT + np.int64(s == q)
-    return EXACT + beyond_vertex_exact(t, x, a, b, c, d)
+    return OPEN
+
+
+@kernel
+def beyond_vertex(t, x, a, b, c, d, plain):
+    """Faces (x, a, b) and (x, c, d): do they meet in more than x? `plain`: all corners are in the range of the filters."""
+    answer = beyond_vertex_filter(t, x, a, b, c, d) if plain else OPEN
+    return answer if answer != OPEN else EXACT + beyond_vertex_exact(t, x, a, b, c, d)
 
 
 @helper
@@ -90,11 +95,9 @@ def component(p, q):
     return sign_beyond(p - q, E2 * (abs(p) + abs(q)))
 
 
-@kernel
-def beyond_edge(t, x, y, c, d, plain):
-    """Faces (x, y, c) and (x, y, d): do they meet in more than the edge x y?"""
-    if not plain:
-        return EXACT + beyond_edge_exact(t, x, y, c, d)
+@helper
+def beyond_edge_filter(t, x, y, c, d):
+    """`beyond_edge`, or OPEN; corners in the range of the filters."""
     ox, oy, oz = t[x], t[x + 1], t[x + 2]
     ex, ey, ez = t[y] - ox, t[y + 1] - oy, t[y + 2] - oz
     cx, cy, cz, dx, dy, dz = t[c] - ox, t[c + 1] - oy, t[c + 2] - oz, t[d] - ox, t[d + 1] - oy, t[d + 2] - oz
@@ -103,9 +106,14 @@ def beyond_edge(t, x, y, c, d, plain):
             or component(ex * cy, ey * cx) * component(ex * dy, ey * dx) == -1):
         return QUICK
     s = orient3d_filter(t, x, y, c, d)
-    if s != UNSURE and s != 0:
-        return FLAT
-    return EXACT + beyond_edge_exact(t, x, y, c, d)
+    return FLAT if s != UNSURE and s != 0 else OPEN
+
+
+@kernel
+def beyond_edge(t, x, y, c, d, plain):
+    """Faces (x, y, c) and (x, y, d): do they meet in more than the edge x y?"""
+    answer = beyond_edge_filter(t, x, y, c, d) if plain else OPEN
+    return answer if answer != OPEN else EXACT + beyond_edge_exact(t, x, y, c, d)
 
 
 # --- exact -------------------------------------------------------------------------------------------------------------------
@@ -204,15 +212,28 @@ def shared_at(faces, f, g, v):
     return k, y
 
 
+@helper
+def roles(faces, f, g, v):
+    """(k, y, a, b, c, d) of two faces around v: `shared_at`, and the other corners of f and g."""
+    k, y = shared_at(faces, f, g, v)
+    a, b = others(faces, f, v, y)
+    c, d = others(faces, g, v, y)
+    return k, y, a, b, c, d
+
+
+@helper
+def beyond_filter(t, faces, f, g, v):
+    """`beyond`, or OPEN; corners in the range of the filters."""
+    k, y, a, b, c, d = roles(faces, f, g, v)
+    if k == 1:
+        return beyond_vertex_filter(t, 3 * v, a, b, c, d)
+    return beyond_edge_filter(t, 3 * v, 3 * y, a, c) if k == 2 else QUICK + np.int64(k == 3)
+
+
 @kernel
 def beyond(t, faces, f, g, v, plain):
     """Faces f and g, both around v: do they meet in more than the vertices they share? QUICK where another vertex answers for them."""
-    k, y = shared_at(faces, f, g, v)
-    if k == 0:
-        return QUICK
-    if k == 3:
-        return QUICK + 1
-    (a, b), (c, d) = others(faces, f, v, y), others(faces, g, v, y)
+    k, y, a, b, c, d = roles(faces, f, g, v)
     if k == 1:
         return beyond_vertex(t, 3 * v, a, b, c, d, plain)
-    return beyond_edge(t, 3 * v, 3 * y, a, c, plain)
+    return beyond_edge(t, 3 * v, 3 * y, a, c, plain) if k == 2 else QUICK + np.int64(k == 3)

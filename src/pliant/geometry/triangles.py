@@ -23,6 +23,7 @@ from pliant.core.records import as_record
 from pliant.geometry.predicates import E3, UNSURE, orient2d, orient2d_filter, orient3d, orient3d_filter, sign_beyond
 
 QUICK, FLAT, EXACT = 0, 2, 4                                            # added to 0 (apart) or 1 (meet): the stage that decided
+OPEN = -1                                                               # what all filters together leave to exact arithmetic
 E3_PLANE = 2 * E3                                                       # |u_i v_j| + |u_j v_i| <= 2 m_i m_j, m the larger of |u|, |v|
 
 
@@ -104,9 +105,9 @@ def widest(x, y, z):
     return 1 if y >= z else 2
 
 
-@kernel
-def overlap_stage(t, a, b):
-    """0 or 1 plus the stage that decided; corners in the range of the filters (`geometry/predicates.py`)."""
+@helper
+def overlap_filter(t, a, b):
+    """0 or 1 plus the stage that decided, or OPEN; corners in the range of the filters (`geometry/predicates.py`)."""
     n = plane(t, a)
     s0, s1, s2 = side(n, t, a, b), side(n, t, a, b + 3), side(n, t, a, b + 6)
     if s0 == s1 and s1 == s2 and s0 * s0 == 1:
@@ -117,14 +118,21 @@ def overlap_stage(t, a, b):
         return QUICK
     if max(max(s0, max(s1, s2)), max(t0, max(t1, t2))) < UNSURE and (s0 | s1 | s2) != 0 and (t0 | t1 | t2) != 0:
         answer = intervals_filter(t, a, b, alone(t0, t1, t2), alone(s0, s1, s2))
-        return QUICK + answer if answer != UNSURE else EXACT + overlap_exact(t, a, b)
+        return QUICK + answer if answer != UNSURE else OPEN
     if n[0] * n[0] + n[1] * n[1] + n[2] * n[2] >= m[0] * m[0] + m[1] * m[1] + m[2] * m[2]:
         k = widest(n[0], n[1], n[2])
     else:
         k = widest(m[0], m[1], m[2])
     nk = n[0] if k == 0 else n[1] if k == 1 else n[2]
     answer = shadows_filter(t, a, b, k, (s0 | s1 | s2) == 0 and nk != 0.0)
-    return FLAT + answer if answer != UNSURE else EXACT + overlap_exact(t, a, b)
+    return FLAT + answer if answer != UNSURE else OPEN
+
+
+@kernel
+def overlap_stage(t, a, b):
+    """0 or 1 plus the stage that decided; corners in the range of the filters."""
+    answer = overlap_filter(t, a, b)
+    return answer if answer != OPEN else EXACT + overlap_exact(t, a, b)
 
 
 @helper

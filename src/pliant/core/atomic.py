@@ -1,0 +1,54 @@
+"""Changes to arrays that several threads of a GPU may make at once, for step functions that run there and on the CPU.
+
+On the CPU, where no two threads change the same place, they are plain instructions; on CUDA they are atomic (`atomic_cuda.py` registers
+that). In plain Python, which is also how CUDA is simulated, a lock keeps threads apart.
+"""
+import threading
+
+from numba.extending import overload
+
+from pliant.core.jit import BODY_OPTIONS, DISABLED
+
+_lock = threading.Lock()
+
+
+def add(array, i, value):
+    """array[i] += value; what was there before."""
+    with _lock:
+        old = array[i]
+        array[i] = old + value
+        return old
+
+
+def lower(array, i, value):
+    """array[i] = min(array[i], value)."""
+    with _lock:
+        array[i] = min(array[i], value)
+
+
+def lift(array, i, value):
+    """array[i] = max(array[i], value)."""
+    with _lock:
+        array[i] = max(array[i], value)
+
+
+if not DISABLED:
+    @overload(add, jit_options=BODY_OPTIONS)
+    def _(array, i, value):
+        def body(array, i, value):
+            old = array[i]
+            array[i] = old + value
+            return old
+        return body
+
+    @overload(lower, jit_options=BODY_OPTIONS)
+    def _(array, i, value):
+        def body(array, i, value):
+            array[i] = min(array[i], value)
+        return body
+
+    @overload(lift, jit_options=BODY_OPTIONS)
+    def _(array, i, value):
+        def body(array, i, value):
+            array[i] = max(array[i], value)
+        return body

@@ -1,0 +1,166 @@
+"""Where arrays are, and whether there is a GPU to work on: the only way to `numba.cuda`.
+
+Arrays of other libraries are known by what they offer, the CUDA array interface or DLPack, never by their class: none of these libraries
+is imported. `numba.cuda` is imported when a GPU is asked for and not before, which saves everybody else 0.2 s. In Numba's simulator
+(NUMBA_ENABLE_CUDASIM=1), where kernels are plain Python, its arrays count as arrays on GPU 0.
+"""
+import os
+from contextlib import contextmanager
+
+import numpy as np
+
+from pliant.core.dlpack import CUDA, CUDA_MANAGED
+from pliant.errors import DeviceError, DeviceMemoryError
+
+HOST = "cpu"
+TO_HOST = "CuPy: .get(), Torch: .cpu(), JAX: jax.device_get, Numba: .copy_to_host()"
+INSTALL = 'pip install "pliant[cuda]"'
+THREADS = 128                                                           # a block
+FEWEST = 128                                                            # blocks: idle ones cost nothing, and Numba warns of fewer
+SIMULATED_THREADS = 8                                                   # each is a thread of Python
+_found = _process = None
+
+
+# --- arrays ------------------------------------------------------------------------------------------------------------------
+
+def is_device(value):
+    """Is this an array in the memory of a GPU? Everything that is no array is not. Takes no GPU to say."""
+    return not isinstance(value, np.ndarray) and (simulated_array(value) or _number(value) is not None or interface(value) is not None)
+
+
+def on_host(name, value):
+    """Refuse an array in the memory of a GPU, which NumPy would do in words of its own, or copy in silence."""
+    if is_device(value):
+        raise TypeError(f"{name}: this array is on a GPU, and trees are kept on the host: bring it over ({TO_HOST}), or ask "
+                        'engine="image", which takes it where it is')
+
+
+def interface(value):
+    """The CUDA array interface of a value, or None."""
+    try:
+        found = getattr(value, "__cuda_array_interface__", None)
+    except Exception:                                                   # Torch, where gradients are asked for; JAX, of several GPUs
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def simulated_array(value):
+    """Is this an array of Numba's simulator? It passes for NumPy's in every other way."""
+    return type(value).__module__.startswith("numba.cuda.simulator")
+
+
+def _number(value):
+    """The number of the GPU that holds the value, as DLPack has it; None if it is on the host or there is no telling."""
+    try:
+        kind, number = map(int, value.__dlpack_device__())
+    except Exception:                                                   # no array, or one that cannot be shared
+        return None
+    return number if kind in (CUDA, CUDA_MANAGED) else None
+
+
+def device_of(*named):
+    """Where all of these (name, value) are: "cpu", or the number of a GPU. Arrays in two places are refused."""
+    first = None
+    for name, value in named:
+        place = _place(value)
+        if first is None:
+            first = name, place
+        elif place != first[1]:
+            raise DeviceError(f"{first[0]} is on {_words(first[1])}, but {name} is on {_words(place)}: a query has all of its arrays in "
+                              f"one place; bring {name} over first ({_way(place, first[1])})")
+    return HOST if first is None else first[1]
+
+
+def _place(value):
+    if not is_device(value):
+        return HOST
+    if simulated_array(value):
+        return 0
+    number = _number(value)
+    if number is not None:
+        return number
+    context = getattr(getattr(value, "gpu_data", None), "context", None)                # Numba's own
+    if context is not None:
+        return context.device.id
+    return current()                                                    # with the interface alone there is no telling
+
+
+def _words(place):
+    return "the host" if place == HOST else f"GPU {place}"
+
+
+def _way(source, target):
+    if target == HOST:
+        return TO_HOST
+    where = "to the GPU" if source == HOST else "to the other GPU"
+    return f'{where}: with cupy.cuda.Device({target}): cupy.asarray(…), Torch: .to("cuda:{target}"), Numba: cuda.to_device'
+
+
+# --- the GPU -----------------------------------------------------------------------------------------------------------------
+
+def need_cuda():
+    """The module `numba.cuda`, ready for work; `DeviceError` says what is missing."""
+    global _found, _process
+    if _found is not None:
+        if _process != os.getpid():
+            raise DeviceError("device: this process was forked from one that worked on the GPU, and CUDA does not follow; start it anew "
+                              '(multiprocessing.get_context("spawn"))')
+        return _found
+    try:
+        from numba import cuda
+    except Exception as error:                                          # an import that does not fit together may raise anything
+        raise DeviceError(f"device: numba.cuda cannot be imported ({type(error).__name__}: {error}); {INSTALL}") from error
+    problem = cuda.cuda_error()
+    if problem is not None:
+        raise DeviceError(f'device: no GPU can be used here, the CUDA driver says: {" ".join(str(problem).split())} An NVIDIA GPU and its '
+                          f'driver are needed, and {INSTALL}; device="cpu" does without')
+    if not len(cuda.gpus):
+        raise DeviceError('device: the CUDA driver finds no GPU; is CUDA_VISIBLE_DEVICES set to nothing? device="cpu" does without')
+    if not cuda.is_available():
+        raise DeviceError(f"device: there is a GPU, but no compiler for it (NVVM); {INSTALL}")
+    _found, _process = cuda, os.getpid()
+    return cuda
+
+
+def simulated():
+    """Are kernels for the GPU run as plain Python?"""
+    from numba import config
+    return bool(config.ENABLE_CUDASIM)
+
+
+def current():
+    """The number of the GPU that is worked on."""
+    cuda = need_cuda()
+    return 0 if simulated() else cuda.get_current_device().id
+
+
+def on(number):
+    """A context in which kernels run on this GPU."""
+    gpus = need_cuda().gpus
+    if not 0 <= number < len(gpus):
+        raise DeviceError(f"device: expected a GPU from 0 to {len(gpus) - 1}, got {number}")
+    return gpus[number]
+
+
+def grid(count):
+    """(blocks, threads) for a kernel with one thread for each of `count` things."""
+    if simulated():
+        return max(1, -(-count // SIMULATED_THREADS)), SIMULATED_THREADS
+    return max(FEWEST, -(-count // THREADS)), THREADS
+
+
+@contextmanager
+def memory(what, wanted):
+    """Within, an allocation that fails is a `DeviceMemoryError` which says `what` wanted so many bytes. Nothing is kept of it."""
+    try:
+        yield
+    except Exception as error:
+        if "CUDA_ERROR_OUT_OF_MEMORY" not in str(error):
+            raise
+        free, total = need_cuda().current_context().get_memory_info()
+        raise DeviceMemoryError(f"{what}: {_size(wanted)} of memory on the GPU are needed, {_size(free)} of {_size(total)} are free; a "
+                                "lower resolution or fewer faces need less") from error
+
+
+def _size(count):
+    return f"{count / 2**20:,.1f} MiB"

@@ -1,0 +1,101 @@
+"""Arrays of other libraries, read from their DLPack capsules: an address, a shape and a type, and a promise to give the memory back.
+
+A capsule holds a C structure (`DLManagedTensor`, or since DLPack 1.0 `DLManagedTensorVersioned`) and is read once: whoever reads it renames
+it, so that it is not freed when the capsule goes, and calls its deleter when the memory is no longer needed. `Tensor` does both; the
+deleter is called exactly once, when the last reference to the tensor goes, or by the end of the process. Nothing is copied, and nothing
+here asks where the memory is: for a GPU the address is one of the GPU.
+"""
+import ctypes
+import math
+import weakref
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object
+
+import numpy as np
+
+CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13                        # kinds of devices
+MAJOR = 1                                                               # of the versions that we can read
+KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}                        # type codes that NumPy has too
+WORDS = {3: "opaque handle", 4: "bfloat16"}
+
+
+class _Device(ctypes.Structure):
+    _fields_ = [("kind", c_int32), ("number", c_int32)]
+
+
+class _Type(ctypes.Structure):
+    _fields_ = [("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16)]
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("device", _Device), ("ndim", c_int32), ("type", _Type),
+                ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)), ("offset", c_uint64)]
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = [("tensor", _Tensor), ("context", c_void_p), ("deleter", c_void_p)]
+
+
+class _Versioned(ctypes.Structure):
+    _fields_ = [("major", c_uint32), ("minor", c_uint32), ("context", c_void_p), ("deleter", c_void_p),
+                ("flags", c_uint64), ("tensor", _Tensor)]
+
+
+# By the capsule's name: what it holds, and its name once it was read. Python keeps the addresses of these names.
+LAYOUTS = {b"dltensor": (_Managed, c_char_p(b"used_dltensor")), b"dltensor_versioned": (_Versioned, c_char_p(b"used_dltensor_versioned"))}
+
+_name_of = ctypes.PYFUNCTYPE(c_char_p, py_object)(("PyCapsule_GetName", ctypes.pythonapi))
+_pointer_of = ctypes.PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+_rename = ctypes.PYFUNCTYPE(c_int, py_object, c_char_p)(("PyCapsule_SetName", ctypes.pythonapi))
+_Deleter = ctypes.CFUNCTYPE(None, c_void_p)                             # called without the GIL: those that need it take it
+
+
+class Tensor:
+    """What a capsule says: `address`, `shape`, `strides` in bytes, `dtype`, `device` as (kind, number). The memory is the tensor's until it
+    goes; a capsule is read once."""
+
+    def __init__(self, capsule):
+        name = _name_of(capsule) if type(capsule).__name__ == "PyCapsule" else None
+        if name not in LAYOUTS:
+            read = name is not None and name.startswith(b"used_")
+            raise TypeError(f"expected a DLPack capsule, got {capsule!r}{', which was read before' if read else ''}")
+        layout, used = LAYOUTS[name]
+        at = _pointer_of(capsule, name)
+        held = layout.from_address(at)
+        if layout is _Versioned and held.major != MAJOR:                # left as it is: the capsule frees it
+            raise TypeError(f"DLPack {held.major}.{held.minor} cannot be read here, only {MAJOR}")
+        _rename(capsule, used)
+        if held.deleter:
+            weakref.finalize(self, _Deleter(held.deleter), at)
+        self._fill(held.tensor)
+
+    def _fill(self, tensor):
+        self.dtype = _dtype(tensor.type)
+        self.device = tensor.device.kind, tensor.device.number
+        self.shape = tuple(tensor.shape[:tensor.ndim])
+        size = self.dtype.itemsize
+        if tensor.strides:
+            self.strides = tuple(size * step for step in tensor.strides[:tensor.ndim])
+        else:
+            self.strides = tuple(size * math.prod(self.shape[k + 1:]) for k in range(tensor.ndim))
+        self.address = (tensor.data or 0) + tensor.offset
+
+
+def _dtype(kind):
+    """NumPy's name for an element."""
+    if kind.lanes != 1 or kind.code not in KINDS or kind.bits % 8:
+        word = WORDS.get(kind.code, f"type {kind.code}")
+        raise TypeError(f"elements of {kind.bits} bits, {word}, {kind.lanes} at a time, have no NumPy type")
+    try:
+        return np.dtype(f"{KINDS[kind.code]}{kind.bits // 8}")
+    except TypeError:
+        raise TypeError(f"numbers of {kind.bits} bits have no NumPy type") from None
+
+
+def exported(value, stream=None):
+    """The tensor of an array with `__dlpack__`, in the newest form that it knows; on a GPU ready for work in `stream`."""
+    about = {} if stream is None else {"stream": stream}
+    try:
+        capsule = value.__dlpack__(**about, max_version=(MAJOR, 0))
+    except TypeError:                                                   # from before DLPack 1.0
+        capsule = value.__dlpack__(**about)
+    return Tensor(capsule)
