@@ -20,14 +20,39 @@ from pliant.volume.protocol import FAMILIES
 from siblings import NARROW, PAIRS, VOLUMES
 
 OFF = bool(numba.config.DISABLE_JIT)
+LEFT_OUT = pytest.StashKey[int]()
 LEAVES = (1, 2, 4, 8)
 TREES = ({"arity": 8, "leaf": 8}, {"arity": 2, "leaf": 1}, {"arity": 4, "leaf": 3})
 
 
-def pytest_collection_modifyitems(items):
-    """Files with slow tests first, then those with many: a worker that comes to a long one last would keep the others waiting."""
+def pytest_collection_modifyitems(config, items):
+    """Tests of kernels for a GPU are left out, unless they are asked for by -m cuda or Numba's simulator is on. Of the others, files with
+    slow tests first, then those with many: a worker that comes to a long one last would keep the others waiting."""
+    if not (numba.config.ENABLE_CUDASIM or "cuda" in config.getoption("markexpr")):
+        left_out = [item for item in items if item.get_closest_marker("cuda")]
+        config.stash[LEFT_OUT] = len(left_out)
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("cuda")]
     slow, count = {item.path for item in items if item.get_closest_marker("slow")}, Counter(item.path for item in items)
     items.sort(key=lambda item: (item.path not in slow, -count[item.path]))
+
+
+def pytest_sessionfinish(session):
+    """A worker tells how many tests it left out; all of them see the same."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    node.config.stash[LEFT_OUT] = max(node.config.stash.get(LEFT_OUT, 0), getattr(node, "workeroutput", {}).get("left_out", 0))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    count = config.stash.get(LEFT_OUT, 0)
+    if count:
+        terminalreporter.write_line(f"{count} tests of kernels for GPUs are left out: they run on one (make test-gpu), or in the simulator "
+                                    "with NUMBA_ENABLE_CUDASIM=1 NUMBA_DISABLE_JIT=1 (the last step of make test)")
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -11,7 +11,7 @@ Names are imported when they are first used: `import pliant` costs milliseconds.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pliant.errors import FileError, MeshError, PliantError, TooManyPairsError
+from pliant.errors import DeviceError, DeviceMemoryError, FileError, MeshError, PliantError, TooManyPairsError
 
 if TYPE_CHECKING:
     from pliant.body import Body
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from pliant.scene import Scene
 
 __version__ = "0.1.0"
-__all__ = ["AllHits", "Body", "Closest", "Elastic", "FileError", "FirstContact", "Grid", "Hit", "Hits", "MeshError", "Nodes", "Pairs",
-           "PliantError", "Scene", "ScenePairs", "Separation", "Skeleton", "Stats", "TooManyPairsError", "Visible", "cast", "cast_all",
-           "closest", "collide", "distance", "first_contact",
+__all__ = ["AllHits", "Body", "Closest", "DeviceError", "DeviceMemoryError", "Elastic", "FileError", "FirstContact", "Grid", "Hit", "Hits",
+           "MeshError", "Nodes", "Pairs", "PliantError", "Scene", "ScenePairs", "Separation", "Skeleton", "Stats",
+           "TooManyPairsError", "Visible", "cast", "cast_all", "closest", "collide", "distance", "first_contact",
            "occluded", "pick", "self_collide", "self_distance", "self_within", "set_threads", "threads", "visible",
            "within"]
 

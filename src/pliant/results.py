@@ -22,19 +22,54 @@ class Stats(NamedTuple):
         return Stats(*(a + b for a, b in zip(self, other, strict=True)))
 
 
+class Passes(NamedTuple):
+    """Seconds that each pass of the image engine took."""
+    sample: float = 0.0
+    merge: float = 0.0
+    separate: float = 0.0
+    pack: float = 0.0
+    test: float = 0.0
+
+
+class ImageStats(NamedTuple):
+    """What the image engine did (paper G, Table 1).
+
+    direction of the rays; size: pixels a side, at most the resolution asked for; depth: most faces on one ray; passes: of peeling;
+    fragments: of faces on rays; rays: that are on; packed: faces left after pass 4; met: faces in pairs whose boxes overlap; tests: pairs
+    of triangles tested; found: pairs that meet; missed: about how many pairs sampling may have missed; sent: bytes that came from the
+    device; seconds: by pass, where they were measured.
+    """
+    direction: tuple[float, float, float]
+    size: int
+    depth: int = 0
+    passes: int = 0
+    fragments: int = 0
+    rays: int = 0
+    packed: int = 0
+    met: int = 0
+    tests: int = 0
+    found: int = 0
+    missed: float = 0.0
+    sent: int = 0
+    seconds: Passes = Passes()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
     """Pairs of faces that meet: `faces` (m, 2) int32, sorted, each once; column 0 is a face of the first body, column 1 of the second.
 
     Asked for with `contacts=True`, else None, a row each: `segments` (m, 2, 3), the ends of the common part, in lexicographic order;
     `coplanar` (m,) bool: all six corners lie in one plane, and the segment is the longest chord of what they share; `depths` (m,): the
-    length of the shortest move that parts the two faces; `normals` (m, 3): its direction, for the second face.
+    length of the shortest move that parts the two faces; `normals` (m, 3): its direction, for the second face; `responses` (m, 2, 3): for
+    either face the direction out of the other's surface and away from its own, by their normals.
 
     Of `within`: pairs that are near, with `distances` (m,) and, asked for with `points=True`, `points` (m, 2, 3), the nearest on each face.
 
     Asked for with `budget_ms`: `complete` is False if time was up before all was looked at, and then `undecided` has two arrays of bool,
     one value per face of either body: True where there may be more pairs than those listed. Faces with False have all of theirs in the
     answer.
+
+    Of engine="image": `image`, the counters of its passes.
     """
     faces: NDArray[np.int32]
     stats: Stats
@@ -42,10 +77,12 @@ class Pairs:
     normals: NDArray[np.float64] | None = None
     depths: NDArray[np.float64] | None = None
     coplanar: NDArray[np.bool_] | None = None
+    responses: NDArray[np.float64] | None = None
     distances: NDArray[np.float64] | None = None
     points: NDArray[np.float64] | None = None
     complete: bool = True
     undecided: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+    image: ImageStats | None = None
 
     def __len__(self) -> int:
         return len(self.faces)
@@ -95,8 +132,8 @@ class ScenePairs:
     int32, a face of each; sorted, each once. `stats` is the work of all; `tested` (p, 2) the ids of bodies whose trees were compared, and
     `counters` (p, 4) what each took, columns as in `Stats`; bodies that have not moved are answered from memory: zeros.
 
-    With `contacts=True` also `segments`, `normals`, `depths` and `coplanar`, as in `Pairs`. Of `within`: pairs that are near, with
-    `distances` and, if asked for, `points`.
+    With `contacts=True` also `segments`, `normals`, `depths`, `coplanar` and `responses`, as in `Pairs`. Of `within`: pairs that are near,
+    with `distances` and, if asked for, `points`.
 
     Asked for with `budget_ms`: `complete` is False if time was up before all was looked at, and then `undecided` (k, 2) has the ids of
     those `tested`, or still to be tested, that may have more pairs of faces than those listed. All others are answered in full.
@@ -110,6 +147,7 @@ class ScenePairs:
     normals: NDArray[np.float64] | None = None
     depths: NDArray[np.float64] | None = None
     coplanar: NDArray[np.bool_] | None = None
+    responses: NDArray[np.float64] | None = None
     distances: NDArray[np.float64] | None = None
     points: NDArray[np.float64] | None = None
     complete: bool = True

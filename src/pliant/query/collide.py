@@ -1,5 +1,6 @@
 """All pairs of faces of two bodies that meet, exactly: a visitor of `traverse`, and the driver from Python."""
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from pliant.motion.free import scale_for
 from pliant.motion.rigid import IDENTITY
 from pliant.query.budget import NOTHING, deadline, undecided_of
 from pliant.query.contacts import contacts_of
-from pliant.query.drive import Loop, Subject, collect, workspace
+from pliant.query.drive import Loop, collect, workspace
 from pliant.query.leafpair import (
     error,
     exact_entry,
@@ -30,7 +31,10 @@ from pliant.query.traverse import begin, itself, near, shifts, touch, traverse, 
 from pliant.results import Pairs, Stats
 from pliant.volume.protocol import overlap
 
-SAT, DESCEND = ("full", "lite"), ("both", "larger")
+if TYPE_CHECKING:
+    from pliant.image.options import ImageOptions
+
+SAT, DESCEND, ENGINES = ("full", "lite"), ("both", "larger"), ("tree", "image")
 
 
 class How(NamedTuple):
@@ -96,8 +100,8 @@ def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
     return settle_unplaced(visitor, state, leaves_a, a, i, leaves_b, b, j)
 
 
-def collide(a: Subject, b: Subject, *, first: bool = False, contacts: bool = False, sat: str = "full",
-            descend: str = "both", budget_ms: float | None = None) -> Pairs:
+def collide(a: Any, b: Any, *, first: bool = False, contacts: bool = False, sat: str = "full", descend: str = "both",
+            budget_ms: float | None = None, engine: str = "tree", **image: Unpack["ImageOptions"]) -> Pairs:
     """All pairs of faces of two bodies that meet, exactly: touching counts, coplanar and degenerate faces included.
 
     With `first` the search stops at the first pair found; which one that is may vary. Pairs come sorted, each once; counters in `.stats`.
@@ -106,6 +110,16 @@ def collide(a: Subject, b: Subject, *, first: bool = False, contacts: bool = Fal
     two nodes are opened "both" at once or the "larger" first. The answer is the same.
     `budget_ms`: stop about so many milliseconds after the call and give what is certain by then. All pairs listed do meet; `complete` says
     whether they are all, `undecided` which faces may have more. What the policy refits before the search counts, but is not broken off.
+
+    engine="image" needs no tree, for surfaces that are made anew every frame, or on a GPU: a and b may then also be (vertices, faces), or
+    have them, in arrays of the host or of a GPU. Surfaces are sampled along parallel rays, and what cannot touch falls away. It takes
+    mode : "conservative" misses nothing, ever; "sampled" is the paper's way, with rays as thin as lines, and `.image.missed` says about how
+        many pairs it may have missed
+    resolution : rays a side, 1024; in conservative mode at most so many, and it changes the work alone
+    direction : (3,) of the rays; by default along the axis with the fewest layers of surface, or askew for open surfaces that are sampled
+    passes, rest : in sampled mode, stop peeling after so many passes; rays with more to come count as colliding, "mark", or not, "drop"
+    closed : in sampled mode, are all surfaces closed, with normals that point outward? By default it is looked up
+    device : "cpu" or "cuda"; by default where the arrays are. `out`: "device" leaves the pairs there
 
     >>> import pliant as pl
     >>> corner = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
@@ -116,8 +130,11 @@ def collide(a: Subject, b: Subject, *, first: bool = False, contacts: bool = Fal
     >>> len(stopped), stopped.complete, stopped.undecided
     (0, False, (array([ True]), array([ True])))
     """
-    until = deadline(budget_ms)
     first, contacts = check.flag("first", first), check.flag("contacts", contacts)
+    if by_image(engine, image, sat=sat != "full", descend=descend != "both", budget_ms=budget_ms is not None):
+        from pliant.image import ask
+        return ask.between(a, b, first, contacts, dict(image))
+    until = deadline(budget_ms)
     how = How(check.choice("sat", sat, SAT) == "full", check.choice("descend", descend, DESCEND) == "larger")
     check.body("a", a)
     check.body("b", b)
@@ -125,6 +142,14 @@ def collide(a: Subject, b: Subject, *, first: bool = False, contacts: bool = Fal
         raise ValueError("collide: a and b are the same body; self_collide(body) finds where a body meets itself")
     with workspace() as work:
         return between(work, a, b, first, contacts, how, until)
+
+
+def by_image(engine: str, image: Mapping[str, Any], **trees: bool) -> bool:
+    """Is the image engine asked for? Options of the other one are refused; `trees`: which of its options were given."""
+    chosen = check.choice("engine", engine, ENGINES) == "image"
+    for name in [name for name, given in trees.items() if given] if chosen else image:
+        raise TypeError(f'{name}: an option of engine="{"tree" if chosen else "image"}", and engine is "{engine}"')
+    return chosen
 
 
 def between(work, a, b, first, contacts, how, until=None):

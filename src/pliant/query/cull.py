@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pliant.core import check
+from pliant.core import check, checkviews
 from pliant.core.jit import helper, kernel, silent
 from pliant.core.records import lanes, row
 from pliant.core.simd import bits, first, greatest, magnitude, ones
@@ -66,7 +66,7 @@ def visible(target: Any, frustum: ArrayLike | None = None, *, matrix: ArrayLike 
     """
     if (frustum is None) == (matrix is None):
         raise TypeError("visible: expected a frustum (k, 4), or a matrix (4, 4), and not both")
-    planes = planes_of(check.matrix("matrix", matrix)) if frustum is None else check.planes("frustum", frustum)
+    planes = planes_of(checkviews.matrix("matrix", matrix)) if frustum is None else checkviews.planes("frustum", frustum)
     if hasattr(target, "members_with_faces"):
         bodies, numbers, _ = target.members_with_faces()
         with Reading(*(body.guard for body in bodies)):

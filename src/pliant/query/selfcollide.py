@@ -4,7 +4,7 @@ The first is `traverse`, a tree with itself, in which the masks of `tree/adjacen
 vertices: one look at a fan (`geometry/fans.py`) settles all pairs of its faces; where it cannot, they are compared two by two
 (`geometry/neighbours.py`). Both are loops of `query/drive.py`.
 """
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from pliant.geometry.fans import MORE, ROW, TURN_BITS, open_fan
 from pliant.geometry.neighbours import beyond
 from pliant.geometry.triangles import EXACT
 from pliant.query.budget import NOTHING, deadline, undecided_of
-from pliant.query.collide import answer, bits_for, two_trees
-from pliant.query.drive import Loop, Subject, collect, workspace
+from pliant.query.collide import answer, bits_for, by_image, two_trees
+from pliant.query.drive import Loop, collect, workspace
 from pliant.query.leafpair import error, exact_entry, key_of, moved, seen, seen_box, settle, settle_unplaced, touch_leaves, unwanted
 from pliant.query.placed import single
 from pliant.query.traverse import (
@@ -41,6 +41,9 @@ from pliant.query.traverse import (
 from pliant.results import Pairs, Stats
 from pliant.tree.adjacency import mask_between
 from pliant.volume.protocol import overlap
+
+if TYPE_CHECKING:
+    from pliant.image.options import ImageOptions
 
 ADJACENT = ("exact", "ignore")
 SPARE = 4                                                               # entries that `go_around` may push
@@ -193,14 +196,14 @@ def compare_around(begins, around, faces, vertices, keys, state, v, row, budget)
     return reason, row
 
 
-def self_collide(body: Subject, *, adjacent: str = "exact", first: bool = False, contacts: bool = False,
-                 budget_ms: float | None = None) -> Pairs:
+def self_collide(body: Any, *, adjacent: str = "exact", first: bool = False, contacts: bool = False, budget_ms: float | None = None,
+                 engine: str = "tree", **image: Unpack["ImageOptions"]) -> Pairs:
     """All pairs of faces of a body that meet each other, exactly; the lower face of each pair first.
 
     Neighbours touch, so they have a rule: faces that share one vertex collide if they meet in more than that vertex, faces that share two
     if they meet in more than that edge (folded flat onto each other), faces that share three always. `adjacent="ignore"` leaves out all
     faces that share a vertex. Vertices are shared by index; `Body(…, weld=True)` also counts those that lie at one place.
-    `first`, `contacts` and `budget_ms` as for `collide`; `undecided` is the same array twice.
+    `first`, `contacts` and `budget_ms` as for `collide`; `undecided` is the same array twice. engine="image", and its options, too.
 
     >>> import pliant as pl
     >>> folded = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 2, 0]], [[0, 1, 2], [1, 0, 3]])
@@ -210,9 +213,12 @@ def self_collide(body: Subject, *, adjacent: str = "exact", first: bool = False,
     >>> len(pl.self_collide(folded))
     0
     """
-    until = deadline(budget_ms)
     adjacent = check.choice("adjacent", adjacent, ADJACENT)
     first, contacts = check.flag("first", first), check.flag("contacts", contacts)
+    if by_image(engine, image, budget_ms=budget_ms is not None):
+        from pliant.image import ask
+        return ask.within(body, adjacent, first, contacts, dict(image))
+    until = deadline(budget_ms)
     check.body("body", body)
     with workspace() as work:
         return within(work, body, adjacent, first, contacts, until)
@@ -239,16 +245,22 @@ def still_open(body, loop, start, left):
     return undecided_of((loop.shapes[0],) * 2, (n, n), left) if start is start_apart else (np.ones(n, np.bool_),) * 2
 
 
-def start_with(work, body, first):
-    """Set the query for a body and itself; its shape, made true."""
+def start_without(work, body, first):
+    """Set the query for a body and itself; no tree is looked at."""
     motion, state = body.motion, work.query[0]
     begin(work.query, motion.box, motion.origin, motion.reach, motion.box, motion.origin, motion.reach, motion.scale, 0.0)
-    shape = body.shape_at(motion.scale)
-    state["n_u"], state["larger"] = shape.follow(), False
+    state["larger"] = False
     _, plain, doubt = body.placed_vertices()
     doubt = single(doubt * motion.scale)                                # volumes and lanes stay in model space, exact tests do not
     state["slack"], state["delta"] = single(2.1 * doubt), single(float(state["delta"]) + doubt)
     state["first"], state["plain"], state["low"], state["exact"] = first, plain, bits_for(body), exact_entry()[0]
+
+
+def start_with(work, body, first):
+    """The same; its shape, made true. Masks come after that: it may have another tree now."""
+    start_without(work, body, first)
+    shape = body.shape_at(body.motion.scale)
+    work.query["n_u"] = shape.follow()
     return shape
 
 
@@ -265,16 +277,17 @@ def start_apart(work, body, first):
 
 
 def start_around(work, body, first):
-    """The loop over faces that do; None if there are none."""
+    """The loop over faces that do; None if there are none. It needs no tree."""
     mesh = body.mesh()
     n, flat = len(mesh.spans), body.placed_vertices()[0]
     if n == 0:
         return None
-    shape = start_with(work, body, first)
+    points = body.motion.points
+    start_without(work, body, first)
     work.prepare(n + SPARE)
     work.stack[:n] = mesh.spans
     work.query["position"], work.query["n_v"] = n, 0
 
     def go(query, stack, keys):
-        return go_around(mesh.stars, mesh.begins, mesh.around, mesh.faces, shape.points, flat, keys, query, stack)
-    return Loop(go, SPARE, (shape, mesh))
+        return go_around(mesh.stars, mesh.begins, mesh.around, mesh.faces, points, flat, keys, query, stack)
+    return Loop(go, SPARE, (points, mesh))

@@ -1,0 +1,57 @@
+"""What can be asked of the image engine, checked in one place."""
+from typing import Any, NamedTuple, TypedDict
+
+import numpy as np
+
+from pliant.core import check, checkviews
+from pliant.image.merge import MOST_SIZE
+
+MODES, REST, DEVICES, OUT = ("conservative", "sampled"), ("mark", "drop"), ("cpu", "cuda"), ("numpy", "device")
+MOST_PASSES = 1 << 16
+
+
+class ImageOptions(TypedDict, total=False):
+    """Keywords of `collide` and `self_collide` with engine="image"; see there."""
+    resolution: int
+    mode: str
+    passes: int | None
+    rest: str
+    direction: Any
+    closed: bool | None
+    device: str | None
+    out: str
+
+
+class Options(NamedTuple):
+    """The same, checked. `ends`: peel from both ends, or from the near one alone, which only experiments do."""
+    resolution: int = 1024
+    mode: str = "conservative"
+    passes: int | None = None
+    rest: str = "mark"
+    direction: np.ndarray | None = None
+    closed: bool | None = None
+    device: str | None = None
+    out: str = "numpy"
+    ends: int = 2
+
+
+def options_of(given: dict[str, Any]) -> Options:
+    """Checked Options."""
+    unknown = sorted(set(given) - set(ImageOptions.__annotations__))
+    if unknown:
+        raise TypeError(f'{unknown[0]}: not known with engine="image"; there are {", ".join(ImageOptions.__annotations__)}')
+    options = Options(**given)
+    options = options._replace(
+        mode=check.choice("mode", options.mode, MODES),
+        rest=check.choice("rest", options.rest, REST),
+        resolution=check.integer("resolution", options.resolution, range(1, MOST_SIZE + 1)),
+        passes=None if options.passes is None else check.integer("passes", options.passes, range(1, MOST_PASSES + 1)),
+        direction=None if options.direction is None else checkviews.direction("direction", options.direction),
+        closed=None if options.closed is None else check.flag("closed", options.closed),
+        device=None if options.device is None else check.choice("device", options.device, DEVICES),
+        out=check.choice("out", options.out, OUT))
+    if options.mode == "conservative" and options.rest == "drop":
+        raise ValueError('rest: "drop" forgets faces, which mode="conservative" never does; use mode="sampled"')
+    if options.mode == "conservative" and options.passes is not None:
+        raise ValueError('passes: peeling belongs to mode="sampled"; mode="conservative" looks at everything')
+    return options

@@ -1,0 +1,43 @@
+"""Pass 3, primitive separation (paper G, section 6): which faces does a ray that is on meet, and in which box?
+
+A face looks up the bundles at the corners of its own box of pixels, at the level where these are neighbours or one: four texels then hold
+all of the box. That is the level whose texels are as large as the box or, where the finer one will do, that: the paper's short cut. What
+the boxes of these bundles and its own have in common is where the face may collide. Rays that stand for the pixels around them, too, are
+looked for around the box.
+"""
+from pliant.core.jit import helper
+from pliant.image.cover import corners_of, extent_of, inside, pixel_at
+from pliant.image.merge import NONE, around, around_ray, merged, packed, unpacked
+
+
+@helper
+def level_of(left, low, right, high):
+    """The finest level at which the texels at the corners of a box are neighbours, or one."""
+    level = 0
+    while (right >> level) - (left >> level) > 1 or (high >> level) - (low >> level) > 1:
+        level += 1
+    return level
+
+
+@helper
+def texel_at(on, boxes, begins, sides, size, margin, level, x, y):
+    return (around_ray(on, x, y, size, margin) if level == 0
+            else merged(boxes, begins[level], sides[level], x >> level, y >> level))
+
+
+@helper
+def separated(screen, faces, f, slack, slack_z, size, margin, on, boxes, begins, sides):
+    """The box of pixels in which face f may collide; NONE: it cannot."""
+    box = extent_of(corners_of(screen, faces, f), slack, slack_z)
+    if not inside(box, size):
+        return NONE
+    left, low, right, high = pixel_at(box.left, size), pixel_at(box.low, size), pixel_at(box.right, size), pixel_at(box.high, size)
+    p, q, r, s = max(left - margin, 0), max(low - margin, 0), min(right + margin, size - 1), min(high + margin, size - 1)
+    level = level_of(p, q, r, s)                                        # rays beside the box stand for pixels in it, too
+    found = around(around(texel_at(on, boxes, begins, sides, size, margin, level, p, q),
+                          texel_at(on, boxes, begins, sides, size, margin, level, r, q)),
+                   around(texel_at(on, boxes, begins, sides, size, margin, level, p, s),
+                          texel_at(on, boxes, begins, sides, size, margin, level, r, s)))
+    p, q, r, s = unpacked(found)
+    left, low, right, high = max(left, p), max(low, q), min(right, r), min(high, s)
+    return packed(left, low, right, high) if left <= right and low <= high else NONE
