@@ -21,8 +21,8 @@ LAYERS = (
     ("motion",),
     ("refit",),
     ("results",),
-    ("query",),
-    ("body", "bodyfile", "broadphase", "grid", "image", "scene"),
+    ("image", "query"),
+    ("body", "bodyfile", "broadphase", "grid", "scene"),
     ("io", "render", "tune", "report", "shapes", "bench", FACE),
     ("cli",),
 )

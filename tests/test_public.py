@@ -53,9 +53,10 @@ def test_a_star_brings_the_public_names():
 
 def test_errors_are_what_callers_expect_them_to_be():
     assert issubclass(pliant.MeshError, ValueError) and issubclass(pliant.FileError, ValueError)
-    assert issubclass(pliant.TooManyPairsError, MemoryError)
+    assert issubclass(pliant.TooManyPairsError, MemoryError) and issubclass(pliant.DeviceMemoryError, MemoryError)
+    assert issubclass(pliant.DeviceError, RuntimeError)
     raised = [value for value in vars(errors).values() if isinstance(value, type)]
-    assert len(raised) == 4 and all(issubclass(value, pliant.PliantError) for value in raised)
+    assert len(raised) == 6 and all(issubclass(value, pliant.PliantError) for value in raised)
     assert {value.__name__ for value in raised} <= set(pliant.__all__)
 
 
@@ -104,7 +105,13 @@ def test_importing_changes_nothing_outside():
     """)
 
 
-@pytest.mark.parametrize("name", [name for name in modules() if not name.startswith("pliant.cli")])
+def for_gpus(name):
+    """Does a module hold kernels for GPUs? Then it takes one, or the simulator, to import it."""
+    return name.endswith("_cuda") or name == "pliant.image.cuda"
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.cuda] if for_gpus(name) else [])
+                                  for name in modules() if not name.startswith("pliant.cli")])
 def test_examples_in_docstrings(name):
     module = importlib.import_module(name)
     assert module.__doc__, "a module says what it is"

@@ -16,7 +16,7 @@ OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]
 if OFF:                                                                 # kernels overflow in lanes that nobody reads; as Python they say so
     pytestmark.append(pytest.mark.filterwarnings("ignore:(overflow|invalid value|underflow) encountered:RuntimeWarning"))
-CASES, GROUPS = (1, 1) if OFF else (20_000, volumes.GROUPS)
+CASES, GROUPS = (1, 1) if OFF else (8_000, volumes.GROUPS)
 
 
 def examined(name, seed=91, cases=CASES):

@@ -47,13 +47,18 @@ def chain(points: tuple[tuple[Point, float], ...], wide: float = 1.0, side: int 
         yield Stroke((a[0], side * a[1], a[2]), (b[0], side * b[1], b[2]), thick, thin, wide)
 
 
-@cache
-def quadruped(faces: int = 96_966) -> tuple[Rows, Faces]:
-    """The animal, with exactly so many triangles, 8,000 or more."""
+def animal() -> tuple[Stroke, ...]:
+    """All its strokes."""
     strokes = [stroke for points, wide in MIDDLE for stroke in chain(points, wide)]
     for side, fore, hind in zip((1, -1), FORE, HIND, strict=True):
         strokes += [stroke for points in (EARS, fore, hind) for stroke in chain(points, side=side)]
-    return mesh(Solid(tuple(strokes), FLOW), faces)
+    return tuple(strokes)
+
+
+@cache
+def quadruped(faces: int = 96_966) -> tuple[Rows, Faces]:
+    """The animal, with exactly so many triangles, 8,000 or more."""
+    return mesh(Solid(animal(), FLOW), faces)
 
 
 # --- the hand --------------------------------------------------------------------------------------------------------------------

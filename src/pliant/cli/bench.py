@@ -1,4 +1,4 @@
-"""``pliant bench paper-a``, ``-b``, ``-c``, ``-d``, ``-m``, ``-s``: a paper's experiments again: tables on screen, plots in a folder."""
+"""``pliant bench paper-a``, ``-b``, ``-c``, ``-d``, ``-g``, ``-m``, ``-s``: experiments again: tables on screen, plots in a folder."""
 
 from __future__ import annotations
 
@@ -68,6 +68,14 @@ class PaperD(StrEnum):
     sizes = "sizes"
     arity = "arity"
     itself = "self"
+
+
+class PaperG(StrEnum):
+    """What paper G reports, and what sampling misses."""
+
+    table_1 = "table-1"
+    cloth = "cloth"
+    misses = "misses"
 
 
 class PaperM(StrEnum):
@@ -159,6 +167,21 @@ def paper_d(
     """Adaptive bounding volume hierarchies for deformable surface models (Bitar, 2011): what to refit, by eight criteria, for distances."""
     chosen = {*(experiment or []), *(more or [])} or set(PaperD)
     measure("paper-d", [each.value for each in PaperD if each in chosen], out, quick, frames, repeats, clock)
+
+
+@bench.command("paper-g")
+def paper_g(
+    more: Annotated[list[PaperG] | None, typer.Argument(metavar="EXPERIMENT", help=SAME)] = None,
+    experiment: Annotated[list[PaperG] | None, NAMED] = None,
+    out: Annotated[Path, FOLDER] = Path("out/paper-g"),
+    quick: Quick = False,
+    frames: Annotated[int | None, typer.Option(min=2, help="Frames of each scene.", show_default="30, quick 4")] = None,
+    repeats: Repeats = None,
+    clock: Chosen = Clock.cpu,
+) -> None:
+    """Interactive collision detection for deformable and GPU objects (Georgii, Krüger and Westermann, 2007): the image engine."""
+    chosen = {*(experiment or []), *(more or [])} or set(PaperG)
+    measure("paper-g", [each.value for each in PaperG if each in chosen], out, quick, frames, repeats, clock)
 
 
 @bench.command("paper-m")
