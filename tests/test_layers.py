@@ -23,7 +23,7 @@ LAYERS = (
     ("results",),
     ("image", "query"),
     ("body", "bodyfile", "broadphase", "grid", "scene"),
-    ("io", "render", "tune", "report", "shapes", "bench", FACE),
+    ("check", "io", "render", "tune", "report", "shapes", "bench", FACE),
     ("cli",),
 )
 RANK = {unit: rank for rank, layer in enumerate(LAYERS) for unit in layer}

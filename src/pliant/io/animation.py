@@ -1,0 +1,79 @@
+"""What a file of an animation is read into: actors, each a mesh that knows where it is in every frame.
+
+An actor hands out bodies of the motion that suits it (free, rigid, morphing, blended), so that the fast bounds apply. It reads a frame when
+it is asked for one and keeps none: memory is flat in the number of frames. Frames may be asked for in any order, by several threads, each
+with bodies of its own.
+
+Invariant: `frame` counts from 0 to `Animation.frames − 1`; an actor that has ended stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.body import Body
+
+Floats = NDArray[np.float64]
+Faces = NDArray[np.int32]
+
+RATE = 30.0  # frames a second, where neither the file nor the user says
+
+
+class Settings(NamedTuple):
+    """What a user may say about reading."""
+
+    rate: float | None = None  # frames a second: of clips, how finely they are looked at; of frames without times, how fast they play
+    clip: str | None = None  # the name or the number of an animation, where a file has several
+
+
+class Actor:
+    """A mesh of an animation. Subclasses say where it is.
+
+    `kind`: how it moves: "free", "rigid", "morph", "blended", or "soup", whose faces differ from frame to frame; `frames`: how many it has.
+    """
+
+    kind = "free"
+
+    def __init__(self, name: str, frames: int) -> None:
+        self.name, self.frames = name, frames
+
+    def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
+        """The body in that frame: the one that an earlier call gave, moved; or a new one, made with these options of `Body`, where there is
+        none yet or faces are others now."""
+        raise NotImplementedError
+
+
+class Frames(Actor):
+    """An actor whose vertices and faces are read frame by frame: `read(frame)` gives (vertices (n, 3), faces (f, 3)), and the very same
+    array of faces as long as they do not change, unless `soup`."""
+
+    def __init__(self, name: str, frames: int, read: Any, soup: bool = False) -> None:
+        super().__init__(name, frames)
+        self._read = read
+        if soup:
+            self.kind = "soup"
+
+    def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
+        vertices, faces = self._read(min(frame, self.frames - 1))
+        if body is None or len(body.faces) != len(faces) or not np.array_equal(body.faces, faces) or len(vertices) != body.motion.count:
+            return Body(vertices, faces, **options)
+        body.update(vertices)
+        return body
+
+
+class Animation(NamedTuple):
+    """All actors of a scene, and what a file says of them as a whole."""
+
+    name: str
+    actors: Sequence[Actor]
+    frames: int
+    rate: float = RATE  # frames a second
+    up: str = ""  # "x", "y" or "z"; empty where the file does not say
+    unit: str = ""  # of lengths, such as "m" or "mm"; empty where the file does not say
+    notes: tuple[str, ...] = ()  # what was left out or assumed, a sentence each
+    files: tuple[Path, ...] = ()  # everything that was read or will be

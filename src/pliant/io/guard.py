@@ -1,0 +1,64 @@
+"""Files are hostile until proven otherwise: what every reader asks before it believes a number, a name or a size."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pliant.core.tables import ordinary
+from pliant.errors import FileError
+
+MOST_BYTES = 1 << 34  # of one file
+LONG = 300  # characters of a message
+
+
+def refuse(path: str | os.PathLike[str], message: str) -> FileError:
+    """The error that says in one line which file is wrong, and how."""
+    line = " ".join(message.split())
+    return FileError(f"{os.fspath(path)}: {line if len(line) <= LONG else line[:LONG] + ' …'}")
+
+
+@contextmanager
+def examined(path: Path) -> Iterator[None]:
+    """Whatever a parser raises over a file becomes a `FileError` that names it. What is nobody's fault, such as Ctrl-C, passes."""
+    try:
+        yield
+    except FileError:
+        raise
+    except ImportError:
+        raise
+    except Exception as error:  # hostile content makes parsers raise almost anything
+        text = str(error)
+        raise refuse(path, text.removeprefix(f"{path}: ") or type(error).__name__) from None
+
+
+def size_of(path: Path, most: int = MOST_BYTES) -> int:
+    """Bytes of an ordinary file that is not too large to be read."""
+    if not ordinary(path):
+        raise refuse(path, "no such file, or not an ordinary one")
+    size = path.stat().st_size
+    if size > most:
+        raise refuse(path, f"has {size:,} bytes, at most {most:,} are read")
+    return size
+
+
+def fits(path: Path, what: str, count: int, each: int, present: int) -> None:
+    """Refuse `count` things of `each` bytes if fewer bytes are present: before memory is asked for, not after."""
+    if count < 0 or count * each > present:
+        raise refuse(path, f"announces {count:,} {what}, which do not fit into the {present:,} bytes that are there")
+
+
+def inside(path: Path, name: str) -> Path:
+    """The file that `path` refers to by a relative name: beside or below it, also after all links are followed."""
+    folder = path.parent.resolve()
+    if not name or "\0" in name or "://" in name or name.startswith(("data:", "/", "\\", "~")) or ":" in name[:2]:
+        raise refuse(path, f"refers to {name[:80]!r}; expected the name of a file in its own folder")
+    try:
+        found = (folder / name.replace("\\", "/")).resolve()
+    except (OSError, RuntimeError, ValueError):
+        raise refuse(path, f"refers to {name[:80]!r}, which cannot be resolved") from None
+    if not found.is_relative_to(folder):
+        raise refuse(path, f"refers to {name[:80]!r}, which is outside its folder")
+    return found
