@@ -169,10 +169,10 @@ def test_a_camera_that_meets_what_it_looks_at_on_its_way(tmp_path, scene):
 
 
 @pytest.mark.parametrize(("module", "name", "says"), [("PIL", "a.png", "pliant[pictures]"), ("av", "a.mp4", "pliant[video]")])
-def test_a_missing_library_is_one_line_and_status_1(tmp_path, scene, monkeypatch, module, name, says):
+def test_a_missing_library_is_one_line_and_status_2(tmp_path, scene, monkeypatch, module, name, says):
     monkeypatch.setitem(sys.modules, module, None)
     result = run(scene, "--out", tmp_path / name)
-    assert result.exit_code == 1 and says in result.output and len(result.output.strip().splitlines()) == 1
+    assert result.exit_code == 2 and says in result.output and len(result.output.strip().splitlines()) == 1
 
 
 def test_a_file_in_the_way(tmp_path, scene):

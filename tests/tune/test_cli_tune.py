@@ -101,7 +101,7 @@ def test_another_search_does_not_overwrite_a_state(monkeypatch, tmp_path, file):
 def test_without_the_library_it_is_said_what_to_install(monkeypatch, tmp_path, file):
     monkeypatch.setitem(sys.modules, "pygad", None)
     result = run(file, "--out", tmp_path / "policy.toml")
-    assert result.exit_code == 1 and "pip install 'pliant[tune]'" in result.output
+    assert result.exit_code == 2 and "pip install 'pliant[tune]'" in result.output
 
 
 def test_choices_are_those_of_the_library():

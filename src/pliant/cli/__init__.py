@@ -5,6 +5,7 @@ A command lives in a module of its own, whose top imports no kernels: ``pliant -
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ def application() -> typer.Typer:
     import typer
 
     from pliant.cli.bench import bench
+    from pliant.cli.check import check
     from pliant.cli.demo import demo
+    from pliant.cli.ends import Commands, options
     from pliant.cli.info import info
     from pliant.cli.render import render
     from pliant.cli.tune import tune
@@ -26,17 +29,23 @@ def application() -> typer.Typer:
 
     app = typer.Typer(
         name="pliant",
+        cls=Commands,
         help="Exact, fast collision queries among deforming triangle meshes.",
         no_args_is_help=True,
         add_completion=False,
-        pretty_exceptions_show_locals=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
     )
-    for command in (demo, render, tune, info, warm):
+
+    app.callback()(options)
+    for command in (check, demo, render, tune, info, warm):
         app.command()(command)
     app.add_typer(bench, name="bench")
     return app
 
 
 def main() -> None:
-    """Run the command line and leave with its exit status."""
+    """Run the command line and leave with its exit status. ``--debug`` may stand anywhere."""
+    if "--debug" in sys.argv[2:]:
+        sys.argv = [sys.argv[0], "--debug", *(each for each in sys.argv[1:] if each != "--debug")]
     application()()

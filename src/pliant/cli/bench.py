@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pliant.cli.ends import INTERRUPTED
 from pliant.cli.info import processor, version
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from pliant.bench.paper import Paper
 
-INTERRUPTED = 130  # what a shell reports after Ctrl-C
 WIDE = 120  # columns of a file or a pipe
 DISAGREE = 1  # methods found different pairs, hits or distances: a defect
 

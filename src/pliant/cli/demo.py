@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pliant.cli.ends import INTERRUPTED
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from pliant.report.picture import View
     from pliant.shapes import Swarm
 
-INTERRUPTED = 130  # what a shell reports after Ctrl-C
 TEMPO = 200  # frames in which shapes change as much as in the standard swarm, however many are played
 
 MARK = (1.25, 0.06, 0.08)  # sRGB, brighter than white paper, so that it stays red in the shade

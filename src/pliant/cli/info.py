@@ -1,17 +1,61 @@
-"""``pliant info``: what a bug report needs to say about the machine and the installation."""
+"""``pliant info``: what a bug report needs to say about the machine and the installation; or what is in an animation."""
 
 from __future__ import annotations
 
 import platform
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-PACKAGES = ("pliant", "numpy", "numba", "llvmlite", "scipy", "rich", "typer", "pillow", "av")
+import typer
 
-
-def info() -> None:
-    """Show versions, processor, compilation cache and threads."""
+if TYPE_CHECKING:
     from rich.console import Console
+
+PACKAGES = ("pliant", "numpy", "numba", "llvmlite", "scipy", "rich", "typer", "trimesh", "pygltflib", "pillow", "matplotlib", "av",
+            "pyarrow", "meshio", "h5py", "usd-core")  # fmt: skip
+EXAMPLES = """\
+Examples:
+
+    pliant info
+
+    pliant info walk.glb
+"""
+
+
+def info(files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE…]", help="An animation, as for check.")] = None) -> None:
+    """Show versions, processor, compilation cache and threads; or, of files, their bodies, frames and units."""
+    from rich.console import Console
+
+    if files:
+        describe(files, Console())
+    else:
+        installation(Console())
+
+
+info.__doc__ = f"{info.__doc__}\n\n{EXAMPLES}"
+
+
+def describe(files: list[Path], console: Console) -> None:
+    """What is in an animation: a row for each body."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from pliant.cli.check import introduce, read_files
+
+    animation = read_files(files, None, None)
+    introduce(animation, console)
+    table = Table()
+    for heading in ("body", "moves", "vertices", "triangles", "frames"):
+        table.add_column(heading, justify="left" if heading in ("body", "moves") else "right", overflow="fold")
+    for actor in animation.actors:
+        body = actor.at(0)
+        table.add_row(Text(actor.name), actor.kind, f"{body.motion.count:,}", f"{len(body.faces):,}", f"{actor.frames:,}")
+    console.print(table)
+
+
+def installation(console: Console) -> None:
+    """What is installed, and on what machine."""
     from rich.table import Table
 
     from pliant.core.jit import cache_state
@@ -30,7 +74,7 @@ def info() -> None:
     table.add_row("cache", str(cache.folder) if cache.folder else "not in use")
     if cache.reason:
         table.add_row("", cache.reason)
-    Console().print(table)
+    console.print(table)
 
 
 def version(package: str) -> str:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pliant.cli.ends import INTERRUPTED
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from pliant.render.images import Film
     from pliant.render.show import Moved, Performance, Show
 
-FAILED, WRONG, INTERRUPTED = 1, 2, 130  # exit codes; the last is what a shell reports after Ctrl-C
 EXAMPLES = """\
 Examples:
 
@@ -65,8 +66,6 @@ def render(
     """Ray trace a moving scene: nine deforming bodies, a museum, or a file of your own."""
     from rich.console import Console
 
-    from pliant.errors import FileError
-
     console = Console()
     chosen = {"step": step, "reconstruct": reconstruct and reconstruct.value, "mode": mode and mode.value, "budget_ms": budget_ms,
               "parts": parts, "bounces": bounces, "antialias": antialias}  # fmt: skip
@@ -79,12 +78,6 @@ def render(
         numbers = parse_frames(frames, show, single=out.suffix.lower() == ".png")
         film = begin(out, rate or pace(show, numbers), len(numbers) > 1)
         status = play(show, settings, numbers, policy, film, console)
-    except FileError as error:
-        fail(str(error), WRONG)
-    except ImportError as error:
-        fail(str(error), FAILED)
-    except OSError as error:
-        fail(f"{error.filename or out}: {error.strerror or error}", FAILED)
     except KeyboardInterrupt:  # before the first frame
         console.print("[bold]Stopped[/bold]: nothing was written.")
         status = INTERRUPTED
@@ -96,12 +89,6 @@ def render(
 
 
 render.__doc__ = f"{render.__doc__}\n\n{EXAMPLES}"
-
-
-def fail(message: str, status: int) -> None:
-    """Say in one line what is wrong, and leave."""
-    typer.echo(message, err=True)
-    raise typer.Exit(status)
 
 
 def find_show(scene: str, faces: int | None) -> Show:

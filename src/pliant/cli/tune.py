@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pliant.cli.ends import INTERRUPTED
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
     from pliant.tune import Report, Row, Tuned
 
-FAILED, WRONG, INTERRUPTED = 1, 2, 130  # exit codes; the last is what a shell reports after Ctrl-C
 WIDE = 120  # columns of a file or a pipe
 EXAMPLES = """\
 Examples:
@@ -81,23 +82,11 @@ def tune(
         show(list(best.values()), score.value, console)
         console.print(f"[bold]Stopped[/bold]. The same command goes on from {kept}.", soft_wrap=True)
         raise typer.Exit(INTERRUPTED) from None
-    except ImportError as error:
-        fail(str(error), FAILED)
-    except OSError as error:
-        fail(f"{error.filename or out}: {error.strerror or error}", FAILED)
-    except (ValueError, TypeError) as error:
-        fail(str(error), WRONG)
     show(tuned.table, score.value, console)
     console.print(f"Written: {out}", markup=False, soft_wrap=True)
 
 
 tune.__doc__ = f"{tune.__doc__}\n\n{EXAMPLES}"
-
-
-def fail(message: str, status: int) -> None:
-    """Say in one line what is wrong, and leave."""
-    typer.echo(message, err=True)
-    raise typer.Exit(status)
 
 
 def make_room(file: Path) -> None:

@@ -1,0 +1,156 @@
+"""Frames that are done, on disk: a file that only grows, so that a killed check goes on where it was.
+
+A record is its kind, its frame, its length, a CRC of all of it, and the content. A record that is torn, because the process was killed while
+it was written, is the last one: it is cut off, and its frame is done again. Frames may come in any order.
+
+Invariant: a frame is done when its pairs are in; its shapes, where there are any, were written before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import time
+import zlib
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.errors import FileError
+
+HEAD = struct.Struct("<4sIQI")  # kind, frame, bytes, CRC-32
+PLAN, SHAPES, PAIRS = b"PLAN", b"SHAP", b"PAIR"
+MOST_HEAD = 1 << 20  # bytes of a description
+SYNC = 1.0  # seconds between syncs: a killed process loses nothing, a machine without power about so much
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class Journal:
+    """The journal of a check, `plan` being what tells it from others. A file with another plan is refused; without one it is begun."""
+
+    def __init__(self, path: Path, plan: dict[str, Any]) -> None:
+        self.path, self._where = path, dict[bytes, dict[int, tuple[int, int]]]()
+        text = json.dumps(plan, sort_keys=True).encode()
+        self._file = open(path, "r+b" if path.exists() else "w+b")
+        try:
+            end = self._scan(text)
+            self._file.truncate(end)
+            self._file.seek(end)
+            self._synced = time.monotonic()
+            if not end:
+                self._append(PLAN, 0, text)
+                self.sync()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def done(self) -> set[int]:
+        """Frames whose pairs are in."""
+        return set(self._where.get(PAIRS, ()))
+
+    @property
+    def drawn(self) -> list[int]:
+        """Frames whose shapes are in, and that are done, rising."""
+        return sorted(set(self._where.get(SHAPES, ())) & self.done)
+
+    def add(self, frame: int, pairs: Arrays, shapes: Arrays | None) -> None:
+        """A frame is done."""
+        if shapes is not None:
+            self._append(SHAPES, frame, pack(shapes))
+        self._append(PAIRS, frame, pack(pairs))
+        if time.monotonic() - self._synced > SYNC:
+            self.sync()
+
+    def pairs(self, frame: int) -> Arrays:
+        """What `add` was given."""
+        return unpack(self._read(PAIRS, frame))
+
+    def shapes(self, frame: int) -> Arrays:
+        """What `add` was given."""
+        return unpack(self._read(SHAPES, frame))
+
+    def sync(self) -> None:
+        """See that all is on the disk."""
+        os.fsync(self._file.fileno())
+        self._synced = time.monotonic()
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        if not self._file.closed:
+            self.sync()
+            self._file.close()
+
+    def _append(self, kind: bytes, frame: int, content: bytes) -> None:
+        begin = self._file.seek(0, os.SEEK_END)
+        self._file.write(HEAD.pack(kind, frame, len(content), checksum(kind, frame, content)) + content)
+        self._file.flush()
+        self._where.setdefault(kind, {})[frame] = begin + HEAD.size, len(content)
+
+    def _read(self, kind: bytes, frame: int) -> bytes:
+        begin, length = self._where[kind][frame]
+        self._file.seek(begin)
+        return self._file.read(length)
+
+    def _scan(self, plan: bytes) -> int:
+        """Find all records; where the last whole one ends."""
+        size, end = os.fstat(self._file.fileno()).st_size, 0
+        while end + HEAD.size <= size:
+            self._file.seek(end)
+            kind, frame, length, crc = HEAD.unpack(self._file.read(HEAD.size))
+            begin = end + HEAD.size
+            if kind not in (PLAN, SHAPES, PAIRS) or length > size - begin or (kind == PLAN) != (end == 0):
+                break
+            content = self._file.read(length)
+            if checksum(kind, frame, content) != crc:
+                break
+            if kind == PLAN and content != plan:
+                raise FileError(f"{self.path}: is of another check, {difference(content, plan)}; --overwrite begins anew")
+            self._where.setdefault(kind, {})[frame] = begin, length
+            end = begin + length
+        if not end and size > HEAD.size + MOST_HEAD:
+            raise FileError(f"{self.path}: is not the journal of a check; --overwrite begins anew")
+        return end
+
+
+def checksum(kind: bytes, frame: int, content: bytes) -> int:
+    """Of a record."""
+    return zlib.crc32(content, zlib.crc32(kind + frame.to_bytes(4, "little")))
+
+
+def difference(theirs: bytes, ours: bytes) -> str:
+    """Where two plans differ first, in words."""
+    try:
+        one, other = json.loads(theirs), json.loads(ours)
+        name = next(name for name in other if one.get(name) != other[name])
+        return f"whose {name} were {json.dumps(one.get(name))[:80]} and are {json.dumps(other[name])[:80]} now"
+    except (ValueError, AttributeError, StopIteration, RecursionError):
+        return "which cannot be read"
+
+
+def pack(arrays: Arrays) -> bytes:
+    """Arrays as bytes: their names, dtypes and shapes, then all values."""
+    head = json.dumps([[name, array.dtype.str, array.shape] for name, array in arrays.items()]).encode()
+    return b"".join([struct.pack("<I", len(head)), head, *(np.ascontiguousarray(array).tobytes() for array in arrays.values())])
+
+
+def unpack(content: bytes) -> Arrays:
+    """The arrays again, read-only."""
+    (length,) = struct.unpack_from("<I", content)
+    found, begin = dict[str, NDArray[Any]](), 4 + length
+    for name, dtype, shape in json.loads(content[4:begin]):
+        count = int(np.prod(shape, dtype=np.int64))
+        found[name] = np.frombuffer(content, dtype, count, begin).reshape(shape)
+        begin += found[name].nbytes
+    return found

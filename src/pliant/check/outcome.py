@@ -1,0 +1,165 @@
+"""What a check found, for programs: all pairs of faces in one file, and a summary.
+
+Both are made from the journal, frame by frame: memory does not grow with frames. The same pairs give the same bytes, however often the
+check was stopped and went on.
+
+Columns of the pairs, sorted by all of these in this order: `frame`; `bodies`, two places in the list of bodies, the lower one first (the
+same twice: a body meets itself); `faces`, a face of each; with a tolerance also `distance`, 0 where they meet.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import pliant
+from pliant.check.ask import Answer
+from pliant.check.journal import Arrays, Journal
+from pliant.check.plan import Question
+from pliant.core.archive import META, whole_file
+from pliant.io.animation import Animation
+from pliant.report.story import Meeting
+
+if TYPE_CHECKING:
+    from pliant.check.tell import Cast
+
+WORST = 20  # rows of tables in the summary
+ROWS = 1 << 20  # of a row group
+EPOCH = (1980, 1, 1, 0, 0, 0)  # of members: the same pairs give the same bytes
+
+
+def rows_of(answer: Answer, meetings: list[Meeting]) -> Arrays:
+    """An answer as the journal keeps it."""
+    touching = np.ones(len(answer.faces), bool) if answer.distances is None else answer.distances == 0
+    ends = np.cumsum([each.pairs for each in meetings], dtype=np.int64)
+    meet = np.diff(np.concatenate([[0], np.cumsum(touching)])[np.concatenate([[0], ends])]) if meetings else np.zeros(0, np.int64)
+    arrays: Arrays = {"bodies": answer.bodies, "faces": answer.faces,
+                      "meetings": np.array([[m.first, m.second, m.pairs] for m in meetings], np.int64).reshape(-1, 3),
+                      "touching": meet.astype(np.int64),
+                      "places": np.array([[*m.centre, m.radius] for m in meetings], np.float64).reshape(-1, 4),
+                      "seconds": np.array([answer.reading, answer.asking])}  # fmt: skip
+    if answer.distances is not None:
+        arrays["distance"] = answer.distances
+    return arrays
+
+
+def meetings_of(frame: int, rows: Arrays) -> list[Meeting]:
+    """The meetings of a frame in the journal."""
+    both = zip(rows["meetings"].tolist(), rows["places"].tolist(), strict=True)
+    return [Meeting(frame, first, second, pairs, (x, y, z), radius) for (first, second, pairs), (x, y, z, radius) in both]
+
+
+def write_pairs(path: Path, journal: Journal, frames: list[int], cast: Cast, question: Question) -> Path:
+    """All pairs, as NPZ or as Parquet, by the name's suffix."""
+    about = {"format": "pliant pairs 1", "bodies": [character.name for character in cast.characters], "within": question.within}
+    (write_parquet if path.suffix == ".parquet" else write_npz)(path, journal, frames, about)
+    return path
+
+
+def columns(rows: Arrays, frame: int) -> Arrays:
+    """The columns of a frame."""
+    numbers = np.full(len(rows["faces"]), frame, np.int32)
+    return {"frame": numbers, **{name: rows[name] for name in ("bodies", "faces", "distance") if name in rows}}
+
+
+def write_npz(path: Path, journal: Journal, frames: list[int], about: dict[str, Any]) -> None:
+    """One array a column, and `meta`, JSON as bytes; not compressed, so that it can be mapped into memory."""
+    count = sum(len(journal.pairs(frame)["faces"]) for frame in frames)
+    kinds = {name: (array.dtype, array.shape[1:]) for name, array in columns(journal.pairs(frames[0]), 0).items()}
+    text = np.frombuffer(json.dumps(about).encode(), np.uint8)
+    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, (dtype, shape) in {META: (text.dtype, ()), **kinds}.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy", EPOCH), "w", force_zip64=True) as member:
+                size = len(text) if name == META else count
+                head = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (size, *shape)}
+                np.lib.format.write_array_header_1_0(member, head)
+                if name == META:
+                    member.write(text.tobytes())
+                else:
+                    for frame in frames:
+                        member.write(np.ascontiguousarray(columns(journal.pairs(frame), frame)[name]).tobytes())
+
+
+def write_parquet(path: Path, journal: Journal, frames: list[int], about: dict[str, Any]) -> None:
+    """Columns frame, body_a, body_b, face_a, face_b, and distance; names of bodies in the metadata of the schema."""
+    arrow, parquet = parquet_package()
+    fields = [(name, arrow.int32()) for name in ("frame", "body_a", "body_b", "face_a", "face_b")]
+    if "distance" in journal.pairs(frames[0]):
+        fields.append(("distance", arrow.float64()))
+    schema = arrow.schema(fields, metadata={"pliant": json.dumps(about)})
+    waiting: list[list[Any]] = []
+
+    def flush() -> None:
+        if waiting:
+            parts = [np.concatenate(part) for part in zip(*waiting, strict=True)]
+            writer.write_table(arrow.table(parts, schema=schema))
+            waiting.clear()
+
+    with whole_file(path) as file, parquet.ParquetWriter(file, schema) as writer:
+        count = 0
+        for frame in frames:
+            found = columns(journal.pairs(frame), frame)
+            waiting.append([found["frame"], *found["bodies"].T, *found["faces"].T, *([found["distance"]] if "distance" in found else [])])
+            count += len(found["frame"])
+            if count >= ROWS:
+                flush()
+                count = 0
+        flush()
+
+
+def parquet_package() -> tuple[Any, Any]:
+    """The library that writes Parquet."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise ImportError("Parquet needs PyArrow: pip install 'pliant[parquet]', or --format npz") from None
+    return pyarrow, parquet
+
+
+def summary_of(animation: Animation, question: Question, cast: Cast, journal: Journal, frames: list[int]) -> dict[str, Any]:
+    """What `summary.json` holds."""
+    names = [character.name for character in cast.characters]
+    between, alone, touching = (np.zeros(len(frames), np.int64) for _ in range(3))
+    pairs, shown, worst = Counter[tuple[int, int]](), Counter[tuple[int, int]](), dict[tuple[int, int], tuple[int, int]]()
+    seconds, top = np.zeros(2), list[Meeting]()
+    for k, frame in enumerate(frames):
+        rows = journal.pairs(frame)
+        seconds += rows["seconds"]
+        found = meetings_of(frame, rows)
+        touching[k] = rows["touching"].sum()
+        for each in found:
+            two = each.first, each.second
+            (alone if each.first == each.second else between)[k] += each.pairs
+            pairs[two] += each.pairs
+            shown[two] += 1
+            worst[two] = max(worst.get(two, (0, 0)), (each.pairs, -frame))
+        top = sorted([*top, *found], key=worst_first)[: 10 * WORST]
+    total = between + alone
+    order = np.lexsort((np.array(frames), -total))[:WORST].tolist()
+    return {
+        "format": "pliant check 1", "pliant": pliant.__version__, "name": animation.name,
+        "files": [file.name for file in animation.files[:1000]], "notes": list(animation.notes),
+        "rate": animation.rate, "up": animation.up, "unit": animation.unit, "options": asdict(question),
+        "bodies": [{"name": name, "kind": character.kind, "vertices": count.vertices, "faces": count.faces}
+                   for name, character, count in zip(names, cast.characters, cast.counts, strict=True)],
+        "pairs": int(total.sum()), "touching": int(touching.sum()), "frames_with_pairs": int((total > 0).sum()),
+        "frames": frames, "between": between.tolist(), "with_self": alone.tolist(), "touching_pairs": touching.tolist(),
+        "by_bodies": [{"bodies": list(two), "names": [names[k] for k in two], "pairs": count, "frames": shown[two],
+                       "worst_frame": -worst[two][1], "worst_pairs": worst[two][0]}
+                      for two, count in sorted(pairs.items(), key=lambda item: (-item[1], item[0]))],
+        "worst_frames": [{"frame": frames[k], "pairs": int(total[k])} for k in order if total[k]],
+        "worst_meetings": [each._asdict() for each in top],
+        "seconds": {"reading": round(float(seconds[0]), 3), "queries": round(float(seconds[1]), 3)},
+    }  # fmt: skip
+
+
+def worst_first(meeting: Meeting) -> tuple[int, int, int, int]:
+    """The order of tables."""
+    return -meeting.pairs, meeting.frame, meeting.first, meeting.second

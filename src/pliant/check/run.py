@@ -1,0 +1,196 @@
+"""All frames of an animation, asked and written down one by one; and, when all are done, the files that people want.
+
+In the folder: `check.journal` while the check is not finished; then `pairs.npz` or `pairs.parquet`, `summary.json`, `report.html` and
+plots, each written under another name, synced, and put in its place. The journal goes last: whatever kills the process, what was done is
+kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import pliant
+from pliant.check import outcome, tell
+from pliant.check.ask import Lane
+from pliant.check.journal import Arrays, Journal
+from pliant.check.plan import Question, allowed, chosen_frames
+from pliant.core import check
+from pliant.core.archive import whole_file
+from pliant.core.threads import only
+from pliant.errors import FileError
+from pliant.io.animation import Animation
+
+JOURNAL, SUMMARY, REPORT = "check.journal", "summary.json", "report.html"
+FORMATS = ("npz", "parquet")
+MOST_SHAPES = 600_000_000  # bytes of shapes for the report that a journal keeps
+LOOK_UP = 0.1  # seconds between looks at Ctrl-C
+
+Worked = tuple[int, Arrays, Arrays | None]  # a frame, its pairs, its shapes
+
+
+class Done(NamedTuple):
+    """How far a check is, after a frame."""
+
+    frame: int
+    done: int
+    total: int
+    pairs: int  # so far
+
+
+class Output(NamedTuple):
+    """What is written, and where."""
+
+    folder: Path
+    form: str = "npz"
+    report: bool = True
+    most_bytes: int = 30_000_000  # of the report
+    plots: bool = True
+
+
+class Result(NamedTuple):
+    """A finished check: what `summary.json` says, and the files."""
+
+    summary: dict[str, Any]
+    files: list[Path]
+
+    @property
+    def pairs(self) -> int:
+        """Of faces, in all frames."""
+        return int(self.summary["pairs"])
+
+
+def check_animation(animation: Animation, question: Question, output: Output, *, jobs: int = 1, resume: bool = False,
+                    overwrite: bool = False, progress: Callable[[Done], None] | None = None,
+                    writing: Callable[[str], None] | None = None) -> Result:  # fmt: skip
+    """Check an animation. `jobs`: frames at a time; `resume`: go on with what a stopped check left; `overwrite`: throw that away.
+
+    `progress` is told of every frame, `writing` what is being written. Ctrl-C loses at most the frames that are being worked on.
+    """
+    check.choice("form", output.form, FORMATS)
+    jobs = check.integer("jobs", jobs, range(1, 1025))
+    asked = allowed(question, [actor.name for actor in animation.actors])
+    frames = chosen_frames(question.frames, animation.frames)
+    path = output.folder / JOURNAL
+    output.folder.mkdir(parents=True, exist_ok=True)
+    if path.exists() and overwrite:
+        path.unlink()
+    if path.exists() and not resume:
+        raise FileError(f"{path}: a check was stopped here; --resume goes on with it, --overwrite begins anew")
+    began = time.perf_counter()
+    lane = Lane(animation, question, asked)
+    lane.move(frames[0])
+    cast = tell.cast_of(animation, lane.bodies, output.report)
+    every = math.ceil(len(frames) * 12 * sum(count.vertices for count in cast.counts) / MOST_SHAPES) if output.report else 0
+    with Journal(path, plan_of(animation, question, frames, every)) as journal:
+        pairs = sum(len(journal.pairs(frame)["faces"]) for frame in journal.done)
+        left = [frame for frame in frames if frame not in journal.done]
+        drawn = set(frames[::every]) if every else set[int]()
+        for k, (frame, found, shapes) in enumerate(worked(lane, left, jobs, drawn, cast.origin), len(frames) - len(left) + 1):
+            journal.add(frame, found, shapes)
+            pairs += len(found["faces"])
+            if progress:
+                progress(Done(frame, k, len(frames), pairs))
+        say = writing or (lambda what: None)
+        say("pairs")
+        files = [outcome.write_pairs(output.folder / f"pairs.{output.form}", journal, frames, cast, question)]
+        summary = outcome.summary_of(animation, question, cast, journal, frames)
+        if output.plots:
+            say("plots")
+            files += tell.write_plots(output.folder, summary, journal)
+        if output.report:
+            say("report")
+            files.append(tell.write(output.folder / REPORT, animation, cast, journal, summary, output.most_bytes))
+        summary["seconds"]["total"] = round(time.perf_counter() - began, 3)
+        files.append(write_summary(output.folder / SUMMARY, summary))
+    path.unlink()
+    return Result(summary, files)
+
+
+def plan_of(animation: Animation, question: Question, frames: list[int], every: int) -> dict[str, Any]:
+    """What tells a check from others: answers to the same plan are the same."""
+    seen = hashlib.sha256()
+    for file in animation.files:
+        state = file.stat()
+        seen.update(f"{file.name}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
+    options = {name: value for name, value in asdict(question).items() if name not in ("policy", "frames")}
+    return {"format": "pliant check 1", "pliant": pliant.__version__, "files": seen.hexdigest(), "rate": animation.rate,
+            "bodies": [actor.name for actor in animation.actors], "options": options,
+            "frames": [frames[0], frames[-1], len(frames)], "shapes": every}  # fmt: skip
+
+
+def worked(first: Lane, frames: list[int], jobs: int, drawn: set[int], origin: NDArray[np.float64]) -> Iterator[Worked]:
+    """All frames: in order, or with several jobs as they come."""
+
+    def work(lane: Lane, frame: int) -> Worked:
+        answer = lane.answer(frame)
+        return frame, outcome.rows_of(answer, lane.meetings(answer)), lane.drawing(origin) if frame in drawn else None
+
+    if min(jobs, len(frames)) <= 1:
+        yield from (work(first, frame) for frame in frames)
+        return
+    with only(1):  # a thread for each frame is enough
+        yield from in_threads([first, *(Lane(first.animation, first.question, first.asked) for _ in range(jobs - 1))], frames, work)
+
+
+def in_threads(lanes: list[Lane], frames: list[int], work: Callable[[Lane, int], Any]) -> Iterator[Any]:
+    """What `work` gives, as it comes. The threads are daemons: whoever stops need not wait for frames that take long."""
+    todo, lock, stop = iter(frames), threading.Lock(), threading.Event()
+    given: queue.Queue[Any] = queue.Queue(len(lanes))
+
+    def give(item: Any) -> None:
+        while not stop.is_set():
+            try:
+                return given.put(item, timeout=LOOK_UP)
+            except queue.Full:
+                continue
+
+    def go(lane: Lane) -> None:
+        try:
+            while not stop.is_set():
+                with lock:
+                    frame = next(todo, None)
+                if frame is None:
+                    break
+                give((work(lane, frame), None))
+        except BaseException as error:  # the thread that waits raises it
+            give((None, error))
+        give(None)
+
+    try:
+        for lane in lanes:
+            threading.Thread(target=go, args=(lane,), daemon=True, name="pliant check").start()
+        left = len(lanes)
+        while left:
+            try:
+                item = given.get(timeout=LOOK_UP)
+            except queue.Empty:
+                continue
+            if item is None:
+                left -= 1
+            elif item[1] is not None:
+                raise item[1]
+            else:
+                yield item[0]
+    finally:
+        stop.set()
+
+
+def write_summary(path: Path, summary: dict[str, Any]) -> Path:
+    """JSON, for programs; a line for each name, for people who look at it."""
+    lines = [f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}" for name, value in summary.items()]
+    with whole_file(path) as file:
+        file.write(("{\n" + ",\n".join(lines) + "\n}\n").encode())
+    return path
+

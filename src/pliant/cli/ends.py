@@ -1,0 +1,62 @@
+"""How commands end: exit codes, and errors in one line. The only place that turns an exception into either."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+FINE, FOUND, WRONG, INTERRUPTED = 0, 1, 2, 130  # the last is what a shell reports after Ctrl-C
+DEBUG = "PLIANT_DEBUG"
+LONG = 500  # characters of a line
+
+
+class Commands(TyperGroup):
+    """A group of commands whose errors are one line, on the error stream: which file or option, what is wrong, what to do. With --debug
+    they are tracebacks."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            typer.echo("Stopped.", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        except Exception as error:
+            if os.environ.get(DEBUG) or type(error).__module__.partition(".")[0] in ("typer", "click"):  # those end as they know how to
+                raise
+            typer.echo(line_of(error), err=True)
+            raise typer.Exit(WRONG) from None
+
+
+def version(asked: bool) -> None:
+    """Say which version this is, and leave."""
+    if asked:
+        import pliant
+
+        typer.echo(f"pliant {pliant.__version__}")
+        raise typer.Exit
+
+
+def options(
+    _: Annotated[bool, typer.Option("--version", help="Show the version and leave.", callback=version, is_eager=True)] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks, not one line.")] = False,
+) -> None:
+    """What stands before the name of a command."""
+    if debug:
+        os.environ[DEBUG] = "1"
+
+
+def line_of(error: Exception) -> str:
+    """What is wrong, in one line."""
+    from pliant.errors import PliantError
+
+    text = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.strerror:
+        text = f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+    elif isinstance(error, MemoryError) and not isinstance(error, PliantError):
+        text = f"not enough memory{': ' + text if text else ''}"
+    elif not isinstance(error, (PliantError, ValueError, TypeError, ImportError)):
+        text = f"{type(error).__name__}: {text} (a defect of Pliant: --debug shows where)"
+    return text if len(text) <= LONG else text[:LONG] + " …"

@@ -1,0 +1,284 @@
+"""A check of an animation: the pairs are those of the reference, whatever was asked and however often it was stopped."""
+
+import json
+import os
+import zipfile
+
+import numpy as np
+import pytest
+
+import naive
+import naive_distances
+import pliant
+from pliant import shapes
+from pliant.check import run as module
+from pliant.check.plan import Question
+from pliant.check.run import Output, check_animation
+from pliant.errors import FileError
+from pliant.io.animation import Animation, Frames
+
+FRAMES = 6
+
+
+class Scene:
+    """Two bumpy spheres that pass through each other, and a sheet that folds; everything in memory."""
+
+    names = ("left", "right", "sheet")
+
+    def __init__(self):
+        pair, cloth = shapes.bumpy_pair(320, FRAMES), shapes.folding_cloth(200, FRAMES)
+        directions, faces = shapes.icosphere(1)
+        pair = pair._replace(directions=directions, faces=faces)
+        self.faces = [pair.faces, pair.faces, cloth.faces]
+        self.vertices = [[*pair.frame(k), cloth.frame(k) + (0.0, 0.0, 0.3)] for k in range(FRAMES)]
+        self._known = {}
+
+    def animation(self, read=None, **about):
+        def reader(place):
+            return lambda frame: (read or self.read)(place, frame)
+        actors = [Frames(name, FRAMES, reader(place)) for place, name in enumerate(self.names)]
+        return Animation("scene", actors, FRAMES, **about)
+
+    def read(self, place, frame):
+        return self.vertices[frame][place], self.faces[place]
+
+    def pairs(self, frame, i, j):
+        """The right pairs of two bodies, or of one with itself; worked out once."""
+        if (frame, i, j) not in self._known:
+            a, b = self.vertices[frame][i], self.vertices[frame][j]
+            right = naive.self_collide(a, self.faces[i]) if i == j else naive.collide(a, self.faces[i], b, self.faces[j])
+            self._known[frame, i, j] = np.asarray(right).tolist()
+        return self._known[frame, i, j]
+
+    def rows(self, frames=range(FRAMES), bodies=((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))):
+        """(frame, body, body, face, face) of all of them."""
+        found = [(frame, i, j, *pair) for frame in frames for i, j in bodies for pair in self.pairs(frame, i, j)]
+        return np.array(found, np.int64).reshape(-1, 5)
+
+
+@pytest.fixture(scope="module")
+def scene():
+    made = Scene()
+    rows = made.rows()
+    assert {(i, j) for i, j in rows[:, 1:3].tolist()} >= {(0, 1), (0, 2), (2, 2)}
+    assert len(np.unique(rows[:, :3], axis=0)) < 6 * FRAMES, "not everything meets everything all the time"
+    return made
+
+
+def found(folder, form="npz"):
+    """What the file of pairs says, a row each."""
+    if form == "npz":
+        with np.load(folder / "pairs.npz") as file:
+            return np.column_stack([file["frame"], file["bodies"], file["faces"]]).astype(np.int64)
+    from pyarrow import parquet
+    table = parquet.read_table(folder / "pairs.parquet")
+    return np.column_stack([table[name].to_numpy() for name in ("frame", "body_a", "body_b", "face_a", "face_b")]).astype(np.int64)
+
+
+def run(scene, folder, question=None, *, read=None, about=None, output=None, **options):
+    written = Output(folder, **{"plots": False, **(output or {})})
+    return check_animation(scene.animation(read, **(about or {})), question or Question(), written, **options)
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+@pytest.mark.parametrize("form", ["npz", "parquet"])
+def test_all_pairs_of_all_frames(scene, tmp_path, form, jobs):
+    result = run(scene, tmp_path, jobs=jobs, output={"form": form})
+    assert np.array_equal(found(tmp_path, form), scene.rows())
+    assert result.pairs == len(scene.rows())
+    assert sorted(os.listdir(tmp_path)) == sorted([f"pairs.{form}", "report.html", "summary.json"])
+
+
+@pytest.mark.parametrize(("question", "bodies", "frames"), [
+    (Question(frames="1:5:2"), ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)), [1, 3]),
+    (Question(with_self=False), ((0, 1), (0, 2), (1, 2)), range(FRAMES)),
+    (Question(between=False), ((0, 0), (1, 1), (2, 2)), range(FRAMES)),
+    (Question(pairs=("left:right", "sheet:sheet")), ((0, 1), (2, 2)), range(FRAMES)),
+    (Question(ignore=("balls:balls",), groups={"balls": "left,right"}), ((0, 2), (1, 2), (2, 2)), range(FRAMES)),
+    (Question(engine="image"), ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)), range(FRAMES)),
+    (Question(policy="lazy", frames="2"), ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)), [2]),
+])
+def test_what_is_asked_is_answered(scene, tmp_path, question, bodies, frames):
+    run(scene, tmp_path, question)
+    assert np.array_equal(found(tmp_path), scene.rows(frames, bodies))
+
+
+def test_pairs_within_a_tolerance(scene, tmp_path):
+    """Also those that are near; neighbours that meet are not forgotten, though neighbours are never near."""
+    tolerance, expected = 0.02, {}
+    for frame in (2, 3):
+        for i, j in ((0, 1), (0, 2), (1, 2), (2, 2)):
+            one, other = ((scene.vertices[frame][k], scene.faces[k]) for k in (i, j))
+            near = naive_distances.self_within(*one, tolerance) if i == j else naive_distances.within(*one, *other, tolerance)
+            expected |= {(frame, i, j, *pair): float(square) ** 0.5 for pair, square in zip(*near, strict=True)}
+    expected |= {tuple(row): 0.0 for row in scene.rows((2, 3), ((0, 1), (0, 2), (1, 2), (2, 2))).tolist()}
+    question = Question(within=tolerance, frames="2:4", ignore=("left:left", "right:right"))
+    result = run(scene, tmp_path, question, output={"form": "npz"})
+    rows = found(tmp_path).tolist()
+    assert rows == [list(key) for key in sorted(expected)] and len(rows) > len(scene.rows((2, 3)))
+    with np.load(tmp_path / "pairs.npz") as file:
+        assert np.allclose(file["distance"], [expected[tuple(row)] for row in rows], rtol=0, atol=1e-12)
+    assert result.summary["touching"] == sum(distance == 0 for distance in expected.values())
+
+
+def test_faces_may_change(scene, tmp_path):
+    """A body whose faces are others in every frame: rows are about the faces of that frame."""
+    def read(place, frame):
+        vertices, faces = scene.read(place, frame)
+        return vertices, np.roll(faces[::-1], frame, axis=0) if place == 1 else faces
+    expected = scene.rows()
+    count = len(scene.faces[1])
+    for column, partner in ((1, 3), (2, 4)):
+        mine = expected[:, column] == 1
+        expected[mine, partner] = (count - 1 - expected[mine, partner] + expected[mine, 0]) % count
+    both = (expected[:, 1] == 1) & (expected[:, 2] == 1)
+    expected[both, 3:] = np.sort(expected[both, 3:], axis=1)
+    run(scene, tmp_path, read=read)
+    assert np.array_equal(found(tmp_path), expected[np.lexsort(expected.T[::-1])])
+
+
+def test_the_summary_adds_up(scene, tmp_path):
+    summary = run(scene, tmp_path, about={"up": "z", "unit": "cm", "notes": ("a note",)}).summary
+    with open(tmp_path / "summary.json", encoding="utf-8") as file:
+        assert json.load(file) == json.loads(json.dumps(summary))
+    rows = scene.rows()
+    counts = np.bincount(rows[:, 0], minlength=FRAMES)
+    alone = np.bincount(rows[rows[:, 1] == rows[:, 2], 0], minlength=FRAMES)
+    assert summary["with_self"] == alone.tolist() and summary["between"] == (counts - alone).tolist()
+    assert summary["pairs"] == summary["touching"] == len(rows) and summary["frames_with_pairs"] == (counts > 0).sum()
+    assert (summary["up"], summary["unit"], summary["notes"]) == ("z", "cm", ["a note"])
+    assert [body["name"] for body in summary["bodies"]] == list(scene.names)
+    assert [body["faces"] for body in summary["bodies"]] == [len(faces) for faces in scene.faces]
+    worst = max(range(FRAMES), key=lambda frame: (counts[frame], -frame))
+    assert summary["worst_frames"][0] == {"frame": worst, "pairs": counts[worst]}
+    for row in summary["by_bodies"]:
+        mine = rows[(rows[:, 1:3] == row["bodies"]).all(axis=1)]
+        assert row["pairs"] == len(mine) and row["frames"] == len(set(mine[:, 0].tolist()))
+        assert row["worst_pairs"] == np.bincount(mine[:, 0])[row["worst_frame"]] == np.bincount(mine[:, 0]).max()
+    top = summary["worst_meetings"][0]
+    mine = rows[(rows[:, :3] == [top["frame"], top["first"], top["second"]]).all(axis=1)]
+    corners = scene.vertices[top["frame"]][top["first"]][scene.faces[top["first"]][mine[:, 3]]].reshape(-1, 3)
+    assert top["pairs"] == len(mine)
+    assert np.linalg.norm(corners - top["centre"], axis=1).max() <= top["radius"] * (1 + 1e-9)
+
+
+# --- stopped and gone on with ------------------------------------------------------------------------------------------------
+
+class Stopped(Exception):
+    """In place of a kill."""
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("form", ["npz", "parquet"])
+def test_a_stopped_check_goes_on(scene, tmp_path, form, jobs):
+    """It redoes no frame that was done, and its pairs are the same to the byte."""
+    run(scene, tmp_path / "whole", output={"form": form})
+    asked = []
+
+    def read(place, frame):
+        if place == 0:
+            asked.append(frame)
+            if len(asked) % 4 == 0:
+                raise Stopped
+        return scene.read(place, frame)
+
+    stops, done = 0, set()
+    while True:
+        begun = len(asked)
+        try:
+            run(scene, tmp_path / "torn", read=read, jobs=jobs, resume=stops > 0, output={"form": form})
+            break
+        except Stopped:
+            stops += 1
+            assert not set(asked[begun + 1:]) & done, "the first frame is read to know the bodies, no other twice"
+            plan = module.plan_of(scene.animation(), Question(), list(range(FRAMES)), 1)
+            with module.Journal(tmp_path / "torn" / "check.journal", plan) as journal:
+                assert done <= journal.done
+                done = journal.done
+    assert stops >= 2
+    name = f"pairs.{form}"
+    assert (tmp_path / "torn" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert (tmp_path / "torn" / "report.html").read_bytes() == (tmp_path / "whole" / "report.html").read_bytes()
+    assert not (tmp_path / "torn" / "check.journal").exists()
+
+
+def test_what_was_stopped_is_not_thrown_away_unasked(scene, tmp_path):
+    def read(place, frame):
+        if frame == 3:
+            raise Stopped
+        return scene.read(place, frame)
+    with pytest.raises(Stopped):
+        run(scene, tmp_path, read=read)
+    before = (tmp_path / "check.journal").read_bytes()
+    with pytest.raises(FileError, match=r"check.journal: a check was stopped here; --resume goes on with it, --overwrite begins anew"):
+        run(scene, tmp_path)
+    with pytest.raises(FileError, match=r"is of another check, whose options were .*; --overwrite begins anew"):
+        run(scene, tmp_path, Question(with_self=False), resume=True)
+    assert (tmp_path / "check.journal").read_bytes() == before
+    run(scene, tmp_path, Question(with_self=False), overwrite=True)
+    assert np.array_equal(found(tmp_path), scene.rows(bodies=((0, 1), (0, 2), (1, 2))))
+
+
+def test_another_file_of_the_same_name_is_another_check(scene, tmp_path):
+    """Size and time of files belong to the plan."""
+    file = tmp_path / "scene.npz"
+    file.write_text("one")
+
+    def read(place, frame):
+        if frame == 3:
+            raise Stopped
+        return scene.read(place, frame)
+    with pytest.raises(Stopped):
+        run(scene, tmp_path / "out", read=read, about={"files": (file,)})
+    file.write_text("another")
+    with pytest.raises(FileError, match="is of another check, whose files were"):
+        run(scene, tmp_path / "out", resume=True, about={"files": (file,)})
+
+
+def test_a_bad_frame_is_named_and_what_was_done_stays(scene, tmp_path):
+    def read(place, frame):
+        vertices, faces = scene.read(place, frame)
+        return (vertices * np.nan if (place, frame) == (1, 4) else vertices), faces
+    with pytest.raises(FileError, match=r"scene: frame 4, right: .*nan"):
+        run(scene, tmp_path, read=read)
+    assert os.listdir(tmp_path) == ["check.journal"]
+    run(scene, tmp_path, resume=True)
+    assert np.array_equal(found(tmp_path), scene.rows())
+
+
+def test_errors_of_threads_arrive(scene, tmp_path):
+    def read(place, frame):
+        if frame == FRAMES - 1:
+            raise Stopped
+        return scene.read(place, frame)
+    with pytest.raises(Stopped):
+        run(scene, tmp_path, read=read, jobs=4)
+    assert pliant.threads() >= 1
+
+
+def test_progress_is_told(scene, tmp_path):
+    told, files = [], []
+    run(scene, tmp_path, progress=told.append, writing=files.append, output={"plots": True})
+    assert [now.done for now in told] == list(range(1, FRAMES + 1)) and {now.total for now in told} == {FRAMES}
+    assert [now.pairs for now in told] == np.cumsum(np.bincount(scene.rows()[:, 0], minlength=FRAMES)).tolist()
+    assert files == ["pairs", "plots", "report"]
+    assert {"pairs.png", "bodies.png"} < set(os.listdir(tmp_path))
+
+
+def test_nothing_to_find(tmp_path):
+    faces, vertices = np.array([[0, 1, 2]], np.int32), np.eye(3)
+    actors = [Frames("one", 2, lambda frame: (vertices, faces)), Frames("none", 1, lambda frame: (vertices, faces[:0]))]
+    result = check_animation(Animation("still", actors, 2), Question(), Output(tmp_path))
+    assert result.pairs == 0 and result.summary["worst_frames"] == [] and found(tmp_path).shape == (0, 5)
+    assert sorted(os.listdir(tmp_path)) == ["pairs.npz", "report.html", "summary.json"]
+
+
+def test_the_file_of_pairs_is_as_documented(scene, tmp_path):
+    run(scene, tmp_path, Question(within=0.01, frames="2"))
+    with zipfile.ZipFile(tmp_path / "pairs.npz") as archive:
+        assert [member.filename for member in archive.infolist()] == ["meta.npy", "frame.npy", "bodies.npy", "faces.npy", "distance.npy"]
+        assert {member.compress_type for member in archive.infolist()} == {zipfile.ZIP_STORED}
+    with np.load(tmp_path / "pairs.npz", allow_pickle=False) as file:
+        about = json.loads(file["meta"].tobytes())
+        assert about == {"format": "pliant pairs 1", "bodies": list(scene.names), "within": 0.01}
+        assert [file[name].dtype.str for name in ("frame", "bodies", "faces", "distance")] == ["<i4", "<i4", "<i4", "<f8"]

@@ -1,0 +1,89 @@
+"""Which frames and which bodies a check asks about."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pliant.check.plan import Question, allowed, chosen_frames
+
+NAMES = ["arm left", "arm right", "table", "cup: blue"]
+
+
+@given(st.integers(1, 50), *[st.one_of(st.none(), st.integers(-60, 60))] * 2, st.one_of(st.none(), st.integers(1, 60)))
+def test_slices_are_those_of_python(count, start, stop, step):
+    text = ":".join("" if part is None else str(part) for part in (start, stop, step))
+    expected = list(range(count))[start:stop:step]
+    if expected:
+        assert chosen_frames(text, count) == expected
+    else:
+        with pytest.raises(ValueError, match="names none of the frames"):
+            chosen_frames(text, count)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("3", [3]), ("-1", [9]), (" 2 : 4 ", [2, 3]), (":", list(range(10))), ("::4", [0, 4, 8])])
+def test_frames(text, expected):
+    assert chosen_frames(text, 10) == expected
+
+
+@pytest.mark.parametrize("text", ["", "a", "1:2:3:4", "::0", "::-1", "1.5", "0x3"])
+def test_other_texts_are_refused(text):
+    with pytest.raises(ValueError, match="frames: expected a frame or START:STOP:STEP"):
+        chosen_frames(text, 10)
+
+
+@pytest.mark.parametrize("text", ["10", "-11", "5:5", "20:"])
+def test_frames_that_are_not_there(text):
+    with pytest.raises(ValueError, match="names none of the frames 0 to 9"):
+        chosen_frames(text, 10)
+
+
+def pairs(**options):
+    """The pairs of places that are asked about, the lower one first."""
+    asked = allowed(Question(**options), NAMES)
+    assert np.array_equal(asked, asked.T)
+    return {(i, j) for i, j in np.argwhere(asked).tolist() if i <= j}
+
+
+EVERY = {(i, j) for i in range(4) for j in range(i, 4)}
+ALONE = {(i, i) for i in range(4)}
+
+
+def test_all_pairs_unless_told_otherwise():
+    assert pairs() == EVERY
+    assert pairs(with_self=False) == EVERY - ALONE
+    assert pairs(between=False) == ALONE
+
+
+def test_rules():
+    assert pairs(pairs=["arm*:table"]) == {(0, 2), (1, 2)}
+    assert pairs(pairs=["table:arm*"]) == {(0, 2), (1, 2)}
+    assert pairs(pairs=["arm*:arm*"]) == {(0, 0), (0, 1), (1, 1)}
+    assert pairs(pairs=["arm*:arm*"], with_self=False) == {(0, 1)}
+    assert pairs(pairs=["*:*"], ignore=["table:*"]) == {(i, j) for i, j in EVERY if 2 not in (i, j)}
+    assert pairs(pairs=["table:cup: blue", "table:table"]) == {(2, 2), (2, 3)}, "a name may have a colon"
+
+
+def test_groups():
+    groups = {"robot": "arm left, arm right", "things": "table,cup*"}
+    assert pairs(groups=groups, pairs=["robot:things"]) == {(0, 2), (0, 3), (1, 2), (1, 3)}
+    assert pairs(groups=groups, ignore=["robot:robot", "things:*"]) == set()
+
+
+@pytest.mark.parametrize(("options", "says"), [
+    ({"pairs": ["leg:table"]}, "'leg' names no body; known are arm left, arm right"), ({"pairs": ["table"]}, "expected A:B"),
+    ({"ignore": ["table:leg"]}, "'leg' names no body"), ({"groups": {"g": "leg"}}, "'g' names no body"),
+])
+def test_unknown_names_are_refused(options, says):
+    with pytest.raises(ValueError, match=says):
+        allowed(Question(**options), NAMES)
+
+
+@pytest.mark.parametrize(("options", "says"), [
+    ({"engine": "gpu"}, "engine: .*'gpu'"), ({"policy": "eager"}, "policy: .*'eager'"), ({"adjacent": "some"}, "adjacent: .*'some'"),
+    ({"within": -1.0}, "within: .*-1"), ({"within": float("nan")}, "within: .*nan"), ({"within": 1.0, "engine": "image"}, "within: .*tree"),
+    ({"device": "cuda"}, "device: .*image"), ({"weld": -2.0}, "weld: "), ({"between": False, "with_self": False}, "pairs: neither"),
+])
+def test_questions_are_examined(options, says):
+    with pytest.raises(ValueError, match=says):
+        Question(**options)
