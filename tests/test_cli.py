@@ -38,10 +38,27 @@ def text(result):
 def test_help_names_all_commands():
     result = run("--help")
     assert result.exit_code == 0
-    assert all(f" {name} " in text(result) for name in ("demo", "tune", "info", "warm"))
-    for name, option in (("demo", "--frames"), ("tune", "--criteria"), ("info", "--help"), ("warm", "--help")):
+    options = {"check": "--within", "demo": "--frames", "bench": "paper-a", "render": "--antialias", "tune": "--criteria", "info": "FILE",
+               "warm": "--all"}
+    assert all(f" {name} " in text(result) for name in options)
+    for name, option in options.items():
         result = run(name, "--help")
         assert result.exit_code == 0 and option in text(result)
+        assert f"Examples: pliant {name}" in text(result)
+
+
+@pytest.mark.formulas
+def test_the_version():
+    result = run("--version")
+    assert (result.exit_code, result.output) == (0, f"pliant {pliant.__version__}\n")
+
+
+@pytest.mark.parametrize("arguments", [("--debug", "info", "none.npz"), ("info", "none.npz", "--debug"), ("info", "--debug", "none.npz")])
+def test_with_debug_errors_are_tracebacks(arguments):
+    errors = python(f"import sys; sys.stderr = sys.stdout; sys.argv[0] = 'pliant'; {MAIN}", *arguments, status=1)
+    assert "Traceback" in errors and "FileError: none.npz" in errors
+    found = python(f"import sys; sys.stderr = sys.stdout; sys.argv[0] = 'pliant'; {MAIN}", "info", "none.npz", status=2)
+    assert found.startswith("none.npz: ") and len(found.splitlines()) == 1
 
 
 @pytest.mark.formulas
@@ -50,7 +67,7 @@ def test_without_arguments_help_is_shown():
 
 
 @pytest.mark.formulas
-@pytest.mark.parametrize("arguments", [("dmeo",), ("--fast",), ("demo", "--colour"), ("info", "more")])
+@pytest.mark.parametrize("arguments", [("dmeo",), ("--fast",), ("demo", "--colour"), ("warm", "more")])
 def test_unknown_arguments_are_refused(arguments):
     result = run(*arguments)
     assert result.exit_code == 2
@@ -106,8 +123,9 @@ def test_info_of_a_missing_package():
     assert info.version("no-such-package") == "not installed"
 
 
-def test_warm_says_how_long_it_took():
-    result = run("warm")
+@pytest.mark.parametrize("more", [(), ("--all",)])
+def test_warm_says_how_long_it_took(more):
+    result = run("warm", *more)
     assert result.exit_code == 0
     assert re.search(r"Ready after \d+\.\d\d s\.", text(result))
 
@@ -124,7 +142,7 @@ def test_the_demo_counts_and_draws(tmp_path, kind):
     image_module = pytest.importorskip("PIL.Image")
     result = run("demo", "--bodies", 8, "--faces", 320, "--frames", 25, "--kind", kind, "--size", 128, "--out", tmp_path / "new")
     assert result.exit_code == 0, result.output
-    assert os.listdir(tmp_path / "new") == ["demo.png"]
+    assert sorted(os.listdir(tmp_path / "new")) == ["demo.png", "report.html"]
     with image_module.open(tmp_path / "new" / "demo.png") as file:
         image = np.asarray(file).astype(int)
     assert image.shape == (128, 128, 3)
@@ -145,7 +163,7 @@ def test_the_demo_counts_and_draws(tmp_path, kind):
 def test_without_contact_there_is_no_picture(tmp_path):
     result = run("demo", "--bodies", 2, "--faces", 320, "--frames", 2, "--out", tmp_path)
     assert result.exit_code == 0 and "no picture" in text(result)
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(tmp_path) == ["report.html"]
 
 
 def test_without_pillow_the_demo_runs(tmp_path, monkeypatch):

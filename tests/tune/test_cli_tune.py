@@ -79,7 +79,7 @@ def test_a_stopped_search_goes_on(monkeypatch, tmp_path, file):
     (("--volume", "cube"), 2, "volume: expected one of"),
     (("--query", "near"), 2, "Invalid value for '--query'"),
     (("nowhere.npz",), 2, "nowhere.npz: no such file"),
-    (("--out", "/dev/null/policy.toml"), 1, "/dev/null: "),
+    (("--out", "/dev/null/policy.toml"), 2, "/dev/null: "),
     (("--out", "."), 2, "is a folder, expected a file"),
 ])
 def test_what_is_wrong_is_said_in_one_line(tmp_path, monkeypatch, file, more, status, message):

@@ -7,6 +7,7 @@ was asked before: the rows of a frame are always the same.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -127,29 +128,30 @@ class Lane:
         rows = np.ascontiguousarray(rows[new])
         return rows[:, :2], rows[:, 2:], None if distances is None else distances[order][new]
 
-    def meetings(self, answer: Answer) -> list[Meeting]:
-        """How many pairs of faces every two bodies have, and where."""
-        if not len(answer.bodies):
-            return []
-        changes = (answer.bodies[1:] != answer.bodies[:-1]).any(axis=1)
-        begins = [0, *(np.flatnonzero(changes) + 1).tolist(), len(answer.bodies)]
-        vertices = {place: self.bodies[place].vertices for place in set(answer.bodies[:, 0].tolist())}
-        found = []
-        for begin, end in pairwise(begins):
-            first, second = answer.bodies[begin].tolist()
-            corners = vertices[first][self.bodies[first].faces[np.unique(answer.faces[begin:end, 0])]].reshape(-1, 3)
-            low, high = corners.min(axis=0), corners.max(axis=0)
-            x, y, z = (0.5 * low + 0.5 * high).tolist()
-            radius = float(np.linalg.norm(0.5 * high - 0.5 * low))
-            found.append(Meeting(answer.frame, first, second, end - begin, (x, y, z), radius))
-        return found
 
-    def drawing(self, origin: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-        """What a report draws of this frame: vertices of every body from an origin, in float32, and faces of those whose faces change."""
-        arrays: dict[str, NDArray[Any]] = {}
-        for place, (actor, body) in enumerate(zip(self.animation.actors, self.bodies, strict=True)):
-            with np.errstate(over="ignore"):
-                arrays[f"v{place}"] = np.clip(body.vertices - origin, -FAR, FAR).astype(np.float32)
-            if actor.kind == "soup":
-                arrays[f"f{place}"] = body.faces
-        return arrays
+def meetings_in(frame: int, pairs: Rows, faces: Rows, bodies: Sequence[Body]) -> list[Meeting]:
+    """How many pairs of faces every two bodies have, and where. `pairs` (m, 2) are places of bodies, sorted."""
+    if not len(pairs):
+        return []
+    changes = (pairs[1:] != pairs[:-1]).any(axis=1)
+    begins = [0, *(np.flatnonzero(changes) + 1).tolist(), len(pairs)]
+    vertices = {place: bodies[place].vertices for place in set(pairs[:, 0].tolist())}
+    found = []
+    for begin, end in pairwise(begins):
+        first, second = pairs[begin].tolist()
+        corners = vertices[first][bodies[first].faces[np.unique(faces[begin:end, 0])]].reshape(-1, 3)
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        x, y, z = (0.5 * low + 0.5 * high).tolist()
+        found.append(Meeting(frame, first, second, end - begin, (x, y, z), float(np.linalg.norm(0.5 * high - 0.5 * low))))
+    return found
+
+
+def drawing_of(bodies: Sequence[Body], soups: Sequence[bool], origin: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+    """What a report draws of a frame: vertices of every body from an origin, in float32, and faces of those whose faces change."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for place, (body, soup) in enumerate(zip(bodies, soups, strict=True)):
+        with np.errstate(over="ignore"):
+            arrays[f"v{place}"] = np.clip(body.vertices - origin, -FAR, FAR).astype(np.float32)
+        if soup:
+            arrays[f"f{place}"] = body.faces
+    return arrays

@@ -1,7 +1,7 @@
 """Frames that are done, on disk: a file that only grows, so that a killed check goes on where it was.
 
-A record is its kind, its frame, its length, a CRC of all of it, and the content. A record that is torn, because the process was killed while
-it was written, is the last one: it is cut off, and its frame is done again. Frames may come in any order.
+A record is its kind, its frame, its length, a CRC of all of it, and the content. A record that is torn, because the process was killed
+while it was written, is the last one: it is cut off, and its frame is done again. Frames may come in any order.
 
 Invariant: a frame is done when its pairs are in; its shapes, where there are any, were written before.
 """

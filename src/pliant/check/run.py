@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 import pliant
 from pliant.check import outcome, tell
-from pliant.check.ask import Lane
+from pliant.check.ask import Lane, drawing_of, meetings_in
 from pliant.check.journal import Arrays, Journal
 from pliant.check.plan import Question, allowed, chosen_frames
 from pliant.core import check
@@ -135,7 +135,10 @@ def worked(first: Lane, frames: list[int], jobs: int, drawn: set[int], origin: N
 
     def work(lane: Lane, frame: int) -> Worked:
         answer = lane.answer(frame)
-        return frame, outcome.rows_of(answer, lane.meetings(answer)), lane.drawing(origin) if frame in drawn else None
+        found = outcome.rows_of(answer, meetings_in(frame, answer.bodies, answer.faces, lane.bodies))
+        return frame, found, drawing_of(lane.bodies, soups, origin) if frame in drawn else None
+
+    soups = [actor.kind == "soup" for actor in first.animation.actors]
 
     if min(jobs, len(frames)) <= 1:
         yield from (work(first, frame) for frame in frames)

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 WIDE = 120  # columns of a file or a pipe
 DISAGREE = 1  # methods found different pairs, hits or distances: a defect
 
-bench = typer.Typer(help="Run the experiments of the papers again.", no_args_is_help=True)
+EXAMPLES = """\
+Examples:
+
+    pliant bench paper-a --quick
+
+    pliant bench paper-c table-7.1 --out out/table
+"""
+bench = typer.Typer(help=f"Run the experiments of the papers again.\n\n{EXAMPLES}", no_args_is_help=True)
 
 
 class Clock(StrEnum):

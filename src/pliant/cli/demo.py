@@ -17,11 +17,21 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
+    from pliant.check.record import Recorder
     from pliant.cli.swarm import Flight, Moment
     from pliant.report.picture import View
     from pliant.shapes import Swarm
 
+DRAWN = 5_000_000  # vertices of all drawn frames of the report
 TEMPO = 200  # frames in which shapes change as much as in the standard swarm, however many are played
+
+EXAMPLES = """\
+Examples:
+
+    pliant demo
+
+    pliant demo --bodies 8 --faces 20480 --kind bumpy --out out/bumpy
+"""
 
 MARK = (1.25, 0.06, 0.08)  # sRGB, brighter than white paper, so that it stays red in the shade
 NEAR, WIDTH = 0.4, 3.4  # a detail shows contacts so close to each other, in radii of a body; its own width, in these
@@ -38,14 +48,14 @@ class Kind(StrEnum):
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("out"),
+    out: Annotated[Path, typer.Option(help="Folder for the picture and the report.")] = Path("out"),
     bodies: Annotated[int, typer.Option(min=2, max=1000, help="How many bodies.")] = 27,
     faces: Annotated[int, typer.Option(help="Triangles per body: 320, 1280, 5120, 20480, 81920 or 327680.")] = 5120,
     frames: Annotated[int, typer.Option(min=1, help="Steps of the animation.")] = 200,
     kind: Annotated[Kind, typer.Option(help="Bodies with long arms, or bumpy spheres.")] = Kind.arms,
     size: Annotated[int, typer.Option(min=64, max=2400, help="Side of the picture in pixels.")] = 900,
 ) -> None:
-    """Let deforming bodies bounce off each other; count pairs, take times, draw a picture."""
+    """Let deforming bodies bounce off each other; count pairs, take times, draw a picture, write a report."""
     from rich.console import Console
 
     from pliant import shapes
@@ -67,13 +77,17 @@ def demo(
             seconds = prepare()
             flight = take_off(swarm)
         console.print(f"Kernels ready after {seconds:.1f} s. {bodies} bodies of {faces:,} triangles, {frames} frames, every vertex moves.")
-        play(flight, frames, console)
+        with recorder(flight, frames, out) as record:
+            play(flight, frames, record, console)
     except KeyboardInterrupt:
         console.print(f"[bold]Stopped[/bold] after {len(flight.steps) if flight else 0} of {frames} frames.")
         summarise(console, flight)
         raise typer.Exit(INTERRUPTED) from None
     summarise(console, flight)
     illustrate(flight.best, flight.faces, out, size, console)
+    with console.status("Writing the report …"):
+        report = record.write()
+    console.print(f"The whole flight, to look at from all sides: {report}", markup=False, soft_wrap=True)
 
 
 def take_off(swarm: Swarm) -> Flight:
@@ -85,13 +99,28 @@ def take_off(swarm: Swarm) -> Flight:
     return flight
 
 
-def play(flight: Flight, frames: int, console: Console) -> None:
+demo.__doc__ = f"{demo.__doc__}\n\n{EXAMPLES}"
+
+
+def recorder(flight: Flight, frames: int, out: Path) -> Recorder:
+    """What writes frames down for the report; of a long flight with many vertices it draws every second, third …"""
+    from pliant.check.record import Recorder
+
+    vertices = sum(len(body.vertices) for body in flight.bodies)
+    every = -(-frames * vertices // DRAWN)
+    bodies = {f"body {number}": body for number, body in enumerate(flight.bodies)}
+    return Recorder(out, bodies, name=f"{len(bodies)} deforming bodies", every=every, up="z")
+
+
+def play(flight: Flight, frames: int, record: Recorder, console: Console) -> None:
     """Play that many frames."""
     pairs, seconds = 0, 0.0
     with progress_bar(console) as progress:
         task = progress.add_task("Colliding", total=frames, pairs=0, rate=0.0)
         for _ in range(frames):
             step = flight.advance()
+            assert flight.pairs is not None
+            record.add(len(flight.steps) - 1, flight.pairs, step.counted)
             pairs, seconds = pairs + step.pairs, seconds + step.counted
             progress.update(task, advance=1, pairs=pairs, rate=len(flight.steps) / seconds)
 

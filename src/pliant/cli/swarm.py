@@ -50,7 +50,7 @@ class Moment(NamedTuple):
 
 
 class Flight:
-    """The swarm in motion. ``steps`` has every frame done, ``best`` the one with the most colliding faces."""
+    """The swarm in motion. ``steps`` has every frame done, ``pairs`` what met in the last, ``best`` the one with the most of them."""
 
     def __init__(self, shapes: Swarm) -> None:
         self.shapes, self.faces = shapes, shapes.faces
@@ -60,6 +60,7 @@ class Flight:
         self.bodies = [pliant.Body(vertices, self.faces) for vertices in self.place(0)]
         self.scene = pliant.Scene(self.bodies)
         self.steps: list[Step] = []
+        self.pairs: ScenePairs | None = None
         self.best: Moment | None = None
 
     def place(self, k: int) -> list[NDArray[np.float64]]:
@@ -82,6 +83,7 @@ class Flight:
         deform, update, broad, narrow = np.diff(clock).tolist()
         step = Step(len(pairs), touching, len(pairs.tested), pairs.stats, deform, update, broad, narrow)
         self.steps.append(step)
+        self.pairs = pairs
         if pairs and (self.best is None or len(pairs) > len(self.best.pairs)):
             self.best = Moment(k, vertices, pairs)
         return step

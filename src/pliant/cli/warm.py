@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """\
+Examples:
+
+    pliant warm
+
+    pliant warm --all
+"""
 
 
 def prepare() -> float:
@@ -30,7 +41,35 @@ def prepare() -> float:
     return time.perf_counter() - start
 
 
-def warm() -> None:
+def prepare_more() -> float:
+    """The same for bodies of other motions, as files of animations have them, and for the image engine; seconds it took."""
+    import numpy as np
+
+    import pliant
+    from pliant import shapes
+
+    start = time.perf_counter()
+    scene = shapes.bumpy_pair(320, 3)
+    (first, second), faces, still = scene.frame(1), scene.faces, np.eye(4)
+    free = pliant.Body(first, faces)
+    morph, blended, rigid = (pliant.Body.morph([first, second], faces), pliant.Body.blended(second, faces, np.ones((len(second), 1))),
+                             pliant.Body.rigid(second, faces))  # fmt: skip
+    morph.update([0.5, 0.5])
+    blended.update(still[None])
+    rigid.update(still)
+    for body in (morph, blended, rigid):
+        pliant.self_collide(body)
+    bodies = [free, morph, blended, rigid]
+    pliant.Scene(bodies).collide()
+    pliant.Scene(bodies).within(0.01, self_pairs=True)
+    pliant.collide(free, rigid, engine="image")
+    pliant.self_collide(free, engine="image")
+    return time.perf_counter() - start
+
+
+def warm(
+    everything: Annotated[bool, typer.Option("--all", help="Also other motions, as in files of animations, and the image engine.")] = False,
+) -> None:
     """Compile the default kernels into the cache and say how long it took."""
     from rich.console import Console
 
@@ -38,8 +77,11 @@ def warm() -> None:
 
     console = Console()
     with console.status("Compiling; about a minute when the cache is empty …"):
-        seconds = prepare()
+        seconds = prepare() + (prepare_more() if everything else 0.0)
     console.print(f"Ready after {seconds:.2f} s.")
     cache = cache_state()
     if cache.folder is None:
         console.print(f"Nothing was kept for the next process: {cache.reason}")
+
+
+warm.__doc__ = f"{warm.__doc__}\n\n{EXAMPLES}"

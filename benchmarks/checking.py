@@ -1,0 +1,148 @@
+"""`pliant check` as a whole: how much the tool costs beside reading and queries, how memory grows, what a kill costs.
+
+    python -m benchmarks.checking [speed] [memory] [kills] [--faces 50000] [--frames 100] [--kills 100] [--out checking.json]
+
+speed    a cloth that folds, in an NPZ file of all frames; seconds of the whole command, from the shell and back, against those of reading
+         and of queries. The bar: 3 s + 1.5 × (reading + queries), summed over all jobs
+memory   the most memory of the process, for the number of frames and for eight times as many
+kills    a check that is killed at random and goes on, again and again; the pairs must be those of a run that nobody stopped, to the byte,
+         and no kill may cost more than one frame for each job
+
+Kernels are compiled before; a file is in the cache of the system, as it is when somebody has just written it.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from pliant import shapes
+from pliant.check.journal import HEAD, PAIRS
+
+COMMAND = "from pliant.cli import main; main()"
+PEAK = "import resource; peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; print('PEAK', peak)"
+MEASURED = f"""
+import atexit
+@atexit.register
+def _():
+    {PEAK}
+{COMMAND}
+"""
+
+
+def write_cloth(path, faces, frames):
+    """A folding cloth, frame after frame: never all of them in memory."""
+    cloth = shapes.folding_cloth(faces, frames)
+    first = cloth.frame(0)
+    moving = np.lib.format.open_memmap(path.with_suffix(".npy"), "w+", np.float32, (frames, *first.shape))
+    for k in range(frames):
+        moving[k] = cloth.frame(k)
+    np.savez(path, faces=cloth.faces, vertices=moving)
+    path.with_suffix(".npy").unlink()
+
+
+def check(file, out, *options, code=COMMAND):
+    """(seconds, what it printed) of the command in a process of its own."""
+    begin = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code, "check", str(file), "--out", str(out), *map(str, options)], capture_output=True,
+                          text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise SystemExit(done.stderr)
+    return time.perf_counter() - begin, done.stdout
+
+
+def speed(folder, faces, frames):
+    """Rows (jobs, seconds of the command, reading, queries, the bar, bytes of the report)."""
+    file = folder / "cloth.npz"
+    write_cloth(file, faces, frames)
+    check(file, folder / "warm", "--frames", "0:3")
+    rows = []
+    for jobs in (1, os.cpu_count() or 1):
+        seconds, _ = check(file, folder / "speed", "--jobs", jobs)
+        told = json.loads((folder / "speed" / "summary.json").read_text())["seconds"]
+        bar = 3 + 1.5 * (told["reading"] + told["queries"])
+        size = (folder / "speed" / "report.html").stat().st_size
+        rows.append({"jobs": jobs, "command": seconds, **told, "bar": bar, "report_bytes": size})
+    return rows
+
+
+def memory(folder, faces, frames):
+    """Rows (frames, most memory in MB)."""
+    rows = []
+    for count in (frames, 8 * frames):
+        file = folder / f"long{count}.npz"
+        write_cloth(file, faces, count)
+        _, printed = check(file, folder / f"memory{count}", "--jobs", 1, code=MEASURED)
+        rows.append({"frames": count, "peak_mb": int(printed.split("PEAK")[1]) / 1024})
+        file.unlink()
+    return rows
+
+
+def kills(folder, faces, frames, count):
+    """What a check that is killed `count` times finds, and how far it was at the kills."""
+    file, out = folder / "killed.npz", folder / "killed"
+    write_cloth(file, faces, frames)
+    whole, _ = check(file, folder / "whole", "--jobs", 1)
+    right, chance = (folder / "whole" / "pairs.npz").read_bytes(), random.Random(1)
+    arguments = [sys.executable, "-c", COMMAND, "check", str(file), "--out", str(out), "--jobs", "1", "--resume"]
+    stopped, finished, different, done = 0, 0, 0, []
+    while stopped < count or not finished:
+        process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            process.communicate(timeout=chance.uniform(0.3, 1.1) * whole if stopped < count else None)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            stopped += 1
+            done.append(records(out / "check.journal"))
+        if process.returncode in (0, 1):
+            finished += 1
+            different += (out / "pairs.npz").read_bytes() != right
+            for left in out.iterdir():
+                left.unlink()
+        elif process.returncode != -signal.SIGKILL:
+            raise SystemExit(f"the check ended with {process.returncode}")
+    middle = [frames_done for frames_done in done if 0 < frames_done < frames]
+    return {"kills": stopped, "in the middle of frames": len(middle), "finished": finished, "different": different}
+
+
+def records(path):
+    """How many frames a journal has; a torn one does not count."""
+    count, at = 0, 0
+    content = path.read_bytes() if path.exists() else b""
+    while at + HEAD.size <= len(content):
+        kind, _, length, _ = HEAD.unpack_from(content, at)
+        at += HEAD.size + length
+        count += kind == PAIRS and at <= len(content)
+    return count
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("jobs", nargs="*", default=["speed", "memory", "kills"], help="speed, memory, kills")
+    for name, default in (("faces", 50_000), ("frames", 100), ("kills", 100)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args(arguments)
+    console, found = Console(width=140), {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for job in given.jobs:
+            more = [given.kills] if job == "kills" else []
+            found[job] = {"speed": speed, "memory": memory, "kills": kills}[job](folder, given.faces, given.frames, *more)
+            console.print(job, found[job])
+    if given.out:
+        given.out.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
