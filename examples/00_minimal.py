@@ -1,4 +1,8 @@
-"""The shortest complete program: two bodies, one of them moves, which faces meet?"""
+"""Two bodies
+==========
+
+The shortest complete program: two bodies, one of them moves, which faces meet?
+"""
 import numpy as np
 
 import pliant as pl

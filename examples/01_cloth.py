@@ -1,4 +1,8 @@
-"""A cloth folds through itself and opens again: every frame, which faces meet, along which curves, and how deep?"""
+"""A cloth with itself
+===================
+
+A cloth folds through itself and opens again: every frame, which faces meet, along which curves, and how deep?
+"""
 import numpy as np
 
 import pliant as pl

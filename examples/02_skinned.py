@@ -1,4 +1,8 @@
-"""An arm of two bones bends at the elbow until its hand touches a box: skinning, asked about without placing all vertices."""
+"""An arm of two bones
+===================
+
+An arm of two bones bends at the elbow until its hand touches a box: skinning, asked about without placing all vertices.
+"""
 import numpy as np
 
 import pliant as pl

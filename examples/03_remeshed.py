@@ -1,4 +1,8 @@
-"""A sheet that is meshed anew in every frame folds onto itself: no body, no tree, just vertices and faces of the moment."""
+"""Other faces in every frame
+==========================
+
+A sheet that is meshed anew in every frame folds onto itself: no body, no tree, just vertices and faces of the moment.
+"""
 import numpy as np
 
 import pliant as pl

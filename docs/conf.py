@@ -1,0 +1,58 @@
+"""How Sphinx builds the site: `make docs`, into out/docs.
+
+Pages are the Markdown files of this folder, readable as they are on a Git host too; what only the site has is added while it is built
+(`docs/site`). Nothing is fetched, neither while it is built nor while it is read: no fonts, scripts or inventories of others.
+"""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE / "site"), str(HERE.parent / "src")]
+
+import pliant  # noqa: E402
+
+project, author, version, release = "Pliant", "The Pliant authors", pliant.__version__, pliant.__version__
+project_copyright = author
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery", "landing", "docstrings"]
+root_doc = "index"
+exclude_patterns = ["site", "gallery/**.ipynb", "gallery/**.py", "gallery/**.json"]
+
+# Markdown: anchors of headings as Git hosts spell them. Blocks without a language are not Python.
+myst_heading_anchors = 4
+highlight_language = "none"
+
+# Docstrings: types stand in signatures, one argument a line where they are long.
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+maximum_signature_line_length = 100
+
+# Examples run while the site is built, each in one process with the others; `docs/site/pictures_of_examples.py` draws for them.
+sphinx_gallery_conf = {
+    "examples_dirs": ["../examples"],
+    "gallery_dirs": ["gallery"],
+    "filename_pattern": r"\.py$",
+    "image_scrapers": ["pictures_of_examples.scraper"],
+    "reset_modules": (),
+    "notebook_extensions": set(),
+    "download_all_examples": False,
+    "show_signature": False,
+    "show_memory": False,
+    "min_reported_time": 1e9,
+    "write_computation_times": False,
+    "abort_on_example_error": True,
+    "remove_config_comments": True,
+}
+
+html_theme = "furo"
+html_title = f"Pliant {release}"
+html_static_path = ["static"]
+html_css_files = ["pliant.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#b3261e", "color-brand-content": "#2f5d9e", "color-brand-visited": "#2f5d9e"},
+    "dark_css_variables": {"color-brand-primary": "#f58d80", "color-brand-content": "#8cacd4", "color-brand-visited": "#8cacd4"},
+}
