@@ -37,8 +37,9 @@ lint: $(VENV)/.with-dev  ## ruff, mypy, and that layers import downward only
 bench: $(VENV)/.with-peers  ## side by side with other libraries
 	$(RUN) -m benchmarks.peers $(BENCH_ARGS)
 
-docs: $(VENV)/.with-test  ## links of the documentation and the coverage table
-	$(PYTEST) -q tests/test_docs.py
+docs: $(VENV)/.with-site  ## the documentation as a site, examples run and drawn: out/docs/index.html
+	$(RUN) -m sphinx -q -W --keep-going -b html -d out/docs.kept docs out/docs
+	@echo "The documentation is in out/docs/index.html"
 
 clean:  ## remove the environment, caches and output
 	rm -rf $(VENV) out dist build .pytest_cache .hypothesis .mypy_cache .ruff_cache

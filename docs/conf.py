@@ -15,13 +15,14 @@ import pliant  # noqa: E402
 project, author, version, release = "Pliant", "The Pliant authors", pliant.__version__, pliant.__version__
 project_copyright = author
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery", "landing", "docstrings"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery", "landing", "docstrings", "offline"]
 root_doc = "index"
 exclude_patterns = ["site", "gallery/**.ipynb", "gallery/**.py", "gallery/**.json"]
 
 # Markdown: anchors of headings as Git hosts spell them. Blocks without a language are not Python.
 myst_heading_anchors = 4
 highlight_language = "none"
+smartquotes = False
 
 # Docstrings: types stand in signatures, one argument a line where they are long.
 autodoc_member_order = "bysource"
@@ -34,6 +35,7 @@ sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
     "image_scrapers": ["pictures_of_examples.scraper"],
     "reset_modules": (),
     "notebook_extensions": set(),
@@ -53,6 +55,8 @@ html_css_files = ["pliant.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {
-    "light_css_variables": {"color-brand-primary": "#b3261e", "color-brand-content": "#2f5d9e", "color-brand-visited": "#2f5d9e"},
-    "dark_css_variables": {"color-brand-primary": "#f58d80", "color-brand-content": "#8cacd4", "color-brand-visited": "#8cacd4"},
+    "light_css_variables": {"color-brand-primary": "#b3261e", "color-brand-content": "#2f5d9e", "color-brand-visited": "#2f5d9e",
+                            "color-sidebar-link-text--top-level": "#3d4450"},
+    "dark_css_variables": {"color-brand-primary": "#f58d80", "color-brand-content": "#8cacd4", "color-brand-visited": "#8cacd4",
+                           "color-sidebar-link-text--top-level": "#c3c9d3"},
 }

@@ -71,8 +71,8 @@ def on_member(app, what, name, value, skip, options):
 
 
 def on_signature(app, what, name, value, options, signature, returned):
-    """Results and errors are not made by users: their fields are told in words."""
-    return ("", None) if getattr(value, "__module__", "") in ("pliant.results", "pliant.errors") and what in ("class", "exception") else None
+    """Results are not made by users: their fields are told in words."""
+    return ("", None) if what == "class" and getattr(value, "__module__", "") == "pliant.results" else None
 
 
 def setup(app):

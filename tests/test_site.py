@@ -1,0 +1,108 @@
+"""The site: all pages and docstrings parse without a warning, and lists that must be complete are.
+
+`make docs` builds it whole, with examples that run and draw; here nothing is executed and nothing is written but what Sphinx keeps of pages.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pliant
+from child import PATIENCE, environment
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+GROUPS = ["Start", "Concepts", "Tutorials", "Guides", "Extend", "Measured", "Reference"]
+MODULE = re.compile(r"`benchmarks\.(\w+)`")
+EXAMPLE = re.compile(r'"""(.+)\n(=+)\n\n.+?"""\n', re.DOTALL)
+
+
+@pytest.fixture
+def site(monkeypatch):
+    """The modules that build the site can be imported."""
+    monkeypatch.syspath_prepend(str(DOCS / "site"))
+
+
+def text_of(name):
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def test_all_pages_parse(tmp_path):
+    """In a copy, as the gallery writes pages beside the others."""
+    pytest.importorskip("sphinx_gallery", reason="the site needs pip install 'pliant[site]'")
+    shutil.copytree(DOCS, tmp_path / "docs", ignore=shutil.ignore_patterns("gallery", "__pycache__"))
+    for name in ("src", "examples", "CHANGELOG.md"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "dummy", "docs", "out",
+               "-D", "sphinx_gallery_conf.plot_gallery=0"]
+    variables = environment(PYTHONPATH=str(ROOT / "src"), TMPDIR=str(tmp_path))
+    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_public_name_is_in_the_reference():
+    named = []
+    for page in (DOCS / "api").glob("*.md"):
+        _, _, listed = page.read_text(encoding="utf-8").partition(".. currentmodule:: pliant\n")
+        named += re.findall(r"^\.\. auto\w+:: (\w+)$", listed, re.MULTILINE)
+    assert sorted(named) == pliant.__all__
+
+
+def test_every_page_is_in_one_group(site):
+    from landing import groups
+
+    found = groups(text_of("index.md"))
+    assert list(found) == GROUPS
+    pages = [page for group in found.values() for page in group]
+    assert len(pages) == len(set(pages))
+    written = {page.relative_to(DOCS).with_suffix("").as_posix() for page in DOCS.glob("**/*.md")} - {"index"}
+    assert {page for page in pages if not page.startswith("../")} == written
+
+
+def test_every_benchmark_is_listed_once():
+    text = text_of("benchmarks.md")
+    listed = [name for line in text.splitlines() if line.startswith("|") for name in MODULE.findall(line.split("|")[1])]
+    assert sorted(listed) == sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem != "__init__")
+    papers = {path.stem for path in (ROOT / "src" / "pliant" / "bench").glob("paper_?.py")}
+    assert {name.replace("-", "_") for name in re.findall(r"\| `benchmarks\.\w+`, `pliant bench (paper-\w)`", text)} == papers
+
+
+def test_examples_have_a_title_for_the_gallery():
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        title = EXAMPLE.match(path.read_text(encoding="utf-8"))
+        assert title and len(title[1]) == len(title[2]), f"{path.name}: a title, a line of = as long, an empty line, what it shows"
+
+
+def test_navigation_follows_the_landing_page(site):
+    from landing import navigation, to_the_gallery
+
+    text = ("# Top\n[no](no.md)\n## One\n| [a](a.md) | see [b](b.md#there) |\n\n[aside](c.md)\n## Empty\nnothing\n"
+            "## Two\n| [d](e/d.md) | [d](e/d.md) |\n")
+    assert re.findall(r":caption: (.+)\n\n((?:[^`]+\n)+)```", navigation(text)) == [("One", "a\n"), ("Two", "e/d\n")]
+    assert to_the_gallery("[x](../../examples/01_cloth.py), [y](../examples/README.rst)", 1) == \
+        "[x](../gallery/01_cloth.rst), [y](../gallery/index.rst)"
+
+
+def test_docstrings_become_markup(site):
+    from docstrings import markup
+
+    told = markup("What `Body` has, a * b | c, trailing_ and `x\ny`.\n\nParameters\n----------\n"
+                  "rows, more : (n, 3) `of_them`,\n    or (3,)\nlast : 1\n\nIt takes\nmode : fast\n\n>>> 2 * 3\n6\n")
+    assert told == ("What :py:obj:`Body <pliant.Body>` has, a \\* b \\| c, trailing\\_ and ``x y``.\n\n"
+                    "``rows``, ``more``\n    (n, 3) ``of_them``,\n    or (3,)\n\n``last``\n    1\n\n"
+                    "It takes\n\n``mode``\n    fast\n\n>>> 2 * 3\n6\n")
+
+
+def test_what_comes_from_elsewhere_is_found(site):
+    pytest.importorskip("sphinx", reason="the site needs pip install 'pliant[site]'")
+    from offline import fetched
+
+    here = '<a href="https://x.org"></a><script src="_static/a.js"></script><link rel="stylesheet" href="b.css"/>url("../c.woff2")'
+    assert fetched(here) == []
+    there = ('<script async src="https://x.org/a.js">', '<link href="//x.org/b.css" rel="stylesheet">', '<img alt="" src="http://x.org/c.png">',
+             "@font-face { src: url('https://x.org/d.woff2') }", '@import "https://x.org/e.css";')
+    assert [len(fetched(text)) for text in there] == [1] * 5
