@@ -38,6 +38,7 @@ bench: $(VENV)/.with-peers  ## side by side with other libraries
 	$(RUN) -m benchmarks.peers $(BENCH_ARGS)
 
 docs: $(VENV)/.with-site  ## the documentation as a site, examples run and drawn: out/docs/index.html
+	rm -rf docs/gallery
 	$(RUN) -m sphinx -q -W --keep-going -b html -d out/docs.kept docs out/docs
 	@echo "The documentation is in out/docs/index.html"
 

@@ -27,6 +27,7 @@ smartquotes = False
 # Docstrings: types stand in signatures, one argument a line where they are long.
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
+autodoc_type_aliases = {"ArrayLike": "ArrayLike"}
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 100
 
@@ -54,6 +55,7 @@ html_static_path = ["static"]
 html_css_files = ["pliant.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_search_summary = False  # would be fetched page by page, which browsers refuse for files
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#b3261e", "color-brand-content": "#2f5d9e", "color-brand-visited": "#2f5d9e",
                             "color-sidebar-link-text--top-level": "#3d4450"},

@@ -1,9 +1,10 @@
 """The site: all pages and docstrings parse without a warning, and lists that must be complete are.
 
-`make docs` builds it whole, with examples that run and draw; here nothing is executed and nothing is written but what Sphinx keeps of pages.
+`make docs` builds it whole, with examples that run and draw; here nothing is executed, and no page is written.
 """
 
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -75,6 +76,18 @@ def test_examples_have_a_title_for_the_gallery():
     for path in sorted((ROOT / "examples").glob("*.py")):
         title = EXAMPLE.match(path.read_text(encoding="utf-8"))
         assert title and len(title[1]) == len(title[2]), f"{path.name}: a title, a line of = as long, an empty line, what it shows"
+
+
+def test_examples_are_drawn(site):
+    """Faces that meet are red, in the scene of an example and nowhere else; rows that show nothing are cut off."""
+    from pictures_of_examples import SCENES, SIZE, picture_of
+
+    assert set(SCENES) <= {path.stem for path in (ROOT / "examples").glob("*.py")}
+    names = runpy.run_path(str(ROOT / "examples" / "00_minimal.py"))
+    for stem, meet in (("00_minimal", True), ("without a scene", False)):
+        image = picture_of(stem, names).astype(int)
+        assert image.shape[1:] == (SIZE, 3) and SIZE / 4 < len(image) < SIZE
+        assert ((image[..., 0] > image[..., 1] + 100) & (image[..., 0] > image[..., 2] + 100)).any() == meet
 
 
 def test_navigation_follows_the_landing_page(site):

@@ -11,6 +11,7 @@ import pliant
 ROW = re.compile(r"^(\w+(?:, \w+)*) : (.*)$")
 HEADING = re.compile(r"^Parameters\n-+\n", re.MULTILINE)
 CODE = re.compile(r"`([^`]+)`")
+ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 MARKUP = re.compile(r"([*|\\]|(?<=\w)_(?!\w))")
 # What is there for other modules, not for users: by how a docstring begins, or by name.
 INTERNAL = ("For queries:", "Called by", "Alias for field number")
@@ -71,8 +72,10 @@ def on_member(app, what, name, value, skip, options):
 
 
 def on_signature(app, what, name, value, options, signature, returned):
-    """Results are not made by users: their fields are told in words."""
-    return ("", None) if what == "class" and getattr(value, "__module__", "") == "pliant.results" else None
+    """Results are not made by users: their fields are told in words. Aliases of types stand for themselves."""
+    if what == "class" and getattr(value, "__module__", "") == "pliant.results":
+        return "", None
+    return (ALIAS.sub(r"\1", signature), returned and ALIAS.sub(r"\1", returned)) if signature else None
 
 
 def setup(app):
