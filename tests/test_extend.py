@@ -3,6 +3,7 @@
 Each runs in a process of its own, with the JIT off: what it registers stays there, and nothing is compiled for it.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -68,7 +69,7 @@ def test_a_printed_volume_keeps_the_protocol(printed, tmp_path):
         f"exec(open({str(inside)!r}).read())\nsiblings.INSIDE['cube'] = in_cube\n", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "with_cubes", "-p", "no:cacheprovider", "-k", "cube", "tests/volume/test_protocol.py"],
-        cwd=ROOT, env=environment(NUMBA_DISABLE_JIT="1", PYTHONPATH=f"{tmp_path}:{ROOT / 'src'}"),
+        cwd=ROOT, env=environment(NUMBA_DISABLE_JIT="1", PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT / "src")])),
         capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 10

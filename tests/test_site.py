@@ -108,6 +108,7 @@ def test_docstrings_become_markup(site):
     assert told == ("What :py:obj:`Body <pliant.Body>` has, a \\* b \\| c, trailing\\_ and ``x y``.\n\n"
                     "``rows``, ``more``\n    (n, 3) ``of_them``,\n    or (3,)\n\n``last``\n    1\n\n"
                     "It takes\n\n``mode``\n    fast\n\n>>> 2 * 3\n6\n")
+    assert markup("Its `distance`.", own=("distance",)) == "Its ``distance``.\n"
 
 
 def test_what_comes_from_elsewhere_is_found(site):

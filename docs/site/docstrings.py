@@ -10,7 +10,6 @@ import pliant
 
 ROW = re.compile(r"^(\w+(?:, \w+)*) : (.*)$")
 HEADING = re.compile(r"^Parameters\n-+\n", re.MULTILINE)
-CODE = re.compile(r"`([^`]+)`")
 ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 MARKUP = re.compile(r"([*|\\]|(?<=\w)_(?!\w))")
 # What is there for other modules, not for users: by how a docstring begins, or by name.
@@ -18,17 +17,17 @@ INTERNAL = ("For queries:", "Called by", "Alias for field number")
 HIDDEN = ("gradients_at", "maps_with")
 
 
-def code(match):
-    """A literal, or a link if it is a public name, such as Body, pliant.Nodes or Body.blended."""
-    text = " ".join(match[1].split())
+def code(text, own):
+    """A literal, or a link if it is a public name, such as Body, pliant.Nodes or Body.blended, and none of its own."""
     name = text.removeprefix("pliant.")
-    return f":py:obj:`{text} <pliant.{name}>`" if name.partition(".")[0] in pliant.__all__ else f"``{text}``"
+    public = name.partition(".")[0] in pliant.__all__ and name not in own
+    return f":py:obj:`{text} <pliant.{name}>`" if public else f"``{text}``"
 
 
-def prose(text):
-    """Escaped, but for what stands between backticks."""
-    parts = re.split(r"(`[^`]+`)", text)
-    return "".join(CODE.sub(code, part) if k % 2 else MARKUP.sub(r"\\\1", part) for k, part in enumerate(parts))
+def prose(text, own):
+    """Escaped, but for what stands between backticks: every other part."""
+    parts = re.split(r"`([^`]+)`", text)
+    return "".join(code(" ".join(part.split()), own) if k % 2 else MARKUP.sub(r"\\\1", part) for k, part in enumerate(parts))
 
 
 def rows_of(lines):
@@ -45,25 +44,25 @@ def rows_of(lines):
     return [(name, "\n".join(text)) for name, text in found]
 
 
-def block(text):
+def block(text, own):
     """One block of a docstring, between empty lines."""
     if text.startswith(">>> "):
         return text
     told = []
     for name, words in rows_of(text.splitlines()):
-        lines = prose(words).replace("\n", "\n    " if name else "\n")
+        lines = prose(words, own).replace("\n", "\n    " if name else "\n")
         told.append(f"{', '.join(f'``{one}``' for one in name.split(', '))}\n    {lines}" if name else lines)
     return "\n\n".join(told)
 
 
-def markup(text):
-    """A docstring as reStructuredText."""
+def markup(text, own=()):
+    """A docstring as reStructuredText. `own` names are fields or arguments of what it is about."""
     blocks = re.split(r"\n\s*\n", HEADING.sub("", text.strip("\n")))
-    return "\n\n".join(block(one.strip("\n")) for one in blocks) + "\n"
+    return "\n\n".join(block(one.strip("\n"), own) for one in blocks) + "\n"
 
 
 def on_docstring(app, what, name, value, options, lines):
-    lines[:] = markup("\n".join(lines)).splitlines()
+    lines[:] = markup("\n".join(lines), getattr(value, "__annotations__", ())).splitlines()
 
 
 def on_member(app, what, name, value, skip, options):
