@@ -78,15 +78,17 @@ def test_examples_have_a_title_for_the_gallery():
         assert title and len(title[1]) == len(title[2]), f"{path.name}: a title, a line of = as long, an empty line, what it shows"
 
 
-def test_examples_are_drawn(site):
+def test_examples_are_drawn(site, monkeypatch):
     """Faces that meet are red, in the scene of an example and nowhere else; rows that show nothing are cut off."""
-    from pictures_of_examples import SCENES, SIZE, picture_of
+    import pictures_of_examples as pictures
 
-    assert set(SCENES) <= {path.stem for path in (ROOT / "examples").glob("*.py")}
+    monkeypatch.setattr(pictures, "SIZE", 160)
+    monkeypatch.setattr(pictures, "MARGIN", 6)
+    assert set(pictures.SCENES) <= {path.stem for path in (ROOT / "examples").glob("*.py")}
     names = runpy.run_path(str(ROOT / "examples" / "00_minimal.py"))
     for stem, meet in (("00_minimal", True), ("without a scene", False)):
-        image = picture_of(stem, names).astype(int)
-        assert image.shape[1:] == (SIZE, 3) and SIZE / 4 < len(image) < SIZE
+        image = pictures.picture_of(stem, names).astype(int)
+        assert image.shape[1:] == (160, 3) and 40 < len(image) < 160
         assert ((image[..., 0] > image[..., 1] + 100) & (image[..., 0] > image[..., 2] + 100)).any() == meet
 
 
