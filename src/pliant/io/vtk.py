@@ -1,0 +1,120 @@
+"""Simulations in VTK's files: a moment (.vtk, .vtu, .vtp), or a list of moments with their times (.pvd, and .series as ParaView writes it).
+
+The surface of every moment is read when it is asked for (`cells`, `series`). Lists name files in their own folder or below it; no others
+are opened. A part of a .pvd collection is an actor; where it has no file for a time it stays as it was.
+
+VTK's own library is too heavy to ask for, and meshio, which is light, reads no PolyData and unfolds compressed arrays without a limit: so
+these files are read here, with NumPy alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from pliant.core.tables import read_bytes
+from pliant.io import vtklegacy, vtkxml
+from pliant.io.animation import Animation, Faces, Floats, Frames, Settings
+from pliant.io.cells import Grid, checked, surface
+from pliant.io.guard import examined, inside, refuse, size_of
+from pliant.io.markup import attribute, parse
+from pliant.io.series import MOST_FRAMES, actor, placed, rate_of
+
+MOST_LIST = 1 << 28  # bytes
+MOST_ACTORS = 10_000
+GRIDS: dict[str, Callable[[Path], Grid]] = {".vtk": vtklegacy.read_grid, ".vtu": vtkxml.read_grid, ".vtp": vtkxml.read_grid}
+
+
+class _Moment(NamedTuple):
+    """A line of a list."""
+
+    time: float
+    part: str
+    file: Path
+
+
+def read_vtk(path: str | Path, settings: Settings = Settings()) -> Animation:  # noqa: B008 (a tuple of constants)
+    """The animation in a file of VTK, or in a list of such files."""
+    path = Path(path)
+    with examined(path):
+        size_of(path)
+        suffix = path.suffix.lower()
+        if suffix in (".pvd", ".series"):
+            return _series(path, _collection(path) if suffix == ".pvd" else _json(path), settings)
+        return _series(path, [_Moment(0.0, "", path)], settings)
+
+
+def read_vtk_mesh(path: str | Path) -> tuple[Floats, Faces, str]:
+    """(vertices (n, 3), faces (f, 3), name): the surface in a file of one moment."""
+    path = Path(path)
+    with examined(path):
+        grid = checked(path, _grid(path))
+        found = surface(path, grid)
+        return placed(path, grid, found.used, grid.displacement is not None), found.faces, path.stem
+
+
+def _grid(path: Path) -> Grid:
+    """What a file of one moment holds."""
+    suffix = path.suffix.lower()
+    if suffix not in GRIDS:
+        raise refuse(path, f"is not a file of one moment that is read; expected {', '.join(GRIDS)} (of parallel and multi-block files, "
+                           "ParaView's filters Merge Blocks and Clean to Grid make one)")  # fmt: skip
+    return GRIDS[suffix](path)
+
+
+def _collection(path: Path) -> list[_Moment]:
+    """The lines of a .pvd file: a part's file at a time."""
+    root = parse(path, read_bytes(path, MOST_LIST, "collection"))
+    if root.tag != "VTKFile" or root.get("type") != "Collection":
+        raise refuse(path, "is not a <VTKFile> of type Collection")
+    return [_Moment(_time(path, attribute(path, each, "timestep", default="0")), each.get("name") or each.get("part") or "",
+                    inside(path, attribute(path, each, "file"))) for each in root.iterfind("Collection/DataSet")]  # fmt: skip
+
+
+def _json(path: Path) -> list[_Moment]:
+    """The lines of a .series file: {"file-series-version": "1.0", "files": [{"name": …, "time": …}, …]}."""
+    try:
+        content = json.loads(read_bytes(path, MOST_LIST, "list of files").decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise refuse(path, f"not JSON: {str(error) or type(error).__name__}") from None
+    files = content.get("files") if isinstance(content, dict) else None
+    if not isinstance(files, list) or not all(isinstance(each, dict) and isinstance(each.get("name"), str) for each in files):
+        raise refuse(path, "has no list of files, each with its name and time")
+    return [_Moment(_time(path, each.get("time", number)), "", inside(path, each["name"])) for number, each in enumerate(files)]
+
+
+def _time(path: Path, value: object) -> float:
+    try:
+        time = float(value) if isinstance(value, str | int | float) else math.nan
+    except (ValueError, OverflowError):
+        time = math.nan
+    if not math.isfinite(time):
+        raise refuse(path, f"a time is {value!r:.40}, expected a finite number")
+    return time
+
+
+def _series(path: Path, moments: list[_Moment], settings: Settings) -> Animation:
+    """An actor for each part, all as long as there are times."""
+    times = sorted({moment.time for moment in moments})
+    parts: dict[str, dict[float, Path]] = {}
+    for moment in moments:
+        if parts.setdefault(moment.part, {}).setdefault(moment.time, moment.file) != moment.file:
+            raise refuse(path, f"has two files for one part at time {moment.time:g}: {moment.file.name[:60]}")
+    if not moments or len(times) > MOST_FRAMES or len(parts) > MOST_ACTORS:
+        raise refuse(path, f"lists {len(moments):,} files; expected some, of at most {MOST_FRAMES:,} times and {MOST_ACTORS:,} parts")
+    stem = path.name.partition(".")[0] or path.stem
+    made = [_actor(f"{stem} {part}" if len(parts) > 1 else stem, files, times) for part, files in parts.items()]
+    rate, notes = rate_of(times, settings)
+    return Animation(stem, [each for each, _ in made], len(times), rate, notes=notes + tuple(note for _, some in made for note in some),
+                     files=tuple(dict.fromkeys([path, *(moment.file for moment in moments)])))  # fmt: skip
+
+
+def _actor(name: str, files: dict[float, Path], times: list[float]) -> tuple[Frames, tuple[str, ...]]:
+    """A part: at a time without a file the one before it, or the first."""
+    shown = [files[min(files)]] * len(times)
+    for frame, time in enumerate(times):
+        shown[frame] = files.get(time, shown[max(frame - 1, 0)])
+    return actor(name, len(times), lambda frame: _grid(shown[frame]), shown)
