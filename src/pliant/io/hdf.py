@@ -1,0 +1,71 @@
+"""Arrays of HDF5 files that may be hostile: only what is stored in the file itself, and not more than it can hold.
+
+HDF5 can refer to other files by external links, external storage and virtual datasets; each step of a path is examined, and these are
+refused before they are followed. A dataset may announce any shape without storing it: its size is compared with what is stored, as far as
+deflate can stretch that. Other filters are refused, so that no plugin is loaded for them.
+
+The HDF5 library is written in C and has had faults with damaged files; what is refused here comes before it reads data, not before it reads
+headers.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.io.guard import refuse, size_of
+
+STRETCH = 1032  # what deflate makes of a byte at most (zlib, technical details)
+UNFOLDED, LEAST_UNFOLDED = 100, 1 << 26  # times the bytes of a file that an array may have; and always so many bytes
+FILTERS = (1, 2, 3)  # deflate, shuffle, Fletcher's checksum
+_LOCK = threading.Lock()  # h5py has one for calls, but a file is opened, examined and closed as one
+
+
+def h5py() -> Any:
+    """The library, which is optional."""
+    try:
+        import h5py as library
+    except ImportError:
+        raise ImportError("reading HDF5 files needs h5py: pip install 'pliant[vtk]'") from None
+    return library
+
+
+def read_array(path: Path, name: str) -> NDArray[np.generic]:
+    """The dataset of this name, such as /Mesh/0/mesh/geometry: numbers in at most two dimensions."""
+    library, size = h5py(), size_of(path)
+    with _LOCK, library.File(path, "r") as file:
+        return _checked(path, name, _found(library, path, file, name), size)
+
+
+def _found(library: Any, path: Path, file: Any, name: str) -> Any:
+    """The dataset at the end of a path whose every step is in this file."""
+    at, steps = file, [step for step in name.split("/") if step]
+    for step in steps:
+        link = at.get(step, getlink=True) if isinstance(at, library.Group) and step not in (".", "..") else None
+        if not isinstance(link, library.HardLink):
+            raise refuse(path, f"has no {name[:80]!r} of its own; links are not followed")
+        at = at[step]
+    if not isinstance(at, library.Dataset):
+        raise refuse(path, f"{name[:80]!r} is not a dataset")
+    return at
+
+
+def _checked(path: Path, name: str, dataset: Any, size: int) -> NDArray[np.generic]:
+    """The numbers of a dataset that is stored where it says, and is not larger than that."""
+    if dataset.is_virtual or dataset.external:
+        raise refuse(path, f"{name[:80]!r} is stored in other files, which are not read")
+    if dataset.dtype.kind not in "iuf" or not 1 <= len(dataset.shape or ()) <= 2:
+        raise refuse(path, f"{name[:80]!r} holds {dataset.dtype} of shape {dataset.shape}, expected numbers in one or two dimensions")
+    plan = dataset.id.get_create_plist()
+    filters = [plan.get_filter(k)[0] for k in range(plan.get_nfilters())]
+    if not set(filters) <= set(FILTERS):
+        raise refuse(path, f"{name[:80]!r} is compressed by filter {max(set(filters) - set(FILTERS))}; expected deflate or none")
+    bytes_, stored = dataset.size * dataset.dtype.itemsize, int(dataset.id.get_storage_size())
+    if stored > size or bytes_ > stored * (STRETCH if filters else 1) or bytes_ > max(UNFOLDED * size, LEAST_UNFOLDED):
+        raise refuse(path, f"{name[:80]!r} announces {bytes_:,} bytes, of which {stored:,} are stored")
+    values: NDArray[np.generic] = dataset[()]
+    return values
