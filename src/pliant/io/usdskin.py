@@ -1,0 +1,100 @@
+"""Skins of USD stages: meshes that follow the joints of a skeleton (USD, "UsdSkel"), and blend shapes.
+
+A vertex v, as a row, is at Σ_j w_vj (v, 1) G S_j W: G, the bind transform of the mesh; S_j, how joint j has moved since it was bound; W,
+the skeleton in the world. So G S_j W, transposed, are the maps of `Body.blended`. Where weights are not convex, the method is dual
+quaternions or there are blend shapes, the library works out the vertices of each frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+
+Floats = NDArray[np.float64]
+CONVEX = 1e-3  # how far from 1 sums of weights may be: files have them in float32, or rounded
+
+
+class Skin(NamedTuple):
+    """What moves a mesh."""
+
+    query: Any  # UsdSkel.SkinningQuery
+    skeleton: Any  # UsdSkel.SkeletonQuery
+
+    def transforms(self, time: Any) -> Any:
+        """How the joints that the mesh names have moved, in its own order."""
+        found, mapper = self.skeleton.ComputeSkinningTransforms(time), self.query.GetJointMapper()
+        return found if mapper is None or mapper.IsNull() else mapper.RemapTransforms(found)
+
+    def world(self, pxr: Any, time: Any) -> Floats:
+        """(4, 4) of the skeleton, for rows."""
+        return np.array(pxr.UsdGeom.Imageable(self.skeleton.GetPrim()).ComputeLocalToWorldTransform(time), np.float64)
+
+
+def skins_of(pxr: Any, stage: Any, predicate: Any) -> dict[Any, Skin]:
+    """By path, all meshes that a skeleton moves."""
+    found: dict[Any, Skin] = {}
+    cache = pxr.UsdSkel.Cache()
+    for prim in stage.Traverse(predicate):
+        if prim.IsA(pxr.UsdSkel.Root):
+            root = pxr.UsdSkel.Root(prim)
+            cache.Populate(root, predicate)
+            for binding in cache.ComputeSkelBindings(root, predicate):
+                skeleton = cache.GetSkelQuery(binding.GetSkeleton())
+                for query in binding.GetSkinningTargets() if skeleton else ():
+                    if query.HasJointInfluences() or query.HasBlendShapes():
+                        found.setdefault(query.GetPrim().GetPath(), Skin(query, skeleton))
+    return found
+
+
+def weights_of(skin: Skin, vertices: int, time: Any) -> csr_array | None:
+    """(n, m) convex weights; None where vertices have to be worked out by the library."""
+    query = skin.query
+    if query.HasBlendShapes() or not query.HasJointInfluences() or query.GetSkinningMethod() != "classicLinear":
+        return None
+    found = query.ComputeVaryingJointInfluences(vertices, time)
+    joints, shares = np.array(found[0], np.int64), np.array(found[1], np.float64)
+    count = len(skin.transforms(time))
+    if not vertices or not len(joints) or len(joints) != len(shares) or len(joints) % vertices or joints.min() < 0 or joints.max() >= count:
+        return None
+    sums = shares.reshape(vertices, -1).sum(axis=1)
+    if not (np.isfinite(shares).all() and shares.min() >= 0 and np.abs(sums - 1).max() <= CONVEX):
+        return None
+    rows = np.repeat(np.arange(vertices), len(joints) // vertices)
+    made = coo_array((shares / sums[rows], (rows, joints)), shape=(vertices, count)).tocsr()
+    made.sum_duplicates()
+    made.eliminate_zeros()
+    return made
+
+
+def maps_of(pxr: Any, skin: Skin, time: Any) -> Floats:
+    """(m, 3, 4): where joints take vertices at rest to."""
+    bind = np.array(skin.query.GetGeomBindTransform(time), np.float64)
+    moved = np.array(skin.transforms(time), np.float64).reshape(-1, 4, 4)
+    made: Floats = np.swapaxes(bind @ moved @ skin.world(pxr, time), 1, 2)[:, :3]
+    return made
+
+
+def worked_out(skin: Skin, points: NDArray[np.float32]) -> Callable[[Any, Any], Floats]:
+    """Vertices (n, 3) in the world as a function of the time, by the library."""
+
+    def vertices(pxr: Any, time: Any) -> Floats:
+        moved, animation = pxr.Vt.Vec3fArray.FromNumpy(points.copy()), skin.skeleton.GetAnimQuery()
+        if skin.query.HasBlendShapes() and animation:
+            shapes = pxr.UsdSkel.BlendShapeQuery(pxr.UsdSkel.BindingAPI(skin.query.GetPrim()))
+            weights, mapper = animation.ComputeBlendShapeWeights(time), skin.query.GetBlendShapeMapper()
+            chosen = shapes.ComputeSubShapeWeights(weights if mapper is None or mapper.IsNull() else mapper.Remap(weights))
+            shapes.ComputeDeformedPoints(*chosen, shapes.ComputeBlendShapePointIndices(), shapes.ComputeSubShapePointOffsets(), moved)
+        if skin.query.HasJointInfluences():
+            skin.query.ComputeSkinnedPoints(skin.skeleton.ComputeSkinningTransforms(time), moved, time)
+            matrix = skin.world(pxr, time)
+        else:
+            matrix = np.array(pxr.UsdGeom.Imageable(skin.query.GetPrim()).ComputeLocalToWorldTransform(time), np.float64)
+        rows = np.array(moved, np.float64).reshape(-1, 3)
+        made: Floats = rows @ matrix[:3, :3] + matrix[3, :3]
+        return made
+
+    return vertices
