@@ -370,6 +370,33 @@ def test_files_that_lie(old, new, told, tmp_path):
     refused(other, told)
 
 
+@pytest.mark.parametrize("arc", ["references = </{}>", "inherits = </{}>", "payload = </{}>", "specializes = </{}>",
+                                 "references = @part.usda@</{}>"])  # fmt: skip
+def test_references_that_unfold(arc, tmp_path):
+    """Ten levels, each with ten prims that refer to the next: 10¹⁰, of which none is made."""
+    text = MESH.replace('"m"', '"level10"')
+    for level in range(10):
+        inner = "".join(f'def "p{k}" (\n {arc.format(f"level{level + 1}")}\n)\n{{\n}}\n' for k in range(10))
+        text += f'def "level{level}"\n{{\n{inner}}}\n'
+    (tmp_path / "part.usda").write_text(text)
+    path = tmp_path / "a.usda"
+    path.write_text(text)
+    refused(path, "may unfold to")
+
+
+def test_references_that_unfold_within_others(tmp_path):
+    """The same, where each level refers to a prim that the level above it has by reference only."""
+    text = MESH.replace('"m"', '"level10"')
+    for level in range(10):
+        to = f"level{level + 1}" if level == 9 else f"level{level + 1}/p0/over"
+        refer = f"(\n references = </{to}>\n)\n"
+        inner = "".join(f'def "p{k}" {refer}{{\n over "over" {refer} {{\n}}\n}}\n' for k in range(10))
+        text += f'def "level{level}"\n{{\n{inner}}}\n'
+    path = tmp_path / "a.usda"
+    path.write_text(text)
+    refused(path, "may unfold to")
+
+
 def test_nothing_is_printed(tmp_path, capfd):
     path = tmp_path / "a.usda"
     path.write_text(MESH.replace('"m" (\n', '"m" (\n references = </nowhere>\n'))

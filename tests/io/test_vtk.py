@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pliant.errors import FileError
 from pliant.io import vtkarrays, vtklegacy
 from pliant.io.animation import Settings
-from pliant.io.vtk import read_vtk, read_vtk_mesh
+from pliant.io.vtk import read_vtk, read_vtk_mesh, read_vtk_sequence
 from solids import CURVED, CUTS, area, assert_cube, bent, cube, volume
 
 HEADERS = {"UInt32": "<u4", "UInt64": "<u8"}
@@ -217,20 +217,28 @@ def test_parts_of_a_collection_are_actors(tmp_path):
     np.testing.assert_allclose(lowest, [[0, 1], [5, 5]])
 
 
-@pytest.mark.parametrize("frames", [1, 3])
-def test_displacements_are_added_to_points_that_stay(frames, tmp_path):
+def test_displacements_are_added_to_points_that_stay(tmp_path):
     points, cells = cube("tetra")
     lines = ""
-    for k in range(frames):
+    for k in range(3):
         fields = {"heat": points[:, 0], "Displacement": bent(points, 1.0 + k) - points}
         write(tmp_path / f"{k}.vtu", points, [("tetra", cells)], data={"point_data": fields})
         lines += f'<DataSet timestep="{k}" file="{k}.vtu"/>'
     (tmp_path / "run.pvd").write_text(f'<VTKFile type="Collection"><Collection>{lines}</Collection></VTKFile>')
     animation = read_vtk(tmp_path / "run.pvd")
     rest = points[np.isin(np.arange(len(points)), cells) & (np.abs(points - 0.5).max(axis=1) == 0.5)]
-    for k in range(frames):
-        np.testing.assert_allclose(animation.actors[0].at(k).vertices, bent(rest, 1.0 + k), atol=1e-12)
-    assert "displacements" in animation.notes[0]
+    numbered = read_vtk_sequence([tmp_path / f"{k}.vtu" for k in range(3)], "numbered")
+    assert (numbered.name, numbered.frames, numbered.rate) == ("numbered", 3, 30)
+    for k in range(3):
+        for each in (animation, numbered):
+            np.testing.assert_allclose(each.actors[0]._read(k)[0], bent(rest, 1.0 + k), atol=1e-12)
+    assert "is added" in animation.notes[0] and "is added" in numbered.notes[0]
+    alone = read_vtk(tmp_path / "1.vtu")
+    np.testing.assert_array_equal(alone.actors[0]._read(0)[0], rest)
+    np.testing.assert_array_equal(read_vtk_mesh(tmp_path / "1.vtu")[0], rest)
+    assert "is not added" in alone.notes[0]
+    with pytest.raises(ValueError, match="paths"):
+        read_vtk_sequence([], "none")
 
 
 def test_displacements_of_points_that_move_are_not_added(tmp_path):

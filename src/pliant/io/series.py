@@ -1,7 +1,8 @@
 """Moments of a simulation as an actor: a grid each, loaded when it is asked for, with the surface of the first as long as cells stay.
 
 Solvers with a fixed mesh store it again and again, with a field of displacements. Where points of the first and the last moment are equal
-and there is such a field, it is added to them; where points move, it is not, since they have moved by it already.
+and there is such a field, it is added to them; where points move, it is not, since they have moved by it already. One moment alone does not
+tell which it is: its points are left where they are.
 """
 
 from __future__ import annotations
@@ -37,8 +38,7 @@ def actor(name: str, frames: int, load: Load, paths: Sequence[Path]) -> tuple[Fr
     first, last = loaded(0), loaded(frames - 1)
     found = surface(paths[0], first)
     cells = first.cells
-    moved = frames == 1 or np.array_equal(first.points, last.points)
-    moved = moved and first.displacement is not None
+    moved = frames > 1 and first.displacement is not None and np.array_equal(first.points, last.points)
 
     def read(frame: int) -> tuple[Floats, Faces]:
         grid, path = loaded(frame), paths[frame]
@@ -51,6 +51,8 @@ def actor(name: str, frames: int, load: Load, paths: Sequence[Path]) -> tuple[Fr
         notes.append(f"{name}: curved cells are taken as flat between their corners.")
     if found.lines:
         notes.append(f"{name}: {found.lines:,} points or lines were left out.")
+    if frames == 1 and first.displacement is not None:
+        notes.append(f"{name}: the field of displacements is not added to points, which one frame does not ask for.")
     if moved:
         notes.append(f"{name}: points do not move by themselves; the field of displacements is added to them.")
     return Frames(name, frames, read, soup), tuple(notes)

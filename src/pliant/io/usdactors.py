@@ -70,7 +70,7 @@ def actor_of(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Ski
     """The actor of a UsdGeom.Mesh; None if it has no faces."""
     first, points, changing = clock.code(pxr, 0), mesh.GetPointsAttr(), _changing(mesh)
     rest = rows_of(path, name, points.Get(first))
-    faces = faces_of(pxr, path, name, mesh, first, len(rest))
+    faces = faces_of(path, name, mesh, first, len(rest))
     if not len(faces):
         return None
     if skin is not None and not changing and not points.ValueMightBeTimeVarying():
@@ -98,7 +98,7 @@ def rows_of(path: Path, name: str, points: Any) -> Floats:
     return rows
 
 
-def faces_of(pxr: Any, path: Path, name: str, mesh: Any, time: Any, points: int) -> Faces:
+def faces_of(path: Path, name: str, mesh: Any, time: Any, points: int) -> Faces:
     """(f, 3): faces without holes, cut into fans, counterclockwise seen from outside after the matrix of the mesh has been applied."""
     named = (attribute.Get(time) for attribute in _topology(mesh))
     counts, corners, holes = (np.array(() if each is None else each, np.int64) for each in named)
@@ -112,11 +112,11 @@ def faces_of(pxr: Any, path: Path, name: str, mesh: Any, time: Any, points: int)
     first = (np.cumsum(counts) - counts)[face]
     second = first + 1 + np.arange(len(face)) - (np.cumsum(pieces) - pieces)[face]
     made: Faces = corners[np.stack([first, second, second + 1], axis=1)].astype(np.int32)
-    mirrored = np.linalg.det(_world(pxr, mesh, time)[:3, :3]) < 0
+    mirrored = np.linalg.det(_world(mesh, time)[:3, :3]) < 0
     return made[:, ::-1] if (mesh.GetOrientationAttr().Get(time) == "leftHanded") != mirrored else made
 
 
-def _world(pxr: Any, mesh: Any, time: Any) -> Floats:
+def _world(mesh: Any, time: Any) -> Floats:
     """(4, 4) that takes columns of the mesh into the world."""
     matrix = np.array(mesh.ComputeLocalToWorldTransform(time), np.float64).T
     if not np.isfinite(matrix).all() or not np.array_equal(matrix[3], (0, 0, 0, 1)):
@@ -127,10 +127,10 @@ def _world(pxr: Any, mesh: Any, time: Any) -> Floats:
 def _carried(path: Path, name: str, mesh: Any, clock: Clock, rest: Floats, faces: Faces) -> Actor:
     """Points that never change. Scale and shear that never change are applied to them once."""
     with asking(path) as pxr:
-        start = _world(pxr, mesh, clock.code(pxr, 0))
+        start = _world(mesh, clock.code(pxr, 0))
         still = not _may_move(pxr, mesh.GetPrim())
         back = np.linalg.inv(start) if abs(np.linalg.det(start[:3, :3])) > 0 else None
-    matrix = clock.sampled(lambda pxr, time: _world(pxr, mesh, time))
+    matrix = clock.sampled(lambda _, time: _world(mesh, time))
     placed: Floats = rest @ start[:3, :3].T + start[:3, 3]
 
     def solid(**options: Any) -> Body:
@@ -173,8 +173,8 @@ def _free(path: Path, name: str, mesh: Any, clock: Clock, changing: bool, faces:
     def read(frame: int) -> tuple[Floats, Faces]:
         with asking(path) as pxr:
             time = clock.code(pxr, frame)
-            rows, matrix = rows_of(path, name, mesh.GetPointsAttr().Get(time)), _world(pxr, mesh, time)
-            now = faces_of(pxr, path, name, mesh, time, len(rows)) if changing else faces
+            rows, matrix = rows_of(path, name, mesh.GetPointsAttr().Get(time)), _world(mesh, time)
+            now = faces_of(path, name, mesh, time, len(rows)) if changing else faces
         if not changing and len(now) and now.max() >= len(rows):
             raise refuse(path, f"{name}, frame {frame}: {len(rows)} points are there, faces name {now.max()}")
         return rows @ matrix[:3, :3].T + matrix[:3, 3], now

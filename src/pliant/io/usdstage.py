@@ -4,8 +4,8 @@ Sublayers, references and payloads are followed layer by layer. Each must be a r
 a member of the same package (.usdz, a zip archive without compression: USD, "Usdz File Format Specification"). Value clips and names that
 are expressions are refused, since they open files later. Nothing is asked of a network; USD alone cannot, without plugins.
 
-What is not promised: USD is a large library in C++. A file that was damaged on purpose may make it crash or take all memory, and references
-that refer to each other can unfold to very many objects. Only files from people one trusts should be read.
+How many prims references unfold to is counted first (`usdsize`). What is not promised: USD is a large library in C++. A file that was
+damaged on purpose may make it crash or take all memory. Only files from people one trusts should be read.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from pliant.io.guard import examined, inside, refuse, size_of
+from pliant.io.usdsize import Layers, check_size
 
 MOST_BYTES = 1 << 32  # of one layer
 MOST_LAYERS = 10_000
@@ -66,7 +67,7 @@ def _quiet(pxr: Any) -> Iterator[None]:
 def opened(pxr: Any, path: Path) -> tuple[Any, tuple[Path, ...]]:
     """The stage of a file, and all files that it is composed of."""
     packed, files = path.suffix.lower() == ".usdz", {path.resolve(): None}
-    layers: dict[str, Any] = {}
+    layers, named = dict[str, Any](), dict[tuple[str, str], str]()
     waiting = [_first_member(path)] if packed else [str(path.resolve())]
     while waiting:
         name = waiting.pop()
@@ -76,11 +77,13 @@ def opened(pxr: Any, path: Path) -> tuple[Any, tuple[Path, ...]]:
             raise refuse(path, f"is composed of more than {MOST_LAYERS:,} layers")
         layers[name] = layer = _layer(pxr, path, name)
         for dependency in filter(None, layer.GetCompositionAssetDependencies()):  # without a name, it is in the same layer
-            found = _member(path, name, dependency) if packed else _beside(path, name, dependency)
+            found = named[name, dependency] = _member(path, name, dependency) if packed else _beside(path, name, dependency)
             if not packed:
                 files[Path(found)] = None
             waiting.append(found)
-    stage = pxr.Usd.Stage.Open(layers[next(iter(layers))])
+    first = next(iter(layers))
+    check_size(path, Layers(layers, named), first)
+    stage = pxr.Usd.Stage.Open(layers[first])
     if stage is None:
         raise refuse(path, "cannot be opened as a stage")
     _known(path, stage, {each.realPath for each in layers.values()})

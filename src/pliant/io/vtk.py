@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from pliant.core.tables import read_bytes
 from pliant.io import vtklegacy, vtkxml
-from pliant.io.animation import Animation, Faces, Floats, Frames, Settings
+from pliant.io.animation import RATE, Animation, Faces, Floats, Frames, Settings
 from pliant.io.cells import Grid, checked, surface
 from pliant.io.guard import examined, inside, refuse, size_of
 from pliant.io.markup import attribute, parse
@@ -53,7 +53,16 @@ def read_vtk_mesh(path: str | Path) -> tuple[Floats, Faces, str]:
     with examined(path):
         grid = checked(path, _grid(path))
         found = surface(path, grid)
-        return placed(path, grid, found.used, grid.displacement is not None), found.faces, path.stem
+        return placed(path, grid, found.used, False), found.faces, path.stem
+
+
+def read_vtk_sequence(paths: Sequence[str | Path], name: str, settings: Settings = Settings()) -> Animation:  # noqa: B008
+    """Files of one moment each, in this order, as an animation of this name. Nothing says when they are, so the usual rate is theirs."""
+    files = [Path(path) for path in paths]
+    if not files:
+        raise ValueError("paths: expected some files, got none")
+    made, notes = actor(name, len(files), lambda frame: _grid(files[frame]), files)
+    return Animation(name, [made], len(files), RATE if settings.rate is None else settings.rate, notes=notes, files=tuple(files))
 
 
 def _grid(path: Path) -> Grid:
