@@ -77,11 +77,9 @@ class Data:
         if found != kind:
             raise entry.refuse("type", f"expected {kind}, got {found[:20]!r}")
         count, dtype = entry.whole("count"), self._component(entry)
+        there = self._view(entry, count, WIDTHS[kind], dtype) if "bufferView" in entry else None
         self.spend(count * WIDTHS[kind], entry.name)
-        if "bufferView" in entry:
-            rows = self._view(entry, count, WIDTHS[kind], dtype)
-        else:
-            rows = np.zeros((count, WIDTHS[kind]), dtype)
+        rows = np.zeros((count, WIDTHS[kind]), dtype) if there is None else there
         if "sparse" in entry:
             rows = self._replaced(entry.entry("sparse"), rows)
         return rows

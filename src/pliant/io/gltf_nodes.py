@@ -14,7 +14,7 @@ from pliant.io.gltf_data import Indices
 from pliant.io.gltf_document import Document, Entry
 from pliant.io.guard import refuse
 
-MOST_NODES = 250_000
+MOST_NODES = 150_000  # read in a few seconds, also if each hangs on another
 AFFINE = 1e-5  # how far the last row of a matrix may be from 0 0 0 1
 FAR = np.inf  # stretch of a map that is no rotation at all
 
@@ -28,23 +28,24 @@ class Nodes:
         if count > MOST_NODES:
             raise refuse(document.file, f"has {count:,} nodes, at most {MOST_NODES:,} are read")
         self.document = document
-        self.parents: Indices = np.full(count, -1, np.int64)
         self.children: list[list[int]] = []
         self.translation, self.rotation, self.scale = np.zeros((count, 3)), np.tile((0.0, 0.0, 0.0, 1.0), (count, 1)), np.ones((count, 3))
         self.matrix, self.fixed = np.tile(np.eye(4), (count, 1, 1)), np.zeros(count, bool)
+        parents = [-1] * count
         for node in range(count):
-            self._read(node, document.get("nodes", node))
+            self._read(node, document.get("nodes", node), parents)
+        self.parents: Indices = np.array(parents, np.int64)
         self.levels = self._levels()
 
     def __len__(self) -> int:
         return len(self.parents)
 
-    def _read(self, node: int, entry: Entry) -> None:
+    def _read(self, node: int, entry: Entry, parents: list[int]) -> None:
         self.children.append(self.document.indices(entry, "children", "nodes") if "children" in entry else [])
         for child in self.children[-1]:
-            if self.parents[child] >= 0:
-                raise entry.refuse("children", f"nodes[{child}] hangs on nodes[{self.parents[child]}] already")
-            self.parents[child] = node
+            if parents[child] >= 0:
+                raise entry.refuse("children", f"nodes[{child}] hangs on nodes[{parents[child]}] already")
+            parents[child] = node
         if "matrix" in entry:
             matrix = np.array(entry.numbers("matrix", 16)).reshape(4, 4).T
             if not (np.abs(matrix[3] - (0, 0, 0, 1)) <= AFFINE).all():
