@@ -1,5 +1,7 @@
 """glTF files: triangles are where plain formulas put them, in every frame, whatever kind of body an actor is."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -153,6 +155,43 @@ def test_primitives_that_share_vertices_are_one_surface(tmp_path):
     primitive = scene.meshes[0][0]
     wanted = [corners for mode in (primitive["mode"], "strip", "fan") for corners in gltfs.listed(mode, primitive["corners"].tolist())]
     assert body.faces.tolist() == [list(corners) for corners in wanted]
+
+
+def test_meshes_that_share_vertices_have_those_that_they_use(tmp_path):
+    """A hundred meshes, each with few of many vertices, would have far more of them together than the file."""
+    scene, rows = still(), np.random.default_rng(8).normal(size=(60_000, 3)).astype(np.float32)
+    path, put, document = scene.write(tmp_path / "a.glb"), scene.writer.put, scene.writer.document
+    at, moves = put(rows), put(rows[::-1])
+    corners = [[600 * k + 5, 600 * k + 2, 9] for k in range(100)]
+    primitives = [{"attributes": {"POSITION": at}, "indices": put(three, "u4")} for three in corners]
+    primitives[50]["targets"] = [{"POSITION": moves}] * 2
+    document["meshes"] = [{"primitives": [primitive]} for primitive in primitives]
+    document["nodes"] = [{"mesh": k, **({"weights": [0.25, 0.5]} if k == 50 else {})} for k in range(100)]
+    document["scenes"] = [{"nodes": list(range(100))}]
+    actors = read_gltf(scene.writer.write(path)).actors
+    for k in (0, 50, 99):
+        body = actors[k].at(0)
+        assert len(body.vertices) == 3
+        wanted = rows[corners[k]] + (0.75 * rows[::-1][corners[k]].astype(float) if k == 50 else 0)
+        np.testing.assert_allclose(body.vertices[body.faces[0]], wanted, rtol=1e-6)
+
+
+def test_threads_may_ask_for_frames_in_any_order(tmp_path):
+    scene = gltfs.Scene(2, nodes=5)
+    scene.mesh(0).mesh(1, targets=2).mesh(2, skinned=True).mesh(3, skinned=True, targets=2).mesh(4)
+    animation = read_gltf(scene.write(tmp_path / "a.glb"), Settings(rate=40))
+    wanted = [[actor.at(frame).vertices for actor in animation.actors] for frame in range(animation.frames)]
+
+    def work(seed):
+        bodies = [None] * len(animation.actors)
+        for frame in np.random.default_rng(seed).permutation(animation.frames).tolist():
+            bodies = [actor.at(frame, body) for actor, body in zip(animation.actors, bodies, strict=True)]
+            for body, rows in zip(bodies, wanted[frame], strict=True):
+                np.testing.assert_array_equal(body.vertices, rows)
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))
 
 
 def test_interleaved_attributes(tmp_path):

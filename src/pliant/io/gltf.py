@@ -68,7 +68,7 @@ class Cast:
         self._bounds: dict[tuple[int, int], Bound] = {}
         self._members: list[tuple[int, Surface, int, int | None]] = []  # node, surface, mesh, skin
         vertices = 0
-        for node in nodes.of_scene():
+        for node in nodes.of_scene(document):
             entry = document.get("nodes", node)
             mesh = document.index(entry, "mesh", "meshes")
             if mesh is None:

@@ -27,7 +27,7 @@ Flags = NDArray[np.bool_]
 COMPONENTS = {5120: np.int8, 5121: np.uint8, 5122: np.int16, 5123: np.uint16, 5125: np.uint32, 5126: np.float32}
 WIDTHS = {"SCALAR": 1, "VEC3": 3, "VEC4": 4, "MAT4": 16}
 DATA_URIS = ("data:application/octet-stream;base64,", "data:application/gltf-buffer;base64,")
-ALLOWANCE, UNFOLDS = 1 << 28, 16  # what is read may take so many bytes of memory, and this many more for each byte of the files
+ALLOWANCE, UNFOLDS = 1 << 26, 16  # what is read may take so many bytes of memory, and this many more for each byte of the files
 MOST_STRIDE = 252
 
 
@@ -39,6 +39,7 @@ class Data:
         self.files: list[Path] = [self.path]
         self._present, self._spent = size_of(self.path), 0
         self._buffers: dict[int, tuple[Path | bytes, int, int]] = {}
+        self._known: dict[int, Floats] = {}  # what `floats` has read: meshes may share vertices
 
     def spend(self, numbers: int, what: str) -> None:
         """Refuse so many more numbers if files of this size have no business with them."""
@@ -51,10 +52,17 @@ class Data:
         return self.document.get("accessors", index).whole("count")
 
     def floats(self, index: int, kind: str) -> Floats:
-        """(count, width) float64, finite: an accessor of this type, such as "VEC3"; normalised integers as the numbers they stand for."""
+        """(count, width) float64, finite, read-only: an accessor of this type, such as "VEC3"; of normalised integers what they stand for."""
         entry = self.document.get("accessors", index)
+        if index not in self._known or self._known[index].shape[1] != WIDTHS[kind]:
+            self._known[index] = self._floats(entry, kind)
+            self._known[index].flags.writeable = False
+        return self._known[index]
+
+    def _floats(self, entry: Entry, kind: str) -> Floats:
         rows = self._elements(entry, kind)
-        made = rows.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # of signalling NaN
+            made = rows.astype(np.float64)
         if rows.dtype.kind == "f":
             bad = ~np.isfinite(made).all(axis=1)
             if bad.any():

@@ -1,7 +1,7 @@
 """Meshes and skins of a glTF file: all triangles of a mesh are one surface (glTF 2.0, sections 3.7.2 and 3.7.3).
 
 Invariant: faces name vertices that are there; targets and shares have a row for each vertex. Primitives that share their attributes share
-their vertices.
+their vertices, and few of them are in no face.
 """
 
 from __future__ import annotations
@@ -68,8 +68,23 @@ def read_mesh(data: Data, index: int, skinned: bool, notes: list[str]) -> Surfac
         return None
     joints, shares = _shares(data, list(parts), skinned)
     targets, weights = _targets(data, mesh, list(parts), total)
-    return Surface(np.concatenate([data.floats(part.position, "VEC3") for part in parts]), np.concatenate(faces), targets,
-                   weights, joints, shares)  # fmt: skip
+    vertices = np.concatenate([data.floats(part.position, "VEC3") for part in parts])
+    return _without_idle(Surface(vertices, np.concatenate(faces), targets, weights, joints, shares))
+
+
+def _without_idle(surface: Surface) -> Surface:
+    """Without the vertices that no face names, where they are most of them: many meshes may share one large accessor."""
+    named = np.zeros(len(surface.vertices), bool)
+    named[surface.faces] = True
+    if 2 * named.sum() >= len(named):
+        return surface
+    names = (np.cumsum(named) - 1).astype(np.int32)
+    made = surface._replace(vertices=surface.vertices[named], faces=names[surface.faces])
+    if surface.targets is not None:
+        made = made._replace(targets=surface.targets[:, named])
+    if len(surface.joints):
+        made = made._replace(joints=surface.joints[named], shares=surface.shares[named])
+    return made
 
 
 def _attributes(data: Data, primitive: Entry, skinned: bool) -> Attributes | None:
@@ -108,6 +123,7 @@ def _faces(data: Data, primitive: Entry, mode: int, count: int) -> Faces:
         corners = named.astype(np.int32)
     if mode == TRIANGLES:
         return corners[: len(corners) // 3 * 3].reshape(-1, 3)
+    data.spend(2 * len(corners), primitive.name)
     if len(corners) < 3:
         return np.zeros((0, 3), np.int32)
     if mode == FAN:

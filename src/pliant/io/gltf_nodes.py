@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pliant.io.animation import Floats
 from pliant.io.gltf_data import Indices
-from pliant.io.gltf_document import Document, Entry
+from pliant.io.gltf_document import Document
 from pliant.io.guard import refuse
 
 MOST_NODES = 150_000  # read in a few seconds, also if each hangs on another
@@ -27,21 +27,22 @@ class Nodes:
         count = document.count("nodes")
         if count > MOST_NODES:
             raise refuse(document.file, f"has {count:,} nodes, at most {MOST_NODES:,} are read")
-        self.document = document
+        self.path = document.file
         self.children: list[list[int]] = []
         self.translation, self.rotation, self.scale = np.zeros((count, 3)), np.tile((0.0, 0.0, 0.0, 1.0), (count, 1)), np.ones((count, 3))
         self.matrix, self.fixed = np.tile(np.eye(4), (count, 1, 1)), np.zeros(count, bool)
         parents = [-1] * count
         for node in range(count):
-            self._read(node, document.get("nodes", node), parents)
+            self._read(document, node, parents)
         self.parents: Indices = np.array(parents, np.int64)
         self.levels = self._levels()
 
     def __len__(self) -> int:
         return len(self.parents)
 
-    def _read(self, node: int, entry: Entry, parents: list[int]) -> None:
-        self.children.append(self.document.indices(entry, "children", "nodes") if "children" in entry else [])
+    def _read(self, document: Document, node: int, parents: list[int]) -> None:
+        entry = document.get("nodes", node)
+        self.children.append(document.indices(entry, "children", "nodes") if "children" in entry else [])
         for child in self.children[-1]:
             if parents[child] >= 0:
                 raise entry.refuse("children", f"nodes[{child}] hangs on nodes[{parents[child]}] already")
@@ -70,12 +71,11 @@ class Nodes:
         if seen < len(self):
             reached = np.zeros(len(self), bool)
             reached[np.concatenate([*levels, np.zeros(0, np.int64)])] = True
-            raise refuse(self.document.file, f"nodes[{int((~reached).argmax())}].children: hangs on itself, by way of others")
+            raise refuse(self.path, f"nodes[{int((~reached).argmax())}].children: hangs on itself, by way of others")
         return levels
 
-    def of_scene(self) -> list[int]:
+    def of_scene(self, document: Document) -> list[int]:
         """All nodes of the scene, parents before children: the default one, else the first, else everything."""
-        document = self.document
         if not document.count("scenes"):
             roots = np.flatnonzero(self.parents < 0).tolist()
         else:

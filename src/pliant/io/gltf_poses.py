@@ -28,7 +28,7 @@ class Poses:
 
     def __init__(self, nodes: Nodes, clip: Clip | None, rate: float) -> None:
         self.nodes, self.rate, self._clip = nodes, rate, clip
-        self._path = nodes.document.file
+        self._path = nodes.path
         self._tracks = clip.tracks if clip else []
         self._held = {node: value for node, path, value in clip.held if path == "weights"} if clip else {}
         for node, path, value in clip.held if clip else []:
