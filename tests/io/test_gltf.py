@@ -122,6 +122,21 @@ def test_a_node_that_turns_far_stays_rigid(tmp_path):
     assert compare(scene, scene.write(tmp_path / "a.glb")) == ["rigid"]
 
 
+def test_a_rotation_that_a_spline_takes_through_zero_stays(tmp_path):
+    """From q to −q on a straight line: half way there is no rotation, and before and after it the same one."""
+    scene = still()
+    key, zero = np.array([0.6, 0, 0, 0.8]), np.zeros(4)
+    values = np.array([[zero, key, zero], [zero, -key, zero]]).reshape(-1, 4)
+    times, output = scene.writer.put([0, 1]), scene.writer.put(values)
+    scene.document("samplers").append({"input": times, "output": output, "interpolation": "CUBICSPLINE"})
+    scene.document("channels").append({"sampler": 0, "target": {"node": 0, "path": "rotation"}})
+    actor, = read_gltf(scene.write(tmp_path / "a.glb"), Settings(rate=2)).actors
+    turned = scene.triangles(0, 0.0) @ gltfs.composed({**scene.nodes[0], "rotation": key})[:3, :3].T
+    for frame in range(3):
+        body = actor.at(frame)
+        np.testing.assert_allclose(body.vertices[body.faces], turned, atol=1e-7)
+
+
 def test_a_scale_that_hardly_differs_from_one_is_rigid(tmp_path):
     """As exporters write it: 0.9999999."""
     scene = still()

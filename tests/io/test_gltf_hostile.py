@@ -179,6 +179,65 @@ def test_containers_that_are_none(tmp_path, raw, message):
         read_gltf(path)
 
 
+def without_data(document):
+    del document["accessors"][0]["bufferView"]
+    document["meshes"][0]["primitives"][0]["extensions"] = {"KHR_draco_mesh_compression": {"bufferView": 0}}
+
+
+def of_a_buffer_that_is_not_there(document):
+    document["buffers"].append({"byteLength": 36, "extensions": {"EXT_meshopt_compression": {"fallback": True}}})
+    document["bufferViews"][0] |= {"buffer": 1, "byteOffset": 0}
+
+
+def of_unequal_targets(document):
+    document["meshes"][0]["primitives"].append({"attributes": {"POSITION": 0}, "targets": [{"POSITION": 0}]})
+
+
+def of_weights_that_are_too_many(document):
+    document["meshes"][0]["primitives"][0]["targets"] = [{"POSITION": 0}]
+    document["nodes"][0]["weights"] = [1, 2]
+
+
+def of_a_matrix_that_moves(document):
+    document["nodes"][0]["matrix"] = np.eye(4).ravel().tolist()
+    channels = [{"sampler": 0, "target": {"node": 0, "path": "scale"}}]
+    document["animations"] = [{"samplers": [{"input": 0, "output": 0}], "channels": channels}]
+
+
+def of_two_channels(document):
+    document["accessors"].append({"componentType": 5126, "count": 3, "type": "SCALAR"})
+    channels = [{"sampler": 0, "target": {"node": 0, "path": "scale"}}] * 2
+    document["animations"] = [{"samplers": [{"input": 1, "output": 0}], "channels": channels}]
+
+
+def of_a_matrix_that_projects(document):
+    document["nodes"][0]["matrix"] = np.ones(16).tolist()
+
+
+def of_a_node_that_is_no_root(document):
+    document |= {"nodes": [{"children": [1]}, {"mesh": 0}], "scenes": [{"nodes": [1]}]}
+
+
+def of_a_skin_without_joints(document):
+    document["skins"], document["nodes"][0]["skin"] = [{"joints": [0]}], 0
+
+
+@pytest.mark.parametrize(("edit", "message"), [
+    (without_data, r"primitives\[0\]: is one of KHR_draco_mesh_compression"),
+    (of_a_buffer_that_is_not_there, r"buffers\[1\].uri: missing.*EXT_meshopt_compression"),
+    (of_unequal_targets, "as many targets in all"),
+    (of_weights_that_are_too_many, r"nodes\[0\].weights: expected a list of 1 numbers, got 2"),
+    (of_a_matrix_that_moves, "has a matrix, so that its scale cannot change"),
+    (of_two_channels, r"nodes\[0\].scale has a channel already"),
+    (of_a_matrix_that_projects, r"nodes\[0\].matrix: its last row is \[1.0"),
+    (of_a_node_that_is_no_root, r"scenes\[0\].nodes\[0\]: nodes\[1\] hangs on nodes\[0\]"),
+    (of_a_skin_without_joints, "JOINTS_0: missing"),
+])  # fmt: skip
+def test_files_that_contradict_themselves(tmp_path, edit, message):
+    with pytest.raises(FileError, match=message):
+        read_gltf(bomb(tmp_path, edit))
+
+
 def test_links_out_of_the_folder_are_refused(tmp_path):
     (tmp_path / "in").mkdir()
     scene = gltfs.Scene(0, nodes=1, animated=False).mesh(0)

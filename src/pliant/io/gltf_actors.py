@@ -40,10 +40,9 @@ class Posed(Actor):
 
     def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
         try:
-            if body is None:
-                body = self._made(**options)
-                self._move(body, min(frame, self.frames - 1))
-            elif self.frames > 1:
+            stays = body is not None and self.frames == 1
+            body = self._made(**options) if body is None else body
+            if not stays:
                 self._move(body, min(frame, self.frames - 1))
         except MeshError as error:
             raise refuse(self._path, f"{self.name}, frame {frame}: {error}") from None

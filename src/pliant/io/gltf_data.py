@@ -52,7 +52,7 @@ class Data:
         return self.document.get("accessors", index).whole("count")
 
     def floats(self, index: int, kind: str) -> Floats:
-        """(count, width) float64, finite, read-only: an accessor of this type, such as "VEC3"; of normalised integers what they stand for."""
+        """(count, width) float64, finite, read-only: an accessor of this type, such as "VEC3"; normalised integers as fractions."""
         entry = self.document.get("accessors", index)
         if index not in self._known or self._known[index].shape[1] != WIDTHS[kind]:
             self._known[index] = self._floats(entry, kind)

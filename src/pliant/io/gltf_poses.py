@@ -35,8 +35,8 @@ class Poses:
             if path != "weights":
                 getattr(nodes, path)[node] = value
         self.frames = self._count(clip, rate)
-        self.moving = self._below(self._animated())
-        self._animated_nodes: Indices = np.flatnonzero(self._animated())
+        animated = self._animated()
+        self.moving, self._animated_nodes = self._below(animated), np.flatnonzero(animated)
         self._levels = [some[self.moving[some]] for some in nodes.levels if self.moving[some].any()]
         at_rest = composed(nodes.translation, nodes.rotation, nodes.scale)
         self._local = np.where(nodes.fixed[:, None, None], nodes.matrix, at_rest)
@@ -51,6 +51,7 @@ class Poses:
         return math.floor(length + ROUNDED) + 1
 
     def _animated(self) -> Flags:
+        """(n,): nodes that tracks move."""
         found = np.zeros(len(self.nodes), bool)
         for track in self._tracks:
             found[track.nodes] = True
@@ -79,6 +80,8 @@ class Poses:
         return matrices
 
     def _stretch(self) -> Floats:
+        """(n,): that of every node in the world, which is at most the sum of its own and of those above it. For |s − 1| <= ¼ the stretch of
+        a scale s is at most 2 |s − 1|."""
         local = stretch_of(self._local)
         for track in self._tracks:
             if track.path == "scale":
