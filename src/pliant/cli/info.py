@@ -12,8 +12,8 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-PACKAGES = ("pliant", "numpy", "numba", "llvmlite", "scipy", "rich", "typer", "trimesh", "pygltflib", "pillow", "matplotlib", "av",
-            "pyarrow", "meshio", "h5py", "usd-core")  # fmt: skip
+PACKAGES = ("pliant", "numpy", "numba", "llvmlite", "scipy", "rich", "typer", "trimesh", "pillow", "matplotlib", "av",
+            "pyarrow", "h5py", "usd-core")  # fmt: skip
 EXAMPLES = """\
 Examples:
 
