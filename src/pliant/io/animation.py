@@ -9,7 +9,8 @@ Invariant: `frame` counts from 0 to `Animation.frames − 1`; an actor that has 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,9 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.body import Body
+from pliant.errors import MeshError
+from pliant.io.guard import refuse
 
 Floats = NDArray[np.float64]
 Faces = NDArray[np.int32]
+Mesh = tuple[Floats, Faces]
 
 RATE = 30.0  # frames a second, where neither the file nor the user says
 
@@ -50,20 +54,59 @@ class Actor:
 
 class Frames(Actor):
     """An actor whose vertices and faces are read frame by frame: `read(frame)` gives (vertices (n, 3), faces (f, 3)), and the very same
-    array of faces as long as they do not change, unless `soup`."""
+    array of faces as long as they do not change, unless `soup`. An actor that meets other faces later becomes a soup then.
 
-    def __init__(self, name: str, frames: int, read: Any, soup: bool = False) -> None:
+    `source`: the file of the frames, or a function that names that of each; errors begin with it.
+    """
+
+    def __init__(self, name: str, frames: int, read: Callable[[int], Mesh], soup: bool = False,
+                 source: Path | Callable[[int], Path] | None = None) -> None:  # fmt: skip
         super().__init__(name, frames)
-        self._read = read
+        self._read, self._source = read, source
         if soup:
             self.kind = "soup"
 
+    def mesh(self, frame: int) -> Mesh:
+        """Vertices and faces in that frame, as they were read."""
+        return self._read(min(frame, self.frames - 1))
+
     def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
-        vertices, faces = self._read(min(frame, self.frames - 1))
-        if body is None or len(body.faces) != len(faces) or not np.array_equal(body.faces, faces) or len(vertices) != body.motion.count:
+        frame = min(frame, self.frames - 1)
+        vertices, faces = self._read(frame)
+        with self._named(frame):
+            if body is not None and len(vertices) == body.motion.count and np.array_equal(body.faces, faces):
+                body.update(vertices)
+                return body
+        if body is not None:
+            self.kind = "soup"
+        elif frame and self.kind != "soup" and (made := self._from_start(vertices, faces, frame, options)):
+            return made
+        with self._named(frame):
             return Body(vertices, faces, **options)
-        body.update(vertices)
-        return body
+
+    def _from_start(self, vertices: Floats, faces: Faces, frame: int, options: dict[str, Any]) -> Body | None:
+        """A body that was made in frame 0 and then moved: which vertices are welded, and how the tree is built, must not depend on the
+        frame that somebody begins with. None, if that frame has other faces."""
+        start, first = self._read(0)
+        if len(start) != len(vertices) or not np.array_equal(first, faces):
+            self.kind = "soup"
+            return None
+        with self._named(0):
+            made = Body(start, first, **options)
+        with self._named(frame):
+            made.update(vertices)
+        return made
+
+    @contextmanager
+    def _named(self, frame: int) -> Iterator[None]:
+        """What a body refuses is the fault of a file, which the error names."""
+        try:
+            yield
+        except MeshError as error:
+            where = self._source(frame) if callable(self._source) else self._source
+            if where is None:
+                raise
+            raise refuse(where, f"{self.name}, frame {frame}: {error}") from None
 
 
 class Animation(NamedTuple):

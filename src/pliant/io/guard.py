@@ -6,11 +6,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from pliant.core.tables import ordinary
 from pliant.errors import FileError
 
 MOST_BYTES = 1 << 34  # of one file
+MOST_TEXT = 1 << 31  # of one that is read word by word
+LONGEST = 1 << 20  # bytes of a line
 LONG = 300  # characters of a message
 
 
@@ -48,6 +51,14 @@ def fits(path: Path, what: str, count: int, each: int, present: int) -> None:
     """Refuse `count` things of `each` bytes if fewer bytes are present: before memory is asked for, not after."""
     if count < 0 or count * each > present:
         raise refuse(path, f"announces {count:,} {what}, which do not fit into the {present:,} bytes that are there")
+
+
+def lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
+    """The lines of an open file, from where it is, one at a time: no line may be so long that it fills the memory."""
+    while line := file.readline(LONGEST + 1):
+        if len(line) > LONGEST:
+            raise refuse(path, f"has a line of more than {LONGEST:,} bytes")
+        yield line
 
 
 def inside(path: Path, name: str) -> Path:

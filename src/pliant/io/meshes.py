@@ -1,0 +1,43 @@
+"""Files of one mesh, or several, that do not move: OBJ, PLY, STL and OFF.
+
+What is kept is positions, triangles and names. Polygons become fans. Vertices keep the order of the file, none are merged, those that no
+face uses stay; only STL, which has no vertices of its own, gets one for each place (`part.joined`). No reader opens another file.
+
+Texts are read here and not by trimesh, which takes relative indices of an OBJ from the end of the file, splits vertices at seams, refuses
+binary PLY whose polygons differ, passes over short faces of an OFF, and takes what comes before a word that is no number for all there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pliant.io.animation import RATE, Animation, Frames, Mesh, Settings
+from pliant.io.guard import examined, refuse
+from pliant.io.obj import read_obj
+from pliant.io.off import read_off
+from pliant.io.part import Part, joined
+from pliant.io.ply import read_ply
+from pliant.io.stl import read_stl
+
+
+def read_parts(path: Path) -> list[Part]:
+    """The parts of a file; none, if it has no faces."""
+    with examined(path):
+        return FORMATS[path.suffix.lower()](path)
+
+
+def read_mesh(path: Path, settings: Settings) -> Animation:
+    """A file as an animation of one frame: an actor for each part."""
+    parts = [joined(part) for part in read_parts(path)]
+    if not parts:
+        raise refuse(path, "holds no faces")
+    actors = [Frames(part.name, 1, _still(part), source=path) for part in parts]
+    return Animation(path.stem, actors, 1, settings.rate or RATE, files=(path,))
+
+
+def _still(part: Part) -> Callable[[int], Mesh]:
+    return lambda frame: (part.vertices, part.faces)
+
+
+FORMATS: dict[str, Callable[[Path], list[Part]]] = {".obj": read_obj, ".ply": read_ply, ".stl": read_stl, ".off": read_off}

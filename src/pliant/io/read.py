@@ -1,0 +1,200 @@
+"""The front door of all readers: files and folders in, one animation out.
+
+The suffix says which reader it is; readers are imported when a file needs them. Files that differ in a number alone are frames of one
+sequence; a point cache moves the mesh that it belongs to; everything else is a scene of its own, and all of them together are one.
+
+Invariant: nothing is opened but the files that were named and, of a folder, those that are in it after all links are followed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pliant.io.animation import Actor, Animation, Frames, Settings
+from pliant.io.guard import inside, refuse, size_of
+from pliant.io.part import Part
+from pliant.io.sequence import Load, Run, numbered, read_sequence
+
+Reader = Callable[[Path, Settings], Animation]
+
+PLAIN = Settings()
+
+
+class Format(NamedTuple):
+    """Who reads files of a suffix."""
+
+    module: str  # of pliant.io
+    function: str  # (path, settings) -> Animation
+    numbered: bool = False  # several, numbered, are frames of a sequence
+
+
+MESH, NPZ, CACHE = Format("meshes", "read_mesh", True), Format("npz", "read_npz", True), Format("pointcache", "read_moved")
+GLTF, VTK, SERIES = Format("gltf", "read_gltf"), Format("vtk", "read_vtk", True), Format("vtk", "read_vtk")
+XDMF, USD = Format("xdmf", "read_xdmf"), Format("usd", "read_usd")
+
+FORMATS = {
+    **dict.fromkeys((".obj", ".ply", ".stl", ".off"), MESH),
+    ".npz": NPZ,
+    **dict.fromkeys((".pc2", ".mdd"), CACHE),
+    **dict.fromkeys((".glb", ".gltf"), GLTF),
+    **dict.fromkeys((".vtk", ".vtu", ".vtp"), VTK),
+    **dict.fromkeys((".pvd", ".series"), SERIES),
+    **dict.fromkeys((".xdmf", ".xmf"), XDMF),
+    **dict.fromkeys((".usd", ".usda", ".usdc", ".usdz"), USD),
+}
+
+
+def read(paths: Sequence[str | Path], settings: Settings = PLAIN) -> Animation:
+    """One animation of all these files and folders.
+
+    paths : files of any known suffix, and folders: of files, which are frames if they are numbered, or of such folders, a body each. Files
+        that differ in a number are frames of one body in the order of that number. A point cache moves the mesh of its own name or, if
+        there is none, the mesh right before it
+    settings : what the user says about it
+
+    As long as the longest of them; names of bodies are made unique. What is wrong with a file is a `FileError`.
+    """
+    if isinstance(paths, str | Path) or not len(paths):
+        raise ValueError(f"paths: expected at least one file or folder, in a list, got {paths!r:.80}")
+    runs = list[Run]()
+    files = list[Path]()
+    for path in dict.fromkeys(map(Path, paths)):
+        if path.is_dir():
+            runs += _runs(files) + _folder(path)
+            files = []
+        else:
+            size_of(path)
+            if path.suffix.lower() not in FORMATS:
+                raise refuse(path, f"has no known suffix; known are {' '.join(FORMATS)}")
+            files.append(path)
+    return _together([reading() for reading in _readings(runs + _runs(files), settings)])
+
+
+def _runs(files: list[Path]) -> list[Run]:
+    """Sequences and single files, in the order in which they were named first."""
+    series = [path for path in files if FORMATS[path.suffix.lower()].numbered]
+    runs = numbered(series) + [Run(path.stem, [path]) for path in files if not FORMATS[path.suffix.lower()].numbered]
+    order = {path: k for k, path in enumerate(files)}
+    return sorted(runs, key=lambda run: min(order[path] for path in run.files))
+
+
+def _folder(path: Path, deep: bool = True) -> list[Run]:
+    """The runs of a folder; if it has no files that are known, those of its folders. A single run is named as the folder is."""
+    entries = sorted(each for each in path.iterdir() if not each.name.startswith("."))
+    files = [each for each in entries if each.suffix.lower() in FORMATS and not each.is_dir()]
+    for each in files:
+        size_of(inside(each, each.name))
+    runs = _runs(files)
+    if not files and deep:
+        runs = [run for each in entries if each.is_dir() and inside(each, each.name) for run in _folder(each, deep=False)]
+        if not runs:
+            raise refuse(path, f"holds no files that are known, and neither do its folders; known are {' '.join(FORMATS)}")
+        return runs
+    return [Run(path.resolve().name, runs[0].files)] if len(runs) == 1 and len(runs[0].files) > 1 else runs
+
+
+def _readings(runs: list[Run], settings: Settings) -> list[Callable[[], Animation]]:
+    """How each animation is read; meshes that a cache moves are read with it."""
+    moved = _moved(runs)
+    return [_reading(run, moved.get(run.files[0]), settings) for run in runs if run.files[0] not in moved.values()]
+
+
+def _reading(run: Run, mesh: Path | None, settings: Settings) -> Callable[[], Animation]:
+    path = run.files[0]
+    if mesh is not None:
+        return lambda: _function(path)(mesh, path, settings)
+    if len(run.files) == 1:
+        return lambda: _function(path)(path, settings)
+    return lambda: _sequence(run, settings)
+
+
+def _function(path: Path) -> Callable[..., Animation]:
+    """The function that reads files of this suffix."""
+    form = FORMATS[path.suffix.lower()]
+    found: Callable[..., Animation] = getattr(importlib.import_module(f"pliant.io.{form.module}"), form.function)
+    return found
+
+
+def _moved(runs: list[Run]) -> dict[Path, Path]:
+    """By each cache the mesh that it moves: of the same name, else right before it, else the only one there is."""
+    single = [run.files[0] for run in runs if len(run.files) == 1]
+    meshes = [path for path in single if FORMATS[path.suffix.lower()] is MESH]
+    found = dict[Path, Path]()
+    for k, path in enumerate(single):
+        if FORMATS[path.suffix.lower()] is not CACHE:
+            continue
+        free = [mesh for mesh in meshes if mesh not in found.values()]
+        near = [mesh for mesh in free if mesh.stem == path.stem] or [mesh for mesh in free if k and mesh == single[k - 1]]
+        near = near or (free if len(meshes) == 1 else [])
+        if not near:
+            raise refuse(path, f"moves a mesh, and there is none for it: name that before it, such as {path.stem}.obj {path.name}")
+        found[path] = near[0]
+    return found
+
+
+def _sequence(run: Run, settings: Settings) -> Animation:
+    path = run.files[0]
+    name = run.name or path.resolve().parent.name or "frames"
+    return read_sequence(run.files, _load(path, settings), name, settings)._replace(
+        notes=(f"{path.name} … {run.files[-1].name} are {len(run.files):,} frames of one sequence",) if len(run.files) == 2 else ()
+    )
+
+
+def _load(path: Path, settings: Settings) -> Load:
+    """What reads a file of a sequence."""
+    if FORMATS[path.suffix.lower()] is MESH:
+        from pliant.io.meshes import read_parts
+
+        return read_parts
+    function = _function(path)
+
+    def load(path: Path) -> list[Part]:
+        found = function(path, settings)
+        if found.frames != 1 or not all(isinstance(actor, Frames) for actor in found.actors):
+            raise refuse(path, f"holds {found.frames:,} frames; expected one, since it is itself a frame of a sequence")
+        return [Part(actor.name, *actor.mesh(0)) for actor in found.actors if isinstance(actor, Frames)]
+
+    return load
+
+
+def _together(found: list[Animation]) -> Animation:
+    """All animations as one scene."""
+    notes = [note for each in found for note in each.notes]
+    up = _agreed("axis that points up", [each.up for each in found], notes)
+    unit = _agreed("unit of length", [each.unit for each in found], notes)
+    rates = list(dict.fromkeys(each.rate for each in found if each.frames > 1)) or [found[0].rate]
+    if len(rates) > 1:
+        different = ", ".join(f"{rate:g}" for rate in rates)
+        notes.append(f"The files play at {different} frames a second; frames of one number are shown together")
+    names = [each.name for each in found]
+    name = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
+    actors = _renamed([actor for each in found for actor in each.actors])
+    files = tuple(dict.fromkeys(path for each in found for path in each.files))
+    return Animation(name, actors, max(each.frames for each in found), rates[0], up, unit, tuple(notes), files)
+
+
+def _agreed(what: str, said: list[str], notes: list[str]) -> str:
+    """What files say, if all that say anything say the same; else nothing, and a note."""
+    different = list(dict.fromkeys(each for each in said if each))
+    if len(different) > 1:
+        notes.append(f"The files do not agree on the {what} ({', '.join(different)}); coordinates are taken as they are")
+        return ""
+    return different[0] if different else ""
+
+
+def _renamed(actors: list[Actor]) -> list[Actor]:
+    """The same actors, each with a name of its own: "name", "name 2", …"""
+    used, numbers = {actor.name for actor in actors}, dict[str, int]()
+    for actor in actors:
+        name = actor.name
+        number = numbers.get(name, 1)
+        while number > 1 and f"{name} {number}" in used:
+            number += 1
+        numbers[name] = number + 1
+        if number > 1:
+            actor.name = f"{name} {number}"
+            used.add(actor.name)
+    return actors
