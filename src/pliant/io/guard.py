@@ -12,7 +12,8 @@ from pliant.core.tables import ordinary
 from pliant.errors import FileError
 
 MOST_BYTES = 1 << 34  # of one file
-MOST_TEXT = 1 << 31  # of one that is read word by word
+MOST_MESH = 1 << 30  # of one that is a single frame
+MOST_LINES = 1 << 26  # of a text
 LONGEST = 1 << 20  # bytes of a line
 LONG = 300  # characters of a message
 
@@ -54,11 +55,16 @@ def fits(path: Path, what: str, count: int, each: int, present: int) -> None:
 
 
 def lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
-    """The lines of an open file, from where it is, one at a time: no line may be so long that it fills the memory."""
-    while line := file.readline(LONGEST + 1):
+    """The lines of an open file, from where it is, one at a time: none may be so long that it fills the memory, nor may they be so many,
+    empty ones perhaps, that reading does not end."""
+    for _ in range(MOST_LINES):
+        line = file.readline(LONGEST + 1)
+        if not line:
+            return
         if len(line) > LONGEST:
             raise refuse(path, f"has a line of more than {LONGEST:,} bytes")
         yield line
+    raise refuse(path, f"has {MOST_LINES:,} lines or more")
 
 
 def inside(path: Path, name: str) -> Path:

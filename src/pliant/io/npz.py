@@ -28,12 +28,12 @@ from pliant.io.guard import examined, refuse, size_of
 from pliant.io.part import doubles, in_range
 
 MOST_UNFOLDED = 1 << 36  # bytes of all members together
-MOST_HELD = 1 << 31  # bytes of an array, or of a frame of it, that is in memory at once
+MOST_HELD = 1 << 30  # bytes of an array, or of a frame of it, that is in memory at once
 MOST_FOLD, HARMLESS = 100, 1 << 26  # how many times its size a member may unfold to, and bytes up to which it may do so anyway
 MOST_DIRECTORY = 1 << 22  # bytes that are read at once to find the members: some tens of thousands
 MOST_BODIES = 10_000
 HEAD = 1 << 14  # bytes in which the header of an array is
-BLOCK = 1 << 20  # bytes that are unfolded at once
+BLOCK = 1 << 16  # bytes that are taken and unfolded at once
 RATES = 0.01, 1e5  # frames a second that are believed
 KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
@@ -55,9 +55,11 @@ class _Careful(io.FileIO):
     """A file that gives little at a time: an archive whose list of members is endless is refused, and not read."""
 
     def read(self, size: int | None = -1, /) -> bytes:
-        if size is None or size < 0 or size > MOST_DIRECTORY:
-            raise ValueError(f"holds a list of members of {size} bytes, at most {MOST_DIRECTORY:,} are read")
-        return super().read(size) or b""
+        wanted = MOST_DIRECTORY + 1 if size is None or size < 0 else min(size, MOST_DIRECTORY + 1)
+        found = super().read(wanted) or b""
+        if len(found) > MOST_DIRECTORY:
+            raise ValueError(f"holds a list of members of more than {MOST_DIRECTORY:,} bytes")
+        return found
 
 
 def _members(path: Path, size: int) -> dict[str, zipfile.ZipInfo]:

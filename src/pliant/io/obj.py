@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from pliant.io.animation import Floats
-from pliant.io.guard import LONGEST, MOST_TEXT, lines, refuse, size_of
+from pliant.io.guard import LONGEST, MOST_MESH, lines, refuse, size_of
 from pliant.io.part import MOST_PARTS, Indices, Part, fans, in_range, whole
 
 
@@ -58,7 +58,7 @@ class _Names:
 
 def read_obj(path: Path) -> list[Part]:
     """The parts of a file."""
-    size_of(path, MOST_TEXT)
+    size_of(path, MOST_MESH)
     content, begun = Content(path), bytearray()
     with path.open("rb") as file:
         for number, line in enumerate(lines(path, file), 1):
@@ -69,7 +69,7 @@ def read_obj(path: Path) -> list[Part]:
                 continue
             try:
                 _line(content, bytes(begun) + line if begun else line)
-            except ValueError as error:
+            except (ValueError, OverflowError) as error:
                 raise refuse(path, f"line {number}: {error}") from None
             begun.clear()
     return _parts(path, content)

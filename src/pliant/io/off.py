@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pliant.io.guard import MOST_TEXT, fits, lines, refuse, size_of
+from pliant.io.guard import MOST_MESH, fits, lines, refuse, size_of
 from pliant.io.part import Part, fans, whole
 
 WORDS = (b"OFF", b"COFF", b"NOFF", b"STOFF", b"CNOFF", b"STCOFF", b"STNOFF", b"STCNOFF")
@@ -20,7 +20,7 @@ WORDS = (b"OFF", b"COFF", b"NOFF", b"STOFF", b"CNOFF", b"STCOFF", b"STNOFF", b"S
 
 def read_off(path: Path) -> list[Part]:
     """The part of a file, named as the file is."""
-    size = size_of(path, MOST_TEXT)
+    size = size_of(path, MOST_MESH)
     coordinates, corners, counts = array("d"), array("q"), array("q")
     with path.open("rb") as file:
         rows = _rows(lines(path, file))

@@ -9,6 +9,8 @@ Invariant: a count is compared with the bytes that are there before any memory i
 
 from __future__ import annotations
 
+from array import array
+from io import SEEK_CUR
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -16,10 +18,11 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from pliant.io.animation import Floats
-from pliant.io.guard import MOST_TEXT, fits, lines, refuse, size_of
+from pliant.io.guard import MOST_MESH, fits, lines, refuse, size_of
 from pliant.io.part import Indices, Part, doubles, fans, whole
 
 MOST_LINES = 1_000  # of a header
+MOST_UNLIKE = 1 << 24  # faces, where not all have as many corners: they are read one by one
 LISTS = ("vertex_indices", "vertex_index")
 SIZES = {
     **dict.fromkeys(("char", "int8"), "i1"), **dict.fromkeys(("uchar", "uint8"), "u1"),
@@ -44,13 +47,13 @@ class Element(NamedTuple):
 
 def read_ply(path: Path) -> list[Part]:
     """The part of a file, named as the file is."""
-    size = size_of(path, MOST_TEXT)
+    size = size_of(path, MOST_MESH)
     with path.open("rb") as file:
         order, elements = _header(path, file)
         present = size - file.tell()
         for element in elements:
             fits(path, f"rows of {element.name!r}", element.rows, _least(element, order), present + 1)
-        found = _text(path, file, elements) if not order else _binary(path, file.read(), elements)
+        found = _text(path, file, elements) if not order else _binary(path, file, elements, size)
     vertices, (corners, counts) = found
     return whole(path, path.stem, vertices, fans(corners, counts))
 
@@ -95,23 +98,23 @@ def _property(path: Path, number: int, order: str, words: list[str]) -> Property
 
 def _text(path: Path, file: BinaryIO, elements: list[Element]) -> tuple[Floats, tuple[Indices, Indices]]:
     rows = lines(path, file)
-    vertices, faces, counts = list[float](), list[int](), list[int]()
+    vertices, faces, counts = array("d"), array("q"), array("q")
     for element in elements:
         chosen = _chosen(path, element)
         for number in range(element.rows):
             try:
                 words = next(rows).split()
                 if element.name == "vertex":
-                    vertices += [float(words[k]) for k in chosen]
+                    vertices.extend([float(words[k]) for k in chosen])
                 elif chosen:
                     start = _start(words, element.properties[: chosen[0]])
                     count = int(words[start])
                     corners = list(map(int, words[start + 1 : start + 1 + count]))
                     if count < 0 or len(corners) != count:
                         raise ValueError(f"announces {count} corners and has {len(corners)}")
-                    faces += corners
+                    faces.extend(corners)
                     counts.append(count)
-            except (ValueError, IndexError, StopIteration) as error:
+            except (ValueError, OverflowError, IndexError, StopIteration) as error:
                 raise refuse(path, f"row {number} of {element.name!r}: {str(error) or 'the file ends before it'}") from None
     return np.array(vertices).reshape(-1, 3), (np.array(faces, np.int64), np.array(counts, np.int64))
 
@@ -141,65 +144,69 @@ def _chosen(path: Path, element: Element) -> list[int]:
     return found[:1]
 
 
-def _binary(path: Path, data: bytes, elements: list[Element]) -> tuple[Floats, tuple[Indices, Indices]]:
-    vertices, faces, offset = np.zeros((0, 3)), (np.zeros(0, np.int64), np.zeros(0, np.int64)), 0
+def _binary(path: Path, file: BinaryIO, elements: list[Element], size: int) -> tuple[Floats, tuple[Indices, Indices]]:
+    vertices, faces = np.zeros((0, 3)), (np.zeros(0, np.int64), np.zeros(0, np.int64))
     for element in elements:
         chosen = _chosen(path, element)
         if not any(each.length for each in element.properties):
             kind = np.dtype([(f"p{k}", each.type) for k, each in enumerate(element.properties)])
-            fits(path, f"rows of {element.name!r}", element.rows, kind.itemsize, len(data) - offset)
+            fits(path, f"rows of {element.name!r}", element.rows, kind.itemsize, size - file.tell())
             if chosen:
-                table = np.frombuffer(data, kind, element.rows, offset)
+                table = np.fromfile(file, kind, element.rows)
                 vertices = np.stack([doubles(table[f"p{k}"]) for k in chosen], axis=1)
-            offset += element.rows * kind.itemsize
-        else:
-            found, offset = _alike(path, data, element, chosen, offset) or _unlike(path, data, element, chosen, offset)
+            else:
+                file.seek(element.rows * kind.itemsize, SEEK_CUR)
+        elif element.rows:
+            start = file.tell()
+            found = _alike(path, file, element, chosen, size)
+            if found is None:
+                file.seek(start)
+                found = _unlike(path, file, element, chosen, size)
             faces = found if chosen else faces
     return vertices, faces
 
 
-def _alike(path: Path, data: bytes, element: Element, chosen: list[int], offset: int) -> tuple[tuple[Indices, Indices], int] | None:
+def _alike(path: Path, file: BinaryIO, element: Element, chosen: list[int], size: int) -> tuple[Indices, Indices] | None:
     """Lists that are as long as those of the first row: one table. None, if they are not."""
-    fields: list[tuple[str, str] | tuple[str, str, tuple[int, ...]]] = []
+    start, fields = file.tell(), list[tuple[str, str] | tuple[str, str, tuple[int, ...]]]()
     for k, each in enumerate(element.properties):
-        if each.length:
-            at = offset + np.dtype(fields).itemsize if fields else offset
-            length = _length(path, data, each, at)
-            fields += [(f"n{k}", each.length), (f"p{k}", each.type, (length,))]
-        else:
-            fields.append((f"p{k}", each.type))
+        length = _length(path, file, each, size) if each.length else 1
+        fields += [(f"n{k}", each.length), (f"p{k}", each.type, (length,))] if each.length else [(f"p{k}", each.type)]
+        file.seek(length * np.dtype(each.type).itemsize, SEEK_CUR)
     kind = np.dtype(fields)
-    if element.rows * kind.itemsize > len(data) - offset:
+    if element.rows * kind.itemsize > size - start:
         return None
-    table = np.frombuffer(data, kind, element.rows, offset)
-    if not all((table[f"n{k}"] == table[f"n{k}"][:1]).all() for k, each in enumerate(element.properties) if each.length):
+    file.seek(start)
+    table = np.fromfile(file, kind, element.rows)
+    if not all((table[f"n{k}"] == table[f"n{k}"][0]).all() for k, each in enumerate(element.properties) if each.length):
         return None
-    end = offset + element.rows * kind.itemsize
-    if not chosen or not element.rows:
-        return (np.zeros(0, np.int64), np.zeros(0, np.int64)), end
-    return (table[f"p{chosen[0]}"].astype(np.int64).ravel(), table[f"n{chosen[0]}"].astype(np.int64)), end
+    if not chosen:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    return table[f"p{chosen[0]}"].astype(np.int64).ravel(), table[f"n{chosen[0]}"].astype(np.int64)
 
 
-def _unlike(path: Path, data: bytes, element: Element, chosen: list[int], offset: int) -> tuple[tuple[Indices, Indices], int]:
+def _unlike(path: Path, file: BinaryIO, element: Element, chosen: list[int], size: int) -> tuple[Indices, Indices]:
     """Lists of any lengths: row by row."""
-    found, counts = [], []
+    if element.rows > MOST_UNLIKE:
+        raise refuse(path, f"has {element.rows:,} rows of {element.name!r} of different lengths, at most {MOST_UNLIKE:,} are read")
+    found, counts = bytearray(), array("q")
     for _ in range(element.rows):
         for k, each in enumerate(element.properties):
-            length = _length(path, data, each, offset) if each.length else 1
-            offset += np.dtype(each.length).itemsize if each.length else 0
+            length = _length(path, file, each, size) if each.length else 1
+            numbers = file.read(length * np.dtype(each.type).itemsize)
             if k in chosen:
-                found.append(np.frombuffer(data, each.type, length, offset))
+                found += numbers
                 counts.append(length)
-            offset += length * np.dtype(each.type).itemsize
-    corners = np.concatenate(found).astype(np.int64) if found else np.zeros(0, np.int64)
-    return (corners, np.array(counts, np.int64)), offset
+    kind = element.properties[chosen[0]].type if chosen else "u1"
+    return np.frombuffer(found, kind).astype(np.int64), np.array(counts, np.int64)
 
 
-def _length(path: Path, data: bytes, each: Property, offset: int) -> int:
-    """The length of the list that begins there, which must fit into what is left."""
+def _length(path: Path, file: BinaryIO, each: Property, size: int) -> int:
+    """The length of the list that begins here, which must fit into what is left."""
     kind = np.dtype(each.length)
-    if offset + kind.itemsize > len(data):
+    data = file.read(kind.itemsize)
+    if len(data) < kind.itemsize:
         raise refuse(path, f"ends before the list {each.name!r} of some row")
-    length = int(np.frombuffer(data, kind, 1, offset)[0])
-    fits(path, f"numbers in a list {each.name!r}", length, np.dtype(each.type).itemsize, len(data) - offset - kind.itemsize)
+    length = int(np.frombuffer(data, kind)[0])
+    fits(path, f"numbers in a list {each.name!r}", length, np.dtype(each.type).itemsize, size - file.tell())
     return length

@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from pliant.io.guard import MOST_TEXT, lines, refuse, size_of
+from pliant.io.guard import MOST_MESH, lines, refuse, size_of
 from pliant.io.part import MOST_PARTS, Part, doubles, whole
 
 HEAD, EACH = 84, 50  # bytes
@@ -25,7 +25,7 @@ OTHER = (b"facet", b"outer", b"endsolid", b"color", b"end", b"#")  # words that 
 
 def read_stl(path: Path) -> list[Part]:
     """The parts of a file."""
-    size = size_of(path, MOST_TEXT)
+    size = size_of(path, MOST_MESH)
     with path.open("rb") as file:
         head = file.read(HEAD)
         count = struct.unpack("<I", head[80:])[0] if len(head) == HEAD else -1
@@ -49,7 +49,7 @@ def _binary(path: Path, file: BinaryIO, count: int) -> list[Part]:
 
 
 def _text(path: Path, file: BinaryIO) -> list[Part]:
-    solids = list[tuple[str, array[float]]]()
+    solids: list[tuple[str, array[float]]] = []
     for number, line in enumerate(lines(path, file), 1):
         words = line.split()
         key = words[0].lower() if words else b""

@@ -1,0 +1,69 @@
+"""What readers ask before they believe: sizes, counts, names, lines."""
+
+import io
+import os
+
+import pytest
+
+from pliant.errors import FileError
+from pliant.io import guard
+from pliant.io.guard import examined, fits, inside, lines, refuse, size_of
+
+
+def test_an_error_is_one_short_line():
+    text = str(refuse("some.obj", "first\n  second " + "x" * 1000))
+    assert text.startswith("some.obj: first second xxx") and text.endswith("…") and len(text) < 330
+
+
+def test_whatever_a_parser_raises_names_the_file(tmp_path):
+    path = tmp_path / "x.obj"
+    for error, said in ((KeyError("vertex"), "'vertex'"), (RecursionError(), "RecursionError"), (MemoryError(), "MemoryError"),
+                        (ValueError(f"{path}: twice"), "twice"), (FileError("as it is"), "as it is")):  # fmt: skip
+        with pytest.raises(FileError) as caught, examined(path):
+            raise error
+        assert str(caught.value) == (said if isinstance(error, FileError) else f"{path}: {said}")
+    for error in (KeyboardInterrupt(), ImportError("pip install")):
+        with pytest.raises(type(error)), examined(path):
+            raise error
+
+
+def test_sizes_are_those_of_ordinary_files(tmp_path):
+    path = tmp_path / "x.obj"
+    path.write_bytes(b"12345")
+    assert size_of(path) == 5
+    with pytest.raises(FileError, match="has 5 bytes, at most 4 are read"):
+        size_of(path, 4)
+    os.mkfifo(tmp_path / "pipe.obj")
+    (tmp_path / "zero.obj").symlink_to("/dev/zero")
+    for name in (tmp_path, tmp_path / "pipe.obj", tmp_path / "zero.obj", tmp_path / "none.obj", tmp_path / ("x" * 300)):
+        with pytest.raises(FileError, match="no such file, or not an ordinary one"):
+            size_of(name)
+
+
+def test_counts_are_compared_with_bytes(tmp_path):
+    fits(tmp_path, "points", 10, 12, 120)
+    for count in (11, -1, 2**63):
+        with pytest.raises(FileError, match="points, which do not fit into the 120 bytes"):
+            fits(tmp_path, "points", count, 12, 120)
+
+
+def test_lines_are_short_and_not_too_many(tmp_path, monkeypatch):
+    monkeypatch.setattr(guard, "LONGEST", 8)
+    assert list(lines(tmp_path, io.BytesIO(b"1234567\n\nlast"))) == [b"1234567\n", b"\n", b"last"]
+    with pytest.raises(FileError, match="a line of more than 8 bytes"):
+        list(lines(tmp_path, io.BytesIO(b"1\n12345678\n")))
+    monkeypatch.setattr(guard, "MOST_LINES", 3)
+    with pytest.raises(FileError, match="has 3 lines or more"):
+        list(lines(tmp_path, io.BytesIO(b"\n\n\n")))
+
+
+def test_names_stay_in_their_folder(tmp_path):
+    home = tmp_path / "home"
+    (home / "below").mkdir(parents=True)
+    (home / "out").symlink_to(tmp_path)
+    path = home / "scene.gltf"
+    assert inside(path, "a.bin") == home.resolve() / "a.bin"
+    assert inside(path, "below\\a.bin") == home.resolve() / "below" / "a.bin"
+    for name in ("", "../a.bin", "/etc/passwd", "below/../../a", "out/a.bin", "~/a", "C:\\a", "file:///a", "data:,a", "a\0b", "http://x/y"):
+        with pytest.raises(FileError, match="refers to"):
+            inside(path, name)
