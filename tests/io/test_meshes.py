@@ -150,6 +150,7 @@ BAD = {
     "back.obj": (b"v 0 0 0\nf -2 1 1\n", "triangle 0 has the corners"),
     "huge.obj": (b"v 0 0 0\nf 99999999999999999999 1 1\n", "line 2"),
     "line.obj": (b"v 0 0 0 " + b"0 " * 600_000, "a line of more than"),
+    "goes_on.obj": (b"v 0 0 0\nf 1 1 1 \\\n", "ends in the middle of a line"),
     "endless.obj": (b"v \\\n" * 400_000, "continues lines"),
     "objects.obj": (b"".join(b"o %d\n" % k for k in range(10_001)), "more than 10,000 objects"),
     "not.ply": (b"plain text", "does not begin with 'ply'"),

@@ -138,6 +138,8 @@ def test_what_cannot_be_read(put, tmp_path):
         read([path])
     with pytest.raises(FileError, match=r"none\.obj: no such file"):
         read([tmp_path / "none.obj"])
+    with pytest.raises(FileError, match="too long"):
+        read([tmp_path / ("x" * 300)])
     with pytest.raises(FileError, match="holds no files that are known, and neither do its folders"):
         read([tmp_path])
     for paths in ([], (), "x.obj", Path("x.obj")):

@@ -21,57 +21,65 @@ from pliant.io.part import MOST_PARTS, Indices, Part, fans, in_range, whole
 
 
 class Content:
-    """What has been read of a file so far."""
+    """What has been read of a file so far; of faces the indices as they are written, and how many vertices came before."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.coordinates, self.corners, self.counts = array("d"), array("q"), array("q")
-        self.kinds = {b"o": _Names(path), b"g": _Names(path)}
+    def __init__(self) -> None:
+        self.coordinates, self.corners = array("d"), array("q")
+        self.counts, self.before = array("q"), array("q")
+        self.names = {b"o": Names(), b"g": Names()}
 
     def vertex(self, words: list[bytes]) -> None:
         if len(words) < 4:
             raise ValueError(f"expected three coordinates, got {len(words) - 1}")
-        x, y, z = words[1:4]
-        self.coordinates.extend((float(x), float(y), float(z)))
+        self.coordinates.extend((float(words[1]), float(words[2]), float(words[3])))
 
     def face(self, words: list[bytes]) -> None:
-        known = len(self.coordinates) // 3
-        for word in words[1:]:
-            index = int(word.partition(b"/")[0])
-            self.corners.append(index - 1 if index > 0 else known + index if index else -1)
-        self.counts.append(len(words) - 1)
-        for names in self.kinds.values():
-            names.labels.append(names.current)
+        self.corners.extend([int(word.partition(b"/")[0]) for word in words])
+        self.counts.append(len(words))
+        self.before.append(len(self.coordinates) // 3)
+
+    def polygons(self) -> tuple[Indices, Indices]:
+        """Corners, counted from 0, with −1 for what is no index; and how many each polygon has."""
+        counts, corners = np.array(self.counts, np.int64), np.array(self.corners, np.int64)
+        return np.where(corners >= 0, corners - 1, corners + np.repeat(np.array(self.before, np.int64), counts)), counts
 
 
-class _Names:
+class Names:
     """The objects, or the groups: label 0 is for faces before the first."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.known, self.current, self.labels = path, {b"": 0}, 0, array("q")
+    def __init__(self) -> None:
+        self.known, self.labels, self.starts = {b"": 0}, [0], [0]
 
-    def enter(self, name: bytes) -> None:
-        self.current = self.known.setdefault(name, len(self.known))
+    def enter(self, name: bytes, face: int) -> None:
+        """From this face on it is that one."""
+        self.labels.append(self.known.setdefault(name, len(self.known)))
+        self.starts.append(face)
         if len(self.known) > MOST_PARTS:
-            raise refuse(self.path, f"has more than {MOST_PARTS:,} objects or groups")
+            raise ValueError(f"more than {MOST_PARTS:,} objects or groups")
+
+    def of(self, faces: int) -> Indices:
+        """(faces,) the label of each."""
+        return np.repeat(np.array(self.labels, np.int64), np.diff(self.starts, append=faces))
 
 
 def read_obj(path: Path) -> list[Part]:
     """The parts of a file."""
     size_of(path, MOST_MESH)
-    content, begun = Content(path), bytearray()
+    content, begun = Content(), bytearray()
     with path.open("rb") as file:
         for number, line in enumerate(lines(path, file), 1):
-            if line.rstrip().endswith(b"\\"):
-                begun += line.rstrip()[:-1] + b" "
-                if len(begun) > LONGEST:
-                    raise refuse(path, f"line {number}: continues lines of more than {LONGEST:,} bytes")
-                continue
             try:
-                _line(content, bytes(begun) + line if begun else line)
+                if line.endswith((b"\\\n", b"\\\r\n")):
+                    begun += line.rstrip()[:-1] + b" "
+                    if len(begun) > LONGEST:
+                        raise ValueError(f"continues lines of more than {LONGEST:,} bytes")
+                else:
+                    _line(content, bytes(begun) + line if begun else line)
+                    begun.clear()
             except (ValueError, OverflowError) as error:
                 raise refuse(path, f"line {number}: {error}") from None
-            begun.clear()
+    if begun:
+        raise refuse(path, "ends in the middle of a line that is to go on")
     return _parts(path, content)
 
 
@@ -83,17 +91,17 @@ def _line(content: Content, line: bytes) -> None:
     if key == b"v ":
         content.vertex(line.split(None, 4))
     elif key == b"f ":
-        content.face(line.partition(b"#")[0].split())
+        content.face(line.partition(b"#")[0].split()[1:])
     elif key in (b"o ", b"g "):
-        content.kinds[key[:1]].enter(line[2:].strip())
+        content.names[key[:1]].enter(line[2:].strip(), len(content.counts))
 
 
 def _parts(path: Path, content: Content) -> list[Part]:
     vertices = np.array(content.coordinates).reshape(-1, 3)
-    counts = np.array(content.counts, np.int64)
-    faces = fans(np.array(content.corners, np.int64), counts)
-    names = content.kinds[b"o" if len(content.kinds[b"o"].known) > 1 else b"g"]
-    label = np.repeat(np.array(names.labels, np.int64), np.maximum(counts - 2, 0))
+    corners, counts = content.polygons()
+    faces = fans(corners, counts)
+    names = content.names[b"o" if len(content.names[b"o"].known) > 1 else b"g"]
+    label = np.repeat(names.of(len(counts)), np.maximum(counts - 2, 0))
     known = [name.decode("utf-8", "replace") or path.stem for name in names.known]
     used = np.unique(label)
     if len(used) <= 1:

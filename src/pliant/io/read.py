@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pliant.io.animation import Actor, Animation, Frames, Settings
-from pliant.io.guard import inside, refuse, size_of
+from pliant.io.guard import examined, inside, refuse, size_of
 from pliant.io.part import Part
 from pliant.io.sequence import Load, Run, numbered, read_sequence
-
-Reader = Callable[[Path, Settings], Animation]
 
 PLAIN = Settings()
 
@@ -27,7 +25,7 @@ class Format(NamedTuple):
     """Who reads files of a suffix."""
 
     module: str  # of pliant.io
-    function: str  # (path, settings) -> Animation
+    function: str  # (path, settings) -> Animation; of caches (mesh, path, settings) -> Animation
     numbered: bool = False  # several, numbered, are frames of a sequence
 
 
@@ -62,14 +60,15 @@ def read(paths: Sequence[str | Path], settings: Settings = PLAIN) -> Animation:
     runs = list[Run]()
     files = list[Path]()
     for path in dict.fromkeys(map(Path, paths)):
-        if path.is_dir():
-            runs += _runs(files) + _folder(path)
-            files = []
-        else:
-            size_of(path)
-            if path.suffix.lower() not in FORMATS:
-                raise refuse(path, f"has no known suffix; known are {' '.join(FORMATS)}")
-            files.append(path)
+        with examined(path):  # names that are too long, folders that may not be entered
+            if path.is_dir():
+                runs += _runs(files) + _folder(path)
+                files = []
+            else:
+                size_of(path)
+                if path.suffix.lower() not in FORMATS:
+                    raise refuse(path, f"has no known suffix; known are {' '.join(FORMATS)}")
+                files.append(path)
     return _together([reading() for reading in _readings(runs + _runs(files), settings)])
 
 

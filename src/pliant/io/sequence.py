@@ -30,7 +30,7 @@ def read_sequence(files: Sequence[Path], load: Load, name: str, settings: Settin
     reader = Reader(files, load)
     alone = len(reader.first) == 1 and reader.first[0].name == reader.model.stem
     actors = [
-        Frames(name if alone else part.name, len(files), partial(reader.read, k), reader.changes(k), source=files.__getitem__)
+        Frames(name if alone else part.name, len(files), partial(reader.read, k), reader.soup[k], source=files.__getitem__)
         for k, part in enumerate(reader.first)
     ]
     return Animation(name, actors, len(files), settings.rate or RATE, files=tuple(files))
@@ -42,30 +42,26 @@ class Reader:
 
     def __init__(self, files: Sequence[Path], load: Load) -> None:
         self._files, self._load, self._last = files, load, threading.local()
-        ends = [(path, parts) for path in (files[0], files[-1]) if (parts := load(path))]
-        if not ends:
-            raise refuse(files[0], "holds no faces, and neither does the last file of the sequence")
-        self.model = ends[0][0]
-        self.first = [joined(part)._replace(vertices=NOTHING[0]) for part in ends[0][1]]  # names and faces
+        ends = {path: load(path) for path in (files[0], files[-1])}
+        self.model = next((path for path, parts in ends.items() if parts), files[0])
+        if not ends[self.model]:
+            raise refuse(self.model, "holds no faces, and neither does the last file of the sequence")
+        self.first = [joined(part)._replace(vertices=NOTHING[0]) for part in ends[self.model]]  # names and faces
+        both = [self._matched(path, parts) for path, parts in ends.items()]
+        self.soup = [any(not self._same(k, parts[k]) for parts in both) for k in range(len(self.first))]  # what comes between is seen later
 
     def read(self, k: int, frame: int) -> Mesh:
         """Vertices and faces of body k."""
-        part = self._parts(frame)[k]
-        faces = self.first[k].faces
-        return part.vertices, faces if np.array_equal(part.faces, faces) else part.faces
-
-    def changes(self, k: int) -> bool:
-        """Has the last frame other faces than the first? All that comes between is seen when it is read."""
-        return any(self.read(k, frame)[1] is not self.first[k].faces for frame in (0, len(self._files) - 1))
-
-    def _parts(self, frame: int) -> list[Part]:
         if getattr(self._last, "frame", None) != frame:
-            self._last.parts, self._last.frame = self._fresh(self._files[frame]), frame
-        parts: list[Part] = self._last.parts
-        return parts
+            self._last.parts, self._last.frame = self._matched(self._files[frame], self._load(self._files[frame])), frame
+        part: Part = self._last.parts[k]
+        return part.vertices, self.first[k].faces if self._same(k, part) else part.faces
 
-    def _fresh(self, path: Path) -> list[Part]:
-        parts = self._load(path)
+    def _same(self, k: int, part: Part) -> bool:
+        return np.array_equal(part.faces, self.first[k].faces)
+
+    def _matched(self, path: Path, parts: list[Part]) -> list[Part]:
+        """The parts of a file as the bodies of the first one."""
         if not parts:
             return [Part(part.name, *NOTHING) for part in self.first]
         if len(parts) != len(self.first):
