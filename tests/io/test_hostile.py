@@ -81,7 +81,7 @@ def test_the_good_ones_are_sound(folder, name, content):
 
 
 @pytest.mark.parametrize("name", GOOD)
-@often(150)
+@often(100)
 @given(data=st.data())
 def test_bytes_that_are_changed(folder, name, data):
     content = bytearray(GOOD[name])
