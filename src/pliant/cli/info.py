@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-PACKAGES = ("pliant", "numpy", "numba", "llvmlite", "scipy", "rich", "typer", "trimesh", "pillow", "matplotlib", "av",
+PACKAGES = ("pliant", "numpy", "numba", "llvmlite", "scipy", "rich", "typer", "pillow", "matplotlib", "av",
             "pyarrow", "h5py", "usd-core")  # fmt: skip
 EXAMPLES = """\
 Examples:

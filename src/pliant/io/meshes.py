@@ -3,7 +3,7 @@
 What is kept is positions, triangles and names. Polygons become fans. Vertices keep the order of the file, none are merged, those that no
 face uses stay; only STL, which has no vertices of its own, gets one for each place (`part.joined`). No reader opens another file.
 
-Texts are read here and not by trimesh, which takes relative indices of an OBJ from the end of the file, splits vertices at seams, refuses
+They are read here and not by trimesh, which takes relative indices of an OBJ from the end of the file, splits vertices at seams, refuses
 binary PLY whose polygons differ, passes over short faces of an OFF, and takes what comes before a word that is no number for all there is.
 """
 

@@ -137,6 +137,10 @@ def _moved(runs: list[Run]) -> dict[Path, Path]:
 def _sequence(run: Run, settings: Settings) -> Animation:
     path = run.files[0]
     name = run.name or path.resolve().parent.name or "frames"
+    if FORMATS[path.suffix.lower()] is VTK:
+        from pliant.io.vtk import read_vtk_sequence
+
+        return read_vtk_sequence(run.files, name, settings)
     return read_sequence(run.files, _load(path, settings), name, settings)._replace(
         notes=(f"{path.name} … {run.files[-1].name} are {len(run.files):,} frames of one sequence",) if len(run.files) == 2 else ()
     )

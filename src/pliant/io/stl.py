@@ -1,8 +1,7 @@
 """STL, as text and binary: triangles that share nothing (3D Systems 1989, StereoLithography interface specification).
 
-A binary file is 80 bytes of anything, the number of triangles, and 50 bytes for each; trimesh reads it, once its size is what that number
-asks for. A text has solids, each with a name perhaps: parts of their own. Texts are read here, because trimesh hands them to a parser that
-stops without a word at the first number it cannot read, and part of a mesh would pass for all of it.
+A binary file is 80 bytes of anything, the number of triangles, and 50 bytes for each: a normal, three corners, two bytes of anything. A
+text has solids, each with a name perhaps: parts of their own.
 
 Invariant: parts are loose, three vertices for each face; `part.joined` makes neighbours of them.
 """
@@ -19,7 +18,8 @@ import numpy as np
 from pliant.io.guard import MOST_MESH, lines, refuse, size_of
 from pliant.io.part import MOST_PARTS, Part, doubles, whole
 
-HEAD, EACH = 84, 50  # bytes
+RECORD = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+HEAD, EACH = 84, RECORD.itemsize  # bytes
 OTHER = (b"facet", b"outer", b"endsolid", b"color", b"end", b"#")  # words that begin lines, apart from those that matter
 
 
@@ -40,12 +40,9 @@ def read_stl(path: Path) -> list[Part]:
 
 
 def _binary(path: Path, file: BinaryIO, count: int) -> list[Part]:
-    from trimesh.exchange.stl import load_stl_binary  # reads the stream that it is given and opens nothing
-
-    if not count:
-        return []
-    found = load_stl_binary(file)
-    return whole(path, path.stem, doubles(found["vertices"]), np.asarray(found["faces"], np.int64), loose=True)
+    file.seek(HEAD)
+    corners = np.frombuffer(file.read(EACH * count), RECORD)["corners"]
+    return whole(path, path.stem, doubles(corners.reshape(-1, 3)), np.arange(3 * count).reshape(-1, 3), loose=True)
 
 
 def _text(path: Path, file: BinaryIO) -> list[Part]:
