@@ -1,6 +1,7 @@
 """What a report tells: plain values, so that whoever has an animation and its collisions can have one (`pliant check`, `pliant demo`).
 
-Snapshots are an iterable, taken one at a time: a report of any length is written in memory for a few frames.
+Snapshots are an iterable, taken one at a time: a report of any length is written in memory for a few frames. All else is read again after
+the last of them, so that whoever looks for collisions while snapshots are taken may fill in lists and arrays on the way.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Story(NamedTuple):
     bodies: Sequence[Character]
     frames: Indices  # (k,) numbers of the frames that were looked at, rising
     counts: Mapping[str, NDArray[np.int64]]  # by name (k,): pairs of faces in each of them, parts of a sum: "between bodies", …
-    meetings: Sequence[Meeting]  # the worst first
+    meetings: Sequence[Meeting]  # all of them, the worst first: charts sum them up, tables show the first
     snapshots: Iterable[Snapshot]  # of some or all of these frames, rising
     rate: float = 30.0  # frames a second
     up: str = ""  # "x", "y", "z"; empty: not known

@@ -1,0 +1,49 @@
+"""Who is under whom in the tree of a body, for whoever wants to see it: a report draws boxes around what each volume encloses.
+
+Faces are in the order of the tree's leaves, of which a subtree owns a range: so each volume is a range of faces, in all frames.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.core import check
+from pliant.core.threads import Reading
+from pliant.report.story import Hierarchy
+from pliant.tree.nodes import ranges_of
+
+
+def hierarchy_of(body: Any) -> Hierarchy | None:
+    """The hierarchy of a body's tree as it is now; None for a body without faces. Volumes of a level are in the order of their faces;
+    branches that end above it count with their leaves, so that a level has all faces.
+
+    >>> import pliant as pl
+    >>> from pliant.report.hierarchy import hierarchy_of
+    >>> found = hierarchy_of(pl.Body(*pl.shapes.icosphere(1), leaf=1, arity=2))
+    >>> len(found.order), [len(level) for level in found.levels[:4]]
+    (80, [1, 2, 4, 8])
+    """
+    check.body("body", body)
+    with Reading(body.guard):
+        if not len(body):
+            return None
+        tree = body.shape_at(body.motion.scale).tree
+        used = tree.faces >= 0
+        order = tree.faces[used]
+        ends = np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int32)  # leaf i has the faces from ends[i] to ends[i + 1]
+        leaves = ranges_of(tree)
+        levels, rows, found = [np.array([[0, len(order)]], np.int32)], np.zeros(1, np.int64), np.empty((0, 2), np.int64)
+        while len(rows):
+            nodes, lanes = np.nonzero(np.arange(tree.width) < tree.count[rows, None])
+            child = tree.child[rows[nodes], lanes].astype(np.int64)
+            rows = child[child >= 0]
+            found = np.concatenate([found, np.stack([~child[child < 0], ~child[child < 0] + 1], axis=1)])
+            levels.append(_in_order(ends[np.concatenate([found, leaves[rows]])]))
+        return Hierarchy(order, levels)
+
+
+def _in_order(ranges: NDArray[np.int32]) -> NDArray[np.int32]:
+    return np.ascontiguousarray(ranges[np.argsort(ranges[:, 0])])

@@ -1,0 +1,225 @@
+// Joins everything: the place in time, who wants to know of it, keys and buttons.
+
+const PLAY = "M4 2.5v11L13 8z", PAUSE = "M4 3h3v10H4zM9 3h3v10H9z";
+
+/** A view, or null and a message that says why there is none. */
+function opened() {
+  const canvas = byId("scene");
+  const tell = (text) => {
+    canvas.remove();
+    for (const each of document.querySelectorAll(".legend, .tools, #volumes, #all-clear, #progress")) each.hidden = true;
+    Object.assign(byId("message"), { hidden: false, textContent: text });
+    return null;
+  };
+  if (!story.shown.length) return tell(story.absent);
+  const missing = (what) => tell(`This browser has no ${what}, so there is no 3D view. Charts and tables work.`);
+  if (typeof DecompressionStream === "undefined") return missing("DecompressionStream");
+  const context = canvas.getContext("webgl2", { antialias: true, alpha: true, powerPreference: "high-performance" });
+  return context ? new Viewer(canvas, context) : missing("WebGL 2");
+}
+
+class Page {
+  constructor() {
+    this.place = 0;
+    this.playing = false;
+    this.frames = new Frames();
+    this.tellHead();
+    this.viewer = opened();
+    this.charts = [new PairsChart(byId("pairs"), (place) => this.jump(place))];
+    this.bodies = new BodiesTable(this.viewer);
+    if (story.bodies.length > 1) {
+      byId("by-body").hidden = false;
+      this.charts.push(new HeatChart(byId("heat"), (place) => this.jump(place)));
+    }
+    meetingsTable((place, _first, _second, _pairs, x, y, z, radius) => {
+      this.jump(place);
+      this.viewer?.focus([x, y, z], radius);
+    });
+    framesTable(this.charts[0].totals, (place) => this.jump(place));
+    for (const each of this.charts) each.draw();
+    this.wire();
+    this.go(0);
+    this.ready = this.viewer ? this.load() : Promise.resolve();
+  }
+
+  tellHead() {
+    byId("title").textContent = story.title;
+    for (const [name, value] of story.facts) {
+      const pair = made("div");
+      pair.append(made("dt", "", name), made("dd", "", value));
+      byId("facts").append(pair);
+    }
+    byId("notes").append(...story.notes.map((text) => made("li", "", text)));
+  }
+
+  /** Read all frames; the page is in use meanwhile. */
+  async load() {
+    try {
+      for (let chunk = 0; chunk < story.chunks; chunk++) {
+        this.frames.read(await block(`frames-${chunk}`));
+        byId("progress").value = (chunk + 1) / story.chunks;
+        this.go(this.place);
+      }
+      byId("progress").hidden = true;
+    } catch (error) {
+      Object.assign(byId("message"), { hidden: false, textContent: `The frames cannot be read: ${error.message}` });
+    }
+  }
+
+  /** Where playing and single steps go: frames that the view has, or all, if there is none. */
+  get stops() {
+    return this.viewer ? this.frames.list.length : story.frames.length;
+  }
+
+  placeOf(stop) {
+    return this.viewer ? this.frames.list[stop].place : stop;
+  }
+
+  /** The last stop that is not after a place; −1 if there is none. */
+  stopAt(place) {
+    let low = 0, high = this.stops;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.placeOf(middle) <= place) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  /** By the user: stop playing and go there. */
+  jump(place) {
+    this.play(false);
+    this.go(place);
+  }
+
+  go(place) {
+    if (!story.frames.length) return;
+    const start = performance.now();
+    this.place = Math.min(story.frames.length - 1, Math.max(0, place));
+    const frame = this.viewer && this.stops ? this.frames.nearest(this.place) : null;
+    if (frame) this.viewer.show(frame);
+    for (const each of this.charts) each.mark(this.place);
+    this.bodies.count(this.place, frame);
+    byId("scrub").value = this.place;
+    byId("now").textContent = `frame ${story.frames[this.place]} · ${(story.frames[this.place] / story.rate).toFixed(2)} s`;
+    const other = frame && frame.place !== this.place;
+    byId("drawn").textContent = other ? `the view shows frame ${story.frames[frame.place]}, the nearest it has` : "";
+    this.tellLevel();
+    this.cost = performance.now() - start;
+  }
+
+  step(count) {
+    const now = this.stopAt(this.place), between = now >= 0 && this.placeOf(now) < this.place && count < 0;
+    const stop = Math.min(this.stops - 1, Math.max(0, now + count + (between ? 1 : 0)));
+    if (this.stops) this.jump(this.placeOf(stop));
+  }
+
+  play(on) {
+    if (on === this.playing) return;
+    this.playing = on;
+    byId("play").setAttribute("aria-label", on ? "Pause" : "Play");
+    byId("sign").setAttribute("d", on ? PAUSE : PLAY);
+    if (!on) return;
+    const last = this.placeOf(Math.max(0, this.stops - 1));
+    if (this.place >= last && !byId("loop").checked) this.go(0);
+    this.time = story.frames[this.place];
+    this.clock = performance.now();
+    requestAnimationFrame((now) => this.tick(now));
+  }
+
+  /** Frames by the clock: a slow machine leaves some out, and the animation keeps its pace. */
+  tick(now) {
+    if (!this.playing) return;
+    const { frames } = story, end = this.stops - 1;
+    this.time += (Math.max(0, now - this.clock) / 1000) * story.rate * Number(byId("speed").value);
+    this.clock = Math.max(now, this.clock);
+    if (end >= 0) {
+      const least = end ? (frames[this.placeOf(end)] - frames[this.placeOf(0)]) / end : 1; // how long the last frame is shown
+      if (this.time >= frames[this.placeOf(end)] + least) {
+        if (!byId("loop").checked) {
+          this.go(this.placeOf(end));
+          return this.play(false);
+        }
+        this.time = frames[this.placeOf(0)];
+      }
+      let low = 0, high = end + 1;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (frames[this.placeOf(middle)] <= this.time) low = middle + 1;
+        else high = middle;
+      }
+      const place = this.placeOf(Math.max(0, low - 1));
+      if (place !== this.place) this.go(place);
+    }
+    requestAnimationFrame((next) => this.tick(next));
+  }
+
+  /** Level 0 is off; 1 are the children of the root. */
+  async setLevel(level) {
+    byId("level").value = level;
+    const needed = this.viewer.shown.filter((each) => each.hierarchy && !each.hierarchy.ranges);
+    this.hierarchies ??= level ? Promise.all(needed.map((each) => each.hierarchy.load())) : null;
+    await this.hierarchies;
+    this.viewer.setLevel(Number(byId("level").value));
+    this.tellLevel();
+  }
+
+  tellLevel() {
+    if (!this.viewer) return;
+    const { level, shown } = this.viewer, count = shown.reduce((sum, each) => sum + (each.visible ? each.count ?? 0 : 0), 0);
+    const text = `${whole.format(count)} boxes, axis-aligned, around the faces that each volume of the tree encloses at this level, ` +
+      "where they are in this frame. Branches that end above count with their leaves.";
+    byId("level-name").textContent = level ? `level ${level}` : "off";
+    byId("level-text").textContent = level ? text : "Move the slider to see the hierarchy from the root down.";
+  }
+
+  wire() {
+    const on = (name, kind, act) => byId(name).addEventListener(kind, (event) => act(event.target));
+    const scrub = byId("scrub"), most = Math.max(0, ...story.bodies.map(({ levels }) => levels.length - 1));
+    scrub.max = Math.max(0, story.frames.length - 1);
+    on("scrub", "input", ({ value }) => {
+      const frame = this.viewer && this.stops ? this.frames.nearest(Number(value)) : null;
+      this.jump(frame ? frame.place : Number(value));
+    });
+    on("play", "click", () => this.play(!this.playing));
+    on("first", "click", () => this.step(-Infinity));
+    on("last", "click", () => this.step(Infinity));
+    on("back", "click", () => this.step(-1));
+    on("forward", "click", () => this.step(1));
+    document.addEventListener("keydown", (event) => this.key(event));
+    if (!this.viewer) return;
+    byId("volumes").hidden = !most;
+    Object.assign(byId("level"), { max: most });
+    byId("all-clear").hidden = story.bodies.length < 2;
+    byId("up").value = story.up || "z";
+    on("bodies", "change", () => this.tellLevel());
+    on("level", "input", ({ value }) => this.setLevel(Number(value)));
+    on("up", "change", ({ value }) => this.viewer.setUp(value));
+    on("reset", "click", () => this.viewer.reset());
+    on("grid", "change", ({ checked }) => {
+      this.viewer.floor.visible = checked;
+      byId("squares").hidden = !checked;
+      this.viewer.invalidate();
+    });
+    on("hidden", "change", ({ checked }) => {
+      this.viewer.through = checked;
+      for (const each of this.viewer.shown) if (each.piece) each.mark();
+      this.viewer.invalidate();
+    });
+    on("clear", "change", ({ checked }) => {
+      for (const box of document.querySelectorAll("#bodies .clear")) if (box.checked !== checked) box.click();
+    });
+  }
+
+  key(event) {
+    const kind = event.target.tagName;
+    if (event.ctrlKey || event.metaKey || event.altKey || kind === "SELECT") return;
+    const steps = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
+    if (steps[event.key] && event.target.id !== "level") this.step(steps[event.key]);
+    else if (event.key === " " && kind !== "BUTTON" && event.target.type !== "checkbox") this.play(!this.playing);
+    else return;
+    event.preventDefault();
+  }
+}
+
+window.report = new Page();

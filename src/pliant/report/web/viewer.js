@@ -1,0 +1,295 @@
+// The 3D view. World coordinates are centred and scaled to a radius of 1, in double precision, with y up, so that float32 suffices on the
+// graphics card wherever bodies are and however large. Drawn only when something has changed.
+
+// Muted, so that red is left to faces that meet.
+const COLOURS = ["#8097bd", "#93b08c", "#cbb47e", "#a996c6", "#6fa9a7", "#b79d84", "#8f9ca8", "#a6aa6c", "#b293ae", "#86b2cd"];
+const FIELD = 36; // degrees of height
+const SHEER = { transparent: true, depthWrite: false };
+const BOX = [0, 1, 1, 3, 3, 2, 2, 0, 4, 5, 5, 7, 7, 6, 6, 4, 0, 4, 1, 5, 2, 6, 3, 7]; // corners of the edges, by bits
+// Directions of x, y and z in a world with y up, by the axis that is up: columns of a rotation.
+const TURNS = { x: [0, 1, 0, 0, 0, 1, 1, 0, 0], y: [1, 0, 0, 0, 1, 0, 0, 0, 1], z: [0, 0, 1, 1, 0, 0, 0, 1, 0] };
+
+/** The parts of a colour #rrggbb. */
+const parts = (text) => [1, 3, 5].map((k) => parseInt(text.slice(k, k + 2), 16));
+
+/** The colour of a body, sRGB; bodies beyond the palette have darker and lighter ones. */
+function colourOf(body) {
+  const round = Math.floor(body / COLOURS.length) % 3;
+  return parts(COLOURS[body % COLOURS.length]).map((value) => Math.round([value, 0.78 * value, 0.62 * value + 0.38 * 240][round]));
+}
+
+/** sRGB from 0 to 255 as linear light. */
+const linear = (rgb) => new THREE.Vector3(...rgb.map((value) => (value / 255) ** 2.2));
+
+/** A colour of the style sheet. */
+const styled = (name) => parts(getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+
+/** A body: its surface, its marked faces before and behind others, and boxes of its hierarchy. */
+class Shown {
+  constructor(viewer, body) {
+    const { up } = viewer;
+    this.viewer = viewer;
+    this.piece = null;
+    this.visible = true;
+    this.hierarchy = story.bodies[body].levels.length ? new Hierarchy(body) : null;
+    const colour = { value: linear(colourOf(body)) };
+    const surface = (clear, options) => material(SURFACE_VERTEX, SURFACE_FRAGMENT, { up, colour, clear: { value: clear } }, options);
+    this.solid = surface(0, { polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 1 }); // marked faces are in front of it
+    this.clear = surface(1, SHEER);
+    this.group = new THREE.Group();
+    this.group.matrixAutoUpdate = false;
+    this.surface = new THREE.Mesh(undefined, this.solid);
+    const { red, behind, redLine, behindLine } = viewer.materials;
+    this.marks = [
+      new THREE.Mesh(undefined, red), new THREE.Mesh(undefined, behind),
+      new THREE.LineSegments(undefined, redLine), new THREE.LineSegments(undefined, behindLine),
+    ];
+    const edges = material(BOX_VERTEX, LINE_FRAGMENT, { colour: viewer.edge, opacity: { value: 0.6 } }, SHEER);
+    this.boxes = new THREE.LineSegments(undefined, edges);
+    this.marks.forEach((each, k) => (each.renderOrder = k % 2 ? 3 : 1));
+    this.boxes.renderOrder = 2;
+    for (const each of [this.surface, ...this.marks, this.boxes]) {
+      each.frustumCulled = false;
+      each.matrixAutoUpdate = false;
+      this.group.add(each);
+    }
+    this.setClear(false);
+  }
+
+  setClear(clear) {
+    this.surface.material = clear ? this.clear : this.solid;
+    this.surface.renderOrder = clear ? 4 : 0;
+  }
+
+  /** Show the body as it is in a frame. Arrays go to the graphics card as they are. */
+  show(piece) {
+    const { centre, scale } = this.viewer, size = piece.step * scale;
+    const [x, y, z] = piece.zero.map((value, axis) => (value - centre[axis]) * scale);
+    this.group.matrix.set(size, 0, 0, x, 0, size, 0, y, 0, 0, size, z, 0, 0, 0, 1);
+    if (piece === this.piece) return;
+    if (this.piece?.faces !== piece.faces || this.piece.grid.length !== piece.grid.length) this.connect(piece);
+    else if (this.piece.grid !== piece.grid) {
+      this.position.array = piece.grid;
+      this.position.needsUpdate = true;
+    }
+    this.piece = piece;
+    this.mark();
+    this.bound();
+  }
+
+  /** Geometry for faces that are new. */
+  connect(piece) {
+    for (const each of [this.surface, this.marks[0], this.marks[2]]) each.geometry.dispose();
+    this.position = new THREE.BufferAttribute(piece.grid, 3);
+    const geometries = [0, 1, 2].map(() => new THREE.BufferGeometry().setAttribute("position", this.position));
+    geometries[0].setIndex(new THREE.BufferAttribute(piece.faces, 1));
+    this.surface.geometry = geometries[0];
+    this.marks[0].geometry = this.marks[1].geometry = geometries[1];
+    this.marks[2].geometry = this.marks[3].geometry = geometries[2];
+  }
+
+  /** Corners and edges of marked faces: edges, so that faces smaller than a point of the screen are seen. */
+  mark() {
+    const { marked, faces } = this.piece, corners = reserve(this.marks[0].geometry, 3 * marked.length);
+    const edges = reserve(this.marks[2].geometry, 6 * marked.length);
+    for (let i = 0; i < marked.length; i++) {
+      const at = 3 * marked[i], a = faces[at], b = faces[at + 1], c = faces[at + 2];
+      corners.set([a, b, c], 3 * i);
+      edges.set([a, b, b, c, c, a], 6 * i);
+    }
+    for (const each of this.marks) each.visible = marked.length > 0 && (this.viewer.through || each.renderOrder === 1);
+  }
+
+  /** Boxes of the level that is chosen, around where vertices are now. */
+  bound() {
+    const level = this.viewer.level;
+    const drawn = level > 0 && this.hierarchy?.ranges && this.piece?.first;
+    this.boxes.visible = Boolean(drawn);
+    this.count = 0;
+    if (!drawn) return;
+    const chosen = this.hierarchy.level(Math.min(level, this.hierarchy.ranges.length - 1), this.piece), count = chosen.begins.length - 1;
+    if (this.chosen !== chosen) {
+      this.chosen = chosen;
+      this.boxes.geometry.dispose();
+      const geometry = (this.boxes.geometry = new THREE.InstancedBufferGeometry());
+      const corners = new Float32Array(BOX.flatMap((bits) => [bits & 1, (bits >> 1) & 1, bits >> 2]));
+      geometry.setAttribute("position", new THREE.BufferAttribute(corners, 3));
+      for (const name of ["low", "high"]) geometry.setAttribute(name, new THREE.InstancedBufferAttribute(new Int16Array(3 * count), 3));
+      geometry.instanceCount = count;
+    }
+    const { low, high } = this.boxes.geometry.attributes;
+    boxes(chosen, this.piece.grid, low.array, high.array);
+    low.needsUpdate = high.needsUpdate = true;
+    this.count = count;
+  }
+}
+
+/** The index of a geometry with room for so many entries, all of which are drawn. */
+function reserve(geometry, count) {
+  if (!geometry.index || geometry.index.array.length < count) {
+    geometry.setIndex(new THREE.BufferAttribute(new Uint32Array(Math.max(384, 2 * count)), 1));
+  }
+  geometry.setDrawRange(0, count);
+  geometry.index.clearUpdateRanges();
+  geometry.index.addUpdateRange(0, count);
+  geometry.index.needsUpdate = true;
+  return geometry.index.array;
+}
+
+class Viewer {
+  constructor(canvas, context) {
+    const [low, high] = story.box;
+    this.centre = low.map((value, axis) => 0.5 * value + 0.5 * high[axis]);
+    const half = high.map((value, axis) => value - this.centre[axis]);
+    this.scale = 1 / (Math.hypot(...half) || 1);
+    this.half = half.map((value) => value * this.scale);
+    this.level = 0;
+    this.through = true;
+    this.up = { value: new THREE.Vector3(0, 1, 0) };
+    this.edge = { value: new THREE.Vector3() };
+    this.red = { value: new THREE.Vector3() };
+    this.materials = this.redMaterials();
+    this.renderer = new THREE.WebGLRenderer({ canvas, context });
+    this.renderer.setClearColor(0, 0);
+    this.renderer.sortObjects = true;
+    this.scene = new THREE.Scene();
+    this.root = new THREE.Group();
+    this.root.matrixAutoUpdate = false;
+    this.scene.add(this.root);
+    this.shown = story.bodies.map((_, body) => new Shown(this, body));
+    this.root.add(...this.shown.map((each) => each.group));
+    this.floor = new THREE.LineSegments(undefined, material(LINE_VERTEX, LINE_FRAGMENT, { opacity: { value: 0.5 } }, SHEER));
+    this.floor.visible = false;
+    this.scene.add(this.floor);
+    this.camera = new THREE.PerspectiveCamera(FIELD, 1, 0.001, 100);
+    this.controls = new THREE.OrbitControls(this.camera, canvas);
+    Object.assign(this.controls, { enableDamping: true, dampingFactor: 0.15, zoomToCursor: true, minDistance: 1e-4, maxDistance: 60 });
+    this.controls.addEventListener("change", () => this.invalidate());
+    this.controls.addEventListener("start", () => (this.flight = null));
+    canvas.addEventListener("webglcontextrestored", () => this.invalidate());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.restyle());
+    new ResizeObserver(() => this.resize()).observe(canvas);
+    this.restyle();
+    this.resize();
+    this.setUp(story.up || "z");
+  }
+
+  redMaterials() {
+    const shared = { up: this.up, clear: { value: 0 }, colour: this.red }, faint = { ...shared, opacity: { value: 0.5 } };
+    const hidden = { ...SHEER, depthFunc: THREE.GreaterDepth };
+    return {
+      red: material(SURFACE_VERTEX, SURFACE_FRAGMENT, shared),
+      behind: material(SURFACE_VERTEX, SURFACE_FRAGMENT, faint, hidden),
+      redLine: material(LINE_VERTEX, LINE_FRAGMENT, { colour: this.red }),
+      behindLine: material(LINE_VERTEX, LINE_FRAGMENT, { colour: this.red, opacity: { value: 0.3 } }, hidden),
+    };
+  }
+
+  restyle() {
+    this.red.value.copy(linear(styled("--marked")));
+    this.edge.value.copy(linear(styled("--edge")));
+    this.floor.material.uniforms.colour.value.copy(linear(styled("--floor")));
+    this.invalidate();
+  }
+
+  resize() {
+    const { clientWidth: width, clientHeight: height } = this.renderer.domElement;
+    if (!width || !height) return;
+    this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
+    this.renderer.setSize(width, height, false);
+    this.camera.aspect = width / height;
+    this.invalidate();
+  }
+
+  /** Which axis of the files points up; the camera goes back to where it sees everything. */
+  setUp(axis) {
+    const turn = TURNS[axis];
+    this.root.matrix.set(turn[0], turn[1], turn[2], 0, turn[3], turn[4], turn[5], 0, turn[6], turn[7], turn[8], 0, 0, 0, 0, 1);
+    this.root.matrixWorldNeedsUpdate = true;
+    this.ground();
+    this.reset();
+  }
+
+  /** A square grid under everything, about twice as wide, of squares whose side is a round number. */
+  ground() {
+    const size = new THREE.Vector3(...this.half).applyMatrix4(this.root.matrix);
+    const side = roundUp((0.2 * Math.max(Math.abs(size.x), Math.abs(size.z), 0.05)) / this.scale), lines = 10;
+    const low = -Math.abs(size.y), wide = lines * side * this.scale, points = [];
+    byId("squares").textContent = `squares of ${side.toPrecision(1) * 1} ${story.unit}`;
+    for (let k = -lines; k <= lines; k++) {
+      const at = k * side * this.scale;
+      points.push(at, low, -wide, at, low, wide, -wide, low, at, wide, low, at);
+    }
+    this.floor.geometry.dispose();
+    this.floor.geometry = new THREE.BufferGeometry().setAttribute("position", new THREE.BufferAttribute(new Float32Array(points), 3));
+  }
+
+  /** See all of the animation: the eye is as far away as the corners of the box around it need. */
+  reset() {
+    const away = new THREE.Vector3(0.62, 0.42, 0.78).normalize(), right = new THREE.Vector3(0, 1, 0).cross(away).normalize();
+    const above = away.clone().cross(right), slope = Math.tan((FIELD / 360) * Math.PI);
+    const needed = [0, 1, 2, 3, 4, 5, 6, 7].map((bits) => {
+      const signs = [bits & 1, bits & 2, bits & 4].map((bit) => (bit ? 1 : -1));
+      const corner = new THREE.Vector3(...this.half.map((value, axis) => value * signs[axis])).applyMatrix4(this.root.matrix);
+      return corner.dot(away) + Math.max(Math.abs(corner.dot(above)), Math.abs(corner.dot(right)) / this.camera.aspect) / slope;
+    });
+    this.look(new THREE.Vector3(), away.multiplyScalar(1.04 * Math.max(0.1, ...needed)));
+  }
+
+  /** Look at a point of the files' coordinates, from so far away that a ball of this radius is seen with some surroundings. */
+  focus(centre, radius) {
+    const target = new THREE.Vector3(...centre.map((value, axis) => (value - this.centre[axis]) * this.scale));
+    target.applyMatrix4(this.root.matrix);
+    const away = this.camera.position.clone().sub(this.controls.target).normalize();
+    const distance = (1.7 * Math.max(radius * this.scale, 0.004)) / Math.sin((FIELD / 360) * Math.PI) / Math.min(1, this.camera.aspect);
+    this.look(target, target.clone().addScaledVector(away, distance), matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 450);
+  }
+
+  look(target, eye, duration = 0) {
+    const from = this.controls.target.clone(), begin = this.camera.position.clone();
+    this.flight = { target, eye, from, begin, start: performance.now(), duration };
+    this.invalidate();
+  }
+
+  fly(now) {
+    const { target, eye, from, begin, start, duration } = this.flight;
+    const part = duration ? Math.min(1, Math.max(0, (now - start) / duration)) : 1, smooth = part * part * (3 - 2 * part);
+    this.controls.target.lerpVectors(from, target, smooth);
+    this.camera.position.lerpVectors(begin, eye, smooth);
+    if (part === 1) this.flight = null;
+    else this.invalidate();
+  }
+
+  setLevel(level) {
+    this.level = level;
+    for (const each of this.shown) if (each.piece) each.bound();
+    this.invalidate();
+  }
+
+  show(frame) {
+    if (frame !== this.frame) this.shown.forEach((each, body) => each.show(frame.pieces[body]));
+    this.frame = frame;
+    this.invalidate();
+  }
+
+  invalidate() {
+    this.pending ??= requestAnimationFrame((now) => this.draw(now));
+  }
+
+  draw(now) {
+    this.pending = null;
+    if (this.flight) this.fly(now);
+    this.controls.update();
+    const distance = this.camera.position.distanceTo(this.controls.target);
+    this.camera.near = Math.max(distance / 200, 1e-5);
+    this.camera.far = this.camera.position.length() + 6;
+    this.camera.updateProjectionMatrix();
+    this.camera.updateMatrixWorld();
+    this.up.value.set(0, 1, 0).transformDirection(this.camera.matrixWorldInverse);
+    for (const each of this.shown) {
+      each.group.visible = each.visible;
+      each.group.matrixWorldNeedsUpdate = true;
+    }
+    this.renderer.render(this.scene, this.camera);
+  }
+}
