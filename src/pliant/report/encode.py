@@ -131,7 +131,7 @@ class Coder:
         head, places, parts = [], [], []
         for body, piece in enumerate(frame.pieces):
             past = self.past.get(body, [])
-            fresh = not past or not _equal(piece.faces, past[0].faces)
+            fresh = not past or piece.grid.shape != past[0].grid.shape or not _equal(piece.faces, past[0].faces)
             if fresh or piece.step != past[0].step:
                 past = []
             mode, coded = _positions(piece.grid, [each.grid for each in past])

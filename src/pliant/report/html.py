@@ -127,7 +127,7 @@ def _told(story: Story, spool: Spool | None, hierarchies: Sequence[bytes], most_
         "load": _load(story, places),
         "shown": [place for place, _ in shown.kept] if shown else [],
         "chunks": len(shown.lengths) if shown else 0,
-        "box": [shown.low.tolist(), shown.high.tolist()] if shown and np.isfinite(shown.low).all() else [[-1.0] * 3, [1.0] * 3],
+        "outline": shown.outline.points.tolist() if shown else [],
         "absent": absent,
     }
 

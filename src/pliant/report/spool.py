@@ -13,11 +13,32 @@ from typing import IO
 
 import numpy as np
 
-from pliant.report.encode import Coder, Decoder, Frame, Grid, deflated
+from pliant.report.encode import Coder, Decoder, Frame, Grid, Piece, deflated
 from pliant.report.story import Snapshot
 
 CHUNK = 1 << 20  # bytes before they are deflated; the frame that goes beyond is still in it
 MOST_INFLATED = 512 << 20  # bytes of all chunks: the page has them in memory
+
+
+class Outline:
+    """The outermost points of all frames in 26 directions, those of a cube's corners, edges and sides: what a camera must see."""
+
+    AXES = np.array([(x, y, z) for x in (0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1) if (x, y, z) > (0, 0, 0)], np.float64)  # (13, 3)
+
+    def __init__(self) -> None:
+        self.reach, self.points = np.full(2 * len(self.AXES), -np.inf), np.zeros((2 * len(self.AXES), 3))
+
+    def add(self, piece: Piece) -> None:
+        """See this body too."""
+        if not piece.grid.size:
+            return
+        rows = piece.grid.astype(np.float32)
+        along = [axis @ rows for axis in self.AXES.astype(np.float32)]
+        ends = [int(each.argmax()) for each in along] + [int(each.argmin()) for each in along]
+        points = piece.zero + piece.step * piece.grid[:, ends].T
+        reach = (np.concatenate([self.AXES, -self.AXES]) * points).sum(axis=1)
+        farther = reach > self.reach
+        self.reach[farther], self.points[farther] = reach[farther], points[farther]
 
 
 class Spool:
@@ -27,7 +48,7 @@ class Spool:
         self.bodies, self.favoured = bodies, set(favoured)
         self.stride, self.seen = 1, 0  # snapshots: which ones are kept, and how many there were
         self.faces: list[int] = []  # of each body in the first snapshot
-        self.low, self.high = np.full(3, np.inf), np.full(3, -np.inf)  # of all that was kept at first
+        self.outline = Outline()
         self._grids = [Grid() for _ in range(bodies)]
         self._start()
 
@@ -49,9 +70,7 @@ class Spool:
             meshes = zip(self._grids, snapshot.meshes, snapshot.marked, strict=True)
             pieces = [grid.piece(np.asarray(mesh[0]), np.asarray(mesh[1]), np.asarray(marked)) for grid, mesh, marked in meshes]
             for piece in pieces:
-                if piece.grid.size:
-                    self.low = np.minimum(self.low, piece.zero + piece.step * piece.grid.min(axis=1))
-                    self.high = np.maximum(self.high, piece.zero + piece.step * piece.grid.max(axis=1))
+                self.outline.add(piece)
             self.faces = self.faces or [len(piece.faces) for piece in pieces]
             self._append(Frame(place, pieces), number)
 

@@ -25,8 +25,8 @@ void main() {
   vec3 eye = normalize(-seen), normal = normalize(cross(dFdx(seen), dFdy(seen)));
   if (dot(normal, eye) < 0.0) normal = -normal;
   float facing = max(dot(normal, eye), 0.0), grazing = pow(1.0 - facing, 3.0);
-  vec3 sky = mix(vec3(0.26, 0.24, 0.23), vec3(0.46, 0.49, 0.54), 0.5 + 0.5 * dot(normal, up));
-  vec3 light = sky + 0.62 * max(0.8 * dot(normal, key) + 0.2, 0.0) * vec3(1.0, 0.98, 0.94) + 0.14 * max(dot(normal, fill), 0.0);
+  vec3 sky = mix(vec3(0.19, 0.18, 0.18), vec3(0.40, 0.43, 0.48), 0.5 + 0.5 * dot(normal, up));
+  vec3 light = sky + 0.78 * max(0.85 * dot(normal, key) + 0.15, 0.0) * vec3(1.0, 0.98, 0.94) + 0.14 * max(dot(normal, fill), 0.0);
   float shine = 0.07 * pow(max(dot(normal, normalize(key + eye)), 0.0), 32.0);
   vec3 lit = colour * light * (1.0 - 0.45 * grazing) + shine;
   float cover = opacity * mix(1.0, 0.16 + 0.55 * (1.0 - facing) * (1.0 - facing), clear);

@@ -138,7 +138,7 @@ function reserve(geometry, count) {
 
 class Viewer {
   constructor(canvas, context) {
-    const [low, high] = story.box;
+    const [low, high] = [Math.min, Math.max].map((end) => [0, 1, 2].map((axis) => end(...story.outline.map((point) => point[axis]))));
     this.centre = low.map((value, axis) => 0.5 * value + 0.5 * high[axis]);
     const half = high.map((value, axis) => value - this.centre[axis]);
     this.scale = 1 / (Math.hypot(...half) || 1);
@@ -224,22 +224,25 @@ class Viewer {
     this.floor.geometry = new THREE.BufferGeometry().setAttribute("position", new THREE.BufferAttribute(new Float32Array(points), 3));
   }
 
-  /** See all of the animation: the eye is as far away as the corners of the box around it need. */
+  /** See all of the animation: the eye is as far away as its outermost points need. */
   reset() {
     const away = new THREE.Vector3(0.62, 0.42, 0.78).normalize(), right = new THREE.Vector3(0, 1, 0).cross(away).normalize();
     const above = away.clone().cross(right), slope = Math.tan((FIELD / 360) * Math.PI);
-    const needed = [0, 1, 2, 3, 4, 5, 6, 7].map((bits) => {
-      const signs = [bits & 1, bits & 2, bits & 4].map((bit) => (bit ? 1 : -1));
-      const corner = new THREE.Vector3(...this.half.map((value, axis) => value * signs[axis])).applyMatrix4(this.root.matrix);
-      return corner.dot(away) + Math.max(Math.abs(corner.dot(above)), Math.abs(corner.dot(right)) / this.camera.aspect) / slope;
+    const needed = story.outline.map((place) => {
+      const point = this.inside(place);
+      return point.dot(away) + Math.max(Math.abs(point.dot(above)), Math.abs(point.dot(right)) / this.camera.aspect) / slope;
     });
-    this.look(new THREE.Vector3(), away.multiplyScalar(1.04 * Math.max(0.1, ...needed)));
+    this.look(new THREE.Vector3(), away.multiplyScalar(1.08 * Math.max(0.1, ...needed)));
+  }
+
+  /** A point of the files' coordinates in the world of the view. */
+  inside(point) {
+    return new THREE.Vector3(...point.map((value, axis) => (value - this.centre[axis]) * this.scale)).applyMatrix4(this.root.matrix);
   }
 
   /** Look at a point of the files' coordinates, from so far away that a ball of this radius is seen with some surroundings. */
   focus(centre, radius) {
-    const target = new THREE.Vector3(...centre.map((value, axis) => (value - this.centre[axis]) * this.scale));
-    target.applyMatrix4(this.root.matrix);
+    const target = this.inside(centre);
     const away = this.camera.position.clone().sub(this.controls.target).normalize();
     const distance = (1.7 * Math.max(radius * this.scale, 0.004)) / Math.sin((FIELD / 360) * Math.PI) / Math.min(1, this.camera.aspect);
     this.look(target, target.clone().addScaledVector(away, distance), matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 450);
