@@ -41,6 +41,6 @@ def story(count=12, shown=None, title="Two bodies and a soup", detail=1, **value
     bodies = [Character("first", "morph", halves(len(faces))), Character("second", "free", halves(len(faces))), Character("soup", "soup")]
     between, within = np.arange(count, dtype=np.int64) * 3 % 17, np.arange(count, dtype=np.int64)[::-1] % 5
     meetings = [Meeting(int(frames[-3]), 0, 1, 40, (0.5, 0.25, -0.125), 0.5), Meeting(int(frames[2]), 1, 1, 30, (1.0, 0.0, 0.0), 0.25)]
-    told = Story(title, [("Frames", str(count))], ["A note."], bodies, frames, {"between bodies": between, "within a body": within}, meetings,
-                 snapshots(frames if shown is None else shown, detail), 25.0, "y", "m")  # fmt: skip
+    counts, taken = {"between bodies": between, "within a body": within}, snapshots(frames if shown is None else shown, detail)
+    told = Story(title, [("Frames", str(count))], ["A note."], bodies, frames, counts, meetings, taken, 25.0, "y", "m")
     return told._replace(**values)

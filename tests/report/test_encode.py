@@ -33,7 +33,8 @@ def frames(draw):
             last = bodies[body]
             count = len(last.grid[0]) if last and draw(st.booleans()) else draw(st.integers(0, 5))
             fresh = last is None or count != len(last.grid[0]) or draw(st.integers(0, 3)) == 0
-            faces = draw(arrays.arrays(np.int32, (draw(st.integers(0, 4)), 3), elements=st.integers(0, max(0, count - 1)))) if fresh else last.faces
+            some = arrays.arrays(np.int32, st.tuples(st.integers(0, 4), st.just(3)), elements=st.integers(0, max(0, count - 1)))
+            faces = draw(some) if fresh else last.faces
             stays = not fresh and draw(st.integers(0, 3)) == 0
             grid = last.grid.copy() if stays else draw(arrays.arrays(np.int16, (3, count), elements=WHOLE[np.int16]))
             marked = draw(st.lists(st.integers(0, 2**31 - 1), unique=True, max_size=3))

@@ -1,4 +1,4 @@
-"""Hierarchies of bodies: each level has every face once, in as many volumes as the tree has there, and lower ones are inside higher ones."""
+"""Hierarchies of bodies: each level has every face once, in the volumes that the tree has there, and lower ones are inside higher ones."""
 
 import numpy as np
 import pytest

@@ -63,7 +63,8 @@ def test_a_body_that_stands_still_is_told_once(tmp_path):
 
     def sizes(step):
         shown = [Snapshot(int(frame), [(vertices + frame * step, faces)], [np.empty(0, np.int32)]) for frame in story().frames]
-        told, blocks = unpacked.parts(write_report(tmp_path / "report.html", story(bodies=[Character("one", "rigid")], meetings=[], snapshots=shown)))
+        path = write_report(tmp_path / "report.html", story(bodies=[Character("one", "rigid")], meetings=[], snapshots=shown))
+        told, blocks = unpacked.parts(path)
         unpacked.frames(told, blocks)
         return sum(len(blocks[name]) for name in blocks)
 
@@ -146,7 +147,8 @@ def test_lists_may_be_filled_in_on_the_way(tmp_path):
             meetings.append(Meeting(snapshot.frame, 0, 2, place + 1, (0.0, 0.0, 0.0), 1.0))
             yield snapshot
 
-    told, _ = unpacked.parts(write_report(tmp_path / "report.html", story(counts={"all": counts}, meetings=meetings, snapshots=looked_at())))
+    path = write_report(tmp_path / "report.html", story(counts={"all": counts}, meetings=meetings, snapshots=looked_at()))
+    told, _ = unpacked.parts(path)
     assert told["counts"][0]["values"] == list(range(12)) and len(told["meetings"]) == 12
 
 

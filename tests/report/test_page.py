@@ -1,0 +1,296 @@
+"""Reports in a real browser, opened from disk: nothing is asked of a network, nothing is complained about, and pages do what they show."""
+
+import contextlib
+import io
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+from stories import HOSTILE, halves, snapshots, story
+
+from pliant.report.html import write_report
+from pliant.report.story import Character
+
+FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+WITHOUT_WEBGL = """const found = HTMLCanvasElement.prototype.getContext;
+HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
+  return kind.startsWith("webgl") ? null : found.call(this, kind, ...rest);
+};"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.skip(f"NO BROWSER: pages of reports are not tried. Install Chromium or Chrome; none of {', '.join(NAMES)} is on the path")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@contextlib.contextmanager
+def pages(browser, folder):
+    """A function that writes a story and opens it; in the end no page may have complained or asked for anything."""
+    complaints = []
+    with contextlib.ExitStack() as stack:
+
+        def show(told, most_bytes=30_000_000, script="", **options):
+            path = write_report(folder / "report.html", told, most_bytes)
+            context = browser.new_context(**{"viewport": {"width": 720, "height": 500}, "reduced_motion": "reduce"} | options)
+            stack.callback(context.close)
+            if script:
+                context.add_init_script(script)
+            page = context.new_page()
+            page.on("console", lambda message: complaints.append(message.text))
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on("dialog", lambda dialog: complaints.append(dialog.message) or dialog.dismiss())
+            page.on("request", lambda request: None if request.url in (path.as_uri(), "data:,") else complaints.append(request.url))
+            page.goto(path.as_uri())
+            page.evaluate("report.ready")
+            return page
+
+        yield show
+    assert complaints == []
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    with pages(browser, tmp_path) as show:
+        yield show
+
+
+@pytest.fixture(scope="module")
+def usual(browser, tmp_path_factory):
+    """The page of the usual story, for several tests: opening one takes a second."""
+    with pages(browser, tmp_path_factory.mktemp("usual")) as show:
+        yield show(story())
+
+
+@pytest.fixture
+def page(usual):
+    """The usual page, at its first frame."""
+    usual.evaluate("document.activeElement.blur(), report.jump(0)")
+    return usual
+
+
+@pytest.fixture(scope="module")
+def frames():
+    return list(snapshots(story().frames))
+
+
+def place(page):
+    return page.evaluate("report.place")
+
+
+def until(page, condition):
+    """Wait until something is true. (What Playwright has for this needs eval, which the page forbids.)"""
+    for _ in range(400):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(20)
+    pytest.fail(f"never true: {condition}")
+
+
+def drawn(page):
+    until(page, "!report.viewer.flight && !report.viewer.pending")
+
+
+def test_what_is_read_is_what_was_told(page, frames):
+    found = page.evaluate("""report.frames.list.map(({ place, pieces }) => ({
+        place, pieces: pieces.map((each) => ({ ...each, grid: [...each.grid], faces: [...each.faces], marked: [...each.marked] })) }))""")
+    assert [frame["place"] for frame in found] == list(range(12))
+    for frame, told in zip(found, frames, strict=True):
+        for piece, (vertices, faces), marked in zip(frame["pieces"], told.meshes, told.marked, strict=True):
+            positions = np.array(piece["zero"]) + piece["step"] * np.array(piece["grid"]).reshape(-1, 3)
+            corners = positions[np.array(piece["faces"]).reshape(-1, 3)]
+            assert np.abs(corners - vertices[faces]).max() <= np.ptp(vertices[faces].reshape(-1, 3), axis=0).max() / 16_000
+            assert piece["marked"] == marked.tolist()
+    assert page.title() == page.inner_text("h1") == "Two bodies and a soup"
+    assert page.inner_text("#facts") == "Frames\n12" and page.inner_text("#notes") == "A note."
+    assert not page.is_visible("#progress") and not page.is_visible("#message")
+
+
+def test_going_through_time(page):
+    for key, expected in (("Right", 1), ("Right", 2), ("Left", 1), ("End", 11), ("Right", 11), ("Home", 0), ("Left", 0)):
+        page.keyboard.press(key if key in ("Home", "End") else f"Arrow{key}")
+        assert place(page) == expected
+    page.fill("#scrub", "7")
+    assert place(page) == 7 and page.inner_text("#now") == "frame 24 · 0.96 s"
+    page.focus("#scrub")
+    page.keyboard.press("ArrowRight")
+    assert place(page) == 8
+    page.locator("#pairs canvas").scroll_into_view_if_needed()
+    box = page.locator("#pairs canvas").bounding_box()
+    assert box is not None
+    left, right = (page.evaluate(f"report.charts[0].x({k})") for k in (3, 4))
+    page.mouse.move(box["x"] + left, box["y"] + 20)
+    page.mouse.down()
+    assert place(page) == 3
+    page.mouse.move(box["x"] + right, box["y"] + 20)
+    page.mouse.up()
+    assert place(page) == 4 and "frame 18: 12 between bodies, 2 within a body" in page.inner_text("#pairs .tip")
+
+
+def test_playing(page):
+    page.evaluate("window.seen = []; report.go = function (k) { seen.push(k); Object.getPrototypeOf(this).go.call(this, k); }; 0")
+    page.keyboard.press(" ")
+    until(page, "seen.some((place, k) => k && place < seen[k - 1])")  # once around
+    assert page.get_attribute("#play", "aria-label") == "Pause"
+    page.keyboard.press(" ")
+    stopped = place(page)
+    page.wait_for_timeout(150)
+    assert place(page) == stopped and page.get_attribute("#play", "aria-label") == "Play"
+    page.uncheck("#loop")
+    page.click("#play")
+    until(page, "!report.playing")
+    assert place(page) == 11
+    page.check("#loop")
+
+
+@pytest.mark.parametrize("by_key", [False, True], ids=["click", "enter"])
+def test_a_meeting_is_looked_at(page, by_key):
+    page.click("#reset")
+    drawn(page)
+    row = page.locator("#meetings tbody tr").nth(0)
+    assert row.inner_text().split("\t") == ["first – second", "28", "40"]
+    before = page.evaluate("report.viewer.camera.position.toArray()")
+    if by_key:
+        row.focus()
+        page.keyboard.press("Enter")
+    else:
+        row.click()
+    drawn(page)
+    assert place(page) == 9 and row.get_attribute("aria-current") == "true"
+    eye, target = (np.array(page.evaluate(f"report.viewer.{what}.toArray()")) for what in ("camera.position", "controls.target"))
+    centre, scale = np.array(page.evaluate("report.viewer.centre")), page.evaluate("report.viewer.scale")
+    assert target == pytest.approx((np.array([0.5, 0.25, -0.125]) - centre) * scale, abs=1e-4)  # y is up, so axes stay
+    distance, radius = np.linalg.norm(eye - target), max(0.5 * scale, 0.004)
+    assert radius < distance * np.sin(np.radians(18)) < 3 * radius and np.linalg.norm(eye - before) > 0.1
+    page.locator("#frames tbody tr").nth(1).click()
+    assert row.get_attribute("aria-current") is None and place(page) != 9
+
+
+def red(page):
+    """How many points of the view are red."""
+    drawn(page)
+    seen = np.asarray(Image.open(io.BytesIO(page.locator("#scene").screenshot())).convert("RGB"), np.int64)[40:-50]
+    return int(((seen[..., 0] > 150) & (seen[..., 0] > 1.8 * seen[..., 1])).sum())
+
+
+def test_bodies_are_shown_and_hidden(opened):
+    """Body 0 alone has marked faces, and body 1 is around it."""
+    (vertices, faces), *_ = next(snapshots([0])).meshes
+    few, none = np.arange(6, dtype=np.int32), np.empty(0, np.int32)
+    shown = [each._replace(meshes=[(vertices, faces), (1.5 * vertices, faces)], marked=[few, none]) for each in snapshots([10])]
+    bodies = [Character("inner", "free"), Character("outer", "free")]
+    page = opened(story(bodies=bodies, meetings=[], snapshots=shown), viewport={"width": 360, "height": 400})
+    through = red(page)
+    page.uncheck("#hidden")
+    assert through > 50 and red(page) == 0
+    page.check("#bodies tr:nth-child(2) .clear")
+    assert red(page) > 50
+    page.uncheck("#bodies tr:nth-child(2) .seen")
+    assert red(page) > 50
+    page.uncheck("#bodies tr:nth-child(1) .seen")
+    assert red(page) == 0 and page.evaluate("report.viewer.renderer.info.render.triangles") == 0
+    assert page.locator("#bodies tbody tr").nth(0).inner_text().split("\t")[:4] == ["inner", "free", "80", "0"]
+
+
+def test_boxes_enclose_what_volumes_have(page, frames):
+    assert page.get_attribute("#level", "max") == "3"
+    hierarchy = halves(80)
+    for level, at in ((1, 0), (3, 0), (3, 8), (2, 11)):
+        page.evaluate(f"report.setLevel({level}).then(() => report.go({at}))")
+        for body in (0, 1):
+            vertices, faces = frames[at].meshes[body]
+            corners = [vertices[faces[hierarchy.order[begin:end]]].reshape(-1, 3) for begin, end in hierarchy.levels[level]]
+            found = page.evaluate(f"""(() => {{
+                const {{ piece: {{ zero, step }}, boxes, count }} = report.viewer.shown[{body}];
+                const {{ low, high }} = boxes.geometry.attributes;
+                const placed = ({{ array }}) => Array.from(array, (value, k) => zero[k % 3] + step * value);
+                return {{ count, drawn: boxes.visible && boxes.geometry.instanceCount, low: placed(low), high: placed(high) }};
+            }})()""")
+            assert found["count"] == found["drawn"] == 2**level
+            size = np.ptp(vertices, axis=0).max()
+            for name, ends in (("low", [each.min(axis=0) for each in corners]), ("high", [each.max(axis=0) for each in corners])):
+                assert np.abs(np.reshape(found[name], (-1, 3)) - ends).max() <= size / 16_000
+        assert page.inner_text("#level-text").startswith(f"{2 * 2**level} boxes")
+    assert not page.evaluate("report.viewer.shown[2].boxes.visible")
+    page.fill("#level", "0")
+    until(page, "!report.viewer.shown[0].boxes.visible")
+    assert page.inner_text("#level-name") == "off"
+
+
+def test_soups_are_drawn(page, frames):
+    for at in (4, 0, 11, 3):
+        page.evaluate(f"report.go({at})")
+        drawn(page)
+        told = sum(len(faces) for _, faces in frames[at].meshes) + 2 * sum(map(len, frames[at].marked))  # marked faces also behind others
+        assert page.evaluate("report.viewer.renderer.info.render.triangles") == told
+
+
+def test_names_of_strangers(opened):
+    bodies = [Character(HOSTILE, HOSTILE), Character("<b>bold</b>", "free"), Character("c" * 3_000, "free")]
+    page = opened(story(title=HOSTILE, notes=[HOSTILE], facts=[(HOSTILE, HOSTILE)], bodies=bodies, counts={HOSTILE: np.ones(12, np.int64)}))
+    assert page.inner_text("h1") == page.title() == page.inner_text("#notes li") == HOSTILE
+    assert page.locator("#bodies tbody td").nth(0).inner_text() == HOSTILE
+    assert page.locator("img, b").count() == 0 and page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_light_dark_and_narrow(page):
+    """Also where that changes while the page is open."""
+    page.click("#reset")
+    shades = {}
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": 380 if scheme == "dark" else 720, "height": 500})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        drawn(page)
+        seen = Image.open(io.BytesIO(page.locator("#view").screenshot())).convert("L")
+        shades[scheme] = np.median(np.asarray(seen)), page.evaluate("getComputedStyle(document.body).color")
+    assert shades["light"][0] > 200 and shades["dark"][0] < 60 and shades["light"][1] != shades["dark"][1]
+
+
+def test_without_webgl(opened):
+    """Charts and tables work, and a message says why there is no view."""
+    page = opened(story(), script=WITHOUT_WEBGL)
+    assert "no WebGL 2" in page.inner_text("#message") and not page.is_visible("#volumes")
+    page.locator("#meetings tbody tr").nth(1).click()
+    assert place(page) == 2 and page.locator("#bodies tbody tr").nth(1).inner_text().split("\t") == ["second", "free", "–", "30"]
+    page.keyboard.press("End")
+    assert place(page) == 11
+    page.keyboard.press(" ")
+    until(page, "report.place < 11")
+
+
+def test_a_view_that_is_left_out(opened):
+    page = opened(story(detail=3), 300_000)
+    assert "left out" in page.inner_text("#message") and "left out" in page.inner_text("#notes")
+    page.keyboard.press("ArrowRight")
+    assert place(page) == 1
+
+
+def test_frames_without_snapshots(opened):
+    """Steps and the scrubber go to frames that the view has; charts and tables go anywhere, and the page says what the view shows."""
+    page = opened(story(shown=[10, 16, 22, 32]))  # places 0, 3, 6, 11
+    page.keyboard.press("ArrowRight")
+    assert place(page) == 3
+    page.fill("#scrub", "8")
+    assert place(page) == 6 and page.inner_text("#drawn") == ""
+    page.locator("#meetings tbody tr").nth(0).click()
+    assert place(page) == 9 and page.inner_text("#drawn") == "the view shows frame 32, the nearest it has"
+    page.keyboard.press("ArrowLeft")
+    assert place(page) == 6
+
+
+def test_a_frame_costs_little(opened):
+    """Own JavaScript, for 40,960 triangles and boxes around eighths of them; drawing is the graphics card's."""
+    page = opened(story(detail=5, count=6))
+    page.evaluate("report.setLevel(3)")
+    costs = page.evaluate("Array.from({ length: 60 }, (_, k) => { report.go(k % 6); return report.cost; })")
+    assert np.median(costs) < 5.0  # milliseconds
