@@ -275,6 +275,13 @@ def test_a_view_that_is_left_out(opened):
     assert place(page) == 1
 
 
+def test_nothing_to_tell(opened):
+    page = opened(story(bodies=[], frames=np.empty(0, np.int32), counts={}, meetings=[], snapshots=[]))
+    page.keyboard.press(" ")
+    page.keyboard.press("ArrowRight")
+    assert "no frames were stored" in page.inner_text("#message") and "No faces meet" in page.inner_text("#meetings")
+
+
 def test_frames_without_snapshots(opened):
     """Steps and the scrubber go to frames that the view has; charts and tables go anywhere, and the page says what the view shows."""
     page = opened(story(shown=[10, 16, 22, 32]))  # places 0, 3, 6, 11

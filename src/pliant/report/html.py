@@ -1,7 +1,7 @@
 """A report as one HTML file: opens from disk, asks nothing of a network, and has all its data, code and styles inside.
 
 Names and texts come from files of strangers. They are in the page as JSON that cannot end its element and is no code, and the page may run
-nothing but the two scripts whose hashes its Content-Security-Policy names (W3C CSP Level 3, 2.3.1).
+nothing but the scripts whose hashes its Content-Security-Policy names (W3C CSP Level 3, 2.3.1): three.js and the page's own.
 """
 
 from __future__ import annotations

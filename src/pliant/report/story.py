@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
+Floats = NDArray[np.float32] | NDArray[np.float64]
 Indices = NDArray[np.int32]
 
 

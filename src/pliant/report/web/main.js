@@ -115,7 +115,7 @@ class Page {
   }
 
   play(on) {
-    if (on === this.playing) return;
+    if (on === this.playing || !this.stops) return;
     this.playing = on;
     byId("play").setAttribute("aria-label", on ? "Pause" : "Play");
     byId("sign").setAttribute("d", on ? PAUSE : PLAY);
@@ -170,7 +170,8 @@ class Page {
     const text = `${whole.format(count)} boxes, axis-aligned, around the faces that each volume of the tree encloses at this level, ` +
       "where they are in this frame. Branches that end above count with their leaves.";
     byId("level-name").textContent = level ? `level ${level}` : "off";
-    byId("level-text").textContent = level ? text : "Move the slider to see the hierarchy from the root down.";
+    const off = "Move the slider to see boxes around what the volumes of the trees enclose, level by level from the root down.";
+    byId("level-text").textContent = level ? text : off;
   }
 
   wire() {
