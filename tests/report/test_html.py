@@ -126,6 +126,16 @@ def test_a_frame_that_is_too_large(tmp_path):
     assert os.path.getsize(path) < 100_000 and len(told["frames"]) == 12 == len(taken)
 
 
+def test_hierarchies_that_are_too_large(tmp_path):
+    """They give way to frames."""
+    many = np.sort(np.random.default_rng(2).integers(0, 81, (300_000, 2)), axis=1).astype(np.int32)
+    first = Character("first", "free", halves(80)._replace(levels=[many]))
+    told, blocks = unpacked.parts(write_report(tmp_path / "report.html", story(bodies=[first, *story().bodies[1:]]), 1_000_000))
+    assert len(told["shown"]) == 12 and not any("hierarchy" in name for name in blocks)
+    assert any("Bounding volumes are left out" in note for note in told["notes"])
+    assert not any(body["levels"] for body in told["bodies"])
+
+
 def test_without_snapshots(tmp_path):
     told, blocks = unpacked.parts(write_report(tmp_path / "report.html", story(snapshots=[])))
     assert told["shown"] == [] and not blocks and "no frames were stored" in told["absent"]

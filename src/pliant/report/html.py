@@ -32,6 +32,8 @@ MOST_ROWS = 500  # of the table of meetings
 FAVOURED = 12  # frames of the worst meetings
 TAGS = 80  # bytes around a block of data, at most
 UPS = ("", "x", "y", "z")
+NOTHING = "There is no 3D view: no frames were stored."
+TOO_LARGE = "The 3D view is left out: its first frame alone would make this page larger than {:g} MB."
 
 
 def write_report(path: str | os.PathLike[str], story: Story, most_bytes: int = 30_000_000) -> Path:
@@ -91,31 +93,13 @@ def _examine(snapshot: Snapshot, bodies: int) -> None:
 def _told(story: Story, spool: Spool | None, hierarchies: Sequence[bytes], most_bytes: int) -> dict[str, Any]:
     """The story as JSON has it; frames are named by their place in `frames`."""
     frames = [int(frame) for frame in story.frames]
-    if any(b <= a for a, b in pairwise(frames)):
-        raise ValueError("frames: expected rising numbers")
     places = {frame: place for place, frame in enumerate(frames)}
-    if story.up not in UPS:
-        raise ValueError(f"up: expected one of {', '.join(map(repr, UPS))}, got {story.up!r:.40}")
-    if not 0 < story.rate < np.inf:
-        raise ValueError(f"rate: expected a positive number of frames a second, got {story.rate}")
-    for meeting in story.meetings:
-        if meeting.frame not in places or not 0 <= min(meeting[1:3]) <= max(meeting[1:3]) < len(story.bodies):
-            raise ValueError(f"meetings: {meeting} is of a frame or a body that the story does not have")
-    notes, absent = [*story.notes], ""
-    if spool is None:
-        absent = f"The 3D view is left out: its first frame alone would make this page larger than {_megabytes(most_bytes)}."
-    elif not spool.kept:
-        absent = "There is no 3D view: no frames were stored."
-    elif len(spool.kept) < spool.seen:
-        notes.append(f"The 3D view has {len(spool.kept):,} of {spool.seen:,} frames, about one in {round(spool.seen / len(spool.kept))}, "
-                     f"so that this page stays below {_megabytes(most_bytes)}; charts and tables have all of them.")  # fmt: skip
-    if spool is not None and not hierarchies and any(each.hierarchy for each in story.bodies):
-        notes.append(f"Bounding volumes are left out: they would take more than a quarter of {_megabytes(most_bytes)}.")
+    _check(story, places)
     shown = spool if spool is not None and spool.kept else None
     return {
         "title": story.title,
         "facts": [[name, value] for name, value in story.facts],
-        "notes": [*notes, absent] if absent and spool is None else notes,
+        "notes": [*story.notes, *_left_out(story, spool, hierarchies, most_bytes)],
         "rate": float(story.rate),
         "up": story.up,
         "unit": story.unit,
@@ -128,12 +112,32 @@ def _told(story: Story, spool: Spool | None, hierarchies: Sequence[bytes], most_
         "shown": [place for place, _ in shown.kept] if shown else [],
         "chunks": len(shown.lengths) if shown else 0,
         "outline": shown.outline.points.tolist() if shown else [],
-        "absent": absent,
+        "absent": NOTHING if spool is not None else TOO_LARGE.format(most_bytes / 1e6),
     }
 
 
-def _megabytes(count: int) -> str:
-    return f"{count / 1e6:g} MB"
+def _check(story: Story, places: Mapping[int, int]) -> None:
+    if any(b <= a for a, b in pairwise(story.frames)):
+        raise ValueError("frames: expected rising numbers")
+    if story.up not in UPS:
+        raise ValueError(f"up: expected one of {', '.join(map(repr, UPS))}, got {story.up!r:.40}")
+    if not 0 < story.rate < np.inf:
+        raise ValueError(f"rate: expected a positive number of frames a second, got {story.rate}")
+    for meeting in story.meetings:
+        if meeting.frame not in places or not 0 <= min(meeting[1:3]) <= max(meeting[1:3]) < len(story.bodies):
+            raise ValueError(f"meetings: {meeting} is of a frame or a body that the story does not have")
+
+
+def _left_out(story: Story, spool: Spool | None, hierarchies: Sequence[bytes], most_bytes: int) -> Iterator[str]:
+    """What there was no room for, a sentence each."""
+    if spool is None:
+        yield TOO_LARGE.format(most_bytes / 1e6)
+        return
+    if len(spool.kept) < spool.seen:
+        yield (f"The 3D view has {len(spool.kept):,} of {spool.seen:,} frames, about one in {round(spool.seen / len(spool.kept))}, "
+               f"so that this page stays below {most_bytes / 1e6:g} MB; charts and tables have all of them.")  # fmt: skip
+    if spool.kept and not hierarchies and any(each.hierarchy for each in story.bodies):
+        yield f"Bounding volumes are left out: they would take more than a quarter of {most_bytes / 1e6:g} MB."
 
 
 def _count(name: str, values: NDArray[np.int64], frames: int) -> list[int]:
