@@ -22,7 +22,8 @@ def hierarchy_of(body: Any) -> Hierarchy | None:
 
     >>> import pliant as pl
     >>> from pliant.report.hierarchy import hierarchy_of
-    >>> found = hierarchy_of(pl.Body(*pl.shapes.icosphere(1), leaf=1, arity=2))
+    >>> from pliant.shapes import icosphere
+    >>> found = hierarchy_of(pl.Body(*icosphere(1), leaf=1, arity=2))
     >>> len(found.order), [len(level) for level in found.levels[:4]]
     (80, [1, 2, 4, 8])
     """
