@@ -32,9 +32,8 @@ class Outline:
         """See this body too."""
         if not piece.grid.size:
             return
-        rows = piece.grid.astype(np.float32)
-        along = [axis @ rows for axis in self.AXES.astype(np.float32)]
-        ends = [int(each.argmax()) for each in along] + [int(each.argmin()) for each in along]
+        along = self.AXES.astype(np.float32) @ piece.grid.astype(np.float32)
+        ends = np.concatenate([along.argmax(axis=1), along.argmin(axis=1)])
         points = piece.zero + piece.step * piece.grid[:, ends].T
         reach = (np.concatenate([self.AXES, -self.AXES]) * points).sum(axis=1)
         farther = reach > self.reach

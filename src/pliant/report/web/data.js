@@ -15,6 +15,9 @@ function made(kind, className = "", text = "") {
   return element;
 }
 
+/** A name for a table: of long ones both ends, since they often differ in a number at the end. */
+const brief = (name) => (name.length > 64 ? `${name.slice(0, 36)}…${name.slice(-24)}` : name);
+
 /** 1, 2 or 5 times a power of ten: the next that is not smaller. */
 function roundUp(value) {
   const power = 10 ** Math.floor(Math.log10(value));

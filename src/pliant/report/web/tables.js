@@ -50,7 +50,7 @@ function chosenFrom(table, columns, rows, empty, choose) {
 
 /** The table of meetings: [place, first, second, pairs, x, y, z, radius] each. */
 function meetingsTable(go) {
-  const name = (body) => story.bodies[body].name;
+  const name = (body) => brief(story.bodies[body].name);
   const rows = story.meetings.map(([place, first, second, pairs]) => [
     [first === second ? `${name(first)}, with itself` : `${name(first)} – ${name(second)}`, "name"],
     [whole.format(story.frames[place]), "number"],
@@ -87,7 +87,7 @@ class BodiesTable {
       const row = made("tr"), title = made("td", "name"), chip = made("i", "chip");
       const faces = made("td", "number"), pairs = made("td", "number");
       chip.style.background = `rgb(${colourOf(index)})`;
-      title.append(chip, name);
+      title.append(chip, brief(name));
       title.title = name;
       row.append(title, made("td", "", kind), faces, pairs);
       if (viewer) row.append(...this.switches(viewer, index, row));
