@@ -4,12 +4,16 @@ import re
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from pliant import shapes
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 PROGRAM = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-PAGES = [page for page in sorted((ROOT / "docs").glob("**/*.md")) if PROGRAM.search(page.read_text(encoding="utf-8"))]
+PAGES = [page for page in sorted((ROOT / "docs").glob("**/*.md")) if PROGRAM.search(page.read_text(encoding="utf-8"))
+         and page.parent.name != "tutorials"]  # those have tests of their own
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -31,7 +35,32 @@ def test_the_program_of_the_readme_runs(capsys):
     assert len(lines) == 100 and len(names["pairs"])
 
 
+OBJ = "v 0 0 {0}\nv 1 0 {0}\nv 0 1 {0}\nf 1 2 3\n"
+VTU = """<VTKFile type="UnstructuredGrid" version="1.0" byte_order="LittleEndian"><UnstructuredGrid>
+<Piece NumberOfPoints="3" NumberOfCells="1">
+<Points><DataArray type="Float64" NumberOfComponents="3" format="ascii">0 0 0 1 0 0 0 1 0</DataArray></Points>
+<Cells><DataArray type="Int64" Name="connectivity" format="ascii">0 1 2</DataArray>
+<DataArray type="Int64" Name="offsets" format="ascii">3</DataArray>
+<DataArray type="UInt8" Name="types" format="ascii">5</DataArray></Cells></Piece></UnstructuredGrid></VTKFile>"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where programs run: with the files that they read."""
+    (tmp_path / "frames").mkdir()
+    for k in range(3):
+        (tmp_path / "frames" / f"cloth_{k}.obj").write_text(OBJ.format(k))
+    (tmp_path / "table.obj").write_text(OBJ.format(0.5))
+    (tmp_path / "run.vtu").write_text(VTU)
+    listed = '<Collection><DataSet timestep="0" file="run.vtu"/></Collection>'
+    (tmp_path / "run.pvd").write_text(f'<VTKFile type="Collection">{listed}</VTKFile>')
+    cloth = shapes.folding_cloth(400, 12)
+    np.savez(tmp_path / "walk.npz", faces=cloth.faces, vertices=[cloth.frame(k) for k in range(12)])
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.usefixtures("folder")
 def test_the_programs_of_a_page_run(page):
     """One after the other, each with the names of those before it; their lines count from the top of the page."""
     text, names = page.read_text(encoding="utf-8"), {}

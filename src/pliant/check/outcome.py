@@ -14,9 +14,10 @@ import zipfile
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import pliant
 from pliant.check.ask import Answer
@@ -24,6 +25,7 @@ from pliant.check.journal import Arrays, Journal
 from pliant.check.plan import Question
 from pliant.core.archive import META, whole_file
 from pliant.io.animation import Animation
+from pliant.report.html import MOST_ROWS
 from pliant.report.story import Meeting
 
 if TYPE_CHECKING:
@@ -123,25 +125,58 @@ def parquet_package() -> tuple[Any, Any]:
     return pyarrow, parquet
 
 
-def summary_of(animation: Animation, question: Question, cast: Cast, journal: Journal, frames: list[int]) -> dict[str, Any]:
-    """What `summary.json` holds."""
-    names = [character.name for character in cast.characters]
+class Sums(NamedTuple):
+    """What frames of a journal add up to."""
+
+    frames: list[int]
+    between: NDArray[np.int64]  # (k,) pairs of faces of different bodies, in each frame
+    alone: NDArray[np.int64]  # of bodies with themselves
+    touching: NDArray[np.int64]  # that meet, of both
+    bodies: dict[tuple[int, int], Pair]  # by two places
+    worst: list[Meeting]  # some, the worst first
+    meetings: int  # all of them
+    loads: NDArray[np.int64]  # (l, 3) frame, body, pairs in which it takes part
+    seconds: NDArray[np.float64]  # reading, queries
+
+
+class Pair(NamedTuple):
+    """Two bodies, or one with itself, in all frames."""
+
+    pairs: int = 0
+    frames: int = 0
+    worst_frame: int = 0
+    worst_pairs: int = 0
+
+    def plus(self, meeting: Meeting) -> Pair:
+        """And in one more, which comes after those so far."""
+        worse = meeting.pairs > self.worst_pairs
+        return Pair(self.pairs + meeting.pairs, self.frames + 1, meeting.frame if worse else self.worst_frame,
+                    meeting.pairs if worse else self.worst_pairs)  # fmt: skip
+
+
+def sums_of(journal: Journal, frames: list[int]) -> Sums:
+    """Add up all frames, in this order."""
     between, alone, touching = (np.zeros(len(frames), np.int64) for _ in range(3))
-    pairs, shown, worst = Counter[tuple[int, int]](), Counter[tuple[int, int]](), dict[tuple[int, int], tuple[int, int]]()
-    seconds, top = np.zeros(2), list[Meeting]()
+    bodies, worst, loads, seconds, meetings = dict[tuple[int, int], Pair](), list[Meeting](), list[NDArray[np.int64]](), np.zeros(2), 0
     for k, frame in enumerate(frames):
         rows = journal.pairs(frame)
-        seconds += rows["seconds"]
-        found = meetings_of(frame, rows)
-        touching[k] = rows["touching"].sum()
+        found, seconds, touching[k] = meetings_of(frame, rows), seconds + rows["seconds"], rows["touching"].sum()
+        load = Counter[int]()
         for each in found:
             two = each.first, each.second
             (alone if each.first == each.second else between)[k] += each.pairs
-            pairs[two] += each.pairs
-            shown[two] += 1
-            worst[two] = max(worst.get(two, (0, 0)), (each.pairs, -frame))
-        top = sorted([*top, *found], key=worst_first)[: 10 * WORST]
-    total = between + alone
+            bodies[two] = bodies.get(two, Pair()).plus(each)
+            for body in {*two}:
+                load[body] += each.pairs
+        meetings += len(found)
+        worst = sorted([*worst, *found], key=worst_first)[:MOST_ROWS]
+        loads.append(np.array([[frame, *item] for item in sorted(load.items())], np.int64).reshape(-1, 3))
+    return Sums(frames, between, alone, touching, bodies, worst, meetings, np.concatenate(loads), seconds)
+
+
+def summary_of(animation: Animation, question: Question, cast: Cast, sums: Sums) -> dict[str, Any]:
+    """What `summary.json` holds."""
+    names, total, frames = [character.name for character in cast.characters], sums.between + sums.alone, sums.frames
     order = np.lexsort((np.array(frames), -total))[:WORST].tolist()
     return {
         "format": "pliant check 1", "pliant": pliant.__version__, "name": animation.name,
@@ -149,14 +184,13 @@ def summary_of(animation: Animation, question: Question, cast: Cast, journal: Jo
         "rate": animation.rate, "up": animation.up, "unit": animation.unit, "options": asdict(question),
         "bodies": [{"name": name, "kind": character.kind, "vertices": count.vertices, "faces": count.faces}
                    for name, character, count in zip(names, cast.characters, cast.counts, strict=True)],
-        "pairs": int(total.sum()), "touching": int(touching.sum()), "frames_with_pairs": int((total > 0).sum()),
-        "frames": frames, "between": between.tolist(), "with_self": alone.tolist(), "touching_pairs": touching.tolist(),
-        "by_bodies": [{"bodies": list(two), "names": [names[k] for k in two], "pairs": count, "frames": shown[two],
-                       "worst_frame": -worst[two][1], "worst_pairs": worst[two][0]}
-                      for two, count in sorted(pairs.items(), key=lambda item: (-item[1], item[0]))],
+        "pairs": int(total.sum()), "touching": int(sums.touching.sum()), "frames_with_pairs": int((total > 0).sum()),
+        "frames": frames, "between": sums.between.tolist(), "with_self": sums.alone.tolist(), "touching_pairs": sums.touching.tolist(),
+        "by_bodies": [{"bodies": list(two), "names": [names[k] for k in two], **pair._asdict()}
+                      for two, pair in sorted(sums.bodies.items(), key=lambda item: (-item[1].pairs, item[0]))],
         "worst_frames": [{"frame": frames[k], "pairs": int(total[k])} for k in order if total[k]],
-        "worst_meetings": [each._asdict() for each in top],
-        "seconds": {"reading": round(float(seconds[0]), 3), "queries": round(float(seconds[1]), 3)},
+        "worst_meetings": [each._asdict() for each in sums.worst[:WORST]],
+        "seconds": {"reading": round(float(sums.seconds[0]), 3), "queries": round(float(sums.seconds[1]), 3)},
     }  # fmt: skip
 
 

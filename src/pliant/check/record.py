@@ -65,8 +65,9 @@ class Recorder:
     def write(self, most_bytes: int = 30_000_000) -> Path:
         """Write `report.html`, and be done."""
         try:
-            summary = outcome.summary_of(self._animation, Question(), self._cast, self._journal, self.frames)
-            return tell.write(self.folder / "report.html", self._animation, self._cast, self._journal, summary, most_bytes)
+            sums = outcome.sums_of(self._journal, self.frames)
+            summary = outcome.summary_of(self._animation, Question(), self._cast, sums)
+            return tell.write(self.folder / "report.html", self._animation, self._cast, self._journal, sums, summary, most_bytes)
         finally:
             self.close()
 

@@ -105,13 +105,14 @@ def check_animation(animation: Animation, question: Question, output: Output, *,
         say = writing or (lambda what: None)
         say("pairs")
         files = [outcome.write_pairs(output.folder / f"pairs.{output.form}", journal, frames, cast, question)]
-        summary = outcome.summary_of(animation, question, cast, journal, frames)
+        sums = outcome.sums_of(journal, frames)
+        summary = outcome.summary_of(animation, question, cast, sums)
         if output.plots:
             say("plots")
-            files += tell.write_plots(output.folder, summary, journal)
+            files += tell.write_plots(output.folder, summary, sums, journal)
         if output.report:
             say("report")
-            files.append(tell.write(output.folder / REPORT, animation, cast, journal, summary, output.most_bytes))
+            files.append(tell.write(output.folder / REPORT, animation, cast, journal, sums, summary, output.most_bytes))
         summary["seconds"]["total"] = round(time.perf_counter() - began, 3)
         files.append(write_summary(output.folder / SUMMARY, summary))
     path.unlink()

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from pliant.body import Body
 from pliant.check.journal import Journal
+from pliant.check.outcome import Sums
 from pliant.io.animation import Animation
 from pliant.report.hierarchy import hierarchy_of
 from pliant.report.html import write_report
-from pliant.report.story import Character, Indices, Meeting, Snapshot, Story
+from pliant.report.story import Character, Indices, Snapshot, Story
 
 
 class Count(NamedTuple):
@@ -43,27 +44,27 @@ def cast_of(animation: Animation, bodies: list[Body], drawn: bool) -> Cast:
     return Cast(characters, counts, [np.array(body.faces) for body in bodies], origin)
 
 
-def write(path: Path, animation: Animation, cast: Cast, journal: Journal, summary: dict[str, Any], most_bytes: int) -> Path:
+def write(path: Path, animation: Animation, cast: Cast, journal: Journal, sums: Sums, summary: dict[str, Any], most_bytes: int) -> Path:
     """The report of a finished check."""
-    meetings = [Meeting(**each)._replace(centre=moved(each["centre"], cast.origin)) for each in summary["worst_meetings"]]
+    meetings = [each._replace(centre=moved(each.centre, cast.origin)) for each in sums.worst]
     story = Story(title=animation.name, facts=facts_of(summary), notes=list(animation.notes), bodies=cast.characters,
-                  frames=np.array(summary["frames"], np.int32), counts=counts_of(summary), meetings=meetings,
-                  snapshots=snapshots(cast, journal), rate=animation.rate, up=animation.up, unit=animation.unit)  # fmt: skip
+                  frames=np.array(sums.frames, np.int32), counts=counts_of(sums, summary["options"]["within"] is not None),
+                  meetings=meetings, more=sums.meetings - len(meetings), loads=sums.loads, snapshots=snapshots(cast, journal),
+                  rate=animation.rate, up=animation.up, unit=animation.unit)  # fmt: skip
     return write_report(path, story, most_bytes)
 
 
-def moved(point: list[float], origin: NDArray[np.float64]) -> tuple[float, float, float]:
+def moved(point: tuple[float, float, float], origin: NDArray[np.float64]) -> tuple[float, float, float]:
     """A point as the report has it: from the origin."""
     x, y, z = (np.array(point) - origin).tolist()
     return x, y, z
 
 
-def counts_of(summary: dict[str, Any]) -> dict[str, NDArray[np.int64]]:
+def counts_of(sums: Sums, near: bool) -> dict[str, NDArray[np.int64]]:
     """Pairs of faces in every frame, by what matters: who meets, or, with a tolerance, whether they do."""
-    between, alone, touching = (np.array(summary[name], np.int64) for name in ("between", "with_self", "touching_pairs"))
-    if summary["options"]["within"] is not None:
-        return {"meet": touching, "near": between + alone - touching}
-    return {"between bodies": between, "with themselves": alone}
+    if near:
+        return {"meet": sums.touching, "near": sums.between + sums.alone - sums.touching}
+    return {"between bodies": sums.between, "with themselves": sums.alone}
 
 
 def facts_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
@@ -91,8 +92,9 @@ def snapshots(cast: Cast, journal: Journal) -> Iterator[Snapshot]:
         yield Snapshot(frame, meshes, marked)
 
 
-def write_plots(folder: Path, summary: dict[str, Any], journal: Journal) -> list[Path]:
+def write_plots(folder: Path, summary: dict[str, Any], sums: Sums, journal: Journal) -> list[Path]:
     """Plots, where Matplotlib is installed."""
     from pliant.check import plots
 
-    return plots.write(folder, summary, counts_of(summary), journal) if plots.available() else []
+    counts = counts_of(sums, summary["options"]["within"] is not None)
+    return plots.write(folder, summary, counts, journal) if plots.available() else []

@@ -107,7 +107,7 @@ def _told(story: Story, spool: Spool | None, hierarchies: Sequence[bytes], most_
         "counts": [{"name": name, "values": _count(name, values, len(frames))} for name, values in story.counts.items()],
         "bodies": [{"name": each.name, "kind": each.kind, **_levels(each.hierarchy if hierarchies else None)} for each in story.bodies],
         "meetings": [_row(each, places) for each in story.meetings[:MOST_ROWS]],
-        "more": max(0, len(story.meetings) - MOST_ROWS),
+        "more": story.more + max(0, len(story.meetings) - MOST_ROWS),
         "load": _load(story, places),
         "shown": [place for place, _ in shown.kept] if shown else [],
         "chunks": len(shown.lengths) if shown else 0,
@@ -153,6 +153,8 @@ def _row(meeting: Meeting, places: Mapping[int, int]) -> list[float]:
 
 def _load(story: Story, places: Mapping[int, int]) -> list[list[int]]:
     """[place, body, pairs]: in how many pairs a body takes part."""
+    if story.loads is not None:
+        return [[places[frame], body, pairs] for frame, body, pairs in story.loads.tolist()]
     sums: dict[tuple[int, int], int] = {}
     for meeting in story.meetings:
         for body in {meeting.first, meeting.second}:

@@ -59,8 +59,10 @@ class Story(NamedTuple):
     bodies: Sequence[Character]
     frames: Indices  # (k,) numbers of the frames that were looked at, rising
     counts: Mapping[str, NDArray[np.int64]]  # by name (k,): pairs of faces in each of them, parts of a sum: "between bodies", …
-    meetings: Sequence[Meeting]  # all of them, the worst first: charts sum them up, tables show the first
+    meetings: Sequence[Meeting]  # the worst first, for the table
     snapshots: Iterable[Snapshot]  # of some or all of these frames, rising
     rate: float = 30.0  # frames a second
     up: str = ""  # "x", "y", "z"; empty: not known
     unit: str = ""
+    loads: NDArray[np.int64] | None = None  # (l, 3) frame, body, pairs in which it takes part; None: what the meetings add up to
+    more: int = 0  # meetings beside these
