@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pliant.report.picture import View
     from pliant.shapes import Swarm
 
-DRAWN = 5_000_000  # vertices of all drawn frames of the report
+DRAWN = 7_000_000  # vertices of all drawn frames of the report
 TEMPO = 200  # frames in which shapes change as much as in the standard swarm, however many are played
 
 EXAMPLES = """\
