@@ -202,6 +202,26 @@ def test_a_stopped_check_goes_on(scene, tmp_path, form, jobs):
     assert not (tmp_path / "torn" / "check.journal").exists()
 
 
+def test_a_finished_check_is_not_done_again(scene, tmp_path):
+    """A kill may come after the journal is gone and before the process is."""
+    first = run(scene, tmp_path, Question(frames="0:3"))
+    told = []
+    again = run(scene, tmp_path, Question(frames="0:3"), resume=True, progress=told.append)
+    assert not told and again.summary == json.loads(json.dumps(first.summary)) and set(again.files) == set(first.files)
+    run(scene, tmp_path, Question(frames="0:4"), resume=True, progress=told.append)
+    assert len(told) == 4, "another check is"
+
+
+def test_two_checks_do_not_share_a_journal(scene, tmp_path):
+    def read(place, frame):
+        if (place, frame) == (0, 2):
+            with pytest.raises(FileError, match="another check is at work in this folder"):
+                run(scene, tmp_path, resume=True)
+        return scene.read(place, frame)
+    run(scene, tmp_path, read=read)
+    assert np.array_equal(found(tmp_path), scene.rows())
+
+
 def test_what_was_stopped_is_not_thrown_away_unasked(scene, tmp_path):
     def read(place, frame):
         if frame == 3:

@@ -44,7 +44,7 @@ class Lane:
     def __init__(self, animation: Animation, question: Question, asked: NDArray[np.bool_]) -> None:
         self.animation, self.question, self.asked = animation, question, asked
         self.bodies: list[Body] = []
-        self.scene, self._places = Scene(), dict[int, int]()
+        self.scene, self._places, self._ids = Scene(), dict[int, int](), dict[int, int]()  # places by ids of the scene, and back
         self._options: dict[str, Any] = {"policy": question.policy, "weld": question.weld}
 
     def move(self, frame: int) -> None:
@@ -61,19 +61,18 @@ class Lane:
                 self._replace(place, before, body)
 
     def _replace(self, place: int, before: Body | None, body: Body) -> None:
-        """Let a body take part; which others it is not asked about."""
-        if before is not None:
-            old = next(number for number, known in self._places.items() if known == place)
-            self.scene.remove(old)
-            del self._places[old]
-            self.bodies[place] = body
-        else:
+        """Let a body take part, and say which others it is not asked about."""
+        if before is None:
             self.bodies.append(body)
-        new = self.scene.add(body)
+        else:
+            self.bodies[place] = body
+            self.scene.remove(self._ids[place])
+            del self._places[self._ids[place]]
+        new = self._ids[place] = self.scene.add(body)
         self._places[new] = place
-        for number, other in self._places.items():
-            if not self.asked[place, other]:
-                self.scene.ignore(new, number)
+        for other in np.flatnonzero(~self.asked[place]).tolist():
+            if other in self._ids:
+                self.scene.ignore(new, self._ids[other])
 
     def answer(self, frame: int) -> Answer:
         """What meets in that frame."""

@@ -38,6 +38,7 @@ class Journal:
         text = json.dumps(plan, sort_keys=True).encode()
         self._file = open(path, "r+b" if path.exists() else "w+b")
         try:
+            self._lock()
             end = self._scan(text)
             self._file.truncate(end)
             self._file.seek(end)
@@ -91,6 +92,17 @@ class Journal:
         if not self._file.closed:
             self.sync()
             self._file.close()
+
+    def _lock(self) -> None:
+        """Two checks would tear each other's records; the lock goes with the process, however that ends."""
+        try:
+            import fcntl
+        except ImportError:  # not on this system
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise FileError(f"{self.path}: another check is at work in this folder") from None
 
     def _append(self, kind: bytes, frame: int, content: bytes) -> None:
         begin = self._file.seek(0, os.SEEK_END)

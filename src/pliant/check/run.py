@@ -28,6 +28,7 @@ from pliant.check.journal import Arrays, Journal
 from pliant.check.plan import Question, allowed, chosen_frames
 from pliant.core import check
 from pliant.core.archive import whole_file
+from pliant.core.tables import read_bytes
 from pliant.core.threads import only
 from pliant.errors import FileError
 from pliant.io.animation import Animation
@@ -35,6 +36,7 @@ from pliant.io.animation import Animation
 JOURNAL, SUMMARY, REPORT = "check.journal", "summary.json", "report.html"
 FORMATS = ("npz", "parquet")
 MOST_SHAPES = 600_000_000  # bytes of shapes for the report that a journal keeps
+MOST_SUMMARY = 1 << 30  # bytes
 LOOK_UP = 0.1  # seconds between looks at Ctrl-C
 
 Worked = tuple[int, Arrays, Arrays | None]  # a frame, its pairs, its shapes
@@ -93,7 +95,10 @@ def check_animation(animation: Animation, question: Question, output: Output, *,
     lane.move(frames[0])
     cast = tell.cast_of(animation, lane.bodies, output.report)
     every = math.ceil(len(frames) * 12 * sum(count.vertices for count in cast.counts) / MOST_SHAPES) if output.report else 0
-    with Journal(path, plan_of(animation, question, frames, every)) as journal:
+    plan = plan_of(animation, question, frames, every)
+    if resume and not path.exists() and (done := finished(output, plan)):
+        return done
+    with Journal(path, plan) as journal:
         pairs = sum(len(journal.pairs(frame)["faces"]) for frame in journal.done)
         left = [frame for frame in frames if frame not in journal.done]
         drawn = set(frames[::every]) if every else set[int]()
@@ -106,7 +111,7 @@ def check_animation(animation: Animation, question: Question, output: Output, *,
         say("pairs")
         files = [outcome.write_pairs(output.folder / f"pairs.{output.form}", journal, frames, cast, question)]
         sums = outcome.sums_of(journal, frames)
-        summary = outcome.summary_of(animation, question, cast, sums)
+        summary = {**outcome.summary_of(animation, question, cast, sums), "plan": digest(plan)}
         if output.plots:
             say("plots")
             files += tell.write_plots(output.folder, summary, sums, journal)
@@ -127,8 +132,25 @@ def plan_of(animation: Animation, question: Question, frames: list[int], every: 
         seen.update(f"{file.name}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
     options = {name: value for name, value in asdict(question).items() if name not in ("policy", "frames")}
     return {"format": "pliant check 1", "pliant": pliant.__version__, "files": seen.hexdigest(), "rate": animation.rate,
-            "bodies": [actor.name for actor in animation.actors], "options": options,
+            "bodies": [actor.name for actor in animation.actors], "options": options, "notes": list(animation.notes),
             "frames": [frames[0], frames[-1], len(frames)], "shapes": every}  # fmt: skip
+
+
+def digest(plan: dict[str, Any]) -> str:
+    """What tells a plan from others, in short."""
+    return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
+
+
+def finished(output: Output, plan: dict[str, Any]) -> Result | None:
+    """What a check with this plan has left, if it came to its end."""
+    path = output.folder / SUMMARY
+    files = [output.folder / f"pairs.{output.form}", *([output.folder / REPORT] if output.report else []), path]
+    try:
+        summary = json.loads(read_bytes(path, MOST_SUMMARY, "summary"))
+        same = isinstance(summary, dict) and summary["plan"] == digest(plan) and all(file.is_file() for file in files)
+    except (FileError, ValueError, KeyError, RecursionError):
+        return None
+    return Result(summary, files) if same else None
 
 
 def worked(first: Lane, frames: list[int], jobs: int, drawn: set[int], origin: NDArray[np.float64]) -> Iterator[Worked]:
