@@ -42,7 +42,11 @@ def remeshed(names):
     return [body], names["pairs"], View(azimuth=-70, elevation=25)
 
 
-SCENES = {"00_minimal": minimal, "01_cloth": cloth, "02_skinned": skinned, "03_remeshed": remeshed}
+def report(names):
+    return [names["sheet"], names["ball"]], names["pairs"], View(azimuth=-60, elevation=35)
+
+
+SCENES = {"00_minimal": minimal, "01_cloth": cloth, "02_skinned": skinned, "03_remeshed": remeshed, "04_report": report}
 
 
 def as_left(names):
