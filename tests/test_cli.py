@@ -55,7 +55,7 @@ def test_the_version():
 
 @pytest.mark.parametrize("arguments", [("--debug", "info", "none.npz"), ("info", "none.npz", "--debug"), ("info", "--debug", "none.npz")])
 def test_with_debug_errors_are_tracebacks(arguments):
-    errors = python(f"import sys; sys.stderr = sys.stdout; sys.argv[0] = 'pliant'; {MAIN}", *arguments, status=1)
+    errors = python(f"import sys; sys.stderr = sys.stdout; sys.argv[0] = 'pliant'; {MAIN}", *arguments, status=2)
     assert "Traceback" in errors and "FileError: none.npz" in errors
     found = python(f"import sys; sys.stderr = sys.stdout; sys.argv[0] = 'pliant'; {MAIN}", "info", "none.npz", status=2)
     assert found.startswith("none.npz: ") and len(found.splitlines()) == 1

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import zipfile
 
 import numpy as np
@@ -10,12 +11,13 @@ import pytest
 import naive
 import naive_distances
 import pliant
+import unpacked
 from pliant import shapes
 from pliant.check import run as module
 from pliant.check.plan import Question
 from pliant.check.run import Output, check_animation
 from pliant.errors import FileError
-from pliant.io.animation import Animation, Frames
+from pliant.io.animation import Animation, Frames, Settings
 
 FRAMES = 6
 
@@ -135,6 +137,24 @@ def test_faces_may_change(scene, tmp_path):
     expected[both, 3:] = np.sort(expected[both, 3:], axis=1)
     run(scene, tmp_path, read=read)
     assert np.array_equal(found(tmp_path), expected[np.lexsort(expected.T[::-1])])
+    told, blocks = unpacked.parts(tmp_path / "report.html")
+    for frame, bodies in unpacked.frames(told, blocks).items():
+        assert bodies[1].faces == [tuple(face) for face in read(1, frame)[1].tolist()], "drawn with the faces of its frame"
+
+
+def test_what_is_welded_does_not_depend_on_what_was_asked_before(tmp_path):
+    """Frames of other faces than the first have bodies of their own: here a seam that is open in frame 1 and closed in frame 2."""
+    single, double = np.array([[0, 1, 2]]), np.array([[0, 1, 2], [3, 5, 4]])
+    flat = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], float)
+    apart = flat + np.repeat([[0, 0, 0], [0, 0, 1]], 3, axis=0)
+    meshes = [(flat[:3], single), (apart, double), (flat, double)]
+    answers = []
+    for name, frames, jobs in (("a", ":", 1), ("b", ":", 3), ("c", "2", 1), ("d", "1:", 1)):
+        animation = Animation("soup", [Frames("soup", 3, meshes.__getitem__)], 3)
+        check_animation(animation, Question(frames=frames), Output(tmp_path / name, plots=False), jobs=jobs)
+        rows = found(tmp_path / name)
+        answers.append(rows[rows[:, 0] == 2].tolist())
+    assert answers == [[], [], [], []]
 
 
 def test_the_summary_adds_up(scene, tmp_path):
@@ -160,6 +180,21 @@ def test_the_summary_adds_up(scene, tmp_path):
     corners = scene.vertices[top["frame"]][top["first"]][scene.faces[top["first"]][mine[:, 3]]].reshape(-1, 3)
     assert top["pairs"] == len(mine)
     assert np.linalg.norm(corners - top["centre"], axis=1).max() <= top["radius"] * (1 + 1e-9)
+
+
+def test_large_coordinates(tmp_path):
+    """Files are written whatever the size of what meets."""
+    crossing = 1e200 * np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0.2, 0.2, -1], [0.2, 0.2, 1], [0.3, 0.2, 1]], float)
+    animation = Animation("large", [Frames("one", 1, lambda frame: (crossing, np.array([[0, 1, 2], [3, 4, 5]])))], 1)
+    result = check_animation(animation, Question(weld=False), Output(tmp_path))
+    assert result.pairs == 1 and np.isfinite(result.summary["worst_meetings"][0]["radius"])
+
+
+def test_nothing_of_an_earlier_check_is_left_beside_another(scene, tmp_path):
+    run(scene, tmp_path, output={"plots": True})
+    (tmp_path / "notes.txt").write_text("mine")
+    run(scene, tmp_path, Question(frames="1"), output={"form": "parquet", "report": False})
+    assert sorted(os.listdir(tmp_path)) == ["notes.txt", "pairs.parquet", "summary.json"]
 
 
 # --- stopped and gone on with ------------------------------------------------------------------------------------------------
@@ -222,6 +257,40 @@ def test_two_checks_do_not_share_a_journal(scene, tmp_path):
     assert np.array_equal(found(tmp_path), scene.rows())
 
 
+def test_what_a_kill_left_half_written_goes(scene, tmp_path):
+    (tmp_path / "report.html.123.part").write_text("half")
+    run(scene, tmp_path, Question(frames="0"))
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_check_that_never_began_leaves_no_journal(scene, tmp_path):
+    def read(place, frame):
+        if frame == 1:
+            raise Stopped
+        return scene.read(place, frame)
+    with pytest.raises(Stopped):
+        run(scene, tmp_path, Question(frames="1"), read=read)
+    assert os.listdir(tmp_path) == []
+
+
+def test_another_clip_is_another_check(scene, tmp_path):
+    def read(place, frame):
+        if frame == 3:
+            raise Stopped
+        return scene.read(place, frame)
+    with pytest.raises(Stopped):
+        run(scene, tmp_path, read=read, about={"asked": Settings(clip="walk")})
+    with pytest.raises(FileError, match='whose clip was "walk" and is "run" now'):
+        run(scene, tmp_path, resume=True, about={"asked": Settings(clip="run")})
+
+
+def test_without_pyarrow_nothing_is_begun(scene, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"pip install 'pliant\[parquet\]', or --format npz"):
+        run(scene, tmp_path / "new", output={"form": "parquet"})
+    assert not (tmp_path / "new").exists()
+
+
 def test_what_was_stopped_is_not_thrown_away_unasked(scene, tmp_path):
     def read(place, frame):
         if frame == 3:
@@ -232,7 +301,7 @@ def test_what_was_stopped_is_not_thrown_away_unasked(scene, tmp_path):
     before = (tmp_path / "check.journal").read_bytes()
     with pytest.raises(FileError, match=r"check.journal: a check was stopped here; --resume goes on with it, --overwrite begins anew"):
         run(scene, tmp_path)
-    with pytest.raises(FileError, match=r"is of another check, whose options were .*; --overwrite begins anew"):
+    with pytest.raises(FileError, match=r"is of another check, whose with_self was true and is false now; --overwrite begins anew"):
         run(scene, tmp_path, Question(with_self=False), resume=True)
     assert (tmp_path / "check.journal").read_bytes() == before
     run(scene, tmp_path, Question(with_self=False), overwrite=True)
@@ -251,7 +320,7 @@ def test_another_file_of_the_same_name_is_another_check(scene, tmp_path):
     with pytest.raises(Stopped):
         run(scene, tmp_path / "out", read=read, about={"files": (file,)})
     file.write_text("another")
-    with pytest.raises(FileError, match="is of another check, whose files were"):
+    with pytest.raises(FileError, match="is of another check, whose files was"):
         run(scene, tmp_path / "out", resume=True, about={"files": (file,)})
 
 
@@ -267,13 +336,15 @@ def test_a_bad_frame_is_named_and_what_was_done_stays(scene, tmp_path):
 
 
 def test_errors_of_threads_arrive(scene, tmp_path):
+    before = pliant.threads()
+
     def read(place, frame):
         if frame == FRAMES - 1:
             raise Stopped
         return scene.read(place, frame)
     with pytest.raises(Stopped):
         run(scene, tmp_path, read=read, jobs=4)
-    assert pliant.threads() >= 1
+    assert pliant.threads() == before
 
 
 def test_progress_is_told(scene, tmp_path):

@@ -25,6 +25,11 @@ def fill(path, frames):
             journal.add(frame, rows(frame), shapes(frame))
 
 
+def fill_with(path, plan):
+    with Journal(path, plan) as journal:
+        journal.add(0, rows(0), None)
+
+
 def same(one, other):
     alike = (np.array_equal(one[name], other[name]) and one[name].dtype == other[name].dtype for name in one)
     return one.keys() == other.keys() and all(alike)
@@ -94,8 +99,11 @@ def test_damage_is_noticed(tmp_path_factory, whole, data):
 def test_the_journal_of_another_check_is_refused(tmp_path):
     fill(tmp_path / "j", [0])
     before = (tmp_path / "j").read_bytes()
-    with pytest.raises(FileError, match=r"j: is of another check, whose frames were \[0, 9, 10\] and are \[0, 5, 6\] now; --overwrite"):
+    with pytest.raises(FileError, match=r"j: is of another check, whose frames was \[0, 9, 10\] and is \[0, 5, 6\] now; --overwrite"):
         Journal(tmp_path / "j", {**PLAN, "frames": [0, 5, 6]})
+    with pytest.raises(FileError, match=r"whose within was 0\.1 and is null now"):
+        fill_with(tmp_path / "other", {"options": {"long": "x" * 200, "within": 0.1}})
+        fill_with(tmp_path / "other", {"options": {"long": "x" * 200, "within": None}})
     assert (tmp_path / "j").read_bytes() == before
 
 

@@ -67,12 +67,13 @@ def test_rules():
 def test_groups():
     groups = {"robot": "arm left, arm right", "things": "table,cup*"}
     assert pairs(groups=groups, pairs=["robot:things"]) == {(0, 2), (0, 3), (1, 2), (1, 3)}
-    assert pairs(groups=groups, ignore=["robot:robot", "things:*"]) == set()
+    assert pairs(groups=groups, ignore=["things:*"]) == {(0, 0), (0, 1), (1, 1)}
 
 
 @pytest.mark.parametrize(("options", "says"), [
     ({"pairs": ["leg:table"]}, "'leg' names no body; known are arm left, arm right"), ({"pairs": ["table"]}, "expected A:B"),
-    ({"ignore": ["table:leg"]}, "'leg' names no body"), ({"groups": {"g": "leg"}}, "'g' names no body"),
+    ({"ignore": ["table:leg"]}, "ignore: 'leg' names no body"), ({"groups": {"g": "table,leg"}}, "group: 'leg' names no body"),
+    ({"ignore": ["*:*"]}, "pairs: of 4 bodies, nothing is left"), ({"pairs": ["table:table"], "with_self": False}, "nothing is left"),
 ])
 def test_unknown_names_are_refused(options, says):
     with pytest.raises(ValueError, match=says):
@@ -87,3 +88,8 @@ def test_unknown_names_are_refused(options, says):
 def test_questions_are_examined(options, says):
     with pytest.raises(ValueError, match=says):
         Question(**options)
+
+
+def test_a_name_that_can_be_parted_in_two_ways():
+    with pytest.raises(ValueError, match="'a:b:c' can be parted in 2 ways"):
+        allowed(Question(pairs=["a:b:c"]), ["a", "b:c", "a:b", "c"])

@@ -52,7 +52,7 @@ def as_found(two, path, drawn=range(FRAMES)):
         for number, ((vertices, faces), body) in enumerate(zip(two.meshes(place), bodies, strict=True)):
             corners, right = np.array(body.positions)[np.array(body.faces, int)], vertices[faces]
             shift = (right - corners).reshape(-1, 3).mean(axis=0) if shift is None else shift
-            assert np.abs(corners + shift - right).max() < 1e-3 * np.ptp(right.reshape(-1, 3), axis=0).max()
+            assert np.abs(corners + shift - right).max() < 1e-4 * np.ptp(right.reshape(-1, 3), axis=0).max()
             assert body.marked == sorted(set(pairs.faces[pairs.bodies == number].tolist()))
     for place in range(FRAMES):
         rows = two.pairs(place).bodies
@@ -101,3 +101,15 @@ def test_a_recording_that_fails_leaves_nothing(two, tmp_path):
         recorder.add(0, pl.Scene(bodies[:1]).collide(self_pairs=True))
         raise ZeroDivisionError
     assert os.listdir(tmp_path) == []
+
+
+def test_what_a_recorder_refuses(two, tmp_path):
+    bodies = two.bodies()
+    pairs = pl.Scene(bodies).collide()
+    with Recorder(tmp_path, {"cloth": bodies[0], "ball": bodies[1]}) as recorder:
+        with pytest.raises(ValueError, match="frames: none was added"):
+            recorder.write()
+        recorder.add(3, pairs)
+        with pytest.raises(ValueError, match="frame: expected a number above the last, 3, got 3"):
+            recorder.add(3, pairs)
+    recorder.write()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import apart
 import naive_distances
 import pliant as pl
+from pliant import shapes
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = pytest.mark.formulas
@@ -155,3 +156,17 @@ def test_scenes():
     scene.ignore(0, 1)
     assert scene.within(1.5).bodies.tolist() == [[1, 2]]
     assert len(pl.Scene().within(1)) == 0
+
+
+@pytest.mark.formulas
+@pytest.mark.parametrize("away", [3.0, 1e15, 1e19, 5e20, 1e100])
+def test_tolerances_beyond_float32(away):
+    """Where squares of the tolerance overflow, lanes that hold nothing are still not near."""
+    vertices, faces = shapes.icosphere(0)
+    with np.errstate(all="ignore"):
+        a, b = pl.Body(vertices, faces), pl.Body(vertices + [away, 0, 0], faces)
+        for tolerance in (1e18, 1e20, 1e30, 1e300):
+            found = pl.within(a, b, tolerance)
+            assert len(found) == (400 if tolerance > away else 0)
+            assert not len(found) or found.distances.max() <= tolerance
+            assert np.array_equal(pl.self_within(a, tolerance).faces, pl.self_within(a, 1e3).faces)

@@ -6,6 +6,8 @@ was asked before: the rows of a frame are always the same.
 
 from __future__ import annotations
 
+import math
+import sys
 import time
 from collections.abc import Sequence
 from itertools import pairwise
@@ -141,16 +143,21 @@ def meetings_in(frame: int, pairs: Rows, faces: Rows, bodies: Sequence[Body]) ->
         corners = vertices[first][bodies[first].faces[np.unique(faces[begin:end, 0])]].reshape(-1, 3)
         low, high = corners.min(axis=0), corners.max(axis=0)
         x, y, z = (0.5 * low + 0.5 * high).tolist()
-        found.append(Meeting(frame, first, second, end - begin, (x, y, z), float(np.linalg.norm(0.5 * high - 0.5 * low))))
+        radius = min(math.hypot(*(0.5 * high - 0.5 * low).tolist()), sys.float_info.max)
+        found.append(Meeting(frame, first, second, end - begin, (x, y, z), radius))
     return found
 
 
-def drawing_of(bodies: Sequence[Body], soups: Sequence[bool], origin: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-    """What a report draws of a frame: vertices of every body from an origin, in float32, and faces of those whose faces change."""
+def drawing_of(bodies: Sequence[Body], faces: Sequence[Rows]) -> dict[str, NDArray[Any]]:
+    """What a report draws of a frame: for each body where its middle is, its vertices from there, in float32, and its faces where they are
+    others than in the first frame."""
     arrays: dict[str, NDArray[Any]] = {}
-    for place, (body, soup) in enumerate(zip(bodies, soups, strict=True)):
+    for place, (body, usual) in enumerate(zip(bodies, faces, strict=True)):
+        vertices = body.vertices
+        middle = 0.5 * vertices.min(axis=0) + 0.5 * vertices.max(axis=0) if len(vertices) else np.zeros(3)
         with np.errstate(over="ignore"):
-            arrays[f"v{place}"] = np.clip(body.vertices - origin, -FAR, FAR).astype(np.float32)
-        if soup:
+            arrays[f"v{place}"] = np.clip(vertices - middle, -FAR, FAR).astype(np.float32)
+        arrays[f"m{place}"] = middle
+        if not np.array_equal(body.faces, usual):
             arrays[f"f{place}"] = body.faces
     return arrays

@@ -146,7 +146,10 @@ def difference(theirs: bytes, ours: bytes) -> str:
     try:
         one, other = json.loads(theirs), json.loads(ours)
         name = next(name for name in other if one.get(name) != other[name])
-        return f"whose {name} were {json.dumps(one.get(name))[:80]} and are {json.dumps(other[name])[:80]} now"
+        if isinstance(one.get(name), dict) and isinstance(other[name], dict):
+            one, other = one[name], other[name]
+            name = next(name for name in other if one.get(name) != other[name])
+        return f"whose {name} was {json.dumps(one.get(name))[:80]} and is {json.dumps(other[name])[:80]} now"
     except (ValueError, AttributeError, StopIteration, RecursionError):
         return "which cannot be read"
 

@@ -73,47 +73,52 @@ def chosen_frames(text: str, count: int) -> list[int]:
     return found
 
 
-def named(pattern: str, names: Sequence[str], groups: Mapping[str, str]) -> NDArray[np.bool_]:
-    """(n,): which bodies a pattern or a group means; an error if none."""
-    patterns = [each.strip() for each in groups[pattern].split(",")] if pattern in groups else [pattern]
-    found = np.array([any(name == each or fnmatchcase(name, each) for each in patterns) for name in names], bool)
-    if not found.any():
-        known = ", ".join([*groups, *names[:20]]) + (", …" if len(names) > 20 else "")
-        raise ValueError(f"pairs: {pattern!r} names no body; known are {known}")
+def named(option: str, pattern: str, names: Sequence[str], groups: Mapping[str, str]) -> NDArray[np.bool_]:
+    """(n,): which bodies a pattern or a group means; an error if none, or if one of a group's patterns names none."""
+    found = np.zeros(len(names), bool)
+    for each in [part.strip() for part in groups[pattern].split(",")] if pattern in groups else [pattern]:
+        fits = np.array([name == each or fnmatchcase(name, each) for name in names], bool)
+        if not fits.any():
+            known = ", ".join([*groups, *names[:20]]) + (", …" if len(names) > 20 else "")
+            raise ValueError(f"{option}: {each!r} names no body; known are {known}")
+        found |= fits
     return found
 
 
-def rule(text: str, names: Sequence[str], groups: Mapping[str, str]) -> NDArray[np.bool_]:
+def rule(option: str, text: str, names: Sequence[str], groups: Mapping[str, str]) -> NDArray[np.bool_]:
     """(n, n), symmetric: which pairs of bodies the rule A:B is about. A name may have a colon itself, if only one way to part it fits."""
     parts = text.split(":")
-    ways = [(":".join(parts[:k]).strip(), ":".join(parts[k:]).strip()) for k in range(1, len(parts))]
-    if not ways:
-        raise ValueError(f"pairs: expected A:B, two names or patterns of bodies, got {text!r}")
-    error: ValueError | None = None
-    for first, second in ways:
+    if len(parts) < 2:
+        raise ValueError(f"{option}: expected A:B, two names or patterns of bodies, got {text!r}")
+    fitting, errors = list[NDArray[np.bool_]](), list[ValueError]()
+    for k in range(1, len(parts)):
+        sides = ":".join(parts[:k]).strip(), ":".join(parts[k:]).strip()
         try:
-            about = np.outer(named(first, names, groups), named(second, names, groups))
-            return np.asarray(about | about.T)
-        except ValueError as refused:
-            error = error or refused
-    assert error is not None
-    raise error
+            fitting.append(np.outer(*(named(option, side, names, groups) for side in sides)))
+        except ValueError as error:
+            errors.append(error)
+    if len(fitting) > 1:
+        raise ValueError(f"{option}: {text!r} can be parted in {len(fitting)} ways; use a pattern with ? for the colons of a name")
+    if not fitting:
+        raise errors[0]
+    return np.asarray(fitting[0] | fitting[0].T)
 
 
 def allowed(question: Question, names: Sequence[str]) -> NDArray[np.bool_]:
     """(n, n), symmetric: which bodies are tested against which, the diagonal: with themselves."""
     n = len(names)
 
-    def any_of(rules: Iterable[str]) -> NDArray[np.bool_]:
+    def any_of(option: str, rules: Iterable[str]) -> NDArray[np.bool_]:
         found = np.zeros((n, n), bool)
         for each in rules:
-            found |= rule(each, names, question.groups)
+            found |= rule(option, each, names, question.groups)
         return found
 
     for name in question.groups:
-        named(name, names, question.groups)
-    asked = any_of(question.pairs) if question.pairs else np.ones((n, n), bool)
-    asked &= ~any_of(question.ignore)
-    diagonal = np.eye(n, dtype=bool)
-    asked &= np.where(diagonal, question.with_self, question.between)
+        named("group", name, names, question.groups)
+    asked = any_of("pairs", question.pairs) if question.pairs else np.ones((n, n), bool)
+    asked &= ~any_of("ignore", question.ignore)
+    asked &= np.where(np.eye(n, dtype=bool), question.with_self, question.between)
+    if n and not asked.any():
+        raise ValueError(f"pairs: of {n} bod{'y' if n == 1 else 'ies'}, nothing is left to test with these options")
     return asked

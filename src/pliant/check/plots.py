@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,8 @@ def write(folder: Path, summary: dict[str, Any], counts: dict[str, NDArray[np.in
 
 def save(figure: Figure, path: Path) -> Path:
     """A PNG, whole or not at all."""
-    with whole_file(path) as file:
+    with whole_file(path) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # signs of names that the font does not have are boxes
         figure.savefig(file, format="png", dpi=130)
     return path
 
@@ -84,13 +86,13 @@ def bodies_plot(figure: Figure, summary: dict[str, Any], journal: Journal) -> No
     ax = figure.subplots()
     extent = (frames[0] - 0.5, frames[-1] + 0.5, len(rows) - 0.5, -0.5)
     shown = ax.imshow(np.where(table > 0, table, np.nan), aspect="auto", interpolation="nearest", cmap="YlOrRd", vmin=0, extent=extent)
-    ax.set_yticks(range(len(rows)), [title(row["names"]) for row in rows], fontsize=8)
+    ax.set_yticks(range(len(rows)), [title(row) for row in rows], fontsize=8)
     ax.set(xlabel="frame", title="pairs of triangles, by bodies")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.colorbar(shown, ax=ax, pad=0.01)
 
 
-def title(names: list[str]) -> str:
+def title(row: dict[str, Any]) -> str:
     """Two bodies, or one with itself; signs that Matplotlib would take for mathematics are shown as they are."""
-    shown = [(name if len(name) <= LONG else name[: LONG - 1] + "…").replace("$", r"\$") for name in names]
-    return f"{shown[0]}, itself" if names[0] == names[1] else " – ".join(shown)
+    one, other = ((name if len(name) <= LONG else name[: LONG - 1] + "…").replace("$", r"\$") for name in row["names"])
+    return f"{one}, itself" if row["bodies"][0] == row["bodies"][1] else f"{one} – {other}"

@@ -55,15 +55,19 @@ class Recorder:
 
     def add(self, frame: int, pairs: ScenePairs, asking: float = 0.0) -> None:
         """What meets in a frame, the bodies being where they are; frames rise. `asking`: seconds that it took."""
+        if self.frames and frame <= self.frames[-1]:
+            raise ValueError(f"frame: expected a number above the last, {self.frames[-1]}, got {frame}")
         ids = np.asarray(pairs.bodies, np.int32)
         answer = Answer(frame, ids, pairs.faces, None, 0.0, asking)
         drawn = len(self.frames) % self.every == 0
-        shapes = drawing_of(self.bodies, [False] * len(self.bodies), self._cast.origin) if drawn else None
+        shapes = drawing_of(self.bodies, self._cast.faces) if drawn else None
         self._journal.add(frame, outcome.rows_of(answer, meetings_in(frame, ids, pairs.faces, self.bodies)), shapes)
         self.frames.append(frame)
 
     def write(self, most_bytes: int = 30_000_000) -> Path:
         """Write `report.html`, and be done."""
+        if not self.frames:
+            raise ValueError("frames: none was added, so there is nothing to write")
         try:
             sums = outcome.sums_of(self._journal, self.frames)
             summary = outcome.summary_of(self._animation, Question(), self._cast, sums)

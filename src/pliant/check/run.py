@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import queue
 import threading
 import time
@@ -18,13 +19,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 import pliant
 from pliant.check import outcome, tell
 from pliant.check.ask import Lane, drawing_of, meetings_in
-from pliant.check.journal import Arrays, Journal
+from pliant.check.journal import Journal
 from pliant.check.plan import Question, allowed, chosen_frames
 from pliant.core import check
 from pliant.core.archive import whole_file
@@ -34,12 +32,11 @@ from pliant.errors import FileError
 from pliant.io.animation import Animation
 
 JOURNAL, SUMMARY, REPORT = "check.journal", "summary.json", "report.html"
+OUTPUTS = ("pairs.npz", "pairs.parquet", "pairs.png", "bodies.png", REPORT, SUMMARY)
 FORMATS = ("npz", "parquet")
 MOST_SHAPES = 600_000_000  # bytes of shapes for the report that a journal keeps
 MOST_SUMMARY = 1 << 30  # bytes
 LOOK_UP = 0.1  # seconds between looks at Ctrl-C
-
-Worked = tuple[int, Arrays, Arrays | None]  # a frame, its pairs, its shapes
 
 
 class Done(NamedTuple):
@@ -80,17 +77,17 @@ def check_animation(animation: Animation, question: Question, output: Output, *,
 
     `progress` is told of every frame, `writing` what is being written. Ctrl-C loses at most the frames that are being worked on.
     """
-    check.choice("form", output.form, FORMATS)
+    began = time.perf_counter()
+    if check.choice("form", output.form, FORMATS) == "parquet":
+        outcome.parquet_package()
     jobs = check.integer("jobs", jobs, range(1, 1025))
     asked = allowed(question, [actor.name for actor in animation.actors])
-    frames = chosen_frames(question.frames, animation.frames)
-    path = output.folder / JOURNAL
+    frames, path = chosen_frames(question.frames, animation.frames), output.folder / JOURNAL
     output.folder.mkdir(parents=True, exist_ok=True)
     if path.exists() and overwrite:
         path.unlink()
     if path.exists() and not resume:
         raise FileError(f"{path}: a check was stopped here; --resume goes on with it, --overwrite begins anew")
-    began = time.perf_counter()
     lane = Lane(animation, question, asked)
     lane.move(frames[0])
     cast = tell.cast_of(animation, lane.bodies, output.report)
@@ -99,28 +96,59 @@ def check_animation(animation: Animation, question: Question, output: Output, *,
     if resume and not path.exists() and (done := finished(output, plan)):
         return done
     with Journal(path, plan) as journal:
-        pairs = sum(len(journal.pairs(frame)["faces"]) for frame in journal.done)
-        left = [frame for frame in frames if frame not in journal.done]
-        drawn = set(frames[::every]) if every else set[int]()
-        for k, (frame, found, shapes) in enumerate(worked(lane, left, jobs, drawn, cast.origin), len(frames) - len(left) + 1):
-            journal.add(frame, found, shapes)
-            pairs += len(found["faces"])
-            if progress:
-                progress(Done(frame, k, len(frames), pairs))
-        say = writing or (lambda what: None)
-        say("pairs")
-        files = [outcome.write_pairs(output.folder / f"pairs.{output.form}", journal, frames, cast, question)]
-        sums = outcome.sums_of(journal, frames)
-        summary = {**outcome.summary_of(animation, question, cast, sums), "plan": digest(plan)}
-        if output.plots:
-            say("plots")
-            files += tell.write_plots(output.folder, summary, sums, journal)
-        if output.report:
-            say("report")
-            files.append(tell.write(output.folder / REPORT, animation, cast, journal, sums, summary, output.most_bytes))
-        summary["seconds"]["total"] = round(time.perf_counter() - began, 3)
-        files.append(write_summary(output.folder / SUMMARY, summary))
+        for part in [part for name in OUTPUTS for part in output.folder.glob(f"{name}.*.part")]:
+            part.unlink()  # of a check that was killed while it wrote
+        try:
+            look(lane, frames, journal, cast, jobs, set(frames[::every]) if every else set(), progress)
+        except BaseException:
+            if not journal.done:
+                path.unlink()  # nothing to go on with
+            raise
+        result = write(animation, question, output, journal, cast, frames, plan, writing or (lambda what: None), began)
     path.unlink()
+    return result
+
+
+def look(lane: Lane, frames: list[int], journal: Journal, cast: tell.Cast, jobs: int, drawn: set[int],
+         progress: Callable[[Done], None] | None) -> None:  # fmt: skip
+    """Ask about all frames that the journal does not have, and write each down as soon as it is done."""
+    lock, before = threading.Lock(), journal.done
+
+    def work(lane: Lane, frame: int) -> tuple[int, int]:
+        answer = lane.answer(frame)
+        found = outcome.rows_of(answer, meetings_in(frame, answer.bodies, answer.faces, lane.bodies))
+        shapes = drawing_of(lane.bodies, cast.faces) if frame in drawn else None
+        with lock:
+            journal.add(frame, found, shapes)
+        return frame, len(answer.faces)
+
+    pairs = sum(len(journal.pairs(frame)["faces"]) for frame in before)
+    left = [frame for frame in frames if frame not in before]
+    for k, (frame, count) in enumerate(worked(lane, left, jobs, work), len(frames) - len(left) + 1):
+        pairs += count
+        if progress:
+            progress(Done(frame, k, len(frames), pairs))
+
+
+def write(animation: Animation, question: Question, output: Output, journal: Journal, cast: tell.Cast, frames: list[int],
+          plan: dict[str, Any], say: Callable[[str], None], began: float) -> Result:  # fmt: skip
+    """Write everything that people want; what an earlier check has left there and this one does not write goes."""
+    folder = output.folder
+    say("pairs")
+    files = [outcome.write_pairs(folder / f"pairs.{output.form}", journal, frames, cast, question)]
+    sums = outcome.sums_of(journal, frames)
+    summary = {**outcome.summary_of(animation, question, cast, sums), "plan": digest(plan)}
+    if output.plots:
+        say("plots")
+        files += tell.write_plots(folder, summary, sums, journal)
+    if output.report:
+        say("report")
+        files.append(tell.write(folder / REPORT, animation, cast, journal, sums, summary, output.most_bytes))
+    summary["seconds"]["total"] = round(time.perf_counter() - began, 3)
+    files.append(write_summary(folder / SUMMARY, summary))
+    for name in OUTPUTS:
+        if folder / name not in files:
+            (folder / name).unlink(missing_ok=True)
     return Result(summary, files)
 
 
@@ -129,11 +157,12 @@ def plan_of(animation: Animation, question: Question, frames: list[int], every: 
     seen = hashlib.sha256()
     for file in animation.files:
         state = file.stat()
-        seen.update(f"{file.name}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
+        seen.update(os.fsencode(file.name) + f"\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
     options = {name: value for name, value in asdict(question).items() if name not in ("policy", "frames")}
     return {"format": "pliant check 1", "pliant": pliant.__version__, "files": seen.hexdigest(), "rate": animation.rate,
+            "clip": animation.asked.clip,
             "bodies": [actor.name for actor in animation.actors], "options": options, "notes": list(animation.notes),
-            "frames": [frames[0], frames[-1], len(frames)], "shapes": every}  # fmt: skip
+            "frames": [frames[0], frames[-1], len(frames)], "report": f"every {every}" if every else "none"}  # fmt: skip
 
 
 def digest(plan: dict[str, Any]) -> str:
@@ -153,16 +182,8 @@ def finished(output: Output, plan: dict[str, Any]) -> Result | None:
     return Result(summary, files) if same else None
 
 
-def worked(first: Lane, frames: list[int], jobs: int, drawn: set[int], origin: NDArray[np.float64]) -> Iterator[Worked]:
-    """All frames: in order, or with several jobs as they come."""
-
-    def work(lane: Lane, frame: int) -> Worked:
-        answer = lane.answer(frame)
-        found = outcome.rows_of(answer, meetings_in(frame, answer.bodies, answer.faces, lane.bodies))
-        return frame, found, drawing_of(lane.bodies, soups, origin) if frame in drawn else None
-
-    soups = [actor.kind == "soup" for actor in first.animation.actors]
-
+def worked(first: Lane, frames: list[int], jobs: int, work: Callable[[Lane, int], Any]) -> Iterator[Any]:
+    """What `work` gives for all frames: in order, or with several jobs as they come."""
     if min(jobs, len(frames)) <= 1:
         yield from (work(first, frame) for frame in frames)
         return
@@ -217,6 +238,6 @@ def write_summary(path: Path, summary: dict[str, Any]) -> Path:
     """JSON, for programs; a line for each name, for people who look at it."""
     lines = [f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}" for name, value in summary.items()]
     with whole_file(path) as file:
-        file.write(("{\n" + ",\n".join(lines) + "\n}\n").encode())
+        file.write(("{\n" + ",\n".join(lines) + "\n}\n").encode(errors="backslashreplace"))  # of file names that are no Unicode
     return path
 

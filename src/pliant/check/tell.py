@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.body import Body
-from pliant.check.journal import Journal
+from pliant.check.ask import FAR
+from pliant.check.journal import Arrays, Journal
 from pliant.check.outcome import Sums
 from pliant.io.animation import Animation
 from pliant.report.hierarchy import hierarchy_of
@@ -56,8 +57,15 @@ def write(path: Path, animation: Animation, cast: Cast, journal: Journal, sums: 
 
 def moved(point: tuple[float, float, float], origin: NDArray[np.float64]) -> tuple[float, float, float]:
     """A point as the report has it: from the origin."""
-    x, y, z = (np.array(point) - origin).tolist()
+    with np.errstate(over="ignore"):
+        x, y, z = np.clip(np.array(point) - origin, -FAR, FAR).tolist()
     return x, y, z
+
+
+def placed(shapes: Arrays, place: int, origin: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The vertices of a body, from the origin."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.clip(shapes[f"v{place}"] + (shapes[f"m{place}"] - origin), -FAR, FAR))
 
 
 def counts_of(sums: Sums, near: bool) -> dict[str, NDArray[np.int64]]:
@@ -87,7 +95,7 @@ def snapshots(cast: Cast, journal: Journal) -> Iterator[Snapshot]:
     """The frames that are drawn."""
     for frame in journal.drawn:
         shapes, rows = journal.shapes(frame), journal.pairs(frame)
-        meshes = [(shapes[f"v{place}"], shapes.get(f"f{place}", faces)) for place, faces in enumerate(cast.faces)]
+        meshes = [(placed(shapes, place, cast.origin), shapes.get(f"f{place}", faces)) for place, faces in enumerate(cast.faces)]
         marked = [np.unique(rows["faces"][rows["bodies"] == place]) for place in range(len(cast.faces))]
         yield Snapshot(frame, meshes, marked)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pliant.cli.ends import INTERRUPTED
+from pliant.cli.ends import INTERRUPTED, screen
 from pliant.cli.info import processor, version
 
 if TYPE_CHECKING:
@@ -223,8 +223,6 @@ def paper_s(
 
 def measure(name: str, chosen: list[str], out: Path, quick: bool, frames: int | None, repeats: int | None, clock: Clock) -> None:
     """Run these experiments of a paper, show what they say and write it."""
-    from rich.console import Console
-
     import pliant
     from pliant.bench.papers import PAPERS
 
@@ -235,7 +233,7 @@ def measure(name: str, chosen: list[str], out: Path, quick: bool, frames: int | 
     paper = PAPERS[name]
     plan = paper.quick if quick else paper.plan
     plan = plan._replace(frames=frames or plan.frames, repeats=repeats or plan.repeats)
-    console = Console()
+    console = screen()
     if not console.is_terminal:
         console.width = max(console.width, WIDE)
     data: dict[str, Any] = {"format": f"pliant bench {name} 1", "complete": False, "quick": quick, "frames": plan.frames,

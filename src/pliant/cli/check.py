@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pliant.cli.ends import FOUND, INTERRUPTED
+from pliant.cli.ends import FOUND, INTERRUPTED, screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,9 +119,9 @@ def check(
     overwrite: Annotated[bool, told("--overwrite", help="Throw a stopped check away and begin anew.")] = False,
 ) -> None:
     """Check an animation: find what meets in every frame, write the pairs and a report."""
-    from rich.console import Console
+    from rich.markup import escape
 
-    console = Console()
+    console = screen()
     with console.status("Reading …"):
         from pliant.check.run import Output
 
@@ -134,7 +134,7 @@ def check(
     try:
         result = run(animation, question, output, console, jobs=jobs, resume=resume, overwrite=overwrite)
     except KeyboardInterrupt:
-        console.print(f"[bold]Stopped[/bold]. The same command with --resume goes on from {out}.", soft_wrap=True)
+        console.print(f"[bold]Stopped[/bold]. The same command with --resume goes on from {escape(str(out))}.", soft_wrap=True)
         raise typer.Exit(INTERRUPTED) from None
     show(result, console)
     if result.pairs:
@@ -215,7 +215,7 @@ def run(animation: Animation, question: Question, output: Output, console: Conso
                                    **reporters(progress))  # fmt: skip
         except ValueError as error:
             name, _, rest = str(error).partition(": ")
-            if name in ("frames", "pairs", "jobs"):
+            if name in ("frames", "pairs", "ignore", "group", "jobs"):
                 raise typer.BadParameter(rest, param_hint=f"--{name}") from None
             raise
 

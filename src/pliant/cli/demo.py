@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pliant.cli.ends import INTERRUPTED
+from pliant.cli.ends import INTERRUPTED, screen
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,21 +56,16 @@ def demo(
     size: Annotated[int, typer.Option(min=64, max=2400, help="Side of the picture in pixels.")] = 900,
 ) -> None:
     """Let deforming bodies bounce off each other; count pairs, take times, draw a picture, write a report."""
-    from rich.console import Console
-
     from pliant import shapes
+    from pliant.cli.check import make_folder
     from pliant.cli.warm import prepare
 
-    console = Console()
+    console = screen()
     try:
         swarm = shapes.swarm(bodies, faces, TEMPO, kind.value)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise typer.BadParameter(f"{out} cannot be made a folder: {error.strerror}", param_hint="--out") from None
-
+    make_folder(out)
     flight = None
     try:
         with console.status("Preparing kernels; the first time they are compiled …"):
@@ -79,15 +74,19 @@ def demo(
         console.print(f"Kernels ready after {seconds:.1f} s. {bodies} bodies of {faces:,} triangles, {frames} frames, every vertex moves.")
         with recorder(flight, frames, out) as record:
             play(flight, frames, record, console)
+            summarise(console, flight)
+            illustrate(flight.best, flight.faces, out, size, console)
+            with console.status("Writing the report …"):
+                report = record.write()
     except KeyboardInterrupt:
         console.print(f"[bold]Stopped[/bold] after {len(flight.steps) if flight else 0} of {frames} frames.")
-        summarise(console, flight)
+        if flight is None or len(flight.steps) < frames:
+            summarise(console, flight)
         raise typer.Exit(INTERRUPTED) from None
-    summarise(console, flight)
-    illustrate(flight.best, flight.faces, out, size, console)
-    with console.status("Writing the report …"):
-        report = record.write()
     console.print(f"The whole flight, to look at from all sides: {report}", markup=False, soft_wrap=True)
+
+
+demo.__doc__ = f"{demo.__doc__}\n\n{EXAMPLES}"
 
 
 def take_off(swarm: Swarm) -> Flight:
@@ -97,9 +96,6 @@ def take_off(swarm: Swarm) -> Flight:
     flight = Flight(swarm)
     flight.scene.collide(contacts=True)
     return flight
-
-
-demo.__doc__ = f"{demo.__doc__}\n\n{EXAMPLES}"
 
 
 def recorder(flight: Flight, frames: int, out: Path) -> Recorder:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any
+import sys
+import traceback
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-FINE, FOUND, WRONG, INTERRUPTED = 0, 1, 2, 130  # the last is what a shell reports after Ctrl-C
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FOUND, WRONG, INTERRUPTED = 1, 2, 130  # the last is what a shell reports after Ctrl-C
 DEBUG = "PLIANT_DEBUG"
 LONG = 500  # characters of a line
 
@@ -24,10 +29,22 @@ class Commands(TyperGroup):
             typer.echo("Stopped.", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
-            if os.environ.get(DEBUG) or type(error).__module__.partition(".")[0] in ("typer", "click"):  # those end as they know how to
+            if type(error).__module__.partition(".")[0] in ("typer", "click"):  # those end as they know how to
                 raise
-            typer.echo(line_of(error), err=True)
+            typer.echo(traceback.format_exc() if os.environ.get(DEBUG) else line_of(error), err=True)
             raise typer.Exit(WRONG) from None
+
+
+def screen() -> Console:
+    """Where commands print. If nobody reads any more, as after `| head`, they go on quietly: what they write and how they end counts."""
+    from rich.console import Console
+
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            self.quiet = True
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    return Screen()
 
 
 def version(asked: bool) -> None:

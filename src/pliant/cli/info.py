@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pliant.cli.ends import screen
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -25,12 +27,10 @@ Examples:
 
 def info(files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE…]", help="An animation, as for check.")] = None) -> None:
     """Show versions, processor, compilation cache and threads; or, of files, their bodies, frames and units."""
-    from rich.console import Console
-
     if files:
-        describe(files, Console())
+        describe(files, screen())
     else:
-        installation(Console())
+        installation(screen())
 
 
 info.__doc__ = f"{info.__doc__}\n\n{EXAMPLES}"

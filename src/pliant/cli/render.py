@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pliant.cli.ends import INTERRUPTED
+from pliant.cli.ends import INTERRUPTED, screen
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,9 +64,7 @@ def render(
     rate: Annotated[float | None, typer.Option(min=0.01, max=1000.0, help="Frames a second.", show_default="the scene's pace")] = None,
 ) -> None:
     """Ray trace a moving scene: nine deforming bodies, a museum, or a file of your own."""
-    from rich.console import Console
-
-    console = Console()
+    console = screen()
     chosen = {"step": step, "reconstruct": reconstruct and reconstruct.value, "mode": mode and mode.value, "budget_ms": budget_ms,
               "parts": parts, "bounces": bounces, "antialias": antialias}  # fmt: skip
     if size is not None:

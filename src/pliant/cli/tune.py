@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pliant.cli.ends import INTERRUPTED
+from pliant.cli.ends import INTERRUPTED, screen
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,9 +62,9 @@ def tune(
     leaf: Annotated[int | None, typer.Option(help="Of the bodies.", show_default="as Body has it")] = None,
 ) -> None:
     """Tune policy "inflated" for an animation, or for several together."""
-    from rich.console import Console
+    from rich.markup import escape
 
-    console = Console()
+    console = screen()
     if not console.is_terminal:
         console.width = max(console.width, WIDE)
     options = {"volume": volume, "build": build, "arity": arity, "leaf": leaf}
@@ -80,7 +80,7 @@ def tune(
         write(out, tuned)
     except KeyboardInterrupt:
         show(list(best.values()), score.value, console)
-        console.print(f"[bold]Stopped[/bold]. The same command goes on from {kept}.", soft_wrap=True)
+        console.print(f"[bold]Stopped[/bold]. The same command goes on from {escape(str(kept))}.", soft_wrap=True)
         raise typer.Exit(INTERRUPTED) from None
     show(tuned.table, score.value, console)
     console.print(f"Written: {out}", markup=False, soft_wrap=True)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from pliant.cli.ends import screen
+
 EXAMPLES = """\
 Examples:
 
@@ -71,11 +73,9 @@ def warm(
     everything: Annotated[bool, typer.Option("--all", help="Also other motions, as in files of animations, and the image engine.")] = False,
 ) -> None:
     """Compile the default kernels into the cache and say how long it took."""
-    from rich.console import Console
-
     from pliant.core.jit import cache_state
 
-    console = Console()
+    console = screen()
     with console.status("Compiling; about a minute when the cache is empty …"):
         seconds = prepare() + (prepare_more() if everything else 0.0)
     console.print(f"Ready after {seconds:.2f} s.")

@@ -56,6 +56,9 @@ class Frames(Actor):
     """An actor whose vertices and faces are read frame by frame: `read(frame)` gives (vertices (n, 3), faces (f, 3)), and the very same
     array of faces as long as they do not change, unless `soup`. An actor that meets other faces later becomes a soup then.
 
+    A frame with the faces of frame 0 has the body that was made there, moved; a frame with others has a body of its own: which vertices are
+    welded, and so what meets, must not depend on the frames that somebody has asked for before.
+
     `source`: the file of the frames, or a function that names that of each; errors begin with it.
     """
 
@@ -63,6 +66,7 @@ class Frames(Actor):
                  source: Path | Callable[[int], Path] | None = None) -> None:  # fmt: skip
         super().__init__(name, frames)
         self._read, self._source = read, source
+        self._first: tuple[int, Faces] | None = None  # vertices and faces of frame 0
         if soup:
             self.kind = "soup"
 
@@ -73,29 +77,21 @@ class Frames(Actor):
     def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
         frame = min(frame, self.frames - 1)
         vertices, faces = self._read(frame)
-        with self._named(frame):
-            if body is not None and len(vertices) == body.motion.count and np.array_equal(body.faces, faces):
-                body.update(vertices)
-                return body
-        if body is not None:
+        start = None
+        if self._first is None:
+            start = (vertices, faces) if frame == 0 else self._read(0)
+            self._first = len(start[0]), start[1]
+        count, first = self._first
+        if len(vertices) != count or not (faces is first or np.array_equal(faces, first)):
             self.kind = "soup"
-        elif frame and self.kind != "soup" and (made := self._from_start(vertices, faces, frame, options)):
-            return made
+            with self._named(frame):
+                return Body(vertices, faces, **options)
+        if body is None or body.motion.count != count or not np.array_equal(body.faces, first):
+            with self._named(0):
+                body = Body(*((vertices, faces) if frame == 0 else start or self._read(0)), **options)
         with self._named(frame):
-            return Body(vertices, faces, **options)
-
-    def _from_start(self, vertices: Floats, faces: Faces, frame: int, options: dict[str, Any]) -> Body | None:
-        """A body that was made in frame 0 and then moved: which vertices are welded, and how the tree is built, must not depend on the
-        frame that somebody begins with. None, if that frame has other faces."""
-        start, first = self._read(0)
-        if len(start) != len(vertices) or not np.array_equal(first, faces):
-            self.kind = "soup"
-            return None
-        with self._named(0):
-            made = Body(start, first, **options)
-        with self._named(frame):
-            made.update(vertices)
-        return made
+            body.update(vertices)
+        return body
 
     @contextmanager
     def _named(self, frame: int) -> Iterator[None]:
@@ -120,3 +116,4 @@ class Animation(NamedTuple):
     unit: str = ""  # of lengths, such as "m" or "mm"; empty where the file does not say
     notes: tuple[str, ...] = ()  # what was left out or assumed, a sentence each
     files: tuple[Path, ...] = ()  # everything that was read or will be
+    asked: Settings = Settings()  # what the user said about reading

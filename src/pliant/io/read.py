@@ -69,7 +69,7 @@ def read(paths: Sequence[str | Path], settings: Settings = PLAIN) -> Animation:
                 if path.suffix.lower() not in FORMATS:
                     raise refuse(path, f"has no known suffix; known are {' '.join(FORMATS)}")
                 files.append(path)
-    return _together([reading() for reading in _readings(runs + _runs(files), settings)])
+    return _together([reading() for reading in _readings(runs + _runs(files), settings)])._replace(asked=settings)
 
 
 def _runs(files: list[Path]) -> list[Run]:

@@ -35,6 +35,7 @@ from pliant.volume.protocol import separation
 
 CHUNK = 1 << 11                                                         # pairs between looks at Ctrl-C
 FEW = 1 << 16                                                           # pairs for which asking how much memory there is takes longest
+FARTHEST = 2.0**60                                                      # squares of more do not fit into float32: empty lanes would be near
 BYTES = 8 * (1 + 6) + 8                                                 # of a pair and what is measured
 
 
@@ -157,6 +158,9 @@ def between(a, b, tolerance, points):
         met = meeting(work, a, b, tolerance)
         if met is None:
             return answer(a, b, np.empty((0, 2), np.int32), Stats(), tolerance, points)
+        farthest = FARTHEST / met.scale
+        if tolerance > farthest and span_of(a, b) > farthest / 4:
+            return answer(a, b, all_pairs(len(a.faces), len(b.faces), tolerance), Stats(), tolerance, points)
         kind, loop_kind = (Apart(), Within) if met.m_a is None else (Placed(), WithinPlaced)
         stretch = stretch_of(met.m_a)
         trees, depth = two_trees(work, met.p, met.q)
@@ -167,7 +171,7 @@ def between(a, b, tolerance, points):
             return CollidePlaced(a.motion.flat, b.motion.flat, keys, met.m_a, met.m_b)
 
         def go(query, stack, keys):
-            alive = tell(query, Candidates(), kind, met.p, met.q, visitor(keys), tolerance, met.scale, stretch)
+            alive = tell(query, Candidates(), kind, met.p, met.q, visitor(keys), min(tolerance, farthest), met.scale, stretch)
             reason = traverse(loop_kind(keys), *trees, query, stack)
             del alive
             return reason
@@ -188,12 +192,26 @@ def inside(body, tolerance, points):
 
         def go(query, stack, keys):
             visitor = SelfCollide(flat, flat, keys, masks.begins, masks.others, masks.masks)
-            alive = tell(query, Candidates(), Same(), shape, shape, visitor, tolerance, scale, stretch)
+            alive = tell(query, Candidates(), Same(), shape, shape, visitor, min(tolerance, FARTHEST / scale), scale, stretch)
             reason = traverse(WithinItself(keys), *trees, query, stack)
             del alive
             return reason
         keys, stats, _ = collect(Loop(go, depth, (shape, masks)), work)
         return answer(body, body, sorted_pairs(keys, bits_for(body), bits_for(body)), stats, tolerance, points)
+
+
+def span_of(a, b):
+    """The longest side of a box around both bodies."""
+    boxes = np.stack([a.box(), b.box()])
+    with np.errstate(over="ignore"):
+        return (boxes[:, 1].max(axis=0) - boxes[:, 0].min(axis=0)).max()
+
+
+def all_pairs(m, n, tolerance):
+    """(m n, 2) int32, sorted: for bodies so far apart that float32 knows nothing of their distance."""
+    if not memory.fits(2 * BYTES * m * n):
+        raise TooManyPairsError(f"{m * n:,} pairs may be within {tolerance}, and memory for their distances is not available; ask for less")
+    return np.stack(np.divmod(np.arange(m * n), n), axis=1).astype(np.int32)
 
 
 def answer(a, b, pairs, stats, tolerance, points):

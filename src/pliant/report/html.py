@@ -12,6 +12,7 @@ import html
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from importlib import resources
@@ -30,6 +31,7 @@ from pliant.report.story import Character, Hierarchy, Meeting, Snapshot, Story
 SCRIPTS = ("data.js", "shaders.js", "viewer.js", "charts.js", "tables.js", "main.js")
 MOST_ROWS = 500  # of the table of meetings
 FAVOURED = 12  # frames of the worst meetings
+LOAD = 20  # bytes of a row that says how many pairs a body has in a frame, at most
 TAGS = 80  # bytes around a block of data, at most
 UPS = ("", "x", "y", "z")
 NOTHING = "There is no 3D view: no frames were stored."
@@ -44,11 +46,11 @@ def write_report(path: str | os.PathLike[str], story: Story, most_bytes: int = 3
         raise ValueError(f"most_bytes: expected a positive number, got {most_bytes}")
     target.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(target) as file, closing(Spool(len(story.bodies), _favoured(story))) as spool:
-        viewed = _taken(spool, story, most_bytes - _size(story, []))
+        viewed = _taken(spool, story, most_bytes - _size(story, [], most_bytes))
         hierarchies: list[bytes] = []
         if viewed and spool.kept:
             hierarchies = _hierarchies(story, spool.faces, most_bytes)
-            viewed = spool.fit(most_bytes - _size(story, hierarchies) - TAGS * len(spool.lengths))
+            viewed = spool.fit(most_bytes - _size(story, hierarchies, most_bytes) - TAGS * len(spool.lengths))
         for part in _page(story, spool if viewed else None, hierarchies, most_bytes):
             file.write(part)
     return target
@@ -108,7 +110,7 @@ def _told(story: Story, spool: Spool | None, hierarchies: Sequence[bytes], most_
         "bodies": [{"name": each.name, "kind": each.kind, **_levels(each.hierarchy if hierarchies else None)} for each in story.bodies],
         "meetings": [_row(each, places) for each in story.meetings[:MOST_ROWS]],
         "more": story.more + max(0, len(story.meetings) - MOST_ROWS),
-        "load": _load(story, places),
+        "load": _load(story, places, most_bytes),
         "shown": [place for place, _ in shown.kept] if shown else [],
         "chunks": len(shown.lengths) if shown else 0,
         "outline": shown.outline.points.tolist() if shown else [],
@@ -133,9 +135,10 @@ def _left_out(story: Story, spool: Spool | None, hierarchies: Sequence[bytes], m
     if spool is None:
         yield TOO_LARGE.format(most_bytes / 1e6)
         return
-    if len(spool.kept) < spool.seen:
-        yield (f"The 3D view has {len(spool.kept):,} of {spool.seen:,} frames, about one in {round(spool.seen / len(spool.kept))}, "
-               f"so that this page stays below {most_bytes / 1e6:g} MB; charts and tables have all of them.")  # fmt: skip
+    if 0 < len(spool.kept) < len(story.frames):
+        share = round(len(story.frames) / len(spool.kept))
+        yield (f"The 3D view has {len(spool.kept):,} of {len(story.frames):,} frames, about one in {share}, so that this page stays below "
+               f"{most_bytes / 1e6:g} MB; charts and tables have all of them.")  # fmt: skip
     if spool.kept and not hierarchies and any(each.hierarchy for each in story.bodies):
         yield f"Bounding volumes are left out: they would take more than a quarter of {most_bytes / 1e6:g} MB."
 
@@ -151,16 +154,26 @@ def _row(meeting: Meeting, places: Mapping[int, int]) -> list[float]:
     return [places[meeting.frame], *map(int, meeting[1:4]), *map(float, meeting.centre), float(meeting.radius)]
 
 
-def _load(story: Story, places: Mapping[int, int]) -> list[list[int]]:
-    """[place, body, pairs]: in how many pairs a body takes part."""
+def _load(story: Story, places: Mapping[int, int], most_bytes: int) -> list[list[int]]:
+    """[place, body, pairs]: in how many pairs a body takes part. Where that would take a quarter of the page, of the worst bodies only."""
+    sums = Counter[tuple[int, int]]()
     if story.loads is not None:
-        return [[places[frame], body, pairs] for frame, body, pairs in story.loads.tolist()]
-    sums: dict[tuple[int, int], int] = {}
-    for meeting in story.meetings:
-        for body in {meeting.first, meeting.second}:
-            key = places[meeting.frame], int(body)
-            sums[key] = sums.get(key, 0) + int(meeting.pairs)
-    return [[*key, pairs] for key, pairs in sorted(sums.items())]
+        sums.update({(places[frame], body): pairs for frame, body, pairs in story.loads.tolist()})
+    else:
+        for meeting in story.meetings:
+            for body in {meeting.first, meeting.second}:
+                sums[places[meeting.frame], int(body)] += int(meeting.pairs)
+    totals, rows = Counter[int](), Counter[int]()
+    for (_, body), pairs in sums.items():
+        totals[body] += pairs
+        rows[body] += 1
+    taken, told = 0, set[int]()
+    for body, _ in totals.most_common():
+        taken += LOAD * rows[body]
+        if taken > most_bytes / 4:
+            break
+        told.add(body)
+    return [[*key, pairs] for key, pairs in sorted(sums.items()) if key[1] in told]
 
 
 def _levels(hierarchy: Hierarchy | None) -> dict[str, Any]:
@@ -221,9 +234,9 @@ def _frame_of_page(told: Mapping[str, Any]) -> tuple[bytes, bytes]:
     return filled.encode("utf-8", "replace"), after.encode()
 
 
-def _size(story: Story, hierarchies: Sequence[bytes]) -> int:
+def _size(story: Story, hierarchies: Sequence[bytes], most_bytes: int) -> int:
     """Bytes of the page without its frames, as far as they are known, and a little more for what is not."""
-    told = _told(story, None, hierarchies, 1) | {"shown": [0]}
+    told = _told(story, None, hierarchies, most_bytes) | {"shown": [0]}
     return sum(map(len, _frame_of_page(told))) + 12 * len(story.frames) + sum(len(_block("", data)) for data in hierarchies) + 4_096
 
 
