@@ -33,8 +33,17 @@ def pytest_collection_modifyitems(config, items):
         config.stash[LEFT_OUT] = len(left_out)
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("cuda")]
+    if not OFF:
+        left = {item for item in items if _rare(getattr(item, "callspec", None))}
+        items[:] = [item for item in items if item not in left]
     slow, count = {item.path for item in items if item.get_closest_marker("slow")}, Counter(item.path for item in items)
     items.sort(key=lambda item: (item.path not in slow, -count[item.path]))
+
+
+def _rare(call):
+    """Formulas on four lanes of a family that bodies have in nodes of eight: kernels to compile, of code that the same tests try on eight
+    lanes, and with the JIT off on four."""
+    return call is not None and call.params.get("width") == 4 and call.params.get("family", "aabb") not in NARROW
 
 
 def pytest_sessionfinish(session):

@@ -219,8 +219,8 @@ def damage(kind, data):
             "another pickle": b"\x80\x05K\x07."}[kind]
 
 
-@pytest.mark.parametrize("suffix", [".nbi", ".nbc", ""], ids=["index", "code", "all"])
-@pytest.mark.parametrize("kind", ["emptied", "cut short", "one byte short", "garbage", "another pickle"])
+@pytest.mark.parametrize(("kind", "suffix"), [("emptied", ".nbi"), ("cut short", ".nbc"), ("one byte short", ""), ("garbage", ".nbi"),
+                                              ("another pickle", ".nbc"), ("another pickle", ".nbi")])
 def test_damaged_files_are_compiled_anew(copied, kind, suffix):
     damaged = [path for path in files(copied) if path.name.endswith(suffix)]
     assert len(damaged) >= 3
