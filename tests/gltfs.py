@@ -222,7 +222,7 @@ class Scene:
         return local if now["parent"] < 0 else self.world(now["parent"], time) @ local
 
     def triangles(self, node, time):
-        """(f, 3, 3): the corners of all triangles of a node, in the order of the file."""
+        """(f, 3, 3): the corners of all triangles of a node, in the order of the file; turned round where its matrix mirrors at first."""
         entry, found = self.nodes[node], []
         weights = entry.get("weights", np.zeros(0))
         for other, path, how, times, values in self.channels:
@@ -238,7 +238,8 @@ class Scene:
                 matrix = self.world(node, time)
                 rows = np.array([(matrix @ [*row, 1])[:3] for row in rows])
             found += [rows[list(corners)] for corners in listed(primitive["mode"], primitive["corners"].tolist())]
-        return np.array(found)
+        mirrors = "skin" not in entry and np.linalg.det(self.world(node, self.times()[0])[:3, :3]) < 0
+        return np.array(found)[:, ::-1] if mirrors else np.array(found)
 
     def skinned(self, rows, primitive, joints, binds, time):
         """Vertices that follow joints, one by one."""

@@ -313,3 +313,37 @@ def test_what_is_left_out_is_noted(tmp_path):
     for word in ("points or lines", "without positions", "EXT_mesh_gpu_instancing", "channels of extensions"):
         assert word in notes
     assert "KHR_materials" not in notes
+
+
+TETRAHEDRON = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]]
+
+
+@pytest.mark.parametrize(("mirrored", "moved", "morphs", "kind"), [
+    (False, None, False, "rigid"), (True, None, False, "rigid"), (True, "translation", False, "blended"),
+    (True, None, True, "morph"), (True, "translation", True, "free"), (True, "scale", False, "blended"),
+])  # fmt: skip
+def test_outside_stays_outside_where_a_node_mirrors(tmp_path, mirrored, moved, morphs, kind):
+    writer = gltfs.Writer()
+    vertices, faces = TETRAHEDRON
+    primitive = {"attributes": {"POSITION": writer.put(vertices)}, "indices": writer.put(np.ravel(faces), "u2")}
+    if morphs:
+        primitive["targets"] = [{"POSITION": writer.put(np.multiply(vertices, 0.5))}]
+    writer.document |= {"meshes": [{"primitives": [primitive]}], "nodes": [{"mesh": 0, "scale": [-1 if mirrored else 1, 1, 1]}]}
+    if moved:
+        sampler = {"input": writer.put([[0], [1]]), "output": writer.put([[-2, 3, 1], [2, 3, 1]])}
+        channel = {"sampler": 0, "target": {"node": 0, "path": moved}}
+        writer.document["animations"] = [{"samplers": [sampler], "channels": [channel]}]
+    (actor,) = read_gltf(writer.write(tmp_path / "a.glb"), Settings(rate=2)).actors
+    assert actor.kind == kind
+    volumes = [np.linalg.det(body.vertices[body.faces]).sum() for body in map(actor.at, range(3 if moved else 1))]
+    if moved == "scale":  # mirrored, flat, not mirrored: the faces of the first frame stay
+        assert volumes == pytest.approx([6, 0, -6])
+    else:
+        assert volumes == pytest.approx([1] * len(volumes))
+
+
+def test_frames_before_the_first_are_refused(tmp_path):
+    scene = gltfs.Scene(1, nodes=2, scaled=False).mesh(0).mesh(1, targets=1)
+    for actor in read_gltf(scene.write(tmp_path / "a.glb")).actors:
+        with pytest.raises(ValueError, match="frame: expected 0 or more, got -1"):
+            actor.at(-1)

@@ -294,6 +294,34 @@ def many_meshes(document):
     document["nodes"] = [{"mesh": k} for k in range(1_000)]
 
 
+def idle_vertices(document):
+    """Many meshes have a triangle each of one large accessor: each takes the three vertices that it names."""
+    document["accessors"][0] = {"componentType": 5126, "count": 2_000_000, "type": "VEC3"}
+    document["accessors"].append({"bufferView": 0, "byteOffset": 1, "componentType": 5121, "count": 3, "type": "SCALAR"})
+    document["meshes"] = [{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1}]}] * 1_000
+    document["nodes"] = [{"mesh": k} for k in range(1_000)]
+
+
+def shared_channels(document):
+    """What one accessor holds moves thousands of nodes."""
+    few = {"count": 1, "indices": {"bufferView": 0, "componentType": 5121}, "values": {"bufferView": 0}}
+    document["accessors"] += [{"componentType": 5126, "count": 100_000, "type": "SCALAR"},
+                              {"componentType": 5126, "count": 100_000, "type": "VEC3", "sparse": few}]
+    document["nodes"] += [{}] * 3_000
+    channels = [{"sampler": 0, "target": {"node": k, "path": "translation"}} for k in range(3_000)]
+    document["animations"] = [{"samplers": [{"input": 1, "output": 2}], "channels": channels}]
+
+
+def shared_weights(document):
+    """One mesh follows many skins."""
+    document["accessors"] = [{"componentType": 5126, "count": 100_000, "type": "VEC3"},
+                             {"componentType": 5121, "count": 100_000, "type": "VEC4"},
+                             {"componentType": 5126, "count": 100_000, "type": "VEC4"}]
+    document["meshes"] = [{"primitives": [{"attributes": {"POSITION": 0, "JOINTS_0": 1, "WEIGHTS_0": 2}}]}]
+    document["skins"] = [{"joints": [0]}] * 150
+    document["nodes"] = [{"mesh": 0, "skin": k} for k in range(150)]
+
+
 def much_scale(document):
     document["nodes"] = [{"children": [k + 1], "scale": [10, 10, 10]} for k in range(1_000)] + [{"mesh": 0}]
 
@@ -314,6 +342,9 @@ def long_clip(document):
     (many_targets, "unfolds"),
     (many_primitives, "unfolds"),
     (many_meshes, "unfolds|at most"),
+    (idle_vertices, None),
+    (shared_channels, "channels of translation: unfolds"),
+    (shared_weights, r"meshes\[0\] with skins\[[0-9]+\]: unfolds"),
     (much_scale, "beyond the largest numbers"),
     (long_clip, "more than 1,000,000 frames"),
 ])  # fmt: skip

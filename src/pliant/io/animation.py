@@ -46,6 +46,12 @@ class Actor:
     def __init__(self, name: str, frames: int) -> None:
         self.name, self.frames = name, frames
 
+    def within(self, frame: int) -> int:
+        """The frame that is shown: the last one, for an actor that has ended."""
+        if frame < 0:
+            raise ValueError(f"frame: expected 0 or more, got {frame}")
+        return min(frame, self.frames - 1)
+
     def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
         """The body in that frame: the one that an earlier call gave, moved; or a new one, made with these options of `Body`, where there is
         none yet or faces are others now."""
@@ -72,10 +78,10 @@ class Frames(Actor):
 
     def mesh(self, frame: int) -> Mesh:
         """Vertices and faces in that frame, as they were read."""
-        return self._read(min(frame, self.frames - 1))
+        return self._read(self.within(frame))
 
     def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
-        frame = min(frame, self.frames - 1)
+        frame = self.within(frame)
         vertices, faces = self._read(frame)
         start = None
         if self._first is None:

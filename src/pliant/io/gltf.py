@@ -24,7 +24,7 @@ from pliant.io.gltf_document import Document, read_document
 from pliant.io.gltf_meshes import MOST_VERTICES, Skin, Surface, read_mesh, read_skin
 from pliant.io.gltf_nodes import Nodes
 from pliant.io.gltf_poses import Poses
-from pliant.io.guard import refuse
+from pliant.io.guard import examined, refuse
 
 MOST_ACTORS = 10_000
 NOTHING_SAID = Settings()
@@ -36,9 +36,15 @@ def read_gltf(path: Path, settings: Settings = NOTHING_SAID) -> Animation:
     of a second are looked at."""
     rate = RATE if settings.rate is None else positive("rate", settings.rate)
     notes: list[str] = []
-    document = read_document(path)
-    data, nodes = Data(document), Nodes(document)
+    with examined(path):
+        document = read_document(path)
     clip_number = chosen(document, settings.clip, notes)
+    with examined(path):
+        return _read(document, clip_number, rate, notes)
+
+
+def _read(document: Document, clip_number: int | None, rate: float, notes: list[str]) -> Animation:
+    path, data, nodes = document.file, Data(document), Nodes(document)
     cast = Cast(data, nodes, notes)
     clip = None if clip_number is None else read_clip(data, clip_number, nodes.fixed, cast.targets(), notes)
     poses = Poses(nodes, clip, rate)
@@ -98,6 +104,7 @@ class Cast:
             idle = int((~surface.shares.any(axis=1)).sum())
             if idle:
                 self._notes.append(f"meshes[{mesh}]: {idle:,} vertices have no weights; they follow the first joint that they name")
+            self._data.spend(2 * surface.shares.size, f"meshes[{mesh}] with skins[{skin}]")
             try:
                 self._bounds[mesh, skin] = Bound(self._skins[skin], self._skins[skin].weights(surface))
             except MeshError as error:

@@ -5,6 +5,9 @@
     morph       it has morph targets: base + Σ w_i d_i, placed by a rigid matrix or by one that never changes
     free        both at once, or morph targets under a matrix that scales and changes: vertices are worked out in every frame
 
+Where the matrix of a node mirrors (its determinant is negative), faces turn the other way round (section 3.7.4), so that outside stays
+outside. Faces of a body do not change: one that is mirrored from some frame on keeps those of the first.
+
 A skin ignores the matrix of its node (glTF 2.0, section 3.7.3.3). Morph targets apply before it (section 3.7.2.2); where their weights
 never change, to the surface at rest, once.
 """
@@ -39,11 +42,12 @@ class Posed(Actor):
         self._path, self._node, self._poses = path, node, poses
 
     def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
+        shown = self.within(frame)
         try:
             stays = body is not None and self.frames == 1
             body = self._made(**options) if body is None else body
             if not stays:
-                self._move(body, min(frame, self.frames - 1))
+                self._move(body, shown)
         except MeshError as error:
             raise refuse(self._path, f"{self.name}, frame {frame}: {error}") from None
         return body
@@ -137,6 +141,13 @@ def carried(matrix: Floats, vertices: Floats) -> Floats:
     return made
 
 
+def turned(surface: Surface, matrix: Floats) -> Surface:
+    """The surface with its faces the other way round, a view of them, if a matrix (4, 4) mirrors."""
+    with np.errstate(all="ignore"):
+        mirrors = np.linalg.slogdet(matrix[:3, :3])[0] < 0
+    return surface._replace(faces=surface.faces[:, ::-1]) if mirrors else surface
+
+
 def morphed(surface: Surface, weights: Floats) -> Floats:
     """(n, 3): base + Σ w_i d_i."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -150,7 +161,7 @@ def actor_of(path: Path, name: str, node: int, poses: Poses, surface: Surface, w
     weights = weights if held is None else held
     if bound is not None:
         return _skinned(path, name, node, poses, surface, weights, bound)
-    rigid, moving = poses.rigid(node), bool(poses.moving[node])
+    rigid, moving, surface = poses.rigid(node), bool(poses.moving[node]), turned(surface, poses.world(0)[node])
     if surface.targets is not None:
         if rigid or not moving:
             return Morphing(path, name, node, poses, surface, weights, not rigid)

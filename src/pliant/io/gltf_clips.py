@@ -145,7 +145,7 @@ def read_clip(data: Data, number: int, fixed: Flags, targets: dict[int, int], no
         else:
             groups[since, how, path].append((node, values))
     ends = [(float(some[0]), float(some[-1])) for some in times.values()] or [(0.0, 0.0)]
-    return Clip(*_tracks(groups, times), held, min(start for start, _ in ends), max(end for _, end in ends))
+    return Clip(*_tracks(data, groups, times), held, min(start for start, _ in ends), max(end for _, end in ends))
 
 
 def _target(document: Document, channel: Entry, fixed: Flags, moved: set[tuple[int, str]]) -> tuple[int, str] | None:
@@ -164,14 +164,18 @@ def _target(document: Document, channel: Entry, fixed: Flags, moved: set[tuple[i
     return node, path
 
 
-def _tracks(groups: dict[tuple[int, str, str], list[tuple[int, Floats]]], times: dict[int, Floats]) -> tuple[list[Track], dict[int, Track]]:
-    """A track for each group of channels, but one for each node of which weights change."""
+def _tracks(data: Data, groups: dict[tuple[int, str, str], list[tuple[int, Floats]]],
+            times: dict[int, Floats]) -> tuple[list[Track], dict[int, Track]]:  # fmt: skip
+    """A track for each group of channels, but one for each node of which weights change. Channels may share what they hold, but each has a
+    column of its own in a track; linear rotations are unit ones there."""
     tracks, weights = list[Track](), dict[int, Track]()
     for (since, how, path), members in groups.items():
         if path == "weights":
             weights |= {node: Track(path, how, times[since], [node], values[:, :, None]) for node, values in members}
         else:
+            data.spend(sum(values.size for _, values in members), f"channels of {path}")
             rows = np.stack([values for _, values in members], axis=2)
+            rows = unit(rows) if path == "rotation" and how != CUBIC else rows
             tracks.append(Track(path, how, times[since], [node for node, _ in members], rows))
     return tracks, weights
 
@@ -187,7 +191,7 @@ def _times(data: Data, sampler: Entry, index: int) -> Floats:
 
 
 def _values(data: Data, sampler: Entry, how: str, path: str, keys: int, targets: int) -> Floats:
-    """(keys, 3, w) values and tangents of splines, (keys, 1, w) of others; linear rotations are unit ones."""
+    """(keys, 3, w) values and tangents of splines, (keys, 1, w) of others."""
     if how not in (LINEAR, STEP, CUBIC):
         raise sampler.refuse("interpolation", f"expected {LINEAR}, {STEP} or {CUBIC}, got {how[:60]!r}")
     index = data.document.needed(sampler, "output", "accessors")
@@ -200,8 +204,6 @@ def _values(data: Data, sampler: Entry, how: str, path: str, keys: int, targets:
         bad = ~values[:, rows // 2].any(axis=1)
         if bad.any():
             raise sampler.refuse("output", f"value {int(bad.argmax())} is 0 0 0 0, which is no rotation")
-        if how != CUBIC:
-            values = unit(values)
     return values
 
 

@@ -31,6 +31,9 @@ class Attributes(NamedTuple):
     weights: tuple[int, ...]
 
 
+Parts = list[tuple[Attributes, Indices | slice]]  # and which of their vertices
+
+
 class Surface(NamedTuple):
     """A mesh: vertices (n, 3), faces (f, 3), displacements `targets` (k, n, 3) with their weights (k,) where it has any, and of each vertex
     of a skinned one the joints (n, j) and how much it belongs to them (n, j)."""
@@ -66,25 +69,44 @@ def read_mesh(data: Data, index: int, skinned: bool, notes: list[str]) -> Surfac
         faces.append(_faces(data, primitive, mode, count) + np.int32(parts[attributes]))
     if not sum(map(len, faces)):
         return None
-    joints, shares = _shares(data, list(parts), skinned)
-    targets, weights = _targets(data, mesh, list(parts), total)
-    vertices = np.concatenate([data.floats(part.position, "VEC3") for part in parts])
-    return _without_idle(Surface(vertices, np.concatenate(faces), targets, weights, joints, shares))
+    corners = np.concatenate(faces)
+    rows = _named(corners, total)
+    if rows is not None:
+        corners = np.searchsorted(rows, corners).astype(np.int32)
+    some = _rows(data, parts, rows)
+    joints, shares = _shares(data, some, skinned)
+    targets, weights = _targets(data, mesh, some)
+    return Surface(_positions(data, mesh, some), corners, targets, weights, joints, shares)
 
 
-def _without_idle(surface: Surface) -> Surface:
-    """Without the vertices that no face names, where they are most of them: many meshes may share one large accessor."""
-    named = np.zeros(len(surface.vertices), bool)
-    named[surface.faces] = True
-    if 2 * named.sum() >= len(named):
-        return surface
-    names = (np.cumsum(named) - 1).astype(np.int32)
-    made = surface._replace(vertices=surface.vertices[named], faces=names[surface.faces])
-    if surface.targets is not None:
-        made = made._replace(targets=surface.targets[:, named])
-    if len(surface.joints):
-        made = made._replace(joints=surface.joints[named], shares=surface.shares[named])
-    return made
+def _named(corners: Faces, total: int) -> Indices | None:
+    """The vertices that faces name, rising, where all others are most of them; else None, and all stay. Many meshes may share one large
+    accessor, so this takes no more time than the faces are worth."""
+    if 2 * corners.size < total:
+        return np.unique(corners).astype(np.int64)
+    named = np.zeros(total, bool)
+    named[corners] = True
+    return np.flatnonzero(named) if 2 * named.sum() < total else None
+
+
+def _rows(data: Data, parts: dict[Attributes, int], rows: Indices | None) -> Parts:
+    """Of each primitive the vertices that are kept, by their number in it."""
+    if rows is None:
+        return [(part, slice(0, data.count(part.position))) for part in parts]
+    ends = [(first, first + data.count(part.position)) for part, first in parts.items()]
+    return [(part, rows[slice(*np.searchsorted(rows, end))] - end[0]) for part, end in zip(parts, ends, strict=True)]
+
+
+def _count(rows: Indices | slice) -> int:
+    return int(rows.stop) if isinstance(rows, slice) else len(rows)
+
+
+def _positions(data: Data, mesh: Entry, parts: Parts) -> Floats:
+    """(n, 3): those of the accessor itself, where a mesh has all of one; else a copy, which counts."""
+    if len(parts) == 1 and isinstance(parts[0][1], slice):
+        return data.floats(parts[0][0].position, "VEC3")
+    data.spend(3 * sum(_count(rows) for _, rows in parts), mesh.name)
+    return np.concatenate([data.floats(part.position, "VEC3")[rows] for part, rows in parts])
 
 
 def _attributes(data: Data, primitive: Entry, skinned: bool) -> Attributes | None:
@@ -133,38 +155,38 @@ def _faces(data: Data, primitive: Entry, mode: int, count: int) -> Faces:
     return np.stack([corners[:-2], corners[first + 1 + odd], corners[first + 2 - odd]], axis=1)
 
 
-def _targets(data: Data, mesh: Entry, parts: list[Attributes], total: int) -> tuple[Floats | None, Floats]:
+def _targets(data: Data, mesh: Entry, parts: Parts) -> tuple[Floats | None, Floats]:
     """(k, n, 3) displacements and (k,) their weights; None where no target moves a vertex."""
-    count = len(parts[0].targets)
-    if any(len(part.targets) != count for part in parts):
+    count, total = len(parts[0][0].targets), sum(_count(rows) for _, rows in parts)
+    if any(len(part.targets) != count for part, _ in parts):
         raise mesh.refuse("primitives", "expected as many targets in all of them")
     weights = np.array(mesh.numbers("weights", count, [0.0] * count))
-    if all(target is None for part in parts for target in part.targets):
+    if all(target is None for part, _ in parts for target in part.targets):
         return None, np.zeros(0)
     data.spend(3 * count * total, mesh.name)
     made, begin = np.zeros((count, total, 3)), 0
-    for part in parts:
-        end = begin + data.count(part.position)
+    for part, rows in parts:
+        end = begin + _count(rows)
         for number, target in enumerate(part.targets):
             if target is not None:
-                made[number, begin:end] = data.floats(target, "VEC3")
+                made[number, begin:end] = data.floats(target, "VEC3")[rows]
         begin = end
     return made, weights
 
 
-def _shares(data: Data, parts: list[Attributes], skinned: bool) -> tuple[Indices, Floats]:
+def _shares(data: Data, parts: Parts, skinned: bool) -> tuple[Indices, Floats]:
     """(n, j) joints and weights, as many for all as the primitive with the most has; nothing if not skinned."""
     if not skinned:
         return np.zeros((0, 0), np.int64), np.zeros((0, 0))
-    width = 4 * max(len(part.joints) for part in parts)
+    width = 4 * max(len(part.joints) for part, _ in parts)
     joints, shares = list[Indices](), list[Floats]()
-    for part in parts:
-        count = data.count(part.position)
+    for part, rows in parts:
+        count = _count(rows)
         data.spend(2 * width * count, "joints and weights")
         some, much = np.zeros((count, width), np.int64), np.zeros((count, width))
         for number, (which, share) in enumerate(zip(part.joints, part.weights, strict=True)):
             columns = slice(4 * number, 4 * number + 4)
-            some[:, columns], much[:, columns] = data.wholes(which, "VEC4"), data.floats(share, "VEC4")
+            some[:, columns], much[:, columns] = data.wholes(which, "VEC4")[rows], data.floats(share, "VEC4")[rows]
         joints.append(some)
         shares.append(much)
     return np.concatenate(joints), np.concatenate(shares)
