@@ -7,12 +7,19 @@ import pytest
 
 from pliant.errors import FileError
 from pliant.io import guard
-from pliant.io.guard import examined, fits, inside, lines, refuse, size_of
+from pliant.io.guard import examined, fits, inside, lines, refuse, size_of, title
 
 
 def test_an_error_is_one_short_line():
     text = str(refuse("some.obj", "first\n  second " + "x" * 1000))
     assert text.startswith("some.obj: first second xxx") and text.endswith("…") and len(text) < 330
+
+
+def test_names_are_of_one_line_short_and_never_empty():
+    assert title("  left\tarm\u202e\x1b \x00") == "left arm"
+    assert (title("\n\x7f"), title("", "mesh"), title("Müller ∂ 骨")) == ("unnamed", "mesh", "Müller ∂ 骨")
+    assert len(title("x " * 10**6)) <= 100
+    assert str(refuse("a\nb.obj", "c\x1bd\re")) == "a b.obj: c d e"
 
 
 def test_whatever_a_parser_raises_names_the_file(tmp_path):
@@ -52,9 +59,14 @@ def test_lines_are_short_and_not_too_many(tmp_path, monkeypatch):
     assert list(lines(tmp_path, io.BytesIO(b"1234567\n\nlast"))) == [b"1234567\n", b"\n", b"last"]
     with pytest.raises(FileError, match="a line of more than 8 bytes"):
         list(lines(tmp_path, io.BytesIO(b"1\n12345678\n")))
-    monkeypatch.setattr(guard, "MOST_LINES", 3)
-    with pytest.raises(FileError, match="has 3 lines or more"):
-        list(lines(tmp_path, io.BytesIO(b"\n\n\n")))
+    monkeypatch.setattr(guard, "MOST_LINES", 6)
+    monkeypatch.setattr(guard, "SOME_LINES", 3)
+    full = b"0 0 0\n" * 3
+    assert len(list(lines(tmp_path, io.BytesIO(full + b"\n\n")))) == 5
+    with pytest.raises(FileError, match="has 6 lines or more"):
+        list(lines(tmp_path, io.BytesIO(full + full)))
+    with pytest.raises(FileError, match="has 3 lines, up to line 6, that are empty or hold next to nothing"):
+        list(lines(tmp_path, io.BytesIO(full + b"\n\n1234567\n")))
 
 
 def test_names_stay_in_their_folder(tmp_path):

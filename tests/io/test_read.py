@@ -48,7 +48,9 @@ def test_files_as_a_shell_expands_a_star(put):
     files += put(ball_DOT_obj=written.obj(), ball2_DOT_stl=written.stl())
     found = read(sorted(files), Settings(rate=24))
     assert names(found) == [("ball", 1), ("ball2", 1), ("cloth", 3)]
-    assert (found.frames, found.rate, found.name, found.notes) == (3, 24, "ball, ball2, cloth", ())
+    assert (found.frames, found.rate, found.name) == (3, 24, "ball, ball2, cloth")
+    gap = "cloth_1.obj … cloth_10.obj are 3 frames of one sequence, one after the other, though numbers are missing, the first of them 2"
+    assert found.notes == (gap,)
     assert [path.name for path in found.files] == ["ball.obj", "ball2.stl", "cloth_1.obj", "cloth_9.obj", "cloth_10.obj"]
     assert [found.actors[2].mesh(k)[0][0, 0] for k in range(3)] == [1, 9, 10]
 
@@ -56,6 +58,76 @@ def test_files_as_a_shell_expands_a_star(put):
 def test_two_numbered_files_are_frames_and_that_is_noted(put):
     found = read(put(a1_DOT_obj=written.obj(), a2_DOT_obj=written.obj()))
     assert names(found) == [("a", 2)] and found.notes == ("a1.obj … a2.obj are 2 frames of one sequence",)
+
+
+TRIANGLE = b"# vtk DataFile Version 3.0\n\nASCII\nDATASET POLYDATA\nPOINTS 3 float\n%d 0 0 1 0 0 0 1 0\nPOLYGONS 1 4\n3 0 1 2\n"
+PVD = '<VTKFile type="Collection"><Collection>{}</Collection></VTKFile>'
+
+
+def test_two_files_of_vtk_are_noted_as_well(put):
+    found = read(put(a3_DOT_vtk=TRIANGLE % 3, a4_DOT_vtk=TRIANGLE % 4))
+    assert names(found) == [("a", 2)] and "a3.vtk … a4.vtk are 2 frames of one sequence" in found.notes
+
+
+def test_what_a_file_of_a_folder_lists_is_read_once(put, tmp_path):
+    put(**{f"sim__run_{k}_DOT_vtk": TRIANGLE % k for k in range(4)}, sim__table_DOT_obj=written.obj())
+    rows = "".join(f'<DataSet timestep="{k}" file="run_{k}.vtk"/>' for k in range(3))
+    put(sim__run_DOT_pvd=PVD.format(rows).encode())
+    found = read([tmp_path / "sim"])
+    assert names(found) == [("run", 3), ("run_3", 1), ("table", 1)]
+    assert found.actors[0].at(2).vertices[0].tolist() == [2, 0, 0]
+    twice = read([tmp_path / "sim", tmp_path / "sim" / "run.pvd"])
+    assert [name for name, _ in names(twice)] == ["run", "run_3", "table", "run 2"]
+
+
+def test_numbered_meshes_with_caches_of_their_own_are_no_frames(put, tmp_path):
+    one, two = (np.full((2, 8, 3), k, float) for k in (1, 2))
+    files = put(arm1_DOT_obj=written.obj(), arm1_DOT_pc2=written.pc2(one), arm2_DOT_obj=written.obj(), arm2_DOT_pc2=written.pc2(two))
+    files += put(leg3_DOT_obj=written.obj(), leg4_DOT_obj=written.obj())
+    for paths in (files, [tmp_path]):
+        found = read(paths)
+        assert names(found) == [("arm1", 2), ("arm2", 2), ("leg", 2)]
+        assert [actor.mesh(1)[0][0, 0] for actor in found.actors[:2]] == [1, 2]
+
+
+def test_caches_prefer_meshes_of_their_own_folder(put):
+    one, two = (np.full((2, 8, 3), k, float) for k in (1, 2))
+    a, b, second, first = put(a__it_DOT_obj=written.obj(), b__it_DOT_obj=written.obj(), b__it_DOT_pc2=written.pc2(two),
+                              a__it_DOT_pc2=written.pc2(one))
+    found = read([a, b, second, first])
+    pairs = zip(found.actors, found.files[::2], strict=True)
+    assert [(actor.mesh(0)[0][0, 0], mesh.parent.name) for actor, mesh in pairs] == [(2, "b"), (1, "a")]
+
+
+@pytest.mark.parametrize("rate", [-5, 0, float("nan"), float("inf")])
+def test_rates_that_are_none_are_refused(put, rate):
+    with pytest.raises(ValueError, match=r"^rate: expected .* got"):
+        read(put(a_DOT_obj=written.obj()), Settings(rate=rate))
+
+
+def test_frames_before_the_first_are_refused(put):
+    (actor,) = read(put(a1_DOT_obj=written.obj(), a2_DOT_obj=written.obj())).actors
+    for ask in (actor.at, actor.mesh):
+        with pytest.raises(ValueError, match="frame: expected 0 or more, got -1"):
+            ask(-1)
+
+
+def test_names_and_errors_have_no_control_characters(put, tmp_path):
+    (path,) = put(x_DOT_obj=b"o \x1b[2J\x1b]0;hi\x07evil" + b"x" * 200 + b"\nv nan 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    (actor,) = read([path]).actors
+    assert actor.name.startswith("[2J ]0;hi evilxxx") and len(actor.name) == 100
+    with pytest.raises(FileError, match="evilxxx") as caught:
+        actor.at(0)
+    assert str(caught.value).isprintable()
+    odd = tmp_path / "two\nlines1.obj"
+    odd.write_bytes(b"v 1\n")
+    with pytest.raises(FileError) as caught:
+        read([odd])
+    assert str(caught.value).isprintable() and "two lines1.obj: line 1" in str(caught.value)
+    for path in (odd, tmp_path / "two\nlines2.obj"):
+        path.write_bytes(written.obj())
+    found = read([odd, path])
+    assert found.name == "two lines" == found.actors[0].name and found.notes[0].isprintable()
 
 
 def test_a_folder_of_frames_is_a_body_and_so_is_each_folder_in_it(put, tmp_path):

@@ -38,6 +38,13 @@ def test_the_number_that_most_files_differ_in_counts():
         ("f hat", ["f1_hat.obj", "f2_hat.obj"]), ("f cap", ["f1_cap.obj", "f2_cap.obj"])]  # fmt: skip
 
 
+@pytest.mark.parametrize(("numbers", "missing"), [((1, 2, 3), None), ((0, 10, 20), None), ((7, 3), None), ((9, 1, 5, 2), 3),
+                                                  ((0, 10, 20, 40), 30), ((0, 5, 10, 11), 1)])  # fmt: skip
+def test_the_first_number_that_is_missing(numbers, missing):
+    (run,) = numbered([Path(f"g{number:03}.obj") for number in numbers])
+    assert run.missing == missing
+
+
 def test_many_files_take_no_time():
     names = [f"frame_{k:06}.obj" for k in range(10_000)]
     assert runs(*reversed(names)) == [("frame", names)]

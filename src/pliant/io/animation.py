@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pliant.body import Body
 from pliant.errors import MeshError
-from pliant.io.guard import refuse
+from pliant.io.guard import refuse, title
 
 Floats = NDArray[np.float64]
 Faces = NDArray[np.int32]
@@ -44,7 +44,7 @@ class Actor:
     kind = "free"
 
     def __init__(self, name: str, frames: int) -> None:
-        self.name, self.frames = name, frames
+        self.name, self.frames = title(name), frames
 
     def within(self, frame: int) -> int:
         """The frame that is shown: the last one, for an actor that has ended."""

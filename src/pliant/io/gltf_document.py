@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from pliant.core.tables import read_bytes
 from pliant.errors import FileError
-from pliant.io.guard import refuse, size_of
+from pliant.io.guard import refuse, size_of, title
 
 MAGIC, VERSION = b"glTF", 2
 JSON_CHUNK, BINARY_CHUNK = 0x4E4F534A, 0x004E4942
@@ -88,7 +88,7 @@ class Entry:
 
     def title(self) -> str:
         """Its name for people: short, of one line; empty if there is none."""
-        return "".join(sign if sign.isprintable() else " " for sign in self.text("name")[:LONG]).strip()
+        return title(self.text("name"), "")
 
     def items(self, key: str) -> list[Any]:
         """A list; an empty one by default."""

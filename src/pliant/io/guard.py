@@ -13,15 +13,25 @@ from pliant.errors import FileError
 
 MOST_BYTES = 1 << 34  # of one file
 MOST_MESH = 1 << 30  # of one that is a single frame
-MOST_LINES = 1 << 26  # of a text
+MOST_LINES, SOME_LINES, SHORTEST = 1 << 25, 1 << 22, 6  # of a text; and with more than some, bytes that they have on average
 LONGEST = 1 << 20  # bytes of a line
-LONG = 300  # characters of a message
+LONG, NAME = 300, 100  # characters of a message, and of a name
 
 
 def refuse(path: str | os.PathLike[str], message: str) -> FileError:
     """The error that says in one line which file is wrong, and how."""
-    line = " ".join(message.split())
-    return FileError(f"{os.fspath(path)}: {line if len(line) <= LONG else line[:LONG] + ' …'}")
+    line = " ".join(plain(message).split())
+    return FileError(f"{plain(os.fspath(path))}: {line if len(line) <= LONG else line[:LONG] + ' …'}")
+
+
+def plain(text: str) -> str:
+    """The same text, with spaces for all that is no sign: control characters could clear a screen or begin a line of their own."""
+    return text if text.isprintable() else "".join(sign if sign.isprintable() else " " for sign in text)
+
+
+def title(text: str, instead: str = "unnamed") -> str:
+    """A name from a file, for people: one line, short; another where nothing is left of it."""
+    return " ".join(plain(text[: 4 * NAME]).split())[:NAME].strip() or instead
 
 
 @contextmanager
@@ -56,14 +66,18 @@ def fits(path: Path, what: str, count: int, each: int, present: int) -> None:
 
 def lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
     """The lines of an open file, from where it is, one at a time: none may be so long that it fills the memory, nor may they be so many,
-    empty ones perhaps, that reading does not end."""
-    for _ in range(MOST_LINES):
-        line = file.readline(LONGEST + 1)
-        if not line:
-            return
-        if len(line) > LONGEST:
-            raise refuse(path, f"has a line of more than {LONGEST:,} bytes")
-        yield line
+    empty ones perhaps, that reading does not end. No format writes a vertex or a face in fewer than six bytes."""
+    for most in range(SOME_LINES, MOST_LINES + 1, SOME_LINES):
+        start = file.tell()
+        for _ in range(SOME_LINES):
+            line = file.readline(LONGEST + 1)
+            if not line:
+                return
+            if len(line) > LONGEST:
+                raise refuse(path, f"has a line of more than {LONGEST:,} bytes")
+            yield line
+        if file.tell() - start < SHORTEST * SOME_LINES:
+            raise refuse(path, f"has {SOME_LINES:,} lines, up to line {most:,}, that are empty or hold next to nothing")
     raise refuse(path, f"has {MOST_LINES:,} lines or more")
 
 

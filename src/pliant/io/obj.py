@@ -68,6 +68,8 @@ def read_obj(path: Path) -> list[Part]:
     content, begun = Content(), bytearray()
     with path.open("rb") as file:
         for number, line in enumerate(lines(path, file), 1):
+            if not begun and line.isspace():
+                continue
             try:
                 if line.endswith((b"\\\n", b"\\\r\n")):
                     begun += line.rstrip()[:-1] + b" "

@@ -1,7 +1,8 @@
 """The front door of all readers: files and folders in, one animation out.
 
 The suffix says which reader it is; readers are imported when a file needs them. Files that differ in a number alone are frames of one
-sequence; a point cache moves the mesh that it belongs to; everything else is a scene of its own, and all of them together are one.
+sequence; a point cache moves the mesh that it belongs to; files of a folder that another one lists are read as it says; everything else is
+a scene of its own, and all of them together are one.
 
 Invariant: nothing is opened but the files that were named and, of a folder, those that are in it after all links are followed.
 """
@@ -13,8 +14,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from pliant.core.checkcontrols import positive
 from pliant.io.animation import Actor, Animation, Frames, Settings
-from pliant.io.guard import examined, inside, refuse, size_of
+from pliant.io.guard import examined, inside, plain, refuse, size_of, title
 from pliant.io.part import Part
 from pliant.io.sequence import Load, Run, numbered, read_sequence
 
@@ -32,6 +34,7 @@ class Format(NamedTuple):
 MESH, NPZ, CACHE = Format("meshes", "read_mesh", True), Format("npz", "read_npz", True), Format("pointcache", "read_moved")
 GLTF, VTK, SERIES = Format("gltf", "read_gltf"), Format("vtk", "read_vtk", True), Format("vtk", "read_vtk")
 XDMF, USD = Format("xdmf", "read_xdmf"), Format("usd", "read_usd")
+LISTS = (SERIES, XDMF, USD, GLTF)  # these name other files
 
 FORMATS = {
     **dict.fromkeys((".obj", ".ply", ".stl", ".off"), MESH),
@@ -49,7 +52,8 @@ def read(paths: Sequence[str | Path], settings: Settings = PLAIN) -> Animation:
     """One animation of all these files and folders.
 
     paths : files of any known suffix, and folders: of files, which are frames if they are numbered, or of such folders, a body each. Files
-        that differ in a number are frames of one body in the order of that number. A point cache moves the mesh of its own name or, if
+        that differ in a number are frames of one body in the order of that number. Of a folder with a list of files, such as a .pvd, those
+        that it lists are not read twice. A point cache moves the mesh of its own name or, if
         there is none, the mesh right before it
     settings : what the user says about it
 
@@ -57,52 +61,68 @@ def read(paths: Sequence[str | Path], settings: Settings = PLAIN) -> Animation:
     """
     if isinstance(paths, str | Path) or not len(paths):
         raise ValueError(f"paths: expected at least one file or folder, in a list, got {paths!r:.80}")
-    runs = list[Run]()
-    files = list[Path]()
+    if settings.rate is not None:
+        positive("rate", settings.rate)
+    runs, files, known = list[Run](), list[Path](), dict[Path, Animation]()
     for path in dict.fromkeys(map(Path, paths)):
         with examined(path):  # names that are too long, folders that may not be entered
             if path.is_dir():
-                runs += _runs(files) + _folder(path)
+                runs += _runs(files) + _folder(path, settings, known)
                 files = []
             else:
                 size_of(path)
                 if path.suffix.lower() not in FORMATS:
                     raise refuse(path, f"has no known suffix; known are {' '.join(FORMATS)}")
                 files.append(path)
-    return _together([reading() for reading in _readings(runs + _runs(files), settings)])._replace(asked=settings)
+    return _together([reading() for reading in _readings(runs + _runs(files), settings, known)])._replace(asked=settings)
 
 
 def _runs(files: list[Path]) -> list[Run]:
-    """Sequences and single files, in the order in which they were named first."""
-    series = [path for path in files if FORMATS[path.suffix.lower()].numbered]
-    runs = numbered(series) + [Run(path.stem, [path]) for path in files if not FORMATS[path.suffix.lower()].numbered]
+    """Sequences and single files, in the order in which they were named first. A mesh that has a cache of its own name is no frame."""
+    form = {path: FORMATS[path.suffix.lower()] for path in files}
+    caches = {path.stem for path in files if form[path] is CACHE}
+    series = {path: None for path in files if form[path].numbered and not (form[path] is MESH and path.stem in caches)}
+    runs = numbered(list(series)) + [Run(path.stem, [path]) for path in form if path not in series]
     order = {path: k for k, path in enumerate(files)}
     return sorted(runs, key=lambda run: min(order[path] for path in run.files))
 
 
-def _folder(path: Path, deep: bool = True) -> list[Run]:
+def _folder(path: Path, settings: Settings, known: dict[Path, Animation], deep: bool = True) -> list[Run]:
     """The runs of a folder; if it has no files that are known, those of its folders. A single run is named as the folder is."""
     entries = sorted(each for each in path.iterdir() if not each.name.startswith("."))
     files = [each for each in entries if each.suffix.lower() in FORMATS and not each.is_dir()]
     for each in files:
         size_of(inside(each, each.name))
-    runs = _runs(files)
+    runs = _runs(_unlisted(files, settings, known))
     if not files and deep:
-        runs = [run for each in entries if each.is_dir() and inside(each, each.name) for run in _folder(each, deep=False)]
+        runs = [run for each in entries if each.is_dir() and inside(each, each.name) for run in _folder(each, settings, known, deep=False)]
         if not runs:
             raise refuse(path, f"holds no files that are known, and neither do its folders; known are {' '.join(FORMATS)}")
         return runs
-    return [Run(path.resolve().name, runs[0].files)] if len(runs) == 1 and len(runs[0].files) > 1 else runs
+    return [runs[0]._replace(name=path.resolve().name)] if len(runs) == 1 and len(runs[0].files) > 1 else runs
 
 
-def _readings(runs: list[Run], settings: Settings) -> list[Callable[[], Animation]]:
-    """How each animation is read; meshes that a cache moves are read with it."""
+def _unlisted(files: list[Path], settings: Settings, known: dict[Path, Animation]) -> list[Path]:
+    """The files that no other one of them lists. Lists are read for that, and `known` then."""
+    lists, listed = [path for path in files if FORMATS[path.suffix.lower()] in LISTS], set[Path]()
+    for path in lists if len(files) > 1 else ():
+        if path.resolve() not in listed:
+            known[path] = _function(path)(path, settings)
+            listed |= {each.resolve() for each in known[path].files} - {path.resolve()}
+    return [path for path in files if path.resolve() not in listed]
+
+
+def _readings(runs: list[Run], settings: Settings, known: dict[Path, Animation]) -> list[Callable[[], Animation]]:
+    """How each animation is read, unless it is known; meshes that a cache moves are read with it."""
     moved = _moved(runs)
-    return [_reading(run, moved.get(run.files[0]), settings) for run in runs if run.files[0] not in moved.values()]
+    return [_reading(run, moved.get(run.files[0]), settings, known) for run in runs if run.files[0] not in moved.values()]
 
 
-def _reading(run: Run, mesh: Path | None, settings: Settings) -> Callable[[], Animation]:
+def _reading(run: Run, mesh: Path | None, settings: Settings, known: dict[Path, Animation]) -> Callable[[], Animation]:
     path = run.files[0]
+    if path in known:
+        found = known.pop(path)
+        return lambda: found
     if mesh is not None:
         return lambda: _function(path)(mesh, path, settings)
     if len(run.files) == 1:
@@ -126,8 +146,9 @@ def _moved(runs: list[Run]) -> dict[Path, Path]:
         if FORMATS[path.suffix.lower()] is not CACHE:
             continue
         free = [mesh for mesh in meshes if mesh not in found.values()]
-        near = [mesh for mesh in free if mesh.stem == path.stem] or [mesh for mesh in free if k and mesh == single[k - 1]]
-        near = near or (free if len(meshes) == 1 else [])
+        alike = [mesh for mesh in free if mesh.stem == path.stem]
+        near = [mesh for mesh in alike if mesh.parent == path.parent] or alike
+        near = near or [mesh for mesh in free if k and mesh == single[k - 1]] or (free if len(meshes) == 1 else [])
         if not near:
             raise refuse(path, f"moves a mesh, and there is none for it: name that before it, such as {path.stem}.obj {path.name}")
         found[path] = near[0]
@@ -140,10 +161,10 @@ def _sequence(run: Run, settings: Settings) -> Animation:
     if FORMATS[path.suffix.lower()] is VTK:
         from pliant.io.vtk import read_vtk_sequence
 
-        return read_vtk_sequence(run.files, name, settings)
-    return read_sequence(run.files, _load(path, settings), name, settings)._replace(
-        notes=(f"{path.name} … {run.files[-1].name} are {len(run.files):,} frames of one sequence",) if len(run.files) == 2 else ()
-    )
+        found = read_vtk_sequence(run.files, name, settings)
+    else:
+        found = read_sequence(run.files, _load(path, settings), name, settings)
+    return found._replace(notes=run.notes() + found.notes)
 
 
 def _load(path: Path, settings: Settings) -> Load:
@@ -172,11 +193,11 @@ def _together(found: list[Animation]) -> Animation:
     if len(rates) > 1:
         different = ", ".join(f"{rate:g}" for rate in rates)
         notes.append(f"The files play at {different} frames a second; frames of one number are shown together")
-    names = [each.name for each in found]
+    names = [title(each.name) for each in found]
     name = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
     actors = _renamed([actor for each in found for actor in each.actors])
     files = tuple(dict.fromkeys(path for each in found for path in each.files))
-    return Animation(name, actors, max(each.frames for each in found), rates[0], up, unit, tuple(notes), files)
+    return Animation(name, actors, max(each.frames for each in found), rates[0], up, unit, tuple(map(plain, notes)), files)
 
 
 def _agreed(what: str, said: list[str], notes: list[str]) -> str:

@@ -6,10 +6,12 @@ actor is a soup. A file without faces is a frame in which there is nothing, as s
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,6 +76,14 @@ class Run(NamedTuple):
 
     name: str  # what their names have in common, which may be nothing; of one file its stem
     files: list[Path]
+    missing: int | None = None  # the first number that is not there, where the others rise by equal steps
+
+    def notes(self) -> tuple[str, ...]:
+        """What a user may not expect: that two files are a sequence, that one has a gap."""
+        said, count = f"{self.files[0].name} … {self.files[-1].name} are {len(self.files):,} frames of one sequence", len(self.files)
+        if self.missing is not None:
+            return (f"{said}, one after the other, though numbers are missing, the first of them {self.missing}",)
+        return (said,) if count == 2 else ()
 
 
 def numbered(files: Sequence[Path]) -> list[Run]:
@@ -89,15 +99,21 @@ def numbered(files: Sequence[Path]) -> list[Run]:
         some = [path for path in group if path not in used]
         if len(some) > 1:
             used.update(some)
-            runs.append(Run(f"{before.strip(BETWEEN)} {after.strip(BETWEEN)}".strip(), _ordered(some, place)))
+            runs.append(Run(f"{before.strip(BETWEEN)} {after.strip(BETWEEN)}".strip(), *_ordered(some, place)))
     runs += [Run(path.stem, [path]) for path in order if path not in used]
     return sorted(runs, key=lambda run: min(order[path] for path in run.files))
 
 
-def _ordered(files: list[Path], place: int) -> list[Path]:
+def _ordered(files: list[Path], place: int) -> tuple[list[Path], int | None]:
+    """The files in the order of that number of their names, and the first number that is missing: every tenth is no gap, but what is left
+    out of such a row."""
     known: dict[int, Path] = {}
     for path in files:
         number = int(DIGITS.findall(path.stem)[place])
         if known.setdefault(number, path) != path:
             raise refuse(path, f"has the same number as {known[number].name}")
-    return [known[number] for number in sorted(known)]
+    numbers = sorted(known)
+    steps = [later - number for number, later in pairwise(numbers)]
+    step = math.gcd(*steps)
+    missing = (number + step for number, each in zip(numbers[:-1], steps, strict=True) if each > step)
+    return [known[number] for number in numbers], next(missing, None)
