@@ -12,6 +12,7 @@ import pliant as pl
 import written
 from pliant import shapes
 from pliant.errors import FileError
+from pliant.io import ply
 from pliant.io.animation import Settings
 from pliant.io.meshes import read_mesh, read_parts
 from pliant.io.part import fans
@@ -53,6 +54,31 @@ def test_a_cube_in_every_format(tmp_path, name, content):
 @pytest.mark.parametrize("form", FORMS)
 def test_polygons_of_several_sizes_in_a_ply(tmp_path, form):
     assert one(tmp_path, "mixed.ply", written.ply(polygons=MIXED, form=form)).faces.tolist() == fanned(MIXED)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize(("length", "kind"), [("u1", "i4"), ("u2", "u1"), ("i4", "u2")])
+def test_lists_of_several_lengths_between_other_properties(tmp_path, order, length, kind):
+    names = {"u1": b"uchar", "u2": b"ushort", "i4": b"int"}
+    head = (b"ply\nformat binary_%s_endian 1.0\nelement vertex 5\nproperty float x\nproperty float y\nproperty float z\nelement face %d\n"
+            b"property double weight\nproperty list uchar float uv\nproperty list %s %s vertex_indices\nproperty short flag\nend_header\n"
+            % (b"little" if order == "<" else b"big", len(MIXED), names[length], names[kind]))  # fmt: skip
+    polygons = [[corner % 5 for corner in polygon] for polygon in MIXED]
+    rows = [bytes(8) + bytes([k]) + bytes(4 * k) + np.array(len(polygon), order + length).tobytes()
+            + np.array(polygon, order + kind).tobytes() + b"\1\2" for k, polygon in enumerate(polygons)]
+    content = head + np.arange(15, dtype=order + "f4").tobytes() + b"".join(rows)
+    assert one(tmp_path, "mixed.ply", content).faces.tolist() == fanned(polygons)
+    for cut in (1, 2, 3, len(rows[-1])):
+        (tmp_path / "cut.ply").write_bytes(content[:-cut])
+        with pytest.raises(FileError, match=r"cut\.ply: (ends before|announces)"):
+            read_parts(tmp_path / "cut.ply")
+
+
+def test_too_many_lists_of_several_lengths_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(ply, "MOST_UNLIKE", len(MIXED) - 1)
+    (tmp_path / "many.ply").write_bytes(written.ply(polygons=MIXED, form="binary_little_endian"))
+    with pytest.raises(FileError, match=f"has {len(MIXED)} lists of different lengths in 'face', at most {len(MIXED) - 1} are read"):
+        read_parts(tmp_path / "many.ply")
 
 
 def test_fans_of_polygons_of_any_size():

@@ -159,8 +159,48 @@ def test_what_unfolds_too_far_is_refused(tmp_path, monkeypatch):
         read_npz(path, Settings())
     monkeypatch.setattr(npz, "MOST_UNFOLDED", 2**30)
     monkeypatch.setattr(npz, "MOST_HELD", 2**20)
-    with pytest.raises(FileError, match="faces: has 31,4"):
+    with pytest.raises(FileError, match="holds faces of 31,4"):
         read_npz(path, Settings())
+
+
+def test_small_numbers_count_as_what_they_become(tmp_path, monkeypatch):
+    monkeypatch.setattr(npz, "HARMLESS", 2**16)
+    zeros, triangle = member((2**12, 3), bytes(2**12 * 3), "|i1"), member((1, 3), bytes(3), "|i1")
+    path = archive(tmp_path / "faces.npz", zipfile.ZIP_DEFLATED, faces=zeros, vertices=member((1, 3), bytes(24)))
+    with pytest.raises(FileError, match=r"faces\.npz: holds faces of 98,304 bytes in all, of which at most 65,536"):
+        read_npz(path, Settings())
+    path = archive(tmp_path / "vertices.npz", zipfile.ZIP_DEFLATED, faces=triangle, vertices=zeros)
+    with pytest.raises(FileError, match=r"vertices\.npz: vertices: takes 98,304 bytes in memory, of which at most 65,536"):
+        read_npz(path, Settings()).actors[0].mesh(0)
+
+
+def test_faces_of_all_bodies_count_together(tmp_path, monkeypatch):
+    faces = {f"faces_{k}": member((1000, 3), bytes(24_000), "<i8") for k in range(3)}
+    path = archive(tmp_path / "some.npz", zipfile.ZIP_DEFLATED, **faces, **{f"vertices_{k}": member((1, 3), bytes(24)) for k in range(3)})
+    assert len(read_npz(path, Settings()).actors) == 3
+    monkeypatch.setattr(npz, "MOST_HELD", 50_000)
+    with pytest.raises(FileError, match="holds faces of 72,000 bytes in all"):
+        read_npz(path, Settings())
+
+
+def test_too_many_bodies_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(npz, "MOST_BODIES", 2)
+    path = tmp_path / "many.npz"
+    np.savez(path, **{f"{what}_{k}": rows for k in range(3) for what, rows in (("faces", FACES), ("vertices", FRAMES))})
+    with pytest.raises(FileError, match="holds 3 bodies, at most 2 are read"):
+        read_npz(path, Settings())
+
+
+def test_only_members_that_are_being_unfolded_keep_what_unfolds_them(tmp_path):
+    np.savez_compressed(tmp_path / "some.npz", faces=FACES, vertices=np.random.default_rng(6).normal(size=(4, 9000, 3)))
+    with zipfile.ZipFile(tmp_path / "some.npz") as file:
+        faces, vertices = (npz.Member(tmp_path / "some.npz", file.getinfo(f"{name}.npy")) for name in ("faces", "vertices"))
+    faces.whole()
+    kept = [faces._threads.place, vertices._threads.place]
+    for frame in range(4):
+        vertices.frame(frame)
+        kept.append(vertices._threads.place)
+    assert [place is not None for place in kept] == [False, False, True, True, True, False]
 
 
 def test_an_endless_list_of_members_is_refused(tmp_path, monkeypatch):

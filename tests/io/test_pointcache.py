@@ -1,12 +1,14 @@
 """Point caches move the mesh whose vertices they count, in the order of its file."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 import written
 from pliant.errors import FileError
 from pliant.io.animation import RATE, Settings
-from pliant.io.pointcache import read_cache, read_moved
+from pliant.io.pointcache import Cache, read_cache, read_moved
 
 FRAMES = np.random.default_rng(4).normal(size=(5, 8, 3)).astype(np.float32)
 CACHES = {"some.pc2": written.pc2(FRAMES), "some.mdd": written.mdd(FRAMES)}
@@ -52,6 +54,19 @@ def test_several_objects_share_a_cache(tmp_path):
     assert np.array_equal(actors[0].mesh(1)[0], FRAMES[1, :3])
     vertices, faces = actors[1].mesh(1)
     assert np.array_equal(vertices[faces[0]], FRAMES[1, [7, 6, 5]])
+
+
+def test_a_sample_is_read_once_for_all_parts(tmp_path, monkeypatch):
+    text = written.obj(polygons=[]) + b"o a\nf 1 2 3\no b\nf 8 7 6\n"
+    saved(tmp_path, two_obj=text, two_pc2=written.pc2(FRAMES))
+    actors = read_moved(tmp_path / "two.obj", tmp_path / "two.pc2", Settings()).actors
+    asked, sample = [], Cache.sample
+    monkeypatch.setattr(Cache, "sample", lambda cache, frame: asked.append(frame) or sample(cache, frame))
+    for frame in (1, 3, 1):
+        assert np.array_equal(actors[0].mesh(frame)[0], FRAMES[frame, :3]) and len(actors[1].mesh(frame)[0]) == 3
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(actors[0].mesh, 1).result()
+    assert asked == [1, 3, 1, 1]
 
 
 BAD = {

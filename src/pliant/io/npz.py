@@ -28,10 +28,11 @@ from pliant.io.guard import examined, refuse, size_of
 from pliant.io.part import doubles, in_range
 
 MOST_UNFOLDED = 1 << 36  # bytes of all members together
-MOST_HELD = 1 << 30  # bytes of an array, or of a frame of it, that is in memory at once
+MOST_HELD = 1 << 30  # bytes of an array, or of a frame of it, that is in memory at once; of all faces together
+WIDE = 8  # bytes that a number takes in memory, whatever it takes in the file
 MOST_FOLD, HARMLESS = 100, 1 << 26  # how many times its size a member may unfold to, and bytes up to which it may do so anyway
 MOST_DIRECTORY = 1 << 22  # bytes that are read at once to find the members: some tens of thousands
-MOST_BODIES = 10_000
+MOST_BODIES = 1_000
 HEAD = 1 << 14  # bytes in which the header of an array is
 BLOCK = 1 << 16  # bytes that are taken and unfolded at once
 RATES = 0.01, 1e5  # frames a second that are believed
@@ -45,6 +46,7 @@ def read_npz(path: Path, settings: Settings) -> Animation:
         members = _members(path, size)
         pairs, left = _paired(path, list(members))
         arrays = {name: Member(path, members[name]) for pair in pairs.values() for name in pair}
+        _held(path, [arrays[faces] for faces, _ in pairs.values()], size)
         rate = settings.rate or (_rate(Member(path, members["rate"])) if "rate" in members else RATE)
         actors = [_actor(path, name, arrays[faces], arrays[vertices]) for name, (faces, vertices) in pairs.items()]
         notes = (f"{path.name}: {', '.join(left[:5])}{' …' if len(left) > 5 else ''} left out",) if left else ()
@@ -100,6 +102,13 @@ def _paired(path: Path, names: list[str]) -> tuple[dict[str, tuple[str, str]], l
     return pairs, [name[:60] for name in names if name not in used]
 
 
+def _held(path: Path, faces: list[Member], size: int) -> None:
+    """Refuse faces that take too much memory together: those of all bodies are kept. `size`: of the file."""
+    total, most = sum(WIDE * math.prod(each.shape) for each in faces), min(MOST_HELD, max(HARMLESS, MOST_FOLD * size))
+    if total > most:
+        raise refuse(path, f"holds faces of {total:,} bytes in all, of which at most {most:,} are held at once")
+
+
 class _Place(NamedTuple):
     """How far a thread has unfolded a member."""
 
@@ -113,9 +122,10 @@ class Member:
 
     def __init__(self, path: Path, member: zipfile.ZipInfo) -> None:
         self.path, self.name, self._packed = path, member.filename.removesuffix(".npy"), member.compress_type != zipfile.ZIP_STORED
-        self._size, self._threads = member.compress_size, threading.local()
+        self._size, self._length, self._threads = member.compress_size, member.file_size, threading.local()
         self._start = self._data(member)
         head = io.BytesIO(self._bytes(0, min(member.file_size, HEAD)))
+        self._threads.place = None  # frames are read much later, if at all
         version = np.lib.format.read_magic(head)
         if version not in ((1, 0), (2, 0)):
             raise self.refuse(f"is of version {version}, expected 1.0 or 2.0")
@@ -175,7 +185,8 @@ class Member:
             if given >= start:
                 kept.append(piece)
             given += len(piece)
-        self._threads.place = _Place(unfold, taken, given)
+        if given < self._length:  # at the end there is nothing more to unfold
+            self._threads.place = _Place(unfold, taken, given)
         return b"".join(kept)
 
     def whole(self) -> NDArray[Any]:
@@ -187,9 +198,10 @@ class Member:
         return self._part(number, self.shape[1:])
 
     def _part(self, number: int, shape: tuple[int, ...]) -> NDArray[Any]:
-        count = math.prod(shape) * self.dtype.itemsize
-        if count > MOST_HELD:
-            raise self.refuse(f"has {count:,} bytes, of which at most {MOST_HELD:,} are held at once")
+        count, held = math.prod(shape) * self.dtype.itemsize, math.prod(shape) * max(self.dtype.itemsize, WIDE)
+        most = min(MOST_HELD, max(HARMLESS, MOST_FOLD * self._size))
+        if held > most:
+            raise self.refuse(f"takes {held:,} bytes in memory, of which at most {most:,} are held at once")
         rows = np.frombuffer(self._bytes(self._offset + number * count, count), self.dtype)
         return rows.reshape(shape, order="F" if self.fortran else "C")
 
@@ -211,7 +223,7 @@ def _actor(path: Path, name: str, faces: Member, vertices: Member) -> Frames:
         raise vertices.refuse("has no frames")
     if moving and vertices.fortran:
         raise vertices.refuse("is in Fortran order, in which frames are not apart; save numpy.ascontiguousarray of it")
-    corners = in_range(path, faces.whole().astype(np.int64), vertices.shape[-2])
+    corners = in_range(path, faces.whole().astype(np.int64, copy=False), vertices.shape[-2])
 
     def read(frame: int) -> Mesh:
         with examined(path):

@@ -9,11 +9,13 @@ Invariant: a count is compared with the bytes that are there before any memory i
 
 from __future__ import annotations
 
+import struct
 from array import array
+from collections.abc import Callable
 from io import SEEK_CUR
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -22,7 +24,7 @@ from pliant.io.guard import MOST_MESH, fits, lines, refuse, size_of
 from pliant.io.part import Indices, Part, doubles, fans, whole
 
 MOST_LINES = 1_000  # of a header
-MOST_UNLIKE = 1 << 24  # faces, where not all have as many corners: they are read one by one
+MOST_UNLIKE = 1 << 23  # lists, where not all are as long: they are read one by one
 LISTS = ("vertex_indices", "vertex_index")
 SIZES = {
     **dict.fromkeys(("char", "int8"), "i1"), **dict.fromkeys(("uchar", "uint8"), "u1"),
@@ -43,6 +45,16 @@ class Element(NamedTuple):
     name: str
     rows: int
     properties: list[Property]
+
+
+class Step(NamedTuple):
+    """To the next list of a row: over `gap` bytes to its length, which `unpack` reads of `skip` bytes; then numbers of `width` each."""
+
+    gap: int
+    unpack: Callable[[bytes, int], tuple[Any, ...]]
+    skip: int
+    width: int
+    wanted: bool
 
 
 def read_ply(path: Path) -> list[Part]:
@@ -187,18 +199,44 @@ def _alike(path: Path, file: BinaryIO, element: Element, chosen: list[int], size
 
 def _unlike(path: Path, file: BinaryIO, element: Element, chosen: list[int], size: int) -> tuple[Indices, Indices]:
     """Lists of any lengths: row by row."""
-    if element.rows > MOST_UNLIKE:
-        raise refuse(path, f"has {element.rows:,} rows of {element.name!r} of different lengths, at most {MOST_UNLIKE:,} are read")
-    found, counts = bytearray(), array("q")
-    for _ in range(element.rows):
-        for k, each in enumerate(element.properties):
-            length = _length(path, file, each, size) if each.length else 1
-            numbers = file.read(length * np.dtype(each.type).itemsize)
-            if k in chosen:
-                found += numbers
-                counts.append(length)
+    lists = element.rows * sum(bool(each.length) for each in element.properties)
+    if lists > MOST_UNLIKE:
+        raise refuse(path, f"has {lists:,} lists of different lengths in {element.name!r}, at most {MOST_UNLIKE:,} are read")
+    start, (steps, rest) = file.tell(), _steps(element, chosen)
+    data = file.read(size - start)
+    found, counts, at, end = bytearray(), array("q"), 0, len(data)
+    try:
+        for _ in range(element.rows):
+            for gap, unpack, skip, width, wanted in steps:
+                (length,) = unpack(data, at + gap)
+                at += gap + skip
+                if length < 0 or at + length * width > end:
+                    fits(path, f"numbers in a list of {element.name!r}", length, width, end - at)
+                if wanted:
+                    found += data[at : at + length * width]
+                    counts.append(length)
+                at += length * width
+            at += rest
+    except struct.error:
+        at = end + 1
+    if at > end:
+        raise refuse(path, f"ends before the last row of {element.name!r}")
+    file.seek(start + at)
     kind = element.properties[chosen[0]].type if chosen else "u1"
     return np.frombuffer(found, kind).astype(np.int64), np.array(counts, np.int64)
+
+
+def _steps(element: Element, chosen: list[int]) -> tuple[list[Step], int]:
+    """How a row is walked through: the steps from list to list, and the bytes after the last."""
+    steps, gap = list[Step](), 0
+    for k, each in enumerate(element.properties):
+        width = np.dtype(each.type).itemsize
+        if each.length:
+            order = each.length[0] if each.length[0] in ORDERS.values() else "="
+            length = struct.Struct(order + np.dtype(each.length).char)
+            steps.append(Step(gap, length.unpack_from, length.size, width, k in chosen))
+        gap = 0 if each.length else gap + width
+    return steps, gap
 
 
 def _length(path: Path, file: BinaryIO, each: Property, size: int) -> int:

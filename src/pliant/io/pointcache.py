@@ -10,7 +10,8 @@ Invariant: what a header announces is exactly what the file holds, and a sample 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+import threading
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,13 +96,22 @@ def read_moved(mesh: Path, cache: Path, settings: Settings) -> Animation:
     count = parts[0].among or len(parts[0].vertices)
     if count != found.points:
         raise refuse(cache, f"holds {found.points:,} points, but {mesh.name} has {count:,} vertices")
-    actors = [Frames(part.name, found.samples, _mover(found, part), source=cache) for part in parts]
+    samples = Samples(found)
+    actors = [Frames(part.name, found.samples, partial(samples.of, part), source=cache) for part in parts]
     return Animation(mesh.stem, actors, found.samples, settings.rate or found.rate or RATE, files=(mesh, cache))
 
 
-def _mover(cache: Cache, part: Part) -> Callable[[int], Mesh]:
-    def read(frame: int) -> Mesh:
-        rows = cache.sample(frame)
-        return rows if part.rows is None else rows[part.rows], part.faces
+class Samples:
+    """The samples of a cache, for all parts of a mesh. Every thread keeps the one that it has read last, since the parts of a frame ask for
+    it one after the other."""
 
-    return read
+    def __init__(self, cache: Cache) -> None:
+        self._cache, self._last = cache, threading.local()
+
+    def of(self, part: Part, frame: int) -> Mesh:
+        """Where the vertices of a part are in a frame."""
+        if getattr(self._last, "frame", None) != frame:
+            self._last.rows, self._last.frame = self._cache.sample(frame), frame
+            self._last.rows.flags.writeable = False
+        rows: Floats = self._last.rows
+        return rows if part.rows is None else rows[part.rows], part.faces
