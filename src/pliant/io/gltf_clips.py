@@ -126,6 +126,7 @@ def read_clip(data: Data, number: int, fixed: Flags, targets: dict[int, int], no
     times: dict[int, Floats] = {}
     held: list[tuple[int, str, Floats]] = []
     moved: set[tuple[int, str]] = set()
+    known: dict[tuple[int, str, str, int, int], tuple[Floats, bool]] = {}  # channels may share what they hold: it is examined once
     for channel in clip.entries("channels"):
         found = _target(data.document, channel, fixed, moved)
         if found is None:
@@ -138,14 +139,19 @@ def read_clip(data: Data, number: int, fixed: Flags, targets: dict[int, int], no
         how, since = sampler.text("interpolation") or LINEAR, data.document.needed(sampler, "input", "accessors")
         if since not in times:
             times[since] = _times(data, sampler, since)
-        values = _values(data, sampler, how, path, len(times[since]), targets.get(node, 1))
-        if _constant(values):
+        shared = data.document.needed(sampler, "output", "accessors"), how, path, len(times[since]), targets.get(node, 1)
+        if shared not in known:
+            values = _values(data, sampler, *shared)
+            known[shared] = values, _constant(values)
+        values, constant = known[shared]
+        if constant:
             value = values[0, values.shape[1] // 2]
             held.append((node, path, unit(value) if path == "rotation" else value))
         else:
+            data.spend(0 if path == "weights" else values.size, f"channels of {path}")  # each has a column of its track
             groups[since, how, path].append((node, values))
     ends = [(float(some[0]), float(some[-1])) for some in times.values()] or [(0.0, 0.0)]
-    return Clip(*_tracks(data, groups, times), held, min(start for start, _ in ends), max(end for _, end in ends))
+    return Clip(*_tracks(groups, times), held, min(start for start, _ in ends), max(end for _, end in ends))
 
 
 def _target(document: Document, channel: Entry, fixed: Flags, moved: set[tuple[int, str]]) -> tuple[int, str] | None:
@@ -164,16 +170,13 @@ def _target(document: Document, channel: Entry, fixed: Flags, moved: set[tuple[i
     return node, path
 
 
-def _tracks(data: Data, groups: dict[tuple[int, str, str], list[tuple[int, Floats]]],
-            times: dict[int, Floats]) -> tuple[list[Track], dict[int, Track]]:  # fmt: skip
-    """A track for each group of channels, but one for each node of which weights change. Channels may share what they hold, but each has a
-    column of its own in a track; linear rotations are unit ones there."""
+def _tracks(groups: dict[tuple[int, str, str], list[tuple[int, Floats]]], times: dict[int, Floats]) -> tuple[list[Track], dict[int, Track]]:
+    """A track for each group of channels, in which linear rotations are unit ones; but one for each node of which weights change."""
     tracks, weights = list[Track](), dict[int, Track]()
     for (since, how, path), members in groups.items():
         if path == "weights":
             weights |= {node: Track(path, how, times[since], [node], values[:, :, None]) for node, values in members}
         else:
-            data.spend(sum(values.size for _, values in members), f"channels of {path}")
             rows = np.stack([values for _, values in members], axis=2)
             rows = unit(rows) if path == "rotation" and how != CUBIC else rows
             tracks.append(Track(path, how, times[since], [node for node, _ in members], rows))
@@ -190,11 +193,10 @@ def _times(data: Data, sampler: Entry, index: int) -> Floats:
     return times
 
 
-def _values(data: Data, sampler: Entry, how: str, path: str, keys: int, targets: int) -> Floats:
+def _values(data: Data, sampler: Entry, index: int, how: str, path: str, keys: int, targets: int) -> Floats:
     """(keys, 3, w) values and tangents of splines, (keys, 1, w) of others."""
     if how not in (LINEAR, STEP, CUBIC):
         raise sampler.refuse("interpolation", f"expected {LINEAR}, {STEP} or {CUBIC}, got {how[:60]!r}")
-    index = data.document.needed(sampler, "output", "accessors")
     rows, each = 3 if how == CUBIC else 1, targets if path == "weights" else 1
     if data.count(index) != keys * rows * each:
         found = f"accessors[{index}] has {data.count(index):,}"

@@ -31,7 +31,7 @@ def plain(text: str) -> str:
 
 def title(text: str, instead: str = "unnamed") -> str:
     """A name from a file, for people: one line, short; another where nothing is left of it."""
-    return " ".join(plain(text[: 4 * NAME]).split())[:NAME].strip() or instead
+    return plain(text[: 2 * NAME]).strip()[:NAME].strip() or instead
 
 
 @contextmanager

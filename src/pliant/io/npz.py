@@ -85,10 +85,10 @@ def _members(path: Path, size: int) -> dict[str, zipfile.ZipInfo]:
 
 def _paired(path: Path, names: list[str]) -> tuple[dict[str, tuple[str, str]], list[str]]:
     """By the name of each body its arrays of faces and of vertices; and the arrays that belong to none."""
-    pairs, used = dict[str, tuple[str, str]](), {"rate"}
+    pairs, used, known = dict[str, tuple[str, str]](), {"rate"}, set(names)
     for faces in (name for name in names if name == "faces" or name.startswith("faces_")):
         end = faces.removeprefix("faces")
-        moving = [name for name in (f"vertices{end}", f"frames{end}") if name in names]
+        moving = [name for name in (f"vertices{end}", f"frames{end}") if name in known]
         if len(moving) != 1:
             held = " and ".join(moving) or "neither"
             raise refuse(path, f"holds {faces[:60]} and of vertices and frames {held[:120]}; expected one of the two")
