@@ -3,8 +3,8 @@
 What is kept is positions, triangles and names. Polygons become fans. Vertices keep the order of the file, none are merged, those that no
 face uses stay; only STL, which has no vertices of its own, gets one for each place (`part.joined`). No reader opens another file.
 
-They are read here and not by trimesh, which takes relative indices of an OBJ from the end of the file, splits vertices at seams, refuses
-binary PLY whose polygons differ, passes over short faces of an OFF, and takes what comes before a word that is no number for all there is.
+They are read here and not by trimesh (5.2), which takes relative indices of an OBJ from the end of the file, splits vertices at seams,
+refuses binary PLY whose polygons differ, and passes over short faces of an OFF.
 """
 
 from __future__ import annotations
