@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import gltfs
 import naive
 import pliant as pl
 import written
@@ -78,6 +79,15 @@ def test_what_a_file_of_a_folder_lists_is_read_once(put, tmp_path):
     assert found.actors[0].at(2).vertices[0].tolist() == [2, 0, 0]
     twice = read([tmp_path / "sim", tmp_path / "sim" / "run.pvd"])
     assert [name for name, _ in names(twice)] == ["run", "run_3", "table", "run 2"]
+
+
+def test_a_wrong_clip_is_the_fault_of_who_asks_also_for_a_folder(put, tmp_path):
+    path = gltfs.Scene(0, nodes=1).mesh(0).write(tmp_path / "a.glb")
+    put(table_DOT_obj=written.obj())
+    for paths in ([path], [tmp_path]):
+        with pytest.raises(ValueError, match=r"^clip: expected one of") as caught:
+            read(paths, Settings(clip="none"))
+        assert not isinstance(caught.value, FileError)
 
 
 def test_numbered_meshes_with_caches_of_their_own_are_no_frames(put, tmp_path):

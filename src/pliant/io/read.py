@@ -65,15 +65,16 @@ def read(paths: Sequence[str | Path], settings: Settings = PLAIN) -> Animation:
         positive("rate", settings.rate)
     runs, files, known = list[Run](), list[Path](), dict[Path, Animation]()
     for path in dict.fromkeys(map(Path, paths)):
-        with examined(path):  # names that are too long, folders that may not be entered
-            if path.is_dir():
-                runs += _runs(files) + _folder(path, settings, known)
-                files = []
-            else:
-                size_of(path)
-                if path.suffix.lower() not in FORMATS:
-                    raise refuse(path, f"has no known suffix; known are {' '.join(FORMATS)}")
-                files.append(path)
+        with examined(path):  # names that are too long
+            folder = path.is_dir()
+        if folder:
+            runs += _runs(files) + _folder(path, settings, known)
+            files = []
+        else:
+            size_of(path)
+            if path.suffix.lower() not in FORMATS:
+                raise refuse(path, f"has no known suffix; known are {' '.join(FORMATS)}")
+            files.append(path)
     return _together([reading() for reading in _readings(runs + _runs(files), settings, known)])._replace(asked=settings)
 
 
@@ -89,13 +90,15 @@ def _runs(files: list[Path]) -> list[Run]:
 
 def _folder(path: Path, settings: Settings, known: dict[Path, Animation], deep: bool = True) -> list[Run]:
     """The runs of a folder; if it has no files that are known, those of its folders. A single run is named as the folder is."""
-    entries = sorted(each for each in path.iterdir() if not each.name.startswith("."))
-    files = [each for each in entries if each.suffix.lower() in FORMATS and not each.is_dir()]
-    for each in files:
-        size_of(inside(each, each.name))
+    with examined(path):  # folders that may not be entered
+        entries = sorted(each for each in path.iterdir() if not each.name.startswith("."))
+        files = [each for each in entries if each.suffix.lower() in FORMATS and not each.is_dir()]
+        folders = [each for each in entries if each.is_dir() and inside(each, each.name)] if deep and not files else []
+        for each in files:
+            size_of(inside(each, each.name))
     runs = _runs(_unlisted(files, settings, known))
     if not files and deep:
-        runs = [run for each in entries if each.is_dir() and inside(each, each.name) for run in _folder(each, settings, known, deep=False)]
+        runs = [run for each in folders for run in _folder(each, settings, known, deep=False)]
         if not runs:
             raise refuse(path, f"holds no files that are known, and neither do its folders; known are {' '.join(FORMATS)}")
         return runs
