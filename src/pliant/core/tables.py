@@ -6,6 +6,7 @@ Nothing is believed: numbers have ranges, names are known ones, and a key that n
 from __future__ import annotations
 
 import math
+import os
 import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -163,7 +164,7 @@ def read_bytes(path: Path, most: int, what: str) -> bytes:
     """All of an ordinary file, unless it is longer than any `what` is."""
     try:
         with path.open("rb") as file:
-            content = file.read(most + 1)
+            content = file.read(min(os.fstat(file.fileno()).st_size, most) + 1)  # not most: memory for that much is asked for first
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
     if len(content) > most:

@@ -3,7 +3,8 @@
 Cells are numbered and ordered as VTK does it (The VTK User's Guide, "VTK File Formats", figures of linear and nonlinear cell types). Faces
 of cells with a volume that no other such cell shares are the surface. The sign of the cell's volume, in the points given, turns them
 outward, so that neither a cell that is inside out nor the two orders in use for wedges matter. Cells that are surfaces themselves are
-taken as they are. Curved cells count as flat between their corners, which come first in all of them; polygons are cut into fans.
+taken as they are. Curved cells count as flat between their corners, which come first in all of them; polygons are cut into fans, and
+dropped if they have fewer than three corners.
 
 Invariant: only points that belong to triangles are kept, in the order of their numbers.
 """
@@ -27,6 +28,7 @@ Kinds = NDArray[np.uint8]
 TRIANGLE, STRIP, POLYGON, PIXEL, QUAD, VOXEL = 5, 6, 7, 8, 9, 11
 LINES = (0, 1, 2, 3, 4, 21, 35, 68, 75)  # nothing, points and curves: they have no surface
 MOST_POINTS = 1 << 31
+NO_SURFACE = "has no surface: no cells that are triangles, polygons or solids"
 
 # Numbers of corners of cells that are surfaces; 0: as many as there are.
 FLAT = {TRIANGLE: 3, STRIP: 0, POLYGON: 0, PIXEL: 4, QUAD: 4, 22: 3, 23: 4, 28: 4, 30: 4, 34: 3, 69: 3, 70: 4, 76: 3, 77: 4}
@@ -60,6 +62,9 @@ class Cells(NamedTuple):
         """Whether the surface is the same, wherever points are."""
         return self is other or (np.array_equal(self.types, other.types) and np.array_equal(self.offsets, other.offsets)
                                  and np.array_equal(self.connectivity, other.connectivity))  # fmt: skip
+
+
+EMPTY = Cells(np.empty(0, np.uint8), np.zeros(1, np.int64), np.empty(0, np.int64))
 
 
 class Grid(NamedTuple):
@@ -125,7 +130,7 @@ def checked(path: Path, grid: Grid) -> Grid:
 
 
 def surface(path: Path, grid: Grid) -> Surface:
-    """The triangles of a checked grid."""
+    """The triangles of a checked grid, which may be none."""
     types, sizes = grid.cells.types, np.diff(grid.cells.offsets)
     triangles: list[Indices] = []
     walls: dict[int, list[Indices]] = {}
@@ -147,10 +152,10 @@ def surface(path: Path, grid: Grid) -> Surface:
                                "hexahedra, wedges or pyramids (ParaView's filter Tetrahedralize makes these of others)")  # fmt: skip
     triangles += [_fans(_single(np.concatenate(some))) for _, some in sorted(walls.items())]
     found = np.concatenate(triangles) if triangles else np.empty((0, 3), np.int64)
-    if not len(found):
-        raise refuse(path, "has no surface: no cells that are triangles, polygons or solids")
-    used, faces = np.unique(found, return_inverse=True)
-    return Surface(used, faces.reshape(-1, 3).astype(np.int32), curved, lines)
+    kept = np.zeros(len(grid.points), np.bool_)
+    kept[found] = True
+    number = np.cumsum(kept, dtype=np.int32) - np.int32(1)
+    return Surface(np.flatnonzero(kept), number[found], curved, lines)
 
 
 def _flat(path: Path, kind: int, cells: Cells, rows: Indices) -> list[Indices]:
@@ -159,7 +164,7 @@ def _flat(path: Path, kind: int, cells: Cells, rows: Indices) -> list[Indices]:
     if FLAT[kind]:
         corners = _corners(path, kind, cells, rows, FLAT[kind])
         return [_fans(corners[:, [0, 1, 3, 2]] if kind == PIXEL else corners)]
-    parts = [_corners(path, kind, cells, rows[sizes == size], max(size, 3)) for size in np.unique(sizes).tolist()]
+    parts = [_corners(path, kind, cells, rows[sizes == size], size) for size in np.unique(sizes).tolist() if size >= 3]
     return [_strips(corners) if kind == STRIP else _fans(corners) for corners in parts]
 
 

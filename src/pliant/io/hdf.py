@@ -2,7 +2,8 @@
 
 HDF5 can refer to other files by external links, external storage and virtual datasets; each step of a path is examined, and these are
 refused before they are followed. A dataset may announce any shape without storing it: its size is compared with what is stored, as far as
-deflate can stretch that. Other filters are refused, so that no plugin is loaded for them.
+deflate can stretch that. Other filters are refused, so that no plugin is loaded for them. The library unfolds a compressed chunk to the end
+of its stream, whatever size the chunk has; so each is unfolded here first, as far as its size and not further.
 
 The HDF5 library is written in C and has had faults with damaged files; what is refused here comes before it reads data, not before it reads
 headers.
@@ -10,7 +11,10 @@ headers.
 
 from __future__ import annotations
 
+import math
 import threading
+import zlib
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +25,9 @@ from pliant.io.guard import refuse, size_of
 
 STRETCH = 1032  # what deflate makes of a byte at most (zlib, technical details)
 UNFOLDED, LEAST_UNFOLDED = 100, 1 << 26  # times the bytes of a file that an array may have; and always so many bytes
-FILTERS = (1, 2, 3)  # deflate, shuffle, Fletcher's checksum
+DEFLATE, SHUFFLE, CHECKSUM = FILTERS = (1, 2, 3)  # numbers of filters; the checksum is Fletcher's
+CHECKSUM_BYTES = 4
+MOST_CHUNKS = 100_000
 _LOCK = threading.Lock()  # h5py has one for calls, but a file is opened, examined and closed as one
 
 
@@ -67,5 +73,28 @@ def _checked(path: Path, name: str, dataset: Any, size: int) -> NDArray[np.gener
     bytes_, stored = dataset.size * dataset.dtype.itemsize, int(dataset.id.get_storage_size())
     if stored > size or bytes_ > stored * (STRETCH if filters else 1) or bytes_ > max(UNFOLDED * size, LEAST_UNFOLDED):
         raise refuse(path, f"{name[:80]!r} announces {bytes_:,} bytes, of which {stored:,} are stored")
+    if dataset.chunks is not None:
+        _check_chunks(path, name, dataset, filters, size)
     values: NDArray[np.generic] = dataset[()]
     return values
+
+
+def _check_chunks(path: Path, name: str, dataset: Any, filters: list[int], size: int) -> None:
+    """Refuse chunks that take more memory than a dataset may, as they are or unfolded. Filters are in the order in which they were applied:
+    behind deflate there may be a checksum only, so that the bytes of a chunk begin with what deflate has made."""
+    length = math.prod(dataset.chunks) * dataset.dtype.itemsize
+    count = math.prod(-(-rows // each) for rows, each in zip(dataset.shape, dataset.chunks, strict=True))
+    if length > max(UNFOLDED * size, LEAST_UNFOLDED) or count > MOST_CHUNKS:
+        raise refuse(path, f"{name[:80]!r} has {count:,} chunks of {length:,} bytes, which is too much for {size:,} bytes")
+    if DEFLATE not in filters:
+        return
+    place = filters.index(DEFLATE)
+    if set(filters[place + 1 :]) - {CHECKSUM}:
+        raise refuse(path, f"{name[:80]!r} has filters behind deflate")
+    most = length + CHECKSUM_BYTES * filters[:place].count(CHECKSUM)
+    for start in product(*(range(0, rows, each) for rows, each in zip(dataset.shape, dataset.chunks, strict=True))):
+        stored = dataset.id.get_chunk_info_by_coord(start)
+        if stored.byte_offset is None or stored.filter_mask >> place & 1:  # not stored at all, or without deflate
+            continue
+        if stored.size > size or len(zlib.decompressobj().decompress(dataset.id.read_direct_chunk(start)[1], most + 1)) > most:
+            raise refuse(path, f"{name[:80]!r}: the chunk at {start} unfolds to more than its {most:,} bytes")

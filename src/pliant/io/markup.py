@@ -2,11 +2,12 @@
 
 A document type is what entities that unfold without end, and entities that name other files, are declared in; none of the formats read here
 has one. Expat itself reports it, after decoding, so that no encoding can hide it. Depth and number of elements are limited, because an
-element takes many times the bytes of its tag.
+element takes many times the bytes of its tag. Files are parsed as they are read: one that is no XML is refused at its first bytes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
@@ -14,11 +15,12 @@ from xml.parsers import expat
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from pliant.io.guard import refuse
+from pliant.io.guard import refuse, size_of
 
-MOST_ELEMENTS, MOST_DEPTH = 2_000_000, 64
+MOST_ELEMENTS, MOST_DEPTH = 1_000_000, 64  # attributes count as elements do
 ENCODINGS = ("utf-8", "utf8", "us-ascii", "ascii")
-PART = 1 << 22  # characters of a text whose numbers are parsed at a time
+PART = 1 << 22  # characters of a text whose numbers are parsed at a time, bytes of a file whose elements are
+TITLE = 100  # characters of a name
 
 
 class _Parser:
@@ -44,9 +46,9 @@ class _Parser:
         raise refuse(self.path, "has a document type; those are not read, because entities may be declared in them")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self.count, self.depth = self.count + 1, self.depth + 1
+        self.count, self.depth = self.count + 1 + len(attributes), self.depth + 1
         if self.count > MOST_ELEMENTS or self.depth > MOST_DEPTH:
-            raise refuse(self.path, f"has more than {MOST_ELEMENTS:,} elements, or some more than {MOST_DEPTH} deep")
+            raise refuse(self.path, f"has more than {MOST_ELEMENTS:,} elements and attributes, or some more than {MOST_DEPTH} deep")
         self.tree.start(name.rpartition(":")[2], attributes)
 
     def _end(self, name: str) -> None:
@@ -54,15 +56,38 @@ class _Parser:
         self.tree.end(name.rpartition(":")[2])
 
 
-def parse(path: Path, content: bytes) -> Element:
-    """The outermost element of what was read from `path`."""
+def parse(path: Path, content: Iterable[bytes]) -> Element:
+    """The outermost element of what is read from `path`, part by part."""
     parser = _Parser(path)
     try:
-        parser.expat.Parse(content, True)
+        for part in content:
+            parser.expat.Parse(part, False)
+        parser.expat.Parse(b"", True)
     except expat.ExpatError as error:
         raise refuse(path, f"not XML: {error}") from None
     root: Element = parser.tree.close()
     return root
+
+
+def parts_of(path: Path, most: int) -> Iterator[bytes]:
+    """The content of a file of at most so many bytes."""
+    size_of(path, most)
+    with path.open("rb") as file:
+        while part := file.read(PART):
+            yield part
+
+
+def check_head(path: Path) -> None:
+    """Refuse a file that does not begin as XML does, before all of it is read."""
+    with path.open("rb") as file:
+        head = file.read(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not head.startswith(b"<"):
+        raise refuse(path, "not XML: does not begin with '<'")
+
+
+def title(text: str) -> str:
+    """A name from a file in one line that can be shown: without control characters, and cut."""
+    return " ".join("".join(each if each.isprintable() else " " for each in text[: 4 * TITLE]).split())[:TITLE]
 
 
 def attribute(path: Path, element: Element, *names: str, default: str | None = None) -> str:
@@ -91,7 +116,8 @@ def numbers(path: Path, what: str, text: str, dtype: DTypeLike) -> NDArray[np.ge
             end = start + PART
             while end < len(text) and not text[end].isspace():
                 end += 1
-            parts.append(np.array(text[start:end].split(), dtype))
+            with np.errstate(over="ignore"):  # becomes infinite, which is refused where it is used
+                parts.append(np.array(text[start:end].split(), dtype))
             start = end
     except (ValueError, OverflowError, TypeError) as error:
         raise refuse(path, f"{what}: {error}") from None

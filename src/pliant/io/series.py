@@ -1,8 +1,10 @@
 """Moments of a simulation as an actor: a grid each, loaded when it is asked for, with the surface of the first as long as cells stay.
 
-Solvers with a fixed mesh store it again and again, with a field of displacements. Where points of the first and the last moment are equal
-and there is such a field, it is added to them; where points move, it is not, since they have moved by it already. One moment alone does not
-tell which it is: its points are left where they are.
+Solvers with a fixed mesh store it again and again, with a field of displacements. Where points do not move and there is such a field, it is
+added to them; where they move, it is not, since they have moved by it already. Some moments are compared to tell which it is: the second,
+the middle and the last, because a cycle ends where it began. One moment alone does not tell: its points are left where they are.
+
+Invariant: displacements are added to the points of the first moment only; a frame with others is refused, whenever it is met.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from pliant.io.animation import RATE, Faces, Floats, Frames, Settings
-from pliant.io.cells import Grid, Indices, checked, surface
+from pliant.io.cells import NO_SURFACE, Grid, Indices, Surface, checked, surface
 from pliant.io.guard import examined, refuse
 
 DISPLACEMENTS = ("displacement", "displacements", "displ", "disp")
@@ -21,6 +23,7 @@ EVEN = 1e-3  # of a step: times that differ by less are evenly spaced; files rou
 MOST_FRAMES = 1_000_000
 
 Load = Callable[[int], Grid]
+Where = Callable[[int], Path]
 
 
 def is_displacement(name: str) -> bool:
@@ -28,34 +31,51 @@ def is_displacement(name: str) -> bool:
     return name.strip().lower() in DISPLACEMENTS
 
 
-def actor(name: str, frames: int, load: Load, paths: Sequence[Path]) -> tuple[Frames, tuple[str, ...]]:
-    """The actor whose grid in each frame is `load(frame)`, from the file `paths[frame]`, and what is to be noted of it."""
+def actor(name: str, frames: int, load: Load, where: Where, moments: int) -> tuple[Frames, tuple[str, ...]]:
+    """The actor whose grid in each frame is `load(frame)`, from the file `where(frame)`, and what is to be noted of it. `moments`: how many
+    grids there are that differ; if it is one, it is read once."""
 
     def loaded(frame: int) -> Grid:
-        with examined(paths[frame]):
-            return checked(paths[frame], load(frame))
+        with examined(where(frame)):
+            return checked(where(frame), load(frame))
 
-    first, last = loaded(0), loaded(frames - 1)
-    found = surface(paths[0], first)
-    cells = first.cells
-    moved = frames > 1 and first.displacement is not None and np.array_equal(first.points, last.points)
+    first = loaded(0)
+    found, cells = surface(where(0), first), first.cells
+    rest = first.points if moments > 1 and first.displacement is not None else None
+    soup, empty = False, not len(found.faces)
+    for frame in sorted({1, frames // 2, frames - 1}) if moments > 1 else ():
+        grid = loaded(frame)
+        rest = rest if rest is not None and np.array_equal(rest, grid.points) else None
+        if not grid.cells.same(cells):
+            soup, empty = True, empty and not len(surface(where(frame), grid).faces)
+    if empty:
+        raise refuse(where(0), NO_SURFACE)
 
     def read(frame: int) -> tuple[Floats, Faces]:
-        grid, path = loaded(frame), paths[frame]
+        grid, path = loaded(frame), where(frame)
         shape = found if grid.cells.same(cells) else surface(path, grid)
-        return placed(path, grid, shape.used, moved), shape.faces
+        if rest is not None and len(shape.faces) and not np.array_equal(rest, grid.points):
+            raise refuse(path, "has other points than the first frame, to which displacements are added")
+        return placed(path, grid, shape.used, rest is not None), shape.faces
 
-    soup = not last.cells.same(cells)
+    if moments == 1:
+        vertices = placed(where(0), first, found.used, False)
+        return Frames(name, frames, lambda _: (vertices.copy(), found.faces)), _notes(name, first, found, "is not added")
+    return Frames(name, frames, read, soup), _notes(name, first, found, "is added" if rest is not None else "")
+
+
+def _notes(name: str, first: Grid, found: Surface, displacement: str) -> tuple[str, ...]:
+    """What is to be said of the first grid and its surface, and of what is done with its displacements, if it has any."""
+    told = {"is added": "points do not move by themselves; the field of displacements is added to them.",
+            "is not added": "the field of displacements is not added to points, which one frame does not ask for."}  # fmt: skip
     notes = []
     if found.curved:
         notes.append(f"{name}: curved cells are taken as flat between their corners.")
     if found.lines:
         notes.append(f"{name}: {found.lines:,} points or lines were left out.")
-    if frames == 1 and first.displacement is not None:
-        notes.append(f"{name}: the field of displacements is not added to points, which one frame does not ask for.")
-    if moved:
-        notes.append(f"{name}: points do not move by themselves; the field of displacements is added to them.")
-    return Frames(name, frames, read, soup), tuple(notes)
+    if displacement and first.displacement is not None:
+        notes.append(f"{name}: {told[displacement]}")
+    return tuple(notes)
 
 
 def placed(path: Path, grid: Grid, used: Indices, moved: bool) -> Floats:

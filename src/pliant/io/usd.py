@@ -90,6 +90,7 @@ def _actors(pxr: Any, path: Path, stage: Any, clock: Clock) -> tuple[list[Actor]
             left["meshes have no faces, and were left out."] += 1
             continue
         left["meshes are subdivision surfaces; their cages are taken."] += mesh.GetSubdivisionSchemeAttr().Get() != "none"
+        left["meshes have a skeleton, and faces that change; it does not move them."] += actor.kind == "soup" and prim.GetPath() in skins
         made.append(actor)
         if len(made) > MOST_ACTORS:
             raise refuse(path, f"has more than {MOST_ACTORS:,} meshes")

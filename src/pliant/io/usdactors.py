@@ -2,7 +2,7 @@
 
     rigid       points never change, and the matrix in the world is the first one, moved rigidly, in every frame
     blended     joints carry the points (`usdskin`); or points never change, and the matrix scales or shears as it changes
-    free, soup  points, or faces, change with time
+    free, soup  points, or faces, change with time; joints carry points that change, but not those of faces that do
 
 USD multiplies rows by matrices: (v, 1) M; bodies multiply columns, so matrices are transposed on the way.
 """
@@ -22,6 +22,8 @@ from pliant.io.animation import Actor, Faces, Floats, Frames
 from pliant.io.guard import refuse
 from pliant.io.usdskin import Skin, maps_of, weights_of, worked_out
 from pliant.io.usdstage import asking
+
+MOST_LOOKED_AT = 20_000  # matrices of a mesh that are worked out to see how it moves: about a second
 
 
 class Clock(NamedTuple):
@@ -73,8 +75,8 @@ def actor_of(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Ski
     faces = faces_of(path, name, mesh, first, len(rest))
     if not len(faces):
         return None
-    if skin is not None and not changing and not points.ValueMightBeTimeVarying():
-        return _skinned(pxr, path, name, clock, skin, rest, faces)
+    if skin is not None and not changing:
+        return _skinned(pxr, path, name, mesh, clock, skin, rest, faces)
     if changing or points.ValueMightBeTimeVarying():
         return _free(path, name, mesh, clock, changing, faces)
     return _carried(path, name, mesh, clock, rest, faces)
@@ -141,9 +143,32 @@ def _carried(path: Path, name: str, mesh: Any, clock: Clock, rest: Floats, faces
 
     if still:
         return Moved(path, name, "rigid", 1, solid, lambda frame: np.eye(4))
-    if back is not None and all(_is_rigid(matrix(frame) @ back) for frame in range(clock.frames)):
+    if back is not None and _stays_rigid(mesh, clock, back):
         return Moved(path, name, "rigid", clock.frames, solid, lambda frame: _upright(matrix(frame) @ back))
     return Moved(path, name, "blended", clock.frames, stretched, lambda frame: matrix(frame)[None])
+
+
+def _stays_rigid(mesh: Any, clock: Clock, back: Floats) -> bool:
+    """Whether the matrix, seen from the first one, is rigid in every frame. Frames are looked at, or, where these are fewer, the times that
+    something is said of and the middles between them: there a matrix that is interpolated differs most from a rigid one. If both are very
+    many, the answer is no, since other bodies are right too."""
+    with asking(clock.path) as pxr:
+        said = _said(pxr, mesh.GetPrim())
+        said = np.unique(np.concatenate([said, (said[1:] + said[:-1]) / 2]))
+        last = clock.start + clock.step * (clock.frames - 1)
+        inner = np.concatenate([[clock.start], said[(said > clock.start) & (said < last)], [last]])
+        times = inner if len(inner) < clock.frames else clock.start + clock.step * np.arange(clock.frames)
+        return len(times) <= MOST_LOOKED_AT and all(_is_rigid(_world(mesh, pxr.Usd.TimeCode(time)) @ back) for time in times.tolist())
+
+
+def _said(pxr: Any, prim: Any) -> Floats:
+    """The times that something is said of in the matrix of a prim or of any above it, rising."""
+    times: list[float] = []
+    while prim and not prim.IsPseudoRoot():
+        if prim.IsA(pxr.UsdGeom.Xformable):
+            times += pxr.UsdGeom.Xformable(prim).GetTimeSamples()
+        prim = prim.GetParent()
+    return np.unique(np.array(times, np.float64))
 
 
 def _may_move(pxr: Any, prim: Any) -> bool:
@@ -182,11 +207,19 @@ def _free(path: Path, name: str, mesh: Any, clock: Clock, changing: bool, faces:
     return Frames(name, clock.frames, read, soup=changing)
 
 
-def _skinned(pxr: Any, path: Path, name: str, clock: Clock, skin: Skin, rest: Floats, faces: Faces) -> Actor:
+def _skinned(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Skin, rest: Floats, faces: Faces) -> Actor:
     """Points that joints carry, or blend shapes too."""
-    weights = weights_of(skin, len(rest), clock.code(pxr, 0))
+
+    def points(time: Any) -> Floats:
+        rows = rows_of(path, name, mesh.GetPointsAttr().Get(time))
+        if len(rows) != len(rest):
+            raise refuse(path, f"{name}: {len(rows)} points at time code {time.GetValue():g}, {len(rest)} at the first one, all with joints")
+        return rows
+
+    varying = mesh.GetPointsAttr().ValueMightBeTimeVarying()
+    weights = None if varying else weights_of(skin, len(rest), clock.code(pxr, 0))
     if weights is None:
-        vertices = clock.sampled(worked_out(skin, rest.astype(np.float32)))
+        vertices = clock.sampled(worked_out(skin, points if varying else lambda _: rest))
         return Frames(name, clock.frames, lambda frame: (rows_of(path, name, vertices(frame)), faces))
     maps = clock.sampled(lambda pxr, time: maps_of(pxr, skin, time))
     return Moved(path, name, "blended", clock.frames, lambda **options: Body.blended(rest, faces, weights, **options), maps)

@@ -78,11 +78,11 @@ def maps_of(pxr: Any, skin: Skin, time: Any) -> Floats:
     return made
 
 
-def worked_out(skin: Skin, points: NDArray[np.float32]) -> Callable[[Any, Any], Floats]:
-    """Vertices (n, 3) in the world as a function of the time, by the library."""
+def worked_out(skin: Skin, points: Callable[[Any], Floats]) -> Callable[[Any, Any], Floats]:
+    """Vertices (n, 3) in the world as a function of the time, by the library. `points(time)`: where they are before joints move them."""
 
     def vertices(pxr: Any, time: Any) -> Floats:
-        moved, animation = pxr.Vt.Vec3fArray.FromNumpy(points.copy()), skin.skeleton.GetAnimQuery()
+        moved, animation = pxr.Vt.Vec3fArray.FromNumpy(points(time).astype(np.float32)), skin.skeleton.GetAnimQuery()
         if skin.query.HasBlendShapes() and animation:
             shapes = pxr.UsdSkel.BlendShapeQuery(pxr.UsdSkel.BindingAPI(skin.query.GetPrim()))
             weights, mapper = animation.ComputeBlendShapeWeights(time), skin.query.GetBlendShapeMapper()

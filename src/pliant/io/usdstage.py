@@ -94,8 +94,9 @@ def _layer(pxr: Any, path: Path, name: str) -> Any:
     """A layer that says nothing which leads to files later."""
     if path.suffix.lower() != ".usdz":
         size_of(Path(name), MOST_BYTES)
-    layer = pxr.Sdf.Layer.FindOrOpen(name)
-    if layer is None:
+    kept = pxr.Sdf.Layer.Find(name)  # by the library, from an earlier reading; the file may be another by now
+    layer = pxr.Sdf.Layer.FindOrOpen(name) if kept is None else kept
+    if layer is None or (kept is not None and not kept.Reload(force=True)):
         raise refuse(path, f"{os.path.basename(name)[:80]} cannot be opened")
     clips: list[str] = []
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -18,13 +19,14 @@ from typing import NamedTuple
 from pliant.core.tables import read_bytes
 from pliant.io import vtklegacy, vtkxml
 from pliant.io.animation import RATE, Animation, Faces, Floats, Frames, Settings
-from pliant.io.cells import Grid, checked, surface
+from pliant.io.cells import NO_SURFACE, Grid, checked, surface
 from pliant.io.guard import examined, inside, refuse, size_of
-from pliant.io.markup import attribute, parse
-from pliant.io.series import MOST_FRAMES, actor, placed, rate_of
+from pliant.io.markup import attribute, parse, parts_of, title
+from pliant.io.series import actor, placed, rate_of
 
-MOST_LIST = 1 << 28  # bytes
-MOST_ACTORS = 10_000
+MOST_LIST = 1 << 26  # bytes
+MOST_VALUES = 1_000_000  # of JSON: a value takes up to a hundred times the bytes of its text
+MOST_FILES, MOST_ACTORS = 100_000, 10_000  # names of a list, each of which is looked up; and parts
 GRIDS: dict[str, Callable[[Path], Grid]] = {".vtk": vtklegacy.read_grid, ".vtu": vtkxml.read_grid, ".vtp": vtkxml.read_grid}
 
 
@@ -53,6 +55,8 @@ def read_vtk_mesh(path: str | Path) -> tuple[Floats, Faces, str]:
     with examined(path):
         grid = checked(path, _grid(path))
         found = surface(path, grid)
+        if not len(found.faces):
+            raise refuse(path, NO_SURFACE)
         return placed(path, grid, found.used, False), found.faces, path.stem
 
 
@@ -61,7 +65,7 @@ def read_vtk_sequence(paths: Sequence[str | Path], name: str, settings: Settings
     files = [Path(path) for path in paths]
     if not files:
         raise ValueError("paths: expected some files, got none")
-    made, notes = actor(name, len(files), lambda frame: _grid(files[frame]), files)
+    made, notes = actor(name, len(files), lambda frame: _grid(files[frame]), files.__getitem__, len(set(files)))
     return Animation(name, [made], len(files), RATE if settings.rate is None else settings.rate, notes=notes, files=tuple(files))
 
 
@@ -76,23 +80,39 @@ def _grid(path: Path) -> Grid:
 
 def _collection(path: Path) -> list[_Moment]:
     """The lines of a .pvd file: a part's file at a time."""
-    root = parse(path, read_bytes(path, MOST_LIST, "collection"))
+    root = parse(path, parts_of(path, MOST_LIST))
     if root.tag != "VTKFile" or root.get("type") != "Collection":
         raise refuse(path, "is not a <VTKFile> of type Collection")
-    return [_Moment(_time(path, attribute(path, each, "timestep", default="0")), each.get("name") or each.get("part") or "",
-                    inside(path, attribute(path, each, "file"))) for each in root.iterfind("Collection/DataSet")]  # fmt: skip
+    lines = root.findall("Collection/DataSet")
+    files = _files(path, [attribute(path, each, "file") for each in lines])
+    return [_Moment(_time(path, attribute(path, each, "timestep", default="0")), each.get("name") or each.get("part") or "", file)
+            for each, file in zip(lines, files, strict=True)]  # fmt: skip
 
 
 def _json(path: Path) -> list[_Moment]:
     """The lines of a .series file: {"file-series-version": "1.0", "files": [{"name": …, "time": …}, …]}."""
+    text = read_bytes(path, MOST_LIST, "list of files")
+    if sum(text.count(sign) for sign in (b",", b":", b"[", b"{")) > MOST_VALUES:
+        raise refuse(path, f"has more than {MOST_VALUES:,} values")
     try:
-        content = json.loads(read_bytes(path, MOST_LIST, "list of files").decode("utf-8"))
+        content = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise refuse(path, f"not JSON: {str(error) or type(error).__name__}") from None
     files = content.get("files") if isinstance(content, dict) else None
     if not isinstance(files, list) or not all(isinstance(each, dict) and isinstance(each.get("name"), str) for each in files):
         raise refuse(path, "has no list of files, each with its name and time")
-    return [_Moment(_time(path, each.get("time", number)), "", inside(path, each["name"])) for number, each in enumerate(files)]
+    found = _files(path, [each["name"] for each in files])
+    return [_Moment(_time(path, each.get("time", number)), "", found[number]) for number, each in enumerate(files)]
+
+
+def _files(path: Path, names: list[str]) -> list[Path]:
+    """The files that a list names, each looked up once."""
+    known = dict.fromkeys(names, path)
+    if len(known) > MOST_FILES:
+        raise refuse(path, f"lists {len(known):,} files, at most {MOST_FILES:,} are read")
+    for name in known:
+        known[name] = inside(path, name)
+    return [known[name] for name in names]
 
 
 def _time(path: Path, value: object) -> float:
@@ -112,10 +132,10 @@ def _series(path: Path, moments: list[_Moment], settings: Settings) -> Animation
     for moment in moments:
         if parts.setdefault(moment.part, {}).setdefault(moment.time, moment.file) != moment.file:
             raise refuse(path, f"has two files for one part at time {moment.time:g}: {moment.file.name[:60]}")
-    if not moments or len(times) > MOST_FRAMES or len(parts) > MOST_ACTORS:
-        raise refuse(path, f"lists {len(moments):,} files; expected some, of at most {MOST_FRAMES:,} times and {MOST_ACTORS:,} parts")
+    if not moments or len(parts) > MOST_ACTORS:
+        raise refuse(path, f"lists {len(moments):,} files; expected some, of at most {MOST_ACTORS:,} parts")
     stem = path.name.partition(".")[0] or path.stem
-    made = [_actor(f"{stem} {part}" if len(parts) > 1 else stem, files, times) for part, files in parts.items()]
+    made = [_actor(f"{stem} {title(part)}" if len(parts) > 1 else stem, files, times) for part, files in parts.items()]
     rate, notes = rate_of(times, settings)
     return Animation(stem, [each for each, _ in made], len(times), rate, notes=notes + tuple(note for _, some in made for note in some),
                      files=tuple(dict.fromkeys([path, *(moment.file for moment in moments)])))  # fmt: skip
@@ -123,7 +143,9 @@ def _series(path: Path, moments: list[_Moment], settings: Settings) -> Animation
 
 def _actor(name: str, files: dict[float, Path], times: list[float]) -> tuple[Frames, tuple[str, ...]]:
     """A part: at a time without a file the one before it, or the first."""
-    shown = [files[min(files)]] * len(times)
-    for frame, time in enumerate(times):
-        shown[frame] = files.get(time, shown[max(frame - 1, 0)])
-    return actor(name, len(times), lambda frame: _grid(shown[frame]), shown)
+    own = sorted(files)
+
+    def shown(frame: int) -> Path:
+        return files[own[max(bisect_right(own, times[frame]) - 1, 0)]]
+
+    return actor(name, len(times), lambda frame: _grid(shown(frame)), shown, len(set(files.values())))

@@ -1,7 +1,8 @@
 """Arrays of VTK's XML files (The VTK User's Guide, "XML File Formats"): ASCII, base64 or appended raw bytes, plain or compressed in blocks.
 
 Lengths are compared with the bytes that are there before memory is asked for. Compressed blocks unfold to exactly the length that their
-header announces, and all of a file to at most `UNFOLDED` times its size, so that a bomb does not go off.
+header announces, and all of a file to at most `UNFOLDED` times its size, so that a bomb does not go off. There a number counts as 8 bytes,
+whatever it is stored in, since that is what becomes of it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from pliant.io.markup import attribute, count, numbers, parse
 TYPES = {f"{kind}{bits}": f"{letter}{bits // 8}" for kind, letter in (("Int", "i"), ("UInt", "u")) for bits in (8, 16, 32, 64)}
 TYPES |= {"Float32": "f4", "Float64": "f8"}
 COMPRESSORS = ("vtkZLibDataCompressor", "vtkLZMADataCompressor")
-UNFOLDED, LEAST_UNFOLDED = 100, 1 << 26  # times the bytes of a file; and always so many bytes
+UNFOLDED, LEAST_UNFOLDED = 100, 1 << 24  # times the bytes of a file; and always so many bytes
+WIDTH = 8  # bytes of a number in memory
+BLANKS = b" \t\r\n"
 LZMA_MEMORY = 1 << 27  # bytes that its dictionaries may take
 
 
@@ -42,7 +45,7 @@ class Arrays:
     def __init__(self, path: Path, content: bytes) -> None:
         self.path = path
         head, self.appended = _parted(path, content)
-        self.root = parse(path, head)
+        self.root = parse(path, [head])
         if self.root.tag != "VTKFile":
             raise refuse(path, f"is <{self.root.tag[:40]}>, expected <VTKFile>")
         order = attribute(path, self.root, "byte_order", default="LittleEndian")
@@ -75,8 +78,8 @@ class Arrays:
             data, raw = self.appended[start:], self.raw
         else:
             raise refuse(self.path, f"{what}: its format is {form[:40]!r}, expected ascii, binary or appended")
-        plain = self._unfolded(what, data, raw) if self.compressor else self._plain(what, data, raw)
         dtype = np.dtype(self.order + TYPES[kind])
+        plain = self._unfolded(what, data, raw, dtype.itemsize) if self.compressor else self._plain(what, data, raw)
         if len(plain) % dtype.itemsize:
             raise refuse(self.path, f"{what}: {len(plain):,} bytes are no whole number of {kind}")
         return np.frombuffer(plain, dtype)
@@ -109,12 +112,12 @@ class Arrays:
         fits(self.path, f"bytes of the length of {what}", width, 1, len(found))
         return int(np.frombuffer(found[:width], self.header)[0]), not raw and len(found) == width
 
-    def _unfolded(self, what: str, data: memoryview, raw: bool) -> bytes:
-        """Blocks, each compressed; their header is encoded apart from them."""
+    def _unfolded(self, what: str, data: memoryview, raw: bool, each: int) -> bytes:
+        """Blocks, each compressed, of numbers of `each` bytes; their header is encoded apart from them."""
         blocks, data = self._blocks(what, data, raw)
-        total = sum(blocks.lengths)
+        total = sum(blocks.lengths) // each * WIDTH
         if total > self.room:
-            raise refuse(self.path, f"{what}: unfolds to {total:,} bytes, more than {UNFOLDED} times what the file has")
+            raise refuse(self.path, f"{what}: unfolds to numbers of {total:,} bytes, more than {UNFOLDED} times what the file has")
         self.room -= total
         stored, _ = self._taken(what, data, sum(blocks.sizes), raw)
         parts, start = [], 0
@@ -149,7 +152,7 @@ class Arrays:
 
 def _packed(text: str | None) -> memoryview:
     """Base64 without the blanks that writers put around and into it."""
-    return memoryview("".join((text or "").split()).encode("ascii", "replace"))
+    return memoryview((text or "").encode("ascii", "replace").translate(None, BLANKS))
 
 
 def _parted(path: Path, content: bytes) -> tuple[bytes, memoryview]:

@@ -3,7 +3,8 @@
 The VTK User's Guide, "Simple Legacy Formats"; since version 5.0 lists of cells are offsets and connectivity. Binary numbers are big-endian.
 Points and cells come before the data that belong to them, which are not read: a field of displacements is taken from XML files only.
 
-Invariant: a count is compared with the bytes that are left before memory is asked for; a number takes two bytes at least.
+Invariant: a count is compared with the bytes that are left before memory is asked for; a number takes two bytes at least. Blanks, however
+many, are passed over by searches in compiled code.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.core.tables import read_bytes
-from pliant.io.cells import POLYGON, STRIP, Cells, Floats, Grid, Indices, Kinds, joined, kinds
+from pliant.io.cells import EMPTY, POLYGON, STRIP, Cells, Floats, Grid, Indices, Kinds, joined, kinds
 from pliant.io.guard import MOST_BYTES, fits, refuse, size_of
 from pliant.io.markup import numbers
 
@@ -26,6 +27,8 @@ DATASETS = ("UNSTRUCTURED_GRID", "POLYDATA")
 LISTS = {"CELLS": 0, "VERTICES": 2, "LINES": 4, "POLYGONS": POLYGON, "TRIANGLE_STRIPS": STRIP}
 OFFSETS = (5, 0)  # the version that brought them
 LINE = 1 << 12  # characters of a line that is no data
+HEAD = b"# vtk DataFile Version "
+BLANKS, BLANK_LINE = re.compile(rb"\s*"), re.compile(rb"\n[ \t\r]*\n")
 WIDE, WINDOW = 24, 1 << 22  # characters that a number and its blank are expected to take, and that are looked at together
 
 
@@ -35,9 +38,9 @@ class _Reader:
     def __init__(self, path: Path, content: bytes) -> None:
         self.path, self.content, self.at = path, content, 0
         head = self.line()
-        found = re.match(r"# vtk DataFile Version (\d{1,3})\.(\d{1,3})", head)
+        found = re.match(HEAD.decode() + r"(\d{1,3})\.(\d{1,3})", head)
         if not found:
-            raise refuse(path, "does not begin with '# vtk DataFile Version'")
+            raise refuse(path, f"does not begin with '{HEAD.decode()}' and a version")
         self.version = int(found[1]), int(found[2])
         self.line()  # the title
         form = self.line().strip().upper()
@@ -57,11 +60,12 @@ class _Reader:
 
     def keywords(self) -> list[str]:
         """The words of the next line that has any; none at the end of the file."""
-        while self.at < len(self.content):
-            words = self.line().split()
-            if words:
-                return words
-        return []
+        self.at = _end(BLANKS.match(self.content, self.at), self.at)
+        return self.line().split() if self.at < len(self.content) else []
+
+    def pass_over_lines(self) -> None:
+        """Go behind the next line that is blank."""
+        self.at = _end(BLANK_LINE.search(self.content, self.at - 1), len(self.content))
 
     def numbers(self, what: str, count: int, kind: str) -> NDArray[np.generic]:
         """(count,) numbers that come next."""
@@ -78,9 +82,9 @@ class _Reader:
 
     def _behind(self, what: str, count: int) -> int:
         """Where the next `count` words end. A word ends where a blank follows something else; the end of the file counts as one."""
-        at = self.at
+        at, size = self.at, 0
         while count:
-            size = min(WIDE * count, WINDOW)
+            size = min(max(WIDE * count, 2 * size), WINDOW)  # there may be many blanks between words
             part = np.frombuffer(self.content[at : at + size + 1].ljust(size + 1), np.uint8)  # one more, to see what follows
             blank = part <= ord(" ")
             ends = np.flatnonzero(blank[1:] & ~blank[:-1]) + 1
@@ -95,6 +99,9 @@ class _Reader:
 def read_grid(path: Path) -> Grid:
     """The grid of a file, not checked yet."""
     size_of(path)
+    with path.open("rb") as file:
+        if file.read(len(HEAD)) != HEAD:  # before all of it is read
+            raise refuse(path, f"does not begin with '{HEAD.decode()}'")
     reader = _Reader(path, read_bytes(path, MOST_BYTES, "VTK file"))
     words = reader.keywords()
     if len(words) < 2 or words[0].upper() != "DATASET" or words[1].upper() not in DATASETS:
@@ -117,16 +124,17 @@ def read_grid(path: Path) -> Grid:
         elif section == "FIELD":
             _pass_over_field(reader, _count(path, words, 2))
         elif section == "METADATA":
-            while reader.at < len(reader.content) and reader.line().strip():
-                pass
+            reader.pass_over_lines()
         else:
             raise refuse(path, f"has a section {section[:40]!r}, which is not known")
     return _grid(path, points, parts, types)
 
 
 def _grid(path: Path, points: Floats | None, parts: dict[str, Cells], types: Kinds | None) -> Grid:
-    if points is None or not parts:
-        raise refuse(path, "has no POINTS, or no cells")
+    if points is None:
+        raise refuse(path, "has no POINTS")
+    if not parts:  # as a moment is written in which there is nothing
+        return Grid(points, EMPTY)
     if "CELLS" in parts:
         cells = parts.pop("CELLS")
         if types is None or len(types) != len(cells.types) or parts:
@@ -176,6 +184,11 @@ def _pass_over_field(reader: _Reader, arrays: int) -> None:
         if len(words) < 4:
             raise refuse(reader.path, "a FIELD has fewer arrays than it announces")
         reader.numbers("numbers of a field", _count(reader.path, words, 1) * _count(reader.path, words, 2), words[3].lower())
+
+
+def _end(found: re.Match[bytes] | None, otherwise: int) -> int:
+    """Where a match ends."""
+    return found.end() if found else otherwise
 
 
 def _word(path: Path, words: list[str], place: int) -> str:

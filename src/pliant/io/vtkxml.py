@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.core.tables import read_bytes
-from pliant.io.cells import POLYGON, STRIP, Cells, Floats, Grid, indices, joined, kinds
+from pliant.io.cells import EMPTY, POLYGON, STRIP, Cells, Floats, Grid, indices, joined, kinds
 from pliant.io.guard import MOST_BYTES, refuse, size_of
-from pliant.io.markup import attribute, count
+from pliant.io.markup import attribute, check_head, count
 from pliant.io.series import is_displacement
 from pliant.io.vtkarrays import Arrays
 
@@ -25,6 +25,7 @@ LISTS = {"Polys": POLYGON, "Strips": STRIP}  # of PolyData; its vertices and lin
 def read_grid(path: Path) -> Grid:
     """All pieces of a file as one grid, not checked yet."""
     size_of(path)
+    check_head(path)
     arrays = Arrays(path, read_bytes(path, MOST_BYTES, "VTK file"))
     kind = attribute(path, arrays.root, "type")
     if kind not in KINDS:
@@ -86,6 +87,5 @@ def _polygons(arrays: Arrays, piece: Element) -> Cells:
         if section is not None and len(section) and count(arrays.path, piece, f"NumberOf{tag}", default="1"):
             connectivity, offsets = (indices(arrays.path, name, _named(arrays, section, name)) for name in ("connectivity", "offsets"))
             parts.append(Cells(np.full(len(offsets), kind, np.uint8), np.concatenate([np.zeros(1, np.int64), offsets]), connectivity))
-    empty = Cells(np.empty(0, np.uint8), np.zeros(1, np.int64), np.empty(0, np.int64))
     nowhere = np.empty((0, 3))
-    return joined(arrays.path, [Grid(nowhere, cells) for cells in parts or [empty]]).cells
+    return joined(arrays.path, [Grid(nowhere, cells) for cells in parts or [EMPTY]]).cells

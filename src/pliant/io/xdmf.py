@@ -4,7 +4,8 @@ XDMF Model and Format (versions 2 and 3). The first temporal collection of grids
 writes one for each function, the first with displacements; a grid without a collection is one frame. Grids may take topology and geometry
 from others by XInclude or Reference, within the file only.
 
-Invariant: of the XML everything is kept, of the numbers one topology; all others are read when a frame is asked for.
+Invariant: of the XML everything is kept, with the numbers that are in it; of other files one topology. All else is read when a frame is
+asked for.
 """
 
 from __future__ import annotations
@@ -19,19 +20,17 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.core.tables import read_bytes
 from pliant.io import hdf
 from pliant.io.animation import Animation, Settings
 from pliant.io.cells import POLYGON, Cells, Floats, Grid, Indices, indices
 from pliant.io.guard import examined, fits, inside, refuse, size_of
-from pliant.io.markup import attribute, numbers, parse
+from pliant.io.markup import attribute, numbers, parse, parts_of, title
+from pliant.io.pointers import LONGEST, pointed
 from pliant.io.series import MOST_FRAMES, actor, is_displacement, rate_of
 
 MOST_XML = 1 << 31  # bytes
 TYPES = {"int": "i", "uint": "u", "float": "f", "char": "i", "uchar": "u"}
 NAMES = ("Topology", "Geometry")
-STEP = r"""[A-Za-z]+(\[(@[A-Za-z]+=("[^"]*"|'[^']*')|[0-9]{1,9})\])*"""
-WAY = re.compile(rf"(//|/Xdmf/){STEP}(/{STEP})*")
 
 # XDMF's topologies: number in mixed ones, VTK's type, nodes; the names are compared without case and underscores.
 TOPOLOGIES = {"polyvertex": (1, 2, 0), "polyline": (2, 4, 0), "polygon": (3, POLYGON, 0), "triangle": (4, 5, 3), "quadrilateral": (5, 9, 4),
@@ -47,8 +46,7 @@ class _Document:
     """The XML, and what its elements refer to."""
 
     def __init__(self, path: Path) -> None:
-        size_of(path, MOST_XML)
-        self.path, self.root = path, parse(path, read_bytes(path, MOST_XML, "XDMF file"))
+        self.path, self.root = path, parse(path, parts_of(path, MOST_XML))
         if self.root.tag != "Xdmf":
             raise refuse(path, f"is <{self.root.tag[:40]}>, expected <Xdmf>")
         items = [item for item in self.root.iter("DataItem") if "Reference" not in item.attrib]
@@ -71,7 +69,7 @@ class _Document:
         for include in grid.findall("include") if found is None else ():
             if "href" in include.attrib:
                 raise refuse(self.path, "includes another file, which is not read")
-            pointer = re.fullmatch(r"\s*xpointer\((.*)\)\s*", include.get("xpointer", ""), re.DOTALL)
+            pointer = re.fullmatch(r"xpointer\((.*)\)", include.get("xpointer", "").strip()[: 2 * LONGEST], re.DOTALL)
             way = pointer[1].strip() if pointer else ""
             found = self._at(re.sub(r"/\*\[self::[^\]]*\]$|/(Topology|Geometry)$", "", way)).find(name)
             if found is not None:
@@ -91,10 +89,10 @@ class _Document:
         return found
 
     def _at(self, way: str) -> Element:
-        """The element at a path of the document: one way down from the top or from anywhere, since others take long to search for."""
+        """The element that a pointer means."""
         way = way.strip()
         if way not in self._known:
-            found = self.root.find(re.sub("^/Xdmf/", "./", way) if way.startswith("/Xdmf/") else f".{way}") if WAY.fullmatch(way) else None
+            found = pointed(self.root, way)
             if found is None:
                 raise refuse(self.path, f"refers to {way[:80]!r}, which is not found")
             self._known[way] = found
@@ -200,7 +198,7 @@ def read_xdmf(path: str | Path, settings: Settings = Settings()) -> Animation:  
         steps, times, notes = _steps(document)
         if not 1 <= len(steps) <= MOST_FRAMES:
             raise refuse(path, f"has {len(steps):,} grids that are steps of time, expected 1 to {MOST_FRAMES:,}")
-        made, more = actor(path.stem, len(steps), lambda frame: document.grid(steps[frame]), [path] * len(steps))
+        made, more = actor(path.stem, len(steps), lambda frame: document.grid(steps[frame]), lambda _: path, len(steps))
         rate, uneven = rate_of(times, settings)
         return Animation(path.stem, [made], len(steps), rate, notes=notes + uneven + more, files=document.files)
 
@@ -220,7 +218,7 @@ def _steps(document: _Document) -> tuple[list[Element], list[float], tuple[str, 
     if any(step.get("GridType", "Uniform") != "Uniform" for step in steps):
         raise refuse(path, "has collections within collections, which are not read")
     left = len(series) - 1
-    notes = (f"{left} more collections of the file were left out: {chosen.get('Name', 'the first')[:60]} is shown.",) if left else ()
+    notes = (f"{left} more collections of the file were left out: {title(chosen.get('Name', 'the first'))} is shown.",) if left else ()
     return steps, _times(document, chosen, steps), notes
 
 
