@@ -131,7 +131,7 @@ def _carried(path: Path, name: str, mesh: Any, clock: Clock, rest: Floats, faces
     with asking(path) as pxr:
         start = _world(mesh, clock.code(pxr, 0))
         still = not _may_move(pxr, mesh.GetPrim())
-        back = np.linalg.inv(start) if abs(np.linalg.det(start[:3, :3])) > 0 else None
+        back: Floats | None = np.linalg.inv(start) if abs(np.linalg.det(start[:3, :3])) > 0 else None
     matrix = clock.sampled(lambda _, time: _world(mesh, time))
     placed: Floats = rest @ start[:3, :3].T + start[:3, 3]
 
@@ -213,7 +213,7 @@ def _skinned(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Ski
     def points(time: Any) -> Floats:
         rows = rows_of(path, name, mesh.GetPointsAttr().Get(time))
         if len(rows) != len(rest):
-            raise refuse(path, f"{name}: {len(rows)} points at time code {time.GetValue():g}, {len(rest)} at the first one, all with joints")
+            raise refuse(path, f"{name}: {len(rows)} points at time code {time.GetValue():g}, of {len(rest)} the joints are known")
         return rows
 
     varying = mesh.GetPointsAttr().ValueMightBeTimeVarying()
