@@ -60,8 +60,8 @@ def actor(name: str, frames: int, load: Load, where: Where, moments: int) -> tup
 
     if moments == 1:
         vertices = placed(where(0), first, found.used, False)
-        return Frames(name, frames, lambda _: (vertices.copy(), found.faces)), _notes(name, first, found, "is not added")
-    return Frames(name, frames, read, soup), _notes(name, first, found, "is added" if rest is not None else "")
+        return Frames(name, frames, lambda _: (vertices.copy(), found.faces), source=where), _notes(name, first, found, "is not added")
+    return Frames(name, frames, read, soup, where), _notes(name, first, found, "is added" if rest is not None else "")
 
 
 def _notes(name: str, first: Grid, found: Surface, displacement: str) -> tuple[str, ...]:

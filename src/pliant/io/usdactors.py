@@ -131,7 +131,7 @@ def _carried(path: Path, name: str, mesh: Any, clock: Clock, rest: Floats, faces
     with asking(path) as pxr:
         start = _world(mesh, clock.code(pxr, 0))
         still = not _may_move(pxr, mesh.GetPrim())
-        back: Floats | None = np.linalg.inv(start) if abs(np.linalg.det(start[:3, :3])) > 0 else None
+        back = np.linalg.inv(start).astype(np.float64) if abs(np.linalg.det(start[:3, :3])) > 0 else None
     matrix = clock.sampled(lambda _, time: _world(mesh, time))
     placed: Floats = rest @ start[:3, :3].T + start[:3, 3]
 

@@ -27,7 +27,7 @@ DATASETS = ("UNSTRUCTURED_GRID", "POLYDATA")
 LISTS = {"CELLS": 0, "VERTICES": 2, "LINES": 4, "POLYGONS": POLYGON, "TRIANGLE_STRIPS": STRIP}
 OFFSETS = (5, 0)  # the version that brought them
 LINE = 1 << 12  # characters of a line that is no data
-HEAD = b"# vtk DataFile Version "
+HEAD = b"# vtk DataFile Version"
 BLANKS, BLANK_LINE = re.compile(rb"\s*"), re.compile(rb"\n[ \t\r]*\n")
 WIDE, WINDOW = 24, 1 << 22  # characters that a number and its blank are expected to take, and that are looked at together
 
@@ -38,9 +38,9 @@ class _Reader:
     def __init__(self, path: Path, content: bytes) -> None:
         self.path, self.content, self.at = path, content, 0
         head = self.line()
-        found = re.match(HEAD.decode() + r"(\d{1,3})\.(\d{1,3})", head)
+        found = re.match(HEAD.decode() + r" (\d{1,3})\.(\d{1,3})", head)
         if not found:
-            raise refuse(path, f"does not begin with '{HEAD.decode()}' and a version")
+            raise refuse(path, f"does not begin with '{HEAD.decode()}'")
         self.version = int(found[1]), int(found[2])
         self.line()  # the title
         form = self.line().strip().upper()

@@ -69,8 +69,9 @@ class _Document:
         for include in grid.findall("include") if found is None else ():
             if "href" in include.attrib:
                 raise refuse(self.path, "includes another file, which is not read")
-            pointer = re.fullmatch(r"xpointer\((.*)\)", include.get("xpointer", "").strip()[: 2 * LONGEST], re.DOTALL)
-            way = pointer[1].strip() if pointer else ""
+            text = include.get("xpointer", "").strip()[: 2 * LONGEST]  # a longer one is not found
+            pointer = re.fullmatch(r"xpointer\((.*)\)", text, re.DOTALL)
+            way = pointer[1].strip() if pointer else text
             found = self._at(re.sub(r"/\*\[self::[^\]]*\]$|/(Topology|Geometry)$", "", way)).find(name)
             if found is not None:
                 break
