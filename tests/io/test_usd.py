@@ -15,6 +15,7 @@ import pytest
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdSkel, Vt
 
 from pliant.errors import FileError
+from pliant.io import usdactors
 from pliant.io.animation import Settings
 from pliant.io.usd import read_usd
 from solids import assert_cube, bent, cube
@@ -239,6 +240,85 @@ def test_what_joints_alone_do_not_move_is_worked_out(tmp_path):
     assert np.abs(actor._read(3)[0] - expected(3))[[1, 4]].max() > 1e-3
     (actor,) = read_usd(skinned(tmp_path / "c.usda", weights=WEIGHTS * 2)).actors
     assert actor.kind == "free"
+
+
+def test_joints_carry_points_that_change(tmp_path):
+    path = skinned(tmp_path / "a.usda")
+    stage = Usd.Stage.Open(str(path))
+    points = UsdGeom.Mesh(stage.GetPrimAtPath("/root/skin")).GetPointsAttr()
+    for frame in range(4):
+        points.Set(Vt.Vec3fArray.FromNumpy(POINTS + np.float32([0, 0, frame])), frame + 1)
+    stage.Save()
+    animation = read_usd(path)
+    (actor,) = animation.actors
+    assert actor.kind == "free" and animation.notes == ()
+    for frame in (0, 3, 1):
+        np.testing.assert_allclose(actor.mesh(frame)[0], expected(frame, frame), atol=1e-5)
+    points.Set(Vt.Vec3fArray.FromNumpy(np.concatenate([POINTS, POINTS])), 3)
+    stage.Save()
+    with pytest.raises(FileError, match="12 points at time code 3, of 6"):
+        read_usd(path).actors[0].mesh(2)
+    UsdGeom.Mesh(stage.GetPrimAtPath("/root/skin")).GetFaceVertexCountsAttr().Set([4, 4], 1)
+    UsdGeom.Mesh(stage.GetPrimAtPath("/root/skin")).GetFaceVertexCountsAttr().Set([4, 4], 2)
+    stage.Save()
+    animation = read_usd(path)
+    assert animation.actors[0].kind == "soup"
+    assert animation.notes == ("1 meshes have a skeleton, and faces that change; it does not move them.",)
+
+
+def test_a_file_that_was_written_again(tmp_path):
+    path = tmp_path / "a.usda"
+    for height in (0, 5, 7):
+        path.write_text(MESH.replace("(0, 0, 0), (1", f"(0, 0, {height}), (1"))
+        animation = read_usd(path)  # kept, and with it what the library keeps
+        assert animation.actors[0].at(0).vertices[0, 2] == height
+    path.write_text("#usda 1.0\n(")
+    refused(path)
+
+
+def test_a_package_that_was_written_again(tmp_path):
+    path = tmp_path / "a.usdz"
+    for height in (0, 5):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("a.usda", MESH.replace("(0, 0, 0), (1", f"(0, 0, {height}), (1"))
+        animation = read_usd(path)
+        assert animation.actors[0].at(0).vertices[0, 2] == height
+
+
+def test_changes_that_are_not_saved_are_kept(tmp_path):
+    (tmp_path / "a.usda").write_text(MESH)
+    layer = Sdf.Layer.FindOrOpen(str(tmp_path / "a.usda"))
+    layer.GetPrimAtPath("/m").attributes["points"].default = Vt.Vec3fArray.FromNumpy(SQUARE + np.float32(9))
+    assert read_usd(tmp_path / "a.usda").actors[0].at(0).vertices[0, 2] == 9
+    assert layer.dirty
+
+
+def long(path, samples, operation="double3 xformOp:translate"):
+    """A triangle for 200,000 frames."""
+    name = operation.split()[1]
+    text = MESH.replace("endTimeCode = 2", "endTimeCode = 200000").replace("matrix4d xformOp:transform = ", "matrix4d unused = ")
+    text = text.replace('["xformOp:transform"]', f'["{name}"]\n    {operation}.timeSamples = {{ {samples} }}')
+    path.write_text(text)
+    return path
+
+
+TURNED = "((-1, 0, 0, 0), (0, -1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1))"
+
+
+def test_long_clips_are_looked_at_where_something_is_said(tmp_path, monkeypatch):
+    looked, rigid = [], usdactors._is_rigid
+    monkeypatch.setattr(usdactors, "_is_rigid", lambda matrix: looked.append(matrix) or rigid(matrix))
+    (actor,) = read_usd(long(tmp_path / "a.usda", "1: (0, 0, 0), 100001: (1, 0, 0)")).actors
+    assert (actor.kind, actor.frames) == ("rigid", 200_000) and len(looked) < 10
+    np.testing.assert_allclose(actor.at(25_000).vertices[0], (0.25, 0, 0))
+    still = "((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1))"
+    (actor,) = read_usd(long(tmp_path / "b.usda", f"1: {still}, 100001: {TURNED}", "matrix4d xformOp:transform")).actors
+    assert actor.kind == "blended"  # rigid where something is said, flattened between
+    np.testing.assert_allclose(actor.at(25_000).vertices[1], (0.5, 0, 0))
+    monkeypatch.setattr(usdactors, "MOST_LOOKED_AT", 3)
+    (actor,) = read_usd(long(tmp_path / "c.usda", "1: (0, 0, 0), 3: (1, 0, 0), 5: (2, 0, 0)")).actors
+    assert actor.kind == "blended"
+    np.testing.assert_allclose(actor.at(3).vertices[0], (1.5, 0, 0))
 
 
 def test_what_is_left_out_is_noted(tmp_path):

@@ -65,6 +65,8 @@ def parse(path: Path, content: Iterable[bytes]) -> Element:
         parser.expat.Parse(b"", True)
     except expat.ExpatError as error:
         raise refuse(path, f"not XML: {error}") from None
+    finally:
+        del parser.expat  # with its buffer: it refers to its handlers, and these to it
     root: Element = parser.tree.close()
     return root
 

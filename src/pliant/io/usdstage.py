@@ -96,7 +96,7 @@ def _layer(pxr: Any, path: Path, name: str) -> Any:
         size_of(Path(name), MOST_BYTES)
     kept = pxr.Sdf.Layer.Find(name)  # by the library, from an earlier reading; the file may be another by now
     layer = pxr.Sdf.Layer.FindOrOpen(name) if kept is None else kept
-    if layer is None or (kept is not None and not kept.Reload(force=True)):
+    if layer is None or (kept is not None and not kept.dirty and not kept.Reload(force=True)):  # dirty: somebody's changes, not to be lost
         raise refuse(path, f"{os.path.basename(name)[:80]} cannot be opened")
     clips: list[str] = []
 
