@@ -245,6 +245,9 @@ def test_chunks_that_unfold_further_than_their_size(tmp_path):
         made = file.create_dataset("p", (4, 3), "f8", maxshape=(None, 3), chunks=(4_000_000, 3), compression="gzip")
         made.id.write_direct_chunk((0, 0), zlib.compress(bytes(96_000_000), 1))
 
+    def narrow(file):
+        file.create_dataset("p", (1 << 22,), "u1", chunks=(1 << 16,), compression="gzip")[:] = 0
+
     def turned(file):
         plan = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         plan.set_chunk((4, 3))
@@ -253,7 +256,7 @@ def test_chunks_that_unfold_further_than_their_size(tmp_path):
         h5py.h5d.create(file.id, b"p", h5py.h5t.NATIVE_DOUBLE, h5py.h5s.create_simple((4, 3)), plan)
         file["p"][:] = 1
 
-    for make, told in ((bomb, r"chunk at \(4, 0\) unfolds"), (wide, "too much for"), (turned, "behind deflate")):
+    for make, told in ((bomb, r"chunk at \(4, 0\) unfolds"), (wide, "too much for"), (turned, "behind deflate"), (narrow, "announces")):
         with pytest.raises(FileError, match=told):
             points_in(tmp_path / f"{make.__name__}.h5", make)
 

@@ -266,10 +266,16 @@ def test_joints_carry_points_that_change(tmp_path):
     assert animation.notes == ("1 meshes have a skeleton, and faces that change; it does not move them.",)
 
 
+def raised(height):
+    """The text of a triangle that moves, so that who reads it keeps its stage."""
+    first, second = (f"[(0, 0, {z}), (1, 0, 0), (0, 1, 0)]" for z in (height, height + 1))
+    return MESH.replace("points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]", f"points.timeSamples = {{ 1: {first}, 2: {second} }}")
+
+
 def test_a_file_that_was_written_again(tmp_path):
     path = tmp_path / "a.usda"
     for height in (0, 5, 7):
-        path.write_text(MESH.replace("(0, 0, 0), (1", f"(0, 0, {height}), (1"))
+        path.write_text(raised(height))
         animation = read_usd(path)  # kept, and with it what the library keeps
         assert animation.actors[0].at(0).vertices[0, 2] == height
     path.write_text("#usda 1.0\n(")
@@ -280,7 +286,7 @@ def test_a_package_that_was_written_again(tmp_path):
     path = tmp_path / "a.usdz"
     for height in (0, 5):
         with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("a.usda", MESH.replace("(0, 0, 0), (1", f"(0, 0, {height}), (1"))
+            archive.writestr("a.usda", raised(height))
         animation = read_usd(path)
         assert animation.actors[0].at(0).vertices[0, 2] == height
 

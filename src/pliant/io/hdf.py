@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from pliant.io.guard import refuse, size_of
 
 STRETCH = 1032  # what deflate makes of a byte at most (zlib, technical details)
-UNFOLDED, LEAST_UNFOLDED = 100, 1 << 26  # times the bytes of a file that an array may have; and always so many bytes
+UNFOLDED, LEAST_UNFOLDED = 100, 1 << 24  # times the bytes of a file that an array may have; and always so many bytes
+WIDTH = 8  # bytes of a number in memory, whatever it is stored in
 DEFLATE, SHUFFLE, CHECKSUM = FILTERS = (1, 2, 3)  # numbers of filters; the checksum is Fletcher's
 CHECKSUM_BYTES = 4
 MOST_CHUNKS = 100_000
@@ -71,7 +72,7 @@ def _checked(path: Path, name: str, dataset: Any, size: int) -> NDArray[np.gener
     if not set(filters) <= set(FILTERS):
         raise refuse(path, f"{name[:80]!r} is compressed by filter {max(set(filters) - set(FILTERS))}; expected deflate or none")
     bytes_, stored = dataset.size * dataset.dtype.itemsize, int(dataset.id.get_storage_size())
-    if stored > size or bytes_ > stored * (STRETCH if filters else 1) or bytes_ > max(UNFOLDED * size, LEAST_UNFOLDED):
+    if stored > size or bytes_ > stored * (STRETCH if filters else 1) or dataset.size * WIDTH > max(UNFOLDED * size, LEAST_UNFOLDED):
         raise refuse(path, f"{name[:80]!r} announces {bytes_:,} bytes, of which {stored:,} are stored")
     if dataset.chunks is not None:
         _check_chunks(path, name, dataset, filters, size)

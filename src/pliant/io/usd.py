@@ -13,6 +13,7 @@ from typing import Any
 
 from pliant.io.animation import RATE, Actor, Animation, Settings
 from pliant.io.guard import refuse, size_of
+from pliant.io.markup import title
 from pliant.io.usdactors import Clock, actor_of
 from pliant.io.usdskin import skins_of
 from pliant.io.usdstage import MOST_BYTES, asking, opened
@@ -83,9 +84,10 @@ def _actors(pxr: Any, path: Path, stage: Any, clock: Clock) -> tuple[list[Actor]
         if mesh.ComputeVisibility(first) == "invisible" or mesh.ComputePurpose() in HIDDEN:
             left["meshes are invisible, guides or proxies, and were left out."] += 1
             continue
-        names[prim.GetName()] += 1
-        number = names[prim.GetName()]
-        actor = actor_of(pxr, path, prim.GetName() if number == 1 else f"{prim.GetName()} {number}", mesh, clock, skins.get(prim.GetPath()))
+        name = title(prim.GetName())
+        names[name] += 1
+        shown = name if names[name] == 1 else f"{name} {names[name]}"
+        actor = actor_of(pxr, path, shown, mesh, clock, skins.get(prim.GetPath()))
         if actor is None:
             left["meshes have no faces, and were left out."] += 1
             continue
