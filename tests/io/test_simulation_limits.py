@@ -97,6 +97,16 @@ def test_points_that_move_where_nobody_looked_are_refused(tmp_path):
         made.actors[0].mesh(2)
 
 
+@pytest.mark.parametrize("nothing", range(4))
+def test_displacements_around_a_moment_without_faces(nothing, tmp_path):
+    files = [polygons(tmp_path / f"{k}.vtp", moved=ZERO + k) for k in range(4)]
+    polygons(files[nothing], np.empty((0, 3)), ())
+    made = read_vtk_sequence(files, "eroded")
+    assert "is added" in made.notes[0]
+    for frame in range(4):
+        np.testing.assert_array_equal(made.actors[0].mesh(frame)[0], np.empty((0, 3)) if frame == nothing else TRIANGLE + frame)
+
+
 def test_a_part_of_one_file_is_not_moved_and_read_once(tmp_path, monkeypatch):
     polygons(tmp_path / "still.vtp", moved=ZERO + 5)
     polygons(tmp_path / "other.vtp", TRIANGLE + 1)

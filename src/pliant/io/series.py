@@ -41,31 +41,37 @@ def actor(name: str, frames: int, load: Load, where: Where, moments: int) -> tup
 
     first = loaded(0)
     found, cells = surface(where(0), first), first.cells
-    rest = first.points if moments > 1 and first.displacement is not None else None
-    soup, empty = False, not len(found.faces)
-    for frame in sorted({1, frames // 2, frames - 1}) if moments > 1 else ():
-        grid = loaded(frame)
-        rest = rest if rest is not None and np.array_equal(rest, grid.points) else None
-        if not grid.cells.same(cells):
-            soup, empty = True, empty and not len(surface(where(frame), grid).faces)
-    if empty:
+    rest, seen, soup = None, 0, False
+    for frame in sorted({0, 1, frames // 2, frames - 1}) if moments > 1 else (0,):
+        grid = loaded(frame) if frame else first
+        same = grid.cells.same(cells)
+        soup = soup or not same
+        if len((found if same else surface(where(frame), grid)).faces):  # a moment in which there is nothing does not tell
+            stays = grid.displacement is not None if not seen else rest is not None and np.array_equal(rest, grid.points)
+            rest, seen = grid.points if stays else None, seen + 1
+    if not seen:
         raise refuse(where(0), NO_SURFACE)
+    field = "" if rest is None else "is added" if seen > 1 else "is not added"
+    if seen == 1:
+        rest = None
 
     def read(frame: int) -> tuple[Floats, Faces]:
         grid, path = loaded(frame), where(frame)
         shape = found if grid.cells.same(cells) else surface(path, grid)
-        if rest is not None and len(shape.faces) and not np.array_equal(rest, grid.points):
+        if rest is None or not len(shape.faces):
+            return placed(path, grid, shape.used, False), shape.faces
+        if not np.array_equal(rest, grid.points):
             raise refuse(path, "has other points than the first frame, to which displacements are added")
-        return placed(path, grid, shape.used, rest is not None), shape.faces
+        return placed(path, grid, shape.used, True), shape.faces
 
     if moments == 1:
         vertices = placed(where(0), first, found.used, False)
-        return Frames(name, frames, lambda _: (vertices.copy(), found.faces), source=where), _notes(name, first, found, "is not added")
-    return Frames(name, frames, read, soup, where), _notes(name, first, found, "is added" if rest is not None else "")
+        return Frames(name, frames, lambda _: (vertices.copy(), found.faces), source=where), _notes(name, found, field)
+    return Frames(name, frames, read, soup, where), _notes(name, found, field)
 
 
-def _notes(name: str, first: Grid, found: Surface, displacement: str) -> tuple[str, ...]:
-    """What is to be said of the first grid and its surface, and of what is done with its displacements, if it has any."""
+def _notes(name: str, found: Surface, field: str) -> tuple[str, ...]:
+    """What is to be said of a surface, and of what is done with the field of displacements, if there is one."""
     told = {"is added": "points do not move by themselves; the field of displacements is added to them.",
             "is not added": "the field of displacements is not added to points, which one frame does not ask for."}  # fmt: skip
     notes = []
@@ -73,8 +79,8 @@ def _notes(name: str, first: Grid, found: Surface, displacement: str) -> tuple[s
         notes.append(f"{name}: curved cells are taken as flat between their corners.")
     if found.lines:
         notes.append(f"{name}: {found.lines:,} points or lines were left out.")
-    if displacement and first.displacement is not None:
-        notes.append(f"{name}: {told[displacement]}")
+    if field:
+        notes.append(f"{name}: {told[field]}")
     return tuple(notes)
 
 
