@@ -20,7 +20,6 @@ from pliant.io.guard import refuse, size_of
 MOST_ELEMENTS, MOST_DEPTH = 1_000_000, 64  # attributes count as elements do
 ENCODINGS = ("utf-8", "utf8", "us-ascii", "ascii")
 PART = 1 << 22  # characters of a text whose numbers are parsed at a time, bytes of a file whose elements are
-TITLE = 100  # characters of a name
 
 
 class _Parser:
@@ -85,11 +84,6 @@ def check_head(path: Path) -> None:
         head = file.read(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip()
     if not head.startswith(b"<"):
         raise refuse(path, "not XML: does not begin with '<'")
-
-
-def title(text: str) -> str:
-    """A name from a file in one line that can be shown: without control characters, and cut."""
-    return " ".join("".join(each if each.isprintable() else " " for each in text[: 4 * TITLE]).split())[:TITLE]
 
 
 def attribute(path: Path, element: Element, *names: str, default: str | None = None) -> str:

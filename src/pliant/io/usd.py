@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pliant.io.animation import RATE, Actor, Animation, Settings
-from pliant.io.guard import refuse, size_of
-from pliant.io.markup import title
+from pliant.io.guard import refuse, size_of, title
 from pliant.io.usdactors import Clock, actor_of
 from pliant.io.usdskin import skins_of
 from pliant.io.usdstage import MOST_BYTES, asking, opened

@@ -62,7 +62,7 @@ class Moved(Actor):
             fresh = body is None
             body = self._made(**options) if body is None else body
             if fresh or self.frames > 1:
-                body.update(self._pose(min(frame, self.frames - 1)))
+                body.update(self._pose(self.within(frame)))
         except MeshError as error:
             raise refuse(self._path, f"{self.name}, frame {frame}: {error}") from None
         return body

@@ -20,8 +20,8 @@ from pliant.core.tables import read_bytes
 from pliant.io import vtklegacy, vtkxml
 from pliant.io.animation import RATE, Animation, Faces, Floats, Frames, Settings
 from pliant.io.cells import NO_SURFACE, Grid, checked, surface
-from pliant.io.guard import examined, inside, refuse, size_of
-from pliant.io.markup import attribute, parse, parts_of, title
+from pliant.io.guard import examined, inside, refuse, size_of, title
+from pliant.io.markup import attribute, parse, parts_of
 from pliant.io.series import actor, placed, rate_of
 
 MOST_LIST = 1 << 26  # bytes

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from pliant.io import hdf
 from pliant.io.animation import Animation, Settings
 from pliant.io.cells import POLYGON, Cells, Floats, Grid, Indices, indices
-from pliant.io.guard import examined, fits, inside, refuse, size_of
-from pliant.io.markup import attribute, numbers, parse, parts_of, title
+from pliant.io.guard import examined, fits, inside, refuse, size_of, title
+from pliant.io.markup import attribute, numbers, parse, parts_of
 from pliant.io.pointers import LONGEST, pointed
 from pliant.io.series import MOST_FRAMES, actor, is_displacement, rate_of
 
