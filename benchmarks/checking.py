@@ -4,7 +4,7 @@
 
 speed    a cloth that folds, in an NPZ file of all frames; seconds of the whole command, from the shell and back, against those of reading
          and of queries. The bar: 3 s + 1.5 × (reading + queries), summed over all jobs
-memory   the most memory of the process, for the number of frames and for eight times as many
+memory   the most memory of the process, for the number of frames and for eight times as many (Linux)
 kills    a check that is killed at random and goes on, again and again; the pairs must be those of a run that nobody stopped, to the byte,
          and no kill may cost more than one frame for each job
 
@@ -29,12 +29,11 @@ from pliant import shapes
 from pliant.check.journal import HEAD, PAIRS
 
 COMMAND = "from pliant.cli import main; main()"
-PEAK = "import resource; peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; print('PEAK', peak)"
 MEASURED = f"""
-import atexit
+import atexit, re
 @atexit.register
 def _():
-    {PEAK}
+    print("PEAK", re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1])  # since the program began; ru_maxrss is older
 {COMMAND}
 """
 

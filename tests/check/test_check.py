@@ -352,7 +352,7 @@ def test_progress_is_told(scene, tmp_path):
     run(scene, tmp_path, progress=told.append, writing=files.append, output={"plots": True})
     assert [now.done for now in told] == list(range(1, FRAMES + 1)) and {now.total for now in told} == {FRAMES}
     assert [now.pairs for now in told] == np.cumsum(np.bincount(scene.rows()[:, 0], minlength=FRAMES)).tolist()
-    assert files == ["pairs", "plots", "report"]
+    assert files == ["pairs", "report", "plots"]
     assert {"pairs.png", "bodies.png"} < set(os.listdir(tmp_path))
 
 

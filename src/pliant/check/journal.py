@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+import threading
 import time
 import zlib
 from pathlib import Path
@@ -34,7 +35,7 @@ class Journal:
     """The journal of a check, `plan` being what tells it from others. A file with another plan is refused; without one it is begun."""
 
     def __init__(self, path: Path, plan: dict[str, Any]) -> None:
-        self.path, self._where = path, dict[bytes, dict[int, tuple[int, int]]]()
+        self.path, self._where, self._reading = path, dict[bytes, dict[int, tuple[int, int]]](), threading.Lock()
         text = json.dumps(plan, sort_keys=True).encode()
         self._file = open(path, "r+b" if path.exists() else "w+b")
         try:
@@ -112,8 +113,9 @@ class Journal:
 
     def _read(self, kind: bytes, frame: int) -> bytes:
         begin, length = self._where[kind][frame]
-        self._file.seek(begin)
-        return self._file.read(length)
+        with self._reading:
+            self._file.seek(begin)
+            return self._file.read(length)
 
     def _scan(self, plan: bytes) -> int:
         """Find all records; where the last whole one ends."""

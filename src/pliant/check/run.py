@@ -15,6 +15,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,6 +89,8 @@ def check_animation(animation: Animation, question: Question, output: Output, *,
         path.unlink()
     if path.exists() and not resume:
         raise FileError(f"{path}: a check was stopped here; --resume goes on with it, --overwrite begins anew")
+    if output.plots:
+        threading.Thread(target=tell.prepare_plots, daemon=True).start()
     lane = Lane(animation, question, asked)
     lane.move(frames[0])
     cast = tell.cast_of(animation, lane.bodies, output.report)
@@ -138,12 +141,14 @@ def write(animation: Animation, question: Question, output: Output, journal: Jou
     files = [outcome.write_pairs(folder / f"pairs.{output.form}", journal, frames, cast, question)]
     sums = outcome.sums_of(journal, frames)
     summary = {**outcome.summary_of(animation, question, cast, sums), "plan": digest(plan)}
-    if output.plots:
-        say("plots")
-        files += tell.write_plots(folder, summary, sums, journal)
-    if output.report:
-        say("report")
-        files.append(tell.write(folder / REPORT, animation, cast, journal, sums, summary, output.most_bytes))
+    with ThreadPoolExecutor(1) as beside:
+        plots = beside.submit(tell.write_plots, folder, summary, sums, journal) if output.plots else None
+        if output.report:
+            say("report")
+            files.append(tell.write(folder / REPORT, animation, cast, journal, sums, summary, output.most_bytes))
+        if plots:
+            say("plots")
+            files += plots.result()
     summary["seconds"]["total"] = round(time.perf_counter() - began, 3)
     files.append(write_summary(folder / SUMMARY, summary))
     for name in OUTPUTS:

@@ -100,6 +100,13 @@ def snapshots(cast: Cast, journal: Journal) -> Iterator[Snapshot]:
         yield Snapshot(frame, meshes, marked)
 
 
+def prepare_plots() -> None:
+    """Load what draws plots."""
+    from pliant.check import plots
+
+    plots.available()
+
+
 def write_plots(folder: Path, summary: dict[str, Any], sums: Sums, journal: Journal) -> list[Path]:
     """Plots, where Matplotlib is installed."""
     from pliant.check import plots
