@@ -7,9 +7,9 @@ import re
 
 import numpy as np
 import pytest
-import unpacked
 from stories import HOSTILE, halves, snapshots, story
 
+import unpacked
 from pliant.report import spool
 from pliant.report.html import write_report
 from pliant.report.story import Character, Meeting, Snapshot
