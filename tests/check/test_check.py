@@ -250,8 +250,9 @@ def test_a_finished_check_is_not_done_again(scene, tmp_path):
 def test_two_checks_do_not_share_a_journal(scene, tmp_path):
     def read(place, frame):
         if (place, frame) == (0, 2):
-            with pytest.raises(FileError, match="another check is at work in this folder"):
-                run(scene, tmp_path, resume=True)
+            for how in ("resume", "overwrite"):
+                with pytest.raises(FileError, match="another check is at work in this folder"):
+                    run(scene, tmp_path, **{how: True})
         return scene.read(place, frame)
     run(scene, tmp_path, read=read)
     assert np.array_equal(found(tmp_path), scene.rows())

@@ -16,7 +16,7 @@ import time
 import zlib
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class Journal:
         text = json.dumps(plan, sort_keys=True).encode()
         self._file = open(path, "r+b" if path.exists() else "w+b")
         try:
-            self._lock()
+            lock(self._file, path)
             end = self._scan(text)
             self._file.truncate(end)
             self._file.seek(end)
@@ -94,17 +94,6 @@ class Journal:
             self.sync()
             self._file.close()
 
-    def _lock(self) -> None:
-        """Two checks would tear each other's records; the lock goes with the process, however that ends."""
-        try:
-            import fcntl
-        except ImportError:  # not on this system
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise FileError(f"{self.path}: another check is at work in this folder") from None
-
     def _append(self, kind: bytes, frame: int, content: bytes) -> None:
         begin = self._file.seek(0, os.SEEK_END)
         self._file.write(HEAD.pack(kind, frame, len(content), checksum(kind, frame, content)) + content)
@@ -136,6 +125,25 @@ class Journal:
         if not end and size > HEAD.size + MOST_HEAD:
             raise FileError(f"{self.path}: is not the journal of a check; --overwrite begins anew")
         return end
+
+
+def lock(file: BinaryIO, path: Path) -> None:
+    """Two checks would tear each other's records; the lock goes with the process, however that ends."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise FileError(f"{path}: another check is at work in this folder") from None
+
+
+def discard(path: Path) -> None:
+    """Throw a journal away, unless a check is at work with it."""
+    with open(path, "rb") as file:
+        lock(file, path)
+        path.unlink()
 
 
 def checksum(kind: bytes, frame: int, content: bytes) -> int:

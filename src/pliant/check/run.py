@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import pliant
 from pliant.check import outcome, tell
 from pliant.check.ask import Lane, drawing_of, meetings_in
-from pliant.check.journal import Journal
+from pliant.check.journal import Journal, discard
 from pliant.check.plan import Question, allowed, chosen_frames
 from pliant.core import check
 from pliant.core.archive import whole_file
@@ -86,7 +86,7 @@ def check_animation(animation: Animation, question: Question, output: Output, *,
     frames, path = chosen_frames(question.frames, animation.frames), output.folder / JOURNAL
     output.folder.mkdir(parents=True, exist_ok=True)
     if path.exists() and overwrite:
-        path.unlink()
+        discard(path)
     if path.exists() and not resume:
         raise FileError(f"{path}: a check was stopped here; --resume goes on with it, --overwrite begins anew")
     if output.plots:
