@@ -210,7 +210,7 @@ def test_an_interrupted_demo_shows_what_it_has(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return advance(flight)
 
-    monkeypatch.setattr("pliant.cli.warm.prepare", lambda: 0.0)
+    monkeypatch.setattr("pliant.cli.warm.prepare_scene", lambda: 0.0)
     monkeypatch.setattr(Flight, "advance", three_times)
     result = run("demo", "--bodies", 4, "--faces", 320, "--frames", 9, "--out", tmp_path / "out")
     assert result.exit_code == demo.INTERRUPTED == 130
@@ -223,7 +223,7 @@ def test_a_demo_interrupted_before_it_starts_has_nothing_to_show(tmp_path, monke
     def prepare():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pliant.cli.warm.prepare", prepare)
+    monkeypatch.setattr("pliant.cli.warm.prepare_scene", prepare)
     result = run("demo", "--bodies", 4, "--faces", 320, "--frames", 9, "--out", tmp_path / "out")
     assert result.exit_code == 130 and "Stopped after 0 of 9 frames." in text(result) and "Time" not in text(result)
 

@@ -58,7 +58,7 @@ def demo(
     """Let deforming bodies bounce off each other; count pairs, take times, draw a picture, write a report."""
     from pliant import shapes
     from pliant.cli.check import make_folder
-    from pliant.cli.warm import prepare
+    from pliant.cli.warm import prepare_scene
 
     console = screen()
     try:
@@ -69,7 +69,7 @@ def demo(
     flight = None
     try:
         with console.status("Preparing kernels; the first time they are compiled …"):
-            seconds = prepare()
+            seconds = prepare_scene()
             flight = take_off(swarm)
         console.print(f"Kernels ready after {seconds:.1f} s. {bodies} bodies of {faces:,} triangles, {frames} frames, every vertex moves.")
         with recorder(flight, frames, out) as record:
