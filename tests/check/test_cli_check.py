@@ -14,9 +14,13 @@ from typer.testing import CliRunner
 import pliant
 from child import PATIENCE, start
 from pliant import shapes
+from pliant.check.run import FORMATS
 from pliant.cli import application
 from pliant.cli import check as command
 from pliant.core import jit
+from pliant.image.options import DEVICES
+from pliant.query.collide import ENGINES
+from pliant.query.selfcollide import ADJACENT
 
 MAIN = "from pliant.cli import main; main()"
 
@@ -46,6 +50,12 @@ def apart(tmp_path_factory):
     path = tmp_path_factory.mktemp("apart") / "ball.npz"
     np.savez(path, faces=faces, vertices=[directions + (k, 0.0, 5.0) for k in range(3)])
     return path
+
+
+def test_choices_are_those_of_the_library():
+    """The command names them itself, so that its help loads nothing."""
+    for choices, known in ((command.Engine, ENGINES), (command.Device, DEVICES), (command.Adjacent, ADJACENT), (command.Form, FORMATS)):
+        assert [each.value for each in choices] == list(known)
 
 
 # --- how it ends -------------------------------------------------------------------------------------------------------------

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.core import check
+from pliant.image.options import DEVICES
+from pliant.query.collide import ENGINES
 from pliant.query.selfcollide import ADJACENT
 from pliant.refit.policy import POLICIES
-
-ENGINES = ("tree", "image")
-DEVICES = ("cpu", "cuda")
 
 
 @dataclass(frozen=True)

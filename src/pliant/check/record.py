@@ -22,10 +22,12 @@ from pliant.check import outcome, tell
 from pliant.check.ask import Answer, drawing_of, meetings_in
 from pliant.check.journal import Journal
 from pliant.check.plan import Question
+from pliant.core import check
 from pliant.io.animation import RATE, Actor, Animation
 from pliant.results import ScenePairs
 
 WAITING = "recording.journal"
+MOST_APART = 1 << 31  # frames from one that is drawn to the next
 
 
 class Recorder:
@@ -38,7 +40,8 @@ class Recorder:
 
     def __init__(self, folder: Path, bodies: Mapping[str, Body], *, name: str = "recording", every: int = 1, rate: float = RATE,
                  up: str = "", unit: str = "", notes: tuple[str, ...] = ()) -> None:
-        self.folder, self.bodies, self.every, self.frames = Path(folder), list(bodies.values()), every, list[int]()
+        self.every = check.integer("every", every, range(1, MOST_APART))
+        self.folder, self.bodies, self.frames = Path(folder), list(bodies.values()), list[int]()
         self.folder.mkdir(parents=True, exist_ok=True)
         self._path = self.folder / WAITING
         self._path.unlink(missing_ok=True)
