@@ -1,12 +1,15 @@
-"""`pliant check` as a whole: how much the tool costs beside reading and queries, how memory grows, what a kill costs.
+"""`pliant check` as a whole: how much the tool costs beside reading and queries, how memory grows, what a kill costs, how
+its report plays.
 
-    python -m benchmarks.checking [speed] [memory] [kills] [--faces 50000] [--frames 100] [--kills 100] [--out checking.json]
+    python -m benchmarks.checking [speed] [memory] [kills] [page] [--faces 50000] [--frames 100] [--kills 100] [--out checking.json]
 
 speed    a cloth that folds, in an NPZ file of all frames; seconds of the whole command, from the shell and back, against those of reading
          and of queries. The bar: 3 s + 1.5 × (reading + queries), summed over all jobs
 memory   the most memory of the process, for the number of frames and for eight times as many (Linux)
 kills    a check that is killed at random and goes on, again and again; the pairs must be those of a run that nobody stopped, to the byte,
          and no kill may cost more than one frame for each job
+page     the report of such a cloth in Chromium: milliseconds of its own JavaScript for a frame, without and with boxes of a level; what the
+         graphics card does is not in it. Needs playwright (the extra `test`) and Chromium
 
 Kernels are compiled before; a file is in the cache of the system, as it is when somebody has just written it.
 """
@@ -15,6 +18,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,6 +33,7 @@ from pliant import shapes
 from pliant.check.journal import HEAD, PAIRS
 
 COMMAND = "from pliant.cli import main; main()"
+BROWSER = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
 MEASURED = f"""
 import atexit, re
 @atexit.register
@@ -114,6 +119,27 @@ def kills(folder, faces, frames, count):
     return {"kills": stopped, "in the middle of frames": len(middle), "finished": finished, "different": different}
 
 
+def page(folder, faces, frames):
+    """Rows (level of boxes, how many there are, median and largest milliseconds for a frame)."""
+    from playwright.sync_api import sync_playwright
+
+    file, rows = folder / "played.npz", []
+    write_cloth(file, faces, frames)
+    check(file, folder / "played")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium") or shutil.which("google-chrome"), args=BROWSER)
+        opened = browser.new_page()
+        opened.goto((folder / "played" / "report.html").as_uri())
+        opened.evaluate("report.ready")
+        for level in (0, 3, 9):
+            opened.evaluate(f"report.setLevel({level})")
+            costs = opened.evaluate(f"Array.from({{ length: {frames} }}, (_, k) => {{ report.go(k); return report.cost; }})")
+            rows.append({"level": level, "boxes": opened.evaluate("report.viewer.shown[0].count"), "median_ms": float(np.median(costs)),
+                         "most_ms": max(costs)})
+        browser.close()
+    return rows
+
+
 def records(path):
     """How many frames a journal has; a torn one does not count."""
     count, at = 0, 0
@@ -125,9 +151,12 @@ def records(path):
     return count
 
 
+JOBS = {"speed": speed, "memory": memory, "kills": kills, "page": page}
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("jobs", nargs="*", default=["speed", "memory", "kills"], help="speed, memory, kills")
+    parser.add_argument("jobs", nargs="*", default=list(JOBS), help="speed, memory, kills, page")
     for name, default in (("faces", 50_000), ("frames", 100), ("kills", 100)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--out", type=Path)
@@ -137,7 +166,7 @@ def main(arguments=None):
         folder = Path(name)
         for job in given.jobs:
             more = [given.kills] if job == "kills" else []
-            found[job] = {"speed": speed, "memory": memory, "kills": kills}[job](folder, given.faces, given.frames, *more)
+            found[job] = JOBS[job](folder, given.faces, given.frames, *more)
             console.print(job, found[job])
     if given.out:
         given.out.write_text(json.dumps(found, indent=1) + "\n")

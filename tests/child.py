@@ -12,6 +12,7 @@ from textwrap import dedent
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 PATIENCE = 300  # seconds: a cold cache means compiling first
 LATE = 120  # seconds: more than a thread of any test takes
+SOON = 15  # seconds, on a machine that does much else: what hears an interrupt takes about one, what does not goes on for minutes
 
 
 def environment(**changes):
@@ -44,15 +45,14 @@ def start(code, *arguments, **variables):
 
 
 def assert_stops_soon(process, after):
-    """Interrupt a process that said "ready", after so many seconds: it says "stopped" in about a second, three on a busy machine, then
-    finds everything "right"."""
+    """Interrupt a process that said "ready", after so many seconds: it says "stopped" soon, then finds everything "right"."""
     try:
         assert process.stdout.readline() == "ready\n", process.stderr.read()
         time.sleep(after)
         process.send_signal(signal.SIGINT)
         begin = time.monotonic()
         assert process.stdout.readline() == "stopped\n", process.stderr.read()
-        assert time.monotonic() - begin < 3.0
+        assert time.monotonic() - begin < SOON
         output, errors = process.communicate(timeout=PATIENCE)
         assert (output, process.returncode) == ("right\n", 0), errors
     finally:

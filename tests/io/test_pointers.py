@@ -63,4 +63,4 @@ def test_positions_among_many_take_no_longer():
         SubElement(root, "a")
     start = time.process_time()
     assert pointed(root, "//a[999999999]") is None and pointed(root, "//a[100000]") is root[-1]
-    assert time.process_time() - start < 2  # quadratic: minutes
+    assert time.process_time() - start < 10  # by the square: minutes

@@ -193,7 +193,7 @@ def test_blanks_take_no_time(tmp_path):
     path.write_text(f"{LEGACY}{many.replace(' ', chr(10))}POINTS 3 float\n{numbers}POLYGONS 1 4\n3 0 1 2\n")
     start = time.process_time()
     vertices, faces, _ = read_vtk_mesh(path)
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 10  # by the square: hours
     np.testing.assert_array_equal(vertices, TRIANGLE)
     np.testing.assert_array_equal(faces, [[0, 1, 2]])
 

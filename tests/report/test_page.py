@@ -89,7 +89,7 @@ def place(page):
 
 def until(page, condition):
     """Wait until something is true. (What Playwright has for this needs eval, which the page forbids.)"""
-    for _ in range(400):
+    for _ in range(3_000):  # a minute: the machine may have much else to do
         if page.evaluate(condition):
             return
         page.wait_for_timeout(20)
@@ -297,9 +297,19 @@ def test_frames_without_snapshots(opened):
     assert place(page) == 6
 
 
-def test_a_frame_costs_little(opened):
-    """Own JavaScript, for 40,960 triangles and boxes around eighths of them; drawing is the graphics card's."""
-    page = opened(story(detail=5, count=6))
+def test_a_frame_makes_nothing_anew(opened):
+    """Bodies whose faces stay keep their geometry and the arrays of their boxes, and vertices go to the graphics card in the array in which
+    they were read: so a frame costs little (`benchmarks.checking page` says how little)."""
+    page = opened(story(count=6))
     page.evaluate("report.setLevel(3)")
-    costs = page.evaluate("Array.from({ length: 60 }, (_, k) => { report.go(k % 6); return report.cost; })")
-    assert np.median(costs) < 5.0  # milliseconds
+    found = page.evaluate("""[0, 1].map((body) => {
+        const shown = report.viewer.shown[body], same = [];
+        const kept = () => [shown.surface.geometry, shown.position, shown.boxes.geometry, shown.boxes.geometry.attributes.low.array];
+        const before = kept();
+        for (let k = 5; k >= 0; k--) {
+            report.go(k);
+            same.push(kept().every((each, i) => each === before[i]), shown.position.array === report.frames.list[k].pieces[body].grid);
+        }
+        return same;
+    })""")
+    assert found == [[True] * 12] * 2

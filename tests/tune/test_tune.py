@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pliant
-from child import PATIENCE, start
+from child import PATIENCE, SOON, start
 from pliant import shapes
 from pliant.core import jit
 from pliant.refit import inflated
@@ -115,7 +115,7 @@ def test_ctrl_c_ends_the_command_at_once_and_nothing_is_lost(passing, tmp_path):
         process.send_signal(signal.SIGINT)
         begin = time.monotonic()
         output, errors = process.communicate(timeout=PATIENCE)
-        assert time.monotonic() - begin < 3.0, "about a second, three on a busy machine"
+        assert time.monotonic() - begin < SOON
         assert process.returncode == 130, errors
         assert "Stopped. The same command goes on from" in output and "Traceback" not in errors
         assert not (tmp_path / "policy.toml").exists()

@@ -134,13 +134,14 @@ class Page {
     this.time += (Math.max(0, now - this.clock) / 1000) * story.rate * Number(byId("speed").value);
     this.clock = Math.max(now, this.clock);
     if (end >= 0) {
-      const least = end ? (frames[this.placeOf(end)] - frames[this.placeOf(0)]) / end : 1; // how long the last frame is shown
-      if (this.time >= frames[this.placeOf(end)] + least) {
+      const first = frames[this.placeOf(0)], last = frames[this.placeOf(end)];
+      const length = last - first + (end ? (last - first) / end : 1); // the last frame is shown as long as others
+      if (this.time >= first + length) {
         if (!byId("loop").checked) {
           this.go(this.placeOf(end));
           return this.play(false);
         }
-        this.time = frames[this.placeOf(0)];
+        this.time = first + ((this.time - first) % length);
       }
       let low = 0, high = end + 1;
       while (low < high) {
