@@ -1,6 +1,7 @@
 """Volumes in node records, made around float64 points, and which points a volume holds, exactly: what volumes are examined with."""
 
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from math import isinf, lcm
 
@@ -10,7 +11,7 @@ from pliant.core.jit import kernel
 from pliant.core.records import aligned, lane, put_lane, whole
 from pliant.core.simd import four
 from pliant.tree.nodes import node_dtype
-from pliant.volume.protocol import FAMILIES, around
+from pliant.volume.protocol import FAMILIES, around, enclose, fit
 
 SIGNS = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 
@@ -25,52 +26,80 @@ def distance_squared(p, q):
     return sum((x - y) ** 2 for x, y in zip(p, q, strict=True))
 
 
+def whole_numbers(values):
+    """Numbers times the least whole number that makes all of them whole, and that one. Fractions would be reduced again and again."""
+    ratios = [value.as_integer_ratio() for value in values]
+    over = lcm(*(bottom for _, bottom in ratios))
+    return [top * (over // bottom) for top, bottom in ratios], over
+
+
+@lru_cache(1024)
+def parts(v):
+    """The numbers of a volume as whole ones, and what they are multiplied by; nothing is made of NaN and of infinite ones."""
+    return whole_numbers([float(x) for x in v])
+
+
 def between_planes(v, p):
-    """Of boxes and k-DOPs. The name of a field says along which direction it bounds: p, m and o stand for +, − and nothing. In whole
-    numbers, because fractions would be reduced again and again."""
-    over = lcm(*(x.denominator for x in p))
-    x, y, z = (x.numerator * (over // x.denominator) for x in p)
-    for name, end in zip(v._fields, v, strict=True):
+    """Of boxes and k-DOPs. The name of a field says along which direction it bounds: p, m and o stand for +, − and nothing."""
+    (x, y, z), over = whole_numbers(p)
+    ends, under = parts(v)
+    for name, end in zip(v._fields, ends, strict=True):
         i, j, k = SIGNS.get(name[2:]) or ("mop".index(letter) - 1 for letter in name[2:])
-        top, bottom = float(end).as_integer_ratio()
-        along, bound = (i * x + j * y + k * z) * bottom, top * over
+        along, bound = (i * x + j * y + k * z) * under, end * over
         if along < bound if name[:2] == "lo" else along > bound:
             return False
     return True
 
 
+def beside(v, p):
+    """Whole numbers: the way from the middle of a volume to p, and all numbers of the volume; what both are multiplied by."""
+    q, over = whole_numbers(p)
+    numbers, under = parts(v)
+    return [x * under - c * over for x, c in zip(q, numbers[:3], strict=True)], [x * over for x in numbers], over * under
+
+
 def in_sphere(v, p):
-    return v.radius >= 0 and distance_squared(exact(map(float, v[:3])), p) <= Fraction(float(v.radius)) ** 2
+    if not v.radius >= 0:
+        return False
+    way, numbers, _ = beside(v, p)
+    return sum(x * x for x in way) <= numbers[v._fields.index("radius")] ** 2
 
 
-def in_slab(normal, low, high, v, p):
-    """Between the planes at these distances along a normal from the middle of v."""
-    middle, n = exact(map(float, v[:3])), exact(map(float, normal))
-    return Fraction(float(low)) <= sum(k * (x - c) for k, x, c in zip(n, p, middle, strict=True)) <= Fraction(float(high))
+def in_slab(at, low, high, v, p):
+    """Between the planes at these distances along the normal in v[at:at + 3] from the middle of v; low and high: places in v, or low is
+    none, and the slab reaches as far to either side."""
+    way, numbers, over = beside(v, p)
+    along = sum(k * x for k, x in zip(numbers[at:at + 3], way, strict=True))
+    return (-numbers[high] if low is None else numbers[low]) * over <= along <= numbers[high] * over
 
 
 def in_cut_ball(v, p):
-    return in_sphere(v, p) and in_slab((v.nx, v.ny, v.nz), v.f, v.e, v, p)
+    at, low, high = map(v._fields.index, ("nx", "f", "e"))
+    return in_sphere(v, p) and in_slab(at, low, high, v, p)
 
 
 def in_twice_cut_ball(v, p):
-    return in_cut_ball(v, p) and in_slab((v.mx, v.my, v.mz), v.g, v.h, v, p)
+    at, low, high = map(v._fields.index, ("mx", "g", "h"))
+    return in_cut_ball(v, p) and in_slab(at, low, high, v, p)
 
 
 def in_oriented_box(v, p):
-    return all(in_slab(v[6 + 3 * k:9 + 3 * k], -half, half, v, p) for k, half in enumerate(v[3:6]))
+    return all(in_slab(6 + 3 * k, None, 3 + k, v, p) for k in range(3))
 
 
 def in_swept_rectangle(v, p):
     """Near enough to a point of the rectangle, the nearest but for rounding."""
     if not v.radius >= 0:
         return False
-    middle, u, w = exact(map(float, v[:3])), exact(map(float, v[3:6])), exact(map(float, v[6:9]))
-    way = [x - c for x, c in zip(p, middle, strict=True)]
-    s, t = (Fraction(min(max(float(sum(x * y for x, y in zip(way, axis, strict=True))), -half), half))
-            for axis, half in ((u, float(v.a)), (w, float(v.b))))
-    near = [c + s * x + t * y for c, x, y in zip(middle, u, w, strict=True)]
-    return distance_squared(near, p) <= Fraction(float(v.radius)) ** 2
+    way, numbers, over = beside(v, p)
+    u, w = numbers[3:6], numbers[6:9]
+    nearest = []
+    for axis, half in ((u, float(v.a)), (w, float(v.b))):
+        along = Fraction(sum(x * y for x, y in zip(way, axis, strict=True)), over * over)
+        nearest.append(min(max(float(along), -half), half))
+    (s, t), fine = whole_numbers(nearest)
+    off = [d * fine - s * x - t * y for d, x, y in zip(way, u, w, strict=True)]
+    return sum(d * d for d in off) <= (numbers[v._fields.index("radius")] * fine) ** 2
 
 
 # Family -> is the exact point p in the volume v? A new family says here which set it is.
@@ -105,6 +134,18 @@ def border(v):
 def set_around(nodes, i, k, rows):
     """Lane k of record i becomes the volume around the box rows[:4] … rows[4:]."""
     put_lane(nodes, i, k, around(whole(nodes, i), four(rows, 0), four(rows, 4)))
+
+
+@kernel
+def set_enclosed(nodes, i, k, rows, points, order):
+    """Lane k of record i becomes the volume around these points, in the box rows[:4] … rows[4:]."""
+    put_lane(nodes, i, k, enclose(whole(nodes, i), four(rows, 0), four(rows, 4), points, order, 0, len(order)))
+
+
+@kernel
+def set_fitted(how, nodes, i, k, rows, points, order):
+    """The same, fitted in a way of `fit`."""
+    put_lane(nodes, i, k, fit(how, whole(nodes, i), four(rows, 0), four(rows, 4), points, order, 0, len(order)))
 
 
 class Siblings:

@@ -15,8 +15,8 @@ import pytest
 import meshes
 import poses
 from pliant.core.jit import kernel
-from pliant.core.records import lane, lanes, put_lane, put_lanes, put_whole, whole
-from pliant.core.simd import bits, element, four
+from pliant.core.records import lane, lanes, put_lanes, put_whole, whole
+from pliant.core.simd import bits, element
 from pliant.query import placed
 from pliant.query.traverse import SLACK
 from pliant.tree.nodes import WIDTHS
@@ -31,7 +31,6 @@ from pliant.volume.protocol import (
     Turn,
     blend,
     carry,
-    enclose,
     fit,
     inflate,
     merge,
@@ -42,7 +41,7 @@ from pliant.volume.protocol import (
     skew,
     span,
 )
-from siblings import INSIDE, VOLUMES, Siblings, border, distance_squared, exact
+from siblings import INSIDE, VOLUMES, Siblings, border, distance_squared, exact, set_enclosed, set_fitted
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]
@@ -112,16 +111,6 @@ def meet_turned(nodes, i, j, k, w):
 @kernel
 def set_blended(nodes, i, j, o, s, t):
     put_lanes(nodes, i, blend(lanes(nodes, j), lanes(nodes, o), s, t))
-
-
-@kernel
-def set_enclosed(nodes, i, k, rows, points, order):
-    put_lane(nodes, i, k, enclose(whole(nodes, i), four(rows, 0), four(rows, 4), points, order, 0, len(order)))
-
-
-@kernel
-def set_fitted(how, nodes, i, k, rows, points, order):
-    put_lane(nodes, i, k, fit(how, whole(nodes, i), four(rows, 0), four(rows, 4), points, order, 0, len(order)))
 
 
 @pytest.fixture(params=sorted(set(WIDTHS.values())), ids=lambda width: f"W{width}")
@@ -203,7 +192,7 @@ def test_fits_hold_their_points(family, rng, how, like):
     if (type(HOWS[how]), family.volume) not in fit.table:
         assert how == "ritter" and family.name != "sphere"
         return
-    made = Siblings(family, 4, rng)
+    made = Siblings(family, 8, rng)
     for turn in range(REPEATS):
         n, scale = int(rng.integers(1, 12 if OFF else 40)) * 4, SCALES[1:][turn % 3]
         points = rng.standard_normal((n, 3)) * LIKE[like] @ poses.any_turn(rng).T
@@ -217,7 +206,7 @@ def test_fits_hold_their_points(family, rng, how, like):
 
 def test_the_best_fit_is_tight(family, rng):
     """Around a thin plate that is turned: no larger than `enclose`, and thin, where volumes can be turned."""
-    made, sizes = Siblings(family, 4, rng), []
+    made, sizes = Siblings(family, 8, rng), []
     for _ in range(5 if OFF else 20):
         points = (rng.random((24, 3)) - 0.5) * [1, 1, 1e-3] @ poses.any_turn(rng).T
         rows = made.put(1, 0, points)
@@ -232,7 +221,7 @@ def test_the_best_fit_is_tight(family, rng):
 
 def test_rounding_to_float32_is_covered(family, rng):
     """Points halfway between two float32, next to them, at both signs and at every magnitude."""
-    made = Siblings(family, 4, rng)
+    made = Siblings(family, 8, rng)
     for power in range(-160, 37, 4 if OFF else 1):
         for step in (0.0, 2.0**-24, 2.0**-24 + 2.0**-52, 2.0**-24 - 2.0**-53, 2.0**-23 - 2.0**-53, 3 * 2.0**-24):
             point = np.array([[1 + step, -1 - step, (1 + step) * (1 + 2.0**-23)]]) * 2.0**power
