@@ -231,6 +231,6 @@ INTERRUPT = """
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize(("kind", "n"), [("near", 20_000), ("far", 4_000)])
 def test_an_interrupted_query_ends_soon(kind, n, n_threads):
-    """It would take minutes; after Ctrl-C about a second is allowed, three on a busy machine. The bodies are as good as new."""
+    """It would take minutes. The bodies are as good as new."""
     process = start(INTERRUPT, kind, n, PLIANT_THREADS=n_threads)
     assert_stops_soon(process, 1.0)

@@ -200,6 +200,6 @@ INTERRUPT = """
 @pytest.mark.skipif(OFF, reason="takes long")
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_an_interrupted_query_ends_soon(n_threads):
-    """It would take minutes; after Ctrl-C about a second is allowed, three on a busy machine."""
+    """It would take minutes."""
     process = start(INTERRUPT, PLIANT_THREADS=n_threads)
     assert_stops_soon(process, 0.3)

@@ -142,6 +142,6 @@ INTERRUPT = """
 
 @pytest.mark.parametrize(("ask", "n_threads"), [("cast", 1), ("cast", 2), ("all", 1), ("scene", 2)])
 def test_an_interrupted_query_ends_soon(ask, n_threads):
-    """It would take minutes; after Ctrl-C about a second is allowed, three on a busy machine. The body is as good as new."""
+    """It would take minutes. The body is as good as new."""
     process = start(INTERRUPT, ask, 20_000, 1_000_000, PLIANT_THREADS=n_threads)
     assert_stops_soon(process, 0.5)
