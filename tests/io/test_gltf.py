@@ -234,7 +234,7 @@ def test_names_are_those_of_nodes_then_of_meshes_and_differ(tmp_path):
         document["nodes"][node] |= {"name": name, "children": []}
     document["meshes"][3]["name"] = "leg\n\x1b[31m"
     document["scenes"][0]["nodes"] = list(range(5))
-    assert [actor.name for actor in read_gltf(scene.writer.write(path)).actors] == ["arm", "arm 2", "arm 2 2", "leg  [31m", "node 4"]
+    assert [actor.name for actor in read_gltf(scene.writer.write(path)).actors] == ["arm", "arm 3", "arm 2", "leg  [31m", "node 4"]
 
 
 def test_of_several_scenes_the_default_one_is_read(tmp_path):

@@ -4,10 +4,12 @@ import io
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pliant.errors import FileError
 from pliant.io import guard
-from pliant.io.guard import examined, fits, inside, lines, refuse, size_of, title
+from pliant.io.guard import Names, examined, fits, inside, lines, refuse, size_of, title
 
 
 def test_an_error_is_one_short_line():
@@ -20,6 +22,41 @@ def test_names_are_of_one_line_short_and_never_empty():
     assert (title("\n\x7f"), title("", "mesh"), title("Müller ∂ 骨")) == ("unnamed", "mesh", "Müller ∂ 骨")
     assert len(title("x " * 10**6)) <= 100
     assert str(refuse("a\nb.obj", "c\x1bd\re")) == "a b.obj: c d e"
+
+
+def distinct(names, coming=True):
+    apart = Names(names if coming else ())
+    return [apart.new(name) for name in names]
+
+
+def test_names_that_are_equal_get_numbers_that_nobody_has():
+    assert distinct(["x", "x", "y", "x", "x 2"]) == ["x", "x 3", "y", "x 4", "x 2"]
+    assert distinct(["x", "x 2", "x 2", "x", "x 2 2"]) == ["x", "x 2", "x 2 3", "x 3", "x 2 2"]
+    assert distinct(["x", "x", "x 2", "x"], coming=False) == ["x", "x 2", "x 2 2", "x 3"]
+
+
+@given(st.lists(st.sampled_from(["a", "a 2", "a 3", "a 2 2", "b", "b" * 100, "b" * 92 + " 2", "b" * 99 + "c"]), max_size=30), st.booleans())
+def test_names_differ_and_are_short(names, coming):
+    found = distinct(names, coming)
+    assert len(set(found)) == len(names) and all(len(name) <= 100 for name in found)
+    if coming:
+        assert [found[names.index(name)] for name in names] == names, "the first of a name keeps it"
+    assert all(title(name) == name for name in found)
+
+
+def test_numbering_many_names_takes_time_in_proportion(monkeypatch):
+    asked = []
+
+    class Counted(set):
+        def __contains__(self, name):
+            asked.append(name)
+            return super().__contains__(name)
+
+    monkeypatch.setattr(guard, "set", Counted, raising=False)
+    for names in (["x"] * 2000, ["x"] * 1000 + [f"x {k}" for k in range(1000)], [f"{'x' * 96}{k}" for k in range(1000)] * 2):
+        asked.clear()
+        assert len(set(distinct(names))) == len(names)
+        assert len(asked) < 8 * len(names)
 
 
 def test_whatever_a_parser_raises_names_the_file(tmp_path):

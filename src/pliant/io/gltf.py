@@ -9,7 +9,6 @@ Invariant: what is wrong with a file is a `FileError` of one line; it comes befo
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,7 @@ from pliant.io.gltf_document import Document, read_document
 from pliant.io.gltf_meshes import MOST_VERTICES, Skin, Surface, read_mesh, read_skin
 from pliant.io.gltf_nodes import Nodes
 from pliant.io.gltf_poses import Poses
-from pliant.io.guard import examined, refuse
+from pliant.io.guard import Names, examined, refuse
 
 MOST_ACTORS = 10_000
 NOTHING_SAID = Settings()
@@ -117,10 +116,11 @@ class Cast:
 
     def actors(self, poses: Poses) -> list[Actor]:
         """All of them, each with a name of its own."""
-        taken, made = Counter[str](), list[Actor]()
-        for node, surface, mesh, skin in self._members:
-            name, weights, bound = self._name(node, taken), self._weights(node, surface), self._bound(surface, mesh, skin)
-            made.append(actor_of(self._data.path, name, node, poses, surface, weights, bound))
+        names, made = [self._name(node) for node, *_ in self._members], list[Actor]()
+        apart = Names(names)
+        for (node, surface, mesh, skin), name in zip(self._members, names, strict=True):
+            weights, bound = self._weights(node, surface), self._bound(surface, mesh, skin)
+            made.append(actor_of(self._data.path, apart.new(name), node, poses, surface, weights, bound))
         return made
 
     def _weights(self, node: int, surface: Surface) -> Floats:
@@ -129,14 +129,8 @@ class Cast:
             return np.zeros(0)
         return np.array(self._data.document.get("nodes", node).numbers("weights", len(surface.weights), surface.weights.tolist()))
 
-    def _name(self, node: int, taken: Counter[str]) -> str:
-        """The name of a node, else that of its mesh, else its number; a second one of that name has " 2" behind it."""
+    def _name(self, node: int) -> str:
+        """The name of a node, else that of its mesh, else its number."""
         document = self._data.document
         entry = document.get("nodes", node)
-        base = entry.title() or document.get("meshes", entry.whole("mesh")).title() or f"node {node}"
-        name = base
-        while taken[name]:
-            taken[base] += 1
-            name = f"{base} {taken[base]}"
-        taken[name] += 1
-        return name
+        return entry.title() or document.get("meshes", entry.whole("mesh")).title() or f"node {node}"

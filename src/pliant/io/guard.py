@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -15,7 +15,7 @@ MOST_BYTES = 1 << 34  # of one file
 MOST_MESH = 1 << 30  # of one that is a single frame
 MOST_LINES, SOME_LINES, SHORTEST = 1 << 25, 1 << 22, 6  # of a text; and with more than some, bytes that they have on average
 LONGEST = 1 << 20  # bytes of a line
-LONG, NAME = 300, 100  # characters of a message, and of a name
+LONG, NAME, NUMBER = 300, 100, 8  # characters of a message, of a name, and of the number behind a name that is not the only one
 
 
 def refuse(path: str | os.PathLike[str], message: str) -> FileError:
@@ -32,6 +32,26 @@ def plain(text: str) -> str:
 def title(text: str, instead: str = "unnamed") -> str:
     """A name from a file, for people: one line, short; another where nothing is left of it."""
     return plain(text[: 2 * NAME]).strip()[:NAME].strip() or instead
+
+
+class Names:
+    """Names that differ: of those that are equal the first stays, others become "name 2", "name 3", … A number is not used if that name is
+    `coming`: whoever has it keeps it. No name becomes longer than `title` leaves it; n names take O(n), also if all are equal."""
+
+    def __init__(self, coming: Iterable[str] = ()) -> None:
+        self._coming, self._given = set(coming), set[str]()
+        self._numbers = dict[str, int]()  # the last one that was given, by what stands before it
+
+    def new(self, name: str) -> str:
+        """The name that somebody gets who is called so."""
+        if name in self._given:
+            stem = name[: NAME - NUMBER].rstrip()
+            number = self._numbers.get(stem, 1) + 1
+            while (name := f"{stem} {number}") in self._given or name in self._coming:
+                number += 1
+            self._numbers[stem] = number
+        self._given.add(name)
+        return name
 
 
 @contextmanager

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pliant.core.checkcontrols import positive
-from pliant.io.animation import Actor, Animation, Frames, Settings
-from pliant.io.guard import examined, inside, plain, refuse, size_of, title
+from pliant.io.animation import Animation, Frames, Settings
+from pliant.io.guard import Names, examined, inside, plain, refuse, size_of, title
 from pliant.io.part import Part
 from pliant.io.sequence import Load, Run, numbered, read_sequence
 
@@ -198,7 +198,10 @@ def _together(found: list[Animation]) -> Animation:
         notes.append(f"The files play at {different} frames a second; frames of one number are shown together")
     names = [title(each.name) for each in found]
     name = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
-    actors = _renamed([actor for each in found for actor in each.actors])
+    actors = [actor for each in found for actor in each.actors]
+    apart = Names(actor.name for actor in actors)
+    for actor in actors:
+        actor.name = apart.new(actor.name)
     files = tuple(dict.fromkeys(path for each in found for path in each.files))
     return Animation(name, actors, max(each.frames for each in found), rates[0], up, unit, tuple(map(plain, notes)), files)
 
@@ -210,18 +213,3 @@ def _agreed(what: str, said: list[str], notes: list[str]) -> str:
         notes.append(f"The files do not agree on the {what} ({', '.join(different)}); coordinates are taken as they are")
         return ""
     return different[0] if different else ""
-
-
-def _renamed(actors: list[Actor]) -> list[Actor]:
-    """The same actors, each with a name of its own: "name", "name 2", …"""
-    used, numbers = {actor.name for actor in actors}, dict[str, int]()
-    for actor in actors:
-        name = actor.name
-        number = numbers.get(name, 1)
-        while number > 1 and f"{name} {number}" in used:
-            number += 1
-        numbers[name] = number + 1
-        if number > 1:
-            actor.name = f"{name} {number}"
-            used.add(actor.name)
-    return actors

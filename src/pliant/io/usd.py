@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pliant.io.animation import RATE, Actor, Animation, Settings
-from pliant.io.guard import refuse, size_of, title
+from pliant.io.guard import Names, refuse, size_of, title
 from pliant.io.usdactors import Clock, actor_of
 from pliant.io.usdskin import skins_of
 from pliant.io.usdstage import MOST_BYTES, asking, opened
@@ -71,7 +71,7 @@ def _actors(pxr: Any, path: Path, stage: Any, clock: Clock) -> tuple[list[Actor]
     predicate = pxr.Usd.TraverseInstanceProxies(pxr.Usd.PrimDefaultPredicate)
     skins, first = skins_of(pxr, stage, predicate), clock.code(pxr, 0)
     made: list[Actor] = []
-    left, names = Counter[str](), Counter[str]()
+    left, apart = Counter[str](), Names()
     walk = iter(pxr.Usd.PrimRange(stage.GetPseudoRoot(), predicate))
     for prim in walk:
         if prim.IsA(pxr.UsdGeom.PointInstancer):
@@ -83,10 +83,7 @@ def _actors(pxr: Any, path: Path, stage: Any, clock: Clock) -> tuple[list[Actor]
         if mesh.ComputeVisibility(first) == "invisible" or mesh.ComputePurpose() in HIDDEN:
             left["meshes are invisible, guides or proxies, and were left out."] += 1
             continue
-        name = title(prim.GetName())
-        names[name] += 1
-        shown = name if names[name] == 1 else f"{name} {names[name]}"
-        actor = actor_of(pxr, path, shown, mesh, clock, skins.get(prim.GetPath()))
+        actor = actor_of(pxr, path, apart.new(title(prim.GetName())), mesh, clock, skins.get(prim.GetPath()))
         if actor is None:
             left["meshes have no faces, and were left out."] += 1
             continue
