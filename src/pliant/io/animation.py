@@ -35,6 +35,9 @@ class Settings(NamedTuple):
     clip: str | None = None  # the name or the number of an animation, where a file has several
 
 
+PLAIN = Settings()  # nothing is said
+
+
 class Actor:
     """A mesh of an animation. Subclasses say where it is.
 
@@ -122,4 +125,4 @@ class Animation(NamedTuple):
     unit: str = ""  # of lengths, such as "m" or "mm"; empty where the file does not say
     notes: tuple[str, ...] = ()  # what was left out or assumed, a sentence each
     files: tuple[Path, ...] = ()  # everything that was read or will be
-    asked: Settings = Settings()  # what the user said about reading
+    asked: Settings = PLAIN  # what the user said about reading

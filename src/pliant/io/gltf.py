@@ -15,7 +15,7 @@ import numpy as np
 
 from pliant.core.checkcontrols import positive
 from pliant.errors import MeshError
-from pliant.io.animation import RATE, Actor, Animation, Floats, Settings
+from pliant.io.animation import PLAIN, RATE, Actor, Animation, Floats, Settings
 from pliant.io.gltf_actors import Bound, actor_of
 from pliant.io.gltf_clips import chosen, read_clip
 from pliant.io.gltf_data import Data
@@ -26,11 +26,10 @@ from pliant.io.gltf_poses import Poses
 from pliant.io.guard import Names, examined, refuse
 
 MOST_ACTORS = 10_000
-NOTHING_SAID = Settings()
 UNREAD = {"EXT_mesh_gpu_instancing": "instances are left out", "KHR_node_visibility": "nodes that are hidden are read as well"}
 
 
-def read_gltf(path: Path, settings: Settings = NOTHING_SAID) -> Animation:
+def read_gltf(path: Path, settings: Settings = PLAIN) -> Animation:
     """The animation in a .gltf or .glb file. Of several clips one is played, `settings.clip` says which; `settings.rate` is how many frames
     of a second are looked at."""
     rate = RATE if settings.rate is None else positive("rate", settings.rate)

@@ -15,12 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pliant.core.checkcontrols import positive
-from pliant.io.animation import Animation, Frames, Settings
+from pliant.io.animation import PLAIN, Animation, Frames, Settings
 from pliant.io.guard import Names, examined, inside, plain, refuse, size_of, title
 from pliant.io.part import Part
 from pliant.io.sequence import Load, Run, numbered, read_sequence
-
-PLAIN = Settings()
 
 
 class Format(NamedTuple):

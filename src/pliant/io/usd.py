@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from pliant.io.animation import RATE, Actor, Animation, Settings
+from pliant.io.animation import PLAIN, RATE, Actor, Animation, Settings
 from pliant.io.guard import Names, refuse, size_of, title
 from pliant.io.usdactors import Clock, actor_of
 from pliant.io.usdskin import skins_of
@@ -23,7 +23,7 @@ UNITS = {1.0: "m", 0.1: "dm", 0.01: "cm", 0.001: "mm", 1000.0: "km", 0.0254: "in
 HIDDEN = ("guide", "proxy")  # purposes: what is drawn for artists, and stand-ins for what is there too
 
 
-def read_usd(path: str | Path, settings: Settings = Settings()) -> Animation:  # noqa: B008 (a tuple of constants)
+def read_usd(path: str | Path, settings: Settings = PLAIN) -> Animation:
     """The animation in a USD file, which needs usd-core: pip install 'pliant[usd]'. Read files only from people you trust: the library is
     C++, and nobody has shown that damaged files cannot crash it."""
     path = Path(path)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from pliant.core.tables import read_bytes
 from pliant.io import vtklegacy, vtkxml
-from pliant.io.animation import RATE, Animation, Faces, Floats, Frames, Settings
+from pliant.io.animation import PLAIN, RATE, Animation, Faces, Floats, Frames, Settings
 from pliant.io.cells import NO_SURFACE, Grid, checked, surface
 from pliant.io.guard import examined, inside, refuse, size_of, title
 from pliant.io.markup import attribute, parse, parts_of
@@ -38,7 +38,7 @@ class _Moment(NamedTuple):
     file: Path
 
 
-def read_vtk(path: str | Path, settings: Settings = Settings()) -> Animation:  # noqa: B008 (a tuple of constants)
+def read_vtk(path: str | Path, settings: Settings = PLAIN) -> Animation:
     """The animation in a file of VTK, or in a list of such files."""
     path = Path(path)
     with examined(path):
@@ -60,7 +60,7 @@ def read_vtk_mesh(path: str | Path) -> tuple[Floats, Faces, str]:
         return placed(path, grid, found.used, False), found.faces, path.stem
 
 
-def read_vtk_sequence(paths: Sequence[str | Path], name: str, settings: Settings = Settings()) -> Animation:  # noqa: B008
+def read_vtk_sequence(paths: Sequence[str | Path], name: str, settings: Settings = PLAIN) -> Animation:
     """Files of one moment each, in this order, as an animation of this name. Nothing says when they are, so the usual rate is theirs."""
     files = [Path(path) for path in paths]
     if not files:

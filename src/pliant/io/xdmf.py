@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.io import hdf
-from pliant.io.animation import Animation, Settings
+from pliant.io.animation import PLAIN, Animation, Settings
 from pliant.io.cells import POLYGON, Cells, Floats, Grid, Indices, indices
 from pliant.io.guard import examined, fits, inside, refuse, size_of, title
 from pliant.io.markup import attribute, numbers, parse, parts_of
@@ -191,7 +191,7 @@ class _Document:
         return np.dtype(f"{TYPES[kind]}{size}")
 
 
-def read_xdmf(path: str | Path, settings: Settings = Settings()) -> Animation:  # noqa: B008 (a tuple of constants)
+def read_xdmf(path: str | Path, settings: Settings = PLAIN) -> Animation:
     """The animation in an XDMF file. Numbers in HDF5 need h5py: pip install 'pliant[vtk]'."""
     path = Path(path)
     with examined(path):
