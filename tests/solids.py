@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from pliant.io.read import read
+
 CORNERS = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]])
 
 # One unit cube in cells, by its corners in the order of VTK's hexahedron; 8 is its centre. Cuts agree with those of the next cube.
@@ -55,3 +57,9 @@ def assert_cube(vertices, faces, side=2):
     np.testing.assert_allclose(area(vertices, faces), 6, rtol=1e-6)
     edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     assert len(np.unique(edges, axis=0)) == len(edges), "two triangles run along an edge in one direction"
+
+
+def mesh_of(path):
+    """(vertices, faces): the surface in a file of one body, in its first frame."""
+    (actor,) = read([path]).actors
+    return actor.mesh(0)

@@ -16,8 +16,9 @@ import pytest
 from pliant.core.tables import read_bytes
 from pliant.errors import FileError
 from pliant.io import hdf, markup, vtk, vtkarrays
-from pliant.io.vtk import read_vtk, read_vtk_mesh, read_vtk_sequence
+from pliant.io.vtk import read_vtk, read_vtk_sequence
 from pliant.io.xdmf import read_xdmf
+from solids import mesh_of
 
 TRIANGLE = np.eye(3)
 ZERO = np.zeros((3, 3))
@@ -157,14 +158,14 @@ def test_bytes_that_become_numbers_are_counted_as_such(tmp_path):
     with at_most(most), pytest.raises(FileError, match=f"unfolds to numbers of {8 * most // 4:,} bytes"):
         read_vtk(unfolding(tmp_path / "a.vtu", most // 4))
     with at_most(20 * most):
-        assert len(read_vtk_mesh(unfolding(tmp_path / "b.vtu", most // 16))[1]) == most // 16 - 2
+        assert len(mesh_of(unfolding(tmp_path / "b.vtu", most // 16))[1]) == most // 16 - 2
 
 
 def test_blanks_within_base64(tmp_path):
     path = unfolding(tmp_path / "a.vtu", 5)
-    expected = read_vtk_mesh(path)
+    expected = mesh_of(path)
     path.write_text(re.sub('(?<=format="binary">)[^<]+', lambda found: "\n \t".join(found[0]), path.read_text()))
-    for got, want in zip(read_vtk_mesh(path), expected, strict=True):
+    for got, want in zip(mesh_of(path), expected, strict=True):
         np.testing.assert_array_equal(got, want)
 
 
@@ -192,7 +193,7 @@ def test_blanks_take_no_time(tmp_path):
     numbers = f"1 0{many}0 0 1 0 0 0 1\nMETADATA\nx 1\n \n"
     path.write_text(f"{LEGACY}{many.replace(' ', chr(10))}POINTS 3 float\n{numbers}POLYGONS 1 4\n3 0 1 2\n")
     start = time.process_time()
-    vertices, faces, _ = read_vtk_mesh(path)
+    vertices, faces = mesh_of(path)
     assert time.process_time() - start < 10  # by the square: hours
     np.testing.assert_array_equal(vertices, TRIANGLE)
     np.testing.assert_array_equal(faces, [[0, 1, 2]])
@@ -210,20 +211,20 @@ def test_a_moment_without_faces_is_a_frame(nothing, legacy, tmp_path):
         assert [len(each) for each in actor.mesh(frame)] == ([0, 0] if frame == nothing else [3, 1])
     assert len(actor.at(nothing).faces) == 0
     with pytest.raises(FileError, match="no surface"):
-        read_vtk_mesh(files[nothing])
+        read_vtk(files[nothing])
     with pytest.raises(FileError, match="no surface"):
         read_vtk_sequence([files[nothing]] * 2, "nothing")
 
 
 def test_polygons_without_an_area_are_dropped(tmp_path):
-    vertices, faces, _ = read_vtk_mesh(polygons(tmp_path / "a.vtp", np.arange(12).reshape(4, 3) % 5, [(3,), (0, 1), (1, 2, 3), ()]))
+    vertices, faces = mesh_of(polygons(tmp_path / "a.vtp", np.arange(12).reshape(4, 3) % 5, [(3,), (0, 1), (1, 2, 3), ()]))
     np.testing.assert_array_equal(vertices, (np.arange(12).reshape(4, 3) % 5)[1:])
     np.testing.assert_array_equal(faces, [[0, 1, 2]])
 
 
 def test_numbers_beyond_their_type_are_not_finite(tmp_path):
     with pytest.raises(FileError, match="point 0 is not finite"):
-        read_vtk_mesh(polygons(tmp_path / "a.vtp", TRIANGLE * 1e308, kind="Float32"))
+        read_vtk(polygons(tmp_path / "a.vtp", TRIANGLE * 1e308, kind="Float32"))
 
 
 def test_names_of_parts_are_one_short_line(tmp_path):

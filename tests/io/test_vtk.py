@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pliant.errors import FileError
 from pliant.io import vtkarrays, vtklegacy
 from pliant.io.animation import Settings
-from pliant.io.vtk import read_vtk, read_vtk_mesh, read_vtk_sequence
-from solids import CURVED, CUTS, area, assert_cube, bent, cube, volume
+from pliant.io.vtk import read_vtk, read_vtk_sequence
+from solids import CURVED, CUTS, area, assert_cube, bent, cube, mesh_of, volume
 
 HEADERS = {"UInt32": "<u4", "UInt64": "<u8"}
 
@@ -71,16 +71,17 @@ def handmade(path, form, compressed=False, header="UInt32", kind="UnstructuredGr
 def test_the_surface_of_every_solid_looks_outward(kind, tmp_path):
     points, cells = cube(kind)
     path = write(tmp_path / "cube.vtu", points, [(kind, cells)])
-    vertices, faces, name = read_vtk_mesh(path)
+    found = read_vtk(path)
+    vertices, faces = found.actors[0].mesh(0)
     assert_cube(vertices, faces)
-    assert name == "cube" and vertices.dtype == np.float64 and faces.dtype == np.int32
-    assert read_vtk(path).notes == (("cube: curved cells are taken as flat between their corners.",) if kind in CURVED else ())
+    assert found.actors[0].name == "cube" and vertices.dtype == np.float64 and faces.dtype == np.int32
+    assert found.notes == (("cube: curved cells are taken as flat between their corners.",) if kind in CURVED else ())
 
 
 @pytest.mark.parametrize("kind", CUTS)
 def test_cells_that_are_inside_out_look_outward_too(kind, tmp_path):
     points, cells = cube(kind)
-    vertices, faces, _ = read_vtk_mesh(write(tmp_path / "cube.vtu", points * [-1, 1, 1], [(kind, cells)]))
+    vertices, faces = mesh_of(write(tmp_path / "cube.vtu", points * [-1, 1, 1], [(kind, cells)]))
     assert_cube(vertices, faces)
 
 
@@ -90,7 +91,7 @@ def test_solids_of_several_kinds_are_one_body(tmp_path):
     left, right = [0, 4, 6, 2, 1, 5, 7, 3], [4, 8, 10, 6, 5, 9, 11, 7]
     wedges = [[right[place] for place in cut] for cut in CUTS["wedge"]]
     path = write(tmp_path / "two.vtk", points, [("hexahedron", [left]), ("wedge", wedges)])
-    vertices, faces, _ = read_vtk_mesh(path)
+    vertices, faces = mesh_of(path)
     assert len(vertices) == 12 and len(faces) == 20
     np.testing.assert_allclose([volume(vertices, faces), area(vertices, faces)], [2, 10])
 
@@ -98,7 +99,7 @@ def test_solids_of_several_kinds_are_one_body(tmp_path):
 @pytest.mark.parametrize("options", [{"binary": False}, {"compression": None}, {"compression": "zlib"}, {"compression": "lzma"}], ids=str)
 def test_every_encoding_that_meshio_writes(options, tmp_path):
     points, cells = cube("tetra")
-    vertices, faces, _ = read_vtk_mesh(write(tmp_path / "a.vtu", points, [("tetra", cells)], file_format="vtu", **options))
+    vertices, faces = mesh_of(write(tmp_path / "a.vtu", points, [("tetra", cells)], file_format="vtu", **options))
     assert_cube(vertices, faces)
 
 
@@ -109,10 +110,10 @@ def test_legacy_files(binary, version, tmp_path):
     quads = np.array([[1, 2, 3, 4]])
     path = write(tmp_path / "a.vtk", points, [("tetra", cells), ("line", [[0, 1]])], file_format=version, binary=binary,
                  data={"point_data": {"heat": points[:, 0]}})  # fmt: skip
-    assert_cube(*read_vtk_mesh(path)[:2])
+    assert_cube(*mesh_of(path))
     assert read_vtk(path).notes == ("a: 1 points or lines were left out.",)
     path = write(tmp_path / "b.vtk", points, [("quad", quads), ("triangle", [[5, 6, 7]])], file_format=version, binary=binary)
-    vertices, faces, _ = read_vtk_mesh(path)
+    vertices, faces = mesh_of(path)
     np.testing.assert_array_equal(vertices, points[1:8])
     assert sorted(map(sorted, faces.tolist())) == [[0, 1, 2], [0, 2, 3], [4, 5, 6]]
 
@@ -144,7 +145,7 @@ SCALARS anything
 def test_legacy_polygons_and_strips(tmp_path):
     path = tmp_path / "p.vtk"
     path.write_text(POLYDATA)
-    vertices, faces, _ = read_vtk_mesh(path)
+    vertices, faces = mesh_of(path)
     a, b, c = (vertices[faces[:, k]] for k in range(3))
     assert (np.cross(b - a, c - a)[:, 2] > 0).all() and len(faces) == 5
     np.testing.assert_allclose(area(vertices, faces), 1 + 1.5)
@@ -156,7 +157,7 @@ def test_legacy_polygons_and_strips(tmp_path):
 @pytest.mark.parametrize("form", ["inline", "base64", "raw"])
 def test_every_encoding_that_paraview_writes(form, compressed, header, kind, tmp_path):
     path = tmp_path / ("a.vtu" if kind == "UnstructuredGrid" else "a.vtp")
-    vertices, faces, _ = read_vtk_mesh(handmade(path, form, compressed, header, kind))
+    vertices, faces = mesh_of(handmade(path, form, compressed, header, kind))
     np.testing.assert_array_equal(vertices, [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 0, 0], [1, 1, 0], [0, 1, 0]])
     np.testing.assert_array_equal(faces, [[0, 1, 2], [3, 4, 5]])
 
@@ -235,7 +236,6 @@ def test_displacements_are_added_to_points_that_stay(tmp_path):
     assert "is added" in animation.notes[0] and "is added" in numbered.notes[0]
     alone = read_vtk(tmp_path / "1.vtu")
     np.testing.assert_array_equal(alone.actors[0]._read(0)[0], rest)
-    np.testing.assert_array_equal(read_vtk_mesh(tmp_path / "1.vtu")[0], rest)
     assert "is not added" in alone.notes[0]
     with pytest.raises(ValueError, match="paths"):
         read_vtk_sequence([], "none")
@@ -303,7 +303,7 @@ def test_a_block_that_is_longer_than_announced_is_refused(tmp_path):
 def test_arrays_that_overlap_are_refused(tmp_path):
     """Many pieces of the same bytes would take many times the memory of the file."""
     path = handmade(tmp_path / "a.vtu", "base64", more=10_000)
-    assert len(read_vtk_mesh(path)[1]) == 2
+    assert len(mesh_of(path)[1]) == 2
     text = path.read_text()
     piece = text[text.index("<Piece") : text.index("</Piece>") + 8]
     path.write_text(text.replace(piece, piece * 3))
@@ -323,7 +323,7 @@ def test_legacy_files_that_lie(old, new, told, tmp_path):
     path = tmp_path / "p.vtk"
     path.write_text(POLYDATA.replace(old, new, 1))
     with pytest.raises(FileError, match=r"p\.vtk") as caught:
-        read_vtk_mesh(path)
+        read_vtk(path)
     assert told in str(caught.value)
 
 

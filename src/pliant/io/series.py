@@ -59,13 +59,13 @@ def actor(name: str, frames: int, load: Load, where: Where, moments: int) -> tup
         grid, path = loaded(frame), where(frame)
         shape = found if grid.cells.same(cells) else surface(path, grid)
         if rest is None or not len(shape.faces):
-            return placed(path, grid, shape.used, False), shape.faces
+            return _placed(path, grid, shape.used, False), shape.faces
         if not np.array_equal(rest, grid.points):
             raise refuse(path, "has other points than the first frame, to which displacements are added")
-        return placed(path, grid, shape.used, True), shape.faces
+        return _placed(path, grid, shape.used, True), shape.faces
 
     if moments == 1:
-        vertices = placed(where(0), first, found.used, False)
+        vertices = _placed(where(0), first, found.used, False)
         return Frames(name, frames, lambda _: (vertices.copy(), found.faces), source=where), _notes(name, found, field)
     return Frames(name, frames, read, soup, where), _notes(name, found, field)
 
@@ -84,7 +84,7 @@ def _notes(name: str, found: Surface, field: str) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def placed(path: Path, grid: Grid, used: Indices, moved: bool) -> Floats:
+def _placed(path: Path, grid: Grid, used: Indices, moved: bool) -> Floats:
     """(k, 3) where the points of a surface are."""
     rows: Floats = grid.points[used]
     if moved:

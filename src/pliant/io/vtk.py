@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 from pliant.core.tables import read_bytes
 from pliant.io import vtklegacy, vtkxml
-from pliant.io.animation import PLAIN, RATE, Animation, Faces, Floats, Frames, Settings
-from pliant.io.cells import NO_SURFACE, Grid, checked, surface
+from pliant.io.animation import PLAIN, RATE, Animation, Frames, Settings
+from pliant.io.cells import Grid
 from pliant.io.guard import examined, inside, refuse, size_of, title
 from pliant.io.markup import attribute, parse, parts_of
-from pliant.io.series import actor, placed, rate_of
+from pliant.io.series import actor, rate_of
 
 MOST_LIST = 1 << 26  # bytes
 MOST_VALUES = 1_000_000  # of JSON: a value takes up to a hundred times the bytes of its text
@@ -47,17 +47,6 @@ def read_vtk(path: str | Path, settings: Settings = PLAIN) -> Animation:
         if suffix in (".pvd", ".series"):
             return _series(path, _collection(path) if suffix == ".pvd" else _json(path), settings)
         return _series(path, [_Moment(0.0, "", path)], settings)
-
-
-def read_vtk_mesh(path: str | Path) -> tuple[Floats, Faces, str]:
-    """(vertices (n, 3), faces (f, 3), name): the surface in a file of one moment."""
-    path = Path(path)
-    with examined(path):
-        grid = checked(path, _grid(path))
-        found = surface(path, grid)
-        if not len(found.faces):
-            raise refuse(path, NO_SURFACE)
-        return placed(path, grid, found.used, False), found.faces, path.stem
 
 
 def read_vtk_sequence(paths: Sequence[str | Path], name: str, settings: Settings = PLAIN) -> Animation:
