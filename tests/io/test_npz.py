@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pliant.errors import FileError
-from pliant.io import npz
+from pliant.io import archive, npz
 from pliant.io.animation import Settings
 from pliant.io.npz import read_npz
 
@@ -133,7 +133,7 @@ def member(shape, data=b"", kind="<f8"):
     return file.getvalue() + data
 
 
-def archive(path, compression=zipfile.ZIP_STORED, **members):
+def packed(path, compression=zipfile.ZIP_STORED, **members):
     with zipfile.ZipFile(path, "w", compression) as file:
         for name, data in members.items():
             file.writestr(f"{name}.npy", data)
@@ -142,43 +142,43 @@ def archive(path, compression=zipfile.ZIP_STORED, **members):
 
 @pytest.mark.parametrize("shape", [(10**6, 10**6, 3), (2**62, 4, 3), (8, 4, 3), (-1, 4, 3)])
 def test_shapes_are_compared_with_what_is_there(tmp_path, shape):
-    path = archive(tmp_path / "bad.npz", faces=member((1, 3), bytes(24), "<i8"), vertices=member(shape, FRAMES.tobytes()))
+    path = packed(tmp_path / "bad.npz", faces=member((1, 3), bytes(24), "<i8"), vertices=member(shape, FRAMES.tobytes()))
     with pytest.raises(FileError, match=r"vertices: (announces|is an array)"):
         read_npz(path, Settings())
 
 
 def test_what_unfolds_too_far_is_refused(tmp_path, monkeypatch):
     zeros = member((30 * 2**20 // 24, 3), bytes(30 * 2**20 // 24 * 24), "<i8")
-    path = archive(tmp_path / "bomb.npz", zipfile.ZIP_DEFLATED, faces=zeros, vertices=member((1, 3), bytes(24)))
-    monkeypatch.setattr(npz, "HARMLESS", 2**20)
+    path = packed(tmp_path / "bomb.npz", zipfile.ZIP_DEFLATED, faces=zeros, vertices=member((1, 3), bytes(24)))
+    monkeypatch.setattr(archive, "HARMLESS", 2**20)
     with pytest.raises(FileError, match=r"bomb\.npz: faces: announces 31,4"):
         read_npz(path, Settings())
-    monkeypatch.setattr(npz, "MOST_FOLD", 2000)
-    monkeypatch.setattr(npz, "MOST_UNFOLDED", 2**20)
+    monkeypatch.setattr(archive, "MOST_FOLD", 2000)
+    monkeypatch.setattr(archive, "MOST_UNFOLDED", 2**20)
     with pytest.raises(FileError, match="unfolds to 31,4"):
         read_npz(path, Settings())
-    monkeypatch.setattr(npz, "MOST_UNFOLDED", 2**30)
-    monkeypatch.setattr(npz, "MOST_HELD", 2**20)
+    monkeypatch.setattr(archive, "MOST_UNFOLDED", 2**30)
+    monkeypatch.setattr(archive, "MOST_HELD", 2**20)
     with pytest.raises(FileError, match="holds faces of 31,4"):
         read_npz(path, Settings())
 
 
 def test_small_numbers_count_as_what_they_become(tmp_path, monkeypatch):
-    monkeypatch.setattr(npz, "HARMLESS", 2**16)
+    monkeypatch.setattr(archive, "HARMLESS", 2**16)
     zeros, triangle = member((2**12, 3), bytes(2**12 * 3), "|i1"), member((1, 3), bytes(3), "|i1")
-    path = archive(tmp_path / "faces.npz", zipfile.ZIP_DEFLATED, faces=zeros, vertices=member((1, 3), bytes(24)))
+    path = packed(tmp_path / "faces.npz", zipfile.ZIP_DEFLATED, faces=zeros, vertices=member((1, 3), bytes(24)))
     with pytest.raises(FileError, match=r"faces\.npz: holds faces of 98,304 bytes in all, of which at most 65,536"):
         read_npz(path, Settings())
-    path = archive(tmp_path / "vertices.npz", zipfile.ZIP_DEFLATED, faces=triangle, vertices=zeros)
+    path = packed(tmp_path / "vertices.npz", zipfile.ZIP_DEFLATED, faces=triangle, vertices=zeros)
     with pytest.raises(FileError, match=r"vertices\.npz: vertices: takes 98,304 bytes in memory, of which at most 65,536"):
         read_npz(path, Settings()).actors[0].mesh(0)
 
 
 def test_faces_of_all_bodies_count_together(tmp_path, monkeypatch):
     faces = {f"faces_{k}": member((1000, 3), bytes(24_000), "<i8") for k in range(3)}
-    path = archive(tmp_path / "some.npz", zipfile.ZIP_DEFLATED, **faces, **{f"vertices_{k}": member((1, 3), bytes(24)) for k in range(3)})
+    path = packed(tmp_path / "some.npz", zipfile.ZIP_DEFLATED, **faces, **{f"vertices_{k}": member((1, 3), bytes(24)) for k in range(3)})
     assert len(read_npz(path, Settings()).actors) == 3
-    monkeypatch.setattr(npz, "MOST_HELD", 50_000)
+    monkeypatch.setattr(archive, "MOST_HELD", 50_000)
     with pytest.raises(FileError, match="holds faces of 72,000 bytes in all"):
         read_npz(path, Settings())
 
@@ -194,7 +194,7 @@ def test_too_many_bodies_are_refused(tmp_path, monkeypatch):
 def test_only_members_that_are_being_unfolded_keep_what_unfolds_them(tmp_path):
     np.savez_compressed(tmp_path / "some.npz", faces=FACES, vertices=np.random.default_rng(6).normal(size=(4, 9000, 3)))
     with zipfile.ZipFile(tmp_path / "some.npz") as file:
-        faces, vertices = (npz.Member(tmp_path / "some.npz", file.getinfo(f"{name}.npy")) for name in ("faces", "vertices"))
+        faces, vertices = (archive.Member(tmp_path / "some.npz", file.getinfo(f"{name}.npy")) for name in ("faces", "vertices"))
     faces.whole()
     kept = [faces._threads.place, vertices._threads.place]
     for frame in range(4):
@@ -204,16 +204,37 @@ def test_only_members_that_are_being_unfolded_keep_what_unfolds_them(tmp_path):
 
 
 def test_an_endless_list_of_members_is_refused(tmp_path, monkeypatch):
-    path = archive(tmp_path / "many.npz", **{f"x{k}": b"" for k in range(3000)})
-    monkeypatch.setattr(npz, "MOST_DIRECTORY", 70_000)
+    path = packed(tmp_path / "many.npz", **{f"x{k}": b"" for k in range(3000)})
+    monkeypatch.setattr(archive, "MOST_DIRECTORY", 70_000)
     with pytest.raises(FileError, match="a list of members"):
         read_npz(path, Settings())
 
 
 def test_other_compressions_are_refused(tmp_path):
-    path = archive(tmp_path / "other.npz", zipfile.ZIP_LZMA, faces=member((1, 3), bytes(24), "<i8"), vertices=member((1, 3), bytes(24)))
+    path = packed(tmp_path / "other.npz", zipfile.ZIP_LZMA, faces=member((1, 3), bytes(24), "<i8"), vertices=member((1, 3), bytes(24)))
     with pytest.raises(FileError, match="faces: is encrypted, or compressed in another way"):
         read_npz(path, Settings())
+
+
+def test_faces_are_compared_with_their_checksum(tmp_path, save):
+    path = tmp_path / "damaged.npz"
+    save(path, faces=FACES, vertices=FRAMES)
+    with zipfile.ZipFile(path) as file:
+        place = file.getinfo("faces.npy")
+    content = bytearray(path.read_bytes())
+    found = content.index(b"PK\1\2", place.header_offset)  # in the list of members, the first of which it is
+    content[found + 16] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=r"damaged\.npz: faces: is damaged: its checksum"):
+        read_npz(path, Settings())
+
+
+def test_arrays_may_be_written_to(tmp_path, save):
+    save(tmp_path / "some.npz", faces=FACES, vertices=FRAMES)
+    found = archive.members(tmp_path / "some.npz")
+    faces, vertices = (archive.Member(tmp_path / "some.npz", found[name]) for name in ("faces", "vertices"))
+    assert all(array.flags.writeable and array.flags.aligned for array in (faces.whole(), vertices.whole(), vertices.frame(3)))
+    assert np.array_equal(vertices.whole(), FRAMES)
 
 
 def test_a_file_that_is_cut_off_while_it_is_read(tmp_path, save):

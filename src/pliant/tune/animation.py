@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,9 @@ from numpy.typing import NDArray
 from pliant.core import check
 from pliant.core.tables import ordinary
 from pliant.errors import FileError, MeshError
-from pliant.render.reading import read_array, read_mesh
+from pliant.io.archive import Member, members
+from pliant.io.guard import examined
+from pliant.render.reading import MOST_HELD, read_mesh
 
 MOST_BODIES = 2
 MOST_FRAMES = 100_000  # of a folder: one file each
@@ -100,24 +101,21 @@ def read_animation(path: str | Path) -> Animation:
 def _file(path: Path) -> list[Moving]:
     if not ordinary(path):
         raise FileError(f"{path}: no such file or folder, and no animation that comes with the library; those are {', '.join(BUILT_IN)}")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-            unknown = sorted(set(members) - {name for pair in MEMBERS for name in pair})
-            if unknown:
-                raise ValueError(f"holds {unknown[0][:60]!r}; expected faces and vertices, and perhaps faces_b and vertices_b")
-            bodies = []
-            for names in MEMBERS[: 1 + any(name in members for name in MEMBERS[1])]:
-                missing = [name for name in names if name not in members]
-                if missing:
-                    raise ValueError(f"holds no {missing[0]}; expected faces and vertices, and perhaps faces_b and vertices_b")
-                faces, rows = (read_array(archive, members[name]) for name in names)
-                if rows.ndim != 3:
-                    raise ValueError(f"{names[1]}: expected shape (k, n, 3), all frames, got {rows.shape}")
-                shapes = check.targets(names[1], rows)
-                bodies.append((check.faces(names[0], faces, shapes.shape[1]), shapes))
-    except Exception as error:  # hostile headers make the parsers below raise almost anything
-        raise FileError(f"{path}: {' '.join(str(error).split()) or type(error).__name__}") from None
+    with examined(path):
+        held = members(path)
+        unknown = sorted(set(held) - {name for pair in MEMBERS for name in pair})
+        if unknown:
+            raise ValueError(f"holds {unknown[0][:60]!r}; expected faces and vertices, and perhaps faces_b and vertices_b")
+        bodies = []
+        for names in MEMBERS[: 1 + any(name in held for name in MEMBERS[1])]:
+            missing = [name for name in names if name not in held]
+            if missing:
+                raise ValueError(f"holds no {missing[0]}; expected faces and vertices, and perhaps faces_b and vertices_b")
+            faces, rows = (Member(path, held[name]).whole(MOST_HELD) for name in names)
+            if rows.ndim != 3:
+                raise ValueError(f"{names[1]}: expected shape (k, n, 3), all frames, got {rows.shape}")
+            shapes = check.targets(names[1], rows)
+            bodies.append((check.faces(names[0], faces, shapes.shape[1]), shapes))
     return bodies
 
 
