@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pliant.errors import FileError
 from pliant.io import guard
-from pliant.io.guard import Names, examined, fits, inside, lines, refuse, size_of, title
+from pliant.io.guard import Lines, Names, examined, fits, inside, refuse, size_of, title
 
 
 def test_an_error_is_one_short_line():
@@ -91,19 +91,51 @@ def test_counts_are_compared_with_bytes(tmp_path):
             fits(tmp_path, "points", count, 12, 120)
 
 
-def test_lines_are_short_and_not_too_many(tmp_path, monkeypatch):
+def lines(content):
+    return list(Lines("some.obj", io.BytesIO(content)))
+
+
+def test_lines_are_short(monkeypatch):
     monkeypatch.setattr(guard, "LONGEST", 8)
-    assert list(lines(tmp_path, io.BytesIO(b"1234567\n\nlast"))) == [b"1234567\n", b"\n", b"last"]
-    with pytest.raises(FileError, match="a line of more than 8 bytes"):
-        list(lines(tmp_path, io.BytesIO(b"1\n12345678\n")))
+    monkeypatch.setattr(guard, "BLOCK", 8)
+    assert lines(b"") == []
+    assert lines(b"12345678\n\n1234567\r\nlast") == [b"12345678", b"", b"1234567\r", b"last"]
+    for content in (b"1\n123456789\n", b"1\n123456789", b"1\n12345678901234567890", b"12345678901234567\n"):
+        with pytest.raises(FileError, match="a line of more than 8 bytes"):
+            lines(content)
+
+
+@given(st.binary(max_size=60).map(lambda data: data.replace(b"0", b"\n")), st.integers(1, 20))
+def test_lines_are_those_between_their_ends(content, block):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(guard, "BLOCK", block)
+        assert lines(content) == [line.removesuffix(b"\n") for line in io.BytesIO(content)]
+
+
+def test_lines_are_not_too_many(monkeypatch):
+    monkeypatch.setattr(guard, "BLOCK", 6)
     monkeypatch.setattr(guard, "MOST_LINES", 6)
     monkeypatch.setattr(guard, "SOME_LINES", 3)
     full = b"0 0 0\n" * 3
-    assert len(list(lines(tmp_path, io.BytesIO(full + b"\n\n")))) == 5
+    assert len(lines(full + b"0 0 0\n\n")) == 5
     with pytest.raises(FileError, match="has 6 lines or more"):
-        list(lines(tmp_path, io.BytesIO(full + full)))
-    with pytest.raises(FileError, match="has 3 lines, up to line 6, that are empty or hold next to nothing"):
-        list(lines(tmp_path, io.BytesIO(full + b"\n\n1234567\n")))
+        lines(full + full)
+    with pytest.raises(FileError, match="has 6 lines, up to line 9, that are empty or hold next to nothing"):
+        lines(full + b"\n\n\n\n\n\n")
+
+
+def test_some_lines_must_mean_something(monkeypatch):
+    monkeypatch.setattr(guard, "BLOCK", 60)
+    monkeypatch.setattr(guard, "SOME_LINES", 10)
+
+    def read(idle):
+        text = Lines("some.obj", io.BytesIO(b"0 0 0\n" * 40))
+        for number, _ in enumerate(text):
+            text.idle += number % 10 < idle[number // 10]
+
+    read([9, 9, 9, 9])
+    with pytest.raises(FileError, match=r"has 10 lines, up to line 30, that are empty or hold next to nothing"):
+        read([0, 9, 10, 0])
 
 
 def test_names_stay_in_their_folder(tmp_path):

@@ -14,7 +14,8 @@ from pliant.errors import FileError
 MOST_BYTES = 1 << 34  # of one file
 MOST_MESH = 1 << 30  # of one that is a single frame
 MOST_LINES, SOME_LINES, SHORTEST = 1 << 25, 1 << 22, 6  # of a text; and with more than some, bytes that they have on average
-LONGEST = 1 << 20  # bytes of a line
+MOST_IDLE = 0.9  # of those, which may mean nothing: comments, names of colours, normals that are no part of a mesh
+LONGEST = BLOCK = 1 << 20  # bytes of a line, and of what is read at once
 LONG, NAME, NUMBER = 300, 100, 8  # characters of a message, of a name, and of the number behind a name that is not the only one
 
 
@@ -84,21 +85,38 @@ def fits(path: Path, what: str, count: int, each: int, present: int) -> None:
         raise refuse(path, f"announces {count:,} {what}, which do not fit into the {present:,} bytes that are there")
 
 
-def lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
-    """The lines of an open file, from where it is, one at a time: none may be so long that it fills the memory, nor may they be so many,
-    empty ones perhaps, that reading does not end. No format writes a vertex or a face in fewer than six bytes."""
-    for most in range(SOME_LINES, MOST_LINES + 1, SOME_LINES):
-        start = file.tell()
-        for _ in range(SOME_LINES):
-            line = file.readline(LONGEST + 1)
-            if not line:
-                return
-            if len(line) > LONGEST:
-                raise refuse(path, f"has a line of more than {LONGEST:,} bytes")
-            yield line
-        if file.tell() - start < SHORTEST * SOME_LINES:
-            raise refuse(path, f"has {SOME_LINES:,} lines, up to line {most:,}, that are empty or hold next to nothing")
-    raise refuse(path, f"has {MOST_LINES:,} lines or more")
+class Lines:
+    """The lines of an open file, from where it is, without their ends. None may be so long that it fills the memory, nor may they be so
+    many, empty ones perhaps, that reading does not end: no format writes a vertex or a face in fewer than six bytes.
+
+    Whoever reads them counts in `idle` those that mean nothing: among many lines some must mean something.
+    """
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self.path, self.idle, self._file = path, 0, file
+
+    def __iter__(self) -> Iterator[bytes]:
+        number, rest, looked, size = 0, b"", 0, 0  # lines so far; those that were looked at, and bytes since
+        while block := self._file.read(BLOCK):
+            found = (rest + block).split(b"\n")
+            rest, size = found.pop(), size + len(block)
+            if len(rest) > LONGEST or (found and len(found[0]) > LONGEST):  # others are shorter than a block
+                raise refuse(self.path, f"has a line of more than {LONGEST:,} bytes")
+            yield from found
+            number += len(found)
+            if number - looked >= SOME_LINES:
+                self._look(number, number - looked, size)
+                looked, size = number, 0
+        if rest:
+            yield rest
+
+    def _look(self, number: int, fresh: int, size: int) -> None:
+        """Refuse a file whose last lines, `fresh` ones of `size` bytes, are not worth reading."""
+        if size < SHORTEST * fresh or self.idle > MOST_IDLE * fresh:
+            raise refuse(self.path, f"has {fresh:,} lines, up to line {number:,}, that are empty or hold next to nothing")
+        if number >= MOST_LINES:
+            raise refuse(self.path, f"has {MOST_LINES:,} lines or more")
+        self.idle = 0
 
 
 def inside(path: Path, name: str) -> Path:

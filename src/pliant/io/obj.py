@@ -16,8 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from pliant.io.animation import Floats
-from pliant.io.guard import LONGEST, MOST_MESH, lines, refuse, size_of
+from pliant.io.guard import LONGEST, MOST_MESH, Lines, refuse, size_of
 from pliant.io.part import MOST_PARTS, Indices, Part, fans, in_range, whole
+
+GOES_ON = (b"\\", b"\\\r")  # how a line ends that the next one continues
+PASSED = (b"vn", b"vt", b"vp")  # of a mesh as well, but not of its shape
 
 
 class Content:
@@ -50,12 +53,16 @@ class Names:
     def __init__(self) -> None:
         self.known, self.labels, self.starts = {b"": 0}, [0], [0]
 
-    def enter(self, name: bytes, face: int) -> None:
-        """From this face on it is that one."""
-        self.labels.append(self.known.setdefault(name, len(self.known)))
-        self.starts.append(face)
+    def enter(self, name: bytes, face: int) -> bool:
+        """From this face on it is that one; whether the one before has any."""
+        label, new = self.known.setdefault(name, len(self.known)), face > self.starts[-1]
         if len(self.known) > MOST_PARTS:
             raise ValueError(f"more than {MOST_PARTS:,} objects or groups")
+        if new:
+            self.labels.append(label)
+            self.starts.append(face)
+        self.labels[-1] = label
+        return new
 
     def of(self, faces: int) -> Indices:
         """(faces,) the label of each."""
@@ -67,16 +74,15 @@ def read_obj(path: Path) -> list[Part]:
     size_of(path, MOST_MESH)
     content, begun = Content(), bytearray()
     with path.open("rb") as file:
-        for number, line in enumerate(lines(path, file), 1):
-            if not begun and line.isspace():
-                continue
+        text = Lines(path, file)
+        for number, line in enumerate(text, 1):
             try:
-                if line.endswith((b"\\\n", b"\\\r\n")):
+                if line.endswith(GOES_ON):
                     begun += line.rstrip()[:-1] + b" "
                     if len(begun) > LONGEST:
                         raise ValueError(f"continues lines of more than {LONGEST:,} bytes")
                 else:
-                    _line(content, bytes(begun) + line if begun else line)
+                    text.idle += not _line(content, bytes(begun) + line if begun else line)
                     begun.clear()
             except (ValueError, OverflowError) as error:
                 raise refuse(path, f"line {number}: {error}") from None
@@ -85,17 +91,21 @@ def read_obj(path: Path) -> list[Part]:
     return _parts(path, content)
 
 
-def _line(content: Content, line: bytes) -> None:
+def _line(content: Content, line: bytes) -> bool:
+    """Take in what a line says; whether it says anything."""
     key = line[:2]
-    if key[:1].isspace() or key[1:] == b"\t":
-        line = b" ".join(line.split())
-        key = line[:2]
     if key == b"v ":
         content.vertex(line.split(None, 4))
     elif key == b"f ":
         content.face(line.partition(b"#")[0].split()[1:])
     elif key in (b"o ", b"g "):
-        content.names[key[:1]].enter(line[2:].strip(), len(content.counts))
+        return content.names[key[:1]].enter(line[2:].strip(), len(content.counts))
+    elif key[:1].isspace() or key[1:] == b"\t":
+        words = line.split()
+        return bool(words) and _line(content, b" ".join(words))
+    else:
+        return key in PASSED
+    return True
 
 
 def _parts(path: Path, content: Content) -> list[Part]:

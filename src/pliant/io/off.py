@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pliant.io.guard import MOST_MESH, fits, lines, refuse, size_of
+from pliant.io.guard import MOST_MESH, Lines, fits, refuse, size_of
 from pliant.io.part import Part, fans, whole
 
 WORDS = (b"OFF", b"COFF", b"NOFF", b"STOFF", b"CNOFF", b"STCOFF", b"STNOFF", b"STCNOFF")
@@ -23,7 +23,7 @@ def read_off(path: Path) -> list[Part]:
     size = size_of(path, MOST_MESH)
     coordinates, corners, counts = array("d"), array("q"), array("q")
     with path.open("rb") as file:
-        rows = _rows(lines(path, file))
+        rows = _rows(text := Lines(path, file))
         first = next(rows, [b""])
         if first[0].upper() not in WORDS:
             raise refuse(path, "does not begin with OFF")
@@ -39,6 +39,9 @@ def read_off(path: Path) -> list[Part]:
                 count = int(words[0])
                 if not 0 <= count < len(words):
                     raise refuse(path, f"face {row} announces {count} corners and has {len(words) - 1} numbers")
+                if count < 3:  # no face
+                    text.idle += 1
+                    continue
                 corners.extend(list(map(int, words[1 : 1 + count])))
                 counts.append(count)
         except StopIteration:
@@ -47,8 +50,10 @@ def read_off(path: Path) -> list[Part]:
     return whole(path, path.stem, np.array(coordinates).reshape(-1, 3), found)
 
 
-def _rows(text: Iterator[bytes]) -> Iterator[list[bytes]]:
+def _rows(text: Lines) -> Iterator[list[bytes]]:
     """The words of each line that has any, without comments."""
     for line in text:
         if words := line.partition(b"#")[0].split():
             yield words
+        else:
+            text.idle += 1

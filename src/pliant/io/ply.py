@@ -13,14 +13,13 @@ import struct
 from array import array
 from collections.abc import Callable
 from io import SEEK_CUR
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from pliant.io.animation import Floats
-from pliant.io.guard import MOST_MESH, fits, lines, refuse, size_of
+from pliant.io.guard import LONGEST, MOST_MESH, Lines, fits, refuse, size_of
 from pliant.io.part import Indices, Part, doubles, fans, whole
 
 MOST_LINES = 1_000  # of a header
@@ -80,7 +79,10 @@ def _least(element: Element, order: str) -> int:
 def _header(path: Path, file: BinaryIO) -> tuple[str, list[Element]]:
     """The byte order, empty for text, and the elements; the file is where the data begins."""
     order, elements = None, list[Element]()
-    for number, line in enumerate(islice(lines(path, file), MOST_LINES), 1):
+    for number in range(1, MOST_LINES + 1):
+        line = file.readline(LONGEST + 1)
+        if len(line) > LONGEST:
+            raise refuse(path, f"has a line of more than {LONGEST:,} bytes")
         words = line.split()
         if number == 1 and words[:1] != [b"ply"]:
             raise refuse(path, "not a PLY file: it does not begin with 'ply'")
@@ -109,25 +111,32 @@ def _property(path: Path, number: int, order: str, words: list[str]) -> Property
 
 
 def _text(path: Path, file: BinaryIO, elements: list[Element]) -> tuple[Floats, tuple[Indices, Indices]]:
-    rows = lines(path, file)
+    text = Lines(path, file)
+    rows = iter(text)
     vertices, faces, counts = array("d"), array("q"), array("q")
     for element in elements:
         chosen = _chosen(path, element)
         for number in range(element.rows):
+            line = next(rows, None)
+            if line is None:
+                raise refuse(path, f"row {number} of {element.name!r}: the file ends before it")
+            if not chosen:
+                continue
             try:
-                words = next(rows).split()
+                words = line.split()
                 if element.name == "vertex":
                     vertices.extend([float(words[k]) for k in chosen])
-                elif chosen:
-                    start = _start(words, element.properties[: chosen[0]])
-                    count = int(words[start])
-                    corners = list(map(int, words[start + 1 : start + 1 + count]))
-                    if count < 0 or len(corners) != count:
-                        raise ValueError(f"announces {count} corners and has {len(corners)}")
-                    faces.extend(corners)
-                    counts.append(count)
-            except (ValueError, OverflowError, IndexError, StopIteration) as error:
-                raise refuse(path, f"row {number} of {element.name!r}: {str(error) or 'the file ends before it'}") from None
+                    continue
+                start = _start(words, element.properties[: chosen[0]])
+                count = int(words[start])
+                corners = list(map(int, words[start + 1 : start + 1 + count]))
+                if count < 0 or len(corners) != count:
+                    raise ValueError(f"announces {count} corners and has {len(corners)}")
+            except (ValueError, OverflowError, IndexError) as error:
+                raise refuse(path, f"row {number} of {element.name!r}: {error}") from None
+            text.idle += count < 3  # no face
+            faces.extend(corners)
+            counts.append(count)
     return np.array(vertices).reshape(-1, 3), (np.array(faces, np.int64), np.array(counts, np.int64))
 
 

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from pliant.io.guard import MOST_MESH, lines, refuse, size_of
+from pliant.io.guard import MOST_MESH, Lines, refuse, size_of
 from pliant.io.part import MOST_PARTS, Part, doubles, whole
 
 RECORD = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
@@ -47,9 +47,11 @@ def _binary(path: Path, file: BinaryIO, count: int) -> list[Part]:
 
 def _text(path: Path, file: BinaryIO) -> list[Part]:
     solids: list[tuple[str, array[float]]] = []
-    for number, line in enumerate(lines(path, file), 1):
+    text = Lines(path, file)
+    for number, line in enumerate(text, 1):
         words = line.split()
         key = words[0].lower() if words else b""
+        text.idle += key != b"vertex"
         if key == b"solid":
             solids.append((b" ".join(words[1:]).decode("utf-8", "replace") or path.stem, array("d")))
             if len(solids) > MOST_PARTS:
