@@ -14,7 +14,8 @@ import pliant
 import unpacked
 from pliant import shapes
 from pliant.check import run as module
-from pliant.check.plan import Question
+from pliant.check.ask import Lane
+from pliant.check.plan import Question, allowed
 from pliant.check.run import Output, check_animation
 from pliant.errors import FileError
 from pliant.io.animation import Animation, Frames, Settings
@@ -103,6 +104,18 @@ def test_all_pairs_of_all_frames(scene, tmp_path, form, jobs):
 def test_what_is_asked_is_answered(scene, tmp_path, question, bodies, frames):
     run(scene, tmp_path, question)
     assert np.array_equal(found(tmp_path), scene.rows(frames, bodies))
+
+
+@pytest.mark.parametrize(("question", "most"), [
+    (Question(), 0), (Question(with_self=False), 0), (Question(between=False), 1), (Question(pairs=["b1:b2"]), 5),
+    (Question(pairs=["b1:b1"]), 3 + 49), (Question(ignore=["b1:b*"]), 2 + 1),
+])
+def test_rules_of_a_scene_grow_with_what_is_asked_and_not_with_pairs_of_bodies(question, most):
+    corners, faces = np.eye(3), np.array([[0, 1, 2]], np.int32)
+    actors = [Frames(f"b{k}", 1, lambda frame: (corners, faces)) for k in range(50)]
+    lane = Lane(Animation("many", actors, 1), question, allowed(question, [actor.name for actor in actors]))
+    lane.move(0)
+    assert len(lane.scene._ignored) <= most
 
 
 def test_pairs_within_a_tolerance(scene, tmp_path):

@@ -1,5 +1,7 @@
 """Which frames and which bodies a check asks about."""
 
+from fnmatch import fnmatchcase
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -40,9 +42,13 @@ def test_frames_that_are_not_there(text):
 
 def pairs(**options):
     """The pairs of places that are asked about, the lower one first."""
-    asked = allowed(Question(**options), NAMES)
-    assert np.array_equal(asked, asked.T)
-    return {(i, j) for i, j in np.argwhere(asked).tolist() if i <= j}
+    return asked_of(Question(**options), NAMES)
+
+
+def asked_of(question, names):
+    kinds, others, alone = allowed(question, names)
+    assert np.array_equal(others, others.T)
+    return {(i, j) for i in range(len(names)) for j in range(i, len(names)) if (alone[kinds[i]] if i == j else others[kinds[i], kinds[j]])}
 
 
 EVERY = {(i, j) for i in range(4) for j in range(i, 4)}
@@ -68,6 +74,38 @@ def test_groups():
     groups = {"robot": "arm left, arm right", "things": "table,cup*"}
     assert pairs(groups=groups, pairs=["robot:things"]) == {(0, 2), (0, 3), (1, 2), (1, 3)}
     assert pairs(groups=groups, ignore=["things:*"]) == {(0, 0), (0, 1), (1, 1)}
+
+
+SIDES = st.sampled_from(["a*", "*b", "?a", "aa", "ab", "ba", "*", "both"])
+RULES = st.lists(st.tuples(SIDES, SIDES), max_size=4)
+
+
+@given(st.lists(st.sampled_from(["aa", "ab", "ba", "bb", "b c"]), max_size=6), RULES, RULES, st.booleans(), st.booleans())
+def test_rules_are_about_every_pair_that_they_name(more, wanted, unwanted, between, with_self):
+    names = ["aa", "ab", "ba", *more]
+
+    def fits(side, name):
+        return any(fnmatchcase(name, each) for each in (["aa", "ba"] if side == "both" else [side]))
+
+    def about(rules, i, j):
+        return any(fits(a, names[p]) and fits(b, names[q]) for a, b in rules for p, q in ((i, j), (j, i)))
+
+    expected = {(i, j) for i in range(len(names)) for j in range(i, len(names)) if (with_self if i == j else between)
+                and (not wanted or about(wanted, i, j)) and not about(unwanted, i, j)}  # fmt: skip
+    options = {"pairs": [":".join(each) for each in wanted], "ignore": [":".join(each) for each in unwanted], "groups": {"both": "aa,ba"}}
+    if expected:
+        assert asked_of(Question(between=between, with_self=with_self, **options), names) == expected
+    else:
+        with pytest.raises(ValueError, match=r"neither|nothing is left"):
+            allowed(Question(between=between, with_self=with_self, **options), names)
+
+
+def test_kinds_are_as_few_as_rules_tell_apart():
+    names = [f"stone {k}" for k in range(3000)]
+    assert len(allowed(Question(), names).alone) == 1
+    kinds, others, alone = allowed(Question(pairs=["stone 7:stone 8", "stone 1*:stone 7"]), names)
+    assert others.shape == (4, 4) and len(kinds) == 3000 and not alone.any() and len(np.unique(kinds)) == 4
+    assert len(allowed(Question(), []).kinds) == 0
 
 
 @pytest.mark.parametrize(("options", "says"), [

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import pliant
 from pliant.body import Body
-from pliant.check.plan import Question
+from pliant.check.plan import Asked, Question
 from pliant.errors import FileError, MeshError
 from pliant.io.animation import Animation
 from pliant.report.story import Meeting
@@ -43,10 +43,13 @@ class Answer(NamedTuple):
 class Lane:
     """Bodies of an animation, in one frame at a time."""
 
-    def __init__(self, animation: Animation, question: Question, asked: NDArray[np.bool_]) -> None:
+    def __init__(self, animation: Animation, question: Question, asked: Asked) -> None:
         self.animation, self.question, self.asked = animation, question, asked
         self.bodies: list[Body] = []
         self.scene, self._places, self._ids = Scene(), dict[int, int](), dict[int, int]()  # places by ids of the scene, and back
+        self._alone = bool(asked.alone.any())
+        for first, second in np.argwhere(np.triu(~asked.others)).tolist():
+            self.scene.ignore(_group(first), _group(second))
         self._options: dict[str, Any] = {"policy": question.policy, "weld": question.weld}
 
     def move(self, frame: int) -> None:
@@ -63,18 +66,19 @@ class Lane:
                 self._replace(place, before, body)
 
     def _replace(self, place: int, before: Body | None, body: Body) -> None:
-        """Let a body take part, and say which others it is not asked about."""
+        """Let a body take part, among those of its kind."""
         if before is None:
             self.bodies.append(body)
         else:
             self.bodies[place] = body
             self.scene.remove(self._ids[place])
             del self._places[self._ids[place]]
-        new = self._ids[place] = self.scene.add(body)
+        kind = int(self.asked.kinds[place])
+        group = None if self.asked.others[kind].all() else _group(kind)  # looking for rules of a group takes time
+        new = self._ids[place] = self.scene.add(body, group=group)
         self._places[new] = place
-        for other in np.flatnonzero(~self.asked[place]).tolist():
-            if other in self._ids:
-                self.scene.ignore(new, self._ids[other])
+        if self._alone and not self.asked.alone[kind]:
+            self.scene.ignore(new, new)
 
     def answer(self, frame: int) -> Answer:
         """What meets in that frame."""
@@ -89,10 +93,10 @@ class Lane:
         if question.engine == "image":
             found = [(i, j, self._imaged(i, j)) for i, j in self._pairs()]
         elif question.within is None:
-            pairs = self.scene.collide(self_pairs=question.with_self, adjacent=question.adjacent)
+            pairs = self.scene.collide(self_pairs=self._alone, adjacent=question.adjacent)
             return self._sorted(pairs.bodies, pairs.faces, None)
         else:
-            near = self.scene.within(question.within, self_pairs=question.with_self)
+            near = self.scene.within(question.within, self_pairs=self._alone)
             assert near.distances is not None
             # Faces that share a vertex are never near each other, but they may meet.
             found = [(i, i, pliant.self_collide(self.scene[i], adjacent=question.adjacent).faces) for i, j in self._pairs() if i == j]
@@ -104,7 +108,7 @@ class Lane:
 
     def _pairs(self) -> list[tuple[int, int]]:
         """Ids of bodies whose boxes meet, and of those that are asked about themselves."""
-        single = [(number, number) for number, place in self._places.items() if self.asked[place, place]]
+        single = [(number, number) for number, place in self._places.items() if self.asked.alone[self.asked.kinds[place]]]
         return [(i, j) for i, j in self.scene.candidates().tolist()] + single
 
     def _imaged(self, i: int, j: int) -> Rows:
@@ -128,6 +132,11 @@ class Lane:
         new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
         rows = np.ascontiguousarray(rows[new])
         return rows[:, :2], rows[:, 2:], None if distances is None else distances[order][new]
+
+
+def _group(kind: int) -> str:
+    """The name that bodies of a kind have in a scene."""
+    return f"kind {kind}"
 
 
 def meetings_in(frame: int, pairs: Rows, faces: Rows, bodies: Sequence[Body]) -> list[Meeting]:

@@ -6,9 +6,10 @@ that A names and one that B names; A:A is about such bodies with each other and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +86,7 @@ def named(option: str, pattern: str, names: Sequence[str], groups: Mapping[str, 
 
 
 def rule(option: str, text: str, names: Sequence[str], groups: Mapping[str, str]) -> NDArray[np.bool_]:
-    """(n, n), symmetric: which pairs of bodies the rule A:B is about. A name may have a colon itself, if only one way to part it fits."""
+    """(2, n): which bodies are A and which are B of the rule A:B. A name may have a colon itself, if only one way to part it fits."""
     parts = text.split(":")
     if len(parts) < 2:
         raise ValueError(f"{option}: expected A:B, two names or patterns of bodies, got {text!r}")
@@ -93,31 +94,45 @@ def rule(option: str, text: str, names: Sequence[str], groups: Mapping[str, str]
     for k in range(1, len(parts)):
         sides = ":".join(parts[:k]).strip(), ":".join(parts[k:]).strip()
         try:
-            fitting.append(np.outer(*(named(option, side, names, groups) for side in sides)))
+            fitting.append(np.stack([named(option, side, names, groups) for side in sides]))
         except ValueError as error:
             errors.append(error)
     if len(fitting) > 1:
         raise ValueError(f"{option}: {text!r} can be parted in {len(fitting)} ways; use a pattern with ? for the colons of a name")
     if not fitting:
         raise errors[0]
-    return np.asarray(fitting[0] | fitting[0].T)
+    return fitting[0]
 
 
-def allowed(question: Question, names: Sequence[str]) -> NDArray[np.bool_]:
-    """(n, n), symmetric: which bodies are tested against which, the diagonal: with themselves."""
-    n = len(names)
+class Asked(NamedTuple):
+    """Which bodies are tested against which. Bodies that no rule tells apart are of one kind: rules are about kinds, and memory grows with
+    the number of rules and not with that of pairs of bodies."""
 
-    def any_of(option: str, rules: Iterable[str]) -> NDArray[np.bool_]:
-        found = np.zeros((n, n), bool)
-        for each in rules:
-            found |= rule(option, each, names, question.groups)
-        return found
+    kinds: NDArray[np.int64]  # (n,) of each body
+    others: NDArray[np.bool_]  # (k, k), symmetric: whether two bodies of these kinds are tested against each other
+    alone: NDArray[np.bool_]  # (k,) whether bodies of this kind are tested with themselves
 
+
+def allowed(question: Question, names: Sequence[str]) -> Asked:
+    """What is asked of bodies of these names."""
     for name in question.groups:
         named("group", name, names, question.groups)
-    asked = any_of("pairs", question.pairs) if question.pairs else np.ones((n, n), bool)
-    asked &= ~any_of("ignore", question.ignore)
-    asked &= np.where(np.eye(n, dtype=bool), question.with_self, question.between)
-    if n and not asked.any():
-        raise ValueError(f"pairs: of {n} bod{'y' if n == 1 else 'ies'}, nothing is left to test with these options")
-    return asked
+    wanted, unwanted = ([rule(option, each, names, question.groups) for each in rules]
+                        for option, rules in (("pairs", question.pairs), ("ignore", question.ignore)))  # fmt: skip
+    everybody = np.ones((2, len(names)), bool)
+    if not names:
+        return Asked(np.zeros(0, np.int64), np.zeros((0, 0), bool), np.zeros(0, bool))
+    kept, kinds, counts = np.unique(np.stack([everybody, *wanted, *unwanted]), axis=2, return_inverse=True, return_counts=True)
+    asked = _any(kept[1 : 1 + len(wanted)] if wanted else kept[:1]) & ~_any(kept[1 + len(wanted) :])
+    found = Asked(kinds.ravel(), asked & question.between, asked.diagonal() & question.with_self)
+    if not (found.alone.any() or (found.others & ((counts > 1) | ~np.eye(len(counts), dtype=bool))).any()):
+        raise ValueError(f"pairs: of {len(names)} bod{'y' if len(names) == 1 else 'ies'}, nothing is left to test with these options")
+    return found
+
+
+def _any(rules: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(k, k), symmetric: which pairs of kinds any of these rules (m, 2, k) is about."""
+    found = np.zeros((rules.shape[2], rules.shape[2]), bool)
+    for first, second in rules:
+        found |= np.outer(first, second)
+    return found | found.T
