@@ -20,7 +20,7 @@ from pliant.io.guard import LONGEST, MOST_MESH, Lines, refuse, size_of
 from pliant.io.part import MOST_PARTS, Indices, Part, fans, in_range, whole
 
 GOES_ON = (b"\\", b"\\\r")  # how a line ends that the next one continues
-PASSED = (b"vn", b"vt", b"vp")  # of a mesh as well, but not of its shape
+PASSED = (b"vn", b"vt", b"vp", b"l ", b"p ")  # normals, textures, lines and points: worth writing down, but of no surface
 
 
 class Content:
