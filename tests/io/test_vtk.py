@@ -327,6 +327,16 @@ def test_legacy_files_that_lie(old, new, told, tmp_path):
     assert told in str(caught.value)
 
 
+@pytest.mark.parametrize("junk", ["METADATA\nx\n\n", "FIELD a 0\n", "FIELD a 999999\n" + "x 0 0 int\n" * 9])
+def test_legacy_files_of_countless_sections_are_refused(junk, tmp_path, monkeypatch):
+    monkeypatch.setattr(vtklegacy, "MOST_KEYWORDS", 9)
+    path = tmp_path / "p.vtk"
+    path.write_text(POLYDATA)
+    assert len(read_vtk(path).actors) == 1
+    path.write_text(POLYDATA.replace("POINTS", junk * 10 + "POINTS"))
+    refused(path, "more than 9 sections and arrays")
+
+
 def test_other_files_are_named(tmp_path):
     points, _ = cube("tetra", 1)
     refused(tmp_path / "none.vtu", "no such file")

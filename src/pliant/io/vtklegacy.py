@@ -27,6 +27,7 @@ DATASETS = ("UNSTRUCTURED_GRID", "POLYDATA")
 LISTS = {"CELLS": 0, "VERTICES": 2, "LINES": 4, "POLYGONS": POLYGON, "TRIANGLE_STRIPS": STRIP}
 OFFSETS = (5, 0)  # the version that brought them
 LINE = 1 << 12  # characters of a line that is no data
+MOST_KEYWORDS = 100_000  # lines that are no data: each may be short, and is read by itself
 HEAD = b"# vtk DataFile Version"
 BLANKS, BLANK_LINE = re.compile(rb"\s*"), re.compile(rb"\n[ \t\r]*\n")
 WIDE, WINDOW = 24, 1 << 22  # characters that a number and its blank are expected to take, and that are looked at together
@@ -36,7 +37,7 @@ class _Reader:
     """A file and how far it is read."""
 
     def __init__(self, path: Path, content: bytes) -> None:
-        self.path, self.content, self.at = path, content, 0
+        self.path, self.content, self.at, self._asked = path, content, 0, 0
         head = self.line()
         found = re.match(HEAD.decode() + r" (\d{1,3})\.(\d{1,3})", head)
         if not found:
@@ -60,6 +61,9 @@ class _Reader:
 
     def keywords(self) -> list[str]:
         """The words of the next line that has any; none at the end of the file."""
+        self._asked += 1
+        if self._asked > MOST_KEYWORDS:
+            raise refuse(self.path, f"has more than {MOST_KEYWORDS:,} sections and arrays")
         self.at = _end(BLANKS.match(self.content, self.at), self.at)
         return self.line().split() if self.at < len(self.content) else []
 
