@@ -98,13 +98,15 @@ def _line(content: Content, line: bytes) -> bool:
         content.vertex(line.split(None, 4))
     elif key == b"f ":
         content.face(line.partition(b"#")[0].split()[1:])
+    elif key in PASSED:
+        return True
     elif key in (b"o ", b"g "):
         return content.names[key[:1]].enter(line[2:].strip(), len(content.counts))
     elif key[:1].isspace() or key[1:] == b"\t":
         words = line.split()
         return bool(words) and _line(content, b" ".join(words))
     else:
-        return key in PASSED
+        return False
     return True
 
 
