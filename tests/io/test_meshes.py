@@ -12,7 +12,7 @@ import pliant as pl
 import written
 from pliant import shapes
 from pliant.errors import FileError
-from pliant.io import ply
+from pliant.io import guard, ply
 from pliant.io.animation import Settings
 from pliant.io.meshes import read_mesh, read_parts
 from pliant.io.part import fans
@@ -228,3 +228,39 @@ def test_a_vertex_that_is_no_number_is_named(tmp_path):
 def test_a_face_of_many_corners_takes_no_time(tmp_path):
     part = one(tmp_path, "disc.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\n" + b"f" + b" 1 2 3" * 100_000 + b"\n")
     assert len(part.faces) == 299_998
+
+
+JUNK = {
+    "words.obj": (b"v 0 0 0\n", b"x y z\n"), "blank.obj": (b"v 0 0 0\n", b"      \r\n"), "comments.obj": (b"v 0 0 0\n", b"# abc\n"),
+    "objects.obj": (b"v 0 0 0\n", b"o aaa\n"), "groups.obj": (b"v 0 0 0\nf 1 1 1\n", b"\tg aaa\n"), "empty.obj": (b"", b"\n"),
+    "comments.off": (b"OFF\n1 9999 0\n", b"# abc\n"), "faces.off": (b"OFF\n1 9999 0\n0 0 0\n", b"2 0 0 \n"),
+    "faces.ply": (written.ply_head("ascii", 1, 9999) + b"0 0 0\n", b"2 0 0 \n"), "comments.stl": (b"solid a\n", b"# abc\n"),
+    "loops.stl": (b"solid a\n", b"endloop\n"), "facets.stl": (b"solid a\n", b"facet\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "head", "line"), [(name, *rest) for name, rest in JUNK.items()], ids=JUNK)
+def test_lines_that_mean_nothing_are_not_read_to_the_end(tmp_path, monkeypatch, name, head, line):
+    monkeypatch.setattr(guard, "SOME_LINES", 1000)
+    monkeypatch.setattr(guard, "BLOCK", 600)
+    with pytest.raises(FileError, match=r"lines, up to line [12],\d{3}, that are empty or hold next to nothing"):
+        parts(tmp_path, name, head + line * 9999)
+
+
+def test_meshes_of_many_lines_are_read(tmp_path, monkeypatch):
+    """Also where normals, objects and comments are among them."""
+    monkeypatch.setattr(guard, "SOME_LINES", 50)
+    monkeypatch.setattr(guard, "BLOCK", 100)
+    rng = np.random.default_rng(1)
+    vertices, faces = rng.normal(size=(400, 3)), rng.integers(0, 400, (300, 3))
+    rows = written.obj(vertices, faces.tolist()).replace(b"\nf ", b"\n# a face\ns 1\nf ")
+    texts = {"a.obj": b"vn 0 0 1\n" * 400 + rows, "a.off": written.off(vertices, faces.tolist()),
+             "a.ply": written.ply(vertices, faces.tolist()), "a.stl": written.stl_text([("a", vertices, faces)])}  # fmt: skip
+    for name, content in texts.items():
+        part = one(tmp_path, name, content)
+        np.testing.assert_allclose(part.vertices[part.faces], vertices[faces], rtol=1e-6)
+
+
+def test_objects_without_faces_are_none(tmp_path):
+    content = written.obj().replace(b"f ", b"o one\no two\no one\nf ") + b"o three\n"
+    assert one(tmp_path, "a.obj", content).name == "one"
