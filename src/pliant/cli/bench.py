@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pliant.cli.ends import INTERRUPTED, screen
+from pliant.cli.ends import INTERRUPTED, make_folder, screen
 from pliant.cli.info import processor, version
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from pliant.bench.paper import Paper
 
-WIDE = 120  # columns of a file or a pipe
 DISAGREE = 1  # methods found different pairs, hits or distances: a defect
 
 EXAMPLES = """\
@@ -226,16 +225,11 @@ def measure(name: str, chosen: list[str], out: Path, quick: bool, frames: int | 
     import pliant
     from pliant.bench.papers import PAPERS
 
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise typer.BadParameter(f"{out} cannot be made a folder: {error.strerror}", param_hint="--out") from None
+    make_folder(out)
     paper = PAPERS[name]
     plan = paper.quick if quick else paper.plan
     plan = plan._replace(frames=frames or plan.frames, repeats=repeats or plan.repeats)
-    console = screen()
-    if not console.is_terminal:
-        console.width = max(console.width, WIDE)
+    console = screen(tables=True)
     data: dict[str, Any] = {"format": f"pliant bench {name} 1", "complete": False, "quick": quick, "frames": plan.frames,
                             "repeats": plan.repeats, "clock": clock.value, "machine": machine(), "experiments": {}}  # fmt: skip
     pliant.set_threads(1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pliant.cli.ends import FOUND, INTERRUPTED, screen
+from pliant.cli.ends import FOUND, INTERRUPTED, make_folder, screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,15 +181,6 @@ def weld_of(text: str) -> bool | float:
     if not re.fullmatch(r"\d*\.?\d+([eE][-+]?\d+)?", text) or not math.isfinite(float(text)):
         raise typer.BadParameter(f"expected on, off or a distance, got {text!r}", param_hint="--weld")
     return float(text)
-
-
-def make_folder(out: Path) -> Path:
-    """The folder for what is written."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise typer.BadParameter(f"{out} cannot be made a folder: {error.strerror}", param_hint="--out") from None
-    return out
 
 
 def introduce(animation: Animation, console: Console) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pliant.cli.ends import INTERRUPTED, screen
+from pliant.cli.ends import INTERRUPTED, make_folder, screen
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,7 +57,6 @@ def demo(
 ) -> None:
     """Let deforming bodies bounce off each other; count pairs, take times, draw a picture, write a report."""
     from pliant import shapes
-    from pliant.cli.check import make_folder
     from pliant.cli.warm import prepare_scene
 
     console = screen()

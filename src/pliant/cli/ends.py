@@ -1,10 +1,12 @@
-"""How commands end: exit codes, and errors in one line. The only place that turns an exception into either."""
+"""What commands begin and end with: where they print and write; exit codes, and errors in one line. The only place that turns an
+exception into either."""
 
 from __future__ import annotations
 
 import os
 import sys
 import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 FOUND, WRONG, INTERRUPTED = 1, 2, 130  # the last is what a shell reports after Ctrl-C
 DEBUG = "PLIANT_DEBUG"
 LONG = 500  # characters of a line
+WIDE = 120  # columns of a file or a pipe
 
 
 class Commands(TyperGroup):
@@ -35,8 +38,9 @@ class Commands(TyperGroup):
             raise typer.Exit(WRONG) from None
 
 
-def screen() -> Console:
-    """Where commands print. If nobody reads any more, as after `| head`, they go on quietly: what they write and how they end counts."""
+def screen(tables: bool = False) -> Console:
+    """Where commands print. If nobody reads any more, as after `| head`, they go on quietly: what they write and how they end counts.
+    `tables`: a file or a pipe has room for wide ones."""
     from rich.console import Console
 
     class Screen(Console):
@@ -44,7 +48,19 @@ def screen() -> Console:
             self.quiet = True
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
-    return Screen()
+    console = Screen()
+    if tables and not console.is_terminal:
+        console.width = max(console.width, WIDE)
+    return console
+
+
+def make_folder(out: Path) -> Path:
+    """The folder for what is written."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(f"{out} cannot be made a folder: {error.strerror}", param_hint="--out") from None
+    return out
 
 
 def version(asked: bool) -> None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from pliant.tune import Report, Row, Tuned
 
-WIDE = 120  # columns of a file or a pipe
 EXAMPLES = """\
 Examples:
 
@@ -64,9 +63,7 @@ def tune(
     """Tune policy "inflated" for an animation, or for several together."""
     from rich.markup import escape
 
-    console = screen()
-    if not console.is_terminal:
-        console.width = max(console.width, WIDE)
+    console = screen(tables=True)
     options = {"volume": volume, "build": build, "arity": arity, "leaf": leaf}
     names = None if criteria is None else [name.strip() for text in criteria for name in text.split(",")]
     best: dict[str, Row] = {}

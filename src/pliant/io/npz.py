@@ -14,11 +14,10 @@ import numpy as np
 from pliant.io import archive
 from pliant.io.animation import RATE, Animation, Frames, Mesh, Settings
 from pliant.io.archive import Member
-from pliant.io.guard import examined, refuse, size_of
+from pliant.io.guard import RATES, examined, refuse, size_of
 from pliant.io.part import doubles, in_range
 
 MOST_BODIES = 1_000
-RATES = 0.01, 1e5  # frames a second that are believed
 
 
 def read_npz(path: Path, settings: Settings) -> Animation:

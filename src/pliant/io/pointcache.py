@@ -19,14 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.io.animation import RATE, Animation, Floats, Frames, Mesh, Settings
-from pliant.io.guard import examined, refuse, size_of
+from pliant.io.guard import RATES, examined, refuse, size_of
 from pliant.io.meshes import read_parts
 from pliant.io.part import Part, doubles
 
 MAGIC = b"POINTCACHE2\0"
 HEAD = 32  # bytes before the first sample of a PC2
 MOVED = (".obj", ".ply", ".off")  # meshes that have vertices of their own, in an order that a cache can count on
-RATES = 0.01, 1e5  # frames a second that are believed
 
 
 class Cache(NamedTuple):

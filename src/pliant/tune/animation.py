@@ -25,6 +25,7 @@ from pliant.render.reading import MOST_HELD, read_mesh
 MOST_BODIES = 2
 MOST_FRAMES = 100_000  # of a folder: one file each
 MEMBERS = ("faces", "vertices"), ("faces_b", "vertices_b")
+EXPECTED = "expected faces and vertices, and perhaps faces_b and vertices_b"
 
 Moving = tuple[NDArray[np.int32], NDArray[np.float64]]
 
@@ -105,12 +106,12 @@ def _file(path: Path) -> list[Moving]:
         held = members(path)
         unknown = sorted(set(held) - {name for pair in MEMBERS for name in pair})
         if unknown:
-            raise ValueError(f"holds {unknown[0][:60]!r}; expected faces and vertices, and perhaps faces_b and vertices_b")
+            raise ValueError(f"holds {unknown[0][:60]!r}; {EXPECTED}")
         bodies = []
         for names in MEMBERS[: 1 + any(name in held for name in MEMBERS[1])]:
             missing = [name for name in names if name not in held]
             if missing:
-                raise ValueError(f"holds no {missing[0]}; expected faces and vertices, and perhaps faces_b and vertices_b")
+                raise ValueError(f"holds no {missing[0]}; {EXPECTED}")
             faces, rows = (Member(path, held[name]).whole(MOST_HELD) for name in names)
             if rows.ndim != 3:
                 raise ValueError(f"{names[1]}: expected shape (k, n, 3), all frames, got {rows.shape}")
