@@ -14,7 +14,7 @@ from pliant.errors import FileError
 MOST_BYTES = 1 << 34  # of one file
 MOST_MESH = 1 << 30  # of one that is a single frame
 MOST_LINES, SOME_LINES, SHORTEST = 1 << 25, 1 << 21, 6  # of a text; and with more than some, bytes that they have on average
-MOST_IDLE = 0.9  # of those, which may mean nothing: comments, names of colours, normals that are no part of a mesh
+MOST_IDLE = 0.9  # of those, the part that may mean nothing: comments, blanks, words that are of no surface
 LONGEST = BLOCK = 1 << 20  # bytes of a line, and of what is read at once
 RATES = 0.01, 1e5  # frames a second that are believed
 LONG, NAME, NUMBER = 300, 100, 8  # characters of a message, of a name, and of the number behind a name that is not the only one
