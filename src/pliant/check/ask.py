@@ -66,18 +66,22 @@ class Lane:
                 self._replace(place, before, body)
 
     def _replace(self, place: int, before: Body | None, body: Body) -> None:
-        """Let a body take part, among those of its kind."""
+        """Let a body take part, among those of its kind; the scene has only bodies that something is asked about."""
         if before is None:
             self.bodies.append(body)
         else:
             self.bodies[place] = body
+        kind = int(self.asked.kinds[place])
+        others, alone = self.asked.others[kind], self.asked.alone[kind]
+        if not (alone or others.any()):
+            return
+        if place in self._ids:
             self.scene.remove(self._ids[place])
             del self._places[self._ids[place]]
-        kind = int(self.asked.kinds[place])
-        group = None if self.asked.others[kind].all() else _group(kind)  # looking for rules of a group takes time
+        group = None if others.all() else _group(kind)  # looking for rules of a group takes time
         new = self._ids[place] = self.scene.add(body, group=group)
         self._places[new] = place
-        if self._alone and not self.asked.alone[kind]:
+        if self._alone and not alone:
             self.scene.ignore(new, new)
 
     def answer(self, frame: int) -> Answer:
