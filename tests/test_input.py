@@ -10,6 +10,7 @@ from child import python
 from lattice import FACES, MOVED, OTHER, SPHERE, answer
 from pliant.core import check, jit
 from pliant.errors import MeshError
+from pliant.refit.policy import POLICIES
 
 NAN, INF = float("nan"), float("inf")
 ROWS = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
