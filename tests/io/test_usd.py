@@ -7,12 +7,18 @@ import numpy as np
 import pytest
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdSkel, Vt
 
+from here import Here
 from pliant.errors import FileError
-from pliant.io import usdactors
+from pliant.io import usd, usdmeshes
 from pliant.io.animation import Settings
 from pliant.io.usd import read_usd
 from solids import assert_cube, bent
 from stages import MESH, SQUARE, hexahedra, mesh_at, refused, stage_at
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch):
+    monkeypatch.setattr(usd, "Apart", Here)
 
 
 @pytest.mark.parametrize("suffix", [".usda", ".usdc", ".usd"])
@@ -280,8 +286,8 @@ TURNED = "((-1, 0, 0, 0), (0, -1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1))"
 
 
 def test_long_clips_are_looked_at_where_something_is_said(tmp_path, monkeypatch):
-    looked, rigid = [], usdactors._is_rigid
-    monkeypatch.setattr(usdactors, "_is_rigid", lambda matrix: looked.append(matrix) or rigid(matrix))
+    looked, rigid = [], usdmeshes._is_rigid
+    monkeypatch.setattr(usdmeshes, "_is_rigid", lambda matrix: looked.append(matrix) or rigid(matrix))
     (actor,) = read_usd(long(tmp_path / "a.usda", "1: (0, 0, 0), 100001: (1, 0, 0)")).actors
     assert (actor.kind, actor.frames) == ("rigid", 200_000) and len(looked) < 10
     np.testing.assert_allclose(actor.at(25_000).vertices[0], (0.25, 0, 0))
@@ -289,7 +295,7 @@ def test_long_clips_are_looked_at_where_something_is_said(tmp_path, monkeypatch)
     (actor,) = read_usd(long(tmp_path / "b.usda", f"1: {still}, 100001: {TURNED}", "matrix4d xformOp:transform")).actors
     assert actor.kind == "blended"  # rigid where something is said, flattened between
     np.testing.assert_allclose(actor.at(25_000).vertices[1], (0.5, 0, 0))
-    monkeypatch.setattr(usdactors, "MOST_LOOKED_AT", 3)
+    monkeypatch.setattr(usdmeshes, "MOST_LOOKED_AT", 3)
     (actor,) = read_usd(long(tmp_path / "c.usda", "1: (0, 0, 0), 3: (1, 0, 0), 5: (2, 0, 0)")).actors
     assert actor.kind == "blended"
     np.testing.assert_allclose(actor.at(3).vertices[0], (1.5, 0, 0))

@@ -7,9 +7,16 @@ import sys
 
 import pytest
 
+from here import Here
 from pliant.errors import FileError
+from pliant.io import usd
 from pliant.io.usd import read_usd
 from stages import MESH, refused
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch):
+    monkeypatch.setattr(usd, "Apart", Here)
 
 
 @pytest.mark.parametrize("arc", ["references = @{}@</m>", "payload = @{}@</m>", "inherits = </n>\n references = [@{}@</m>]"])

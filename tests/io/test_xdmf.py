@@ -12,13 +12,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from here import Here
 from pliant.errors import FileError
-from pliant.io import hdf
+from pliant.io import hdf, xdmf
 from pliant.io.animation import Settings
 from pliant.io.xdmf import read_xdmf
 from solids import CUTS, area, assert_cube, bent, cube
 
 TIMES = [0.0, 0.5, 1.0, 1.5]
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch):
+    monkeypatch.setattr(xdmf, "Apart", Here)
 
 
 @pytest.fixture

@@ -61,6 +61,33 @@ class Actor:
         raise NotImplementedError
 
 
+class Moved(Actor):
+    """An actor whose body is made once and then moved, by few numbers a frame. What a body refuses is the fault of `path`, the file."""
+
+    def __init__(self, path: Path, name: str, frames: int) -> None:
+        super().__init__(name, frames)
+        self._path = path
+
+    def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
+        shown = self.within(frame)
+        try:
+            stays = body is not None and self.frames == 1
+            body = self._made(**options) if body is None else body
+            if not stays:
+                self._move(body, shown)
+        except MeshError as error:
+            raise refuse(self._path, f"{self.name}, frame {frame}: {error}") from None
+        return body
+
+    def _made(self, **options: Any) -> Body:
+        """The body, wherever it is."""
+        raise NotImplementedError
+
+    def _move(self, body: Body, frame: int) -> None:
+        """Bring the body to where it is in a frame."""
+        raise NotImplementedError
+
+
 class Frames(Actor):
     """An actor whose vertices and faces are read frame by frame: `read(frame)` gives (vertices (n, 3), faces (f, 3)), and the very same
     array of faces as long as they do not change, unless `soup`. An actor that meets other faces later becomes a soup then.

@@ -21,7 +21,7 @@ import numpy as np
 
 from pliant.body import Body
 from pliant.errors import MeshError
-from pliant.io.animation import Actor, Floats, Frames
+from pliant.io.animation import Actor, Floats, Frames, Moved
 from pliant.io.gltf_meshes import Skin, Surface
 from pliant.io.gltf_poses import Poses
 from pliant.io.guard import refuse
@@ -34,29 +34,12 @@ class Bound(NamedTuple):
     weights: Any
 
 
-class Posed(Actor):
-    """An actor that the matrix of a node, weights or joints move. What bodies refuse is the fault of the file."""
+class Posed(Moved):
+    """An actor that the matrix of a node, weights or joints move."""
 
     def __init__(self, path: Path, name: str, node: int, poses: Poses, moves: bool) -> None:
-        super().__init__(name, poses.frames if moves else 1)
-        self._path, self._node, self._poses = path, node, poses
-
-    def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
-        shown = self.within(frame)
-        try:
-            stays = body is not None and self.frames == 1
-            body = self._made(**options) if body is None else body
-            if not stays:
-                self._move(body, shown)
-        except MeshError as error:
-            raise refuse(self._path, f"{self.name}, frame {frame}: {error}") from None
-        return body
-
-    def _made(self, **options: Any) -> Body:
-        raise NotImplementedError
-
-    def _move(self, body: Body, frame: int) -> None:
-        raise NotImplementedError
+        super().__init__(path, name, poses.frames if moves else 1)
+        self._node, self._poses = node, poses
 
 
 class Rigid(Posed):

@@ -6,13 +6,12 @@ deflate can stretch that. Other filters are refused, so that no plugin is loaded
 of its stream, whatever size the chunk has; so each is unfolded here first, as far as its size and not further.
 
 The HDF5 library is written in C and has had faults with damaged files; what is refused here comes before it reads data, not before it reads
-headers.
+headers. So it runs in a process of its own (`apart`), which serves `Arrays`.
 """
 
 from __future__ import annotations
 
 import math
-import threading
 import zlib
 from itertools import product
 from pathlib import Path
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.io.guard import refuse, size_of
+from pliant.io.served import Answer, allow
 
 STRETCH = 1032  # what deflate makes of a byte at most (zlib, technical details)
 UNFOLDED, LEAST_UNFOLDED = 100, 1 << 24  # times the bytes of a file that an array may have; and always so many bytes
@@ -29,7 +29,7 @@ WIDTH = 8  # bytes of a number in memory, whatever it is stored in
 DEFLATE, SHUFFLE, CHECKSUM = FILTERS = (1, 2, 3)  # numbers of filters; the checksum is Fletcher's
 CHECKSUM_BYTES = 4
 MOST_CHUNKS = 100_000
-_LOCK = threading.Lock()  # h5py has one for calls, but a file is opened, examined and closed as one
+TIMES = 3 * UNFOLDED  # bytes of memory for one of a file: an array, its chunks as they are unfolded, and as the library keeps them
 
 
 def h5py() -> Any:
@@ -41,10 +41,22 @@ def h5py() -> Any:
     return library
 
 
+class Arrays:
+    """What a process of its own is asked for."""
+
+    def __init__(self) -> None:
+        h5py()  # loaded before anything is limited
+
+    def read_array(self, path: str, name: str) -> Answer:
+        """The dataset of this name."""
+        return None, (read_array(Path(path), name),)
+
+
 def read_array(path: Path, name: str) -> NDArray[np.generic]:
     """The dataset of this name, such as /Mesh/0/mesh/geometry: numbers in at most two dimensions."""
     library, size = h5py(), size_of(path)
-    with _LOCK, library.File(path, "r") as file:
+    allow(size, TIMES)
+    with library.File(path, "r") as file:
         return _checked(path, name, _found(library, path, file, name), size)
 
 

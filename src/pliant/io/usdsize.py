@@ -23,11 +23,12 @@ class Layers(NamedTuple):
     named: dict[tuple[str, str], str]  # the layer that a layer means by a name
 
 
-def check_size(path: Path, layers: Layers, first: str) -> None:
-    """Refuse a stage that may unfold to more than `MOST_PRIMS`."""
+def counted(path: Path, layers: Layers, first: str) -> int:
+    """How many prims a stage may unfold to; refused if it is more than `MOST_PRIMS`."""
     count = _Counter(layers).prims(first, "/")
     if count > MOST_PRIMS:
         raise refuse(path, f"may unfold to {count:,} prims, at most {MOST_PRIMS:,} are read")
+    return count
 
 
 class _Counter:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
 CONVEX = 1e-3  # how far from 1 sums of weights may be: files have them in float32, or rounded
 
 
@@ -34,6 +34,14 @@ class Skin(NamedTuple):
         return np.array(pxr.UsdGeom.Imageable(self.skeleton.GetPrim()).ComputeLocalToWorldTransform(time), np.float64)
 
 
+class Weights(NamedTuple):
+    """By how much joints carry vertices: as many for each vertex, which may name a joint twice or with nothing."""
+
+    named: Indices  # (n k,) which joint
+    shares: Floats  # (n k,), those of a vertex add up to one
+    joints: int  # how many there are
+
+
 def skins_of(pxr: Any, stage: Any, predicate: Any) -> dict[Any, Skin]:
     """By path, all meshes that a skeleton moves."""
     found: dict[Any, Skin] = {}
@@ -50,8 +58,8 @@ def skins_of(pxr: Any, stage: Any, predicate: Any) -> dict[Any, Skin]:
     return found
 
 
-def weights_of(skin: Skin, vertices: int, time: Any) -> csr_array | None:
-    """(n, m) convex weights; None where vertices have to be worked out by the library."""
+def weights_of(skin: Skin, vertices: int, time: Any) -> Weights | None:
+    """Convex weights; None where vertices have to be worked out by the library."""
     query = skin.query
     if query.HasBlendShapes() or not query.HasJointInfluences() or query.GetSkinningMethod() != "classicLinear":
         return None
@@ -63,11 +71,7 @@ def weights_of(skin: Skin, vertices: int, time: Any) -> csr_array | None:
     sums = shares.reshape(vertices, -1).sum(axis=1)
     if not (np.isfinite(shares).all() and shares.min() >= 0 and np.abs(sums - 1).max() <= CONVEX):
         return None
-    rows = np.repeat(np.arange(vertices), len(joints) // vertices)
-    made = coo_array((shares / sums[rows], (rows, joints)), shape=(vertices, count)).tocsr()
-    made.sum_duplicates()
-    made.eliminate_zeros()
-    return made
+    return Weights(joints, shares / np.repeat(sums, len(joints) // vertices), count)
 
 
 def maps_of(pxr: Any, skin: Skin, time: Any) -> Floats:
@@ -78,10 +82,11 @@ def maps_of(pxr: Any, skin: Skin, time: Any) -> Floats:
     return made
 
 
-def worked_out(skin: Skin, points: Callable[[Any], Floats]) -> Callable[[Any, Any], Floats]:
-    """Vertices (n, 3) in the world as a function of the time, by the library. `points(time)`: where they are before joints move them."""
+def worked_out(pxr: Any, skin: Skin, points: Callable[[Any], Floats]) -> Callable[[Any], tuple[Floats, Floats]]:
+    """Vertices (n, 3) as a function of the time, by the library, and the matrix (4, 4), for rows, that places them in the world.
+    `points(time)`: where they are before joints move them."""
 
-    def vertices(pxr: Any, time: Any) -> Floats:
+    def vertices(time: Any) -> tuple[Floats, Floats]:
         moved, animation = pxr.Vt.Vec3fArray.FromNumpy(points(time).astype(np.float32)), skin.skeleton.GetAnimQuery()
         if skin.query.HasBlendShapes() and animation:
             shapes = pxr.UsdSkel.BlendShapeQuery(pxr.UsdSkel.BindingAPI(skin.query.GetPrim()))
@@ -93,8 +98,6 @@ def worked_out(skin: Skin, points: Callable[[Any], Floats]) -> Callable[[Any, An
             matrix = skin.world(pxr, time)
         else:
             matrix = np.array(pxr.UsdGeom.Imageable(skin.query.GetPrim()).ComputeLocalToWorldTransform(time), np.float64)
-        rows = np.array(moved, np.float64).reshape(-1, 3)
-        made: Floats = rows @ matrix[:3, :3] + matrix[3, :3]
-        return made
+        return np.array(moved, np.float64).reshape(-1, 3), matrix
 
     return vertices

@@ -4,8 +4,8 @@ Sublayers, references and payloads are followed layer by layer. Each must be a r
 a member of the same package (.usdz, a zip archive without compression: USD, "Usdz File Format Specification"). Value clips and names that
 are expressions are refused, since they open files later. Nothing is asked of a network; USD alone cannot, without plugins.
 
-How many prims references unfold to is counted first (`usdsize`). What is not promised: USD is a large library in C++. A file that was
-damaged on purpose may make it crash or take all memory. Only files from people one trusts should be read.
+How many prims references unfold to is counted first (`usdsize`). USD is a large library in C++, which a file that was damaged on purpose
+may crash: it runs in a process of its own (`apart`), one for each file that is read.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pliant.io.guard import examined, inside, refuse, size_of
-from pliant.io.usdsize import Layers, check_size
+from pliant.io.served import allow
+from pliant.io.usdsize import Layers, counted
 
 MOST_BYTES = 1 << 32  # of one layer
 MOST_LAYERS = 10_000
 SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
-_LOCK = threading.RLock()  # stages may be read by several threads, but caches and traps for messages are not made for that
+PRIM = 1000  # bytes of a file that a prim counts as, where time and memory are allowed: composing one takes about 0.1 ms and 2 kB
 
 
 def library() -> Any:
@@ -41,9 +41,9 @@ def library() -> Any:
 
 @contextmanager
 def asking(path: Path) -> Iterator[Any]:
-    """The library, for one thread at a time. What it prints is kept from the terminal, what it raises becomes a `FileError` of one line."""
+    """The library. What it prints is kept from the terminal, what it raises becomes a `FileError` of one line."""
     pxr = library()
-    with _LOCK, examined(path), _quiet(pxr):
+    with examined(path), _quiet(pxr):
         try:
             yield pxr
         except pxr.Tf.ErrorException as error:
@@ -64,17 +64,27 @@ def _quiet(pxr: Any) -> Iterator[None]:
             trap.Clear()
 
 
-def opened(pxr: Any, path: Path) -> tuple[Any, tuple[Path, ...]]:
-    """The stage of a file, and all files that it is composed of."""
+class Opened(NamedTuple):
+    """A stage."""
+
+    stage: Any
+    files: tuple[Path, ...]  # all that it is composed of
+    size: int  # bytes of these, with something for each prim: what time and memory are allowed for
+
+
+def opened(pxr: Any, path: Path) -> Opened:
+    """The stage of a file."""
     packed, files = path.suffix.lower() == ".usdz", {path.resolve(): None}
     layers, named = dict[str, Any](), dict[tuple[str, str], str]()
-    waiting = [_first_member(path)] if packed else [str(path.resolve())]
+    waiting, size = [_first_member(path)] if packed else [str(path.resolve())], 0
     while waiting:
         name = waiting.pop()
         if name in layers:
             continue
         if len(layers) >= MOST_LAYERS:
             raise refuse(path, f"is composed of more than {MOST_LAYERS:,} layers")
+        size += size_of(path if packed else Path(name), MOST_BYTES)
+        allow(size)
         layers[name] = layer = _layer(pxr, path, name)
         for dependency in filter(None, layer.GetCompositionAssetDependencies()):  # without a name, it is in the same layer
             found = named[name, dependency] = _member(path, name, dependency) if packed else _beside(path, name, dependency)
@@ -82,21 +92,19 @@ def opened(pxr: Any, path: Path) -> tuple[Any, tuple[Path, ...]]:
                 files[Path(found)] = None
             waiting.append(found)
     first = next(iter(layers))
-    check_size(path, Layers(layers, named), first)
+    size += PRIM * counted(path, Layers(layers, named), first)
+    allow(size)
     stage = pxr.Usd.Stage.Open(layers[first])
     if stage is None:
         raise refuse(path, "cannot be opened as a stage")
     _known(path, stage, {each.realPath for each in layers.values()})
-    return stage, tuple(files)
+    return Opened(stage, tuple(files), size)
 
 
 def _layer(pxr: Any, path: Path, name: str) -> Any:
     """A layer that says nothing which leads to files later."""
-    if path.suffix.lower() != ".usdz":
-        size_of(Path(name), MOST_BYTES)
-    kept = pxr.Sdf.Layer.Find(name)  # by the library, from an earlier reading; the file may be another by now
-    layer = pxr.Sdf.Layer.FindOrOpen(name) if kept is None else kept
-    if layer is None or (kept is not None and not kept.dirty and not kept.Reload(force=True)):  # dirty: somebody's changes, not to be lost
+    layer = pxr.Sdf.Layer.FindOrOpen(name)
+    if layer is None:
         raise refuse(path, f"{os.path.basename(name)[:80]} cannot be opened")
     clips: list[str] = []
 

@@ -20,8 +20,8 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.io import hdf
 from pliant.io.animation import PLAIN, Animation, Settings
+from pliant.io.apart import Apart
 from pliant.io.cells import POLYGON, Cells, Floats, Grid, Indices, indices
 from pliant.io.guard import examined, fits, inside, refuse, size_of, title
 from pliant.io.markup import attribute, numbers, parse, parts_of
@@ -55,6 +55,7 @@ class _Document:
         self._known: dict[str, Element] = {}
         self._kept: tuple[Element, Cells] | None = None
         self._lock = threading.Lock()
+        self._arrays = Apart("pliant.io.hdf", "Arrays")  # a process that starts when something in HDF5 is asked for
 
     def grid(self, grid: Element) -> Grid:
         """A uniform grid in numbers, not checked yet."""
@@ -169,10 +170,15 @@ class _Document:
         if form == "XML":
             return numbers(self.path, "an item", text, self._dtype(item))
         if form == "HDF":
-            return hdf.read_array(inside(self.path, _file(item)), text.rpartition(":")[2].strip())
+            return self._dataset(inside(self.path, _file(item)), text.rpartition(":")[2].strip())
         if form == "BINARY" and attribute(self.path, item, "Compression", default="Raw") == "Raw":
             return self._binary(item, inside(self.path, _file(item)), count)
         raise refuse(self.path, f"has an item of format {form[:40]!r}, expected XML, HDF or uncompressed Binary")
+
+    def _dataset(self, path: Path, name: str) -> NDArray[np.generic]:
+        """Numbers of an HDF5 file."""
+        _, (values,) = self._arrays.ask(path, "read_array", str(path), name)
+        return values
 
     def _binary(self, item: Element, path: Path, count: int) -> NDArray[np.generic]:
         """Numbers of a raw file, from the byte that Seek says."""

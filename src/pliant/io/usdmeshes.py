@@ -1,10 +1,11 @@
-"""Actors of a USD stage: a mesh, as the body whose bounds are the best for how it moves.
+"""Meshes of a USD stage, in numbers: what suits how they move, as `usd` makes an actor of it.
 
     rigid       points never change, and the matrix in the world is the first one, moved rigidly, in every frame
     blended     joints carry the points (`usdskin`); or points never change, and the matrix scales or shears as it changes
     free, soup  points, or faces, change with time; joints carry points that change, but not those of faces that do
 
-USD multiplies rows by matrices: (v, 1) M; bodies multiply columns, so matrices are transposed on the way.
+USD multiplies rows by matrices: (v, 1) M; bodies multiply columns, so matrices of poses are transposed on the way. Points are placed by
+whoever asks: this process knows no bodies, and has one thread.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pliant.body import Body
 from pliant.core.check import RIGID
-from pliant.errors import MeshError
-from pliant.io.animation import Actor, Faces, Floats, Frames
 from pliant.io.guard import refuse
 from pliant.io.usdskin import Skin, maps_of, weights_of, worked_out
-from pliant.io.usdstage import asking
+
+Floats = NDArray[np.float64]
+Faces = NDArray[np.int32]
+Arrays = tuple[NDArray[Any], ...]
 
 MOST_LOOKED_AT = 20_000  # matrices of a mesh that are worked out to see how it moves: about a second
 
@@ -29,7 +31,6 @@ MOST_LOOKED_AT = 20_000  # matrices of a mesh that are worked out to see how it 
 class Clock(NamedTuple):
     """Which time codes of a stage the frames are at."""
 
-    path: Path
     stage: Any  # kept: its prims do not keep it alive
     start: float
     step: float
@@ -39,37 +40,25 @@ class Clock(NamedTuple):
         """The time code of a frame."""
         return pxr.Usd.TimeCode(self.start + self.step * frame)
 
-    def sampled(self, value: Callable[[Any, Any], Floats]) -> Callable[[int], Floats]:
-        """`value(pxr, time code)` as a function of the frame, for any thread."""
 
-        def at(frame: int) -> Floats:
-            with asking(self.path) as pxr:
-                return value(pxr, self.code(pxr, frame))
+class Told(NamedTuple):
+    """A mesh: what it is, by kind, and where it is in a frame.
 
-        return at
+        rigid    points (n, 3), faces (f, 3), the matrix (4, 4) that places them, for rows; at: (4, 4) that moves them from there
+        blended  points, faces; at: the map (1, 4, 4). With joints: joints (n k,), shares (n k,), k of each vertex; at: maps (m, 3, 4)
+        free     faces; at: points and the matrix (4, 4) that places them, for rows
+        soup     nothing; at: points, the matrix and faces
+    """
 
-
-class Moved(Actor):
-    """Vertices that matrices move: `made(**options)` is the body, `pose(frame)` what its update takes."""
-
-    def __init__(self, path: Path, name: str, kind: str, frames: int, made: Callable[..., Body], pose: Callable[[int], Floats]) -> None:
-        super().__init__(name, frames)
-        self.kind = kind
-        self._path, self._made, self._pose = path, made, pose
-
-    def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
-        try:
-            fresh = body is None
-            body = self._made(**options) if body is None else body
-            if fresh or self.frames > 1:
-                body.update(self._pose(self.within(frame)))
-        except MeshError as error:
-            raise refuse(self._path, f"{self.name}, frame {frame}: {error}") from None
-        return body
+    kind: str
+    frames: int
+    arrays: Arrays
+    at: Callable[[int], Arrays]
+    joints: int = 0  # m
 
 
-def actor_of(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Skin | None) -> Actor | None:
-    """The actor of a UsdGeom.Mesh; None if it has no faces."""
+def told(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Skin | None) -> Told | None:
+    """What a UsdGeom.Mesh says; None if it has no faces."""
     first, points, changing = clock.code(pxr, 0), mesh.GetPointsAttr(), _changing(mesh)
     rest = rows_of(path, name, points.Get(first))
     faces = faces_of(path, name, mesh, first, len(rest))
@@ -78,8 +67,8 @@ def actor_of(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Ski
     if skin is not None and not changing:
         return _skinned(pxr, path, name, mesh, clock, skin, rest, faces)
     if changing or points.ValueMightBeTimeVarying():
-        return _free(path, name, mesh, clock, changing, faces)
-    return _carried(path, name, mesh, clock, rest, faces)
+        return _free(pxr, path, name, mesh, clock, changing, faces)
+    return _carried(pxr, mesh, clock, rest, faces)
 
 
 def _changing(mesh: Any) -> bool:
@@ -126,39 +115,28 @@ def _world(mesh: Any, time: Any) -> Floats:
     return matrix
 
 
-def _carried(path: Path, name: str, mesh: Any, clock: Clock, rest: Floats, faces: Faces) -> Actor:
+def _carried(pxr: Any, mesh: Any, clock: Clock, rest: Floats, faces: Faces) -> Told:
     """Points that never change. Scale and shear that never change are applied to them once."""
-    with asking(path) as pxr:
-        start = _world(mesh, clock.code(pxr, 0))
-        still = not _may_move(pxr, mesh.GetPrim())
-        back = np.linalg.inv(start).astype(np.float64) if abs(np.linalg.det(start[:3, :3])) > 0 else None
-    matrix = clock.sampled(lambda _, time: _world(mesh, time))
-    placed: Floats = rest @ start[:3, :3].T + start[:3, 3]
-
-    def solid(**options: Any) -> Body:
-        return Body.rigid(placed, faces, **options)
-
-    def stretched(**options: Any) -> Body:
-        return Body.blended(rest, faces, np.ones((len(rest), 1)), **options)
-
-    if still:
-        return Moved(path, name, "rigid", 1, solid, lambda frame: np.eye(4))
-    if back is not None and _stays_rigid(mesh, clock, back):
-        return Moved(path, name, "rigid", clock.frames, solid, lambda frame: _upright(matrix(frame) @ back))
-    return Moved(path, name, "blended", clock.frames, stretched, lambda frame: matrix(frame)[None])
+    start = _world(mesh, clock.code(pxr, 0))
+    placed = rest, faces, start.T
+    if not _may_move(pxr, mesh.GetPrim()):
+        return Told("rigid", 1, placed, lambda _: (np.eye(4),))
+    back = np.linalg.inv(start).astype(np.float64) if abs(np.linalg.det(start[:3, :3])) > 0 else None
+    if back is not None and _stays_rigid(pxr, mesh, clock, back):
+        return Told("rigid", clock.frames, placed, lambda frame: (_upright(_world(mesh, clock.code(pxr, frame)) @ back),))
+    return Told("blended", clock.frames, (rest, faces), lambda frame: (_world(mesh, clock.code(pxr, frame))[None],))
 
 
-def _stays_rigid(mesh: Any, clock: Clock, back: Floats) -> bool:
+def _stays_rigid(pxr: Any, mesh: Any, clock: Clock, back: Floats) -> bool:
     """Whether the matrix, seen from the first one, is rigid in every frame. Frames are looked at, or, where these are fewer, the times that
     something is said of and the middles between them: there a matrix that is interpolated differs most from a rigid one. If both are very
     many, the answer is no, since other bodies are right too."""
-    with asking(clock.path) as pxr:
-        said = _said(pxr, mesh.GetPrim())
-        said = np.unique(np.concatenate([said, (said[1:] + said[:-1]) / 2]))
-        last = clock.start + clock.step * (clock.frames - 1)
-        inner = np.concatenate([[clock.start], said[(said > clock.start) & (said < last)], [last]])
-        times = inner if len(inner) < clock.frames else clock.start + clock.step * np.arange(clock.frames)
-        return len(times) <= MOST_LOOKED_AT and all(_is_rigid(_world(mesh, pxr.Usd.TimeCode(time)) @ back) for time in times.tolist())
+    said = _said(pxr, mesh.GetPrim())
+    said = np.unique(np.concatenate([said, (said[1:] + said[:-1]) / 2]))
+    last = clock.start + clock.step * (clock.frames - 1)
+    inner = np.concatenate([[clock.start], said[(said > clock.start) & (said < last)], [last]])
+    times = inner if len(inner) < clock.frames else clock.start + clock.step * np.arange(clock.frames)
+    return len(times) <= MOST_LOOKED_AT and all(_is_rigid(_world(mesh, pxr.Usd.TimeCode(time)) @ back) for time in times.tolist())
 
 
 def _said(pxr: Any, prim: Any) -> Floats:
@@ -192,22 +170,23 @@ def _is_rigid(matrix: Floats) -> bool:
     return bool(np.abs(turn.T @ turn - np.eye(3)).max() < RIGID / 2 and np.linalg.det(turn) > 0)
 
 
-def _free(path: Path, name: str, mesh: Any, clock: Clock, changing: bool, faces: Faces) -> Actor:
+def _free(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, changing: bool, faces: Faces) -> Told:
     """Points, perhaps faces, that change."""
+    named = int(faces.max())
 
-    def read(frame: int) -> tuple[Floats, Faces]:
-        with asking(path) as pxr:
-            time = clock.code(pxr, frame)
-            rows, matrix = rows_of(path, name, mesh.GetPointsAttr().Get(time)), _world(mesh, time)
-            now = faces_of(path, name, mesh, time, len(rows)) if changing else faces
-        if not changing and len(now) and now.max() >= len(rows):
-            raise refuse(path, f"{name}, frame {frame}: {len(rows)} points are there, faces name {now.max()}")
-        return rows @ matrix[:3, :3].T + matrix[:3, 3], now
+    def at(frame: int) -> Arrays:
+        time = clock.code(pxr, frame)
+        rows, matrix = rows_of(path, name, mesh.GetPointsAttr().Get(time)), _world(mesh, time).T
+        if changing:
+            return rows, matrix, faces_of(path, name, mesh, time, len(rows))
+        if named >= len(rows):
+            raise refuse(path, f"{name}, frame {frame}: {len(rows)} points are there, faces name {named}")
+        return rows, matrix
 
-    return Frames(name, clock.frames, read, soup=changing)
+    return Told("soup", clock.frames, (), at) if changing else Told("free", clock.frames, (faces,), at)
 
 
-def _skinned(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Skin, rest: Floats, faces: Faces) -> Actor:
+def _skinned(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Skin, rest: Floats, faces: Faces) -> Told:
     """Points that joints carry, or blend shapes too."""
 
     def points(time: Any) -> Floats:
@@ -217,9 +196,9 @@ def _skinned(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Ski
         return rows
 
     varying = mesh.GetPointsAttr().ValueMightBeTimeVarying()
-    weights = None if varying else weights_of(skin, len(rest), clock.code(pxr, 0))
-    if weights is None:
-        vertices = clock.sampled(worked_out(skin, points if varying else lambda _: rest))
-        return Frames(name, clock.frames, lambda frame: (rows_of(path, name, vertices(frame)), faces))
-    maps = clock.sampled(lambda pxr, time: maps_of(pxr, skin, time))
-    return Moved(path, name, "blended", clock.frames, lambda **options: Body.blended(rest, faces, weights, **options), maps)
+    found = None if varying else weights_of(skin, len(rest), clock.code(pxr, 0))
+    if found is None:
+        vertices = worked_out(pxr, skin, points if varying else lambda _: rest)
+        return Told("free", clock.frames, (faces,), lambda frame: vertices(clock.code(pxr, frame)))
+    carried = rest, faces, found.named, found.shares
+    return Told("blended", clock.frames, carried, lambda frame: (maps_of(pxr, skin, clock.code(pxr, frame)),), found.joints)

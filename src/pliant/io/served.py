@@ -1,0 +1,148 @@
+"""The other side of `apart`: a process that reads files with a library which a crafted file may crash, and answers one request at a time.
+
+A request is a line of JSON, [method, arguments]; the first one makes the service. An answer is the length of its head (8 bytes, little
+endian), the head, which is JSON, and the bytes of the arrays that the head lists. Nothing here imports Numba or bodies, so that the process
+starts quickly.
+
+Invariant: a request ends, by an answer or by the end of the process. Time and memory are limited in proportion to the files that are read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import json
+import math
+import os
+import signal
+import struct
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.errors import FileError
+
+try:
+    import resource
+except ImportError:  # Windows, where time is limited by the clock alone, and memory is not
+    resource = None  # type: ignore[assignment]
+
+Answer = tuple[Any, Sequence[NDArray[Any]]]  # what JSON can say, and arrays of numbers
+
+# Processor time, since that is the same on a busy machine. Files of some kilobytes take 10 ms, large ones about 0.1 s for a megabyte, also
+# if these are text; so these limits are far from anything honest, and a file that keeps a library busy is given up within 5 s.
+SECONDS, SECONDS_EACH = 4.0, 2e-6  # of a request; and more for each byte that is read
+START = 60.0  # until libraries are loaded, which has nothing to do with a file; from a slow disk it takes long
+PATIENCE = 10.0  # seconds by the clock for one of processor time, before a process that waits and does nothing is given up
+
+# Address space beyond what the libraries have taken when they are loaded. Text takes about four times its size as USD keeps it.
+MEMORY, TIMES = 1 << 29, 8  # bytes; and for each byte that is read
+
+TOLD = (FileError, ImportError, MemoryError, ValueError)  # arrive as what they are; all others as RuntimeError
+LONGEST = 10_000  # characters of an error
+TOO_LONG, BROKEN = 1, 3  # exit status: the first is that of faulthandler
+
+_loaded: int | None = None  # bytes of address space when libraries had been loaded; None where nothing is limited
+_serving = False
+
+
+def allow(size: int, times: int = TIMES) -> None:
+    """From now on this request may take time and memory for so many bytes of files. Does nothing in a process that does not serve."""
+    if _serving:
+        _limit_time(SECONDS + SECONDS_EACH * size)
+        _limit_memory(MEMORY + times * size)
+
+
+def _limit_time(seconds: float) -> None:
+    """End the process when it has used so much time, counted from now."""
+    faulthandler.dump_traceback_later(min(PATIENCE * seconds, 1e6), exit=True)  # a thread that needs no lock of the interpreter
+    if resource is not None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        _limit(resource.RLIMIT_CPU, math.ceil(used.ru_utime + used.ru_stime + seconds))
+
+
+def _limit_memory(more: int) -> None:
+    """Refuse to take so many bytes more than libraries had taken at the first call. Only Linux says how much that was."""
+    global _loaded
+    if resource is None or not sys.platform.startswith("linux"):
+        return
+    if _loaded is None:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            _loaded = int(file.read().split()[0]) * resource.getpagesize()
+    _limit(resource.RLIMIT_AS, _loaded + more)
+
+
+def _limit(what: int, most: int) -> None:
+    """Set a limit that can be raised again, within the one that somebody has set for all processes."""
+    hard = resource.getrlimit(what)[1]
+    with contextlib.suppress(ValueError, OSError):  # some systems have limits that cannot be set
+        resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def serve(module: str, name: str) -> None:
+    """Answer requests to an object of this class until the input ends, which it does when the other process ends, however it does."""
+    global _serving
+    status = BROKEN
+    try:
+        requests, answers = _channels()
+        _leave_no_traces()
+        _serving = True
+        _limit_time(START)
+        _answer(requests, answers, getattr(import_module(module), name))
+        status = 0
+    finally:
+        os._exit(status)  # without destructors of libraries, which may have lost their mind
+
+
+def _channels() -> tuple[BinaryIO, BinaryIO]:
+    """Requests and answers. What libraries print goes nowhere, and they have nothing to read from."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
+    return requests, answers
+
+
+def _leave_no_traces() -> None:
+    """No core file, no dialogue that waits for somebody, no traceback at Ctrl-C, which is for the other process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if resource is not None:
+        _limit(resource.RLIMIT_CORE, 1)  # not 0: Linux calls programs that collect core files unless the limit is 1
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.SetErrorMode(msvcrt.SEM_FAILCRITICALERRORS | msvcrt.SEM_NOGPFAULTERRORBOX)
+
+
+def _answer(requests: BinaryIO, answers: BinaryIO, made: Any) -> None:
+    """All requests. The first answer, before any of them, says that the process is there."""
+    service: Any = None
+    _send(answers, {"arrays": []}, ())
+    for line in requests:
+        method, arguments = json.loads(line)
+        arrays: Sequence[NDArray[Any]] = ()
+        try:
+            if service is None:
+                service, value = made(*arguments), None
+            else:
+                allow(0)
+                value, arrays = getattr(service, method)(*arguments)
+            arrays = [np.ascontiguousarray(array) for array in arrays]
+            head = {"value": value, "arrays": [(array.dtype.str, array.shape) for array in arrays]}
+        except Exception as error:  # hostile content makes libraries raise almost anything
+            kind = next((each.__name__ for each in TOLD if isinstance(error, each)), RuntimeError.__name__)
+            head, arrays = {"error": kind, "text": (str(error) or type(error).__name__)[:LONGEST], "arrays": []}, ()
+        _send(answers, head, arrays)
+        faulthandler.cancel_dump_traceback_later()  # who waits for a request may do so for ever
+
+
+def _send(answers: BinaryIO, head: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
+    content = json.dumps(head).encode("ascii")
+    answers.write(struct.pack("<Q", len(content)) + content)
+    for array in arrays:
+        answers.write(array.reshape(-1).view(np.uint8).data)
+    answers.flush()
