@@ -14,7 +14,6 @@ import json
 import math
 import os
 import re
-import signal
 import struct
 import subprocess
 import sys
@@ -80,7 +79,7 @@ class Apart:
             )  # fmt: skip
             self._end = weakref.finalize(self, _ended, process, 0)
             _received(process)
-        except (OSError, EOFError, ValueError) as error:
+        except Exception as error:
             self._stop(0)
             raise refuse(path, f"no process can be started to read it: {error}") from None
         except BaseException:
@@ -171,7 +170,7 @@ def _told(status: int | None) -> str:
     """What is wrong with a file that has ended a process with this status."""
     if not status:
         found = "makes the library that reads it answer nonsense"
-    elif status in (TOO_LONG, -getattr(signal, "SIGXCPU", 0)):
+    elif status in TOO_LONG:
         found = "keeps the library that reads it busy without end"
     else:
         found = f"ends the library that reads it ({f'signal {-status}' if status < 0 else f'status {status}'})"

@@ -105,9 +105,16 @@ def _check_chunks(path: Path, name: str, dataset: Any, filters: list[int], size:
     if set(filters[place + 1 :]) - {CHECKSUM}:
         raise refuse(path, f"{name[:80]!r} has filters behind deflate")
     most = length + CHECKSUM_BYTES * filters[:place].count(CHECKSUM)
+    kept: dict[tuple[int, ...], Any] = {}
+
+    def note(stored: Any) -> bool | None:
+        kept[stored.chunk_offset] = stored
+        return len(kept) > MOST_CHUNKS or None  # anything but None ends it
+
+    dataset.id.chunk_iter(note)  # asked for one by one, each chunk is looked for among all
     for start in product(*(range(0, rows, each) for rows, each in zip(dataset.shape, dataset.chunks, strict=True))):
-        stored = dataset.id.get_chunk_info_by_coord(start)
-        if stored.byte_offset is None or stored.filter_mask >> place & 1:  # not stored at all, or without deflate
+        stored = kept.get(start)
+        if stored is None or stored.filter_mask >> place & 1:  # not stored at all, or without deflate
             continue
         if stored.size > size or len(zlib.decompressobj().decompress(dataset.id.read_direct_chunk(start)[1], most + 1)) > most:
             raise refuse(path, f"{name[:80]!r}: the chunk at {start} unfolds to more than its {most:,} bytes")

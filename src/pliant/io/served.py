@@ -44,25 +44,36 @@ MEMORY, TIMES = 1 << 29, 8  # bytes; and for each byte that is read
 
 TOLD = (FileError, ImportError, MemoryError, ValueError)  # arrive as what they are; all others as RuntimeError
 LONGEST = 10_000  # characters of an error
-TOO_LONG, BROKEN = 1, 3  # exit status: the first is that of faulthandler
+BROKEN = 3  # exit status of a process that cannot serve
+TOO_LONG = {1, *(-getattr(signal, name) for name in ("SIGALRM", "SIGXCPU") if hasattr(signal, name))}  # of one that time has ended
 
-_loaded: int | None = None  # bytes of address space when libraries had been loaded; None where nothing is limited
+_loaded: int | None = None  # bytes of address space when libraries had been loaded; None before that
 _serving = False
 
 
 def allow(size: int, times: int = TIMES) -> None:
     """From now on this request may take time and memory for so many bytes of files. Does nothing in a process that does not serve."""
     if _serving:
-        _limit_time(SECONDS + SECONDS_EACH * size)
         _limit_memory(MEMORY + times * size)
+        _limit_time(SECONDS + SECONDS_EACH * size)
 
 
 def _limit_time(seconds: float) -> None:
     """End the process when it has used so much time, counted from now."""
-    faulthandler.dump_traceback_later(min(PATIENCE * seconds, 1e6), exit=True)  # a thread that needs no lock of the interpreter
+    _watch(min(PATIENCE * seconds, 1e6))
     if resource is not None:
         used = resource.getrusage(resource.RUSAGE_SELF)
         _limit(resource.RLIMIT_CPU, math.ceil(used.ru_utime + used.ru_stime + seconds))
+
+
+def _watch(seconds: float) -> None:
+    """End the process after so much time by the clock; 0 for never. Neither way needs the interpreter, which a library may have stopped."""
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+    elif seconds:
+        faulthandler.dump_traceback_later(seconds, exit=True)  # a thread, which takes a hundred times as long to set up
+    else:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def _limit_memory(more: int) -> None:
@@ -89,7 +100,7 @@ def serve(module: str, name: str) -> None:
     status = BROKEN
     try:
         requests, answers = _channels()
-        _leave_no_traces()
+        _prepare_to_die()
         _serving = True
         _limit_time(START)
         _answer(requests, answers, getattr(import_module(module), name))
@@ -107,9 +118,13 @@ def _channels() -> tuple[BinaryIO, BinaryIO]:
     return requests, answers
 
 
-def _leave_no_traces() -> None:
-    """No core file, no dialogue that waits for somebody, no traceback at Ctrl-C, which is for the other process."""
+def _prepare_to_die() -> None:
+    """Die as is expected: at no Ctrl-C, which is for the other process; without a core file, or a dialogue that waits for somebody."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform != "win32":  # the signals that end a request count, whatever the other process does with its own
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
     if resource is not None:
         _limit(resource.RLIMIT_CORE, 1)  # not 0: Linux calls programs that collect core files unless the limit is 1
     if sys.platform == "win32":
@@ -128,8 +143,10 @@ def _answer(requests: BinaryIO, answers: BinaryIO, made: Any) -> None:
         try:
             if service is None:
                 service, value = made(*arguments), None
+                if _loaded is None:
+                    _limit_memory(MEMORY)
             else:
-                allow(0)
+                _limit_time(SECONDS)
                 value, arrays = getattr(service, method)(*arguments)
             arrays = [np.ascontiguousarray(array) for array in arrays]
             head = {"value": value, "arrays": [(array.dtype.str, array.shape) for array in arrays]}
@@ -137,7 +154,7 @@ def _answer(requests: BinaryIO, answers: BinaryIO, made: Any) -> None:
             kind = next((each.__name__ for each in TOLD if isinstance(error, each)), RuntimeError.__name__)
             head, arrays = {"error": kind, "text": (str(error) or type(error).__name__)[:LONGEST], "arrays": []}, ()
         _send(answers, head, arrays)
-        faulthandler.cancel_dump_traceback_later()  # who waits for a request may do so for ever
+        _watch(0)  # a request may be long in coming
 
 
 def _send(answers: BinaryIO, head: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:

@@ -1,0 +1,90 @@
+"""Services for tests of `pliant.io.apart`: what a library may do to its process when a file makes it."""
+
+import builtins
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+
+from pliant.errors import FileError
+from pliant.io import hdf, served
+from pliant.io.usdscene import Scene
+
+
+class Service:
+    """Answers, or harms its own process."""
+
+    def __init__(self, *arguments):
+        self.arguments = arguments
+
+    def echo(self, *values):
+        return [self.arguments, values], ()
+
+    def arrays(self, *kinds):
+        return len(kinds), [np.arange(6).astype(kind).reshape(2, 3)[:, ::-1] for kind in kinds]
+
+    def empty(self):
+        return None, [np.empty((0, 3)), np.float64(7)]
+
+    def process(self):
+        return os.getpid(), ()
+
+    def printed(self):
+        print("from Python", flush=True)
+        os.write(1, b"from C")
+        os.write(2, b"from C")
+        return os.read(0, 10).decode(), ()
+
+    def crash(self):
+        os.abort()
+
+    def leave(self, status):
+        os._exit(status)
+
+    def fall(self):
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+    def sleep(self, seconds, within):
+        served._watch(within)
+        time.sleep(seconds)
+        return None, ()
+
+    def spin(self):
+        served._limit_time(0.5)
+        while True:
+            pass
+
+    def take(self, size):
+        return len(bytearray(size)), ()
+
+    def fail(self, kind, text):
+        raise {"FileError": FileError}.get(kind, getattr(builtins, kind, None))(text)
+
+
+class Readers:
+    """Reads whole files, one after the other in one process, as long as it lives."""
+
+    def __init__(self):
+        hdf.h5py()
+
+    def read(self, path, *names):
+        if names:
+            for name in names:
+                hdf.read_array(Path(path), name)
+            return len(names), ()
+        scene, count = Scene(path, None), 0
+        while (found := scene.following()[0]) is not None:
+            for frame in {0, found["frames"] - 1}:
+                scene.at(count, frame)
+            count += 1
+        scene.about()
+        return count, ()
+
+
+class Refusing:
+    """Cannot be made."""
+
+    def __init__(self):
+        raise ImportError("needs more: pip install 'pliant[more]'")
