@@ -11,6 +11,7 @@ import numpy as np
 from pliant.errors import FileError
 from pliant.io import hdf, served
 from pliant.io.usdscene import Scene
+from pliant.io.usdstage import library
 
 
 class Service:
@@ -68,6 +69,7 @@ class Readers:
 
     def __init__(self):
         hdf.h5py()
+        library()
 
     def read(self, path, *names):
         if names:

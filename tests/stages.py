@@ -26,6 +26,12 @@ def Mesh "m" (
 SQUARE = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], np.float32)
 
 
+def raised(height):
+    """The text of a triangle that moves, so that who reads it keeps its stage."""
+    first, second = (f"[(0, 0, {z}), (1, 0, 0), (0, 1, 0)]" for z in (height, height + 1))
+    return MESH.replace("points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]", f"points.timeSamples = {{ 1: {first}, 2: {second} }}")
+
+
 def stage_at(path, end=4, codes=24.0):
     stage = Usd.Stage.CreateNew(str(path))
     stage.SetStartTimeCode(1)

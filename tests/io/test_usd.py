@@ -240,39 +240,6 @@ def test_joints_carry_points_that_change(tmp_path):
     assert animation.notes == ("1 meshes have a skeleton, and faces that change; it does not move them.",)
 
 
-def raised(height):
-    """The text of a triangle that moves, so that who reads it keeps its stage."""
-    first, second = (f"[(0, 0, {z}), (1, 0, 0), (0, 1, 0)]" for z in (height, height + 1))
-    return MESH.replace("points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]", f"points.timeSamples = {{ 1: {first}, 2: {second} }}")
-
-
-def test_a_file_that_was_written_again(tmp_path):
-    path = tmp_path / "a.usda"
-    for height in (0, 5, 7):
-        path.write_text(raised(height))
-        animation = read_usd(path)  # kept, and with it what the library keeps
-        assert animation.actors[0].at(0).vertices[0, 2] == height
-    path.write_text("#usda 1.0\n(")
-    refused(path)
-
-
-def test_a_package_that_was_written_again(tmp_path):
-    path = tmp_path / "a.usdz"
-    for height in (0, 5):
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("a.usda", raised(height))
-        animation = read_usd(path)
-        assert animation.actors[0].at(0).vertices[0, 2] == height
-
-
-def test_changes_that_are_not_saved_are_kept(tmp_path):
-    (tmp_path / "a.usda").write_text(MESH)
-    layer = Sdf.Layer.FindOrOpen(str(tmp_path / "a.usda"))
-    layer.GetPrimAtPath("/m").attributes["points"].default = Vt.Vec3fArray.FromNumpy(SQUARE + np.float32(9))
-    assert read_usd(tmp_path / "a.usda").actors[0].at(0).vertices[0, 2] == 9
-    assert layer.dirty
-
-
 def long(path, samples, operation="double3 xformOp:translate"):
     """A triangle for 200,000 frames."""
     name = operation.split()[1]
