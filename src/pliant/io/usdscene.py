@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from pliant.io.guard import Names, refuse, title
-from pliant.io.served import Answer, allow
+from pliant.io.served import Answer
 from pliant.io.usdmeshes import Arrays, Clock, Told, told
 from pliant.io.usdskin import skins_of
-from pliant.io.usdstage import asking, opened
+from pliant.io.usdstage import asking, opened, permit
 
 MOST_FRAMES = 1_000_000
 MOST_ACTORS = 100_000
@@ -63,12 +63,12 @@ class Scene:
         while len(self._poses) <= number:  # in a process that was started again
             if self._next() is None:
                 raise refuse(self._path, "has fewer meshes than when it was opened")
-        allow(self._size)
+        permit(self._size)
         with asking(self._path):
             return None, self._poses[number](frame)
 
     def _next(self) -> tuple[str, Told] | None:
-        allow(self._size)
+        permit(self._size)
         with asking(self._path):
             found = next(self._walk, None)
         if found is not None:
