@@ -19,7 +19,7 @@ from pliant.io.apart import Apart
 
 PATH = Path("a.file")
 HARM = "the file is damaged, or made to do harm"
-linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is limited on Linux only")
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="of Linux alone: limits of memory, and what /proc tells")
 
 
 def service(*arguments):
@@ -196,6 +196,7 @@ def test_modules_beside_a_file_are_not_imported(tmp_path, monkeypatch):
     assert service().ask(PATH, "echo", 1)[0] == [[], [1]]
 
 
+@linux
 def test_names_are_relative_to_the_folder_of_the_beginning(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = service()
@@ -289,6 +290,7 @@ def test_many_at_once_are_all_ended():
     assert not any(map(alive, processes))
 
 
+@linux
 def test_no_core_file_is_written(shared):
     process = shared.ask(PATH, "process")[0]
     ulimits = Path(f"/proc/{process}/limits").read_text().splitlines()

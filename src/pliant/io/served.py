@@ -26,10 +26,8 @@ from numpy.typing import NDArray
 
 from pliant.errors import FileError
 
-try:
+if sys.platform != "win32":  # where time is limited by the clock alone, and memory is not
     import resource
-except ImportError:  # Windows, where time is limited by the clock alone, and memory is not
-    resource = None  # type: ignore[assignment]
 
 Answer = tuple[Any, Sequence[NDArray[Any]]]  # what JSON can say, and arrays of numbers
 
@@ -62,7 +60,7 @@ def allow(size: int, times: int = TIMES, least: int = MEMORY) -> None:
 def _limit_time(seconds: float) -> None:
     """End the process when it has used so much time, counted from now."""
     _watch(min(PATIENCE * seconds, 1e6))
-    if resource is not None:
+    if sys.platform != "win32":
         used = resource.getrusage(resource.RUSAGE_SELF)
         _limit(resource.RLIMIT_CPU, math.ceil(used.ru_utime + used.ru_stime + seconds))
 
@@ -80,19 +78,19 @@ def _watch(seconds: float) -> None:
 def _limit_memory(more: int) -> None:
     """Refuse to take so many bytes more than libraries had taken at the first call. Only Linux says how much that was."""
     global _loaded
-    if resource is None or not sys.platform.startswith("linux"):
-        return
-    if _loaded is None:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            _loaded = int(file.read().split()[0]) * resource.getpagesize()
-    _limit(resource.RLIMIT_AS, _loaded + more)
+    if sys.platform == "linux":
+        if _loaded is None:
+            with open("/proc/self/statm", encoding="ascii") as file:
+                _loaded = int(file.read().split()[0]) * resource.getpagesize()
+        _limit(resource.RLIMIT_AS, _loaded + more)
 
 
 def _limit(what: int, most: int) -> None:
     """Set a limit that can be raised again, within the one that somebody has set for all processes."""
-    hard = resource.getrlimit(what)[1]
-    with contextlib.suppress(ValueError, OSError):  # some systems have limits that cannot be set
-        resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    if sys.platform != "win32":
+        hard = resource.getrlimit(what)[1]
+        with contextlib.suppress(ValueError, OSError):  # some systems have limits that cannot be set
+            resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def serve(module: str, name: str) -> None:
@@ -126,7 +124,6 @@ def _prepare_to_die() -> None:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.signal(signal.SIGXCPU, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    if resource is not None:
         _limit(resource.RLIMIT_CORE, 1)  # not 0: Linux calls programs that collect core files unless the limit is 1
     if sys.platform == "win32":
         import msvcrt
