@@ -150,14 +150,15 @@ def test_vertices_are_held_exactly(family, size, offset):
         shape = body.shape_at(body.motion.scale)
         origin, scale, inside = exact(body.motion.origin[:3].tolist()), Fraction(body.motion.scale), INSIDE[family.name]
         place = [tuple((x - o) * scale for x, o in zip(exact(row), origin, strict=True)) for row in body.vertices.tolist()]
+        below = under(shape.tree)
         assert (shape.nodes["stamp"] == shape.frame).all()
         for i in range(len(shape.nodes)):
             for k in range(shape.tree.count[i]):
                 child = int(shape.tree.child[i, k])
-                for leaf in [~child] if child < 0 else under(shape.tree)[child][1]:
-                    for v in set(shape.tree.corners[leaf].ravel().tolist()):
-                        assert inside(lane(shape.nodes, i, k), place[v])
-                        assert inside(whole(shape.nodes, i), place[v])
+                leaves = [~child] if child < 0 else list(below[child][1])
+                for v in set(shape.tree.corners[leaves].ravel().tolist()):
+                    assert inside(lane(shape.nodes, i, k), place[v])
+                    assert inside(whole(shape.nodes, i), place[v])
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)
