@@ -1,34 +1,14 @@
-"""`pliant bench paper-b`: its swimmers, scenes, methods and tables, and the command. What it shares with paper A is tested there."""
+"""Paper B: its swimmers, scenes, methods and tables. What all papers share is tested in `test_bench_papers.py`."""
 
 import json
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import pliant
-from pliant.bench import paper, paper_b, play, plots, scenes, scenes_b, swimmer, tables_b
-from pliant.bench.papers import PAPERS
-from pliant.cli import application
+from benches import session
+from pliant.bench import paper, paper_b, play, scenes, scenes_b, swimmer, tables_b
 from pliant.core import jit
-
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-NAMES = ("fig-6.5", "fig-6.8", "savings")
-PAPER_B = PAPERS["paper-b"]
-
-
-def run(*arguments):
-    """Run the command in this process."""
-    arguments = ["bench", "paper-b", *map(str, arguments)]
-    return CliRunner().invoke(application(), arguments, env={"COLUMNS": "200", "TERM": "dumb"})
-
-
-def text(result):
-    """Everything it printed, without the frames and breaks of rich."""
-    return " ".join(re.sub(r"[│╭╮╰╯─]", " ", result.output).split())
-
 
 # --- swimmers --------------------------------------------------------------------------------------------------------------------
 
@@ -132,10 +112,6 @@ def test_swimmers_meet_here_and_there():
 
 # --- methods ---------------------------------------------------------------------------------------------------------------------
 
-def session():
-    return play.Session(1, "cpu", lambda title, steps: None, lambda steps: None)
-
-
 @pytest.mark.parametrize("first", [False, True])
 @pytest.mark.parametrize("scene", [scenes_b.passing(320, 6), scenes_b.swimmers(6, 564, 3)], ids=["passing", "swimmers"])
 def test_all_methods_find_the_same_pairs(scene, first):
@@ -211,51 +187,3 @@ def test_savings():
     assert rows["1 between"][1] == "5 %, up to 40 %" and rows["1 between"][8:11] == ["0.980", "0.980 ×", "0.600 ×"]
     assert rows["1 between"][11:] == ["7.00", "1.00 ×", "7.00"]
     assert rows["1 between"][2:8] == ["–"] * 6 and rows["binary"][8] == "–"
-
-
-@pytest.mark.formulas
-def test_the_page_takes_figures_between_its_markers():
-    data = {"experiments": {"fig-6.5": {"runs": [made("morph", 1.0)]}}, "machine": {"Python": "3"}, "repeats": 3, "clock": "cpu"}
-    page = (DOCS / "paper-b.md").read_text(encoding="utf-8")
-    for name in ("machine", *NAMES):
-        assert page.count(f"<!-- figures {name} -->\n") == 1
-    assert page.count("<!-- end of figures -->") == len(NAMES) + 1
-    once = PAPER_B.pasted(page, data)
-    assert PAPER_B.section(data, "fig-6.5") in once and "least of 3" in once and PAPER_B.pasted(once, data) == once
-
-
-# --- the command -----------------------------------------------------------------------------------------------------------------
-
-@pytest.mark.slow
-@pytest.mark.skipif(jit.DISABLED, reason="takes too long without kernels")
-def test_a_quick_run_writes_everything(tmp_path):
-    result = run("--quick", "--frames", 4, "--out", tmp_path / "new")
-    assert result.exit_code == 0, result.output
-    pictures = [] if plots.missing() else [f"{name}.png" for name in NAMES]
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(["paper-b.json", "report.md", *pictures])
-    data = json.loads((tmp_path / "new" / "paper-b.json").read_text(encoding="utf-8"))
-    assert data["format"] == "pliant bench paper-b 1" and data["complete"] and list(data["experiments"]) == list(NAMES)
-    counts = {name: len(experiment["runs"]) for name, experiment in data["experiments"].items()}
-    assert counts == {"fig-6.5": 16, "fig-6.8": 7 * 2 * len(paper_b.QUICK.sizes), "savings": 28}
-    report, shown = (tmp_path / "new" / "report.md").read_text(encoding="utf-8"), text(result)
-    for name in NAMES:
-        assert f"## {paper_b.EXPERIMENTS[name].title}" in report and PAPER_B.section(data, name) in report
-        assert all(table.title in shown for table in PAPER_B.tables_of(data, name))
-    assert "found the same pairs in every step" in shown
-
-
-@pytest.mark.formulas
-@pytest.mark.parametrize(("arguments", "says"), [(("--experiment", "fig-5.3"), "fig-6.5"), (("--frames", 1), "--frames")])
-def test_other_options_are_refused(tmp_path, arguments, says):
-    result = run("--out", tmp_path / "out", *arguments)
-    assert result.exit_code == 2 and says in text(result) and not (tmp_path / "out").exists()
-
-
-def test_an_interrupt_before_the_first_step_is_no_error(tmp_path, monkeypatch):
-    def stop(*arguments, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("pliant.bench.paper_b.passing", stop)
-    result = run("--quick", "--out", tmp_path, "fig-6.5")
-    data = json.loads((tmp_path / "paper-b.json").read_text(encoding="utf-8"))
-    assert result.exit_code == 130 and data["experiments"]["fig-6.5"]["runs"] == [] and not data["complete"]

@@ -1,43 +1,21 @@
-"""`pliant bench paper-c`: its clock for rays, reconstruction, tables, and the command. What it shares with paper A is tested there."""
+"""Paper C: its clock for rays, reconstruction and tables. What all papers share is tested in `test_bench_papers.py`."""
 
 import json
-import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import pliant
-from pliant.bench import paper, paper_c, play, plots, tables_c, tracing
-from pliant.bench.papers import PAPERS
-from pliant.cli import application
+from benches import session
+from pliant.bench import paper, paper_c, play, tables_c, tracing
 from pliant.core import jit
 from pliant.render.museum import museum
 from pliant.render.nine import nine
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-NAMES = ("table-7.1", "table-7.2", "eq-7.7", "eq-7.1", "traversals")
-PAPER_C = PAPERS["paper-c"]
 LISTS = ("take_ms", "refit_ms", "update_ms", "query_ms", "shading_ms", "n_v", "volumes", "nodes_reached", "leaves_reached", "cast_rays",
          "shadow_rays", "frames")  # fmt: skip
 slow_without_kernels = pytest.mark.skipif(jit.DISABLED, reason="takes too long without kernels")
-
-
-def run(*arguments):
-    """Run the command in this process."""
-    arguments = ["bench", "paper-c", *map(str, arguments)]
-    return CliRunner().invoke(application(), arguments, env={"COLUMNS": "200", "TERM": "dumb"})
-
-
-def text(result):
-    """Everything it printed, without the frames and breaks of rich."""
-    return " ".join(re.sub(r"[│╭╮╰╯─]", " ", result.output).split())
-
-
-def session(repeats=1, tick=lambda steps: None):
-    return play.Session(repeats, "cpu", lambda title, steps: None, tick)
 
 
 def shots(show, frames, step=4):
@@ -161,6 +139,14 @@ def test_predictions_are_in_the_intervals_of_the_paper(k, least, most):
         assert least < tables_c.predicted(k**height, k) < most
 
 
+@pytest.mark.formulas
+def test_a_show_of_some_actors_is_reconstructed_alone():
+    show = nine(320)
+    one = replace(show, actors=show.actors[:1])
+    (turn,) = tracing.unasked(one, [0, 5])
+    assert [shot.frame for shot in turn] == [0, 5] and all(len(shot.shapes) == 1 and not shot.asked for shot in turn)
+
+
 # --- tables ----------------------------------------------------------------------------------------------------------------------
 
 def made(name, up, rays, tree="pliant", **more):
@@ -217,61 +203,3 @@ def test_threads_and_processors():
 def test_traversals_are_compared():
     table, = tables_c.TABLES["traversals"]([made("wide", 1.0, 2.0), made("stackless", 1.0, 6.0, n_v=[2_000] * 4)])
     assert table.rows == [["10x10", "Pliant", "100", "5.00", "20.0", "4.00 ×", "2.00", "6.00", "3.00 ×", "25.0 %", "25.0 %"]]
-
-
-@pytest.mark.formulas
-def test_the_page_takes_figures_between_its_markers():
-    runs = [made("bottom-up", 4.0, 2.0), made("hybrid", 1.0, 3.0)]
-    data = {"experiments": {"table-7.1": {"runs": runs}}, "machine": {"Python": "3"}, "repeats": 3, "clock": "cpu"}
-    page = (DOCS / "paper-c.md").read_text(encoding="utf-8")
-    for name in ("machine", *NAMES):
-        assert page.count(f"<!-- figures {name} -->\n") == 1
-    assert page.count("<!-- end of figures -->") == len(NAMES) + 1
-    once = PAPER_C.pasted(page, data)
-    assert PAPER_C.section(data, "table-7.1") in once and "found the same hits" in once and PAPER_C.pasted(once, data) == once
-
-
-# --- the command -----------------------------------------------------------------------------------------------------------------
-
-@pytest.mark.slow
-@slow_without_kernels
-def test_a_quick_run_writes_everything(tmp_path):
-    result = run("--quick", "--frames", 2, "--out", tmp_path / "new")
-    assert result.exit_code == 0, result.output
-    pictures = [] if plots.missing() else [f"{name}.png" for name in NAMES]
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(["paper-c.json", "report.md", *pictures])
-    data = json.loads((tmp_path / "new" / "paper-c.json").read_text(encoding="utf-8"))
-    assert data["format"] == "pliant bench paper-c 1" and data["complete"] and list(data["experiments"]) == list(NAMES)
-    counts = {name: len(experiment["runs"]) for name, experiment in data["experiments"].items()}
-    threads = min(paper_c.processors(), 2)
-    assert counts == {"table-7.1": 15, "table-7.2": 15, "eq-7.7": 24, "eq-7.1": 5 * threads, "traversals": 12}
-    report, shown = (tmp_path / "new" / "report.md").read_text(encoding="utf-8"), text(result)
-    for name in NAMES:
-        assert f"## {paper_c.EXPERIMENTS[name].title}" in report and PAPER_C.section(data, name) in report
-        assert all(table.title in shown for table in PAPER_C.tables_of(data, name))
-    assert "found the same hits in every step" in shown
-
-
-@pytest.mark.formulas
-@pytest.mark.parametrize(("arguments", "says"), [(("--experiment", "fig-5.3"), "table-7.1"), (("--frames", 1), "--frames")])
-def test_other_options_are_refused(tmp_path, arguments, says):
-    result = run("--out", tmp_path / "out", *arguments)
-    assert result.exit_code == 2 and says in text(result) and not (tmp_path / "out").exists()
-
-
-def test_an_interrupt_before_the_first_frame_is_no_error(tmp_path, monkeypatch):
-    def stop(*arguments, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("pliant.bench.paper_c.nine", stop)
-    result = run("--quick", "--out", tmp_path, "table-7.1")
-    data = json.loads((tmp_path / "paper-c.json").read_text(encoding="utf-8"))
-    assert result.exit_code == 130 and data["experiments"]["table-7.1"]["runs"] == [] and not data["complete"]
-
-
-@pytest.mark.formulas
-def test_a_show_of_some_actors_is_reconstructed_alone():
-    show = nine(320)
-    one = replace(show, actors=show.actors[:1])
-    (turn,) = tracing.unasked(one, [0, 5])
-    assert [shot.frame for shot in turn] == [0, 5] and all(len(shot.shapes) == 1 and not shot.asked for shot in turn)

@@ -1,43 +1,18 @@
-"""`pliant bench paper-d`: its methods, the order in which they play, tables and plots, and the command. Scenes are tested on their own, and
-what it shares with paper A there."""
+"""Paper D: its methods, the order in which they play, tables and plots. Scenes are tested on their own, and what all papers share in
+`test_bench_papers.py`."""
 
 import json
-import re
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import pliant
-from pliant.bench import apart, paper, paper_d, play, plots, plots_d, scenes_d, tables_d
-from pliant.bench.papers import PAPERS
-from pliant.cli import application
-from pliant.core import jit
+from benches import session
+from pliant.bench import apart, paper, paper_d, play, plots_d, scenes_d, tables_d
 from pliant.results import Stats
-
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-NAMES = ("table-2", "families", "sizes", "arity", "self")
-PAPER_D = PAPERS["paper-d"]
-
-
-def run(*arguments):
-    """Run the command in this process."""
-    arguments = ["bench", "paper-d", *map(str, arguments)]
-    return CliRunner().invoke(application(), arguments, env={"COLUMNS": "200", "TERM": "dumb"})
-
-
-def text(result):
-    """Everything it printed, without the frames and breaks of rich."""
-    return " ".join(re.sub(r"[│╭╮╰╯─]", " ", result.output).split())
-
-
-def session(repeats=1):
-    return play.Session(repeats, "cpu", lambda title, steps: None, lambda steps: None)
-
 
 # --- methods ---------------------------------------------------------------------------------------------------------------------
 
@@ -216,62 +191,8 @@ def test_a_body_against_itself_has_means_of_frames():
     assert "helmet: 4 frames, least 0.250" in table.note
 
 
-# --- plots and the page ----------------------------------------------------------------------------------------------------------
+# --- plots ---------------------------------------------------------------------------------------------------------------------
 
 @pytest.mark.formulas
 def test_every_method_that_is_drawn_as_a_line_has_a_style():
     assert set(plots_d.STYLES) == {each.name for each in [*paper_d.some(), paper_d.defaults()]}
-
-
-@pytest.mark.formulas
-def test_the_page_takes_figures_between_its_markers():
-    data = {"experiments": {"self": {"runs": [made(paper_d.criterion(paper_d.ALL), 1.0, 10, part="helmet")]}}, "machine": {"Python": "3"},
-            "repeats": 3, "clock": "cpu"}
-    page = (DOCS / "paper-d.md").read_text(encoding="utf-8")
-    for name in ("machine", *NAMES):
-        assert page.count(f"<!-- figures {name} -->\n") == 1
-    assert page.count("<!-- end of figures -->") == len(NAMES) + 1
-    once = PAPER_D.pasted(page, data)
-    assert PAPER_D.section(data, "self") in once and "found the same distances" in once and PAPER_D.pasted(once, data) == once
-
-
-# --- the command -----------------------------------------------------------------------------------------------------------------
-
-@pytest.mark.slow
-@pytest.mark.skipif(jit.DISABLED, reason="takes too long without kernels")
-def test_a_quick_run_writes_everything(tmp_path):
-    result = run("--quick", "--frames", 2, "--out", tmp_path / "new")
-    assert result.exit_code == 0, result.output
-    pictures = [] if plots.missing() else [f"{name}.png" for name in NAMES]
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(["paper-d.json", "report.md", *pictures])
-    data = json.loads((tmp_path / "new" / "paper-d.json").read_text(encoding="utf-8"))
-    assert data["format"] == "pliant bench paper-d 1" and data["complete"] and list(data["experiments"]) == list(NAMES)
-    counts = {name: len(experiment["runs"]) for name, experiment in data["experiments"].items()}
-    assert counts == {"table-2": 5 * len(paper_d.methods()), "families": 5 * 12, "sizes": 4 * 7, "arity": 5 * 13, "self": 2 * 7}
-    for each in (each for experiment in data["experiments"].values() for each in experiment["runs"]):
-        assert min(each["distance"]) > 0 and each["agrees"] and min(each["n_v"]) > 0
-    none, every = (next(each for each in data["experiments"]["table-2"]["runs"] if each["method"] == name)
-                   for name in (paper_d.NONE, paper_d.ALL))
-    assert sum(none["n_u"]) < sum(every["n_u"])
-    report, shown = (tmp_path / "new" / "report.md").read_text(encoding="utf-8"), text(result)
-    for name in NAMES:
-        assert f"## {paper_d.EXPERIMENTS[name].title}" in report and PAPER_D.section(data, name) in report
-        assert all(table.title in shown for table in PAPER_D.tables_of(data, name))
-    assert "found the same distances in every step" in shown
-
-
-@pytest.mark.formulas
-@pytest.mark.parametrize(("arguments", "says"), [(("--experiment", "fig-5.3"), "table-2"), (("--frames", 1), "--frames")])
-def test_other_options_are_refused(tmp_path, arguments, says):
-    result = run("--out", tmp_path / "out", *arguments)
-    assert result.exit_code == 2 and says in text(result) and not (tmp_path / "out").exists()
-
-
-def test_an_interrupt_before_the_first_scene_is_no_error(tmp_path, monkeypatch):
-    def stop(*arguments, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("pliant.bench.paper_d.scene", stop)
-    result = run("--quick", "--out", tmp_path, "table-2")
-    data = json.loads((tmp_path / "paper-d.json").read_text(encoding="utf-8"))
-    assert result.exit_code == 130 and data["experiments"]["table-2"]["runs"] == [] and not data["complete"]

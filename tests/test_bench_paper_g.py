@@ -1,31 +1,20 @@
-"""`pliant bench paper-g`: its ways, the order of play and what must agree, tables and plots, and the command. Scenes are tested on their
-own, and what it shares with paper A there."""
+"""Paper G: its ways, the order of play and what must agree, and tables. Scenes are tested on their own, and what all papers share in
+`test_bench_papers.py`."""
 
 import json
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import pliant as pl
-from pliant.bench import imaging, paper_g, play, plots, scenes_g, tables_g, tentacles
+from benches import session
+from pliant.bench import imaging, paper_g, scenes_g, tables_g, tentacles
 from pliant.bench.imaging import CUDA, IMAGE, MOVED, TREE, Way
-from pliant.bench.papers import PAPERS
-from pliant.cli import application
 from pliant.core import jit
 from pliant.results import ImageStats, Pairs, Passes, Stats
 from pliant.shapes import icosphere
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-NAMES = ("table-1", "cloth", "misses")
-PAPER_G = PAPERS["paper-g"]
 BALLS = 80  # faces of each
-
-
-def session(repeats=1):
-    return play.Session(repeats, "cpu", lambda title, steps: None, lambda steps: None)
 
 
 def two_balls(frames=5, swarm=None):
@@ -239,69 +228,3 @@ def test_misses_by_resolution_and_by_passes():
     assert "soft horses 9" in dropped.note and "not colliding" in dropped.note and "not" not in marked.note.split("The paper")[0]
     nothing = made("x", 1.0, exact=[0] * 4, missed=[0] * 4, sweep="resolution", value=128, rest="mark")
     assert tables_g.tables_misses([nothing])[0].rows[0] == ["soft horses", "– (–)"]
-
-
-@pytest.mark.formulas
-def test_the_page_takes_figures_between_its_markers():
-    run = made(paper_g.EXACT, 1.0, part="cloth")
-    data = {"experiments": {"cloth": {"runs": [run]}}, "machine": {"Python": "3"}, "repeats": 3, "clock": "cpu"}
-    page = (DOCS / "paper-g.md").read_text(encoding="utf-8")
-    for name in ("machine", *NAMES):
-        assert page.count(f"<!-- figures {name} -->\n") == 1
-    assert page.count("<!-- end of figures -->") == len(NAMES) + 1
-    once = PAPER_G.pasted(page, data)
-    assert PAPER_G.section(data, "cloth") in once and PAPER_G.pasted(once, data) == once
-
-
-# --- the command -----------------------------------------------------------------------------------------------------------------
-
-def run(*arguments):
-    """Run the command in this process."""
-    return CliRunner().invoke(application(), ["bench", "paper-g", *map(str, arguments)], env={"COLUMNS": "200", "TERM": "dumb"})
-
-
-def text(result):
-    """Everything it printed, without the frames and breaks of rich."""
-    return " ".join(re.sub(r"[│╭╮╰╯─]", " ", result.output).split())
-
-
-@pytest.mark.skipif(jit.DISABLED, reason="takes too long without kernels")
-def test_a_quick_run_writes_everything(tmp_path, monkeypatch):
-    monkeypatch.setattr(imaging, "lacking", lambda: "left alone")
-    result = run("--quick", "--frames", 2, "--out", tmp_path / "new")
-    assert result.exit_code == 0, result.output
-    pictures = [] if plots.missing() else [f"{name}.png" for name in NAMES]
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(["paper-g.json", "report.md", *pictures])
-    data = json.loads((tmp_path / "new" / "paper-g.json").read_text(encoding="utf-8"))
-    assert data["format"] == "pliant bench paper-g 1" and data["complete"] and list(data["experiments"]) == list(NAMES)
-    counts = {name: len(experiment["runs"]) for name, experiment in data["experiments"].items()}
-    assert counts == {"table-1": 5 * 7 + 1, "cloth": 2 * 7, "misses": 2 * (2 + 4)}
-    for each in data["experiments"]["table-1"]["runs"] + data["experiments"]["cloth"]["runs"]:
-        assert each["agrees"] and each.get("lacking") == ("left alone" if each["kind"] in (CUDA, MOVED) else None)
-        assert (sum(each["pairs"]) > 0 or each["part"] == "creatures") if each["steps"] else each["kind"] in (CUDA, MOVED)
-    coarse, fine = (sum(sum(each["missed"]) for each in data["experiments"]["misses"]["runs"] if each["value"] == value)
-                    for value in (32, 128))
-    assert coarse > fine
-    report, shown = (tmp_path / "new" / "report.md").read_text(encoding="utf-8"), text(result)
-    for name in NAMES:
-        assert f"## {paper_g.EXPERIMENTS[name].title}" in report and PAPER_G.section(data, name) in report
-        assert all(table.title in shown for table in PAPER_G.tables_of(data, name))
-    assert "found the same pairs (but for what sampling missed) in every step" in shown
-
-
-@pytest.mark.formulas
-@pytest.mark.parametrize(("arguments", "says"), [(("--experiment", "fig-5.3"), "table-1"), (("--frames", 1), "--frames")])
-def test_other_options_are_refused(tmp_path, arguments, says):
-    result = run("--out", tmp_path / "out", *arguments)
-    assert result.exit_code == 2 and says in text(result) and not (tmp_path / "out").exists()
-
-
-@pytest.mark.formulas
-def test_an_interrupt_before_the_first_scene_is_no_error(tmp_path, monkeypatch):
-    def stop(*arguments, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("pliant.bench.paper_g.cloth", stop)
-    result = run("--quick", "--out", tmp_path, "cloth")
-    data = json.loads((tmp_path / "paper-g.json").read_text(encoding="utf-8"))
-    assert result.exit_code == 130 and data["experiments"]["cloth"]["runs"] == [] and not data["complete"]

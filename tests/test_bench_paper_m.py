@@ -1,10 +1,8 @@
-"""`pliant bench paper-m`: its ways and bounds, baselines, the order of play, tables and plots, and the command. Scenes are tested on their
-own, and what it shares with paper A there."""
+"""Paper M: its ways and bounds, baselines, the order of play, and tables. Scenes are tested on their own, and what all papers share in
+`test_bench_papers.py`."""
 
 import json
-import re
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,37 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
-from typer.testing import CliRunner
 
 import pliant as pl
+from benches import keep_no_baselines, session
 from benchmarks import bounds_m, hashing
-from pliant.bench import blending, paper_m, play, plots, tables_m, tightness
+from pliant.bench import blending, paper_m, tables_m, tightness
 from pliant.bench.paper import PAPER, PLIANT
-from pliant.bench.papers import PAPERS
 from pliant.bench.scenes_m import Blended, Blends
-from pliant.cli import application
 from pliant.core import jit
 from pliant.results import Stats
 from pliant.shapes import icosphere
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-NAMES = ("table-1", "fig-5", "table-4", "fish", "radius")
-PAPER_M = PAPERS["paper-m"]
-
 
 @pytest.fixture(autouse=True)
 def no_others(monkeypatch):
-    """What benchmarks add stays here."""
-    monkeypatch.setattr(blending, "OTHERS", dict(blending.OTHERS))
-    for name in ("OTHERS", "ROOTS"):
-        monkeypatch.setattr(tightness, name, dict(getattr(tightness, name)))
-    monkeypatch.setattr(bounds_m, "OTHERS", tightness.OTHERS)
-    monkeypatch.setattr(bounds_m, "ROOTS", tightness.ROOTS)
-    monkeypatch.setattr(hashing, "OTHERS", blending.OTHERS)
-
-
-def session(repeats=1):
-    return play.Session(repeats, "cpu", lambda title, steps: None, lambda steps: None)
+    keep_no_baselines(monkeypatch)
 
 
 def scene_of(seed, bodies=3, frames=2, nodes=4, apart=1.2):
@@ -282,68 +264,3 @@ def test_a_sweep_of_the_radius():
             for count in (4, 8) for way, ms in zip(ways, (4.0, 1.0, 2.0, 0.5), strict=True)]
     table, = tables_m.tables_radius(runs)
     assert table.rows[3] == ["default", "Pliant", "2.00", "4.00", "4.00 ×", "4.00 ×", "7.00", "7.00"] and "4.50, 8.50" in table.note
-
-
-@pytest.mark.formulas
-def test_the_page_takes_figures_between_its_markers():
-    run = made(paper_m.way(paper_m.BOTTOM_UP, PAPER), 1.0, part="fish")
-    data = {"experiments": {"fish": {"runs": [run]}}, "machine": {"Python": "3"}, "repeats": 3, "clock": "cpu"}
-    page = (DOCS / "paper-m.md").read_text(encoding="utf-8")
-    for name in ("machine", *NAMES):
-        assert page.count(f"<!-- figures {name} -->\n") == 1
-    assert page.count("<!-- end of figures -->") == len(NAMES) + 1
-    once = PAPER_M.pasted(page, data)
-    assert PAPER_M.section(data, "fish") in once and PAPER_M.pasted(once, data) == once
-
-
-# --- the command -----------------------------------------------------------------------------------------------------------------
-
-def run(*arguments):
-    """Run the command in this process."""
-    return CliRunner().invoke(application(), ["bench", "paper-m", *map(str, arguments)], env={"COLUMNS": "200", "TERM": "dumb"})
-
-
-def text(result):
-    """Everything it printed, without the frames and breaks of rich."""
-    return " ".join(re.sub(r"[│╭╮╰╯─]", " ", result.output).split())
-
-
-@pytest.mark.skipif(jit.DISABLED, reason="takes too long without kernels")
-def test_a_quick_run_with_all_baselines_writes_everything(tmp_path):
-    bounds_m.register()
-    hashing.register()
-    result = run("--quick", "--frames", 2, "--out", tmp_path / "new")
-    assert result.exit_code == 0, result.output
-    pictures = [] if plots.missing() else [f"{name}.png" for name in NAMES]
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(["paper-m.json", "report.md", *pictures])
-    data = json.loads((tmp_path / "new" / "paper-m.json").read_text(encoding="utf-8"))
-    assert data["format"] == "pliant bench paper-m 1" and data["complete"] and list(data["experiments"]) == list(NAMES)
-    counts = {name: len(experiment["runs"]) for name, experiment in data["experiments"].items()}
-    assert counts == {"table-1": 2 * 2 * 9, "fig-5": 2 * 12, "table-4": 2 * 10, "fish": 10, "radius": 2 * 4}
-    assert all(each["agrees"] for experiment in data["experiments"].values() for each in experiment["runs"])
-    for each in data["experiments"]["table-4"]["runs"] + data["experiments"]["radius"]["runs"]:
-        assert min(each["pairs"]) > 0
-    tight = {(each["method"], each["nodes"]): np.mean(each["root"]) for each in data["experiments"]["fig-5"]["runs"]}
-    assert 1 <= tight["greedy, own boxes", 30] <= tight["eq. 12, own boxes", 30] + 1e-5 < tight["summed spheres", 30]
-    report, shown = (tmp_path / "new" / "report.md").read_text(encoding="utf-8"), text(result)
-    for name in NAMES:
-        assert f"## {paper_m.EXPERIMENTS[name].title}" in report and PAPER_M.section(data, name) in report
-        assert all(table.title in shown for table in PAPER_M.tables_of(data, name))
-    assert "found the same pairs in every step" in shown
-
-
-@pytest.mark.formulas
-@pytest.mark.parametrize(("arguments", "says"), [(("--experiment", "fig-5.3"), "table-1"), (("--frames", 1), "--frames")])
-def test_other_options_are_refused(tmp_path, arguments, says):
-    result = run("--out", tmp_path / "out", *arguments)
-    assert result.exit_code == 2 and says in text(result) and not (tmp_path / "out").exists()
-
-
-def test_an_interrupt_before_the_first_scene_is_no_error(tmp_path, monkeypatch):
-    def stop(*arguments, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("pliant.bench.paper_m.shoal", stop)
-    result = run("--quick", "--out", tmp_path, "fish")
-    data = json.loads((tmp_path / "paper-m.json").read_text(encoding="utf-8"))
-    assert result.exit_code == 130 and data["experiments"]["fish"]["runs"] == [] and not data["complete"]

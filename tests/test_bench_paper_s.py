@@ -1,40 +1,16 @@
-"""`pliant bench paper-s`: its methods, counts of operations, tables and plots, and the command. Scenes are tested on their own, and what it
-shares with paper A there."""
+"""Paper S: its methods, counts of operations, tables and plots. Scenes are tested on their own, and what all papers share in
+`test_bench_papers.py`."""
 
 import json
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from pliant.bench import operations, paper, paper_s, play, plots, plots_s, scenes_s, tables_s
-from pliant.bench.papers import PAPERS
-from pliant.cli import application
+from benches import session
+from pliant.bench import operations, paper, paper_s, play, plots_s, scenes_s, tables_s
 from pliant.core import jit
 from pliant.tree.nodes import BUILDERS, node_dtype
 from pliant.volume.protocol import FAMILIES
-
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-NAMES = ("spheres", "knots", "quadrupeds", "hands")
-PAPER_S = PAPERS["paper-s"]
-
-
-def run(*arguments):
-    """Run the command in this process."""
-    arguments = ["bench", "paper-s", *map(str, arguments)]
-    return CliRunner().invoke(application(), arguments, env={"COLUMNS": "200", "TERM": "dumb"})
-
-
-def text(result):
-    """Everything it printed, without the frames and breaks of rich."""
-    return " ".join(re.sub(r"[│╭╮╰╯─]", " ", result.output).split())
-
-
-def session():
-    return play.Session(1, "cpu", lambda title, steps: None, lambda steps: None)
-
 
 # --- methods ---------------------------------------------------------------------------------------------------------------------
 
@@ -49,9 +25,6 @@ def test_ways_run_on_the_trees_of_the_paper_and_on_pliants():
         assert each.kind == "poses" and each.options["build"] in BUILDERS
         shape = each.options["arity"], each.options["leaf"], each.descend
         assert shape == {"paper": (2, 1, "larger"), "pliant": (8, 8, "both")}[each.tree]
-
-
-@pytest.mark.formulas
 
 
 @pytest.mark.formulas
@@ -177,7 +150,7 @@ def test_the_papers_figures_are_those_of_table_3():
             assert said[part]["boxes by covariance"].ms / said[part]["slab cut balls"].ms == pytest.approx(boxes, abs=0.07)
 
 
-# --- plots and the page ----------------------------------------------------------------------------------------------------------
+# --- plots ---------------------------------------------------------------------------------------------------------------------
 
 @pytest.mark.formulas
 def test_frames_in_close_proximity_are_put_into_the_plot():
@@ -190,53 +163,3 @@ def test_frames_in_close_proximity_are_put_into_the_plot():
 @pytest.mark.formulas
 def test_every_way_has_a_style():
     assert set(plots_s.STYLES) == set(paper_s.WAYS) == {name for names in paper_s.ON.values() for name in names}
-
-
-@pytest.mark.formulas
-def test_the_page_takes_figures_between_its_markers():
-    data = {"experiments": {"hands": {"runs": [made("balls", 1.0, 10, part="Hands")]}}, "machine": {"Python": "3"}, "repeats": 3,
-            "clock": "cpu"}
-    page = (DOCS / "paper-s.md").read_text(encoding="utf-8")
-    for name in ("machine", *NAMES):
-        assert page.count(f"<!-- figures {name} -->\n") == 1
-    assert page.count("<!-- end of figures -->") == len(NAMES) + 1
-    once = PAPER_S.pasted(page, data)
-    assert PAPER_S.section(data, "hands") in once and "least of 3" in once and PAPER_S.pasted(once, data) == once
-
-
-# --- the command -----------------------------------------------------------------------------------------------------------------
-
-@pytest.mark.slow
-@pytest.mark.skipif(jit.DISABLED, reason="takes too long without kernels")
-def test_a_quick_run_writes_everything(tmp_path):
-    result = run("--quick", "--frames", 3, "--out", tmp_path / "new")
-    assert result.exit_code == 0, result.output
-    pictures = [] if plots.missing() else [f"{name}.png" for name in NAMES]
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(["paper-s.json", "report.md", *pictures])
-    data = json.loads((tmp_path / "new" / "paper-s.json").read_text(encoding="utf-8"))
-    assert data["format"] == "pliant bench paper-s 1" and data["complete"] and list(data["experiments"]) == list(NAMES)
-    each = len(paper_s.methods())
-    counts = {name: len(experiment["runs"]) for name, experiment in data["experiments"].items()}
-    assert counts == {"spheres": 4 * each, "knots": 2 * each, "quadrupeds": each, "hands": each}
-    report, shown = (tmp_path / "new" / "report.md").read_text(encoding="utf-8"), text(result)
-    for name in NAMES:
-        assert f"## {paper_s.EXPERIMENTS[name].title}" in report and PAPER_S.section(data, name) in report
-        assert all(table.title in shown for table in PAPER_S.tables_of(data, name))
-    assert "found the same pairs in every step" in shown
-
-
-@pytest.mark.formulas
-@pytest.mark.parametrize(("arguments", "says"), [(("--experiment", "fig-5.3"), "quadrupeds"), (("--frames", 1), "--frames")])
-def test_other_options_are_refused(tmp_path, arguments, says):
-    result = run("--out", tmp_path / "out", *arguments)
-    assert result.exit_code == 2 and says in text(result) and not (tmp_path / "out").exists()
-
-
-def test_an_interrupt_before_the_first_step_is_no_error(tmp_path, monkeypatch):
-    def stop(*arguments, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("pliant.bench.paper_s.knots", stop)
-    result = run("--quick", "--out", tmp_path, "knots")
-    data = json.loads((tmp_path / "paper-s.json").read_text(encoding="utf-8"))
-    assert result.exit_code == 130 and data["experiments"]["knots"]["runs"] == [] and not data["complete"]
