@@ -68,7 +68,8 @@ def test_a_printed_volume_keeps_the_protocol(printed, tmp_path):
         "pliant.volume.mixed.complete()\nimport siblings\n"
         f"exec(open({str(inside)!r}).read())\nsiblings.INSIDE['cube'] = in_cube\n", encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "with_cubes", "-p", "no:cacheprovider", "-k", "cube", "tests/volume/test_protocol.py"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "with_cubes", "-p", "no:cacheprovider", "-k", "cube", "tests/volume/test_protocol.py",
+         "tests/volume/test_protocol_meets.py"],
         cwd=ROOT, env=environment(NUMBA_DISABLE_JIT="1", PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT / "src")])),
         capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr

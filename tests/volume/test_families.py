@@ -7,17 +7,16 @@ from itertools import product
 
 import numpy as np
 import pytest
-from test_protocol import OFF, REPEATS, SCALES, set_blended, set_carried, set_inflated, set_merged
 
 import meshes
 import pliant as pl
 import poses
+from lanes import OFF, REPEATS, SCALES, set_blended, set_carried, set_inflated, set_merged
 from pliant import shapes
 from pliant.core.jit import kernel
 from pliant.core.records import lane, lanes, put_lanes, put_whole, whole
 from pliant.core.simd import bits, element
 from pliant.query import placed
-from pliant.tree.nodes import WIDTHS
 from pliant.volume.protocol import FAMILIES, Turn, carry, mirror, overlap, separation, skew
 from siblings import INSIDE, PAIRS, VOLUMES, Siblings, distance_squared, exact, is_empty
 from trees import under
@@ -26,11 +25,6 @@ pytestmark = [pytest.mark.formulas]
 if OFF:                                                                 # kernels overflow in lanes that nobody reads; as Python they say so
     pytestmark.append(pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning"))
 PLACES = [(1e-9, 0.0), (1e-9, 1e-3), (1.0, 0.0), (1.0, 1e6), (1e9, 0.0), (1e9, 1e15)]
-
-
-@pytest.fixture(params=sorted(set(WIDTHS.values())), ids=lambda width: f"W{width}")
-def width(request):
-    return request.param
 
 
 @pytest.fixture

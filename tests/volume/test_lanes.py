@@ -7,7 +7,7 @@ import pytest
 from pliant.core.jit import kernel
 from pliant.core.records import lane, lanes, put_lane, put_lanes, put_whole, whole
 from pliant.core.simd import bits, element
-from pliant.tree.nodes import WIDTHS, node_dtype
+from pliant.tree.nodes import node_dtype
 from pliant.volume.protocol import Shift, blend, carry, inflate, merge, mirror, overlap, separation, size, thickness
 from siblings import Siblings
 
@@ -17,11 +17,6 @@ REPEATS = 3 if numba.config.DISABLE_JIT else 20
 CLOSE = {"rtol": 4 * 2.0**-24, "atol": 2.0**-40}                        # a · b + c may round once or twice
 NEAR = {"rtol": 2.0**-16, "atol": 2.0**-18}                             # where roots and sums of products are taken
 PLANES = ("aabb", "kdop14", "kdop18", "kdop26")                         # families that know only sums
-
-
-@pytest.fixture(params=sorted(set(WIDTHS.values())), ids=lambda width: f"W{width}")
-def width(request):
-    return request.param
 
 
 @pytest.fixture

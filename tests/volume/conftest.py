@@ -1,0 +1,16 @@
+"""What is given to the tests of all families."""
+
+import numpy as np
+import pytest
+
+from pliant.tree.nodes import WIDTHS
+
+
+@pytest.fixture(params=sorted(set(WIDTHS.values())), ids=lambda width: f"W{width}")
+def width(request):
+    return request.param
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(41)
