@@ -70,6 +70,12 @@ class Times:
         self.counts.append(tuple(int(getattr(found.stats, name)) for name in COUNTERS))
         self.answers.append(self.answer(found))
 
+    def lists(self, steps: int) -> Run:
+        """Milliseconds and counters of the first `steps` frames, an entry for each."""
+        run: Run = {f"{name}_ms": [round(1e3 * seconds, 5) for seconds in column[:steps]]
+                    for name, column in (("update", self.update), ("query", self.query))}  # fmt: skip
+        return run | {name: [counts[column] for counts in self.counts[:steps]] for column, name in enumerate(COUNTERS)}
+
     def answer(self, found: Any) -> tuple[float, ...]:
         """The distance, and the faces between which it is."""
         return float(found.distance), *map(int, found.faces)
@@ -89,10 +95,7 @@ class Track(Times):
         run |= {"bodies": len(self.keeper.bodies), "both": [len(each) for each in self.keeper.bodies], "steps": steps}
         run |= {"levels": int(body.shape_at(body.motion.scale).tree.depth), "bytes": memory(body), "fixed_ms": fixed}
         run["agrees"] = self.answers[:steps] == like.answers[:steps]
-        run["update_ms"] = [round(1e3 * seconds, 5) for seconds in self.update[:steps]]
-        run["query_ms"] = [round(1e3 * seconds, 5) for seconds in self.query[:steps]]
-        for column, name in enumerate(COUNTERS):
-            run[name] = [counts[column] for counts in self.counts[:steps]]
+        run |= self.lists(steps)
         run["distance"] = [answer[0] for answer in self.answers[:steps]]
         return run
 
@@ -123,6 +126,23 @@ def compile_all(scene: Pair, methods: list[Method]) -> None:
         keeper = Keeper(method, small)
         for k in (1, 2):
             keeper.step(small.frame(k))
+
+
+def play_rounds(session: Session, scene: Any, tracks: list[Any], making: Iterator[Any]) -> None:
+    """Put tracks into the list as they are made, each of which compiles what a second frame needs; then all play all frames, once a round.
+    They keep their bodies: every round begins with frame 0, outside the clock."""
+    for track in making:
+        tracks.append(track)
+        track.keeper.step(scene.frame(1))
+    for number in range(session.repeats):
+        for track in tracks:
+            track.keeper.step(scene.frame(0))
+        play_round(session, scene, tracks, number)
+
+
+def done_by_all(tracks: list[Any], count: int) -> int:
+    """Frames that all of so many tracks have done; none if some were not made."""
+    return min((len(track.answers) for track in tracks), default=0) if len(tracks) == count else 0
 
 
 def play_round(session: Session, scene: Any, tracks: list[Any], number: int) -> None:

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pliant
-from pliant.bench.apart import Clock, Times, play_round
-from pliant.bench.play import COUNTERS, Run, Session, memory
+from pliant.bench.apart import Clock, Times, done_by_all, play_rounds
+from pliant.bench.play import Run, Session, memory
 from pliant.bench.scenes import Rows
 from pliant.bench.scenes_m import Blends
 from pliant.results import Stats
@@ -96,10 +96,7 @@ class Track(Times):
         run: Run = {"method": way.name, "tree": way.tree, "options": way.options, "by_hand": way.by_hand} | about
         run |= {"bodies": len(bodies), "faces": len(bodies[0]), "steps": steps, "bytes": memory(bodies[0]), "calls_ms": fixed}
         run["agrees"] = self.answers[:steps] == like.answers[:steps]
-        run["update_ms"] = [round(1e3 * seconds, 5) for seconds in self.update[:steps]]
-        run["query_ms"] = [round(1e3 * seconds, 5) for seconds in self.query[:steps]]
-        for column, name in enumerate(COUNTERS):
-            run[name] = [counts[column] for counts in self.counts[:steps]]
+        run |= self.lists(steps)
         run["pairs"], run["met"] = ([answer[column] for answer in self.answers[:steps]] for column in (0, 1))
         return run
 
@@ -113,14 +110,8 @@ def play(session: Session, title: str, scene: Blends, ways: list[Way], **about: 
     with session.until_stopped():
         session.begin(title, len(ways) * scene.frames * session.repeats)
         fixed = calls(scene.bodies, session.clock)
-        for way in ways:
-            tracks.append(Track(way, scene))
-            tracks[-1].keeper.step(scene.frame(1))  # compiles what a second frame needs
-        for number in range(session.repeats):
-            for track in tracks:
-                track.keeper.step(scene.frame(0))
-            play_round(session, scene, tracks, number)
-    steps = min((len(track.answers) for track in tracks), default=0) if len(tracks) == len(ways) else 0
+        play_rounds(session, scene, tracks, (Track(way, scene) for way in ways))
+    steps = done_by_all(tracks, len(ways))
     about = {"vertices": len(scene.body.rest), "nodes": len(scene.body.nodes), "influences": influences(scene)} | about
     return [track.run(steps, tracks[0], fixed, **about) for track in tracks] if steps else []
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pliant
-from pliant.bench.apart import Clock, Times, play_round
+from pliant.bench.apart import Clock, Times, done_by_all, play_rounds
 from pliant.bench.play import COUNTERS, Run, Session
 from pliant.bench.scenes_g import Frame, Scene
 from pliant.bench.tentacles import Swarm
@@ -235,10 +235,7 @@ class Track(Times):
         run["missed"] = [len(np.setdiff1d(right, mine, True)) for right, mine in zip(exact, self.keys, strict=False)]
         run["wrong"] = [len(np.setdiff1d(mine, right, True)) for right, mine in zip(exact, self.keys, strict=False)]
         run["agrees"] = not any(run["wrong"]) and (way.sampled or not any(run["missed"]))
-        run["update_ms"] = [round(1e3 * seconds, 5) for seconds in self.update[:steps]]
-        run["query_ms"] = [round(1e3 * seconds, 5) for seconds in self.query[:steps]]
-        for column, name in enumerate(COUNTERS):
-            run[name] = [counts[column] for counts in self.counts[:steps]]
+        run |= self.lists(steps)
         run["pairs"], run["exact"] = [len(keys) for keys in self.keys[:steps]], [len(keys) for keys in exact]
         if self.images and self.images[0] is not None:
             for name in COUNTED:
@@ -270,17 +267,11 @@ def play(session: Session, title: str, scene: Scene, ways: list[Way], passes: bo
     tracks: list[Track] = []
     with session.until_stopped():
         session.begin(title, len(able) * scene.frames * session.repeats)
-        for way in able:
-            tracks.append(Track(way, scene))
-            tracks[-1].keeper.step(scene.frame(1))  # compiles what a second frame needs
-        for number in range(session.repeats):
-            for track in tracks:
-                track.keeper.step(scene.frame(0))
-            play_round(session, scene, tracks, number)
+        play_rounds(session, scene, tracks, (Track(way, scene) for way in able))
         if passes:
             for track in tracks:
                 track.look_at_passes(scene.frames)
-    steps = min((len(track.answers) for track in tracks), default=0) if len(tracks) == len(able) else 0
+    steps = done_by_all(tracks, len(able))
     if not steps:
         return []
     made = iter([track.run(steps, tracks[0], **about) for track in tracks])
