@@ -1,4 +1,4 @@
-"""``pliant bench paper-a``, ``-b``, ``-c``, ``-d``, ``-g``, ``-m``, ``-s``: experiments again: tables on screen, plots in a folder."""
+"""``pliant bench paper-a`` and those of other papers: experiments again, tables on screen, plots in a folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import platform
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -39,68 +39,47 @@ class Clock(StrEnum):
     wall = "wall"
 
 
-class PaperA(StrEnum):
-    """What paper A reports."""
+class About(NamedTuple):
+    """What the command line must know of a paper before anything of it is imported: names of its experiments, in order, what it is called,
+    what its frames are and how many there are if none are asked for."""
 
-    fig_53 = "fig-5.3"
-    table_51 = "table-5.1"
-    fig_54 = "fig-5.4"
-    ablations = "ablations"
-
-
-class PaperB(StrEnum):
-    """What paper B reports."""
-
-    fig_65 = "fig-6.5"
-    fig_68 = "fig-6.8"
-    savings = "savings"
+    experiments: tuple[str, ...]
+    says: str
+    frames: str
+    default: str
 
 
-class PaperC(StrEnum):
-    """What paper C reports."""
-
-    table_71 = "table-7.1"
-    table_72 = "table-7.2"
-    eq_77 = "eq-7.7"
-    eq_71 = "eq-7.1"
-    traversals = "traversals"
-
-
-class PaperD(StrEnum):
-    """What paper D reports, and what it left open."""
-
-    table_2 = "table-2"
-    families = "families"
-    sizes = "sizes"
-    arity = "arity"
-    itself = "self"
-
-
-class PaperG(StrEnum):
-    """What paper G reports, and what sampling misses."""
-
-    table_1 = "table-1"
-    cloth = "cloth"
-    misses = "misses"
-
-
-class PaperM(StrEnum):
-    """What paper M reports, and how far nodes reach."""
-
-    table_1 = "table-1"
-    fig_5 = "fig-5"
-    table_4 = "table-4"
-    fish = "fish"
-    radius = "radius"
-
-
-class PaperS(StrEnum):
-    """What paper S reports."""
-
-    spheres = "spheres"
-    knots = "knots"
-    quadrupeds = "quadrupeds"
-    hands = "hands"
+PAPERS = {
+    "paper-a": About(
+        ("fig-5.3", "table-5.1", "fig-5.4", "ablations"),
+        "Collision detection for continuously deforming bodies (Larsson and Akenine-Möller, 2001): updates of trees compared.",
+        "Steps of each scene.", "200, quick 10"),
+    "paper-b": About(
+        ("fig-6.5", "fig-6.8", "savings"),
+        "Efficient collision detection for models deformed by morphing (Larsson and Akenine-Möller, 2003): blended volumes compared.",
+        "Steps of each scene.", "400, quick 10"),
+    "paper-c": About(
+        ("table-7.1", "table-7.2", "eq-7.7", "eq-7.1", "traversals"),
+        "Bounding volume hierarchy updates for ray tracing of deformable models (Larsson and Akenine-Möller, 2003): frames compared.",
+        "Frames, evenly spread over a scene.", "all, quick 3"),
+    "paper-d": About(
+        ("table-2", "families", "sizes", "arity", "self"),
+        "Adaptive bounding volume hierarchies for deformable surface models (Bitar, 2011): what to refit, by eight criteria, "
+        "for distances.",
+        "Most frames of a scene, from the first.", "all, quick 3"),
+    "paper-g": About(
+        ("table-1", "cloth", "misses"),
+        "Interactive collision detection for deformable and GPU objects (Georgii, Krüger and Westermann, 2007): the image engine.",
+        "Frames of each scene.", "30, quick 4"),
+    "paper-m": About(
+        ("table-1", "fig-5", "table-4", "fish", "radius"),
+        "Tight and efficient surface bounds in meshless animation (Steinemann, Otaduy and Gross, 2008): volumes from a few maps.",
+        "Frames of each scene.", "60, quick 4"),
+    "paper-s": About(
+        ("spheres", "knots", "quadrupeds", "hands"),
+        "Bounding volume hierarchies of slab cut balls (Larsson and Akenine-Möller, 2008): volumes of rigid bodies compared.",
+        "Frames, evenly spread over 500.", "100, quick 4"),
+}  # fmt: skip
 
 
 @bench.callback()
@@ -111,113 +90,39 @@ def papers() -> None:
 Quick = Annotated[bool, typer.Option("--quick", help="Tiny bodies and few steps, to see that all works.")]
 Repeats = Annotated[int | None, typer.Option(min=1, help="Plays of each step; the least counts.", show_default="3, quick 1")]
 Chosen = Annotated[Clock, typer.Option(help="Processor time, or the time that passes: the same on a quiet machine.")]
-FOLDER = typer.Option(help="Folder for the figures (JSON), the report and the plots.")
-NAMED, SAME = typer.Option(help="One or several; all of them if none is named."), "The same as --experiment."
 
 
-@bench.command("paper-a")
-def paper_a(
-    more: Annotated[list[PaperA] | None, typer.Argument(metavar="EXPERIMENT", help=SAME)] = None,
-    experiment: Annotated[list[PaperA] | None, NAMED] = None,
-    out: Annotated[Path, FOLDER] = Path("out/paper-a"),
-    quick: Quick = False,
-    frames: Annotated[int | None, typer.Option(min=2, help="Steps of each scene.", show_default="200, quick 10")] = None,
-    repeats: Repeats = None,
-    clock: Chosen = Clock.cpu,
-) -> None:
-    """Collision detection for continuously deforming bodies (Larsson and Akenine-Möller, 2001): updates of trees compared."""
-    chosen = {*(experiment or []), *(more or [])} or set(PaperA)
-    measure("paper-a", [each.value for each in PaperA if each in chosen], out, quick, frames, repeats, clock)
+def add_command(name: str, about: About) -> None:
+    """The command of a paper."""
+    one = one_of(about.experiments)
+    argument = typer.Argument(None, metavar="EXPERIMENT", help="The same as --experiment.", **one)
+    option = typer.Option(None, metavar=f"[{'|'.join(about.experiments)}]", help="One or several; all of them if none is named.", **one)
+    folder = typer.Option(Path("out") / name, help="Folder for the figures (JSON), the report and the plots.")
+    count = typer.Option(None, min=2, help=about.frames, show_default=about.default)
+
+    @bench.command(name, help=about.says)
+    def paper(more: list[str] | None = argument, experiment: list[str] | None = option, out: Path = folder, quick: Quick = False,
+              frames: int | None = count, repeats: Repeats = None, clock: Chosen = Clock.cpu) -> None:  # fmt: skip
+        chosen = {*(experiment or []), *(more or [])} or set(about.experiments)
+        measure(name, [each for each in about.experiments if each in chosen], out, quick, frames, repeats, clock)
 
 
-@bench.command("paper-b")
-def paper_b(
-    more: Annotated[list[PaperB] | None, typer.Argument(metavar="EXPERIMENT", help=SAME)] = None,
-    experiment: Annotated[list[PaperB] | None, NAMED] = None,
-    out: Annotated[Path, FOLDER] = Path("out/paper-b"),
-    quick: Quick = False,
-    frames: Annotated[int | None, typer.Option(min=2, help="Steps of each scene.", show_default="400, quick 10")] = None,
-    repeats: Repeats = None,
-    clock: Chosen = Clock.cpu,
-) -> None:
-    """Efficient collision detection for models deformed by morphing (Larsson and Akenine-Möller, 2003): blended volumes compared."""
-    chosen = {*(experiment or []), *(more or [])} or set(PaperB)
-    measure("paper-b", [each.value for each in PaperB if each in chosen], out, quick, frames, repeats, clock)
+def one_of(names: tuple[str, ...]) -> dict[str, Any]:
+    """Options of a parameter that takes one of these names. An enumeration would do the same, but must be written out for each paper."""
+
+    def known(word: str) -> str:
+        if word not in names:
+            raise typer.BadParameter(f"{word!r} is not one of {', '.join(map(repr, names))}.")
+        return word
+
+    def beginning(incomplete: str) -> list[str]:
+        return [each for each in names if each.startswith(incomplete)]
+
+    return {"parser": known, "autocompletion": beginning}
 
 
-@bench.command("paper-c")
-def paper_c(
-    more: Annotated[list[PaperC] | None, typer.Argument(metavar="EXPERIMENT", help=SAME)] = None,
-    experiment: Annotated[list[PaperC] | None, NAMED] = None,
-    out: Annotated[Path, FOLDER] = Path("out/paper-c"),
-    quick: Quick = False,
-    frames: Annotated[int | None, typer.Option(min=2, help="Frames, evenly spread over a scene.", show_default="all, quick 3")] = None,
-    repeats: Repeats = None,
-    clock: Chosen = Clock.cpu,
-) -> None:
-    """Bounding volume hierarchy updates for ray tracing of deformable models (Larsson and Akenine-Möller, 2003): frames compared."""
-    chosen = {*(experiment or []), *(more or [])} or set(PaperC)
-    measure("paper-c", [each.value for each in PaperC if each in chosen], out, quick, frames, repeats, clock)
-
-
-@bench.command("paper-d")
-def paper_d(
-    more: Annotated[list[PaperD] | None, typer.Argument(metavar="EXPERIMENT", help=SAME)] = None,
-    experiment: Annotated[list[PaperD] | None, NAMED] = None,
-    out: Annotated[Path, FOLDER] = Path("out/paper-d"),
-    quick: Quick = False,
-    frames: Annotated[int | None, typer.Option(min=2, help="Most frames of a scene, from the first.", show_default="all, quick 3")] = None,
-    repeats: Repeats = None,
-    clock: Chosen = Clock.cpu,
-) -> None:
-    """Adaptive bounding volume hierarchies for deformable surface models (Bitar, 2011): what to refit, by eight criteria, for distances."""
-    chosen = {*(experiment or []), *(more or [])} or set(PaperD)
-    measure("paper-d", [each.value for each in PaperD if each in chosen], out, quick, frames, repeats, clock)
-
-
-@bench.command("paper-g")
-def paper_g(
-    more: Annotated[list[PaperG] | None, typer.Argument(metavar="EXPERIMENT", help=SAME)] = None,
-    experiment: Annotated[list[PaperG] | None, NAMED] = None,
-    out: Annotated[Path, FOLDER] = Path("out/paper-g"),
-    quick: Quick = False,
-    frames: Annotated[int | None, typer.Option(min=2, help="Frames of each scene.", show_default="30, quick 4")] = None,
-    repeats: Repeats = None,
-    clock: Chosen = Clock.cpu,
-) -> None:
-    """Interactive collision detection for deformable and GPU objects (Georgii, Krüger and Westermann, 2007): the image engine."""
-    chosen = {*(experiment or []), *(more or [])} or set(PaperG)
-    measure("paper-g", [each.value for each in PaperG if each in chosen], out, quick, frames, repeats, clock)
-
-
-@bench.command("paper-m")
-def paper_m(
-    more: Annotated[list[PaperM] | None, typer.Argument(metavar="EXPERIMENT", help=SAME)] = None,
-    experiment: Annotated[list[PaperM] | None, NAMED] = None,
-    out: Annotated[Path, FOLDER] = Path("out/paper-m"),
-    quick: Quick = False,
-    frames: Annotated[int | None, typer.Option(min=2, help="Frames of each scene.", show_default="60, quick 4")] = None,
-    repeats: Repeats = None,
-    clock: Chosen = Clock.cpu,
-) -> None:
-    """Tight and efficient surface bounds in meshless animation (Steinemann, Otaduy and Gross, 2008): volumes from a few maps."""
-    chosen = {*(experiment or []), *(more or [])} or set(PaperM)
-    measure("paper-m", [each.value for each in PaperM if each in chosen], out, quick, frames, repeats, clock)
-
-
-@bench.command("paper-s")
-def paper_s(
-    more: Annotated[list[PaperS] | None, typer.Argument(metavar="EXPERIMENT", help=SAME)] = None,
-    experiment: Annotated[list[PaperS] | None, NAMED] = None,
-    out: Annotated[Path, FOLDER] = Path("out/paper-s"),
-    quick: Quick = False,
-    frames: Annotated[int | None, typer.Option(min=2, help="Frames, evenly spread over 500.", show_default="100, quick 4")] = None,
-    repeats: Repeats = None,
-    clock: Chosen = Clock.cpu,
-) -> None:
-    """Bounding volume hierarchies of slab cut balls (Larsson and Akenine-Möller, 2008): volumes of rigid bodies compared."""
-    chosen = {*(experiment or []), *(more or [])} or set(PaperS)
-    measure("paper-s", [each.value for each in PaperS if each in chosen], out, quick, frames, repeats, clock)
+for _name, _about in PAPERS.items():
+    add_command(_name, _about)
 
 
 def measure(name: str, chosen: list[str], out: Path, quick: bool, frames: int | None, repeats: int | None, clock: Clock) -> None:
