@@ -13,7 +13,6 @@ from numba.core.errors import TypingError
 
 from pliant.core.jit import DISABLED, OPTIONS
 from pliant.core.simd import (
-    Vector,
     bits,
     columns,
     element,
@@ -35,6 +34,7 @@ from pliant.core.simd import (
     truncate,
     where,
 )
+from pliant.core.vectors import Vector
 
 pytestmark = pytest.mark.formulas
 

@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba import carray, types
 
 from pliant.core import jit
-from pliant.core.simd import INT64, instruction
+from pliant.core.vectors import INT64, instruction
 
 SIGNATURE = types.int64(types.int64, types.int64)
 ENTRIES: dict = {}                                                      # JIT off: what an address stands for

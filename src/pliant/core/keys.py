@@ -5,7 +5,7 @@ The number is a float32 >= 0, whose bits, read as an integer, grow with it; the 
 import numpy as np
 from numba import types
 
-from pliant.core.simd import FLOAT, INT32, INT64, instruction
+from pliant.core.vectors import FLOAT, INT32, INT64, instruction
 
 NAMES = 0xFFFFFFFF
 

@@ -10,7 +10,8 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from pliant.core.simd import BYTE, FLOAT, INT32, INT64, Vector, instruction, where
+from pliant.core.simd import where
+from pliant.core.vectors import BYTE, FLOAT, INT32, INT64, Vector, instruction
 
 CLASSES: dict[tuple[str, ...], type] = {}                               # field names -> NamedTuple class
 LINE = 64                                                               # bytes

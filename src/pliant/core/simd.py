@@ -2,8 +2,8 @@
 
 `(x * x + y * y <= r * r) & (r >= 0)` is one formula that runs on scalars, on NumPy rows and, inside a kernel, on vectors, where each
 operator is one packed instruction. A scalar beside a vector is spread over its lanes and takes its precision, so `v * 0.5` stays
-float32. Every name here has a Python body, which runs with the JIT off, and an LLVM body, which kernels use; no LLVM body names a
-processor, so the same code serves x86 and ARM.
+float32. Every name here has a Python body, which runs with the JIT off, and an LLVM body, which kernels use (`core/vectors.py` has the
+type and gives bodies to names); no LLVM body names a processor, so the same code serves x86 and ARM.
 
 Invariant: floating-point flags stand in this module and nowhere else. `contract` lets a * b + c of vectors round once instead of
 twice, which only lowers the error that the bounds of `geometry/lanes.py` allow for; scalars are never contracted.
@@ -13,82 +13,13 @@ import operator
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core.typing.templates import infer_global, make_intrinsic_template
-from numba.extending import models, register_model
+
+from pliant.core.vectors import BIT, DOUBLE, FLOAT, INT32, INT64, Vector, common_of, instruction, lanewise, shuffle, spread
 
 FLAGS = ("contract",)
-BIT, BYTE, INT32, INT64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
-FLOAT, DOUBLE = ir.FloatType(), ir.DoubleType()
-ELEMENTS = {types.float32: FLOAT, types.float64: DOUBLE, types.int32: INT32, types.boolean: BIT}
-
-
-class Vector(types.Type):
-    """`lanes` values of the Numba scalar type `dtype`; comparing vectors gives a vector of booleans."""
-
-    def __init__(self, dtype, lanes):
-        self.dtype, self.lanes = dtype, lanes
-        super().__init__(name=f"Vector({dtype} x {lanes})")
-
-    @property
-    def llvm(self):
-        return ir.VectorType(ELEMENTS[self.dtype], self.lanes)
-
-
-@register_model(Vector)
-class _VectorModel(models.PrimitiveModel):
-    def __init__(self, manager, vector):
-        super().__init__(manager, vector, vector.llvm)
-
-
-def instruction(function):
-    """Give a Python function the LLVM body that the decorated `define(context, *types)` returns as (signature, emit), or None.
-
-    Registered with the typing templates directly: through `overload` every use of an operator with new types would compile a small
-    function of its own, 27 to 38 % more compile time for the same machine code.
-    """
-    def register(define):
-        infer_global(function, types.Function(make_intrinsic_template(function, define, function.__name__)))
-        return define
-    return register
 
 
 # --- lane by lane ------------------------------------------------------------------------------------------------------------
-
-def _common(operands):
-    """The one vector type among the operands, if the others are scalars that can be spread over it."""
-    vectors = {t for t in operands if isinstance(t, Vector)}
-    others = [t for t in operands if not isinstance(t, (Vector, types.Number, types.Boolean))]
-    return vectors.pop() if len(vectors) == 1 and not others else None
-
-
-def _spread(context, builder, value, source, common):
-    if source == common:
-        return value
-    if not isinstance(common, Vector):
-        return context.cast(builder, value, source, common)
-    value = context.cast(builder, value, source, common.dtype)
-    one = builder.insert_element(ir.Constant(common.llvm, ir.Undefined), value, ir.Constant(INT32, 0))
-    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(INT32, common.lanes), [0] * common.lanes))
-
-
-def _lanewise(function, arity, build, gives=None, on_floats=False):
-    """Define `function` through `build(builder, *values)`; where asked, also on floats alone, which the built-in operators leave out."""
-    def body(operands):
-        common = _common(operands)
-        if common is None and on_floats and len(set(operands)) == 1 and isinstance(operands[0], types.Float):
-            common = operands[0]
-        if common is None:
-            return None
-
-        def emit(context, builder, signature, args):
-            return build(builder, *(_spread(context, builder, v, t, common) for v, t in zip(args, signature.args, strict=True)))
-        return (gives(common) if gives else common)(*operands), emit
-
-    if arity == 1:
-        instruction(function)(lambda context, a: body((a,)))
-    else:
-        instruction(function)(lambda context, a, b: body((a, b)))
-
 
 def _mask(common):
     return Vector(types.boolean, common.lanes)
@@ -165,22 +96,22 @@ def _emit_magnitude(builder, a):
     return builder.select(builder.fcmp_ordered("<", a, negative), negative, a)
 
 
-_lanewise(plus, 2, _rounded("add"), on_floats=True)
-_lanewise(times, 2, _rounded("mul"), on_floats=True)
-_lanewise(operator.add, 2, lambda at, a, b: at.fadd(a, b, flags=FLAGS))
-_lanewise(operator.sub, 2, lambda at, a, b: at.fsub(a, b, flags=FLAGS))
-_lanewise(operator.mul, 2, lambda at, a, b: at.fmul(a, b, flags=FLAGS))
-_lanewise(operator.truediv, 2, lambda at, a, b: at.fdiv(a, b))
-_lanewise(operator.neg, 1, lambda at, a: at.fneg(a))
-_lanewise(operator.and_, 2, lambda at, a, b: at.and_(a, b))
-_lanewise(operator.or_, 2, lambda at, a, b: at.or_(a, b))
-_lanewise(operator.xor, 2, lambda at, a, b: at.xor(a, b))
+lanewise(plus, 2, _rounded("add"), on_floats=True)
+lanewise(times, 2, _rounded("mul"), on_floats=True)
+lanewise(operator.add, 2, lambda at, a, b: at.fadd(a, b, flags=FLAGS))
+lanewise(operator.sub, 2, lambda at, a, b: at.fsub(a, b, flags=FLAGS))
+lanewise(operator.mul, 2, lambda at, a, b: at.fmul(a, b, flags=FLAGS))
+lanewise(operator.truediv, 2, lambda at, a, b: at.fdiv(a, b))
+lanewise(operator.neg, 1, lambda at, a: at.fneg(a))
+lanewise(operator.and_, 2, lambda at, a, b: at.and_(a, b))
+lanewise(operator.or_, 2, lambda at, a, b: at.or_(a, b))
+lanewise(operator.xor, 2, lambda at, a, b: at.xor(a, b))
 for _operator, _relation in ((operator.le, "<="), (operator.ge, ">="), (operator.lt, "<"), (operator.gt, ">")):
-    _lanewise(_operator, 2, _compare(_relation), _mask)
-_lanewise(least, 2, _choose("<"), on_floats=True)
-_lanewise(greatest, 2, _choose(">"), on_floats=True)
-_lanewise(magnitude, 1, _emit_magnitude, on_floats=True)
-_lanewise(root, 1, _emit_root, on_floats=True)
+    lanewise(_operator, 2, _compare(_relation), _mask)
+lanewise(least, 2, _choose("<"), on_floats=True)
+lanewise(greatest, 2, _choose(">"), on_floats=True)
+lanewise(magnitude, 1, _emit_magnitude, on_floats=True)
+lanewise(root, 1, _emit_root, on_floats=True)
 
 
 def where(mask, a, b):
@@ -192,12 +123,12 @@ def where(mask, a, b):
 def _(context, mask, a, b):
     if mask == types.boolean and a == b and isinstance(a, (types.Float, Vector)):
         return a(mask, a, b), lambda context, at, signature, args: at.select(*args)
-    common = _common((a, b)) or (Vector(a, mask.lanes) if isinstance(mask, Vector) and a == b and isinstance(a, types.Float) else None)
+    common = common_of((a, b)) or (Vector(a, mask.lanes) if isinstance(mask, Vector) and a == b and isinstance(a, types.Float) else None)
     if common is None or not isinstance(mask, Vector):
         return None
 
     def emit(context, builder, signature, args):
-        return builder.select(args[0], *(_spread(context, builder, v, t, common) for v, t in zip(args[1:], (a, b), strict=True)))
+        return builder.select(args[0], *(spread(context, builder, v, t, common) for v, t in zip(args[1:], (a, b), strict=True)))
     return common(mask, a, b), emit
 
 
@@ -286,10 +217,6 @@ def _(context, a):
     return result(a), lambda context, at, signature, args: at.fptosi(args[0], result.llvm)
 
 
-def _shuffle(builder, a, b, order):
-    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(INT32, len(order)), list(order)))
-
-
 def _across(function, relation):
     @instruction(function)
     def _(context, a):
@@ -300,7 +227,7 @@ def _across(function, relation):
             value, lanes = args[0], a.lanes
             while lanes > 1:                                            # fold the upper half onto the lower
                 lanes //= 2
-                low, high = (_shuffle(builder, value, value, range(k, k + lanes)) for k in (0, lanes))
+                low, high = (shuffle(builder, value, value, range(k, k + lanes)) for k in (0, lanes))
                 value = builder.select(builder.fcmp_ordered(relation, low, high), low, high)
             return builder.extract_element(value, ir.Constant(INT32, 0))
         return a.dtype(a), emit
@@ -319,7 +246,7 @@ def shifted(a):
 def _(context, a):
     if not isinstance(a, Vector):
         return None
-    return a(a), lambda context, at, signature, args: _shuffle(at, args[0], args[0], [*range(1, a.lanes), a.lanes - 1])
+    return a(a), lambda context, at, signature, args: shuffle(at, args[0], args[0], [*range(1, a.lanes), a.lanes - 1])
 
 
 def quad(a, b, c, d):
@@ -346,7 +273,7 @@ def cycled(a):
 
 @instruction(cycled)
 def _(context, a):
-    return a(a), lambda context, at, signature, args: _shuffle(at, args[0], args[0], (1, 2, 0, 3))
+    return a(a), lambda context, at, signature, args: shuffle(at, args[0], args[0], (1, 2, 0, 3))
 
 
 def total(a):
@@ -365,7 +292,7 @@ def _(context, a):
         value, lanes = args[0], a.lanes
         while lanes > 1:
             lanes //= 2
-            value = builder.fadd(*(_shuffle(builder, value, value, range(k, k + lanes)) for k in (0, lanes)))
+            value = builder.fadd(*(shuffle(builder, value, value, range(k, k + lanes)) for k in (0, lanes)))
         return builder.extract_element(value, ir.Constant(INT32, 0))
     return a.dtype(a), emit
 
@@ -379,9 +306,9 @@ def columns(a, b, c, d):
 def _(context, a, b, c, d):
     def emit(context, at, signature, args):
         a, b, c, d = args
-        xy = _shuffle(at, a, b, (0, 4, 1, 5)), _shuffle(at, c, d, (0, 4, 1, 5))
-        z = _shuffle(at, a, b, (2, 6, 3, 7)), _shuffle(at, c, d, (2, 6, 3, 7))
-        xyz = _shuffle(at, *xy, (0, 1, 4, 5)), _shuffle(at, *xy, (2, 3, 6, 7)), _shuffle(at, *z, (0, 1, 4, 5))
+        xy = shuffle(at, a, b, (0, 4, 1, 5)), shuffle(at, c, d, (0, 4, 1, 5))
+        z = shuffle(at, a, b, (2, 6, 3, 7)), shuffle(at, c, d, (2, 6, 3, 7))
+        xyz = shuffle(at, *xy, (0, 1, 4, 5)), shuffle(at, *xy, (2, 3, 6, 7)), shuffle(at, *z, (0, 1, 4, 5))
         return context.make_tuple(at, signature.return_type, xyz)
     return types.UniTuple(a, 3)(a, b, c, d), emit
 
@@ -394,7 +321,7 @@ def joined(a, b):
 @instruction(joined)
 def _(context, a, b):
     result = Vector(a.dtype, 2 * a.lanes)
-    return result(a, b), lambda context, at, signature, args: _shuffle(at, *args, range(result.lanes))
+    return result(a, b), lambda context, at, signature, args: shuffle(at, *args, range(result.lanes))
 
 
 # --- lanes of a flat array; records are read by core/records.py ------------------------------------------------------------------
@@ -453,4 +380,4 @@ def four_of(value):
 @instruction(four_of)
 def _(context, value):
     vector = Vector(types.float32, 4)
-    return vector(types.float32), lambda context, builder, signature, args: _spread(context, builder, args[0], types.float32, vector)
+    return vector(types.float32), lambda context, builder, signature, args: spread(context, builder, args[0], types.float32, vector)

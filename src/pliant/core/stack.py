@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba import types
 
 from pliant.core.records import LINE
-from pliant.core.simd import DOUBLE, FLOAT, INT64, Vector, instruction
+from pliant.core.vectors import DOUBLE, FLOAT, INT64, Vector, instruction
 
 
 def floats(n):

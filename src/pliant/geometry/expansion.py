@@ -11,7 +11,7 @@ import llvmlite.binding as llvm
 from numba import types
 
 from pliant.core.jit import DISABLED, helper, routine
-from pliant.core.simd import instruction
+from pliant.core.vectors import instruction
 
 SPLITTER = 134217729.0                                                  # 2**27 + 1
 
