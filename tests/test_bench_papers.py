@@ -36,13 +36,22 @@ def name(request):
 
 @pytest.mark.formulas
 @pytest.mark.parametrize(("arguments", "says"), [
-    (("--experiment", "fig-9"), None), (("fig-9",), "fig-9"), (("--frames", 1), "--frames"), (("--repeats", 0), "--repeats"),
-    (("--clock", "sun"), "--clock"), (("--slow",), "--slow"),
+    (("fig-9",), "fig-9"), (("--frames", 1), "--frames"), (("--repeats", 0), "--repeats"), (("--clock", "sun"), "--clock"),
+    (("--slow",), "--slow"),
 ])
 def test_other_options_are_refused(name, tmp_path, arguments, says):
-    """Nothing is made; one that does not know an experiment says which there are."""
-    result, said = run(name, "--out", tmp_path / "out", *arguments), (says,) if says else tuple(PAPERS[name].experiments)
-    assert result.exit_code == 2 and all(word in text(result) for word in said) and not (tmp_path / "out").exists()
+    result = run(name, "--out", tmp_path / "out", *arguments)
+    assert result.exit_code == 2 and says in text(result) and not (tmp_path / "out").exists()
+
+
+@pytest.mark.formulas
+@pytest.mark.parametrize("before", [(), ("--experiment",)], ids=["argument", "option"])
+def test_experiments_of_other_papers_are_refused(name, tmp_path, before):
+    """And those that there are are named."""
+    known = PAPERS[name].experiments
+    strange = next(each for _, each in EXPERIMENTS if each not in known)
+    result = run(name, "--out", tmp_path / "out", *before, strange)
+    assert result.exit_code == 2 and all(word in text(result) for word in (strange, *known)) and not (tmp_path / "out").exists()
 
 
 @pytest.mark.formulas
