@@ -19,6 +19,7 @@ from pliant.bench import imaging, paper_a, paper_b, paper_c, paper_d, paper_s, p
 from pliant.bench.paper import Experiment, Paper
 from pliant.bench.papers import PAPERS
 from pliant.cli import application
+from pliant.cli.bench import COMMANDS
 from pliant.core import jit
 
 EXPERIMENTS = [(name, each) for name, paper in PAPERS.items() for each in paper.experiments]
@@ -66,6 +67,12 @@ def test_help_says_what_there_is(name):
     result, words = run(name, "--help"), ("--experiment", "--quick", "--frames", "--out", *PAPERS[name].experiments)
     assert result.exit_code == 0 and all(word in text(result) for word in words)
     assert name in text(run("--help"))
+
+
+@pytest.mark.formulas
+def test_commands_know_all_papers_and_their_experiments():
+    """In their order: the command line says them before it imports any."""
+    assert {name: about.experiments for name, about in COMMANDS.items()} == {name: (*each.experiments,) for name, each in PAPERS.items()}
 
 
 @pytest.mark.formulas

@@ -49,7 +49,7 @@ class About(NamedTuple):
     default: str
 
 
-PAPERS = {
+COMMANDS = {
     "paper-a": About(
         ("fig-5.3", "table-5.1", "fig-5.4", "ablations"),
         "Collision detection for continuously deforming bodies (Larsson and Akenine-Möller, 2001): updates of trees compared.",
@@ -121,7 +121,7 @@ def one_of(names: tuple[str, ...]) -> dict[str, Any]:
     return {"parser": known, "autocompletion": beginning}
 
 
-for _name, _about in PAPERS.items():
+for _name, _about in COMMANDS.items():
     add_command(_name, _about)
 
 
