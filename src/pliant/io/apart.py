@@ -14,10 +14,12 @@ import json
 import math
 import os
 import re
+import signal
 import struct
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from pathlib import Path
 from typing import Any
@@ -27,26 +29,40 @@ from numpy.typing import NDArray
 
 import pliant
 from pliant.io.guard import plain, refuse
-from pliant.io.served import TOLD, TOO_LONG
+from pliant.io.served import BUSY, HELLO, TOLD, WAITING
 
 MOST_HEAD = 1 << 26  # bytes: the head of an answer holds names and notes, and paths of 10,000 layers
 MOST_ARRAYS, MOST_BYTES = 16, 1 << 36  # of an answer; an array that HDF5 unfolds may be larger than its file
 NUMBERS = re.compile(r"[<>|][iuf](1|2|4|8|16)")
 MOST_AXES = 3
+MOST_NOISE = 1 << 16  # bytes that an interpreter may print as it starts
+MOST_LIVE = 32  # processes at a time, some 40 MB each; the one that was asked longest ago makes room for another
 GRACE = 2.0  # seconds in which a process that closed its output ends
+SOON = 60.0  # seconds by the clock in which a process starts: what is no interpreter would be waited for in vain
 
 # The search path is the caller's, without the working folder, in which a hostile file may have a module beside it.
 START = "import sys; sys.path[:] = sys.argv[3:]; from pliant.io.served import serve; serve(*sys.argv[1:3])"
 HOME = str(Path(pliant.__file__).resolve().parents[1])
 # One thread: limits of time and memory are the same on every machine then, and matrices of 4 × 4 need no more.
-ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PXR_WORK_THREAD_LIMIT": "1"}
+# Files that the caller has open for writing can be read, as they could be in its own process.
+ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PXR_WORK_THREAD_LIMIT": "1", "HDF5_USE_FILE_LOCKING": "FALSE"}
+OUTSIDE = {WAITING, *(-getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGHUP") if hasattr(signal, name))}
+
+
+class _Ended(Exception):
+    """A process has ended, or is of no use any more. `status`: how it has ended; None if it had to be made to."""
+
+    def __init__(self, status: int | None) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 class Apart:
     """An object of a class in a process of its own, made with arguments that JSON can say. The process starts with the first request.
 
     Several threads may ask; one is answered at a time. A process that has ended, by a crash, by Ctrl-C or because this one was forked, is
-    replaced at the next request, so the service must answer each from its arguments alone.
+    replaced at the next request, so the service must answer each from its arguments alone. What ends it from outside, such as lack of
+    memory or having been stopped for long, may be over: such a request is tried once more.
     """
 
     def __init__(self, module: str, name: str, *arguments: Any) -> None:
@@ -55,30 +71,56 @@ class Apart:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._end: weakref.finalize[[subprocess.Popen[bytes], float], Apart] | None = None
-        _ALL.add(self)
+        self._asked = 0.0  # when, by the clock
+        with _known:
+            _ALL.add(self)
 
     def ask(self, path: Path, method: str, *arguments: Any) -> tuple[Any, list[NDArray[Any]]]:
         """What a method answers: a value, and arrays. `path`: the file that it reads, which errors name."""
         with self._lock:
-            if self._process is None:
-                self._start(path)
-                self._exchange(path, "", self._arguments)
-            return self._exchange(path, method, arguments)
+            self._asked = time.monotonic()
+            return self._tried(path, method, arguments, once_more=True)
 
     def close(self) -> None:
         """End the process."""
         with self._lock:
             self._stop(0)
 
+    def _tried(self, path: Path, method: str, arguments: tuple[Any, ...], once_more: bool) -> tuple[Any, list[NDArray[Any]]]:
+        try:
+            if self._process is None:
+                self._make_room()
+                self._start(path)
+                self._exchange("", self._arguments)
+            return self._exchange(method, arguments)
+        except _Ended as end:
+            if once_more and end.status in OUTSIDE:
+                return self._tried(path, method, arguments, once_more=False)
+            raise refuse(path, _told(end.status)) from None
+
+    def _make_room(self) -> None:
+        """End processes that were asked longest ago, unless they are at work."""
+        with _known:
+            running = [each for each in _ALL if each is not self and each._process is not None]
+        for each in sorted(running, key=lambda each: each._asked)[: max(0, len(running) + 1 - MOST_LIVE)]:
+            if each._lock.acquire(blocking=False):
+                try:
+                    each._stop(0)
+                finally:
+                    each._lock.release()
+
     def _start(self, path: Path) -> None:
-        command = [sys.executable, "-P", "-c", START, *self._service, *filter(None, sys.path), HOME]
+        interpreter = os.environ.get("PLIANT_PYTHON") or ("" if getattr(sys, "frozen", False) else sys.executable)
+        if not interpreter:
+            raise refuse(path, "a Python interpreter is needed to read it in a process of its own; PLIANT_PYTHON may name one")
+        command = [interpreter, "-P", "-c", START, *self._service, *filter(None, sys.path), HOME]
         try:
             self._process = process = subprocess.Popen(
                 command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=self._folder,
                 env={**os.environ, **ENVIRONMENT}, creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )  # fmt: skip
             self._end = weakref.finalize(self, _ended, process, 0)
-            _received(process)
+            _greeted(process)
         except Exception as error:
             self._stop(0)
             raise refuse(path, f"no process can be started to read it: {error}") from None
@@ -86,7 +128,7 @@ class Apart:
             self._stop(0)
             raise
 
-    def _exchange(self, path: Path, method: str, arguments: tuple[Any, ...]) -> tuple[Any, list[NDArray[Any]]]:
+    def _exchange(self, method: str, arguments: tuple[Any, ...]) -> tuple[Any, list[NDArray[Any]]]:
         """Send a request and receive its answer. Unless both are whole, the process is of no use any more."""
         line = json.dumps([method, arguments]).encode("ascii") + b"\n"
         process = self._process
@@ -99,7 +141,7 @@ class Apart:
             self._stop(0)
             raise
         except Exception:  # the other process has ended, or it is not what it was
-            raise refuse(path, _told(self._stop(GRACE))) from None
+            raise _Ended(self._stop(GRACE)) from None
         except BaseException:
             self._stop(0)
             raise
@@ -128,9 +170,12 @@ class Apart:
 
 
 _ALL: weakref.WeakSet[Apart] = weakref.WeakSet()
+_known = threading.Lock()  # of the set
 
 
 def _forget_all() -> None:
+    global _known
+    _known = threading.Lock()
     for each in list(_ALL):
         each._forget()
 
@@ -168,17 +213,39 @@ def _ended(process: subprocess.Popen[bytes], grace: float) -> int | None:
 
 def _told(status: int | None) -> str:
     """What is wrong with a file that has ended a process with this status."""
+    if status == WAITING:
+        return "cannot be read: the library that reads it neither answers nor works"
+    if status in OUTSIDE and status is not None:
+        return f"the process that read it was ended from outside (signal {-status}), perhaps because there is not enough memory"
     if not status:
         found = "makes the library that reads it answer nonsense"
-    elif status in TOO_LONG:
+    elif status == BUSY:
         found = "keeps the library that reads it busy without end"
     else:
         found = f"ends the library that reads it ({f'signal {-status}' if status < 0 else f'status {status}'})"
     return f"{found}; the file is damaged, or made to do harm"
 
 
+def _greeted(process: subprocess.Popen[bytes]) -> None:
+    """Wait until a process says that it is there. Anything may be printed before that, but not for ever."""
+    impatient = threading.Timer(SOON, process.kill)
+    impatient.daemon = True
+    impatient.start()
+    try:
+        said = b""
+        while not said.endswith(HELLO):
+            if len(said) > MOST_NOISE:
+                raise ValueError("it prints without end")
+            said += _bytes(process, 1)
+        _received(process)
+    finally:
+        impatient.cancel()
+
+
 def _sent(process: subprocess.Popen[bytes], line: bytes) -> None:
     assert process.stdin is not None
+    if process.poll() is not None:  # writing to nobody would end a caller who has SIGPIPE as scripts like it
+        raise EOFError("it has ended")
     rest = memoryview(line)
     while rest:
         rest = rest[process.stdin.write(rest) :]

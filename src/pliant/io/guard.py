@@ -65,6 +65,8 @@ def examined(path: Path) -> Iterator[None]:
         raise
     except ImportError:
         raise
+    except MemoryError:
+        raise refuse(path, "takes more memory than there is, or than is allowed for a file of its size") from None
     except Exception as error:  # hostile content makes parsers raise almost anything
         text = str(error)
         raise refuse(path, text.removeprefix(f"{path}: ") or type(error).__name__) from None

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.io.guard import refuse, size_of
+from pliant.io.guard import examined, refuse, size_of
 from pliant.io.served import Answer, allow
 
 STRETCH = 1032  # what deflate makes of a byte at most (zlib, technical details)
@@ -56,7 +56,7 @@ def read_array(path: Path, name: str) -> NDArray[np.generic]:
     """The dataset of this name, such as /Mesh/0/mesh/geometry: numbers in at most two dimensions."""
     library, size = h5py(), size_of(path)
     allow(size, TIMES)
-    with library.File(path, "r") as file:
+    with examined(path), library.File(path, "r") as file:
         return _checked(path, name, _found(library, path, file, name), size)
 
 
@@ -84,8 +84,11 @@ def _checked(path: Path, name: str, dataset: Any, size: int) -> NDArray[np.gener
     if not set(filters) <= set(FILTERS):
         raise refuse(path, f"{name[:80]!r} is compressed by filter {max(set(filters) - set(FILTERS))}; expected deflate or none")
     bytes_, stored = dataset.size * dataset.dtype.itemsize, int(dataset.id.get_storage_size())
-    if stored > size or bytes_ > stored * (STRETCH if filters else 1) or dataset.size * WIDTH > max(UNFOLDED * size, LEAST_UNFOLDED):
+    if stored > size or bytes_ > stored * (STRETCH if filters else 1):
         raise refuse(path, f"{name[:80]!r} announces {bytes_:,} bytes, of which {stored:,} are stored")
+    held, most = dataset.size * WIDTH, max(UNFOLDED * size, LEAST_UNFOLDED)
+    if held > most:
+        raise refuse(path, f"{name[:80]!r} takes {held:,} bytes in memory, of which a file of {size:,} may take {most:,}")
     if dataset.chunks is not None:
         _check_chunks(path, name, dataset, filters, size)
     values: NDArray[np.generic] = dataset[()]

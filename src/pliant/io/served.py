@@ -37,13 +37,14 @@ SECONDS, SECONDS_EACH = 4.0, 2e-6  # of a request; and more for each byte that i
 START = 60.0  # until libraries are loaded, which has nothing to do with a file; from a slow disk it takes long
 PATIENCE = 10.0  # seconds by the clock for one of processor time, before a process that waits and does nothing is given up
 
-# Address space beyond what the libraries have taken when they are loaded. USD takes 2 to 4 times the size of a large file.
+# Address space beyond what the libraries have taken when they are loaded.
 MEMORY, TIMES = 1 << 29, 8  # bytes; and for each byte that is read
 
 TOLD = (FileError, ImportError, MemoryError, ValueError)  # arrive as what they are; all others as RuntimeError
 LONGEST = 10_000  # characters of an error
 BROKEN = 3  # exit status of a process that cannot serve
-TOO_LONG = {1, *(-getattr(signal, name) for name in ("SIGALRM", "SIGXCPU") if hasattr(signal, name))}  # of one that time has ended
+BUSY, WAITING = -getattr(signal, "SIGXCPU", 0) or None, -getattr(signal, "SIGALRM", 0) or 1  # of one that time has ended
+HELLO = b"\0pliant, apart\n"  # before the first answer: whatever an interpreter prints as it starts is not meant
 
 _loaded: int | None = None  # bytes of address space when libraries had been loaded; None before that
 _serving = False
@@ -134,6 +135,7 @@ def _prepare_to_die() -> None:
 def _answer(requests: BinaryIO, answers: BinaryIO, made: Any) -> None:
     """All requests. The first answer, before any of them, says that the process is there."""
     service: Any = None
+    answers.write(HELLO)
     _send(answers, {"arrays": []}, ())
     for line in requests:
         method, arguments = json.loads(line)
@@ -151,8 +153,8 @@ def _answer(requests: BinaryIO, answers: BinaryIO, made: Any) -> None:
         except Exception as error:  # hostile content makes libraries raise almost anything
             kind = next((each.__name__ for each in TOLD if isinstance(error, each)), RuntimeError.__name__)
             head, arrays = {"error": kind, "text": (str(error) or type(error).__name__)[:LONGEST], "arrays": []}, ()
+        _watch(0)  # whoever has asked may take the answer late, and ask again much later
         _send(answers, head, arrays)
-        _watch(0)  # a request may be long in coming
 
 
 def _send(answers: BinaryIO, head: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:

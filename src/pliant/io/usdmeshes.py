@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 Faces = NDArray[np.int32]
 Arrays = tuple[NDArray[Any], ...]
 
-MOST_LOOKED_AT = 20_000  # matrices of a mesh that are worked out to see how it moves: about a second
+MOST_LOOKED_AT = 60_000  # matrices, of a mesh and of what is above it, that are worked out to see how it moves: about a second
 
 
 class Clock(NamedTuple):
@@ -92,19 +92,26 @@ def rows_of(path: Path, name: str, points: Any) -> Floats:
 def faces_of(path: Path, name: str, mesh: Any, time: Any, points: int) -> Faces:
     """(f, 3): faces without holes, cut into fans, counterclockwise seen from outside after the matrix of the mesh has been applied."""
     named = (attribute.Get(time) for attribute in _topology(mesh))
-    counts, corners, holes = (np.array(() if each is None else each, np.int64) for each in named)
-    if (len(counts) and counts.min() < 0) or counts.sum() != len(corners):
-        raise refuse(path, f"{name}: faces have {counts.sum():,} corners, {len(corners):,} are there")
+    counts, corners, holes = (np.array(() if each is None else each, np.int32) for each in named)
+    total = int(counts.sum(dtype=np.int64))
+    if (len(counts) and counts.min() < 0) or total != len(corners):
+        raise refuse(path, f"{name}: faces have {total:,} corners, {len(corners):,} are there")
     if len(corners) and not 0 <= corners.min() <= corners.max() < points:
         raise refuse(path, f"{name}: a face names point {corners.min() if corners.min() < 0 else corners.max()} of {points}")
+    made: Faces = corners.reshape(-1, 3) if not len(holes) and (counts == 3).all() else _fans(counts, corners, holes)
+    mirrored = np.linalg.det(_world(mesh, time)[:3, :3]) < 0
+    return made[:, ::-1] if (mesh.GetOrientationAttr().Get(time) == "leftHanded") != mirrored else made
+
+
+def _fans(counts: Faces, corners: Faces, holes: Faces) -> Faces:
+    """(f, 3): triangles of polygons that are no holes."""
     pieces = np.maximum(counts - 2, 0)
     pieces[holes[(holes >= 0) & (holes < len(counts))]] = 0
     face = np.repeat(np.arange(len(counts)), pieces)
     first = (np.cumsum(counts) - counts)[face]
     second = first + 1 + np.arange(len(face)) - (np.cumsum(pieces) - pieces)[face]
-    made: Faces = corners[np.stack([first, second, second + 1], axis=1)].astype(np.int32)
-    mirrored = np.linalg.det(_world(mesh, time)[:3, :3]) < 0
-    return made[:, ::-1] if (mesh.GetOrientationAttr().Get(time) == "leftHanded") != mirrored else made
+    made: Faces = corners[np.stack([first, second, second + 1], axis=1)]
+    return made
 
 
 def _world(mesh: Any, time: Any) -> Floats:
@@ -136,7 +143,8 @@ def _stays_rigid(pxr: Any, mesh: Any, clock: Clock, back: Floats) -> bool:
     last = clock.start + clock.step * (clock.frames - 1)
     inner = np.concatenate([[clock.start], said[(said > clock.start) & (said < last)], [last]])
     times = inner if len(inner) < clock.frames else clock.start + clock.step * np.arange(clock.frames)
-    return len(times) <= MOST_LOOKED_AT and all(_is_rigid(_world(mesh, pxr.Usd.TimeCode(time)) @ back) for time in times.tolist())
+    depth = mesh.GetPrim().GetPath().pathElementCount
+    return len(times) * depth <= MOST_LOOKED_AT and all(_is_rigid(_world(mesh, pxr.Usd.TimeCode(time)) @ back) for time in times.tolist())
 
 
 def _said(pxr: Any, prim: Any) -> Floats:
@@ -187,18 +195,19 @@ def _free(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, changing: bo
 
 
 def _skinned(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Skin, rest: Floats, faces: Faces) -> Told:
-    """Points that joints carry, or blend shapes too."""
+    """Points that joints carry, or blend shapes too. Nothing of a mesh is kept but for how many points it has: there may be crowds."""
+    count = len(rest)
 
     def points(time: Any) -> Floats:
         rows = rows_of(path, name, mesh.GetPointsAttr().Get(time))
-        if len(rows) != len(rest):
-            raise refuse(path, f"{name}: {len(rows)} points at time code {time.GetValue():g}, of {len(rest)} the joints are known")
+        if len(rows) != count:
+            raise refuse(path, f"{name}: {len(rows)} points at time code {time.GetValue():g}, of {count} the joints are known")
         return rows
 
     varying = mesh.GetPointsAttr().ValueMightBeTimeVarying()
-    found = None if varying else weights_of(skin, len(rest), clock.code(pxr, 0))
+    found = None if varying else weights_of(skin, count, clock.code(pxr, 0))
     if found is None:
-        vertices = worked_out(pxr, skin, points if varying else lambda _: rest)
+        vertices = worked_out(pxr, skin, points)
         return Told("free", clock.frames, (faces,), lambda frame: vertices(clock.code(pxr, frame)))
     carried = rest, faces, found.named, found.shares
     return Told("blended", clock.frames, carried, lambda frame: (maps_of(pxr, skin, clock.code(pxr, frame)),), found.joints)

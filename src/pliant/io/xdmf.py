@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import re
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -55,7 +56,7 @@ class _Document:
         self._known: dict[str, Element] = {}
         self._kept: tuple[Element, Cells] | None = None
         self._lock = threading.Lock()
-        self._arrays = Apart("pliant.io.hdf", "Arrays")  # a process that starts when something in HDF5 is asked for
+        self._arrays = _arrays()
 
     def grid(self, grid: Element) -> Grid:
         """A uniform grid in numbers, not checked yet."""
@@ -195,6 +196,21 @@ class _Document:
         if kind not in TYPES or size not in (("4", "8") if kind == "float" else ("1", "2", "4", "8")):
             raise refuse(self.path, f"has numbers of type {kind[:40]!r} with {size[:40]!r} bytes, which are not known")
         return np.dtype(f"{TYPES[kind]}{size}")
+
+
+_reader: weakref.ReferenceType[Apart] | None = None
+_only = threading.Lock()
+
+
+def _arrays() -> Apart:
+    """A process that starts when something in HDF5 is asked for: one for all documents there are, since it remembers nothing of a file."""
+    global _reader
+    with _only:
+        found = None if _reader is None else _reader()
+        if found is None:
+            found = Apart("pliant.io.hdf", "Arrays")
+            _reader = weakref.ref(found)
+        return found
 
 
 def read_xdmf(path: str | Path, settings: Settings = PLAIN) -> Animation:
