@@ -1,6 +1,8 @@
 """USD files, written by the library and by hand: meshes that move in every way, against formulas."""
 
+import gc
 import threading
+import weakref
 import zipfile
 
 import numpy as np
@@ -214,6 +216,24 @@ def test_what_joints_alone_do_not_move_is_worked_out(tmp_path):
     assert np.abs(actor._read(3)[0] - expected(3))[[1, 4]].max() > 1e-3
     (actor,) = read_usd(skinned(tmp_path / "c.usda", weights=WEIGHTS * 2)).actors
     assert actor.kind == "free"
+
+
+@pytest.mark.parametrize("blend", [False, True])
+def test_a_crowd_takes_little_memory(tmp_path, blend, monkeypatch):
+    """Of a mesh the process keeps nothing but how to ask for it: not its points, of which there may be thousands of copies."""
+    made, rows_of = [], usdmeshes.rows_of
+
+    def remembered(*about):
+        rows = rows_of(*about)
+        made.append(weakref.ref(rows))
+        return rows
+
+    monkeypatch.setattr(usdmeshes, "rows_of", remembered)
+    scene = Here("pliant.io.usdscene", "Scene", str(skinned(tmp_path / "a.usda", blend=blend)), None)
+    assert scene.ask(tmp_path, "following")[0]["kind"] == ("free" if blend else "blended")
+    assert scene.ask(tmp_path, "following")[0] is None  # the last mesh is there until the next is asked for
+    gc.collect()
+    assert made and all(each() is None for each in made)
 
 
 def test_joints_carry_points_that_change(tmp_path):
