@@ -37,8 +37,7 @@ SECONDS, SECONDS_EACH = 4.0, 2e-6  # of a request; and more for each byte that i
 START = 60.0  # until libraries are loaded, which has nothing to do with a file; from a slow disk it takes long
 PATIENCE = 10.0  # seconds by the clock for one of processor time, before a process that waits and does nothing is given up
 
-# Address space beyond what the libraries have taken when they are loaded.
-MEMORY, TIMES = 1 << 29, 8  # bytes; and for each byte that is read
+MEMORY = 1 << 29  # bytes of address space beyond what the libraries have taken when they are loaded, whatever is read
 
 TOLD = (FileError, ImportError, MemoryError, ValueError)  # arrive as what they are; all others as RuntimeError
 LONGEST = 10_000  # characters of an error
@@ -50,7 +49,7 @@ _loaded: int | None = None  # bytes of address space when libraries had been loa
 _serving = False
 
 
-def allow(size: int, times: int = TIMES, least: int = MEMORY) -> None:
+def allow(size: int, times: int, least: int = MEMORY) -> None:
     """From now on this request may take time and memory for so many bytes of files: `least` bytes of memory and `times` the size. Does
     nothing in a process that does not serve."""
     if _serving:
