@@ -132,3 +132,9 @@ def test_forbidden_imports_are_found(tmp_path: Path) -> None:
         "tree/sah.py:2: tree imports __init__",
         "tree/sah.py:3: tree imports __init__",
     ]
+
+
+def test_no_two_files_of_tests_have_one_name():
+    """Tests are imported by that name alone, whatever folder they are in."""
+    files = [path for path in Path(__file__).parent.rglob("*.py") if path.name not in ("conftest.py", "__init__.py")]
+    assert sorted({path.name for path in files}) == sorted(path.name for path in files)

@@ -1,4 +1,4 @@
-"""USD files of strangers. The library is C++: files that might end the process are tried in another one (`test_apart_files`)."""
+"""USD files of strangers. The library is C++: files that might end the process are tried in another one (`test_served_files`)."""
 
 import os
 import sys
