@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV ?= .venv
 # Test processes; 0 runs everything in one.
 WORKERS ?= auto
-# A file at a time, in the order of tests/conftest.py.
+# With the JIT a file at a time, in the order of tests/conftest.py: tests of a file share kernels. Without it nobody waits for another.
 DIST := --dist loadfile --no-loadscope-reorder
+EVENLY := --dist worksteal
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
@@ -23,8 +24,8 @@ demo: $(VENV)/.with-pictures  ## 27 deforming bodies bounce off each other: prog
 
 test: $(VENV)/.with-test  ## all tests with the JIT on, formulas and control flow with it off, kernels for GPUs in the simulator
 	$(PYTEST) -n $(WORKERS) $(DIST)
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -n $(WORKERS) $(DIST) -m formulas
-	NUMBA_ENABLE_CUDASIM=1 NUMBA_DISABLE_JIT=1 $(PYTEST) -n $(WORKERS) --dist worksteal -m cuda
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -n $(WORKERS) $(EVENLY) -m formulas
+	NUMBA_ENABLE_CUDASIM=1 NUMBA_DISABLE_JIT=1 $(PYTEST) -n $(WORKERS) $(EVENLY) -m cuda
 
 test-gpu: $(VENV)/.with-test,cuda  ## kernels for GPUs, on one
 	$(PYTEST) -m cuda
