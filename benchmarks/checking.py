@@ -33,6 +33,7 @@ from pliant import shapes
 from pliant.check.journal import HEAD, PAIRS
 
 COMMAND = "from pliant.cli import main; main()"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
 MEASURED = f"""
 import atexit, re
@@ -127,7 +128,7 @@ def page(folder, faces, frames):
     write_cloth(file, faces, frames)
     check(file, folder / "played")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium") or shutil.which("google-chrome"), args=BROWSER)
+        browser = playwright.chromium.launch(executable_path=next(filter(None, map(shutil.which, BROWSERS)), None), args=BROWSER)
         opened = browser.new_page()
         opened.goto((folder / "played" / "report.html").as_uri())
         opened.evaluate("report.ready")

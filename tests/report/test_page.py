@@ -9,11 +9,10 @@ import pytest
 from PIL import Image
 from stories import HOSTILE, halves, snapshots, story
 
+from benchmarks.checking import BROWSER, BROWSERS
 from pliant.report.html import write_report
 from pliant.report.story import Character
 
-FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WITHOUT_WEBGL = """const found = HTMLCanvasElement.prototype.getContext;
 HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
   return kind.startsWith("webgl") ? null : found.call(this, kind, ...rest);
@@ -22,13 +21,13 @@ HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
 
 @pytest.fixture(scope="module")
 def browser():
-    found = next(filter(None, map(shutil.which, NAMES)), None)
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
-        pytest.skip(f"NO BROWSER: pages of reports are not tried. Install Chromium or Chrome; none of {', '.join(NAMES)} is on the path")
+        pytest.skip(f"NO BROWSER: pages of reports are not tried. Install Chromium or Chrome; none of {', '.join(BROWSERS)} is on the path")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        chromium = playwright.chromium.launch(executable_path=found, args=BROWSER)
         yield chromium
         chromium.close()
 
