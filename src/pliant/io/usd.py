@@ -21,7 +21,7 @@ from pliant.body import Body
 from pliant.io.animation import PLAIN, RATE, Actor, Animation, Faces, Floats, Frames, Moved, Settings
 from pliant.io.apart import Apart
 from pliant.io.guard import examined, plain, refuse, size_of
-from pliant.io.usdmeshes import Arrays
+from pliant.io.usdmeshes import Arrays, finite
 from pliant.io.usdscene import MOST_ACTORS, MOST_FRAMES
 from pliant.io.usdstage import MOST_BYTES
 
@@ -114,7 +114,7 @@ def _free(path: Path, name: str, frames: int, faces: Faces | None, pose: Pose) -
         with examined(path):
             rows, matrix, *rest = pose(frame)
             vertices = _placed(_floats(rows, -1, 3), _floats(matrix, 4, 4))
-            return _finite(path, name, vertices), _faces(rest[0]) if faces is None else faces
+            return finite(path, name, vertices), _faces(rest[0]) if faces is None else faces
 
     return Frames(name, frames, read, soup=faces is None)
 
@@ -134,12 +134,6 @@ def _placed(rows: Floats, matrix: Floats) -> Floats:
     """(n, 3) in the world, by a matrix (4, 4) for rows."""
     made: Floats = rows @ matrix[:3, :3] + matrix[3, :3]
     return made
-
-
-def _finite(path: Path, name: str, rows: Floats) -> Floats:
-    if not np.isfinite(rows).all():
-        raise refuse(path, f"{name}: point {int((~np.isfinite(rows).all(axis=1)).argmax())} is not finite")
-    return rows
 
 
 def _numbers(values: NDArray[Any], kind: str) -> NDArray[Any]:

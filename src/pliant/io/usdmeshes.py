@@ -83,7 +83,11 @@ def _topology(mesh: Any) -> tuple[Any, Any, Any]:
 
 def rows_of(path: Path, name: str, points: Any) -> Floats:
     """(n, 3) finite points."""
-    rows = np.array(() if points is None else points, np.float64).reshape(-1, 3)
+    return finite(path, name, np.array(() if points is None else points, np.float64).reshape(-1, 3))
+
+
+def finite(path: Path, name: str, rows: Floats) -> Floats:
+    """The same points (n, 3), none of which may be NaN or infinite."""
     if not np.isfinite(rows).all():
         raise refuse(path, f"{name}: point {int((~np.isfinite(rows).all(axis=1)).argmax())} is not finite")
     return rows

@@ -199,13 +199,13 @@ class _Document:
 
 
 _reader: weakref.ReferenceType[Apart] | None = None
-_only = threading.Lock()
+_sharing = threading.Lock()
 
 
 def _arrays() -> Apart:
     """A process that starts when something in HDF5 is asked for: one for all documents there are, since it remembers nothing of a file."""
     global _reader
-    with _only:
+    with _sharing:
         found = None if _reader is None else _reader()
         if found is None:
             found = Apart("pliant.io.hdf", "Arrays")
