@@ -54,9 +54,14 @@ def along(k, x, y, z):
 def pierced(ax, ay, az, bx, by, bz, cx, cy, cz, ox, oy, oz, dx, dy, dz, k):
     """The filter, in the range of `predicates.py`: (MISS, HIT or UNSURE, and t, u, v of a hit). k is the axis along which d is longest.
 
-    For corners that are near each other and far from o, ((p − o) + (q − o)) × (q − p) is the same twice over and rounds by much less, and
-    to the bit as much from either side. A value passes as many roundings as `orient3d_filter`, one more for the sum and none for d: E3
-    bounds it. Errors of the values move t by at most their sum over that of the values, times how far the corners are apart along the ray.
+    For corners q, r that are near each other and far from o, u × v with u = (q − o) + (r − o) and v = r − q is (q − o) × (r − o) twice
+    over and rounds by much less, and to the bit as much from either side.
+
+    Error bound. u cancels where o lies between q and r, so |u| after rounding bounds nothing: û is off by U for each difference and U for
+    the sum, that is by 2 U w, w = |q − o| + |r − o|. A term u_i v_j d_k so passes 8 roundings relative to w_i |v_j| |d_k|: two for u, and
+    one each for v, the product and the minor, one for d and two for the sums. The sum P of these sizes comes out low by at most (1 − U)⁸,
+    and the constant rounds once: 9 U = E3, as for `orient3d_filter`. Errors of the values move t by at most their sum over that of the
+    values, times how far the corners are apart along the ray.
     Lanes are the edges b c, c a and a b; the fourth is no one's.
     """
     o = along(k, ox, oy, oz)
@@ -65,11 +70,13 @@ def pierced(ax, ay, az, bx, by, bz, cx, cy, cz, ox, oy, oz, dx, dy, dz, k):
     qx, qy, qz = cycled(px), cycled(py), cycled(pz)
     rx, ry, rz = cycled(qx), cycled(qy), cycled(qz)
     vx, vy, vz = minus(rx, qx), minus(ry, qy), minus(rz, qz)
-    ux, uy, uz = plus(minus(qx, ox), minus(rx, ox)), plus(minus(qy, oy), minus(ry, oy)), plus(minus(qz, oz), minus(rz, oz))
-    p, q, r, s, o, m = times(uy, vz), times(uz, vy), times(uz, vx), times(ux, vz), times(ux, vy), times(uy, vx)
-    values = plus(plus(times(minus(p, q), dx), times(minus(r, s), dy)), times(minus(o, m), dz))
-    sizes = (magnitude(p) + magnitude(q)) * abs(dx) + (magnitude(r) + magnitude(s)) * abs(dy) + (magnitude(o) + magnitude(m)) * abs(dz)
-    doubts = sizes * E3
+    qx, qy, qz, rx, ry, rz = minus(qx, ox), minus(qy, oy), minus(qz, oz), minus(rx, ox), minus(ry, oy), minus(rz, oz)
+    ux, uy, uz = plus(qx, rx), plus(qy, ry), plus(qz, rz)
+    values = plus(plus(times(minus(times(uy, vz), times(uz, vy)), dx), times(minus(times(uz, vx), times(ux, vz)), dy)),
+                  times(minus(times(ux, vy), times(uy, vx)), dz))
+    wx, wy, wz = magnitude(qx) + magnitude(rx), magnitude(qy) + magnitude(ry), magnitude(qz) + magnitude(rz)
+    vx, vy, vz = magnitude(vx), magnitude(vy), magnitude(vz)
+    doubts = ((wy * vz + wz * vy) * abs(dx) + (wz * vx + wx * vz) * abs(dy) + (wx * vy + wy * vx) * abs(dz)) * E3
     left, right = bits(values > doubts) & 7, bits(values < -doubts) & 7
     if left != 0 and right != 0:
         return MISS, 0.0, 0.0, 0.0

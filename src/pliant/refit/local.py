@@ -1,8 +1,12 @@
 """Local: a few vertices have moved, so only the paths above them follow (thesis C 7.3.4, "local deformation"): O(m + log n) to O(m log n).
 
 Whatever the policy: nodes that are true stay true, nodes that are stale stay stale. A lane above moved vertices is made from its child, or,
-where that is stale or a leaf, from the vertices under it; what comes out as before stops there. If more than a share of the leaves is
-touched, everything follows as after any update: that is never more than a full pass.
+where that is stale or a leaf, from the vertices under it. If more than a share of the leaves is touched, everything follows as after any
+update: that is never more than a full pass.
+
+An unchanged node does not end the climb in general. An ancestor may have been fitted to vertices, more tightly than its children merge; it
+encloses the old positions, and the new ones may lie outside it and inside the unchanged merge. Only for volume types whose fits contain
+their merges (`Family.merge_exact`) is an unchanged merge inside every ancestor: there the climb ends.
 """
 from typing import NamedTuple
 
@@ -87,7 +91,7 @@ def touch_leaves(moved, begins, above, slots, leaves, dirty, touched, room):
 
 
 @kernel
-def refit_paths(nodes, points, vertices, leaf_begins, spans, order, parents, dirty, frame):
+def refit_paths(nodes, points, vertices, leaf_begins, spans, order, parents, dirty, frame, merge_exact):
     """Make true again what is marked and was true, upwards; the number of volumes set. Without spans there must be no stale nodes."""
     updated = 0
     for i in range(len(nodes) - 1, -1, -1):
@@ -111,7 +115,7 @@ def refit_paths(nodes, points, vertices, leaf_begins, spans, order, parents, dir
                     put_lane(nodes, i, k, volume_of(like, points, order, spans[i, k, 0], spans[i, k, 1]))
                 updated += 1
             made = merge(lanes(nodes, i))
-            changed = made != like
+            changed = not merge_exact or made != like
             put_whole(nodes, i, made)
         if changed and i > 0:
             dirty[parents[i, 0]] |= np.uint8(1) << np.uint8(parents[i, 1])
@@ -128,7 +132,7 @@ def follow(shape, moved):
         return False
     lists = NO_SPANS if spans is None else (spans.spans, spans.order)
     shape.updated += refit_paths(shape.nodes, shape.points, tree.vertices, tree.begins, *lists, paths.parents, paths.dirty,
-                                 np.int32(shape.frame))
+                                 np.int32(shape.frame), shape.options.family.merge_exact)
     return True
 
 

@@ -50,7 +50,7 @@ class Box(NamedTuple):
     hiz: float
 
 
-register(Family("aabb", Box, empty=Box(INF, INF, INF, -INF, -INF, -INF)))
+register(Family("aabb", Box, empty=Box(INF, INF, INF, -INF, -INF, -INF), merge_exact=True))
 
 
 @helper

@@ -70,9 +70,10 @@ KDop18 = NamedTuple("KDop18", [(name, float) for name in BOX + EDGES])
 KDop26 = NamedTuple("KDop26", [(name, float) for name in BOX + DIAGONALS + EDGES])
 KINDS = (KDop14, KDop18, KDop26)
 
-register(Family("kdop6", Box, empty=Box(INF, INF, INF, -INF, -INF, -INF)))
+register(Family("kdop6", Box, empty=Box(INF, INF, INF, -INF, -INF, -INF), merge_exact=True))
 for _kind in KINDS:
-    register(Family(_kind.__name__.lower(), _kind, empty=_kind(*(INF if name[:2] == "lo" else -INF for name in _kind._fields))))
+    register(Family(_kind.__name__.lower(), _kind, empty=_kind(*(INF if name[:2] == "lo" else -INF for name in _kind._fields)),
+                    merge_exact=True))                                  # margins (`slabs.wide`) grow with the box around the points
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------------------

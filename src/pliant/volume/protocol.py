@@ -28,11 +28,14 @@ MOST = np.float32(2.0**105)                                            # above U
 
 class Family(NamedTuple):
     """One kind of volume: its name in `Body(volume=…)`, its class, its empty value; does it lose by being merged from others, so that
-    where a body keeps its shape every volume is worth a fit of its own?"""
+    where a body keeps its shape every volume is worth a fit of its own? `merge_exact`: the volume around a set of points contains the merge
+    of the volumes around its parts. Then a merged volume that has not changed is contained in all its ancestors, however those were made,
+    and a partial refit may stop there (`refit/local.py`)."""
     name: str
     volume: type
     empty: tuple
     fitted: bool = False
+    merge_exact: bool = False
 
 
 class Shift(NamedTuple):
