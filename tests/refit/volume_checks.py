@@ -84,14 +84,18 @@ def vertices_under(tree):
     return found | {(-1, 0): np.unique(tree.corners)}
 
 
-def assert_holds(body):
-    """Exactly: every volume of a body, of any family and whatever its stamp, holds the vertices under it."""
+def assert_holds(body, stamped=False):
+    """Exactly: every volume of a body, of any family and whatever its stamp, holds the vertices under it. `stamped`: only those of nodes
+    that are up to date."""
     shape, inside = shape_of(body), INSIDE[body.options.family.name]
     origin, scale = exact(body.motion.origin[:3].tolist()), Fraction(body.motion.scale)
     place = [tuple((x - o) * scale for x, o in zip(exact(row), origin, strict=True)) for row in body.motion.vertices.tolist()]
+    fresh = shape.nodes["stamp"] == shape.frame
     for (i, k), some in vertices_under(shape.tree).items():
+        if stamped and not fresh[max(i, 0)]:
+            continue
         volume = whole(shape.nodes, 0) if i < 0 else lane(shape.nodes, i, k)
         assert all(inside(volume, place[v]) for v in some.tolist()), "a volume does not hold its vertices"
         child = -1 if i < 0 else int(shape.tree.child[i, k])
-        if child >= 0:
+        if child >= 0 and (fresh[child] or not stamped):
             assert all(inside(whole(shape.nodes, child), place[v]) for v in some.tolist())
