@@ -1,10 +1,17 @@
-"""Does any ray slip between faces? Ten million rays from inside closed meshes, at every vertex and the middle of every edge.
+"""Is any ray decided wrongly where faces meet? Two counts of ten million rays each.
 
-    python -m benchmarks.watertight        all meshes, here and 250,000 units away; --help tells the rest
+    python -m benchmarks.watertight        both counts; --help tells the rest
 
-A mesh without a hole is left by no ray that starts inside it: a miss is an error of the ray query, and misses are counted. Half of the
-rays are aimed where faces meet, from many places inside; as float64 rounds, they pass within an ulp or so of the edge, on either side or
-exactly through it. The other half go anywhere. The exit status is 1 if a ray is missed. The time is that of `cast` alone, on one core.
+Inside: rays from inside closed meshes, here and 250,000 units away. A mesh without a hole is left by no ray that starts inside it: a miss
+is an error of the ray query, and misses are counted. Half of the rays are aimed where faces meet, from many places inside; as float64
+rounds, they pass within an ulp or so of the edge, on either side or exactly through it. The other half go anywhere. The time is that of
+`cast` alone, on one core.
+
+Beside: lines through vertices and rounded midpoints of edges of small closed meshes with one-decimal coordinates, and one ulp beside them
+along each axis; parallel to an axis, which keeps the ulp, and oblique. All faces that `cast_all` finds are compared with those of integer
+arithmetic (`benchmarks/exact_rays.py`), and `cast` and `occluded` with `cast_all`.
+
+The exit status is 1 if a ray is wrong.
 """
 
 import argparse
@@ -21,6 +28,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import pliant as pl
+from benchmarks import exact_rays
 from benchmarks.harness import alone, hardware
 from pliant import shapes
 
@@ -52,15 +60,10 @@ def round_shells(subdivisions):
     return found | {"flat": Shell(ball * squeezed, faces, 0.3 * squeezed)}
 
 
-def edges_of(faces):
-    """(e, 2): every edge once."""
-    return np.unique(np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0)
-
-
 def batches(shell, vertices, offset, rays, rng):
     """Rays (origins, directions) in batches, `rays` altogether or a few more: from each place inside at all vertices and edges once, and as
     many anywhere."""
-    edges = edges_of(shell.faces)
+    edges = exact_rays.edges_of(shell.faces)[0]
     aims = np.vstack([vertices, (vertices[edges[:, 0]] + vertices[edges[:, 1]]) / 2])
     many = max(1, BATCH // (2 * len(aims)))
     while rays > 0:
@@ -91,6 +94,92 @@ def count(shell, away, rays, rng, tick=lambda n: None):
             "examples": examples}
 
 
+# --- beside edges and vertices ---------------------------------------------------------------------------------------------------
+
+TETRAHEDRON = np.array([[0, 1, 2], [1, 0, 3], [0, 2, 3], [2, 1, 3]])
+OCTAHEDRON = np.array([[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]])
+
+
+def solids(rng):
+    """(name, vertices, faces) of closed meshes with coordinates of one decimal, new ones at every call: many of four faces, one of 80."""
+    for _ in range(16):
+        tetrahedron = rng.integers(-20, 21, (4, 3)) / 10
+        yield "tetrahedron", tetrahedron, TETRAHEDRON
+        yield "flat tetrahedron", tetrahedron * [1, 1, 0] + [0, 0, 0.3] * np.eye(4)[3][:, None], TETRAHEDRON
+        octahedron = np.vstack([np.eye(3), -np.eye(3)])[[0, 3, 1, 4, 2, 5]]
+        yield "octahedron", (octahedron * rng.integers(1, 11, (6, 1)) + rng.integers(-3, 4, (6, 3))) / 10, OCTAHEDRON
+    for _ in range(4):
+        yield "box", (rng.integers(-20, 21, 3) + (cube().vertices + 1) * rng.integers(1, 11, 3)) / 10, cube().faces
+    ball, faces = shapes.icosphere(1)
+    yield "rounded ball", (ball * rng.integers(5, 21)).round() / 10, faces
+
+
+def beside(vertices, faces, rng):
+    """Rays (origins, directions) through all vertices and rounded midpoints of a mesh and their neighbours, one ulp away along each axis;
+    along each axis in turn, and obliquely."""
+    edges = exact_rays.edges_of(faces)[0]
+    aims = np.vstack([vertices, (vertices[edges[:, 0]] + vertices[edges[:, 1]]) / 2])
+    steps = np.array([[x, y, z] for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1)], float)
+    around = np.nextafter(aims[:, None], np.where(steps > 0, np.inf, np.where(steps < 0, -np.inf, aims[:, None]))).reshape(-1, 3)
+    axes = np.vstack([np.eye(3), -np.eye(3)])[rng.integers(0, 6, len(around))]
+    far = rng.integers(1, 30, (len(around), 1)) / 10
+    straight = np.where(axes == 0, around, around - far * axes)
+    ways = np.where(rng.random((len(around), 1)) < 0.5, rng.integers(-9, 10, (len(around), 3)) / 10, rng.standard_normal((len(around), 3)))
+    ways[~ways.any(axis=1)] = 1.0
+    return np.vstack([straight, around - far * ways]), np.vstack([axes * rng.integers(1, 30, (len(around), 1)) / 10, ways])
+
+
+def wrong_rays(vertices, faces, origins, directions):
+    """(which rays, (k,) of their rows, are answered wrongly; how many signs took integers; tests that the library left to exact arithmetic;
+    hits that lines have altogether)."""
+    body = pl.Body(vertices, faces)
+    right, hard = exact_rays.hits(vertices, faces, origins, directions)
+    every = pl.cast_all(body, origins, directions, t_min=-np.inf)
+    found = np.zeros_like(right)
+    found[every.ray, every.face] = True
+    wrong = (found != right).any(axis=1)
+    # In front of the origin, by the t that is told; rows are sorted by ray, t and face.
+    ahead = every.t >= 0
+    first, at = np.unique(every.ray[ahead], return_index=True)
+    expected = np.full(len(origins), -1, np.int32)
+    expected[first] = every.face[ahead][at]
+    wrong |= (pl.cast(body, origins, directions).face != expected) | (pl.occluded(body, origins, directions) != (expected >= 0))
+    return np.flatnonzero(wrong), hard, every.stats.n_x, int(right.sum())
+
+
+def count_beside(rays, rng, tick=lambda n: None):
+    """Rows of the table, one for each kind of solid: new solids until that many rays have been compared."""
+    rows = {}
+    done = 0
+    while done < rays:
+        for name, vertices, faces in solids(rng):
+            origins, directions = beside(vertices, faces, rng)
+            wrong, hard, exact, hits = wrong_rays(vertices, faces, origins, directions)
+            row = rows.setdefault(name, dict.fromkeys(("meshes", "rays", "hits", "wrong", "integers", "exact"), 0) | {"examples": []})
+            for key, more in zip(("meshes", "rays", "hits", "wrong", "integers", "exact"),
+                                 (1, len(origins), hits, len(wrong), hard, exact), strict=True):
+                row[key] += more
+            row["examples"] += [(vertices.tolist(), faces.tolist(), origins[k].tolist(), directions[k].tolist())
+                                for k in wrong[:5 - len(row["examples"])].tolist()]
+            done += len(origins)
+            tick(len(origins))
+    return [{"mesh": name} | row for name, row in rows.items()]
+
+
+def table_beside(rows):
+    """The rich table of all rows of `count_beside`."""
+    table = Table("solid", title="Lines beside edges and vertices, compared with integer arithmetic")
+    columns = {"meshes": "meshes", "rays": "rays", "hits": "hits", "wrong": "wrong", "integers": "signs taken in integers",
+               "exact": "tests left to exact arithmetic"}
+    for column in columns.values():
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(row["mesh"], *(f"{row[name]:,}" for name in columns))
+    table.add_section()
+    table.add_row("all", *(f"{sum(row[name] for row in rows):,}" for name in columns))
+    return table
+
+
 def table_of(rows):
     """The rich table of all rows."""
     table = Table("mesh", title="Rays from inside closed meshes")
@@ -107,7 +196,9 @@ def table_of(rows):
 def main():
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.watertight", description=__doc__.partition("\n")[0])
-    parser.add_argument("--rays", type=int, default=10_000_000, help="altogether")
+    parser.add_argument("--rays", type=int, default=10_000_000, help="from inside, altogether")
+    parser.add_argument("--beside", type=int, default=10_000_000, help="lines beside edges and vertices, altogether")
+    parser.add_argument("--seed", type=int, default=10)
     parser.add_argument("--subdivisions", type=int, default=5, help="of the round meshes: 20 · 4^k triangles")
     parser.add_argument("--pin", action=argparse.BooleanOptionalAction, default=hasattr(os, "sched_setaffinity"))
     parser.add_argument("--out", help="write all figures to this JSON file")
@@ -115,26 +206,33 @@ def main():
     alone(options.pin)
     shells = {"cube": cube()} | round_shells(options.subdivisions)
     share = -(-options.rays // (len(shells) * len(PLACES)))
-    console, rows, rng = Console(), [], np.random.default_rng(10)
+    console, rows, rng = Console(), [], np.random.default_rng(options.seed)
     for shell in shells.values():
         count(shell, 0.0, 1, rng)                                       # loads the kernels
     bar = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("rays"), TimeElapsedColumn(),
                    console=console, auto_refresh=False, transient=True)
     with bar as progress:
-        task = progress.add_task("", total=options.rays)
+        task = progress.add_task("", total=options.rays + options.beside)
         for name, shell in shells.items():
             for away in PLACES:
                 progress.update(task, description=f"{name}, {away:,.0f} away", refresh=True)
                 row = count(shell, away, share, rng, lambda n: progress.update(task, advance=n, refresh=True))
                 rows.append({"mesh": name} | row)
+        progress.update(task, description="beside edges and vertices", refresh=True)
+        near = count_beside(options.beside, rng, lambda n: progress.update(task, advance=n, refresh=True))
     console.print(table_of(rows))
+    console.print(table_beside(near))
+    for row in near:
+        for vertices, faces, origin, direction in row["examples"]:
+            console.print(f"wrong: {vertices}, {faces}: {origin} + t {direction}", highlight=False)
     for row in rows:
         for origin, direction in row["examples"]:
             console.print(f"missed: {row['mesh']}, {row['away']:,.0f} away: {origin} + t {direction}", highlight=False)
     console.print(hardware(options.pin), highlight=False)
     if options.out:
-        Path(options.out).write_text(json.dumps({"hardware": hardware(options.pin), "rows": rows}, indent=1), encoding="utf-8")
-    sys.exit(any(row["missed"] for row in rows))
+        figures = {"hardware": hardware(options.pin), "rows": rows, "beside": near}
+        Path(options.out).write_text(json.dumps(figures, indent=1), encoding="utf-8")
+    sys.exit(any(row["missed"] for row in rows) or any(row["wrong"] for row in near))
 
 
 if __name__ == "__main__":
