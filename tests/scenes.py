@@ -22,7 +22,7 @@ def everything(bodies, ignored=lambda i, j: False, self_pairs=False, adjacent="e
     for i, j in product(sorted(boxes), repeat=2):
         if i < j and not ignored(i, j) and (boxes[i][0] <= boxes[j][1]).all() and (boxes[j][0] <= boxes[i][1]).all():
             found.append((i, j, pl.collide(bodies[i], bodies[j], contacts=True)))
-        elif i == j and self_pairs:
+        elif i == j and self_pairs and not ignored(i, i):
             found.append((i, i, pl.self_collide(bodies[i], adjacent=adjacent, contacts=True)))
     return [(i, j, pairs) for i, j, pairs in found if pairs]
 

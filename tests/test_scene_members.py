@@ -55,6 +55,8 @@ def test_ids_are_never_used_again():
 def test_a_body_is_in_a_scene_once_and_in_several_scenes():
     a, b, c = cube(0.0), cube(0.5), cube(1.0)
     one, two = pl.Scene([a, b]), pl.Scene([c, a])
+    assert [body in one for body in (a, b, c)] == [True, True, False]
+    assert (0 in one, 2 in one, [0] in one, None in one, "0" in one) == (True, False, False, False, False)
     with pytest.raises(ValueError, match="id 0"):
         one.add(a)
     assert len(one) == 2
@@ -65,6 +67,7 @@ def test_a_body_is_in_a_scene_once_and_in_several_scenes():
     for scene in (one, two):
         assert len(assert_scene(scene)) == 0
     one.remove(0)
+    assert a not in one and a in two
     a.update(meshes.cube((0.75, 0, 0))[0])
     assert len(assert_scene(two)) > 0
     assert two[1] is a
@@ -103,6 +106,7 @@ def test_ignored_bodies_and_groups():
         scene.add(pl.Body([[0, 0, 0], [1, k, 0], [0, 1, k]], [[0, 1, 2]]), group=("red", "blue", None)[k % 3])
     group = {0: "red", 1: "blue", 2: None, 3: "red", 4: "blue", 5: None}
     rules = [(0, 1), ("red", "blue"), ("red", "red"), (5, "red"), (2, 5), ("green", "red"), (4, "green")]
+    scene.remove(scene.add(cube(50.0), group="green"))                  # a group without members is still one
     active = set()
 
     def ignored(i, j):
@@ -129,6 +133,7 @@ def test_rules_go_with_their_bodies_and_stay_with_groups():
     scene = pl.Scene([a])
     scene.add(b, group="soft")
     scene.ignore(0, 1)
+    scene.remove(scene.add(cube(50.0), group="hard"))
     scene.ignore("soft", "hard")
     assert len(scene.collide()) == 0
     scene.remove(0)
@@ -217,8 +222,11 @@ def test_bad_arguments_are_refused_and_change_nothing():
         for act in (scene.remove, scene.__getitem__, lambda n: scene.ignore(n, 0) if not isinstance(n, str) else scene[n]):
             with pytest.raises(KeyError, match="id"):
                 act(number)
-    with pytest.raises(KeyError, match="second"):
-        scene.ignore("group", 7)
+    for rule, words in ((("typo", 7), "first"), (("typo", "typo"), "first"), ((0, "typo"), "second")):
+        with pytest.raises(KeyError, match=f"{words}: no body was added with the group 'typo'; the groups are: none"):
+            scene.ignore(*rule)
+    with pytest.raises(KeyError, match="second: no body of the scene has the id 7"):
+        scene.ignore(0, 7)
     with pytest.raises(KeyError, match="first"):
         scene.heed(7, 0)
     for name in ("self_pairs", "first", "contacts"):

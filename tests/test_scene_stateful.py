@@ -35,13 +35,16 @@ class Scenes(RuleBasedStateMachine):
     def begin(self, lists):
         self.brute, fresh.BRUTE = fresh.BRUTE, 2 if lists else fresh.BRUTE             # sorted lists, or all compared
         self.scene, self.members, self.outside, self.groups, self.rules, self.next = pl.Scene(), {}, [], {}, set(), 0
+        self.known = set()                                              # groups that bodies were added with
 
     def teardown(self):
         if hasattr(self, "brute"):
             fresh.BRUTE = self.brute
 
     def ignored(self, i, j):
-        """Does a rule name the two, by id or by group?"""
+        """Does a rule name the two, by id or by group? Of a body and itself: by id, twice."""
+        if i == j:
+            return (i, i) in self.rules
         named = [{k, self.groups[k]} - {None} for k in (i, j)]
         return any((a in named[0] and b in named[1]) or (a in named[1] and b in named[0]) for a, b in self.rules)
 
@@ -62,6 +65,7 @@ class Scenes(RuleBasedStateMachine):
         number = self.scene.add(body, group=group, box=HUGE if boxed else None)
         assert number == self.next
         self.next, self.members[number], self.groups[number] = self.next + 1, body, group
+        self.known |= {group} - {None}
 
     @precondition(lambda self: self.members)
     @rule(data=st.data())
@@ -96,7 +100,10 @@ class Scenes(RuleBasedStateMachine):
     @rule(data=st.data(), by_group=st.tuples(st.booleans(), st.booleans()), ignore=st.booleans())
     def change_rules(self, data, by_group, ignore):
         a, b = (data.draw(names) if grouped else self.one(data, self.members) for grouped in by_group)
-        if ignore:
+        if {name for name in (a, b) if isinstance(name, str)} - self.known:
+            with pytest.raises(KeyError, match="group"):
+                (self.scene.ignore if ignore else self.scene.heed)(a, b)
+        elif ignore:
             self.scene.ignore(a, b)
             self.rules.add((a, b))
         else:

@@ -378,6 +378,36 @@ class Body:
                 self._mesh = mesh_of(self.corners, self.motion.count, shape.tree.vertices[np.sort(first)])
             return self._mesh
 
+    def copy(self) -> Body:
+        """Another body in the same state: mesh, tree, options, transform and key. It shares nothing that an update of either writes to, and
+        is in no scene. `copy.copy` and `copy.deepcopy` give the same.
+
+        >>> import pliant as pl
+        >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+        >>> other = body.copy()
+        >>> other.update([[0, 0, 5]], changed=[0])
+        >>> body.vertices[0].tolist(), other.vertices[0].tolist()
+        ([0.0, 0.0, 0.0], [0.0, 0.0, 5.0])
+        """
+        with Reading(self.guard):
+            shape, keys = self._shape, self._keys
+            body = type(self).__new__(type(self))
+            body._start(self.motion.copy(), self._faces, self.options, self._same, planted=None if shape is None else shape.tree,
+                        keys=None if keys is None else keys.rows)
+            if keys is not None and shape is not None:
+                body._shape = body._keys.shape(keys.number(shape))
+            body.placement, body._rigid = self.placement, self._rigid
+        return body
+
+    def __copy__(self) -> Body:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Body:
+        return self.copy()
+
+    def __reduce__(self) -> str:
+        raise TypeError("a Body holds addresses and locks of its process and cannot be pickled; use save and Body.load")
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the body to a file, tree included: loading it needs no building. No pickle; written whole or not at all. A body with keys
         is refused: save the keys, and make it again."""

@@ -59,6 +59,15 @@ class Grid:
         self._lists: Lists | None = None
         self._room: Lists | None = None                                 # lists of an earlier frame, to be written over
 
+    def __copy__(self) -> Grid:
+        return Grid(self.vertices, self.faces, cells=self._wanted)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Grid:
+        return self.__copy__()
+
+    def __reduce__(self) -> str:
+        raise TypeError("a Grid cannot be pickled; save its vertices and faces, and make it again")
+
     def update(self, vertices: ArrayLike, faces: ArrayLike | None = None) -> None:
         """Say where vertices are now; with faces (f, 3), those of another mesh. What is refused leaves the grid as it was."""
         other = None

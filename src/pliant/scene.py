@@ -5,6 +5,7 @@ has touched since the last query is answered from memory.
 """
 from __future__ import annotations
 
+import copy
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -30,7 +31,7 @@ class _Member(NamedTuple):
     which rays see it."""
     body: Body
     slot: int
-    group: Hashable
+    group: str | None
     box: NDArray[np.float64] | None
     mask: int
 
@@ -82,6 +83,7 @@ class Scene:
         self._id_of: dict[Body, int] = {}
         self._boxed: set[int] = set()                                   # slots whose box was given, and told to the broad phase
         self._ignored: set[tuple[Hashable, Hashable]] = set()
+        self._groups: set[str] = set()                                  # that bodies were added with, whether or not these are still here
         for body in bodies:
             self.add(body)
 
@@ -103,6 +105,8 @@ class Scene:
         number = self._ids[slot] = self._next
         self._next += 1
         self._members[number], self._id_of[body] = _Member(body, slot, group, bounds, bits), number
+        if group is not None:
+            self._groups.add(group)
         body.watchers = (*body.watchers, self)
         self._stale.add(body)
         return number
@@ -121,7 +125,9 @@ class Scene:
         self._ignored = {pair for pair in self._ignored if number not in pair}
 
     def ignore(self, first: int | str, second: int | str) -> None:
-        """Never report pairs between these two, each the id of a body or the name of a group; a group and itself: pairs inside it."""
+        """Never report pairs between these two, each the id of a body or the name of a group that a body was added with; a group and
+        itself: pairs of its bodies with each other; an id and itself: self-collisions of the body. The rule of a group also holds for bodies
+        that are added to it later."""
         self._ignored.add(self._rule(first, second))
 
     def heed(self, first: int | str, second: int | str) -> None:
@@ -136,8 +142,29 @@ class Scene:
         """The ids, in the order in which bodies were added."""
         return iter(list(self._members))
 
-    def __contains__(self, number: object) -> bool:
-        return number in self._members
+    def __contains__(self, member: object) -> bool:
+        """Is there a body with this id, or is this body in the scene?"""
+        return member in self._id_of if isinstance(member, Body) else isinstance(member, Hashable) and member in self._members
+
+    def __copy__(self) -> Scene:
+        """Another scene of the same bodies, with the same ids, groups and rules."""
+        return self._with({number: member.body for number, member in self._members.items()})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Scene:
+        """Another scene of copies of the bodies, with the same ids, groups and rules."""
+        return self._with({number: copy.deepcopy(member.body, memo) for number, member in self._members.items()})
+
+    def _with(self, bodies: dict[int, Body]) -> Scene:
+        """A scene like this one, with other bodies for its ids."""
+        scene = Scene()
+        for number, body in bodies.items():
+            member, scene._next = self._members[number], number
+            scene.add(body, group=member.group, box=member.box, mask=member.mask)
+        scene._next, scene._groups, scene._ignored = self._next, set(self._groups), set(self._ignored)
+        return scene
+
+    def __reduce__(self) -> str:
+        raise TypeError("a Scene cannot be pickled; save its bodies, and make it again")
 
     def __getitem__(self, number: int) -> Body:
         """The body with this id."""
@@ -163,6 +190,9 @@ class Scene:
         for name, value in (("first", first), ("second", second)):
             if not isinstance(value, str):
                 self._member(name, value)
+            elif value not in self._groups:
+                known = ", ".join(map(repr, sorted(self._groups))) or "none"
+                raise KeyError(f"{name}: no body was added with the group {value!r}; the groups are: {known}")
         a, b = sorted((first, second), key=lambda value: (isinstance(value, str), value))
         return a, b
 

@@ -48,8 +48,7 @@ class Lane:
         self.bodies: list[Body] = []
         self.scene, self._places, self._ids = Scene(), dict[int, int](), dict[int, int]()  # places by ids of the scene, and back
         self._alone = bool(asked.alone.any())
-        for first, second in np.argwhere(np.triu(~asked.others)).tolist():
-            self.scene.ignore(_group(first), _group(second))
+        self._grouped: set[int] = set()  # kinds that the scene has a group for
         self._options: dict[str, Any] = {"policy": question.policy, "weld": question.weld}
 
     def move(self, frame: int) -> None:
@@ -81,6 +80,10 @@ class Lane:
         group = None if others.all() else _group(kind)  # looking for rules of a group takes time
         new = self._ids[place] = self.scene.add(body, group=group)
         self._places[new] = place
+        if group is not None and kind not in self._grouped:
+            self._grouped.add(kind)
+            for other in self._grouped & set(np.flatnonzero(~others).tolist()):
+                self.scene.ignore(group, _group(other))
         if self._alone and not alone:
             self.scene.ignore(new, new)
 

@@ -295,6 +295,12 @@ class Blended(Motion):
         loose = slack(len(self._which), self.size) + 2 * self.doubt
         bound_body(self.about, self._shares, self._which, self._hulls, self._rests, self.planes, loose, self.size)
 
+    def copy(self):
+        """Another motion in the same state, independent of this one."""
+        motion = Blended(self.stored[0], (*self.stored_skin, self.n_maps), self.given_origin)
+        motion.update(self.given)
+        return motion
+
     def complete(self):
         """Set every vertex that has not been set."""
         blend_all(self.whole_skin())

@@ -231,6 +231,10 @@ class Free(Motion):
             self._since = 0
         self._take(self.box, self._addresses[self.flat is self._own[1]], plain != 0 and self.plain)
 
+    def copy(self):
+        """Another motion in the same state, independent of this one."""
+        return Free(self.vertices, self.given_origin)
+
     def restore(self):
         """After an interrupted update: everything from the vertices again, the old or the new ones."""
         if self.count:

@@ -169,6 +169,12 @@ class Morph(Motion):
             self.scale = self._place["scale"] = scale
         self.doubt = error * scale
 
+    def copy(self):
+        """Another motion in the same state, independent of this one."""
+        motion = Morph(self.stored, self.additive, self.given_origin)
+        motion.update(self.given)
+        return motion
+
     def complete(self):
         """Set every vertex."""
         if not self._whole:

@@ -24,5 +24,10 @@ class Motion:
     def complete(self):
         """Set every vertex."""
 
+    @property
+    def given_origin(self):
+        """The origin (3,) that the user has fixed, or None."""
+        return self.origin[:3].copy() if self.fixed else None
+
     def arrange(self, vertices):
         """These will be set together, those of leaf after leaf: bring what sets them into that order, if there is anything to bring."""
