@@ -126,8 +126,8 @@ class Scene:
 
     def ignore(self, first: int | str, second: int | str) -> None:
         """Never report pairs between these two, each the id of a body or the name of a group that a body was added with; a group and
-        itself: pairs of its bodies with each other; an id and itself: self-collisions of the body. The rule of a group also holds for bodies
-        that are added to it later."""
+        itself: pairs of its bodies with each other; an id and itself: self-collisions of the body. The rule of a group also holds for
+        bodies that are added to it later."""
         self._ignored.add(self._rule(first, second))
 
     def heed(self, first: int | str, second: int | str) -> None:
