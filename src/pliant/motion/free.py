@@ -5,10 +5,27 @@ as rows x y z · of float32 (what volumes and leaves are made of). Both are writ
 
 The origin is sticky: it moves to the middle of the body only when the body has left it, so that far from zero nothing gets looser
 and near it nothing is copied twice. It is coarse, so that the way from one body's origin to another's is exact in float32. The scale is 1
-unless the body is absurdly large or small (`scale_for`), where float32 would overflow or lose everything.
+for reaches from LEAST_REACH to MOST_REACH, and a power of 2**STEP that brings others between these (`scale_for`), so that bodies of
+similar sizes have the same one: a pair of different scales needs a second set of volumes (`Body.shape_at`).
 
-Invariants: |(x − origin) · scale| <= 2**36 for every vertex, so that float32 lanes are valid (`geometry/lanes.py`); a refused update
-leaves everything as it was.
+LIMITS of float32, below 2**128. R = reach · scale bounds the coordinates of a body. A leaf's box has sides S <= 2 R. Two bodies with boxes
+that overlap, turned against each other or not, have corners within L <= 9 R of each other.
+- Triangles that meet (`geometry/lanes.py`): the largest numbers are heights of corners along the direction e × n of an edge across a
+  normal, and their difference: 24 S³ L. Beyond 2**128 they would be infinite, which reads as "certainly apart". A leaf that is turned has
+  S <= 2 √3 R: 24 (2 √3)³ 9 R⁴ < 2**13.2 R⁴ < 2**128 for R <= MOST_REACH = 2**28.
+- Distances of triangles (`geometry/near.py`): bodies may be 1024 sizes apart (`query/faraway.py`), L <= 2**11 R + 4 R, or 2**60, where
+  `query/within.py` stops. 3 L² must be finite, L <= 2**62; larger products are only tried, and what overflows is not taken.
+- Distances of points (`geometry/nearpoint.py`): 36 (D S)² for a corner at a distance D from the point; `query/pointsearch.py` takes care
+  that D S stays below 2**60.
+- Volumes (`volume/`), rays (`query/sight.py`), planes (`query/cull.py`) and costs of builders are products of two lengths, or of three.
+The other end: squares of lengths below 2**-63 are subnormal numbers, or 0. Errors of places are at least 2**-24 R, so for
+R >= LEAST_REACH = 2**-20 no such length decides anything, nor do the least bounds (2**-100 and less) by which nothing is divided. Where R
+may be smaller, errors have a least value of their own: of corners 2**-50 (`query/traverse.py`), of points 2**-48 (`query/pointsearch.py`),
+of radii 2**-60 (`volume/sphere.py`). R is smaller if the body is one point, if its coordinates are subnormal in float64 (the scale ends at
+2**1023, where the smallest of them is 2**-51), or if it is seen at the scale of a larger body.
+
+Invariants: |(x − origin) · scale| <= MOST_REACH for every vertex; `plain` says whether all present vertices are in the range of the
+filters of `geometry/predicates.py`, whatever was there before; a refused update leaves everything as it was.
 """
 import math
 
@@ -19,14 +36,14 @@ from pliant.core.jit import helper, kernel
 from pliant.core.records import aligned, packed, prefetch
 from pliant.core.simd import bits, four, greatest, least, magnitude, narrow, put_four
 from pliant.errors import MeshError
-from pliant.geometry.predicates import LARGEST, SMALLEST, fits
+from pliant.geometry.predicates import LARGEST, SMALLEST, fits, point_fits
 from pliant.motion.motion import Motion
 
 STRAYED = 3.0                                                           # of the half extent: farther from the origin, and it moves
 REFUSED = -1
 AHEAD = 12                                                              # rows that are on their way from memory
 COARSE = 10                                                             # bits of the half extent that an origin keeps
-LEAST_REACH, MOST_REACH = 2.0**-20, 2.0**36                             # between these the scale is 1
+LEAST_REACH, MOST_REACH, STEP = 2.0**-20, 2.0**28, 48                   # between these the scale is 1; bits of a step of scales: see LIMITS
 
 # Where a body is, for kernels that know it by address: box (low at 0, high at 4) and origin, `reach`, `scale` and `plain` as in `Free`, the
 # address and length of the flat vertices, and whether the origin was given.
@@ -62,27 +79,40 @@ def admit(rows, vertices, points, origin, scale, box, copying):
 
 
 @kernel
-def admit_some(rows, indices, vertices, points, origin, scale, box):
+def admit_some(rows, indices, vertices, points, origin, scale, box, outside):
     """As `admit` for some vertices: vertices and points take their rows (k, 3), the box grows. REFUSED, and nothing has changed, if one is
-    not finite; else are all in the range?"""
+    not finite; else how many vertices of the body are outside the range of the filters now, where it was `outside` before."""
     total = 0.0
     for i in range(len(indices)):
         for k in range(3):
             total += rows[i, k] * 0.0                                   # 0 for every number that is finite
     if total != 0.0:
         return REFUSED
-    good, last = True, len(indices) - 1
+    last, some = len(indices) - 1, outside > 0
     for i in range(len(indices)):
-        v, soon = np.int64(indices[i]), np.int64(indices[min(i + AHEAD, last)])
+        v, soon, good = np.int64(indices[i]), np.int64(indices[min(i + AHEAD, last)]), True
         prefetch(vertices, 3 * soon)
         prefetch(points, 4 * soon)
+        if some:                                                        # if none was, this one was not
+            outside -= np.int64(not point_fits(vertices, 3 * v))
         for k in range(3):
             x = rows[i, k]
             vertices[3 * v + k] = x
             points[4 * v + k] = np.float32((x - origin[k]) * scale)
             box[k], box[k + 4] = min(box[k], x), max(box[k + 4], x)
             good &= fits(x)
-    return np.int64(good)
+        if not good:
+            outside, some = outside + 1, True                           # a vertex may be named twice
+    return np.int64(outside)
+
+
+@kernel
+def count_outside(vertices):
+    """How many vertices, flat, are outside the range of the filters?"""
+    n = 0
+    for v in range(0, len(vertices), 3):
+        n += np.int64(not point_fits(vertices, v))
+    return n
 
 
 @kernel
@@ -134,10 +164,11 @@ def ordinary(row):
 
 
 def scale_for(reach):
-    """The power of two that brings `reach` into the range of float32 lanes."""
+    """The power of two that brings `reach` into the range of float32 lanes: of 2**STEP, but for the smallest subnormal numbers."""
     if LEAST_REACH <= reach <= MOST_REACH or reach == 0.0:
         return 1.0
-    return math.ldexp(1.0, min(max(-math.frexp(reach)[1], -1022), 1023))
+    steps = math.ceil((math.frexp(reach)[1] - math.log2(MOST_REACH)) / STEP)
+    return math.ldexp(1.0, min(-STEP * steps, 1023))
 
 
 def coarse(point, half):
@@ -164,6 +195,7 @@ class Free(Motion):
         self.box, self.origin = self._place["box"], self._place["origin"]
         self._borrowed = False
         self._since = 0                                                 # vertices moved since the box was tight
+        self._outside = 0                                               # vertices outside the range of the filters
         self.given = np.zeros(0)                                        # weights: none
         self._place["n_flat"], self._place["flat"], self._place["plain"] = 3 * n, self._addresses[0], True
         self.scale = self._place["scale"] = 1.0
@@ -203,13 +235,15 @@ class Free(Motion):
         rows, free = vertices.reshape(-1), 0 if self.flat is not self._own[0] else 1
         if not copy or self._borrowed:                                  # what is borrowed may have changed: no way back to it
             check.finite("vertices", vertices)
-        plain = admit(rows, self._own[free], self.points, self.origin, self.scale, self._room, copy)
+        plain, outside = admit(rows, self._own[free], self.points, self.origin, self.scale, self._room, copy), 0
         if not plain:
             try:
                 check.finite("vertices", vertices)
             except MeshError:
                 place(self.flat, self.points, self.origin, self.scale, self._room)
                 raise
+            outside = count_outside(rows)
+        self._outside = outside
         self.flat, self._borrowed, self._since = self._own[free] if copy else rows, not copy, 0
         self._take(self._room, self._addresses[free] if copy else rows.ctypes.data, plain)
 
@@ -221,15 +255,16 @@ class Free(Motion):
         if self._borrowed:                                              # not ours to write to
             check.finite("vertices", rows)
             self._own[0][:] = self.flat
-            self.flat, self._borrowed = self._own[0], False
-        plain = admit_some(rows, indices, self.flat, self.points, self.origin, self.scale, self.box)
-        if plain == REFUSED:
+            self.flat, self._borrowed, self._outside = self._own[0], False, count_outside(self._own[0])
+        outside = admit_some(rows, indices, self.flat, self.points, self.origin, self.scale, self.box, self._outside)
+        if outside == REFUSED:
             check.finite("vertices", rows)
+        self._outside = outside
         self._since += len(indices)
         if self._since >= self.count:
             bound(self.flat, self.box)
             self._since = 0
-        self._take(self.box, self._addresses[self.flat is self._own[1]], plain != 0 and self.plain)
+        self._take(self.box, self._addresses[self.flat is self._own[1]], outside == 0)
 
     def copy(self):
         """Another motion in the same state, independent of this one."""
@@ -239,6 +274,7 @@ class Free(Motion):
         """After an interrupted update: everything from the vertices again, the old or the new ones."""
         if self.count:
             plain = admit(self.flat, self.flat, self.points, self.origin, self.scale, self._room, False)
+            self._outside = 0 if plain else count_outside(self.flat)
             self._take(self._room, self.flat.ctypes.data, plain)
 
     def _take(self, box, flat, plain):

@@ -1,6 +1,10 @@
 """Rays from the world into the frame of a body, four at a time: where they enter its box, in float64, and from there on in float32.
 
 What is written there, and how far it may round, is said in `sight.py`.
+
+Hits are ordered by t as it is rounded: to 1e-13 of how far the corners are from the origin (`geometry/rays.py`), which for a large face is
+more than how far a small body is away. So that the first hit does not depend on which body comes first, a body is passed over only if its
+box, widened by as much, is entered behind the best t so far (`widened`).
 """
 from typing import NamedTuple
 
@@ -34,6 +38,7 @@ from pliant.query.sight import (
     WIDTH,
 )
 
+T_ROUNDING, MORE = 2.0**-43, 32.0                                       # of t; that over FAR_AWAY
 SLIGHTEST = 2.0**-1000                                                  # beyond, 1 / step would have lost its digits, or be infinite
 
 
@@ -90,9 +95,17 @@ def doubt_of(x, y, z):
 
 
 @helper
+def widened(doubt, box, at):
+    """How far the sides of box[at : at + 8] move outward, so that it is entered before any t in it, as that is rounded; `doubt` of the
+    origin, or of several."""
+    low = max(abs(box[at]), max(abs(box[at + 1]), abs(box[at + 2])))
+    return doubt * MORE + max(low, max(abs(box[at + 4]), max(abs(box[at + 5]), abs(box[at + 6])))) * T_ROUNDING
+
+
+@helper
 def inside(wide, j, boxes, at, near, far):
     """The part of [near, far] in which ray j is in the box boxes[at : at + 8], low at 0 and high at 4, and a little more."""
-    doubt = doubt_of(wide[j], wide[BATCH + j], wide[2 * BATCH + j])
+    doubt = widened(doubt_of(wide[j], wide[BATCH + j], wide[2 * BATCH + j]), boxes, at)
     for k in range(3):
         o, per, low, high = wide[k * BATCH + j], wide[(PER + k) * BATCH + j], boxes[at + k] - doubt, boxes[at + 4 + k] + doubt
         if abs(per) == np.inf and (o < low or o > high):
@@ -159,9 +172,10 @@ def bring(view, place):
             step_x, step_y, step_z = (turned(back, 0, step_x, step_y, step_z), turned(back, 1, step_x, step_y, step_z),
                                       turned(back, 2, step_x, step_y, step_z))
             per_x, per_y, per_z = per_of(step_x, step_x), per_of(step_y, step_y), per_of(step_z, step_z)
-        near, far = between(x, per_x, -doubt + box[0], doubt + box[4], near, far)
-        near, far = between(y, per_y, -doubt + box[1], doubt + box[5], near, far)
-        near, far = between(z, per_z, -doubt + box[2], doubt + box[6], near, far)
+        more = widened(doubt, box, 0)
+        near, far = between(x, per_x, -more + box[0], more + box[4], near, far)
+        near, far = between(y, per_y, -more + box[1], more + box[5], near, far)
+        near, far = between(z, per_z, -more + box[2], more + box[6], near, far)
         near, far = a_little_more(near, far)
         some &= bits(near <= far)
         if some == 0:

@@ -18,7 +18,7 @@ from pliant.geometry.pointgap import point_entry
 from pliant.geometry.sides import open_edge, signs
 from pliant.motion.rigid import IDENTITY, invert, rounding
 from pliant.query.distance import stretch_of
-from pliant.query.pointsearch import ASKED, BLIND, number_cells, seek
+from pliant.query.pointsearch import ASKED, FARTHEST, MOST_PRODUCT, number_cells, seek
 from pliant.query.ray import members_of
 from pliant.query.traverse import COUNTERS
 from pliant.results import Closest, Stats
@@ -123,7 +123,7 @@ class _Search:
         """Answer all points. Those so far away that float32 says nothing are measured against every face: few between looks at Ctrl-C."""
         with np.errstate(all="ignore"):
             far = np.nanmax(np.where(np.abs(self.flat) < np.inf, np.abs(self.flat), 0.0))
-            blind = any(far * about["scale"][0] > BLIND / 4 for about in self.asked)
+            blind = any(may_be_blind(far, about[0]) for about in self.asked)
         size = max(MEASURED // max(len(shape.faces) for shape in self.shapes), 1) if blind else CHUNK
         pool.in_chunks(len(self.order), min(size, CHUNK), self.work)
         return Stats(*self.counters.tolist())
@@ -148,6 +148,13 @@ class _Search:
             counted += [asked[name][0] for name in COUNTERS]
         with self.lock:
             self.counters += counted
+
+
+def may_be_blind(far: float, about: Any) -> bool:
+    """May a point with no larger coordinate than this be too far from a body for float32? As `seek` says, and on the safe side."""
+    reach = about["reach"] * about["scale"]
+    size = 4 * (far + np.abs(about["origin"]).max() + np.abs(about["m"]).max()) * about["scale"]
+    return not (size < FARTHEST and (size + reach) * reach < MOST_PRODUCT)
 
 
 def asked_of(body: Any, shape: Any, number: int) -> NDArray[Any]:

@@ -131,10 +131,11 @@ def bring(planes, place, m, local):
     here, mask, is_placed = place[0], np.int64(0), len(m) > 0
     box, origin, scale = here["box"], here["origin"], here["scale"]
     reach, doubt = here["reach"] * scale, rounding(m, box) * scale if is_placed else 0.0
+    grown = math.frexp(scale)[1] - 1
     for j in range(len(planes) // 4):
         a, b, c, d = planes[4 * j], planes[4 * j + 1], planes[4 * j + 2], planes[4 * j + 3]
         e = math.frexp(max(abs(a), max(abs(b), abs(c))))[1]
-        a, b, c, h = scaled(a, -e), scaled(b, -e), scaled(c, -e), scaled(d, -e) * scale
+        a, b, c, h = scaled(a, -e), scaled(b, -e), scaled(c, -e), scaled(d, grown - e)       # in one step: a subnormal d / 2**e would round
         x, y, z, terms, far = a, b, c, abs(h), 0.0
         if is_placed:                                                   # n · (R v + t) + d = (Rᵀ n) · v + n · t + d
             p, q, r = m[3] * scale, m[7] * scale, m[11] * scale

@@ -211,7 +211,7 @@ def examine(lists, marks, job, state, hits, t, f):
     for c in range(3):
         v = 3 * np.int64(lists.faces[3 * f + c])
         t[3 * c], t[3 * c + 1], t[3 * c + 2] = lists.flat[v], lists.flat[v + 1], lists.flat[v + 2]
-    hit, now, u, v, hard = decide_in(t, state["axis"], lists.place[0]["plain"] & state["plain"], job["exact"])
+    hit, now, u, v, hard = decide_in(t, state["axis"], lists.place[0]["plain"], state["plain"], job["exact"])
     job["n_x"] += hard
     if hit != HIT or now < state["t_min"] or not better(state, now, 0, f):
         return np.int64(GOING)

@@ -15,6 +15,7 @@ from pliant.core.records import lanes, whole
 from pliant.core.simd import bits, first, greatest, least, ones
 from pliant.core.stack import floats, integers, one_of, put_rows, singles
 from pliant.geometry.lanes import beside, compare, doubt_between, plane_of, straddling
+from pliant.geometry.predicates import point_fits
 from pliant.geometry.triangles import EXACT, Triangle, overlap_exact, overlap_stage
 from pliant.query.traverse import ENOUGH, FULL, GOING
 from pliant.tree.nodes import LEAF
@@ -175,14 +176,24 @@ def settle_unplaced(visitor, state, leaves_a, a, i, leaves_b, b, j):
     return decide(state, t, state["plain"])
 
 
+@helper
+def all_fit(t, n):
+    """Are the first n points of a buffer in the range of the filters?"""
+    good = True
+    for p in range(0, 3 * n, 3):
+        good &= point_fits(t, p)
+    return good
+
+
 @cache
 def exact_entry():
-    """(address, what keeps it alive) of the exact stages for two triangles in 18 float64."""
+    """(address, what keeps it alive) of the exact stages for two triangles in 18 float64. The second argument: are they known to be in the
+    range of the filters? Where a body has one vertex that is not, most of its triangles are."""
     def enter(corners, plain):
         t = array_at(pointer(corners), 18, np.float64)
-        return np.int64(overlap_stage(t, 0, 9)) if plain else np.int64(EXACT + overlap_exact(t, 0, 9))
+        return np.int64(overlap_stage(t, 0, 9)) if plain or all_fit(t, 6) else np.int64(EXACT + overlap_exact(t, 0, 9))
 
     def enter_python(corners, plain):
-        return overlap_stage(corners, 0, 9) if plain else EXACT + overlap_exact(corners, 0, 9)
+        return overlap_stage(corners, 0, 9) if plain or all_fit(corners, 6) else EXACT + overlap_exact(corners, 0, 9)
 
     return address_of(enter_python if DISABLED else enter)

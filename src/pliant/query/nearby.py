@@ -19,7 +19,7 @@ from pliant.geometry.gaps import DISTANCE, POINTS, gap_entry
 from pliant.geometry.near import LEAST, OURS, ROUNDING, THEIRS, WAYS, ZERO, bound_gaps, farthest_along, nearest_along
 from pliant.geometry.triangles import EXACT
 from pliant.query.collide import Collide
-from pliant.query.leafpair import copy_corners, error, key_of, moved, moved_box, seen, seen_box, unwanted
+from pliant.query.leafpair import all_fit, copy_corners, error, key_of, moved, moved_box, seen, seen_box, unwanted
 from pliant.query.placed import CollidePlaced, place_corners
 from pliant.query.selfcollide import SelfCollide
 from pliant.query.traverse import ENOUGH, FULL, GOING, QUERY, itself, low_name
@@ -58,7 +58,7 @@ def put_corners(visitor, state, leaves_a, a, i, leaves_b, b, j, t):
 def _put_as_they_are(visitor, state, leaves_a, a, i, leaves_b, b, j, t):
     copy_corners(leaves_a, a, i, visitor.vertices_a, t, 0)
     copy_corners(leaves_b, b, j, visitor.vertices_b, t, 9)
-    return np.int64(state["plain"])
+    return np.int64(state["plain"] != 0 or all_fit(t, 6))
 
 
 put_corners.on(Collide)(_put_as_they_are)

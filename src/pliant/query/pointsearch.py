@@ -5,7 +5,12 @@ most of the tree is dropped at once, and what is left lies in the caches. Volume
 (`geometry/nearpoint.py`); what these leave over is measured in float64, in the world (`geometry/pointgap.py`), when nothing nearer is left.
 
 Errors. A point is brought into the frame of the body, relative to its origin and times its scale. A coordinate is off by `slack`, and
-a corner by E of the body's reach: `base` is four times the sum. Lengths in float32 are off by ROUNDING of themselves.
+a corner by E of the body's reach: `base` is four times the sum. Lengths in float32 are off by ROUNDING of themselves; those whose squares
+are subnormal, below 2**-62, by as much as they are, and a direction that is divided by such a length may be too long: LEAST is above that.
+
+Overflow. Bounds of triangles are products of two distances from the point and two sides of a leaf, 36 (D S)² (`geometry/nearpoint.py`), and
+must stay below 2**126. D <= size + R and S <= 2 R, where the point is at most `size` from the origin along each axis, and R is the reach,
+both times the scale: so (size + R) R < MOST_PRODUCT. Beyond, the point is blind: it is measured against every face.
 """
 import numpy as np
 
@@ -26,7 +31,8 @@ from pliant.volume.protocol import TINY, separation
 
 E, FOUR, HALF = 2.0**-23, 4.0, np.float32(0.5)                          # of a coordinate in float32, twice; see above
 FEW = 64                                                                # candidates of a point; its stack is as in query/search.py
-LARGEST, BLIND = 3e38, 2.0**60                                          # float32; of a point so far away nothing is known in float32
+LARGEST, LEAST = 3e38, 2.0**-48                                         # in float32; of `base`
+FARTHEST, MOST_PRODUCT = 2.0**60, 2.0**59                               # of a point that is not blind: squares and products are finite
 CELLS = 1 << 10                                                         # of an axis, for the order of points
 
 # One body and the points that ask about it: how it makes things true, its number, is it placed, the address of the exact test; the way of
@@ -113,9 +119,10 @@ def seek(nodes, leaves, flat, body, points, order, begin, end, answers):
                        back[8] * x + (back[9] * y + back[10] * z))
         x, y, z = (x - origin[0]) * scale, (y - origin[1]) * scale, (z - origin[2]) * scale
         size = max(abs(x), max(abs(y), abs(z)))
-        blind = not size < BLIND
+        far_out = asked["reach"] * scale
+        blind = not (size < FARTHEST and (size + far_out) * far_out < MOST_PRODUCT)
         slack = np.float32(min(E * size + asked["doubt"] * scale, LARGEST))
-        base = np.float32(min(FOUR * (slack + E * asked["reach"] * scale), LARGEST))
+        base = np.float32(min(FOUR * (slack + E * far_out) + LEAST, LARGEST))
         px, py, pz = np.float32(x), np.float32(y), np.float32(z)
         spot = Box(px - slack, py - slack, pz - slack, px + slack, py + slack, pz + slack)
         if blind:

@@ -12,7 +12,7 @@ from pliant.core.jit import helper, kernel
 from pliant.core.simd import element, first, four, greatest, highest, least, lowest, quad, where
 from pliant.core.stack import floats, integers
 from pliant.motion.rigid import LEAST
-from pliant.query.bring import inside
+from pliant.query.bring import inside, widened
 from pliant.query.search import ROOM
 from pliant.query.sight import BATCH, BEST, DOUBT, FAR_AWAY, NEAR, PER
 
@@ -78,7 +78,7 @@ def gather(wide, mask, thick):
 def thick_meets(thick, box):
     """(where the thick ray enters a box, at the earliest, does it at all)? Intervals, as in `packet.py`; of an axis along which rays go
     both ways, or not at all, only the starts are known: nothing."""
-    near, far, doubt = thick[12], thick[13], thick[14]
+    near, far, doubt = thick[12], thick[13], widened(thick[14], box, 0)
     for k in range(3):
         low, high = thick[4 * k + 2], thick[4 * k + 3]
         if (low > 0.0 or high < 0.0) and abs(low) < np.inf and abs(high) < np.inf:

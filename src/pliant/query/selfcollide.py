@@ -15,6 +15,7 @@ from pliant.core.sorting import sorted_pairs
 from pliant.core.threads import Reading
 from pliant.geometry.fans import MORE, ROW, TURN_BITS, open_fan
 from pliant.geometry.neighbours import beyond
+from pliant.geometry.predicates import point_fits
 from pliant.geometry.triangles import EXACT
 from pliant.query.budget import NOTHING, deadline, undecided_of
 from pliant.query.collide import answer, bits_for, by_image, two_trees
@@ -165,6 +166,13 @@ def go_around(stars, begins, around, faces, points, vertices, keys, query, stack
 
 
 @helper
+def face_fits(vertices, faces, f):
+    """Are the corners of a face in the range of the filters?"""
+    return point_fits(vertices, 3 * np.int64(faces[f, 0])) & point_fits(vertices, 3 * np.int64(faces[f, 1])) & point_fits(
+        vertices, 3 * np.int64(faces[f, 2]))
+
+
+@helper
 def compare_around(begins, around, faces, vertices, keys, state, v, row, budget):
     """The faces around v two by two, from this one on: (GOING, or why it stopped, where to go on). The budget counts pairs here."""
     first, last, plain = np.int64(begins[v]), np.int64(begins[v + 1]), state["plain"] != 0
@@ -180,7 +188,7 @@ def compare_around(begins, around, faces, vertices, keys, state, v, row, budget)
         f = np.int64(around[first + row])
         for k in range(first + row + 1, last):
             g = np.int64(around[k])
-            answer = beyond(vertices, faces, f, g, v, plain)
+            answer = beyond(vertices, faces, f, g, v, plain or (face_fits(vertices, faces, f) and face_fits(vertices, faces, g)))
             n_x += answer >= EXACT
             if answer & 1:
                 keys[found] = ordered_key(state, f, g)

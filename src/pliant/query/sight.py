@@ -20,7 +20,7 @@ from pliant.core.jit import helper
 from pliant.core.records import packed, prefetch, row, whole
 from pliant.core.simd import bits, first, greatest, least
 from pliant.core.stack import floats
-from pliant.geometry.predicates import fits
+from pliant.geometry.predicates import fits, point_fits
 from pliant.geometry.rays import ANSWER, DIRECTION, HIT, ORIGIN, SIZE, UNSURE, pierced
 from pliant.motion.rigid import placed
 from pliant.query.leafpair import copy_corners
@@ -123,51 +123,56 @@ def corner_at(leaves, leaf, c, i, flat):
 
 
 @helper
-def settle_exactly(leaves, leaf, i, flat, body, state, exact, plain):
-    """The exact test of a ray and triangle i of a leaf: MISS or HIT, t, u, v."""
+def settle_exactly(leaves, leaf, i, flat, body, state, exact, good):
+    """The exact test of a ray and triangle i of a leaf: MISS or HIT, t, u, v. `good`: are both in the range of the filters?"""
     t = floats(SIZE)
     for k in range(3):
         t[ORIGIN + k], t[DIRECTION + k] = state["o"][k], state["d"][k]
     if body["placed"] != 0:
-        plain = np.int64(place_corners(leaves, leaf, i, flat, body["m"], t, 0)) & state["plain"]
+        place_corners(leaves, leaf, i, flat, body["m"], t, 0)
     else:
         copy_corners(leaves, leaf, i, flat, t, 0)
-    answer = invoke(exact, t, 2 * state["axis"] + plain)
+    answer = invoke(exact, t, 2 * state["axis"] + good)
     return answer, t[ANSWER], t[ANSWER + 1], t[ANSWER + 2]
 
 
 @helper
 def decide(leaves, leaf, i, flat, body, state, exact, plain):
-    """Does the ray hit triangle i of a leaf? (MISS or HIT, t, u, v, whether that took more than the filter.)"""
+    """Does the ray hit triangle i of a leaf? (MISS or HIT, t, u, v, whether that took more than the filter.)
+
+    Stages round t differently, so which of them decides depends on the ray and on this triangle alone: where not all vertices of the body
+    are in the range of the filters (`plain`), or where they are placed, these three are looked at."""
     ax, ay, az = corner_at(leaves, leaf, 0, i, flat)
     bx, by, bz = corner_at(leaves, leaf, 1, i, flat)
     cx, cy, cz = corner_at(leaves, leaf, 2, i, flat)
-    good = plain
+    good = state["plain"]
     if body["placed"] != 0:
         m = body["m"]
         ax, ay, az = placed(m, 0, ax, ay, az), placed(m, 1, ax, ay, az), placed(m, 2, ax, ay, az)
         bx, by, bz = placed(m, 0, bx, by, bz), placed(m, 1, bx, by, bz), placed(m, 2, bx, by, bz)
         cx, cy, cz = placed(m, 0, cx, cy, cz), placed(m, 1, cx, cy, cz), placed(m, 2, cx, cy, cz)
-        fit = fits(ax) & fits(ay) & fits(az) & fits(bx) & fits(by) & fits(bz) & fits(cx) & fits(cy) & fits(cz)
-        good = np.int64(fit) & state["plain"]
+    if plain == 0 or body["placed"] != 0:
+        good &= np.int64(fits(ax) & fits(ay) & fits(az) & fits(bx) & fits(by) & fits(bz) & fits(cx) & fits(cy) & fits(cz))
     if good != 0:
         o, d = state["o"], state["d"]
         answer, now, u, v = pierced(ax, ay, az, bx, by, bz, cx, cy, cz, o[0], o[1], o[2], d[0], d[1], d[2], state["axis"])
         if answer != UNSURE:
             return np.int64(answer), now, u, v, np.int64(0)
-    answer, now, u, v = settle_exactly(leaves, leaf, i, flat, body, state, exact, plain)
+    answer, now, u, v = settle_exactly(leaves, leaf, i, flat, body, state, exact, good)
     return answer, now, u, v, np.int64(1)
 
 
 @helper
-def decide_in(t, axis, plain, exact):
-    """The same for a ray and a triangle in a buffer (`geometry/rays.py`)."""
-    if plain != 0:
+def decide_in(t, axis, plain, good, exact):
+    """The same for a ray and a triangle in a buffer (`geometry/rays.py`); `good`: is the ray in the range of the filters?"""
+    if plain == 0:
+        good &= np.int64(point_fits(t, 0) & point_fits(t, 3) & point_fits(t, 6))
+    if good != 0:
         answer, now, u, v = pierced(t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[ORIGIN], t[ORIGIN + 1], t[ORIGIN + 2],
                                     t[DIRECTION], t[DIRECTION + 1], t[DIRECTION + 2], axis)
         if answer != UNSURE:
             return np.int64(answer), now, u, v, np.int64(0)
-    answer = invoke(exact, t, 2 * axis + plain)
+    answer = invoke(exact, t, 2 * axis + good)
     return answer, t[ANSWER], t[ANSWER + 1], t[ANSWER + 2], np.int64(1)
 
 
@@ -201,7 +206,7 @@ def settle(view, plain, leaf, some, j):
     state, stop = view.gazes[view.who[j] >> 2], np.int64(GOING)
     while some != 0:
         i, some = first(some), some & (some - 1)
-        hit, now, u, v, hard = decide(leaves, leaf, i, view.flat, body, state, batch["exact"], plain & state["plain"])
+        hit, now, u, v, hard = decide(leaves, leaf, i, view.flat, body, state, batch["exact"], plain)
         batch["n_x"] += hard
         face, number = np.int64(leaves[leaf]["face"][i]), body["number"]
         if hit != HIT or now < state["t_min"] or not better(state, now, number, face):

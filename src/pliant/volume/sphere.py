@@ -1,7 +1,7 @@
 """Spheres: four scalars, the least that a volume can be, and no matter how it is turned. Loose around all that is flat or long.
 
 The empty sphere has radius −inf: nothing meets it, and so it stays whatever is added. Every other has a radius of at least 2**-60, so that
-its square is no subnormal number; a body that float32 lanes see reaches 2**-20 or more (`motion/free.py`), or is a point.
+its square is no subnormal number, however small the body is (`motion/free.py`, LIMITS).
 
 Errors: squared distances are right to 2**-20 of themselves, and more, which LESS and WIDER make up for. Fields are float32 and mean what
 they say; what rounds on the way to a centre goes into the radius.
