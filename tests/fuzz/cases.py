@@ -87,7 +87,7 @@ class _Drawing:
             table["shapes"] = [table["vertices"], *(self.near(table["vertices"]) for _ in range(int(self.rng.integers(1, 4))))]
         if motion == "blended":
             table["weights"] = self.rng.multinomial(4, self.even(), len(vertices)) / 4
-        table["options"] = options(self.rng, self.campaign, motion, "keys" in table)
+        table["options"] = options(self.rng, self.campaign, motion, "keys" in table, table.get("form"))
         return table
 
     def even(self):
@@ -210,7 +210,8 @@ class _Drawing:
 
     def modes(self):
         """Ways to ask for pairs."""
-        return self.draw([{}, {}, {}, {"first": True}, {"contacts": True}, {"contacts": True}, {"budget_ms": self.draw([0.0, 0.01, 0.1, 1e4])}])
+        budget = {"budget_ms": self.draw([0.0, 0.01, 0.1, 1e4])}
+        return self.draw([{}, {}, {}, {"first": True}, {"contacts": True}, {"contacts": True}, budget])
 
     def _collide(self):
         step = {"do": "collide", **self.pair(), **self.modes()}

@@ -18,7 +18,7 @@ class Wrong(Exception):
 
 def rows_apart(first, second):
     """Numbers of the rows in which two arrays differ."""
-    differ = ~((first == second) | ((first != first) & (second != second)))
+    differ = ~((first == second) | (np.isnan(first) & np.isnan(second)))
     return np.flatnonzero(differ.reshape(len(first), -1).any(axis=1)) if first.ndim else np.zeros(0, int)
 
 

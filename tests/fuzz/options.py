@@ -50,8 +50,8 @@ def draw(rng, values):
     return values[int(rng.integers(len(values)))]
 
 
-def options(rng, campaign, motion, keyed):
-    """Keywords of a body."""
+def options(rng, campaign, motion, keyed, form):
+    """Keywords of a body; `form`: of a morphing one. Reference volumes between targets are for the plain form alone."""
     volume, width = draw(rng, campaign.volumes)
     table = {"volume": volume, "build": draw(rng, list(BUILDERS)), "arity": draw(rng, [k for k, w in WIDTHS.items() if w == width]),
              "leaf": draw(rng, [1, 1, 2, 3, 4, 8]), "policy": "auto"}
@@ -59,6 +59,8 @@ def options(rng, campaign, motion, keyed):
     names = [name for name in POLICIES if not (keyed and name == "rebuild")] + ([own.name] * 4 if own else [])
     name = draw(rng, names)
     settings = {key: draw(rng, values) for key, values in SETTINGS.get(name, {}).items() if rng.random() < 0.5}
+    if form != "targets":
+        settings.pop("between", None)
     for policy in ({"name": name, **settings}, name):
         if suits(table | {"policy": policy}, own):
             return table | {"policy": policy}

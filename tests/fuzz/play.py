@@ -44,7 +44,7 @@ def play(case: dict[str, Any], oracles=ORACLES) -> Outcome:
     outcome = Outcome([], Counter(), Counter())
     try:
         world = World(case)
-    except Exception as error:                                          # noqa: BLE001 - whatever it raises is a finding
+    except Exception as error:
         outcome.differences.append(Difference(-1, "make", "raised", _text(error)))
         return outcome
     _meet(outcome.coverage, case)
@@ -58,7 +58,7 @@ def play(case: dict[str, Any], oracles=ORACLES) -> Outcome:
             outcome.coverage["step " + step["do"]] += 1
             try:
                 world.change(step)
-            except Exception as error:                                  # noqa: BLE001
+            except Exception as error:
                 outcome.differences.append(Difference(number, step["do"], "raised", _text(error)))
                 return outcome
     return outcome
@@ -76,7 +76,7 @@ def _answers(world, queries):
     def run(k):
         try:
             answers[k] = ask(world, queries[k])
-        except Exception as error:                                      # noqa: BLE001
+        except Exception as error:
             answers[k] = error
 
     if len(queries) == 1:

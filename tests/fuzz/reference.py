@@ -141,7 +141,7 @@ def decide_distance(rng, a, b, pairs, distance, faces):
     others = sample(rng, pairs, SOME_PAIRS) + sorted(pairs, key=lambda pair: middle[pair])[:6]
     for i, j in others:
         other = naive_distances.triangle_triangle(a[i], b[j])
-        if other < square and not near(distance, other, size) or (other == 0 and distance != 0):
+        if (other < square and not near(distance, other, size)) or (other == 0 and distance != 0):
             raise Wrong(f"distance {distance} of faces {named}; faces {i} and {j} are nearer: {root_of(other)}")
     return 1 + len(others)
 
@@ -269,8 +269,8 @@ def check_signs(models, points, rows, fields, size):
         return 0
     corners, count = model.triangles().tobytes(), 0
     for k in rows:
-        if not abs(Fraction(float(fields["distance"][k]))) > 1000 * PRECISION * size:
-            continue
+        if fields["face"][k] < 0 or not abs(Fraction(float(fields["distance"][k]))) > 1000 * PRECISION * size:
+            continue                                                    # nowhere, or too near to the surface to tell
         for direction in ((0.31, 0.52, 0.79), (-0.73, 0.11, 0.37), (0.17, -0.83, 0.29)):
             hits = [hit for hit, *_ in _along(corners, points[k].tobytes(), np.array(direction).tobytes()) if hit.t > 0]
             if all(0 < hit.u and 0 < hit.v and hit.u + hit.v < 1 for hit in hits):

@@ -184,33 +184,34 @@ class Fresh:
 
 # --- questions -------------------------------------------------------------------------------------------------------------------
 
-def _pairs(function):
-    return lambda world, step, **options: function(world.bodies[step["a"]], world.bodies[step["b"]], **options)
+def _pairs(name):
+    return lambda world, step, **options: getattr(pl, name)(world.bodies[step["a"]], world.bodies[step["b"]], **options)
 
 
-def _single(function):
-    return lambda world, step, **options: function(world.bodies[step["a"]], **options)
+def _single(name):
+    return lambda world, step, **options: getattr(pl, name)(world.bodies[step["a"]], **options)
 
 
 def _target(world, step):
     return world.scene if step["target"] == "scene" else world.bodies[step["target"]]
 
 
-def _rays(function):
-    return lambda world, step, **options: function(_target(world, step), rows_of(step["origins"]), rows_of(step["directions"]), **options)
+def _rays(name):
+    return lambda world, step, **options: getattr(pl, name)(_target(world, step), rows_of(step["origins"]), rows_of(step["directions"]),
+                                                            **options)
 
 
 QUERIES = {
-    "collide": _pairs(lambda *a, **o: pl.collide(*a, **o)),
-    "self_collide": _single(lambda *a, **o: pl.self_collide(*a, **o)),
-    "distance": _pairs(lambda *a, **o: pl.distance(*a, **o)),
-    "self_distance": _single(lambda *a, **o: pl.self_distance(*a, **o)),
-    "within": _pairs(lambda *a, **o: pl.within(*a, **o)),
-    "self_within": _single(lambda *a, **o: pl.self_within(*a, **o)),
+    "collide": _pairs("collide"),
+    "self_collide": _single("self_collide"),
+    "distance": _pairs("distance"),
+    "self_distance": _single("self_distance"),
+    "within": _pairs("within"),
+    "self_within": _single("self_within"),
     "closest": lambda world, step, **options: pl.closest(_target(world, step), rows_of(step["points"]), **options),
-    "cast": _rays(lambda *a, **o: pl.cast(*a, **o)),
-    "occluded": _rays(lambda *a, **o: pl.occluded(*a, **o)),
-    "cast_all": _rays(lambda *a, **o: pl.cast_all(*a, **o)),
+    "cast": _rays("cast"),
+    "occluded": _rays("occluded"),
+    "cast_all": _rays("cast_all"),
     "visible": lambda world, step: pl.visible(_target(world, step), np.array(step["planes"], np.float64).reshape(-1, 4)),
     "vertices": lambda world, step: world.bodies[step["a"]].vertices,
     "scene_collide": lambda world, step, **options: world.scene.collide(**options),
