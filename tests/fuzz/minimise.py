@@ -25,8 +25,8 @@ def minimise(case, kind=None, most=MOST_PLAYS):
     before = None
     while before != search.case and search.left > 0:
         before = search.case
-        for step in (search.cut, search.bake, search.steps, search.threads, search.extras, search.rows, search.bodies, search.faces, search.vertices,
-                     search.options):
+        for step in (search.cut, search.bake, search.steps, search.threads, search.extras, search.rows, search.bodies, search.faces,
+                     search.vertices, search.options):
             step()
     return search.case, search.differences
 

@@ -59,6 +59,8 @@ def options(rng, campaign, motion, keyed, form):
     names = [name for name in POLICIES if not (keyed and name == "rebuild")] + ([own.name] * 4 if own else [])
     name = draw(rng, names)
     settings = {key: draw(rng, values) for key, values in SETTINGS.get(name, {}).items() if rng.random() < 0.5}
+    if own and name == "auto":
+        settings = {}                                                   # it stands for the motion's own policy
     if form != "targets":
         settings.pop("between", None)
     for policy in ({"name": name, **settings}, name):

@@ -105,7 +105,7 @@ class Runner:
         """One child; after a crash the seed that comes after the one that crashed, else None."""
         command, until = [sys.executable, "-m", "fuzz.child", str(seed), str(seconds), str(self.most)], time.monotonic() + seconds
         playing, ended, cpu = seed, False, 0.0
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(), start_new_session=True)
         try:
             for text in child.stdout:
                 line = json.loads(text)
@@ -121,6 +121,7 @@ class Runner:
             if child.poll() is None:
                 child.terminate()
                 child.wait()
+            child.stdout.close()
             self.summary.cpu += cpu
         if ended:
             return None

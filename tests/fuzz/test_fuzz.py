@@ -1,7 +1,6 @@
 """Some seeds of the fuzzer, and every case that was kept. `make fuzz SECONDS=…` plays many more: docs/fuzzing.md."""
 import json
 
-import numba
 import pytest
 
 from fuzz.cases import case_of, text_of
@@ -10,7 +9,6 @@ from fuzz.play import play
 from fuzz.run import CASES
 
 pytestmark = pytest.mark.slow
-OFF = bool(numba.config.DISABLE_JIT)
 SEEDS = range(30)                                                       # of the first campaign: boxes, which most tests compile
 KEPT = sorted(CASES.glob("*.json"))
 

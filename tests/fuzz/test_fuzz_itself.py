@@ -1,5 +1,6 @@
 """The fuzzer finds what is wrong: queries that are broken on purpose are noticed, and their cases become small."""
 import dataclasses
+import io
 import json
 import os
 import signal
@@ -16,6 +17,10 @@ from fuzz.play import play
 from fuzz.run import Runner
 
 SEEDS = range(60)
+HEAD = """import json, os, sys, signal
+seed = int(sys.argv[-3])
+def say(**line): print(json.dumps(line), flush=True)
+"""
 PLAIN = {"volume": "aabb", "build": "sah", "arity": 8, "leaf": 8, "policy": "auto"}
 
 
@@ -87,10 +92,10 @@ def children(monkeypatch, tmp_path):
     """A runner whose children are this program instead of the player."""
     def make(program):
         script = tmp_path / "child.py"
-        script.write_text("import json, os, sys, signal\nseed = int(sys.argv[-3])\ndef say(**line): print(json.dumps(line), flush=True)\n" + program)
+        script.write_text(HEAD + program)
         popen = fuzz.run.subprocess.Popen
         monkeypatch.setattr(fuzz.run.subprocess, "Popen", lambda command, **given: popen([command[0], str(script), *command[-3:]], **given))
-        return Runner(30, 5, tmp_path / "cases", 1, Console(file=open(os.devnull, "w"), force_terminal=False))
+        return Runner(30, 5, tmp_path / "cases", 1, Console(file=io.StringIO()))
     return make
 
 
@@ -103,8 +108,8 @@ def test_a_crash_names_its_seed(children):
 
 def test_what_is_wrong_is_written(children):
     played = "say(played=seed, counts={'fresh': 2, 'naive': 3}, coverage={'weld': 1}, cpu=1.0, wrong=[['cast:naive', 'so and so']])\n"
-    summary = children("say(playing=seed)\n" + played + "say(minimised=seed, kind='cast:naive', wrong='so', case={'bodies': [], 'steps': []})\n"
-                       "say(end=seed + 1, cpu=1.5)\n").run()
+    minimised = "say(minimised=seed, kind='cast:naive', wrong='so', case={'bodies': [], 'steps': []})\n"
+    summary = children("say(playing=seed)\n" + played + minimised + "say(end=seed + 1, cpu=1.5)\n").run()
     assert (summary.cases, summary.checks, summary.cpu, summary.crashes) == (1, 5, 1.5, [])
     assert summary.seeds == {"cast:naive": [5]}
     assert not summary.is_clean
@@ -117,9 +122,15 @@ def test_a_clean_run_is_clean(children):
     assert children("say(playing=seed)\n" + played).run().is_clean
 
 
-def test_an_interrupted_run_has_a_summary(children):
+def test_an_interrupted_run_has_a_summary(children, monkeypatch):
     """Ctrl-C while a child plays: what it has said until then counts, and it is ended."""
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    take = Runner.take
+
+    def interrupted(runner, line):
+        take(runner, line)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Runner, "take", interrupted)
     played = "say(played=seed, counts={'fresh': 2}, coverage={}, cpu=1.0, wrong=[])\n"
-    summary = children(played + "os.kill(os.getppid(), signal.SIGINT)\nimport time\ntime.sleep(60)\n").run()
+    summary = children(played + "signal.pause()\n").run()
     assert (summary.cases, summary.cpu, summary.crashes) == (1, 1.0, [])
