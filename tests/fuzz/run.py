@@ -19,7 +19,7 @@ from fuzz.cases import case_of, text_of
 from fuzz.options import BLOCK, TABLE, campaign_of
 
 CASES = Path(__file__).parent / "cases"
-LEAST, MOST = 60.0, 300.0                                               # seconds of a campaign, while there is time
+LEAST, MOST = 60.0, 300.0                                               # seconds of a campaign, compilation not counted
 EVERY = 20.0                                                            # seconds between lines where there is no terminal
 
 
@@ -92,7 +92,7 @@ class Runner:
                     if left <= 0:
                         break
                     self.console.print(f"{campaign_of(seed)}, seeds from {seed}", highlight=False)
-                    again = self.campaign(seed, left if left < 1.5 * share else share, progress, task)
+                    again = self.campaign(seed, share, left, progress, task)
                     if self.most:
                         break
                     seed = again if again is not None else (seed // BLOCK + 1) * BLOCK + self.seed % BLOCK
@@ -101,9 +101,9 @@ class Runner:
         self.summary.show(self.console)
         return self.summary
 
-    def campaign(self, seed, seconds, progress, task):
+    def campaign(self, seed, seconds, limit, progress, task):
         """One child; after a crash the seed that comes after the one that crashed, else None."""
-        command, until = [sys.executable, "-m", "fuzz.child", str(seed), str(seconds), str(self.most)], time.monotonic() + seconds
+        command = [sys.executable, "-m", "fuzz.child", str(seed), str(seconds), str(limit), str(self.most)]
         playing, ended, cpu = seed, False, 0.0
         child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(), start_new_session=True)
         try:
@@ -126,7 +126,7 @@ class Runner:
         if ended:
             return None
         self.crash(playing, child.returncode)
-        return playing + 1 if time.monotonic() < until else None
+        return playing + 1
 
     def take(self, line):
         if "played" in line:

@@ -18,7 +18,7 @@ from fuzz.run import Runner
 
 SEEDS = range(60)
 HEAD = """import json, os, sys, signal
-seed = int(sys.argv[-3])
+seed = int(sys.argv[-4])
 def say(**line): print(json.dumps(line), flush=True)
 """
 PLAIN = {"volume": "aabb", "build": "sah", "arity": 8, "leaf": 8, "policy": "auto"}
@@ -94,7 +94,7 @@ def children(monkeypatch, tmp_path):
         script = tmp_path / "child.py"
         script.write_text(HEAD + program)
         popen = fuzz.run.subprocess.Popen
-        monkeypatch.setattr(fuzz.run.subprocess, "Popen", lambda command, **given: popen([command[0], str(script), *command[-3:]], **given))
+        monkeypatch.setattr(fuzz.run.subprocess, "Popen", lambda command, **given: popen([command[0], str(script), *command[-4:]], **given))
         return Runner(30, 5, tmp_path / "cases", 1, Console(file=io.StringIO()))
     return make
 
