@@ -13,7 +13,7 @@ import numpy as np
 import poses
 from fuzz import meshes, probes
 from fuzz.model import Model
-from fuzz.options import MOTIONS, campaign_of, draw, generator, options
+from fuzz.options import MOTIONS, campaign_of, draw, generator, options, partial_options
 
 Case = dict[str, Any]
 
@@ -51,6 +51,7 @@ class _Drawing:
                                    int(self.rng.integers(-1060, 980))])
         self.size = 2.0**self.exponent
         self.models, self.kinds, self.members, self.steps = [], [], [], []
+        self.moved_last, self.focus = None, 0.6                         # (body, vertices) of the last partial update; chance to aim there
 
     def draw(self, values):
         return draw(self.rng, values)
@@ -59,11 +60,14 @@ class _Drawing:
         return self.rng.random() < share
 
     def case(self):
-        bodies = [self.body() for _ in range(self.draw([1, 1, 2, 2, 2, 3]))]
+        partial = self.chance(0.2)
+        bodies = [self.body(partial and k == 0) for k in range(self.draw([1, 1, 2, 2, 2, 3]))]
         self.models = [Model(plain(body)) for body in bodies]
         scene = self.chance(0.3)
         for k in range(len(bodies) if scene else 0):
             self.add(k)
+        if partial:
+            self.partial_updates(int(self.rng.integers(5, 25)))
         for _ in range(int(self.rng.integers(6, 16))):
             if self.chance(0.45):
                 self.change(scene)
@@ -72,11 +76,22 @@ class _Drawing:
         self.query()
         return plain({"seed": self.seed, "size": self.size, "bodies": bodies, "steps": self.steps})
 
+    def partial_updates(self, rounds):
+        """A query that comes to all volumes, then a vertex or two of body 0 that move a little, then queries at that place. Volumes that do
+        not follow show there, and hardly anywhere else."""
+        for _ in range(rounds):
+            self.moved_last = None
+            self.steps.append(self.draw([self._closest, self._cast, self._self_collide])(most=80))
+            self.move(0, few=True)
+            self.focus = 1.0
+            self.steps.append(self.draw([self._closest, self._closest, self._cast, self._occluded, self._self_within])(most=8))
+            self.focus = 0.6
+
     # --- bodies ------------------------------------------------------------------------------------------------------------------
 
-    def body(self):
-        kind, vertices, faces = meshes.mesh(self.rng)
-        motion = self.draw([*MOTIONS, "free", "free"])
+    def body(self, partial=False):
+        kind, vertices, faces = ("soup", *meshes.scattered(self.rng)) if partial else meshes.mesh(self.rng)
+        motion = "free" if partial else self.draw([*MOTIONS, "free", "free"])
         self.kinds.append(kind)
         with np.errstate(under="ignore"):
             table = {"motion": motion, "kind": kind, "vertices": vertices * self.size, "faces": faces, "weld": self.chance(0.2)}
@@ -88,6 +103,8 @@ class _Drawing:
         if motion == "blended":
             table["weights"] = self.rng.multinomial(4, self.even(), len(vertices)) / 4
         table["options"] = options(self.rng, self.campaign, motion, "keys" in table, table.get("form"))
+        if partial:
+            table["options"] |= partial_options(self.rng, "keys" in table)
         return table
 
     def even(self):
@@ -140,12 +157,13 @@ class _Drawing:
     def maybe_matrix(self):
         return {"transform": self.matrix()} if self.chance(0.15) else {}
 
-    def move(self, k):
+    def move(self, k, few=False):
         model = self.models[k]
         start, n = Model(model.table).local, len(model.local)
-        made = self.moved(model.local, start)
-        if self.chance(0.5):
-            some = np.sort(self.rng.permutation(n)[:self.draw([1, 1, 2, max(1, n // 4), n])])
+        made = meshes.nudged(self.rng, model.local, self.size) if few and self.chance(0.8) else self.moved(model.local, start)
+        if few or self.chance(0.5):
+            some = np.sort(self.rng.permutation(n)[:self.draw([1, 1, 2] if few else [1, 1, 2, max(1, n // 4), n])])
+            self.moved_last = k, some
             if self.chance(0.3):
                 some = some[::-1]
             self.do(do="changed", body=k, changed=some, vertices=made[some], **self.maybe_matrix())
@@ -195,6 +213,11 @@ class _Drawing:
         """The number of a body, or "scene"; and the triangles to aim at."""
         if self.members and self.chance(0.4):
             return "scene", np.concatenate([self.models[k].triangles() for k in self.members])
+        if self.moved_last and self.chance(self.focus):                 # at faces that have just moved
+            k, some = self.moved_last
+            model = self.models[k]
+            around, points = np.isin(model.corners, some).any(axis=1), np.repeat(model.world()[some][:, None], 3, axis=1)
+            return k, points if self.chance(0.5) else np.concatenate([model.triangles()[around], points])
         k = int(self.rng.integers(len(self.models)))
         return k, self.models[k].triangles()
 
@@ -203,7 +226,7 @@ class _Drawing:
         return {"a": a, "b": b}
 
     def one(self):
-        return {"a": int(self.rng.integers(len(self.models)))}
+        return {"a": self.moved_last[0] if self.moved_last and self.chance(self.focus) else int(self.rng.integers(len(self.models)))}
 
     def tolerance(self):
         return {"tolerance": float(self.draw([0.0, 0.1, 0.3, 1.0]) * self.size), "points": self.chance(0.5)}
@@ -219,7 +242,7 @@ class _Drawing:
             step |= self.draw([{}, {}, {"engine": "image"}, {"sat": "lite"}, {"descend": "larger"}])
         return step
 
-    def _self_collide(self):
+    def _self_collide(self, most=None):
         step = {"do": "self_collide", **self.one(), "adjacent": self.draw(["exact", "exact", "ignore"]), **self.modes()}
         return step | ({"engine": "image"} if len(step) == 3 and self.chance(0.2) else {})
 
@@ -232,14 +255,14 @@ class _Drawing:
     def _within(self):
         return {"do": "within", **self.pair(), **self.tolerance()}
 
-    def _self_within(self):
+    def _self_within(self, most=None):
         return {"do": "self_within", **self.one(), **self.tolerance()}
 
-    def _closest(self):
+    def _closest(self, most=25):
         target, triangles = self.target()
         numbers = self.members if target == "scene" else [target]
         closed = all(self.kinds[k] in meshes.CLOSED and not self.models[k].table["weld"] for k in numbers)
-        step = {"do": "closest", "target": target, "points": probes.points(self.rng, triangles, int(self.rng.integers(1, 25)), self.size)}
+        step = {"do": "closest", "target": target, "points": probes.points(self.rng, triangles, int(self.rng.integers(1, most)), self.size)}
         return step | {"signed": closed and self.chance(0.5), "max_distance": float(self.size) if self.chance(0.2) else None}
 
     def rays(self, name, most=30):
@@ -249,11 +272,11 @@ class _Drawing:
         limits = {"t_min": self.draw([0.0, 0.5]), "t_max": self.draw([1.0, 3.0])} if self.chance(0.2) else {}
         return {"do": name, "target": target, "origins": origins, "directions": directions, **limits}
 
-    def _cast(self):
-        return self.rays("cast") | ({"traversal": "stackless"} if self.chance(0.15) else {})
+    def _cast(self, most=30):
+        return self.rays("cast", most) | ({"traversal": "stackless"} if self.chance(0.15) else {})
 
-    def _occluded(self):
-        return self.rays("occluded")
+    def _occluded(self, most=30):
+        return self.rays("occluded", most)
 
     def _cast_all(self):
         return self.rays("cast_all", 20)

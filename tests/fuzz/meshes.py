@@ -23,6 +23,13 @@ def soup(rng):
     return near + at if rng.random() < 0.5 else near, np.arange(3 * count, dtype=np.int32).reshape(-1, 3)
 
 
+def scattered(rng):
+    """Small triangles, one decimal, so many that trees have some depth."""
+    count = int(rng.integers(9, 40))
+    rows = np.repeat(rng.standard_normal((count, 3)), 3, axis=0) + rng.standard_normal((3 * count, 3)) * 0.2
+    return np.round(rows, 1), np.arange(3 * count, dtype=np.int32).reshape(-1, 3)
+
+
 def lattice(rng):
     """Faces between few points with small integers as coordinates: many meet, are coplanar, degenerate or share vertices."""
     points = rng.integers(0, 4, (int(rng.integers(3, 14)), 3)).astype(np.float64)
@@ -92,6 +99,13 @@ def _shift(rng, vertices, start, size):
 
 def _jitter(rng, vertices, start, size):
     return vertices + rng.integers(-2, 3, vertices.shape) / 10 * size
+
+
+def nudged(rng, vertices, size):
+    """Small steps, of whole tenths or of any length: what was enclosed may just have left its volume."""
+    if rng.random() < 0.5:
+        return _jitter(rng, vertices, vertices, size)
+    return vertices + rng.standard_normal(vertices.shape) * size * float(rng.choice([0.01, 0.1, 0.5]))
 
 
 def _wave(rng, vertices, start, size):

@@ -69,6 +69,12 @@ def options(rng, campaign, motion, keyed, form):
     return table
 
 
+def partial_options(rng, keyed):
+    """For partial updates: a tree of some depth, and a policy that refits parts of it."""
+    names = [name for name, policy in POLICIES.items() if policy.local and policy.suits is None and not (keyed and name == "rebuild")]
+    return {"leaf": draw(rng, [1, 1, 2]), "policy": draw(rng, names)}
+
+
 def suits(table, own):
     """Does the policy serve this volume? Some do not; what is refused and why has tests of its own."""
     policy = table["policy"]

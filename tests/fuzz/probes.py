@@ -40,8 +40,13 @@ def rays(rng, triangles, count, size):
 
 
 def points(rng, triangles, count, size):
-    """(count, 3): points to ask `closest` about: on the surface, beside it, and around."""
-    return np.where(rng.random((count, 1)) < 0.5, places(rng, triangles, count, size), around(rng, triangles, count, size))
+    """(count, 3): points to ask `closest` about: on the surface, beside it, and around. Half of the time in pairs that are near each other:
+    the search for a point starts with a bound from the one before."""
+    made = np.where(rng.random((count, 1)) < 0.5, places(rng, triangles, count, size), around(rng, triangles, count, size))
+    if rng.random() < 0.5:
+        made[::2] = places(rng, triangles, len(made[::2]), size)
+        made[1::2] = made[:-1:2] + rng.integers(-3, 4, (len(made[1::2]), 3)) / 10 * size
+    return made
 
 
 def planes(rng, triangles, count, size):

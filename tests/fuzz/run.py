@@ -20,6 +20,7 @@ from fuzz.options import BLOCK, TABLE, campaign_of
 
 CASES = Path(__file__).parent / "cases"
 LEAST, MOST = 60.0, 300.0                                               # seconds of a campaign, compilation not counted
+MOST_CRASHES = 5                                                        # then the next campaign follows
 EVERY = 20.0                                                            # seconds between lines where there is no terminal
 
 
@@ -95,6 +96,7 @@ class Runner:
                     again = self.campaign(seed, share, left, progress, task)
                     if self.most:
                         break
+                    again = None if len(self.summary.crashes) % MOST_CRASHES == 0 else again
                     seed = again if again is not None else (seed // BLOCK + 1) * BLOCK + self.seed % BLOCK
             except KeyboardInterrupt:
                 self.console.print("interrupted")
