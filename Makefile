@@ -8,13 +8,16 @@ WORKERS ?= auto
 DIST := --dist loadfile --no-loadscope-reorder
 EVENLY := --dist worksteal
 PYTEST_ARGS ?=
+# How long `make fuzz` goes on, by the clock, and where it starts: docs/fuzzing.md.
+SECONDS ?= 60
+SEED ?= 0
 BENCH_ARGS ?=
 
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
 PYTEST := $(RUN) -m pytest $(PYTEST_ARGS)
 
-.PHONY: help demo test test-gpu lint bench docs clean
+.PHONY: help demo test test-gpu fuzz lint bench docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +32,9 @@ test: $(VENV)/.with-test  ## all tests with the JIT on, formulas and control flo
 
 test-gpu: $(VENV)/.with-test,cuda  ## kernels for GPUs, on one
 	$(PYTEST) -m cuda
+
+fuzz: $(VENV)/.with-test  ## random histories against two oracles: make fuzz SECONDS=3600 SEED=100000
+	PYTHONPATH=src:tests $(RUN) -m fuzz --seconds $(SECONDS) --seed $(SEED)
 
 lint: $(VENV)/.with-dev  ## ruff, mypy, and that layers import downward only
 	$(RUN) -m ruff check .

@@ -3,7 +3,6 @@
 import numba
 import numpy as np
 import pytest
-from contact_checks import check_contacts, meets_when_moved
 from hypothesis import given
 from hypothesis import strategies as st
 from test_properties import extreme, lattice, mesh, often, positions
@@ -11,6 +10,7 @@ from test_properties import extreme, lattice, mesh, often, positions
 import adversarial
 import meshes
 import pliant as pl
+from contact_checks import check_contacts, meets_when_moved
 from pliant import shapes
 from test_naive import WRITTEN
 from test_naive_self import COMMON
