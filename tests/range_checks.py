@@ -18,7 +18,7 @@ import numpy as np
 import naive
 import naive_distances
 import pliant as pl
-from query.contact_checks import check_contacts
+from contact_checks import check_contacts
 from ray_checks import assert_rays
 
 TOLERANCE, LEAST = Fraction(1, 10**12), 2 * Fraction(5e-324)
