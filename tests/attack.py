@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 PATIENCE = 200  # steps without a larger ratio, after which a climb begins elsewhere
+LARGEST = 10**300  # ratios beyond are this
 RETURN = 0.3  # the share of climbs that begin at the best points so far
 
 
@@ -137,8 +138,8 @@ def _step_mantissa(rng, points, at):
     """Fewer bits, or other last bits."""
     m, e = math.frexp(points[at])
     keep = 2.0 ** rng.integers(1, 53)
-    m = round(m * keep) / keep if rng.random() < 0.5 else m + rng.uniform(-1, 1) / keep
-    points[at] = math.ldexp(m, e)
+    m = np.round(m * keep) / keep if rng.random() < 0.5 else m + rng.uniform(-1, 1) / keep
+    points[at] = np.ldexp(m, e)
 
 
 def _step_power(rng, points, at):
@@ -195,7 +196,7 @@ def _step_shift(rng, points, at):
 def _step_ends(rng, points, at):
     """Just below or above a power of two."""
     m, e = math.frexp(points[at])
-    one = points.dtype.type(math.copysign(math.ldexp(1.0, e), m))
+    one = points.dtype.type(np.copysign(np.ldexp(1.0, e), m))
     points[at] = np.nextafter(one, points.dtype.type(rng.choice([-np.inf, np.inf])))
 
 
@@ -230,9 +231,9 @@ def ratio_of(error, bound):
     """error ÷ bound of numbers of any kind; infinite if that is no number."""
     if error == 0:
         return 0.0
-    if bound == 0 or not (math.isfinite(error) and math.isfinite(bound)):
+    if bound == 0 or not all(isinstance(number, Fraction) or math.isfinite(number) for number in (error, bound)):
         return math.inf
-    return float(Fraction(error) / Fraction(bound))
+    return float(min(Fraction(error) / Fraction(bound), LARGEST))
 
 
 def search(evaluate, starts, rng, evaluations):
@@ -273,7 +274,7 @@ def search(evaluate, starts, rng, evaluations):
 
 
 def integers(numbers):
-    """(rows of Python integers, e): the numbers, of any shape, are the integers times 2**e, exactly."""
+    """(rows of Python integers, e <= 0): the numbers, of any shape, are the integers times 2**e, exactly."""
     numbers = np.asarray(numbers, np.float64)
     parts = [value.as_integer_ratio() for value in numbers.reshape(-1).tolist()]
     most = max((bottom.bit_length() for _, bottom in parts), default=1)

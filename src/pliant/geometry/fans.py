@@ -61,12 +61,17 @@ def spokes(points, rows, at, delta):
 
 
 @helper
+def turns_along(s, dx, dy, dz):
+    """(the turns seen along d, what they must exceed); the largest of |d_k| is 1."""
+    return s.nx * dx + (s.ny * dy + s.nz * dz), s.bound * (FOUR * (abs(dx) + abs(dy) + abs(dz)))
+
+
+@helper
 def steady(s, dx, dy, dz, turns):
     """(does every face show the same side along d, +1 or −1, else 0; how often the path crosses a line through the vertex); the largest
     of |d_k| is 1."""
     need = (np.int64(1) << turns) - 1
-    turn = s.nx * dx + (s.ny * dy + s.nz * dz)
-    bound = s.bound * (FOUR * (abs(dx) + abs(dy) + abs(dz)))
+    turn, bound = turns_along(s, dx, dy, dz)
     side = np.int64(bits(turn > bound) & need == need) - np.int64(bits(turn < -bound) & need == need)
     if abs(dz) >= max(abs(dx), abs(dy)):
         below = bits(s.y - s.z * (dy / dz) < 0)

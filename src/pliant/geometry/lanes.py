@@ -168,9 +168,9 @@ def compare(one, plane, others, planes, near, doubt):
 
 
 @helper
-def parted(dx, dy, dz, mine, yours, doubt):
-    """Is all of `yours` certainly farther along d than `mine`? Any d may be tried: nothing depends on its precision. One or both of the
-    triangles are vectors."""
+def gap_along(dx, dy, dz, mine, yours, doubt):
+    """(how much farther along d all of `yours` is than all of `mine`, the bound of its error). Any d will do: nothing depends on its
+    precision. One or both of the triangles are vectors."""
     a = mine.ax * dx + (mine.ay * dy + mine.az * dz)
     b = mine.bx * dx + (mine.by * dy + mine.bz * dz)
     c = mine.cx * dx + (mine.cy * dy + mine.cz * dz)
@@ -178,7 +178,14 @@ def parted(dx, dy, dz, mine, yours, doubt):
     q = yours.bx * dx + (yours.by * dy + yours.bz * dz)
     r = yours.cx * dx + (yours.cy * dy + yours.cz * dz)
     bound = magnitude(dx) * doubt.gx + (magnitude(dy) * doubt.gy + (magnitude(dz) * doubt.gz + TINY))
-    return bits(least(p, least(q, r)) - greatest(a, greatest(b, c)) > bound)
+    return least(p, least(q, r)) - greatest(a, greatest(b, c)), bound
+
+
+@helper
+def parted(dx, dy, dz, mine, yours, doubt):
+    """Is all of `yours` certainly farther along d than `mine`?"""
+    gap, bound = gap_along(dx, dy, dz, mine, yours, doubt)
+    return bits(gap > bound)
 
 
 @helper

@@ -59,8 +59,9 @@ def from_face(best, f, n, x, y, z, sign):
     v = dot(by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx, nx, ny, nz)
     w = dot(cy * az - cz * ay, cz * ax - cx * az, cx * ay - cy * ax, nx, ny, nz)
     inside = (least(u, least(v, w)) >= ZERO) & (nn > TINY)
-    h = dot(ax, ay, az, nx, ny, nz) * sign / greatest(nn, TINY)
-    length = h * h * nn
+    height = dot(ax, ay, az, nx, ny, nz) * sign
+    h = height / greatest(nn, TINY)
+    length = h * height                                                 # not h² n², whose h² may vanish
     less = inside & (length < best[0])
     return where(less, length, best[0]), where(less, h * nx, best[1]), where(less, h * ny, best[2]), where(less, h * nz, best[3])
 

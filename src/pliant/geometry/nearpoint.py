@@ -13,6 +13,7 @@ from pliant.core.simd import greatest, least, root, where
 from pliant.geometry.near import ONE, SHORT, TINY, ZERO, clamped, dot, nearer
 
 INF = np.float32(np.inf)
+SHORTEST = np.float32(2.0**-50)                                         # the root of TINY
 
 
 @helper
@@ -41,6 +42,6 @@ def bound_points(t, x, y, z):
     best = on_edge(best, ax, ay, az, vx, vy, vz)
     best = on_edge(best, bx, by, bz, vx - ux, vy - uy, vz - uz)
     far = root(best[0])
-    short = SHORT / greatest(far, TINY)
+    short = SHORT / greatest(far, SHORTEST)
     x, y, z = best[1] * short, best[2] * short, best[3] * short
     return least(dot(x, y, z, ax, ay, az), least(dot(x, y, z, bx, by, bz), dot(x, y, z, cx, cy, cz))), far
