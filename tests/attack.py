@@ -228,26 +228,26 @@ class Found(NamedTuple):
 
 
 def ratio_of(error, bound):
-    """error ÷ bound of numbers of any kind; infinite if that is no number."""
+    """error ÷ bound of numbers of any kind; infinite if that is no number. Of a one-sided bound the error may be negative."""
     if error == 0:
         return 0.0
     if bound == 0 or not all(isinstance(number, Fraction) or math.isfinite(number) for number in (error, bound)):
         return math.inf
-    return float(min(Fraction(error) / Fraction(bound), LARGEST))
+    return float(min(max(Fraction(error) / Fraction(bound), -LARGEST), LARGEST))
 
 
 def search(evaluate, starts, rng, evaluations):
     """The largest error ÷ bound that this many evaluations find. `starts`: {family: rng -> points}, as `families` makes them."""
-    names, best, tried, counted = list(starts), Found(-1.0, None, "", 0), 0, 0
+    names, best, tried, counted = list(starts), Found(-math.inf, None, "", 0), 0, 0
 
     def ratio_at(points):
         nonlocal tried, counted
         tried += 1
         if not np.isfinite(points).all():
-            return -1.0
+            return -math.inf
         result = evaluate(points)
         counted += result is not None
-        return -1.0 if result is None else ratio_of(*result)
+        return -math.inf if result is None else ratio_of(*result)
 
     turn = 0
     while tried < evaluations and best.ratio < math.inf:
@@ -260,7 +260,7 @@ def search(evaluate, starts, rng, evaluations):
         while True:
             if here > best.ratio:
                 best = Found(here, points, family, counted)
-            if idle >= PATIENCE or tried >= evaluations or here == math.inf or (here < 0 and idle >= PATIENCE // 10):
+            if idle >= PATIENCE or tried >= evaluations or here == math.inf or (here == -math.inf and idle >= PATIENCE // 10):
                 break
             other = changed(rng, points)
             there = ratio_at(other)

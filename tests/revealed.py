@@ -1,10 +1,14 @@
 """Filters of the package that give away what they compare: kernels from the package's own code, with other functions in the place of some.
 
-    both = revealed(predicates.orient3d_filter, sign_beyond=pair)        # returns (value, bound) instead of a sign
+    both = revealed(predicates.orient3d_filter, sign_beyond=pair)       # returns (value, bound) instead of a sign
+    both = cut(rays.pierced, after="doubts", returns=("values", "doubts"))
 
 Kernels are compiled with the package's options and kept nowhere: on disk they would have the name of the original.
 """
 
+import ast
+import inspect
+import textwrap
 from types import FunctionType
 
 from numba import njit
@@ -33,3 +37,17 @@ def compiled(function):
 def pair(value, bound):
     """In the place of `sign_beyond`."""
     return value, bound
+
+
+def cut(function, after, returns):
+    """A copy of `function`, to be inlined, that ends where the variable `after` is set last, and returns these variables."""
+    body = plain(function)
+    tree = ast.parse(textwrap.dedent(inspect.getsource(body)))
+    definition = tree.body[0]
+    sets = [k for k, statement in enumerate(definition.body) if isinstance(statement, ast.Assign)
+            and any(isinstance(name, ast.Name) and name.id == after for target in statement.targets for name in ast.walk(target))]
+    definition.decorator_list = []
+    definition.body = [*definition.body[:sets[-1] + 1], ast.parse(f"return {', '.join(returns)}").body[0]]
+    names = dict(body.__globals__)
+    exec(compile(ast.fix_missing_locations(tree), inspect.getsourcefile(body), "exec"), names)
+    return njit(forceinline=True, **OPTIONS)(names[body.__name__])

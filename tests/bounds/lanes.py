@@ -1,4 +1,4 @@
-"""Attacks on the float32 lanes: `geometry/lanes.py` and `geometry/fans.py`.
+"""Attacks on the float32 lanes, `geometry/lanes.py`.
 
 Points are six corners of two triangles in float32, six rows of what the true corners differ by, in units of DELTA, and one row whose first
 number chooses how large DELTA is, compared with the largest coordinate. Corners are made local as `query/leafpair.py` does it. The true
@@ -11,7 +11,6 @@ import attack
 from attack import cross, dot, integers, minus, scaled
 from pliant.core.simd import element
 from pliant.core.stack import eight, one_of, put_rows, singles
-from pliant.geometry import fans
 from pliant.geometry.lanes import beyond, determinant, doubt_between, gap_along, plane_of, sides
 from pliant.geometry.triangles import Triangle
 from pliant.query.leafpair import moved
@@ -129,7 +128,7 @@ def off(value, exact, exponent):
     return abs(attack.Fraction(value) - scaled(exact, exponent)) if np.isfinite(value) else np.inf
 
 
-@attack.bound("lanes: corners against planes", "geometry/lanes.py", ("SLACK", "E4", "E8", "E12", "TWO", "FOUR"), starts(), 20_000)
+@attack.bound("lanes: corners against planes", "geometry/lanes.py", ("SLACK", "E4", "E8", "E12", "TWO", "FOUR"), starts(), 8_000)
 def planes(points):
     found = lane_values(points)
     if found is None:
@@ -139,7 +138,7 @@ def planes(points):
                   *((off(out[3 + k], determinant3(p, q, r, x), 3 * e), out[7]) for k, x in enumerate((a, b, c)))])
 
 
-@attack.bound("lanes: orientations", "geometry/lanes.py", ("E40", "EIGHT"), starts(), 20_000)
+@attack.bound("lanes: orientations", "geometry/lanes.py", ("E40", "EIGHT"), starts(), 8_000)
 def orientations(points):
     found = lane_values(points)
     if found is None:
@@ -156,7 +155,7 @@ def exact_gap(direction, mine, yours, e):
     return min(dot(numbers, corner) for corner in yours) - max(dot(numbers, corner) for corner in mine), e + f
 
 
-@attack.bound("lanes: gaps along the way between middles", "geometry/lanes.py", ("TINY",), starts(), 20_000)
+@attack.bound("lanes: gaps along the way between middles", "geometry/lanes.py", ("TINY",), starts(), 8_000)
 def middles(points):
     found = lane_values(points)
     if found is None:
@@ -165,7 +164,7 @@ def middles(points):
     return off(out[13], *exact_gap(out[10:13], corners[:3], corners[3:], e)), out[14]
 
 
-@attack.bound("lanes: gaps across edges", "geometry/lanes.py", ("TINY",), starts(), 20_000)
+@attack.bound("lanes: gaps across edges", "geometry/lanes.py", ("TINY",), starts(), 8_000)
 def across(points):
     found = lane_values(points)
     if found is None:
@@ -173,51 +172,3 @@ def across(points):
     out, corners, e = found
     return worst([(off(out[18], *exact_gap(out[15:18], corners[:3], corners[3:], e)), out[19]),
                   (off(out[23], *exact_gap(out[20:23], corners[3:], corners[:3], e)), out[24])])
-
-
-# --- fans.py ------------------------------------------------------------------------------------------------------------------------------
-
-ROWS = np.array([[0, 7, 1, 2, 3, 4, 5, 6, 7, 8]], np.int32).reshape(-1)
-
-
-@compiled
-def run_fan(points, rows, delta, dx, dy, dz, out):
-    s = fans.spokes(points, rows, 0, delta)
-    turn, bound = fans.turns_along(s, dx, dy, dz)
-    for k in range(7):
-        out[k], out[7 + k] = element(turn, k), element(bound, k)
-    return 0
-
-
-def fan_starts():
-    def start(corners):
-        def points(rng):
-            shares = rng.choice([-1.0, 1.0, 0.0], (9, 3), p=[0.45, 0.45, 0.1])
-            return np.vstack([corners(rng), shares, rng.uniform(-1, 1, (1, 3)), 2.0 ** rng.integers(0, 7, (1, 3))]).astype(np.float32)
-        return points
-    return {name: start(corners) for name, corners in attack.families((9, 3), np.float32, SCALES).items()}
-
-
-_turns = np.zeros(14, np.float32)
-
-
-@attack.bound("fans: turns", "geometry/fans.py", ("E8", "SLACK", "FOUR", "EIGHT"), fan_starts(), 10_000)
-def turns(points):
-    """A quarter of the bound is for the turns themselves; what else it must cover is the number of times around."""
-    if np.abs(points[:9]).max() > MOST or not np.abs(points[18]).max() > 0:
-        return None
-    rows = np.zeros((9, 4), np.float32)
-    rows[:, :3] = points[:9]
-    direction = points[18] / np.abs(points[18]).max()
-    if not np.isfinite(direction).all():
-        return None
-    reach = float(np.abs(points[:9]).max()) * 2.0 ** min(abs(int(np.frexp(points[19, 0])[1])) % 7, 6)
-    delta = np.float32(max(reach * DELTA, LEAST_DELTA))
-    run_fan(rows.reshape(-1), ROWS, delta, *direction, _turns)
-    shares = np.clip(points[9:18].astype(np.float64), -1, 1) * float(delta)
-    numbers, e = integers(np.vstack([points[:9].astype(np.float64), shares]))
-    true = [tuple(p + q for p, q in zip(numbers[k], numbers[9 + k], strict=True)) for k in range(9)]
-    d, f = integers(direction)
-    spokes = [minus(corner, true[0]) for corner in true[1:]]
-    out = _turns.astype(float)
-    return worst([(off(out[k], dot(cross(spokes[k], spokes[k + 1]), d), 2 * e + f), out[7 + k] / 4) for k in range(7)])

@@ -107,7 +107,8 @@ def orient3d_pairs(points):
 
 def relative(run, exact, exponent, share):
     m, e = run
-    return abs(scaled(1, 0) * attack.Fraction(m) * attack.Fraction(2) ** int(e) - scaled(exact, exponent)), abs(scaled(exact, exponent)) * share
+    right = scaled(exact, exponent)
+    return abs(attack.Fraction(m) * attack.Fraction(2) ** int(e) - right), abs(right) * share
 
 
 PRECISE = attack.Fraction(predicates.PRECISE)
@@ -170,8 +171,8 @@ def decided(answer, exact):
     return float(answer is not None and answer != exact), 0
 
 
-@attack.bound("overlap_filter, decisions", "geometry/triangles.py", ("overlap_filter", "intervals_filter", "beyond_filter", "shadows_filter"),
-              attack.families((6, 3), scales=RANGE), 8_000)
+@attack.bound("overlap_filter, decisions", "geometry/triangles.py",
+              ("overlap_filter", "intervals_filter", "beyond_filter", "shadows_filter"), attack.families((6, 3), scales=RANGE), 8_000)
 def overlap_filter(points):
     if not in_range(points):
         return None
@@ -179,8 +180,8 @@ def overlap_filter(points):
     return decided(None if answer == triangles.OPEN else answer & 1, int(naive.triangles_meet_fast(points[:3], points[3:])))
 
 
-@attack.bound("shadows_filter, decisions", "geometry/triangles.py", ("shadows_filter", "beyond_filter"), attack.families((6, 3), scales=RANGE),
-              8_000)
+@attack.bound("shadows_filter, decisions", "geometry/triangles.py", ("shadows_filter", "beyond_filter"),
+              attack.families((6, 3), scales=RANGE), 8_000)
 def shadows_filter(points):
     if not in_range(points):
         return None

@@ -74,6 +74,7 @@ POINTS, DISTANCE, ROOM = 18, 24, 26                                     # in a b
 SMALL, LARGE = 2.0**-100, 2.0**100
 MARGIN = 2.0**-46
 SURE = 2.0**-49                                                         # 5 U and more: of Σ|x_k r_k|, what rounding may do to x · r
+TINY = 2.0**-1000                                                       # more than what underflow may
 NEAREST = 1 - 2.0**-46
 LEAST = 5e-324
 
@@ -163,7 +164,7 @@ def nearest(c, size, w):
             best = x * x + y * y + z * z
             short = shortest_along(d0, d1, d2, x, y, z)
     put_weights(w, kind, i, j, s, t)
-    return math.sqrt(x * x + y * y + z * z), short > SURE * size * (abs(x) + abs(y) + abs(z))
+    return math.sqrt(x * x + y * y + z * z), short > SURE * size * (abs(x) + abs(y) + abs(z)) + TINY
 
 
 # --- two triangles -----------------------------------------------------------------------------------------------------------
