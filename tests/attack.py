@@ -307,7 +307,7 @@ def minus(u, v):
 
 class Attack(NamedTuple):
     """An attack on one bound. `source` is the file below `src/pliant/` that derives it, `covers` the names of that file that it is about,
-    `evaluations` how many a test takes."""
+    `evaluations` how many a test takes, `section` the words in the file with which the derivation begins."""
 
     name: str
     source: str
@@ -315,17 +315,18 @@ class Attack(NamedTuple):
     evaluate: object
     starts: dict
     evaluations: int
+    section: str = ""
 
 
 attacks = {}
 
 
-def bound(name, source, covers, starts, evaluations=20_000):
+def bound(name, source, covers, starts, evaluations=20_000, section=""):
     """Add the decorated function of points to `attacks`."""
 
     def add(evaluate):
         assert name not in attacks, name
-        attacks[name] = Attack(name, source, tuple(covers), evaluate, starts, evaluations)
+        attacks[name] = Attack(name, source, tuple(covers), evaluate, starts, evaluations, section)
         return evaluate
 
     return add

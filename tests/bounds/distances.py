@@ -70,7 +70,9 @@ def on_faces(count, dtype):
 
 
 @attack.bound("bound_gaps", "geometry/near.py", ("ROUNDING", "SHORT", "TINY"),
-              {"flat neighbours": flat_neighbours, "on faces": on_faces(6, np.float32)} | attack.families((6, 3), np.float32, SIZES), 12_000)
+              {"flat neighbours": flat_neighbours, "on faces": on_faces(6, np.float32)} | attack.families((6, 3), np.float32, SIZES),
+              12_000,
+              section="ROUNDING")
 def bound_gaps(points):
     """LEAST against what the exact direction says: the gap along it, over its length where that exceeds 1, and no less than 0."""
     local = points - points.min(0)
@@ -115,7 +117,8 @@ def point_bounds(points):
 POINT_STARTS = {"on faces": on_faces(4, np.float32), **attack.families((4, 3), np.float32, (1.0, 1.0, 2.0**-20, 2.0**-50, 2.0**28))}
 
 
-@attack.bound("bound_points, least", "geometry/nearpoint.py", ("SHORTEST",), POINT_STARTS, 8_000)
+@attack.bound("bound_points, least", "geometry/nearpoint.py", ("SHORTEST",), POINT_STARTS, 8_000,
+              section="ROUNDING")
 def points_least(points):
     found = point_bounds(points)
     if found is None:
@@ -124,7 +127,8 @@ def points_least(points):
     return Fraction(least) - exact if math.isfinite(least) else math.inf, rounded_share() * farthest
 
 
-@attack.bound("bound_points, most", "geometry/nearpoint.py", ("INF",), POINT_STARTS, 8_000)
+@attack.bound("bound_points, most", "geometry/nearpoint.py", ("INF",), POINT_STARTS, 8_000,
+              section="ROUNDING")
 def points_most(points):
     found = point_bounds(points)
     if found is None:
@@ -147,7 +151,8 @@ def is_plain(points):
 
 
 @attack.bound("triangle_gap", "geometry/gaps.py", ("SMALL", "LARGE", "MARGIN", "NEAREST", "LEAST"),
-              {"on faces": on_faces(6, np.float64), **attack.families((6, 3), scales=WIDE)}, 2_500)
+              {"on faces": on_faces(6, np.float64), **attack.families((6, 3), scales=WIDE)}, 2_500,
+              section="PRECISION")
 def triangle_gap(points):
     """A distance is 0 if and only if the triangles meet."""
     t = np.zeros(gaps.ROOM)
@@ -169,7 +174,8 @@ def run_along(c, x, y, z):
 
 
 @attack.bound("a plane between triangles", "geometry/gaps.py", ("SURE", "TINY"),
-              attack.families((7, 3), scales=(1.0, 2.0**-90, 2.0**90)), 8_000)
+              attack.families((7, 3), scales=(1.0, 2.0**-90, 2.0**90)), 8_000,
+              section="PARTED")
 def shortest_along(points):
     """The last point is the direction."""
     if not gaps.SMALL <= np.ptp(points[:6], axis=0).max() <= gaps.LARGE:
@@ -190,7 +196,8 @@ def run_edges(c, limit, size, longest):
     return feet.edges_near(feet.minus(starts, c[3], c[4], c[5]), ex, ey, ez, f, limit, size, longest)
 
 
-@attack.bound("edges_near, decisions", "geometry/feet.py", ("DOUBT", "FLAT"), attack.families((6, 3)), 6_000)
+@attack.bound("edges_near, decisions", "geometry/feet.py", ("DOUBT", "FLAT"), attack.families((6, 3)), 6_000,
+              section="DOUBT of `edges_near`")
 def edges_near(points):
     """What is inside both edges and nearer than the limit must be kept."""
     rows, e = integers(points)
@@ -215,7 +222,8 @@ def edges_near(points):
 
 
 @attack.bound("point_gap", "geometry/pointgap.py", ("CLOSE",),
-              {"on faces": on_faces(4, np.float64), **attack.families((4, 3), scales=WIDE)}, 6_000)
+              {"on faces": on_faces(4, np.float64), **attack.families((4, 3), scales=WIDE)}, 6_000,
+              section="CLOSE")
 def point_gap(points):
     """M is the largest component of the ways to the corners. A distance is 0 if and only if the point is on the triangle."""
     t = np.zeros(pointgap.ROOM)
@@ -238,7 +246,8 @@ def run_cross(t, scale):
     return contact.cross(t, 0, 3, 6, 9, scale)
 
 
-@attack.bound("cross, directions", "geometry/contact.py", (), attack.families((4, 3), scales=WIDE), 12_000)
+@attack.bound("cross, directions", "geometry/contact.py", (), attack.families((4, 3), scales=WIDE), 12_000,
+              section="DIRECTIONS")
 def directions(points):
     """Off by less than 2**-44 of its length, times the scale squared."""
     largest = np.abs(points).max()
@@ -252,7 +261,8 @@ def directions(points):
     return root(dot(way, way)), root(scaled(dot(exact, exact), 4 * e)) * Fraction(predicates.PRECISE)
 
 
-@attack.bound("put_crossing", "geometry/contact.py", (), attack.families((5, 3), scales=(1.0, 1.0, 2.0**-200, 2.0**300)), 4_000)
+@attack.bound("put_crossing", "geometry/contact.py", (), attack.families((5, 3), scales=(1.0, 1.0, 2.0**-200, 2.0**300)), 4_000,
+              section="PRECISION")
 def crossing(points):
     """Where the segment from the fourth point to the fifth crosses the plane of the others: PRECISE of its length, and three roundings."""
     rows, _ = integers(points)

@@ -77,7 +77,8 @@ def rows_of(points):
     return rows.reshape(-1)
 
 
-@attack.bound("fans: turns", "geometry/fans.py", ("E8", "SLACK", "FOUR", "EIGHT"), STARTS, 6_000)
+@attack.bound("fans: turns", "geometry/fans.py", ("E8", "SLACK", "FOUR", "EIGHT"), STARTS, 6_000,
+              section="ERRORS")
 def turns(points):
     """What the number of times around takes of the bound, 16 e M² Σ|d_k|, is not left for the turns."""
     if np.abs(points[:9]).max() > MOST or not np.abs(points[18]).max() > 0:
@@ -101,7 +102,8 @@ def turns(points):
     return worst(found)
 
 
-@attack.bound("fans: decisions", "geometry/fans.py", ("TURNS",), RINGS, 3_000)
+@attack.bound("fans: decisions", "geometry/fans.py", ("TURNS",), RINGS, 3_000,
+              section="ONCE AROUND")
 def decisions(points):
     """An open fan of seven faces, and a closed one: where the answer is yes, no two faces meet beyond what they share."""
     if np.abs(points[:9]).max() > MOST:

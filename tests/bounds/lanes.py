@@ -128,7 +128,8 @@ def off(value, exact, exponent):
     return abs(attack.Fraction(value) - scaled(exact, exponent)) if np.isfinite(value) else np.inf
 
 
-@attack.bound("lanes: corners against planes", "geometry/lanes.py", ("SLACK", "E4", "E8", "E12", "TWO", "FOUR"), starts(), 8_000)
+@attack.bound("lanes: corners against planes", "geometry/lanes.py", ("SLACK", "E4", "E8", "E12", "TWO", "FOUR"), starts(), 8_000,
+              section="BOUND of a plane")
 def planes(points):
     found = lane_values(points)
     if found is None:
@@ -138,7 +139,8 @@ def planes(points):
                   *((off(out[3 + k], determinant3(p, q, r, x), 3 * e), out[7]) for k, x in enumerate((a, b, c)))])
 
 
-@attack.bound("lanes: orientations", "geometry/lanes.py", ("E40", "EIGHT"), starts(), 8_000)
+@attack.bound("lanes: orientations", "geometry/lanes.py", ("E40", "EIGHT"), starts(), 8_000,
+              section="BOUND of an orientation")
 def orientations(points):
     found = lane_values(points)
     if found is None:
@@ -155,7 +157,8 @@ def exact_gap(direction, mine, yours, e):
     return min(dot(numbers, corner) for corner in yours) - max(dot(numbers, corner) for corner in mine), e + f
 
 
-@attack.bound("lanes: gaps along the way between middles", "geometry/lanes.py", ("TINY",), starts(), 8_000)
+@attack.bound("lanes: gaps along the way between middles", "geometry/lanes.py", ("TINY",), starts(), 8_000,
+              section="BOUND of a comparison")
 def middles(points):
     found = lane_values(points)
     if found is None:
@@ -164,7 +167,8 @@ def middles(points):
     return off(out[13], *exact_gap(out[10:13], corners[:3], corners[3:], e)), out[14]
 
 
-@attack.bound("lanes: gaps across edges", "geometry/lanes.py", ("TINY",), starts(), 8_000)
+@attack.bound("lanes: gaps across edges", "geometry/lanes.py", ("TINY",), starts(), 8_000,
+              section="BOUND of a comparison")
 def across(points):
     found = lane_values(points)
     if found is None:

@@ -62,7 +62,8 @@ def axis_of(points):
     return int(np.abs(points[4]).argmax())
 
 
-@attack.bound("pierced: values", "geometry/rays.py", ("pierced",), STARTS, 30_000)
+@attack.bound("pierced: values", "geometry/rays.py", ("pierced",), STARTS, 30_000,
+              section="((p − o) × (q − o)) · d")
 def values(points):
     """The value of the edge from q to r is ((q − o) + (r − o)) × (r − q) · d: twice the triple product."""
     if not in_range(points) or not points[4].any():
@@ -74,7 +75,8 @@ def values(points):
     return max(found, key=lambda both: attack.ratio_of(*both))
 
 
-@attack.bound("pierced: decisions, t", "geometry/rays.py", ("PRECISE",), STARTS, 20_000)
+@attack.bound("pierced: decisions, t", "geometry/rays.py", ("PRECISE",), STARTS, 20_000,
+              section="Errors of the values move t")
 def decisions(points):
     """A decision that is wrong is off by more than any bound; t may be off by PRECISE of the farthest corner along the axis."""
     if not in_range(points) or not points[4].any():
@@ -95,7 +97,8 @@ def decisions(points):
 
 
 @attack.bound("side of an edge", "geometry/rays.py", ("CLOSE",),
-              attack.families((5, 3), scales=(1.0, 1.0, 2.0**-240, 2.0**330, 2.0**-1000)), 10_000)
+              attack.families((5, 3), scales=(1.0, 1.0, 2.0**-240, 2.0**330, 2.0**-1000)), 10_000,
+              section="but for a part in CLOSE")
 def side_of_edge(points):
     """The value that decides what the filter leaves: of b c, right to a part in CLOSE of itself."""
     t = np.zeros(rays.SIZE)

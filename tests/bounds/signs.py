@@ -76,7 +76,8 @@ def run_wide3(t):
     return wide.orient3d_wide_value(t, 0, 3, 6, 9)
 
 
-@attack.bound("orient2d_filter", "geometry/predicates.py", ("orient2d_filter", "E2", "U"), attack.families((3, 2), scales=RANGE), 30_000)
+@attack.bound("orient2d_filter", "geometry/predicates.py", ("orient2d_filter", "E2", "U"), attack.families((3, 2), scales=RANGE), 30_000,
+              section="FILTER")
 def orient2d_filter(points):
     if not in_range(points):
         return None
@@ -85,7 +86,8 @@ def orient2d_filter(points):
 
 
 @attack.bound("orient3d_filter", "geometry/predicates.py", ("orient3d_filter", "E3", "SMALLEST", "LARGEST"),
-              attack.families((4, 3), scales=RANGE), 30_000)
+              attack.families((4, 3), scales=RANGE), 30_000,
+              section="FILTER")
 def orient3d_filter(points):
     if not in_range(points):
         return None
@@ -93,7 +95,8 @@ def orient3d_filter(points):
     return against(*run_orient3d(points.reshape(-1)), determinant3(*rows), 3 * e)
 
 
-@attack.bound("orient3d_pairs, the second filter", "geometry/predicates.py", ("E3_PAIRS",), attack.families((4, 3), scales=RANGE))
+@attack.bound("orient3d_pairs, the second filter", "geometry/predicates.py", ("E3_PAIRS",), attack.families((4, 3), scales=RANGE),
+              section="SECOND FILTER")
 def orient3d_pairs(points):
     """The value is rounded once more than the bound is about: what counts is the error of the sum before."""
     if not in_range(points):
@@ -114,25 +117,29 @@ def relative(run, exact, exponent, share):
 PRECISE = attack.Fraction(predicates.PRECISE)
 
 
-@attack.bound("orient2d_value", "geometry/predicates.py", ("PRECISE",), attack.families((3, 2), scales=RANGE + FINITE), 10_000)
+@attack.bound("orient2d_value", "geometry/predicates.py", ("PRECISE",), attack.families((3, 2), scales=RANGE + FINITE), 10_000,
+              section="VALUES")
 def orient2d_value(points):
     rows, e = integers(points)
     return relative(run_value2(points.reshape(-1)), determinant2(*rows), 2 * e, PRECISE)
 
 
-@attack.bound("orient3d_value", "geometry/predicates.py", ("PRECISE",), attack.families((4, 3), scales=RANGE + FINITE), 10_000)
+@attack.bound("orient3d_value", "geometry/predicates.py", ("PRECISE",), attack.families((4, 3), scales=RANGE + FINITE), 10_000,
+              section="VALUES")
 def orient3d_value(points):
     rows, e = integers(points)
     return relative(run_value3(points.reshape(-1)), determinant3(*rows), 3 * e, PRECISE)
 
 
-@attack.bound("orient2d_wide_value", "geometry/wide.py", (), attack.families((3, 2), scales=FINITE), 3_000)
+@attack.bound("orient2d_wide_value", "geometry/wide.py", (), attack.families((3, 2), scales=FINITE), 3_000,
+              section="VALUES")
 def orient2d_wide_value(points):
     rows, e = integers(points)
     return relative(run_wide2(points.reshape(-1)), determinant2(*rows), 2 * e, attack.Fraction(1, 2**50))
 
 
-@attack.bound("orient3d_wide_value", "geometry/wide.py", (), attack.families((4, 3), scales=FINITE), 3_000)
+@attack.bound("orient3d_wide_value", "geometry/wide.py", (), attack.families((4, 3), scales=FINITE), 3_000,
+              section="VALUES")
 def orient3d_wide_value(points):
     rows, e = integers(points)
     return relative(run_wide3(points.reshape(-1)), determinant3(*rows), 3 * e, attack.Fraction(1, 2**50))
@@ -158,7 +165,8 @@ def run_shadows(t, k):
     return triangles.shadows_filter(t, 0, 9, k, False)
 
 
-@attack.bound("plane and side", "geometry/triangles.py", ("E3_PLANE",), attack.families((4, 3), scales=RANGE), 30_000)
+@attack.bound("plane and side", "geometry/triangles.py", ("E3_PLANE",), attack.families((4, 3), scales=RANGE), 30_000,
+              section="PLANES")
 def plane_and_side(points):
     if not in_range(points):
         return None
@@ -172,7 +180,8 @@ def decided(answer, exact):
 
 
 @attack.bound("overlap_filter, decisions", "geometry/triangles.py",
-              ("overlap_filter", "intervals_filter", "beyond_filter", "shadows_filter"), attack.families((6, 3), scales=RANGE), 8_000)
+              ("overlap_filter", "intervals_filter", "beyond_filter", "shadows_filter"), attack.families((6, 3), scales=RANGE), 8_000,
+              section="INTERVALS")
 def overlap_filter(points):
     if not in_range(points):
         return None
@@ -181,7 +190,8 @@ def overlap_filter(points):
 
 
 @attack.bound("shadows_filter, decisions", "geometry/triangles.py", ("shadows_filter", "beyond_filter"),
-              attack.families((6, 3), scales=RANGE), 8_000)
+              attack.families((6, 3), scales=RANGE), 8_000,
+              section="FLAT")
 def shadows_filter(points):
     if not in_range(points):
         return None
@@ -216,7 +226,8 @@ def run_edge(t):
     return neighbours.beyond_edge_filter(t, 0, 3, 6, 9), neighbours.beyond_edge_exact(t, 0, 3, 6, 9)
 
 
-@attack.bound("dot_sign", "geometry/neighbours.py", ("E_DOT", "TINY"), attack.families((3, 3), scales=RANGE))
+@attack.bound("dot_sign", "geometry/neighbours.py", ("E_DOT", "TINY"), attack.families((3, 3), scales=RANGE),
+              section="FILTERS")
 def dot_sign(points):
     """w is any direction: also one so small that its products underflow."""
     if not in_range(points[1:]) or np.abs(points[0]).max() > 16:
@@ -225,7 +236,8 @@ def dot_sign(points):
     return against(*run_dot(points.reshape(-1)), dot(w, minus(p, x)), 2 * e)
 
 
-@attack.bound("component", "geometry/neighbours.py", (), attack.families((3, 2), scales=RANGE))
+@attack.bound("component", "geometry/neighbours.py", (), attack.families((3, 2), scales=RANGE),
+              section="FILTERS")
 def component(points):
     if not in_range(points):
         return None
@@ -234,7 +246,8 @@ def component(points):
 
 
 @attack.bound("beyond_vertex_filter, decisions", "geometry/neighbours.py", ("beyond_vertex_filter", "beyond_filter"),
-              attack.families((5, 3), scales=RANGE), 20_000)
+              attack.families((5, 3), scales=RANGE), 20_000,
+              section="ONE VERTEX")
 def beyond_vertex_filter(points):
     if not in_range(points):
         return None
@@ -243,7 +256,8 @@ def beyond_vertex_filter(points):
 
 
 @attack.bound("beyond_edge_filter, decisions", "geometry/neighbours.py", ("beyond_edge_filter", "beyond_filter"),
-              attack.families((4, 3), scales=RANGE), 20_000)
+              attack.families((4, 3), scales=RANGE), 20_000,
+              section="TWO VERTICES")
 def beyond_edge_filter(points):
     if not in_range(points):
         return None
@@ -262,7 +276,8 @@ def run_half(t):
 
 
 @attack.bound("side_filter of a half-space", "geometry/halfspace.py", ("side_filter", "ERROR", "LOWEST", "HIGHEST"),
-              attack.families((3, 3), scales=(1.0, 1.0, 2.0**-500, 2.0**500)))
+              attack.families((3, 3), scales=(1.0, 1.0, 2.0**-500, 2.0**500)),
+              section="FILTER")
 def side_filter(points):
     """Rows: (a, b, c), the point, (d, ·, ·)."""
     value, size = run_half(points.reshape(-1))

@@ -12,7 +12,7 @@ import attack
 import pliant
 from pliant.core.jit import DISABLED
 
-SHARE = 100 if DISABLED else 1  # of the evaluations: plain Python is slow
+SHARE = 20 if DISABLED else 1  # of the evaluations: plain Python is slow
 FOLDER = Path(pliant.__file__).parent / "geometry"
 ATTACKS = {name: each for name, each in attack.load().items() if each.source.startswith("geometry/")}
 
@@ -58,6 +58,13 @@ def test_every_bound_is_attacked(path):
     assert own_numbers(path) - attacked == exempt
     module = import_module(f"pliant.geometry.{path.stem}")
     assert all(hasattr(module, name) for name in attacked)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_every_bound_is_derived_in_its_file(name):
+    each = ATTACKS[name]
+    assert each.section
+    assert each.section in (FOLDER.parent / each.source).read_text(encoding="utf-8")
 
 
 def test_sources_exist():

@@ -11,7 +11,9 @@ A long path goes on in the next row with its last vertex. 0 turns: no fan.
 ERRORS. Coordinates are off by DELTA (`query/traverse.py`), u and v are neighbours minus vertex, M bounds their components, e = 2**-24. A
 difference is off by h <= 2 DELTA + e M, a product by 2 M h + h², a component of u × v by twice that and 4 e M² for its own rounding:
     B = 8 M (DELTA + e M) + 8 DELTA², and 5 % for what is of higher order.
-With |d_k| <= 1 the turn (u × v) · d is off by B Σ|d_k| and 6 e M² Σ|d_k| for its own rounding.
+With |d_k| <= 1 the turn (u × v) · d is off by B Σ|d_k| and 6 e M² Σ|d_k| for its own rounding. All are sizes before anything cancels.
+RANGE: components are below 2 M² with M <= 2 R, R the largest |coordinate|, and d is a sum of as many as there are faces around a vertex: no
+fewer than 2**60 of them overflow while R <= 2**28. DELTA >= 2**-50 keeps B >= 8 DELTA² far above what products lose by underflow.
 
 ONCE AROUND. Slide along d onto the plane across its largest axis k: with f another axis, g = v_f − v_k d_f / d_k is one of two
 coordinates there. All turns being of one sign, a closed path crosses g = 0 twice for every time around, an open one that crosses it once at
