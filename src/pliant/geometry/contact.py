@@ -14,9 +14,10 @@ A or of B, or perpendicular to an edge of each. Every d gives a move that parts 
 and `cross` keeps directions precise where edges are nearly parallel. Triangles of one plane are parted by any move off it: depth 0.
 
 PRECISION. With s = |d_p| / |d_q|, off by less than 2 PRECISE of itself and one rounding, the weight s / (1 + s) is off by less than
-PRECISE / 2 and two roundings; a coordinate of an end is off by PRECISE of the edge's and 4 U of the larger coordinate. DIRECTIONS: a component
-of `cross` is a difference of two products of differences, off by E2 of their sizes before they cancel; where that may exceed PRECISE of the
-largest component, all three are exact but for one rounding, unless products underflow: for edges 2**-500 times as long as coordinates.
+PRECISE / 2 and two roundings; a coordinate of an end is off by PRECISE of the edge's and 4 U of the larger coordinate. DIRECTIONS: a
+component of `cross` is a difference of two products of differences, off by E2 of their sizes before they cancel; where that may exceed
+PRECISE of the largest component, all three are exact but for one rounding, unless products underflow: for edges 2**-500 times as long
+as coordinates.
 
 To give the same bits for every order of corners and triangles, corners are sorted first, and so are the triangles.
 Buffers are flat: t[0 : 9] and t[9 : 18] the triangles, t[18 : 27] a triangle that is a point, t[27 : 72] up to 15 corners of a

@@ -7,10 +7,10 @@ other: a bound that holds whatever n is, and that is all but the distance itself
 
 ROUNDING. e = 2**-24, coordinates in [0, M], |n| <= 1. In n · p = n_x p_x + (n_y p_y + n_z p_z) the first product passes two roundings, the
 others three, relative to their own sizes: less than e M sqrt(4 + 9 + 9) < 4.7 e M on either side, and the difference rounds by 1.8 e M
-more: 11.2 e M, and callers allow for 16 (`ROUNDING`). |n| <= 1 holds because of SHORT: the squared length of a way is off by less than 8 e of
-itself, and its root, the quotient and the products with it by less than 4 e more. That needs squares that do not vanish: a way shorter than
-2**-50 is divided by 2**-50, the root of TINY, and in `from_face` the length is height · (height / n²), never (height / n²)² n², which
-vanishes where a face is large: a face of 2**27 and a corner 2**-20 above it made n 2**30 long.
+more: 11.2 e M, and callers allow for 16 (`ROUNDING`). |n| <= 1 holds because of SHORT: the squared length of a way is off by less than
+8 e of itself, and its root, the quotient and the products with it by less than 4 e more. That needs squares that do not vanish: a way
+shorter than 2**-50 is divided by 2**-50, the root of TINY, and in `from_face` the length is height · (height / n²), never (height / n²)²
+n², which vanishes where a face is large: a face of 2**27 and a corner 2**-20 above it made n 2**30 long.
 
 RANGE. Squared ways stay below 3 M² and must be finite: M < 2**63. All else may overflow: shares that are no numbers are 0 (`clamped`),
 a candidate with a length that is infinite or no number is not nearer, and one with n² infinite has the way 0, which bounds nothing from

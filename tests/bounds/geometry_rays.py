@@ -8,7 +8,7 @@ import numpy as np
 import attack
 import naive_rays
 from attack import cross, dot, integers, minus
-from bounds.signs import against, in_range
+from bounds.geometry_signs import against, in_range
 from pliant.core.simd import element
 from pliant.geometry import rays
 from revealed import compiled, cut

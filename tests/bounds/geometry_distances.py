@@ -11,14 +11,14 @@ import numpy as np
 import attack
 import naive_distances
 from attack import cross, dot, integers, minus, scaled
-from bounds.lanes import load
+from bounds.geometry_lanes import load
 from pliant.core.simd import element
 from pliant.core.stack import put_rows, singles
 from pliant.geometry import contact, feet, gaps, near, nearpoint, pointgap, predicates
 from revealed import compiled
 
 PROMISE = Fraction(1, 10**12)  # of M: geometry/gaps.py
-SIZES = (1.0, 1.0, 2.0**-20, 2.0**-60, 2.0**27)  # of float32 points
+SIZES = (1.0, 1.0, 2.0**-20, 2.0**-60, 2.0**27, 2.0**50)  # of float32 points
 WIDE = (1.0, 1.0, 2.0**-200, 2.0**300, 2.0**-1000, 2.0**1000)  # of float64 points
 
 
@@ -76,7 +76,7 @@ def on_faces(count, dtype):
 def bound_gaps(points):
     """LEAST against what the exact direction says: the gap along it, over its length where that exceeds 1, and no less than 0."""
     local = points - points.min(0)
-    if not np.isfinite(local).all() or local.max() > 2.0**30:
+    if not np.isfinite(local).all() or local.max() > 2.0**62:
         return None
     run_gaps(local.reshape(-1), _gap)
     least, direction = float(_gap[0]), _gap[1:].astype(float)

@@ -8,7 +8,7 @@ import numpy as np
 
 import attack
 from attack import Fraction, cross, dot, integers, minus
-from bounds.lanes import MOST, SCALES, off, worst
+from bounds.geometry_lanes import MOST, SCALES, off, worst
 from pliant.core.simd import element
 from pliant.geometry import fans, neighbours
 from pliant.query.traverse import DELTA, LEAST_DELTA
