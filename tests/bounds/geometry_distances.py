@@ -249,9 +249,12 @@ def run_cross(t, scale):
 @attack.bound("cross, directions", "geometry/contact.py", (), attack.families((4, 3), scales=WIDE), 12_000,
               section="DIRECTIONS")
 def directions(points):
-    """Off by less than 2**-44 of its length, times the scale squared."""
+    """Off by less than 2**-44 of its length, times the scale squared. Differences that make products underflow are left out."""
     largest = np.abs(points).max()
     scale = math.ldexp(1.0, min(max(-math.frexp(largest)[1], -1022), 1022))
+    sizes = np.abs([(points[1] - points[0]) * scale, (points[3] - points[2]) * scale])
+    if ((sizes > 0) & (sizes < 2.0**-450)).any():
+        return None
     found = run_cross(points.reshape(-1), scale)
     rows, e = integers(points * scale)
     exact = cross(minus(rows[1], rows[0]), minus(rows[3], rows[2]))
@@ -264,7 +267,8 @@ def directions(points):
 @attack.bound("put_crossing", "geometry/contact.py", (), attack.families((5, 3), scales=(1.0, 1.0, 2.0**-200, 2.0**300)), 4_000,
               section="PRECISION")
 def crossing(points):
-    """Where the segment from the fourth point to the fifth crosses the plane of the others: PRECISE of its length, and three roundings."""
+    """Where the segment from the fourth point to the fifth crosses the plane of the others: PRECISE of its length, 5 U of its coordinates,
+    and two of the smallest numbers."""
     rows, _ = integers(points)
     n = cross(minus(rows[1], rows[0]), minus(rows[2], rows[0]))
     p, q = dot(n, minus(rows[3], rows[0])), dot(n, minus(rows[4], rows[0]))
@@ -277,7 +281,8 @@ def crossing(points):
     for k in range(3):
         exact = (Fraction(points[3, k]) * q - Fraction(points[4, k]) * p) / (q - p)
         length, largest = abs(Fraction(points[3, k]) - Fraction(points[4, k])), max(abs(Fraction(x)) for x in points[3:5, k].tolist())
-        one = abs(Fraction(float(t[15 + k])) - exact), Fraction(predicates.PRECISE) * length + 4 * largest / 2**53 + Fraction(gaps.LEAST)
+        allowed = Fraction(predicates.PRECISE) * length + 5 * largest / 2**53 + 2 * Fraction(gaps.LEAST)
+        one = abs(Fraction(float(t[15 + k])) - exact), allowed
         worst = max(worst, one, key=lambda both: attack.ratio_of(*both))
     return worst
 
