@@ -13,6 +13,13 @@ the move is o(d) = max d · A − min d · B. The least is attained where d is n
 A or of B, or perpendicular to an edge of each. Every d gives a move that parts the two: rounding can make the answer longer, never wrong;
 and `cross` keeps directions precise where edges are nearly parallel. Triangles of one plane are parted by any move off it: depth 0.
 
+PRECISION. With s = |d_p| / |d_q|, off by less than 2 PRECISE of itself and one rounding, the weights s / (1 + s) and 1 / (1 + s) are off
+by less than PRECISE / 2, and each by two roundings of itself; products and sum round twice more, relative to weights times coordinates:
+an end is off by PRECISE of the edge and 5 U of the larger coordinate, along each axis (subnormal numbers by 2**-1073 more). DIRECTIONS: a
+component of `cross` is a difference of two products of differences, off by E2 of their sizes before they cancel; where that may exceed
+PRECISE of the largest component, all three are exact but for one rounding. Where products underflow, for edges shorter than 2**-450 of
+the largest coordinate, a direction may be lost: a move is then longer.
+
 To give the same bits for every order of corners and triangles, corners are sorted first, and so are the triangles.
 Buffers are flat: t[0 : 9] and t[9 : 18] the triangles, t[18 : 27] a triangle that is a point, t[27 : 72] up to 15 corners of a
 polygon, t[72 : 78] the answer.
@@ -246,7 +253,7 @@ def exact_component(t, p, q, r, s, e, f, scale):
 
 @routine
 def cross(t, p, q, r, s, scale):
-    """(q − p) × (s − r), times the scale squared; off by less than 2**-44 of its length."""
+    """(q − p) × (s − r), times the scale squared; off by less than 2**-44 of its length, unless it underflows (DIRECTIONS)."""
     x, x_size = component(t, p, q, r, s, 1, 2, scale)
     y, y_size = component(t, p, q, r, s, 2, 0, scale)
     z, z_size = component(t, p, q, r, s, 0, 1, scale)

@@ -11,7 +11,9 @@ A long path goes on in the next row with its last vertex. 0 turns: no fan.
 ERRORS. Coordinates are off by DELTA (`query/traverse.py`), u and v are neighbours minus vertex, M bounds their components, e = 2**-24. A
 difference is off by h <= 2 DELTA + e M, a product by 2 M h + h², a component of u × v by twice that and 4 e M² for its own rounding:
     B = 8 M (DELTA + e M) + 8 DELTA², and 5 % for what is of higher order.
-With |d_k| <= 1 the turn (u × v) · d is off by B Σ|d_k| and 6 e M² Σ|d_k| for its own rounding.
+With |d_k| <= 1 the turn (u × v) · d is off by B Σ|d_k| and 6 e M² Σ|d_k| for its own rounding. All are sizes before anything cancels.
+RANGE: components are below 2 M² with M <= 2 R, R the largest |coordinate|, and d is a sum of as many as there are faces around a vertex: no
+fewer than 2**60 of them overflow while R <= 2**28. DELTA >= 2**-50 keeps B >= 8 DELTA² far above what products lose by underflow.
 
 ONCE AROUND. Slide along d onto the plane across its largest axis k: with f another axis, g = v_f − v_k d_f / d_k is one of two
 coordinates there. All turns being of one sign, a closed path crosses g = 0 twice for every time around, an open one that crosses it once at
@@ -61,12 +63,17 @@ def spokes(points, rows, at, delta):
 
 
 @helper
+def turns_along(s, dx, dy, dz):
+    """(the turns seen along d, what they must exceed); the largest of |d_k| is 1."""
+    return s.nx * dx + (s.ny * dy + s.nz * dz), s.bound * (FOUR * (abs(dx) + abs(dy) + abs(dz)))
+
+
+@helper
 def steady(s, dx, dy, dz, turns):
     """(does every face show the same side along d, +1 or −1, else 0; how often the path crosses a line through the vertex); the largest
     of |d_k| is 1."""
     need = (np.int64(1) << turns) - 1
-    turn = s.nx * dx + (s.ny * dy + s.nz * dz)
-    bound = s.bound * (FOUR * (abs(dx) + abs(dy) + abs(dz)))
+    turn, bound = turns_along(s, dx, dy, dz)
     side = np.int64(bits(turn > bound) & need == need) - np.int64(bits(turn < -bound) & need == need)
     if abs(dz) >= max(abs(dx), abs(dy)):
         below = bits(s.y - s.z * (dy / dz) < 0)

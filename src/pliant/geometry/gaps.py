@@ -21,6 +21,10 @@ right to about 1e-14 M; the promise is 1e-12.
 MARGIN. Of candidates which differ by rounding alone the one with fewer free points is meant: two corners, unless a corner and an edge are
 nearer by MARGIN M, and these unless edges or a face are. So a corner or an edge that faces share is as far for each of them, to the bit.
 
+PARTED. For a way r and all ways d from corner to corner, |d_k| <= M, d · r passes 4 roundings (difference, product, two sums) relative to
+Σ|d_k r_k| <= M Σ|r_k|, whatever cancels: where it exceeds SURE M Σ|r_k|, SURE = 16 U, a plane across r is between the triangles. Products
+may underflow, by less than 3 · 2**-1074, if r is tiny: TINY.
+
 ORDER. Corners are sorted, and the triangles by them: the same bits for every order of corners and triangles. Whether they meet is decided
 exactly (`geometry/triangles.py`), unless a plane across the way between the nearest points is certainly between them, or their boxes are
 apart.
@@ -73,7 +77,8 @@ from pliant.geometry.triangles import EXACT, overlap_exact, overlap_stage
 POINTS, DISTANCE, ROOM = 18, 24, 26                                     # in a buffer of two triangles, which are at 0 and SECOND
 SMALL, LARGE = 2.0**-100, 2.0**100
 MARGIN = 2.0**-46
-SURE = 2.0**-49                                                         # 5 U and more: of Σ|x_k r_k|, what rounding may do to x · r
+SURE = 2.0**-49
+TINY = 2.0**-1000
 NEAREST = 1 - 2.0**-46
 LEAST = 5e-324
 
@@ -163,7 +168,7 @@ def nearest(c, size, w):
             best = x * x + y * y + z * z
             short = shortest_along(d0, d1, d2, x, y, z)
     put_weights(w, kind, i, j, s, t)
-    return math.sqrt(x * x + y * y + z * z), short > SURE * size * (abs(x) + abs(y) + abs(z))
+    return math.sqrt(x * x + y * y + z * z), short > SURE * size * (abs(x) + abs(y) + abs(z)) + TINY
 
 
 # --- two triangles -----------------------------------------------------------------------------------------------------------

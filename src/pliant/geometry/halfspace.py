@@ -25,10 +25,16 @@ NOTHING = -10000                                                        # the po
 
 
 @helper
-def side_filter(a, b, c, d, x, y, z):
-    """−1, 0 or 1, or UNSURE."""
+def side_rounded(a, b, c, d, x, y, z):
+    """(a x + b y + c z + d, rounded, the sum P of its absolute terms)."""
     p, q, r = a * x, b * y, c * z
-    size, value = (abs(p) + abs(q)) + (abs(r) + abs(d)), (p + q) + (r + d)
+    return (p + q) + (r + d), (abs(p) + abs(q)) + (abs(r) + abs(d))
+
+
+@helper
+def side_filter(a, b, c, d, x, y, z):
+    """−1 or 1, or UNSURE."""
+    value, size = side_rounded(a, b, c, d, x, y, z)
     if LOWEST <= size <= HIGHEST and abs(value) > ERROR * size:
         return np.int64(1) if value > 0.0 else np.int64(-1)
     return np.int64(UNSURE)

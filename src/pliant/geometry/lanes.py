@@ -6,8 +6,13 @@ signs of the lone corners p of the one and p′ of the other, exchange q′ and 
 t · orient3d(p, q, p′, q′) <= 0 <= t · orient3d(p, r, p′, r′). Only lanes with a sign inside its error bound need float64.
 
 All corners are local: relative to the low corner of the box around both leaves, whose sides are E_k. So 0 <= x_k <= E_k, up to errors.
-DELTA bounds, per coordinate, the distance between a local corner and the true one; coordinates stay below 2**40, so that nothing
-overflows, and DELTA above 2**-50, so that the least bound, 96 DELTA³, is far above float32's smallest number.
+DELTA bounds, per coordinate, the distance between a local corner and the true one.
+
+RANGE. Let L be the largest of all E_k and S that of one leaf. Normals stay below 2 S², values of planes and orientations below 12 L³; a
+direction e × n of `beyond` below 4 S³, its products with corners below 12 S³ L, and their difference below 24 S³ L. An infinity would
+say "certainly apart", so L <= 2**30.8 is needed. With R the largest |coordinate| of either body, a body is no longer than 2 R, or
+2 sqrt(3) R where it is turned, and two bodies whose boxes overlap lie in a box of 5.5 R: R <= 2**28. At the other end DELTA >= 2**-50: the
+least bound of a plane, 96 DELTA³ > 2**-144, exceeds what six products lose by underflow, 6 · 2**-150; so does TINY for products of four.
 
 BOUND of a plane. e = 2**-24; S_i are the sides of the box of the leaf that the plane is from, plus 2 DELTA. A difference of corners is
 off by h_i = 2 DELTA + e|·|; a minor n_k = u_i v_j − u_j v_i by 2 (|u_i| h_j + |u_j| h_i + h_i h_j) + 4 e |u_i u_j| with |u|, |v| <= S,
@@ -19,7 +24,8 @@ The first part is one number for the whole leaf; with the sides of each triangle
 float64 instead of 244, and every pair of leaves costs 25 operations more.
 BOUND of an orientation of corners of both: the same with E_k for every difference and 2 E_i E_j for |n_k|, less than
     Σ_k E_k (8 DELTA (E_i + E_j) + 40 e E_i E_j).
-BOUND of a comparison along a direction d, whatever it is: both sides are off by |d_k| (DELTA + 3 e E_k), which 2 DELTA + 12 e E_k covers.
+BOUND of a comparison along a direction d, whatever it is: each side is off by Σ |d_k| (DELTA + 3 e E_k), the sum of the products of d
+with a corner being taken before they cancel, and their difference rounds by e Σ |d_k| E_k more: 2 DELTA + 12 e E_k covers both sides.
 A factor 1.05 covers the rounding of the bounds themselves and E_k + 2 DELTA for E_k. Contracting a·b + c only lowers an error.
 """
 from typing import NamedTuple
@@ -168,9 +174,9 @@ def compare(one, plane, others, planes, near, doubt):
 
 
 @helper
-def parted(dx, dy, dz, mine, yours, doubt):
-    """Is all of `yours` certainly farther along d than `mine`? Any d may be tried: nothing depends on its precision. One or both of the
-    triangles are vectors."""
+def gap_along(dx, dy, dz, mine, yours, doubt):
+    """(how much farther along d all of `yours` is than all of `mine`, the bound of its error). Any d will do: nothing depends on its
+    precision. One or both of the triangles are vectors."""
     a = mine.ax * dx + (mine.ay * dy + mine.az * dz)
     b = mine.bx * dx + (mine.by * dy + mine.bz * dz)
     c = mine.cx * dx + (mine.cy * dy + mine.cz * dz)
@@ -178,7 +184,14 @@ def parted(dx, dy, dz, mine, yours, doubt):
     q = yours.bx * dx + (yours.by * dy + yours.bz * dz)
     r = yours.cx * dx + (yours.cy * dy + yours.cz * dz)
     bound = magnitude(dx) * doubt.gx + (magnitude(dy) * doubt.gy + (magnitude(dz) * doubt.gz + TINY))
-    return bits(least(p, least(q, r)) - greatest(a, greatest(b, c)) > bound)
+    return least(p, least(q, r)) - greatest(a, greatest(b, c)), bound
+
+
+@helper
+def parted(dx, dy, dz, mine, yours, doubt):
+    """Is all of `yours` certainly farther along d than `mine`?"""
+    gap, bound = gap_along(dx, dy, dz, mine, yours, doubt)
+    return bits(gap > bound)
 
 
 @helper

@@ -3,8 +3,19 @@
 The stage before `geometry/gaps.py`, which settles in float64 what is left. Points that are nearest, or nearly so, are found as one would
 find them anywhere: of the nine pairs of edges, and of the six corners above the inside of the other face. Nothing is proved of them. But
 they have a direction, and along any direction n, |n| <= 1, triangles are apart by the least n · p of one less the largest n · q of the
-other: a bound that holds whatever n is, and that is all but the distance itself where n is the way between the nearest points. What rounds
-are products with n alone: with coordinates in [0, M], less than 12 · 2**-24 M, which callers allow for (`ROUNDING`).
+other: a bound that holds whatever n is, and that is all but the distance itself where n is the way between the nearest points.
+
+ROUNDING. e = 2**-24, coordinates in [0, M], |n| <= 1. In n · p = n_x p_x + (n_y p_y + n_z p_z) the first product passes two roundings, the
+others three, relative to their own sizes: less than e M sqrt(4 + 9 + 9) < 4.7 e M on either side, and the difference rounds by 1.8 e M
+more: 11.2 e M, and callers allow for 16 (`ROUNDING`). |n| <= 1 holds because of SHORT: the squared length of a way is off by less than
+8 e of itself, and its root, the quotient and the products with it by less than 4 e more. That needs squares that do not vanish: a way
+shorter than 2**-50 is divided by 2**-50, the root of TINY, and in `from_face` the length is height · (height / n²), never (height / n²)²
+n², which vanishes where a face is large: a face of 2**27 and a corner 2**-20 above it made n 2**30 long.
+
+RANGE. Squared ways stay below 3 M² and must be finite: M < 2**63. All else may overflow: shares that are no numbers are 0 (`clamped`),
+a candidate with a length that is infinite or no number is not nearer, and one with n² infinite has the way 0, which bounds nothing from
+below. So bodies may be far apart, and leaves large; candidates are lost, and time, where n² > 2**128, for leaves of 2**31, or where
+the size of a leaf times M exceeds 2**62.
 """
 import numpy as np
 
@@ -59,8 +70,9 @@ def from_face(best, f, n, x, y, z, sign):
     v = dot(by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx, nx, ny, nz)
     w = dot(cy * az - cz * ay, cz * ax - cx * az, cx * ay - cy * ax, nx, ny, nz)
     inside = (least(u, least(v, w)) >= ZERO) & (nn > TINY)
-    h = dot(ax, ay, az, nx, ny, nz) * sign / greatest(nn, TINY)
-    length = h * h * nn
+    height = dot(ax, ay, az, nx, ny, nz) * sign
+    h = height / greatest(nn, TINY)
+    length = h * height                                                 # not h² n², whose h² may vanish
     less = inside & (length < best[0])
     return where(less, length, best[0]), where(less, h * nx, best[1]), where(less, h * ny, best[2]), where(less, h * nz, best[3])
 

@@ -15,6 +15,10 @@ flat sheets; so does orient3d ≠ 0, as in bent ones. If just one face is degene
 If both are, all is on a line: yes iff c and d lie beyond the same end of the edge. If x = y, iff c and d lie on one ray from x.
 
 THREE: always. A face that names a vertex twice is the segment it spans; a missing corner is then x itself.
+
+FILTERS. Planes through x: w is any direction, exact as it stands. A term w_k (p_k − x_k) passes 4 roundings (difference, product, two sums)
+relative to its own size, the sum of which comes out low by 4 more: E_DOT = 5 U. w is no coordinate and its products may underflow, by
+less than 3 · 2**-1074: TINY. Components of normals are orientations in the plane: E2, of products of differences before they cancel.
 """
 import math
 
@@ -24,8 +28,8 @@ from pliant.core.jit import helper, kernel, routine
 from pliant.geometry.predicates import E2, UNSURE, U, orient3d, orient3d_filter, sign_beyond
 from pliant.geometry.triangles import EXACT, FLAT, OPEN, QUICK, before, same, shows, turn
 
-E_DOT = 5 * U                                # w · (p − x): difference, product and two sums make 4 U; one more for the bound itself
-TINY = 2.0**-1000                            # w is no coordinate: its products may underflow
+E_DOT = 5 * U
+TINY = 2.0**-1000
 
 
 # --- filters -----------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 M is here the largest component of the ways from the point to the corners. What is nearest, the FEATURE, is 0 inside the triangle, 1, 2 or 3
 on the edge opposite the first, second or third corner, 4, 5 or 6 a corner. A corner or an edge is as far for each of its faces, to the
 bit (unless one of these is 2**200 times as large as another). Whether the point is on the triangle is decided exactly: then, and only
-then, is the distance 0.
+then, is the distance 0. CLOSE: of a point that is on it the computed distance is below the error of distances, about 1e-14 M, and
+2**-44 M = 5.7e-14 M is more; farther points need no exact test.
 """
 import math
 from functools import cache

@@ -7,6 +7,9 @@ Faces without area have no normal and no say, but they lie on edges and corners 
 
 It takes a surface that is closed and oriented: every edge belongs to two faces that run along it in opposite directions (`open_edge`),
 normals pointing outward. Faces, edges and corners are those of a `Mesh`, in which welded vertices have one name.
+
+PRECISION. There is no bound and no exact stage. Unit normals are right to a few U over the sine of the face's angle, and where faces fold
+back on each other, their sum is as small as the angle between them. Signs can be wrong for bodies thinner than 1e-14 of their size.
 """
 import math
 

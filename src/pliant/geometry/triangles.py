@@ -13,6 +13,10 @@ INTERVALS. Let p be the corner of A that is alone on its side of the plane of B 
 next ones around; p′, q′, r′ likewise of B. Exchange q′, r′ if p is below B, and q, r if p′ is below A; then both lone corners count as
 above. Along N × N′ the edges of A meet the common line in the order pr, pq and those of B in the order p′q′, p′r′. Hence the triangles
 meet iff orient3d(p, q, p′, q′) <= 0 and orient3d(p, r, p′, r′) >= 0. Every edge used has ends of different sign: it crosses the line once.
+
+PLANES. The side of x is Σ_k d_k (u_i v_j − u_j v_i), d = x − a. As in `predicates.py` a term passes 8 roundings relative to |d_k u_i v_j|,
+and with m the larger of |u| and |v|, both rounded once and nothing cancelled, |u_i v_j| + |u_j v_i| <= 2 m_i m_j. The sum of m_i m_j |d_k|
+passes 8 roundings too (u, v, product, constant, d, product, two sums): E3_PLANE = 2 E3 covers both. One bound serves all points.
 """
 from typing import NamedTuple
 

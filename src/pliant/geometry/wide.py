@@ -3,6 +3,9 @@
 The last stage of `geometry/predicates.py`, for coordinates whose products would over- or underflow. Numbers are rows of digits of 24
 bits, least first, in units of 2**lowest, where 2**lowest divides every coordinate. Digits are signed and may exceed 24 bits between
 carries: a product of two digits below 2**26 is below 2**52, and at most 96 · 3 of them are added before a carry: below 2**62.
+
+VALUES are the five highest digits. The first is at least 1, so the others leave out less than 2**-96 of the value; they are added from
+the smallest up, each partial sum below 2 · 2**-24 of the next digit: less than 2 U of rounding. The part in 2**50 is 8 U.
 """
 import math
 

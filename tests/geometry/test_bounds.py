@@ -1,0 +1,72 @@
+"""Error bounds of `geometry/` are attacked: the largest error ÷ bound that a search finds stays below 1 (`tests/attack.py`)."""
+
+import ast
+import zlib
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import attack
+import pliant
+from pliant.core.jit import DISABLED
+
+SHARE = 20 if DISABLED else 1  # of the evaluations: plain Python is slow
+FOLDER = Path(pliant.__file__).parent / "geometry"
+ATTACKS = {name: each for name, each in attack.load().items() if each.source.startswith("geometry/")}
+
+# Numbers and filters without a bound of their own, and why.
+EXEMPT = {
+    "axes.py": {"LEAST": "axes need not be right: whoever uses them measures", "STEEP": "avoids an overflow, changes no result"},
+    "ball.py": {"FAR": "a ball need not be the smallest: whoever uses it measures", "FLAT": "as FAR"},
+    "expansion.py": {"SPLITTER": "Dekker's constant; exactness is tested in test_predicates.py"},
+    "near.py": {"ZERO": "a number", "ONE": "a number"},
+    "rays.py": {"LARGE": "limits of a range, no error", "SMALL": "limits of a range, no error"},
+    "sides.py": {"FLAT": "tells faces without a normal; no bound is claimed"},
+    "wide.py": {"MANTISSA": "2**53, exact"},
+}
+
+
+@pytest.mark.formulas
+@pytest.mark.parametrize("name", ATTACKS)
+def test_no_error_reaches_its_bound(name):
+    each = ATTACKS[name]
+    with np.errstate(all="ignore"):
+        found = attack.search(each.evaluate, each.starts, np.random.default_rng(zlib.crc32(name.encode())), each.evaluations // SHARE)
+    assert found.ratio < 1, found
+    assert found.evaluations > each.evaluations // SHARE // 3           # most of the points are within what the file claims
+
+
+def own_numbers(path):
+    """Names of the fractional constants that a file defines, and of its filters."""
+    module, names = import_module(f"pliant.geometry.{path.stem}"), set()
+    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.Assign):
+            found = {node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+            names |= {name for name in found if name.isupper() and isinstance(getattr(module, name), float | np.floating)}
+        elif isinstance(statement, ast.FunctionDef) and statement.name.endswith("_filter"):
+            names.add(statement.name)
+    return names
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("[a-z]*.py")), ids=lambda path: path.name)
+def test_every_bound_is_attacked(path):
+    """A constant or a filter that is new must be attacked, or named above with the reason why not; and what is named must exist."""
+    attacked = {name for each in ATTACKS.values() if each.source == f"geometry/{path.name}" for name in each.covers}
+    exempt = set(EXEMPT.get(path.name, {}))
+    assert own_numbers(path) - attacked == exempt
+    module = import_module(f"pliant.geometry.{path.stem}")
+    assert all(hasattr(module, name) for name in attacked)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_every_bound_is_derived_in_its_file(name):
+    each = ATTACKS[name]
+    assert each.section
+    assert each.section in (FOLDER.parent / each.source).read_text(encoding="utf-8")
+
+
+def test_sources_exist():
+    assert {each.source for each in ATTACKS.values()} <= {f"geometry/{path.name}" for path in FOLDER.glob("*.py")}
+    assert set(EXEMPT) <= {path.name for path in FOLDER.glob("*.py")}
