@@ -4,6 +4,8 @@
 
 What is asked, and what must hold, is in `range_checks.py`; `test_range.py` has the same for a few sizes. Reports wrong answers by query and
 case, with the sizes; the exit code is 1 if there is any. Ctrl-C reports what was done so far.
+
+Cost: a size is 250 questions and takes 1.8 s of processor time, so all 2,095 take about an hour for each volume type.
 """
 
 import argparse
