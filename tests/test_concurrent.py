@@ -1,12 +1,14 @@
 """Right answers whoever asks at once: queries and updates in several Python threads, in forked children, and after Ctrl-C."""
 
 import signal
+import sys
 import threading
 
 import numpy as np
 import pytest
 
 import pliant as pl
+import poses
 from child import LATE, assert_stops_soon, python, start, together
 from pliant import shapes
 from pliant.core import jit
@@ -34,6 +36,27 @@ def known():
     answers = [pl.collide(pl.Body(a, SCENE.faces), pl.Body(b, SCENE.faces)).faces for a, b in FRAMES]
     assert len({answer.tobytes() for answer in answers}) == 3 and min(map(len, answers)) > 50
     return answers
+
+
+def test_threads_ask_a_scene_that_has_just_moved():
+    """The first of them tells the broad phase and answers; the others may not take an answer that is older than the move."""
+    directions, faces = shapes.icosphere(1)
+    still, moves = pl.Body(directions, faces), pl.Body.rigid(directions, faces)
+    scene, rng, before = pl.Scene([still, moves]), np.random.default_rng(7), sys.getswitchinterval()
+    scene.collide()
+    try:
+        sys.setswitchinterval(1e-5)
+        for _ in range(400):
+            moves.update(poses.matrix(move=(rng.choice([0.5, 1.0, 1.5, 9.0]), 0, 0)))
+            right, found = len(pl.collide(still, moves)), []
+            asking = [threading.Thread(target=lambda: found.append(len(scene.collide()))) for _ in range(3)]
+            for thread in asking:
+                thread.start()
+            for thread in asking:
+                thread.join(LATE)
+            assert found == [right] * 3
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_eight_threads_ask_about_one_body(policy, chunk, known):

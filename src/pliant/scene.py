@@ -6,8 +6,9 @@ has touched since the last query is answered from memory.
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from pliant.body import Body
 from pliant.broadphase.sweep import Sweep
 from pliant.core import check
+from pliant.core.threads import Guard
 from pliant.query.budget import deadline, late
 from pliant.query.collide import DESCEND, SAT, How, between
 from pliant.query.crowd import gaps_of, near, nearest
@@ -23,6 +25,8 @@ from pliant.query.many import Found, ask_many, boxes_of, found_in, joined, nothi
 from pliant.query.selfcollide import ADJACENT, within
 from pliant.results import ScenePairs, Separation, Stats
 
+P = ParamSpec("P")
+R = TypeVar("R")
 EACH = "each"                                                           # two bodies that meet: one pair of faces
 
 
@@ -57,10 +61,20 @@ class _Told(NamedTuple):
     found: Found
 
 
+def _one_at_a_time(method: Callable[Concatenate[Scene, P], R]) -> Callable[Concatenate[Scene, P], R]:
+    """A method that reads or writes the tables of a scene: members, the broad phase, the last answer. Threads take turns."""
+    @wraps(method)
+    def locked(self: Scene, /, *args: P.args, **options: P.kwargs) -> R:
+        with self._guard.refit:
+            return method(self, *args, **options)
+    return locked
+
+
 class Scene:
     """Bodies that may meet each other. Add and remove them at any time; ids are never used again.
 
-    Update the bodies as ever, then ask. An update that runs while the scene is asked may or may not be seen.
+    Update the bodies as ever, then ask. An update that runs while the scene is asked may or may not be seen. Several threads may use one
+    scene; their calls take turns, each with as many threads as there are.
 
     >>> import pliant as pl
     >>> corners, faces = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
@@ -72,6 +86,7 @@ class Scene:
     """
 
     def __init__(self, bodies: Iterable[Body] = ()) -> None:
+        self._guard = Guard()
         self._members: dict[int, _Member] = {}
         self._ids: list[int] = []                                       # of each slot; −1: free
         self._free: list[int] = []
@@ -89,6 +104,7 @@ class Scene:
 
     # --- who is in it --------------------------------------------------------------------------------------------------------
 
+    @_one_at_a_time
     def add(self, body: Body, *, group: str | None = None, box: ArrayLike | None = None, mask: int = 0xFFFFFFFF) -> int:
         """Add a body; its id. `group` is a name for `ignore`. `box` (2, 3), low and high corner, is one that the body will never leave: the
         broad phase then need not follow its updates. Rays see the body if their mask shares a bit with its own."""
@@ -111,6 +127,7 @@ class Scene:
         self._stale.add(body)
         return number
 
+    @_one_at_a_time
     def remove(self, number: int) -> None:
         """Take a body out of the scene."""
         member = self._member("number", number)
@@ -124,12 +141,14 @@ class Scene:
         self._moved.discard(number)
         self._ignored = {pair for pair in self._ignored if number not in pair}
 
+    @_one_at_a_time
     def ignore(self, first: int | str, second: int | str) -> None:
         """Never report pairs between these two, each the id of a body or the name of a group that a body was added with; a group and
         itself: pairs of its bodies with each other; an id and itself: self-collisions of the body. The rule of a group also holds for
         bodies that are added to it later."""
         self._ignored.add(self._rule(first, second))
 
+    @_one_at_a_time
     def heed(self, first: int | str, second: int | str) -> None:
         """Take an `ignore` back."""
         self._ignored.discard(self._rule(first, second))
@@ -154,6 +173,7 @@ class Scene:
         """Another scene of copies of the bodies, with the same ids, groups and rules."""
         return self._with({number: copy.deepcopy(member.body, memo) for number, member in self._members.items()})
 
+    @_one_at_a_time
     def _with(self, bodies: dict[int, Body]) -> Scene:
         """A scene like this one, with other bodies for its ids."""
         scene = Scene()
@@ -174,6 +194,7 @@ class Scene:
         """Called by a body of the scene that has moved."""
         self._stale.add(body)
 
+    @_one_at_a_time
     def members_with_faces(self) -> tuple[list[Body], list[int], list[int]]:
         """For queries: bodies with faces, their ids and masks."""
         members = [(member.body, number, member.mask) for number, member in self._members.items() if len(member.body)]
@@ -198,6 +219,7 @@ class Scene:
 
     # --- the question ----------------------------------------------------------------------------------------------------------
 
+    @_one_at_a_time
     def candidates(self) -> NDArray[np.int64]:
         """(p, 2) ids of bodies whose boxes meet and that are not ignored, the lower one first, sorted."""
         self._follow()
@@ -208,6 +230,7 @@ class Scene:
             pairs = pairs[[not self._is_ignored(i, j) for i, j in pairs.tolist()]]
         return pairs
 
+    @_one_at_a_time
     def collide(self, *, self_pairs: bool = False, adjacent: str = "exact", first: bool | str = False, contacts: bool = False,
                 sat: str = "full", descend: str = "both", budget_ms: float | None = None) -> ScenePairs:
         """All pairs of faces of different bodies that meet; with `self_pairs` also those of each body with itself (`self_collide`).
@@ -236,6 +259,7 @@ class Scene:
         return ScenePairs(np.repeat(asked, found.counts, axis=0), arrays.pop("faces"), Stats(*counters.sum(0).tolist()), asked, counters,
                           **arrays, complete=complete, undecided=None if complete else asked[~found.done])
 
+    @_one_at_a_time
     def distance(self) -> Separation:
         """The least distance between two bodies of the scene that are not ignored, as `pliant.distance`; `bodies` has their ids."""
         ids = [number for number, member in self._members.items() if len(member.body)]
@@ -243,6 +267,7 @@ class Scene:
         bodies = [self._members[number].body for number in ids]
         return nearest(bodies, ids, bodies, ids, np.array(pairs, np.int64).reshape(-1, 2))
 
+    @_one_at_a_time
     def within(self, tolerance: float, *, self_pairs: bool = False, points: bool = False) -> ScenePairs:
         """All pairs of faces of different bodies that are no farther apart than the tolerance, as `pliant.within`; with `self_pairs` also
         those of each body with itself (`self_within`)."""
