@@ -93,16 +93,17 @@ def tightest(v, points, more=0.0):
     return used(room[at], units[at])
 
 
-def margin_of(v, magnitude):
-    return (LONG(magnitude) if kind(v) in ("obb", "rss") else LONG(v.radius)) * SHARE + LONG(float(SMALLEST))
+def size_of(v):
+    """What shares of a volume are of: the radius, or the sides."""
+    return {"planes": LONG(v[3]) - LONG(v[0]), "obb": long(v[3:6]).sum()}.get(kind(v)) or LONG(v.radius) + LONG(getattr(v, "a", 0))
 
 
-def around_all(v, children, magnitude):
+def around_all(v, children):
     """(error, bound) of volumes in v. Ends of boxes and k-DOPs are taken as they are: no room is enough."""
     room = min(margin_around(v, child) for child in children)
     if kind(v) == "planes":
         return (0.0 if room >= 0 else inf), 1.0
-    return used(room, margin_of(v, magnitude))
+    return used(room, size_of(v) * SHARE + LONG(float(SMALLEST)))
 
 
 def worst(name, v, points, margin):
@@ -185,7 +186,7 @@ def attack_merge(name):
         v = whole(made.nodes, 2)
         if not all(INSIDE[name](v, exact(p)) for p in points.tolist()):
             return inf, 1.0
-        return around_all(v, children, reach_of(points))
+        return around_all(v, children)
 
 
 def attack_merged_twice(name):
@@ -205,7 +206,7 @@ def attack_merged_twice(name):
         v = whole(made.nodes, 3)
         if not all(INSIDE[name](v, exact(p)) for p in points.tolist()):
             return inf, 1.0
-        return around_all(v, children, reach_of(points))
+        return around_all(v, children)
 
 
 def attack_inflate(name):

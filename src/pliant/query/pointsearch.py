@@ -24,6 +24,7 @@ from pliant.query.traverse import COUNTERS, fetch, freshen, freshen_leaf
 from pliant.volume.aabb import WIDER, Box
 from pliant.volume.protocol import TINY, separation
 
+SHORTEST = np.float32(2.0**-100)                                        # of a squared way
 E, FOUR, HALF = 2.0**-23, 4.0, np.float32(0.5)                          # of a coordinate in float32, twice; see above
 FEW = 64                                                                # candidates of a point; its stack is as in query/search.py
 LARGEST, BLIND = 3e38, 2.0**60                                          # float32; of a point so far away nothing is known in float32
@@ -79,13 +80,23 @@ def settle(leaves, name, flat, asked, t, r, answers):
 
 
 @helper
+def ahead(box, triangles, x, y, z):
+    """(How far it is from a point to the first corner of a leaf along the way w to the middle of its box, times |w|; |w|².)"""
+    p, q, r = (box.lox + box.hix) * HALF - x, (box.loy + box.hiy) * HALF - y, (box.loz + box.hiz) * HALF - z
+    return lowest(nearest_along(triangles, p, q, r)) - (p * x + (q * y + r * z)), p * p + (q * q + r * r)
+
+
+@helper
 def comes_near(box, triangles, x, y, z, limit):
     """May a leaf be nearer to a point than the square root of the limit? Along the way w to the middle of its box, how far is it to its
     first corner? In units of |w|, and squared: no roots. A leaf is nearly flat, which its box is not: of those that are near enough by
-    their boxes this leaves one of seven."""
-    p, q, r = (box.lox + box.hix) * HALF - x, (box.loy + box.hiy) * HALF - y, (box.loz + box.hiz) * HALF - z
-    far = lowest(nearest_along(triangles, p, q, r)) - (p * x + (q * y + r * z))
-    return not (far > ZERO and far * far > limit * (p * p + (q * q + r * r)) * WIDER)
+    their boxes this leaves one of seven.
+
+    Errors, with e = 2**-24, in units of |w|: the sum of three products is off by less than 3 e of Σ |w_k c_k| <= |w| |c|, for a corner c
+    5.2 e of the reach, for the point 5.2 e of its size; corners and the point themselves by 1.8 e of the same; the limit allows for
+    16 e (`base`, twice). Where |w|² is so small that it has lost digits, nothing is said; where other squares have, TINY makes up for it."""
+    far, length = ahead(box, triangles, x, y, z)
+    return not (far > ZERO and far * far > limit * length * WIDER + TINY and length > SHORTEST)
 
 
 @kernel

@@ -88,8 +88,10 @@ def cut(ball, nx, ny, nz, f, e):
 @helper
 def support(a, k, s):
     """How far a reaches from its centre along a direction at an angle of cosine k and sine s, or a little more, to its normal."""
+    # r² − z² as a product: its error is a share of itself. The difference of squares would be off by a share of r², and its root, where a
+    # slab is near the pole, by up to 2**-12 r.
     z = least(greatest(a.radius * k, a.f), a.e)
-    return k * z + s * root(greatest(a.radius * a.radius - z * z, ZERO)) + a.radius * NEARLY
+    return k * z + s * root(greatest((a.radius - z) * (a.radius + z), ZERO)) + a.radius * NEARLY
 
 
 @helper
