@@ -24,6 +24,7 @@ from pliant.query.traverse import COUNTERS, fetch, freshen, freshen_leaf
 from pliant.volume.aabb import WIDER, Box
 from pliant.volume.protocol import TINY, separation
 
+SHORT = 1 - 2.0**-40                                                    # of a distance: more than what rounds in float64
 SHORTEST = np.float32(2.0**-100)                                        # of a squared way
 E, FOUR, HALF = 2.0**-23, 4.0, np.float32(0.5)                          # of a coordinate in float32, twice; see above
 FEW = 64                                                                # candidates of a point; its stack is as in query/search.py
@@ -45,9 +46,9 @@ def radius_of(distance, asked):
 
 @helper
 def outside(box, x, y, z):
-    """How far a point is from a box (8,) in the world, at least."""
+    """How far a point is from a box (8,) in the world, at least: by more than what a measured distance, which it is compared with, rounds."""
     p, q, r = max(box[0] - x, max(x - box[4], 0.0)), max(box[1] - y, max(y - box[5], 0.0)), max(box[2] - z, max(z - box[6], 0.0))
-    return max(p, max(q, r))
+    return max(p, max(q, r)) * SHORT
 
 
 @helper
