@@ -26,7 +26,6 @@ from pliant.tree.nodes import LEAF_DTYPE
 from pliant.volume.aabb import WIDER
 from pliant.volume.protocol import TINY
 
-
 MOST = 2.0**25                                                          # of coordinates: larger bodies have a scale, or may have
 
 
@@ -123,14 +122,15 @@ def before_plane(rng):
 
 @bound("planes: sides of corners", "query/cull.py", ("bring", "look_at_leaf", "SLACK"), {"before": before_plane}, 1500)
 def _(points):
-    corners, m, normal, (gap, turned, share) = points[:4], placement(points[4:7]), points[7], points[8]
+    corners, m, normal, (gap, turned, _) = points[:4], placement(points[4:7]), points[7], points[8]
     if m is None or not np.abs(points[:7]).max() < 2.0**34 or not 2.0**-80 < np.abs(normal).max() < 2.0**80 or not abs(gap) < 2.0**34:
         return None
     m = m if turned > 0.5 else cull.NOT_PLACED
     motion, world = Free(corners), placed_corners(m if turned > 0.5 else None, corners)
     d = -(normal @ world[0]) + gap * np.abs(normal).max()
     planes, local = np.array([*normal, d]), np.zeros(5, np.float32)
-    exact = [sum(Fraction(n) * Fraction(x) for n, x in zip(normal.tolist(), corner, strict=True)) + Fraction(float(d)) for corner in world.tolist()]
+    exact = [Fraction(float(d)) + sum(Fraction(n) * Fraction(x) for n, x in zip(normal.tolist(), corner, strict=True))
+             for corner in world.tolist()]
     mask = cull.bring(planes, motion.about, m, local)
     if mask == cull.OUTSIDE:
         return (inf if max(exact) >= 0 else 0.0), 1.0
@@ -140,11 +140,12 @@ def _(points):
     if slack >= cull.BLIND / 2:
         return None
     unit = Fraction(2) ** -int(np.frexp(np.abs(normal).max())[1]) * Fraction(motion.scale)
-    found = [float(row(leaves, 0, 3 * c)[0] * x + (row(leaves, 0, 3 * c + 1)[0] * y + (row(leaves, 0, 3 * c + 2)[0] * z + h))) for c in range(3)]
+    corners = [[row(leaves, 0, 3 * c + k)[0] for k in range(3)] for c in range(3)]
+    found = [float(p * x + (q * y + (r * z + h))) for p, q, r in corners]
     return max(abs(found[c] - float(exact[c] * unit)) for c in range(3)), float(slack)
 
 
-# --- two bodies, turned against each other -------------------------------------------------------------------------------------------------
+# --- two bodies, turned against each other -----------------------------------------------------------------------------------------------
 
 def two_bodies(rng):
     """(14, 3): four vertices each, two rotations and shifts."""

@@ -15,12 +15,31 @@ from bounds.volumes import SIZES
 from extents import LONG, long
 from pliant.core.records import aligned
 from pliant.motion.free import Free
-from pliant.motion.rigid import IDENTITY, invert, rounding
+from pliant.motion.rigid import invert, rounding
 from pliant.query.bring import bring, doubt_of, per_of
 from pliant.query.packet import rays_through
 from pliant.query.search import passed, ray_of
-from pliant.query.sight import BATCH, BATCHED, BEST, DOUBT, GAZE, LIMIT, N_ROWS, N_WIDE, NEAR, OVER, PER, SEEN, START, STEP, WIDTH
-from pliant.query.sight import View, along_ray, at, candidates
+from pliant.query.sight import (
+    BATCH,
+    BATCHED,
+    BEST,
+    DOUBT,
+    GAZE,
+    LIMIT,
+    N_ROWS,
+    N_WIDE,
+    NEAR,
+    OVER,
+    PER,
+    SEEN,
+    START,
+    STEP,
+    WIDTH,
+    View,
+    along_ray,
+    at,
+    candidates,
+)
 from pliant.refit.leaves import fill
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 from pliant.volume.aabb import Box
@@ -84,7 +103,9 @@ def placed_corners(m, corners):
 def parts(points):
     """(scene, corners in the world, direction, hits {number: (t, …)}), or None where the file claims nothing."""
     corners, origin, weights, (which, _, turn) = points[:BLOCK], points[BLOCK], points[BLOCK + 1], points[BLOCK + 2]
-    if not (np.abs(corners).max() < 2.0**34 and np.abs(origin).max() < 2.0**60 and 0 <= turn <= 1 and np.ptp(corners, axis=0).max() > 2.0**-18):
+    if not (np.abs(corners).max() < 2.0**25 and np.abs(origin).max() < 2.0**60 and np.ptp(corners, axis=0).max() > 2.0**-18):
+        return None
+    if not 0 <= turn <= 1:
         return None
     m = placement_of(float(turn), float(np.abs(corners).max()))
     world = placed_corners(m, corners)

@@ -11,10 +11,12 @@ import numpy as np
 
 from attack import bound
 from bounds.volumes import SIZES, farthest, file_of, put, reach_of, sane, slivers
-from extents import LONG, constraints, long, unit
+from extents import LONG, constraints, kind, long, support_along, unit, vector
 from pliant.query import placed
 from pliant.volume.aabb import WIDER
-from pliant.volume.protocol import NEARLY, TINY, Ray, Turn, carry, middle, overlap, pierce, separation, skew
+from pliant.volume.planes import between_planes
+from pliant.volume.protocol import NEARLY, TINY, Ray, Turn, carry, middle, overlap, pierce, separation, skew, span
+from pliant.volume.slabcutball import SlabCutBall
 from siblings import INSIDE, VOLUMES, exact
 
 N = 4
@@ -65,7 +67,7 @@ def larger(results):
 
 
 def attack_meets(name):
-    @bound(f"{name}: meets, and is apart", file_of(name), ("overlap", "separation", "part"), STARTS, 250)
+    @bound(f"{name}: meets, and is apart", file_of(name), ("overlap", "separation", "part"), STARTS, 120)
     def _(points):
         if not sane(points[:2 * N], 2.0**30) or not 0 < np.abs(points[2 * N]).max() < 2.0**30 or not abs(points[2 * N + 1, 0]) < 2.0**10:
             return None
@@ -91,7 +93,9 @@ def turn_of(row):
 
 
 def attack_turned(name):
-    @bound(f"{name}: meets what was turned", "volume/turned.py" if name == "aabb" else file_of(name), ("carry", "overlap", "skew"), STARTS, 250)
+    file = "volume/turned.py" if name == "aabb" else file_of(name)
+
+    @bound(f"{name}: meets what was turned", file, ("carry", "overlap", "skew"), STARTS, 200)
     def _(points):
         if not sane(points[:2 * N], 2.0**30) or not 0 < np.abs(points[2 * N]).max() < 2.0**30 or not np.abs(points[2 * N + 1]).max() < 8:
             return None
@@ -140,6 +144,8 @@ def attack_pierce(name):
         v, _ = put(name, 1, 0, points)
         way = long(towards)
         planes = [n for n, _ in constraints(v)]
+        if kind(v) == "rss":
+            planes = [sign * n for n in (np.cross(vector(v, "ux"), vector(v, "vx")), vector(v, "ux"), vector(v, "vx")) for sign in (1, -1)]
         if flat > 0 and planes:                                         # nearly beside a plane of the volume
             n = planes[int(flat * 1000) % len(planes)]
             if flat * 100 % 1 < 0.5:                                    # from its middle
@@ -152,7 +158,8 @@ def attack_pierce(name):
         target = target + (long(points).mean(axis=0) - target) * LONG(less)
         origin = np.float32(target - LONG(t) * long(step))
         at = long(origin) + LONG(t) * long(step)
-        if not np.isfinite(origin).all() or not within(name, v, at) or not np.abs(step).max() > 0:
+        slow = (step != 0) & (np.abs(step) < np.abs(step).max() * 2.0**-60)         # such are made faster before (`query/bring.py`)
+        if not np.isfinite(origin).all() or not within(name, v, at) or not np.abs(step).max() > 0 or slow.any():
             return None
         with np.errstate(all="ignore"):
             over = np.float32(1) / step
@@ -167,3 +174,50 @@ def attack_pierce(name):
 
 for _name in VOLUMES:
     attack_pierce(_name)
+
+
+def beside(rng):
+    """(3, 3): the normal of a flat slab, a way along it, (how thick it is, how steeply the ray goes, ·)."""
+    turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    return np.stack([turn[2], turn[0] * rng.uniform(0.3, 1) + turn[1] * rng.uniform(-1, 1), [1e-5 * rng.random(), 3.5 + rng.random(), 0]])
+
+
+@bound("obb: rays beside a plane", "volume/planes.py", ("between_planes",), {"beside": beside}, 8000)
+def _(points):
+    # A ray from the middle of a slab, just above it, that comes down to it where it ends.
+    normal, along, (thick, steep, _) = np.float32(points[0]), points[1], points[2]
+    if not abs(np.linalg.norm(np.float64(normal)) - 1) < 2.0**-20 or not 0 < thick < 1 or not 0 < steep < 5 or not np.abs(along).max() < 8:
+        return None
+    n, half = np.float64(normal), np.float32(thick)
+    along = along - (along @ n) * n
+    step = np.float32(along - n * (steep * np.abs(n * along).sum() * float(NEARLY)))
+    origin = np.float32(along + n * float(half) * (1 - 2.0**-14) - step)
+    at = long(origin) + long(step)
+    if not np.abs(at @ long(normal)) <= LONG(half) or (step == 0).any():
+        return None
+    one, none = np.float32(1), np.float32(0)
+    near, far = between_planes(none, one, Ray(*origin, *(one / step), none, one, none), *origin, *normal, -half, half)
+    if not (near <= far and near <= 1 <= far):
+        return inf, 1.0
+    start, steps = long(origin) @ long(normal) - LONG(half), np.abs(n * np.float64(step)).sum() * float(NEARLY)
+    return max(float(start), 0.0), 5.5 * steps
+
+
+def any_slab(rng):
+    """(3, 3): a normal, a direction, (where the slab begins, how thick it is, ·), near the poles most often."""
+    ends = rng.choice([1 - 2.0 ** -rng.uniform(1, 24), rng.uniform(-1, 1)]), rng.choice([2.0 ** -rng.uniform(1, 24), rng.random()])
+    return np.stack([rng.standard_normal(3), rng.standard_normal(3), [*ends, 1 + rng.random()]])
+
+
+@bound("slabcutball: support of any slab", "volume/slabcutball.py", ("support", "span", "sine"), {"slab": any_slab}, 4000)
+def _(points):
+    normal, way, (low, thick, radius) = points[0], points[1], points[2]
+    if not -1 <= low <= 1 or not 0 <= thick <= 2 or not 0.5 < radius < 4 or not min(np.abs(normal).max(), np.abs(way).max()) > 1e-3:
+        return None
+    n, way, radius = np.float32(normal / np.linalg.norm(normal)), np.float32(way / np.linalg.norm(way)), np.float32(radius)
+    f, e = np.float32(low) * radius, np.minimum(np.float32(low + thick) * radius, radius)
+    zero = np.float32(0)
+    v = SlabCutBall(zero, zero, zero, radius, *n, f, e)
+    if not f <= e or not np.abs(way).max() > 0:
+        return None
+    return max(float(support_along(v, long(way)) - LONG(span(v, *way)) + LONG(radius) * LONG(float(NEARLY))), 0.0), float(radius * NEARLY)

@@ -139,7 +139,7 @@ def starts(n):
 # --- around points ---------------------------------------------------------------------------------------------------------------------
 
 def attack_fit(name, how):
-    @bound(f"{name}: fit {how}", file_of(name), ("enclose", "fit", "around"), starts(N), 1500)
+    @bound(f"{name}: fit {how}", file_of(name), ("enclose", "fit", "around"), starts(N), 1000)
     def _(points):
         if not sane(points):
             return None
@@ -176,7 +176,7 @@ def parents(name, points, i):
 
 
 def attack_merge(name):
-    @bound(f"{name}: merge", file_of(name), ("merge",), starts(12), 1000)
+    @bound(f"{name}: merge", file_of(name), ("merge",), starts(12), 500)
     def _(points):
         if not sane(points):
             return None
@@ -190,7 +190,7 @@ def attack_merge(name):
 
 
 def attack_merged_twice(name):
-    @bound(f"{name}: merge of merged ones", file_of(name), ("merge",), starts(24), 500)
+    @bound(f"{name}: merge of merged ones", file_of(name), ("merge",), starts(24), 250)
     def _(points):
         if not sane(points):
             return None
@@ -226,7 +226,7 @@ def attack_inflate(name):
 
 
 def attack_carry(name):
-    @bound(f"{name}: carry by a shift", file_of(name), ("carry",), starts(12 + 1), 1000)
+    @bound(f"{name}: carry by a shift", file_of(name), ("carry",), starts(12 + 1), 400)
     def _(points):
         shift, points = points[0], points[1:]
         if not sane(points) or not sane(shift):

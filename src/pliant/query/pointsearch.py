@@ -46,7 +46,7 @@ def radius_of(distance, asked):
 
 @helper
 def outside(box, x, y, z):
-    """How far a point is from a box (8,) in the world, at least: by more than what a measured distance, which it is compared with, rounds."""
+    """How far a point is from a box (8,) in the world, at least; less than a distance measured to what is in it, whatever rounds."""
     p, q, r = max(box[0] - x, max(x - box[4], 0.0)), max(box[1] - y, max(y - box[5], 0.0)), max(box[2] - z, max(z - box[6], 0.0))
     return max(p, max(q, r)) * SHORT
 
@@ -95,7 +95,7 @@ def comes_near(box, triangles, x, y, z, limit):
 
     Errors, with e = 2**-24, in units of |w|: the sum of three products is off by less than 3 e of Σ |w_k c_k| <= |w| |c|, for a corner c
     5.2 e of the reach, for the point 5.2 e of its size; corners and the point themselves by 1.8 e of the same; the limit allows for
-    16 e (`base`, twice). Where |w|² is so small that it has lost digits, nothing is said; where other squares have, TINY makes up for it."""
+    16 e (`base`, twice). Where |w|² is so small that it has lost digits, nothing is said; where other squares have, TINY is enough."""
     far, length = ahead(box, triangles, x, y, z)
     return not (far > ZERO and far * far > limit * length * WIDER + TINY and length > SHORTEST)
 

@@ -94,8 +94,8 @@ def at(view, number, j):
 
 @helper
 def along_ray(view, i, j):
-    """Of the triangles of leaf i as ray j sees them: (on which side it passes each edge, what these numbers may be off by, how far along the
-    ray the corners are)."""
+    """Of the triangles of leaf i as ray j sees them: (on which side it passes each edge, what these numbers may be off by, how far along
+    the ray the corners are)."""
     leaves, z = view.leaves, view.who[j] & 3
     x, y = np.int64(z == 0), 2 - np.int64(z == 2)
     slack, box = at(view, WIDTH, j), whole(leaves, i)
