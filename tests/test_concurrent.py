@@ -3,6 +3,7 @@
 import signal
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -48,13 +49,10 @@ def test_threads_ask_a_scene_that_has_just_moved():
         sys.setswitchinterval(1e-5)
         for _ in range(400):
             moves.update(poses.matrix(move=(rng.choice([0.5, 1.0, 1.5, 9.0]), 0, 0)))
-            right, found = len(pl.collide(still, moves)), []
-            asking = [threading.Thread(target=lambda: found.append(len(scene.collide()))) for _ in range(3)]
-            for thread in asking:
-                thread.start()
-            for thread in asking:
-                thread.join(LATE)
-            assert found == [right] * 3
+            right = len(pl.collide(still, moves))
+            with ThreadPoolExecutor(3) as pool:
+                asked = [pool.submit(scene.collide) for _ in range(3)]
+            assert [len(found.result(LATE)) for found in asked] == [right] * 3
     finally:
         sys.setswitchinterval(before)
 

@@ -169,6 +169,22 @@ def test_a_body_may_not_leave_its_box():
     assert len(assert_scene(scene).tested) == 0
 
 
+def test_a_body_that_has_left_its_box_hides_no_other():
+    """The query that refuses it has told the broad phase nothing: not even of bodies that came before it."""
+    a, b, c = cube(0.0), cube(0.5), cube(0.25)
+    scene, box = pl.Scene(), [[-2, -2, -2], [3, 3, 3]]
+    scene.add(a, box=box)
+    scene.add(b)
+    scene.add(c, box=box)
+    inside = c.vertices
+    c.update(inside + 50)
+    with pytest.raises(ValueError, match="left the box"):
+        scene.candidates()
+    c.update(inside)
+    assert scene.candidates().tolist() == [[0, 1], [0, 2], [1, 2]]
+    assert len(assert_scene(scene)) > 0
+
+
 def test_a_turned_body_has_left_its_box_only_if_a_vertex_has():
     """The box around a turned box is larger than what is in it."""
     vertices, faces = shapes.icosphere(2)

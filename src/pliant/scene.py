@@ -362,6 +362,7 @@ class Scene:
 
     def _tell(self, moved: list[_Member]) -> None:
         boxes, slots, given = boxes_of([member.body for member in moved]), np.array([member.slot for member in moved], np.int64), []
+        boxed = set[int]()                                              # known as such only when the broad phase has heard of all
         for k, member in enumerate(moved):
             if member.box is not None:
                 box = boxes[k]
@@ -373,11 +374,12 @@ class Scene:
                 boxes[k] = member.box
                 if member.slot in self._boxed:
                     given.append(k)
-                self._boxed.add(member.slot)
+                boxed.add(member.slot)
         if given:
             slots, boxes = np.delete(slots, given), np.delete(boxes, given, axis=0)
         if len(slots):
             self._sweep.set(slots, boxes.reshape(-1, 6))
+        self._boxed |= boxed
 
     def _is_ignored(self, i: int, j: int) -> bool:
         names = [[number] if (group := self._members[number].group) is None else [number, group] for number in (i, j)]

@@ -49,7 +49,7 @@ def bound_points(t, x, y, z):
     best = on_edge(best, ax, ay, az, ux, uy, uz)
     best = on_edge(best, ax, ay, az, vx, vy, vz)
     best = on_edge(best, bx, by, bz, vx - ux, vy - uy, vz - uz)
-    far = root(best[0])
-    short = SHORT / greatest(far, SHORTEST)
+    far = greatest(root(best[0]), SHORTEST)                             # squares may have underflowed: no direction is longer than 1
+    short = SHORT / far
     x, y, z = best[1] * short, best[2] * short, best[3] * short
     return least(dot(x, y, z, ax, ay, az), least(dot(x, y, z, bx, by, bz), dot(x, y, z, cx, cy, cz))), far

@@ -18,7 +18,7 @@ from pliant.geometry.pointgap import point_entry
 from pliant.geometry.sides import open_edge, signs
 from pliant.motion.rigid import IDENTITY, invert, rounding
 from pliant.query.distance import stretch_of
-from pliant.query.pointsearch import ASKED, FARTHEST, MOST_PRODUCT, number_cells, seek
+from pliant.query.pointsearch import ASKED, FARTHEST, MOST_PRODUCT, SHORT, number_cells, seek
 from pliant.query.ray import members_of
 from pliant.query.traverse import COUNTERS
 from pliant.results import Closest, Stats
@@ -136,7 +136,7 @@ class _Search:
             rows = self.flat.reshape(-1, 3)[some]
             rows = rows[np.isfinite(rows).all(axis=1)]
             low, high = (rows.min(axis=0), rows.max(axis=0)) if len(rows) else (np.zeros(3), np.zeros(3))
-            aways = np.maximum(self.boxes[:, 0] - high, low - self.boxes[:, 1]).max(axis=1)
+            aways = np.maximum(self.boxes[:, 0] - high, low - self.boxes[:, 1]).max(axis=1) * SHORT
             nearest_first = np.argsort(aways, kind="stable").tolist()
         counted = np.zeros(len(COUNTERS), np.int64)
         for k in nearest_first:

@@ -29,6 +29,8 @@ from pliant.query.traverse import COUNTERS, fetch, freshen, freshen_leaf
 from pliant.volume.aabb import WIDER, Box
 from pliant.volume.protocol import TINY, separation
 
+SHORT = 1 - 2.0**-40                                                    # of a distance: more than what rounds in float64
+SHORTEST = np.float32(2.0**-100)                                        # of a squared way
 E, FOUR, HALF = 2.0**-23, 4.0, np.float32(0.5)                          # of a coordinate in float32, twice; see above
 FEW = 64                                                                # candidates of a point; its stack is as in query/search.py
 LARGEST, LEAST = 3e38, 2.0**-48                                         # in float32; of `base`
@@ -50,9 +52,9 @@ def radius_of(distance, asked):
 
 @helper
 def outside(box, x, y, z):
-    """How far a point is from a box (8,) in the world, at least."""
+    """How far a point is from a box (8,) in the world, at least; less than a distance measured to what is in it, whatever rounds."""
     p, q, r = max(box[0] - x, max(x - box[4], 0.0)), max(box[1] - y, max(y - box[5], 0.0)), max(box[2] - z, max(z - box[6], 0.0))
-    return max(p, max(q, r))
+    return max(p, max(q, r)) * SHORT
 
 
 @helper
@@ -85,13 +87,23 @@ def settle(leaves, name, flat, asked, t, r, answers):
 
 
 @helper
+def ahead(box, triangles, x, y, z):
+    """(How far it is from a point to the first corner of a leaf along the way w to the middle of its box, times |w|; |w|².)"""
+    p, q, r = (box.lox + box.hix) * HALF - x, (box.loy + box.hiy) * HALF - y, (box.loz + box.hiz) * HALF - z
+    return lowest(nearest_along(triangles, p, q, r)) - (p * x + (q * y + r * z)), p * p + (q * q + r * r)
+
+
+@helper
 def comes_near(box, triangles, x, y, z, limit):
     """May a leaf be nearer to a point than the square root of the limit? Along the way w to the middle of its box, how far is it to its
     first corner? In units of |w|, and squared: no roots. A leaf is nearly flat, which its box is not: of those that are near enough by
-    their boxes this leaves one of seven."""
-    p, q, r = (box.lox + box.hix) * HALF - x, (box.loy + box.hiy) * HALF - y, (box.loz + box.hiz) * HALF - z
-    far = lowest(nearest_along(triangles, p, q, r)) - (p * x + (q * y + r * z))
-    return not (far > ZERO and far * far > limit * (p * p + (q * q + r * r)) * WIDER)
+    their boxes this leaves one of seven.
+
+    Errors, with e = 2**-24, in units of |w|: the sum of three products is off by less than 3 e of Σ |w_k c_k| <= |w| |c|, for a corner c
+    5.2 e of the reach, for the point 5.2 e of its size; corners and the point themselves by 1.8 e of the same; the limit allows for
+    16 e (`base`, twice). Where |w|² is so small that it has lost digits, nothing is said; where other squares have, TINY is enough."""
+    far, length = ahead(box, triangles, x, y, z)
+    return not (far > ZERO and far * far > limit * length * WIDER + TINY and length > SHORTEST)
 
 
 @kernel

@@ -93,13 +93,12 @@ def at(view, number, j):
 # --- leaves ----------------------------------------------------------------------------------------------------------------------------
 
 @helper
-def candidates(view, i, j):
-    """Bits of the triangles of leaf i that ray j may hit before its limit."""
+def along_ray(view, i, j):
+    """Of the triangles of leaf i as ray j sees them: (on which side it passes each edge, what these numbers may be off by, how far along
+    the ray the corners are)."""
     leaves, z = view.leaves, view.who[j] & 3
     x, y = np.int64(z == 0), 2 - np.int64(z == 2)
     slack, box = at(view, WIDTH, j), whole(leaves, i)
-    if slack >= BLIND:
-        return np.int64(leaves[i]["used"])
     m = (box.hix - box.lox) + (box.hiy - box.loy) + (box.hiz - box.loz) + EIGHT * slack
     doubt = EIGHT * slack * m
     start_x, start_y, start_z = at(view, START + x, j), at(view, START + y, j), at(view, START + z, j)
@@ -108,9 +107,17 @@ def candidates(view, i, j):
     ax, ay = (row(leaves, i, x) - start_x) - az * shear_x, (row(leaves, i, y) - start_y) - az * shear_y
     bx, by = (row(leaves, i, 3 + x) - start_x) - bz * shear_x, (row(leaves, i, 3 + y) - start_y) - bz * shear_y
     cx, cy = (row(leaves, i, 6 + x) - start_x) - cz * shear_x, (row(leaves, i, 6 + y) - start_y) - cz * shear_y
-    u, v, w = cx * by - cy * bx, ax * cy - ay * cx, bx * ay - by * ax
+    return (cx * by - cy * bx, ax * cy - ay * cx, bx * ay - by * ax), doubt, (az * sign, bz * sign, cz * sign)
+
+
+@helper
+def candidates(view, i, j):
+    """Bits of the triangles of leaf i that ray j may hit before its limit."""
+    leaves, slack = view.leaves, at(view, WIDTH, j)
+    if slack >= BLIND:
+        return np.int64(leaves[i]["used"])
+    (u, v, w), doubt, (a, b, c) = along_ray(view, i, j)
     one_side = (least(u, least(v, w)) >= -doubt) | (greatest(u, greatest(v, w)) <= doubt)
-    a, b, c = az * sign, bz * sign, cz * sign
     between = (greatest(a, greatest(b, c)) >= -slack) & (least(a, least(b, c)) <= at(view, LIMIT, j) + slack)
     return bits(one_side & between) & leaves[i]["used"]
 

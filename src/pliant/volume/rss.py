@@ -127,10 +127,11 @@ def _(a, b):
 
 @pierce.on(SweptRectangle)
 def _(a, ray):
-    # The box around it.
+    # The box around it. Axes are perpendicular but for OWN: along each the rectangle reaches by so much of its other sides, however thin.
     x, y, z = ray.x - a.x, ray.y - a.y, ray.z - a.z
     p, q, r = normal(a)
-    thick, long, wide_ = a.radius * WIDER, (a.a + a.radius) * WIDER, (a.b + a.radius) * WIDER
+    thick = a.radius * WIDER + (a.a + a.b) * OWN
+    long, wide_ = a.a * WIDER + thick, a.b * WIDER + thick
     near, far = between_planes(ray.near, ray.far, ray, x, y, z, p, q, r, -thick, thick)
     near, far = between_planes(near, far, ray, x, y, z, a.ux, a.uy, a.uz, -long, long)
     near, far = between_planes(near, far, ray, x, y, z, a.vx, a.vy, a.vz, -wide_, wide_)

@@ -88,8 +88,11 @@ def cut(ball, nx, ny, nz, f, e):
 @helper
 def support(a, k, s):
     """How far a reaches from its centre along a direction at an angle of cosine k and sine s, or a little more, to its normal."""
+    # Near the pole r² − z² is small, but z, a height along a normal that is a unit but for rounding, is off by a share of r: that moves
+    # the root by up to 2**-11 r. So it is taken of no less than what is left when z is less by NEARLY r.
     z = least(greatest(a.radius * k, a.f), a.e)
-    return k * z + s * root(greatest(a.radius * a.radius - z * z, ZERO)) + a.radius * NEARLY
+    rest = (a.radius - z) * (a.radius + z) + a.radius * a.radius * (NEARLY + NEARLY)
+    return k * z + s * root(greatest(rest, ZERO)) + a.radius * NEARLY
 
 
 @helper
@@ -235,10 +238,13 @@ def _(a):
 
 @span.on(SlabCutBall)
 def _(a, x, y, z):
-    # `support` along n / |n|, times |n|.
-    length = root(squared(x, y, z)) * WIDER
+    # `support` along n / |n|, times |n|. A cosine that is less by NEARLY would count twice for a ball that is not cut, and a length that
+    # is more would take away where the slab is on the other side: so both are as near as they can be, off by 6 e and 3 e, e = 2**-24,
+    # and what they take of the radius, and the sine with them, is added.
+    length = root(squared(x, y, z))
     over = ONE / greatest(length, TINIEST)
-    return length * support(a, (x * a.nx + (y * a.ny + z * a.nz)) * over, sine(x, y, z, a.nx, a.ny, a.nz) * over * WIDER)
+    reach = support(a, (x * a.nx + (y * a.ny + z * a.nz)) * over, sine(x, y, z, a.nx, a.ny, a.nz) * over * WIDER)
+    return length * (reach + a.radius * NEARLY)
 
 
 @part.on(SlabCutBall)
