@@ -135,6 +135,7 @@ def test_forbidden_imports_are_found(tmp_path: Path) -> None:
 
 
 def test_no_two_files_of_tests_have_one_name():
-    """Tests are imported by that name alone, whatever folder they are in."""
-    files = [path for path in Path(__file__).parent.rglob("*.py") if path.name not in ("conftest.py", "__init__.py")]
+    """Tests are imported by that name alone, whatever folder they are in, unless the folder is a package."""
+    files = [path for path in Path(__file__).parent.rglob("*.py")
+             if path.name != "conftest.py" and not (path.parent / "__init__.py").exists()]
     assert sorted({path.name for path in files}) == sorted(path.name for path in files)

@@ -8,7 +8,7 @@ import meshes
 from pliant import shapes
 from pliant.geometry.mesh import mesh_of
 from pliant.geometry.pointgap import point_gap
-from pliant.geometry.sides import open_edge, signs
+from pliant.geometry.sides import BLUR, open_edge, signs
 
 pytestmark = pytest.mark.formulas
 
@@ -60,19 +60,22 @@ def winding(points, vertices, faces):
     return np.arctan2(above, below).sum(1) / (2 * np.pi)
 
 
-def signs_at(points, vertices, faces):
+def signs_at(points, vertices, faces, plain=True):
     """(signs, features) by trying every face."""
-    near, face, feature = np.empty_like(points), np.empty(len(points), np.int32), np.empty(len(points), np.int32)
+    near, distance = np.empty_like(points), np.full(len(points), np.inf)
+    face, feature, ties = (np.zeros(len(points), np.int32) for _ in range(3))
+    most = np.abs(vertices).max()
     for i, point in enumerate(points):
-        best = np.inf
+        far = np.empty(len(faces))
         for k, corners in enumerate(vertices[faces]):
             t = np.empty(20)
             t[:9], t[9:12] = corners.ravel(), point
-            found = point_gap(t, True)
-            if t[15] < best:
-                best, near[i], face[i], feature[i] = t[15], t[12:15], k, found
+            found, far[k] = point_gap(t, plain), t[15]
+            if t[15] < distance[i]:
+                distance[i], near[i], face[i], feature[i] = t[15], t[12:15], k, found
+        ties[i] = (far <= distance[i] + BLUR * most).sum()
     out = np.empty(len(points))
-    signs(points, near, face, feature, np.ascontiguousarray(vertices).ravel(), mesh_at(vertices, faces), out)
+    signs(points, near, distance, face, feature, ties, np.ascontiguousarray(vertices).ravel(), mesh_at(vertices, faces), most, out)
     return out, feature
 
 
@@ -105,21 +108,20 @@ def test_signs_are_those_of_the_winding_number(name):
 @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e307])
 def test_signs_at_every_scale(scale):
     vertices, faces = SURFACES["tetrahedron"]
-    points = np.array([[0.2, 0.2, 0.2], [0.2, 0.2, -0.1], [-0.1, -0.2, -0.3], [0.5, -0.4, 0.0], [0.3, 0.3, 0.9]])
-    near, face, feature = np.empty_like(points), np.zeros(5, np.int32), np.zeros(5, np.int32)
+    points = np.array([[0.2, 0.25, 0.3], [0.2, 0.2, -0.1], [-0.1, -0.2, -0.3], [0.5, -0.4, 0.0], [0.3, 0.3, 0.9]])
     right, _ = signs_at(points, vertices, faces)
     assert right.tolist() == [-1, 1, 1, 1, -1]
-    for i, point in enumerate(points * scale):
-        best = np.inf
-        for k, corners in enumerate(vertices[faces] * scale):
-            t = np.empty(20)
-            t[:9], t[9:12] = corners.ravel(), point
-            found = point_gap(t, False)
-            if t[15] < best:
-                best, near[i], face[i], feature[i] = t[15], t[12:15], k, found
-    out = np.empty(5)
-    signs(points * scale, near, face, feature, (vertices * scale).ravel(), mesh_at(vertices, faces), out)
-    assert out.tolist() == right.tolist()
+    assert signs_at(points * scale, vertices * scale, faces, False)[0].tolist() == right.tolist()
+
+
+def test_what_is_uncertain_is_left_open():
+    """Two triangles back to back: both are as near, whatever the point; and a wedge of 1e-13, beside its edge: normals cancel."""
+    pillow = np.array([[0, 1, 2], [0, 2, 1]], np.int32)
+    vertices = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])
+    points = np.array([[0.2, 0.2, 0.5], [0.2, 0.2, -0.5], [-1, -1, 0.5], [0.5, -1, -0.1]])
+    assert signs_at(points, vertices, pillow)[0].tolist() == [0, 0, 0, 0]
+    wedge, faces = np.array([[0, 0, 0], [0, 1, 0], [1, 0.5, 1e-13], [1, 0.5, -1e-13]]), tetrahedron()[1]
+    assert signs_at(np.array([[-0.5, 0.5, 0.5]]), wedge, faces)[0].tolist() == [0]
 
 
 def test_on_the_surface_is_not_inside():

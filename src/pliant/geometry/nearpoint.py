@@ -12,7 +12,7 @@ short by less than 11 e D. `least` is as in `near.py`: off by less than 4.7 e D 
 
 RANGE. With S the size of a leaf, weights are below 12 D² S², and their sum below 36 D² S²: D S <= 2**60 keeps it below 2**126, and its
 inverse a normal number. An infinite sum would make the point, and with it both bounds, no number, and the triangle would be lost: callers
-see to it (`BLIND` in `query/pointsearch.py`). As in `near.py` a way shorter than 2**-50 is divided by that.
+see to it (MOST_PRODUCT in `query/pointsearch.py`). As in `near.py` a way shorter than 2**-50 is divided by that.
 """
 import numpy as np
 

@@ -16,10 +16,11 @@ from pliant.core.threads import Reading
 from pliant.errors import MeshError
 from pliant.geometry.pointgap import point_entry
 from pliant.geometry.sides import open_edge, signs
+from pliant.geometry.winding import AMBIGUOUS, count_crossings
 from pliant.motion.rigid import IDENTITY, invert, rounding
 from pliant.query.distance import stretch_of
 from pliant.query.pointsearch import ASKED, FARTHEST, MOST_PRODUCT, SHORT, number_cells, seek
-from pliant.query.ray import members_of
+from pliant.query.ray import hits_along, members_of
 from pliant.query.traverse import COUNTERS
 from pliant.results import Closest, Stats
 
@@ -27,16 +28,19 @@ CHUNK = 1 << 12                                                         # points
 MEASURED = 1 << 20                                                      # points times faces that are measured in about 0.1 s
 FEW = 64                                                                # points that come as they are
 CELL_BITS = 30
+DIRECTIONS = 16                                                         # tries; a random one all but never meets an edge exactly
 
 
 class Answers(NamedTuple):
-    """What goes back: (n,), flat (n, 3), (n,) int32, (n,) int64, flat (n, 2), and the feature (n,) int8 of `geometry/pointgap.py`."""
+    """What goes back: (n,), flat (n, 3), (n,) int32, (n,) int64, flat (n, 2); and the feature (n,) int8 of `geometry/pointgap.py`, and how
+    many faces are as near (n,) int32, for signs."""
     distance: NDArray[np.float64]
     points: NDArray[np.float64]
     face: NDArray[np.int32]
     body: NDArray[np.int64]
     uv: NDArray[np.float64]
     feature: NDArray[np.int8]
+    ties: NDArray[np.int32]
 
 
 def closest(target: Any, points: ArrayLike, *, max_distance: float = np.inf, signed: bool = False) -> Closest:
@@ -45,7 +49,8 @@ def closest(target: Any, points: ArrayLike, *, max_distance: float = np.inf, sig
     points : (n, 3), or (3,) for one
     max_distance : farther than that is nowhere: a distance of inf and no face
     signed : distances inside a closed body are negative. Its faces must be counter-clockwise from outside, and every edge must have two;
-        inside is where the nearest face, edge or corner is seen from behind (Bærentzen and Aanæs 2005)
+        inside is where the nearest face, edge or corner is seen from behind (Bærentzen and Aanæs 2005). Where rounding leaves that open, as
+        in bodies that are nearly flat, the exact winding number decides
 
     Distances are right to 1e-12 of the size of the face and its distance, and 0 exactly for points on a face. Of faces that are as near the
     smallest body's, then the smallest counts; a corner or an edge is as far for each of its faces. Points with NaN or infinity are nowhere.
@@ -62,7 +67,7 @@ def closest(target: Any, points: ArrayLike, *, max_distance: float = np.inf, sig
     bodies, numbers, _ = members_of(target)
     n = len(flat) // 3
     answers = Answers(np.full(n, most), np.full(3 * n, np.nan), np.full(n, -1, np.int32), np.full(n, -1, np.int64), np.zeros(2 * n),
-                      np.zeros(n, np.int8))
+                      np.zeros(n, np.int8), np.zeros(n, np.int32))
     stats = Stats()
     if bodies and n:
         with Reading(*(body.guard for body in bodies)):
@@ -89,10 +94,30 @@ def sign(bodies: list[Any], numbers: list[int], flat: NDArray[np.float64], answe
     for body, number in zip(bodies, numbers, strict=True):
         rows = np.flatnonzero(answers.body == number)
         if len(rows):
-            side = np.empty(len(rows))
-            signs(flat.reshape(-1, 3)[rows], answers.points.reshape(-1, 3)[rows], answers.face[rows], answers.feature[rows],
-                  body.placed_vertices()[0], body.mesh(), side)
+            side, points, vertices = np.empty(len(rows)), flat.reshape(-1, 3)[rows], body.placed_vertices()[0]
+            signs(points, answers.points.reshape(-1, 3)[rows], answers.distance[rows], answers.face[rows], answers.feature[rows],
+                  answers.ties[rows], vertices, body.mesh(), float(np.abs(body.box()).max()), side)
+            unsure = np.flatnonzero(side == 0)
+            if len(unsure):
+                side[unsure] = np.where(encloses(body, vertices, points[unsure]), -1.0, 1.0)
             answers.distance[rows] *= side
+
+
+def encloses(body: Any, vertices: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """(n,): does the surface wind around each point (n, 3) more than 0 times? Exactly, by rays in directions that meet no edge."""
+    turns, left = np.zeros(len(points), np.int64), np.arange(len(points))
+    size = max(float(np.abs(points).max()), float(np.abs(vertices).max()))
+    rng = np.random.default_rng(len(vertices))
+    for _ in range(DIRECTIONS):
+        way, flat = rng.standard_normal(3) * 2.0 ** np.frexp(size)[1], np.ascontiguousarray(points[left])       # so that t is about 1
+        found, some = hits_along(body, flat, way), np.zeros(len(left), np.int64)
+        with silent():
+            count_crossings(flat.reshape(-1), way, found["ray"], found["face"], vertices, body.corners, some)
+        turns[left] = some
+        left = left[some >= AMBIGUOUS // 2]
+        if not len(left):
+            break
+    return np.asarray((turns > 0) & (turns < AMBIGUOUS // 2))
 
 
 def order_of(flat: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -215,6 +215,12 @@ def look(target, asked, kind, stackless=False):
         return _Job(rays, kind, subjects_of(bodies, numbers, masks, stackless)).run()
 
 
+def hits_along(body, points, direction):
+    """All hits (FOUND) of the lines through points (n, 3) along one direction (3,), in any order; for those who read the body."""
+    rays, _ = rays_of(points, direction, -np.inf, np.inf, None)
+    return _Job(rays, ALL, subjects_of([body], [0], [EVERY], False)).run()[1]
+
+
 def nothing(n):
     """What n rays hit where nothing is."""
     return Answers(np.full(n, np.inf), np.full(n, -1, np.int32), np.full(n, -1, np.int64), np.zeros(2 * n)), np.zeros(0, FOUND), Stats()
