@@ -259,40 +259,33 @@ def closest(rng, world, step, fields):
         own = naive_distances.point_triangle(points[k], triangles[number][face])
         if not near(found, own, size):
             raise Wrong(f"point {points[k].tolist()}: {found} of face {face} of body {number}, exactly {root_of(own)}", [k])
-    return len(rows) + (check_signs(models, points, rows, fields, size) if step.get("signed") and len(models) == 1 else 0)
+    return len(rows) + (check_signs(triangles, points, rows, fields) if step.get("signed") else 0)
 
 
-def check_signs(models, points, rows, fields, size):
-    """Negative inside, by the parity of an exact ray that meets no edge: for bodies that do not meet themselves, faces outward."""
-    (model,) = models.values()
-    if len(model.corners) > MOST_SELF or len(naive.self_collide(model.world(), model.corners)) or not outward(model):
-        return 0
-    corners, count = model.triangles().tobytes(), 0
+def check_signs(triangles, points, rows, fields):
+    """Negative where the winding number of the nearest body is above 0: by the normals of the faces that an exact ray meets, not at edges."""
+    count = 0
     for k in rows:
-        if fields["face"][k] < 0 or not abs(Fraction(float(fields["distance"][k]))) > 1000 * PRECISION * size:
-            continue                                                    # nowhere, or too near to the surface to tell
+        if fields["face"][k] < 0 or fields["distance"][k] == 0:
+            continue                                                    # nowhere, or on the surface
+        corners = triangles[int(fields["body"][k])]
         for direction in ((0.31, 0.52, 0.79), (-0.73, 0.11, 0.37), (0.17, -0.83, 0.29)):
-            hits = [hit for hit, *_ in _along(corners, points[k].tobytes(), np.array(direction).tobytes()) if hit.t > 0]
+            hits = [hit for hit, *_ in _along(corners.tobytes(), points[k].tobytes(), np.array(direction).tobytes()) if hit.t > 0]
             if all(0 < hit.u and 0 < hit.v and hit.u + hit.v < 1 for hit in hits):
                 count += 1
-                if (len(hits) % 2 == 1) != bool(fields["distance"][k] < 0):
-                    raise Wrong(f"point {points[k].tolist()}: signed distance {fields['distance'][k]}, {len(hits)} faces on a ray", [k])
+                winding = sum(leaving(corners[hit.face], direction) for hit in hits)
+                if (winding > 0) != bool(fields["distance"][k] < 0):
+                    raise Wrong(f"point {points[k].tolist()}: signed distance {fields['distance'][k]}, winding number {winding}", [k])
                 break
     return count
 
 
-def outward(model):
-    """Is the surface one piece, without degenerate faces, and with a positive volume?"""
-    numbers = exact(model.triangles())[0]
-    piece = {0}
-    while True:
-        more = {k for k, face in enumerate(model.corners) if k not in piece and any(set(face) & set(model.corners[i]) for i in piece)}
-        if not more:
-            break
-        piece |= more
-    normals = np.cross(numbers[:, 1] - numbers[:, 0], numbers[:, 2] - numbers[:, 0]) if len(numbers) else numbers
-    volume = sum((normal * corners[0]).sum() for normal, corners in zip(normals, numbers, strict=True))
-    return len(piece) == len(model.corners) and volume > 0 and all(normal.any() for normal in normals)
+def leaving(corners, direction):
+    """1 if a ray that meets the inside of this face leaves the body, −1 if it enters it."""
+    a, b, c = (corner.tolist() for corner in exact(corners)[0])
+    u, v = ([q - p for p, q in zip(a, other, strict=True)] for other in (b, c))
+    along = sum((u[i - 2] * v[i - 1] - u[i - 1] * v[i - 2]) * Fraction(direction[i]) for i in range(3))
+    return 1 if along > 0 else -1
 
 
 def lines(world, step, origin, direction):

@@ -1,4 +1,4 @@
-"""Signs of distances to closed bodies that are as good as flat: exact, where normals of the nearest feature say nothing.
+"""Signs of distances to closed bodies that are as good as flat: exact.
 
 A tetrahedron is the reference: inside are the points that lie on the inner side of all four faces, by the sign of a determinant in rational
 arithmetic. Its corners are random points near a plane, so that its thickness is a number of ulps, or nothing at all.
@@ -10,6 +10,7 @@ import numba
 import numpy as np
 import pytest
 
+import meshes
 import pliant as pl
 from pliant import shapes
 
@@ -84,26 +85,40 @@ def test_flat_bodies_have_no_inside():
             assert (pl.closest(body, points, signed=True).distance >= 0).all()
 
 
-def test_signs_of_fat_bodies_cost_no_rays(monkeypatch):
-    """Where nothing is uncertain, nobody asks for winding numbers; rays would be as dear as the search."""
-    vertices, faces = shapes.icosphere(0 if OFF else 2)
-    body, points = pl.Body(shapes.bumpy(vertices, 0.3), faces), np.random.default_rng(93).normal(size=(3 if OFF else 300, 3))
-    right = pl.closest(body, points, signed=True).distance
-    monkeypatch.setattr("pliant.query.closest.encloses", lambda *given: pytest.fail("a winding number was asked for"))
-    np.testing.assert_array_equal(pl.closest(body, points, signed=True).distance, right)
-    assert (right < 0).any() and (right > 0).any()
-
-
-@pytest.mark.parametrize("power", [-1000, -300, 0, 300, 1000])
-def test_winding_numbers_at_every_scale(power, monkeypatch):
-    """Exact rays alone tell what normals tell of a fat body, at every size, and of one with a transform."""
-    vertices, faces = shapes.icosphere(0 if OFF else 1)
-    points, size = np.random.default_rng(94).normal(size=(3 if OFF else 60, 3)), 2.0**power
-    right = pl.closest(pl.Body(vertices, faces), points, signed=True).distance < 0
-    monkeypatch.setattr("pliant.query.closest.signs", lambda *given: given[-1].fill(0.0))
+@pytest.mark.parametrize("power", [-1070, -1000, -300, 0, 300, 1000, 1019])
+def test_signs_at_every_scale(power):
+    """Of a bumpy ball, whose points are inside where they are nearer to its middle than the surface; and of one with a transform."""
+    vertices, faces = np.array([[0, 0, 0], [8, 0, 0], [0, 8, 0], [0, 0, 8]]), FACES
+    points = np.array([[1, 1, 1], [3, 1, 1], [2, 3, 2], [3, 3, 3], [-1, 1, 1], [9, 9, 9], [1, 1, 5], [5, 5, 5]])
+    right, size = [bool((p > 0).all() and p.sum() < 8) for p in points], 2.0 ** power
     body = pl.Body(vertices * size, faces)
-    np.testing.assert_array_equal(pl.closest(body, points * size, signed=True).distance < 0, right)
+    found = pl.closest(body, points * size, signed=True).distance
+    assert (found < 0).tolist() == right
     if power == 0:
         body.update(transform=[[0, -1, 0, 3], [1, 0, 0, 0], [0, 0, 1, 0]])
         moved = points @ np.array([[0, 1, 0], [-1, 0, 0], [0, 0, 1]]) + [3, 0, 0]
-        np.testing.assert_array_equal(pl.closest(body, moved, signed=True).distance < 0, right)
+        assert (pl.closest(body, moved, signed=True).distance < 0).tolist() == right
+
+
+def test_a_direction_that_meets_an_edge_is_tried_again(monkeypatch):
+    """The first direction leads through corners and edges of the cube."""
+    class Unlucky:
+        """A generator whose first direction is a diagonal."""
+        def __init__(self, seed):
+            self.directions = [np.ones(3), np.array([0.3, 0.5, 0.7])]
+
+        def standard_normal(self, n):
+            return self.directions.pop(0)
+
+    vertices, faces = meshes.cube()
+    monkeypatch.setattr("pliant.query.closest.np.random.default_rng", Unlucky)
+    found = pl.closest(pl.Body(vertices, faces), [[0.5, 0.5, 0.5], [0.25, 0.5, 0.5], [0.5, 0.5, 1.5]], signed=True)
+    assert found.distance.tolist() == [-0.5, -0.25, 0.5]
+
+
+def test_bodies_that_overlap_themselves():
+    """Inside one part of the body and outside another, beside the other's surface: inside."""
+    corners = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    body = pl.Body(np.vstack([corners, corners + 0.1]), np.vstack([FACES, FACES + 4]))
+    points = [[0.09, 0.3, 0.3], [0.11, 0.3, 0.3], [-0.01, 0.3, 0.3]]
+    assert (pl.closest(body, points, signed=True).distance < 0).tolist() == [True, True, False]

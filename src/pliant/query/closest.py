@@ -14,9 +14,8 @@ from pliant.core.records import aligned
 from pliant.core.sorting import DIGIT, sort_digits
 from pliant.core.threads import Reading
 from pliant.errors import MeshError
+from pliant.geometry.inside import AMBIGUOUS, count_crossings, open_edge
 from pliant.geometry.pointgap import point_entry
-from pliant.geometry.sides import open_edge, signs
-from pliant.geometry.winding import AMBIGUOUS, count_crossings
 from pliant.motion.rigid import IDENTITY, invert, rounding
 from pliant.query.distance import stretch_of
 from pliant.query.pointsearch import ASKED, FARTHEST, MOST_PRODUCT, SHORT, number_cells, seek
@@ -28,19 +27,16 @@ CHUNK = 1 << 12                                                         # points
 MEASURED = 1 << 20                                                      # points times faces that are measured in about 0.1 s
 FEW = 64                                                                # points that come as they are
 CELL_BITS = 30
-DIRECTIONS = 16                                                         # tries; a random one all but never meets an edge exactly
+BEHIND = -2.0**-20                                                      # of t, which is about 1: what is behind is left to exact signs
 
 
 class Answers(NamedTuple):
-    """What goes back: (n,), flat (n, 3), (n,) int32, (n,) int64, flat (n, 2); and the feature (n,) int8 of `geometry/pointgap.py`, and how
-    many faces are as near (n,) int32, for signs."""
+    """What goes back: (n,), flat (n, 3), (n,) int32, (n,) int64, flat (n, 2)."""
     distance: NDArray[np.float64]
     points: NDArray[np.float64]
     face: NDArray[np.int32]
     body: NDArray[np.int64]
     uv: NDArray[np.float64]
-    feature: NDArray[np.int8]
-    ties: NDArray[np.int32]
 
 
 def closest(target: Any, points: ArrayLike, *, max_distance: float = np.inf, signed: bool = False) -> Closest:
@@ -49,8 +45,7 @@ def closest(target: Any, points: ArrayLike, *, max_distance: float = np.inf, sig
     points : (n, 3), or (3,) for one
     max_distance : farther than that is nowhere: a distance of inf and no face
     signed : distances inside a closed body are negative. Its faces must be counter-clockwise from outside, and every edge must have two;
-        inside is where the nearest face, edge or corner is seen from behind (Bærentzen and Aanæs 2005). Where rounding leaves that open, as
-        in bodies that are nearly flat, the exact winding number decides
+        inside is where its winding number is above 0, exactly
 
     Distances are right to 1e-12 of the size of the face and its distance, and 0 exactly for points on a face. Of faces that are as near the
     smallest body's, then the smallest counts; a corner or an edge is as far for each of its faces. Points with NaN or infinity are nowhere.
@@ -66,8 +61,7 @@ def closest(target: Any, points: ArrayLike, *, max_distance: float = np.inf, sig
     signed = check.flag("signed", signed)
     bodies, numbers, _ = members_of(target)
     n = len(flat) // 3
-    answers = Answers(np.full(n, most), np.full(3 * n, np.nan), np.full(n, -1, np.int32), np.full(n, -1, np.int64), np.zeros(2 * n),
-                      np.zeros(n, np.int8), np.zeros(n, np.int32))
+    answers = Answers(np.full(n, most), np.full(3 * n, np.nan), np.full(n, -1, np.int32), np.full(n, -1, np.int64), np.zeros(2 * n))
     stats = Stats()
     if bodies and n:
         with Reading(*(body.guard for body in bodies)):
@@ -91,33 +85,29 @@ def check_closed(body: Any) -> None:
 
 def sign(bodies: list[Any], numbers: list[int], flat: NDArray[np.float64], answers: Answers) -> None:
     """Make distances inside negative."""
+    points = flat.reshape(-1, 3)
     for body, number in zip(bodies, numbers, strict=True):
-        rows = np.flatnonzero(answers.body == number)
+        low, high = body.box()
+        rows = np.flatnonzero((answers.body == number) & (answers.distance > 0) & ((points >= low) & (points <= high)).all(axis=1))
         if len(rows):
-            side, points, vertices = np.empty(len(rows)), flat.reshape(-1, 3)[rows], body.placed_vertices()[0]
-            signs(points, answers.points.reshape(-1, 3)[rows], answers.distance[rows], answers.face[rows], answers.feature[rows],
-                  answers.ties[rows], vertices, body.mesh(), float(np.abs(body.box()).max()), side)
-            unsure = np.flatnonzero(side == 0)
-            if len(unsure):
-                side[unsure] = np.where(encloses(body, vertices, points[unsure]), -1.0, 1.0)
-            answers.distance[rows] *= side
+            inside = rows[encloses(body, points[rows])]
+            answers.distance[inside] = -answers.distance[inside]
 
 
-def encloses(body: Any, vertices: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """(n,): does the surface wind around each point (n, 3) more than 0 times? Exactly, by rays in directions that meet no edge."""
-    turns, left = np.zeros(len(points), np.int64), np.arange(len(points))
-    size = max(float(np.abs(points).max()), float(np.abs(vertices).max()))
-    rng = np.random.default_rng(len(vertices))
-    for _ in range(DIRECTIONS):
-        way, flat = rng.standard_normal(3) * 2.0 ** np.frexp(size)[1], np.ascontiguousarray(points[left])       # so that t is about 1
-        found, some = hits_along(body, flat, way), np.zeros(len(left), np.int64)
+def encloses(body: Any, points: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """(n,): is the winding number of the surface around each point (n, 3) in the body's box above 0? Exactly, by rays in directions that
+    meet no edge: a random one all but never does."""
+    vertices, turns, left = body.placed_vertices()[0], np.zeros(len(points), np.int64), np.arange(len(points))
+    size, rng = float(np.abs(body.box()).max()), np.random.default_rng(len(points))
+    while len(left):
+        direction = rng.standard_normal(3) * 2.0 ** min(max(np.frexp(size)[1], -960), 1020)
+        flat, some = np.ascontiguousarray(points[left]), np.zeros(len(left), np.int64)
+        hits = hits_along(body, flat, direction, BEHIND)
         with silent():
-            count_crossings(flat.reshape(-1), way, found["ray"], found["face"], vertices, body.corners, some)
+            count_crossings(flat.reshape(-1), direction, hits["ray"], hits["face"], vertices, body.corners, some)
         turns[left] = some
         left = left[some >= AMBIGUOUS // 2]
-        if not len(left):
-            break
-    return np.asarray((turns > 0) & (turns < AMBIGUOUS // 2))
+    return turns > 0
 
 
 def order_of(flat: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -24,7 +24,6 @@ from pliant.geometry.near import ROUNDING, ZERO, nearest_along
 from pliant.geometry.nearpoint import INF, bound_points
 from pliant.geometry.pointgap import DISTANCE, NEAREST, POINT, WEIGHTS
 from pliant.geometry.predicates import point_fits
-from pliant.geometry.sides import BLUR
 from pliant.motion.rigid import placed
 from pliant.query.traverse import COUNTERS, fetch, freshen, freshen_leaf
 from pliant.volume.aabb import WIDER, Box
@@ -73,18 +72,15 @@ def put_triangle(leaves, leaf, k, flat, asked, t):
 
 
 @helper
-def settle(leaves, name, flat, asked, t, r, blur, answers):
-    """Measure the point at t[POINT] against triangle name & 7 of leaf name >> 3; take it if it is nearer than what point r has. Count how
-    many are as near, but for `blur`: at least all that are nearest."""
+def settle(leaves, name, flat, asked, t, r, answers):
+    """Measure the point at t[POINT] against triangle name & 7 of leaf name >> 3; take it if it is nearer than what point r has."""
     leaf, k = name >> 3, name & 7
-    feature = invoke(asked["exact"], t, put_triangle(leaves, leaf, k, flat, asked, t))
+    invoke(asked["exact"], t, put_triangle(leaves, leaf, k, flat, asked, t))
     far, face, number = t[DISTANCE], np.int64(leaves[leaf]["face"][k]), asked["number"]
     best = answers.distance[r]
-    if far <= best + blur:
-        answers.ties[r] = 1 if far < best - blur else answers.ties[r] + 1
     same = far == best and (number < answers.body[r] or answers.body[r] < 0 or (number == answers.body[r] and face < answers.face[r]))
     if far < best or same:
-        answers.distance[r], answers.face[r], answers.body[r], answers.feature[r] = far, face, number, feature
+        answers.distance[r], answers.face[r], answers.body[r] = far, face, number
         for i in range(3):
             answers.points[3 * r + i] = t[NEAREST + i]
         answers.uv[2 * r], answers.uv[2 * r + 1] = t[WEIGHTS], t[WEIGHTS + 1]
@@ -139,7 +135,6 @@ def seek(nodes, leaves, flat, body, points, order, begin, end, answers):
         blind = not (size < FARTHEST and (size + far_out) * far_out < MOST_PRODUCT)
         slack = np.float32(min(E * size + asked["doubt"] * scale, LARGEST))
         base = np.float32(min(FOUR * (slack + E * far_out) + LEAST, LARGEST))
-        blur = (size / scale + asked["reach"]) * BLUR
         px, py, pz = np.float32(x), np.float32(y), np.float32(z)
         spot = Box(px - slack, py - slack, pz - slack, px + slack, py + slack, pz + slack)
         if blind:
@@ -178,7 +173,7 @@ def seek(nodes, leaves, flat, body, points, order, begin, end, answers):
                     n_x += ones(used)
                     while used != 0:
                         k, used = first(used), used & (used - 1)
-                        settle(leaves, leaf << 3 | k, flat, asked, t, r, blur, answers)
+                        settle(leaves, leaf << 3 | k, flat, asked, t, r, answers)
                 elif comes_near(box, lanes(leaves, leaf), px, py, pz, limit):
                     n_p += ones(used)
                     nears, fars = bound_points(lanes(leaves, leaf), px, py, pz)
@@ -191,7 +186,7 @@ def seek(nodes, leaves, flat, body, points, order, begin, end, answers):
                             n = kept(names, leasts, n, radius * WIDER + base)
                             if n == FEW:
                                 for i in range(n):
-                                    settle(leaves, names[i], flat, asked, t, r, blur, answers)
+                                    settle(leaves, names[i], flat, asked, t, r, answers)
                                 n = 0
                         names[n], leasts[n] = leaf << 3 | k, element(nears, k) - margin
                         n += 1
@@ -207,7 +202,7 @@ def seek(nodes, leaves, flat, body, points, order, begin, end, answers):
             fetch(nodes, leaves, name)
         for i in range(n):
             if leasts[i] <= radius * WIDER:
-                settle(leaves, names[i], flat, asked, t, r, blur, answers)
+                settle(leaves, names[i], flat, asked, t, r, answers)
                 n_x += 1
         if answers.body[r] == asked["number"]:
             known, last_x, last_y, last_z = True, answers.points[3 * r], answers.points[3 * r + 1], answers.points[3 * r + 2]

@@ -215,9 +215,9 @@ def look(target, asked, kind, stackless=False):
         return _Job(rays, kind, subjects_of(bodies, numbers, masks, stackless)).run()
 
 
-def hits_along(body, points, direction):
-    """All hits (FOUND) of the lines through points (n, 3) along one direction (3,), in any order; for those who read the body."""
-    rays, _ = rays_of(points, direction, -np.inf, np.inf, None)
+def hits_along(body, points, direction, t_min):
+    """All hits (FOUND) of rays from points (n, 3) along one direction (3,), in any order; for those who read the body."""
+    rays, _ = rays_of(points, direction, t_min, np.inf, None)
     return _Job(rays, ALL, subjects_of([body], [0], [EVERY], False)).run()[1]
 
 
