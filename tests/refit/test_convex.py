@@ -139,6 +139,23 @@ def test_trees_of_all_widths(arity):
             assert unused.any() and np.isinf(nodes["lanes"]["lox"][unused]).all() and np.isfinite(nodes["whole"]["lox"]).all()
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-226])
+@pytest.mark.parametrize("volume", ["aabb", "sphere"])
+@pytest.mark.parametrize("boxes", ["own", "aabb", "obb"])
+def test_bodies_without_extent_along_an_axis(boxes, volume, size):
+    """Boxes that are turned have a rounding error of extent there, and a map may not stretch it without limit: volumes stay finite."""
+    for axis in range(3):
+        rest = np.where(np.arange(3) == axis, 0.0, FEW) * size
+        body = pl.Body.blended(rest, FEW_FACES, blends.near(FEW, 3), leaf=1, arity=2, volume=volume, policy={"name": "convex", "boxes": boxes})
+        assert_right(body)
+        nodes = shape_of(body).nodes
+        used = np.arange(nodes["child"].shape[1]) < nodes["count"][:, None]
+        for name in nodes["lanes"].dtype.names:
+            assert np.isfinite(nodes["whole"][name]).all() and np.isfinite(nodes["lanes"][name][used]).all()
+            assert (np.abs(nodes["lanes"][name][used]) < 2.0**30).all()
+        assert len(pl.self_within(body, 0.1 * size)) == len(pl.self_within(pl.Body(body.vertices, FEW_FACES), 0.1 * size)) > 0
+
+
 @pytest.mark.parametrize("volume", VOLUMES if OFF else ["kdop14", "sphere"])              # each is an entry to compile, up to 15 s
 def test_volumes_of_all_families(volume):
     """Ends of slabs along their own directions; a volume around the box for families that have none."""

@@ -32,7 +32,6 @@ from pliant.motion.rigid import LEAST
 from pliant.motion.shares import desk_for, put_shares, survey
 
 SPARE = 2.0**120                                                        # of products of three: so far above, sums are above SMALLEST or 0
-STEEPEST = 2.0**100                                                     # of planes: more only along an axis without any extent
 TRIES = 4                                                               # bounds from far away are loose, and so is the middle between them
 LAST = 2**31 - 1
 STAMP = packed([("stamp", np.dtype(np.int32))], 4)
@@ -125,14 +124,15 @@ def take_maps(maps, columns, centre, half, far, origin):
 
 
 @kernel
-def set_planes(maps, centre, rest_scale, origin, scale, planes):
-    """The rows of the maps as bounds want them (m, 3, 4)."""
+def set_planes(maps, centre, half, rest_scale, origin, scale, planes):
+    """The rows of the maps as bounds want them (m, 3, 4). An axis without any extent has no say: its places are 0, but boxes that are turned
+    round them, and a map may stretch a rounding error as far as it likes."""
     for j in range(len(maps)):
         for r in range(3):
             t = maps[j, r, 3] - origin[r]
             for c in range(3):
                 t += maps[j, r, c] * centre[c]
-                planes[12 * j + 4 * r + c] = min(max(maps[j, r, c] * scale / rest_scale[c], -STEEPEST), STEEPEST)
+                planes[12 * j + 4 * r + c] = maps[j, r, c] * scale / rest_scale[c] if half[c] > 0.0 else 0.0
             planes[12 * j + 4 * r + 3] = t * scale
 
 
@@ -291,7 +291,7 @@ class Blended(Motion):
         self.scale = self._place["scale"] = scale_for(size)
         self.size, self.doubt = size * self.scale, error * self.scale
         self._place["plain"] = min(smallest, 1.0) * self._smallest >= SMALLEST * SPARE and largest <= LARGEST
-        set_planes(maps, self.centre, self.rest_scale, self.origin, self.scale, self.planes)
+        set_planes(maps, self.centre, self._half, self.rest_scale, self.origin, self.scale, self.planes)
         loose = slack(len(self._which), self.size) + 2 * self.doubt
         bound_body(self.about, self._shares, self._which, self._hulls, self._rests, self.planes, loose, self.size)
 
