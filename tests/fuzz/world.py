@@ -178,7 +178,8 @@ class Fresh:
             ids[self.world.ids[k]] = scene.add(pl.Body(self[k].vertices, self[k].faces, **FRESH), group=self.world.groups[k])
         for rule in self.world.rules:
             first, second = (ids.get(name, name) for name in (min(rule), max(rule)))
-            scene.ignore(first, second)
+            if all(name in ids.values() or name in self.world.groups.values() for name in (first, second)):
+                scene.ignore(first, second)                             # a rule may be left of a group whose bodies are gone
         return scene
 
 

@@ -7,16 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.query import distance, within
+from pliant.query.traverse import BLUR
 from pliant.results import ScenePairs, Separation, Stats
 
 
 def gaps_of(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, m): how far boxes (n, 2, 3) and (m, 2, 3) are apart, at least."""
+    """(n, m): how far boxes (n, 2, 3) and (m, 2, 3) are apart, at least, and any faces in them would be measured."""
     with np.errstate(over="ignore"):
         along = np.maximum(np.maximum(a[:, None, 0] - b[None, :, 1], b[None, :, 0] - a[:, None, 1]), 0.0)
         most = along.max(axis=2)
         scale = np.where((most > 0) & (most < np.inf), most, 1.0)
-        return np.asarray(np.linalg.norm(along / scale[..., None], axis=2) * scale * (1 - 2.0**-40))
+        gaps = np.linalg.norm(along / scale[..., None], axis=2) * scale * (1 - 2.0**-40)
+        spans = [(0.5 * boxes[:, 1] - 0.5 * boxes[:, 0]).max(axis=1, initial=0.0) for boxes in (a, b)]
+        return np.asarray(np.maximum(gaps - 4 * BLUR * np.maximum(spans[0][:, None], spans[1][None]), 0.0))
 
 
 def nearest(bodies: list[Any], ids: list[int], others: list[Any], other_ids: list[int], pairs: NDArray[np.int64]) -> Separation:

@@ -15,7 +15,7 @@ from pliant.geometry.predicates import point_fits
 from pliant.geometry.triangles import Triangle
 from pliant.motion.rigid import farthest, placed, relate, world_box
 from pliant.query.leafpair import decide, error, key_of, seen, seen_box, settle, touch_leaves, unwanted
-from pliant.query.traverse import LEAST_DELTA, beyond, itself, near, restart, touch, ways
+from pliant.query.traverse import BLUR, LEAST_DELTA, beyond, itself, near, restart, touch, ways
 from pliant.volume.aabb import Box
 from pliant.volume.protocol import Turn, overlap, skew
 
@@ -154,10 +154,11 @@ def begin_placed(query, box_a, origin_a, reach_a, m_a, box_b, origin_b, reach_b,
     here, there = floats(12), floats(12)
     world_box(m_a, box_a, here)
     world_box(m_b, box_b, there)
+    state, back, blur = query[0], here, max(reach_a, reach_b) * BLUR
     for k in range(3):
-        if beyond(here[k], there[k + 3], tolerance) or beyond(there[k], here[k + 3], tolerance):
+        if beyond(here[k], there[k + 3], tolerance, blur) or beyond(there[k], here[k + 3], tolerance, blur):
             return False
-    state, back = query[0], here
+    state["blur"] = blur
     turn, to_a, to_b = state["turn"], state["to_a"], state["to_b"]
     loose, doubt = relate(m_a, origin_a, reach_a, m_b, origin_b, reach_b, scale, there, back)
     for k in range(12):

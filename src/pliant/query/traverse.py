@@ -25,6 +25,7 @@ EXACT_COST = 32                                                         # of exa
 SLACK = 2.0**-22                                                        # of the largest coordinate: above every rounding of `carry`
 DELTA = 2.0**-23 * (1 + 2.0**-19)                                       # of the larger reach: see `begin`
 LEAST_DELTA = 2.0**-50                                                  # see geometry/lanes.py
+BLUR = 2.0**-38                                                         # of the larger reach: more than a distance is off (geometry/gaps.py)
 
 COUNTERS = ("n_v", "n_p", "n_u", "n_x")
 NEARBY = tuple(name for what in ("leaves_a", "leaves_b", "flat_a", "flat_b", "m_a", "m_b", "keys", "begins", "others", "masks")
@@ -37,7 +38,8 @@ QUERY = np.dtype([(name, np.int64) for name in (
     "me", "leaf", "gap", "face_a", "face_b", "leaf_a", "leaf_b", *NEARBY)]                                   # distances: nearby.py
     + [(name, np.float32) for name in ("x", "y", "z", "slack", "delta", "loose",           # from b's origin to a's, and the roundings
                                        "radius", "limit", "way_x", "way_y", "way_z")]                   # what is near, squared, and where
-    + [(name, np.float64) for name in ("scale", "stretch", "best")]     # frames against the world; the least distance so far
+    + [(name, np.float64) for name in ("scale", "stretch", "best",      # frames against the world; the least distance so far
+                                       "blur")]                         # and by how much more bounds may exceed one that is measured
     + [("turn", np.float64, (12,)), ("to_a", np.float32, (12,)), ("to_b", np.float32, (12,)),         # as x, y, z where bodies are placed
        ("ends", np.float64, (6,))])                                     # points of the least distance
 
@@ -128,19 +130,21 @@ def way(a, b, scale):
 
 
 @helper
-def beyond(low, high, tolerance):
-    """Does a box that begins at `low` lie more than the tolerance beyond one that ends at `high`? 0: exactly that."""
-    return low > high and low - high > tolerance * (1 + 2.0**-40)
+def beyond(low, high, tolerance, blur):
+    """Does a box that begins at `low` lie more than the tolerance beyond one that ends at `high`, whatever a distance is off by? 0: exactly
+    that, since distances of faces that do not meet are above 0."""
+    return low > high and low - high > (tolerance * (1 + 2.0**-40) + blur if tolerance > 0.0 else 0.0)
 
 
 @kernel
 def begin(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale, tolerance):
     """Set the query at the pair of roots (stack[0] = 0), unless the exact boxes are farther apart than the tolerance; lengths in it are
     times the scale."""
+    state, blur = query[0], max(reach_a, reach_b) * BLUR
     for k in range(3):
-        if beyond(box_a[k], box_b[k + 4], tolerance) or beyond(box_b[k], box_a[k + 4], tolerance):
+        if beyond(box_a[k], box_b[k + 4], tolerance, blur) or beyond(box_b[k], box_a[k + 4], tolerance, blur):
             return False
-    state = query[0]
+    state["blur"] = blur
     x, y, z = way(origin_a[0], origin_b[0], scale), way(origin_a[1], origin_b[1], scale), way(origin_a[2], origin_b[2], scale)
     reach, shift = max(reach_a, reach_b) * scale, max(abs(x), max(abs(y), abs(z)))
     # The error of a corner, but for what making it local adds (`geometry/lanes.py`), with e = 2**-24: of a, e · reach; of b, e · reach and
