@@ -263,7 +263,7 @@ def closest(rng, world, step, fields):
 
 
 def check_signs(triangles, points, rows, fields):
-    """Negative where the winding number of the nearest body is above 0: by the normals of the faces that an exact ray meets, not at edges."""
+    """Negative where the winding number of the nearest body is above 0: by the normals of the faces that an exact ray meets."""
     count = 0
     for k in rows:
         if fields["face"][k] < 0 or fields["distance"][k] == 0:

@@ -146,7 +146,8 @@ def test_bodies_without_extent_along_an_axis(boxes, volume, size):
     """Boxes that are turned have a rounding error of extent there, and a map may not stretch it without limit: volumes stay finite."""
     for axis in range(3):
         rest = np.where(np.arange(3) == axis, 0.0, FEW) * size
-        body = pl.Body.blended(rest, FEW_FACES, blends.near(FEW, 3), leaf=1, arity=2, volume=volume, policy={"name": "convex", "boxes": boxes})
+        policy = {"name": "convex", "boxes": boxes}
+        body = pl.Body.blended(rest, FEW_FACES, blends.near(FEW, 3), leaf=1, arity=2, volume=volume, policy=policy)
         assert_right(body)
         nodes = shape_of(body).nodes
         used = np.arange(nodes["child"].shape[1]) < nodes["count"][:, None]

@@ -125,8 +125,8 @@ def take_maps(maps, columns, centre, half, far, origin):
 
 @kernel
 def set_planes(maps, centre, half, rest_scale, origin, scale, planes):
-    """The rows of the maps as bounds want them (m, 3, 4). An axis without any extent has no say: its places are 0, but boxes that are turned
-    round them, and a map may stretch a rounding error as far as it likes."""
+    """The rows of the maps as bounds want them (m, 3, 4). An axis without any extent has no say: its places are 0, but for rounding where
+    boxes are turned, which a map may stretch to any size."""
     for j in range(len(maps)):
         for r in range(3):
             t = maps[j, r, 3] - origin[r]

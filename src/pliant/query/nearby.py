@@ -102,7 +102,7 @@ for _visitor in (Collide, CollidePlaced, SelfCollide):
 
 @helper
 def narrow_to(state, distance):
-    """Only what is no farther apart than this counts from now on, or would be measured so: in the frame of a, times the scale, rounded up."""
+    """Only what may be measured as no farther apart than this counts from now on: in the frame of a, times the scale, rounded up."""
     radius = np.float32(min((distance + state["blur"]) * state["scale"] * state["stretch"], LARGEST)) * WIDER
     state["radius"], state["limit"] = radius, radius * radius * WIDER + TINY
 

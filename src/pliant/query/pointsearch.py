@@ -114,7 +114,7 @@ def seek(nodes, leaves, flat, body, points, order, begin, end, answers):
     origin, back, scale = asked["origin"], asked["back"], asked["scale"]
     t, stack, names, leasts = floats(20), integers(912), integers(64), singles(64)
     n_v, n_p, n_u, n_x = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
-    known, last_x, last_y, last_z = False, 0.0, 0.0, 0.0                 # a point of the surface
+    known, last_x, last_y, last_z = False, 0.0, 0.0, 0.0                 # a point of the surface, but for the rounding of its coordinates
     for at in range(begin, end):
         r = order[at]
         x, y, z = points[3 * r], points[3 * r + 1], points[3 * r + 2]
@@ -124,7 +124,8 @@ def seek(nodes, leaves, flat, body, points, order, begin, end, answers):
         radius = radius_of(answers.distance[r] * scale, asked)
         if known:
             p, q, o = (x - last_x) * scale, (y - last_y) * scale, (z - last_z) * scale
-            radius = min(radius, radius_of(np.sqrt(p * p + q * q + o * o) * (1 + 2.0**-40) + 2 * asked["doubt"] * scale, asked))
+            rounding = 2 * asked["doubt"] + (abs(last_x) + abs(last_y) + abs(last_z)) * 2.0**-50
+            radius = min(radius, radius_of(np.sqrt(p * p + q * q + o * o) * (1 + 2.0**-40) + rounding * scale, asked))
         if asked["placed"] != 0:
             x, y, z = x - back[3], y - back[7], z - back[11]
             x, y, z = (back[0] * x + (back[1] * y + back[2] * z), back[4] * x + (back[5] * y + back[6] * z),

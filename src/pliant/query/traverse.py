@@ -25,7 +25,7 @@ EXACT_COST = 32                                                         # of exa
 SLACK = 2.0**-22                                                        # of the largest coordinate: above every rounding of `carry`
 DELTA = 2.0**-23 * (1 + 2.0**-19)                                       # of the larger reach: see `begin`
 LEAST_DELTA = 2.0**-50                                                  # see geometry/lanes.py
-BLUR = 2.0**-38                                                         # of the larger reach: more than a distance is off (geometry/gaps.py)
+BLUR = 2.0**-38                                                         # of the larger reach: above errors of distances, geometry/gaps.py
 
 COUNTERS = ("n_v", "n_p", "n_u", "n_x")
 NEARBY = tuple(name for what in ("leaves_a", "leaves_b", "flat_a", "flat_b", "m_a", "m_b", "keys", "begins", "others", "masks")
