@@ -23,7 +23,6 @@ EXEMPT = {
     "expansion.py": {"SPLITTER": "Dekker's constant; exactness is tested in test_predicates.py"},
     "near.py": {"ZERO": "a number", "ONE": "a number"},
     "rays.py": {"LARGE": "limits of a range, no error", "SMALL": "limits of a range, no error"},
-    "sides.py": {"FLAT": "tells faces without a normal; no bound is claimed"},
     "wide.py": {"MANTISSA": "2**53, exact"},
 }
 
