@@ -154,7 +154,9 @@ def test_bodies_without_extent_along_an_axis(boxes, volume, size):
         for name in nodes["lanes"].dtype.names:
             assert np.isfinite(nodes["whole"][name]).all() and np.isfinite(nodes["lanes"][name][used]).all()
             assert (np.abs(nodes["lanes"][name][used]) < 2.0**30).all()
-        assert len(pl.self_within(body, 0.1 * size)) == len(pl.self_within(pl.Body(body.vertices, FEW_FACES), 0.1 * size)) > 0
+        if not OFF:                                                     # of five faces any two share a vertex
+            right = pl.self_within(pl.Body(body.vertices, FEW_FACES), 0.1 * size)
+            assert len(right) > 0 and len(pl.self_within(body, 0.1 * size)) == len(right)
 
 
 @pytest.mark.parametrize("volume", VOLUMES if OFF else ["kdop14", "sphere"])              # each is an entry to compile, up to 15 s

@@ -53,4 +53,15 @@ def _(context, address):
         args[0], context.get_value_type(types.voidptr))
 
 
+def floats_at(address):
+    """Scratch of float64 (`core/stack.py`) by its address. An array would be of another type, and what takes scratch compiled again."""
+    return address
+
+
+@instruction(floats_at)
+def _(context, address):
+    kind = types.CPointer(types.float64)
+    return kind(types.int64), lambda context, builder, signature, args: builder.inttoptr(args[0], context.get_value_type(kind))
+
+
 array_at = carray

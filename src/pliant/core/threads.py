@@ -19,6 +19,7 @@ _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _threads: int | None = None
 _guards: "WeakSet[Guard]" = WeakSet()
+failures: list[BaseException] = []                                      # what compiled code could not raise: core/deferred.py
 LOOK_UP = 0.1                                                           # seconds between looks of the waiting thread at Ctrl-C
 
 
@@ -203,3 +204,5 @@ class Reading:
     def __exit__(self, *error: object) -> None:
         for guard in self._guards:
             guard.stop_reading()
+        if failures:
+            raise RuntimeError("a function could not be compiled, and what was found is not to be used") from failures.pop()

@@ -28,6 +28,7 @@ import math
 
 import numpy as np
 
+from pliant.core.deferred import deferred
 from pliant.core.jit import helper, kernel, routine
 from pliant.core.stack import floats
 from pliant.geometry.expansion import estimate, minor, two_difference
@@ -125,7 +126,7 @@ def common_part(t, out):
     return False
 
 
-@routine
+@deferred
 def special_part(t, out):
     """As `common_part`, for triangles of one plane or degenerate ones. A degenerate triangle is the segment from its first corner to its
     last: they are sorted."""

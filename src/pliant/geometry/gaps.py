@@ -37,7 +37,7 @@ from functools import cache
 
 import numpy as np
 
-from pliant.core.call import address_of, array_at, pointer
+from pliant.core.call import address_of, floats_at
 from pliant.core.jit import DISABLED, helper, kernel, routine
 from pliant.core.simd import bits, element, first, greatest, highest, least, lowest, where
 from pliant.core.stack import floats
@@ -244,6 +244,6 @@ def triangle_gap(t, plain):
 def gap_entry():
     """(address, what keeps it alive) of `triangle_gap` for 26 float64; see `core/call.py`."""
     def enter(corners, plain):
-        return triangle_gap(array_at(pointer(corners), ROOM, np.float64), plain != 0)
+        return triangle_gap(floats_at(corners), plain)
 
     return address_of(triangle_gap if DISABLED else enter)

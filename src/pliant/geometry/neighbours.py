@@ -24,6 +24,7 @@ import math
 
 import numpy as np
 
+from pliant.core.deferred import deferred
 from pliant.core.jit import helper, kernel, routine
 from pliant.geometry.predicates import E2, UNSURE, U, orient3d, orient3d_filter, sign_beyond
 from pliant.geometry.triangles import EXACT, FLAT, OPEN, QUICK, before, same, shows, turn
@@ -142,7 +143,7 @@ def in_angle(t, x, a, b, c, k):
     return turn(t, x, a, c, k) * s >= 0 and turn(t, x, c, b, k) * s >= 0
 
 
-@routine
+@deferred
 def beyond_vertex_exact(t, x, a, b, c, d):
     """0 or 1 for any finite corners."""
     k, m = shows(t, x, a, b), shows(t, x, c, d)
@@ -165,7 +166,7 @@ def beyond_vertex_exact(t, x, a, b, c, d):
                     or (not same(t, b, x) and orient3d(t, x, c, d, b) == 0 and in_angle(t, x, c, d, b, m)))
 
 
-@routine
+@deferred
 def beyond_edge_exact(t, x, y, c, d):
     """0 or 1 for any finite corners."""
     if orient3d(t, x, y, c, d) != 0:

@@ -11,7 +11,8 @@ from functools import cache
 
 import numpy as np
 
-from pliant.core.call import address_of, array_at, pointer
+from pliant.core.call import address_of, floats_at
+from pliant.core.deferred import deferred
 from pliant.core.jit import DISABLED, helper, kernel, routine
 from pliant.core.stack import floats
 from pliant.geometry.feet import FLAT, copy_point, cross, in_order, inverse_of, share
@@ -94,7 +95,7 @@ def reach_scaled(t, p, q, r):
     return scaled(distance, e if first == 1.0 else e + 2), feature, u, v, distance <= CLOSE
 
 
-@routine
+@deferred
 def lies_on(t, plain):
     """Is the point a point of the triangle? Exact."""
     c = floats(18)
@@ -144,6 +145,6 @@ def point_gap(t, plain):
 def point_entry():
     """(address, what keeps it alive) of `point_gap` for 20 float64; see `core/call.py`."""
     def enter(corners, plain):
-        return point_gap(array_at(pointer(corners), ROOM, np.float64), plain != 0)
+        return point_gap(floats_at(corners), plain != 0)
 
     return address_of(point_gap if DISABLED else enter)

@@ -21,6 +21,7 @@ that each partial sum is below twice its last part, and all roundings together a
 """
 import numpy as np
 
+from pliant.core.deferred import deferred
 from pliant.core.jit import helper, kernel, routine
 from pliant.core.simd import magnitude
 from pliant.core.stack import floats
@@ -83,13 +84,25 @@ def orient2d_expanded(ax, ay, bx, by, cx, cy):
     return sign_of(h, orient2d_expansion(ax, ay, bx, by, cx, cy, h))
 
 
+@deferred
+def orient2d_exact(t):
+    """The sign for ax, ay, bx, by, cx, cy in t, any finite numbers."""
+    ax, ay, bx, by, cx, cy = t[0], t[1], t[2], t[3], t[4], t[5]
+    if fits(ax) & fits(ay) & fits(bx) & fits(by) & fits(cx) & fits(cy):
+        return orient2d_expanded(ax, ay, bx, by, cx, cy)
+    return orient2d_wide(ax, ay, bx, by, cx, cy)
+
+
 @kernel
 def orient2d(ax, ay, bx, by, cx, cy):
     """The sign of (b − a) × (c − a): 1 if a, b, c turn left. Right for all finite numbers."""
     if fits(ax) & fits(ay) & fits(bx) & fits(by) & fits(cx) & fits(cy):
         s = orient2d_filter(ax, ay, bx, by, cx, cy)
-        return s if s != UNSURE else orient2d_expanded(ax, ay, bx, by, cx, cy)
-    return orient2d_wide(ax, ay, bx, by, cx, cy)
+        if s != UNSURE:
+            return s
+    t = floats(6)
+    t[0], t[1], t[2], t[3], t[4], t[5] = ax, ay, bx, by, cx, cy
+    return orient2d_exact(t)
 
 
 # --- in space ----------------------------------------------------------------------------------------------------------------
@@ -180,7 +193,7 @@ def orient3d_expansion(t, a, b, c, d, h):
     return triple_expansion(h, *difference_pairs(t, a, b), *difference_pairs(t, a, c), *difference_pairs(t, a, d))
 
 
-@routine
+@deferred
 def orient3d_expanded(t, a, b, c, d):
     """Exact within the range."""
     h = floats(192)

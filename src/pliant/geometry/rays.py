@@ -16,6 +16,7 @@ import math
 
 import numpy as np
 
+from pliant.core.deferred import deferred
 from pliant.core.jit import helper, routine
 from pliant.core.simd import bits, cycled, element, magnitude, plus, quad, times
 from pliant.core.stack import floats
@@ -118,7 +119,7 @@ def scaled(x, e):
     return x * 2.0**e
 
 
-@routine
+@deferred
 def pierced_exact(t, k, plain):
     """MISS, or HIT with an answer. What lies beyond the largest numbers is not hit."""
     p, e = side(t, 3, 6, plain)

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pliant.core.deferred import deferred
 from pliant.core.jit import helper, kernel, routine
 from pliant.core.records import as_record
 from pliant.geometry.predicates import E3, UNSURE, orient2d, orient2d_filter, orient3d, orient3d_filter, sign_beyond
@@ -205,7 +206,7 @@ def turn(t, p, q, r, k):
     return orient2d(t[p + e], t[p + f], t[q + e], t[q + f], t[r + e], t[r + f])
 
 
-@kernel
+@deferred
 def overlap_exact(t, a, b):
     """0 or 1 for any finite corners, every sign exact."""
     s0, s1, s2 = above(t, a, b), above(t, a, b + 3), above(t, a, b + 6)

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from pliant.core.deferred import deferred
 from pliant.core.jit import kernel, routine
 from pliant.core.stack import integers
 
@@ -158,7 +159,7 @@ def orient2d_wide(ax, ay, bx, by, cx, cy):
     return sign_of_digits(t, n) if n > 0 else 0
 
 
-@kernel
+@deferred
 def orient3d_wide(t, a, b, c, d):
     """The sign of ((b − a) × (c − a)) · (d − a), for points at offsets of the buffer t."""
     s = integers(288)

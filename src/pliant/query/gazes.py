@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.core.call import CONTEXTS, address_of, array_at, invoke, pointer
+from pliant.core.call import CONTEXTS, address_of, array_at, floats_at, invoke, pointer
 from pliant.core.jit import DISABLED, helper, kernel
 from pliant.core.records import prefetch, whole
 from pliant.core.simd import bits, columns, element, first, four, greatest, magnitude, put_four, quad
 from pliant.core.stack import floats, integers, singles
 from pliant.geometry.predicates import fit
-from pliant.geometry.rays import SIZE, pierced_exact, scaled
+from pliant.geometry.rays import pierced_exact, scaled
 from pliant.motion.free import PLACE
 from pliant.motion.rigid import invert, rounding, world_box
 from pliant.query.bring import axis_of, bring, doubt_of, lean_of, per_of
@@ -350,7 +350,7 @@ def sight_entry(volume, width):
 def exact_entry():
     """(address, what keeps it alive) of the exact test on a buffer; its second argument is 2 · axis + plain."""
     def enter(buffer, code):
-        return np.int64(pierced_exact(array_at(pointer(buffer), SIZE, np.float64), code >> 1, code & 1))
+        return np.int64(pierced_exact(floats_at(buffer), code >> 1, code & 1))
 
     def enter_python(buffer, code):
         return pierced_exact(buffer, code >> 1, code & 1)

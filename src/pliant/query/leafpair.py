@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from pliant.core.call import address_of, array_at, invoke, pointer
+from pliant.core.call import address_of, floats_at, invoke
 from pliant.core.dispatch import generic
 from pliant.core.jit import DISABLED, helper
 from pliant.core.records import lanes, whole
@@ -190,7 +190,7 @@ def exact_entry():
     """(address, what keeps it alive) of the exact stages for two triangles in 18 float64. The second argument: are they known to be in the
     range of the filters? Where a body has one vertex that is not, most of its triangles are."""
     def enter(corners, plain):
-        t = array_at(pointer(corners), 18, np.float64)
+        t = floats_at(corners)
         return np.int64(overlap_stage(t, 0, 9)) if plain or all_fit(t, 6) else np.int64(EXACT + overlap_exact(t, 0, 9))
 
     def enter_python(corners, plain):

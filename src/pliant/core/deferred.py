@@ -1,0 +1,93 @@
+"""Functions that are compiled when compiled code first calls them: exact stages, which most scenes never reach.
+
+    @deferred
+    def overlap_exact(t, a, b):
+        "0 or 1"
+
+t is an array or scratch of float64 (`core/stack.py`), all else int64, and so is the answer. Two thirds of the time that the first `collide`
+took went into compiling exact arithmetic; kernels that call it by a symbol neither wait for it nor compile a copy each.
+
+A call loads the address from a slot, 8 bytes that kernels, from the disk cache too, find by a symbol of the process. At first it is that
+of a callback into Python, which compiles the function, puts its address into the slot and calls it. A callback cannot raise: what goes
+wrong there is raised at the end of the query (`Reading` in `core/threads.py`); an interrupt is put off until the function is compiled. So a
+function may be called twice with the same arguments, and must give the same answer.
+"""
+import _thread
+import ctypes
+import inspect
+import threading
+from functools import update_wrapper
+
+from llvmlite import binding, ir
+from numba import types
+
+from pliant.core import jit
+from pliant.core.threads import failures
+from pliant.core.vectors import DOUBLE, INT64, instruction
+
+POINTER = types.CPointer(types.float64)
+SOON = 0.05                                                             # seconds after which an interrupt that was put off comes again
+
+class _Slot:
+    """The address of one function, at first that of a callback that compiles it."""
+
+    def __init__(self, function, n):
+        self.function, self.lock, self.compiled = function, threading.Lock(), None
+        self.signature = types.int64(POINTER, *[types.int64] * n)
+        self.prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, *[ctypes.c_int64] * n)
+        self.callback = self.prototype(self.call)
+        self.cell = ctypes.c_int64(ctypes.cast(self.callback, ctypes.c_void_p).value)
+        self.symbol = f"pliant_deferred_{function.__module__}_{function.__qualname__}_{n}".replace(".", "_")
+        binding.add_symbol(self.symbol, ctypes.addressof(self.cell))
+
+    def address(self):
+        """Where the compiled function is."""
+        with self.lock:
+            if self.compiled is None:
+                self.compiled = jit.entry(self.signature, self.function)
+                self.cell.value = self.compiled.address
+            return self.compiled.address
+
+    def call(self, *args):
+        """What is called at first, from a kernel that has released the GIL."""
+        interrupted = False
+        while True:
+            try:
+                answer = self.prototype(self.address())(*args)
+                if interrupted:
+                    threading.Timer(SOON, _thread.interrupt_main).start()
+                return answer
+            except KeyboardInterrupt:
+                interrupted = True
+            except BaseException as error:
+                failures.append(error)
+                return 0
+
+
+def deferred(function):
+    """Let kernels call `function(t, …)` without being compiled together with it."""
+    if jit.DISABLED:
+        return function
+    names = list(inspect.signature(function).parameters)
+    direct, slot = jit.routine(function), _Slot(function, len(names) - 1)
+
+    def call(*args):
+        return direct(*args)
+
+    def define(context, t, *others):
+        if t != POINTER and not (isinstance(t, types.Array) and t.dtype == types.float64 and t.layout == "C"):
+            return None
+
+        def emit(context, builder, signature, args):
+            rows = args[0] if t == POINTER else context.make_array(t)(context, builder, args[0]).data
+            cell = builder.module.globals.get(slot.symbol) or ir.GlobalVariable(builder.module, INT64, slot.symbol)
+            kind = ir.FunctionType(INT64, [DOUBLE.as_pointer(), *[INT64] * len(others)])
+            return builder.call(builder.inttoptr(builder.load(cell), kind.as_pointer()), [rows, *args[1:]])
+        return types.int64(t, *[types.int64] * len(others)), emit
+
+    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("context", *names)]
+    define.__signature__ = inspect.Signature(parameters)
+    update_wrapper(call, function)
+    call.slot = slot
+    instruction(call)(define)
+    return call
