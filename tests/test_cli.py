@@ -17,7 +17,7 @@ from child import PATIENCE, python, start
 from pliant import shapes
 from pliant.cli import application, demo, main, swarm
 from pliant.cli.swarm import Flight
-from pliant.core import jit
+from pliant.core import cache, jit
 
 MAIN = "from pliant.cli import main; main()"
 
@@ -131,7 +131,7 @@ def test_warm_says_how_long_it_took(more):
 
 
 def test_warm_says_if_nothing_was_kept(monkeypatch):
-    monkeypatch.setattr(jit, "_state", jit.CacheState(None, "for a test"))
+    monkeypatch.setattr(cache, "_state", cache.CacheState(None, "for a test"))
     assert "Nothing was kept for the next process: for a test" in text(run("warm"))
 
 

@@ -20,6 +20,7 @@ DOCS = ROOT / "docs"
 GROUPS = ["Start", "Concepts", "Tutorials", "Guides", "Extend", "Measured", "Reference"]
 MODULE = re.compile(r"`benchmarks\.(\w+)`")
 EXAMPLE = re.compile(r'"""(.+)\n(=+)\n\n.+?"""\n', re.DOTALL)
+NO_SPHINX = "NO SPHINX: {} not tried. Install it with pip install -e '.[site]'; make docs does so, too"
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def text_of(name):
 
 def test_all_pages_parse(tmp_path):
     """In a copy, as the gallery writes pages beside the others."""
-    pytest.importorskip("sphinx_gallery", reason="the site needs pip install 'pliant[site]'")
+    pytest.importorskip("sphinx_gallery", reason=NO_SPHINX.format("pages of the site are"))
     shutil.copytree(DOCS, tmp_path / "docs", ignore=shutil.ignore_patterns("gallery", "__pycache__"))
     for name in ("src", "examples", "CHANGELOG.md"):
         (tmp_path / name).symlink_to(ROOT / name)
@@ -114,7 +115,7 @@ def test_docstrings_become_markup(site):
 
 
 def test_what_comes_from_elsewhere_is_found(site):
-    pytest.importorskip("sphinx", reason="the site needs pip install 'pliant[site]'")
+    pytest.importorskip("sphinx", reason=NO_SPHINX.format("the search for links out of the site is"))
     from offline import fetched
 
     here = '<a href="https://x.org"></a><script src="_static/a.js"></script><link rel="stylesheet" href="b.css"/>url("../c.woff2")'

@@ -9,12 +9,13 @@ import shutil
 import stat
 import time
 from pathlib import Path
+from textwrap import dedent
 
 import numba
 import pytest
 
 from child import PATIENCE, SOURCE, python, start
-from pliant.core import jit
+from pliant.core import cache, jit
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
 
@@ -76,7 +77,7 @@ def copied(filled, tmp_path):
 def prepared(monkeypatch, base):
     """What a process finds that starts with this folder chosen."""
     monkeypatch.setenv("PLIANT_CACHE", str(base))
-    return jit._prepare()
+    return cache._prepare(jit.OPTIONS)
 
 
 # ------------------------------------------------------------------------------------------------ where it is
@@ -88,24 +89,24 @@ def test_the_folder_is_made_for_its_owner_alone(monkeypatch, tmp_path):
         state = prepared(monkeypatch, base)
     finally:
         os.umask(before)
-    assert state == (base / jit._digest(), "in use")
+    assert state == (base / cache.digest(jit.OPTIONS), "in use", True)
     for folder in (base, state.folder):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
 def test_it_is_found_in_the_usual_places(monkeypatch, tmp_path):
     monkeypatch.delenv("PLIANT_CACHE", raising=False)
-    monkeypatch.setattr(jit.sys, "platform", "linux")
+    monkeypatch.setattr(cache.sys, "platform", "linux")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    assert jit._base_folder() == tmp_path / ".cache" / "pliant"
+    assert cache._base_folder() == tmp_path / ".cache" / "pliant"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))
-    assert jit._base_folder() == tmp_path / "elsewhere" / "pliant"
+    assert cache._base_folder() == tmp_path / "elsewhere" / "pliant"
 
 
 def test_an_empty_name_switches_it_off(monkeypatch):
     monkeypatch.setenv("PLIANT_CACHE", "")
-    state = jit._prepare()
+    state = cache._prepare(jit.OPTIONS)
     assert state.folder is None and "PLIANT_CACHE" in state.reason
 
 
@@ -125,7 +126,7 @@ def test_where_no_folder_can_be_made_everything_works(tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_to_is_not_used(monkeypatch, tmp_path):
-    monkeypatch.setattr(jit.os, "access", lambda path, mode: False)
+    monkeypatch.setattr(cache.os, "access", lambda path, mode: False)
     state = prepared(monkeypatch, tmp_path / "cache")
     assert state.folder is None and "cannot be written" in state.reason
 
@@ -134,8 +135,8 @@ def test_no_home_is_no_error(monkeypatch):
     def homeless():
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr(jit, "_base_folder", homeless)
-    state = jit._prepare()
+    monkeypatch.setattr(cache, "_base_folder", homeless)
+    state = cache._prepare(jit.OPTIONS)
     assert state.folder is None and "home" in state.reason
 
 
@@ -146,7 +147,7 @@ def test_no_home_is_no_error(monkeypatch):
 def test_a_folder_that_others_can_write_to_is_refused(monkeypatch, tmp_path, mode, inner):
     """Both levels count: who may write to the outer one may put another inner one there."""
     base = tmp_path / "cache"
-    folder = base / jit._digest() if inner else base
+    folder = base / cache.digest(jit.OPTIONS) if inner else base
     folder.mkdir(parents=True)
     base.chmod(0o700)
     folder.chmod(mode)
@@ -163,8 +164,8 @@ def test_others_may_read_it(monkeypatch, tmp_path):
 
 
 def test_a_foreign_folder_is_refused(monkeypatch, tmp_path):
-    monkeypatch.setattr(jit.os, "getuid", lambda: os.stat(tmp_path).st_uid + 1)
-    assert jit._refusal(tmp_path) == f"{tmp_path} belongs to another user"
+    monkeypatch.setattr(cache.os, "getuid", lambda: os.stat(tmp_path).st_uid + 1)
+    assert cache._refusal(tmp_path) == f"{tmp_path} belongs to another user"
     state = prepared(monkeypatch, tmp_path / "cache")
     assert state.folder is None and "another user" in state.reason
 
@@ -183,7 +184,7 @@ def test_a_foreign_folder_is_not_read_from(copied):
 def test_an_edited_source_gets_a_folder_of_its_own(filled, tmp_path):
     """Any source: Numba itself would notice an edit only in the file that a kernel stands in."""
     shutil.copytree(SOURCE / "pliant", tmp_path / "pliant", ignore=shutil.ignore_patterns("__pycache__"))
-    print_key = "from pliant.core import jit; print(jit.__file__, jit._digest())"
+    print_key = "from pliant.core import cache, jit; print(jit.__file__, cache.digest(jit.OPTIONS))"
     here = python(print_key, PYTHONPATH=SOURCE).split()[1]
     where, same = python(print_key, PYTHONPATH=tmp_path).split()
     assert Path(where).is_relative_to(tmp_path)
@@ -196,13 +197,111 @@ def test_an_edited_source_gets_a_folder_of_its_own(filled, tmp_path):
     assert (found["hits"], found["folder"]) == (0, str(filled / edited))
 
 
+def test_an_edit_elsewhere_changes_no_name(tmp_path):
+    """Commands, readers and reports have no part in kernels."""
+    shutil.copytree(SOURCE / "pliant", tmp_path / "pliant", ignore=shutil.ignore_patterns("__pycache__"))
+    print_key = "from pliant.core import cache, jit; print(cache.digest(jit.OPTIONS))"
+    before = python(print_key, PYTHONPATH=tmp_path)
+    for folder in ("cli", "io", "report", "check", "render"):
+        with open(tmp_path / "pliant" / folder / "__init__.py", "a") as source:
+            source.write("\n# one more line\n")
+    assert python(print_key, PYTHONPATH=tmp_path) == before
+
+
+KERNEL = """
+    from pliant.core.jit import kernel
+    from {helpers} import {name}
+
+    @kernel
+    def times(x):
+        return x * {name}(x)
+"""
+PART = """
+    from pliant.core.jit import helper
+
+    @helper
+    def part(x):
+        return x + {n}
+"""
+
+
+@pytest.mark.parametrize("edited", ["own.py", "parts.py"])
+def test_an_edited_kernel_of_others_is_compiled_again(tmp_path, edited):
+    """A kernel outside the package, and what it takes from another file: the second run loads it, an edit of either is noticed."""
+    cache_folder, code = tmp_path / "cache", "import own; print(own.times(10), sum(own.times.stats.cache_hits.values()))"
+
+    def write(n):
+        (tmp_path / "parts.py").write_text(dedent(PART.format(n=n)))
+        (tmp_path / "own.py").write_text(dedent(KERNEL.format(helpers="parts", name="part")))
+
+    def run():
+        return python(code, PLIANT_CACHE=cache_folder, PYTHONPATH=f"{SOURCE}{os.pathsep}{tmp_path}", PYTHONDONTWRITEBYTECODE=1).split()
+
+    write(1)
+    assert [run(), run()] == [["110", "0"], ["110", "1"]]
+    if edited == "parts.py":
+        write(2)
+        assert run() == ["120", "0"]
+    else:
+        (tmp_path / "own.py").write_text(dedent(KERNEL.format(helpers="parts", name="part")).replace("x *", "3 *"))
+        assert run() == ["33", "0"]
+        write(1)
+        assert run() == ["110", "1"]
+
+
+def test_bodies_of_others_count_for_all_kernels(tmp_path):
+    """A body that another package registers may become a part of any kernel; its own generic functions concern nobody else."""
+    (tmp_path / "mine.py").write_text(dedent("""
+        from pliant.core.dispatch import generic
+
+        class Mine:
+            pass
+
+        @generic("a")
+        def own(a):
+            pass
+
+        def body(a):
+            return a
+
+        own.on(Mine)(body)
+    """))
+    code = """
+        from pliant.core import cache
+        from pliant.core.sorting import unpack
+        import mine
+        print(cache._stamp(unpack.py_func) == "")
+        from pliant.volume.protocol import size
+        size.on(mine.Mine)(mine.body)
+        print(cache._stamp(unpack.py_func) == "", [path.rpartition("/")[2] for path in cache._foreign])
+    """
+    found = python(code, PLIANT_CACHE=tmp_path / "cache", PYTHONPATH=f"{SOURCE}{os.pathsep}{tmp_path}").splitlines()
+    assert found[0] == "True" and found[1].startswith("False") and "mine.py" in found[1]
+
+
+def test_a_folder_to_read_from(monkeypatch, filled):
+    """Filled by root or this user, for many who may not write: nothing is kept there, and what is not there is compiled."""
+    monkeypatch.setattr(cache.os, "access", lambda path, mode: not mode & os.W_OK)
+    state = prepared(monkeypatch, filled)
+    assert state == (filled / cache.digest(jit.OPTIONS), "in use, to read from", False)
+    monkeypatch.setattr(cache.os, "getuid", lambda: 12345)
+    assert prepared(monkeypatch, filled).folder == (state.folder if os.getuid() == 12345 and filled.stat().st_uid == 0 else None)
+    monkeypatch.undo()
+    monkeypatch.setattr(cache.os, "access", lambda path, mode: not mode & os.W_OK)
+    (filled / cache.digest(jit.OPTIONS)).chmod(0o722)
+    assert "can be written to by other users" in prepared(monkeypatch, filled).reason
+    (filled / cache.digest(jit.OPTIONS)).chmod(0o700)
+    monkeypatch.setattr(cache, "digest", lambda options: "0" * 20)
+    assert "holds no kernels of this version" in prepared(monkeypatch, filled).reason
+
+
 def test_the_options_and_versions_are_part_of_the_name(monkeypatch):
-    name = jit._digest()
-    assert name == jit._digest() and len(name) == 20
+    name = cache.digest(jit.OPTIONS)
+    assert name == cache.digest(jit.OPTIONS) and len(name) == 20
     monkeypatch.setattr(jit, "OPTIONS", {**jit.OPTIONS, "boundscheck": True})
-    another = jit._digest()
+    another = cache.digest(jit.OPTIONS)
     monkeypatch.setattr(numba, "__version__", "0.0.1")
-    assert len({name, another, jit._digest()}) == 3
+    assert len({name, another, cache.digest(jit.OPTIONS)}) == 3
 
 
 # ------------------------------------------------------------------------------------------------ what it is worth

@@ -17,6 +17,7 @@ from functools import update_wrapper
 
 from numba.extending import overload
 
+from pliant.core.cache import note_body
 from pliant.core.jit import BODY_OPTIONS, DISABLED
 
 
@@ -39,6 +40,7 @@ class Generic:
             if list(inspect.signature(body).parameters) != list(self.signature.parameters):
                 raise TypeError(f"{self.__name__}: parameters must be named {self.signature}")
             self.table[classes] = body
+            note_body(self.__wrapped__, body)
             return body
         return register
 

@@ -1,0 +1,253 @@
+"""Where compiled code is kept between processes, whose folder that is, and what its names depend on.
+
+The disk cache is code, so it lives in a folder of the user's own (mode 0700), and a foreign one is refused. PLIANT_CACHE names another
+folder; one that root owns and the user may only read serves many, as in a container. Where no folder can be had, everything works
+without.
+
+Numba itself notices edits only in the file that a function stands in. Here the folder's name holds a digest of every source that kernels
+are made of (KERNELS), and the name of a file that of the sources outside these folders that its function comes from: its own file, and
+those of what it refers to. So an edit of a command or a reader compiles nothing again, and one of a kernel in a test is noticed. A body
+that another package registers for a generic function may be part of any kernel; its sources count for all of them.
+"""
+import hashlib
+import os
+import stat
+import sys
+import sysconfig
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
+
+ROOT = Path(os.path.abspath(__file__)).parents[1]
+KERNELS = ("broadphase", "core", "geometry", "image", "motion", "query", "refit", "tree", "volume")
+STALE_AFTER = 30 * 24 * 3600.0                                          # seconds after which the folder of another version may go
+INSTALLED = tuple(str(Path(path).resolve()) + os.sep for path in {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+
+
+class CacheState(NamedTuple):
+    """Where compiled code is kept, or why nowhere; may it be written to?"""
+    folder: Path | None
+    reason: str
+    writable: bool = True
+
+
+_state: CacheState | None = None
+_foreign: dict[str, None] = {}                                          # sources of bodies that others have registered
+
+
+def state(disabled, options):
+    """The folder of compiled code, made and examined once per process."""
+    global _state
+    if _state is None:
+        _state = CacheState(None, "the JIT is off") if disabled else _prepare(options)
+    return _state
+
+
+def of(function, disabled, options):
+    """The cache of one function."""
+    return _Cache(function) if state(disabled, options).folder is not None else NullCache()
+
+
+# --- what names depend on ----------------------------------------------------------------------------------------------------
+
+def digest(options):
+    """One name for all that decides what a kernel compiles to, but for its types and the processor, which Numba's own key holds."""
+    found = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]} {options}".encode())
+    for folder in KERNELS:
+        for source in sorted((ROOT / folder).rglob("*.py")):
+            found.update(source.relative_to(ROOT).as_posix().encode() + b"\0" + source.read_bytes() + b"\0")
+    return found.hexdigest()[:20]
+
+
+def is_ours(path):
+    """Is this a source that the folder's name covers?"""
+    return any(path.startswith(str(ROOT / folder) + os.sep) for folder in KERNELS)
+
+
+def sources_of(function):
+    """Files outside KERNELS that a function is made of: its own, and those of what it and its module refer to, but for installed packages
+    of others."""
+    found, waiting = {}, [function.__module__]
+    home = function.__module__.partition(".")[0]
+    while waiting:
+        module = sys.modules.get(waiting.pop())
+        path = getattr(module, "__file__", None)
+        if path is None or not path.endswith(".py") or path in found or is_ours(path):
+            continue
+        if found and path.startswith(INSTALLED) and module.__name__.partition(".")[0] != home:
+            continue
+        found[path] = None
+        for each in vars(module).values():
+            value = getattr(each, "py_func", each)
+            waiting.append(value.__name__ if isinstance(value, type(sys)) else getattr(value, "__module__", None))
+    return list(found)
+
+
+def note_body(generic, body):
+    """A function is now one of the bodies of a generic function."""
+    if is_ours(generic.__code__.co_filename) and not is_ours(body.__code__.co_filename):
+        _foreign.update(dict.fromkeys(sources_of(body)))
+
+
+def _stamp(function):
+    """Of the sources that the folder's name does not cover; "" if there are none."""
+    files = sorted(set(_foreign if is_ours(function.__code__.co_filename) else [*_foreign, *sources_of(function)]))
+    if not files:
+        return ""
+    found = hashlib.sha256()
+    for path in files:
+        try:
+            found.update(path.encode() + b"\0" + Path(path).read_bytes() + b"\0")
+        except OSError:                                                 # made by a program, or gone
+            found.update(path.encode() + b"\0")
+    return found.hexdigest()[:12]
+
+
+# --- the folder --------------------------------------------------------------------------------------------------------------
+
+def _base_folder():
+    chosen = os.environ.get("PLIANT_CACHE")
+    if chosen is not None:
+        return Path(chosen) if chosen else None
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "pliant"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "pliant"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pliant"
+
+
+def _prepare(options):
+    try:
+        base = _base_folder()
+        if base is None:
+            return CacheState(None, "switched off by an empty PLIANT_CACHE")
+        folder = base / digest(options)
+        if base.is_dir() and not os.access(base, os.W_OK | os.X_OK):
+            return _prepare_to_read(base, folder)
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = not folder.exists()
+        folder.mkdir(mode=0o700, exist_ok=True)
+        for each in (base, folder):
+            refusal = _refusal(each)
+            if refusal:
+                return CacheState(None, refusal)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            return CacheState(None, f"{folder} cannot be written to")
+        os.utime(folder)
+        if new:
+            _forget_old(base, folder)
+        return CacheState(folder, "in use")
+    except (OSError, RuntimeError) as error:                            # RuntimeError: no home folder
+        return CacheState(None, f"no cache folder: {error}")
+
+
+def _prepare_to_read(base, folder):
+    """A folder that somebody has filled for many: root or this user."""
+    for each in (base, folder):
+        if not each.is_dir():
+            return CacheState(None, f"{base} cannot be written to, and holds no kernels of this version ({folder.name})")
+        refusal = _refusal(each, trusted=(0,))
+        if refusal:
+            return CacheState(None, refusal)
+    return CacheState(folder, "in use, to read from", writable=False)
+
+
+def _refusal(folder, trusted=()):
+    """Why code from this folder must not be run; "" if it may: it belongs to this user, or to one of these, and nobody else may write."""
+    if not hasattr(os, "getuid"):
+        return ""
+    found = folder.stat()
+    if found.st_uid not in (os.getuid(), *trusted):
+        return f"{folder} belongs to another user"
+    if stat.S_IMODE(found.st_mode) & 0o022:
+        return f"{folder} can be written to by other users"
+    return ""
+
+
+def _forget_old(base, folder):
+    """Remove what versions unused for a month have left; another process may be doing the same."""
+    for old in base.iterdir():
+        try:
+            ours = len(old.name) == len(folder.name) and set(old.name) <= set("0123456789abcdef")
+            if ours and old != folder and old.stat().st_mtime < time.time() - STALE_AFTER:
+                for file in old.iterdir():
+                    file.unlink()
+                old.rmdir()
+        except OSError:
+            continue
+
+
+# --- Numba's cache, told where to look ---------------------------------------------------------------------------------------
+
+class _Locator:
+    """Stands for one source file; the digests in names do what its time stamp would."""
+
+    def __init__(self, function):
+        self._line = function.__code__.co_firstlineno
+
+    def ensure_cache_path(self):
+        if not os.path.isdir(self.get_cache_path()):
+            raise OSError("the cache folder is gone")
+
+    def get_cache_path(self):
+        return str(_state.folder)
+
+    def get_source_stamp(self):
+        return _state.folder.name
+
+    def get_disambiguator(self):
+        return str(self._line)
+
+
+class _Impl(CompileResultCacheImpl):
+    def __init__(self, function):
+        self._lineno = function.__code__.co_firstlineno
+        self._locator = _Locator(function)
+        self._filename_base = self.get_filename_base(f"{function.__module__}.{function.__qualname__}", getattr(sys, "abiflags", ""))
+
+
+class _Cache(FunctionCache):
+    """A damaged, full or vanished folder is no reason to fail: compile instead. Unpickling damaged bytes may raise anything."""
+
+    _impl_class = _Impl
+
+    def __init__(self, function):
+        super().__init__(function)
+        self._function, self._stamp = function, ""
+
+    def _choose_file(self):
+        """By the sources that are known now: modules are not complete when their functions are decorated."""
+        stamp = _stamp(self._function)
+        if stamp != self._stamp:
+            self._stamp = stamp
+            name = f"{self._impl.filename_base}.{stamp}" if stamp else self._impl.filename_base
+            self._cache_file = IndexDataCacheFile(self._cache_path, name, self._impl.locator.get_source_stamp())
+
+    def load_overload(self, sig, target_context):
+        try:
+            self._choose_file()
+            found = super().load_overload(sig, target_context)
+        except Exception:
+            return None
+        # Two processes that save two specialisations at once may choose the same file: what is in it need not be what was asked for.
+        asked = tuple(getattr(sig, "args", sig))
+        return found if found is None or tuple(found.signature.args) == asked else None
+
+    def save_overload(self, sig, data):
+        if not _state.writable:
+            return
+        try:
+            super().save_overload(sig, data)
+        except Exception:
+            self._start_again(sig, data)
+
+    def _start_again(self, sig, data):
+        """The index cannot be read or written: once more with an empty one."""
+        try:
+            self.flush()
+            super().save_overload(sig, data)
+        except Exception:
+            self.disable()
