@@ -13,11 +13,14 @@ SECONDS ?= 60
 SEED ?= 0
 BENCH_ARGS ?=
 
+# Collecting thousands of tests takes seconds with compiled files at hand, and minutes where the environment forbids to keep them.
+export PYTHONDONTWRITEBYTECODE :=
+
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
 PYTEST := $(RUN) -m pytest $(PYTEST_ARGS)
 
-.PHONY: help demo test test-gpu fuzz lint bench docs clean
+.PHONY: help demo test test-full test-gpu fuzz lint bench docs release clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,10 +28,15 @@ help:  ## show this list
 demo: $(VENV)/.with-pictures  ## 27 deforming bodies bounce off each other: progress, tables, out/demo.png
 	$(BIN)/pliant demo --out out
 
-test: $(VENV)/.with-test  ## all tests with the JIT on, formulas and control flow with it off, kernels for GPUs in the simulator
-	$(PYTEST) -n $(WORKERS) $(DIST)
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -n $(WORKERS) $(EVENLY) -m formulas
-	NUMBA_ENABLE_CUDASIM=1 NUMBA_DISABLE_JIT=1 $(PYTEST) -n $(WORKERS) $(EVENLY) -m cuda
+test: $(VENV)/.with-test  ## the short tier of tests, in a few minutes: docs/tiers.md
+	$(PYTEST) --tier short -n $(WORKERS) $(DIST)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) --tier short -n $(WORKERS) $(EVENLY) -m formulas
+	NUMBA_ENABLE_CUDASIM=1 NUMBA_DISABLE_JIT=1 $(PYTEST) --tier short -n $(WORKERS) $(EVENLY) -m cuda
+
+test-full: $(VENV)/.with-test,site  ## all other tests: both together are all there are
+	$(PYTEST) --tier full -n $(WORKERS) $(DIST)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) --tier full -n $(WORKERS) $(EVENLY) -m formulas
+	NUMBA_ENABLE_CUDASIM=1 NUMBA_DISABLE_JIT=1 $(PYTEST) --tier full -n $(WORKERS) $(EVENLY) -m cuda
 
 test-gpu: $(VENV)/.with-test,cuda  ## kernels for GPUs, on one
 	$(PYTEST) -m cuda
@@ -48,6 +56,9 @@ docs: $(VENV)/.with-site  ## the documentation as a site, examples run and drawn
 	rm -rf docs/gallery
 	$(RUN) -m sphinx -q -W --keep-going -b html -d out/docs.kept docs out/docs
 	@echo "The documentation is in out/docs/index.html"
+
+release: $(VENV)/.with-release  ## source archive and wheel of the last commit in dist/, checked; nothing is uploaded
+	$(RUN) tools/release.py
 
 clean:  ## remove the environment, caches and output
 	rm -rf $(VENV) out dist build .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -34,4 +34,3 @@ def where(rest, weights, moved):
             total = moved[j] * row[j] if total is None else total + moved[j] * row[j]
         rows[v] = total[:, 0] * place[0] + total[:, 1] * place[1] + total[:, 2] * place[2] + total[:, 3]
     return rows
-

@@ -6,6 +6,7 @@ This file also puts `tests/` on the path, so that `import naive` works in the fo
 import gc
 from collections import Counter
 from itertools import combinations, product
+from pathlib import Path
 
 import numba
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import naive
 import pliant
 import pliant.body
+import tiers
 from pliant import shapes
 from pliant.refit.policy import POLICIES
 from pliant.tree.nodes import BUILDERS, WIDTHS
@@ -25,10 +27,15 @@ LEAVES = (1, 2, 4, 8)
 TREES = ({"arity": 8, "leaf": 8}, {"arity": 2, "leaf": 1}, {"arity": 4, "leaf": 3})
 
 
+def pytest_addoption(parser):
+    parser.addoption("--tier", choices=tiers.TIERS, default=tiers.TIERS[0], help="the short tier of tests, or all others: docs/tiers.md")
+
+
 def pytest_collection_modifyitems(config, items):
     """Tests of kernels for a GPU are left out, unless they are asked for by -m cuda or Numba's simulator is on. Of the others, files with
     slow tests first, then those with many: a worker that comes to a long one last would keep the others waiting."""
-    if not (numba.config.ENABLE_CUDASIM or "cuda" in config.getoption("markexpr")):
+    cuda = numba.config.ENABLE_CUDASIM or "cuda" in config.getoption("markexpr")
+    if not cuda:
         left_out = [item for item in items if item.get_closest_marker("cuda")]
         config.stash[LEFT_OUT] = len(left_out)
         config.hook.pytest_deselected(items=left_out)
@@ -36,6 +43,12 @@ def pytest_collection_modifyitems(config, items):
     if not OFF:
         left = {item for item in items if _rare(getattr(item, "callspec", None))}
         items[:] = [item for item in items if item not in left]
+    if (tier := config.getoption("--tier")) != tiers.TIERS[0]:
+        mode = "cuda" if cuda else "off" if OFF else "jit"
+        marked = [item for item in items if mode == "jit" or item.get_closest_marker("cuda" if cuda else "formulas")]
+        chosen = tiers.short(marked, Path(__file__).parent, mode)
+        config.hook.pytest_deselected(items=[item for item in items if (item in chosen) != (tier == "short")])
+        items[:] = [item for item in items if (item in chosen) == (tier == "short")]
     slow, count = {item.path for item in items if item.get_closest_marker("slow")}, Counter(item.path for item in items)
     items.sort(key=lambda item: (item.path not in slow, -count[item.path]))
 
@@ -61,7 +74,7 @@ def pytest_terminal_summary(terminalreporter, config):
     count = config.stash.get(LEFT_OUT, 0)
     if count:
         terminalreporter.write_line(f"{count} tests of kernels for GPUs are left out: they run on one (make test-gpu), or in the simulator "
-                                    "with NUMBA_ENABLE_CUDASIM=1 NUMBA_DISABLE_JIT=1 (the last step of make test)")
+                                    "with NUMBA_ENABLE_CUDASIM=1 NUMBA_DISABLE_JIT=1 (a step of make test and make test-full)")
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -27,9 +27,10 @@ ADDED = {"PKG-INFO"}  # by the build, to the source archive
 
 def run(*command, **options):
     """What a command prints. If it fails, so does the release, with its output."""
-    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options)
+    command = [str(part) for part in command]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options)
     if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}\nThe command left with status {done.returncode}. No release was made.")
+        sys.exit(f"{' '.join(command)}\n{done.stdout}\nThe command left with status {done.returncode}. No release was made.")
     return done.stdout
 
 
@@ -40,7 +41,7 @@ def copy_commit(folder):
     packed = subprocess.run(["git", "-C", str(ROOT), "archive", "HEAD"], stdout=subprocess.PIPE, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         archive.extractall(folder, filter="data")
-    return commit + (f"; {len(left_out)} changed files are not committed, and left out" if left_out else "")
+    return commit + (f"; not committed, and left out: {len(left_out)} changes" if left_out else "")
 
 
 def version_of(tree):

@@ -285,5 +285,3 @@ def crossing(points):
         one = abs(Fraction(float(t[15 + k])) - exact), allowed
         worst = max(worst, one, key=lambda both: attack.ratio_of(*both))
     return worst
-
-
