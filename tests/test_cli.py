@@ -130,6 +130,22 @@ def test_warm_says_how_long_it_took(more):
     assert re.search(r"Ready after \d+\.\d\d s\.", text(result))
 
 
+def test_warm_exports_and_imports(tmp_path):
+    """Into an empty cache, which then has all that the first one had."""
+    archive = tmp_path / "kernels.zip"
+    first = text(run("warm", "--export", archive))
+    assert f"{archive}: " in first and "MiB" in first
+    for name in ("scene: ", "exact: ", "contacts: "):
+        assert name in first
+    code = f"import sys; sys.argv = ['pliant', 'warm', '--import', {str(archive)!r}]; {MAIN}"
+    found = python(code, PLIANT_CACHE=tmp_path / "cache", COLUMNS=300)
+    assert "machine code" in found
+    names = {path.name for path in jit.cache_state().folder.glob("*.nb?")}
+    assert {path.name for path in (tmp_path / "cache").rglob("*.nb?")} == names
+    archive.write_bytes(b"nothing")
+    python(code, PLIANT_CACHE=tmp_path / "cache", COLUMNS=300, status=2)
+
+
 def test_warm_says_if_nothing_was_kept(monkeypatch):
     monkeypatch.setattr(cache, "_state", cache.CacheState(None, "for a test"))
     assert "Nothing was kept for the next process: for a test" in text(run("warm"))
@@ -210,7 +226,7 @@ def test_an_interrupted_demo_shows_what_it_has(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return advance(flight)
 
-    monkeypatch.setattr("pliant.cli.warm.prepare_scene", lambda: 0.0)
+    monkeypatch.setattr("pliant.cli.warm.prepare", lambda names, console: 0.0)
     monkeypatch.setattr(Flight, "advance", three_times)
     result = run("demo", "--bodies", 4, "--faces", 320, "--frames", 9, "--out", tmp_path / "out")
     assert result.exit_code == demo.INTERRUPTED == 130
@@ -220,10 +236,10 @@ def test_an_interrupted_demo_shows_what_it_has(tmp_path, monkeypatch):
 
 
 def test_a_demo_interrupted_before_it_starts_has_nothing_to_show(tmp_path, monkeypatch):
-    def prepare():
+    def prepare(names, console):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pliant.cli.warm.prepare_scene", prepare)
+    monkeypatch.setattr("pliant.cli.warm.prepare", prepare)
     result = run("demo", "--bodies", 4, "--faces", 320, "--frames", 9, "--out", tmp_path / "out")
     assert result.exit_code == 130 and "Stopped after 0 of 9 frames." in text(result) and "Time" not in text(result)
 

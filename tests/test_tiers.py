@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import conftest
 import tiers
 from siblings import VOLUMES
 
@@ -53,12 +52,18 @@ def test_cases_are_spread_evenly():
     assert tiers.spread([1, 2], 4) == [1, 2]
 
 
-def test_every_policy_and_builder_is_in_the_short_tier():
-    assert tiers.missing(conftest.COVER) == (set(), set())
+@pytest.fixture
+def fixtures(request):
+    """tests/conftest.py; there are others of that name."""
+    return request.config.pluginmanager.get_plugin(str(HERE / "conftest.py"))
 
 
-def test_one_mixed_pair():
-    pairs = [{one["volume"], other["volume"]} for one, other in conftest.TWOS if tiers.is_small((one, other))]
+def test_every_policy_and_builder_is_in_the_short_tier(fixtures):
+    assert tiers.missing(fixtures.COVER) == (set(), set())
+
+
+def test_one_mixed_pair(fixtures):
+    pairs = [{one["volume"], other["volume"]} for one, other in fixtures.TWOS if tiers.is_small((one, other))]
     assert tiers.MIXED in pairs and all(pair <= set(tiers.VOLUMES) for pair in pairs)
 
 

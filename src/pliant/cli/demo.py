@@ -57,7 +57,7 @@ def demo(
 ) -> None:
     """Let deforming bodies bounce off each other; count pairs, take times, draw a picture, write a report."""
     from pliant import shapes
-    from pliant.cli.warm import prepare_scene
+    from pliant.cli.warm import SCENE, prepare
 
     console = screen()
     try:
@@ -68,7 +68,7 @@ def demo(
     flight = None
     try:
         with console.status("Preparing kernels; the first time they are compiled …"):
-            seconds = prepare_scene()
+            seconds = prepare(SCENE, console)
             flight = take_off(swarm)
         console.print(f"Kernels ready after {seconds:.1f} s. {bodies} bodies of {faces:,} triangles, {frames} frames, every vertex moves.")
         with recorder(flight, frames, out) as record:

@@ -1,17 +1,25 @@
-"""``pliant warm``: compile the default path now, so that the first query of a program does not wait for it."""
+"""``pliant warm``: compile kernels now, on all cores, so that no first query waits for it; or take them from a file."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pliant.cli.ends import screen
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     import numpy as np
     from numpy.typing import NDArray
+    from rich.console import Console
 
     from pliant.body import Body
 
@@ -20,43 +28,14 @@ Examples:
 
     pliant warm
 
-    pliant warm --all
+    pliant warm --all --export kernels.zip
+
+    pliant warm --import kernels.zip
 """
 
 
-def prepare_scene() -> float:
-    """Run small queries through everything that bodies in a scene use by default; seconds it took."""
-    import pliant
-
-    start = time.perf_counter()
-    a, b, first, faces = overlapping()
-    scene = pliant.Scene([a, b])
-    scene.collide()
-    scene.collide(contacts=True)
-    pliant.collide(pliant.Body(first, faces, policy="lazy"), b)  # what the default becomes where queries reach little
-    return time.perf_counter() - start
-
-
-def prepare() -> float:
-    """The same for everything that the default options use."""
-    import pliant
-
-    start = time.perf_counter()
-    prepare_scene()
-    a, b, first, _ = overlapping()
-    pliant.collide(a, b, contacts=True)
-    pliant.collide(a, b, first=True)
-    pliant.self_collide(a, contacts=True)
-    pliant.cast(a, [[0.1, 0.2, -5.0]], [[0.0, 0.0, 1.0]])
-    pliant.distance(a, b)
-    pliant.within(a, b, 0.01)
-    pliant.self_within(a, 0.01)
-    pliant.closest(a, first)
-    return time.perf_counter() - start
-
-
 def overlapping() -> tuple[Body, Body, NDArray[np.float64], NDArray[np.int32]]:
-    """Two bodies deep in each other, so that the exact stages run too, and vertices and faces of the first."""
+    """Two bodies deep in each other, and vertices and faces of the first."""
     import pliant
     from pliant import shapes
 
@@ -69,14 +48,79 @@ def overlapping() -> tuple[Body, Body, NDArray[np.float64], NDArray[np.int32]]:
     return a, b, first, scene.faces
 
 
-def prepare_more() -> float:
-    """The same for bodies of other motions, as files of animations have them, and for the image engine; seconds it took."""
+def compile_scene() -> None:
+    """What bodies in a scene use by default, and the policy that the default becomes where queries reach little."""
+    import pliant
+
+    a, b, first, faces = overlapping()
+    pliant.Scene([a, b]).collide()
+    pliant.collide(pliant.Body(first, faces, policy="lazy"), b)
+    pliant.collide(a, b, first=True)
+
+
+def compile_contacts() -> None:
+    """Contacts, of two bodies and in scenes, without the search for pairs."""
+    import numpy as np
+
+    from pliant.query.contacts import contacts_of
+
+    a, b, *_ = overlapping()
+    contacts_of([(np.zeros((1, 2), np.int32), a, b)])
+
+
+def compile_self() -> None:
+    """A body with itself."""
+    import pliant
+
+    pliant.self_collide(overlapping()[0], contacts=True)
+
+
+def compile_rays() -> None:
+    """Rays, from a few to many."""
+    import pliant
+
+    a = overlapping()[0]
+    pliant.cast(a, [[0.1, 0.2, -5.0]], [[0.0, 0.0, 1.0]])
+    pliant.cast_all(a, [[0.1, 0.2, -5.0]], [[0.0, 0.0, 1.0]])
+
+
+def compile_distances() -> None:
+    """Distances and pairs within a tolerance."""
+    import pliant
+
+    a, b, *_ = overlapping()
+    pliant.distance(a, b)
+    pliant.within(a, b, 0.01)
+    pliant.self_within(a, 0.01)
+
+
+def compile_points() -> None:
+    """Closest points, inside and outside."""
+    import pliant
+
+    a, _, first, _ = overlapping()
+    pliant.closest(a, first, signed=True)
+
+
+def compile_exact() -> None:
+    """Exact stages, which other queries compile when they first need them."""
+    import pliant.query.closest
+    import pliant.query.contacts
+    import pliant.query.ray
+    import pliant.query.selfcollide  # noqa: F401 - they define them
+    from pliant.core.deferred import SLOTS
+
+    for slot in list(SLOTS):
+        slot.address()
+
+
+def compile_motions() -> None:
+    """Bodies of other motions, as files of animations have them."""
     import numpy as np
 
     import pliant
     from pliant import shapes
 
-    start = time.perf_counter()
     scene = shapes.bumpy_pair(320, 3)
     (first, second), faces, still = scene.frame(1), scene.faces, np.eye(4)
     free = pliant.Body(first, faces)
@@ -90,22 +134,99 @@ def prepare_more() -> float:
     bodies = [free, morph, blended, rigid]
     pliant.Scene(bodies).collide()
     pliant.Scene(bodies).within(0.01, self_pairs=True)
-    pliant.collide(free, rigid, engine="image")
-    pliant.self_collide(free, engine="image")
+
+
+def compile_image() -> None:
+    """The engine without trees."""
+    import pliant
+
+    a, b, *_ = overlapping()
+    pliant.collide(a, b, engine="image")
+    pliant.self_collide(a, engine="image")
+
+
+# The longest first: processes take them in this order.
+PARTS: dict[str, Callable[[], None]] = {
+    "motions": compile_motions, "rays": compile_rays, "exact": compile_exact, "distances": compile_distances, "scene": compile_scene,
+    "contacts": compile_contacts, "self": compile_self, "image": compile_image, "points": compile_points,
+}  # fmt: skip
+SCENE, MORE = ("scene", "contacts"), ("motions", "image")
+DEFAULT = tuple(name for name in PARTS if name not in MORE)
+
+
+def prepare(names: Iterable[str], console: Console) -> float:
+    """Compile these parts into the cache, in as many processes as there are cores, or here if nothing can be kept; seconds it took. A line
+    says which part is ready, also where the output is no terminal."""
+    from pliant.core.jit import cache_state
+    from pliant.core.threads import threads
+
+    start, names, state = time.perf_counter(), list(names), cache_state()
+    if state.folder is not None and state.writable and threads() > 1 and len(names) > 1:
+        in_processes(names, threads(), console)
+    else:
+        for name in names:
+            began = time.perf_counter()
+            PARTS[name]()
+            console.print(f"  {name}: {time.perf_counter() - began:.1f} s", highlight=False)
     return time.perf_counter() - start
+
+
+def in_processes(names: list[str], n_workers: int, console: Console) -> None:
+    """Compile parts in processes of their own, each in the one that is free next."""
+    waiting: SimpleQueue[str | None] = SimpleQueue()
+    children: list[Any] = []
+    failed: list[str] = []
+    for name in (*names, *[None] * n_workers):
+        waiting.put(name)
+
+    def work() -> None:
+        while (name := waiting.get()) is not None:
+            with subprocess.Popen([sys.executable, "-m", "pliant.cli.warm_part", name], stdout=subprocess.PIPE, text=True) as child:
+                children.append(child)
+                for line in child.stdout or ():
+                    console.print("  {}: {} s".format(*line.split()), highlight=False)
+            if child.returncode != 0:
+                failed.append(name)
+
+    workers = [Thread(target=work, daemon=True) for _ in range(min(n_workers, len(names)))]
+    try:
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            while worker.is_alive():
+                worker.join(0.1)
+    finally:
+        for child in children:
+            if child.poll() is None:
+                child.terminate()
+    for name in failed:  # its error is worth seeing
+        PARTS[name]()
 
 
 def warm(
     everything: Annotated[bool, typer.Option("--all", help="Also other motions, as in files of animations, and the image engine.")] = False,
+    export: Annotated[Path | None, typer.Option("--export", metavar="FILE", help="Write the compiled kernels to a ZIP archive.")] = None,
+    imported: Annotated[Path | None, typer.Option("--import", metavar="FILE", help="Take kernels from such an archive. This runs code "
+                                                  "from the file: import only what you trust.")] = None,
 ) -> None:
-    """Compile the default kernels into the cache and say how long it took."""
+    """Compile kernels into the cache on all cores, or take them from a file, and say how long it took."""
     from pliant.core.jit import cache_state
+    from pliant.core.kernel_archive import export_kernels, import_kernels
 
-    console = screen()
-    with console.status("Compiling; about a minute when the cache is empty …"):
-        seconds = prepare() + (prepare_more() if everything else 0.0)
+    console, cache = screen(), cache_state()
+    if (export or imported) and (cache.folder is None or (imported and not cache.writable)):
+        raise typer.BadParameter(f"there is no cache of kernels to use: {cache.reason}")
+    if imported:
+        console.print(f"These kernels are machine code: from now on programs that use Pliant run what is in {imported}.", markup=False)
+        count = import_kernels(imported, cache)
+        console.print(f"{count:,} files are in {cache.folder}.", highlight=False, soft_wrap=True)
+        return
+    with console.status("Compiling …"):
+        seconds = prepare((*DEFAULT, *MORE) if everything else DEFAULT, console)
     console.print(f"Ready after {seconds:.2f} s.")
-    cache = cache_state()
+    if export:
+        count = export_kernels(export, cache)
+        console.print(f"{export}: {count:,} files, {export.stat().st_size / 2**20:.1f} MiB", highlight=False, soft_wrap=True)
     if cache.folder is None:
         console.print(f"Nothing was kept for the next process: {cache.reason}")
 

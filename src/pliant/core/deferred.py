@@ -17,6 +17,7 @@ import ctypes
 import inspect
 import threading
 from functools import update_wrapper
+from weakref import WeakSet
 
 from llvmlite import binding, ir
 from numba import types
@@ -26,6 +27,7 @@ from pliant.core.threads import failures
 from pliant.core.vectors import DOUBLE, INT64, instruction
 
 POINTER = types.CPointer(types.float64)
+SLOTS: "WeakSet[_Slot]" = WeakSet()                                     # of all these functions
 SOON = 0.05                                                             # seconds after which an interrupt that was put off comes again
 
 class _Slot:
@@ -38,6 +40,7 @@ class _Slot:
         self.callback = self.prototype(self.call)
         self.cell = ctypes.c_int64(ctypes.cast(self.callback, ctypes.c_void_p).value)
         self.symbol = f"pliant_deferred_{function.__module__}_{function.__qualname__}_{n}".replace(".", "_")
+        SLOTS.add(self)
         binding.add_symbol(self.symbol, ctypes.addressof(self.cell))
 
     def address(self):

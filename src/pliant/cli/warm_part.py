@@ -1,0 +1,18 @@
+"""`python -m pliant.cli.warm_part NAME…`: compile some parts of `warm.PARTS` in a process of its own; a line with the seconds of each."""
+
+import sys
+import time
+
+from pliant.cli.warm import PARTS
+
+
+def main(names: list[str]) -> None:
+    """Compile these parts one after the other."""
+    for name in names:
+        start = time.perf_counter()
+        PARTS[name]()
+        print(f"{name}\t{time.perf_counter() - start:.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
