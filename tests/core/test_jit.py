@@ -306,6 +306,12 @@ def test_the_options_and_versions_are_part_of_the_name(monkeypatch):
 
 # ------------------------------------------------------------------------------------------------ what it is worth
 
+def test_who_waits_is_told_once(tmp_path):
+    """And not at all where everything is found."""
+    code = "from pliant.core import cache\ncache.announce(lambda: print('compiling'))\n" + dedent(WORK)
+    assert [python(code, PLIANT_CACHE=tmp_path / "cache").count("compiling") for _ in range(2)] == [1, 0]
+
+
 def test_the_second_process_compiles_nothing(filled):
     before = {path: path.read_bytes() for path in files(filled)}
     found = work(PLIANT_CACHE=filled)

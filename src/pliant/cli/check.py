@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pliant.cli.ends import FOUND, INTERRUPTED, make_folder, screen
+from pliant.cli.ends import FOUND, INTERRUPTED, make_folder, say_when_compiling, screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,6 +122,7 @@ def check(
     from rich.markup import escape
 
     console = screen()
+    say_when_compiling(console)
     with console.status("Reading …"):
         from pliant.check.run import Output
 

@@ -38,6 +38,13 @@ class Commands(TyperGroup):
             raise typer.Exit(WRONG) from None
 
 
+def say_when_compiling(console: Console) -> None:
+    """Tell whoever waits for kernels; once, and not if they are all in the cache."""
+    from pliant.core import cache
+
+    cache.announce(lambda: console.print("Compiling kernels; they are kept for the next run …"))
+
+
 def screen(tables: bool = False) -> Console:
     """Where commands print. If nobody reads any more, as after `| head`, they go on quietly: what they write and how they end counts.
     `tables`: a file or a pipe has room for wide ones."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pliant.cli.ends import INTERRUPTED, screen
+from pliant.cli.ends import INTERRUPTED, say_when_compiling, screen
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,6 +65,7 @@ def render(
 ) -> None:
     """Ray trace a moving scene: nine deforming bodies, a museum, or a file of your own."""
     console = screen()
+    say_when_compiling(console)
     chosen = {"step": step, "reconstruct": reconstruct and reconstruct.value, "mode": mode and mode.value, "budget_ms": budget_ms,
               "parts": parts, "bounces": bounces, "antialias": antialias}  # fmt: skip
     if size is not None:

@@ -15,6 +15,7 @@ import stat
 import sys
 import sysconfig
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ class CacheState(NamedTuple):
 
 
 _state: CacheState | None = None
+_announce: Callable[[], object] | None = None
 _foreign: dict[str, None] = {}                                          # sources of bodies that others have registered
 
 
@@ -49,6 +51,12 @@ def state(disabled, options):
 def of(function, disabled, options):
     """The cache of one function."""
     return _Cache(function) if state(disabled, options).folder is not None else NullCache()
+
+
+def announce(callback):
+    """Call this once, when the first function is not found here and must be compiled."""
+    global _announce
+    _announce = callback
 
 
 # --- what names depend on ----------------------------------------------------------------------------------------------------
@@ -231,7 +239,11 @@ class _Cache(FunctionCache):
             self._choose_file()
             found = super().load_overload(sig, target_context)
         except Exception:
-            return None
+            found = None
+        if found is None and _announce is not None:
+            callback = _announce
+            announce(None)
+            callback()
         # Two processes that save two specialisations at once may choose the same file: what is in it need not be what was asked for.
         asked = tuple(getattr(sig, "args", sig))
         return found if found is None or tuple(found.signature.args) == asked else None
