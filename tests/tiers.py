@@ -38,6 +38,8 @@ FULL = {
     "query/test_selfcollide_properties.py": "properties on many examples; test_selfcollide.py has the cases",
     "query/test_rays_properties.py": "properties on many examples",
     "query/test_rays_scenes.py": "scenes of many bodies, in a tree",
+    "test_cli.py::test_warm_exports_and_imports": "compiles everything, and takes it to another cache",
+    "test_cli.py::test_warm_says_how_long_it_took": "compiles everything",
     "test_docs.py": "the examples of all docstrings",
     "test_site.py": "the documentation as a site",
     "test_tutorials.py": "tutorials, as programs",

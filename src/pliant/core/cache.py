@@ -88,10 +88,17 @@ def sources_of(function):
         if found and path.startswith(INSTALLED) and module.__name__.partition(".")[0] != home:
             continue
         found[path] = None
-        for each in vars(module).values():
-            value = getattr(each, "py_func", each)
-            waiting.append(value.__name__ if isinstance(value, type(sys)) else getattr(value, "__module__", None))
+        waiting.extend(map(_module_of, list(vars(module).values())))
     return list(found)
+
+
+def _module_of(value):
+    """The name of the module that a value is, or comes from."""
+    try:
+        origin = getattr(value, "py_func", value)
+        return origin.__name__ if isinstance(origin, type(sys)) else str(getattr(origin, "__module__", ""))
+    except Exception:                                                   # anything may stand in a module, and answer as it likes
+        return ""
 
 
 def note_body(generic, body):
@@ -108,7 +115,7 @@ def _stamp(function):
     found = hashlib.sha256()
     for path in files:
         try:
-            found.update(path.encode() + b"\0" + Path(path).read_bytes() + b"\0")
+            found.update(os.path.basename(path).encode() + b"\0" + Path(path).read_bytes() + b"\0")
         except OSError:                                                 # made by a program, or gone
             found.update(path.encode() + b"\0")
     return found.hexdigest()[:12]
