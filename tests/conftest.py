@@ -80,7 +80,8 @@ def pytest_terminal_summary(terminalreporter, config):
 @pytest.fixture(autouse=True, scope="module")
 def _settled():
     """What is compiled stays for the whole run, millions of objects after a while. The collector passes over what was there before a file
-    of tests: benchmarks call it before each of hundreds of runs."""
+    of tests: benchmarks call it before each of hundreds of runs. What nobody refers to goes first: it may hold a process or a file."""
+    gc.collect()
     gc.freeze()
 
 
