@@ -147,7 +147,7 @@ def compile_image() -> None:
 
 # The longest first: processes take them in this order.
 PARTS: dict[str, Callable[[], None]] = {
-    "motions": compile_motions, "rays": compile_rays, "exact": compile_exact, "distances": compile_distances, "scene": compile_scene,
+    "distances": compile_distances, "rays": compile_rays, "exact": compile_exact, "scene": compile_scene, "motions": compile_motions,
     "contacts": compile_contacts, "self": compile_self, "image": compile_image, "points": compile_points,
 }  # fmt: skip
 SCENE, MORE = ("scene", "contacts"), ("motions", "image")
@@ -219,14 +219,14 @@ def warm(
     if imported:
         console.print(f"These kernels are machine code: from now on programs that use Pliant run what is in {imported}.", markup=False)
         count = import_kernels(imported, cache)
-        console.print(f"{count:,} files are in {cache.folder}.", highlight=False, soft_wrap=True)
+        console.print(f"{count:,} files are in {cache.folder}.", highlight=False, markup=False, soft_wrap=True)
         return
     with console.status("Compiling …"):
-        seconds = prepare((*DEFAULT, *MORE) if everything else DEFAULT, console)
+        seconds = prepare(PARTS if everything else DEFAULT, console)
     console.print(f"Ready after {seconds:.2f} s.")
     if export:
         count = export_kernels(export, cache)
-        console.print(f"{export}: {count:,} files, {export.stat().st_size / 2**20:.1f} MiB", highlight=False, soft_wrap=True)
+        console.print(f"{export}: {count:,} files, {export.stat().st_size / 2**20:.1f} MiB", highlight=False, markup=False, soft_wrap=True)
     if cache.folder is None:
         console.print(f"Nothing was kept for the next process: {cache.reason}")
 

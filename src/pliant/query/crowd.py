@@ -12,7 +12,7 @@ from pliant.results import ScenePairs, Separation, Stats
 
 
 def gaps_of(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, m): how far boxes (n, 2, 3) and (m, 2, 3) are apart, at least, and any faces in them would be measured."""
+    """(n, m): how far boxes (n, 2, 3) and (m, 2, 3) are apart, at least, less what the measured distance of faces is off by."""
     with np.errstate(over="ignore"):
         along = np.maximum(np.maximum(a[:, None, 0] - b[None, :, 1], b[None, :, 0] - a[:, None, 1]), 0.0)
         most = along.max(axis=2)
