@@ -27,9 +27,9 @@ from rich.table import Table
 from scipy.spatial import cKDTree
 
 from benchmarks.harness import hardware
-from pliant.broadphase.fresh import Fresh
-from pliant.broadphase.order import Sorter
+from pliant.broadphase.radix import Sorter
 from pliant.broadphase.sweep import Sweep, in_order
+from pliant.broadphase.sweep_full import Fresh
 
 DENSITY = 0.22
 TURN = 20

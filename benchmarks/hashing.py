@@ -12,10 +12,10 @@ import numpy as np
 
 import pliant as pl
 from pliant.bench.blending import OTHERS, Answer
-from pliant.core.call import invoke
+from pliant.core.function_pointer import invoke
 from pliant.core.jit import helper, kernel
 from pliant.core.stack import floats
-from pliant.query.leafpair import exact_entry
+from pliant.query.collide.two_bodies.leaf_overlap import exact_entry
 from pliant.results import Stats
 
 NAME = "spatial hashing"

@@ -9,11 +9,11 @@ from fractions import Fraction
 from pliant.core.dispatch import generic
 from pliant.core.jit import helper
 from pliant.volume.aabb import Box
+from pliant.volume.double_slabcutball import TwiceCutBall
 from pliant.volume.kdop import KDop14, KDop18, KDop26
 from pliant.volume.obb import OrientedBox
 from pliant.volume.rss import SweptRectangle
 from pliant.volume.slabcutball import SlabCutBall
-from pliant.volume.slabcutball2 import TwiceCutBall
 from pliant.volume.sphere import Sphere
 
 INSIDE, OUTSIDE, DOUBTFUL = range(3)

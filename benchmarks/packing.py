@@ -24,7 +24,7 @@ from rich.table import Table
 
 from benchmarks.harness import versions
 from pliant.core import device
-from pliant.core.grid_cuda import TILE, cuda, launched, most_blocks, scan, whole
+from pliant.core.cooperative_cuda import TILE, cuda, launched, most_blocks, scan, whole
 from pliant.image.merge import NONE
 
 REGISTERS, WARP = 64, 32

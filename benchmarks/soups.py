@@ -20,7 +20,7 @@ from rich.table import Table
 
 import pliant as pl
 from benchmarks.harness import alone, finish
-from pliant.render.museum import constellations
+from pliant.render.demo_soup import constellations
 
 KEYS, FEW = 5, 1_000
 SOUPS = {}

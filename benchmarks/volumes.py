@@ -33,9 +33,9 @@ from benchmarks.harness import alone, hardware
 from benchmarks.inside import INSIDE, SHARE, exactly, outside
 from pliant import volume as _families  # noqa: F401 - they register themselves
 from pliant.core.jit import helper, kernel
-from pliant.core.records import aligned, lane, lanes, put_lane, put_whole, whole
 from pliant.core.simd import bits, four, greatest, least
-from pliant.query import placed
+from pliant.core.soa import aligned, lane, lanes, put_lane, put_whole, whole
+from pliant.query.collide.two_bodies import transformed
 from pliant.query.traverse import SLACK
 from pliant.tree.nodes import node_dtype
 from pliant.volume.protocol import FAMILIES, Best, Shift, Turn, carry, enclose, fit, merge, overlap, skew
@@ -117,8 +117,8 @@ def batch(rng, groups=GROUPS):
     points[:, 1] = np.einsum("gxy,gkpx->gkpy", turn, points[:, 1] - move[:, None, None])
     reach = np.maximum(np.abs(points).max(axis=(1, 2, 3, 4)), LEAST_REACH)
     far = np.abs(move).max(axis=1)
-    slack = np.where(turned, 2 * (reach + far) * placed.SLACK, (reach + far) * SLACK)
-    rest = np.stack([slack, np.full(groups, placed.LOOSE)], axis=1)
+    slack = np.where(turned, 2 * (reach + far) * transformed.SLACK, (reach + far) * SLACK)
+    rest = np.stack([slack, np.full(groups, transformed.LOOSE)], axis=1)
     back = -np.einsum("gxy,gx->gy", turn, move)
     ways = np.concatenate([turn.reshape(-1, 9), move, rest], axis=1).astype(np.float32)
     backs = np.concatenate([np.swapaxes(turn, 1, 2).reshape(-1, 9), back, rest], axis=1).astype(np.float32)

@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 
 import pliant as pl
 from pliant.report import picture
-from pliant.report.outlines import outlines
+from pliant.report.volume_meshes import outlines
 
 IMAGES = Path(__file__).resolve().parent / "images"
 SIDE, HEAD, MARGIN = 300, 34, 118

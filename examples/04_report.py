@@ -10,7 +10,7 @@ import numpy as np
 
 import pliant as pl
 from pliant import shapes
-from pliant.check.record import Recorder
+from pliant.check.recorder import Recorder
 
 flat, faces = shapes.sheet(40, 40)
 directions, round_faces = shapes.icosphere(3)

@@ -22,7 +22,7 @@ from rich.table import Table
 import pliant
 import pliant.body
 from pliant.geometry.predicates import LARGEST, SMALLEST
-from pliant.geometry.triangles import overlap_exact, overlap_stage
+from pliant.geometry.triangle_overlap import overlap_exact, overlap_stage
 from pliant.refit.policy import POLICIES
 from pliant.tree.nodes import BUILDERS, LEAF, WIDTHS
 from pliant.volume.protocol import FAMILIES

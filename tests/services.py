@@ -1,4 +1,4 @@
-"""Services for tests of `pliant.io.apart`: what a library may do to its process when a file makes it."""
+"""Services for tests of `pliant.io.subprocess_client`: what a library may do to its process when a file makes it."""
 
 import builtins
 import os
@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from pliant.errors import FileError
-from pliant.io import hdf, served
-from pliant.io.usdscene import Scene
-from pliant.io.usdstage import library
+from pliant.io import subprocess_server
+from pliant.io.usd.usd.scene import Scene
+from pliant.io.usd.usd.stage import library
+from pliant.io.vtk.vtk import hdf5
 
 
 class Service:
@@ -47,12 +48,12 @@ class Service:
         os.kill(os.getpid(), sent)
 
     def sleep(self, seconds, within):
-        served._watch(within)
+        subprocess_server._watch(within)
         time.sleep(seconds)
         return None, ()
 
     def spin(self):
-        served._limit_time(0.5)
+        subprocess_server._limit_time(0.5)
         while True:
             pass
 
@@ -67,13 +68,13 @@ class Readers:
     """Reads whole files, one after the other in one process, as long as it lives."""
 
     def __init__(self):
-        hdf.h5py()
+        hdf5.h5py()
         library()
 
     def read(self, path, *names):
         if names:
             for name in names:
-                hdf.read_array(Path(path), name)
+                hdf5.read_array(Path(path), name)
             return len(names), ()
         scene, count = Scene(path, None), 0
         while (found := scene.following()[0]) is not None:

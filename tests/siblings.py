@@ -8,8 +8,8 @@ from math import isinf, lcm
 import numpy as np
 
 from pliant.core.jit import kernel
-from pliant.core.records import aligned, lane, put_lane, whole
 from pliant.core.simd import four
+from pliant.core.soa import aligned, lane, put_lane, whole
 from pliant.tree.nodes import node_dtype
 from pliant.volume.protocol import FAMILIES, around, enclose, fit
 
@@ -110,7 +110,7 @@ INSIDE = {"aabb": between_planes, "kdop6": between_planes, "kdop14": between_pla
 # One name for every class of volumes: kdop6 is a box. What takes a loop compiled for each family goes by these.
 VOLUMES = [name for k, (name, family) in enumerate(FAMILIES.items()) if family.volume not in [f.volume for f in [*FAMILIES.values()][:k]]]
 
-# Families side by side, in bodies: each with two others. Formulas of all pairs are tested in volume/test_families.py; every pair of bodies
+# Families side by side, in bodies: each with two others. Formulas of all pairs are tested in volume/test_volume_types.py; every pair of bodies
 # is another loop to compile, 5 s.
 NARROW = ("aabb", "sphere")                                             # nodes of two or four children are for these alone: `conftest.py`
 PAIRS = [(name, VOLUMES[(k + 4) % len(VOLUMES)]) for k, name in enumerate(VOLUMES)]

@@ -4,7 +4,7 @@ import numba
 import numpy as np
 
 import boxes as some
-from pliant.broadphase import lists
+from pliant.broadphase import endpoint_lists
 from pliant.broadphase.sweep import Sweep
 
 OFF = bool(numba.config.DISABLE_JIT)
@@ -34,6 +34,6 @@ class Scene:
         return found
 
 
-def patiently(self, loop, ids, boxes, allowed, *more, run=lists.Lists._run):
+def patiently(self, loop, ids, boxes, allowed, *more, run=endpoint_lists.Lists._run):
     """Lists that are never given up."""
     return run(self, loop, ids, boxes, 10**12, *more)

@@ -10,8 +10,8 @@ import pliant
 from benches import session
 from pliant.bench import paper, paper_c, play, tables_c, tracing
 from pliant.core import jit
-from pliant.render.museum import museum
-from pliant.render.nine import nine
+from pliant.render.demo_soup import museum
+from pliant.render.demo_spheres import nine
 
 LISTS = ("take_ms", "refit_ms", "update_ms", "query_ms", "shading_ms", "n_v", "volumes", "nodes_reached", "leaves_reached", "cast_rays",
          "shadow_rays", "frames")  # fmt: skip
@@ -58,7 +58,7 @@ def test_all_ways_find_the_same_and_say_what_they_did(show, frames, monkeypatch)
 
 @slow_without_kernels
 def test_a_difference_is_seen(monkeypatch):
-    from pliant.query.ray import occluded
+    from pliant.query.ray.cast.cast import occluded
 
     def lies(scene, *rays, **options):
         dark = occluded(scene, *rays, **options)

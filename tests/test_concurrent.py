@@ -13,7 +13,7 @@ import poses
 from child import LATE, assert_stops_soon, python, start, together
 from pliant import shapes
 from pliant.core import jit
-from pliant.query import drive
+from pliant.query import scheduler
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="takes too long without kernels")
 
@@ -27,7 +27,7 @@ ROUNDS = 40
 @pytest.fixture(params=[1 << 14, 64], ids=["serial", "shared"])
 def chunk(request, monkeypatch, set_threads):
     """Each query alone in its thread, or all of them sharing their work through the pool."""
-    monkeypatch.setattr(drive, "CHUNK", request.param)
+    monkeypatch.setattr(scheduler, "CHUNK", request.param)
     set_threads(2)
 
 
@@ -121,7 +121,7 @@ def test_first_pairs_from_many_threads(chunk, known):
 
 
 def test_sharing_changes_neither_answers_nor_counters(set_threads, monkeypatch, known):
-    monkeypatch.setattr(drive, "CHUNK", 16)
+    monkeypatch.setattr(scheduler, "CHUNK", 16)
     stats = set()
     for n in (1, 2, 5):
         set_threads(n)

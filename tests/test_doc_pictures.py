@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from drawn import DOCS, script
+from doc_scripts import DOCS, script
 
 PAGE = (DOCS / "self-collision.md").read_text(encoding="utf-8")
 STRIPS = ["share-none", "share-one", "share-two", "share-three", "weld", "contacts"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pliant as pl
-from lattice import FACES, MOVED, OTHER, SPHERE, answer, signatures
+from integer_spheres import FACES, MOVED, OTHER, SPHERE, answer, signatures
 from pliant.core import jit
 
 

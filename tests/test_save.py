@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pliant as pl
-from lattice import FACES, MOVED, OTHER, SPHERE, answer
+from integer_spheres import FACES, MOVED, OTHER, SPHERE, answer
 from pliant.errors import FileError
 from pliant.tree.nodes import BUILDERS
 

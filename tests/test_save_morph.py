@@ -12,7 +12,7 @@ import meshes
 import pliant as pl
 from morphs import BLENDED, FORMS, STAMPLESS, TIGHTER, morph, targets, weights
 from pliant import shapes
-from pliant.core import check
+from pliant.core import validate
 from pliant.errors import FileError
 from poses import matrix
 
@@ -58,8 +58,8 @@ def test_a_saved_body_comes_back_as_it_was(form, policy, tmp_path):
 def test_weights_that_are_saved_come_back(given_weights, error):
     """Made 1 once, and not again."""
     given_weights = np.array(given_weights) + 1e-3
-    once = check.weights("weights", given_weights / given_weights.sum() * (1 + error), len(given_weights), True)
-    assert check.weights("weights", once, len(once), True).tobytes() == once.tobytes()
+    once = validate.weights("weights", given_weights / given_weights.sum() * (1 + error), len(given_weights), True)
+    assert validate.weights("weights", once, len(once), True).tobytes() == once.tobytes()
 
 
 HOSTILE = {

@@ -8,7 +8,7 @@ import meshes
 import pliant as pl
 import poses
 from pliant import shapes
-from pliant.broadphase import fresh
+from pliant.broadphase import sweep_full
 from scenes import assert_scene, cube, rows
 
 OFF = bool(numba.config.DISABLE_JIT)
@@ -46,7 +46,7 @@ def step(k, frame, body, vertices, at, way, room):
 @pytest.mark.parametrize("brute", [400, 4], ids=["compared", "swept"])
 def test_many_moving_bodies(brute, monkeypatch):
     """Some move in every frame, some now and then, some never; some are taken out and come back."""
-    monkeypatch.setattr(fresh, "BRUTE", brute)
+    monkeypatch.setattr(sweep_full, "BRUTE", brute)
     rng, n = np.random.default_rng(91), 8 if OFF else 60
     moving = list(small_bodies(rng, n))
     scene, ids = pl.Scene(), {}

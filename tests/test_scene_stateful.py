@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import meshes
 import pliant as pl
 import poses
-from pliant.broadphase import fresh
+from pliant.broadphase import sweep_full
 from scenes import assert_scene, rows
 
 OFF = bool(numba.config.DISABLE_JIT)
@@ -33,13 +33,13 @@ class Scenes(RuleBasedStateMachine):
 
     @initialize(lists=st.booleans())
     def begin(self, lists):
-        self.brute, fresh.BRUTE = fresh.BRUTE, 2 if lists else fresh.BRUTE             # sorted lists, or all compared
+        self.brute, sweep_full.BRUTE = sweep_full.BRUTE, 2 if lists else sweep_full.BRUTE             # sorted lists, or all compared
         self.scene, self.members, self.outside, self.groups, self.rules, self.next = pl.Scene(), {}, [], {}, set(), 0
         self.known = set()                                              # groups that bodies were added with
 
     def teardown(self):
         if hasattr(self, "brute"):
-            fresh.BRUTE = self.brute
+            sweep_full.BRUTE = self.brute
 
     def ignored(self, i, j):
         """Does a rule name the two, by id or by group? Of a body and itself: by id, twice."""

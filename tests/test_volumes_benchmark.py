@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import volumes
 from benchmarks.inside import DOUBTFUL, INSIDE, SHARE, exactly, outside
-from pliant.core.records import lane, put_lane, whole
+from pliant.core.soa import lane, put_lane, whole
 from pliant.tree.nodes import node_dtype
 from pliant.volume.protocol import FAMILIES
 from siblings import INSIDE as HOLDS

@@ -21,8 +21,8 @@ OFF_FOLDERS = ("core", "geometry", "volume")                            # with t
 FULL = {
     "fuzz/test_fuzz_itself.py": "the fuzzer finds faults that are put in: many runs",
     "fuzz/test_fuzz.py::test_kept_cases": "cases of all volume types",
-    "geometry/test_triangles.py::test_the_long_run_in_small": "adversarial triangles, thousands of each kind",
-    "query/test_properties.py::test_lattice_meshes": "a property on many examples, with all options",
+    "geometry/test_triangle_overlap.py::test_the_long_run_in_small": "adversarial triangles, thousands of each kind",
+    "query/collide/test_collide_properties.py::test_lattice_meshes": "a property on many examples, with all options",
     "volume/test_slabcutball.py::test_close_proximity": "every volume type on two close bodies",
     "test_volumes_benchmark.py": "a random run of every volume type",
     "test_range_motions.py": "sizes of all motions; test_range.py has those of free bodies",
@@ -32,12 +32,12 @@ FULL = {
     "volume/test_bounds_volumes.py": "attacks on all volume types; those of geometry/ are in the short tier",
     "query/test_bounds_queries.py": "attacks on queries",
     "refit/test_bounds_refits.py": "attacks on refits",
-    "io/test_served.py": "processes that crash, hang and eat memory",
-    "io/test_served_files.py": "the same with files",
+    "io/test_subprocess.py": "processes that crash, hang and eat memory",
+    "io/test_subprocess_files.py": "the same with files",
     "core/test_jit.py": "the cache of kernels, in processes of their own",
-    "query/test_selfcollide_properties.py": "properties on many examples; test_selfcollide.py has the cases",
-    "query/test_rays_properties.py": "properties on many examples",
-    "query/test_rays_scenes.py": "scenes of many bodies, in a tree",
+    "query/collide/test_self_collide_properties.py": "properties on many examples; test_selfcollide.py has the cases",
+    "query/ray/test_rays_properties.py": "properties on many examples",
+    "query/ray/test_rays_scenes.py": "scenes of many bodies, in a tree",
     "test_cli.py::test_warm_exports_and_imports": "compiles everything, and takes it to another cache",
     "test_cli.py::test_warm_says_how_long_it_took": "compiles everything",
     "test_docs.py": "the examples of all docstrings",
@@ -50,7 +50,7 @@ FULL = {
 BENCH = "test_bench_"                                                   # files that begin so: the experiments of the papers, small
 # Cases of a file in all, or of a function, where the rules take more.
 SHORT = {"report/test_page.py": 2, "fuzz/test_fuzz.py::test_seeds": 1, "test_range.py::test_query_of_two_bodies": 3,
-         "query/test_visible.py": 20}
+         "query/test_frustum.py": 20}
 
 
 def is_small(value):

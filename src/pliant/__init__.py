@@ -16,20 +16,20 @@ from pliant.errors import DeviceError, DeviceMemoryError, FileError, MeshError, 
 if TYPE_CHECKING:
     from pliant.body import Body
     from pliant.core.threads import set_threads, threads
-    from pliant.grid import Grid
     from pliant.motion.elastic import Elastic
     from pliant.motion.meshless import Nodes
     from pliant.motion.skeleton import Skeleton
-    from pliant.query.closest import closest
-    from pliant.query.collide import collide
-    from pliant.query.cull import visible
-    from pliant.query.distance import distance, self_distance
-    from pliant.query.firstcontact import first_contact
-    from pliant.query.ray import cast, cast_all, occluded, pick
-    from pliant.query.selfcollide import self_collide
-    from pliant.query.within import self_within, within
+    from pliant.query.collide.two_bodies.first_contact import first_contact
+    from pliant.query.collide.two_bodies.self_collide import self_collide
+    from pliant.query.collide.two_bodies.two_bodies import collide
+    from pliant.query.frustum import visible
+    from pliant.query.proximity.closest import closest
+    from pliant.query.proximity.distance import distance, self_distance
+    from pliant.query.proximity.within import self_within, within
+    from pliant.query.ray.cast.cast import cast, cast_all, occluded, pick
     from pliant.results import AllHits, Closest, FirstContact, Hit, Hits, Pairs, ScenePairs, Separation, Stats, Visible
     from pliant.scene import Scene
+    from pliant.uniform_grid import Grid
 
 __version__ = "0.1.0"
 __all__ = ["AllHits", "Body", "Closest", "DeviceError", "DeviceMemoryError", "Elastic", "FileError", "FirstContact", "Grid", "Hit", "Hits",

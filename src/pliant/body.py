@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 import pliant.refit  # policies, builders and families register themselves
 import pliant.tree
 import pliant.volume  # noqa: F401
-from pliant.bodyfile import read_body, write_body
-from pliant.core import check
-from pliant.core.records import aligned
+from pliant.body_file import read_body, write_body
+from pliant.core import validate
+from pliant.core.soa import aligned
 from pliant.core.threads import Guard, Reading
 from pliant.errors import MeshError
 from pliant.geometry.mesh import Mesh, mesh_of, welded
@@ -29,9 +29,9 @@ from pliant.motion.morph import morph_of
 from pliant.motion.rigid import IDENTITY, place_all, rounding, world_box
 from pliant.refit.blended import BLENDED, MOST_BETWEEN
 from pliant.refit.convex import CONVEX
-from pliant.refit.files import policy_table
-from pliant.refit.keyed import Keys, chosen_key, keys_for, mean
+from pliant.refit.key_poses import Keys, chosen_key, keys_for, mean
 from pliant.refit.policy import POLICIES, Options, Shape, options_for, policies_for
+from pliant.refit.policy_files import policy_table
 from pliant.volume.protocol import FAMILIES
 
 NOT_MOVED = IDENTITY.tolist()
@@ -69,10 +69,10 @@ class Body:
                  leaf: int = 8, policy: str | os.PathLike[str] | Mapping[str, Any] = "auto", origin: ArrayLike | None = None,
                  poses: ArrayLike | Iterable[ArrayLike] | None = None, weld: bool | float = False,
                  keys: ArrayLike | Iterable[ArrayLike] | None = None) -> None:
-        options, tolerance = options_for(volume, build, policy_table(policy), arity, leaf), check.weld("weld", weld)
-        rows, indices = check.mesh(vertices, faces)
-        point = None if origin is None else check.point("origin", origin)
-        built_on = None if poses is None else mean(check.targets("poses", poses, len(rows)))
+        options, tolerance = options_for(volume, build, policy_table(policy), arity, leaf), validate.weld("weld", weld)
+        rows, indices = validate.mesh(vertices, faces)
+        point = None if origin is None else validate.point("origin", origin)
+        built_on = None if poses is None else mean(validate.targets("poses", poses, len(rows)))
         trees = keys_for(keys, len(rows), poses, options)
         self._start(Free(rows, point), indices, options, None if tolerance is None else welded(rows, tolerance), built_on, keys=trees)
 
@@ -115,7 +115,7 @@ class Body:
         """
         if options.get("keys") is not None:
             raise TypeError("keys: a rigid body keeps its shape, which one tree serves")
-        family = FAMILIES[check.choice("volume", options.get("volume", "aabb"), FAMILIES)]
+        family = FAMILIES[validate.choice("volume", options.get("volume", "aabb"), FAMILIES)]
         body = cls(vertices, faces, **{"policy": "fitted" if family.fitted else "auto"} | options)
         body._rigid = True
         return body
@@ -146,29 +146,29 @@ class Body:
         >>> body.vertices[0].tolist()
         [0.0, 0.0, 3.0]
         """
-        between = check.integer("between", between, range(MOST_BETWEEN))
+        between = validate.integer("between", between, range(MOST_BETWEEN))
         known = policies_for(BLENDED)
         given: dict[str, Any] = policy_table(policy, known)
         if given.get("name") in ("auto", BLENDED.name):
             given["name"] = BLENDED.name
             given.setdefault("between", between)
         options = options_for(volume, build, given, arity, leaf, known)
-        tolerance = check.weld("weld", weld)
-        shapes = check.targets("targets", targets)
-        if check.flag("relative", relative) and base is None:
+        tolerance = validate.weld("weld", weld)
+        shapes = validate.targets("targets", targets)
+        if validate.flag("relative", relative) and base is None:
             raise TypeError("relative: targets are relative to a base, and none is given")
         if base is not None:
-            first = check.positions("base", base, shapes.shape[1], "as many as targets have")
-            check.finite("base", first)
+            first = validate.positions("base", base, shapes.shape[1], "as many as targets have")
+            validate.finite("base", first)
             with np.errstate(over="ignore"):
                 moves = shapes if relative else shapes - first
             for k, rows in enumerate(moves):
-                check.finite(f"targets[{k}] − base", rows)
+                validate.finite(f"targets[{k}] − base", rows)
             shapes = np.concatenate([first[None], moves])
-        indices = check.faces("faces", faces, shapes.shape[1])
+        indices = validate.faces("faces", faces, shapes.shape[1])
         motion = morph_of(shapes, base is not None, origin, options.settings.get("between"))
-        named = rest if isinstance(rest, str) else check.integer("rest", rest, range(len(shapes)))
-        motion.update(motion.checked(motion.start(check.choice("rest", named, ("mean",)) if isinstance(named, str) else named)))
+        named = rest if isinstance(rest, str) else validate.integer("rest", rest, range(len(shapes)))
+        motion.update(motion.checked(motion.start(validate.choice("rest", named, ("mean",)) if isinstance(named, str) else named)))
         body = cls.__new__(cls)
         body._start(motion, indices, options, None if tolerance is None else welded(motion.vertices, tolerance), motion.vertices.copy())
         return body
@@ -201,8 +201,8 @@ class Body:
         given: dict[str, Any] = policy_table(policy, known)
         if given.get("name") == "auto":
             given["name"] = CONVEX.name
-        options, tolerance = options_for(volume, build, given, arity, leaf, known), check.weld("weld", weld)
-        rows, indices = check.mesh(rest, faces)
+        options, tolerance = options_for(volume, build, given, arity, leaf, known), validate.weld("weld", weld)
+        rows, indices = validate.mesh(rest, faces)
         motion = blended_of(rows, weights, maps, origin)
         body = cls.__new__(cls)
         body._start(motion, indices, options, None if tolerance is None else welded(rows, tolerance), rows)
@@ -265,7 +265,7 @@ class Body:
         Checked first: what is refused leaves the body as it was. `copy=False` borrows a float64 array in C order instead of copying
         it: leave it alone until the next update.
         """
-        check.flag("copy", copy)
+        validate.flag("copy", copy)
         if self._rigid and transform is None:
             vertices, transform = None, vertices
         if vertices is None and transform is None:
@@ -273,21 +273,21 @@ class Body:
             raise TypeError(f"update: nothing given; expected {wanted}")
         if self._rigid and vertices is not None:
             raise TypeError("update: a rigid body takes a matrix alone; use Body(vertices, faces) for vertices that move")
-        placement = None if transform is None else check.transform("transform", transform)
-        some = None if changed is None else check.indices("changed", changed, self.motion.count)
+        placement = None if transform is None else validate.transform("transform", transform)
+        some = None if changed is None else validate.indices("changed", changed, self.motion.count)
         if some is not None:
             if vertices is None:
                 raise TypeError("update: changed is given without vertices; expected a row for each")
             if self.motion.name != "free":
                 raise TypeError("update: changed is for bodies of which single vertices move; "
                                 f"a {self.motion.kind} body takes {self.motion.takes} alone")
-            vertices = check.positions("vertices", vertices, len(some), "one for each of changed")
+            vertices = validate.positions("vertices", vertices, len(some), "one for each of changed")
         elif vertices is not None:
             vertices = self.motion.checked(vertices)
         tree = None if key is None else chosen_key(self._keys, key, vertices, some)
         if placement is not None:
             bound = self.motion.bound_after(vertices, some)
-            check.within_range("transform", placement, bound, partial(self.motion.after, vertices, some))
+            validate.within_range("transform", placement, bound, partial(self.motion.after, vertices, some))
         self.guard.start_writing()
         try:
             if vertices is not None:

@@ -15,14 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from pliant.body import Body
 from pliant.broadphase.sweep import Sweep
-from pliant.core import check
+from pliant.core import validate
 from pliant.core.threads import Guard
 from pliant.query.budget import deadline, late
-from pliant.query.collide import DESCEND, SAT, How, between
-from pliant.query.crowd import gaps_of, near, nearest
-from pliant.query.drive import workspace
-from pliant.query.many import Found, ask_many, boxes_of, found_in, joined, nothing, possible
-from pliant.query.selfcollide import ADJACENT, within
+from pliant.query.collide.two_bodies.narrow_phase import Found, ask_many, boxes_of, found_in, joined, nothing, possible
+from pliant.query.collide.two_bodies.self_collide import ADJACENT, within
+from pliant.query.collide.two_bodies.two_bodies import DESCEND, SAT, How, between
+from pliant.query.proximity.scene import gaps_of, near, nearest
+from pliant.query.scheduler import workspace
 from pliant.results import ScenePairs, Separation, Stats
 
 P = ParamSpec("P")
@@ -108,12 +108,12 @@ class Scene:
     def add(self, body: Body, *, group: str | None = None, box: ArrayLike | None = None, mask: int = 0xFFFFFFFF) -> int:
         """Add a body; its id. `group` is a name for `ignore`. `box` (2, 3), low and high corner, is one that the body will never leave: the
         broad phase then need not follow its updates. Rays see the body if their mask shares a bit with its own."""
-        check.body("body", body)
+        validate.body("body", body)
         if body in self._id_of:
             raise ValueError(f"body: is already in the scene, with id {self._id_of[body]}")
         if group is not None and not isinstance(group, str):
             raise TypeError(f"group: expected a name, got {type(group).__name__} {group!r}")
-        bounds, bits = None if box is None else check.box("box", box), check.integer("mask", mask, range(1 << 63))
+        bounds, bits = None if box is None else validate.box("box", box), validate.integer("mask", mask, range(1 << 63))
         self._shuffled |= bool(self._free)
         slot = self._free.pop() if self._free else len(self._ids)
         if slot == len(self._ids):
@@ -240,10 +240,10 @@ class Scene:
         bodies were not. The broad phase counts, but is not broken off. The rest as for `collide` and `self_collide`.
         """
         until = deadline(budget_ms)
-        self_pairs, contacts = check.flag("self_pairs", self_pairs), check.flag("contacts", contacts)
-        first = check.choice("first", first, (EACH,)) if isinstance(first, str) else check.flag("first", first)
-        how = How(check.choice("sat", sat, SAT) == "full", check.choice("descend", descend, DESCEND) == "larger")
-        options = _Options(first, contacts, check.choice("adjacent", adjacent, ADJACENT), how, until)
+        self_pairs, contacts = validate.flag("self_pairs", self_pairs), validate.flag("contacts", contacts)
+        first = validate.choice("first", first, (EACH,)) if isinstance(first, str) else validate.flag("first", first)
+        how = How(validate.choice("sat", sat, SAT) == "full", validate.choice("descend", descend, DESCEND) == "larger")
+        options = _Options(first, contacts, validate.choice("adjacent", adjacent, ADJACENT), how, until)
         asked, moved = self.candidates(), frozenset(self._moved)
         if self_pairs:
             ids = np.array([i for i in self._members if (i, i) not in self._ignored], np.int64).reshape(-1, 1)
@@ -271,10 +271,10 @@ class Scene:
     def within(self, tolerance: float, *, self_pairs: bool = False, points: bool = False) -> ScenePairs:
         """All pairs of faces of different bodies that are no farther apart than the tolerance, as `pliant.within`; with `self_pairs` also
         those of each body with itself (`self_within`)."""
-        tolerance, points = check.number("tolerance", tolerance, 0.0), check.flag("points", points)
+        tolerance, points = validate.number("tolerance", tolerance, 0.0), validate.flag("points", points)
         ids = sorted(number for number, member in self._members.items() if len(member.body))
         boxes = np.array([self._members[number].body.box() for number in ids]).reshape(-1, 2, 3)
-        first, second = np.nonzero(np.tril(gaps_of(boxes, boxes) <= tolerance, 0 if check.flag("self_pairs", self_pairs) else -1).T)
+        first, second = np.nonzero(np.tril(gaps_of(boxes, boxes) <= tolerance, 0 if validate.flag("self_pairs", self_pairs) else -1).T)
         pairs = np.array(ids, np.int64)[np.stack([first, second], axis=1)] if ids else np.empty((0, 2), np.int64)
         asked = pairs[[(i, j) not in self._ignored if i == j else not self._is_ignored(i, j) for i, j in pairs.tolist()]]
         return near({number: self._members[number].body for number in ids}, asked.reshape(-1, 2), tolerance, points)

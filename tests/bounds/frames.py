@@ -10,18 +10,19 @@ from attack import bound
 from bounds.rays import placed_corners
 from bounds.volume_pairs import turn_of
 from bounds.volumes import SIZES, slivers, starts
-from pliant.core.records import aligned, lanes, row, whole
-from pliant.geometry.near import ROUNDING
-from pliant.geometry.nearpoint import bound_points
+from pliant.core.soa import aligned, lanes, row, whole
+from pliant.geometry.distance_bounds import ROUNDING
+from pliant.geometry.point_bounds import bound_points
 from pliant.motion.free import Free
 from pliant.motion.rigid import placed, rounding, world_box
-from pliant.query import cull, pointsearch
-from pliant.query.distance import stretch_of
-from pliant.query.leafpair import error, seen, seen_box
-from pliant.query.placed import CollidePlaced, begin_placed
-from pliant.query.pointsearch import ahead, comes_near, radius_of
+from pliant.query import frustum
+from pliant.query.collide.two_bodies.leaf_overlap import error, seen, seen_box
+from pliant.query.collide.two_bodies.transformed import CollidePlaced, begin_placed
+from pliant.query.proximity import closest_point
+from pliant.query.proximity.closest_point import ahead, comes_near, radius_of
+from pliant.query.proximity.distance import stretch_of
 from pliant.query.traverse import QUERY
-from pliant.refit.leaves import fill
+from pliant.refit.leaf_fill import fill
 from pliant.tree.nodes import LEAF_DTYPE
 from pliant.volume.aabb import WIDER
 from pliant.volume.protocol import TINY
@@ -82,7 +83,7 @@ POINTS = {"beside": beside_triangle, "centred": lambda rng: np.array([[-1, 1, 1]
     3) * 2.0 ** rng.integers(-90, 4)]) * 2.0 ** rng.integers(-4, 12)}
 
 
-@bound("points: bounds of a leaf", "query/pointsearch.py", ("comes_near", "radius_of", "E", "FOUR"), POINTS, 2000)
+@bound("points: bounds of a leaf", "query/proximity/closest_point.py", ("comes_near", "radius_of", "E", "FOUR"), POINTS, 2000)
 def _(points):
     if not np.abs(points).max() < MOST:
         return None
@@ -91,8 +92,8 @@ def _(points):
     far = float(naive_distances.point_triangle(points[4], points[:3]) * Fraction(motion.scale) ** 2) ** 0.5
     # As `seek` has it.
     x, y, z = (points[4] - motion.origin[:3]) * motion.scale
-    slack = np.float32(pointsearch.E * max(abs(x), abs(y), abs(z)))
-    base = np.float32(pointsearch.FOUR * (slack + pointsearch.E * motion.reach * motion.scale))
+    slack = np.float32(closest_point.E * max(abs(x), abs(y), abs(z)))
+    base = np.float32(closest_point.FOUR * (slack + closest_point.E * motion.reach * motion.scale))
     px, py, pz = np.float32(x), np.float32(y), np.float32(z)
     box, triangles = whole(leaves, 0), lanes(leaves, 0)
     radius = radius_of(far, asked)
@@ -120,24 +121,24 @@ def before_plane(rng):
         3) * rng.choice([1.0, 1e-20, 1e20])], [[rng.choice([0.0, 1e-7, 1.0]) * scale, rng.integers(2), rng.random()]]])
 
 
-@bound("planes: sides of corners", "query/cull.py", ("bring", "look_at_leaf", "SLACK"), {"before": before_plane}, 1500)
+@bound("planes: sides of corners", "query/frustum.py", ("bring", "look_at_leaf", "SLACK"), {"before": before_plane}, 1500)
 def _(points):
     corners, m, normal, (gap, turned, _) = points[:4], placement(points[4:7]), points[7], points[8]
     if m is None or not np.abs(points[:7]).max() < 2.0**34 or not 2.0**-80 < np.abs(normal).max() < 2.0**80 or not abs(gap) < 2.0**34:
         return None
-    m = m if turned > 0.5 else cull.NOT_PLACED
+    m = m if turned > 0.5 else frustum.NOT_PLACED
     motion, world = Free(corners), placed_corners(m if turned > 0.5 else None, corners)
     d = -(normal @ world[0]) + gap * np.abs(normal).max()
     planes, local = np.array([*normal, d]), np.zeros(5, np.float32)
     exact = [Fraction(float(d)) + sum(Fraction(n) * Fraction(x) for n, x in zip(normal.tolist(), corner, strict=True))
              for corner in world.tolist()]
-    mask = cull.bring(planes, motion.about, m, local)
-    if mask == cull.OUTSIDE:
+    mask = frustum.bring(planes, motion.about, m, local)
+    if mask == frustum.OUTSIDE:
         return (inf if max(exact) >= 0 else 0.0), 1.0
     if mask == 0:
         return (inf if min(exact) < 0 else 0.0), 1.0
     leaves, (x, y, z, h, slack) = leaf_of(motion), local
-    if slack >= cull.BLIND / 2:
+    if slack >= frustum.BLIND / 2:
         return None
     unit = Fraction(2) ** -int(np.frexp(np.abs(normal).max())[1]) * Fraction(motion.scale)
     corners = [[row(leaves, 0, 3 * c + k)[0] for k in range(3)] for c in range(3)]
@@ -168,7 +169,7 @@ def solve(m, point):
     return [det(*(b if j == k else columns[j] for j in range(3))) / over for k in range(3)]
 
 
-@bound("transforms: corners of one body seen from another", "query/placed.py", ("begin_placed", "seen", "seen_box", "error", "E16"),
+@bound("transforms: corners of one body seen from another", "query/collide/transformed.py", ("begin_placed", "seen", "seen_box", "error", "E16"),
        {"turned": two_bodies}, 800)
 def _(points):
     m_a, m_b = placement(points[8:11]), placement(points[11:14])

@@ -1,4 +1,4 @@
-"""Attacks on bounds of distances: `geometry/near.py` and `nearpoint.py` in float32, `gaps.py`, `feet.py`, `pointgap.py`, `contact.py`.
+"""Attacks on bounds of distances: `geometry/distance_bounds.py` and `nearpoint.py` in float32, `gaps.py`, `feet.py`, `pointgap.py`, `contact.py`.
 
 Bounds below are one-sided: an error is how much a least distance is too long, or a largest one too short.
 """
@@ -11,13 +11,13 @@ import numpy as np
 import attack
 import naive_distances
 from attack import cross, dot, integers, minus, scaled
-from bounds.geometry_lanes import load
+from bounds.geometry_overlap_simd import load
 from pliant.core.simd import element
 from pliant.core.stack import put_rows, singles
-from pliant.geometry import contact, feet, gaps, near, nearpoint, pointgap, predicates
+from pliant.geometry import closest_features, contact, distance_bounds, point_bounds, point_triangle, predicates, triangle_distance
 from revealed import compiled
 
-PROMISE = Fraction(1, 10**12)  # of M: geometry/gaps.py
+PROMISE = Fraction(1, 10**12)  # of M: geometry/triangle_distance.py
 SIZES = (1.0, 1.0, 2.0**-20, 2.0**-60, 2.0**27, 2.0**50)  # of float32 points
 WIDE = (1.0, 1.0, 2.0**-200, 2.0**300, 2.0**-1000, 2.0**1000)  # of float64 points
 
@@ -32,7 +32,7 @@ def root(square):
 
 
 def rounded_share():
-    return Fraction(float(near.ROUNDING))
+    return Fraction(float(distance_bounds.ROUNDING))
 
 
 # --- near.py ------------------------------------------------------------------------------------------------------------------------------
@@ -41,10 +41,10 @@ def rounded_share():
 @compiled
 def run_gaps(t, out):
     rows = singles(240)
-    put_rows(rows, near.OURS, load(t, 0, rows, 0))
-    put_rows(rows, near.THEIRS, load(t, 9, rows, near.THEIRS))
-    near.bound_gaps(rows, 0)
-    out[0], out[1], out[2], out[3] = rows[8 * near.LEAST], rows[8 * near.WAYS], rows[8 * near.WAYS + 8], rows[8 * near.WAYS + 16]
+    put_rows(rows, distance_bounds.OURS, load(t, 0, rows, 0))
+    put_rows(rows, distance_bounds.THEIRS, load(t, 9, rows, distance_bounds.THEIRS))
+    distance_bounds.bound_gaps(rows, 0)
+    out[0], out[1], out[2], out[3] = rows[8 * distance_bounds.LEAST], rows[8 * distance_bounds.WAYS], rows[8 * distance_bounds.WAYS + 8], rows[8 * distance_bounds.WAYS + 16]
     return 0
 
 
@@ -69,7 +69,7 @@ def on_faces(count, dtype):
     return start
 
 
-@attack.bound("bound_gaps", "geometry/near.py", ("ROUNDING", "SHORT", "TINY"),
+@attack.bound("bound_gaps", "geometry/distance_bounds.py", ("ROUNDING", "SHORT", "TINY"),
               {"flat neighbours": flat_neighbours, "on faces": on_faces(6, np.float32)} | attack.families((6, 3), np.float32, SIZES),
               12_000,
               section="ROUNDING")
@@ -94,7 +94,7 @@ def bound_gaps(points):
 @compiled
 def run_points(t, out):
     rows = singles(72)
-    low, high = nearpoint.bound_points(load(t, 0, rows, 0), t[9], t[10], t[11])
+    low, high = point_bounds.bound_points(load(t, 0, rows, 0), t[9], t[10], t[11])
     out[0], out[1] = element(low, 0), element(high, 0)
     return 0
 
@@ -102,7 +102,7 @@ def run_points(t, out):
 _two = np.zeros(2, np.float32)
 
 
-def point_bounds(points):
+def bounds_of_points(points):
     """(least, most, exact distance, the largest distance of a corner), or None beyond what is claimed."""
     ways = np.abs(points[:3].astype(float) - points[3].astype(float)).max()
     size = max(np.ptp(points[:3].astype(float), axis=0).max(), 2.0**-149)
@@ -117,20 +117,20 @@ def point_bounds(points):
 POINT_STARTS = {"on faces": on_faces(4, np.float32), **attack.families((4, 3), np.float32, (1.0, 1.0, 2.0**-20, 2.0**-50, 2.0**28))}
 
 
-@attack.bound("bound_points, least", "geometry/nearpoint.py", ("SHORTEST",), POINT_STARTS, 8_000,
+@attack.bound("bound_points, least", "geometry/point_bounds.py", ("SHORTEST",), POINT_STARTS, 8_000,
               section="ROUNDING")
 def points_least(points):
-    found = point_bounds(points)
+    found = bounds_of_points(points)
     if found is None:
         return None
     least, _, exact, farthest = found
     return Fraction(least) - exact if math.isfinite(least) else math.inf, rounded_share() * farthest
 
 
-@attack.bound("bound_points, most", "geometry/nearpoint.py", ("INF",), POINT_STARTS, 8_000,
+@attack.bound("bound_points, most", "geometry/point_bounds.py", ("INF",), POINT_STARTS, 8_000,
               section="ROUNDING")
 def points_most(points):
-    found = point_bounds(points)
+    found = bounds_of_points(points)
     if found is None:
         return None
     _, most, exact, farthest = found
@@ -150,53 +150,53 @@ def is_plain(points):
     return int(((size == 0) | ((size >= predicates.SMALLEST) & (size <= predicates.LARGEST))).all())
 
 
-@attack.bound("triangle_gap", "geometry/gaps.py", ("SMALL", "LARGE", "MARGIN", "NEAREST", "LEAST"),
+@attack.bound("triangle_gap", "geometry/triangle_distance.py", ("SMALL", "LARGE", "MARGIN", "NEAREST", "LEAST"),
               {"on faces": on_faces(6, np.float64), **attack.families((6, 3), scales=WIDE)}, 2_500,
               section="PRECISION")
 def triangle_gap(points):
     """A distance is 0 if and only if the triangles meet."""
-    t = np.zeros(gaps.ROOM)
+    t = np.zeros(triangle_distance.ROOM)
     t[:18] = points.reshape(-1)
-    gaps.triangle_gap(t, is_plain(points))
-    exact, found = root(naive_distances.triangle_triangle(points[:3], points[3:])), float(t[gaps.DISTANCE])
+    triangle_distance.triangle_gap(t, is_plain(points))
+    exact, found = root(naive_distances.triangle_triangle(points[:3], points[3:])), float(t[triangle_distance.DISTANCE])
     if (found == 0) != (exact == 0):
         return 1, 0
     if not math.isfinite(found):
         return (0, 1) if exact > Fraction(np.finfo(float).max) else (1, 0)
-    return abs(Fraction(found) - exact), PROMISE * longest_side(points) + Fraction(gaps.LEAST)
+    return abs(Fraction(found) - exact), PROMISE * longest_side(points) + Fraction(triangle_distance.LEAST)
 
 
 @compiled
 def run_along(c, x, y, z):
-    corners = feet.lanes_of(c, 9, 12, 15)
-    return gaps.shortest_along(feet.minus(corners, c[0], c[1], c[2]), feet.minus(corners, c[3], c[4], c[5]),
-                               feet.minus(corners, c[6], c[7], c[8]), x, y, z)
+    corners = closest_features.lanes_of(c, 9, 12, 15)
+    return triangle_distance.shortest_along(closest_features.minus(corners, c[0], c[1], c[2]), closest_features.minus(corners, c[3], c[4], c[5]),
+                               closest_features.minus(corners, c[6], c[7], c[8]), x, y, z)
 
 
-@attack.bound("a plane between triangles", "geometry/gaps.py", ("SURE", "TINY"),
+@attack.bound("a plane between triangles", "geometry/triangle_distance.py", ("SURE", "TINY"),
               attack.families((7, 3), scales=(1.0, 2.0**-90, 2.0**90)), 8_000,
               section="PARTED")
 def shortest_along(points):
     """The last point is the direction."""
-    if not gaps.SMALL <= np.ptp(points[:6], axis=0).max() <= gaps.LARGE:
+    if not triangle_distance.SMALL <= np.ptp(points[:6], axis=0).max() <= triangle_distance.LARGE:
         return None
     value = run_along(points[:6].reshape(-1), *points[6].tolist())
     rows, e = integers(points)
     exact = min(dot(minus(q, p), rows[6]) for p in rows[:3] for q in rows[3:6])
     size = max(np.ptp(points[:6], axis=0).max() * (1 - 2.0**-52), 0.0)
-    return abs(Fraction(float(value)) - scaled(exact, 2 * e)), gaps.SURE * size * float(np.abs(points[6]).sum()) + gaps.TINY
+    return abs(Fraction(float(value)) - scaled(exact, 2 * e)), triangle_distance.SURE * size * float(np.abs(points[6]).sum()) + triangle_distance.TINY
 
 
 @compiled
 def run_edges(c, limit, size, longest):
     """Edge 0 of A, from corner 1 to corner 2, against the three edges of B."""
-    starts, ends = feet.starts_of(c, 9), feet.ends_of(c, 9)
-    f = feet.Lanes(ends.x - starts.x, ends.y - starts.y, ends.z - starts.z)
-    ex, ey, ez = feet.difference(c, 3, 6)
-    return feet.edges_near(feet.minus(starts, c[3], c[4], c[5]), ex, ey, ez, f, limit, size, longest)
+    starts, ends = closest_features.starts_of(c, 9), closest_features.ends_of(c, 9)
+    f = closest_features.Lanes(ends.x - starts.x, ends.y - starts.y, ends.z - starts.z)
+    ex, ey, ez = closest_features.difference(c, 3, 6)
+    return closest_features.edges_near(closest_features.minus(starts, c[3], c[4], c[5]), ex, ey, ez, f, limit, size, longest)
 
 
-@attack.bound("edges_near, decisions", "geometry/feet.py", ("DOUBT", "FLAT"), attack.families((6, 3)), 6_000,
+@attack.bound("edges_near, decisions", "geometry/closest_features.py", ("DOUBT", "FLAT"), attack.families((6, 3)), 6_000,
               section="DOUBT of `edges_near`")
 def edges_near(points):
     """What is inside both edges and nearer than the limit must be kept."""
@@ -221,21 +221,21 @@ def edges_near(points):
 # --- pointgap.py --------------------------------------------------------------------------------------------------------------------------
 
 
-@attack.bound("point_gap", "geometry/pointgap.py", ("CLOSE",),
+@attack.bound("point_gap", "geometry/point_triangle.py", ("CLOSE",),
               {"on faces": on_faces(4, np.float64), **attack.families((4, 3), scales=WIDE)}, 6_000,
               section="CLOSE")
 def point_gap(points):
     """M is the largest component of the ways to the corners. A distance is 0 if and only if the point is on the triangle."""
-    t = np.zeros(pointgap.ROOM)
+    t = np.zeros(point_triangle.ROOM)
     t[:12] = points.reshape(-1)
-    pointgap.point_gap(t, is_plain(points))
-    exact, found = root(naive_distances.point_triangle(points[3], points[:3])), float(t[pointgap.DISTANCE])
+    point_triangle.point_gap(t, is_plain(points))
+    exact, found = root(naive_distances.point_triangle(points[3], points[:3])), float(t[point_triangle.DISTANCE])
     if (found == 0) != (exact == 0):
         return 1, 0
     if not math.isfinite(found):
         return (0, 1) if exact > Fraction(np.finfo(float).max) else (1, 0)
     size = max(abs(Fraction(p) - Fraction(q)) for row in points[:3].tolist() for p, q in zip(row, points[3].tolist(), strict=True))
-    return abs(Fraction(found) - exact), PROMISE * size + Fraction(gaps.LEAST)
+    return abs(Fraction(found) - exact), PROMISE * size + Fraction(triangle_distance.LEAST)
 
 
 # --- contact.py ---------------------------------------------------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ def crossing(points):
     for k in range(3):
         exact = (Fraction(points[3, k]) * q - Fraction(points[4, k]) * p) / (q - p)
         length, largest = abs(Fraction(points[3, k]) - Fraction(points[4, k])), max(abs(Fraction(x)) for x in points[3:5, k].tolist())
-        allowed = Fraction(predicates.PRECISE) * length + 5 * largest / 2**53 + 2 * Fraction(gaps.LEAST)
+        allowed = Fraction(predicates.PRECISE) * length + 5 * largest / 2**53 + 2 * Fraction(triangle_distance.LEAST)
         one = abs(Fraction(float(t[15 + k])) - exact), allowed
         worst = max(worst, one, key=lambda both: attack.ratio_of(*both))
     return worst

@@ -9,7 +9,7 @@ import numpy as np
 import attack
 import naive
 from attack import cross, dot, integers, minus, scaled
-from pliant.geometry import halfspace, neighbours, predicates, triangles, wide
+from pliant.geometry import adjacent_faces, bigint, halfspace, predicates, triangle_overlap
 from revealed import compiled, pair, revealed
 
 RANGE = (1.0, 1.0, 1.0, 2.0**-240, 2.0**330)  # scales of points: ordinary ones, and the ends of what the filters promise
@@ -68,12 +68,12 @@ def run_value3(t):
 
 @compiled
 def run_wide2(t):
-    return wide.orient2d_wide_value(t[0], t[1], t[2], t[3], t[4], t[5])
+    return bigint.orient2d_wide_value(t[0], t[1], t[2], t[3], t[4], t[5])
 
 
 @compiled
 def run_wide3(t):
-    return wide.orient3d_wide_value(t, 0, 3, 6, 9)
+    return bigint.orient3d_wide_value(t, 0, 3, 6, 9)
 
 
 @attack.bound("orient2d_filter", "geometry/predicates.py", ("orient2d_filter", "E2", "U"), attack.families((3, 2), scales=RANGE), 30_000,
@@ -131,14 +131,14 @@ def orient3d_value(points):
     return relative(run_value3(points.reshape(-1)), determinant3(*rows), 3 * e, PRECISE)
 
 
-@attack.bound("orient2d_wide_value", "geometry/wide.py", (), attack.families((3, 2), scales=FINITE), 3_000,
+@attack.bound("orient2d_wide_value", "geometry/bigint.py", (), attack.families((3, 2), scales=FINITE), 3_000,
               section="VALUES")
 def orient2d_wide_value(points):
     rows, e = integers(points)
     return relative(run_wide2(points.reshape(-1)), determinant2(*rows), 2 * e, attack.Fraction(1, 2**50))
 
 
-@attack.bound("orient3d_wide_value", "geometry/wide.py", (), attack.families((4, 3), scales=FINITE), 3_000,
+@attack.bound("orient3d_wide_value", "geometry/bigint.py", (), attack.families((4, 3), scales=FINITE), 3_000,
               section="VALUES")
 def orient3d_wide_value(points):
     rows, e = integers(points)
@@ -147,7 +147,7 @@ def orient3d_wide_value(points):
 
 # --- triangles.py -------------------------------------------------------------------------------------------------------------------------
 
-_plane, _side = revealed(triangles.plane), revealed(triangles.side, sign_beyond=pair)
+_plane, _side = revealed(triangle_overlap.plane), revealed(triangle_overlap.side, sign_beyond=pair)
 
 
 @compiled
@@ -157,15 +157,15 @@ def run_side(t):
 
 @compiled
 def run_overlap(t):
-    return triangles.overlap_filter(t, 0, 9)
+    return triangle_overlap.overlap_filter(t, 0, 9)
 
 
 @compiled
 def run_shadows(t, k):
-    return triangles.shadows_filter(t, 0, 9, k, False)
+    return triangle_overlap.shadows_filter(t, 0, 9, k, False)
 
 
-@attack.bound("plane and side", "geometry/triangles.py", ("E3_PLANE",), attack.families((4, 3), scales=RANGE), 30_000,
+@attack.bound("plane and side", "geometry/triangle_overlap.py", ("E3_PLANE",), attack.families((4, 3), scales=RANGE), 30_000,
               section="PLANES")
 def plane_and_side(points):
     if not in_range(points):
@@ -179,17 +179,17 @@ def decided(answer, exact):
     return float(answer is not None and answer != exact), 0
 
 
-@attack.bound("overlap_filter, decisions", "geometry/triangles.py",
+@attack.bound("overlap_filter, decisions", "geometry/triangle_overlap.py",
               ("overlap_filter", "intervals_filter", "beyond_filter", "shadows_filter"), attack.families((6, 3), scales=RANGE), 8_000,
               section="INTERVALS")
 def overlap_filter(points):
     if not in_range(points):
         return None
     answer = run_overlap(points.reshape(-1))
-    return decided(None if answer == triangles.OPEN else answer & 1, int(naive.triangles_meet_fast(points[:3], points[3:])))
+    return decided(None if answer == triangle_overlap.OPEN else answer & 1, int(naive.triangles_meet_fast(points[:3], points[3:])))
 
 
-@attack.bound("shadows_filter, decisions", "geometry/triangles.py", ("shadows_filter", "beyond_filter"),
+@attack.bound("shadows_filter, decisions", "geometry/triangle_overlap.py", ("shadows_filter", "beyond_filter"),
               attack.families((6, 3), scales=RANGE), 8_000,
               section="FLAT")
 def shadows_filter(points):
@@ -201,7 +201,7 @@ def shadows_filter(points):
 
 # --- neighbours.py ------------------------------------------------------------------------------------------------------------------------
 
-_dot_sign, _component = revealed(neighbours.dot_sign, sign_beyond=pair), revealed(neighbours.component, sign_beyond=pair)
+_dot_sign, _component = revealed(adjacent_faces.dot_sign, sign_beyond=pair), revealed(adjacent_faces.component, sign_beyond=pair)
 
 
 @compiled
@@ -218,15 +218,15 @@ def run_component(t):
 
 @compiled
 def run_vertex(t):
-    return neighbours.beyond_vertex_filter(t, 0, 3, 6, 9, 12), neighbours.beyond_vertex_exact(t, 0, 3, 6, 9, 12)
+    return adjacent_faces.beyond_vertex_filter(t, 0, 3, 6, 9, 12), adjacent_faces.beyond_vertex_exact(t, 0, 3, 6, 9, 12)
 
 
 @compiled
 def run_edge(t):
-    return neighbours.beyond_edge_filter(t, 0, 3, 6, 9), neighbours.beyond_edge_exact(t, 0, 3, 6, 9)
+    return adjacent_faces.beyond_edge_filter(t, 0, 3, 6, 9), adjacent_faces.beyond_edge_exact(t, 0, 3, 6, 9)
 
 
-@attack.bound("dot_sign", "geometry/neighbours.py", ("E_DOT", "TINY"), attack.families((3, 3), scales=RANGE),
+@attack.bound("dot_sign", "geometry/adjacent_faces.py", ("E_DOT", "TINY"), attack.families((3, 3), scales=RANGE),
               section="FILTERS")
 def dot_sign(points):
     """w is any direction: also one so small that its products underflow."""
@@ -236,7 +236,7 @@ def dot_sign(points):
     return against(*run_dot(points.reshape(-1)), dot(w, minus(p, x)), 2 * e)
 
 
-@attack.bound("component", "geometry/neighbours.py", (), attack.families((3, 2), scales=RANGE),
+@attack.bound("component", "geometry/adjacent_faces.py", (), attack.families((3, 2), scales=RANGE),
               section="FILTERS")
 def component(points):
     if not in_range(points):
@@ -245,24 +245,24 @@ def component(points):
     return against(*run_component(points.reshape(-1)), determinant2(*rows), 2 * e)
 
 
-@attack.bound("beyond_vertex_filter, decisions", "geometry/neighbours.py", ("beyond_vertex_filter", "beyond_filter"),
+@attack.bound("beyond_vertex_filter, decisions", "geometry/adjacent_faces.py", ("beyond_vertex_filter", "beyond_filter"),
               attack.families((5, 3), scales=RANGE), 20_000,
               section="ONE VERTEX")
 def beyond_vertex_filter(points):
     if not in_range(points):
         return None
     answer, exact = run_vertex(points.reshape(-1))
-    return decided(None if answer == triangles.OPEN else answer & 1, exact)
+    return decided(None if answer == triangle_overlap.OPEN else answer & 1, exact)
 
 
-@attack.bound("beyond_edge_filter, decisions", "geometry/neighbours.py", ("beyond_edge_filter", "beyond_filter"),
+@attack.bound("beyond_edge_filter, decisions", "geometry/adjacent_faces.py", ("beyond_edge_filter", "beyond_filter"),
               attack.families((4, 3), scales=RANGE), 20_000,
               section="TWO VERTICES")
 def beyond_edge_filter(points):
     if not in_range(points):
         return None
     answer, exact = run_edge(points.reshape(-1))
-    return decided(None if answer == triangles.OPEN else answer & 1, exact)
+    return decided(None if answer == triangle_overlap.OPEN else answer & 1, exact)
 
 
 # --- halfspace.py -------------------------------------------------------------------------------------------------------------------------

@@ -13,13 +13,10 @@ import naive_rays
 from attack import bound
 from bounds.volumes import SIZES
 from extents import LONG, long
-from pliant.core.records import aligned
+from pliant.core.soa import aligned
 from pliant.motion.free import Free
 from pliant.motion.rigid import invert, rounding
-from pliant.query.bring import bring, doubt_of, per_of
-from pliant.query.packet import rays_through
-from pliant.query.search import passed, ray_of
-from pliant.query.sight import (
+from pliant.query.ray.cast.leaf import (
     BATCH,
     BATCHED,
     BEST,
@@ -40,7 +37,10 @@ from pliant.query.sight import (
     at,
     candidates,
 )
-from pliant.refit.leaves import fill
+from pliant.query.ray.cast.packet import rays_through
+from pliant.query.ray.cast.single import passed, ray_of
+from pliant.query.ray.cast.transform import bring, doubt_of, per_of
+from pliant.refit.leaf_fill import fill
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 from pliant.volume.aabb import Box
 from pliant.volume.protocol import around, pierce
@@ -125,7 +125,7 @@ def parts(points):
 STARTS = {"aimed": aimed}
 
 
-@bound("rays: test of a leaf", "query/sight.py", ("candidates", "SLACK", "BLIND"), STARTS, 1500)
+@bound("rays: test of a leaf", "query/ray/leaf.py", ("candidates", "SLACK", "BLIND"), STARTS, 1500)
 def _(points):
     found = parts(points)
     if found is None:
@@ -149,7 +149,7 @@ def _(points):
     return worst
 
 
-@bound("rays: where they are", "query/bring.py", ("bring", "put_axis", "lean_of", "SLACK", "FAR_AWAY"), STARTS, 1500)
+@bound("rays: where they are", "query/ray/transform.py", ("bring", "put_axis", "lean_of", "SLACK", "FAR_AWAY"), STARTS, 1500)
 def _(points):
     found = parts(points)
     if found is None:
@@ -181,7 +181,7 @@ def solved(m, point):
     return [(x * m[5] - y * m[1]) / over, (y * m[0] - x * m[4]) / over, z / m[10]]
 
 
-@bound("rays: boxes", "query/search.py", ("passed", "LOW", "HIGH", "rays_through", "pierce"), STARTS, 1500)
+@bound("rays: boxes", "query/ray/single.py", ("passed", "LOW", "HIGH", "rays_through", "pierce"), STARTS, 1500)
 def _(points):
     found = parts(points)
     if found is None:

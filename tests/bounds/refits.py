@@ -13,8 +13,8 @@ import pliant as pl
 from attack import bound
 from bounds.volumes import SIZES, used
 from extents import LONG, constraints, kind, long, rooms
-from pliant.core.records import lane, whole
-from pliant.motion.limited import slack
+from pliant.core.soa import lane, whole
+from pliant.motion.weight_bounds import slack
 from pliant.refit.inflated import way
 from pliant.volume.protocol import ULP
 from refit.volume_checks import set_all, shape_of, vertices_under

@@ -12,7 +12,7 @@ import numpy as np
 from attack import bound
 from bounds.volumes import SIZES, farthest, file_of, put, reach_of, sane, slivers
 from extents import LONG, constraints, kind, long, support_along, unit, vector
-from pliant.query import placed
+from pliant.query.collide.two_bodies import transformed
 from pliant.volume.aabb import WIDER
 from pliant.volume.planes import between_planes
 from pliant.volume.protocol import NEARLY, TINY, Ray, Turn, carry, middle, overlap, pierce, separation, skew, span
@@ -93,7 +93,7 @@ def turn_of(row):
 
 
 def attack_turned(name):
-    file = "volume/turned.py" if name == "aabb" else file_of(name)
+    file = "volume/obb_sat.py" if name == "aabb" else file_of(name)
 
     @bound(f"{name}: meets what was turned", file, ("carry", "overlap", "skew"), STARTS, 200)
     def _(points):
@@ -108,7 +108,7 @@ def attack_turned(name):
             b, _ = put(other, 1, 0, two)
             q = farthest(b, two, -(long(turn).T @ way))
             move = np.float64(p + LONG(gap) * LONG(size) * way - long(turn) @ q)
-            slack, loose = placed.SLACK * (size + reach_of(move)), placed.LOOSE + 2 * np.abs(turn.T @ turn - np.eye(3)).max()
+            slack, loose = transformed.SLACK * (size + reach_of(move)), transformed.LOOSE + 2 * np.abs(turn.T @ turn - np.eye(3)).max()
             turned, at = carry(b, Turn(*np.float32([*turn.reshape(-1), *move, slack, loose]))), long(turn) @ q + long(move)
             if within(name, a, at) and (not overlap(a, turned) or skew(a, turned)):
                 return inf, 1.0
@@ -158,7 +158,7 @@ def attack_pierce(name):
         target = target + (long(points).mean(axis=0) - target) * LONG(less)
         origin = np.float32(target - LONG(t) * long(step))
         at = long(origin) + LONG(t) * long(step)
-        slow = (step != 0) & (np.abs(step) < np.abs(step).max() * 2.0**-60)         # such are made faster before (`query/bring.py`)
+        slow = (step != 0) & (np.abs(step) < np.abs(step).max() * 2.0**-60)         # such are made faster before (`query/ray/transform.py`)
         if not np.isfinite(origin).all() or not within(name, v, at) or not np.abs(step).max() > 0 or slow.any():
             return None
         with np.errstate(all="ignore"):

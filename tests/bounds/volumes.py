@@ -12,14 +12,14 @@ import numpy as np
 
 from attack import bound, families
 from extents import LONG, constraints, from_of, kind, long, margin_around, moved_to, rooms, support, support_along
-from lanes import set_blended, set_carried, set_inflated, set_merged
-from pliant.core.records import whole
+from pliant.core.soa import whole
 from pliant.query.traverse import SLACK
 from pliant.volume.obb import OWN
-from pliant.volume.packed import MORE, pack, unpack
 from pliant.volume.protocol import FAMILIES, HOWS, NEARLY, TINY, ULP, fit, middle, span
+from pliant.volume.quantized import MORE, pack, unpack
 from pliant.volume.sphere import SMALLEST
 from siblings import INSIDE, VOLUMES, Siblings, exact, set_fitted
+from simd_formulas import set_blended, set_carried, set_inflated, set_merged
 
 N = 8                                                                   # points of a volume
 SIZES = 2.0 ** np.arange(-20, 25, 4)                                    # of bodies; those that are smaller or larger have a scale
@@ -286,7 +286,7 @@ for _name in VOLUMES:
     attack_span(_name)
 
 
-@bound("slabcutball: 26 bytes", "volume/packed.py", ("pack", "unpack"), starts(N + 1), 1500)
+@bound("slabcutball: 26 bytes", "volume/quantized.py", ("pack", "unpack"), starts(N + 1), 1500)
 def _(points):
     turn, points = points[0], points[1:]
     if not sane(points) or not 0 < np.abs(turn).max() < 2.0**20:

@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from pliant.broadphase import pairset
+from pliant.broadphase import pair_set
 from pliant.core.jit import kernel
 
 pytestmark = pytest.mark.formulas
@@ -15,18 +15,18 @@ OFF = bool(numba.config.DISABLE_JIT)
 def work(table, keys, comes, changed):
     """Insert or remove one after another, and what became of it."""
     for k in range(len(keys)):
-        changed[k] = pairset.insert(table, keys[k]) if comes[k] else pairset.remove(table, keys[k])
+        changed[k] = pair_set.insert(table, keys[k]) if comes[k] else pair_set.remove(table, keys[k])
 
 
 @kernel
 def look(table, keys, found):
     for k in range(len(keys)):
-        found[k] = pairset.contains(table, keys[k])
+        found[k] = pair_set.contains(table, keys[k])
 
 
 @pytest.mark.parametrize("n_slots", [8, 40, 1 << 30])
 def test_a_table_is_a_set(n_slots):
-    rng, table, expected = np.random.default_rng(1), np.full(64, pairset.EMPTY, np.int64), set()
+    rng, table, expected = np.random.default_rng(1), np.full(64, pair_set.EMPTY, np.int64), set()
     few = np.sort(rng.integers(0, n_slots, (31, 2)), axis=1)
     few = np.unique(few[:, 0] << 32 | few[:, 1])
     for _ in range(5 if OFF else 100):
@@ -36,7 +36,7 @@ def test_a_table_is_a_set(n_slots):
         for key, come, change in zip(keys.tolist(), comes, changed, strict=True):
             assert change == (come != (key in expected))
             expected = expected | {key} if come else expected - {key}
-        assert sorted(table[table != pairset.EMPTY].tolist()) == sorted(expected)
+        assert sorted(table[table != pair_set.EMPTY].tolist()) == sorted(expected)
         found = np.zeros(len(few), bool)
         look(table, few, found)
         assert found.tolist() == [key in expected for key in few.tolist()]
@@ -46,25 +46,25 @@ def test_keys_spread_over_the_table():
     """Neighbours in a row, on a lattice, and one box with all others: few share a place with another."""
     i = np.arange(1 << 10)
     for first, second in ((i, i + 1), (i, i + 1024), (i * 0, i + 1), (i * 64, i * 64 + 3), (i // 32, i % 32 + 32)):
-        places = np.array([pairset.home(key, 4095) for key in (first << 32 | second).tolist()])
+        places = np.array([pair_set.home(key, 4095) for key in (first << 32 | second).tolist()])
         assert len(np.unique(places)) > 700
 
 
 def test_tables_grow_and_shrink_with_what_is_in_them(monkeypatch):
-    monkeypatch.setattr(pairset, "LEAST", 8)
-    monkeypatch.setattr(pairset, "STEP", 5)
+    monkeypatch.setattr(pair_set, "LEAST", 8)
+    monkeypatch.setattr(pair_set, "STEP", 5)
     alive, low = np.ones(64, bool), 6
     keys = np.array([i << low | j for i in range(12) for j in range(i + 1, 12, 3)])
-    table = pairset.filled(pairset.table_for(len(keys)), keys, low)
+    table = pair_set.filled(pair_set.table_for(len(keys)), keys, low)
     assert len(table) == 128
-    larger = pairset.filled(pairset.table_for(len(table) // 2), table, 32)
+    larger = pair_set.filled(pair_set.table_for(len(table) // 2), table, 32)
     assert len(larger) == 256
     for each in (table, larger):
-        np.testing.assert_array_equal(np.sort(pairset.keys_of(each, len(keys), alive, low)), keys)
+        np.testing.assert_array_equal(np.sort(pair_set.keys_of(each, len(keys), alive, low)), keys)
     alive[3] = False
     left = keys[(keys >> low != 3) & (keys & 63 != 3)]
     assert len(left) < len(keys)
-    np.testing.assert_array_equal(np.sort(pairset.keys_of(table, len(keys), alive, low)), left)
+    np.testing.assert_array_equal(np.sort(pair_set.keys_of(table, len(keys), alive, low)), left)
 
 
 def test_changes_are_merged():
@@ -73,7 +73,7 @@ def test_changes_are_merged():
     for n_old, n_changed in ((0, 0), (0, 9), (30, 0), (100, 40), (190, 190)):
         old, toggled = np.sort(rng.choice(every, n_old, replace=False)), rng.choice(every, n_changed, replace=False)
         new = np.setxor1d(old, toggled)
-        table = pairset.filled(pairset.table_for(len(new)), new, low)
+        table = pair_set.filled(pair_set.table_for(len(new)), new, low)
         changed = np.concatenate([toggled, toggled[::2], rng.choice(every, 3)])                         # some twice, some for nothing
-        found = pairset.updated(old, changed >> low << 32 | changed & 31, table, low)
+        found = pair_set.updated(old, changed >> low << 32 | changed & 31, table, low)
         np.testing.assert_array_equal(found, new)

@@ -5,7 +5,7 @@ import pytest
 
 import boxes as some
 from benchmarks import broadphase
-from pliant.broadphase import fresh
+from pliant.broadphase import sweep_full
 from pliant.broadphase.sweep import Sweep
 from sweeps import OFF, SIZE, Scene
 
@@ -169,9 +169,9 @@ def test_refusals():
 
 def test_the_method_depends_on_the_number_of_boxes():
     rng, scene = np.random.default_rng(14), Scene()
-    for n in (fresh.BRUTE - 1, fresh.BRUTE, fresh.BRUTE + 1):
+    for n in (sweep_full.BRUTE - 1, sweep_full.BRUTE, sweep_full.BRUTE + 1):
         scene.set(np.arange(n), some.around(*some.scattered(rng, n)))
-        assert scene.sweep.method == ("brute" if n < fresh.BRUTE else "sweep")
+        assert scene.sweep.method == ("brute" if n < sweep_full.BRUTE else "sweep")
         scene.check()
     scene.remove([0, 1])
     assert scene.sweep.method == "brute"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 import boxes as some
-from pliant.broadphase import fresh, lists, pairset, sweep
+from pliant.broadphase import endpoint_lists, pair_set, sweep, sweep_full
 from pliant.core import memory
 from pliant.errors import TooManyPairsError
 from sweeps import OFF, SIZE, Scene, patiently
@@ -30,15 +30,15 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.scene, self.before = Scene(), (fresh.BRUTE, lists.FEW, lists.Lists._run)
+        self.scene, self.before = Scene(), (sweep_full.BRUTE, endpoint_lists.FEW, endpoint_lists.Lists._run)
 
     def teardown(self):
-        fresh.BRUTE, lists.FEW, lists.Lists._run = self.before
+        sweep_full.BRUTE, endpoint_lists.FEW, endpoint_lists.Lists._run = self.before
 
     @initialize(brute=st.sampled_from([1, 1, 6]), few=st.sampled_from([1, 4, 100]), patient=st.booleans(), n=st.integers(0, 10),
                 data=st.data())
     def start(self, brute, few, patient, n, data):
-        fresh.BRUTE, lists.FEW, lists.Lists._run = brute, few, patiently if patient else self.before[2]
+        sweep_full.BRUTE, endpoint_lists.FEW, endpoint_lists.Lists._run = brute, few, patiently if patient else self.before[2]
         self.scene.set(np.arange(n), [data.draw(a_box(extreme)) for _ in range(n)])
 
     @rule(boxes=st.dictionaries(slots, a_box(extreme), min_size=1, max_size=5))
@@ -85,8 +85,8 @@ def test_any_sequence_of_operations(narrow):
 
 @pytest.mark.parametrize("many", [False, True], ids=["boxes one by one", "all boxes"])
 def test_two_thousand_frames(monkeypatch, many):
-    monkeypatch.setattr(fresh, "BRUTE", 60)
-    monkeypatch.setattr(lists, "FEW", 10**9 if many else 1)
+    monkeypatch.setattr(sweep_full, "BRUTE", 60)
+    monkeypatch.setattr(endpoint_lists, "FEW", 10**9 if many else 1)
     rng, scene, listed = np.random.default_rng(8), Scene(), 0
     for k in range(2000):
         if k % 400 == 0:                                                # another kind of boxes
@@ -142,18 +142,18 @@ def test_the_table_grows_while_all_boxes_move():
         scene.set(np.arange(n), row)
         swaps.append(scene.sweep.swaps)
         assert len(scene.check()) == {0.75: 0, 1.0: n - 1, 1.5: n - 1, 2.0: 2 * n - 3}[reach]
-    assert swaps == [0, n - 1, n - 1, n - 1, n - 2] and len(scene.sweep._lists.table) > pairset.LEAST
+    assert swaps == [0, n - 1, n - 1, n - 1, n - 2] and len(scene.sweep._lists.table) > pair_set.LEAST
 
 
 @pytest.mark.formulas
 @pytest.mark.parametrize("few", [1, 10**9], ids=["boxes one by one", "all boxes"])
 def test_the_table_grows_in_the_middle_of_a_move(monkeypatch, narrow, no_brute, few):
     """Boxes that are far apart come together and part; nothing but the smallest table to begin with."""
-    monkeypatch.setattr(lists, "FEW", few)
-    monkeypatch.setattr(lists.Lists, "_run", patiently)
-    monkeypatch.setattr(pairset, "LEAST", 8 if OFF else 2 * lists.MET)
-    grown, filled = [], lists.filled
-    monkeypatch.setattr(lists, "filled", lambda table, keys, low: grown.append(low) or filled(table, keys, low))
+    monkeypatch.setattr(endpoint_lists, "FEW", few)
+    monkeypatch.setattr(endpoint_lists.Lists, "_run", patiently)
+    monkeypatch.setattr(pair_set, "LEAST", 8 if OFF else 2 * endpoint_lists.MET)
+    grown, filled = [], endpoint_lists.filled
+    monkeypatch.setattr(endpoint_lists, "filled", lambda table, keys, low: grown.append(low) or filled(table, keys, low))
     for seed in range(20):
         rng, scene = np.random.default_rng(seed), Scene()
         centres, sizes = rng.uniform(0, 100, (SIZE, 3)), rng.uniform(1, 2, (SIZE, 3))
@@ -167,7 +167,7 @@ def test_the_table_grows_in_the_middle_of_a_move(monkeypatch, narrow, no_brute, 
 @pytest.fixture
 def cramped(monkeypatch):
     """Hardly any memory is left, and the system is asked about every byte."""
-    monkeypatch.setattr(pairset, "SMALL", 0)
+    monkeypatch.setattr(pair_set, "SMALL", 0)
     monkeypatch.setenv("PLIANT_MEMORY", str(memory.KEEP_FREE + (4 << 20)))
 
 
@@ -175,8 +175,8 @@ def cramped(monkeypatch):
 def test_too_many_pairs_are_refused(monkeypatch, cramped, way):
     rng, scene, n = np.random.default_rng(11), Scene(), 2000
     apart, heap = some.around(*some.scattered(rng, n)), some.around(np.zeros((n, 3)), np.ones((n, 3)))
-    monkeypatch.setattr(lists, "FEW", 1)
-    monkeypatch.setattr(lists.Lists, "_run", patiently)
+    monkeypatch.setattr(endpoint_lists, "FEW", 1)
+    monkeypatch.setattr(endpoint_lists.Lists, "_run", patiently)
     if way == "with lists":
         scene.set(np.arange(n), apart)
         scene.check()
@@ -193,7 +193,7 @@ def test_too_many_pairs_are_refused(monkeypatch, cramped, way):
 
 # --- interruptions -------------------------------------------------------------------------------------------------------------
 
-PLACES = [(sweep, "store"), (lists, "mark"), (lists, "move"), (lists, "resort"), (lists, "filled"), (lists, "locate"), (sweep, "in_order"),
+PLACES = [(sweep, "store"), (endpoint_lists, "mark"), (endpoint_lists, "move"), (endpoint_lists, "resort"), (endpoint_lists, "filled"), (endpoint_lists, "locate"), (sweep, "in_order"),
           (sweep, "updated"), (sweep, "keys_of"), (sweep, "unpack")]
 
 

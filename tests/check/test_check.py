@@ -11,12 +11,12 @@ import pytest
 import naive
 import naive_distances
 import pliant
-import unpacked
+import read_report
 from pliant import shapes
 from pliant.check import run as module
-from pliant.check.ask import Lane
 from pliant.check.plan import Question, allowed
 from pliant.check.run import Output, check_animation
+from pliant.check.worker import Lane
 from pliant.errors import FileError
 from pliant.io.animation import Animation, Frames, Settings
 
@@ -150,8 +150,8 @@ def test_faces_may_change(scene, tmp_path):
     expected[both, 3:] = np.sort(expected[both, 3:], axis=1)
     run(scene, tmp_path, read=read)
     assert np.array_equal(found(tmp_path), expected[np.lexsort(expected.T[::-1])])
-    told, blocks = unpacked.parts(tmp_path / "report.html")
-    for frame, bodies in unpacked.frames(told, blocks).items():
+    told, blocks = read_report.parts(tmp_path / "report.html")
+    for frame, bodies in read_report.frames(told, blocks).items():
         assert bodies[1].faces == [tuple(face) for face in read(1, frame)[1].tolist()], "drawn with the faces of its frame"
 
 

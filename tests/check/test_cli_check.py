@@ -19,8 +19,8 @@ from pliant.cli import application
 from pliant.cli import check as command
 from pliant.core import jit
 from pliant.image.options import DEVICES
-from pliant.query.collide import ENGINES
-from pliant.query.selfcollide import ADJACENT
+from pliant.query.collide.two_bodies.self_collide import ADJACENT
+from pliant.query.collide.two_bodies.two_bodies import ENGINES
 
 MAIN = "from pliant.cli import main; main()"
 
@@ -130,7 +130,7 @@ def test_a_defect_is_one_line_unless_debugged(cloth, tmp_path, monkeypatch):
 
 
 def test_an_interrupted_check_says_how_to_go_on(cloth, tmp_path, monkeypatch):
-    from pliant.check.ask import Lane
+    from pliant.check.worker import Lane
     answer = Lane.answer
 
     def four_times(lane, frame):

@@ -24,7 +24,7 @@ WORK = """
     import ctypes, json, sys
     import numpy as np
     from pliant.core import jit
-    from pliant.core.call import address_of
+    from pliant.core.function_pointer import address_of
     from pliant.core.sorting import sort_digits, sorted_pairs, unpack
 
     def twice(context, i):

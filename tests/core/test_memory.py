@@ -8,7 +8,7 @@ import pytest
 import pliant as pl
 from pliant.core import memory
 from pliant.errors import PliantError, TooManyPairsError
-from pliant.query import drive
+from pliant.query import scheduler
 
 TRIANGLE = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 N = 200  # 40,000 pairs: more than the room that three threads begin with
@@ -27,13 +27,13 @@ def everything(n=N):
 def shared(request, set_threads, monkeypatch):
     """The same with the work shared from the beginning."""
     set_threads(request.param)
-    monkeypatch.setattr(drive, "CHUNK", 8)
+    monkeypatch.setattr(scheduler, "CHUNK", 8)
 
 
 @pytest.fixture
 def cramped(monkeypatch):
     """Hardly any memory is left, and no thread has room from earlier queries."""
-    monkeypatch.setattr(drive, "_free", threading.local())
+    monkeypatch.setattr(scheduler, "_free", threading.local())
     monkeypatch.setenv("PLIANT_MEMORY", str(memory.KEEP_FREE + 4096))
 
 
@@ -42,7 +42,7 @@ def test_too_many_pairs_are_refused(cramped, shared):
     with pytest.raises(TooManyPairsError) as refusal:
         pl.collide(a, b)
     assert isinstance(refusal.value, MemoryError) and isinstance(refusal.value, PliantError)
-    assert f"more than {drive.ROOM:,} pairs" in str(refusal.value)
+    assert f"more than {scheduler.ROOM:,} pairs" in str(refusal.value)
     assert "first=True" in str(refusal.value)
 
 
@@ -61,16 +61,16 @@ def test_bodies_answer_afterwards(monkeypatch, cramped, shared):
 
 
 def test_results_grow_as_far_as_memory_goes(monkeypatch, shared):
-    monkeypatch.setattr(drive, "_free", threading.local())
-    monkeypatch.setattr(drive, "ROOM", 64)
+    monkeypatch.setattr(scheduler, "_free", threading.local())
+    monkeypatch.setattr(scheduler, "ROOM", 64)
     np.testing.assert_array_equal(pl.collide(heap(), heap()).faces, everything())
 
 
 def test_a_thread_keeps_no_large_result(monkeypatch):
-    monkeypatch.setattr(drive, "_free", threading.local())
-    monkeypatch.setattr(drive, "KEPT_ROOM", drive.ROOM)
-    assert len(pl.collide(heap(), heap())) == N * N > drive.ROOM
-    assert all(len(work.keys) <= drive.KEPT_ROOM for work in drive._free.kept)
+    monkeypatch.setattr(scheduler, "_free", threading.local())
+    monkeypatch.setattr(scheduler, "KEPT_ROOM", scheduler.ROOM)
+    assert len(pl.collide(heap(), heap())) == N * N > scheduler.ROOM
+    assert all(len(work.keys) <= scheduler.KEPT_ROOM for work in scheduler._free.kept)
 
 
 def test_small_answers_need_no_memory(monkeypatch):

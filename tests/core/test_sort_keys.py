@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pliant.core.jit import kernel
-from pliant.core.keys import keyed, name_of, number_of
+from pliant.core.sort_keys import keyed, name_of, number_of
 
 NUMBERS = np.float32([0.0, 1e-45, 1e-38, 0.5, 1.0, 1.5, 3e38, np.inf])
 NAMES = [0, 1, -1, 2**31 - 1, -(2**31)]

@@ -161,7 +161,7 @@ def test_an_interrupted_writer_lets_others_go_on(monkeypatch):
 @pytest.mark.formulas
 def test_a_query_that_fails_lets_an_update_in(monkeypatch):
     a, b = (pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]) for _ in range(2))
-    monkeypatch.setattr("pliant.query.collide.collect", lambda *_: 1 / 0)
+    monkeypatch.setattr("pliant.query.collide.two_bodies.collect", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         pl.collide(a, b)
     monkeypatch.undo()

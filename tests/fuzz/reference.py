@@ -11,10 +11,10 @@ import numpy as np
 
 import naive
 import naive_distances
-from apart import root_of
 from contact_checks import check_contact
 from fuzz.compare import Wrong
 from naive import exact
+from near_pairs import root_of
 from ray_checks import MOST, _along
 
 PRECISION = Fraction(1, 10**12)                                         # of sizes and distances: docs/distances.md

@@ -19,13 +19,13 @@ from numba.core.dispatcher import Dispatcher
 import pliant
 import pliant.body
 from pliant.core import jit
-from pliant.core.call import address_of, array_at, invoke, pointer
 from pliant.core.dispatch import generic
+from pliant.core.function_pointer import address_of, array_at, invoke, pointer
 from pliant.core.jit import helper, kernel
 from pliant.core.simd import element, four
 from pliant.geometry.expansion import two_product, two_product_split, two_sum
 from pliant.geometry.predicates import orient2d, orient3d
-from pliant.geometry.triangles import overlap_exact, overlap_stage
+from pliant.geometry.triangle_overlap import overlap_exact, overlap_stage
 
 BIG, SMALL = 1.0 + 2.0**-52, 2.0**-80 + 2.0**-132
 SUM = (1.0 + 2.0**-52, SMALL)

@@ -14,7 +14,7 @@ from pathlib import Path
 import leak_probe
 import pytest
 
-from pliant.core import grid_cuda, simd
+from pliant.core import cooperative_cuda, simd
 from pliant.core.jit import OPTIONS
 
 HERE = Path(__file__).resolve().parent
@@ -81,7 +81,7 @@ def offences(tree):
 
 
 def test_only_one_file_compiles():
-    """`core/jit.py` has the options of every compilation, `core/grid_cuda.py` those for GPUs, `core/simd.py` the flags of vector
+    """`core/jit.py` has the options of every compilation, `core/cooperative_cuda.py` those for GPUs, `core/simd.py` the flags of vector
     instructions; nobody else has any."""
     found = {}
     for path in SOURCE.rglob("*.py"):
@@ -89,14 +89,14 @@ def test_only_one_file_compiles():
         if here:
             found[path.relative_to(SOURCE).as_posix()] = {what for _, what in here}
     assert found.pop("core/jit.py") == {"njit", "CFunc", "fastmath"}
-    assert found.pop("core/grid_cuda.py") == {"fastmath"}
+    assert found.pop("core/cooperative_cuda.py") == {"fastmath"}
     assert found.pop("core/simd.py") == {"flags"}
     assert found == {}
 
 
 def test_options_say_no_explicitly():
     """A flag that is left out would be inherited from the caller."""
-    assert OPTIONS["fastmath"] is grid_cuda.OPTIONS["fastmath"] is False
+    assert OPTIONS["fastmath"] is cooperative_cuda.OPTIONS["fastmath"] is False
     assert simd.FLAGS == ("contract",)
 
 

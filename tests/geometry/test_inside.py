@@ -8,7 +8,7 @@ import meshes
 from pliant import shapes
 from pliant.geometry.inside import AMBIGUOUS, count_crossings, open_edge
 from pliant.geometry.mesh import mesh_of
-from pliant.geometry.rays import DIRECTION, ORIGIN, SIZE, side
+from pliant.geometry.ray_triangle import DIRECTION, ORIGIN, SIZE, side
 
 pytestmark = pytest.mark.formulas
 

@@ -14,6 +14,7 @@ import pytest
 
 import naive
 from pliant.core.jit import kernel
+from pliant.geometry.bigint import orient2d_wide, orient3d_wide
 from pliant.geometry.expansion import fused, halves, two_difference, two_product, two_product_split, two_sum
 from pliant.geometry.predicates import (
     LARGEST,
@@ -28,7 +29,6 @@ from pliant.geometry.predicates import (
     orient3d_filter,
     orient3d_pairs,
 )
-from pliant.geometry.wide import orient2d_wide, orient3d_wide
 
 pytestmark = pytest.mark.formulas
 

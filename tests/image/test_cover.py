@@ -11,7 +11,7 @@ from screens import bound, clipped, flat, pixel_of
 
 from pliant import shapes
 from pliant.core.jit import silent
-from pliant.geometry.triangles import Triangle
+from pliant.geometry.triangle_overlap import Triangle
 from pliant.image.cover import across, corners_of, depths, extent_of, fine, inside, pixel_at, side, slopes_of, span
 from pliant.image.sample import AFTER, BEFORE, STEPS, fragment, overlap
 from pliant.image.sample_cpu import peel

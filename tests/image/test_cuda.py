@@ -16,8 +16,8 @@ from capsules import Interfaced, exported
 from pliant import shapes
 from pliant.core import device
 from pliant.core.device import need_cuda
-from pliant.image.ask import asked
-from pliant.image.board import LARGE_FACES
+from pliant.image.api import asked
+from pliant.image.kernel_args import LARGE_FACES
 from pliant.image.options import MODES, Options
 from trials import often
 

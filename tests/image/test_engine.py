@@ -12,7 +12,7 @@ import morphs
 import naive
 import pliant as pl
 from child import assert_stops_soon, start, together
-from lattice import FACES, OTHER, SPHERE, signatures
+from integer_spheres import FACES, OTHER, SPHERE, signatures
 from pliant import shapes
 from pliant.core.jit import DISABLED as OFF
 from poses import matrix

@@ -8,7 +8,7 @@ import pytest
 import meshes
 import pliant as pl
 from pliant.errors import DeviceError, MeshError
-from pliant.image import ask
+from pliant.image import api
 from pliant.image.merge import MOST_SIZE
 from pliant.image.options import MOST_PASSES, Options, options_of
 
@@ -22,9 +22,9 @@ def idle(monkeypatch):
     """Nothing may run."""
     def refuse(*args, **keywords):
         raise AssertionError("something ran")
-    monkeypatch.setattr(ask, "run", refuse)
-    monkeypatch.setattr(ask, "OnCpu", refuse)
-    monkeypatch.setattr(ask, "contacts_of", refuse)
+    monkeypatch.setattr(api, "run", refuse)
+    monkeypatch.setattr(api, "OnCpu", refuse)
+    monkeypatch.setattr(api, "contacts_of", refuse)
 
 
 # (options, class, what the message must say)

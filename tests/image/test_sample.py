@@ -12,7 +12,7 @@ import meshes
 import naive
 import pliant as pl
 from pliant.core.jit import DISABLED, silent
-from pliant.core.keys import name_of, number_of
+from pliant.core.sort_keys import name_of, number_of
 from pliant.image import sample_cpu
 from pliant.image.cover import corners_of, depths, extent_of, inside, pixel_at, slopes_of, span
 from pliant.image.sample import AFTER, BEFORE, COUNTED, FACE_MASK, MOST, collides, fragment, matters, neighbours, starts_on, wanted

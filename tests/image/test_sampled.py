@@ -7,7 +7,7 @@ import meshes
 import pliant as pl
 from pliant import shapes
 from pliant.core.jit import DISABLED as OFF
-from pliant.image.ask import asked
+from pliant.image.api import asked
 from pliant.image.options import Options
 
 FRAMES = shapes.bumpy_pair(1_280, 9)

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import written
+import mesh_files
+from mesh_files import CUBE, FACES
 from pliant.errors import FileError
 from pliant.io.read import read
 from trials import often
-from written import CUBE, FACES
 
 FRAMES = np.stack([CUBE, CUBE + 0.25, CUBE + 0.5])
 
@@ -32,15 +32,15 @@ def npz(save, **more):
 
 
 GOOD = {
-    "text.obj": written.obj(corner="{}/1/1") + b"o other\nv 5 5 5\nv 6 5 5\nv 5 6 5\nf -1 -2 -3\n",
-    "text.off": written.off(),
-    "text.ply": written.ply(),
-    "little.ply": written.ply(form="binary_little_endian", kind="f8"),
-    "big.ply": written.ply(polygons=[FACES[0], *written.QUADS[1:]], form="binary_big_endian"),
-    "text.stl": written.stl_text([("a", CUBE, FACES), ("b", CUBE + 3, FACES)]),
-    "binary.stl": written.stl(),
-    "some.pc2": written.pc2(FRAMES),
-    "some.mdd": written.mdd(FRAMES),
+    "text.obj": mesh_files.obj(corner="{}/1/1") + b"o other\nv 5 5 5\nv 6 5 5\nv 5 6 5\nf -1 -2 -3\n",
+    "text.off": mesh_files.off(),
+    "text.ply": mesh_files.ply(),
+    "little.ply": mesh_files.ply(form="binary_little_endian", kind="f8"),
+    "big.ply": mesh_files.ply(polygons=[FACES[0], *mesh_files.QUADS[1:]], form="binary_big_endian"),
+    "text.stl": mesh_files.stl_text([("a", CUBE, FACES), ("b", CUBE + 3, FACES)]),
+    "binary.stl": mesh_files.stl(),
+    "some.pc2": mesh_files.pc2(FRAMES),
+    "some.mdd": mesh_files.mdd(FRAMES),
     "stored.npz": npz(np.savez, rate=25),
     "compressed.npz": npz(np.savez_compressed, rate=25),
 }
@@ -60,7 +60,7 @@ def is_sound_or_refused(folder, name, content):
     paths = [path]
     if path.suffix in (".pc2", ".mdd"):
         mesh = folder / "mesh.obj"
-        mesh.write_bytes(written.obj())
+        mesh.write_bytes(mesh_files.obj())
         paths.insert(0, mesh)
     try:
         found = read(paths)
@@ -138,9 +138,9 @@ def sparse(path, head, size):
 def nasty(folder):
     """Files that announce or hold far more than there is memory for."""
     bomb(folder / "bomb.npz")
-    (folder / "many.ply").write_bytes(written.ply_head("binary_little_endian", 2**40, 2**40))
-    (folder / "words.ply").write_bytes(written.ply_head("ascii", 2**40, 1))
-    (folder / "most.stl").write_bytes(written.stl(count=2**32 - 1))
+    (folder / "many.ply").write_bytes(mesh_files.ply_head("binary_little_endian", 2**40, 2**40))
+    (folder / "words.ply").write_bytes(mesh_files.ply_head("ascii", 2**40, 1))
+    (folder / "most.stl").write_bytes(mesh_files.stl(count=2**32 - 1))
     (folder / "most.off").write_bytes(b"OFF\n%d %d 0\n" % (2**62, 2**62))
     sparse(folder / "line.obj", b"v 0 0 0\n# ", 1 << 30)
     sparse(folder / "line.off", b"OFF\n# ", 1 << 30)
@@ -148,11 +148,11 @@ def nasty(folder):
     sparse(folder / "line.ply", b"ply\nformat ascii 1.0\ncomment ", 1 << 30)
     sparse(folder / "huge.stl", bytes(80), 1 << 35)
     sparse(folder / "huge.npz", b"PK\3\4", 1 << 33)
-    sparse(folder / "unlike.ply", written.ply_head("binary_little_endian", 0, 2**25) + b"\1", 1 << 30)
-    sparse(folder / "faces.ply", written.ply_head("binary_little_endian", 0, 2**20), 1 << 30)
+    sparse(folder / "unlike.ply", mesh_files.ply_head("binary_little_endian", 0, 2**25) + b"\1", 1 << 30)
+    sparse(folder / "faces.ply", mesh_files.ply_head("binary_little_endian", 0, 2**20), 1 << 30)
     (folder / "face.obj").write_bytes(b"v 0 0 0\nf" + b" 1" * 10**6 + b"\n")
     (folder / "turns.obj").write_bytes(b"v 0 0 0\n" + b"f 1 \\\n" * 10**6)
-    (folder / "cache.pc2").write_bytes(written.pc2(FRAMES, 2**31 - 1, 2**31 - 1))
+    (folder / "cache.pc2").write_bytes(mesh_files.pc2(FRAMES, 2**31 - 1, 2**31 - 1))
     os.mkfifo(folder / "pipe.obj")
     (folder / "zero.obj").symlink_to("/dev/zero")
     (folder / "loop.obj").symlink_to("loop.obj")

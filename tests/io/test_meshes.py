@@ -8,26 +8,27 @@ from trimesh.exchange import obj as trimesh_obj
 from trimesh.exchange import ply as trimesh_ply
 from trimesh.exchange import stl as trimesh_stl
 
+import mesh_files
 import pliant as pl
-import written
+from mesh_files import CUBE, QUADS, fanned
 from pliant import shapes
 from pliant.errors import FileError
-from pliant.io import guard, ply
+from pliant.io import limits
 from pliant.io.animation import Settings
+from pliant.io.mesh_part import fans
 from pliant.io.meshes import read_mesh, read_parts
-from pliant.io.part import fans
-from written import CUBE, QUADS, fanned
+from pliant.io.text import ply
 
 MIXED = [[0, 1, 3], [0, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
 FACES = fanned(QUADS)
 FORMS = ("ascii", "binary_little_endian", "binary_big_endian")
 SAME = {
-    "box.obj": written.obj(),
-    "corners.obj": written.obj(corner="{0}/1/1"),
-    "normals.OBJ": written.obj(corner="{0}//2"),
-    "box.off": written.off(),
-    **{f"{form}.ply": written.ply(form=form) for form in FORMS},
-    **{f"{form}_double.ply": written.ply(form=form, kind="f8") for form in FORMS},
+    "box.obj": mesh_files.obj(),
+    "corners.obj": mesh_files.obj(corner="{0}/1/1"),
+    "normals.OBJ": mesh_files.obj(corner="{0}//2"),
+    "box.off": mesh_files.off(),
+    **{f"{form}.ply": mesh_files.ply(form=form) for form in FORMS},
+    **{f"{form}_double.ply": mesh_files.ply(form=form, kind="f8") for form in FORMS},
 }
 
 
@@ -53,7 +54,7 @@ def test_a_cube_in_every_format(tmp_path, name, content):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_polygons_of_several_sizes_in_a_ply(tmp_path, form):
-    assert one(tmp_path, "mixed.ply", written.ply(polygons=MIXED, form=form)).faces.tolist() == fanned(MIXED)
+    assert one(tmp_path, "mixed.ply", mesh_files.ply(polygons=MIXED, form=form)).faces.tolist() == fanned(MIXED)
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -76,7 +77,7 @@ def test_lists_of_several_lengths_between_other_properties(tmp_path, order, leng
 
 def test_too_many_lists_of_several_lengths_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(ply, "MOST_UNLIKE", len(MIXED) - 1)
-    (tmp_path / "many.ply").write_bytes(written.ply(polygons=MIXED, form="binary_little_endian"))
+    (tmp_path / "many.ply").write_bytes(mesh_files.ply(polygons=MIXED, form="binary_little_endian"))
     with pytest.raises(FileError, match=f"has {len(MIXED)} lists of different lengths in 'face', at most {len(MIXED) - 1} are read"):
         read_parts(tmp_path / "many.ply")
 
@@ -108,10 +109,10 @@ def test_trimesh_reads_the_same(tmp_path):
     vertices, faces = shapes.icosphere(2)
     vertices = vertices.astype(np.float32).astype(np.float64)
     for name, content, load in (
-        ("ball.ply", written.ply(vertices, faces.tolist(), "binary_little_endian"), trimesh_ply.load_ply),
-        ("ball.stl", written.stl(vertices, faces), trimesh_stl.load_stl),
-        ("text.stl", written.stl_text([("ball", vertices, faces)]), trimesh_stl.load_stl),
-        ("ball.obj", written.obj(vertices, faces.tolist()), trimesh_obj.load_obj),
+        ("ball.ply", mesh_files.ply(vertices, faces.tolist(), "binary_little_endian"), trimesh_ply.load_ply),
+        ("ball.stl", mesh_files.stl(vertices, faces), trimesh_stl.load_stl),
+        ("text.stl", mesh_files.stl_text([("ball", vertices, faces)]), trimesh_stl.load_stl),
+        ("ball.obj", mesh_files.obj(vertices, faces.tolist()), trimesh_obj.load_obj),
     ):
         other = load(io.BytesIO(content))
         other = next(iter(other["geometry"].values())) if "geometry" in other else other
@@ -151,7 +152,7 @@ def test_objects_are_bodies_and_groups_only_where_they_share_nothing(tmp_path):
 def test_faces_of_an_stl_that_meet_are_neighbours(tmp_path):
     vertices, faces = shapes.icosphere(1)
     path = tmp_path / "ball.stl"
-    path.write_bytes(written.stl(vertices, faces))
+    path.write_bytes(mesh_files.stl(vertices, faces))
     body = read_mesh(path, Settings()).actors[0].at(0)
     assert len(body.vertices) == len(vertices)
     assert len(pl.self_collide(body)) == 0
@@ -160,7 +161,7 @@ def test_faces_of_an_stl_that_meet_are_neighbours(tmp_path):
 
 def test_solids_of_an_stl_are_bodies(tmp_path):
     path = tmp_path / "two.stl"
-    path.write_bytes(written.stl_text([("left vertex", CUBE, FACES), ("empty", CUBE, []), ("", CUBE + 5, FACES[:3])]))
+    path.write_bytes(mesh_files.stl_text([("left vertex", CUBE, FACES), ("empty", CUBE, []), ("", CUBE + 5, FACES[:3])]))
     found = read_mesh(path, Settings(rate=12))
     assert [(actor.name, len(actor.mesh(0)[1])) for actor in found.actors] == [("left vertex", 12), ("two", 3)]
     assert found.rate == 12 and found.files == (path,) and found.frames == 1
@@ -182,14 +183,14 @@ BAD = {
     "not.ply": (b"plain text", "does not begin with 'ply'"),
     "open.ply": (b"ply\nformat ascii 1.0\n", "does not end within"),
     "words.ply": (b"ply\nformat ascii 1.0\nsurprise\nend_header\n", "line 3 of its header"),
-    "minus.ply": (written.ply_head("ascii", -1, 1), "line 4 of its header"),
-    "many.ply": (written.ply_head("ascii", 2**40, 1), "announces 1,099,511,627,776 rows of 'vertex'"),
-    "most.ply": (written.ply_head("binary_big_endian", 10**18, 1), "rows of 'vertex'"),
-    "list.ply": (written.ply(form="binary_little_endian")[:-30], "do not fit|ends before"),
-    "text.ply": (written.ply()[:-10], "row 5 of 'face'"),
-    "flat.ply": (written.ply().replace(b"float z", b"float w"), "no x, y and z"),
-    "cut.stl": (written.stl()[:-1], "announces 12 triangles"),
-    "most.stl": (written.stl(count=2**32 - 1), "announces 4,294,967,295 triangles"),
+    "minus.ply": (mesh_files.ply_head("ascii", -1, 1), "line 4 of its header"),
+    "many.ply": (mesh_files.ply_head("ascii", 2**40, 1), "announces 1,099,511,627,776 rows of 'vertex'"),
+    "most.ply": (mesh_files.ply_head("binary_big_endian", 10**18, 1), "rows of 'vertex'"),
+    "list.ply": (mesh_files.ply(form="binary_little_endian")[:-30], "do not fit|ends before"),
+    "text.ply": (mesh_files.ply()[:-10], "row 5 of 'face'"),
+    "flat.ply": (mesh_files.ply().replace(b"float z", b"float w"), "no x, y and z"),
+    "cut.stl": (mesh_files.stl()[:-1], "announces 12 triangles"),
+    "most.stl": (mesh_files.stl(count=2**32 - 1), "announces 4,294,967,295 triangles"),
     "tiny.stl": (b"x", "has 1 bytes"),
     "word.stl": (b"solid a\nfacet\nouter loop\nvertex 0 0 x\n", "line 4"),
     "two.stl": (b"solid a\nfacet\nouter loop\nvertex 0 0 0\nvertex 0 0 0\nendloop\n", "not three corners"),
@@ -234,33 +235,33 @@ JUNK = {
     "words.obj": (b"v 0 0 0\n", b"x y z\n"), "blank.obj": (b"v 0 0 0\n", b"      \r\n"), "comments.obj": (b"v 0 0 0\n", b"# abc\n"),
     "objects.obj": (b"v 0 0 0\n", b"o aaa\n"), "groups.obj": (b"v 0 0 0\nf 1 1 1\n", b"\tg aaa\n"), "empty.obj": (b"", b"\n"),
     "comments.off": (b"OFF\n1 9999 0\n", b"# abc\n"), "faces.off": (b"OFF\n1 9999 0\n0 0 0\n", b"2 0 0 \n"),
-    "faces.ply": (written.ply_head("ascii", 1, 9999) + b"0 0 0\n", b"2 0 0 \n"), "comments.stl": (b"solid a\n", b"# abc\n"),
+    "faces.ply": (mesh_files.ply_head("ascii", 1, 9999) + b"0 0 0\n", b"2 0 0 \n"), "comments.stl": (b"solid a\n", b"# abc\n"),
     "loops.stl": (b"solid a\n", b"endloop\n"), "facets.stl": (b"solid a\n", b"facet\n"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "head", "line"), [(name, *rest) for name, rest in JUNK.items()], ids=JUNK)
 def test_lines_that_mean_nothing_are_not_read_to_the_end(tmp_path, monkeypatch, name, head, line):
-    monkeypatch.setattr(guard, "SOME_LINES", 1000)
-    monkeypatch.setattr(guard, "BLOCK", 600)
+    monkeypatch.setattr(limits, "SOME_LINES", 1000)
+    monkeypatch.setattr(limits, "BLOCK", 600)
     with pytest.raises(FileError, match=r"lines, up to line [12],\d{3}, that are empty or hold next to nothing"):
         parts(tmp_path, name, head + line * 9999)
 
 
 def test_meshes_of_many_lines_are_read(tmp_path, monkeypatch):
     """Also where normals, objects and comments are among them."""
-    monkeypatch.setattr(guard, "SOME_LINES", 50)
-    monkeypatch.setattr(guard, "BLOCK", 100)
+    monkeypatch.setattr(limits, "SOME_LINES", 50)
+    monkeypatch.setattr(limits, "BLOCK", 100)
     rng = np.random.default_rng(1)
     vertices, faces = rng.normal(size=(400, 3)), rng.integers(0, 400, (300, 3))
-    rows = written.obj(vertices, faces.tolist()).replace(b"\nf ", b"\n# a face\ns 1\nf ")
-    texts = {"a.obj": b"vn 0 0 1\n" * 400 + rows, "a.off": written.off(vertices, faces.tolist()),
-             "a.ply": written.ply(vertices, faces.tolist()), "a.stl": written.stl_text([("a", vertices, faces)])}  # fmt: skip
+    rows = mesh_files.obj(vertices, faces.tolist()).replace(b"\nf ", b"\n# a face\ns 1\nf ")
+    texts = {"a.obj": b"vn 0 0 1\n" * 400 + rows, "a.off": mesh_files.off(vertices, faces.tolist()),
+             "a.ply": mesh_files.ply(vertices, faces.tolist()), "a.stl": mesh_files.stl_text([("a", vertices, faces)])}  # fmt: skip
     for name, content in texts.items():
         part = one(tmp_path, name, content)
         np.testing.assert_allclose(part.vertices[part.faces], vertices[faces], rtol=1e-6)
 
 
 def test_objects_without_faces_are_none(tmp_path):
-    content = written.obj().replace(b"f ", b"o one\no two\no one\nf ") + b"o three\n"
+    content = mesh_files.obj().replace(b"f ", b"o one\no two\no one\nf ") + b"o three\n"
     assert one(tmp_path, "a.obj", content).name == "one"

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 import gltfs
+import mesh_files
 import naive
 import pliant as pl
-import written
+from mesh_files import CUBE, FACES
 from pliant.errors import FileError
 from pliant.io import read as door
 from pliant.io.animation import Animation, Frames, Settings
 from pliant.io.read import FORMATS, Format, read
-from written import CUBE, FACES
 
 
 @pytest.fixture
@@ -38,15 +38,15 @@ def names(found):
 
 
 def test_a_file_alone(put):
-    (path,) = put(cube_DOT_ply=written.ply())
+    (path,) = put(cube_DOT_ply=mesh_files.ply())
     found = read([str(path)])
     assert (found.name, found.frames, found.rate, found.files, names(found)) == ("cube", 1, 30.0, (path,), [("cube", 1)])
     assert np.array_equal(found.actors[0].at(0).vertices, CUBE)
 
 
 def test_files_as_a_shell_expands_a_star(put):
-    files = put(**{f"cloth_{k}_DOT_obj": written.obj(CUBE + k) for k in (10, 1, 9)})
-    files += put(ball_DOT_obj=written.obj(), ball2_DOT_stl=written.stl())
+    files = put(**{f"cloth_{k}_DOT_obj": mesh_files.obj(CUBE + k) for k in (10, 1, 9)})
+    files += put(ball_DOT_obj=mesh_files.obj(), ball2_DOT_stl=mesh_files.stl())
     found = read(sorted(files), Settings(rate=24))
     assert names(found) == [("ball", 1), ("ball2", 1), ("cloth", 3)]
     assert (found.frames, found.rate, found.name) == (3, 24, "ball, ball2, cloth")
@@ -57,7 +57,7 @@ def test_files_as_a_shell_expands_a_star(put):
 
 
 def test_two_numbered_files_are_frames_and_that_is_noted(put):
-    found = read(put(a1_DOT_obj=written.obj(), a2_DOT_obj=written.obj()))
+    found = read(put(a1_DOT_obj=mesh_files.obj(), a2_DOT_obj=mesh_files.obj()))
     assert names(found) == [("a", 2)] and found.notes == ("a1.obj … a2.obj are 2 frames of one sequence",)
 
 
@@ -71,7 +71,7 @@ def test_two_files_of_vtk_are_noted_as_well(put):
 
 
 def test_what_a_file_of_a_folder_lists_is_read_once(put, tmp_path):
-    put(**{f"sim__run_{k}_DOT_vtk": TRIANGLE % k for k in range(4)}, sim__table_DOT_obj=written.obj())
+    put(**{f"sim__run_{k}_DOT_vtk": TRIANGLE % k for k in range(4)}, sim__table_DOT_obj=mesh_files.obj())
     rows = "".join(f'<DataSet timestep="{k}" file="run_{k}.vtk"/>' for k in range(3))
     put(sim__run_DOT_pvd=PVD.format(rows).encode())
     found = read([tmp_path / "sim"])
@@ -83,7 +83,7 @@ def test_what_a_file_of_a_folder_lists_is_read_once(put, tmp_path):
 
 def test_a_wrong_clip_is_the_fault_of_who_asks_also_for_a_folder(put, tmp_path):
     path = gltfs.Scene(0, nodes=1).mesh(0).write(tmp_path / "a.glb")
-    put(table_DOT_obj=written.obj())
+    put(table_DOT_obj=mesh_files.obj())
     for paths in ([path], [tmp_path]):
         with pytest.raises(ValueError, match=r"^clip: expected one of") as caught:
             read(paths, Settings(clip="none"))
@@ -92,8 +92,8 @@ def test_a_wrong_clip_is_the_fault_of_who_asks_also_for_a_folder(put, tmp_path):
 
 def test_numbered_meshes_with_caches_of_their_own_are_no_frames(put, tmp_path):
     one, two = (np.full((2, 8, 3), k, float) for k in (1, 2))
-    files = put(arm1_DOT_obj=written.obj(), arm1_DOT_pc2=written.pc2(one), arm2_DOT_obj=written.obj(), arm2_DOT_pc2=written.pc2(two))
-    files += put(leg3_DOT_obj=written.obj(), leg4_DOT_obj=written.obj())
+    files = put(arm1_DOT_obj=mesh_files.obj(), arm1_DOT_pc2=mesh_files.pc2(one), arm2_DOT_obj=mesh_files.obj(), arm2_DOT_pc2=mesh_files.pc2(two))
+    files += put(leg3_DOT_obj=mesh_files.obj(), leg4_DOT_obj=mesh_files.obj())
     for paths in (files, [tmp_path]):
         found = read(paths)
         assert names(found) == [("arm1", 2), ("arm2", 2), ("leg", 2)]
@@ -102,8 +102,8 @@ def test_numbered_meshes_with_caches_of_their_own_are_no_frames(put, tmp_path):
 
 def test_caches_prefer_meshes_of_their_own_folder(put):
     one, two = (np.full((2, 8, 3), k, float) for k in (1, 2))
-    a, b, second, first = put(a__it_DOT_obj=written.obj(), b__it_DOT_obj=written.obj(), b__it_DOT_pc2=written.pc2(two),
-                              a__it_DOT_pc2=written.pc2(one))
+    a, b, second, first = put(a__it_DOT_obj=mesh_files.obj(), b__it_DOT_obj=mesh_files.obj(), b__it_DOT_pc2=mesh_files.pc2(two),
+                              a__it_DOT_pc2=mesh_files.pc2(one))
     found = read([a, b, second, first])
     pairs = zip(found.actors, found.files[::2], strict=True)
     assert [(actor.mesh(0)[0][0, 0], mesh.parent.name) for actor, mesh in pairs] == [(2, "b"), (1, "a")]
@@ -112,11 +112,11 @@ def test_caches_prefer_meshes_of_their_own_folder(put):
 @pytest.mark.parametrize("rate", [-5, 0, float("nan"), float("inf")])
 def test_rates_that_are_none_are_refused(put, rate):
     with pytest.raises(ValueError, match=r"^rate: expected .* got"):
-        read(put(a_DOT_obj=written.obj()), Settings(rate=rate))
+        read(put(a_DOT_obj=mesh_files.obj()), Settings(rate=rate))
 
 
 def test_frames_before_the_first_are_refused(put):
-    (actor,) = read(put(a1_DOT_obj=written.obj(), a2_DOT_obj=written.obj())).actors
+    (actor,) = read(put(a1_DOT_obj=mesh_files.obj(), a2_DOT_obj=mesh_files.obj())).actors
     for ask in (actor.at, actor.mesh):
         with pytest.raises(ValueError, match="frame: expected 0 or more, got -1"):
             ask(-1)
@@ -135,14 +135,14 @@ def test_names_and_errors_have_no_control_characters(put, tmp_path):
         read([odd])
     assert str(caught.value).isprintable() and "two lines1.obj: line 1" in str(caught.value)
     for path in (odd, tmp_path / "two\nlines2.obj"):
-        path.write_bytes(written.obj())
+        path.write_bytes(mesh_files.obj())
     found = read([odd, path])
     assert found.name == "two lines" == found.actors[0].name and found.notes[0].isprintable()
 
 
 def test_a_folder_of_frames_is_a_body_and_so_is_each_folder_in_it(put, tmp_path):
-    put(shirt__0001_DOT_obj=written.obj(), shirt__0002_DOT_obj=written.obj(CUBE + 1), shirt__notes_DOT_txt=b"x", shirt__f_DOT_mtl=b"x")
-    put(arm__a1_DOT_ply=written.ply(), arm__a2_DOT_ply=written.ply(), arm__a3_DOT_ply=written.ply(), empty__x_DOT_txt=b"x")
+    put(shirt__0001_DOT_obj=mesh_files.obj(), shirt__0002_DOT_obj=mesh_files.obj(CUBE + 1), shirt__notes_DOT_txt=b"x", shirt__f_DOT_mtl=b"x")
+    put(arm__a1_DOT_ply=mesh_files.ply(), arm__a2_DOT_ply=mesh_files.ply(), arm__a3_DOT_ply=mesh_files.ply(), empty__x_DOT_txt=b"x")
     put(shirt___DOT_0003_DOT_obj=b"hidden")
     found = read([tmp_path])
     assert names(found) == [("arm", 3), ("shirt", 2)] and found.frames == 3
@@ -163,13 +163,13 @@ def test_frames_in_npz_files_too(put, tmp_path):
 
 def test_a_cache_moves_the_mesh_that_it_belongs_to(put):
     cloth = np.arange(48, dtype=float).reshape(2, 8, 3)
-    obj, ball, pc2 = put(cloth_DOT_obj=written.obj(), ball_DOT_ply=written.ply(), cloth_DOT_pc2=written.pc2(cloth))
+    obj, ball, pc2 = put(cloth_DOT_obj=mesh_files.obj(), ball_DOT_ply=mesh_files.ply(), cloth_DOT_pc2=mesh_files.pc2(cloth))
     for order in ([obj, pc2], [pc2, obj], [obj, ball, pc2], [ball, obj, pc2]):
         found = read(order)
         actor = next(actor for actor in found.actors if actor.name == "cloth")
         assert actor.frames == 2 and np.array_equal(actor.mesh(1)[0], cloth[1])
         assert len(found.actors) == len(order) - 1
-    (other,) = put(sim_DOT_mdd=written.mdd(cloth))
+    (other,) = put(sim_DOT_mdd=mesh_files.mdd(cloth))
     assert names(read([obj, ball, other])) == [("cloth", 1), ("ball", 2)]  # the mesh right before it
     assert names(read([obj, other, ball])) == [("cloth", 2), ("ball", 1)]
     assert names(read([other, obj])) == [("cloth", 2)]
@@ -179,8 +179,8 @@ def test_a_cache_moves_the_mesh_that_it_belongs_to(put):
 
 
 def test_names_are_made_unique(put):
-    box = written.obj()
-    found = read(put(a__x_DOT_obj=box, b__x_DOT_obj=box, c__x_DOT_ply=written.ply(), d__y_DOT_obj=b"o x 2\n" + box))
+    box = mesh_files.obj()
+    found = read(put(a__x_DOT_obj=box, b__x_DOT_obj=box, c__x_DOT_ply=mesh_files.ply(), d__y_DOT_obj=b"o x 2\n" + box))
     assert [actor.name for actor in found.actors] == ["x", "x 3", "x 4", "x 2"]
     assert found.name == "x, x, x …"
 
@@ -230,7 +230,7 @@ def test_what_cannot_be_read(put, tmp_path):
 
 
 def test_a_folder_with_a_way_out_is_refused(put, tmp_path):
-    put(home__0001_DOT_obj=written.obj(), secret_DOT_obj=written.obj())
+    put(home__0001_DOT_obj=mesh_files.obj(), secret_DOT_obj=mesh_files.obj())
     (tmp_path / "home" / "0002.obj").symlink_to(tmp_path / "secret.obj")
     with pytest.raises(FileError, match=r"0002\.obj.* outside its folder"):
         read([tmp_path / "home"])
@@ -247,7 +247,7 @@ def test_a_folder_with_a_way_out_is_refused(put, tmp_path):
 
 def test_frames_collide_as_their_meshes_do(put, tmp_path):
     moves = (2.0, 0.5, -2.0)
-    files = put(**{f"tool_{k}_DOT_obj": written.obj(CUBE + x) for k, x in enumerate(moves)}, box_DOT_off=written.off())
+    files = put(**{f"tool_{k}_DOT_obj": mesh_files.obj(CUBE + x) for k, x in enumerate(moves)}, box_DOT_off=mesh_files.off())
     tool, box = read(files).actors
     bodies = None, None
     for k, x in enumerate(moves):

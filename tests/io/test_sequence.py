@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import written
+import mesh_files
+from mesh_files import CUBE, FACES, QUADS
 from pliant import shapes
 from pliant.errors import FileError
 from pliant.io.animation import Settings
 from pliant.io.meshes import read_parts
 from pliant.io.sequence import Reader, numbered, read_sequence
-from written import CUBE, FACES, QUADS
 
 
 def runs(*names):
@@ -69,7 +69,7 @@ def test_frames_are_read_lazily_and_one_is_kept_for_each_thread(tmp_path):
         opened.append((threading.get_ident(), path.name))
         return read_parts(path)
 
-    two = [written.obj(CUBE + k, []) + b"o a\nf 1 2 3\no b\nf 8 7 6\n" for k in range(20)]
+    two = [mesh_files.obj(CUBE + k, []) + b"o a\nf 1 2 3\no b\nf 8 7 6\n" for k in range(20)]
     found = read_sequence(saved(tmp_path, two), load, "two", Settings(rate=10))
     assert (found.name, found.frames, found.rate, len(found.files)) == ("two", 20, 10, 20)
     assert [(actor.name, actor.kind) for actor in found.actors] == [("a", "free"), ("b", "free")]
@@ -86,7 +86,7 @@ def test_frames_are_read_lazily_and_one_is_kept_for_each_thread(tmp_path):
 
 
 def test_bodies_follow_and_stay_at_the_end(tmp_path):
-    actor = read_sequence(saved(tmp_path, [written.obj(CUBE + k) for k in range(3)]), read_parts, "cube", Settings()).actors[0]
+    actor = read_sequence(saved(tmp_path, [mesh_files.obj(CUBE + k) for k in range(3)]), read_parts, "cube", Settings()).actors[0]
     assert actor.name == "cube"
     body = actor.at(0)
     for k in (1, 2, 5, 0):
@@ -96,7 +96,7 @@ def test_bodies_follow_and_stay_at_the_end(tmp_path):
 
 
 def test_faces_that_change_make_a_soup(tmp_path):
-    contents = [written.obj(), written.obj(polygons=QUADS[:3]), written.obj()]
+    contents = [mesh_files.obj(), mesh_files.obj(polygons=QUADS[:3]), mesh_files.obj()]
     inner = read_sequence(saved(tmp_path, contents), read_parts, "cube", Settings()).actors[0]
     assert inner.kind == "free"  # the first frame and the last have the same
     body = inner.at(0)
@@ -109,7 +109,7 @@ def test_faces_that_change_make_a_soup(tmp_path):
 
 
 def test_a_frame_may_be_empty(tmp_path):
-    contents = [b"", written.obj(), b"", written.obj(CUBE + 1)]
+    contents = [b"", mesh_files.obj(), b"", mesh_files.obj(CUBE + 1)]
     actor = read_sequence(saved(tmp_path, contents), read_parts, "fluid", Settings()).actors[0]
     assert actor.kind == "soup"
     assert [len(actor.at(k)) for k in range(4)] == [0, 12, 0, 12]
@@ -118,8 +118,8 @@ def test_a_frame_may_be_empty(tmp_path):
 
 
 def test_another_number_of_bodies_names_the_file(tmp_path):
-    two = written.obj(polygons=[]) + b"o a\nf 1 2 3\no b\nf 8 7 6\n"
-    actor = read_sequence(saved(tmp_path, [two, written.obj(), two]), read_parts, "two", Settings()).actors[1]
+    two = mesh_files.obj(polygons=[]) + b"o a\nf 1 2 3\no b\nf 8 7 6\n"
+    actor = read_sequence(saved(tmp_path, [two, mesh_files.obj(), two]), read_parts, "two", Settings()).actors[1]
     with pytest.raises(FileError, match=r"f1\.obj: holds 1 bodies, expected 2, as many as f0\.obj has"):
         actor.at(1)
 
@@ -127,7 +127,7 @@ def test_another_number_of_bodies_names_the_file(tmp_path):
 def test_a_bad_frame_is_named(tmp_path):
     bad = CUBE.copy()
     bad[3, 0] = np.nan
-    actor = read_sequence(saved(tmp_path, [written.obj(), written.obj(bad), written.obj()]), read_parts, "cube", Settings()).actors[0]
+    actor = read_sequence(saved(tmp_path, [mesh_files.obj(), mesh_files.obj(bad), mesh_files.obj()]), read_parts, "cube", Settings()).actors[0]
     for body in (None, actor.at(0)):
         with pytest.raises(FileError, match=r"f1\.obj: cube, frame 1: vertices: row 3 is \[nan, 1\.0, 1\.0\], not finite"):
             actor.at(1, body)
@@ -137,7 +137,7 @@ def test_what_is_welded_does_not_depend_on_the_frame_that_comes_first(tmp_path):
     corners, faces = CUBE[FACES].reshape(-1, 3), np.arange(36).reshape(-1, 3).tolist()
     folded = corners.copy()
     folded[:, 2] = 0.0  # more corners meet here
-    files = saved(tmp_path, [written.obj(corners, faces), written.obj(folded, faces)])
+    files = saved(tmp_path, [mesh_files.obj(corners, faces), mesh_files.obj(folded, faces)])
     actor = read_sequence(files, read_parts, "cube", Settings()).actors[0]
     first, later = actor.at(0, weld=True), actor.at(1, weld=True)
     assert np.array_equal(first.corners, later.corners)
@@ -151,8 +151,8 @@ def test_neighbours_in_an_stl_are_those_of_the_first_frame(tmp_path):
     touching[np.argmin(vertices[:, 2])] = vertices[np.argmax(vertices[:, 2])]  # one pole in the place of the other
     torn = vertices[faces].reshape(-1, 3)
     torn[:3] += 0.25
-    contents = [written.stl(vertices, faces), written.stl(touching, faces), written.stl(torn, np.arange(len(torn)).reshape(-1, 3)),
-                written.stl(vertices * 2, faces)]  # fmt: skip
+    contents = [mesh_files.stl(vertices, faces), mesh_files.stl(touching, faces), mesh_files.stl(torn, np.arange(len(torn)).reshape(-1, 3)),
+                mesh_files.stl(vertices * 2, faces)]  # fmt: skip
     files = saved(tmp_path, contents, "stl")
     actor = read_sequence(files, read_parts, "ball", Settings()).actors[0]
     meshes = [actor.mesh(k) for k in range(4)]
@@ -164,7 +164,7 @@ def test_neighbours_in_an_stl_are_those_of_the_first_frame(tmp_path):
 
 
 def test_the_last_frame_alone_is_kept(tmp_path):
-    reader = Reader(saved(tmp_path, [written.obj(CUBE + k) for k in range(3)]), read_parts)
+    reader = Reader(saved(tmp_path, [mesh_files.obj(CUBE + k) for k in range(3)]), read_parts)
     assert all(len(part.vertices) == 0 for part in reader.first)
     reader.read(0, 1)
     first = reader._last.parts

@@ -13,11 +13,11 @@ import h5py
 import numpy as np
 import pytest
 
-from pliant.core.tables import read_bytes
+from pliant.core.validate_table import read_bytes
 from pliant.errors import FileError
-from pliant.io import hdf, markup, vtk, vtkarrays
-from pliant.io.vtk import read_vtk, read_vtk_sequence
-from pliant.io.xdmf import read_xdmf
+from pliant.io.vtk.vtk import arrays, hdf5, safe_xml, vtk
+from pliant.io.vtk.vtk.vtk import read_vtk, read_vtk_sequence
+from pliant.io.vtk.vtk.xdmf import read_xdmf
 from solids import mesh_of
 
 TRIANGLE = np.eye(3)
@@ -154,7 +154,7 @@ def unfolding(path, corners):
 
 
 def test_bytes_that_become_numbers_are_counted_as_such(tmp_path):
-    most = vtkarrays.LEAST_UNFOLDED
+    most = arrays.LEAST_UNFOLDED
     with at_most(most), pytest.raises(FileError, match=f"unfolds to numbers of {8 * most // 4:,} bytes"):
         read_vtk(unfolding(tmp_path / "a.vtu", most // 4))
     with at_most(20 * most):
@@ -178,7 +178,7 @@ def test_values_of_lists_and_attributes_are_counted(tmp_path, monkeypatch):
     polygons(tmp_path / "q.vtp")
     path.write_text(json.dumps({"files": [{"name": "q.vtp", "time": k} for k in range(150)]}))
     assert read_vtk(path).frames == 150
-    monkeypatch.setattr(markup, "MOST_ELEMENTS", 50)
+    monkeypatch.setattr(safe_xml, "MOST_ELEMENTS", 50)
     (tmp_path / "a.pvd").write_text('<VTKFile type="Collection">' + '<a b="1" c="2"/>' * 20 + "</VTKFile>")
     with pytest.raises(FileError, match="more than 50 elements and attributes"):
         read_vtk(tmp_path / "a.pvd")
@@ -236,7 +236,7 @@ def test_names_of_parts_are_one_short_line(tmp_path):
 def points_in(path, make):
     with h5py.File(path, "w") as file:
         make(file)
-    return hdf.read_array(path, "/p")
+    return hdf5.read_array(path, "/p")
 
 
 @pytest.mark.parametrize("options", [{}, {"shuffle": True}, {"fletcher32": True}, {"shuffle": True, "fletcher32": True}])

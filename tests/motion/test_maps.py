@@ -17,7 +17,7 @@ from child import python
 from pliant import shapes
 from pliant.errors import MeshError
 from pliant.motion import blended as motion
-from pliant.refit import convex, front, lazy
+from pliant.refit import convex, front_tracking, lazy
 from pliant.refit.policy import Shape
 from poses import matrix
 from trials import often
@@ -331,20 +331,20 @@ def test_an_interrupted_update_leaves_a_body_whole(owner, name, late, policy, mo
 
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(("owner", "name"), [(convex, "prepare"), (convex, "list_shares"), (convex, "node_entry"), (lazy, "spans_of"),
-                                             (front, "refit_ahead"), (front, "advance")][::4 if OFF else 1])
+                                             (front_tracking, "refit_ahead"), (front_tracking, "advance")][::4 if OFF else 1])
 def test_an_interrupted_question_can_be_asked_again(owner, name, late, monkeypatch):
     body, other = blended(policy=blends.FRONT), others()
     for k, moved in enumerate((BENT, BENT * 0.9)):
         body.update(moved)
-        if owner is front and name == "refit_ahead" and k == 0:
+        if owner is front_tracking and name == "refit_ahead" and k == 0:
             pl.collide(body, other)                                     # it has a front from now on
             continue
         stop_once(monkeypatch, owner, name, late)
         try:
             pl.collide(body, other)
-            assert k == 1 and owner is not front                        # what is prepared once is not asked for again
+            assert k == 1 and owner is not front_tracking                        # what is prepared once is not asked for again
         except KeyboardInterrupt:
-            assert k == 0 or owner is front
+            assert k == 0 or owner is front_tracking
         monkeypatch.undo()
         assert_as_free(body)
 

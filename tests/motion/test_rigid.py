@@ -10,7 +10,7 @@ import pytest
 import meshes
 import pliant as pl
 import poses
-from lattice import answer
+from integer_spheres import answer
 from pliant.errors import FileError, MeshError
 from pliant.motion.rigid import IDENTITY, place_corners, relate, world_box
 

@@ -8,7 +8,7 @@ from volume_checks import assert_true, lanes, shape_of, true_lanes
 import meshes
 import pliant as pl
 from pliant import shapes
-from pliant.refit import front, lazy
+from pliant.refit import front_tracking, lazy
 from pliant.refit.policy import LAST
 from pliant.tree.nodes import WIDTHS
 from siblings import VOLUMES
@@ -110,16 +110,16 @@ def test_pairs_are_right(volume):
 @pytest.mark.formulas
 @pytest.mark.parametrize("late", [False, True])
 def test_an_interrupted_refit_starts_afresh(late, monkeypatch):
-    body, other, real = pl.Body(SPHERE, FACES, policy="active", leaf=2), needle([1, 0.3, 0.2]), front.refit_ahead
+    body, other, real = pl.Body(SPHERE, FACES, policy="active", leaf=2), needle([1, 0.3, 0.2]), front_tracking.refit_ahead
     pl.collide(body, other)
 
     def stop(*args):
-        monkeypatch.setattr(front, "refit_ahead", real)
+        monkeypatch.setattr(front_tracking, "refit_ahead", real)
         if late:
             real(*args)
         raise KeyboardInterrupt
     body.update(SPHERE * 0.99)
-    monkeypatch.setattr(front, "refit_ahead", stop)
+    monkeypatch.setattr(front_tracking, "refit_ahead", stop)
     with pytest.raises(KeyboardInterrupt):
         pl.collide(body, other)
     assert shape_of(body).kept is None

@@ -4,8 +4,8 @@ import threading
 
 import numpy as np
 import pytest
+from degraded import CUBE, FACES, OFF, SPHERE, flakes, quiet, reasons, scattered, slow, tried, vortex, worn, wrung
 from volume_checks import assert_true, lanes, shape_of
-from worn import CUBE, FACES, OFF, SPHERE, flakes, quiet, reasons, scattered, slow, tried, vortex, worn, wrung
 
 import meshes
 import pliant as pl

@@ -6,8 +6,8 @@ import threading
 
 import numpy as np
 import pytest
+from degraded import CUBE, OFF, quiet, reasons, scattered, slow, until
 from volume_checks import assert_true, shape_of
-from worn import CUBE, OFF, quiet, reasons, scattered, slow, until
 
 import meshes
 import pliant as pl

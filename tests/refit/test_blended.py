@@ -13,7 +13,7 @@ import pliant as pl
 from child import LATE, together
 from morphs import BLENDED, FORMS, STAMPLESS, TIGHTER, assert_encloses, morph, targets, twin, weights, where
 from pliant import shapes
-from pliant.query import drive
+from pliant.query import scheduler
 from pliant.tree.nodes import WIDTHS
 from trials import often
 
@@ -250,7 +250,7 @@ def test_in_between_references_save_visits():
 @pytest.mark.parametrize("policy", [*BLENDED, "lazy"], ids=str)
 def test_threads_that_ask_right_after_an_update(policy, chunk, monkeypatch, set_threads):
     """Two are already asking when others come; in some frames one wants the vertices. One in three is about the body itself."""
-    monkeypatch.setattr(drive, "CHUNK", chunk)
+    monkeypatch.setattr(scheduler, "CHUNK", chunk)
     set_threads(2)
     rows, faces = targets(shapes.icosphere(2)[0], 3), shapes.icosphere(2)[1]
     body, other = pl.Body.morph(rows, faces, policy=policy, leaf=2), pl.Body(rows[1] + [0.4, 0.1, 0], faces)

@@ -14,7 +14,7 @@ import meshes
 import pliant as pl
 from morphs import assert_around
 from pliant import shapes
-from pliant.motion.limited import BOUNDS
+from pliant.motion.weight_bounds import BOUNDS
 from pliant.refit.convex import BOXES, LEAVES
 from pliant.tree.nodes import WIDTHS
 from siblings import VOLUMES

@@ -6,7 +6,7 @@ import pytest
 import meshes
 import pliant as pl
 from pliant import shapes
-from pliant.core.records import whole
+from pliant.core.soa import whole
 from pliant.refit import fitted
 from pliant.volume.protocol import FAMILIES, HOWS, fit, size
 

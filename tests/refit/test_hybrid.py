@@ -13,7 +13,7 @@ import pliant as pl
 from child import together
 from pliant import shapes
 from pliant.errors import FileError
-from pliant.query import drive
+from pliant.query import scheduler
 from pliant.refit.policy import Shape
 from pliant.tree.nodes import BUILDERS, WIDTHS
 
@@ -125,7 +125,7 @@ def test_the_settings_say_how_many():
 @pytest.mark.parametrize(("depth", "below"), [(None, "node"), (0, 2), (1, "subtree")])
 def test_threads_that_make_the_same_nodes_true(depth, below, monkeypatch, set_threads):
     """Workers of one query, and queries of several threads, meet in stale nodes; nothing that they read is half done."""
-    monkeypatch.setattr(drive, "CHUNK", 64)
+    monkeypatch.setattr(scheduler, "CHUNK", 64)
     set_threads(2)
     scene = shapes.bumpy_pair(5120, 9)
     first, second = scene.frame(2)

@@ -12,7 +12,7 @@ from volume_checks import assert_holds, assert_true, lanes, shape_of, vertices_u
 import meshes
 import pliant as pl
 from pliant import shapes
-from pliant.core.records import lane, whole
+from pliant.core.soa import lane, whole
 from pliant.refit import inflated
 from pliant.refit.policy import LAST
 from pliant.tree.nodes import WIDTHS

@@ -6,8 +6,8 @@ from fractions import Fraction
 import numba
 import numpy as np
 
-from pliant.core.call import ENTRIES
-from pliant.core.records import lane, whole
+from pliant.core.function_pointer import ENTRIES
+from pliant.core.soa import lane, whole
 from siblings import INSIDE, exact
 
 LOOSE = 2.0**-20                                                        # of the largest coordinate: the rounding of a box, and to spare

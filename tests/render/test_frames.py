@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 import pliant
+from pliant.render import demo_soup as museum_module
+from pliant.render import demo_spheres as nine_module
 from pliant.render import frames as frames_module
-from pliant.render import museum as museum_module
-from pliant.render import nine as nine_module
+from pliant.render.animation import Actor, Performance, Show, View
 from pliant.render.camera import Camera
 from pliant.render.colours import eight_bits, encoded, exposed
 from pliant.render.frames import Renderer, Settings
+from pliant.render.keyframes import smooth
 from pliant.render.materials import Light, Material, Sky
-from pliant.render.paths import smooth
 from pliant.render.sampling import grid
+from pliant.render.scene import Stage
 from pliant.render.scenes import SHOWS
 from pliant.render.shade import trace
-from pliant.render.show import Actor, Performance, Show, View
-from pliant.render.stage import Stage
 from pliant.shapes import icosphere, sheet
 
 SMALL = {"width": 45, "height": 31}

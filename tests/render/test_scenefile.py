@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from pliant import shapes
-from pliant.core.tables import MOST_TEXT
+from pliant.core.validate_table import MOST_TEXT
 from pliant.errors import FileError
-from pliant.render.reading import read_mesh
-from pliant.render.scenefile import read_show
+from pliant.render.npz import read_mesh
+from pliant.render.scene_file import read_show
 
 pytestmark = pytest.mark.formulas
 

@@ -7,8 +7,8 @@ import pliant
 from pliant.render.camera import Camera
 from pliant.render.colours import linear
 from pliant.render.materials import Light, Material, Sky
+from pliant.render.scene import Stage
 from pliant.render.shade import trace
-from pliant.render.stage import Stage
 from pliant.shapes import bumpy, icosphere, sheet
 
 BLACK = Sky("#000000", "#000000", "#000000", ambient=0.0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pliant.report.story import Character, Hierarchy, Meeting, Snapshot, Story
+from pliant.report.data import Character, Hierarchy, Meeting, Snapshot, Story
 from pliant.shapes import bumpy, icosphere
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"

@@ -6,7 +6,7 @@ import pytest
 import pliant as pl
 from pliant import shapes
 from pliant.report.hierarchy import hierarchy_of
-from pliant.report.outlines import at_level
+from pliant.report.volume_meshes import at_level
 
 
 @pytest.mark.formulas

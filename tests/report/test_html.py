@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from stories import HOSTILE, halves, snapshots, story
 
-import unpacked
-from pliant.report import spool
+import read_report
+from pliant.report import temp_frames
+from pliant.report.data import Character, Meeting, Snapshot
 from pliant.report.html import write_report
-from pliant.report.story import Character, Meeting, Snapshot
 
 
 def same_as_told(told, found):
@@ -26,8 +26,8 @@ def same_as_told(told, found):
 
 def test_everything_is_there(tmp_path):
     path = write_report(tmp_path / "new" / "report.html", story())
-    told, blocks = unpacked.parts(path)
-    found = unpacked.frames(told, blocks)
+    told, blocks = read_report.parts(path)
+    found = read_report.frames(told, blocks)
     expected = story()
     assert told["shown"] == list(found) == list(range(12))
     for place, snapshot in enumerate(snapshots(expected.frames)):
@@ -40,8 +40,8 @@ def test_everything_is_there(tmp_path):
 
 
 def test_hierarchies_are_there(tmp_path):
-    told, blocks = unpacked.parts(write_report(tmp_path / "report.html", story()))
-    order, levels = unpacked.hierarchy(told, blocks, 1)
+    told, blocks = read_report.parts(write_report(tmp_path / "report.html", story()))
+    order, levels = read_report.hierarchy(told, blocks, 1)
     expected = halves(80)
     assert order == expected.order.tolist()
     assert [[list(each) for each in level] for level in levels] == [level.tolist() for level in expected.levels]
@@ -49,9 +49,9 @@ def test_hierarchies_are_there(tmp_path):
 
 
 def test_the_outline_is_that_of_all_frames(tmp_path):
-    told, _ = unpacked.parts(write_report(tmp_path / "report.html", story()))
+    told, _ = read_report.parts(write_report(tmp_path / "report.html", story()))
     rows = np.concatenate([vertices[np.unique(faces)] for each in snapshots(story().frames) for vertices, faces in each.meshes])
-    points, axes = np.array(told["outline"]), spool.Outline.AXES
+    points, axes = np.array(told["outline"]), temp_frames.Outline.AXES
     assert len(axes) == 13 and len({tuple(axis) for axis in np.concatenate([axes, -axes])}) == 26
     for axis in np.concatenate([axes, -axes]):
         assert (points @ axis).max() == pytest.approx((rows @ axis).max(), rel=1e-3)
@@ -64,8 +64,8 @@ def test_a_body_that_stands_still_is_told_once(tmp_path):
     def sizes(step):
         shown = [Snapshot(int(frame), [(vertices + frame * step, faces)], [np.empty(0, np.int32)]) for frame in story().frames]
         path = write_report(tmp_path / "report.html", story(bodies=[Character("one", "rigid")], meetings=[], snapshots=shown))
-        told, blocks = unpacked.parts(path)
-        unpacked.frames(told, blocks)
+        told, blocks = read_report.parts(path)
+        read_report.frames(told, blocks)
         return sum(len(blocks[name]) for name in blocks)
 
     assert sizes(np.zeros(3)) == sizes(np.array([1024.0, 0, 0])) == 12 * 52 + 12 * len(faces) + 6 * len(vertices)
@@ -77,7 +77,7 @@ def test_absurd_sizes(tmp_path, scale):
     told = Snapshot(10, [(vertices.astype(np.float64) * scale, faces)], [np.array([2, 5], np.int32)])
     path = write_report(tmp_path / "report.html", story(bodies=[Character("one", "free")], meetings=[], snapshots=[told]))
     same_as_told(told._replace(meshes=[(vertices, faces)]), [
-        each._replace(positions=np.array(each.positions) / scale) for each in unpacked.frames(*unpacked.parts(path))[0]])  # fmt: skip
+        each._replace(positions=np.array(each.positions) / scale) for each in read_report.frames(*read_report.parts(path))[0]])  # fmt: skip
 
 
 def test_points_and_nothing(tmp_path):
@@ -86,22 +86,22 @@ def test_points_and_nothing(tmp_path):
     meshes = [(np.ones((3, 3)), np.array([[0, 1, 2]])), (np.ones((3, 3)), none.astype(int)), (none, none.astype(int))]
     shown = [Snapshot(10, meshes, [np.array([0]), none[:, 0].astype(int), none[:, 0].astype(int)])]
     bodies = [Character("a", "free"), Character("b", "free"), Character("c", "free")]
-    found = unpacked.frames(*unpacked.parts(write_report(tmp_path / "report.html", story(bodies=bodies, meetings=[], snapshots=shown))))
+    found = read_report.frames(*read_report.parts(write_report(tmp_path / "report.html", story(bodies=bodies, meetings=[], snapshots=shown))))
     assert found[0][0].positions == [(1.0, 1.0, 1.0)] * 3 and found[0][0].marked == [0]
     assert found[0][1].positions == found[0][2].positions == []
 
 
 def test_frames_are_left_out_evenly(tmp_path, monkeypatch):
     """With too little room every second frame is left out, again and again; the first and those of the worst meetings stay."""
-    monkeypatch.setattr(spool, "CHUNK", 1 << 15)
+    monkeypatch.setattr(temp_frames, "CHUNK", 1 << 15)
     frames, shown = story(64).frames, []
     path = write_report(tmp_path / "report.html", story(64, detail=2))
-    whole, told = os.path.getsize(path), sum(len(data) for name, data in unpacked.BLOCK.findall(path.read_bytes()) if b"frames" in name)
+    whole, told = os.path.getsize(path), sum(len(data) for name, data in read_report.BLOCK.findall(path.read_bytes()) if b"frames" in name)
     for part in (1.1, 0.6, 0.3):
         most = int(whole + (part - 1) * told)
         path = write_report(tmp_path / "report.html", story(64, detail=2), most)
-        page, blocks = unpacked.parts(path)
-        found = unpacked.frames(page, blocks)
+        page, blocks = read_report.parts(path)
+        found = read_report.frames(page, blocks)
         assert os.path.getsize(path) <= most and page["shown"] == list(found)
         for place, snapshot in enumerate(snapshots(frames, 2)):
             if place in found:
@@ -121,7 +121,7 @@ def test_a_frame_that_is_too_large(tmp_path):
     taken = []
     shown = (taken.append(each.frame) or each for each in snapshots(story().frames, 3))
     path = write_report(tmp_path / "report.html", story(detail=3, snapshots=shown), 600_000)
-    told, blocks = unpacked.parts(path)
+    told, blocks = read_report.parts(path)
     assert told["shown"] == [] and not blocks and "left out" in told["absent"] and told["absent"] in told["notes"]
     assert os.path.getsize(path) < 100_000 and len(told["frames"]) == 12 == len(taken)
 
@@ -130,20 +130,20 @@ def test_hierarchies_that_are_too_large(tmp_path):
     """They give way to frames."""
     many = np.sort(np.random.default_rng(2).integers(0, 81, (300_000, 2)), axis=1).astype(np.int32)
     first = Character("first", "free", halves(80)._replace(levels=[many]))
-    told, blocks = unpacked.parts(write_report(tmp_path / "report.html", story(bodies=[first, *story().bodies[1:]]), 1_000_000))
+    told, blocks = read_report.parts(write_report(tmp_path / "report.html", story(bodies=[first, *story().bodies[1:]]), 1_000_000))
     assert len(told["shown"]) == 12 and not any("hierarchy" in name for name in blocks)
     assert any("Bounding volumes are left out" in note for note in told["notes"])
     assert not any(body["levels"] for body in told["bodies"])
 
 
 def test_without_snapshots(tmp_path):
-    told, blocks = unpacked.parts(write_report(tmp_path / "report.html", story(snapshots=[])))
+    told, blocks = read_report.parts(write_report(tmp_path / "report.html", story(snapshots=[])))
     assert told["shown"] == [] and not blocks and "no frames were stored" in told["absent"]
 
 
 def test_a_page_does_not_fill_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(spool, "MOST_INFLATED", 30_000)
-    told, blocks = unpacked.parts(write_report(tmp_path / "report.html", story(40)))
+    monkeypatch.setattr(temp_frames, "MOST_INFLATED", 30_000)
+    told, blocks = read_report.parts(write_report(tmp_path / "report.html", story(40)))
     assert sum(len(blocks[f"frames-{k}"]) for k in range(told["chunks"])) <= 30_000 and 1 < len(told["shown"]) < 40
 
 
@@ -158,7 +158,7 @@ def test_lists_may_be_filled_in_on_the_way(tmp_path):
             yield snapshot
 
     path = write_report(tmp_path / "report.html", story(counts={"all": counts}, meetings=meetings, snapshots=looked_at()))
-    told, _ = unpacked.parts(path)
+    told, _ = read_report.parts(path)
     assert told["counts"][0]["values"] == list(range(12)) and len(told["meetings"]) == 12
 
 
@@ -168,7 +168,7 @@ def test_names_of_strangers(tmp_path):
                                                         counts={HOSTILE: np.zeros(12, np.int64)}))  # fmt: skip
     content = path.read_bytes()
     assert b"<img" not in content and b"<!--" not in content
-    told, _ = unpacked.parts(path)
+    told, _ = read_report.parts(path)
     assert told["title"] == told["notes"][0] == told["bodies"][0]["name"] == told["counts"][0]["name"] == HOSTILE
 
 

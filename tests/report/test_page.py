@@ -10,8 +10,8 @@ from PIL import Image
 from stories import HOSTILE, halves, snapshots, story
 
 from benchmarks.checking import BROWSER, BROWSERS
+from pliant.report.data import Character
 from pliant.report.html import write_report
-from pliant.report.story import Character
 
 WITHOUT_WEBGL = """const found = HTMLCanvasElement.prototype.getContext;
 HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {

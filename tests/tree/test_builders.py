@@ -10,7 +10,7 @@ import meshes
 import pliant as pl
 import trees
 from pliant import shapes
-from pliant.core.records import lane, whole
+from pliant.core.soa import lane, whole
 from pliant.refit.policy import POLICIES
 from pliant.tree.nodes import LEAF, MOST_LEVELS, WIDTHS, no_tree
 from pliant.volume.protocol import FAMILIES

@@ -9,9 +9,9 @@ import pytest
 import meshes
 import trees
 from pliant import shapes
-from pliant.core import check
+from pliant.core import validate
 from pliant.tree import connectivity
-from pliant.tree.links import LINKS, links_of
+from pliant.tree.face_graph import LINKS, links_of
 from pliant.tree.nodes import MOST_LEVELS, WIDTHS
 from surfaces import MESHES, OTHERS, SPHERE, SURFACES, bush_between_strips, neighbours, pieces_of, row_of, sets_of, shuffled, without_places
 
@@ -163,4 +163,4 @@ def test_below_the_limit_sets_are_halved(arity, limit):
 
 
 def test_the_depth_that_is_allowed():
-    assert connectivity.DEPTH_LIMIT + math.log2(check.MOST_FACES) < MOST_LEVELS
+    assert connectivity.DEPTH_LIMIT + math.log2(validate.MOST_FACES) < MOST_LEVELS

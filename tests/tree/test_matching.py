@@ -13,10 +13,10 @@ import pliant as pl
 import surfaces
 import trees
 from pliant import shapes
-from pliant.core import check
+from pliant.core import validate
 from pliant.tree import matching
+from pliant.tree.match_round import graph_of, pair_up, take_best
 from pliant.tree.nodes import LEAF, MOST_LEVELS, WIDTHS
-from pliant.tree.pairing import graph_of, pair_up, take_best
 from surfaces import FEW, MESHES, OFF, SPHERE, SURFACES, neighbours, pieces_of, shuffled, without_places
 
 EXAMPLES = 20 if OFF else 150
@@ -366,7 +366,7 @@ def test_many_faces_at_one_edge_or_vertex():
 
 def test_the_depth_that_is_allowed():
     """A cut between components leaves three quarters on one side at most, or a component that the next cut parts from the rest."""
-    assert math.log(check.MOST_FACES, 4 / 3) + matching.SLACK + 2 < MOST_LEVELS
+    assert math.log(validate.MOST_FACES, 4 / 3) + matching.SLACK + 2 < MOST_LEVELS
 
 
 def test_lengths_of_edges_decide():

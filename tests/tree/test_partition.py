@@ -9,7 +9,7 @@ import pytest
 import meshes
 import trees
 from pliant import shapes
-from pliant.core import check
+from pliant.core import validate
 from pliant.tree import partition
 from pliant.tree.nodes import MOST_LEVELS, WIDTHS
 
@@ -226,7 +226,7 @@ def test_deep_down_there_are_only_medians(limit):
 
 
 def test_the_depth_that_is_allowed():
-    assert partition.DEPTH_LIMIT + math.log2(check.MOST_FACES) < MOST_LEVELS
+    assert partition.DEPTH_LIMIT + math.log2(validate.MOST_FACES) < MOST_LEVELS
 
 
 # --- leaves ----------------------------------------------------------------------------------------------------------------------

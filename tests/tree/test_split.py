@@ -9,7 +9,7 @@ import pytest
 import meshes
 import trees
 from pliant import shapes
-from pliant.core import check
+from pliant.core import validate
 from pliant.tree import split
 from pliant.tree.nodes import BUILDERS, MOST_LEVELS, WIDTHS
 
@@ -163,7 +163,7 @@ def test_deep_down_there_are_only_medians(name, arity, limit):
 
 
 def test_the_depth_that_is_allowed():
-    assert split.DEPTH_LIMIT + math.log2(check.MOST_FACES) < MOST_LEVELS
+    assert split.DEPTH_LIMIT + math.log2(validate.MOST_FACES) < MOST_LEVELS
 
 
 # --- how it ends -----------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import pliant
 from pliant.cli import application
 from pliant.cli.tune import Asked, Measure
 from pliant.tune.criteria import CRITERIA
-from pliant.tune.play import QUERIES
+from pliant.tune.score import QUERIES
 from synthetic import CORNERS, FACES, FRAMES, Synthetic, rows, use
 
 pytestmark = pytest.mark.formulas

@@ -18,7 +18,7 @@ from pliant.refit import inflated
 from pliant.tune import Animation, tune
 from pliant.tune.animation import checked
 from pliant.tune.criteria import CRITERIA, policy
-from pliant.tune.play import QUERIES, Goal, Stage
+from pliant.tune.score import QUERIES, Goal, Stage
 from synthetic import rows
 
 pytestmark = pytest.mark.formulas

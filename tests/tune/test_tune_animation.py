@@ -12,7 +12,7 @@ from pliant.core import jit
 from pliant.errors import FileError
 from pliant.tune import Animation, read_animation, read_animations
 from pliant.tune.animation import checked, digest
-from pliant.tune.play import Goal, Stage, goal, scorer
+from pliant.tune.score import Goal, Stage, goal, scorer
 from synthetic import CORNERS, FACES, FRAMES
 
 pytestmark = pytest.mark.formulas

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import poses
-from lanes import OFF, REPEATS, SCALES, set_blended, set_carried, set_inflated, set_merged, set_sizes
-from pliant.core.records import whole
+from pliant.core.soa import whole
 from pliant.query.traverse import SLACK
 from pliant.volume.protocol import FAMILIES, HOWS, PROTOCOL, Best, Plain, Shift, Turn, carry, fit, overlap, separation, size, skew, span
 from siblings import INSIDE, VOLUMES, Siblings, exact, set_enclosed, set_fitted
+from simd_formulas import OFF, REPEATS, SCALES, set_blended, set_carried, set_inflated, set_merged, set_sizes
 
 pytestmark = [pytest.mark.formulas]
 if OFF:                                                                 # kernels overflow in lanes that nobody reads; as Python they say so

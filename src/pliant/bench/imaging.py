@@ -98,7 +98,7 @@ def ask(mesh: tuple[Any, Any], asked: dict[str, Any]) -> Any:
 
 def ask_within(mesh: tuple[Any, Any], asked: dict[str, Any], ends: int = 2, clocked: bool = False) -> Any:
     """The same through a door that users do not have; `clocked`: with seconds by pass."""
-    from pliant.image.ask import asked as answer
+    from pliant.image.api import asked as answer
     from pliant.image.options import options_of
 
     return answer({"body": mesh}, False, False, False, options_of(asked)._replace(ends=ends), clocked)

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from pliant.bench.paper import PLIANT, TREES, Experiment
 from pliant.bench.play import CLOCKS, Run, Session
 from pliant.bench.tracing import Recorder, Way, play, spread, unasked
-from pliant.render.museum import museum
-from pliant.render.nine import nine
-from pliant.render.show import Show
+from pliant.render.animation import Show
+from pliant.render.demo_soup import museum
+from pliant.render.demo_spheres import nine
 
 BOTTOM_UP, HYBRID, AUTO = "bottom-up", "hybrid", "auto"
 POLICY = {BOTTOM_UP: "bottom_up", HYBRID: "hybrid", AUTO: "auto"}

@@ -10,7 +10,7 @@ from typing import Any
 
 from pliant.bench.tentacles import Parameters, Swarm, carried
 from pliant.core import device
-from pliant.core.grid_cuda import cuda, launched
+from pliant.core.cooperative_cuda import cuda, launched
 
 
 @launched  # type: ignore[untyped-decorator, unused-ignore]

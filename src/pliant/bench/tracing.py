@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 import pliant
 from pliant.bench.play import TURN, Run, Session
 from pliant.core import jit
-from pliant.core.call import invoke
+from pliant.core.function_pointer import invoke
+from pliant.render.animation import Performance, Show
 from pliant.render.camera import Camera
 from pliant.render.frames import Renderer, Settings
-from pliant.render.show import Performance, Show
-from pliant.render.stage import Stage
+from pliant.render.scene import Stage
 
 Floats = NDArray[np.float64]
 Clock = Callable[[], float]

@@ -3,7 +3,7 @@
 Boxes are closed: touching counts. Three ways to the same pairs:
 
 - few boxes: compare all, `fresh.brute`;
-- boxes that moved little, or few of many: three sorted lists, `lists.py`, at a cost that depends on what moved alone;
+- boxes that moved little, or few of many: three sorted lists, `endpoint_lists.py`, at a cost that depends on what moved alone;
 - boxes that moved far, or are new: one sweep in columns, `fresh.sweep`, at a cost that depends on the number of boxes alone.
 
 Which one is decided from counts, never from clocks, so a run can be repeated. Whether lists are worth it shows while they are sorted: when
@@ -13,11 +13,11 @@ A call that Ctrl-C breaks off leaves the boxes, of before or as given, and nothi
 """
 import numpy as np
 
-from pliant.broadphase import fresh
-from pliant.broadphase.fresh import Fresh
-from pliant.broadphase.lists import CHANGES, LOG, PAIRS, SWAPS, Lists
-from pliant.broadphase.order import Sorter
-from pliant.broadphase.pairset import keys_of, refuse_beyond, updated
+from pliant.broadphase import sweep_full
+from pliant.broadphase.endpoint_lists import CHANGES, LOG, PAIRS, SWAPS, Lists
+from pliant.broadphase.pair_set import keys_of, refuse_beyond, updated
+from pliant.broadphase.radix import Sorter
+from pliant.broadphase.sweep_full import Fresh
 from pliant.core.jit import kernel
 from pliant.core.sorting import DIGIT, FEW, sort_digits, unpack
 
@@ -75,7 +75,7 @@ class Sweep:
     @property
     def method(self):
         """How pairs are found: "brute" for few boxes, else "sweep"."""
-        return "brute" if len(self) < fresh.BRUTE else "sweep"
+        return "brute" if len(self) < sweep_full.BRUTE else "sweep"
 
     def set(self, ids, boxes):
         """Add or move boxes: slots (k,), lower and upper ends (k, 6) x y z x y z. All others stay where they are, at no cost."""

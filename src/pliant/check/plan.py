@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.core import check
+from pliant.core import validate
 from pliant.image.options import DEVICES
-from pliant.query.collide import ENGINES
-from pliant.query.selfcollide import ADJACENT
+from pliant.query.collide.two_bodies.self_collide import ADJACENT
+from pliant.query.collide.two_bodies.two_bodies import ENGINES
 from pliant.refit.policy import POLICIES
 
 
@@ -39,13 +39,13 @@ class Question:
     weld: float | bool = True
 
     def __post_init__(self) -> None:
-        check.choice("adjacent", self.adjacent, ADJACENT)
-        check.choice("engine", self.engine, ENGINES)
-        check.choice("device", self.device, DEVICES)
-        check.choice("policy", self.policy, POLICIES)
-        check.weld("weld", self.weld)
+        validate.choice("adjacent", self.adjacent, ADJACENT)
+        validate.choice("engine", self.engine, ENGINES)
+        validate.choice("device", self.device, DEVICES)
+        validate.choice("policy", self.policy, POLICIES)
+        validate.weld("weld", self.weld)
         if self.within is not None:
-            check.number("within", self.within, 0.0)
+            validate.number("within", self.within, 0.0)
             if self.engine != "tree":
                 raise ValueError(f"within: distances need engine 'tree', got {self.engine!r}")
         if self.device != "cpu" and self.engine != "image":

@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pliant
-from pliant.check import outcome, tell
-from pliant.check.ask import Lane, drawing_of, meetings_in
+from pliant.check import results, write_report
 from pliant.check.journal import Journal, discard
 from pliant.check.plan import Question, allowed, chosen_frames
-from pliant.core import check
+from pliant.check.worker import Lane, drawing_of, meetings_in
+from pliant.core import validate
 from pliant.core.archive import whole_file
-from pliant.core.tables import read_bytes
 from pliant.core.threads import only
+from pliant.core.validate_table import read_bytes
 from pliant.errors import FileError
 from pliant.io.animation import Animation
 
@@ -79,9 +79,9 @@ def check_animation(animation: Animation, question: Question, output: Output, *,
     `progress` is told of every frame, `writing` what is being written. Ctrl-C loses at most the frames that are being worked on.
     """
     began = time.perf_counter()
-    if check.choice("form", output.form, FORMATS) == "parquet":
-        outcome.parquet_package()
-    jobs = check.integer("jobs", jobs, range(1, 1025))
+    if validate.choice("form", output.form, FORMATS) == "parquet":
+        results.parquet_package()
+    jobs = validate.integer("jobs", jobs, range(1, 1025))
     asked = allowed(question, [actor.name for actor in animation.actors])
     frames, path = chosen_frames(question.frames, animation.frames), output.folder / JOURNAL
     output.folder.mkdir(parents=True, exist_ok=True)
@@ -90,10 +90,10 @@ def check_animation(animation: Animation, question: Question, output: Output, *,
     if path.exists() and not resume:
         raise FileError(f"{path}: a check was stopped here; --resume goes on with it, --overwrite begins anew")
     if output.plots:
-        threading.Thread(target=tell.prepare_plots, daemon=True).start()
+        threading.Thread(target=write_report.prepare_plots, daemon=True).start()
     lane = Lane(animation, question, asked)
     lane.move(frames[0])
-    cast = tell.cast_of(animation, lane.bodies, output.report)
+    cast = write_report.cast_of(animation, lane.bodies, output.report)
     every = math.ceil(len(frames) * 12 * sum(count.vertices for count in cast.counts) / MOST_SHAPES) if output.report else 0
     plan = plan_of(animation, question, frames, every)
     if resume and not path.exists() and (done := finished(output, plan)):
@@ -112,14 +112,14 @@ def check_animation(animation: Animation, question: Question, output: Output, *,
     return result
 
 
-def look(lane: Lane, frames: list[int], journal: Journal, cast: tell.Cast, jobs: int, drawn: set[int],
+def look(lane: Lane, frames: list[int], journal: Journal, cast: write_report.Cast, jobs: int, drawn: set[int],
          progress: Callable[[Done], None] | None) -> None:  # fmt: skip
     """Ask about all frames that the journal does not have, and write each down as soon as it is done."""
     lock, before = threading.Lock(), journal.done
 
     def work(lane: Lane, frame: int) -> tuple[int, int]:
         answer = lane.answer(frame)
-        found = outcome.rows_of(answer, meetings_in(frame, answer.bodies, answer.faces, lane.bodies))
+        found = results.rows_of(answer, meetings_in(frame, answer.bodies, answer.faces, lane.bodies))
         shapes = drawing_of(lane.bodies, cast.faces) if frame in drawn else None
         with lock:
             journal.add(frame, found, shapes)
@@ -133,19 +133,19 @@ def look(lane: Lane, frames: list[int], journal: Journal, cast: tell.Cast, jobs:
             progress(Done(frame, k, len(frames), pairs))
 
 
-def write(animation: Animation, question: Question, output: Output, journal: Journal, cast: tell.Cast, frames: list[int],
+def write(animation: Animation, question: Question, output: Output, journal: Journal, cast: write_report.Cast, frames: list[int],
           plan: dict[str, Any], say: Callable[[str], None], began: float) -> Result:  # fmt: skip
     """Write everything that people want; what an earlier check has left there and this one does not write goes."""
     folder = output.folder
     say("pairs")
-    files = [outcome.write_pairs(folder / f"pairs.{output.form}", journal, frames, cast, question)]
-    sums = outcome.sums_of(journal, frames)
-    summary = {**outcome.summary_of(animation, question, cast, sums), "plan": digest(plan)}
+    files = [results.write_pairs(folder / f"pairs.{output.form}", journal, frames, cast, question)]
+    sums = results.sums_of(journal, frames)
+    summary = {**results.summary_of(animation, question, cast, sums), "plan": digest(plan)}
     with ThreadPoolExecutor(1) as beside:
-        plots = beside.submit(tell.write_plots, folder, summary, sums, journal) if output.plots else None
+        plots = beside.submit(write_report.write_plots, folder, summary, sums, journal) if output.plots else None
         if output.report:
             say("report")
-            files.append(tell.write(folder / REPORT, animation, cast, journal, sums, summary, output.most_bytes))
+            files.append(write_report.write(folder / REPORT, animation, cast, journal, sums, summary, output.most_bytes))
         if plots:
             say("plots")
             files += plots.result()

@@ -23,7 +23,7 @@ def application() -> typer.Typer:
     from pliant.cli.bench import bench
     from pliant.cli.check import check
     from pliant.cli.demo import demo
-    from pliant.cli.ends import Commands, options
+    from pliant.cli.errors import Commands, options
     from pliant.cli.info import info
     from pliant.cli.render import render
     from pliant.cli.tune import tune

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from pliant.cli.ends import INTERRUPTED, make_folder, screen
+from pliant.cli.errors import INTERRUPTED, make_folder, screen
 from pliant.cli.info import processor, version
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pliant.cli.ends import FOUND, INTERRUPTED, make_folder, say_when_compiling, screen
+from pliant.cli.errors import FOUND, INTERRUPTED, make_folder, say_when_compiling, screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable

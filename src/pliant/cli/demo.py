@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pliant.cli.ends import INTERRUPTED, make_folder, screen
+from pliant.cli.errors import INTERRUPTED, make_folder, screen
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from pliant.check.record import Recorder
+    from pliant.check.recorder import Recorder
     from pliant.cli.swarm import Flight, Moment
     from pliant.report.picture import View
     from pliant.shapes import Swarm
@@ -99,7 +99,7 @@ def take_off(swarm: Swarm) -> Flight:
 
 def recorder(flight: Flight, frames: int, out: Path) -> Recorder:
     """What writes frames down for the report; of a long flight with many vertices it draws every second, third …"""
-    from pliant.check.record import Recorder
+    from pliant.check.recorder import Recorder
 
     vertices = sum(len(body.vertices) for body in flight.bodies)
     every = -(-frames * vertices // DRAWN)

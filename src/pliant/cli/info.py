@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pliant.cli.ends import screen
+from pliant.cli.errors import screen
 
 if TYPE_CHECKING:
     from rich.console import Console

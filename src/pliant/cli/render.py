@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pliant.cli.ends import INTERRUPTED, say_when_compiling, screen
+from pliant.cli.errors import INTERRUPTED, say_when_compiling, screen
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
+    from pliant.render.animation import Moved, Performance, Show
     from pliant.render.frames import Picture, Settings
     from pliant.render.images import Film
-    from pliant.render.show import Moved, Performance, Show
 
 EXAMPLES = """\
 Examples:
@@ -92,7 +92,7 @@ render.__doc__ = f"{render.__doc__}\n\n{EXAMPLES}"
 
 def find_show(scene: str, faces: int | None) -> Show:
     """The show of that name, or the one in that file."""
-    from pliant.render.scenefile import read_show
+    from pliant.render.scene_file import read_show
     from pliant.render.scenes import SHOWS
 
     if scene in SHOWS:
@@ -195,7 +195,7 @@ def play(show: Show, settings: Settings, numbers: list[int], policy: str, film: 
 def prepare(show: Show, policy: str, console: Console) -> Performance:
     """The bodies, with their trees."""
     from pliant.refit.policy import POLICIES
-    from pliant.render.show import Performance
+    from pliant.render.animation import Performance
 
     with console.status("Building trees; the first time kernels are compiled …"):
         performance = Performance(show, policy=policy if policy in POLICIES else refused(policy, POLICIES))

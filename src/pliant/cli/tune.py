@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pliant.cli.ends import INTERRUPTED, screen
+from pliant.cli.errors import INTERRUPTED, screen
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -133,7 +133,7 @@ def reporter(progress: Progress, steps: int, best: dict[str, Row]) -> Callable[[
 
 def write(out: Path, tuned: Tuned) -> None:
     """The policy, and what it was tuned for."""
-    from pliant.refit.files import save_policy
+    from pliant.refit.policy_files import save_policy
 
     save_policy(out, tuned.policy, tuned.about)
 

@@ -6,7 +6,7 @@ float32. Every name here has a Python body, which runs with the JIT off, and an 
 type and gives bodies to names); no LLVM body names a processor, so the same code serves x86 and ARM.
 
 Invariant: floating-point flags stand in this module and nowhere else. `contract` lets a * b + c of vectors round once instead of
-twice, which only lowers the error that the bounds of `geometry/lanes.py` allow for; scalars are never contracted.
+twice, which only lowers the error that the bounds of `geometry/overlap_simd.py` allow for; scalars are never contracted.
 """
 import operator
 
@@ -324,7 +324,7 @@ def _(context, a, b):
     return result(a, b), lambda context, at, signature, args: shuffle(at, *args, range(result.lanes))
 
 
-# --- lanes of a flat array; records are read by core/records.py ------------------------------------------------------------------
+# --- lanes of a flat array; records are read by core/soa.py ------------------------------------------------------------------
 
 def four(array, at):
     """Lanes array[at : at + 4] of a flat contiguous array."""

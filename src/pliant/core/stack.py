@@ -7,7 +7,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from pliant.core.records import LINE
+from pliant.core.soa import LINE
 from pliant.core.vectors import DOUBLE, FLOAT, INT64, Vector, instruction
 
 

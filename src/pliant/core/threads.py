@@ -19,7 +19,7 @@ _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _threads: int | None = None
 _guards: "WeakSet[Guard]" = WeakSet()
-failures: list[BaseException] = []                                      # what compiled code could not raise: core/deferred.py
+failures: list[BaseException] = []                                      # what compiled code could not raise: core/lazy_compile.py
 LOOK_UP = 0.1                                                           # seconds between looks of the waiting thread at Ctrl-C
 
 

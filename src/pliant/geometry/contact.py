@@ -1,7 +1,7 @@
 """Where two triangles meet, and how far one must move to part them.
 
 COMMON PART. Two triangles of different planes share a segment, or a point, of the line in which the planes meet. Its ends are places
-where an edge of one crosses the plane of the other; exact signs choose the edges (the interval test of `geometry/triangles.py`), and an
+where an edge of one crosses the plane of the other; exact signs choose the edges (the interval test of `geometry/triangle_overlap.py`), and an
 end is
     (|d_q| p + |d_p| q) / (|d_p| + |d_q|),    d_p, d_q the orientations of the ends of the edge against the plane.
 They differ in sign, so nothing cancels, and an end is as precise as d_p and d_q are of themselves: `orient3d_value` makes that 6e-14,
@@ -28,12 +28,12 @@ import math
 
 import numpy as np
 
-from pliant.core.deferred import deferred
 from pliant.core.jit import helper, kernel, routine
+from pliant.core.lazy_compile import deferred
 from pliant.core.stack import floats
 from pliant.geometry.expansion import estimate, minor, two_difference
 from pliant.geometry.predicates import E2, PRECISE, orient2d_value, orient3d, orient3d_value
-from pliant.geometry.triangles import above, alone, before, ordered, overlap_exact, same, shows, turn
+from pliant.geometry.triangle_overlap import above, alone, before, ordered, overlap_exact, same, shows, turn
 
 POINT, POLYGON, ENDS, ROOM = 18, 27, 72, 78
 

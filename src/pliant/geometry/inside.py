@@ -4,7 +4,7 @@ A ray o + t d, t > 0, that meets no edge of an oriented closed surface leaves th
 through the others: leavings less enterings are the winding number of the surface around o. It is 0 outside, and 1 inside a body whose faces
 are counter-clockwise from outside; where such a body overlaps itself, 2 and more. Inside is where it is above 0.
 
-Every sign is exact (`geometry/rays.py`, `geometry/predicates.py`): on which side the line passes each edge, and on which side of the face o
+Every sign is exact (`geometry/ray_triangle.py`, `geometry/predicates.py`): on which side the line passes each edge, and on which side of the face o
 is. A line that meets an edge or a corner tells nothing; another direction does.
 
 The normal of what is nearest (Bærentzen and Aanæs 2005) tells the same of surfaces that do not meet themselves, but for rounding, which
@@ -16,7 +16,7 @@ import numpy as np
 from pliant.core.jit import kernel
 from pliant.core.stack import floats
 from pliant.geometry.predicates import orient3d, point_fits
-from pliant.geometry.rays import DIRECTION, ORIGIN, SIZE, side
+from pliant.geometry.ray_triangle import DIRECTION, ORIGIN, SIZE, side
 
 AMBIGUOUS = 1 << 40                                                     # added to the winding number where an edge was met
 

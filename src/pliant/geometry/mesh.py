@@ -1,7 +1,7 @@
 """What a mesh knows of itself without positions: faces around vertices, and which vertices have a fan.
 
 A vertex has a FAN if the edges across from it in its faces make one path, or one cycle of three or more, that names no vertex twice: all
-inner vertices and border vertices of ordinary surfaces do, whichever way round their faces go. `geometry/fans.py` settles all pairs of
+inner vertices and border vertices of ordinary surfaces do, whichever way round their faces go. `geometry/vertex_fan.py` settles all pairs of
 faces of a fan at once. Where faces are doubled, edges have three faces or surfaces touch in a vertex, there is none.
 """
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import kernel
-from pliant.geometry.fans import CLOSED, MORE, ROW, TURNS
+from pliant.geometry.vertex_fan import CLOSED, MORE, ROW, TURNS
 
 SPAN = 1 << 10                                                          # vertices in a part
 MANY = 2**31 - 1
@@ -17,7 +17,7 @@ MANY = 2**31 - 1
 
 class Mesh(NamedTuple):
     """Static connectivity. `faces` (f, 3) int32, in which welded vertices have one name; `begins` (n + 1,) and `around` flat int32: the
-    faces around vertex v are around[begins[v] : begins[v + 1]], each once; `stars` flat int32, rows for `geometry/fans.py`, of all
+    faces around vertex v are around[begins[v] : begins[v + 1]], each once; `stars` flat int32, rows for `geometry/vertex_fan.py`, of all
     vertices with two faces or more; `spans` (s,) int64 cuts the rows into parts, first << 32 | last + 1."""
     faces: np.ndarray
     begins: np.ndarray

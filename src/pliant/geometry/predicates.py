@@ -7,7 +7,7 @@ RANGE of filters and expansions: every coordinate is 0 or 2**-250 <= |x| <= 2**3
 below (80 U² > 2**-100) is still a normal number: nothing underflows, neither values nor bounds. The largest value, six products of
 three differences, is below 6 · 2**1020 < 2**1023: nothing overflows. So fl(x op y) = (x op y)(1 + d) with |d| <= U = 2**-53 holds
 throughout, and errors of `two_sum` and `two_product` are doubles. `orient2d` and `orient3d` look at the range themselves and leave the
-rest to `geometry/wide.py`: they are right for every finite float64. Names that end in _filter want the range.
+rest to `geometry/bigint.py`: they are right for every finite float64. Names that end in _filter want the range.
 
 FILTER. det = Σ_k d_k (u_i v_j − u_j v_i), all letters differences. A term passes at most 8 roundings (u, v, product, minor, d, product, two
 sums), so the error is at most ((1+U)⁸ − 1) P, P the sum of the absolute terms; P itself comes out low by at most (1−U)⁸, and the
@@ -21,12 +21,12 @@ that each partial sum is below twice its last part, and all roundings together a
 """
 import numpy as np
 
-from pliant.core.deferred import deferred
 from pliant.core.jit import helper, kernel, routine
+from pliant.core.lazy_compile import deferred
 from pliant.core.simd import magnitude
 from pliant.core.stack import floats
+from pliant.geometry.bigint import orient2d_wide, orient2d_wide_value, orient3d_wide, orient3d_wide_value
 from pliant.geometry.expansion import estimate, grow_scaled, minor, sign_of, two_difference, two_product, two_sum
-from pliant.geometry.wide import orient2d_wide, orient2d_wide_value, orient3d_wide, orient3d_wide_value
 
 U = 2.0**-53
 E2 = 5 * U

@@ -6,12 +6,12 @@ import numpy as np
 from numba import float64, int64
 
 import pliant.core.atomic_cuda  # noqa: F401  what steps add up, they add up together
-from pliant.core.grid_cuda import THREADS, TILE, add_up, cuda, of_kernels, whole
+from pliant.core.cooperative_cuda import THREADS, TILE, add_up, cuda, of_kernels, whole
 from pliant.geometry.predicates import fits
-from pliant.image.board import BAD_FACES, BAD_VERTICES, BEYOND, BOARD, BOXES, COUNTERS, EDGES, FLAGS, LAYERS, TURNED
-from pliant.image.closed import face_number
+from pliant.image.kernel_args import BAD_FACES, BAD_VERTICES, BEYOND, BOARD, BOXES, COUNTERS, EDGES, FLAGS, LAYERS, TURNED
 from pliant.image.pack import SIDES
 from pliant.image.screen import CELLS, CENTRE, FRAME, LOW, MOST_SCALE, SCALE, TURN, add_layers, turned
+from pliant.image.watertight import face_number
 
 REGISTERS = 64
 

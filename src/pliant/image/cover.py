@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.geometry.triangles import Triangle
+from pliant.geometry.triangle_overlap import Triangle
 from pliant.image.screen import DEPTH, ERROR, FARTHEST, STRIDE
 
 HALF, ONE, FOUR, STEEP, SMALL = np.float32(0.5), np.float32(1), np.float32(4), np.float32(160), np.float32(2.0**-20)

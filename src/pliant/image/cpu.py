@@ -4,9 +4,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core import threads as pool
-from pliant.image import meet_cpu
+from pliant.image import intersect_cpu
 from pliant.image.around_cpu import around
-from pliant.image.closed import is_closed
 from pliant.image.estimate import ENOUGH, unseen
 from pliant.image.merge_cpu import merge
 from pliant.image.pack_cpu import pack
@@ -15,6 +14,7 @@ from pliant.image.sample_cpu import count, end_rays, fill, judge_rays, lay_out, 
 from pliant.image.screen import CELLS, STRIDE, SURVEY, common_box, frame_of, scale_to, step_for
 from pliant.image.screen_cpu import bounds, project, survey
 from pliant.image.separate_cpu import separate
+from pliant.image.watertight import is_closed
 
 PIXELS = 1 << 16                                                        # and vertices, at a time
 
@@ -132,7 +132,7 @@ class OnCpu:
     def meet(self, first, adjacent):
         """(keys of faces apart in the mesh, of neighbours, boxes compared, pairs tested, how many exactly, faces in candidates)."""
         a, b = self.parts[0].vertices, self.parts[-1].vertices
-        keys, looks, tested, exactly, met = meet_cpu.meet(self.screen, self.faces, self.view, self.left, self.pixels, a, b, self.first_b,
+        keys, looks, tested, exactly, met = intersect_cpu.meet(self.screen, self.faces, self.view, self.left, self.pixels, a, b, self.first_b,
                                                           self.shift, self.itself, self.plain, first)
         if not adjacent or (first and len(keys)):
             return keys, keys[:0], looks, tested, exactly, met

@@ -11,17 +11,17 @@ from contextlib import contextmanager, suppress
 
 import numpy as np
 
-from pliant.core import device, grid_cuda
-from pliant.image import board
-from pliant.image import desk as slots
+from pliant.core import cooperative_cuda, device
+from pliant.image import counters as slots
+from pliant.image import kernel_args
 from pliant.image.admit_cuda import outline
 from pliant.image.estimate import ENOUGH, unseen
-from pliant.image.meet import strip_for, strips
+from pliant.image.exact_host import settle
+from pliant.image.intersect import strip_for, strips
 from pliant.image.merge import MOST_LEVELS, levels
 from pliant.image.pack import SIDES
 from pliant.image.passes_cuda import gather, passes, tally_rays
 from pliant.image.screen import STRIDE, step_for
-from pliant.image.settle import settle
 
 SPARE = 64 if device.simulated() else 1 << 16                           # keys and places to begin with; keys that come to the host at once
 LINE = 32                                                               # numbers: where a buffer begins
@@ -37,10 +37,10 @@ class Room:
         cuda = device.need_cuda()
         self.lock = threading.RLock()
         self.clear()
-        self.board = cuda.device_array(board.BOARD, np.int64)
+        self.board = cuda.device_array(kernel_args.BOARD, np.int64)
         self.boxes, self.layers = self.board.view(np.float64), self.board.view(np.float32)
         self.desk, self.numbers = cuda.mapped_array(slots.DESK, np.int64), cuda.mapped_array(slots.NUMBERS, np.float64)
-        self.report, self.out = cuda.mapped_array(board.BOARD, np.int64), cuda.mapped_array(SPARE, np.int64)
+        self.report, self.out = cuda.mapped_array(kernel_args.BOARD, np.int64), cuda.mapped_array(SPARE, np.int64)
         self.held, self.view = cuda.device_array(slots.DESK, np.int64), cuda.device_array(slots.NUMBERS, np.float64)
 
     def clear(self):
@@ -99,7 +99,7 @@ def room_of(number):
 
 
 class OnCuda:
-    """One or two parts, (vertices, faces) on the GPU in the layout of `core/devicearray.py`, as `OnCpu`; whoever has one holds the lock of
+    """One or two parts, (vertices, faces) on the GPU in the layout of `core/device_arrays.py`, as `OnCpu`; whoever has one holds the lock of
     its room. `clocked`: passes are launched one by one; `refuse` is called if something is wrong with the parts."""
 
     EACH, FEW = 16.0, 1 << 20                                           # fragments of a face, and in any case: finer screens do not pay
@@ -126,7 +126,7 @@ class OnCuda:
 
     def closed(self):
         """Are all parts closed?"""
-        return not self.flags[:, board.EDGES].any()
+        return not self.flags[:, kernel_args.EDGES].any()
 
     def wait(self):
         """Until all that was launched is done."""
@@ -140,12 +140,12 @@ class OnCuda:
         room.numbers[:9] = np.reshape(turn, 9)
         outline(*self.parts[0], *self.parts[-1], parts, step_for(self.n), room.numbers, self.vertices, self.faces, room.board, room.boxes,
                 room.layers, room.report)
-        noted = self.reported(board.BOARD)
-        self.flags = noted[board.COUNTERS:board.BOXES].reshape(2, board.FLAGS)[:parts]
-        if self.flags[:, [board.BAD_VERTICES, board.BAD_FACES]].any():
+        noted = self.reported(kernel_args.BOARD)
+        self.flags = noted[kernel_args.COUNTERS:kernel_args.BOXES].reshape(2, kernel_args.FLAGS)[:parts]
+        if self.flags[:, [kernel_args.BAD_VERTICES, kernel_args.BAD_FACES]].any():
             self.refuse()
-        sides = noted[board.BOXES:board.LAYERS].view(np.float64).reshape(2, 2, 2, 3)[:, :parts] * np.array([1.0, -1.0])[:, None]
-        return sides[0, 0, 0], sides[1], noted[board.LAYERS:].view(np.float32)
+        sides = noted[kernel_args.BOXES:kernel_args.LAYERS].view(np.float64).reshape(2, 2, 2, 3)[:, :parts] * np.array([1.0, -1.0])[:, None]
+        return sides[0, 0, 0], sides[1], noted[kernel_args.LAYERS:].view(np.float32)
 
     def look_through(self, view, fragments):
         """Passes are to use this view; about so many fragments are to be expected there."""
@@ -185,7 +185,7 @@ class OnCuda:
         room, view, n, n_vertices, rays = self.room, self.view, self.n, self.n_vertices, self.view.size**2
         cells, (_, sides, texels) = strips(view.size, self.strip) * view.size, levels(view.size)
         desk, sampled = room.desk, self.way[slots.SAMPLED]
-        desk[:slots.SAMPLED] = [begin, end, n, n_vertices, self.first_b, self.itself, adjacent, not self.flags[:, board.BEYOND].any(),
+        desk[:slots.SAMPLED] = [begin, end, n, n_vertices, self.first_b, self.itself, adjacent, not self.flags[:, kernel_args.BEYOND].any(),
                                   view.size, len(sides), self.margin, self.strip, cells]
         desk[slots.FRAGMENTS:slots.LONGS] = [room.fragments, room.entries, room.most, room.few]
         for slot, value in self.way.items():
@@ -196,7 +196,7 @@ class OnCuda:
             slots.LISTED: room.fragments * (1 - sampled), slots.TEXELS: texels, slots.LEVEL_BEGINS: MOST_LEVELS,
             slots.LEVEL_SIDES: MOST_LEVELS, slots.SPARSE: n, slots.STRIP_BEGINS: cells + 1, slots.ORDER: room.entries,
             slots.CANDIDATES: room.most, slots.KEYS: room.most, slots.UNDECIDED: room.few, slots.AROUND_BEGINS: n_vertices + 1,
-            slots.SUMS: grid_cuda.most_blocks(),
+            slots.SUMS: cooperative_cuda.most_blocks(),
             slots.BEGINS: rays + 1, slots.LARGE: n, slots.LEFT: n, slots.STRIP_COUNTS: cells, slots.VALENCES: n_vertices,
             slots.AROUND: 3 * n, slots.OWNERS: 3 * n,
             slots.SCREEN: STRIDE * n_vertices, slots.BOXES: SIDES * n, slots.LINED: SIDES * room.entries,
@@ -208,22 +208,22 @@ class OnCuda:
     def meet(self, first, adjacent):
         """(keys of faces apart in the mesh, of neighbours, boxes compared, pairs tested, how many exactly, faces in candidates)."""
         self.launch(slots.TEST if self.clocked else slots.SAMPLE, slots.ALL, adjacent)
-        noted = self.reported(board.COUNTERS)
+        noted = self.reported(kernel_args.COUNTERS)
         while not self.suffices(noted):
             self.launch(slots.SAMPLE, slots.ALL, adjacent)
-            noted = self.reported(board.COUNTERS)
-        self.noted, count, open_count = noted, int(noted[board.FOUND]), int(noted[board.UNDECIDED])
-        found, self.apart = self.keys(count), int(noted[board.APART]) if adjacent else count
+            noted = self.reported(kernel_args.COUNTERS)
+        self.noted, count, open_count = noted, int(noted[kernel_args.FOUND]), int(noted[kernel_args.UNDECIDED])
+        found, self.apart = self.keys(count), int(noted[kernel_args.APART]) if adjacent else count
         more, strangers = self.settled(open_count)
         return (np.concatenate([found[:self.apart], more[strangers]]), np.concatenate([found[self.apart:], more[~strangers]]),
-                noted[board.LOOKS], noted[board.CANDIDATES] + noted[board.PAIRS], open_count, noted[board.MET])
+                noted[kernel_args.LOOKS], noted[kernel_args.CANDIDATES] + noted[kernel_args.PAIRS], open_count, noted[kernel_args.MET])
 
     def suffices(self, noted):
         """Was there room for everything? If not there is from now on."""
         room, good = self.room, True
-        listed = 0 if self.way[slots.SAMPLED] else noted[board.TOTAL]
-        for name, wanted in (("fragments", listed), ("entries", noted[board.ENTRIES]),
-                             ("most", max(noted[board.CANDIDATES], noted[board.FOUND])), ("few", noted[board.UNDECIDED])):
+        listed = 0 if self.way[slots.SAMPLED] else noted[kernel_args.TOTAL]
+        for name, wanted in (("fragments", listed), ("entries", noted[kernel_args.ENTRIES]),
+                             ("most", max(noted[kernel_args.CANDIDATES], noted[kernel_args.FOUND])), ("few", noted[kernel_args.UNDECIDED])):
             if wanted > getattr(room, name):
                 setattr(room, name, int(wanted + wanted // 4))
                 good = False
@@ -231,7 +231,7 @@ class OnCuda:
 
     def sampled(self):
         """(the most faces on one ray, passes, fragments, rays that are on, faces left)."""
-        return tuple(int(self.noted[k]) for k in (board.DEEPEST, board.PASSES, board.TOTAL, board.RAYS, board.LEFT))
+        return tuple(int(self.noted[k]) for k in (kernel_args.DEEPEST, kernel_args.PASSES, kernel_args.TOTAL, kernel_args.RAYS, kernel_args.LEFT))
 
     # --- the answer --------------------------------------------------------------------------------------------------------------
 
@@ -271,5 +271,5 @@ class OnCuda:
             if count:
                 tally_rays[device.grid(count)](singles, int(desk[slots.SCREEN]), self.faces, there, at, count, view.slack, view.slack_z,
                                                view.size, self.margin, octets, int(desk[slots.ON]), tally)
-        dropped = int(self.noted[board.DROPPED])
-        return unseen(self.host(tally, ENOUGH + 1), int(self.noted[board.TOTAL]) - dropped, dropped)
+        dropped = int(self.noted[kernel_args.DROPPED])
+        return unseen(self.host(tally, ENOUGH + 1), int(self.noted[kernel_args.TOTAL]) - dropped, dropped)

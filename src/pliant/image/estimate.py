@@ -10,7 +10,7 @@ import numpy as np
 
 from pliant.core.jit import helper
 from pliant.image.cover import corners_of, extent_of, pixel_at
-from pliant.image.meet import NAMES
+from pliant.image.intersect import NAMES
 
 ENOUGH = 3                                                              # rays: more are as good
 

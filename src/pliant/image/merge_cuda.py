@@ -2,8 +2,8 @@
 import numpy as np
 from numba import int64
 
-from pliant.core.grid_cuda import TILE, add_up, cuda, of_kernels
-from pliant.image.board import RAYS
+from pliant.core.cooperative_cuda import TILE, add_up, cuda, of_kernels
+from pliant.image.kernel_args import RAYS
 from pliant.image.merge import put_levels, texel
 
 

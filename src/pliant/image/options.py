@@ -3,7 +3,7 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from pliant.core import check, checkviews
+from pliant.core import validate, validate_views
 from pliant.image.merge import MOST_SIZE
 
 MODES, REST, DEVICES, OUT = ("conservative", "sampled"), ("mark", "drop"), ("cpu", "cuda"), ("numpy", "device")
@@ -42,14 +42,14 @@ def options_of(given: dict[str, Any]) -> Options:
         raise TypeError(f'{unknown[0]}: not known with engine="image"; there are {", ".join(ImageOptions.__annotations__)}')
     options = Options(**given)
     options = options._replace(
-        mode=check.choice("mode", options.mode, MODES),
-        rest=check.choice("rest", options.rest, REST),
-        resolution=check.integer("resolution", options.resolution, range(1, MOST_SIZE + 1)),
-        passes=None if options.passes is None else check.integer("passes", options.passes, range(1, MOST_PASSES + 1)),
-        direction=None if options.direction is None else checkviews.direction("direction", options.direction),
-        closed=None if options.closed is None else check.flag("closed", options.closed),
-        device=None if options.device is None else check.choice("device", options.device, DEVICES),
-        out=check.choice("out", options.out, OUT))
+        mode=validate.choice("mode", options.mode, MODES),
+        rest=validate.choice("rest", options.rest, REST),
+        resolution=validate.integer("resolution", options.resolution, range(1, MOST_SIZE + 1)),
+        passes=None if options.passes is None else validate.integer("passes", options.passes, range(1, MOST_PASSES + 1)),
+        direction=None if options.direction is None else validate_views.direction("direction", options.direction),
+        closed=None if options.closed is None else validate.flag("closed", options.closed),
+        device=None if options.device is None else validate.choice("device", options.device, DEVICES),
+        out=validate.choice("out", options.out, OUT))
     if options.mode == "conservative" and options.rest == "drop":
         raise ValueError('rest: "drop" forgets faces, which mode="conservative" never does; use mode="sampled"')
     if options.mode == "conservative" and options.passes is not None:

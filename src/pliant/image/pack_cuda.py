@@ -3,9 +3,9 @@ import numpy as np
 from numba import int64
 
 import pliant.core.atomic_cuda  # noqa: F401
-from pliant.core.grid_cuda import TILE, count_up, cuda, of_kernels
-from pliant.image.board import ENTRIES, LEFT
-from pliant.image.meet import count_in_strips, list_in_strips
+from pliant.core.cooperative_cuda import TILE, count_up, cuda, of_kernels
+from pliant.image.intersect import count_in_strips, list_in_strips
+from pliant.image.kernel_args import ENTRIES, LEFT
 from pliant.image.merge import NONE
 from pliant.image.pack import SIDES, put_left
 

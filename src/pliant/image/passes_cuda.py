@@ -1,12 +1,12 @@
 """All passes on CUDA, in one launch (or one by one, for a clock), and what else kernels do for the host."""
 import numpy as np
 
-from pliant.core.grid_cuda import cuda, launched, whole
-from pliant.image import desk as slots
-from pliant.image.board import COUNTERS, FOUND
+from pliant.core.cooperative_cuda import cuda, launched, whole
+from pliant.image import counters as slots
 from pliant.image.estimate import rays_through
-from pliant.image.meet import NAMES
-from pliant.image.meet_cuda import around, meet
+from pliant.image.intersect import NAMES
+from pliant.image.intersect_cuda import around, meet
+from pliant.image.kernel_args import COUNTERS, FOUND
 from pliant.image.merge_cuda import merge
 from pliant.image.pack_cuda import pack
 from pliant.image.sample_cuda import peel, sample

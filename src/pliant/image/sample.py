@@ -16,7 +16,7 @@ import numpy as np
 
 from pliant.core.atomic import add, lift, lower
 from pliant.core.jit import helper
-from pliant.core.keys import keyed, name_of, number_of
+from pliant.core.sort_keys import keyed, name_of, number_of
 from pliant.image.cover import (
     FINE,
     MIDDLE,

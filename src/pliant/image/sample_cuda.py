@@ -4,9 +4,9 @@ import numpy as np
 from numba import int64
 
 import pliant.core.atomic_cuda  # noqa: F401
-from pliant.core.grid_cuda import TILE, add_up, cuda, of_kernels, scan
-from pliant.image.board import COUNTERS, DEEPEST, DROPPED, LARGE_FACES, PASSES, TOTAL
+from pliant.core.cooperative_cuda import TILE, add_up, cuda, of_kernels, scan
 from pliant.image.cover import corners_of, extent_of, pixel_at
+from pliant.image.kernel_args import COUNTERS, DEEPEST, DROPPED, LARGE_FACES, PASSES, TOTAL
 from pliant.image.sample import AFTER, BEFORE, COUNTED, MOST, collides, count_face, judge, list_face, peel_face, starts_on, wanted
 from pliant.image.screen import STRIDE, put_vertex
 

@@ -1,5 +1,5 @@
 """Pass 3 on CUDA: a thread for each face."""
-from pliant.core.grid_cuda import cuda, of_kernels
+from pliant.core.cooperative_cuda import cuda, of_kernels
 from pliant.image.separate import separated
 
 

@@ -1,7 +1,7 @@
 """A surface that is asked about once: vertices and faces, without a tree. What a query needs of a body, and no more."""
 import numpy as np
 
-from pliant.core import check
+from pliant.core import validate
 from pliant.core.threads import Guard
 from pliant.geometry import mesh
 from pliant.motion.free import Free
@@ -29,9 +29,9 @@ def is_body(value):
 
 def mesh_of(name, value):
     """(vertices, faces) of an argument that is both, or has both; not examined."""
-    return check.parts_of(name, *(value if isinstance(value, tuple) and len(value) == 2 else (value, None)))
+    return validate.parts_of(name, *(value if isinstance(value, tuple) and len(value) == 2 else (value, None)))
 
 
 def host_surface(name, value):
     """A body as it is; (vertices, faces) as a Surface."""
-    return value if is_body(value) else Surface(*check.mesh(*value, name))
+    return value if is_body(value) else Surface(*validate.mesh(*value, name))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pliant.body import Body
 from pliant.errors import MeshError
-from pliant.io.guard import refuse, title
+from pliant.io.limits import refuse, title
 
 Floats = NDArray[np.float64]
 Faces = NDArray[np.int32]

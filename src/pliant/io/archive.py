@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.errors import FileError
-from pliant.io.guard import refuse, size_of
+from pliant.io.limits import refuse, size_of
 
 MOST_UNFOLDED = 1 << 36  # bytes of all members together
 MOST_HELD = 1 << 30  # bytes in memory at once: of a frame, or of a whole array unless its reader says otherwise

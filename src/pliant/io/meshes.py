@@ -13,12 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pliant.io.animation import RATE, Animation, Frames, Mesh, Settings
-from pliant.io.guard import examined, refuse
-from pliant.io.obj import read_obj
-from pliant.io.off import read_off
-from pliant.io.part import Part, joined
-from pliant.io.ply import read_ply
-from pliant.io.stl import read_stl
+from pliant.io.limits import examined, refuse
+from pliant.io.mesh_part import Part, joined
+from pliant.io.text.obj import read_obj
+from pliant.io.text.off import read_off
+from pliant.io.text.ply import read_ply
+from pliant.io.text.stl import read_stl
 
 
 def read_parts(path: Path) -> list[Part]:

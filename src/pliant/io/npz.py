@@ -14,8 +14,8 @@ import numpy as np
 from pliant.io import archive
 from pliant.io.animation import RATE, Animation, Frames, Mesh, Settings
 from pliant.io.archive import Member
-from pliant.io.guard import RATES, examined, refuse, size_of
-from pliant.io.part import doubles, in_range
+from pliant.io.limits import RATES, examined, refuse, size_of
+from pliant.io.mesh_part import doubles, in_range
 
 MOST_BODIES = 1_000
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pliant.core.checkcontrols import positive
+from pliant.core.validate_rig import positive
 from pliant.io.animation import PLAIN, Animation, Frames, Settings
-from pliant.io.guard import Names, examined, inside, plain, refuse, size_of, title
-from pliant.io.part import Part
+from pliant.io.limits import Names, examined, inside, plain, refuse, size_of, title
+from pliant.io.mesh_part import Part
 from pliant.io.sequence import Load, Run, numbered, read_sequence
 
 
@@ -160,7 +160,7 @@ def _sequence(run: Run, settings: Settings) -> Animation:
     path = run.files[0]
     name = run.name or path.resolve().parent.name or "frames"
     if FORMATS[path.suffix.lower()] is VTK:
-        from pliant.io.vtk import read_vtk_sequence
+        from pliant.io.vtk.vtk.vtk import read_vtk_sequence
 
         found = read_vtk_sequence(run.files, name, settings)
     else:

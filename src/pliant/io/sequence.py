@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.io.animation import RATE, Animation, Frames, Mesh, Settings
-from pliant.io.guard import refuse
-from pliant.io.part import NOTHING, Part, joined
+from pliant.io.limits import refuse
+from pliant.io.mesh_part import NOTHING, Part, joined
 
 Load = Callable[[Path], list[Part]]
 

@@ -6,7 +6,7 @@ That is linear blend skinning, where T_j are joints against their bind pose (`sk
 surroundings of simulation nodes (`meshless.py`). `blended` is the definition of a position: maps are summed up in ascending order, column
 by column, then columns times x, y, z and the last one, each product and each sum rounded to float64, so that what a query works out for a
 leaf is to the bit what `body.vertices` gives for all. An update looks at no vertex: it bounds the body by what each map may do to those
-it moves (`limited.py`), in time linear in the number of maps.
+it moves (`weight_bounds.py`), in time linear in the number of maps.
 
 Invariants: as `Free` (`motion/free.py`), but `flat` and `points` are true for vertices whose stamp is the frame: those of leaves that were
 filled since the update, and all after `complete`. `planes` (m, 3, 4) are the rows of the maps, from places relative to `centre`, times
@@ -18,18 +18,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.core import check, checkcontrols
+from pliant.core import validate, validate_rig
 from pliant.core.jit import helper, kernel
-from pliant.core.records import aligned, packed, publish, stamp
 from pliant.core.simd import element, four, narrow, plus, put_four, times
+from pliant.core.soa import aligned, packed, publish, stamp
 from pliant.errors import MeshError
 from pliant.geometry.predicates import LARGEST, SMALLEST
 from pliant.motion.free import PLACE, STRAYED, coarse, scale_for
-from pliant.motion.limited import SECOND, bound, limits_dtypes, slack
 from pliant.motion.morph import EPSILON, MOST
 from pliant.motion.motion import Motion
 from pliant.motion.rigid import LEAST
-from pliant.motion.shares import desk_for, put_shares, survey
+from pliant.motion.weight_bounds import SECOND, bound, limits_dtypes, slack
+from pliant.motion.weight_ranges import desk_for, put_shares, survey
 
 SPARE = 2.0**120                                                        # of products of three: so far above, sums are above SMALLEST or 0
 TRIES = 4                                                               # bounds from far away are loose, and so is the middle between them
@@ -40,7 +40,7 @@ LANES = 8                                                               # as of 
 
 class Skin(NamedTuple):
     """What moves vertices, row by row in an order of its own: `names` (n,) of vertices, places at rest (3 n,), the maps of each and their
-    weights (`core/checkcontrols.py`), stamps; columns of maps (16 m,). And what a vertex is written to, by its name: its place (3 n,), its
+    weights (`core/validate_rig.py`), stamps; columns of maps (16 m,). And what a vertex is written to, by its name: its place (3 n,), its
     row of float32 (4 n,), (x − origin) · scale."""
     names: np.ndarray
     rest: np.ndarray
@@ -160,7 +160,7 @@ def gathered(skin, rows):
 
 
 class Blended(Motion):
-    """Vertices of one body; see the module. `skin` = (begins, which, weights, m), as `core/checkcontrols.py` makes it. Rows are in the
+    """Vertices of one body; see the module. `skin` = (begins, which, weights, m), as `core/validate_rig.py` makes it. Rows are in the
     order of `names`, at first that of the vertices; `rows` has the row of each."""
 
     name, kind, takes = "blended", "blended", "maps"
@@ -229,9 +229,9 @@ class Blended(Motion):
 
     def checked(self, maps):
         """What an update would be given, examined: (m, 3, 4) float64."""
-        if not (type(maps) is np.ndarray and maps.dtype is check.FLOAT64 and maps.shape == (self.n_maps, 3, 4) and maps.flags.carray
+        if not (type(maps) is np.ndarray and maps.dtype is validate.FLOAT64 and maps.shape == (self.n_maps, 3, 4) and maps.flags.carray
                 and farthest(maps, self._far) < MOST):                  # the quick way for every frame
-            maps = np.ascontiguousarray(checkcontrols.affine("maps", maps, self.n_maps, "column of the weights")[:, :3])
+            maps = np.ascontiguousarray(validate_rig.affine("maps", maps, self.n_maps, "column of the weights")[:, :3])
             with np.errstate(over="ignore"):
                 bad = ~(np.abs(maps[:, :, :3]) @ self._far + np.abs(maps[:, :, 3]) < MOST).all(axis=1)
             if bad.any():
@@ -317,12 +317,12 @@ class Blended(Motion):
 
 def blended_of(rest, weights, maps, origin):
     """The motion of these vertices at rest (n, 3) float64; weights, maps (None: none moves anything) and origin are as users give them."""
-    check.finite("rest", rest)
-    check.below("rest", rest, MOST)
-    point = None if origin is None else check.point("origin", origin)
+    validate.finite("rest", rest)
+    validate.below("rest", rest, MOST)
+    point = None if origin is None else validate.point("origin", origin)
     if point is not None:
-        check.below("origin", point[None], MOST)
-    motion = Blended(rest, checkcontrols.convex("weights", weights, len(rest)), point)
+        validate.below("origin", point[None], MOST)
+    motion = Blended(rest, validate_rig.convex("weights", weights, len(rest)), point)
     if maps is not None:
         motion.update(motion.checked(maps))
     return motion

@@ -27,7 +27,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from pliant.core import check, checkcontrols
+from pliant.core import validate, validate_rig
 from pliant.errors import MeshError
 from pliant.motion.meshless import Floats, Indices, Nodes
 from pliant.motion.polar import rotations
@@ -82,14 +82,14 @@ class Elastic:
         count = len(nodes)
         if count > MOST_NODES:
             raise ValueError(f"nodes: {count} are too many for this solver; at most {MOST_NODES}")
-        self.nodes, self.young, self.damping = nodes, checkcontrols.positive("young", young), check.number("damping", damping, 0.0)
-        self.gravity = np.zeros(3) if gravity is None else check.point("gravity", gravity)
+        self.nodes, self.young, self.damping = nodes, validate_rig.positive("young", young), validate.number("damping", damping, 0.0)
+        self.gravity = np.zeros(3) if gravity is None else validate.point("gravity", gravity)
         unit, slopes = math.ldexp(1.0, nodes.frame.exponent), nodes.slopes
         _moderate("nodes: extent", np.array([unit]))
         self.volumes = _volumes(nodes, volume)
-        self.masses = _moderate("masses, density times volume", checkcontrols.positive("density", density) * self.volumes)
+        self.masses = _moderate("masses, density times volume", validate_rig.positive("density", density) * self.volumes)
         held = np.zeros(count, bool)
-        held[check.indices("pinned", pinned, count, "the nodes that are held")] = True
+        held[validate.indices("pinned", pinned, count, "the nodes that are held")] = True
         self._held, self._free = np.flatnonzero(held), np.flatnonzero(~held)
         self._rank = np.rint(np.trace(slopes.span, axis1=1, axis2=2)).astype(np.int64)
         self._part = unit**2 * np.trace(slopes.moments, axis1=1, axis2=2) / np.maximum(self._rank, 1)     # λ
@@ -144,24 +144,24 @@ class Elastic:
 
     def move(self, indices: ArrayLike, positions: ArrayLike) -> None:
         """Say where these pinned nodes (k,) will be after the next step: (k, 3). The others stay where they are held."""
-        some = check.indices("indices", indices, len(self.nodes), "nodes that are pinned")
+        some = validate.indices("indices", indices, len(self.nodes), "nodes that are pinned")
         bad = ~np.isin(some, self._held)
         if bad.any():
             raise MeshError(f"indices: row {int(bad.argmax())} is {some[bad.argmax()]}, a node that is not pinned: forces move it")
-        rows = checkcontrols.points("positions", positions, len(some), "one for each of indices")
+        rows = validate_rig.points("positions", positions, len(some), "one for each of indices")
         self._wanted[np.searchsorted(self._held, some)] = rows
 
     def place(self, positions: ArrayLike, velocities: ArrayLike | None = None) -> None:
         """Put all nodes there (m, 3), pinned ones as well, with these velocities (m, 3) or none."""
-        rows = checkcontrols.points("positions", positions, len(self.nodes))
-        speeds = np.zeros_like(rows) if velocities is None else checkcontrols.points("velocities", velocities, len(self.nodes))
+        rows = validate_rig.points("positions", positions, len(self.nodes))
+        speeds = np.zeros_like(rows) if velocities is None else validate_rig.points("velocities", velocities, len(self.nodes))
         self._positions, self._velocities, self._wanted = np.array(rows), np.array(speeds), rows[self._held]
 
     def step(self, dt: float, *, iterations: int = 4, forces: ArrayLike | None = None) -> None:
         """Go on by the time dt. `forces` (m, 3) act during this step, besides gravity; neither moves what is pinned. More iterations come
         nearer to the implicit step: bodies that are bent or turned far in one step are less stiff to it then."""
-        dt, turns = checkcontrols.positive("dt", dt), check.integer("iterations", iterations, range(1, 1 << 31))
-        pull = None if forces is None else checkcontrols.points("forces", forces, len(self.nodes))
+        dt, turns = validate_rig.positive("dt", dt), validate.integer("iterations", iterations, range(1, 1 << 31))
+        pull = None if forces is None else validate_rig.points("forces", forces, len(self.nodes))
         system, before, masses = self._system_for(dt), self._positions, self.masses[:, None]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             speed = math.exp(-self.damping * dt) * self._velocities + dt * (self.gravity if pull is None else self.gravity + pull / masses)
@@ -246,12 +246,12 @@ class Elastic:
 def _volumes(nodes: Nodes, volume: ArrayLike | None) -> Floats:
     """(m,) of each node."""
     if volume is not None and np.ndim(volume):
-        return _moderate("volume", checkcontrols.positives("volume", volume, len(nodes), "node"))
+        return _moderate("volume", validate_rig.positives("volume", volume, len(nodes), "node"))
     with np.errstate(over="ignore", under="ignore"):
         each = nodes.spacing**3
         each = np.maximum(each, LEAST_PART * each.max())
         if volume is not None:
-            each = each / _moderate("volume of nodes", each).sum() * checkcontrols.positives("volume", volume, len(nodes), "node")
+            each = each / _moderate("volume of nodes", each).sum() * validate_rig.positives("volume", volume, len(nodes), "node")
     return _moderate("volume of nodes", each)
 
 

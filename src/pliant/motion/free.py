@@ -10,17 +10,17 @@ similar sizes have the same one: a pair of different scales needs a second set o
 
 LIMITS of float32, below 2**128. R = reach · scale bounds the coordinates of a body. A leaf's box has sides S <= 2 R. Two bodies with boxes
 that overlap, turned against each other or not, have corners within L <= 9 R of each other.
-- Triangles that meet (`geometry/lanes.py`): the largest numbers are heights of corners along the direction e × n of an edge across a
+- Triangles that meet (`geometry/overlap_simd.py`): the largest numbers are heights of corners along the direction e × n of an edge across a
   normal, and their difference: 24 S³ L. Beyond 2**128 they would be infinite, which reads as "certainly apart". A leaf that is turned has
   S <= 2 √3 R: 24 (2 √3)³ 9 R⁴ < 2**13.2 R⁴ < 2**128 for R <= MOST_REACH = 2**28.
-- Distances of triangles (`geometry/near.py`): bodies may be 1024 sizes apart (`query/faraway.py`), L <= 2**11 R + 4 R, or 2**60, where
-  `query/within.py` stops. 3 L² must be finite, L <= 2**62; larger products are only tried, and what overflows is not taken.
-- Distances of points (`geometry/nearpoint.py`): 36 (D S)² for a corner at a distance D from the point; `query/pointsearch.py` takes care
+- Distances of triangles (`geometry/distance_bounds.py`): bodies may be 1024 sizes apart (`query/proximity/far_field.py`), L <= 2**11 R + 4 R, or 2**60, where
+  `query/proximity/within.py` stops. 3 L² must be finite, L <= 2**62; larger products are only tried, and what overflows is not taken.
+- Distances of points (`geometry/point_bounds.py`): 36 (D S)² for a corner at a distance D from the point; `query/proximity/closest_point.py` takes care
   that D S stays below 2**60.
-- Volumes (`volume/`), rays (`query/sight.py`), planes (`query/cull.py`) and costs of builders are products of two lengths, or of three.
+- Volumes (`volume/`), rays (`query/ray/leaf.py`), planes (`query/frustum.py`) and costs of builders are products of two lengths, or of three.
 The other end: squares of lengths below 2**-63 are subnormal numbers, or 0. Errors of places are at least 2**-24 R, so for
 R >= LEAST_REACH = 2**-20 no such length decides anything, nor do the least bounds (2**-100 and less) by which nothing is divided. Where R
-may be smaller, errors have a least value of their own: of corners 2**-50 (`query/traverse.py`), of points 2**-48 (`query/pointsearch.py`),
+may be smaller, errors have a least value of their own: of corners 2**-50 (`query/traverse.py`), of points 2**-48 (`query/proximity/closest_point.py`),
 of radii 2**-60 (`volume/sphere.py`). R is smaller if the body is one point, if its coordinates are subnormal in float64 (the scale ends at
 2**1023, where the smallest of them is 2**-51), or if it is seen at the scale of a larger body.
 
@@ -31,10 +31,10 @@ import math
 
 import numpy as np
 
-from pliant.core import check
+from pliant.core import validate
 from pliant.core.jit import helper, kernel
-from pliant.core.records import aligned, packed, prefetch
 from pliant.core.simd import bits, four, greatest, least, magnitude, narrow, put_four
+from pliant.core.soa import aligned, packed, prefetch
 from pliant.errors import MeshError
 from pliant.geometry.predicates import LARGEST, SMALLEST, fits, point_fits
 from pliant.motion.motion import Motion
@@ -207,7 +207,7 @@ class Free(Motion):
 
     def checked(self, vertices):
         """What an update would be given, examined: (n, 3) float64."""
-        return vertices if check.ready(vertices, self.count) else check.positions("vertices", vertices, self.count)
+        return vertices if validate.ready(vertices, self.count) else validate.positions("vertices", vertices, self.count)
 
     def after(self, vertices, some):
         """(n, 3): all vertices after this update, None for none, or some of them."""
@@ -229,16 +229,16 @@ class Free(Motion):
         return self.vertices[None]
 
     def update(self, vertices, copy=True):
-        """Take new positions, (n, 3) float64 as `core/check.py` makes them; refused ones change nothing."""
+        """Take new positions, (n, 3) float64 as `core/validate.py` makes them; refused ones change nothing."""
         if self.count == 0:
             return
         rows, free = vertices.reshape(-1), 0 if self.flat is not self._own[0] else 1
         if not copy or self._borrowed:                                  # what is borrowed may have changed: no way back to it
-            check.finite("vertices", vertices)
+            validate.finite("vertices", vertices)
         plain, outside = admit(rows, self._own[free], self.points, self.origin, self.scale, self._room, copy), 0
         if not plain:
             try:
-                check.finite("vertices", vertices)
+                validate.finite("vertices", vertices)
             except MeshError:
                 place(self.flat, self.points, self.origin, self.scale, self._room)
                 raise
@@ -248,17 +248,17 @@ class Free(Motion):
         self._take(self._room, self._addresses[free] if copy else rows.ctypes.data, plain)
 
     def update_some(self, rows, indices):
-        """Take new positions (k, 3) of these vertices (k,), both as `core/check.py` makes them. The box grows with them, and is made tight
+        """Take new positions (k, 3) of these vertices (k,), both as `core/validate.py` makes them. The box grows with them, and is made tight
         again when as many vertices have moved as there are."""
         if not len(indices):
             return
         if self._borrowed:                                              # not ours to write to
-            check.finite("vertices", rows)
+            validate.finite("vertices", rows)
             self._own[0][:] = self.flat
             self.flat, self._borrowed, self._outside = self._own[0], False, count_outside(self._own[0])
         outside = admit_some(rows, indices, self.flat, self.points, self.origin, self.scale, self.box, self._outside)
         if outside == REFUSED:
-            check.finite("vertices", rows)
+            validate.finite("vertices", rows)
         self._outside = outside
         self._since += len(indices)
         if self._since >= self.count:

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array, vstack
 from scipy.spatial import cKDTree
 
-from pliant.core import check, checkcontrols
+from pliant.core import validate, validate_rig
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -88,12 +88,12 @@ class Nodes:
     """
 
     def __init__(self, positions: ArrayLike, radius: ArrayLike, *, neighbours: int = NEIGHBOURS) -> None:
-        rows: Floats = checkcontrols.points("positions", positions)
+        rows: Floats = validate_rig.points("positions", positions)
         if not len(rows):
             raise ValueError("positions: expected at least one node, got none")
         self._positions = np.array(rows)
-        self._radius: Floats = checkcontrols.positives("radius", radius, len(rows), "node")
-        wanted = check.integer("neighbours", neighbours, range(1, 1 << 31))
+        self._radius: Floats = validate_rig.positives("radius", radius, len(rows), "node")
+        wanted = validate.integer("neighbours", neighbours, range(1, 1 << 31))
         self.frame = frame_of(rows, float(self._radius.max()))
         self._rest, self._reach = self.frame.into(rows), self.frame.shrunk(self._radius)
         self._tree = cKDTree(self._rest)
@@ -132,9 +132,9 @@ class Nodes:
         A vertex that no node reaches belongs to the nearest one. `most` keeps only so many nodes a vertex, those of the largest weights
         (of equal ones the first).
         """
-        rows = self.frame.into(checkcontrols.points("vertices", vertices))
+        rows = self.frame.into(validate_rig.points("vertices", vertices))
         if most is not None:
-            most = check.integer("most", most, range(1, 1 << 31))
+            most = validate.integer("most", most, range(1, 1 << 31))
         if not len(rows):
             return csr_array((0, len(self)))
         return vstack([self._weighed(rows[start:start + BLOCK], most) for start in range(0, len(rows), BLOCK)], format="csr")
@@ -160,7 +160,7 @@ class Nodes:
     def gradients(self, positions: ArrayLike) -> Floats:
         """(m, 3, 3): the deformation gradient F at each node, with nodes at these positions (m, 3). Where the nodes around one lie in a
         plane or on a line, F leaves the directions across as they are."""
-        return self.gradients_at(checkcontrols.points("positions", positions, len(self)))
+        return self.gradients_at(validate_rig.points("positions", positions, len(self)))
 
     def gradients_at(self, rows: Floats) -> Floats:
         """As `gradients`, with rows that have been examined."""
@@ -168,19 +168,19 @@ class Nodes:
             moved = np.ldexp(rows - self._positions, -self.frame.exponent)
             slopes = self.slopes.operator @ (moved - moved.mean(axis=0))  # the mean: far away, less is lost to rounding
         made: Floats = np.eye(3) + slopes.reshape(-1, 3, 3).transpose(0, 2, 1)
-        check.finite("positions: gradients", made.reshape(-1, 9))
+        validate.finite("positions: gradients", made.reshape(-1, 9))
         return made
 
     def maps(self, positions: ArrayLike) -> Floats:
         """(m, 3, 4): the affine map (F | t) of each node, with nodes at these positions (m, 3): v goes to F v + t = x + F (v − X)."""
-        rows = checkcontrols.points("positions", positions, len(self))
+        rows = validate_rig.points("positions", positions, len(self))
         return self.maps_with(self.gradients_at(rows), rows)
 
     def maps_with(self, gradients: Floats, rows: Floats) -> Floats:
         """(m, 3, 4) from gradients (m, 3, 3), with nodes at these rows."""
         with np.errstate(over="ignore", invalid="ignore"):
             shift = rows - (gradients @ self._positions[:, :, None])[:, :, 0]
-        check.finite("positions: maps", shift)
+        validate.finite("positions: maps", shift)
         return np.concatenate([gradients, shift[:, :, None]], axis=2)
 
 
@@ -193,9 +193,9 @@ def farthest(points: ArrayLike, count: int, seed: int = 0) -> Indices:
     >>> sorted(farthest([[0, 0, 0], [0.1, 0, 0], [5, 0, 0], [5.1, 0, 0], [9, 0, 0]], 3, seed=1).tolist())
     [0, 2, 4]
     """
-    rows = checkcontrols.points("points", points)
-    count = check.integer("count", count, range(len(rows) + 1))
-    seed = check.integer("seed", seed, range(1 << 63))
+    rows = validate_rig.points("points", points)
+    count = validate.integer("count", count, range(len(rows) + 1))
+    seed = validate.integer("seed", seed, range(1 << 63))
     chosen = np.empty(count, np.int64)
     if not count:
         return chosen

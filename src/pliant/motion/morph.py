@@ -14,10 +14,10 @@ import math
 
 import numpy as np
 
-from pliant.core import check
+from pliant.core import validate
 from pliant.core.jit import helper, kernel
-from pliant.core.records import aligned
 from pliant.core.simd import element, four, narrow, plus, put_four, times
+from pliant.core.soa import aligned
 from pliant.errors import MeshError
 from pliant.geometry.predicates import LARGEST, SMALLEST
 from pliant.motion.free import PLACE, coarse, scale_for
@@ -95,7 +95,7 @@ class Morph(Motion):
     def __init__(self, shapes, additive, origin=None):
         r, n, _ = shapes.shape
         for j in range(1 if additive else r):
-            check.below("base" if additive else f"targets[{j}]", shapes[j], MOST)
+            validate.below("base" if additive else f"targets[{j}]", shapes[j], MOST)
         self.count, self.additive, self.fixed = n, additive, origin is not None
         self.shapes = np.zeros((r, 3 * n + PAD))
         self.shapes[:, :3 * n] = shapes.reshape(r, -1)
@@ -122,7 +122,7 @@ class Morph(Motion):
 
     def checked(self, weights):
         """What an update would be given, examined: (k,) float64."""
-        weights = check.weights("weights", weights, len(self.shapes) - self.additive, not self.additive)
+        weights = validate.weights("weights", weights, len(self.shapes) - self.additive, not self.additive)
         if not (self.bound_after(weights, None) < MOST or self._bound(weights) < MOST):
             raise MeshError(f"weights: {weights.tolist()} put vertices beyond the largest numbers")
         return weights
@@ -198,9 +198,9 @@ class Morph(Motion):
 
 def morph_of(shapes, additive, origin, between):
     """The motion between these shapes, examined but for the origin, which is as users give it; `between` as in `Body.morph`."""
-    point = None if origin is None else check.point("origin", origin)
+    point = None if origin is None else validate.point("origin", origin)
     if point is not None:
-        check.below("origin", point[None], MOST)
+        validate.below("origin", point[None], MOST)
     if additive and between:
         raise ValueError("between: additive targets are no chain; expected 0 with a base")
     return Morph(shapes, additive, point)

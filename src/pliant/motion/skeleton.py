@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
 
-from pliant.core import check, checkcontrols
+from pliant.core import validate, validate_rig
 from pliant.errors import MeshError
 
 Floats = NDArray[np.float64]
@@ -40,10 +40,10 @@ class Skeleton:
     """
 
     def __init__(self, parents: ArrayLike, inverse_bind: ArrayLike | None = None) -> None:
-        self._parents: Indices = checkcontrols.parents("parents", parents)
+        self._parents: Indices = validate_rig.parents("parents", parents)
         self._levels = _levels(self._parents)
         matrices = np.tile(np.eye(4), (len(self), 1, 1)) if inverse_bind is None else inverse_bind
-        self._inverse_bind: Floats = checkcontrols.affine("inverse_bind", matrices, len(self))
+        self._inverse_bind: Floats = validate_rig.affine("inverse_bind", matrices, len(self))
         for array in (self._parents, self._inverse_bind):
             array.flags.writeable = False
 
@@ -71,9 +71,9 @@ class Skeleton:
         weights : (n, k) not negative, of any real dtype: rows are divided by their sums, so that integers which stand for 0 to 1, such as
             uint8 and uint16 in files, are as good. A joint that comes twice in a row has both
         """
-        shares = checkcontrols.shares("weights", weights)
+        shares = validate_rig.shares("weights", weights)
         used = shares > 0
-        columns = checkcontrols.joints("joints", joints, used, len(self))
+        columns = validate_rig.joints("joints", joints, used, len(self))
         rows = np.repeat(np.arange(len(shares)), used.sum(axis=1))
         made = coo_array((shares[used], (rows, columns[used])), shape=(len(shares), len(self))).tocsr()
         made.sum_duplicates()
@@ -81,11 +81,11 @@ class Skeleton:
 
     def world(self, local: ArrayLike) -> Floats:
         """(m, 4, 4): joints in the world, from the matrices (m, 4, 4) or (m, 3, 4) that place them at their parents."""
-        made: Floats = checkcontrols.affine("local", local, len(self))
+        made: Floats = validate_rig.affine("local", local, len(self))
         with np.errstate(over="ignore", invalid="ignore"):
             for some in self._levels[1:]:
                 made[some] = made[self._parents[some]] @ made[some]
-        check.finite("local: matrices in the world", made.reshape(len(made), 16))
+        validate.finite("local: matrices in the world", made.reshape(len(made), 16))
         return made
 
     def maps(self, local: ArrayLike | None = None, *, world: ArrayLike | None = None) -> Floats:
@@ -93,10 +93,10 @@ class Skeleton:
         (m, 4, 4) or (m, 3, 4)."""
         if (local is None) == (world is None):
             raise TypeError(f"maps: expected local matrices or those in the world, got {'neither' if local is None else 'both'}")
-        placed = self.world(local) if local is not None else checkcontrols.affine("world", world, len(self))
+        placed = self.world(local) if local is not None else validate_rig.affine("world", world, len(self))
         with np.errstate(over="ignore", invalid="ignore"):
             made: Floats = placed[:, :3] @ self._inverse_bind
-        check.finite("maps", made.reshape(len(made), 12))
+        validate.finite("maps", made.reshape(len(made), 12))
         return made
 
 

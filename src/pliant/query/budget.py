@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from pliant.core import check
+from pliant.core import validate
 from pliant.core.jit import kernel
 
 STEP = 1 << 9                                                           # pairs of nodes between looks at the clock: about 30 µs
@@ -22,7 +22,7 @@ def now():
 
 def deadline(budget_ms):
     """When a query that begins now must stop; None: never. The budget comes from the user."""
-    limit = np.inf if budget_ms is None else check.limit("budget_ms", budget_ms)
+    limit = np.inf if budget_ms is None else validate.limit("budget_ms", budget_ms)
     return None if limit == np.inf else now() + limit / 1000.0
 
 

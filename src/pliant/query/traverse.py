@@ -12,11 +12,11 @@ with itself, a node paired with itself means all pairs of its children, each wit
 """
 import numpy as np
 
-from pliant.core.call import invoke
 from pliant.core.dispatch import generic
+from pliant.core.function_pointer import invoke
 from pliant.core.jit import helper, kernel
-from pliant.core.records import lane, lanes, prefetch, stamp, whole
 from pliant.core.simd import first
+from pliant.core.soa import lane, lanes, prefetch, stamp, whole
 from pliant.volume.protocol import Shift, carry, size
 
 DONE, FULL, BUDGET, ENOUGH, GOING = range(5)
@@ -24,8 +24,8 @@ MASK = 0xFFFFFFFF
 EXACT_COST = 32                                                         # of exact tests, in pairs of nodes: 0.3 to 26 µs against 60 ns
 SLACK = 2.0**-22                                                        # of the largest coordinate: above every rounding of `carry`
 DELTA = 2.0**-23 * (1 + 2.0**-19)                                       # of the larger reach: see `begin`
-LEAST_DELTA = 2.0**-50                                                  # see geometry/lanes.py
-BLUR = 2.0**-38                                                         # of the larger reach: above errors of distances, geometry/gaps.py
+LEAST_DELTA = 2.0**-50                                                  # see geometry/overlap_simd.py
+BLUR = 2.0**-38                                                         # of the larger reach: above errors of distances, geometry/triangle_distance.py
 
 COUNTERS = ("n_v", "n_p", "n_u", "n_x")
 NEARBY = tuple(name for what in ("leaves_a", "leaves_b", "flat_a", "flat_b", "m_a", "m_b", "keys", "begins", "others", "masks")
@@ -147,7 +147,7 @@ def begin(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale, tole
     state["blur"] = blur
     x, y, z = way(origin_a[0], origin_b[0], scale), way(origin_a[1], origin_b[1], scale), way(origin_a[2], origin_b[2], scale)
     reach, shift = max(reach_a, reach_b) * scale, max(abs(x), max(abs(y), abs(z)))
-    # The error of a corner, but for what making it local adds (`geometry/lanes.py`), with e = 2**-24: of a, e · reach; of b, e · reach and
+    # The error of a corner, but for what making it local adds (`geometry/overlap_simd.py`), with e = 2**-24: of a, e · reach; of b, e · reach and
     # as much for the way to the leaf's low corner; of b's box, e · reach for either body. Origins are coarse (`motion/free.py`), so the
     # shift is nearly always exact in float32; where it is not, its rounding counts too.
     inexact = (x != np.float32(x)) | (y != np.float32(y)) | (z != np.float32(z))

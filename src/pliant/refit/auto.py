@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.core import check
+from pliant.core import validate
 from pliant.core.jit import DISABLED
-from pliant.core.records import aligned
+from pliant.core.soa import aligned
 from pliant.core.threads import background
 from pliant.refit import bottom_up, hybrid, lazy
 from pliant.refit.policy import Policy, register
@@ -294,4 +294,4 @@ def rehearse(builder):
     wear(tree, tree, points)
 
 
-register(Policy("auto", follow, {"background": (False, check.flag)}, watch))
+register(Policy("auto", follow, {"background": (False, validate.flag)}, watch))

@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.core import check, jit
-from pliant.core.call import CONTEXTS, address_of, array_at, pointer
+from pliant.core import jit, validate
+from pliant.core.function_pointer import CONTEXTS, address_of, array_at, pointer
 from pliant.core.jit import kernel
-from pliant.core.records import aligned, lane, lanes, lanes_of, packed, put_lane, put_lanes, put_whole, whole
 from pliant.core.simd import first
+from pliant.core.soa import aligned, lane, lanes, lanes_of, packed, put_lane, put_lanes, put_whole, whole
 from pliant.motion.morph import blend_vertex, single_up
-from pliant.refit import front, lazy
-from pliant.refit.leaves import CONTEXT, came_to_ready, fill, kept_of, node_of, stamp_for
+from pliant.refit import front_tracking, lazy
+from pliant.refit.leaf_fill import CONTEXT, came_to_ready, fill, kept_of, node_of, stamp_for
 from pliant.refit.policy import Policy
-from pliant.refit.volumes import settle
+from pliant.refit.refit_node import settle
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 from pliant.volume.protocol import blend, inflate, merge, mirror
 
@@ -208,12 +208,12 @@ def follow(shape):
     more["n_active"] = choose(motion.active, weights, n, kept.steps, kept.scales, motion.scale, kept.number, kept.weight)
     more["n_used"], more["scale"], more["slack"] = motion.n_active, motion.scale, single_up(2 * motion.doubt)
     if settings["front"]:
-        front.advance(shape)
+        front_tracking.advance(shape)
 
 
 def check_between(name, value):
     """How many steps lie between two targets."""
-    return check.integer(name, value, range(MOST_BETWEEN))
+    return validate.integer(name, value, range(MOST_BETWEEN))
 
 
 def suits(family, settings):
@@ -222,5 +222,5 @@ def suits(family, settings):
         raise ValueError("policy: a front is told by stamps; expected stamps=True with front=True")
 
 
-BLENDED = Policy("blended", follow, {"between": (0, check_between), "stamps": (True, check.flag), "front": front.OPTION},
+BLENDED = Policy("blended", follow, {"between": (0, check_between), "stamps": (True, validate.flag), "front": front_tracking.OPTION},
                  suits=suits, motion="morph")

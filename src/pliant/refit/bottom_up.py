@@ -6,9 +6,9 @@ each leaf: 1.2 ns a triangle where the tree fits the caches (20,480), 4.7 where 
 import numpy as np
 
 from pliant.core.jit import kernel
-from pliant.core.records import put_lane, whole
+from pliant.core.soa import put_lane, whole
 from pliant.refit.policy import Policy, register
-from pliant.refit.volumes import settle, volume_of
+from pliant.refit.refit_node import settle, volume_of
 
 
 @kernel

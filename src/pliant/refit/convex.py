@@ -1,7 +1,7 @@
 """Convex: volumes of a blended body from its maps, without its vertices (Steinemann, Otaduy and Gross 2008, 4 and 5).
 
 Of every lane it is known, once and for all, which maps move the vertices under it, between which limits their weights lie, and a box at
-rest around those that each moves. Along the directions of a k-DOP that bounds where the vertices are (`motion/limited.py`), in time linear
+rest around those that each moves. Along the directions of a k-DOP that bounds where the vertices are (`motion/weight_bounds.py`), in time linear
 in the number of these maps, whatever the number of vertices. A node that a query reaches is made true so, once a frame. Vertices are
 placed, and triangles made of them, for leaves that a query reaches.
 
@@ -18,21 +18,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.core import check, jit
-from pliant.core.call import CONTEXTS, address_of, array_at, invoke, pointer
+from pliant.core import jit, validate
 from pliant.core.dispatch import generic
+from pliant.core.function_pointer import CONTEXTS, address_of, array_at, invoke, pointer
 from pliant.core.jit import helper, kernel
-from pliant.core.records import aligned, lane, put_lane, put_row, stamp, whole
 from pliant.core.simd import narrow, quad
+from pliant.core.soa import aligned, lane, put_lane, put_row, stamp, whole
 from pliant.core.stack import put_lanes, singles
 from pliant.motion.blended import STAMP, Skin, blend_vertex
-from pliant.motion.limited import BOUNDS, bound, limits_dtypes, slack
-from pliant.motion.shares import desk_for, put_shares, survey
-from pliant.refit import front, lazy
+from pliant.motion.weight_bounds import BOUNDS, bound, limits_dtypes, slack
+from pliant.motion.weight_ranges import desk_for, put_shares, survey
+from pliant.refit import front_tracking, lazy
 from pliant.refit.fitted import fit_nodes
-from pliant.refit.leaves import CONTEXT, came_to_ready, fill, kept_of, node_of, stamp_for
+from pliant.refit.leaf_fill import CONTEXT, came_to_ready, fill, kept_of, node_of, stamp_for
 from pliant.refit.policy import Policy
-from pliant.refit.volumes import settle, volume_of
+from pliant.refit.refit_node import settle, volume_of
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 from pliant.volume.aabb import Box
 from pliant.volume.kdop import KDop14, KDop18, KDop26
@@ -326,8 +326,8 @@ def follow(shape):
     more["origin"], more["scale"], more["moment"] = motion.origin, motion.scale, motion.frame
     more["size"], more["doubt"] = motion.size, motion.doubt
     if shape.options.settings["front"]:
-        front.advance(shape)
+        front_tracking.advance(shape)
 
 
-CONVEX = Policy("convex", follow, {"bound": ("eq12", check.one_of(BOUNDS)), "boxes": ("own", check.one_of(BOXES)),
-                                    "leaves": ("bound", check.one_of(LEAVES)), "front": front.OPTION}, motion="blended")
+CONVEX = Policy("convex", follow, {"bound": ("eq12", validate.one_of(BOUNDS)), "boxes": ("own", validate.one_of(BOXES)),
+                                    "leaves": ("bound", validate.one_of(LEAVES)), "front": front_tracking.OPTION}, motion="blended")

@@ -6,11 +6,11 @@ swept rectangles and slab cut balls lose by it at every level.
 """
 import numpy as np
 
-from pliant.core import check
+from pliant.core import validate
 from pliant.core.jit import helper, kernel
-from pliant.core.records import lane, publish, put_lane, put_whole, whole
+from pliant.core.soa import lane, publish, put_lane, put_whole, whole
 from pliant.refit.policy import Policy, register
-from pliant.refit.volumes import rows_around
+from pliant.refit.refit_node import rows_around
 from pliant.volume.protocol import FAMILIES, HOWS, fit
 
 
@@ -58,4 +58,4 @@ def suits(family, settings):
         raise ValueError(f"policy: how={how!r} is not for volume={family.name!r}; it is for {known}")
 
 
-register(Policy("fitted", follow, {"how": ("best", check.one_of(HOWS))}, suits=suits))
+register(Policy("fitted", follow, {"how": ("best", validate.one_of(HOWS))}, suits=suits))

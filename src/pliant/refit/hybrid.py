@@ -4,7 +4,7 @@ The upper levels follow when a query reaches the root: the volumes right below t
 in one pass over all vertices, and merged upwards. Below, a node follows when a query reaches it: alone, with some levels, or with
 all that is under it.
 """
-from pliant.core import check
+from pliant.core import validate
 from pliant.refit.lazy import ALL, prepare
 from pliant.refit.policy import Policy, register
 
@@ -22,12 +22,12 @@ def refit(shape, depth=None, below="node"):
 
 def check_depth(name, value):
     """None for half of the levels, or how many."""
-    return None if value is None else check.integer(name, value, range(MOST))
+    return None if value is None else validate.integer(name, value, range(MOST))
 
 
 def check_below(name, value):
     """"node", "subtree", or a number of levels."""
-    return check.choice(name, value, ("node", "subtree")) if isinstance(value, str) else check.integer(name, value, range(1, MOST))
+    return validate.choice(name, value, ("node", "subtree")) if isinstance(value, str) else validate.integer(name, value, range(1, MOST))
 
 
 MOST = 128                                                              # levels

@@ -23,10 +23,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.core import check, jit
-from pliant.core.call import CONTEXTS, address_of, array_at, pointer
+from pliant.core import jit, validate
+from pliant.core.function_pointer import CONTEXTS, address_of, array_at, pointer
 from pliant.core.jit import helper, kernel
-from pliant.core.records import (
+from pliant.core.simd import columns, four, greatest, highest, item, magnitude, put_four, root, where
+from pliant.core.soa import (
     aligned,
     as_record,
     either,
@@ -42,9 +43,8 @@ from pliant.core.records import (
     whole,
     whole_of,
 )
-from pliant.core.simd import columns, four, greatest, highest, item, magnitude, put_four, root, where
 from pliant.refit.fitted import fitted_to, suits
-from pliant.refit.leaves import CONTEXT
+from pliant.refit.leaf_fill import CONTEXT
 from pliant.refit.policy import Policy, register
 from pliant.tree.nodes import node_dtype
 from pliant.volume.aabb import WIDER, ZERO
@@ -288,17 +288,17 @@ def follow(shape):
 
 def check_factor(name, value):
     """A number from 0 up."""
-    return check.number(name, value, 0)
+    return validate.number(name, value, 0)
 
 
 def check_share(name, value):
     """A number from 0 to 1."""
-    if check.number(name, value, 0) > 1:
+    if validate.number(name, value, 0) > 1:
         raise ValueError(f"{name}: expected a number from 0 to 1, got {value!r}")
     return float(value)
 
 
 # Parameters: `pliant tune paper-d --volume rss --build matching --arity 2 --leaf 1` (docs/tuning.md).
-SETTINGS = {"criterion": ("(A&B)|(B&C)", check.one_of(CRITERIA)), "p_max": (3.95, check_factor), "k": (0.218, check_share),
-            "gamma": (0.562, check_factor), "how": ("plain", check.one_of(HOWS))}
+SETTINGS = {"criterion": ("(A&B)|(B&C)", validate.one_of(CRITERIA)), "p_max": (3.95, check_factor), "k": (0.218, check_share),
+            "gamma": (0.562, check_factor), "how": ("plain", validate.one_of(HOWS))}
 register(Policy("inflated", follow, SETTINGS, suits=suits, local=False))

@@ -4,7 +4,7 @@ A node is made true from the vertices under it, without looking at its children:
 some levels below it: then the deepest of these are made from vertices, and the others from their children. `spans` (n, W, 2) and
 `order` list the vertices, built once per tree: one copy of them per level.
 
-Loops reach this through an address (`core/call.py`); the entry is compiled once per (family, W). Two threads may refresh a node at
+Loops reach this through an address (`core/function_pointer.py`); the entry is compiled once per (family, W). Two threads may refresh a node at
 once: they write the same bits, and the stamp after them.
 """
 from functools import cache
@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core import jit
-from pliant.core.call import CONTEXTS, address_of, array_at, pointer
+from pliant.core.function_pointer import CONTEXTS, address_of, array_at, pointer
 from pliant.core.jit import kernel
-from pliant.core.records import put_lane, whole
-from pliant.refit.leaves import CONTEXT, came_to_ready, kept_of, node_of, stamp_for
+from pliant.core.soa import put_lane, whole
+from pliant.refit.leaf_fill import CONTEXT, came_to_ready, kept_of, node_of, stamp_for
 from pliant.refit.policy import Policy, register
-from pliant.refit.volumes import settle, volume_of
+from pliant.refit.refit_node import settle, volume_of
 from pliant.tree.nodes import node_dtype, ranges_of
 
 ALL = 1 << 20                                                           # levels: more than a tree has

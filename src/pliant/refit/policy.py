@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pliant.core import check
-from pliant.core.call import CONTEXTS
+from pliant.core import validate
+from pliant.core.function_pointer import CONTEXTS
 from pliant.core.jit import silent
-from pliant.core.records import aligned
-from pliant.refit import local
-from pliant.refit.leaves import CONTEXT, fill_entry
+from pliant.core.soa import aligned
+from pliant.refit import partial
+from pliant.refit.leaf_fill import CONTEXT, fill_entry
 from pliant.tree.adjacency import masks_of
 from pliant.tree.nodes import BUILDERS, LEAF, NEVER, WIDTHS, ranges_of, skips_of
 from pliant.volume.protocol import FAMILIES
@@ -24,7 +24,7 @@ LAST = 2**31 - 1                                                        # frame 
 class Shape:
     """A tree, its volumes and the float32 rows they follow; one per body (and scale).
 
-    `frame` counts updates; what has another stamp is stale. `fill`, `entry` and `context` are addresses for `core/call.py`: how a loop
+    `frame` counts updates; what has another stamp is stale. `fill`, `entry` and `context` are addresses for `core/function_pointer.py`: how a loop
     makes a leaf or a node true. A policy that leaves stale nodes behind must set the entry (`know`). A policy may plant another tree,
     unless it is `fixed`: then it is the user's choice. A policy that wants to know how much farther away children are than their node sets
     `marks`, −1 all over: where it is not None, a loop over distances raises marks[i] to the least distance of the children of node i less
@@ -51,7 +51,7 @@ class Shape:
         """Take another tree; its volumes are true to no frame yet."""
         self.tree = tree
         self.nodes, self.leaves = tree.records(self.options.family)
-        self.kept = self.marks = None                                   # what a policy keeps with this tree; for `query/approach.py`
+        self.kept = self.marks = None                                   # what a policy keeps with this tree; for `query/proximity/branch_and_bound.py`
         self.paths = self._masks = self._skips = self._ranges = None    # see local.py, tree/adjacency.py and tree/nodes.py
         self.marks = None                                               # (n,) float32: see above
         self.ready, self.front = np.full(len(self.nodes), NEVER, np.int32), None        # see front.py
@@ -127,7 +127,7 @@ class Shape:
                 try:
                     if self.pending:                                    # emptied last: whoever sees it empty does not wait
                         moved = self.pending[0] if len(self.pending) == 1 else np.concatenate(self.pending)
-                        if local.follow(self, moved):
+                        if partial.follow(self, moved):
                             if self.options.policy.watch is not None:
                                 self.options.policy.watch(self, len(moved))
                             self.pending, self.waiting = [], 0
@@ -146,7 +146,7 @@ class Policy(NamedTuple):
     """A name in `Body(policy=…)`, and `follow(shape)`, called before a query, by one thread at a time, if the root is stale; `settings`: a
     default and a check for each option that `policy={"name": …, option: …}` may set; `watch(shape, n)`, called after n vertices have moved
     alone and volumes have followed, which may plant another tree: then `follow` is called as well; `suits(family, settings)` refuses a
-    family that it cannot serve so; `local`: where a few vertices move, may others set volumes for it (`local.py`)? `motion`: the name of
+    family that it cannot serve so; `local`: where a few vertices move, may others set volumes for it (`partial.py`)? `motion`: the name of
     the only one whose volumes it knows without vertices, and which sets these on demand; others set all of them in every update."""
     name: str
     follow: object
@@ -182,13 +182,13 @@ POLICIES: dict[str, Policy] = {}
 def options_for(volume, build, policy, arity, leaf, policies=POLICIES):
     """Names into what they stand for. A policy may come with settings: {"name": "hybrid", "depth": 3}."""
     given = dict(policy) if isinstance(policy, Mapping) else {"name": policy}
-    chosen = policies[check.choice("policy", given.pop("name", None), policies)]
-    family, builder = FAMILIES[check.choice("volume", volume, FAMILIES)], BUILDERS[check.choice("build", build, BUILDERS)]
+    chosen = policies[validate.choice("policy", given.pop("name", None), policies)]
+    family, builder = FAMILIES[validate.choice("volume", volume, FAMILIES)], BUILDERS[validate.choice("build", build, BUILDERS)]
     settings = chosen.chosen(given)
     if chosen.suits is not None:
         chosen.suits(family, settings)
-    return Options(family, builder, chosen, check.integer("arity", arity, tuple(WIDTHS)),
-                   check.integer("leaf", leaf, tuple(range(1, LEAF + 1))), settings)
+    return Options(family, builder, chosen, validate.integer("arity", arity, tuple(WIDTHS)),
+                   validate.integer("leaf", leaf, tuple(range(1, LEAF + 1))), settings)
 
 
 def policies_for(own):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pliant.core import check
+from pliant.core import validate
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -42,10 +42,10 @@ class Camera:
 
     def __post_init__(self) -> None:
         for name in ("eye", "look_at", "up"):
-            object.__setattr__(self, name, tuple(check.point(name, getattr(self, name)).tolist()))
+            object.__setattr__(self, name, tuple(validate.point(name, getattr(self, name)).tolist()))
         for name in ("width", "height"):
-            object.__setattr__(self, name, check.integer(name, getattr(self, name), range(1, LARGEST + 1)))
-        angle = check.number("field_of_view", self.field_of_view)
+            object.__setattr__(self, name, validate.integer(name, getattr(self, name), range(1, LARGEST + 1)))
+        angle = validate.number("field_of_view", self.field_of_view)
         if not NARROW <= angle <= WIDE:
             raise ValueError(f"field_of_view: expected degrees from {NARROW} to {WIDE}, got {angle}")
         self.axes()
@@ -105,9 +105,9 @@ class Camera:
         right, down, ahead = self.axes()
         wide, high = 0.5 * self.width * ahead, 0.5 * self.height * ahead
         sides = [wide + self.focus * right, wide - self.focus * right, high + self.focus * down, high - self.focus * down]
-        planes = [(*side, -side @ self.eye) for side in sides] + [(*ahead, -ahead @ self.eye - check.number("near", near))]
+        planes = [(*side, -side @ self.eye) for side in sides] + [(*ahead, -ahead @ self.eye - validate.number("near", near))]
         if far is not None:
-            planes.append((*-ahead, ahead @ self.eye + check.number("far", far, near)))
+            planes.append((*-ahead, ahead @ self.eye + validate.number("far", far, near)))
         return np.array(planes)
 
     def tiles(self) -> Indices:

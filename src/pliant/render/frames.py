@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.core import check
+from pliant.core import validate
 from pliant.render import sampling, shade
 from pliant.render.camera import LARGEST, Camera, parts
 from pliant.render.colours import eight_bits, encoded, exposed
+from pliant.render.scene import Stage
 from pliant.render.shade import Phase
-from pliant.render.stage import Stage
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -57,11 +57,11 @@ class Settings:
         for name in (field.name for field in fields(self)):
             value = getattr(self, name)
             if name in whole:
-                value = check.integer(name, value, whole[name])
+                value = validate.integer(name, value, whole[name])
             elif name in ("reconstruct", "mode"):
-                value = check.choice(name, value, sampling.WAYS if name == "reconstruct" else MODES)
+                value = validate.choice(name, value, sampling.WAYS if name == "reconstruct" else MODES)
             else:
-                value = check.number(name, value, 0.0)
+                value = validate.number(name, value, 0.0)
             object.__setattr__(self, name, value)
 
 

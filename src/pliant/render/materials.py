@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.core import check
+from pliant.core import validate
 from pliant.render.colours import linear
 
 Floats = NDArray[np.float64]
@@ -30,7 +30,7 @@ def colour(name: str, value: Any) -> Colour:
         if len(digits) != 6 or value == digits or not all(digit in "0123456789abcdefABCDEF" for digit in digits):
             raise ValueError(f'{name}: expected "#rrggbb" or three numbers from 0 to 1, got {value!r}')
         value = [int(digits[k : k + 2], 16) / 255 for k in (0, 2, 4)]
-    red, green, blue = check.point(name, value).tolist()
+    red, green, blue = validate.point(name, value).tolist()
     if not 0 <= min(red, green, blue) <= max(red, green, blue) <= 1:
         raise ValueError(f'{name}: expected "#rrggbb" or three numbers from 0 to 1, got {value!r}')
     return red, green, blue
@@ -38,7 +38,7 @@ def colour(name: str, value: Any) -> Colour:
 
 def amount(name: str, value: Any, least: float = 0.0, most: float = np.inf) -> float:
     """A number in a range."""
-    found = check.number(name, value)
+    found = validate.number(name, value)
     if not least <= found <= most:
         upper = "" if most == np.inf else f" to {most:g}"
         raise ValueError(f"{name}: expected a number from {least:g}{upper}{' up' if most == np.inf else ''}, got {found!r}")
@@ -84,11 +84,11 @@ class Material:
         index = amount("index", self.index, 0.0, 10.0)
         if 0 < index < 1:
             raise ValueError(f"index: expected 0, for what is not clear, or a number from 1 to 10, got {index!r}")
-        absorb = check.point("absorb", self.absorb)
+        absorb = validate.point("absorb", self.absorb)
         if not (absorb >= 0).all():
             raise ValueError(f"absorb: expected three numbers from 0 up, got {self.absorb!r}")
         object.__setattr__(self, "absorb", tuple(absorb.tolist()))
-        check.flag("smooth", self.smooth)
+        validate.flag("smooth", self.smooth)
 
     @classmethod
     def diffuse(cls, colour: Any, **options: Any) -> Material:
@@ -127,7 +127,7 @@ class Light:
     radius: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "position", tuple(check.point("position", self.position).tolist()))
+        object.__setattr__(self, "position", tuple(validate.point("position", self.position).tolist()))
         object.__setattr__(self, "colour", colour("colour", self.colour))
         object.__setattr__(self, "strength", amount("strength", self.strength, 0.0, 1e6))
         object.__setattr__(self, "radius", amount("radius", self.radius))

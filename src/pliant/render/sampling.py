@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.core import check
+from pliant.core import validate
 from pliant.render.camera import tiles
 
 Floats = NDArray[np.float64]
@@ -61,7 +61,7 @@ class Grid(NamedTuple):
 
 def grid(width: int, height: int, step: int = 1) -> Grid:
     """The grid of every `step`-th pixel."""
-    return Grid(width, height, check.integer("step", step, range(1, LARGEST_STEP + 1)))
+    return Grid(width, height, validate.integer("step", step, range(1, LARGEST_STEP + 1)))
 
 
 # --- filling squares -------------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ WAYS: dict[str, Callable[[Floats, Floats], Floats]] = {"quads": quads, "bilinear
 
 def reconstruct(values: Floats, grid: Grid, way: str = "quads") -> Floats:
     """(height, width, c): a whole picture from the colours (points, c) of a grid."""
-    weights = WAYS[check.choice("way", way, WAYS)]
+    weights = WAYS[validate.choice("way", way, WAYS)]
     table = np.asarray(values, np.float64).reshape(grid.rows, grid.columns, -1)
     if grid.step == 1:
         return table.copy()

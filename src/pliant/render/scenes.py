@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pliant.render.museum import museum
-from pliant.render.nine import nine
-from pliant.render.show import Show
+from pliant.render.animation import Show
+from pliant.render.demo_soup import museum
+from pliant.render.demo_spheres import nine
 
 SHOWS: dict[str, Callable[..., Show]] = {"nine": nine, "museum": museum}  # each takes `faces`

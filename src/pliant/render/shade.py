@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from pliant.render.materials import Light
 from pliant.render.optics import dot, glass_share, kept_outside, reflected, refracted, schlick, unit
-from pliant.render.stage import Stage, Surface
+from pliant.render.scene import Stage, Surface
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]

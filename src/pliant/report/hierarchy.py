@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.core import check
+from pliant.core import validate
 from pliant.core.threads import Reading
-from pliant.report.story import Hierarchy
+from pliant.report.data import Hierarchy
 from pliant.tree.nodes import ranges_of
 
 
@@ -27,7 +27,7 @@ def hierarchy_of(body: Any) -> Hierarchy | None:
     >>> len(found.order), [len(level) for level in found.levels[:4]]
     (80, [1, 2, 4, 8])
     """
-    check.body("body", body)
+    validate.body("body", body)
     with Reading(body.guard):
         if not len(body):
             return None

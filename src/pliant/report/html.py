@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.core.archive import whole_file
+from pliant.report.data import Character, Hierarchy, Meeting, Snapshot, Story
 from pliant.report.encode import deflated, planes, steps
-from pliant.report.spool import Spool
-from pliant.report.story import Character, Hierarchy, Meeting, Snapshot, Story
+from pliant.report.temp_frames import Spool
 
 SCRIPTS = ("data.js", "shaders.js", "viewer.js", "charts.js", "tables.js", "main.js")
 MOST_ROWS = 500  # of the table of meetings

@@ -1,7 +1,7 @@
 """Mesh-connectivity trees (paper A, 5.3.2): every subtree is a connected patch of the mesh. Deterministic.
 
 Promise: the faces below a node, and those in a leaf, are a connected patch of one component, or else whole components. Connected means
-through links, `tree/links.py`: shared edges, and a shared vertex only where surfaces touch in it.
+through links, `tree/face_graph.py`: shared edges, and a shared vertex only where surfaces touch in it.
 
 Whole components come first. They stand in a line, in which neighbours are near each other: the leaves of a SAH tree over their boxes.
 That is all that positions are used for. A set of several is cut at the border nearest to its middle, in faces.
@@ -20,7 +20,7 @@ import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
 from pliant.tree import sah
-from pliant.tree.links import links_of
+from pliant.tree.face_graph import links_of
 from pliant.tree.nodes import WIDTHS, Builder, register, tree_of_spans
 
 DEPTH_LIMIT = 96                                                        # with log2 MOST_FACES less than MOST_LEVELS

@@ -18,9 +18,9 @@ midpoints. A level reads every face a fixed number of times, but for the selecti
 import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
-from pliant.core.records import aligned
+from pliant.core.soa import aligned
 from pliant.core.stack import floats, singles
-from pliant.geometry.axes import covariance, principal_axes
+from pliant.geometry.principal_axes import covariance, principal_axes
 from pliant.tree.nodes import WIDTHS, Builder, register, tree_of_spans
 from pliant.tree.partition import FACTOR, PRIME
 from pliant.tree.sah import gather

@@ -2,7 +2,7 @@
 
 Every face is a group at first. In each round groups that touch become pairs, and the pairs are the groups of the next round, until every
 component is one group. Neighbours that share the greatest length of mesh edges go together, which makes patches that are round rather than
-long; `tree/pairing.py` has the rules. Groups touch through links, `tree/links.py`. Of an edge of three faces or more the links make a
+long; `tree/match_round.py` has the rules. Groups touch through links, `tree/face_graph.py`. Of an edge of three faces or more the links make a
 chain, so that of such faces only neighbours in the chain count as sharing it.
 
 Whole components stand in a line as in `tree/connectivity.py`, and a set of several is cut at the border nearest to its middle, in faces.
@@ -25,9 +25,9 @@ import numpy as np
 
 from pliant.core.jit import helper, kernel
 from pliant.tree.connectivity import component_at, line_of
-from pliant.tree.links import links_of
+from pliant.tree.face_graph import links_of
+from pliant.tree.match_round import graph_of, pair_up
 from pliant.tree.nodes import MOST_LEVELS, WIDTHS, Builder, register, tree_of_spans
-from pliant.tree.pairing import graph_of, pair_up
 
 SLACK = 2                                                               # rounds beyond ⌈log2 n⌉ that a component may take
 

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import kernel
-from pliant.core.records import aligned, lanes_of, packed, whole_of
-from pliant.geometry.triangles import Triangle
+from pliant.core.soa import aligned, lanes_of, packed, whole_of
+from pliant.geometry.triangle_overlap import Triangle
 from pliant.volume.aabb import Box
 
 LEAF = 8                                                                # lanes of a leaf

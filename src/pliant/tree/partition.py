@@ -20,8 +20,8 @@ Rows and sets are those of `tree/sah.py`: a face is 8 float32, low x y z, its nu
 import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
-from pliant.core.records import aligned
 from pliant.core.simd import element, four
+from pliant.core.soa import aligned
 from pliant.tree.nodes import WIDTHS, Builder, register, tree_of_spans
 from pliant.tree.sah import gather, measure, midpoint, numbers_of, part_at_median, swap_rows, which_to_split
 from pliant.tree.split import half_way, part_at_medians, put_children

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper, kernel
-from pliant.core.records import stamp
 from pliant.core.simd import element, four, four_of, greatest, item, least, put_four
+from pliant.core.soa import stamp
 
 INF, ZERO = np.float32(np.inf), np.float32(0)
 FINEST = 1e-30                                                          # narrower than this is no extent

@@ -13,8 +13,8 @@ the doubled midpoints low + high; rows of four are one register.
 import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
-from pliant.core.records import aligned
 from pliant.core.simd import bits, element, four, four_of, greatest, item, least, put_four, truncate
+from pliant.core.soa import aligned
 from pliant.tree.nodes import WIDTHS, Builder, register, tree_of_spans
 
 BINS = 32

@@ -22,8 +22,8 @@ from functools import partial
 import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
-from pliant.core.records import aligned
 from pliant.core.simd import bits, element, four, put_four
+from pliant.core.soa import aligned
 from pliant.tree.nodes import WIDTHS, Builder, register, tree_of_spans
 from pliant.tree.sah import gather, measure, numbers_of, part_at_median
 

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.core import check
-from pliant.core.tables import ordinary
+from pliant.core import validate
+from pliant.core.validate_table import ordinary
 from pliant.errors import FileError, MeshError
 from pliant.io.archive import Member, members
-from pliant.io.guard import examined
-from pliant.render.reading import MOST_HELD, read_mesh
+from pliant.io.limits import examined
+from pliant.render.npz import MOST_HELD, read_mesh
 
 MOST_BODIES = 2
 MOST_FRAMES = 100_000  # of a folder: one file each
@@ -55,8 +55,8 @@ def checked(animation: Animation) -> Animation:
     for i, body in enumerate(animation.bodies):
         if not isinstance(body, Sequence) or len(body) != 2:
             raise TypeError(f"{name}: bodies[{i}]: expected (faces, frames), got {type(body).__name__}")
-        rows = check.targets(f"{name}: bodies[{i}] frames", body[1])
-        faces = check.faces(f"{name}: bodies[{i}] faces", body[0], rows.shape[1])
+        rows = validate.targets(f"{name}: bodies[{i}] frames", body[1])
+        faces = validate.faces(f"{name}: bodies[{i}] faces", body[0], rows.shape[1])
         if not len(faces):
             raise MeshError(f"{name}: bodies[{i}] has no faces, so there is nothing to tune")
         bodies.append((faces, rows))
@@ -115,8 +115,8 @@ def _file(path: Path) -> list[Moving]:
             faces, rows = (Member(path, held[name]).whole(MOST_HELD) for name in names)
             if rows.ndim != 3:
                 raise ValueError(f"{names[1]}: expected shape (k, n, 3), all frames, got {rows.shape}")
-            shapes = check.targets(names[1], rows)
-            bodies.append((check.faces(names[0], faces, shapes.shape[1]), shapes))
+            shapes = validate.targets(names[1], rows)
+            bodies.append((validate.faces(names[0], faces, shapes.shape[1]), shapes))
     return bodies
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pliant.core.archive import whole_file
-from pliant.core.tables import ordinary, read_bytes
+from pliant.core.validate_table import ordinary, read_bytes
 from pliant.errors import FileError
 from pliant.tune.criteria import CRITERIA, Genome, genome
 

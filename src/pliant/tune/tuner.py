@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pliant
-from pliant.core import check
+from pliant.core import validate
 from pliant.core.threads import only
 from pliant.tune import criteria as known
 from pliant.tune.animation import Animation, checked, digest
 from pliant.tune.criteria import CRITERIA, Genome
-from pliant.tune.play import WEIGHTS, goal, plain_options, scorer
+from pliant.tune.score import WEIGHTS, goal, plain_options, scorer
 from pliant.tune.search import FEWEST, MOST, Plan, evolve, library
 from pliant.tune.state import Scored, read_state, write_state
 
@@ -82,8 +82,8 @@ def tune(animation: Animation | Sequence[Animation], *, query: str = "distance",
         raise ValueError("animation: expected one or several, got none")
     given = [checked(each) for each in several]
     asked, chosen = goal(query, score, tolerance, weights), _criteria(criteria)
-    plan = Plan(check.integer("population", population, range(FEWEST, MOST + 1)),
-                check.integer("generations", generations, range(1, MOST + 1)), check.integer("seed", seed, SEEDS))  # fmt: skip
+    plan = Plan(validate.integer("population", population, range(FEWEST, MOST + 1)),
+                validate.integer("generations", generations, range(1, MOST + 1)), validate.integer("seed", seed, SEEDS))  # fmt: skip
     bodies = plain_options(options)
     library()
     settings = {**asked._asdict(), "weights": list(asked.weights), **plan._asdict(), "options": bodies,
@@ -179,7 +179,7 @@ def _criteria(names: Iterable[str] | None) -> list[str]:
     """Those named, in the order of the registry, or all."""
     if isinstance(names, str):
         raise TypeError(f"criteria: expected names in a list, got the text {names!r}")
-    chosen = {check.choice(f"criteria[{i}]", name, CRITERIA) for i, name in enumerate(names)} if names is not None else set(CRITERIA)
+    chosen = {validate.choice(f"criteria[{i}]", name, CRITERIA) for i, name in enumerate(names)} if names is not None else set(CRITERIA)
     if not chosen:
         raise ValueError(f"criteria: expected some of {', '.join(CRITERIA)}, got none")
     return [name for name in CRITERIA if name in chosen]

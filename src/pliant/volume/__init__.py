@@ -1,4 +1,4 @@
 """What encloses: families of volumes under one protocol (`protocol.py`), one file each, registered by being imported here."""
-from pliant.volume import aabb, kdop, mixed, obb, rss, slabcutball, slabcutball2, sphere, turned  # noqa: F401
+from pliant.volume import aabb, double_slabcutball, generic_overlap, kdop, obb, obb_sat, rss, slabcutball, sphere  # noqa: F401
 
-mixed.complete()
+generic_overlap.complete()

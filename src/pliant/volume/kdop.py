@@ -11,6 +11,7 @@ from typing import NamedTuple
 from pliant.core.jit import helper
 from pliant.core.simd import greatest, least
 from pliant.volume.aabb import INF, Box
+from pliant.volume.obb_sat import TurnedBox
 from pliant.volume.protocol import (
     Family,
     Shift,
@@ -61,7 +62,6 @@ from pliant.volume.slabs import (
     wide,
 )
 from pliant.volume.sphere import Sphere
-from pliant.volume.turned import TurnedBox
 
 BOX = ["lox", "loy", "loz", "hix", "hiy", "hiz"]
 

@@ -1,7 +1,7 @@
 """Oriented boxes: fifteen scalars, tight around what is flat or long in any direction (Gottschalk, Lin and Manocha 1996).
 
 A point p is in one if |u · (p − c)| <= hx, |v · (p − c)| <= hy and |w · (p − c)| <= hz, with u, v, w the rows of r: units that are
-perpendicular to each other but for rounding, OWN in each entry. Seen from the axes of another, it is a box that is turned, and `turned.py`
+perpendicular to each other but for rounding, OWN in each entry. Seen from the axes of another, it is a box that is turned, and `obb_sat.py`
 says whether they meet: six axes in `overlap`, nine more in `skew`.
 
 Boxes are fitted along the axes of the covariance of the points, or, better and slower, along the sides of large triangles (Larsson and
@@ -12,12 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.records import either
 from pliant.core.simd import bits, element, first, greatest, highest, least, lowest, magnitude, root, where
+from pliant.core.soa import either
 from pliant.core.stack import integers, singles
-from pliant.geometry.axes import spread_axes, triangle_axes
+from pliant.geometry.principal_axes import spread_axes, triangle_axes
 from pliant.volume.aabb import HALF, INF, ONE, TWO_ULP, WIDER, ZERO, Box
-from pliant.volume.fit import N_NAMES, extremes
+from pliant.volume.fitting import N_NAMES, extremes
+from pliant.volume.obb_sat import FOUR, TurnedBox
 from pliant.volume.planes import CLEARLY, amid_direction, between_planes, leaned
 from pliant.volume.protocol import (
     NEARLY,
@@ -49,7 +50,6 @@ from pliant.volume.protocol import (
 )
 from pliant.volume.slabs import wide
 from pliant.volume.sphere import TWO, Sphere, reaches, squared
-from pliant.volume.turned import FOUR, TurnedBox
 
 OWN, EIGHT = np.float32(2.0**-20), np.float32(8)                        # how far axes are from units that are perpendicular, and more
 SOME = np.float32(1 / 16)

@@ -10,7 +10,7 @@ A family registers with
     register(Family("aabb", Box, empty=Box(...)))
 
 and defines every function of `PROTOCOL` for its class; the tests in `tests/volume` demand all of them and check what they promise. Of
-two volumes it need not speak at all: what it says to other families, or to its own, follows from `middle`, `span` and `part` (`mixed.py`).
+two volumes it need not speak at all: what it says to other families, or to its own, follows from `middle`, `span` and `part` (`generic_overlap.py`).
 """
 from typing import NamedTuple
 
@@ -18,8 +18,8 @@ import numpy as np
 
 from pliant.core.dispatch import generic
 from pliant.core.jit import helper
-from pliant.core.records import as_record
 from pliant.core.simd import greatest, least, magnitude
+from pliant.core.soa import as_record
 
 ULP, TINY = np.float32(2.0**-23), np.float32(2.0**-126)
 NEARLY = np.float32(2.0**-20)                                           # above the rounding of a sum of a few products
@@ -30,7 +30,7 @@ class Family(NamedTuple):
     """One kind of volume: its name in `Body(volume=…)`, its class, its empty value; does it lose by being merged from others, so that
     where a body keeps its shape every volume is worth a fit of its own? `merge_exact`: the volume around a set of points contains the merge
     of the volumes around its parts. Then a merged volume that has not changed is contained in all its ancestors, however those were made,
-    and a partial refit may stop there (`refit/local.py`)."""
+    and a partial refit may stop there (`refit/partial.py`)."""
     name: str
     volume: type
     empty: tuple
@@ -190,7 +190,7 @@ HOWS = {"best": Best(), "plain": Plain(), "ritter": Ritter()}
 
 @generic("how", "like")
 def fit(how, like, low, high, points, order, begin, end):
-    """As `enclose`, in a way of its own; where a family has nothing better that is `enclose` (`mixed.py`)."""
+    """As `enclose`, in a way of its own; where a family has nothing better that is `enclose` (`generic_overlap.py`)."""
 
 
 PROTOCOL = (overlap, separation, pierce, merge, inflate, carry, skew, blend, mirror, size, thickness, middle, span, part, around,

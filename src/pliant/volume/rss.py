@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.records import either
 from pliant.core.simd import bits, element, first, greatest, highest, least, lowest, magnitude, root, where
+from pliant.core.soa import either
 from pliant.core.stack import integers, singles
-from pliant.geometry.axes import spread_axes, triangle_axes
+from pliant.geometry.principal_axes import spread_axes, triangle_axes
 from pliant.volume.aabb import HALF, INF, LESS, ONE, TWO_ULP, WIDER, ZERO
-from pliant.volume.fit import N_NAMES, extremes
+from pliant.volume.fitting import N_NAMES, extremes
 from pliant.volume.obb import EIGHT, NEARER, OWN, SOME
 from pliant.volume.planes import CLEARLY, TINIEST, amid_direction, between_planes, leaned
 from pliant.volume.protocol import (

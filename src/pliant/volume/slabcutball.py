@@ -1,6 +1,6 @@
 """Slab cut balls: a ball, and of it what lies between two parallel planes of any direction (Larsson and Akenine-Möller 2008).
 
-Nine scalars, as tight around what is flat as an oriented box, and turned by turning a point and a normal. `fit.py` makes them.
+Nine scalars, as tight around what is flat as an oriented box, and turned by turning a point and a normal. `fitting.py` makes them.
 
 A point p is in one if |p − c| <= r and f <= n · (p − c) <= e, whatever the length of n; that is 1 but for rounding, so that planes are at
 the distances e and f. Both are clamped to ±r, and the slab need not contain the centre.
@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.records import either
 from pliant.core.simd import bits, element, first, greatest, highest, least, lowest, magnitude, root, where
+from pliant.core.soa import either
 from pliant.core.stack import integers
 from pliant.volume.aabb import HALF, INF, LESS, ONE, TWO_ULP, WIDER, ZERO
-from pliant.volume.fit import N_NAMES, extremes, narrowest_slab, smallest_around
+from pliant.volume.fitting import N_NAMES, extremes, narrowest_slab, smallest_around
 from pliant.volume.planes import CLEARLY, TINIEST, amid_direction, between_planes
 from pliant.volume.protocol import (
     NEARLY,

@@ -13,6 +13,7 @@ import numpy as np
 from pliant.core.jit import helper
 from pliant.core.simd import columns, element, four, greatest, highest, item, least, lowest, magnitude, root, where
 from pliant.volume.aabb import HALF, INF, LESS, ONE, TWO_ULP, WIDER, ZERO, Box
+from pliant.volume.obb_sat import TurnedBox
 from pliant.volume.protocol import (
     NEARLY,
     ULP,
@@ -38,7 +39,6 @@ from pliant.volume.protocol import (
     span,
     thickness,
 )
-from pliant.volume.turned import TurnedBox
 
 TWO, SMALLEST = np.float32(2), np.float32(2.0**-60)
 
@@ -106,7 +106,7 @@ def _(a, b):
 
 @overlap.on(Sphere, TurnedBox)
 def _(a, b):
-    # The way from the box to the sphere along the axes of the box; these are no rotation to the last bit (`turned.py`).
+    # The way from the box to the sphere along the axes of the box; these are no rotation to the last bit (`obb_sat.py`).
     x, y, z = a.x - b.cx, a.y - b.cy, a.z - b.cz
     more = b.loose * (b.hx + b.hy + b.hz + a.radius)
     p = greatest(magnitude(x * b.r00 + (y * b.r10 + z * b.r20)) - (b.hx + more), ZERO)

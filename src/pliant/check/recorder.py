@@ -1,0 +1,84 @@
+"""A report of frames that somebody else computes, such as a simulation that asks about collisions in every step anyway.
+
+    with Recorder("out", {"cloth": cloth, "ball": ball}) as recorder:
+        for frame in range(200):
+            …                                                            # move the bodies, ask the scene
+            recorder.add(frame, scene.collide())
+    recorder.write()
+
+Frames wait in a file of the folder, not in memory. It is gone after `write`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from pliant.body import Body
+from pliant.check import results, write_report
+from pliant.check.journal import Journal
+from pliant.check.plan import Question
+from pliant.check.worker import Answer, drawing_of, meetings_in
+from pliant.core import validate
+from pliant.io.animation import RATE, Actor, Animation
+from pliant.results import ScenePairs
+
+WAITING = "recording.journal"
+MOST_APART = 1 << 31  # frames from one that is drawn to the next
+
+
+class Recorder:
+    """Frames on their way to a report.
+
+    folder : where the report goes, made if it is not there
+    bodies : by name, in the order in which the scene has them
+    every : of how many frames one is drawn; charts and tables have all of them
+    """
+
+    def __init__(self, folder: Path, bodies: Mapping[str, Body], *, name: str = "recording", every: int = 1, rate: float = RATE,
+                 up: str = "", unit: str = "", notes: tuple[str, ...] = ()) -> None:
+        self.every = validate.integer("every", every, range(1, MOST_APART))
+        self.folder, self.bodies, self.frames = Path(folder), list(bodies.values()), list[int]()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._path = self.folder / WAITING
+        self._path.unlink(missing_ok=True)
+        self._animation = Animation(name, [Actor(each, 1) for each in bodies], 1, rate, up, unit, notes)
+        self._cast = write_report.cast_of(self._animation, self.bodies, True)
+        self._journal = Journal(self._path, {})
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is not None:
+            self.close()
+
+    def add(self, frame: int, pairs: ScenePairs, asking: float = 0.0) -> None:
+        """What meets in a frame, the bodies being where they are; frames rise. `asking`: seconds that it took."""
+        if self.frames and frame <= self.frames[-1]:
+            raise ValueError(f"frame: expected a number above the last, {self.frames[-1]}, got {frame}")
+        ids = np.asarray(pairs.bodies, np.int32)
+        answer = Answer(frame, ids, pairs.faces, None, 0.0, asking)
+        drawn = len(self.frames) % self.every == 0
+        shapes = drawing_of(self.bodies, self._cast.faces) if drawn else None
+        self._journal.add(frame, results.rows_of(answer, meetings_in(frame, ids, pairs.faces, self.bodies)), shapes)
+        self.frames.append(frame)
+
+    def write(self, most_bytes: int = 30_000_000) -> Path:
+        """Write `report.html`, and be done."""
+        if not self.frames:
+            raise ValueError("frames: none was added, so there is nothing to write")
+        try:
+            sums = results.sums_of(self._journal, self.frames)
+            summary = results.summary_of(self._animation, Question(), self._cast, sums)
+            return write_report.write(self.folder / "report.html", self._animation, self._cast, self._journal, sums, summary, most_bytes)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Throw away what waits."""
+        self._journal.close()
+        self._path.unlink(missing_ok=True)

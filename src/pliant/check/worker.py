@@ -1,0 +1,181 @@
+"""One frame after another is asked: bodies are moved, the scene answers, rows are put into the order of the animation's bodies.
+
+A `Lane` has bodies of its own, so that several work on different frames at once. Answers do not depend on the lane, the policy or what
+was asked before: the rows of a frame are always the same.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import pliant
+from pliant.body import Body
+from pliant.check.plan import Asked, Question
+from pliant.core.jit import seconds_of_compiling
+from pliant.errors import FileError, MeshError
+from pliant.io.animation import Animation
+from pliant.report.data import Meeting
+from pliant.scene import Scene
+
+Rows = NDArray[np.int32]
+
+FAR = 1e38  # what is drawn farther away than that is drawn there
+
+
+class Answer(NamedTuple):
+    """What meets in a frame, sorted; the seconds that it took, and the bodies as they are."""
+
+    frame: int
+    bodies: Rows  # (m, 2) places of bodies, the lower one first
+    faces: Rows  # (m, 2) a face of each
+    distances: NDArray[np.float64] | None  # (m,), with a tolerance
+    reading: float
+    asking: float
+
+
+class Lane:
+    """Bodies of an animation, in one frame at a time."""
+
+    def __init__(self, animation: Animation, question: Question, asked: Asked) -> None:
+        self.animation, self.question, self.asked = animation, question, asked
+        self.bodies: list[Body] = []
+        self.scene, self._places, self._ids = Scene(), dict[int, int](), dict[int, int]()  # places by ids of the scene, and back
+        self._alone = bool(asked.alone.any())
+        self._grouped: set[int] = set()  # kinds that the scene has a group for
+        self._options: dict[str, Any] = {"policy": question.policy, "weld": question.weld}
+
+    def move(self, frame: int) -> None:
+        """Bring all bodies to a frame."""
+        for place, actor in enumerate(self.animation.actors):
+            before = self.bodies[place] if self.bodies[place:] else None
+            try:
+                body = actor.at(frame, before, **self._options)
+            except FileError:
+                raise
+            except (MeshError, ValueError) as error:
+                raise FileError(f"{self.animation.name}: frame {frame}, {actor.name}: {error}") from None
+            if body is not before:
+                self._replace(place, before, body)
+
+    def _replace(self, place: int, before: Body | None, body: Body) -> None:
+        """Let a body take part, among those of its kind; the scene has only bodies that something is asked about."""
+        if before is None:
+            self.bodies.append(body)
+        else:
+            self.bodies[place] = body
+        kind = int(self.asked.kinds[place])
+        others, alone = self.asked.others[kind], self.asked.alone[kind]
+        if not (alone or others.any()):
+            return
+        if place in self._ids:
+            self.scene.remove(self._ids[place])
+            del self._places[self._ids[place]]
+        group = None if others.all() else _group(kind)  # looking for rules of a group takes time
+        new = self._ids[place] = self.scene.add(body, group=group)
+        self._places[new] = place
+        if group is not None and kind not in self._grouped:
+            self._grouped.add(kind)
+            for other in self._grouped & set(np.flatnonzero(~others).tolist()):
+                self.scene.ignore(group, _group(other))
+        if self._alone and not alone:
+            self.scene.ignore(new, new)
+
+    def answer(self, frame: int) -> Answer:
+        """What meets in that frame."""
+        started = time.perf_counter()
+        self.move(frame)
+        moved, compiled = time.perf_counter(), seconds_of_compiling()
+        bodies, faces, distances = self._ask()
+        asking = time.perf_counter() - moved - (seconds_of_compiling() - compiled)              # kernels are kept for the next run
+        return Answer(frame, bodies, faces, distances, moved - started, max(asking, 0.0))
+
+    def _ask(self) -> tuple[Rows, Rows, NDArray[np.float64] | None]:
+        question = self.question
+        if question.engine == "image":
+            found = [(i, j, self._imaged(i, j)) for i, j in self._pairs()]
+        elif question.within is None:
+            pairs = self.scene.collide(self_pairs=self._alone, adjacent=question.adjacent)
+            return self._sorted(pairs.bodies, pairs.faces, None)
+        else:
+            near = self.scene.within(question.within, self_pairs=self._alone)
+            assert near.distances is not None
+            # Faces that share a vertex are never near each other, but they may meet.
+            found = [(i, i, pliant.self_collide(self.scene[i], adjacent=question.adjacent).faces) for i, j in self._pairs() if i == j]
+            bodies = np.concatenate([near.bodies, *(np.full((len(rows), 2), i) for i, _, rows in found)])
+            faces = np.concatenate([near.faces, *(rows for _, _, rows in found)])
+            return self._sorted(bodies, faces, np.concatenate([near.distances, np.zeros(len(faces) - len(near))]))
+        bodies = np.concatenate([np.zeros((0, 2), np.int64), *(np.tile([i, j], (len(rows), 1)) for i, j, rows in found)])
+        return self._sorted(bodies, np.concatenate([np.zeros((0, 2), np.int32), *(rows for _, _, rows in found)]), None)
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        """Ids of bodies whose boxes meet, and of those that are asked about themselves."""
+        single = [(number, number) for number, place in self._places.items() if self.asked.alone[self.asked.kinds[place]]]
+        return [(i, j) for i, j in self.scene.candidates().tolist()] + single
+
+    def _imaged(self, i: int, j: int) -> Rows:
+        how: dict[str, Any] = {"engine": "image", "device": self.question.device}
+        if i == j:
+            return np.asarray(pliant.self_collide(self.scene[i], adjacent=self.question.adjacent, **how).faces)
+        return np.asarray(pliant.collide(self.scene[i], self.scene[j], **how).faces)
+
+    def _sorted(self, ids: NDArray[np.int64], faces: Rows, distances: NDArray[np.float64] | None) -> tuple[Rows, Rows, Any]:
+        """Rows by bodies and faces, each once; of those that come twice the nearer."""
+        places = np.zeros(max(self._places, default=0) + 1, np.int32)
+        for number, place in self._places.items():
+            places[number] = place
+        bodies = places[ids].reshape(-1, 2)
+        turned = bodies[:, 0] > bodies[:, 1]
+        bodies[turned], faces = bodies[turned, ::-1], np.where(turned[:, None], faces[:, ::-1], faces).astype(np.int32)
+        keys = (faces[:, 1], faces[:, 0], bodies[:, 1], bodies[:, 0])
+        order = np.lexsort(keys if distances is None else (distances, *keys))
+        rows = np.concatenate([bodies, faces], axis=1)[order]
+        new = np.ones(len(rows), bool)
+        new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+        rows = np.ascontiguousarray(rows[new])
+        return rows[:, :2], rows[:, 2:], None if distances is None else distances[order][new]
+
+
+def _group(kind: int) -> str:
+    """The name that bodies of a kind have in a scene."""
+    return f"kind {kind}"
+
+
+def meetings_in(frame: int, pairs: Rows, faces: Rows, bodies: Sequence[Body]) -> list[Meeting]:
+    """How many pairs of faces every two bodies have, and where. `pairs` (m, 2) are places of bodies, sorted."""
+    if not len(pairs):
+        return []
+    changes = (pairs[1:] != pairs[:-1]).any(axis=1)
+    begins = [0, *(np.flatnonzero(changes) + 1).tolist(), len(pairs)]
+    vertices = {place: bodies[place].vertices for place in set(pairs[:, 0].tolist())}
+    found = []
+    for begin, end in pairwise(begins):
+        first, second = pairs[begin].tolist()
+        corners = vertices[first][bodies[first].faces[np.unique(faces[begin:end, 0])]].reshape(-1, 3)
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        x, y, z = (0.5 * low + 0.5 * high).tolist()
+        radius = min(math.hypot(*(0.5 * high - 0.5 * low).tolist()), sys.float_info.max)
+        found.append(Meeting(frame, first, second, end - begin, (x, y, z), radius))
+    return found
+
+
+def drawing_of(bodies: Sequence[Body], faces: Sequence[Rows]) -> dict[str, NDArray[Any]]:
+    """What a report draws of a frame: for each body where its middle is, its vertices from there, in float32, and its faces where they are
+    others than in the first frame."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for place, (body, usual) in enumerate(zip(bodies, faces, strict=True)):
+        vertices = body.vertices
+        middle = 0.5 * vertices.min(axis=0) + 0.5 * vertices.max(axis=0) if len(vertices) else np.zeros(3)
+        with np.errstate(over="ignore"):
+            arrays[f"v{place}"] = np.clip(vertices - middle, -FAR, FAR).astype(np.float32)
+        arrays[f"m{place}"] = middle
+        if not np.array_equal(body.faces, usual):
+            arrays[f"f{place}"] = body.faces
+    return arrays

@@ -1,0 +1,137 @@
+"""The door for arrays on a GPU: what `core/validate.py` is for those on the host. Vertices and faces are examined where they are and leave in
+one layout: (n, 3) float32 or float64, (f, 3) int32, C order. Whoever passes that already is not copied; other integers and strides are
+copied on the GPU. Two numbers come back from there: the first bad row, and how many there are.
+"""
+import ctypes
+import math
+
+import numpy as np
+
+from pliant.core import validate
+from pliant.core.device import grid, interface, memory, need_cuda, simulated, simulated_array
+from pliant.core.dlpack import exported
+from pliant.errors import MeshError
+
+LEGACY_STREAM = 1                                                       # DLPack's name of the stream that Numba works in
+VERTICES, FACES = "vertices", "faces"
+SPELLED = {VERTICES: "float32 or float64", FACES: "integer"}
+
+
+class Held:
+    """Memory of a GPU as a producer describes it, and the producer, whose memory it is. Views keep it alive."""
+
+    def __init__(self, address, shape, dtype, strides, stream, owner):
+        self.address, self.shape, self.dtype, self.stream, self.owner = address, tuple(shape), dtype, stream, owner
+        dense = tuple(dtype.itemsize * math.prod(self.shape[k + 1:]) for k in range(len(self.shape)))
+        steps = zip(self.shape, dense if strides is None else strides, dense, strict=True)
+        self.strides = tuple(step if count > 1 else even for count, step, even in steps)        # a single row may be said to have any
+        self.dense = self.strides == dense
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"shape": self.shape, "typestr": self.dtype.str, "strides": None if self.dense else self.strides, "stream": self.stream,
+                "data": (self.address, False), "version": 3}
+
+    def view(self):
+        """The same memory as an array of Numba."""
+        cuda = need_cuda()
+        if math.prod(self.shape) == 0:
+            return cuda.device_array(self.shape, self.dtype)
+        if not simulated():
+            return cuda.as_cuda_array(self)
+        low = self.address + sum(step * (count - 1) for step, count in zip(self.strides, self.shape, strict=True) if step < 0)
+        size = self.dtype.itemsize + sum(abs(step) * (count - 1) for step, count in zip(self.strides, self.shape, strict=True))
+        buffer = (ctypes.c_char * size).from_address(low)
+        buffer.owner = self
+        array = np.ndarray(self.shape, self.dtype, buffer, self.address - low, None if self.dense else self.strides)
+        return type(cuda.device_array(1))(array)
+
+
+def held(name, value):
+    """The memory of an array on a GPU."""
+    if getattr(value, "requires_grad", False) is True:
+        raise TypeError(f"{name}: this tensor asks for gradients, which are not followed here; pass .detach()")
+    found = value.__array_interface__ if simulated_array(value) else interface(value)
+    if found is not None:
+        if found.get("mask") is not None:
+            raise TypeError(f"{name}: masked arrays are refused, because a mask has no meaning here")
+        return Held(found["data"][0], found["shape"], np.dtype(found["typestr"]), found.get("strides"), found.get("stream"), value)
+    if not hasattr(value, "__dlpack__"):
+        raise TypeError(f"{name}: expected an array on a GPU (CUDA array interface or DLPack), got {type(value).__name__}")
+    try:
+        tensor = exported(value, LEGACY_STREAM)
+    except Exception as error:                                          # it is the producer's code that runs
+        raise TypeError(f"{name}: {type(value).__name__} cannot be taken over by DLPack: {error}") from error
+    return Held(tensor.address, tensor.shape, tensor.dtype, tensor.strides, None, (tensor, value))
+
+
+def device_array(name, value, kind):
+    """`value` as Numba's array on the same GPU, in the one layout of its `kind`, VERTICES or FACES; a view wherever that will do. What is
+    in it is not looked at; an index beyond int32 comes out as −1."""
+    return _laid_out(name, held(name, value), kind)
+
+
+def _laid_out(name, found, kind):
+    shape = (0, 3) if found.shape == (0,) else found.shape
+    (validate.positions_shape if kind == VERTICES else validate.faces_shape)(name, shape)
+    good = found.dtype.kind == "f" and found.dtype.itemsize in (4, 8) if kind == VERTICES else found.dtype.kind in "iu"
+    if shape[0] and not (good and found.dtype.isnative):
+        raise TypeError(f"{name}: expected {SPELLED[kind]} numbers, got dtype {found.dtype}; convert them on the GPU (.astype or .to)")
+    if not shape[0]:
+        return need_cuda().device_array((0, 3), found.dtype if kind == VERTICES and good else _wanted(kind, None))
+    size = found.dtype.itemsize
+    if found.address % size or any(step % size for step in found.strides):
+        raise TypeError(f"{name}: its numbers are not at multiples of their size, {size} bytes; make a copy on the GPU first")
+    wanted = _wanted(kind, found.dtype)
+    return found.view() if found.dense and found.dtype == wanted else _copied(name, found.view(), wanted)
+
+
+def _wanted(kind, dtype):
+    if kind == FACES:
+        return validate.INT32
+    return validate.FLOAT64 if dtype is None else dtype
+
+
+def _copied(name, view, dtype):
+    from pliant.core import device_arrays_cuda
+
+    count = int(view.shape[0])
+    with memory(name, 3 * count * dtype.itemsize):
+        copy = need_cuda().device_array((count, 3), dtype)
+    (device_arrays_cuda.copy if dtype.kind == "f" else device_arrays_cuda.copy_indices)[grid(count)](view, copy)
+    return copy
+
+
+# --- what is in them ---------------------------------------------------------------------------------------------------------
+
+def vertices(name, value):
+    """`value` as (n, 3) float32 or float64 on its GPU, all finite."""
+    from pliant.core import device_arrays_cuda
+
+    found = held(name, value)
+    rows = _laid_out(name, found, VERTICES)
+    _refuse(name, found, device_arrays_cuda.find_not_finite, rows, "not finite")
+    return rows
+
+
+def faces(name, value, n_vertices):
+    """`value` as (f, 3) int32 on its GPU with 0 <= index < n_vertices."""
+    from pliant.core import device_arrays_cuda
+
+    found = held(name, value)
+    rows = _laid_out(name, found, FACES)
+    _refuse(name, found, device_arrays_cuda.find_out_of_range, rows, f"but indices go from 0 to {n_vertices - 1}", n_vertices)
+    return rows
+
+
+def _refuse(name, found, look, rows, why, *more):
+    """Raise where the kernel `look` has found bad rows; the first is said as the caller gave it."""
+    count = int(rows.shape[0])
+    if not count:
+        return
+    bad = need_cuda().to_device(np.array([count, 0], np.int64))
+    look[grid(count)](rows, *more, bad)
+    row, n = bad.copy_to_host().tolist()
+    if n:
+        given = found.view()
+        raise MeshError(f"{name}: row {row} is {[given[row, k].item() for k in range(3)]}, {why}{validate._more(n)}")

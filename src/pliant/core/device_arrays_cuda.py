@@ -1,0 +1,41 @@
+"""Kernels of `core/device_arrays.py`, a thread for each row."""
+from pliant.core.cooperative_cuda import cuda, launched
+
+INF = float("inf")
+MOST = 2**31 - 1
+
+
+@launched
+def copy(rows, target):
+    i = cuda.grid(1)
+    if i < rows.shape[0]:
+        for k in range(3):
+            target[i, k] = rows[i, k]
+
+
+@launched
+def copy_indices(rows, target):
+    """What does not fit into int32 is an index in no case: −1."""
+    i = cuda.grid(1)
+    if i < rows.shape[0]:
+        for k in range(3):
+            target[i, k] = -1
+            if 0 <= rows[i, k] <= MOST:
+                target[i, k] = rows[i, k]
+
+
+@launched
+def find_not_finite(rows, bad):
+    """bad: the lowest bad row so far, and how many there are."""
+    i = cuda.grid(1)
+    if i < rows.shape[0] and not (abs(rows[i, 0]) < INF and abs(rows[i, 1]) < INF and abs(rows[i, 2]) < INF):
+        cuda.atomic.min(bad, 0, i)
+        cuda.atomic.add(bad, 1, 1)
+
+
+@launched
+def find_out_of_range(rows, n, bad):
+    i = cuda.grid(1)
+    if i < rows.shape[0] and (min(rows[i, 0], min(rows[i, 1], rows[i, 2])) < 0 or max(rows[i, 0], max(rows[i, 1], rows[i, 2])) >= n):
+        cuda.atomic.min(bad, 0, i)
+        cuda.atomic.add(bad, 1, 1)

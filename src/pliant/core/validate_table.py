@@ -1,0 +1,185 @@
+"""Tables in files that may be hostile: every value is examined, and errors name the file, the table and the key.
+
+Nothing is believed: numbers have ranges, names are known ones, and a key that nobody asked for is an error, because it is a typing mistake.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tomllib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pliant.core import validate
+from pliant.errors import FileError
+
+T = TypeVar("T")
+
+MOST_TEXT = 1 << 20  # bytes of a description
+LONG = 300  # characters of a message
+
+
+class Table:
+    """A table of a file. Ask for all that it may hold, then call `finish`."""
+
+    def __init__(self, file: Path, name: str, content: dict[str, Any]) -> None:
+        self.file, self.name, self.content, self.known = file, name, content, set[str]()
+
+    def refuse(self, message: str) -> FileError:
+        """The error that says this about a key of the table."""
+        line = " ".join(message.split())
+        return FileError(f"{self.file}: {f'[{self.name}] ' if self.name else ''}{line if len(line) <= LONG else line[:LONG] + ' …'}")
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.content
+
+    def get(self, key: str, read: Callable[[str, Any], T], default: T | None = None) -> T:
+        """What `read(key, value)` makes of a value; the default where there is none, an error where that is None."""
+        self.known.add(key)
+        if key not in self.content:
+            if default is None:
+                raise self.refuse(f"{key}: missing")
+            return default
+        try:
+            _refuse_huge(key, self.content[key])
+            return read(key, self.content[key])
+        except FileError:
+            raise
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise self.refuse(str(error)) from None
+
+    def values(self, readers: dict[str, Callable[[str, Any], Any]]) -> dict[str, Any]:
+        """Those of these keys that are there."""
+        self.known |= set(readers)
+        return {key: self.get(key, read) for key, read in readers.items() if key in self.content}
+
+    def make(self, maker: Callable[..., T], **values: Any) -> T:
+        """What `maker` makes of values; what it refuses is an error of this table."""
+        try:
+            return maker(**values)
+        except FileError:
+            raise
+        except (ValueError, TypeError, OverflowError) as error:
+            raise self.refuse(str(error)) from None
+
+    def table(self, key: str) -> Table:
+        """The table below this key; an empty one if there is none."""
+        content: dict[str, Any] = self.get(key, _a_table, dict[str, Any]())
+        return Table(self.file, f"{self.name}.{key}" if self.name else key, content)
+
+    def tables(self, key: str, most: int) -> list[Table]:
+        """All tables of an array of tables, numbered from 1."""
+        content: list[dict[str, Any]] = self.get(key, _some_tables, list[dict[str, Any]]())
+        if len(content) > most:
+            raise self.refuse(f"{key}: expected at most {most}, got {len(content)}")
+        name = f"{self.name}.{key}" if self.name else key
+        return [Table(self.file, f"{name} {number}", each) for number, each in enumerate(content, 1)]
+
+    def finish(self) -> None:
+        """Refuse keys that nobody has asked for."""
+        unknown = sorted(set(self.content) - self.known)
+        if unknown:
+            raise self.refuse(f"{unknown[0][:60]}: not known here; known are {', '.join(sorted(self.known))}")
+
+
+def _refuse_huge(key: str, value: Any) -> None:
+    """TOML has integers of 64 bits; this parser reads any."""
+    if isinstance(value, list):
+        for each in value:
+            _refuse_huge(key, each)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ValueError(f"{key}: expected integers of at most 64 bits")
+
+
+def _a_table(key: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{key}: expected a table, got {type(value).__name__}")
+    return value
+
+
+def _some_tables(key: str, value: Any) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise TypeError(f"{key}: expected tables, each headed [[{key}]]")
+    return value
+
+
+def text(key: str, value: Any) -> str:
+    """A short text."""
+    if not isinstance(value, str) or not 0 < len(value) <= 1000:
+        raise TypeError(f"{key}: expected a text, got {value!r:.60}")
+    return value
+
+
+def whole(least: int, most: int) -> Callable[[str, Any], int]:
+    """A reader of integers in a range."""
+    return lambda key, value: int(validate.integer(key, value, range(least, most + 1)))
+
+
+def number(least: float = -math.inf, most: float = math.inf) -> Callable[[str, Any], float]:
+    """A reader of finite numbers in a range."""
+
+    def read(key: str, value: Any) -> float:
+        found = float(validate.number(key, value))
+        if not least <= found <= most:
+            raise ValueError(f"{key}: expected a number from {least:g} to {most:g}, got {found:g}")
+        return found
+
+    return read
+
+
+def point(key: str, value: Any) -> tuple[float, float, float]:
+    """Three numbers."""
+    if not isinstance(value, list) or len(value) != 3 or not all(type(each) in (int, float) for each in value):
+        raise TypeError(f"{key}: expected three numbers, got {value!r:.60}")
+    x, y, z = (float(validate.number(key, each)) for each in value)
+    return x, y, z
+
+
+def flag(key: str, value: Any) -> bool:
+    """True or false."""
+    return bool(validate.flag(key, value))
+
+
+def choice(options: Iterable[str]) -> Callable[[str, Any], str]:
+    """A reader of one of these names."""
+    return lambda key, value: str(validate.choice(key, value, list(options)))
+
+
+def given(key: str, value: Any) -> Any:
+    """As it is: whoever gets it examines it."""
+    return value
+
+
+def ordinary(path: Path) -> bool:
+    """A file, not a folder or a pipe: reading it comes to an end."""
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long, a folder that may not be entered
+        return False
+
+
+def read_bytes(path: Path, most: int, what: str) -> bytes:
+    """All of an ordinary file, unless it is longer than any `what` is."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(min(os.fstat(file.fileno()).st_size, most) + 1)  # not most: memory for that much is asked for first
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(content) > most:
+        raise FileError(f"{path}: longer than {most:,} bytes, which no {what} is")
+    return content
+
+
+def read_text(path: Path, what: str) -> Table:
+    """The outermost table of a TOML file, which is to hold `what`."""
+    if not ordinary(path):
+        raise FileError(f"{path}: no such file, or not an ordinary one")
+    content = read_bytes(path, MOST_TEXT, what)
+    try:
+        return Table(path, "", tomllib.loads(content.decode("utf-8")))
+    except UnicodeDecodeError:
+        raise FileError(f"{path}: not a text in UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{path}: not TOML: {' '.join(str(error).split()) or type(error).__name__}") from None

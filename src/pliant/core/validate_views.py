@@ -1,0 +1,31 @@
+"""Validation, as in `validate.py`, of ways to look at bodies: directions, planes, projections."""
+from pliant.core.validate import _array, _more, _real_rows, point
+
+
+def direction(name, value):
+    """Three finite float64, not all 0."""
+    way = point(name, value)
+    if not way.any():
+        raise ValueError(f"{name}: expected a direction, got {way.tolist()}")
+    return way
+
+
+def planes(name, value):
+    """`value` as (k, 4) float64, rows a b c d with k >= 1, all finite, none with a = b = c = 0."""
+    array = _array(name, value)
+    if array.ndim != 2 or array.shape[1] != 4 or not len(array):
+        raise ValueError(f"{name}: expected shape (k, 4), a row a b c d for each of at least one plane, got {array.shape}")
+    rows = _real_rows(name, array)
+    bad = (rows[:, :3] == 0).all(axis=1)
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(f"{name}: row {row} is {rows[row].tolist()}, which is no plane: its normal is 0{_more(bad)}")
+    return rows
+
+
+def matrix(name, value):
+    """`value` as (4, 4) float64, finite."""
+    array = _array(name, value)
+    if array.shape != (4, 4):
+        raise ValueError(f"{name}: expected a matrix of shape (4, 4), got {array.shape}")
+    return _real_rows(name, array)

@@ -1,0 +1,244 @@
+"""Two faces of one mesh that share vertices by name: do they meet in more than what they share? Exact.
+
+Points are offsets into one flat buffer of vertices, as in `geometry/predicates.py`. Answers are 0 or 1 plus the stage that decided.
+
+ONE VERTEX, faces (x, a, b) and (x, c, d). A common point other than x makes a whole piece of the ray from x through it common, so only
+the angles at x count: two arcs ab and cd on a sphere around x, each shorter than half a circle. With s the sides of c, d of the plane
+x a b and t those of a, b of the plane x c d, the arcs cross properly iff s_c = t_b = −s_d = −t_a: both pass through the planes, and at
+the same one of the two antipodal places. Otherwise they meet only if an end of one lies in the other. A degenerate face is two rays
+from x. Nearly always none of this is asked, because some plane through x certainly parts {a, b} from {c, d}: any normal may be tried, and
+the difference of the two bisectors serves (edges of unit 1-norm first, then of unit length).
+
+TWO VERTICES, faces (x, y, c) and (x, y, d): they overlap iff they are coplanar with c and d on one side of the edge; then the normals
+(y − x) × (c − x) and (y − x) × (d − x) are positive multiples of each other. One component certainly of opposite signs says no, as in
+flat sheets; so does orient3d ≠ 0, as in bent ones. If just one face is degenerate, the other has no more of the line than the edge: no.
+If both are, all is on a line: yes iff c and d lie beyond the same end of the edge. If x = y, iff c and d lie on one ray from x.
+
+THREE: always. A face that names a vertex twice is the segment it spans; a missing corner is then x itself.
+
+FILTERS. Planes through x: w is any direction, exact as it stands. A term w_k (p_k − x_k) passes 4 roundings (difference, product, two sums)
+relative to its own size, the sum of which comes out low by 4 more: E_DOT = 5 U. w is no coordinate and its products may underflow, by
+less than 3 · 2**-1074: TINY. Components of normals are orientations in the plane: E2, of products of differences before they cancel.
+"""
+import math
+
+import numpy as np
+
+from pliant.core.jit import helper, kernel, routine
+from pliant.core.lazy_compile import deferred
+from pliant.geometry.predicates import E2, UNSURE, U, orient3d, orient3d_filter, sign_beyond
+from pliant.geometry.triangle_overlap import EXACT, FLAT, OPEN, QUICK, before, same, shows, turn
+
+E_DOT = 5 * U
+TINY = 2.0**-1000
+
+
+# --- filters -----------------------------------------------------------------------------------------------------------------
+
+@helper
+def dot_sign(wx, wy, wz, x, y, z):
+    """The filtered side of a difference (x, y, z), rounded once, of the plane across w."""
+    p, q, r = wx * x, wy * y, wz * z
+    return sign_beyond(p + q + r, E_DOT * (abs(p) + abs(q) + abs(r)) + TINY)
+
+
+@helper
+def parted(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz, la, lb, lc, ld):
+    """Has the plane across a / la + b / lb − c / lc − d / ld certainly a, b on one side and c, d on the other?"""
+    if min(min(la, lb), min(lc, ld)) == 0.0:
+        return False
+    fa, fb, fc, fd = 1.0 / la, 1.0 / lb, 1.0 / lc, 1.0 / ld
+    wx = (ax * fa + bx * fb) - (cx * fc + dx * fd)
+    wy = (ay * fa + by * fb) - (cy * fc + dy * fd)
+    wz = (az * fa + bz * fb) - (cz * fc + dz * fd)
+    return (dot_sign(wx, wy, wz, ax, ay, az) == 1 and dot_sign(wx, wy, wz, bx, by, bz) == 1
+            and dot_sign(wx, wy, wz, cx, cy, cz) == -1 and dot_sign(wx, wy, wz, dx, dy, dz) == -1)
+
+
+@helper
+def one_norm(x, y, z):
+    return abs(x) + abs(y) + abs(z)
+
+
+@helper
+def length(x, y, z):
+    return math.sqrt(x * x + y * y + z * z)
+
+
+@helper
+def beyond_vertex_filter(t, x, a, b, c, d):
+    """`beyond_vertex`, or OPEN; corners in the range of the filters."""
+    ox, oy, oz = t[x], t[x + 1], t[x + 2]
+    ax, ay, az, bx, by, bz = t[a] - ox, t[a + 1] - oy, t[a + 2] - oz, t[b] - ox, t[b + 1] - oy, t[b + 2] - oz
+    cx, cy, cz, dx, dy, dz = t[c] - ox, t[c + 1] - oy, t[c + 2] - oz, t[d] - ox, t[d + 1] - oy, t[d + 2] - oz
+    if parted(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz,
+              one_norm(ax, ay, az), one_norm(bx, by, bz), one_norm(cx, cy, cz), one_norm(dx, dy, dz)):
+        return QUICK
+    if parted(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz,
+              length(ax, ay, az), length(bx, by, bz), length(cx, cy, cz), length(dx, dy, dz)):
+        return QUICK
+    s, o = orient3d_filter(t, x, a, b, c), orient3d_filter(t, x, a, b, d)
+    if s == o and s * s == 1:
+        return FLAT
+    p, q = orient3d_filter(t, x, c, d, a), orient3d_filter(t, x, c, d, b)
+    if p == q and p * p == 1:
+        return FLAT
+    if s * s == 1 and o * o == 1 and p * p == 1 and q * q == 1:
+        return FLAT + np.int64(s == q)
+    return OPEN
+
+
+@kernel
+def beyond_vertex(t, x, a, b, c, d, plain):
+    """Faces (x, a, b) and (x, c, d): do they meet in more than x? `plain`: all corners are in the range of the filters."""
+    answer = beyond_vertex_filter(t, x, a, b, c, d) if plain else OPEN
+    return answer if answer != OPEN else EXACT + beyond_vertex_exact(t, x, a, b, c, d)
+
+
+@helper
+def component(p, q):
+    return sign_beyond(p - q, E2 * (abs(p) + abs(q)))
+
+
+@helper
+def beyond_edge_filter(t, x, y, c, d):
+    """`beyond_edge`, or OPEN; corners in the range of the filters."""
+    ox, oy, oz = t[x], t[x + 1], t[x + 2]
+    ex, ey, ez = t[y] - ox, t[y + 1] - oy, t[y + 2] - oz
+    cx, cy, cz, dx, dy, dz = t[c] - ox, t[c + 1] - oy, t[c + 2] - oz, t[d] - ox, t[d + 1] - oy, t[d + 2] - oz
+    if (component(ey * cz, ez * cy) * component(ey * dz, ez * dy) == -1
+            or component(ez * cx, ex * cz) * component(ez * dx, ex * dz) == -1
+            or component(ex * cy, ey * cx) * component(ex * dy, ey * dx) == -1):
+        return QUICK
+    s = orient3d_filter(t, x, y, c, d)
+    return FLAT if s != UNSURE and s != 0 else OPEN
+
+
+@kernel
+def beyond_edge(t, x, y, c, d, plain):
+    """Faces (x, y, c) and (x, y, d): do they meet in more than the edge x y?"""
+    answer = beyond_edge_filter(t, x, y, c, d) if plain else OPEN
+    return answer if answer != OPEN else EXACT + beyond_edge_exact(t, x, y, c, d)
+
+
+# --- exact -------------------------------------------------------------------------------------------------------------------
+
+@helper
+def order(t, p, q):
+    """−1, 0, 1: lexicographic order of two points, their order along any line."""
+    return 0 if same(t, p, q) else -1 if before(t, p, q) else 1
+
+
+@routine
+def same_ray(t, x, c, d):
+    """Do c and d lie on one ray from x, both away from it?"""
+    s = order(t, x, c)
+    return s != 0 and s == order(t, x, d) and shows(t, x, c, d) < 0
+
+
+@routine
+def in_angle(t, x, a, b, c, k):
+    """c ≠ x in the plane of the angle a x b, which shows along k: is it inside or on a side?"""
+    s = turn(t, x, a, b, k)
+    return turn(t, x, a, c, k) * s >= 0 and turn(t, x, c, b, k) * s >= 0
+
+
+@deferred
+def beyond_vertex_exact(t, x, a, b, c, d):
+    """0 or 1 for any finite corners."""
+    k, m = shows(t, x, a, b), shows(t, x, c, d)
+    if k >= 0 and m >= 0:
+        s, o = orient3d(t, x, a, b, c), orient3d(t, x, a, b, d)
+        if s * o > 0:
+            return 0
+        p, q = orient3d(t, x, c, d, a), orient3d(t, x, c, d, b)
+        if p * q > 0:
+            return 0
+        if s != 0 and o != 0 and p != 0 and q != 0:
+            return np.int64(s == q)
+        return np.int64((s == 0 and in_angle(t, x, a, b, c, k)) or (o == 0 and in_angle(t, x, a, b, d, k))
+                        or (p == 0 and in_angle(t, x, c, d, a, m)) or (q == 0 and in_angle(t, x, c, d, b, m)))
+    if k < 0 and m < 0:
+        return np.int64(same_ray(t, x, a, c) or same_ray(t, x, a, d) or same_ray(t, x, b, c) or same_ray(t, x, b, d))
+    if m < 0:                                # let x a b be the degenerate one
+        a, b, c, d, m = c, d, a, b, k
+    return np.int64((not same(t, a, x) and orient3d(t, x, c, d, a) == 0 and in_angle(t, x, c, d, a, m))
+                    or (not same(t, b, x) and orient3d(t, x, c, d, b) == 0 and in_angle(t, x, c, d, b, m)))
+
+
+@deferred
+def beyond_edge_exact(t, x, y, c, d):
+    """0 or 1 for any finite corners."""
+    if orient3d(t, x, y, c, d) != 0:
+        return 0
+    k, m = shows(t, x, y, c), shows(t, x, y, d)
+    if k >= 0 and m >= 0:
+        return np.int64(turn(t, x, y, c, k) == turn(t, x, y, d, k))
+    if k >= 0 or m >= 0:
+        return 0
+    if same(t, x, y):
+        return np.int64(same_ray(t, x, c, d))
+    if before(t, y, x):
+        x, y = y, x
+    return np.int64((before(t, c, x) and before(t, d, x)) or (before(t, y, c) and before(t, y, d)))
+
+
+# --- two faces by name -------------------------------------------------------------------------------------------------------
+
+@helper
+def named(faces, f, v):
+    """Does face f name vertex v?"""
+    return faces[f, 0] == v or faces[f, 1] == v or faces[f, 2] == v
+
+
+@helper
+def others(faces, f, x, y):
+    """The corners of face f besides x and y, as offsets; x stands in for what is missing."""
+    p = q = x
+    for k in range(3):
+        v = np.int64(faces[f, k])
+        if v != x and v != y:
+            p, q = v, p
+    return 3 * p, 3 * q
+
+
+@routine
+def shared_at(faces, f, g, v):
+    """(k, y): how many distinct vertices two faces share, of which v is one, and another one of them; k = 0 if v is not the lowest
+    (each pair of neighbours is the business of one vertex)."""
+    k, y = 1, v
+    for c in range(3):
+        w = np.int64(faces[f, c])
+        seen = w == v or (c > 0 and w == faces[f, 0]) or (c > 1 and w == faces[f, 1])
+        if not seen and named(faces, g, w):
+            if w < v:
+                return 0, v
+            k, y = k + 1, w
+    return k, y
+
+
+@helper
+def roles(faces, f, g, v):
+    """(k, y, a, b, c, d) of two faces around v: `shared_at`, and the other corners of f and g."""
+    k, y = shared_at(faces, f, g, v)
+    a, b = others(faces, f, v, y)
+    c, d = others(faces, g, v, y)
+    return k, y, a, b, c, d
+
+
+@helper
+def beyond_filter(t, faces, f, g, v):
+    """`beyond`, or OPEN; corners in the range of the filters."""
+    k, y, a, b, c, d = roles(faces, f, g, v)
+    if k == 1:
+        return beyond_vertex_filter(t, 3 * v, a, b, c, d)
+    return beyond_edge_filter(t, 3 * v, 3 * y, a, c) if k == 2 else QUICK + np.int64(k == 3)
+
+
+@kernel
+def beyond(t, faces, f, g, v, plain):
+    """Faces f and g, both around v: do they meet in more than the vertices they share? QUICK where another vertex answers for them."""
+    k, y, a, b, c, d = roles(faces, f, g, v)
+    if k == 1:
+        return beyond_vertex(t, 3 * v, a, b, c, d, plain)
+    return beyond_edge(t, 3 * v, 3 * y, a, c, plain) if k == 2 else QUICK + np.int64(k == 3)

@@ -1,0 +1,185 @@
+"""Orientation signs and values of any finite float64, by fixed-point integers of up to 6,600 bits on the stack.
+
+The last stage of `geometry/predicates.py`, for coordinates whose products would over- or underflow. Numbers are rows of digits of 24
+bits, least first, in units of 2**lowest, where 2**lowest divides every coordinate. Digits are signed and may exceed 24 bits between
+carries: a product of two digits below 2**26 is below 2**52, and at most 96 · 3 of them are added before a carry: below 2**62.
+
+VALUES are the five highest digits. The first is at least 1, so the others leave out less than 2**-96 of the value; they are added from
+the smallest up, each partial sum below 2 · 2**-24 of the next digit: less than 2 U of rounding. The part in 2**50 is 8 U.
+"""
+import math
+
+import numpy as np
+
+from pliant.core.jit import kernel, routine
+from pliant.core.lazy_compile import deferred
+from pliant.core.stack import integers
+
+BITS = 24
+MASK = (1 << BITS) - 1
+MANTISSA = 9007199254740992.0                                           # 2**53
+NONE = 10000                                                            # beyond every exponent
+
+
+@routine
+def put_difference(h, at, n, x, y, lowest):
+    """h[at : at + n] = x − y."""
+    for i in range(at, at + n):
+        h[i] = 0
+    for turn in range(2):
+        m, e = math.frexp(x if turn == 0 else y)
+        k = np.int64(m * MANTISSA)
+        if k == 0:
+            continue
+        shift = np.int64(e) - 53 - lowest
+        one = np.int64(1) if (k > 0) == (turn == 0) else np.int64(-1)
+        i, s, k = at + shift // BITS, shift % BITS, abs(k)
+        for _ in range(3):
+            t = (k & MASK) << s
+            h[i] += one * (t & MASK)
+            h[i + 1] += one * (t >> BITS)
+            k >>= BITS
+            i += 1
+
+
+@routine
+def carry(h, n):
+    """Bring the digits into 0 … 2**24 − 1, all but the last, which takes the sign."""
+    c = np.int64(0)
+    for i in range(n - 1):
+        c += h[i]
+        h[i] = c & MASK
+        c >>= BITS
+    h[n - 1] += c
+
+
+@routine
+def add_product(h, a, i, n, b, j, m, one):
+    """h += one · a[i : i + n] · b[j : j + m]."""
+    for k in range(n):
+        f = one * a[i + k]
+        if f != 0:
+            for o in range(m):
+                h[k + o] += f * b[j + o]
+
+
+@routine
+def sign_of_digits(h, n):
+    carry(h, n)
+    if h[n - 1] < 0:
+        return -1
+    for i in range(n):
+        if h[i] != 0:
+            return 1
+    return 0
+
+
+@routine
+def value_of_digits(h, n):
+    """(m, e) with m · 2**e what the digits say, but for a part in 2**50; m is 0 or 2**24 > |m| >= 1. The digits become those of |m|."""
+    sign = sign_of_digits(h, n)
+    if sign < 0:
+        for i in range(n):
+            h[i] = -h[i]
+        carry(h, n)
+    top = n - 1
+    while top > 0 and h[top] == 0:
+        top -= 1
+    m = 0.0
+    for i in range(max(top - 4, 0), top + 1):
+        m += float(h[i]) * 2.0 ** (BITS * (i - top))
+    return sign * m, BITS * top
+
+
+@routine
+def unit(lowest, highest, x):
+    """The exponents (lowest bit, highest bit) of what came before and of x."""
+    if x == 0.0:
+        return lowest, highest
+    e = np.int64(math.frexp(x)[1])
+    return min(lowest, e - 53), max(highest, e)
+
+
+@routine
+def expand2d(ax, ay, bx, by, cx, cy, t):
+    """(b − a) × (c − a) as digits in t (192); (how many, the exponent of their unit). None at all: everything is 0."""
+    lowest, highest = NONE, -NONE
+    for x in (ax, ay, bx, by, cx, cy):
+        lowest, highest = unit(lowest, highest, x)
+    if highest < lowest:
+        return 0, 0
+    n = (highest - lowest) // BITS + 5
+    h = integers(384)                                                   # 4 differences
+    put_difference(h, 0, n, bx, ax, lowest)
+    put_difference(h, n, n, by, ay, lowest)
+    put_difference(h, 2 * n, n, cx, ax, lowest)
+    put_difference(h, 3 * n, n, cy, ay, lowest)
+    for i in range(2 * n):
+        t[i] = 0
+    add_product(t, h, 0, n, h, 3 * n, n, 1)
+    add_product(t, h, n, n, h, 2 * n, n, -1)
+    return 2 * n, 2 * lowest
+
+
+@routine
+def expand3d(t, a, b, c, d, s, free):
+    """((b − a) × (c − a)) · (d − a) as digits in s (288), for points at offsets of the buffer t; as `expand2d`. With `free` d is a vector:
+    times d itself."""
+    lowest, highest = NONE, -NONE
+    for p in (a, b, c, d):
+        for k in range(3):
+            lowest, highest = unit(lowest, highest, t[p + k])
+    if highest < lowest:
+        return 0, 0
+    n = (highest - lowest) // BITS + 5
+    h, m = integers(864), integers(192)                                 # 9 differences, a minor
+    row = 0
+    for p in (b, c, d):
+        for k in range(3):
+            put_difference(h, row * n, n, t[p + k], 0.0 if free and row > 5 else t[a + k], lowest)
+            row += 1
+    for i in range(3 * n):
+        s[i] = 0
+    for k in range(3):
+        x, y = (k + 1) % 3, (k + 2) % 3
+        for i in range(2 * n):
+            m[i] = 0
+        add_product(m, h, x * n, n, h, (3 + y) * n, n, 1)
+        add_product(m, h, y * n, n, h, (3 + x) * n, n, -1)
+        carry(m, 2 * n)
+        add_product(s, m, 0, 2 * n, h, (6 + k) * n, n, 1)
+    return 3 * n, 3 * lowest
+
+
+@kernel
+def orient2d_wide(ax, ay, bx, by, cx, cy):
+    """The sign of (b − a) × (c − a)."""
+    t = integers(192)
+    n, _ = expand2d(ax, ay, bx, by, cx, cy, t)
+    return sign_of_digits(t, n) if n > 0 else 0
+
+
+@deferred
+def orient3d_wide(t, a, b, c, d):
+    """The sign of ((b − a) × (c − a)) · (d − a), for points at offsets of the buffer t."""
+    s = integers(288)
+    n, _ = expand3d(t, a, b, c, d, s, False)
+    return sign_of_digits(s, n) if n > 0 else 0
+
+
+@routine
+def orient2d_wide_value(ax, ay, bx, by, cx, cy):
+    """(m, e): (b − a) × (c − a) is m · 2**e, but for a part in 2**50."""
+    t = integers(192)
+    n, unit_of = expand2d(ax, ay, bx, by, cx, cy, t)
+    m, e = value_of_digits(t, n) if n > 0 else (0.0, 0)
+    return m, e + unit_of
+
+
+@routine
+def orient3d_wide_value(t, a, b, c, d, free=False):
+    """(m, e): ((b − a) × (c − a)) · (d − a) is m · 2**e, but for a part in 2**50; with `free` d is a vector, as for `expand3d`."""
+    s = integers(288)
+    n, unit_of = expand3d(t, a, b, c, d, s, free)
+    m, e = value_of_digits(s, n) if n > 0 else (0.0, 0)
+    return m, e + unit_of

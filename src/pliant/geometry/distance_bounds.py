@@ -1,0 +1,132 @@
+"""One float32 triangle against a leaf of eight: how far apart are they, at least?
+
+The stage before `geometry/triangle_distance.py`, which settles in float64 what is left. Points that are nearest, or nearly so, are found as one would
+find them anywhere: of the nine pairs of edges, and of the six corners above the inside of the other face. Nothing is proved of them. But
+they have a direction, and along any direction n, |n| <= 1, triangles are apart by the least n · p of one less the largest n · q of the
+other: a bound that holds whatever n is, and that is all but the distance itself where n is the way between the nearest points.
+
+ROUNDING. e = 2**-24, coordinates in [0, M], |n| <= 1. In n · p = n_x p_x + (n_y p_y + n_z p_z) the first product passes two roundings, the
+others three, relative to their own sizes: less than e M sqrt(4 + 9 + 9) < 4.7 e M on either side, and the difference rounds by 1.8 e M
+more: 11.2 e M, and callers allow for 16 (`ROUNDING`). |n| <= 1 holds because of SHORT: the squared length of a way is off by less than
+8 e of itself, and its root, the quotient and the products with it by less than 4 e more. That needs squares that do not vanish: a way
+shorter than 2**-50 is divided by 2**-50, the root of TINY, and in `from_face` the length is height · (height / n²), never (height / n²)²
+n², which vanishes where a face is large: a face of 2**27 and a corner 2**-20 above it made n 2**30 long.
+
+RANGE. Squared ways stay below 3 M² and must be finite: M < 2**63. All else may overflow: shares that are no numbers are 0 (`clamped`),
+a candidate with a length that is infinite or no number is not nearer, and one with n² infinite has the way 0, which bounds nothing from
+below. So bodies may be far apart, and leaves large; candidates are lost, and time, where n² > 2**128, for leaves of 2**31, or where
+the size of a leaf times M exceeds 2**62.
+"""
+import numpy as np
+
+from pliant.core.jit import helper, routine
+from pliant.core.simd import greatest, least, root, where
+from pliant.core.stack import eight, one_of, put_lanes
+from pliant.geometry.triangle_overlap import Triangle
+
+OURS, THEIRS, LEAST, WAYS = 0, 9, 18, 19                                # rows of eight float32: corners of both leaves; bounds; directions
+ROUNDING = np.float32(2.0**-20)                                         # of the largest coordinate
+ZERO, ONE, TINY, SHORT = np.float32(0), np.float32(1), np.float32(2.0**-100), np.float32(1 - 2.0**-20)
+
+
+@helper
+def dot(ax, ay, az, bx, by, bz):
+    return ax * bx + (ay * by + az * bz)
+
+
+@helper
+def clamped(t):
+    """Between 0 and 1; 0 where it cannot be compared."""
+    return least(greatest(t, ZERO), ONE)
+
+
+@helper
+def nearer(best, x, y, z):
+    """The shorter of two ways, squared length first."""
+    length = dot(x, y, z, x, y, z)
+    less = length < best[0]
+    return where(less, length, best[0]), where(less, x, best[1]), where(less, y, best[2]), where(less, z, best[3])
+
+
+@helper
+def from_edge(best, px, py, pz, ux, uy, uz, a, qx, qy, qz, vx, vy, vz, e):
+    """The way from the edge q + t v to the edge p + s u; a and e are the squared lengths of u and v."""
+    rx, ry, rz = px - qx, py - qy, pz - qz
+    b, c, f = dot(vx, vy, vz, ux, uy, uz), dot(rx, ry, rz, ux, uy, uz), dot(rx, ry, rz, vx, vy, vz)
+    s = clamped((b * f - c * e) / greatest(a * e - b * b, TINY))
+    t = clamped((b * s + f) / greatest(e, TINY))
+    s = clamped((b * t - c) / greatest(a, TINY))
+    return nearer(best, rx + (s * ux - t * vx), ry + (s * uy - t * vy), rz + (s * uz - t * vz))
+
+
+@helper
+def from_face(best, f, n, x, y, z, sign):
+    """The way between the corner (x, y, z) and the face f with normal n, if it is above its inside; the sign turns it round."""
+    nx, ny, nz, nn = n
+    ax, ay, az = x - f.ax, y - f.ay, z - f.az
+    bx, by, bz = x - f.bx, y - f.by, z - f.bz
+    cx, cy, cz = x - f.cx, y - f.cy, z - f.cz
+    u = dot(ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx, nx, ny, nz)
+    v = dot(by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx, nx, ny, nz)
+    w = dot(cy * az - cz * ay, cz * ax - cx * az, cx * ay - cy * ax, nx, ny, nz)
+    inside = (least(u, least(v, w)) >= ZERO) & (nn > TINY)
+    height = dot(ax, ay, az, nx, ny, nz) * sign
+    h = height / greatest(nn, TINY)
+    length = h * height                                                 # not h² n², whose h² may vanish
+    less = inside & (length < best[0])
+    return where(less, length, best[0]), where(less, h * nx, best[1]), where(less, h * ny, best[2]), where(less, h * nz, best[3])
+
+
+@helper
+def normal(t):
+    """The normal of a triangle, and its squared length."""
+    ux, uy, uz = t.bx - t.ax, t.by - t.ay, t.bz - t.az
+    vx, vy, vz = t.cx - t.ax, t.cy - t.ay, t.cz - t.az
+    nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    return nx, ny, nz, dot(nx, ny, nz, nx, ny, nz)
+
+
+@helper
+def nearest_along(t, x, y, z):
+    """The least of n · p for the corners p of triangles; n or they are vectors."""
+    return least(dot(x, y, z, t.ax, t.ay, t.az), least(dot(x, y, z, t.bx, t.by, t.bz), dot(x, y, z, t.cx, t.cy, t.cz)))
+
+
+@helper
+def farthest_along(t, x, y, z):
+    """The largest."""
+    return greatest(dot(x, y, z, t.ax, t.ay, t.az), greatest(dot(x, y, z, t.bx, t.by, t.bz), dot(x, y, z, t.cx, t.cy, t.cz)))
+
+
+@routine
+def bound_gaps(rows, i):
+    """Triangle i of OURS against all of THEIRS: LEAST, no more than their distances, but for ROUNDING, and WAYS, the directions of that."""
+    q = Triangle(eight(rows, 8 * THEIRS), eight(rows, 8 * THEIRS + 8), eight(rows, 8 * THEIRS + 16), eight(rows, 8 * THEIRS + 24),
+                 eight(rows, 8 * THEIRS + 32), eight(rows, 8 * THEIRS + 40), eight(rows, 8 * THEIRS + 48), eight(rows, 8 * THEIRS + 56),
+                 eight(rows, 8 * THEIRS + 64))
+    p = one_of(rows, OURS, i, q)
+    x, y, z = p.ax - q.ax, p.ay - q.ay, p.az - q.az
+    best = dot(x, y, z, x, y, z), x, y, z
+    n, m = normal(q), normal(p)
+    best = from_face(best, q, n, p.ax, p.ay, p.az, ONE)
+    best = from_face(best, q, n, p.bx, p.by, p.bz, ONE)
+    best = from_face(best, q, n, p.cx, p.cy, p.cz, ONE)
+    best = from_face(best, p, m, q.ax, q.ay, q.az, -ONE)
+    best = from_face(best, p, m, q.bx, q.by, q.bz, -ONE)
+    best = from_face(best, p, m, q.cx, q.cy, q.cz, -ONE)
+    for j in range(3):                                                  # edges of theirs, each with the three of ours
+        at, to = 8 * (THEIRS + 3 * j), 8 * (THEIRS + 3 * ((j + 1) % 3))
+        qx, qy, qz = eight(rows, at), eight(rows, at + 8), eight(rows, at + 16)
+        vx, vy, vz = eight(rows, to) - qx, eight(rows, to + 8) - qy, eight(rows, to + 16) - qz
+        e = dot(vx, vy, vz, vx, vy, vz)
+        for k in range(3):
+            at, to = 8 * (OURS + 3 * k) + i, 8 * (OURS + 3 * ((k + 1) % 3)) + i
+            px, py, pz = rows[at], rows[at + 8], rows[at + 16]
+            ux, uy, uz = rows[to] - px, rows[to + 8] - py, rows[to + 16] - pz
+            best = from_edge(best, px, py, pz, ux, uy, uz, dot(ux, uy, uz, ux, uy, uz), qx, qy, qz, vx, vy, vz, e)
+    short = SHORT / root(greatest(best[0], TINY))
+    x, y, z = best[1] * short, best[2] * short, best[3] * short
+    put_lanes(rows, 8 * LEAST, nearest_along(p, x, y, z) - farthest_along(q, x, y, z))
+    put_lanes(rows, 8 * WAYS, x)
+    put_lanes(rows, 8 * WAYS + 8, y)
+    put_lanes(rows, 8 * WAYS + 16, z)

@@ -1,0 +1,150 @@
+"""The point of a triangle that is nearest to a point, and its distance: `geometry/triangle_distance.py` explains precision, margins, order and scale.
+
+M is here the largest component of the ways from the point to the corners. What is nearest, the FEATURE, is 0 inside the triangle, 1, 2 or 3
+on the edge opposite the first, second or third corner, 4, 5 or 6 a corner. A corner or an edge is as far for each of its faces, to the
+bit (unless one of these is 2**200 times as large as another). Whether the point is on the triangle is decided exactly: then, and only
+then, is the distance 0. CLOSE: of a point that is on it the computed distance is below the error of distances, about 1e-14 M, and
+2**-44 M = 5.7e-14 M is more; farther points need no exact test.
+"""
+import math
+from functools import cache
+
+import numpy as np
+
+from pliant.core.function_pointer import address_of, floats_at
+from pliant.core.jit import DISABLED, helper, kernel, routine
+from pliant.core.lazy_compile import deferred
+from pliant.core.stack import floats
+from pliant.geometry.closest_features import FLAT, copy_point, cross, in_order, inverse_of, share
+from pliant.geometry.ray_triangle import scaled
+from pliant.geometry.triangle_distance import LARGE, LEAST, SMALL, bound_below
+from pliant.geometry.triangle_overlap import overlap_exact, overlap_stage
+
+POINT, NEAREST, DISTANCE, WEIGHTS, ROOM = 9, 12, 15, 16, 20
+INSIDE, EDGE, CORNER = 0, 1, 4
+CLOSE = 2.0**-44                                                        # of M: nearer than that, the exact test is asked
+
+
+@helper
+def on_edge(px, py, pz, ex, ey, ez, inverse):
+    """(squared distance, t) of the point t of the edge e from p that is next to 0."""
+    t = share(-(px * ex + py * ey + pz * ez) * inverse)
+    x, y, z = px + t * ex, py + t * ey, pz + t * ez
+    return x * x + y * y + z * z, t
+
+
+@helper
+def reach(px, py, pz, qx, qy, qz, rx, ry, rz, size):
+    """(distance from 0, feature, weights of the second and third corner) of a triangle with sorted corners p, q, r."""
+    one, two, three = px * px + py * py + pz * pz, qx * qx + qy * qy + qz * qz, rx * rx + ry * ry + rz * rz
+    # Choices rather than branches, which would be mispredicted.
+    nearer = two < one
+    best, feature, u, v = two if nearer else one, CORNER + 1 if nearer else CORNER, 1.0 if nearer else 0.0, 0.0
+    nearer = three < best
+    best, feature = three if nearer else best, CORNER + 2 if nearer else feature
+    u, v = 0.0 if nearer else u, 1.0 if nearer else v
+
+    ex, ey, ez, fx, fy, fz, dx, dy, dz = qx - px, qy - py, qz - pz, rx - px, ry - py, rz - pz, rx - qx, ry - qy, rz - qz
+    over = inverse_of(ex * ex + ey * ey + ez * ez)
+    limit = bound_below(best, size)
+    square, t = on_edge(px, py, pz, ex, ey, ez, over)
+    nearer = square < limit
+    best, limit, feature = square if nearer else best, square if nearer else limit, EDGE + 2 if nearer else feature
+    u, v = t if nearer else u, 0.0 if nearer else v
+    square, t = on_edge(px, py, pz, fx, fy, fz, inverse_of(fx * fx + fy * fy + fz * fz))
+    nearer = square < limit
+    best, limit, feature = square if nearer else best, square if nearer else limit, EDGE + 1 if nearer else feature
+    u, v = 0.0 if nearer else u, t if nearer else v
+    square, t = on_edge(qx, qy, qz, dx, dy, dz, inverse_of(dx * dx + dy * dy + dz * dz))
+    nearer = square < limit
+    best, feature = square if nearer else best, EDGE if nearer else feature
+    u, v = 1.0 - t if nearer else u, t if nearer else v
+
+    nx, ny, nz = cross(ex, ey, ez, fx, fy, fz)
+    area = nx * nx + ny * ny + nz * nz
+    hx, hy, hz = nz * ey - ny * ez, nx * ez - nz * ex, ny * ex - nx * ey    # e × n: the way is from p to 0
+    rise = px * hx + py * hy + pz * hz
+    if (area > FLAT) & (rise > 0.0) & (rise < area):
+        q = rise / area
+        p = -((px * ex + py * ey + pz * ez) + q * (ex * fx + ey * fy + ez * fz)) * over
+        if (p > 0.0) & (p + q < 1.0):
+            x, y, z = px + (p * ex + q * fx), py + (p * ey + q * fy), pz + (p * ez + q * fz)
+            square = x * x + y * y + z * z
+            if square < bound_below(best, size):
+                best, feature, u, v = square, INSIDE, p, q
+    return math.sqrt(best), feature, u, v
+
+
+@routine
+def reach_scaled(t, p, q, r):
+    """`reach` of any finite numbers; and is the point close?"""
+    y = floats(9)
+    first = 1.0
+    for k in range(3):
+        if max(abs(t[p + k]), max(abs(t[q + k]), max(abs(t[r + k]), abs(t[POINT + k])))) > 2.0**1000:
+            first = 0.25                                                # of differences, which else might overflow
+    size = 0.0
+    for k in range(3):
+        x = t[POINT + k] * first
+        y[k], y[3 + k], y[6 + k] = t[p + k] * first - x, t[q + k] * first - x, t[r + k] * first - x
+        size = max(max(size, abs(y[k])), max(abs(y[3 + k]), abs(y[6 + k])))
+    e = math.frexp(size)[1]
+    for k in range(9):
+        y[k] = scaled(y[k], -e)
+    distance, feature, u, v = reach(y[0], y[1], y[2], y[3], y[4], y[5], y[6], y[7], y[8], 1.0)
+    return scaled(distance, e if first == 1.0 else e + 2), feature, u, v, distance <= CLOSE
+
+
+@deferred
+def lies_on(t, plain):
+    """Is the point a point of the triangle? Exact."""
+    c = floats(18)
+    for k in range(9):
+        c[k] = t[k]
+    for k in range(3):
+        copy_point(t, POINT, c, 9 + 3 * k)
+    return overlap_stage(c, 0, 9) & 1 if plain else overlap_exact(c, 0, 9)
+
+
+@kernel
+def point_gap(t, plain):
+    """The feature of the triangle at t[0 : 9] that is nearest to the point at t[9 : 12]; its nearest point is put at t[12 : 15], the
+    distance at t[15], the weights of the second and third corner, which are from 0 to 1 and so is their sum, at t[16] and t[17].
+    `plain` as in `triangle_gap`."""
+    p, q, r = in_order(t, 0)
+    ox, oy, oz = 0.5 * t[POINT], 0.5 * t[POINT + 1], 0.5 * t[POINT + 2]
+    half = max(max(abs(0.5 * t[p] - ox), max(abs(0.5 * t[p + 1] - oy), abs(0.5 * t[p + 2] - oz))),
+               max(max(abs(0.5 * t[q] - ox), max(abs(0.5 * t[q + 1] - oy), abs(0.5 * t[q + 2] - oz))),
+                   max(abs(0.5 * t[r] - ox), max(abs(0.5 * t[r + 1] - oy), abs(0.5 * t[r + 2] - oz)))))
+    if half >= SMALL and half <= LARGE:
+        x, y, z, size = t[POINT], t[POINT + 1], t[POINT + 2], 2.0 * half
+        distance, feature, u, v = reach(t[p] - x, t[p + 1] - y, t[p + 2] - z, t[q] - x, t[q + 1] - y, t[q + 2] - z,
+                                        t[r] - x, t[r + 1] - y, t[r + 2] - z, size)
+        close = distance <= CLOSE * size
+    else:
+        distance, feature, u, v, close = reach_scaled(t, p, q, r)
+    w = max(1.0 - (u + v), 0.0)
+    for k in range(3):
+        x, y, z = t[p + k], t[q + k], t[r + k]
+        t[NEAREST + k] = min(max(x * w + y * u + z * v, min(x, min(y, z))), max(x, max(y, z)))
+    t[WEIGHTS] = w if p == 3 else u if q == 3 else v                    # back to the corners as they came
+    t[WEIGHTS + 1] = w if p == 6 else u if q == 6 else v
+    if feature != INSIDE:
+        kind = EDGE if feature < CORNER else CORNER
+        k = feature - kind
+        feature = kind + (p if k == 0 else q if k == 1 else r) // 3
+    if close and lies_on(t, plain):
+        t[DISTANCE] = 0.0
+        copy_point(t, POINT, t, NEAREST)
+    else:
+        t[DISTANCE] = max(distance, LEAST)
+    return np.int64(feature)
+
+
+@cache
+def point_entry():
+    """(address, what keeps it alive) of `point_gap` for 20 float64; see `core/function_pointer.py`."""
+    def enter(corners, plain):
+        return point_gap(floats_at(corners), plain != 0)
+
+    return address_of(point_gap if DISABLED else enter)

@@ -1,0 +1,249 @@
+"""How far apart are two triangles, and which of their points are nearest? A point and a triangle: `geometry/point_triangle.py`.
+
+Two triangles that do not meet are nearest in corners, edges or faces: two corners, a corner and an edge, two edges, a corner and a face.
+Each of these is tried. Every candidate is a pair of points of the triangles, weighted means of their corners with weights from 0 to 1,
+and its distance is that of these points: it can be too long, never too short.
+
+PRECISION. M is the longest side of the box around both triangles, U = 2**-53. Coordinates enter as differences alone, each rounded once:
+that moves a corner by U M at most, and the distance by no more. Of the differences all further steps are correct to a few U M, because
+  corner and edge    the foot w · e / e² on the edge is off by a few U |w| along the edge;
+  two edges e, f     with n = e × f and h = f × n their plane has the right-angled axes f and h. Where s e − t f is to be D, the way
+                     from edge to edge, s = D · h / n² makes it so along h, and then t = (s e · f − D · f) / f² along f. An error of s moves
+                     s e by U M / τ, τ being the sine between the edges, but of that only U M is along h; the rest is made good by t, which
+                     is found from the s that was computed. So D − (s e − t f) is right to a few U M, if n is right to a part of itself
+                     and not of |e| |f|. A difference of exact products is (`cross`): to a few (U + U² / τ), enough if τ > 2**-44;
+  τ below that       the middle of the parallelogram of all s e − t f is within τ M of its sides, which are corners and edges: what is
+                     found or missed there makes no difference of 1e-13 M;
+  corner and face    the same with two edges of the face.
+A foot that is found beyond an edge, but is not, is within a few U M of it: then the candidate of that edge is as good. So distances are
+right to about 1e-14 M; the promise is 1e-12.
+
+MARGIN. Of candidates which differ by rounding alone the one with fewer free points is meant: two corners, unless a corner and an edge are
+nearer by MARGIN M, and these unless edges or a face are. So a corner or an edge that faces share is as far for each of them, to the bit.
+
+PARTED. For a way r and all ways d from corner to corner, |d_k| <= M, d · r passes 4 roundings (difference, product, two sums) relative to
+Σ|d_k r_k| <= M Σ|r_k|, whatever cancels: where it exceeds SURE M Σ|r_k|, SURE = 16 U, a plane across r is between the triangles. Products
+may underflow, by less than 3 · 2**-1074, if r is tiny: TINY.
+
+ORDER. Corners are sorted, and the triangles by them: the same bits for every order of corners and triangles. Whether they meet is decided
+exactly (`geometry/triangle_overlap.py`), unless a plane across the way between the nearest points is certainly between them, or their boxes are
+apart.
+
+SCALE. Squares and fourth powers neither overflow nor vanish while M is from SMALL to LARGE. Otherwise differences, not coordinates, are
+scaled by a power of two. Distances beyond all float64 are infinite; those below the smallest, of triangles that are apart, are it.
+"""
+import math
+from functools import cache
+
+import numpy as np
+
+from pliant.core.function_pointer import address_of, floats_at
+from pliant.core.jit import DISABLED, helper, kernel, routine
+from pliant.core.simd import bits, element, first, greatest, highest, least, lowest, where
+from pliant.core.stack import floats
+from pliant.geometry.closest_features import (
+    CORNER_EDGE,
+    CORNER_FACE,
+    CORNERS,
+    EDGE_CORNER,
+    EDGES,
+    FACE_CORNER,
+    FLAT,
+    SECOND,
+    Lanes,
+    along,
+    difference,
+    dot,
+    edge_feet,
+    edge_share,
+    edges_near,
+    end,
+    ends_of,
+    face_feet,
+    from_edge,
+    from_edges,
+    inverse_of,
+    lanes_of,
+    minus,
+    put_sorted,
+    put_weights,
+    start,
+    starts_of,
+    way,
+)
+from pliant.geometry.ray_triangle import scaled
+from pliant.geometry.triangle_overlap import EXACT, overlap_exact, overlap_stage
+
+POINTS, DISTANCE, ROOM = 18, 24, 26                                     # in a buffer of two triangles, which are at 0 and SECOND
+SMALL, LARGE = 2.0**-100, 2.0**100
+MARGIN = 2.0**-46
+SURE = 2.0**-49
+TINY = 2.0**-1000
+NEAREST = 1 - 2.0**-46
+LEAST = 5e-324
+
+
+@helper
+def bound_below(square, size):
+    """What squares must be below to be nearer by more than the margin."""
+    length = max(math.sqrt(square) - MARGIN * size, 0.0)
+    return length * length
+
+
+@helper
+def shortest_along(d0, d1, d2, x, y, z):
+    """The least of all ways from corner to corner along r = (x, y, z), times |r|."""
+    return lowest(least(along(d0, x, y, z), least(along(d1, x, y, z), along(d2, x, y, z))))
+
+
+@routine
+def nearest(c, size, w):
+    """(the distance of two sorted triangles that do not meet, is a plane certainly between them); the weights of the points into w.
+
+    Nothing is nearer than r by more than a share of 2**-46 once all ways from corner to corner are as long along r."""
+    corners = lanes_of(c, SECOND, SECOND + 3, SECOND + 6)
+    d0, d1, d2 = minus(corners, c[0], c[1], c[2]), minus(corners, c[3], c[4], c[5]), minus(corners, c[6], c[7], c[8])
+    s0, s1, s2 = dot(d0, d0), dot(d1, d1), dot(d2, d2)
+    best = lowest(least(s0, least(s1, s2)))
+    which = (bits(s0 <= best) & 7) | (bits(s1 <= best) & 7) << 3 | (bits(s2 <= best) & 7) << 6
+    kind, i, j, s, t = CORNERS, first(which) // 3, first(which) % 3, 0.0, 0.0
+    x, y, z = way(c, CORNERS, i, j, 0.0, 0.0)
+    short = shortest_along(d0, d1, d2, x, y, z)
+    if short < NEAREST * best:
+        starts, ends = starts_of(c, SECOND), ends_of(c, SECOND)
+        f = Lanes(ends.x - starts.x, ends.y - starts.y, ends.z - starts.z)
+        squares = dot(f, f)
+        over = where(squares > FLAT, 1.0 / greatest(squares, FLAT), 0.0)
+        longest, which, limit = highest(squares), np.int64(-1), bound_below(best, size)
+        for k in range(3):
+            a, b = start(k), end(k)
+            ex, ey, ez = difference(c, a, b)
+            square = ex * ex + ey * ey + ez * ez
+            longest = max(longest, square)
+            squares = from_edge(minus(corners, c[a], c[a + 1], c[a + 2]), ex, ey, ez, inverse_of(square))
+            least_one = lowest(squares)
+            if least_one < limit:
+                limit, which = least_one, 6 * k + first(bits(squares <= least_one) & 7)
+            a = 3 * k
+            squares = from_edges(Lanes(c[a] - starts.x, c[a + 1] - starts.y, c[a + 2] - starts.z), f, over)
+            least_one = lowest(squares)
+            if least_one < limit:
+                limit, which = least_one, 6 * k + 3 + first(bits(squares <= least_one) & 7)
+        if which >= 0:
+            i, j = which // 6, which % 3
+            if which % 6 < 3:
+                kind, s = EDGE_CORNER, edge_share(c, start(i), end(i), SECOND + 3 * j)
+            else:
+                kind, t = CORNER_EDGE, edge_share(c, SECOND + start(j), SECOND + end(j), 3 * i)
+            x, y, z = way(c, kind, i, j, s, t)
+            best = x * x + y * y + z * z
+            short = shortest_along(d0, d1, d2, x, y, z)
+        if short < NEAREST * best:
+            limit = bound_below(best, size)
+            for m in range(3):
+                a = start(m)
+                ex, ey, ez = difference(c, a, end(m))
+                which = edges_near(minus(starts, c[a], c[a + 1], c[a + 2]), ex, ey, ez, f, limit, size, longest)
+                while which != 0:
+                    k, which = first(which), which & (which - 1)
+                    found, p, q = edge_feet(c, m, k)
+                    if found:
+                        rx, ry, rz = way(c, EDGES, m, k, p, q)
+                        square = rx * rx + ry * ry + rz * rz
+                        if square < limit:
+                            best, limit, kind, i, j, s, t = square, square, EDGES, m, k, p, q
+            for one in (FACE_CORNER, CORNER_FACE):
+                if one == FACE_CORNER:
+                    which, u, v = face_feet(c, 0, d0)
+                else:
+                    which, u, v = face_feet(c, SECOND, minus(lanes_of(c, 0, 3, 6), c[SECOND], c[SECOND + 1], c[SECOND + 2]))
+                while which != 0:
+                    k, which = first(which), which & (which - 1)
+                    p, q = element(u, k), element(v, k)
+                    rx, ry, rz = way(c, one, k, k, p, q)
+                    square = rx * rx + ry * ry + rz * rz
+                    if square < limit:
+                        best, limit, kind, i, j, s, t = square, square, one, k, k, p, q
+            x, y, z = way(c, kind, i, j, s, t)
+            best = x * x + y * y + z * z
+            short = shortest_along(d0, d1, d2, x, y, z)
+    put_weights(w, kind, i, j, s, t)
+    return math.sqrt(x * x + y * y + z * z), short > SURE * size * (abs(x) + abs(y) + abs(z)) + TINY
+
+
+# --- two triangles -----------------------------------------------------------------------------------------------------------
+
+@helper
+def low_and_high(c, k, n):
+    """The least and the greatest of c[k], c[k + 3], … of n points."""
+    low = high = c[k]
+    for i in range(1, n):
+        low, high = min(low, c[k + 3 * i]), max(high, c[k + 3 * i])
+    return low, high
+
+
+@routine
+def nearest_scaled(c, half, w):
+    """`nearest` of any finite numbers; half of M is given, which need not be a number of float64."""
+    y = floats(18)
+    first, size = 1.0, 0.0
+    if half > LARGE:
+        first, size = 0.25, 0.5 * half
+    else:
+        for k in range(3):
+            low, high = low_and_high(c, k, 6)
+            size = max(size, high - low)
+    e = math.frexp(size)[1]
+    for k in range(3):
+        low = low_and_high(c, k, 6)[0]
+        for i in range(6):
+            y[3 * i + k] = scaled(c[3 * i + k] * first - low * first, -e)
+    distance, apart = nearest(y, 1.0, w)
+    return scaled(distance, e) if first == 1.0 else scaled(distance, e + 2), apart
+
+
+@helper
+def put_mean(c, a, w, at, out, to):
+    """The weighted mean of three corners, inside their box."""
+    for k in range(3):
+        x, y, z = c[a + k], c[a + 3 + k], c[a + 6 + k]
+        mean = x * w[at] + y * w[at + 1] + z * w[at + 2]
+        out[to + k] = min(max(mean, min(x, min(y, z))), max(x, max(y, z)))
+
+
+@kernel
+def triangle_gap(t, plain):
+    """The distance of two triangles at t[0 : 9] and t[9 : 18], put at t[24], and their nearest points, at t[18 : 21] and t[21 : 24].
+
+    0 if they meet, which is exact, and the distance is 0 then (of the points each is on its triangle, but they need not be one); else 1.
+    Plus EXACT where exact arithmetic was needed. `plain`: all corners are in the range of the filters of `geometry/predicates.py`."""
+    c, w = floats(18), floats(6)
+    swapped = put_sorted(t, c)
+    half, boxes = 0.0, True
+    for k in range(3):
+        low_a, high_a = low_and_high(c, k, 3)
+        low_b, high_b = low_and_high(c, SECOND + k, 3)
+        half = max(half, 0.5 * max(high_a, high_b) - 0.5 * min(low_a, low_b))
+        boxes = boxes and low_a <= high_b and low_b <= high_a
+    size = 2.0 * half if half <= LARGE else LARGE
+    if half >= SMALL and half <= LARGE:
+        distance, apart = nearest(c, size, w)
+    else:
+        distance, apart = nearest_scaled(c, half, w)
+    put_mean(c, 0, w, 0, t, POINTS + 3 if swapped else POINTS)
+    put_mean(c, SECOND, w, 3, t, POINTS if swapped else POINTS + 3)
+    stage = 0
+    if boxes and not apart:
+        stage = overlap_stage(t, 0, SECOND) if plain else EXACT + overlap_exact(t, 0, SECOND)
+    meet = stage & 1
+    t[DISTANCE] = 0.0 if meet else max(distance, LEAST)
+    return np.int64(1 - meet + (stage & EXACT))
+
+
+@cache
+def gap_entry():
+    """(address, what keeps it alive) of `triangle_gap` for 26 float64; see `core/function_pointer.py`."""
+    def enter(corners, plain):
+        return triangle_gap(floats_at(corners), plain)
+
+    return address_of(triangle_gap if DISABLED else enter)

@@ -1,0 +1,216 @@
+"""Clips of a glTF file: how properties of nodes change with time (glTF 2.0, section 3.11 and appendix C).
+
+Channels that share their times, their interpolation and what they move are one `Track`: looked up once a frame, for all their nodes.
+Channels that never change are no tracks; what they say is `Clip.held`.
+
+Invariant: times do not fall; before the first and after the last a track stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+
+from pliant.io.animation import Floats
+from pliant.io.gltf.gltf.buffers import Data, Flags, Indices
+from pliant.io.gltf.gltf.document import Document, Entry
+from pliant.io.gltf.gltf.nodes import unit
+
+KINDS = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3", "weights": "SCALAR"}
+LINEAR, STEP, CUBIC = "LINEAR", "STEP", "CUBICSPLINE"
+NEAR = 1e-9  # sine of an angle between rotations below which there is no difference between an arc and its chord
+SHOWN = 10  # names of clips in a message
+
+
+class Track:
+    """Values of `nodes` (c,) over `times` (k,): `values` (k, 3, c, w), of which the middle row is the value and the others are the tangents
+    in and out, which only cubic splines have: (k, 1, c, w) for the others."""
+
+    def __init__(self, path: str, how: str, times: Floats, nodes: list[int], values: Floats) -> None:
+        self.path, self.how, self.times, self.values = path, how, times, values
+        self.nodes: Indices = np.array(nodes, np.int64)
+
+    def at(self, time: float) -> Floats:
+        """(c, w) values; rotations are unit quaternions."""
+        times, values = self.times, self.values
+        after = int(np.searchsorted(times, time, side="right"))
+        middle = values.shape[1] // 2
+        if after in (0, len(times)) or self.how == STEP:
+            return _sound(self.path, values[max(after - 1, 0), middle], values[0, middle])
+        before, span = after - 1, times[after] - times[after - 1]
+        part = (time - times[before]) / span
+        if self.how == CUBIC:
+            made = _cubic(values[before], values[after], part, span)
+        elif self.path == "rotation":
+            return _turned(values[before, 0], values[after, 0], part)
+        else:
+            made = (1 - part) * values[before, 0] + part * values[after, 0]
+        return _sound(self.path, made, values[before, middle])
+
+    def extremes(self) -> tuple[Floats, Floats]:
+        """(c, w) each: no value is below the first or above the second. Splines stay between their control points as Bézier has them."""
+        middle = self.values.shape[1] // 2
+        points = [self.values[:, middle]]
+        if self.how == CUBIC:
+            third = np.diff(self.times)[:, None, None] / 3
+            points += [points[0][:-1] + third * self.values[:-1, 2], points[0][1:] - third * self.values[1:, 0]]
+        rows = np.concatenate(points)
+        return rows.min(axis=0), rows.max(axis=0)
+
+
+def _sound(path: str, made: Floats, instead: Floats) -> Floats:
+    """Rotations (c, 4) made unit ones; where a spline passes through zero, another."""
+    if path != "rotation":
+        return made
+    made = unit(made)
+    return np.where(made.any(axis=1, keepdims=True), made, unit(instead))
+
+
+def _cubic(before: Floats, after: Floats, t: float, span: float) -> Floats:
+    """Between two keys (3, c, w) of a spline (appendix C.5)."""
+    squared, cubed = t * t, t * t * t
+    made: Floats = ((2 * cubed - 3 * squared + 1) * before[1] + span * (cubed - 2 * squared + t) * before[2]
+                    + (3 * squared - 2 * cubed) * after[1] + span * (cubed - squared) * after[0])  # fmt: skip
+    return made
+
+
+def _turned(before: Floats, after: Floats, t: float) -> Floats:
+    """On the shorter arc between unit quaternions (c, 4) (appendix C.4)."""
+    cosine = (before * after).sum(axis=1)
+    after = np.where(cosine[:, None] < 0, -after, after)
+    angle = np.arccos(np.clip(np.abs(cosine), 0.0, 1.0))
+    sine = np.sin(angle)
+    near = sine < NEAR
+    safe = np.where(near, 1.0, sine)
+    first, second = np.where(near, 1 - t, np.sin((1 - t) * angle) / safe), np.where(near, t, np.sin(t * angle) / safe)
+    return unit(first[:, None] * before + second[:, None] * after)
+
+
+class Clip(NamedTuple):
+    """A clip: tracks of nodes, tracks of the weights of a node, what does not change, and from when to when it goes."""
+
+    tracks: list[Track]
+    weights: dict[int, Track]
+    held: list[tuple[int, str, Floats]]  # node, path, value
+    start: float
+    end: float
+
+
+def titles(document: Document) -> list[str]:
+    """Names of all clips."""
+    return [document.get("animations", number).title() or f"clip {number}" for number in range(document.count("animations"))]
+
+
+def chosen(document: Document, wanted: str | None, notes: list[str]) -> int | None:
+    """The clip that is wanted, by name or by number from 0; the first where nothing is said; None where there is none."""
+    names = titles(document)
+    listed = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+    if wanted is not None:
+        if wanted in names:
+            return names.index(wanted)
+        if wanted.isdecimal() and len(wanted) < 10 and int(wanted) < len(names):
+            return int(wanted)
+        raise ValueError(f"clip: expected one of {listed or 'none, as there are none'}, got {wanted[:100]!r}")
+    if len(names) > 1:
+        notes.append(f"clips: {listed}; this is {names[0]}: --clip chooses")
+    return 0 if names else None
+
+
+def read_clip(data: Data, number: int, fixed: Flags, targets: dict[int, int], notes: list[str]) -> Clip:
+    """A clip. `fixed` (n,) marks nodes with a matrix, which cannot be moved; `targets` counts the morph targets of nodes that have any."""
+    clip = data.document.get("animations", number)
+    samplers = clip.entries("samplers")
+    groups: dict[tuple[int, str, str], list[tuple[int, Floats]]] = defaultdict(list)
+    times: dict[int, Floats] = {}
+    held: list[tuple[int, str, Floats]] = []
+    moved: set[tuple[int, str]] = set()
+    known: dict[tuple[int, str, str, int, int], tuple[Floats, bool]] = {}  # channels may share what they hold: it is examined once
+    for channel in clip.entries("channels"):
+        found = _target(data.document, channel, fixed, moved)
+        if found is None:
+            notes.append("channels of extensions or without a node are left out")
+            continue
+        node, path = found
+        if path == "weights" and node not in targets:
+            continue  # nothing that could be morphed
+        sampler = samplers[channel.whole("sampler", most=len(samplers) - 1)]
+        how, since = sampler.text("interpolation") or LINEAR, data.document.needed(sampler, "input", "accessors")
+        if since not in times:
+            times[since] = _times(data, sampler, since)
+        shared = data.document.needed(sampler, "output", "accessors"), how, path, len(times[since]), targets.get(node, 1)
+        if shared not in known:
+            values = _values(data, sampler, *shared)
+            known[shared] = values, _constant(values)
+        values, constant = known[shared]
+        if constant:
+            value = values[0, values.shape[1] // 2]
+            held.append((node, path, unit(value) if path == "rotation" else value))
+        else:
+            data.spend(0 if path == "weights" else values.size, f"channels of {path}")  # each has a column of its track
+            groups[since, how, path].append((node, values))
+    ends = [(float(some[0]), float(some[-1])) for some in times.values()] or [(0.0, 0.0)]
+    return Clip(*_tracks(groups, times), held, min(start for start, _ in ends), max(end for _, end in ends))
+
+
+def _target(document: Document, channel: Entry, fixed: Flags, moved: set[tuple[int, str]]) -> tuple[int, str] | None:
+    """The node of a channel and what of it changes, which is new; None for what is not of nodes."""
+    target = channel.entry("target")
+    node, path = document.index(target, "node", "nodes"), target.text("path")
+    if path == "pointer" or node is None:
+        return None
+    if path not in KINDS:
+        raise target.refuse("path", f"expected one of {', '.join(KINDS)}, got {path[:60]!r}")
+    if (node, path) in moved:
+        raise target.refuse("path", f"nodes[{node}].{path} has a channel already")
+    if path != "weights" and fixed[node]:
+        raise target.refuse("node", f"nodes[{node}] has a matrix, so that its {path} cannot change")
+    moved.add((node, path))
+    return node, path
+
+
+def _tracks(groups: dict[tuple[int, str, str], list[tuple[int, Floats]]], times: dict[int, Floats]) -> tuple[list[Track], dict[int, Track]]:
+    """A track for each group of channels, in which linear rotations are unit ones; but one for each node of which weights change."""
+    tracks, weights = list[Track](), dict[int, Track]()
+    for (since, how, path), members in groups.items():
+        if path == "weights":
+            weights |= {node: Track(path, how, times[since], [node], values[:, :, None]) for node, values in members}
+        else:
+            rows = np.stack([values for _, values in members], axis=2)
+            rows = unit(rows) if path == "rotation" and how != CUBIC else rows
+            tracks.append(Track(path, how, times[since], [node for node, _ in members], rows))
+    return tracks, weights
+
+
+def _times(data: Data, sampler: Entry, index: int) -> Floats:
+    """(k,) times of a sampler, at least one."""
+    times = data.floats(index, "SCALAR")[:, 0]
+    if not len(times):
+        raise sampler.refuse("input", f"accessors[{index}] has no times")
+    if (np.diff(times) < 0).any():
+        raise sampler.refuse("input", f"the times of accessors[{index}] fall at {int((np.diff(times) < 0).argmax()) + 1}")
+    return times
+
+
+def _values(data: Data, sampler: Entry, index: int, how: str, path: str, keys: int, targets: int) -> Floats:
+    """(keys, 3, w) values and tangents of splines, (keys, 1, w) of others."""
+    if how not in (LINEAR, STEP, CUBIC):
+        raise sampler.refuse("interpolation", f"expected {LINEAR}, {STEP} or {CUBIC}, got {how[:60]!r}")
+    rows, each = 3 if how == CUBIC else 1, targets if path == "weights" else 1
+    if data.count(index) != keys * rows * each:
+        found = f"accessors[{index}] has {data.count(index):,}"
+        raise sampler.refuse("output", f"expected {keys * rows * each:,} elements, for {keys:,} times, but {found}")
+    values = data.floats(index, KINDS[path]).reshape(keys, rows, -1)
+    if path == "rotation":
+        bad = ~values[:, rows // 2].any(axis=1)
+        if bad.any():
+            raise sampler.refuse("output", f"value {int(bad.argmax())} is 0 0 0 0, which is no rotation")
+    return values
+
+
+def _constant(values: Floats) -> bool:
+    """Do keys (k, 3 or 1, w) say the same for all times? Tangents matter between two keys only."""
+    middle = values.shape[1] // 2
+    flat = not values[:, :middle].any() and not values[:, middle + 1 :].any()
+    return len(values) == 1 or (flat and bool((values[:, middle] == values[0, middle]).all()))

@@ -1,0 +1,136 @@
+"""Files are hostile until proven otherwise: what every reader asks before it believes a number, a name or a size."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from pliant.core.validate_table import ordinary
+from pliant.errors import FileError
+
+MOST_BYTES = 1 << 34  # of one file
+MOST_MESH = 1 << 30  # of one that is a single frame
+MOST_LINES, SOME_LINES, SHORTEST = 1 << 25, 1 << 21, 6  # of a text; and with more than some, bytes that they have on average
+MOST_IDLE = 0.9  # of those, the part that may mean nothing: comments, blanks, words that are of no surface
+LONGEST = BLOCK = 1 << 20  # bytes of a line, and of what is read at once
+RATES = 0.01, 1e5  # frames a second that are believed
+LONG, NAME, NUMBER = 300, 100, 8  # characters of a message, of a name, and of the number behind a name that is not the only one
+
+
+def refuse(path: str | os.PathLike[str], message: str) -> FileError:
+    """The error that says in one line which file is wrong, and how."""
+    line = " ".join(plain(message).split())
+    return FileError(f"{plain(os.fspath(path))}: {line if len(line) <= LONG else line[:LONG] + ' …'}")
+
+
+def plain(text: str) -> str:
+    """The same text, with spaces for all that is no sign: control characters could clear a screen or begin a line of their own."""
+    return text if text.isprintable() else "".join(sign if sign.isprintable() else " " for sign in text)
+
+
+def title(text: str, instead: str = "unnamed") -> str:
+    """A name from a file, for people: one line, short; another where nothing is left of it."""
+    return plain(text[: 2 * NAME]).strip()[:NAME].strip() or instead
+
+
+class Names:
+    """Names that differ: of those that are equal the first stays, others become "name 2", "name 3", … A number is not used if that name is
+    `coming`: whoever has it keeps it. No name becomes longer than `title` leaves it; n names take O(n), also if all are equal."""
+
+    def __init__(self, coming: Iterable[str] = ()) -> None:
+        self._coming, self._given = set(coming), set[str]()
+        self._numbers = dict[str, int]()  # the last one that was given, by what stands before it
+
+    def new(self, name: str) -> str:
+        """The name that somebody gets who is called so."""
+        if name in self._given:
+            stem = name[: NAME - NUMBER].rstrip()
+            number = self._numbers.get(stem, 1) + 1
+            while (name := f"{stem} {number}") in self._given or name in self._coming:
+                number += 1
+            self._numbers[stem] = number
+        self._given.add(name)
+        return name
+
+
+@contextmanager
+def examined(path: Path) -> Iterator[None]:
+    """Whatever a parser raises over a file becomes a `FileError` that names it. What is nobody's fault, such as Ctrl-C, passes."""
+    try:
+        yield
+    except FileError:
+        raise
+    except ImportError:
+        raise
+    except MemoryError:
+        raise refuse(path, "takes more memory than there is, or than is allowed for a file of its size") from None
+    except Exception as error:  # hostile content makes parsers raise almost anything
+        text = str(error)
+        raise refuse(path, text.removeprefix(f"{path}: ") or type(error).__name__) from None
+
+
+def size_of(path: Path, most: int = MOST_BYTES) -> int:
+    """Bytes of an ordinary file that is not too large to be read."""
+    if not ordinary(path):
+        raise refuse(path, "no such file, or not an ordinary one")
+    size = path.stat().st_size
+    if size > most:
+        raise refuse(path, f"has {size:,} bytes, at most {most:,} are read")
+    return size
+
+
+def fits(path: Path, what: str, count: int, each: int, present: int) -> None:
+    """Refuse `count` things of `each` bytes if fewer bytes are present: before memory is asked for, not after."""
+    if count < 0 or count * each > present:
+        raise refuse(path, f"announces {count:,} {what}, which do not fit into the {present:,} bytes that are there")
+
+
+class Lines:
+    """The lines of an open file, from where it is, without their ends. None may be so long that it fills the memory, nor may they be so
+    many, empty ones perhaps, that reading does not end: no format writes a vertex or a face in fewer than six bytes.
+
+    Whoever reads them counts in `idle` those that mean nothing: among many lines some must mean something.
+    """
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self.path, self.idle, self._file = path, 0, file
+
+    def __iter__(self) -> Iterator[bytes]:
+        number, rest, looked, size = 0, b"", 0, 0  # lines so far; those that were looked at, and bytes since
+        while block := self._file.read(BLOCK):
+            found = (rest + block).split(b"\n")
+            rest, size = found.pop(), size + len(block)
+            if len(rest) > LONGEST or (found and len(found[0]) > LONGEST):  # others are shorter than a block
+                raise refuse(self.path, f"has a line of more than {LONGEST:,} bytes")
+            yield from found
+            number += len(found)
+            if number - looked >= SOME_LINES:
+                self._look(number, number - looked, size)
+                looked, size = number, 0
+        if rest:
+            yield rest
+
+    def _look(self, number: int, fresh: int, size: int) -> None:
+        """Refuse a file whose last lines, `fresh` ones of `size` bytes, are not worth reading."""
+        if size < SHORTEST * fresh or self.idle > MOST_IDLE * fresh:
+            raise refuse(self.path, f"has {fresh:,} lines, up to line {number:,}, that are empty or hold next to nothing")
+        if number >= MOST_LINES:
+            raise refuse(self.path, f"has {MOST_LINES:,} lines or more")
+        self.idle = 0
+
+
+def inside(path: Path, name: str) -> Path:
+    """The file that `path` refers to by a relative name: beside or below it, also after all links are followed."""
+    folder = path.parent.resolve()
+    if not name or "\0" in name or "://" in name or name.startswith(("data:", "/", "\\", "~")) or ":" in name[:2]:
+        raise refuse(path, f"refers to {name[:80]!r}; expected the name of a file in its own folder")
+    try:
+        found = (folder / name.replace("\\", "/")).resolve()
+    except (OSError, RuntimeError, ValueError):
+        raise refuse(path, f"refers to {name[:80]!r}, which cannot be resolved") from None
+    if not found.is_relative_to(folder):
+        raise refuse(path, f"refers to {name[:80]!r}, which is outside its folder")
+    return found

@@ -1,0 +1,109 @@
+"""Moments of a simulation as an actor: a grid each, loaded when it is asked for, with the surface of the first as long as cells stay.
+
+Solvers with a fixed mesh store it again and again, with a field of displacements. Where points do not move and there is such a field, it is
+added to them; where they move, it is not, since they have moved by it already. Some moments are compared to tell which it is: the second,
+the middle and the last, because a cycle ends where it began. One moment alone does not tell: its points are left where they are.
+
+Invariant: displacements are added to the points of the first moment only; a frame with others is refused, whenever it is met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from pliant.io.animation import RATE, Faces, Floats, Frames, Settings
+from pliant.io.limits import examined, refuse
+from pliant.io.vtk.vtk.surface import NO_SURFACE, Grid, Indices, Surface, checked, surface
+
+DISPLACEMENTS = ("displacement", "displacements", "displ", "disp")
+EVEN = 1e-3  # of a step: times that differ by less are evenly spaced; files round them to few digits
+MOST_FRAMES = 1_000_000
+
+Load = Callable[[int], Grid]
+Where = Callable[[int], Path]
+
+
+def is_displacement(name: str) -> bool:
+    """Whether a field is one that points are to be moved by."""
+    return name.strip().lower() in DISPLACEMENTS
+
+
+def actor(name: str, frames: int, load: Load, where: Where, moments: int) -> tuple[Frames, tuple[str, ...]]:
+    """The actor whose grid in each frame is `load(frame)`, from the file `where(frame)`, and what is to be noted of it. `moments`: how many
+    grids there are that differ; if it is one, it is read once."""
+
+    def loaded(frame: int) -> Grid:
+        with examined(where(frame)):
+            return checked(where(frame), load(frame))
+
+    first = loaded(0)
+    found, cells = surface(where(0), first), first.cells
+    rest, seen, soup = None, 0, False
+    for frame in sorted({0, 1, frames // 2, frames - 1}) if moments > 1 else (0,):
+        grid = loaded(frame) if frame else first
+        same = grid.cells.same(cells)
+        soup = soup or not same
+        if len((found if same else surface(where(frame), grid)).faces):  # a moment in which there is nothing does not tell
+            stays = grid.displacement is not None if not seen else rest is not None and np.array_equal(rest, grid.points)
+            rest, seen = grid.points if stays else None, seen + 1
+    if not seen:
+        raise refuse(where(0), NO_SURFACE)
+    field = "" if rest is None else "is added" if seen > 1 else "is not added"
+    if seen == 1:
+        rest = None
+
+    def read(frame: int) -> tuple[Floats, Faces]:
+        grid, path = loaded(frame), where(frame)
+        shape = found if grid.cells.same(cells) else surface(path, grid)
+        if rest is None or not len(shape.faces):
+            return _placed(path, grid, shape.used, False), shape.faces
+        if not np.array_equal(rest, grid.points):
+            raise refuse(path, "has other points than the first frame, to which displacements are added")
+        return _placed(path, grid, shape.used, True), shape.faces
+
+    if moments == 1:
+        vertices = _placed(where(0), first, found.used, False)
+        return Frames(name, frames, lambda _: (vertices.copy(), found.faces), source=where), _notes(name, found, field)
+    return Frames(name, frames, read, soup, where), _notes(name, found, field)
+
+
+def _notes(name: str, found: Surface, field: str) -> tuple[str, ...]:
+    """What is to be said of a surface, and of what is done with the field of displacements, if there is one."""
+    told = {"is added": "points do not move by themselves; the field of displacements is added to them.",
+            "is not added": "the field of displacements is not added to points, which one frame does not ask for."}  # fmt: skip
+    notes = []
+    if found.curved:
+        notes.append(f"{name}: curved cells are taken as flat between their corners.")
+    if found.lines:
+        notes.append(f"{name}: {found.lines:,} points or lines were left out.")
+    if field:
+        notes.append(f"{name}: {told[field]}")
+    return tuple(notes)
+
+
+def _placed(path: Path, grid: Grid, used: Indices, moved: bool) -> Floats:
+    """(k, 3) where the points of a surface are."""
+    rows: Floats = grid.points[used]
+    if moved:
+        if grid.displacement is None:
+            raise refuse(path, "has no field of displacements, which the first frame has")
+        rows = rows + grid.displacement[used]
+    if not np.isfinite(rows).all():
+        raise refuse(path, f"point {int(used[~np.isfinite(rows).all(axis=1)][0])} is not finite")
+    return rows
+
+
+def rate_of(times: Sequence[float], settings: Settings) -> tuple[float, tuple[str, ...]]:
+    """Frames a second: what the user says, else what evenly spaced times say, else the usual, with a note."""
+    if settings.rate is not None:
+        return settings.rate, ()
+    steps = np.diff(np.asarray(times, np.float64))
+    if not len(steps):
+        return RATE, ()
+    mean = float(steps.mean())
+    if not (np.isfinite(mean) and mean > 0 and np.isfinite(1 / mean)) or np.abs(steps - mean).max() > EVEN * mean:
+        return RATE, (f"Times are not evenly spaced; frames are played at {RATE:g} a second.",)
+    return 1 / mean, ()

@@ -1,0 +1,73 @@
+"""When did two moving bodies first meet? Back-tracking in time (thesis A 5.3): a query that stops at the first pair says on which side."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pliant.core import validate
+from pliant.query.collide.two_bodies.two_bodies import collide
+from pliant.query.scheduler import Subject
+from pliant.results import FirstContact
+
+Path = Callable[[float], Any]
+MOST_STEPS = 10**9
+
+
+def first_contact(a: Subject, b: Subject, path_a: Path | None, path_b: Path | None, *, start: float = 0.0, stop: float = 1.0,
+                  steps: int = 1, tolerance: float = 1e-6) -> FirstContact | None:
+    """The first time between `start` and `stop` at which the bodies meet, to within `tolerance`, and the faces that meet then; else None.
+
+    A path gives what `update` of its body takes at a time: vertices, or a matrix for a rigid body; None: the body stays. The bodies are
+    moved along, and left at the time of contact, or at `stop` if there is none.
+
+    Guaranteed: they meet at `.time`, do not meet at `.before`, and the two are no more than `tolerance` (or one unit in the last place)
+    apart; nor did they meet at any of the `steps` times, evenly spaced from `start`, before that. What happens between two such times is
+    not seen if it is over at the second: choose steps so that nothing can pass through anything within one. If they meet at `start`
+    already, `.time` and `.before` are both `start`.
+
+    >>> import numpy as np, pliant as pl
+    >>> floor = pl.Body([[-1, -1, 0], [1, -1, 0], [0, 1, 0]], [[0, 1, 2]])
+    >>> tip = np.array([[0, 0, 1], [0.1, 0, 2], [-0.1, 0, 2]])
+    >>> found = pl.first_contact(floor, pl.Body(tip, [[0, 1, 2]]), None, lambda t: tip - [0, 0, 1.5 * t])
+    >>> round(found.time, 5), found.pairs.faces.tolist()
+    (0.66667, [[0, 0]])
+    """
+    validate.body("a", a)
+    validate.body("b", b)
+    start, stop = validate.number("start", start), validate.number("stop", stop)
+    tolerance, steps = validate.number("tolerance", tolerance, least=0.0), validate.integer("steps", steps, range(1, MOST_STEPS))
+    if not start <= stop:
+        raise ValueError(f"stop: expected at least start, {start}, got {stop}")
+    for name, path in (("path_a", path_a), ("path_b", path_b)):
+        if path is not None and not callable(path):
+            raise TypeError(f"{name}: expected a function of time, or None for a body that stays, got {type(path).__name__}")
+
+    def meet(time: float) -> bool:
+        for body, path in ((a, path_a), (b, path_b)):
+            if path is not None:
+                body.update(path(time))
+        return bool(collide(a, b, first=True))
+
+    def found(time: float, before: float) -> FirstContact:
+        return FirstContact(time, before, collide(a, b))
+
+    if meet(start):
+        return found(start, start)
+    before = start
+    for k in range(1, steps + 1):
+        time = stop if k == steps else start * (1 - k / steps) + stop * (k / steps)
+        if meet(time):
+            break
+        before = time
+    else:
+        return None
+    there = True                                                        # the bodies are where they meet
+    while time - before > tolerance:
+        middle = 0.5 * before + 0.5 * time
+        if not before < middle < time:
+            break
+        there = meet(middle)
+        before, time = (before, middle) if there else (middle, time)
+    if not there:
+        meet(time)
+    return found(time, before)

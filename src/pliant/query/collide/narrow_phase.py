@@ -1,0 +1,225 @@
+"""Many pairs of bodies in one call: the narrow phase of a scene.
+
+A query from Python costs about 25 µs before its first volume; a scene asks dozens of small ones a frame. Here all of them are set up and
+run by one entry (`core/function_pointer.py`), which knows a body by three addresses: of its shape, its place and its transform. It stops for the
+reasons of `traverse` and can be taken up again.
+"""
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from pliant.core.function_pointer import address_of, array_at, pointer
+from pliant.core.jit import DISABLED
+from pliant.core.sorting import sorted_pairs
+from pliant.core.threads import Reading, threads
+from pliant.motion.free import PLACE
+from pliant.motion.rigid import IDENTITY
+from pliant.query.budget import STEP, late
+from pliant.query.collide.two_bodies.contacts import CONTACTS, contacts_of
+from pliant.query.collide.two_bodies.leaf_overlap import exact_entry
+from pliant.query.collide.two_bodies.transformed import CollidePlaced, begin_placed
+from pliant.query.collide.two_bodies.two_bodies import Collide, bits_for
+from pliant.query.scheduler import CHUNK, ROOM, grown
+from pliant.query.traverse import BUDGET, COUNTERS, FULL, QUERY, begin, traverse
+from pliant.refit.leaf_fill import CONTEXT
+from pliant.tree.nodes import LEAF_DTYPE, node_dtype
+
+LARGE = 1 << 15                                                         # faces
+KEY_BITS = 62
+STAYS = IDENTITY.ctypes.data
+JOB = np.dtype([(name, np.int64) for name in (
+    "bodies", "n_bodies", "pairs", "n_pairs", "query", "counters", "ends", "stack", "n_stack", "keys", "n_keys", "exact", "low", "full",
+    "first", "total", "budget", "under_way", "reason")])
+
+
+class Found(NamedTuple):
+    """Answers about pairs of bodies, one after another: those of pair p end at ends[p], and took counters[p] (`COUNTERS`); by name in
+    `arrays`: `faces` (m, 2) int32 and, if that was asked for, what `contacts_of` gives. `done` (p,) bool: False where time was up before
+    all was looked at."""
+    ends: np.ndarray
+    counters: np.ndarray
+    arrays: dict
+    done: np.ndarray
+
+    @property
+    def counts(self):
+        """How many pairs of faces each pair of bodies has."""
+        return np.diff(self.ends, prepend=0)
+
+    def take(self, rows):
+        """The answers about these pairs of bodies, in that order."""
+        counts, begins = self.counts[rows], (self.ends - self.counts)[rows]
+        ends = np.cumsum(counts)
+        at = np.repeat(begins - (ends - counts), counts) + np.arange(int(counts.sum()))
+        return Found(ends, self.counters[rows], {name: array[at] for name, array in self.arrays.items()}, self.done[rows])
+
+
+def found_in(pairs):
+    """One answer, the Pairs of two bodies, as Found."""
+    names = ("faces", *CONTACTS) if pairs.segments is not None else ("faces",)
+    return Found(np.array([len(pairs)]), np.array([pairs.stats], np.int64), {name: getattr(pairs, name) for name in names},
+                 np.array([pairs.complete]))
+
+
+def nothing(contacts, n=0):
+    """No answers, about so many pairs of bodies that were not looked at."""
+    return Found(np.zeros(n, np.int64), np.zeros((n, len(COUNTERS)), np.int64),
+                 {"faces": np.zeros((0, 2), np.int32), **(contacts_of([]) if contacts else {})}, np.zeros(n, np.bool_))
+
+
+def joined(parts):
+    """Several, one after another."""
+    starts = np.cumsum([0] + [len(part.arrays["faces"]) for part in parts])
+    return Found(np.concatenate([part.ends + start for part, start in zip(parts, starts[:-1], strict=True)]),
+                 np.concatenate([part.counters for part in parts]),
+                 {name: np.concatenate([part.arrays[name] for part in parts]) for name in parts[0].arrays},
+                 np.concatenate([part.done for part in parts]))
+
+
+def possible(body):
+    """Can this body be asked together with others? Those of absurd size are asked one by one; so are large ones if there are threads to
+    share them."""
+    return body.motion.scale == 1.0 and not DISABLED and (len(body) < LARGE or threads() == 1)
+
+
+def boxes_of(bodies):
+    """(n, 2, 3): `box()` of each."""
+    boxes = np.array([body.motion.box for body in bodies]).reshape(-1, 2, 4)[:, :, :3].copy()
+    for k, body in enumerate(bodies):
+        if body.placement is not None:
+            boxes[k] = body.box()
+    return boxes
+
+
+def ask_many(bodies, pairs, full, contacts, first, until=None):
+    """The answers about these pairs (p, 2) of indices into `bodies`, which have nodes of one kind; None if an update has made one of them
+    impossible to ask so. `full`: boxes of bodies with a transform are compared along all axes; `first`: one answer each, if any. What is
+    not done by `until` stays undone; refits stop between two bodies."""
+    used, places = np.unique(pairs, return_inverse=True)
+    bodies, pairs = [bodies[k] for k in used.tolist()], places.reshape(-1, 2)
+    with Reading(*(body.guard for body in bodies)):
+        if not all(map(possible, bodies)):
+            return None
+        shapes, boxes = [body.shape_at(1.0) for body in bodies], boxes_of(bodies)
+        low, high = boxes[pairs, 0], boxes[pairs, 1]
+        close = np.flatnonzero(((low[:, 0] <= high[:, 1]) & (low[:, 1] <= high[:, 0])).all(axis=1))
+        needed, where = np.unique(pairs[close], return_index=True)      # boxes may be loose: what they part need not follow
+        updated = [shapes[k].follow() for k in needed.tolist() if not late(until)]
+        found = run_all(bodies, shapes, pairs, full, first, until)      # if there was no time for all refits, there is none for a loop
+        where = where[:len(updated)]
+        np.add.at(found.counters[:, COUNTERS.index("n_u")], close[where // 2], updated)        # counted where a body was first needed
+        if contacts:
+            ends, faces = found.ends.tolist(), found.arrays["faces"]
+            met = [(faces[start:end], bodies[i], bodies[j]) for start, end, (i, j) in zip([0, *ends], ends, pairs.tolist(), strict=False)]
+            found.arrays.update(contacts_of([part for part in met if len(part[0])]))
+        return found
+
+
+def run_all(bodies, shapes, pairs, full, first, until):
+    """Found, without contacts, for shapes that are true: pairs with and without transforms, each in as many calls as keys have bits for."""
+    placed = np.array([body.placement is not None for body in bodies])[pairs].any(axis=1)
+    low = max(map(bits_for, bodies))
+    most, parts, order = 1 << min(KEY_BITS - 2 * low, 30), [], []
+    for turned in (False, True):
+        rows = np.flatnonzero(placed == turned)
+        for k in range(0, len(rows), most):
+            parts.append(run(bodies, shapes, pairs[rows[k:k + most]], low, turned, full, first, until))
+        order.append(rows)
+    return parts[0] if len(parts) == 1 else joined(parts).take(np.argsort(np.concatenate(order)))
+
+
+def run(bodies, shapes, pairs, low, placed, full, first, until):
+    """Found, without contacts, for shapes that are true. A key has the pair in its upper bits, then two faces of `low` bits."""
+    known = np.array([(shape.context, body.motion.address, STAYS if body.placement is None else body.placement.ctypes.data)
+                      for shape, body in zip(shapes, bodies, strict=True)], np.int64)
+    query, counters, ends = np.zeros(1, QUERY), np.zeros((len(pairs), len(COUNTERS)), np.int64), np.zeros(len(pairs), np.int64)
+    deepest, widest = max(shape.tree.depth for shape in shapes), shapes[0].tree.width
+    stack, keys, job = np.empty((2 * deepest + 2) * widest**2, np.int64), np.empty(ROOM, np.int64), np.zeros(1, JOB)
+    state = job[0]
+    state["n_bodies"], state["n_pairs"], state["n_stack"], state["exact"], state["low"], state["full"], state["first"] = (
+        len(known), len(pairs), len(stack), exact_entry()[0], low, full, first)
+    for name, array in (("bodies", known), ("pairs", pairs), ("query", query), ("counters", counters), ("ends", ends), ("stack", stack)):
+        state[name] = array.ctypes.data
+    enter, at, step = pairs_entry(shapes[0].options.family.volume, widest, placed), 0, CHUNK if until is None else STEP
+    while at < len(pairs) and not late(until):
+        state["keys"], state["n_keys"], state["budget"] = keys.ctypes.data, len(keys), step
+        at = enter(job.ctypes.data, at)
+        if at < len(pairs) and state["reason"] == FULL:
+            keys = grown(keys)
+    total, done = int(state["total"]), np.arange(len(pairs)) < at
+    if state["under_way"]:                                              # what was found so far of the pair at which time was up
+        total += int(query["found"][0])
+        keys[int(state["total"]):total] |= at << (2 * low)
+        counters[at] = [query[name][0] for name in COUNTERS]
+    ends[at:] = total
+    return Found(ends, counters, {"faces": sorted_pairs(keys[:total], low, low, (len(pairs) - 1).bit_length())}, done)
+
+
+@cache
+def pairs_entry(volume, width, placed):
+    """The function (address of a JOB, first pair) -> pair at which it stopped, for bodies with nodes of this kind, one of a pair with a
+    transform if `placed` (a constant: the other loop is not compiled); without the GIL."""
+    node = node_dtype(volume, width)
+
+    def enter(address, p):
+        job = array_at(pointer(address), 1, JOB)[0]
+        bodies = array_at(pointer(job["bodies"]), (job["n_bodies"], 3), np.int64)
+        pairs = array_at(pointer(job["pairs"]), (job["n_pairs"], 2), np.int64)
+        counters = array_at(pointer(job["counters"]), (job["n_pairs"], 4), np.int64)
+        ends = array_at(pointer(job["ends"]), job["n_pairs"], np.int64)
+        stack = array_at(pointer(job["stack"]), job["n_stack"], np.int64)
+        query = array_at(pointer(job["query"]), 1, QUERY)
+        state, low, first = query[0], job["low"], job["first"]
+        state["first"] = first
+        while p < job["n_pairs"]:
+            context_a, context_b = bodies[pairs[p, 0], 0], bodies[pairs[p, 1], 0]
+            a, b = array_at(pointer(context_a), 1, CONTEXT)[0], array_at(pointer(context_b), 1, CONTEXT)[0]
+            at_a = array_at(pointer(bodies[pairs[p, 0], 1]), 1, PLACE)[0]
+            at_b = array_at(pointer(bodies[pairs[p, 1], 1]), 1, PLACE)[0]
+            m_a, m_b = array_at(pointer(bodies[pairs[p, 0], 2]), 12, np.float64), array_at(pointer(bodies[pairs[p, 1], 2]), 12, np.float64)
+            if not job["under_way"]:
+                if placed:
+                    close = begin_placed(query, at_a["box"], at_a["origin"], at_a["reach"], m_a,
+                                         at_b["box"], at_b["origin"], at_b["reach"], m_b, at_a["scale"], 0.0, job["full"])
+                else:
+                    close = begin(query, at_a["box"], at_a["origin"], at_a["reach"], at_b["box"], at_b["origin"], at_b["reach"],
+                                  at_a["scale"], 0.0)
+                if not close:
+                    ends[p] = job["total"]
+                    p += 1
+                    continue
+                state["plain"], state["low"], state["exact"] = at_a["plain"] & at_b["plain"], low, job["exact"]
+                state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"] = a["frame"], a["entry"], a["fill"], context_a
+                state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"] = b["frame"], b["entry"], b["fill"], context_b
+                stack[0] = 0
+            job["under_way"] = 0
+            nodes_a = array_at(pointer(a["nodes"]), a["n_nodes"], node)
+            nodes_b = array_at(pointer(b["nodes"]), b["n_nodes"], node)
+            leaves_a = array_at(pointer(a["leaves"]), a["n_leaves"], LEAF_DTYPE)
+            leaves_b = array_at(pointer(b["leaves"]), b["n_leaves"], LEAF_DTYPE)
+            slots_a = array_at(pointer(a["slots"]), (a["n_leaves"], 2), np.int32)
+            slots_b = array_at(pointer(b["slots"]), (b["n_leaves"], 2), np.int32)
+            flat_a = array_at(pointer(at_a["flat"]), at_a["n_flat"], np.float64)
+            flat_b = array_at(pointer(at_b["flat"]), at_b["n_flat"], np.float64)
+            keys = array_at(pointer(job["keys"] + 8 * job["total"]), job["n_keys"] - job["total"], np.int64)
+            state["budget"] = job["budget"]
+            if placed:
+                reason = traverse(CollidePlaced(flat_a, flat_b, keys, m_a, m_b), nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b,
+                                  query, stack)
+            else:
+                reason = traverse(Collide(flat_a, flat_b, keys), nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, query, stack)
+            job["budget"] = max(state["budget"], 1)
+            if reason == FULL or reason == BUDGET:
+                job["reason"], job["under_way"] = reason, 1
+                return p
+            found = min(state["found"], 1) if first else state["found"]         # a leaf may have given more than one
+            for k in range(found):
+                keys[k] |= p << (2 * low)
+            counters[p, 0], counters[p, 1], counters[p, 2], counters[p, 3] = state["n_v"], state["n_p"], state["n_u"], state["n_x"]
+            job["total"] += found
+            ends[p] = job["total"]
+            p += 1
+        return p
+
+    return address_of(enter)[1].ctypes

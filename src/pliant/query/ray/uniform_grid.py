@@ -1,0 +1,381 @@
+"""A uniform grid over a triangle soup, and rays that walk through it cell by cell (thesis C 7.5; Amanatides and Woo 1987).
+
+Where faces go anywhere a tree must be built anew for every frame; a grid is filled in linear time. The box around all faces is cut into
+about as many cells as there are faces, and every cell lists the faces that may meet it, by a counting sort: two passes over all faces.
+
+A ray keeps, for each axis, the time at which it leaves its cell along that axis; the least says which cell comes next. Each time is worked
+out from the number of the cell, so that errors do not add up. Why nothing is missed: positions are relative to the low corner of the box,
+so with u = 2**-53 and far = the longest way from the ray's origin to a point of the box, the time of a crossing is off by so little that
+the position at that time is off by less than 8 u far; so is the cell that the ray starts in. At any time the cell that the ray is in, made
+larger by 8 u far, holds the ray's point. Faces are listed in all cells that come within `slack` of them, 2**-16 of the box, which is more
+as long as far <= 2**31 boxes. A ray from farther away is tested against all faces. `inside` says, as for bodies, which part of a ray
+counts.
+
+A face that is listed often is tested once by a ray: it is marked with the number of the ray. The test is that of all queries,
+`geometry/ray_triangle.py`, on the vertices as given, so answers are to the bit those of a tree.
+
+Shapes: flat vertices (3 n,) float64 and faces (3 f,) int32; starts (cells + 1,) int32 and items int32: cell c lists items[starts[c] :
+starts[c + 1]], in the order of faces. Cells are numbered along x first. All lengths but those of vertices and rays are times the scale of
+the motion (`motion/free.py`), which brings boxes of any size into the range of ordinary numbers.
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+from pliant.core.jit import helper, kernel
+from pliant.core.soa import aligned, prefetch
+from pliant.core.stack import floats
+from pliant.geometry.ray_triangle import DIRECTION, HIT, ORIGIN, SIZE
+from pliant.motion.rigid import LEAST
+from pliant.query.ray.cast.batch import exact_entry, finish, start, work
+from pliant.query.ray.cast.cast import ROOM, Chunks, grown
+from pliant.query.ray.cast.leaf import (
+    ALL,
+    ANY,
+    BATCH,
+    BEST,
+    FAR_AWAY,
+    FOUND,
+    FULL,
+    GAZE,
+    GOING,
+    N_WIDE,
+    NEAR,
+    PER,
+    STEP,
+    better,
+    decide_in,
+    record,
+)
+from pliant.query.ray.cast.transform import inside
+from pliant.query.traverse import COUNTERS
+
+MOST_ASIDE, MOST_CELLS = 1 << 10, 1 << 24                               # cells along an axis, and in all
+CROWDED, CROWD = 32, 1 << 12                                            # entries a face, and more: then cells are too small
+MARGIN, WIDER, FARTHEST = 2.0**-14, 2.0**-16, 2.0**31                   # of the box
+ROUNDED = 2.0**-40                                                      # of far: what t may be off by, and more
+PLANE, TINY = 2.0**-44, 1e-300                                          # what a side of a plane may be off by
+FILLED, WALKED = 1 << 22, 1 << 22                                       # entries, and work, of one call
+MOST_MARKS = 1 << 30
+
+# Where cells are: the low corner of the box, sides of a cell and cells in a unit, along each axis; the way that the grid begins before the
+# box, how much wider faces are taken, the longest side of the box, how far away a ray may start; the scale, for numbers if it makes
+# them smaller and for differences if larger, so that none overflows; how many cells there are.
+FRAME = record(("margin", "slack", "size", "farthest", "before", "after"), {"low": 3, "side": 3, "over": 3}, ("x", "y", "z", "cells"))
+# A walk of many rays: what is wanted, the address of the exact test, hits so far and room for them, why it stopped, the last ray's mark.
+WALK = record((), {}, ("kind", "exact", "n_hits", "room", "reason", "mark", *COUNTERS))
+
+
+class Lists(NamedTuple):
+    """A grid that has been filled; `place` is where the vertices are (`motion/free.py`)."""
+    frame: np.ndarray
+    starts: np.ndarray
+    items: np.ndarray
+    faces: np.ndarray
+    flat: np.ndarray
+    place: np.ndarray
+
+
+# --- filling -----------------------------------------------------------------------------------------------------------------------------
+
+@helper
+def local(frame, x, k):
+    """A coordinate along axis k, from where the grid begins."""
+    return (x * frame["before"] - frame["low"][k]) * frame["after"] + frame["margin"]
+
+
+@helper
+def span(frame, a, b, c, k, count):
+    """(first, last) of the cells along axis k that may meet a face with corners a, b, c."""
+    low, high = (min(a, min(b, c)) - frame["slack"]) * frame["over"][k], (max(a, max(b, c)) + frame["slack"]) * frame["over"][k]
+    most = np.float64(count - 1)
+    return np.int64(min(max(low, 0.0), most)), np.int64(min(max(high, 0.0), most))
+
+
+@helper
+def enter(frame, faces, flat, f, starts, items, filling):
+    """Count face f in all cells that it may meet, or enter it there; in how many. A cell is one of them if it meets the box around the
+    face, and the plane of the face: both a little wider."""
+    v, w, q = 3 * np.int64(faces[3 * f]), 3 * np.int64(faces[3 * f + 1]), 3 * np.int64(faces[3 * f + 2])
+    ax, ay, az = local(frame, flat[v], 0), local(frame, flat[v + 1], 1), local(frame, flat[v + 2], 2)
+    bx, by, bz = local(frame, flat[w], 0), local(frame, flat[w + 1], 1), local(frame, flat[w + 2], 2)
+    cx, cy, cz = local(frame, flat[q], 0), local(frame, flat[q + 1], 1), local(frame, flat[q + 2], 2)
+    x0, x1 = span(frame, ax, bx, cx, 0, frame["x"])
+    y0, y1 = span(frame, ay, by, cy, 1, frame["y"])
+    z0, z1 = span(frame, az, bz, cz, 2, frame["z"])
+    bx, by, bz, cx, cy, cz = bx - ax, by - ay, bz - az, cx - ax, cy - ay, cz - az
+    nx, ny, nz = by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx
+    longest = max(abs(bx) + abs(by) + abs(bz), abs(cx) + abs(cy) + abs(cz))
+    side, slack, doubt = frame["side"], frame["slack"], PLANE * longest * longest * frame["size"] + TINY
+    hx, hy, hz = side[0], side[1], side[2]
+    wide = abs(nx) * (0.5 * hx + slack) + abs(ny) * (0.5 * hy + slack) + abs(nz) * (0.5 * hz + slack) + doubt
+    number = 0
+    for z in range(z0, z1 + 1):
+        over = nz * ((z + 0.5) * hz - az)
+        for y in range(y0, y1 + 1):
+            here, at = over + ny * ((y + 0.5) * hy - ay), (z * frame["y"] + y) * frame["x"]
+            for x in range(x0, x1 + 1):
+                if abs(here + nx * ((x + 0.5) * hx - ax)) <= wide:
+                    number += 1
+                    if filling:
+                        starts[at + x] -= 1
+                        items[starts[at + x]] = f
+                    else:
+                        starts[at + x] += 1
+    return number
+
+
+@kernel
+def count(about, faces, flat, starts, items, f, n, most):
+    """Count entries of the faces from f on, n so far; (the face at which it stopped, how many entries). It stops at FILLED more, and beyond
+    `most`."""
+    frame, end = about[0], min(n + FILLED, most)
+    while f < len(faces) // 3 and n <= end:
+        n += enter(frame, faces, flat, f, starts, items, False)
+        f += 1
+    return f, n
+
+
+@kernel
+def add_up(starts):
+    """Numbers of entries into where those of a cell end."""
+    total = 0
+    for c in range(len(starts)):
+        total += starts[c]
+        starts[c] = total
+
+
+@kernel
+def fill(about, faces, flat, starts, items, f):
+    """Enter the faces before f, the last one first; the face at which it stopped. Ends become starts."""
+    frame, n = about[0], 0
+    while f > 0 and n <= FILLED:
+        f -= 1
+        n += enter(frame, faces, flat, f, starts, items, True)
+    return f
+
+
+def cells_for(extent, n):
+    """How many cells along each axis: cubes, about n of them; along thin sides one."""
+    sides, thin = np.ones(3), np.zeros(3, bool)
+    while not thin.all():
+        side = (extent[~thin].prod() / n) ** (1 / np.count_nonzero(~thin))
+        sides[:], more = side, ~thin & (extent < side)
+        if not more.any():
+            break
+        thin |= more
+    return np.where(thin, 1, np.clip(np.rint(extent / sides), 1, MOST_ASIDE)).astype(np.int64)
+
+
+def frame_for(motion, n_faces, wanted):
+    """A FRAME for the vertices of a motion; `wanted` (3,) cells, or None."""
+    about = aligned(1, FRAME)
+    frame, before, after = about[0], min(motion.scale, 1.0), max(motion.scale, 1.0)
+    low, high = motion.box[:3] * before, motion.box[4:7] * before
+    extent = (high - low) * after
+    size = float(extent.max()) or 1.0
+    extent += 2 * MARGIN * size
+    frame["low"], frame["size"], frame["before"], frame["after"] = low, size, before, after
+    frame["margin"], frame["slack"], frame["farthest"] = MARGIN * size, WIDER * size, FARTHEST * size
+    divide(frame, extent, cells_for(extent, min(n_faces, MOST_CELLS)) if wanted is None else wanted)
+    return about, extent
+
+
+def divide(frame, extent, cells):
+    """Cut the grid into so many cells along each axis."""
+    frame["side"], frame["over"] = extent / cells, cells / extent
+    frame["x"], frame["y"], frame["z"], frame["cells"] = *cells.tolist(), int(cells.prod())
+
+
+def filled(motion, faces, wanted, room=None):
+    """The Lists of all faces (3 f,), in the room of others, if there is enough. Where faces are so large that most would be in very many
+    cells, these are made larger."""
+    n = len(faces) // 3
+    about, extent = frame_for(motion, n, wanted)
+    frame, most, nothing = about[0], min(CROWDED * n + CROWD, (1 << 31) - 1), np.zeros(0, np.int32)
+    while True:
+        starts = taken(None if room is None else room.starts, int(frame["cells"]) + 1)
+        starts[:] = 0
+        f = entries = 0
+        while f < n and entries <= most:
+            f, entries = count(about, faces, motion.flat, starts, nothing, f, entries, most)
+        if entries <= most or frame["cells"] == 1:
+            break
+        cells = np.array([frame["x"], frame["y"], frame["z"]])
+        divide(frame, extent, np.where(cells > 1, (cells + 1) // 2, 1))
+    add_up(starts)
+    items, f = taken(None if room is None else room.items, entries), n
+    while f > 0:
+        f = fill(about, faces, motion.flat, starts, items, f)
+    return Lists(about, starts, items, faces, motion.flat, motion.about)
+
+
+def taken(array, n):
+    """(n,) int32 of what is there, if it is large enough and not much too large."""
+    base = None if array is None else array.base if array.base is not None else array
+    return base[:n] if base is not None and n <= len(base) <= 4 * n + CROWD else np.empty(n + n // 8, np.int32)[:n]
+
+
+# --- walking -----------------------------------------------------------------------------------------------------------------------------
+
+@helper
+def examine(lists, marks, job, state, hits, t, f):
+    """Test face f, unless this ray has; GOING, or FULL. The buffer t holds the ray."""
+    if marks[f] == job["mark"]:
+        return np.int64(GOING)
+    marks[f] = job["mark"]
+    job["n_p"] += 1
+    for c in range(3):
+        v = 3 * np.int64(lists.faces[3 * f + c])
+        t[3 * c], t[3 * c + 1], t[3 * c + 2] = lists.flat[v], lists.flat[v + 1], lists.flat[v + 2]
+    hit, now, u, v, hard = decide_in(t, state["axis"], lists.place[0]["plain"], state["plain"], job["exact"])
+    job["n_x"] += hard
+    if hit != HIT or now < state["t_min"] or not better(state, now, 0, f):
+        return np.int64(GOING)
+    if job["kind"] != ALL:
+        state["best"], state["u"], state["v"], state["face"], state["body"] = now, u, v, f, 0
+        return np.int64(GOING)
+    if job["n_hits"] == job["room"]:
+        return np.int64(FULL)
+    found = hits[job["n_hits"]]
+    found["ray"], found["t"], found["body"], found["face"], found["u"], found["v"] = state["ray"], now, 0, f, u, v
+    job["n_hits"] += 1
+    return np.int64(GOING)
+
+
+@helper
+def all_faces(lists, marks, job, state, hits, t):
+    """A ray from so far away that cells cannot be told apart: every face."""
+    job["n_v"] += 1
+    for f in range(len(lists.faces) // 3):
+        if examine(lists, marks, job, state, hits, t, f) == FULL:
+            return np.int64(FULL)
+        if job["kind"] == ANY and state["face"] >= 0:
+            break
+    return np.int64(GOING)
+
+
+@helper
+def cell_at(x, over, count):
+    """The number of the cell at x, along one axis."""
+    return np.int64(min(max(x * over, 0.0), np.float64(count - 1)))
+
+
+@helper
+def crossing(i, side, q, over):
+    """When a ray from q comes to where cell i begins; never, if it does not move."""
+    return (i * side - q) * over if abs(over) < np.inf else np.inf
+
+
+@helper
+def counts_to(state, scale, slack):
+    """The last time at which a cell may be entered with something in it that counts."""
+    t = state["best"] * state["grow"]
+    return (t + (FAR_AWAY * abs(t) + LEAST)) * scale + slack
+
+
+@helper
+def walk(lists, marks, job, state, wide, hits, t):
+    """Look for what the first ray of `wide` meets, cell by cell; GOING, or FULL. Times are those of its steps, times the scale."""
+    frame, place, o = lists.frame[0], lists.place[0], state["o"]
+    n = wide[STEP * BATCH], wide[(STEP + 1) * BATCH], wide[(STEP + 2) * BATCH]
+    over = wide[PER * BATCH], wide[(PER + 1) * BATCH], wide[(PER + 2) * BATCH]
+    near, far = inside(wide, 0, place["box"], 0, wide[NEAR * BATCH], wide[BEST * BATCH])
+    if not near <= far:
+        return np.int64(GOING)
+    x, y, z = local(frame, o[0], 0), local(frame, o[1], 1), local(frame, o[2], 2)
+    away, scale, side = max(abs(x), max(abs(y), abs(z))) + frame["size"], place["scale"], frame["side"]
+    slack = ROUNDED * away / max(abs(n[0]), max(abs(n[1]), abs(n[2])))
+    begin, limit = near * scale - slack, far * scale + slack
+    if not (away <= frame["farthest"] and abs(begin) < np.inf):         # infinite: the way to the box is, before it is scaled
+        return all_faces(lists, marks, job, state, hits, t)
+    cells_x, cells_y, cells_z = frame["x"], frame["y"], frame["z"]
+    i, j, k = (cell_at(x + begin * n[0], frame["over"][0], cells_x), cell_at(y + begin * n[1], frame["over"][1], cells_y),
+               cell_at(z + begin * n[2], frame["over"][2], cells_z))
+    up_x, up_y, up_z = np.int64(n[0] > 0), np.int64(n[1] > 0), np.int64(n[2] > 0)
+    next_x, next_y, next_z = (crossing(i + up_x, side[0], x, over[0]), crossing(j + up_y, side[1], y, over[1]),
+                              crossing(k + up_z, side[2], z, over[2]))
+    step_x, step_y, step_z = 2 * up_x - 1, 2 * up_y - 1, 2 * up_z - 1
+    while True:
+        at, best = (k * cells_y + j) * cells_x + i, state["best"]
+        job["n_v"] += 1
+        for e in range(lists.starts[at], lists.starts[at + 1]):         # corners are on their way before the first is needed: 10 %
+            f = np.int64(lists.items[e])
+            if marks[f] != job["mark"]:
+                for c in range(3):
+                    prefetch(lists.flat, 3 * np.int64(lists.faces[3 * f + c]))
+        for e in range(lists.starts[at], lists.starts[at + 1]):
+            if examine(lists, marks, job, state, hits, t, np.int64(lists.items[e])) == FULL:
+                return np.int64(FULL)
+        if job["kind"] == ANY and state["face"] >= 0:
+            break
+        if state["best"] != best:
+            limit = min(limit, counts_to(state, scale, slack))
+        if next_x <= next_y and next_x <= next_z:
+            now, i = next_x, i + step_x
+            if i < 0 or i >= cells_x:
+                break
+            next_x = crossing(i + up_x, side[0], x, over[0])
+        elif next_y <= next_z:
+            now, j = next_y, j + step_y
+            if j < 0 or j >= cells_y:
+                break
+            next_y = crossing(j + up_y, side[1], y, over[1])
+        else:
+            now, k = next_z, k + step_z
+            if k < 0 or k >= cells_z:
+                break
+            next_z = crossing(k + up_z, side[2], z, over[2])
+        if now > limit:
+            break
+    return np.int64(GOING)
+
+
+@kernel
+def walk_some(rays, answers, lists, marks, about, gazes, wide, hits, r, end):
+    """Answer the rays from r on; the one at which it stopped, for the reason in the WALK, or for want of time."""
+    job, state, t = about[0], gazes[0], floats(SIZE)
+    spent = work(job) + WALKED
+    job["reason"] = GOING
+    while r < end and work(job) < spent:
+        good, kept = start(rays, r, r, r, r, gazes, wide, 0), job["n_hits"]
+        n_v, n_p, n_x = job["n_v"], job["n_p"], job["n_x"]
+        if good != 0 and state["mask"] != 0:
+            job["mark"] += 1
+            for k in range(3):
+                t[ORIGIN + k], t[DIRECTION + k] = state["o"][k], state["d"][k]
+            if walk(lists, marks, job, state, wide, hits, t) == FULL:
+                job["reason"], job["n_hits"], job["n_v"], job["n_p"], job["n_x"] = FULL, kept, n_v, n_p, n_x
+                return r
+        if job["kind"] != ALL:
+            finish(answers, state)
+        r += 1
+    return r
+
+
+class Walks(Chunks):
+    """All rays of a query into a grid."""
+
+    def __init__(self, rays, kind, lists):
+        super().__init__(rays, kind)
+        self.lists = lists
+
+    def work(self, cancel):
+        """Answer chunks until there are none."""
+        about, gazes, marks = aligned(1, WALK), aligned(4, GAZE), np.zeros(len(self.lists.faces) // 3, np.int32)
+        hits, job, wide = np.zeros(ROOM if self.kind == ALL else 1, FOUND), about[0], np.zeros(N_WIDE * BATCH)
+        job["kind"], job["exact"], job["room"] = self.kind, exact_entry()[0], len(hits)
+        while not cancel.is_set():
+            r, end = self.take()
+            if r == end:
+                break
+            while r < end and not cancel.is_set():
+                if job["mark"] > MOST_MARKS:
+                    marks[:], job["mark"] = 0, 0
+                r = walk_some(self.rays, self.answers, self.lists, marks, about, gazes, wide, hits, r, end)
+                if job["reason"] == FULL:
+                    hits = grown(hits)
+                    job["room"] = len(hits)
+        with self.lock:
+            self.counters += [int(job[name]) for name in COUNTERS]
+            self.found.append(hits[:int(job["n_hits"])])

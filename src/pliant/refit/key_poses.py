@@ -1,0 +1,67 @@
+"""Key shapes: a tree for each, of which one serves at a time (thesis C 7.4, where a soup goes through five constellations).
+
+Where faces lose their neighbours no one tree serves all shapes, but those that a body comes near to may be known. A tree is built on each,
+when it is first chosen, and never again; each has a `Shape` of its own, with its records and whatever a policy keeps with it. All of them
+follow the same points.
+
+Invariants: only the shape that serves hears of updates. When another takes over, its frame goes on from there, so that whatever its
+volumes were true to is past: they follow like those of any body that has moved. Its tree is `fixed`: no policy plants another.
+"""
+from pliant.core import validate
+from pliant.motion.free import Free
+from pliant.refit.policy import Shape
+
+
+class Keys:
+    """The key shapes (k, n, 3) of a body and, for those that have been chosen, {key: Shape}; none for a body without faces."""
+
+    def __init__(self, rows, options, guard, faces, motion):
+        self.rows, self.shapes = rows, {}
+        self._options, self._guard, self._faces, self._motion = options, guard, faces, motion
+
+    def __len__(self):
+        return len(self.rows)
+
+    def shape(self, key):
+        """The Shape of a key; its tree is built when it is first asked for."""
+        if key not in self.shapes and len(self._faces):
+            options, points = self._options, Free(self.rows[key]).points.reshape(-1, 4)
+            tree = options.builder.build(points, self._faces, options.arity, options.leaf)
+            shape = Shape(options, self._guard, self._faces, self._motion.points, tree, self._motion)
+            shape.fixed = True
+            self.shapes[key] = shape
+        return self.shapes.get(key)
+
+    def number(self, shape):
+        """The key of a Shape."""
+        return next(key for key, known in self.shapes.items() if known is shape)
+
+    def log(self):
+        """What `auto` has chosen, for all keys, in the order of updates."""
+        minds = [shape.mind for shape in self.shapes.values() if shape.mind is not None]
+        return sorted((choice for mind in minds for choice in mind.log), key=lambda choice: choice.update)
+
+
+def keys_for(given, count, poses, options):
+    """(k, count, 3) float64, or None: what `Body(keys=…)` was given, if it suits the other options."""
+    if given is None:
+        return None
+    if poses is not None:
+        raise ValueError("keys: have a tree each, and poses are for one tree: give either")
+    if options.policy.name == "rebuild":
+        raise ValueError("keys: policy 'rebuild' would build another tree for every frame: choose another policy")
+    return validate.targets("keys", given, count)
+
+
+def chosen_key(keys, key, vertices, some):
+    """The number of a key, for an update by these vertices, if there are any and all vertices come with it."""
+    if keys is None:
+        raise TypeError("update: key is given, but the body has no keys; make it with Body(vertices, faces, keys=…)")
+    if vertices is None or some is not None:
+        raise TypeError(f"update: key is given with{'out vertices' if vertices is None else ' changed'}; expected all vertices")
+    return validate.integer("key", key, range(len(keys)))
+
+
+def mean(shapes):
+    """(n, 3) of (k, n, 3), whatever their size."""
+    return (shapes / len(shapes)).sum(axis=0)

@@ -1,0 +1,133 @@
+"""Coded frames wait in an unnamed temporary file until it is known how many of them fit into a report.
+
+When they become too many, every second one is left out, again and again; the first stays, and favoured ones as long as there is room. What
+is left is coded again, chunk by chunk: memory is for a few frames, whatever the length of the animation.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import IO
+
+import numpy as np
+
+from pliant.report.data import Snapshot
+from pliant.report.encode import Coder, Decoder, Frame, Grid, Piece, deflated
+
+CHUNK = 1 << 20  # bytes before they are deflated; the frame that goes beyond is still in it
+MOST_INFLATED = 512 << 20  # bytes of all chunks: the page has them in memory
+
+
+class Outline:
+    """The outermost points of all frames in 26 directions, those of a cube's corners, edges and sides: what a camera must see."""
+
+    AXES = np.array([(x, y, z) for x in (0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1) if (x, y, z) > (0, 0, 0)], np.float64)  # (13, 3)
+
+    def __init__(self) -> None:
+        self.reach, self.points = np.full(2 * len(self.AXES), -np.inf), np.zeros((2 * len(self.AXES), 3))
+
+    def add(self, piece: Piece) -> None:
+        """See this body too."""
+        if not piece.grid.size:
+            return
+        along = self.AXES.astype(np.float32) @ piece.grid.astype(np.float32)
+        ends = np.concatenate([along.argmax(axis=1), along.argmin(axis=1)])
+        points = piece.zero + piece.step * piece.grid[:, ends].T
+        reach = (np.concatenate([self.AXES, -self.AXES]) * points).sum(axis=1)
+        farther = reach > self.reach
+        self.reach[farther], self.points[farther] = reach[farther], points[farther]
+
+
+class Spool:
+    """Snapshots of a number of bodies, as deflated chunks of frames. `favoured`: places in `Story.frames`, worth more than others."""
+
+    def __init__(self, bodies: int, favoured: Iterable[int] = ()) -> None:
+        self.bodies, self.favoured = bodies, set(favoured)
+        self.stride, self.seen = 1, 0  # snapshots: which ones are kept, and how many there were
+        self.faces: list[int] = []  # of each body in the first snapshot
+        self.outline = Outline()
+        self._grids = [Grid() for _ in range(bodies)]
+        self._start()
+
+    def _start(self) -> None:
+        self.kept: list[tuple[int, int]] = []  # of each frame: its place in Story.frames, and the number of the snapshot
+        self.lengths: list[int] = []  # of each chunk
+        self.inflated = 0
+        self._file: IO[bytes] = tempfile.TemporaryFile()
+        self._coder, self._waiting = Coder(), bytearray()
+
+    def close(self) -> None:
+        """Forget all frames."""
+        self._file.close()
+
+    def add(self, place: int, snapshot: Snapshot) -> None:
+        """The next snapshot, unless it is one to leave out."""
+        number, self.seen = self.seen, self.seen + 1
+        if self._keeps(place, number):
+            meshes = zip(self._grids, snapshot.meshes, snapshot.marked, strict=True)
+            pieces = [grid.piece(np.asarray(mesh[0]), np.asarray(mesh[1]), np.asarray(marked)) for grid, mesh, marked in meshes]
+            for piece in pieces:
+                self.outline.add(piece)
+            self.faces = self.faces or [len(piece.faces) for piece in pieces]
+            self._append(Frame(place, pieces), number)
+
+    def _keeps(self, place: int, number: int) -> bool:
+        return number % self.stride == 0 or place in self.favoured
+
+    def _append(self, frame: Frame, number: int) -> None:
+        coded = self._coder.frame(frame)
+        self.inflated += len(coded)
+        self.kept.append((frame.place, number))
+        self._waiting += coded
+        if len(self._waiting) >= CHUNK:
+            self.flush()
+
+    def flush(self) -> None:
+        """No frame waits for others to share a chunk with."""
+        if self._waiting:
+            chunk = deflated(bytes(self._waiting))
+            self._file.write(chunk)
+            self.lengths.append(len(chunk))
+            self._waiting.clear()
+
+    def chunks(self) -> Iterator[bytes]:
+        """All that is flushed."""
+        return _read(self._file, self.lengths)
+
+    def fit(self, most: int) -> bool:
+        """Leave frames out until chunks have at most so many bytes, as base64; False if the first frame alone has more."""
+        while self.encoded > most or self.inflated > MOST_INFLATED:
+            if len(self.kept) <= 1:
+                return False
+            self._thin()
+        return True
+
+    @property
+    def encoded(self) -> int:
+        """Bytes of all chunks in base64: four for three, rounded up."""
+        return sum(4 * -(-length // 3) for length in self.lengths)
+
+    def _thin(self) -> None:
+        """Leave out every second frame; where all but the first are favoured ones, these."""
+        if sum(number % self.stride == 0 for _, number in self.kept) > 1:
+            self.stride *= 2
+        else:
+            self.favoured.clear()
+        self.flush()
+        old, chunks, decoder, kept = self._file, self.chunks(), Decoder(self.bodies), iter(self.kept)
+        self._start()
+        with old:
+            for chunk in chunks:
+                for frame in decoder.frames(zlib.decompress(chunk)):
+                    place, number = next(kept)
+                    if self._keeps(place, number):
+                        self._append(frame, number)
+        self.flush()
+
+
+def _read(file: IO[bytes], lengths: Iterable[int]) -> Iterator[bytes]:
+    file.seek(0)
+    for length in lengths:
+        yield file.read(length)

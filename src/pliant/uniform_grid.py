@@ -1,0 +1,147 @@
+"""A uniform grid over a triangle soup: a target of rays that is filled anew, in linear time, when the soup has changed.
+
+For faces that go anywhere, or that come and go: a tree would have to be built again (thesis C 7.5). It takes vertices as a body does
+(`motion/free.py`), and the grid is filled when a query comes after an update (`query/ray/uniform_grid.py`), once, whoever asks first.
+
+Invariant: a motion and its faces belong together, and change together; lists are those of both, or None.
+"""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pliant.core import validate
+from pliant.core.threads import Guard, Reading
+from pliant.errors import MeshError
+from pliant.motion.free import Free
+from pliant.query.ray.cast.cast import nothing
+from pliant.query.ray.cast.uniform_grid import MOST_ASIDE, MOST_CELLS, Lists, Walks, filled
+from pliant.results import Stats
+
+OTHERS = "as many as the grid has vertices; give faces as well for another mesh"
+
+
+class _Soup(NamedTuple):
+    """Where vertices are, and which three a face has: (f, 3) int32."""
+    motion: Any
+    faces: NDArray[np.int32]
+
+
+class Grid:
+    """A triangle soup that rays are cast into: `cast`, `cast_all`, `occluded` and `pick` take it as they take a body, whose number is 0,
+    and answer the same to the bit. In `Stats` n_v counts cells.
+
+    Parameters
+    ----------
+    vertices : (n, 3) positions, or an object with `.vertices` and `.faces` (or `.triangles`); as for `Body`, copied
+    faces : (f, 3) vertex indices, as for `Body`
+    cells : how many cells along each axis, one number for all or three; by default about as many cells in all as there are faces, as
+        near to cubes as can be. Where faces are so large that lists would become very long, cells are made larger
+
+    It is filled when a query comes after an update. Queries may run in several threads; `update` waits for them, and they for it.
+
+    >>> import pliant as pl
+    >>> grid = pl.Grid([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    >>> pl.cast(grid, [0.25, 0.25, -1], [[0, 0, 1], [1, 0, 0]]).face.tolist()
+    [0, -1]
+    >>> grid.update([[0, 0, 5], [1, 0, 5], [0, 1, 5], [1, 1, 5]], [[0, 1, 2], [1, 3, 2]])
+    >>> pl.pick(grid, [0.75, 0.75, 0], [0, 0, 1]).face
+    1
+    """
+
+    def __init__(self, vertices: Any, faces: ArrayLike | None = None, *, cells: Any = None) -> None:
+        self._wanted = None if cells is None else validate.cells("cells", cells, MOST_ASIDE, MOST_CELLS)
+        rows, indices = validate.mesh(vertices, faces)
+        self.guard = Guard()
+        self._soup = _Soup(Free(rows), np.array(indices))
+        self._lists: Lists | None = None
+        self._room: Lists | None = None                                 # lists of an earlier frame, to be written over
+
+    def __copy__(self) -> Grid:
+        return Grid(self.vertices, self.faces, cells=self._wanted)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Grid:
+        return self.__copy__()
+
+    def __reduce__(self) -> str:
+        raise TypeError("a Grid cannot be pickled; save its vertices and faces, and make it again")
+
+    def update(self, vertices: ArrayLike, faces: ArrayLike | None = None) -> None:
+        """Say where vertices are now; with faces (f, 3), those of another mesh. What is refused leaves the grid as it was."""
+        other = None
+        if faces is None:
+            rows = self._checked(vertices)
+        else:
+            rows, indices = validate.mesh(vertices, faces)
+            other = _Soup(Free(rows), np.array(indices))
+        self.guard.start_writing()
+        try:
+            self._lists = None
+            if other is not None:
+                self._soup = other
+                return
+            rows = self._checked(rows)                                  # another thread may have given another mesh
+            try:
+                self._soup.motion.update(rows)
+            except MeshError:
+                raise                                                   # refused: nothing has changed
+            except BaseException:
+                self._soup.motion.restore()                             # Ctrl-C: the old vertices, or the new ones
+                raise
+        finally:
+            self.guard.stop_writing()
+
+    def _checked(self, vertices: Any) -> NDArray[np.float64]:
+        """(n, 3) float64 for the vertices that there are."""
+        count = self._soup.motion.count
+        rows: NDArray[np.float64] = vertices if validate.ready(vertices, count) else validate.positions("vertices", vertices, count, OTHERS)
+        return rows
+
+    @property
+    def vertices(self) -> NDArray[np.float64]:
+        """(n, 3) float64, a copy: to the bit what was given."""
+        with Reading(self.guard):
+            return np.array(self._soup.motion.vertices)
+
+    @property
+    def faces(self) -> NDArray[np.int32]:
+        """(f, 3) int32, read-only."""
+        view = self._soup.faces.view()
+        view.flags.writeable = False
+        return view
+
+    @property
+    def cells(self) -> tuple[int, int, int]:
+        """How many cells there are along each axis, which a query would go through."""
+        with Reading(self.guard):
+            if not len(self):
+                return 1, 1, 1
+            frame = self._filled().frame[0]
+            return int(frame["x"]), int(frame["y"]), int(frame["z"])
+
+    def __len__(self) -> int:
+        """The number of faces."""
+        return len(self._soup.faces)
+
+    def __repr__(self) -> str:
+        cells = "" if self._wanted is None else f", cells={tuple(self._wanted.tolist())}"
+        return f"Grid({self._soup.motion.count} vertices, {len(self)} faces{cells})"
+
+    def look(self, rays: Any, kind: int) -> tuple[Any, NDArray[Any], Stats]:
+        """For queries: (Answers, hits, if all are wanted, Stats) of all rays."""
+        with Reading(self.guard):
+            found: tuple[Any, NDArray[Any], Stats] = (Walks(rays, kind, self._filled()).run() if len(self) and rays.n else nothing(rays.n))
+            return found
+
+    def _filled(self) -> Lists:
+        """The lists, true to the vertices. For readers; the first one fills them."""
+        lists = self._lists
+        if lists is not None:
+            return lists
+        with self.guard.refit:
+            if self._lists is None:                                     # nobody reads what is in the room: an update came since
+                room, self._room = self._room, None
+                self._lists = self._room = filled(self._soup.motion, self._soup.faces.reshape(-1), self._wanted, room)
+            return self._lists

@@ -1,0 +1,75 @@
+"""Formulas of volumes in kernels: on the lanes of node records, W at once. What tests of all families are made of.
+
+A kernel is compiled once for each family and width, and kept; files of tests share them.
+"""
+
+import numba
+import numpy as np
+
+from pliant.core.jit import kernel
+from pliant.core.simd import bits, element
+from pliant.core.soa import lane, lanes, put_lanes, put_whole, whole
+from pliant.volume.protocol import Ray, Shift, Turn, blend, carry, inflate, merge, overlap, pierce, separation, size, skew
+
+OFF = bool(numba.config.DISABLE_JIT)
+REPEATS = 3 if OFF else 16
+SCALES = (2.0**-140, 2.0**-20, 1.0, 2.0**36)                            # from float32's subnormals to the most that a body brings
+
+
+@kernel
+def meet(nodes, i, j):
+    return bits(overlap(lanes(nodes, i), whole(nodes, j)))
+
+
+@kernel
+def meet_lanes(nodes, i, j):
+    return bits(overlap(lanes(nodes, i), lanes(nodes, j)))
+
+
+@kernel
+def set_separation(nodes, i, j, out):
+    value = separation(lanes(nodes, i), whole(nodes, j))
+    for k in range(len(out)):
+        out[k] = element(value, k)
+
+
+@kernel
+def set_sizes(nodes, i, out):
+    value = size(lanes(nodes, i))
+    for k in range(len(out)):
+        out[k] = element(value, k)
+
+
+@kernel
+def set_pierced(nodes, i, ray, near, far):
+    enter, leave = pierce(lanes(nodes, i), Ray(ray[0], ray[1], ray[2], ray[3], ray[4], ray[5], ray[6], ray[7], np.float32(0)))
+    for k in range(len(near)):
+        near[k], far[k] = element(enter, k), element(leave, k)
+
+
+@kernel
+def set_merged(nodes, i):
+    put_whole(nodes, i, merge(lanes(nodes, i)))
+
+
+@kernel
+def set_inflated(nodes, i, j, distance):
+    put_lanes(nodes, i, inflate(lanes(nodes, j), distance))
+
+
+@kernel
+def set_carried(nodes, i, j, x, y, z, slack):
+    put_lanes(nodes, i, carry(lanes(nodes, j), Shift(x, y, z, slack)))
+
+
+@kernel
+def meet_turned(nodes, i, j, k, w):
+    """(Which lanes of record i meet lane k of record j, seen from another frame; which of them a finer test parts from it.)"""
+    way = Turn(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12], w[13])
+    turned = carry(lane(nodes, j, k), way)
+    return bits(overlap(lanes(nodes, i), turned)), bits(skew(lanes(nodes, i), turned))
+
+
+@kernel
+def set_blended(nodes, i, j, o, s, t):
+    put_lanes(nodes, i, blend(lanes(nodes, j), lanes(nodes, o), s, t))
