@@ -15,7 +15,7 @@ from pliant.bench.blending import OTHERS, Answer
 from pliant.core.function_pointer import invoke
 from pliant.core.jit import helper, kernel
 from pliant.core.stack import floats
-from pliant.query.collide.two_bodies.leaf_overlap import exact_entry
+from pliant.query.collide.leaf_overlap import exact_entry
 from pliant.results import Stats
 
 NAME = "spatial hashing"

@@ -35,7 +35,7 @@ from pliant import volume as _families  # noqa: F401 - they register themselves
 from pliant.core.jit import helper, kernel
 from pliant.core.simd import bits, four, greatest, least
 from pliant.core.soa import aligned, lane, lanes, put_lane, put_whole, whole
-from pliant.query.collide.two_bodies import transformed
+from pliant.query.collide import transformed
 from pliant.query.traverse import SLACK
 from pliant.tree.nodes import node_dtype
 from pliant.volume.protocol import FAMILIES, Best, Shift, Turn, carry, enclose, fit, merge, overlap, skew

@@ -9,7 +9,7 @@ import numpy as np
 import meshes
 import naive
 import pliant as pl
-from pliant.query.collide.two_bodies.two_bodies import DESCEND, SAT
+from pliant.query.collide.two_bodies import DESCEND, SAT
 
 WAYS = list(product(SAT, DESCEND))                                      # all that may change the work, and must not change the answer
 if numba.config.DISABLE_JIT:                                            # the first is what is asked without saying

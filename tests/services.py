@@ -9,9 +9,9 @@ import numpy as np
 
 from pliant.errors import FileError
 from pliant.io import subprocess_server
-from pliant.io.usd.usd.scene import Scene
-from pliant.io.usd.usd.stage import library
-from pliant.io.vtk.vtk import hdf5
+from pliant.io.usd.scene import Scene
+from pliant.io.usd.stage import library
+from pliant.io.vtk import hdf5
 
 
 class Service:

@@ -5,7 +5,7 @@ import pytest
 from pxr import Usd, UsdGeom, Vt
 
 from pliant.errors import FileError
-from pliant.io.usd.usd.usd import read_usd
+from pliant.io.usd.usd import read_usd
 from solids import cube
 
 MESH = '''#usda 1.0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pliant
-import pliant.query.collide.two_bodies.two_bodies
+import pliant.query.collide.two_bodies
 from benches import read, run, text
 from child import PATIENCE, start
 from pliant.bench import fits, paper, paper_a, tables, tables_a
@@ -110,7 +110,7 @@ def test_an_interrupted_bench_writes_what_it_has(tmp_path, monkeypatch):
         done.append(bodies)
         if len(done) == 1_100:
             raise KeyboardInterrupt
-        return pliant.query.collide.two_bodies.two_bodies.collide(*bodies, **options)
+        return pliant.query.collide.two_bodies.collide(*bodies, **options)
 
     monkeypatch.setattr(pliant, "collide", collide, raising=False)
     result = run("paper-a", "--quick", "--frames", 40, "--out", tmp_path, "fig-5.3", "table-5.1")

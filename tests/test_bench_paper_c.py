@@ -58,7 +58,7 @@ def test_all_ways_find_the_same_and_say_what_they_did(show, frames, monkeypatch)
 
 @slow_without_kernels
 def test_a_difference_is_seen(monkeypatch):
-    from pliant.query.ray.cast.cast import occluded
+    from pliant.query.ray.cast import occluded
 
     def lies(scene, *rays, **options):
         dark = occluded(scene, *rays, **options)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pliant
-import pliant.query.collide.two_bodies.two_bodies
+import pliant.query.collide.two_bodies
 from benches import session
 from pliant.bench import paper, paper_a, play, scenes
 
@@ -31,7 +31,7 @@ def test_methods_take_turns_and_find_the_same_pairs(monkeypatch):
 
 def test_a_difference_is_seen(monkeypatch):
     def collide(a, b, **options):
-        pairs = pliant.query.collide.two_bodies.two_bodies.collide(a, b, **options)
+        pairs = pliant.query.collide.two_bodies.collide(a, b, **options)
         if a.options.policy.name == "bottom_up" and len(pairs) > 1:
             return pliant.Pairs(pairs.faces[::-1].copy(), pairs.stats)
         return pairs

@@ -12,7 +12,7 @@ import poses
 from child import together
 from pliant import shapes
 from pliant.query import scheduler
-from pliant.query.collide.two_bodies import narrow_phase
+from pliant.query.collide import narrow_phase
 from pliant.refit.policy import POLICIES
 from pliant.tree.nodes import WIDTHS
 from scenes import assert_scene, cube, rows

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from pliant.motion.elastic import Elastic
     from pliant.motion.meshless import Nodes
     from pliant.motion.skeleton import Skeleton
-    from pliant.query.collide.two_bodies.first_contact import first_contact
-    from pliant.query.collide.two_bodies.self_collide import self_collide
-    from pliant.query.collide.two_bodies.two_bodies import collide
+    from pliant.query.collide.first_contact import first_contact
+    from pliant.query.collide.self_collide import self_collide
+    from pliant.query.collide.two_bodies import collide
     from pliant.query.frustum import visible
     from pliant.query.proximity.closest import closest
     from pliant.query.proximity.distance import distance, self_distance
     from pliant.query.proximity.within import self_within, within
-    from pliant.query.ray.cast.cast import cast, cast_all, occluded, pick
+    from pliant.query.ray.cast import cast, cast_all, occluded, pick
     from pliant.results import AllHits, Closest, FirstContact, Hit, Hits, Pairs, ScenePairs, Separation, Stats, Visible
     from pliant.scene import Scene
     from pliant.uniform_grid import Grid
@@ -38,14 +38,15 @@ __all__ = ["AllHits", "Body", "Closest", "DeviceError", "DeviceMemoryError", "El
            "occluded", "pick", "self_collide", "self_distance", "self_within", "set_threads", "threads", "visible",
            "within"]
 
-_HOME = {"AllHits": "results", "Body": "body", "Closest": "results", "closest": "query.closest",
+_HOME = {"AllHits": "results", "Body": "body", "Closest": "results", "closest": "query.proximity.closest",
          "Elastic": "motion.elastic", "Nodes": "motion.meshless", "Skeleton": "motion.skeleton",
-         "FirstContact": "results", "Grid": "grid", "Hit": "results", "Hits": "results",
-         "Pairs": "results", "Scene": "scene", "ScenePairs": "results", "Stats": "results", "cast": "query.ray", "cast_all": "query.ray",
-         "occluded": "query.ray", "pick": "query.ray", "collide": "query.collide", "first_contact": "query.firstcontact",
-         "self_collide": "query.selfcollide", "set_threads": "core.threads", "threads": "core.threads", "Visible": "results",
-         "visible": "query.cull", "Separation": "results", "distance": "query.distance", "self_distance": "query.distance",
-         "self_within": "query.within", "within": "query.within"}
+         "FirstContact": "results", "Grid": "uniform_grid", "Hit": "results", "Hits": "results",
+         "Pairs": "results", "Scene": "scene", "ScenePairs": "results", "Stats": "results", "cast": "query.ray.cast",
+         "cast_all": "query.ray.cast", "occluded": "query.ray.cast", "pick": "query.ray.cast", "collide": "query.collide.two_bodies",
+         "first_contact": "query.collide.first_contact", "self_collide": "query.collide.self_collide", "set_threads": "core.threads",
+         "threads": "core.threads", "Visible": "results", "visible": "query.frustum", "Separation": "results",
+         "distance": "query.proximity.distance", "self_distance": "query.proximity.distance",
+         "self_within": "query.proximity.within", "within": "query.proximity.within"}
 
 
 def __getattr__(name: str) -> Any:

@@ -18,9 +18,9 @@ from pliant.broadphase.sweep import Sweep
 from pliant.core import validate
 from pliant.core.threads import Guard
 from pliant.query.budget import deadline, late
-from pliant.query.collide.two_bodies.narrow_phase import Found, ask_many, boxes_of, found_in, joined, nothing, possible
-from pliant.query.collide.two_bodies.self_collide import ADJACENT, within
-from pliant.query.collide.two_bodies.two_bodies import DESCEND, SAT, How, between
+from pliant.query.collide.narrow_phase import Found, ask_many, boxes_of, found_in, joined, nothing, possible
+from pliant.query.collide.self_collide import ADJACENT, within
+from pliant.query.collide.two_bodies import DESCEND, SAT, How, between
 from pliant.query.proximity.scene import gaps_of, near, nearest
 from pliant.query.scheduler import workspace
 from pliant.results import ScenePairs, Separation, Stats

@@ -16,8 +16,8 @@ from pliant.core import validate
 from pliant.core.threads import Guard, Reading
 from pliant.errors import MeshError
 from pliant.motion.free import Free
-from pliant.query.ray.cast.cast import nothing
-from pliant.query.ray.cast.uniform_grid import MOST_ASIDE, MOST_CELLS, Lists, Walks, filled
+from pliant.query.ray.cast import nothing
+from pliant.query.ray.uniform_grid import MOST_ASIDE, MOST_CELLS, Lists, Walks, filled
 from pliant.results import Stats
 
 OTHERS = "as many as the grid has vertices; give faces as well for another mesh"

@@ -16,8 +16,8 @@ from pliant.geometry.point_bounds import bound_points
 from pliant.motion.free import Free
 from pliant.motion.rigid import placed, rounding, world_box
 from pliant.query import frustum
-from pliant.query.collide.two_bodies.leaf_overlap import error, seen, seen_box
-from pliant.query.collide.two_bodies.transformed import CollidePlaced, begin_placed
+from pliant.query.collide.leaf_overlap import error, seen, seen_box
+from pliant.query.collide.transformed import CollidePlaced, begin_placed
 from pliant.query.proximity import closest_point
 from pliant.query.proximity.closest_point import ahead, comes_near, radius_of
 from pliant.query.proximity.distance import stretch_of

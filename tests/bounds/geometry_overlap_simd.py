@@ -13,7 +13,7 @@ from pliant.core.simd import element
 from pliant.core.stack import eight, one_of, put_rows, singles
 from pliant.geometry.overlap_simd import beyond, determinant, doubt_between, gap_along, plane_of, sides
 from pliant.geometry.triangle_overlap import Triangle
-from pliant.query.collide.two_bodies.leaf_overlap import moved
+from pliant.query.collide.leaf_overlap import moved
 from pliant.query.traverse import DELTA, LEAST_DELTA
 from pliant.volume.aabb import Box
 from revealed import compiled, revealed

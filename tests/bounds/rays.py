@@ -16,7 +16,7 @@ from extents import LONG, long
 from pliant.core.soa import aligned
 from pliant.motion.free import Free
 from pliant.motion.rigid import invert, rounding
-from pliant.query.ray.cast.leaf import (
+from pliant.query.ray.leaf import (
     BATCH,
     BATCHED,
     BEST,
@@ -37,9 +37,9 @@ from pliant.query.ray.cast.leaf import (
     at,
     candidates,
 )
-from pliant.query.ray.cast.packet import rays_through
-from pliant.query.ray.cast.single import passed, ray_of
-from pliant.query.ray.cast.transform import bring, doubt_of, per_of
+from pliant.query.ray.packet import rays_through
+from pliant.query.ray.single import passed, ray_of
+from pliant.query.ray.transform import bring, doubt_of, per_of
 from pliant.refit.leaf_fill import fill
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 from pliant.volume.aabb import Box

@@ -12,7 +12,7 @@ import numpy as np
 from attack import bound
 from bounds.volumes import SIZES, farthest, file_of, put, reach_of, sane, slivers
 from extents import LONG, constraints, kind, long, support_along, unit, vector
-from pliant.query.collide.two_bodies import transformed
+from pliant.query.collide import transformed
 from pliant.volume.aabb import WIDER
 from pliant.volume.planes import between_planes
 from pliant.volume.protocol import NEARLY, TINY, Ray, Turn, carry, middle, overlap, pierce, separation, skew, span

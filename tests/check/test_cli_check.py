@@ -19,8 +19,8 @@ from pliant.cli import application
 from pliant.cli import check as command
 from pliant.core import jit
 from pliant.image.options import DEVICES
-from pliant.query.collide.two_bodies.self_collide import ADJACENT
-from pliant.query.collide.two_bodies.two_bodies import ENGINES
+from pliant.query.collide.self_collide import ADJACENT
+from pliant.query.collide.two_bodies import ENGINES
 
 MAIN = "from pliant.cli import main; main()"
 

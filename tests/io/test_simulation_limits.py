@@ -15,9 +15,9 @@ import pytest
 
 from pliant.core.validate_table import read_bytes
 from pliant.errors import FileError
-from pliant.io.vtk.vtk import arrays, hdf5, safe_xml, vtk
-from pliant.io.vtk.vtk.vtk import read_vtk, read_vtk_sequence
-from pliant.io.vtk.vtk.xdmf import read_xdmf
+from pliant.io.vtk import arrays, hdf5, safe_xml, vtk
+from pliant.io.vtk.vtk import read_vtk, read_vtk_sequence
+from pliant.io.vtk.xdmf import read_xdmf
 from solids import mesh_of
 
 TRIANGLE = np.eye(3)

@@ -15,9 +15,9 @@ from in_process import Here
 from pliant.errors import FileError
 from pliant.io import subprocess_client
 from pliant.io.subprocess_client import Apart
-from pliant.io.usd.usd import usd
-from pliant.io.usd.usd.usd import read_usd
-from pliant.io.vtk.vtk.xdmf import read_xdmf
+from pliant.io.usd import usd
+from pliant.io.usd.usd import read_usd
+from pliant.io.vtk.xdmf import read_xdmf
 from stages import MESH, SQUARE, mesh_at, raised, stage_at
 
 TRIANGLE = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], np.float64)

@@ -16,7 +16,7 @@ import poses
 from pliant.core.jit import kernel
 from pliant.core.simd import bits
 from pliant.core.soa import aligned, lanes, whole
-from pliant.query.collide.two_bodies import transformed
+from pliant.query.collide import transformed
 from pliant.tree.nodes import WIDTHS, node_dtype
 from pliant.volume.aabb import Box
 from pliant.volume.obb_sat import TurnedBox

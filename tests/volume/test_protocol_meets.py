@@ -11,7 +11,7 @@ import pytest
 
 import meshes
 import poses
-from pliant.query.collide.two_bodies import transformed
+from pliant.query.collide import transformed
 from siblings import Siblings, border, distance_squared, exact
 from simd_formulas import OFF, REPEATS, SCALES, meet, meet_lanes, meet_turned, set_merged, set_pierced, set_separation, set_sizes
 

@@ -15,7 +15,7 @@ from pliant import shapes
 from pliant.core.jit import kernel
 from pliant.core.simd import bits, element
 from pliant.core.soa import lane, lanes, put_lanes, put_whole, whole
-from pliant.query.collide.two_bodies import transformed
+from pliant.query.collide import transformed
 from pliant.volume.protocol import FAMILIES, Turn, carry, mirror, overlap, separation, skew
 from siblings import INSIDE, PAIRS, VOLUMES, Siblings, distance_squared, exact, is_empty
 from simd_formulas import OFF, REPEATS, SCALES, set_blended, set_carried, set_inflated, set_merged

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from pliant.core import validate
 from pliant.image.options import DEVICES
-from pliant.query.collide.two_bodies.self_collide import ADJACENT
-from pliant.query.collide.two_bodies.two_bodies import ENGINES
+from pliant.query.collide.self_collide import ADJACENT
+from pliant.query.collide.two_bodies import ENGINES
 from pliant.refit.policy import POLICIES
 
 

@@ -62,7 +62,7 @@ def compile_contacts() -> None:
     """Contacts, of two bodies and in scenes, without the search for pairs."""
     import numpy as np
 
-    from pliant.query.collide.two_bodies.contacts import contacts_of
+    from pliant.query.collide.contacts import contacts_of
 
     a, b, *_ = overlapping()
     contacts_of([(np.zeros((1, 2), np.int32), a, b)])
@@ -104,10 +104,10 @@ def compile_points() -> None:
 
 def compile_exact() -> None:
     """Exact stages, which other queries compile when they first need them."""
-    import pliant.query.collide.two_bodies.contacts
-    import pliant.query.collide.two_bodies.self_collide  # noqa: F401 - they define them
+    import pliant.query.collide.contacts
+    import pliant.query.collide.self_collide
     import pliant.query.proximity.closest
-    import pliant.query.ray.cast.cast
+    import pliant.query.ray.cast  # noqa: F401 - they define them
     from pliant.core.lazy_compile import SLOTS
 
     for slot in list(SLOTS):

@@ -12,7 +12,7 @@ from pliant.image.cpu import OnCpu
 from pliant.image.options import Options, options_of
 from pliant.image.pipeline import Clock, nothing, run
 from pliant.image.surface import host_surface, is_body, mesh_of
-from pliant.query.collide.two_bodies.contacts import contacts_of
+from pliant.query.collide.contacts import contacts_of
 from pliant.results import Pairs
 
 NAME_BITS = 32

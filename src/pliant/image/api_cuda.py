@@ -11,7 +11,7 @@ from pliant.image.cuda import OnCuda, room_of
 from pliant.image.options import Options
 from pliant.image.pipeline import Clock, nothing, run
 from pliant.image.surface import is_body
-from pliant.query.collide.two_bodies.contacts import contacts_between
+from pliant.query.collide.contacts import contacts_between
 from pliant.results import Pairs
 
 

@@ -1,8 +1,8 @@
 """Faces that share a vertex, on the CPU: the loop of `query/collide/self_collide.py`, which needs no tree."""
 import numpy as np
 
-from pliant.query.collide.two_bodies.self_collide import start_around
-from pliant.query.collide.two_bodies.two_bodies import bits_for
+from pliant.query.collide.self_collide import start_around
+from pliant.query.collide.two_bodies import bits_for
 from pliant.query.scheduler import collect, workspace
 
 

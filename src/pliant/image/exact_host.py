@@ -5,7 +5,7 @@ from pliant.core.function_pointer import invoke
 from pliant.core.jit import kernel
 from pliant.core.stack import floats
 from pliant.geometry.adjacent_faces import beyond
-from pliant.query.collide.two_bodies.leaf_overlap import exact_entry
+from pliant.query.collide.leaf_overlap import exact_entry
 
 
 @kernel

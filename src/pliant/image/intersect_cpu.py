@@ -10,7 +10,7 @@ from pliant.image.intersect import NAMES, box_at, business, copy_corners, count_
 from pliant.image.pack import FAR, HIGH, LEFT, LOW, NEAR, RIGHT, SIDES
 from pliant.image.pack_cpu import cut_down
 from pliant.image.sample import matters
-from pliant.query.collide.two_bodies.leaf_overlap import exact_entry
+from pliant.query.collide.leaf_overlap import exact_entry
 from pliant.query.scheduler import grown
 from pliant.volume.aabb import Box
 from pliant.volume.protocol import overlap

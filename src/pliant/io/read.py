@@ -160,7 +160,7 @@ def _sequence(run: Run, settings: Settings) -> Animation:
     path = run.files[0]
     name = run.name or path.resolve().parent.name or "frames"
     if FORMATS[path.suffix.lower()] is VTK:
-        from pliant.io.vtk.vtk.vtk import read_vtk_sequence
+        from pliant.io.vtk.vtk import read_vtk_sequence
 
         found = read_vtk_sequence(run.files, name, settings)
     else:

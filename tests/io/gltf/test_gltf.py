@@ -7,7 +7,7 @@ import pytest
 
 import gltfs
 from pliant.io.animation import Settings
-from pliant.io.gltf.gltf.gltf import read_gltf
+from pliant.io.gltf.gltf import read_gltf
 
 KINDS = ("glb", "embedded", "beside")
 RATE = 7.3

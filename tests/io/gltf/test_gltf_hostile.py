@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gltfs
 from pliant.errors import FileError
 from pliant.io.animation import Settings
-from pliant.io.gltf.gltf.gltf import read_gltf
+from pliant.io.gltf.gltf import read_gltf
 from trials import often
 
 NASTY = (None, True, False, -1, 0, 1, 2, 3, 255, 4096, 2**31, 2**32, 2**53, 2**63, 10**30, 0.5, -1e-300, 1e300, 1e308, "", "x", "5",

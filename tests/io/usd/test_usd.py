@@ -12,8 +12,8 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdSkel, Vt
 from in_process import Here
 from pliant.errors import FileError
 from pliant.io.animation import Settings
-from pliant.io.usd.usd import meshes, usd
-from pliant.io.usd.usd.usd import read_usd
+from pliant.io.usd import meshes, usd
+from pliant.io.usd.usd import read_usd
 from solids import assert_cube, bent
 from stages import MESH, SQUARE, hexahedra, mesh_at, refused, stage_at
 

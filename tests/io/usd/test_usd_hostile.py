@@ -7,8 +7,8 @@ import pytest
 
 from in_process import Here
 from pliant.errors import FileError
-from pliant.io.usd.usd import usd
-from pliant.io.usd.usd.usd import read_usd
+from pliant.io.usd import usd
+from pliant.io.usd.usd import read_usd
 from stages import MESH, refused
 
 

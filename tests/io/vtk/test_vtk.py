@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pliant.io.animation import Settings
-from pliant.io.vtk.vtk.vtk import read_vtk, read_vtk_sequence
+from pliant.io.vtk.vtk import read_vtk, read_vtk_sequence
 from solids import CURVED, CUTS, area, assert_cube, bent, cube, mesh_of, volume
 from vtks import HEADERS, POLYDATA, collection, handmade, write
 

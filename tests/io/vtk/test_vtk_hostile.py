@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pliant.errors import FileError
-from pliant.io.vtk.vtk import arrays, legacy
-from pliant.io.vtk.vtk.vtk import read_vtk
+from pliant.io.vtk import arrays, legacy
+from pliant.io.vtk.vtk import read_vtk
 from solids import cube, mesh_of
 from vtks import POLYDATA, collection, handmade, write
 

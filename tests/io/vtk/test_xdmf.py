@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from in_process import Here
 from pliant.errors import FileError
 from pliant.io.animation import Settings
-from pliant.io.vtk.vtk import hdf5, xdmf
-from pliant.io.vtk.vtk.xdmf import read_xdmf
+from pliant.io.vtk import hdf5, xdmf
+from pliant.io.vtk.xdmf import read_xdmf
 from solids import CUTS, area, assert_cube, bent, cube
 
 TIMES = [0.0, 0.5, 1.0, 1.5]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.io.vtk.vtk.xpath import LONGEST, pointed
+from pliant.io.vtk.xpath import LONGEST, pointed
 
 DOCUMENT = fromstring("""<Xdmf><Domain><Grid n="0" t="C"><Grid n="1" t="U"><Topology n="2"/></Grid><Grid n="3"/></Grid>
 <Grid n="4" t="U"/><Grid n="5" t="U"><Topology n="6"/><Topology n="7" t="C"/></Grid></Domain></Xdmf>""")

@@ -12,7 +12,7 @@ import pliant as pl
 import poses
 from morphs import twin
 from pliant import shapes
-from pliant.query.collide.two_bodies.two_bodies import DESCEND, SAT
+from pliant.query.collide.two_bodies import DESCEND, SAT
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]

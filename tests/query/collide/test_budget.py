@@ -16,7 +16,7 @@ import pliant as pl
 import poses
 from pliant import shapes
 from pliant.query import budget, scheduler
-from pliant.query.collide.two_bodies import narrow_phase
+from pliant.query.collide import narrow_phase
 from pliant.refit.policy import POLICIES
 from scenes import rows
 

@@ -11,7 +11,7 @@ import pliant as pl
 import poses
 from pliant import shapes
 from pliant.core import validate
-from pliant.query.collide.two_bodies import first_contact
+from pliant.query.collide import first_contact
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]

@@ -14,7 +14,7 @@ import pliant as pl
 import poses
 from morphs import BLENDED, EVERY, FORMS, STAMPLESS, TIGHTER, morph, targets, twin, weights, where
 from pliant import shapes
-from pliant.query.collide.two_bodies.two_bodies import DESCEND, SAT
+from pliant.query.collide.two_bodies import DESCEND, SAT
 from pliant.tree.nodes import BUILDERS, WIDTHS
 from scenes import assert_scene
 from trials import often

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pliant as pl
-from pliant.query.collide.two_bodies.contacts import responses, unit_normals
+from pliant.query.collide.contacts import responses, unit_normals
 from pliant.shapes import icosphere
 
 pytestmark = pytest.mark.formulas

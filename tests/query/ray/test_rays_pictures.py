@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pliant as pl
-from pliant.query.ray.cast.cast import rays_of
+from pliant.query.ray.cast import rays_of
 from pliant.shapes import bumpy, icosphere
 
 

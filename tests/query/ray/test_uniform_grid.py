@@ -15,7 +15,7 @@ import adversarial
 import meshes
 import pliant as pl
 from pliant import shapes
-from pliant.query.ray.cast import uniform_grid as kernels
+from pliant.query.ray import uniform_grid as kernels
 from ray_checks import assert_rays, assert_same, both, some_rays, targets_on
 from test_naive_rays import aimed
 

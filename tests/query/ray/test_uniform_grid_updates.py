@@ -14,7 +14,7 @@ from child import assert_stops_soon, start, together
 from pliant.core import memory
 from pliant.errors import MeshError, TooManyPairsError
 from pliant.motion import free
-from pliant.query.ray.cast import uniform_grid as kernels
+from pliant.query.ray import uniform_grid as kernels
 from ray_checks import assert_same, both, some_rays
 
 OFF = bool(numba.config.DISABLE_JIT)

@@ -22,8 +22,8 @@ import numpy as np
 from pliant.body import Body
 from pliant.errors import MeshError
 from pliant.io.animation import Actor, Floats, Frames, Moved
-from pliant.io.gltf.gltf.meshes import Skin, Surface
-from pliant.io.gltf.gltf.poses import Poses
+from pliant.io.gltf.meshes import Skin, Surface
+from pliant.io.gltf.poses import Poses
 from pliant.io.limits import refuse
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.io.animation import Floats
-from pliant.io.gltf.gltf.document import COMPRESSED, CONVERT, Document, Entry
+from pliant.io.gltf.document import COMPRESSED, CONVERT, Document, Entry
 from pliant.io.limits import inside, refuse, size_of
 
 Indices = NDArray[np.int64]

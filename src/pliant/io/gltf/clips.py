@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.io.animation import Floats
-from pliant.io.gltf.gltf.buffers import Data, Flags, Indices
-from pliant.io.gltf.gltf.document import Document, Entry
-from pliant.io.gltf.gltf.nodes import unit
+from pliant.io.gltf.buffers import Data, Flags, Indices
+from pliant.io.gltf.document import Document, Entry
+from pliant.io.gltf.nodes import unit
 
 KINDS = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3", "weights": "SCALAR"}
 LINEAR, STEP, CUBIC = "LINEAR", "STEP", "CUBICSPLINE"

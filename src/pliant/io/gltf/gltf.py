@@ -16,13 +16,13 @@ import numpy as np
 from pliant.core.validate_rig import positive
 from pliant.errors import MeshError
 from pliant.io.animation import PLAIN, RATE, Actor, Animation, Floats, Settings
-from pliant.io.gltf.gltf.actors import Bound, actor_of
-from pliant.io.gltf.gltf.buffers import Data
-from pliant.io.gltf.gltf.clips import chosen, read_clip
-from pliant.io.gltf.gltf.document import Document, read_document
-from pliant.io.gltf.gltf.meshes import MOST_VERTICES, Skin, Surface, read_mesh, read_skin
-from pliant.io.gltf.gltf.nodes import Nodes
-from pliant.io.gltf.gltf.poses import Poses
+from pliant.io.gltf.actors import Bound, actor_of
+from pliant.io.gltf.buffers import Data
+from pliant.io.gltf.clips import chosen, read_clip
+from pliant.io.gltf.document import Document, read_document
+from pliant.io.gltf.meshes import MOST_VERTICES, Skin, Surface, read_mesh, read_skin
+from pliant.io.gltf.nodes import Nodes
+from pliant.io.gltf.poses import Poses
 from pliant.io.limits import Names, examined, refuse
 
 MOST_ACTORS = 10_000

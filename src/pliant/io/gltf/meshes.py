@@ -12,8 +12,8 @@ import numpy as np
 
 from pliant.errors import MeshError
 from pliant.io.animation import Faces, Floats
-from pliant.io.gltf.gltf.buffers import Data, Indices
-from pliant.io.gltf.gltf.document import COMPRESSED, CONVERT, Entry
+from pliant.io.gltf.buffers import Data, Indices
+from pliant.io.gltf.document import COMPRESSED, CONVERT, Entry
 from pliant.io.limits import refuse
 from pliant.motion.skeleton import Skeleton
 

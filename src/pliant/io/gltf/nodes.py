@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.io.animation import Floats
-from pliant.io.gltf.gltf.buffers import Indices
-from pliant.io.gltf.gltf.document import Document
+from pliant.io.gltf.buffers import Indices
+from pliant.io.gltf.document import Document
 from pliant.io.limits import refuse
 
 MOST_NODES = 150_000  # read in a few seconds, also if each hangs on another

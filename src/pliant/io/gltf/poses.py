@@ -13,9 +13,9 @@ import threading
 import numpy as np
 
 from pliant.io.animation import Floats
-from pliant.io.gltf.gltf.buffers import Flags, Indices
-from pliant.io.gltf.gltf.clips import Clip
-from pliant.io.gltf.gltf.nodes import FAR, Nodes, composed, stretch_of
+from pliant.io.gltf.buffers import Flags, Indices
+from pliant.io.gltf.clips import Clip
+from pliant.io.gltf.nodes import FAR, Nodes, composed, stretch_of
 from pliant.io.limits import refuse
 
 MOST_FRAMES = 1_000_000

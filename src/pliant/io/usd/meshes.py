@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pliant.core.validate import RIGID
 from pliant.io.limits import refuse
-from pliant.io.usd.usd.skin import Skin, maps_of, weights_of, worked_out
+from pliant.io.usd.skin import Skin, maps_of, weights_of, worked_out
 
 Floats = NDArray[np.float64]
 Faces = NDArray[np.int32]

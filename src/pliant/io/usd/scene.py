@@ -14,9 +14,9 @@ from typing import Any
 
 from pliant.io.limits import Names, refuse, title
 from pliant.io.subprocess_server import Answer
-from pliant.io.usd.usd.meshes import Arrays, Clock, Told, told
-from pliant.io.usd.usd.skin import skins_of
-from pliant.io.usd.usd.stage import asking, opened, permit
+from pliant.io.usd.meshes import Arrays, Clock, Told, told
+from pliant.io.usd.skin import skins_of
+from pliant.io.usd.stage import asking, opened, permit
 
 MOST_FRAMES = 1_000_000
 MOST_ACTORS = 100_000

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from pliant.io.limits import examined, inside, refuse, size_of
 from pliant.io.subprocess_server import MEMORY, allow
-from pliant.io.usd.usd.size import Layers, counted
+from pliant.io.usd.size import Layers, counted
 
 MOST_BYTES = 1 << 32  # of one layer
 MOST_LAYERS = 10_000

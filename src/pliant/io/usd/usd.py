@@ -21,9 +21,9 @@ from pliant.body import Body
 from pliant.io.animation import PLAIN, RATE, Actor, Animation, Faces, Floats, Frames, Moved, Settings
 from pliant.io.limits import examined, plain, refuse, size_of
 from pliant.io.subprocess_client import Apart
-from pliant.io.usd.usd.meshes import Arrays, finite
-from pliant.io.usd.usd.scene import MOST_ACTORS, MOST_FRAMES
-from pliant.io.usd.usd.stage import MOST_BYTES
+from pliant.io.usd.meshes import Arrays, finite
+from pliant.io.usd.scene import MOST_ACTORS, MOST_FRAMES
+from pliant.io.usd.stage import MOST_BYTES
 
 MOST_JOINTS = 1_000_000
 

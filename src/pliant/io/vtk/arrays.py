@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.io.limits import fits, refuse
-from pliant.io.vtk.vtk.safe_xml import attribute, count, numbers, parse
+from pliant.io.vtk.safe_xml import attribute, count, numbers, parse
 
 TYPES = {f"{kind}{bits}": f"{letter}{bits // 8}" for kind, letter in (("Int", "i"), ("UInt", "u")) for bits in (8, 16, 32, 64)}
 TYPES |= {"Float32": "f4", "Float64": "f8"}

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from pliant.core.validate_table import read_bytes
 from pliant.io.limits import MOST_BYTES, fits, refuse, size_of
-from pliant.io.vtk.vtk.safe_xml import numbers
-from pliant.io.vtk.vtk.surface import EMPTY, POLYGON, STRIP, Cells, Floats, Grid, Indices, Kinds, joined, kinds
+from pliant.io.vtk.safe_xml import numbers
+from pliant.io.vtk.surface import EMPTY, POLYGON, STRIP, Cells, Floats, Grid, Indices, Kinds, joined, kinds
 
 TYPES = {"bit": "u1", "unsigned_char": "u1", "char": "i1", "unsigned_short": "u2", "short": "i2", "unsigned_int": "u4", "int": "i4",
          "unsigned_long": "u8", "long": "i8", "float": "f4", "double": "f8", "vtktypeint64": "i8", "vtktypeint32": "i4",

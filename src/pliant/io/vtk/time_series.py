@@ -16,7 +16,7 @@ import numpy as np
 
 from pliant.io.animation import RATE, Faces, Floats, Frames, Settings
 from pliant.io.limits import examined, refuse
-from pliant.io.vtk.vtk.surface import NO_SURFACE, Grid, Indices, Surface, checked, surface
+from pliant.io.vtk.surface import NO_SURFACE, Grid, Indices, Surface, checked, surface
 
 DISPLACEMENTS = ("displacement", "displacements", "displ", "disp")
 EVEN = 1e-3  # of a step: times that differ by less are evenly spaced; files round them to few digits

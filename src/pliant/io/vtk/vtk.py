@@ -19,10 +19,10 @@ from typing import NamedTuple
 from pliant.core.validate_table import read_bytes
 from pliant.io.animation import PLAIN, RATE, Animation, Frames, Settings
 from pliant.io.limits import examined, inside, refuse, size_of, title
-from pliant.io.vtk.vtk import legacy, xml
-from pliant.io.vtk.vtk.safe_xml import attribute, parse, parts_of
-from pliant.io.vtk.vtk.surface import Grid
-from pliant.io.vtk.vtk.time_series import actor, rate_of
+from pliant.io.vtk import legacy, xml
+from pliant.io.vtk.safe_xml import attribute, parse, parts_of
+from pliant.io.vtk.surface import Grid
+from pliant.io.vtk.time_series import actor, rate_of
 
 MOST_LIST = 1 << 26  # bytes
 MOST_VALUES = 1_000_000  # of JSON: a value takes up to a hundred times the bytes of its text

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from pliant.io.animation import PLAIN, Animation, Settings
 from pliant.io.limits import examined, fits, inside, refuse, size_of, title
 from pliant.io.subprocess_client import Apart
-from pliant.io.vtk.vtk.safe_xml import attribute, numbers, parse, parts_of
-from pliant.io.vtk.vtk.surface import POLYGON, Cells, Floats, Grid, Indices, indices
-from pliant.io.vtk.vtk.time_series import MOST_FRAMES, actor, is_displacement, rate_of
-from pliant.io.vtk.vtk.xpath import LONGEST, pointed
+from pliant.io.vtk.safe_xml import attribute, numbers, parse, parts_of
+from pliant.io.vtk.surface import POLYGON, Cells, Floats, Grid, Indices, indices
+from pliant.io.vtk.time_series import MOST_FRAMES, actor, is_displacement, rate_of
+from pliant.io.vtk.xpath import LONGEST, pointed
 
 MOST_XML = 1 << 31  # bytes
 TYPES = {"int": "i", "uint": "u", "float": "f", "char": "i", "uchar": "u"}

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from pliant.core.validate_table import read_bytes
 from pliant.io.limits import MOST_BYTES, refuse, size_of
-from pliant.io.vtk.vtk.arrays import Arrays
-from pliant.io.vtk.vtk.safe_xml import attribute, check_head, count
-from pliant.io.vtk.vtk.surface import EMPTY, POLYGON, STRIP, Cells, Floats, Grid, indices, joined, kinds
-from pliant.io.vtk.vtk.time_series import is_displacement
+from pliant.io.vtk.arrays import Arrays
+from pliant.io.vtk.safe_xml import attribute, check_head, count
+from pliant.io.vtk.surface import EMPTY, POLYGON, STRIP, Cells, Floats, Grid, indices, joined, kinds
+from pliant.io.vtk.time_series import is_displacement
 
 KINDS = ("UnstructuredGrid", "PolyData")
 LISTS = {"Polys": POLYGON, "Strips": STRIP}  # of PolyData; its vertices and lines have no surface

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pliant.core import validate
-from pliant.query.collide.two_bodies.two_bodies import collide
+from pliant.query.collide.two_bodies import collide
 from pliant.query.scheduler import Subject
 from pliant.results import FirstContact
 

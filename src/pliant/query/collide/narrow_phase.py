@@ -16,10 +16,10 @@ from pliant.core.threads import Reading, threads
 from pliant.motion.free import PLACE
 from pliant.motion.rigid import IDENTITY
 from pliant.query.budget import STEP, late
-from pliant.query.collide.two_bodies.contacts import CONTACTS, contacts_of
-from pliant.query.collide.two_bodies.leaf_overlap import exact_entry
-from pliant.query.collide.two_bodies.transformed import CollidePlaced, begin_placed
-from pliant.query.collide.two_bodies.two_bodies import Collide, bits_for
+from pliant.query.collide.contacts import CONTACTS, contacts_of
+from pliant.query.collide.leaf_overlap import exact_entry
+from pliant.query.collide.transformed import CollidePlaced, begin_placed
+from pliant.query.collide.two_bodies import Collide, bits_for
 from pliant.query.scheduler import CHUNK, ROOM, grown
 from pliant.query.traverse import BUDGET, COUNTERS, FULL, QUERY, begin, traverse
 from pliant.refit.leaf_fill import CONTEXT

@@ -18,7 +18,7 @@ from pliant.geometry.predicates import point_fits
 from pliant.geometry.triangle_overlap import EXACT
 from pliant.geometry.vertex_fan import MORE, ROW, TURN_BITS, open_fan
 from pliant.query.budget import NOTHING, deadline, undecided_of
-from pliant.query.collide.two_bodies.leaf_overlap import (
+from pliant.query.collide.leaf_overlap import (
     error,
     exact_entry,
     key_of,
@@ -30,8 +30,8 @@ from pliant.query.collide.two_bodies.leaf_overlap import (
     touch_leaves,
     unwanted,
 )
-from pliant.query.collide.two_bodies.transformed import single
-from pliant.query.collide.two_bodies.two_bodies import answer, bits_for, by_image, two_trees
+from pliant.query.collide.transformed import single
+from pliant.query.collide.two_bodies import answer, bits_for, by_image, two_trees
 from pliant.query.scheduler import Loop, collect, workspace
 from pliant.query.traverse import (
     BUDGET,

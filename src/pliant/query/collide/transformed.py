@@ -14,7 +14,7 @@ from pliant.core.stack import floats
 from pliant.geometry.predicates import point_fits
 from pliant.geometry.triangle_overlap import Triangle
 from pliant.motion.rigid import farthest, placed, relate, world_box
-from pliant.query.collide.two_bodies.leaf_overlap import decide, error, key_of, seen, seen_box, settle, touch_leaves, unwanted
+from pliant.query.collide.leaf_overlap import decide, error, key_of, seen, seen_box, settle, touch_leaves, unwanted
 from pliant.query.traverse import BLUR, LEAST_DELTA, beyond, itself, near, restart, touch, ways
 from pliant.volume.aabb import Box
 from pliant.volume.protocol import Turn, overlap, skew

@@ -11,8 +11,8 @@ from pliant.core.threads import Reading
 from pliant.motion.free import scale_for
 from pliant.motion.rigid import IDENTITY
 from pliant.query.budget import NOTHING, deadline, undecided_of
-from pliant.query.collide.two_bodies.contacts import contacts_of
-from pliant.query.collide.two_bodies.leaf_overlap import (
+from pliant.query.collide.contacts import contacts_of
+from pliant.query.collide.leaf_overlap import (
     error,
     exact_entry,
     key_of,
@@ -25,7 +25,7 @@ from pliant.query.collide.two_bodies.leaf_overlap import (
     touch_leaves,
     unwanted,
 )
-from pliant.query.collide.two_bodies.transformed import CollidePlaced, begin_placed
+from pliant.query.collide.transformed import CollidePlaced, begin_placed
 from pliant.query.scheduler import Loop, collect, workspace
 from pliant.query.traverse import begin, itself, near, shifts, touch, traverse, ways
 from pliant.results import Pairs, Stats

@@ -19,7 +19,7 @@ from pliant.geometry.point_triangle import point_entry
 from pliant.motion.rigid import IDENTITY, invert, rounding
 from pliant.query.proximity.closest_point import ASKED, FARTHEST, MOST_PRODUCT, SHORT, number_cells, seek
 from pliant.query.proximity.distance import stretch_of
-from pliant.query.ray.cast.cast import hits_along, members_of
+from pliant.query.ray.cast import hits_along, members_of
 from pliant.query.traverse import COUNTERS
 from pliant.results import Closest, Stats
 

@@ -8,14 +8,14 @@ import numpy as np
 from pliant.core import validate
 from pliant.core.jit import silent
 from pliant.core.threads import Reading
-from pliant.query.collide.two_bodies.contacts import contacts_of
-from pliant.query.collide.two_bodies.self_collide import SelfCollide, start_with
-from pliant.query.collide.two_bodies.transformed import CollidePlaced
-from pliant.query.collide.two_bodies.two_bodies import Collide, meeting, two_trees
+from pliant.query.collide.contacts import contacts_of
+from pliant.query.collide.self_collide import SelfCollide, start_with
+from pliant.query.collide.transformed import CollidePlaced
+from pliant.query.collide.two_bodies import Collide, meeting, two_trees
 from pliant.query.proximity.branch_and_bound import UNKNOWN, approach
 from pliant.query.proximity.far_field import far_apart, nearest_faces
 from pliant.query.proximity.leaf_distance import Apart, Nearest, Placed, Same, tell
-from pliant.query.ray.cast.cast import members_of
+from pliant.query.ray.cast import members_of
 from pliant.query.scheduler import CHUNK, Subject, counters, workspace
 from pliant.query.traverse import BUDGET, packed
 from pliant.results import Separation, Stats

@@ -18,10 +18,10 @@ from pliant.core.stack import eight, floats, one_of, put_lanes, put_rows, single
 from pliant.geometry.distance_bounds import LEAST, OURS, ROUNDING, THEIRS, WAYS, ZERO, bound_gaps, farthest_along, nearest_along
 from pliant.geometry.triangle_distance import DISTANCE, POINTS, gap_entry
 from pliant.geometry.triangle_overlap import EXACT
-from pliant.query.collide.two_bodies.leaf_overlap import all_fit, copy_corners, error, key_of, moved, moved_box, seen, seen_box, unwanted
-from pliant.query.collide.two_bodies.self_collide import SelfCollide
-from pliant.query.collide.two_bodies.transformed import CollidePlaced, place_corners
-from pliant.query.collide.two_bodies.two_bodies import Collide
+from pliant.query.collide.leaf_overlap import all_fit, copy_corners, error, key_of, moved, moved_box, seen, seen_box, unwanted
+from pliant.query.collide.self_collide import SelfCollide
+from pliant.query.collide.transformed import CollidePlaced, place_corners
+from pliant.query.collide.two_bodies import Collide
 from pliant.query.traverse import ENOUGH, FULL, GOING, QUERY, itself, low_name
 from pliant.tree.adjacency import mask_between
 from pliant.tree.nodes import LEAF, LEAF_DTYPE

@@ -22,10 +22,10 @@ from pliant.geometry.predicates import point_fits
 from pliant.geometry.triangle_distance import DISTANCE, POINTS, triangle_gap
 from pliant.geometry.triangle_overlap import EXACT
 from pliant.motion.rigid import IDENTITY, placed
-from pliant.query.collide.two_bodies.contacts import contacts_of
-from pliant.query.collide.two_bodies.self_collide import SelfCollide, start_with
-from pliant.query.collide.two_bodies.transformed import CollidePlaced, turns
-from pliant.query.collide.two_bodies.two_bodies import Collide, bits_for, meeting, two_trees
+from pliant.query.collide.contacts import contacts_of
+from pliant.query.collide.self_collide import SelfCollide, start_with
+from pliant.query.collide.transformed import CollidePlaced, turns
+from pliant.query.collide.two_bodies import Collide, bits_for, meeting, two_trees
 from pliant.query.proximity.distance import stretch_of
 from pliant.query.proximity.leaf_distance import Apart, Candidates, Placed, Same, tell
 from pliant.query.scheduler import Loop, collect, workspace

@@ -18,7 +18,7 @@ from pliant.geometry.predicates import fit
 from pliant.geometry.ray_triangle import pierced_exact, scaled
 from pliant.motion.free import PLACE
 from pliant.motion.rigid import invert, rounding, world_box
-from pliant.query.ray.cast.leaf import (
+from pliant.query.ray.leaf import (
     ALL,
     BATCH,
     BATCHED,
@@ -34,11 +34,11 @@ from pliant.query.ray.cast.leaf import (
     STEP,
     View,
 )
-from pliant.query.ray.cast.packet import march, together
-from pliant.query.ray.cast.single import wander
-from pliant.query.ray.cast.stackless import stroll
-from pliant.query.ray.cast.top_level import sort_all, sort_some
-from pliant.query.ray.cast.transform import axis_of, bring, doubt_of, lean_of, per_of
+from pliant.query.ray.packet import march, together
+from pliant.query.ray.single import wander
+from pliant.query.ray.stackless import stroll
+from pliant.query.ray.top_level import sort_all, sort_some
+from pliant.query.ray.transform import axis_of, bring, doubt_of, lean_of, per_of
 from pliant.refit.leaf_fill import CONTEXT
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 

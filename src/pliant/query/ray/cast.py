@@ -18,9 +18,9 @@ from pliant.core.jit import DISABLED, silent
 from pliant.core.soa import aligned
 from pliant.core.threads import Reading
 from pliant.errors import TooManyPairsError
-from pliant.query.ray.cast.batch import FEW, FIRST_PACE, TILE, Answers, Hand, Rays, cast_some, exact_entry, note_body, sight_entry
-from pliant.query.ray.cast.leaf import ALL, ANY, BATCH, BATCHED, CLOSEST, FOUND, FULL, GAZE, N_WIDE, NEEDED, SEEN
-from pliant.query.ray.cast.top_level import Roots, bound
+from pliant.query.ray.batch import FEW, FIRST_PACE, TILE, Answers, Hand, Rays, cast_some, exact_entry, note_body, sight_entry
+from pliant.query.ray.leaf import ALL, ANY, BATCH, BATCHED, CLOSEST, FOUND, FULL, GAZE, N_WIDE, NEEDED, SEEN
+from pliant.query.ray.top_level import Roots, bound
 from pliant.query.traverse import COUNTERS
 from pliant.results import AllHits, Hit, Hits, Stats
 from pliant.tree.nodes import BUILDERS

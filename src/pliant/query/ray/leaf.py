@@ -23,8 +23,8 @@ from pliant.core.stack import floats
 from pliant.geometry.predicates import fits, point_fits
 from pliant.geometry.ray_triangle import ANSWER, DIRECTION, HIT, ORIGIN, SIZE, UNSURE, pierced
 from pliant.motion.rigid import placed
-from pliant.query.collide.two_bodies.leaf_overlap import copy_corners
-from pliant.query.collide.two_bodies.transformed import place_corners
+from pliant.query.collide.leaf_overlap import copy_corners
+from pliant.query.collide.transformed import place_corners
 from pliant.query.traverse import COUNTERS, freshen_leaf
 
 BATCH = 64                                                              # rays that are looked at together

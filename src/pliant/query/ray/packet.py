@@ -15,7 +15,7 @@ from pliant.core.simd import bits, element, first, greatest, highest, least, low
 from pliant.core.soa import row, whole
 from pliant.core.sort_keys import keyed, name_of, number_of
 from pliant.core.stack import eight, integers, singles
-from pliant.query.ray.cast.leaf import (
+from pliant.query.ray.leaf import (
     BATCH,
     GOING,
     HIGH,
@@ -32,7 +32,7 @@ from pliant.query.ray.cast.leaf import (
     fresh,
     settle,
 )
-from pliant.query.ray.cast.single import ROOM
+from pliant.query.ray.single import ROOM
 from pliant.query.traverse import fetch, freshen
 from pliant.volume.aabb import Box
 from pliant.volume.protocol import FAMILIES

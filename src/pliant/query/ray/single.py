@@ -12,7 +12,7 @@ from pliant.core.simd import bits, element, first, greatest, least, ones
 from pliant.core.soa import lanes, row, whole
 from pliant.core.sort_keys import keyed, name_of, number_of
 from pliant.core.stack import integers
-from pliant.query.ray.cast.leaf import GOING, HIGH, LIMIT, LOW, OVER, START, WIDTH, at, candidates, fetch_corners, fresh, settle
+from pliant.query.ray.leaf import GOING, HIGH, LIMIT, LOW, OVER, START, WIDTH, at, candidates, fetch_corners, fresh, settle
 from pliant.query.traverse import fetch, freshen
 from pliant.volume.aabb import Box
 from pliant.volume.protocol import FAMILIES, Ray, pierce

@@ -10,8 +10,8 @@ import numpy as np
 from pliant.core.jit import helper
 from pliant.core.simd import first, ones
 from pliant.core.soa import whole
-from pliant.query.ray.cast.leaf import GOING, LIMIT, at, candidates, fresh, settle
-from pliant.query.ray.cast.single import passed, ray_of
+from pliant.query.ray.leaf import GOING, LIMIT, at, candidates, fresh, settle
+from pliant.query.ray.single import passed, ray_of
 from pliant.query.traverse import freshen
 from pliant.volume.protocol import pierce
 

@@ -12,9 +12,9 @@ from pliant.core.jit import helper, kernel
 from pliant.core.simd import element, first, four, greatest, highest, least, lowest, quad, where
 from pliant.core.stack import floats, integers
 from pliant.motion.rigid import LEAST
-from pliant.query.ray.cast.leaf import BATCH, BEST, DOUBT, FAR_AWAY, NEAR, PER
-from pliant.query.ray.cast.single import ROOM
-from pliant.query.ray.cast.transform import inside, widened
+from pliant.query.ray.leaf import BATCH, BEST, DOUBT, FAR_AWAY, NEAR, PER
+from pliant.query.ray.single import ROOM
+from pliant.query.ray.transform import inside, widened
 
 
 class Roots(NamedTuple):

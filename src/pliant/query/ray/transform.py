@@ -14,7 +14,7 @@ from pliant.core.jit import helper
 from pliant.core.simd import bits, first, four, greatest, least, magnitude, narrow, where
 from pliant.core.stack import put_lanes
 from pliant.motion.rigid import LEAST
-from pliant.query.ray.cast.leaf import (
+from pliant.query.ray.leaf import (
     BATCH,
     BEST,
     BLIND,

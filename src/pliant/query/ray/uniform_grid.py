@@ -27,9 +27,9 @@ from pliant.core.soa import aligned, prefetch
 from pliant.core.stack import floats
 from pliant.geometry.ray_triangle import DIRECTION, HIT, ORIGIN, SIZE
 from pliant.motion.rigid import LEAST
-from pliant.query.ray.cast.batch import exact_entry, finish, start, work
-from pliant.query.ray.cast.cast import ROOM, Chunks, grown
-from pliant.query.ray.cast.leaf import (
+from pliant.query.ray.batch import exact_entry, finish, start, work
+from pliant.query.ray.cast import ROOM, Chunks, grown
+from pliant.query.ray.leaf import (
     ALL,
     ANY,
     BATCH,
@@ -47,7 +47,7 @@ from pliant.query.ray.cast.leaf import (
     decide_in,
     record,
 )
-from pliant.query.ray.cast.transform import inside
+from pliant.query.ray.transform import inside
 from pliant.query.traverse import COUNTERS
 
 MOST_ASIDE, MOST_CELLS = 1 << 10, 1 << 24                               # cells along an axis, and in all

@@ -1,0 +1,1 @@
+"""glTF 2.0: meshes, morph targets, skins and animations."""

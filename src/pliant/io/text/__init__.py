@@ -1,0 +1,1 @@
+"""Formats of a single mesh: OBJ, OFF, PLY and STL."""

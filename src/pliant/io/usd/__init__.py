@@ -1,0 +1,1 @@
+"""USD: meshes, skins and time samples."""

@@ -1,0 +1,1 @@
+"""VTK, XDMF and PVD: surfaces of simulation meshes and time series."""

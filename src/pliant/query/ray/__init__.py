@@ -1,0 +1,1 @@
+"""Ray queries: closest hit, any hit and all hits, for bodies, scenes and uniform grids."""
