@@ -12,6 +12,9 @@ PYTEST_ARGS ?=
 SECONDS ?= 60
 SEED ?= 0
 BENCH_ARGS ?=
+# Which paper (experiments/README.md), or all of them, which takes hours; and options, such as --quick.
+EXPERIMENT ?= all
+EXPERIMENT_ARGS ?=
 
 # Collecting thousands of tests takes seconds with compiled files at hand, and minutes where the environment forbids to keep them.
 export PYTHONDONTWRITEBYTECODE :=
@@ -20,7 +23,7 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 PYTEST := $(RUN) -m pytest $(PYTEST_ARGS)
 
-.PHONY: help demo test test-full test-gpu fuzz lint bench docs release clean
+.PHONY: help demo test test-full test-gpu fuzz lint bench experiments docs release clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +54,9 @@ lint: $(VENV)/.with-dev  ## ruff, mypy, and that layers import downward only
 
 bench: $(VENV)/.with-peers  ## side by side with other libraries
 	$(RUN) -m benchmarks.peers $(BENCH_ARGS)
+
+experiments: $(VENV)/.with-experiments  ## the papers again: make experiments EXPERIMENT=larsson2001 EXPERIMENT_ARGS=--quick
+	$(RUN) -m experiments $(EXPERIMENT) $(EXPERIMENT_ARGS)
 
 docs: $(VENV)/.with-site  ## the documentation as a site, examples run and drawn: out/docs/index.html
 	rm -rf docs/gallery

@@ -17,9 +17,9 @@ from rich.table import Table
 
 import pliant as pl
 from benchmarks.harness import alone
+from experiments.georgii2007.cloth import cloth
+from experiments.georgii2007.scenes import creatures, dragons, rigid_rabbits, soft_horses, soft_rabbits
 from pliant import shapes
-from pliant.bench.drape import cloth
-from pliant.bench.scenes_g import creatures, dragons, rigid_rabbits, soft_horses, soft_rabbits
 
 SIZES = (10_000, 100_000, 300_000)
 SMALL = (lambda: soft_rabbits(2_400, 4), lambda: soft_horses(6_000, 4), lambda: creatures(3, 1, (4, 1, 4, 2), 4),

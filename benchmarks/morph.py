@@ -16,8 +16,8 @@ from rich.table import Table
 import pliant as pl
 from benchmarks.harness import Peer, alone, compare, finish, parser_for, require, sorted_pairs, table_of
 from benchmarks.peers import space_order, warp_kernel, zoom_for
+from experiments.larsson2003a.scenes import moment, passing
 from pliant import shapes
-from pliant.bench.scenes_b import moment, passing
 
 
 class Frames(NamedTuple):

@@ -39,7 +39,7 @@ def text(result):
 def test_help_names_all_commands():
     result = run("--help")
     assert result.exit_code == 0
-    options = {"check": "--within", "demo": "--frames", "bench": "paper-a", "render": "--antialias", "tune": "--criteria", "info": "FILE",
+    options = {"check": "--within", "demo": "--frames", "render": "--antialias", "tune": "--criteria", "info": "FILE",
                "warm": "--all"}
     assert all(f" {name} " in text(result) for name in options)
     for name, option in options.items():

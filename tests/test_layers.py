@@ -23,7 +23,7 @@ LAYERS = (
     ("results",),
     ("image", "query"),
     ("body", "body_file", "broadphase", "scene", "uniform_grid"),
-    ("check", "io", "render", "tune", "report", "shapes", "bench", FACE),
+    ("check", "io", "render", "tune", "report", "shapes", FACE),
     ("cli",),
 )
 RANK = {unit: rank for rank, layer in enumerate(LAYERS) for unit in layer}

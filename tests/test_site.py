@@ -69,8 +69,8 @@ def test_every_benchmark_is_listed_once():
     text = text_of("benchmarks.md")
     listed = [name for line in text.splitlines() if line.startswith("|") for name in MODULE.findall(line.split("|")[1])]
     assert sorted(listed) == sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem != "__init__")
-    papers = {path.stem for path in (ROOT / "src" / "pliant" / "bench").glob("paper_?.py")}
-    assert {name.replace("-", "_") for name in re.findall(r"\| `benchmarks\.\w+`, `pliant bench (paper-\w)`", text)} == papers
+    papers = {path.parent.name for path in (ROOT / "experiments").glob("*/runs.py")}
+    assert set(re.findall(r"\| `python -m experiments (\w+)`", text)) == papers
 
 
 def test_examples_have_a_title_for_the_gallery():

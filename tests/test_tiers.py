@@ -32,7 +32,7 @@ def some():
     yield Item("query/test_mine.py", "test_one")
     yield Item("geometry/test_mine.py", "test_one")
     yield Item("core/test_jit.py", "test_one")
-    yield Item("test_bench_paper_a.py", "test_one")
+    yield Item("experiments/test_larsson2001.py", "test_one")
 
 
 @pytest.mark.parametrize("mode", tiers.CASES)

@@ -47,7 +47,7 @@ FULL = {
     "test_watertight.py": "the benchmark of rays, small",
     "test_packing.py": "a benchmark on a GPU, in the simulator",
 }
-BENCH = "test_bench_"                                                   # files that begin so: the experiments of the papers, small
+EXPERIMENTS = "experiments/"                                            # the folder of tests that run the experiments of papers, small
 # Cases of a file in all, or of a function, where the rules take more.
 SHORT = {"report/test_page.py": 2, "fuzz/test_fuzz.py::test_seeds": 1, "test_range.py::test_query_of_two_bodies": 3,
          "query/test_frustum.py": 20}
@@ -67,7 +67,7 @@ def is_small(value):
 
 def is_left_out(path, function, call, mode):
     """Is a case for the full tier by itself, whatever others there are?"""
-    if path in FULL or f"{path}::{function}" in FULL or path.startswith(BENCH):
+    if path in FULL or f"{path}::{function}" in FULL or path.startswith(EXPERIMENTS):
         return True
     if mode == "off" and path.partition("/")[0] not in OFF_FOLDERS:
         return True

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pliant
+from experiments.bitar2011.export import export
 from pliant import shapes
 from pliant.core import jit
 from pliant.errors import FileError
@@ -60,8 +61,8 @@ def test_several_at_once(tmp_path):
     assert [each.name for each in read_animations(map(str, files))] == ["0", "1"]
 
 
-def test_the_scenes_of_paper_d():
-    found = read_animations(["paper-d"])
+def test_the_scenes_of_bitar2011(tmp_path):
+    found = read_animations(export(tmp_path / "scenes"))
     assert [each.frames - 1 for each in found] == [218, 127, 29, 127, 62]
     assert [[len(faces) for faces, _ in each.bodies] for each in found] == [[162, 162], [180, 162], [710, 162], [710, 180], [710, 162]]
 
@@ -119,7 +120,7 @@ def test_an_array_larger_than_its_file_is_refused(tmp_path):
 
 
 def test_what_is_not_there_is_refused(tmp_path):
-    with pytest.raises(FileError, match=r"no such file or folder, .* those are paper-d"):
+    with pytest.raises(FileError, match="paper-x: no such file or folder"):
         read_animations([tmp_path / "paper-x"])
 
 

@@ -20,7 +20,6 @@ def application() -> typer.Typer:
     """The typer application with all its commands."""
     import typer
 
-    from pliant.cli.bench import bench
     from pliant.cli.check import check
     from pliant.cli.demo import demo
     from pliant.cli.errors import Commands, options
@@ -42,7 +41,6 @@ def application() -> typer.Typer:
     app.callback()(options)
     for command in (check, demo, render, tune, info, warm):
         app.command()(command)
-    app.add_typer(bench, name="bench")
     return app
 
 

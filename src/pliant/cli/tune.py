@@ -22,7 +22,7 @@ Examples:
 
     pliant tune cloth.npz --query self_collide --out cloth.toml
 
-    pliant tune paper-d --volume rss --build matching --arity 2 --leaf 1 --out policy.toml
+    pliant tune plate.npz cable.npz --volume rss --build matching --arity 2 --leaf 1 --out policy.toml
 """
 
 
@@ -45,7 +45,7 @@ class Measure(StrEnum):
 
 
 def tune(
-    animations: Annotated[list[str], typer.Argument(metavar="ANIMATION", help="Files .npz, folders of numbered meshes, or paper-d.")],
+    animations: Annotated[list[str], typer.Argument(metavar="ANIMATION", help="Files .npz, or folders of numbered meshes.")],
     out: Annotated[Path, typer.Option(help="File for the policy; Body(policy=FILE) loads it.")] = Path("policy.toml"),
     query: Annotated[Asked, typer.Option(help="What is asked in every frame.")] = Asked.distance,
     score: Annotated[Measure, typer.Option(help="What is to be least.")] = Measure.counters,
@@ -117,7 +117,7 @@ def progress_bar(console: Console) -> Progress:
 
 def reporter(progress: Progress, steps: int, best: dict[str, Row]) -> Callable[[Report], None]:
     """What the search calls: the bar goes on, and the best so far is kept."""
-    from pliant.bench.tables import figure
+    from pliant.report.tables import figure
 
     task = progress.add_task("", total=steps, best="")
     finished: dict[str, int] = {}
@@ -140,7 +140,7 @@ def write(out: Path, tuned: Tuned) -> None:
 
 def show(rows: list[Row], score: str, console: Console) -> None:
     """A row for each criterion, as in the thesis's Table 2, and how it compares with refitting everything."""
-    from pliant.bench.tables import Table, figure, rich
+    from pliant.report.tables import Table, figure, rich
 
     if not rows:
         return

@@ -298,7 +298,7 @@ def check_share(name, value):
     return float(value)
 
 
-# Parameters: `pliant tune paper-d --volume rss --build matching --arity 2 --leaf 1` (docs/tuning.md).
+# Parameters: `pliant tune bitar2011 --volume rss --build matching --arity 2 --leaf 1` (docs/tuning.md).
 SETTINGS = {"criterion": ("(A&B)|(B&C)", validate.one_of(CRITERIA)), "p_max": (3.95, check_factor), "k": (0.218, check_share),
             "gamma": (0.562, check_factor), "how": ("plain", validate.one_of(HOWS))}
 register(Policy("inflated", follow, SETTINGS, suits=suits, local=False))

@@ -1,14 +1,14 @@
 """Animations that a policy is tuned for: one or two bodies, each a mesh with its vertices in all frames.
 
-Read from an NPZ file (`faces`, `vertices` (k, n, 3), and `faces_b`, `vertices_b` of a second body), from a folder of numbered meshes, or
-by name. Files may be hostile: sizes are compared with what is there, nothing is unpickled, and every number is examined.
+Read from an NPZ file (`faces`, `vertices` (k, n, 3), and `faces_b`, `vertices_b` of a second body) or from a folder of numbered meshes.
+Files may be hostile: sizes are compared with what is there, nothing is unpickled, and every number is examined.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,11 +79,8 @@ def digest(animations: Iterable[Animation]) -> str:
 
 
 def read_animations(names: Iterable[str | Path]) -> list[Animation]:
-    """All animations of files, folders and names of those that come with the library."""
-    found: list[Animation] = []
-    for name in names:
-        found += BUILT_IN[str(name)]() if str(name) in BUILT_IN else [read_animation(name)]
-    return found
+    """All animations of files and folders."""
+    return [read_animation(name) for name in names]
 
 
 def read_animation(path: str | Path) -> Animation:
@@ -101,7 +98,7 @@ def read_animation(path: str | Path) -> Animation:
 
 def _file(path: Path) -> list[Moving]:
     if not ordinary(path):
-        raise FileError(f"{path}: no such file or folder, and no animation that comes with the library; those are {', '.join(BUILT_IN)}")
+        raise FileError(f"{path}: no such file or folder")
     with examined(path):
         held = members(path)
         unknown = sorted(set(held) - {name for pair in MEMBERS for name in pair})
@@ -156,18 +153,3 @@ def _numbered(path: Path) -> Moving:
         rows.append(shapes[0])
     assert known is not None
     return known, np.array(rows)
-
-
-def _paper_d() -> list[Animation]:
-    """The five scenarios of thesis D."""
-    from pliant.bench import scenes_d
-
-    found = []
-    for name in scenes_d.SCENES:
-        actors = scenes_d.scene(name).actors
-        shown = [(each.faces, np.array([each.vertices(k) for k in range(each.model.frames + 1)])) for each in actors]
-        found.append(checked(Animation(shown, name)))
-    return found
-
-
-BUILT_IN: dict[str, Callable[[], list[Animation]]] = {"paper-d": _paper_d}

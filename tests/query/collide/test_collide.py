@@ -144,7 +144,7 @@ def test_threads_that_ask_at_different_scales():
             body = pl.Body(*shapes.icosphere(4), policy=policy)
             together(*(lambda other=other: ask(body, other) for other in others * 2))
     """
-    python(code, Path(__file__).resolve().parents[1], *POLICIES)
+    python(code, Path(__file__).resolve().parents[2], *POLICIES)
 
 
 @pytest.mark.formulas

@@ -1,0 +1,1 @@
+"""Distances with adaptive, inflated hierarchies (Bitar 2011)."""

@@ -1,0 +1,1 @@
+"""Image-space collision detection on CPU and GPU (Georgii, Krüger and Westermann 2007)."""

@@ -1,0 +1,278 @@
+"""The clock of the experiments with the image engine: ways take turns on meshes that are asked about themselves, and every frame is timed
+and counted.
+
+A frame is all parts of a scene as one mesh; the question is which of its faces meet, those that share a vertex left out. TREE ways keep a
+body: `update`, and a query. IMAGE ways keep nothing: they are given vertices and faces as if they had never seen them. On a device both are
+there before the clock starts; MOVED is a way whose vertices a device makes itself, from parameters, and that is on the clock. As in
+`experiments/steinemann2008/clock.py` frames are played in order and once a round, in turns, and the least time of each frame counts. Devices work while the
+processor waits: their time is always the time that passes.
+
+Trees and the conservative mode must find the same pairs. The sampled mode may miss some, and they are counted; it must find none that there
+are not. Vertices that a device has made need not be those of the CPU to the last bit: what is found for them is compared with what a tree
+finds for the very same.
+
+Seconds by passes are measured on a few frames of their own: waiting for each pass on a device would slow down all of them.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import pliant
+from experiments.bitar2011.clock import Clock, Times, done_by_all, play_rounds
+from experiments.clock import COUNTERS, Run, Session
+from experiments.georgii2007.creatures import Swarm
+from experiments.georgii2007.scenes import Frame, Scene
+from pliant.core import device
+from pliant.errors import DeviceError
+
+TREE, IMAGE, CUDA, MOVED = "tree", "image", "CUDA", "moved"
+COUNTED = ("depth", "passes", "fragments", "rays", "packed", "met", "tests", "sent")  # of ImageStats, in the order of Table 1
+MEASURED = 5  # frames whose passes are timed
+SLOW = 2  # times that they are, of which the least counts
+
+
+class Way(NamedTuple):
+    """A method: one of TREE, IMAGE, CUDA and MOVED, with options of `Body` or of the image engine. `view`: along the scene's direction;
+    `ends`: peel from both, or from the near one alone, as the paper did; users cannot say that."""
+
+    name: str
+    kind: str
+    options: dict[str, Any]
+    view: bool = True
+    ends: int = 2
+
+    @property
+    def sampled(self) -> bool:
+        """May it miss pairs?"""
+        return self.options.get("mode") == "sampled"
+
+    def asks(self, scene: Scene) -> dict[str, Any]:
+        """What the image engine is asked with."""
+        asked = dict(self.options)
+        if self.view:
+            asked["direction"] = scene.view
+        if self.sampled:
+            asked["closed"] = scene.closed
+        return asked
+
+
+def lacking() -> str | None:
+    """Why nothing can run on a device; None: it can."""
+    try:
+        device.need_cuda()
+    except DeviceError as error:
+        return re.split("[,;(]", str(error).removeprefix("device: "))[0]  # what to do about it is said where one is asked for
+    return None
+
+
+# --- keepers ---------------------------------------------------------------------------------------------------------------------
+
+
+class TreeKeeper:
+    """A body with a tree."""
+
+    def __init__(self, way: Way, scene: Scene) -> None:
+        start = scene.frame(0)
+        self.body = pliant.Body(start.vertices, start.faces, **way.options)
+        self.step(start)
+
+    def step(self, frame: Frame, clock: Clock = time.perf_counter) -> tuple[float, float, Any]:
+        """Seconds of updating, seconds of asking, and the pairs."""
+        t0 = clock()
+        self.body.update(frame.vertices)
+        t1 = clock()
+        found = pliant.self_collide(self.body, adjacent="ignore")
+        return t1 - t0, clock() - t1, found
+
+
+def ask(mesh: tuple[Any, Any], asked: dict[str, Any]) -> Any:
+    """Pairs of a mesh and itself, as users get them."""
+    return pliant.self_collide(mesh, adjacent="ignore", engine="image", **asked)
+
+
+def ask_within(mesh: tuple[Any, Any], asked: dict[str, Any], ends: int = 2, clocked: bool = False) -> Any:
+    """The same through a door that users do not have; `clocked`: with seconds by pass."""
+    from pliant.image.api import asked as answer
+    from pliant.image.options import options_of
+
+    return answer({"body": mesh}, False, False, False, options_of(asked)._replace(ends=ends), clocked)
+
+
+class ImageKeeper:
+    """Nothing but options."""
+
+    def __init__(self, way: Way, scene: Scene) -> None:
+        self.asked, self.ends = way.asks(scene), way.ends
+        self.step(scene.frame(0))
+
+    def step(self, frame: Frame, clock: Clock = time.perf_counter) -> tuple[float, float, Any]:
+        """No seconds of updating, seconds of asking, and the pairs."""
+        mesh = frame.vertices, frame.faces
+        start = clock()
+        found = ask(mesh, self.asked) if self.ends == 2 else ask_within(mesh, self.asked, self.ends)
+        return 0.0, clock() - start, found
+
+    def passes(self, frame: Frame) -> Any:
+        """Seconds of every pass."""
+        return ask_within((frame.vertices, frame.faces), self.asked, self.ends, True).image.seconds
+
+
+class CudaKeeper:
+    """Vertices and faces on a device; they get there outside the clock."""
+
+    def __init__(self, way: Way, scene: Scene) -> None:
+        self.cuda, self.asked = device.need_cuda(), way.asks(scene)
+        self.faces = self.cuda.to_device(scene.whole)
+        self.step(scene.frame(0))
+
+    def given(self, frame: Frame) -> tuple[Any, Any]:
+        """The mesh of a frame on the device, all there."""
+        vertices = self.cuda.to_device(frame.vertices)
+        self.cuda.synchronize()
+        return vertices, self.faces
+
+    def step(self, frame: Frame, clock: Clock = time.perf_counter) -> tuple[float, float, Any]:
+        """No seconds of updating, seconds of asking, and the pairs, which are back on the host."""
+        given = self.given(frame)
+        start = time.perf_counter()
+        found = ask(given, self.asked)
+        return 0.0, time.perf_counter() - start, found
+
+    def passes(self, frame: Frame) -> Any:
+        """Seconds of every pass."""
+        return ask_within(self.given(frame), self.asked, clocked=True).image.seconds
+
+
+class MovedKeeper:
+    """Vertices made on a device; it looks up itself whether what it finds is right, once for each frame."""
+
+    def __init__(self, way: Way, scene: Scene) -> None:
+        self.cuda, self.asked = device.need_cuda(), way.asks(scene)
+        from experiments.georgii2007.scenes_cuda import Mover
+
+        assert scene.swarm is not None
+        self.swarm: Swarm = scene.swarm
+        self.mover = Mover(self.swarm)
+        self.body: pliant.Body | None = None
+        self.step(scene.frame(0))
+
+    def step(self, frame: Frame, clock: Clock = time.perf_counter) -> tuple[float, float, Any]:
+        """Seconds of moving, seconds of asking, and the pairs, which are back on the host."""
+        t0 = time.perf_counter()
+        vertices = self.mover.move(self.swarm.played[frame.k])
+        self.cuda.synchronize()
+        t1 = time.perf_counter()
+        found = ask((vertices, self.mover.faces), self.asked)
+        return t1 - t0, time.perf_counter() - t1, found
+
+    def exact(self, frame: Frame) -> NDArray[np.int64]:
+        """What a tree finds for the vertices of the device."""
+        vertices = self.mover.move(self.swarm.played[frame.k]).copy_to_host()
+        if self.body is None:
+            self.body = pliant.Body(vertices, frame.faces)
+        self.body.update(vertices)
+        return keys_of(pliant.self_collide(self.body, adjacent="ignore"))
+
+    def passes(self, frame: Frame) -> Any:
+        """Seconds of every pass."""
+        vertices = self.mover.move(self.swarm.played[frame.k])
+        self.cuda.synchronize()
+        return ask_within((vertices, self.mover.faces), self.asked, clocked=True).image.seconds
+
+
+KEEPERS: dict[str, Any] = {TREE: TreeKeeper, IMAGE: ImageKeeper, CUDA: CudaKeeper, MOVED: MovedKeeper}
+
+
+# --- runs ------------------------------------------------------------------------------------------------------------------------
+
+
+def keys_of(found: Any) -> NDArray[np.int64]:
+    """One number for each pair, in order."""
+    pairs = np.asarray(found.faces).astype(np.int64)
+    return pairs[:, 0] << 32 | pairs[:, 1]
+
+
+class Track(Times):
+    """What a way did."""
+
+    def __init__(self, way: Way, scene: Scene) -> None:
+        super().__init__()
+        self.way, self.scene, self.keeper = way, scene, KEEPERS[way.kind](way, scene)
+        self.keys: list[NDArray[np.int64]] = []
+        self.images: list[Any] = []
+        self.seconds: dict[str, float] = {}
+
+    def answer(self, found: Any) -> tuple[float, ...]:
+        """How many pairs; they are kept, and the counters of the engine."""
+        self.keys.append(keys_of(found))
+        self.images.append(getattr(found, "image", None))
+        return (len(found),)
+
+    def look_at_passes(self, steps: int) -> None:
+        """Time the passes of some frames."""
+        if not hasattr(self.keeper, "passes"):
+            return
+        rows = []
+        for k in np.unique(np.linspace(1, steps, min(MEASURED, steps)).astype(int)):
+            frame = self.scene.frame(int(k))
+            rows.append(np.min([tuple(self.keeper.passes(frame)) for _ in range(SLOW)], axis=0))
+        names = type(self.keeper.passes(self.scene.frame(0)))._fields
+        self.seconds = dict(zip(names, np.mean(rows, axis=0).tolist(), strict=True))
+
+    def run(self, steps: int, like: Track, **about: Any) -> Run:
+        """The first `steps` frames as plain values. Times are ms; lists have an entry for each frame."""
+        way = self.way
+        run = plain(way, self.scene, steps) | about
+        exact = like.keys[:steps]
+        if way.kind == MOVED:
+            exact = [self.keeper.exact(self.scene.frame(k + 1)) for k in range(steps)]
+        run["missed"] = [len(np.setdiff1d(right, mine, True)) for right, mine in zip(exact, self.keys, strict=False)]
+        run["wrong"] = [len(np.setdiff1d(mine, right, True)) for right, mine in zip(exact, self.keys, strict=False)]
+        run["agrees"] = not any(run["wrong"]) and (way.sampled or not any(run["missed"]))
+        run |= self.lists(steps)
+        run["pairs"], run["exact"] = [len(keys) for keys in self.keys[:steps]], [len(keys) for keys in exact]
+        if self.images and self.images[0] is not None:
+            for name in COUNTED:
+                run[name] = [int(getattr(image, name)) for image in self.images[:steps]]
+            run["estimate"] = [float(image.missed) for image in self.images[:steps]]
+        run["passes_ms"] = {name: round(1e3 * seconds, 5) for name, seconds in self.seconds.items()}
+        return run
+
+
+def plain(way: Way, scene: Scene, steps: int) -> Run:
+    """What is known of a run before it is made."""
+    return {"method": way.name, "kind": way.kind, "options": way.options, "view": way.view, "part": scene.name, "faces": len(scene.whole),
+            "vertices": len(scene.frame(0).vertices), "bodies": len(scene.faces), "steps": steps}  # fmt: skip
+
+
+def without(way: Way, scene: Scene, why: str, **about: Any) -> Run:
+    """A run that could not be made."""
+    lists: Run = {name: [] for name in ("missed", "wrong", "update_ms", "query_ms", "pairs", "exact", *COUNTERS)}
+    return plain(way, scene, 0) | about | lists | {"agrees": True, "lacking": why, "passes_ms": {}}
+
+
+def play(session: Session, title: str, scene: Scene, ways: list[Way], passes: bool = True, **about: Any) -> list[Run]:
+    """Let the ways take turns on all frames, once a round; a run of each, with `about` in it. The first is the one that is right. Where
+    there is no device, ways that need one say so."""
+    if session.stopped:
+        return []
+    why = lacking() if any(way.kind in (CUDA, MOVED) for way in ways) else None
+    able = [way for way in ways if why is None or way.kind not in (CUDA, MOVED)]
+    tracks: list[Track] = []
+    with session.until_stopped():
+        session.begin(title, len(able) * scene.frames * session.repeats)
+        play_rounds(session, scene, tracks, (Track(way, scene) for way in able))
+        if passes:
+            for track in tracks:
+                track.look_at_passes(scene.frames)
+    steps = done_by_all(tracks, len(able))
+    if not steps:
+        return []
+    made = iter([track.run(steps, tracks[0], **about) for track in tracks])
+    return [next(made) if way in able else without(way, scene, why or "", **about) for way in ways]

@@ -1,0 +1,223 @@
+"""The scenes of paper G (section 8): the five of Table 1. What falls over a ball is in `cloth.py`, how creatures move in `creatures.py`.
+
+    soft rabbits    two of 12K triangles together, bounce into each other; they wobble, and are flattened where they meet (Fig 8)
+    soft horses     two of 32K, tangled: hardly apart and wobbling, so that their skins go through each other over and over (Fig 8)
+    creatures       ten of 320K with four shuttles, whose tentacles draw back when they are hit, and grow again (Fig 9)
+    rigid rabbits   sixty of 500K that fall into a box and bounce there (Fig 10)
+    dragons         two coils of 800K that go through each other (Fig 10)
+
+A SCENE is a number of PARTS, closed surfaces of faces that stay the same and vertices that move from frame to frame; a frame is all parts
+as one mesh, of which is asked what meets what, with itself included, as in the paper. `view` is the direction in which it is looked at:
+there the most surfaces in a row, the depth complexity, are about as many as the paper says, 8 and 16.
+
+Shapes and motions are others than the paper's, which says no more about them than stands here; how many triangles meet is about the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments.georgii2007.bodies import Mesh, dragon, horse, joined, rabbit
+from experiments.georgii2007.creatures import Swarm, swarm
+from experiments.larsson2001.scenes import Faces, Rows, pose, rotation, unit
+
+Direction = tuple[float, float, float]
+
+
+class Frame(NamedTuple):
+    """All parts as one mesh: vertices (n, 3) float64 and faces (f, 3) int32; `k` is its number."""
+
+    vertices: Rows
+    faces: Faces
+    k: int
+
+
+class Scene(NamedTuple):
+    """Parts that move: the faces (f, 3) of each, `whole`, those of all as one mesh, and `at`, which gives the vertices (n, 3) of each in
+    frame k. `closed`: every part is. `swarm`: what makes the vertices, where a device can do that as well."""
+
+    name: str
+    faces: tuple[Faces, ...]
+    whole: Faces
+    at: Callable[[int], list[Rows]]
+    frames: int
+    view: Direction
+    closed: bool
+    swarm: Swarm | None
+
+    def parts(self, k: int) -> list[Mesh]:
+        """Vertices and faces of each part in frame k, 0 … frames; frame 0 is where it starts, and is not played."""
+        if not 0 <= k <= self.frames:
+            raise ValueError(f"k must be in 0 … {self.frames}, not {k}")
+        return list(zip(self.at(k), self.faces, strict=True))
+
+    def frame(self, k: int) -> Frame:
+        """All parts of frame k as one mesh."""
+        return Frame(np.concatenate([vertices for vertices, _ in self.parts(k)]), self.whole, k)
+
+
+def scene(name: str, rest: list[Mesh], at: Callable[[int], list[Rows]], frames: int, view: Direction, closed: bool = True,
+          swarm: Swarm | None = None) -> Scene:  # fmt: skip
+    """A scene whose parts have the faces of these, and as many vertices."""
+    if frames < 1:
+        raise ValueError(f"frames must be 1 or more, not {frames!r}")
+    return Scene(name, tuple(faces for _, faces in rest), joined(rest)[1], at, frames, view, closed, swarm)
+
+
+# --- what soft bodies do ---------------------------------------------------------------------------------------------------------
+
+# Waves that push all of space about: (direction and height of the push, waves a unit, angular speed, phase). A push is along one wave and
+# changes along another direction; all heights times waves add up to less than 1, so that nothing folds.
+WOBBLE = (
+    ((0.030, -0.012, 0.020), (2.1, 5.3, 1.7), 5.1, 0.3),
+    ((-0.014, 0.026, 0.018), (4.7, 1.9, -3.1), -6.3, 1.9),
+    ((0.016, 0.020, -0.024), (-2.9, 3.7, 4.3), 7.7, 4.1),
+)
+
+
+def wobbled(vertices: Rows, time: float, waves: Any = WOBBLE, much: float = 1.0) -> Rows:
+    """Vertices (n, 3) pushed about, at a time in seconds."""
+    moved = vertices.copy()
+    for push, along, speed, phase in waves:
+        moved += np.sin(vertices @ np.array(along) + (speed * time + phase))[:, None] * (much * np.array(push))
+    return moved
+
+
+def flattened(vertices: Rows, along: Rows, much: float) -> Rows:
+    """Vertices that are `much` shorter along a direction (3,), and wider across it, with the same volume."""
+    short, wide = 1 - much, 1 / np.sqrt(1 - much)
+    return np.asarray(wide * vertices + np.outer(vertices @ along, (short - wide) * along))
+
+
+# --- soft bodies -----------------------------------------------------------------------------------------------------------------
+
+SECONDS = 2.0  # that a scene lasts
+
+# Rabbits: the way they fly, how far apart their middles are at most and at least, how often they bounce, how flat they get.
+FLIGHT, FAR, CLOSE, BOUNCES, FLAT = (0.86, 0.38, 0.34), 1.3, 0.74, 3, 0.18
+HARES = (((0.2, 0.3, 0.93), 0.4), ((-0.3, 0.5, 0.81), 3.4))  # turns about an axis, to begin with
+SPIN = (0.35, -0.3)  # radians a second
+
+
+def soft_rabbits(faces: int, frames: int) -> Scene:
+    """Two of half as many faces each."""
+    rest, triangles = rabbit(faces // 4 * 2)
+    line = unit(*FLIGHT)
+
+    def at(k: int) -> list[Rows]:
+        passed = k / frames
+        time, way = SECONDS * passed, abs(np.cos(np.pi * BOUNCES * passed + 0.3))
+        made = []
+        for side, (axis, angle), spin in zip((-1, 1), HARES, SPIN, strict=True):
+            turned = wobbled(rest, time + 3.0 * side) @ rotation(unit(*axis), angle + spin * time).T
+            made.append(flattened(turned, line, FLAT * (1 - way)) + 0.5 * side * (CLOSE + (FAR - CLOSE) * way) * line)
+        return made
+
+    return scene("soft rabbits", [(rest, triangles)] * 2, at, frames, FLIGHT)
+
+
+# Horses: how far apart, in which direction, how they are turned against each other, and how high small waves in their skins are.
+TANGLE, BESIDE, TWIST = 0.02, (0.3, 0.85, 0.44), 0.03
+SKIN = (
+    ((0.0040, 0.0060, 0.0036), (31.0, 12.0, 18.0), 9.1, 0.7),
+    ((-0.0054, 0.0046, 0.0026), (-16.0, 35.0, 10.0), -11.3, 2.2),
+    ((0.0030, 0.0054, -0.0054), (15.0, -18.0, 33.0), 13.7, 5.0),
+)
+
+
+def soft_horses(faces: int, frames: int) -> Scene:
+    """Two of half as many faces each."""
+    rest, triangles = horse(faces // 4 * 2)
+
+    def at(k: int) -> list[Rows]:
+        time, made = SECONDS * k / frames, []
+        for side in (-1, 1):
+            moved = wobbled(wobbled(rest, time + 1.7 * side, SKIN), time + 0.5 * side)
+            turned = moved @ rotation(unit(0.4, 0.3, 0.87), side * (TWIST + 0.1 * np.sin(3 * time))).T
+            made.append(turned + 0.5 * side * TANGLE * (1.5 + np.sin(4 * time)) * unit(*BESIDE))
+        return made
+
+    return scene("soft horses", [(rest, triangles)] * 2, at, frames, (0.12, 0.98, 0.16))
+
+
+# --- many rigid bodies -----------------------------------------------------------------------------------------------------------
+
+# Bodies in a box open above: how wide it is for each column of bodies, how near middles come before they are pushed apart, how hard that
+# and the walls push, gravity, what speed is left after a second; steps in which a fall of FALL seconds is taken.
+ROOM, NEAR, HARD, GRAVITY, LEFT, FALL, KNOTS = 1.45, 1.45, 900.0, 9.81, 0.75, 2.0, 1_200
+
+
+@cache
+def fall(bodies: int) -> Rows:
+    """Middles (KNOTS + 1, bodies, 3) of bodies that fall from the cells of a grid, and bounce."""
+    rng = np.random.default_rng(60)
+    wide = max(1, round(np.cbrt(bodies)))
+    k = np.arange(bodies)
+    sites = np.stack([k % wide, k // wide % wide, k // wide**2], axis=1) * [1.0, 1.0, 1.25] + rng.uniform(-0.16, 0.16, (bodies, 3))
+    half = 0.5 * ROOM * wide
+    centres = ROOM * (sites + [0.5, 0.5, 0.6]) - [half, half, 0.0]
+    velocities = rng.normal(0, 0.8, (bodies, 3))
+    low, high, step = np.array([0.55 - half, 0.55 - half, 0.45]), np.array([half - 0.55, half - 0.55, np.inf]), FALL / KNOTS
+    made = [centres]
+    for _ in range(KNOTS):
+        gaps = centres[:, None] - centres
+        apart = np.sqrt((gaps * gaps).sum(axis=2)) + np.diag(np.full(bodies, np.inf))
+        push = (np.maximum(NEAR / apart - 1, 0)[:, :, None] * gaps).sum(axis=1) + np.clip(centres, low, high) - centres
+        velocities = (velocities + step * (HARD * push - [0, 0, GRAVITY])) * LEFT**step
+        centres = centres + step * velocities
+        made.append(centres)
+    return np.array(made)
+
+
+def rigid_rabbits(bodies: int, faces: int, frames: int) -> Scene:
+    """So many bodies of as many faces together; all have one shape."""
+    rest, triangles = rabbit(round(faces / bodies / 2) * 2)
+    rest = rest - 0.5 * (rest.min(axis=0) + rest.max(axis=0))
+    rng = np.random.default_rng(500)
+    spins = [(unit(*rng.normal(size=3)), rng.uniform(0, 2 * np.pi), rng.uniform(-3, 3)) for _ in range(bodies)]
+    centres = fall(bodies)
+
+    def at(k: int) -> list[Rows]:
+        passed = k / frames
+        middles = centres[round(passed * (len(centres) - 1))]
+        return [rest @ rotation(axis, angle + speed * passed).T + middle
+                for (axis, angle, speed), middle in zip(spins, middles, strict=True)]  # fmt: skip
+
+    return scene("rigid rabbits", [(rest, triangles)] * bodies, at, frames, (0.95, 0.20, 0.20))
+
+
+# --- dragons ---------------------------------------------------------------------------------------------------------------------
+
+APART, THROUGH = ((1.30, 1.00, 1.70), (1.10, 0.95, 1.50)), ((0.21, 0.34, 0.92), 0.9, 1.5)  # from where to where; how it turns
+
+
+def dragons(faces: int, frames: int) -> Scene:
+    """Two of half as many faces each; one stays, the other turns and goes through it."""
+    rest, triangles = dragon(faces // 2)
+
+    def at(k: int) -> list[Rows]:
+        passed = k / frames
+        axis, start, end = THROUGH
+        place = pose(rotation(unit(*axis), start + (end - start) * passed) @ rotation(unit(1, 0, 0), 0.35), np.zeros(3))
+        where = (1 - passed) * np.array(APART[0]) + passed * np.array(APART[1])
+        return [rest, rest @ place[:3, :3].T + where]
+
+    return scene("dragons", [(rest, triangles)] * 2, at, frames, (0.60, -0.70, 0.30))
+
+
+# --- creatures -------------------------------------------------------------------------------------------------------------------
+
+
+def creatures(bodies: int, shuttles: int, fine: tuple[int, int, int, int], frames: int) -> Scene:
+    """So many creatures and shuttles; `fine`: cuts, rings and rows of a creature, and cuts of a shuttle."""
+    moved = swarm(bodies, shuttles, fine, frames)
+    ends = np.cumsum([len(vertices) for vertices, _ in moved.parts])[:-1]
+
+    def at(k: int) -> list[Rows]:
+        return np.split(moved.vertices(k), ends)
+
+    return scene("creatures", moved.parts, at, frames, (0.55, 0.78, 0.30), swarm=moved)

@@ -1,0 +1,157 @@
+"""What the runs of paper B's experiments say, beside what the paper says. All from runs as they are in the JSON file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from experiments.clock import COUNTERS, Run
+from experiments.figures import bare, find, growth, mean, ms, over, parts
+from experiments.larsson2001.scenes import Rows
+from experiments.larsson2003a.runs import AUTO, HYBRID, MORPH, OTHER_AXES, TWO, VARIANTS, WORLD
+from experiments.paper import LABELS, TREES
+from pliant.report.tables import Table, figure
+
+DEEP = (90 / 400, 270 / 400)  # between these shares of all steps the two bodies are deep in each other (6.4)
+FIG_68 = {"all": "1.5 to 9", "first": "2 to 58"}  # times as fast as hybrid updates
+SAVED = {TWO: {"without stamps": "15 %", "1 between": "5 %, up to 40 %"}, "swimmers": {"without stamps": "10 %"}}
+WHAT = {"all": "all pairs", "first": "the first pair"}
+WINDOW = 20  # steps of which the mean is taken before times are compared
+JOB = ("*Whole job*: what the method is given is made of weights and poses first: blended vertices, and for *world* placed ones. *Bare* "
+       "ratios leave out what calls cost where there is nothing to do.")
+
+
+def whole(run: Run) -> Rows:
+    """Milliseconds of each step, from weights and poses to pairs."""
+    more = 0.0 if run["kind"] == "weights" else run["blend_ms"] + (run["place_ms"] if run["kind"] == "world" else 0.0)
+    total: Rows = ms(run) + more
+    return total
+
+
+def ratios(run: Run, morph: Run | None, steps: Any = slice(None)) -> list[str]:
+    """Times `morph`, as measured, bare, and of the whole job."""
+    if morph is None:
+        return ["–"] * 3
+    return [over(mean(take(run)[steps]), mean(take(morph)[steps])) for take in (ms, bare, whole)]
+
+
+# --- Fig 6.5 ---------------------------------------------------------------------------------------------------------------------
+
+
+def tables_65(runs: list[Run]) -> list[Table]:
+    """Times and counts of every method, all pairs and the first."""
+    return [methods_65(runs, part) for part in parts(runs)]
+
+
+def methods_65(runs: list[Run], part: str) -> Table:
+    """Means of easy steps, of deep ones and of all."""
+    rows, some = [], [run for run in runs if run["part"] == part]
+    for run in some:
+        deep, times, morph = deep_steps(run["steps"]), ms(run), find(runs, part, run["tree"], MORPH)
+        easy_ratio = over(mean(times[~deep]), mean(ms(morph)[~deep])) if morph else "–"
+        deep_ratio = over(mean(times[deep]), mean(ms(morph)[deep])) if morph else "–"
+        rows.append([LABELS[run["tree"]], run["method"], figure(mean(times[~deep])), easy_ratio, figure(mean(times[deep])), deep_ratio,
+                     figure(mean(times)), *ratios(run, morph), *(figure(mean(run[name])) for name in COUNTERS)])  # fmt: skip
+    touch = [k for k, found in enumerate(some[0]["pairs"]) if found]
+    span = f"{touch[0]} to {touch[-1]}" if touch else "none"
+    note = (f"*Deep*: 45 % of all steps, those in which the paper's bodies are deep in each other; *easy*: the others. Bodies meet in "
+            f"steps {span}; at most {max(some[0]['pairs']):,} pairs are reported. Blending takes "
+            f"{figure(some[0]['blend_ms'])} ms a step, placing {figure(some[0]['place_ms'])} ms. {JOB}")  # fmt: skip
+    columns = ["trees", "method", "easy, ms", "÷ morph", "deep, ms", "÷ morph", "all, ms", "÷ morph", "bare", "whole job", *COUNTERS]
+    return Table(f"Fig 6.5, {WHAT[part]}: two bodies of {some[0]['faces']:,} triangles, {some[0]['steps']} steps", columns, rows, 2, note)
+
+
+def deep_steps(steps: int) -> Any:
+    """(steps,) bool."""
+    at = (np.arange(steps) + 0.5) / steps
+    return (at >= DEEP[0]) & (at < DEEP[1])
+
+
+# --- Fig 6.8 ---------------------------------------------------------------------------------------------------------------------
+
+
+def tables_68(runs: list[Run]) -> list[Table]:
+    """Times by triangles, all pairs and the first, on both kinds of trees; then what bodies take in memory."""
+    return [*(sizes_68(runs, part, tree) for part in parts(runs) for tree in TREES), memory_68(runs)]
+
+
+def sizes_68(runs: list[Run], part: str, tree: str) -> Table:
+    """A row for each size, and exponents."""
+    some = [run for run in runs if (run["part"], run["tree"]) == (part, tree)]
+    names = [name for name in (MORPH, HYBRID, WORLD, AUTO) if any(run["method"] == name for run in some)]
+    sizes, rows = list(dict.fromkeys(run["faces"] for run in some)), []
+    columns: dict[str, list[float | None]] = {name: [] for name in (*names, "pairs")}
+    for faces in sizes:
+        same = {run["method"]: run for run in some if run["faces"] == faces}
+        morph, hybrid = same.get(MORPH), same.get(HYBRID)
+        for name in names:
+            columns[name].append(mean(ms(same[name])) if name in same else None)
+        one = next(iter(same.values()))
+        columns["pairs"].append(mean(one["pairs"]))
+        rows.append([f"{faces:,}", *(figure(columns[name][-1]) for name in names), *(ratios(hybrid, morph) if hybrid else ["–"] * 3),
+                     *(figure(mean(one[name])) for name in ("bodies_tested", "bodies_met", "pairs"))])  # fmt: skip
+    every = (*names, "", "", "", "", "", "pairs")
+    rows.append(["exponent", *(figure(growth(sizes, columns[name])) if name else "" for name in every)])
+    if len(sizes) > 1:
+        rows.append([f"{sizes[-2]:,} to {sizes[-1]:,}", *(over(columns[name][-1], columns[name][-2]) if name else "" for name in every)])
+    note = (f"Means of {some[0]['steps']} steps, ms. The paper: hybrid takes {FIG_68[part]} times as long as morph, the more, the larger "
+            f"bodies are. *Tested*: pairs of bodies whose boxes meet (those of morphing ones are looser); *met*: that meet. {JOB}")
+    titles = ["triangles", *(f"{name}, ms" for name in names), "hybrid ÷ morph", "bare", "whole job", "tested", "met", "pairs"]
+    return Table(f"Fig 6.8, {WHAT[part]}, {LABELS[tree]} trees: {some[0]['bodies']} swimmers", titles, rows, 1, note)
+
+
+def memory_68(runs: list[Run]) -> Table:
+    """Bytes of the largest body."""
+    most, rows = max(run["faces"] for run in runs), []
+    for tree in TREES:
+        for name in (MORPH, HYBRID):
+            run = next((run for run in runs if (run["faces"], run["tree"], run["method"]) == (most, tree, name)), None)
+            if run is not None:
+                size = run["bytes"]
+                total = sum(size[part] for part in ("nodes", "kept", "leaves", "links", "vertices"))
+                each = [size[part] / size["n_nodes"] for part in ("nodes", "kept")]
+                rows.append([LABELS[tree], name, figure(size["n_nodes"]), *map(figure, each), figure(sum(each)), figure(total / most)])
+    note = ("*Records*: a node with its volumes of this frame; *kept with them*: reference volumes, or the lists of vertices that hybrid "
+            "updates read. *A triangle*: everything, with leaves, links, lists and vertices, those of targets included.")
+    columns = ["trees", "method", "nodes", "records, bytes a node", "kept with them", "together", "bytes a triangle"]
+    return Table(f"Memory of a body of {most:,} triangles, three targets", columns, rows, 2, note)
+
+
+# --- savings ---------------------------------------------------------------------------------------------------------------------
+
+
+def tables_savings(runs: list[Run]) -> list[Table]:
+    """One table a scene; both kinds of trees side by side."""
+    tables = []
+    for part in parts(runs):
+        rows = []
+        for name in (MORPH, *VARIANTS, OTHER_AXES):
+            row = [name, SAVED.get(part, {}).get(name, "")]
+            for tree in TREES:
+                run, morph = find(runs, part, tree, name), find(runs, part, tree, MORPH)
+                row += against(run, morph) if run and morph else ["–"] * 6
+            rows.append(row)
+        columns = ["morph", "paper", *(f"{LABELS[tree]}: ms" if name == "ms" else name
+                                       for tree in TREES for name in ("ms", "÷ morph", "least", "n_v", "least", "n_u"))]  # fmt: skip
+        some = next(run for run in runs if run["part"] == part)
+        note = ("Means of steps, all pairs. *Least*: the smallest ratio of the times of any 20 steps in a row, and of the n_v of any "
+                "step. The paper: stamps save so much, and so does a volume between. Axes are six on the paper's "
+                "trees and fifteen on Pliant's; *other axes* is the other way round.")
+        tables.append(Table(f"Savings, {part}: {some['bodies']} of {some['faces']:,} triangles", columns, rows, 2, note))
+    return tables
+
+
+def against(run: Run, morph: Run) -> list[str]:
+    """Mean, ratio to `morph`, and the least of that; the same of n_v; n_u."""
+    def smooth(times: Rows) -> Rows:
+        return np.convolve(times, np.ones(min(WINDOW, len(times))), "valid")
+
+    least = float((smooth(ms(run)) / smooth(ms(morph))).min())
+    fewest = min((a / b for a, b in zip(run["n_v"], morph["n_v"], strict=True) if b), default=None)
+    counts = [figure(mean(run["n_v"])), figure(fewest, " ×"), figure(mean(run["n_u"]))]
+    return [figure(mean(ms(run))), over(mean(ms(run)), mean(ms(morph))), figure(least, " ×"), *counts]
+
+
+TABLES: dict[str, Callable[[list[Run]], list[Table]]] = {"fig-6.5": tables_65, "fig-6.8": tables_68, "savings": tables_savings}

@@ -1,0 +1,296 @@
+"""The clock of the experiments with rays: ways to keep trees take turns on a show, and each frame is timed in three parts.
+
+TAKE is `update` of all bodies that move; REFIT is what their policies do before rays are cast; RAYS are all queries of a picture, with the
+refits that these cause. In the library a tree follows when a query reaches it. Here it is made to follow before: all of it for bottom-up
+updates, and for hybrid ones the upper levels, through the very entry that the first ray would call at the root (`reconstruct`).
+
+Rays are those of the renderer, primary, shadow and mirrored ones, written down once by a performance of its own (`Recorder`) and asked
+again of every way: answers do not depend on trees, so all are asked the same. Shading is NumPy, the same for all, and part of no time.
+
+The rules of `experiments/clock.py` hold: frames are made outside the clock, ways take turns in an order that rotates, a turn begins with a step that
+does not count, the least time of each step counts, and all ways must find the same.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from ctypes import CFUNCTYPE, c_int64
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import pliant
+from experiments.clock import TURN, Run, Session
+from pliant.core import jit
+from pliant.core.function_pointer import invoke
+from pliant.render.animation import Performance, Show
+from pliant.render.camera import Camera
+from pliant.render.frames import Renderer, Settings
+from pliant.render.scene import Stage
+
+Floats = NDArray[np.float64]
+Clock = Callable[[], float]
+
+MOST = 1 << 20  # primary rays that are kept at a time: with all that follows them about 300 MB
+ENTRY = CFUNCTYPE(c_int64, c_int64, c_int64)
+
+
+class Way(NamedTuple):
+    """One way to keep and ask trees. `casts`: shadow rays are left out, which have one traversal alone; `picture`: a picture is drawn,
+    shading included."""
+
+    name: str
+    tree: str  # a label
+    options: dict[str, Any]  # of `Body`
+    threads: int = 1
+    traversal: str = "wide"
+    casts: bool = False
+    picture: bool = False
+
+
+# --- what is asked ---------------------------------------------------------------------------------------------------------------
+
+
+class Asked(NamedTuple):
+    """One query: rays, and what counts of them; without `farthest` the nearest hit is wanted, else whether there is any."""
+
+    origins: Floats
+    directions: Floats
+    nearest: Floats
+    farthest: Floats | None = None
+
+
+class Shot(NamedTuple):
+    """A frame: its shapes, its camera, the queries of its picture, and the seconds that shading took."""
+
+    frame: int
+    shapes: list[Floats | None]
+    camera: Camera
+    asked: list[Asked]
+    shading: float = 0.0
+
+
+class Told(NamedTuple):
+    """What is left of a shot when it was played: how many rays there were, and the seconds that shading took."""
+
+    frame: int
+    cast: int
+    shadow: int
+    shading: float
+
+    @classmethod
+    def of(cls, shot: Shot) -> Told:
+        cast = sum(len(each.nearest) for each in shot.asked if each.farthest is None)
+        return cls(shot.frame, cast, sum(len(each.nearest) for each in shot.asked) - cast, shot.shading)
+
+
+class Listening(Stage):
+    """A stage that writes down what it is asked, and how long answers take."""
+
+    asked: list[Asked]
+    seconds: float
+
+    def forget(self, clock: Clock) -> None:
+        """Begin anew."""
+        self.asked, self.seconds, self.clock = [], 0.0, clock
+
+    def cast(self, origins: Floats, directions: Floats, nearest: Floats) -> Any:
+        self.asked.append(Asked(origins, directions, nearest))
+        start = self.clock()
+        hits = super().cast(origins, directions, nearest)
+        self.seconds += self.clock() - start
+        return hits
+
+    def blocked(self, origins: Floats, directions: Floats, nearest: Floats, farthest: Floats) -> NDArray[np.bool_]:
+        self.asked.append(Asked(origins, directions, nearest, farthest))
+        start = self.clock()
+        dark = super().blocked(origins, directions, nearest, farthest)
+        self.seconds += self.clock() - start
+        return dark
+
+
+class Recorder:
+    """Draws frames of a show and writes down what that asks."""
+
+    def __init__(self, show: Show, width: int, height: int, clock: Clock) -> None:
+        self.show, self.width, self.height, self.clock = show, width, height, clock
+        self.stage = Listening(show.lights, show.sky)
+        self.performance = Performance(show, self.stage, policy="hybrid")
+
+    def turns(self, frames: list[int], step: int) -> Iterator[list[Shot]]:
+        """The shots of these frames, as many at a time as memory should hold."""
+        renderer = Renderer(self.performance.stage, self.settings(step))
+        length = max(1, min(TURN, MOST // renderer.grid.points))
+        for start in range(0, len(frames), length):
+            yield [self.shot(frame, renderer) for frame in frames[start : start + length]]
+
+    def shot(self, frame: int, renderer: Renderer) -> Shot:
+        """One frame."""
+        shapes, camera = self.show.shapes(frame), self.show.camera(frame, self.width, self.height)
+        self.performance.take(frame, shapes)
+        self.stage.forget(self.clock)
+        start = self.clock()
+        renderer.draw(camera)
+        return Shot(frame, shapes, camera, self.stage.asked, self.clock() - start - self.stage.seconds)
+
+    def settings(self, step: int) -> Settings:
+        """Pictures as in the paper: every `step`-th pixel, and mirrored once."""
+        return Settings(width=self.width, height=self.height, step=step, bounces=1)
+
+
+def unasked(show: Show, frames: list[int]) -> Iterator[list[Shot]]:
+    """Shots of these frames without any ray."""
+    for start in range(0, len(frames), TURN):
+        yield [Shot(frame, show.shapes(frame), show.camera(frame, 1, 1), []) for frame in frames[start : start + TURN]]
+
+
+def spread(show: Show, count: int) -> list[int]:
+    """So many frames of a show, from the first to the last, or all if there are fewer."""
+    count = min(count, show.frames)
+    return [round(k * (show.frames - 1) / max(count - 1, 1)) for k in range(count)]
+
+
+# --- reconstruction --------------------------------------------------------------------------------------------------------------
+
+
+def reconstruct(shape: Any) -> int:
+    """Do what comes before the first ray: all that the policy does ahead of a query, and then, if the root is still stale, what the first
+    query would do there. The number of volumes set."""
+    updated = int(shape.follow())
+    if shape.stale:
+        updated += int(invoke(shape.entry, shape.context, 0) if jit.DISABLED else ENTRY(shape.entry)(shape.context, 0))
+    return updated
+
+
+def work_of(shape: Any) -> dict[str, int]:
+    """Vertices read and volumes set by the reconstruction of a shape, counted in its tree (the terms of eq. 7.7)."""
+    tree = shape.tree
+    if shape.options.policy.name == "bottom_up":
+        return {"vertices": len(tree.vertices), "volumes": int(tree.count.sum())}
+    kept, upper = shape.kept, int(shape.about["upper"][0])
+    used = np.arange(tree.width) < tree.count[:, None]
+    made = used & (kept.levels < upper)[:, None]
+    read = made & ((tree.child < 0) | (kept.levels == upper - 1)[:, None])
+    return {"vertices": int((kept.spans[..., 1] - kept.spans[..., 0])[read].sum()), "volumes": int(made.sum())}
+
+
+# --- players and tracks ----------------------------------------------------------------------------------------------------------
+
+
+class Tracer:
+    """A way to keep trees, on the bodies of a show."""
+
+    def __init__(self, way: Way, show: Show, first: Shot, settings: Settings | None = None) -> None:
+        self.way, self.performance = way, Performance(show, **way.options)
+        self.moving = [k for k, actor in enumerate(show.actors) if actor.moves]
+        self.renderer = Renderer(self.performance.stage, settings) if way.picture else None
+        for frame in sorted({frame for actor in show.actors for frame in actor.trees}):  # compiles, and makes what is kept with each tree
+            self.step(first._replace(frame=frame, shapes=show.shapes(frame), asked=first.asked[:1]))
+
+    @property
+    def shapes(self) -> list[Any]:
+        """Trees and volumes of the bodies that move."""
+        bodies = self.performance.bodies
+        return [bodies[k].shape_at(bodies[k].motion.scale) for k in self.moving]
+
+    def step(self, shot: Shot, clock: Clock = time.perf_counter) -> tuple[tuple[float, float, float], int, list[Any]]:
+        """Seconds of all parts; volumes set before the rays; the answers."""
+        if pliant.threads() != self.way.threads:
+            pliant.set_threads(self.way.threads)
+        t0 = clock()
+        self.performance.take(shot.frame, shot.shapes)
+        t1 = clock()
+        updated = sum(reconstruct(shape) for shape in self.shapes)
+        t2 = clock()
+        answers = [self.renderer.draw(shot.camera).image] if self.renderer else [self.ask(each) for each in shot.asked if self.wants(each)]
+        return (t1 - t0, t2 - t1, clock() - t2), updated, answers
+
+    def wants(self, asked: Asked) -> bool:
+        """Is this query one of those compared?"""
+        return asked.farthest is None or not self.way.casts
+
+    def ask(self, asked: Asked) -> Any:
+        """Hits, or which rays are blocked."""
+        scene, rays = self.performance.stage.scene, (asked.origins, asked.directions)
+        if asked.farthest is not None:
+            return pliant.occluded(scene, *rays, t_min=asked.nearest, t_max=asked.farthest)
+        return pliant.cast(scene, *rays, t_min=asked.nearest, traversal=self.way.traversal)
+
+
+class Trail:
+    """What a tracer did, frame by frame; a frame that is seen again only lowers its times."""
+
+    def __init__(self, player: Tracer) -> None:
+        self.player = player
+        self.times: list[tuple[float, ...]] = []
+        self.counts: list[dict[str, float]] = []
+        self.answers: list[int] = []  # a checksum
+
+    def add(self, k: int, times: tuple[float, ...], updated: int, answers: list[Any]) -> None:
+        """Frame k took this long."""
+        if k < len(self.times):
+            self.times[k] = tuple(map(min, self.times[k], times))
+            return
+        self.times.append(times)
+        hits = [each for each in answers if hasattr(each, "stats")]
+        self.counts.append({"volumes": updated, "n_v": sum(each.stats.n_v for each in hits)} | reached(self.player.shapes))
+        checksum = 0
+        for each in answers:
+            for array in (each.t, each.body, each.face) if hasattr(each, "stats") else (each,):
+                checksum = zlib.crc32(array.tobytes(), checksum)
+        self.answers.append(checksum)
+
+    def run(self, told: list[Told], like: Trail, **about: Any) -> Run:
+        """These frames as plain values. Times are ms; lists have an entry for each frame. n_v is that of casts alone."""
+        way, shapes, steps = self.player.way, self.player.shapes, len(told)
+        run: Run = {"method": way.name, "tree": way.tree, "options": way.options, "threads": way.threads, "traversal": way.traversal}
+        run |= about | {"bodies": len(shapes), "faces": len(shapes[0].faces), "levels": int(shapes[0].tree.depth), "steps": steps}
+        run["frames"] = [each.frame for each in told]
+        run["agrees"] = self.answers[:steps] == like.answers[:steps]
+        if way.options["policy"] != "auto":
+            run["work"] = work_of(shapes[0])
+        times = zip(*self.times[:steps], strict=True)
+        for name, column in zip(("take_ms", "refit_ms", "query_ms"), times, strict=True):
+            run[name] = [round(1e3 * value, 5) for value in column]
+        run["update_ms"] = [round(take + refit, 5) for take, refit in zip(run["take_ms"], run["refit_ms"], strict=True)]
+        run |= {name: [counts[name] for counts in self.counts[:steps]] for name in self.counts[0]}
+        run["cast_rays"] = [each.cast for each in told]
+        run["shadow_rays"] = [0 if way.casts else each.shadow for each in told]
+        run["shading_ms"] = [round(1e3 * each.shading, 5) for each in told]
+        return run
+
+
+def reached(shapes: list[Any]) -> dict[str, float]:
+    """The shares of all nodes, and of all leaves, that are true to the frame: what was refitted, and what rays have come to."""
+    shares = {}
+    for name in ("nodes", "leaves"):
+        stamps = [getattr(shape, name)["stamp"] == shape.frame for shape in shapes]
+        shares[f"{name}_reached"] = round(sum(int(stamp.sum()) for stamp in stamps) / sum(map(len, stamps)), 5)
+    return shares
+
+
+def play(session: Session, title: str, show: Show, ways: list[Way], turns: Iterator[list[Shot]], *, frames: int,
+         settings: Settings | None = None, clock: Clock | None = None, **about: Any) -> list[Run]:  # fmt: skip
+    """Let the ways take turns on so many frames; a run of each, with `about` in it."""
+    if session.stopped:
+        return []
+    trails: list[Trail] = []
+    told: list[Told] = []
+    before = pliant.threads()
+
+    def prepared() -> Iterator[list[Shot]]:
+        for turn in turns:
+            if not trails:
+                trails.extend([Trail(Tracer(way, show, turn[0], settings)) for way in ways])
+            told.extend(map(Told.of, turn))
+            yield turn
+
+    with session.until_stopped():
+        session.begin(title, len(ways) * frames * session.repeats)
+        session.take_turns(prepared(), trails, clock)
+    pliant.set_threads(before)
+    steps = min((len(trail.answers) for trail in trails), default=0)
+    return [trail.run(told[:steps], trails[0], show=show.name, of=show.frames, **about) for trail in trails] if steps else []

@@ -1,0 +1,121 @@
+"""The experiments of paper C (thesis 7.3 and 7.4): which ways to keep trees run on which shows. What they say is in `tables.py`.
+
+WAYS, on the paper's trees and on Pliant's: bottom-up updates, hybrid ones, and on Pliant's trees `auto`. Shows are `nine` and `museum` of
+`pliant render`, of which a number of frames is taken, evenly spread.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from experiments.clock import CLOCKS, Run, Session
+from experiments.larsson2003b.clock import Recorder, Way, play, spread, unasked
+from experiments.paper import PLIANT, TREES, Experiment
+from pliant.render.animation import Show
+from pliant.render.demo_soup import museum
+from pliant.render.demo_spheres import nine
+
+BOTTOM_UP, HYBRID, AUTO = "bottom-up", "hybrid", "auto"
+POLICY = {BOTTOM_UP: "bottom_up", HYBRID: "hybrid", AUTO: "auto"}
+SAMPLINGS = (1, 5, 10)  # every so many pixels, in both directions
+ARITIES = (8, 4, 2)
+THREADS = (1, 2)
+TOGETHER, ALONE = "all in turn", "one alone"
+RAYS, PICTURES = "rays", "pictures"
+WIDE, STACKLESS = "wide", "stackless"
+
+
+class Plan(NamedTuple):
+    """How large an experiment is; `few` frames are enough where ways differ little from frame to frame."""
+
+    faces: int = 81_920  # of each of nine
+    soup: int = 65_536  # of the museum's art
+    width: int = 640
+    height: int = 480
+    frames: int = 300  # at most: nine has 280
+    few: int = 7
+    repeats: int = 3
+
+
+QUICK = Plan(faces=320, soup=64, width=48, height=36, frames=3, few=2, repeats=1)
+
+
+def way(name: str, tree: str, arity: int = 8, **more: Any) -> Way:
+    """A way by its name."""
+    return Way(name, tree, TREES[tree] | {"arity": arity, "policy": POLICY[name]}, **more)
+
+
+def sampled(step: int) -> str:
+    """What a sampling is called."""
+    return f"{step}x{step}"
+
+
+def processors() -> int:
+    """How many this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def table_71(plan: Plan, session: Session) -> Iterator[Run]:
+    """Nine deforming bodies."""
+    yield from rendered("Table 7.1", nine(plan.faces), plan, session)
+
+
+def table_72(plan: Plan, session: Session) -> Iterator[Run]:
+    """A soup of triangles in a room, with a tree for each of five key frames."""
+    yield from rendered("Table 7.2", museum(plan.soup), plan, session)
+
+
+def rendered(title: str, show: Show, plan: Plan, session: Session) -> Iterator[Run]:
+    """A show at all samplings."""
+    every = [way(name, tree) for tree in TREES for name in (BOTTOM_UP, HYBRID)] + [way(AUTO, PLIANT)]
+    frames, recorder = spread(show, plan.frames), Recorder(show, plan.width, plan.height, session.clock)
+    for step in SAMPLINGS:
+        turns = recorder.turns(frames, step)
+        yield from play(session, f"{title}, {sampled(step)}", show, every, turns, frames=len(frames), part=sampled(step))
+
+
+def eq_77(plan: Plan, session: Session) -> Iterator[Run]:
+    """Reconstruction alone: bottom-up and hybrid on trees of all arities, nine bodies in turn, and one alone."""
+    show = nine(plan.faces)
+    frames, moving = spread(show, plan.frames), [actor for actor in show.actors if actor.moves]
+    for part, actors in ((TOGETHER, moving), (ALONE, moving[:1])):
+        some = replace(show, actors=actors)
+        for arity in ARITIES:
+            every = [way(name, tree, arity) for tree in TREES for name in (BOTTOM_UP, HYBRID)]
+            title = f"Eq. 7.7, {part}, arity {arity}"
+            yield from play(session, title, some, every, unasked(some, frames), frames=len(frames), part=part, arity=arity)
+
+
+def eq_71(plan: Plan, session: Session) -> Iterator[Run]:
+    """One thread and, where there are processors for them, two: these need the time that passes."""
+    show, threads = nine(plan.faces), [n for n in THREADS if n <= processors()]
+    clock = CLOCKS["wall"] if len(threads) > 1 else session.clock
+    frames, recorder = spread(show, min(plan.few, plan.frames)), Recorder(show, plan.width, plan.height, clock)
+    for kind, names, steps in ((RAYS, (BOTTOM_UP, HYBRID), (1, 10)), (PICTURES, (HYBRID,), (1,))):
+        every = [way(name, PLIANT, threads=n, picture=kind == PICTURES) for name in names for n in threads]
+        for step in steps:
+            turns, about = recorder.turns(frames, step), {"part": sampled(step), "kind": kind, "processors": processors()}
+            yield from play(session, f"Eq. 7.1, {kind}, {sampled(step)}", show, every, turns, frames=len(frames), clock=clock,
+                            settings=recorder.settings(step), **about)  # fmt: skip
+
+
+def traversals(plan: Plan, session: Session) -> Iterator[Run]:
+    """Casts alone, nearest first and many at once, or node after node without a stack (Fig 7.2); hybrid updates."""
+    show = nine(plan.faces)
+    frames, recorder = spread(show, min(plan.few, plan.frames)), Recorder(show, plan.width, plan.height, session.clock)
+    every = [way(HYBRID, tree, traversal=name, casts=True)._replace(name=name) for tree in TREES for name in (WIDE, STACKLESS)]
+    for step in SAMPLINGS:
+        turns = recorder.turns(frames, step)
+        yield from play(session, f"Traversals, {sampled(step)}", show, every, turns, frames=len(frames), part=sampled(step))
+
+
+EXPERIMENTS = {
+    "table-7.1": Experiment("Table 7.1: nine deforming bodies", table_71),
+    "table-7.2": Experiment("Table 7.2: a soup of triangles in a room", table_72),
+    "eq-7.7": Experiment("Eq. 7.7: reconstruction", eq_77),
+    "eq-7.1": Experiment("Eq. 7.1: threads", eq_71),
+    "traversals": Experiment("Fig 7.2: with a stack and without", traversals),
+}

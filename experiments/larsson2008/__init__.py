@@ -1,0 +1,1 @@
+"""Slab cut balls for rigid bodies (Larsson and Akenine-Möller 2008)."""

@@ -1,0 +1,118 @@
+"""The experiments of paper S (section 5): which volumes run on which scenes. What they say is in `tables.py`.
+
+WAYS are the paper's: balls, the smallest or nearly so, and those of Ritter; slab cut balls; boxes at any angle, fitted as well as can be,
+or by covariance as in the library that the paper compared with; and boxes along the axes of the model, which it did not try. They run on
+the paper's trees, binary, one triangle a leaf, descended into the larger of two volumes; and on Pliant's, of which both are descended.
+
+Of the 500 frames of a scene some are played, evenly spread; of spheres in close proximity all, apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from experiments.clock import Method, Run, Session
+from experiments.larsson2008.operations import operations
+from experiments.larsson2008.scenes import CLOSE, FRAMES, Rigids, hands, knots, quadrupeds, spheres
+from experiments.paper import PAPER, PLIANT, Experiment
+from pliant.tree.nodes import WIDTHS, node_dtype
+from pliant.volume.protocol import FAMILIES
+
+BALLS, RITTER, SLABS = "balls", "Ritter's balls", "slab cut balls"
+BOXES, COVARIANCE, ALIGNED = "boxes", "boxes by covariance", "aligned boxes"
+TREES: dict[str, dict[str, Any]] = {PAPER: {"build": "partition", "arity": 2, "leaf": 1}, PLIANT: {"build": "sah", "arity": 8, "leaf": 8}}
+DESCEND = {PAPER: "larger", PLIANT: "both"}
+
+# What bodies are given, and on which trees.
+WAYS: dict[str, dict[str, Any]] = {
+    BALLS: {"volume": "sphere"},
+    RITTER: {"volume": "sphere", "policy": {"name": "fitted", "how": "ritter"}},
+    SLABS: {"volume": "slabcutball"},
+    BOXES: {"volume": "obb"},
+    COVARIANCE: {"volume": "obb", "policy": {"name": "fitted", "how": "plain"}},
+    ALIGNED: {"volume": "aabb"},
+}
+ON = {PAPER: (BALLS, RITTER, SLABS, BOXES, COVARIANCE), PLIANT: (BALLS, RITTER, SLABS, BOXES, ALIGNED)}
+
+SPHERES, KNOTS, QUADRUPEDS, HANDS = "Spheres", "Knots", "Quadrupeds", "Hands"
+NEAR = ", close"  # what a part in close proximity is called after its scene
+
+
+class Plan(NamedTuple):
+    """How large an experiment is; `frames` of 500, of knots and hands a fourth of that."""
+
+    spheres: tuple[int, ...] = (20_480, 81_920)
+    knots: tuple[int, ...] = (1, 2, 3)
+    quadruped: int = 96_966
+    hand: int = 654_666
+    frames: int = 100
+    repeats: int = 3
+
+
+QUICK = Plan(spheres=(320, 1_280), knots=(1, 2), quadruped=8_000, hand=20_000, frames=4, repeats=1)
+
+
+def methods() -> list[Method]:
+    """All ways on all trees."""
+    return [Method(name, tree, TREES[tree] | WAYS[name], rigid=True, descend=DESCEND[tree])
+            for tree, names in ON.items() for name in names]  # fmt: skip
+
+
+def spread(count: int) -> list[int]:
+    """So many frames, from the first on; 250 is among them if the number is even."""
+    count = max(1, min(count, FRAMES))
+    return [k * FRAMES // count for k in range(count)]
+
+
+def few(count: int) -> list[int]:
+    """A fourth of so many, for scenes in which frames are alike, or long."""
+    return spread(max(2, count // 4))
+
+
+def played(session: Session, scene: Rigids, part: str) -> list[Run]:
+    """A run of every method, with what must be known of its volumes."""
+    runs = session.play(part, scene, methods(), part=part, shown=list(scene.shown), both=[len(faces) for _, faces in scene.meshes])
+    for run in runs:
+        run.update(about(run["options"]["volume"]))
+    return runs
+
+
+def about(family: str) -> dict[str, Any]:
+    """Numbers of a volume, bytes of a node by arity, and the operations of a test."""
+    volume = FAMILIES[family].volume
+    size = {str(arity): node_dtype(volume, WIDTHS[arity]).itemsize for arity in (2, 8)}
+    counts = {name: list(count) for name, count in operations(family).items()}
+    return {"scalars": len(volume._fields), "node_bytes": size, "operations": counts}  # type: ignore[attr-defined]
+
+
+def run_spheres(plan: Plan, session: Session) -> Iterator[Run]:
+    """Spheres pass through each other; then close proximity apart."""
+    for level, faces in enumerate(plan.spheres, 1):
+        shown: Sequence[int]
+        for shown, more in ((spread(plan.frames), ""), (CLOSE, NEAR)):
+            yield from played(session, spheres(faces, shown), f"{SPHERES}-L{level}{more}")
+
+
+def run_knots(plan: Plan, session: Session) -> Iterator[Run]:
+    """Knots of all levels."""
+    for level in plan.knots:
+        yield from played(session, knots(level, few(plan.frames)), f"{KNOTS}-L{level}")
+
+
+def run_quadrupeds(plan: Plan, session: Session) -> Iterator[Run]:
+    """Quadrupeds, for the paper's horses."""
+    yield from played(session, quadrupeds(plan.quadruped, spread(plan.frames)), QUADRUPEDS)
+
+
+def run_hands(plan: Plan, session: Session) -> Iterator[Run]:
+    """Hands."""
+    yield from played(session, hands(plan.hand, few(plan.frames)), HANDS)
+
+
+EXPERIMENTS = {
+    "spheres": Experiment("Spheres, and volumes", run_spheres),
+    "knots": Experiment("Knots", run_knots),
+    "quadrupeds": Experiment("Quadrupeds", run_quadrupeds),
+    "hands": Experiment("Hands", run_hands),
+}

@@ -1,0 +1,1 @@
+"""Bounds of meshless and skinned bodies (Steinemann, Otaduy and Gross 2008)."""
