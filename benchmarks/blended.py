@@ -17,7 +17,7 @@ import pliant as pl
 from benchmarks.harness import Peer, alone, compare, finish, parser_for, require, sorted_pairs, table_of
 from benchmarks.peers import space_order, warp_kernel, zoom_for
 from pliant import shapes
-from pliant.motion.meshless import farthest
+from pliant.motion.meshless import farthest_point_sampling
 
 APART = 2.08, 0.12  # how far the middles of the bodies are from each other, and how much that sways: from touching to apart
 SWAYS = 5.0
@@ -54,7 +54,7 @@ def scene_of(level, count, influences, frames):
     directions, faces = shapes.icosphere(level)
     rest = shapes.bumpy(directions, 1.0, 0.1)
     inside = np.concatenate([part * rest[:: max(len(rest) // 5000, 1)] for part in (0.25, 0.5, 0.75, 0.95)])
-    inside = inside[farthest(inside, count)]
+    inside = inside[farthest_point_sampling(inside, count)]
     nodes = pl.Nodes(inside, radius=3.2 * np.median(pl.Nodes(inside, radius=1.0).spacing))
     return Frames(rest, faces, nodes, nodes.weights(rest, most=influences), frames)
 

@@ -27,9 +27,9 @@ from rich.table import Table
 from scipy.spatial import cKDTree
 
 from benchmarks.harness import hardware
-from pliant.broadphase.radix import Sorter
-from pliant.broadphase.sweep import Sweep, in_order
-from pliant.broadphase.sweep_full import Fresh
+from pliant.broadphase.radix import RadixSorter
+from pliant.broadphase.sweep import SweepAndPrune, sort_keys
+from pliant.broadphase.sweep_full import FullSweep
 
 DENSITY = 0.22
 TURN = 20
@@ -68,7 +68,7 @@ def keep(sweep, ids, rows, boxes):
 
 def afresh(fresh, ids, rows, boxes):
     """Pliant's sweep in columns, from nothing."""
-    keys = in_order(fresh.pairs_of(boxes, np.arange(len(boxes)), LOW), 2 * LOW)
+    keys = sort_keys(fresh.pairs_of(boxes, np.arange(len(boxes)), LOW), 2 * LOW)
     return np.stack([keys >> LOW, keys & (1 << LOW) - 1], axis=1)
 
 
@@ -92,8 +92,8 @@ def all_pairs(ids, rows, boxes):
 
 def run(n, step, share, frames):
     """One row: medians in microseconds, and counts."""
-    motion, sweep = Motion(n, step, share), Sweep()
-    methods = {"Sweep": partial(keep, sweep), "afresh": partial(afresh, Fresh(Sorter())), "k-d tree": kd_tree}
+    motion, sweep = Motion(n, step, share), SweepAndPrune()
+    methods = {"Sweep": partial(keep, sweep), "afresh": partial(afresh, FullSweep(RadixSorter())), "k-d tree": kd_tree}
     if n <= 1000:
         methods["NumPy"] = all_pairs
     times, counts, differ = {name: [] for name in methods}, [], 0
@@ -110,7 +110,7 @@ def run(n, step, share, frames):
                 answers[name, k] = methods[name](*coming[k])
                 times[name] += [time.perf_counter() - start] * (turn >= 0)
                 if name == "Sweep" and turn >= 0:
-                    counts.append((sweep.swaps, len(answers[name, k]), sweep._listed))
+                    counts.append((sweep.n_swaps, len(answers[name, k]), sweep._lists_valid))
         differ += sum(not np.array_equal(answers["Sweep", k], answer) for (_, k), answer in answers.items())
     swaps, pairs, listed = np.mean(counts, axis=0)
     how = "all pairs" if sweep.method == "brute" else "lists" if listed > 0.5 else "in columns"

@@ -30,7 +30,7 @@ import numpy as np
 from rich.console import Console
 
 from pliant import shapes
-from pliant.check.journal import HEAD, PAIRS
+from pliant.check.journal import PAIRS, RECORD_HEADER
 
 COMMAND = "from pliant.cli import main; main()"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -145,9 +145,9 @@ def records(path):
     """How many frames a journal has; a torn one does not count."""
     count, at = 0, 0
     content = path.read_bytes() if path.exists() else b""
-    while at + HEAD.size <= len(content):
-        kind, _, length, _ = HEAD.unpack_from(content, at)
-        at += HEAD.size + length
+    while at + RECORD_HEADER.size <= len(content):
+        kind, _, length, _ = RECORD_HEADER.unpack_from(content, at)
+        at += RECORD_HEADER.size + length
         count += kind == PAIRS and at <= len(content)
     return count
 

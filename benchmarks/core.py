@@ -49,7 +49,7 @@ def refit(faces, frames):
     """Update and bottom-up refit of one body, beside copying its vertices and faces."""
     scene = bumpy_pair(faces, frames)
     body = pl.Body(scene.frame(0)[0], scene.faces, policy="bottom_up")
-    shape = body.shape_at(body.motion.scale)
+    shape = body.bvh_at(body.motion.scale)
     rows, indices = np.empty_like(scene.frame(0)[0]), np.empty_like(scene.faces)
     times = {"update": 0.0, "refit": 0.0, "copy into place": 0.0, "copy": 0.0}
     for k in range(frames):
@@ -57,7 +57,7 @@ def refit(faces, frames):
         times["copy into place"] += seconds(lambda v=vertices: (np.copyto(rows, v), np.copyto(indices, scene.faces)))
         times["copy"] += seconds(lambda v=vertices: (v.copy(), scene.faces.copy()))
         times["update"] += seconds(lambda v=vertices: body.update(v))
-        times["refit"] += seconds(shape.follow)
+        times["refit"] += seconds(shape.refit)
     each = {name: 1e3 * total / frames for name, total in times.items()}
     both = each["update"] + each["refit"]
     note = ", ".join(f"{name} {ms:.3f} ms" for name, ms in each.items())

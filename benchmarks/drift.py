@@ -150,7 +150,7 @@ class Runner:
         start = time.perf_counter()
         self.body.update(vertices)
         moved = time.perf_counter()
-        self.body.shape_at(self.body.motion.scale).follow()
+        self.body.bvh_at(self.body.motion.scale).refit()
         ready = time.perf_counter()
         answer = pl.collide(self.body, other)
         self.times[k] = moved - start, ready - moved, time.perf_counter() - ready
@@ -162,8 +162,8 @@ class Watch:
     """Seconds that `auto` spends on looks and new trees while this is on."""
 
     def __enter__(self):
-        self.seconds, self.real = 0.0, auto.look_at_tree
-        auto.look_at_tree = self.look
+        self.seconds, self.real = 0.0, auto.check_tree
+        auto.check_tree = self.look
         return self
 
     def look(self, *args):
@@ -172,7 +172,7 @@ class Watch:
         self.seconds += time.perf_counter() - start
 
     def __exit__(self, *error):
-        auto.look_at_tree = self.real
+        auto.check_tree = self.real
 
 
 def fresh_query(coming, k, faces, policy, other):

@@ -119,9 +119,9 @@ def run_agree(console, frames):
 
 def run_cuda(console, frames):
     """Medians of the whole call, arrays being on the GPU."""
-    from pliant.core.device import need_cuda
+    from pliant.core.device import require_cuda
 
-    cuda = need_cuda()
+    cuda = require_cuda()
     table = Table("what", "faces", "pairs", "median, ms", "fastest, ms", "sent, bytes")
     fold = shapes.folding_cloth(100_000, frames + 2)
     faces = cuda.to_device(fold.faces)

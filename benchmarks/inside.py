@@ -9,7 +9,7 @@ from fractions import Fraction
 from pliant.core.dispatch import generic
 from pliant.core.jit import helper
 from pliant.volume.aabb import Box
-from pliant.volume.double_slabcutball import TwiceCutBall
+from pliant.volume.double_slabcutball import DoubleSlabCutBall
 from pliant.volume.kdop import KDop14, KDop18, KDop26
 from pliant.volume.obb import OrientedBox
 from pliant.volume.rss import SweptRectangle
@@ -78,52 +78,52 @@ def edges(v, x, y, z, share):
     return either(either(one, two), three)
 
 
-@outside.on(Box)
+@outside.register(Box)
 def _(v, x, y, z, share):
     return box(v, x, y, z)
 
 
-@outside.on(KDop14)
+@outside.register(KDop14)
 def _(v, x, y, z, share):
     return either(box(v, x, y, z), diagonals(v, x, y, z, share))
 
 
-@outside.on(KDop18)
+@outside.register(KDop18)
 def _(v, x, y, z, share):
     return either(box(v, x, y, z), edges(v, x, y, z, share))
 
 
-@outside.on(KDop26)
+@outside.register(KDop26)
 def _(v, x, y, z, share):
     return either(box(v, x, y, z), either(diagonals(v, x, y, z, share), edges(v, x, y, z, share)))
 
 
-@outside.on(Sphere)
+@outside.register(Sphere)
 def _(v, x, y, z, share):
     return ball(x - v.x, y - v.y, z - v.z, (x - x) + v.radius, share)   # 0 + …: else a product of float32 would be one
 
 
-@outside.on(SlabCutBall)
+@outside.register(SlabCutBall)
 def _(v, x, y, z, share):
     p, q, r = x - v.x, y - v.y, z - v.z
     return either(ball(p, q, r, (x - x) + v.radius, share), slab(p, q, r, v.nx, v.ny, v.nz, v.f, v.e, share))
 
 
-@outside.on(TwiceCutBall)
+@outside.register(DoubleSlabCutBall)
 def _(v, x, y, z, share):
     p, q, r = x - v.x, y - v.y, z - v.z
     once = either(ball(p, q, r, (x - x) + v.radius, share), slab(p, q, r, v.nx, v.ny, v.nz, v.f, v.e, share))
     return either(once, slab(p, q, r, v.mx, v.my, v.mz, v.g, v.h, share))
 
 
-@outside.on(OrientedBox)
+@outside.register(OrientedBox)
 def _(v, x, y, z, share):
     p, q, r = x - v.x, y - v.y, z - v.z
     two = either(slab(p, q, r, v.r00, v.r01, v.r02, -v.hx, v.hx, share), slab(p, q, r, v.r10, v.r11, v.r12, -v.hy, v.hy, share))
     return either(two, slab(p, q, r, v.r20, v.r21, v.r22, -v.hz, v.hz, share))
 
 
-@outside.on(SweptRectangle)
+@outside.register(SweptRectangle)
 def _(v, x, y, z, share):
     # Near enough to one point of the rectangle, the nearest but for rounding; that point is off by a share of the way to it.
     p, q, r = x - v.x, y - v.y, z - v.z

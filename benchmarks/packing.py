@@ -24,8 +24,8 @@ from rich.table import Table
 
 from benchmarks.harness import versions
 from pliant.core import device
-from pliant.core.cooperative_cuda import TILE, cuda, launched, most_blocks, scan, whole
-from pliant.image.merge import NONE
+from pliant.core.cooperative_cuda import TILE, cooperative_kernel, cuda, cuda_kernel, grid_scan, max_blocks
+from pliant.image.merge import EMPTY_BOX
 
 REGISTERS, WARP = 64, 32
 NOWHERE = -1  # the paper's special key: no texel before this one
@@ -37,12 +37,12 @@ WAYS = {}
 
 # --- kernels -----------------------------------------------------------------------------------------------------------------
 
-@whole(REGISTERS)
+@cooperative_kernel(REGISTERS)
 def count_rows(sparse, width, height, one, other, counts):
     """Counting: how many texels of each row are not empty. `one` and `other` (width, height) take turns."""
     grid, me, all_of_us, n = cuda.cg.this_grid(), cuda.grid(1), cuda.gridsize(1), width
     for k in range(me, width * height, all_of_us):
-        one[k] = 1 if sparse[k] != NONE else 0
+        one[k] = 1 if sparse[k] != EMPTY_BOX else 0
     grid.sync()
     while n > 1:
         half = (n + 1) // 2
@@ -57,7 +57,7 @@ def count_rows(sparse, width, height, one, other, counts):
         counts[y] = one[y]
 
 
-@whole(REGISTERS)
+@cooperative_kernel(REGISTERS)
 def shift_and_move(sparse, width, height, most, begins, before, shifted, packed):
     """Shifting: in each row, where the texels are that are not empty, from the right; `most` in a row. Moving: there they go."""
     grid, me, all_of_us = cuda.cg.this_grid(), cuda.grid(1), cuda.gridsize(1)
@@ -66,7 +66,7 @@ def shift_and_move(sparse, width, height, most, begins, before, shifted, packed)
         at = NOWHERE
         for x in range(width):
             before[x * height + y] = at
-            if sparse[x * height + y] != NONE:
+            if sparse[x * height + y] != EMPTY_BOX:
                 at = x
         for k in range(most):
             if k > 0 and at != NOWHERE:
@@ -79,7 +79,7 @@ def shift_and_move(sparse, width, height, most, begins, before, shifted, packed)
             packed[begins[y] + k // height] = sparse[np.int64(shifted[k]) * height + y]
 
 
-@whole(REGISTERS)
+@cooperative_kernel(REGISTERS)
 def take_places(sparse, n, count, report, packed):
     """As the engine does: a texel that is not empty takes the next place."""
     grid, me, all_of_us = cuda.cg.this_grid(), cuda.grid(1), cuda.gridsize(1)
@@ -87,31 +87,31 @@ def take_places(sparse, n, count, report, packed):
         count[0] = 0
     grid.sync()
     for k in range(me, n, all_of_us):
-        if sparse[k] != NONE:
+        if sparse[k] != EMPTY_BOX:
             packed[cuda.atomic.add(count, 0, 1)] = sparse[k]
     grid.sync()
     if me == 0:
         report[0] = count[0]
 
 
-@whole(REGISTERS)
+@cooperative_kernel(REGISTERS)
 def scan_places(sparse, n, places, sums, count, report, packed):
     """A texel that is not empty goes where the number of those before it says."""
     grid, tile = cuda.cg.this_grid(), cuda.shared.array(TILE, int64)
     me, all_of_us = cuda.grid(1), cuda.gridsize(1)
     for k in range(me, n, all_of_us):
-        places[k] = 1 if sparse[k] != NONE else 0
+        places[k] = 1 if sparse[k] != EMPTY_BOX else 0
     grid.sync()
-    scan(places, n, sums, tile, count, 0)
+    grid_scan(places, n, sums, tile, count, 0)
     grid.sync()
     for k in range(me, n, all_of_us):
-        if sparse[k] != NONE:
+        if sparse[k] != EMPTY_BOX:
             packed[places[k]] = sparse[k]
     if me == 0:
         report[0] = count[0]
 
 
-@launched
+@cuda_kernel
 def pause():
     """Keep the GPU busy for about a millisecond."""
     for _ in range(NAPS):
@@ -131,7 +131,7 @@ class Way:
     """Memory that all ways need; `packed` and how many there are is the answer."""
 
     def __init__(self, sparse, width):
-        arrays = device.need_cuda()
+        arrays = device.require_cuda()
         self.sparse, self.n, self.width, self.height = sparse, len(sparse), width, len(sparse) // width
         self.packed, self.count = arrays.device_array(self.n, np.int64), arrays.device_array(1, np.int64)
         self.report = arrays.mapped_array(1, np.int64)
@@ -150,7 +150,7 @@ class Paper(Way):
 
     def __init__(self, sparse, width):
         super().__init__(sparse, width)
-        arrays = device.need_cuda()
+        arrays = device.require_cuda()
         self.one, self.other, self.before = (arrays.device_array(self.n, np.int32) for _ in range(3))
         self.counts, self.begins = arrays.mapped_array(self.height, np.int32), arrays.device_array(self.height + 1, np.int64)
         self.most, self.steps = 0, ((self.counted, self.look), (self.moved, super().look))
@@ -187,8 +187,8 @@ class Scanned(Way):
 
     def __init__(self, sparse, width):
         super().__init__(sparse, width)
-        arrays = device.need_cuda()
-        self.places, self.sums = arrays.device_array(self.n + 1, np.int32), arrays.device_array(most_blocks(), np.int64)
+        arrays = device.require_cuda()
+        self.places, self.sums = arrays.device_array(self.n + 1, np.int32), arrays.device_array(max_blocks(), np.int64)
         self.steps = ((self.scanned, self.look),)
 
     def scanned(self):
@@ -201,27 +201,27 @@ def texture(power, percent, seed=1):
     """2**power texels, so many of them not empty, no two of these alike; and how many a row has."""
     rng, n = np.random.default_rng(seed), 1 << power
     values = (rng.integers(0, 1 << 30, n) << 32) | np.arange(n)
-    return np.where(rng.random(n) < percent / 100, values, NONE), 1 << (power + 1) // 2
+    return np.where(rng.random(n) < percent / 100, values, EMPTY_BOX), 1 << (power + 1) // 2
 
 
 def milliseconds(work, queued):
     """How long the GPU was at work; `queued`: behind a pause in which Python does its part."""
-    arrays = device.need_cuda()
+    arrays = device.require_cuda()
     start, end = arrays.event(), arrays.event()
-    if queued and not device.simulated():
-        pause[device.grid(1)]()
+    if queued and not device.is_simulated():
+        pause[device.launch_grid(1)]()
     start.record()
     work()
     end.record()
     end.synchronize()
-    return 0.0 if device.simulated() else arrays.event_elapsed_time(start, end)   # the simulator knows no time
+    return 0.0 if device.is_simulated() else arrays.event_elapsed_time(start, end)   # the simulator knows no time
 
 
 def called(one):
     """All steps, with what the host does in between."""
     for launch, look in one.steps:
         launch()
-        device.need_cuda().synchronize()
+        device.require_cuda().synchronize()
         look()
 
 
@@ -237,7 +237,7 @@ def on_the_gpu(one):
 def measure(power, percent, launches):
     """Rows of figures of one texture: medians, in ms. Ways take turns."""
     sparse, width = texture(power, percent)
-    expected, there = np.sort(sparse[sparse != NONE]), device.need_cuda().to_device(sparse)
+    expected, there = np.sort(sparse[sparse != EMPTY_BOX]), device.require_cuda().to_device(sparse)
     ways = {name: kind(there, width) for name, kind in WAYS.items()}
     times, names = {name: [] for name in ways}, list(ways)
     for one in ways.values():                                           # compiles, and finds out how many blocks there is room for
@@ -267,9 +267,9 @@ def table_of(results):
 
 def name_of_gpu():
     """The GPU, in words."""
-    if device.simulated():
+    if device.is_simulated():
         return "Numba's simulator, which knows no time"
-    name = device.need_cuda().get_current_device().name
+    name = device.require_cuda().get_current_device().name
     return name.decode() if isinstance(name, bytes) else str(name)
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from benchmarks.harness import Peer, alone, compare, finish, packed, parser_for, require, sorted_pairs, table_of
 from benchmarks.peers import MANY, space_order, zoom_for
-from pliant.shapes import ROOM, swarm
+from pliant.shapes import SPACING, swarm
 
 
 class Pliant(Peer):
@@ -214,7 +214,7 @@ PEERS = {"warp": Warp, "nested": NestedWarp, "coal": Coal, "igl": Igl}
 def main():
     """The command line."""
     parser = parser_for("swarm", __doc__, PEERS)
-    parser.add_argument("--kind", nargs="+", choices=list(ROOM), default=list(ROOM), help="what bodies look like")
+    parser.add_argument("--kind", nargs="+", choices=list(SPACING), default=list(SPACING), help="what bodies look like")
     parser.add_argument("--bodies", type=int, default=27, help="how many there are")
     parser.add_argument("--faces", type=int, default=5_120, help="triangles a body: 320 · 4^k up to 327680")
     parser.add_argument("--frames", type=int, default=200, help="frames of the flight")

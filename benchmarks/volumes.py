@@ -33,19 +33,30 @@ from benchmarks.harness import alone, hardware
 from benchmarks.inside import INSIDE, SHARE, exactly, outside
 from pliant import volume as _families  # noqa: F401 - they register themselves
 from pliant.core.jit import helper, kernel
-from pliant.core.simd import bits, four, greatest, least
-from pliant.core.soa import aligned, lane, lanes, put_lane, put_whole, whole
+from pliant.core.simd import load4, maximum, minimum, movemask
+from pliant.core.soa import aligned_zeros, lane, lanes, load_bounds, put_bounds, put_lane
 from pliant.query.collide import transformed
-from pliant.query.traverse import SLACK
+from pliant.query.traverse import TRANSLATION_ERROR
 from pliant.tree.nodes import node_dtype
-from pliant.volume.protocol import FAMILIES, Best, Shift, Turn, carry, enclose, fit, merge, overlap, skew
+from pliant.volume.protocol import (
+    VOLUME_TYPES,
+    RigidTransform,
+    TightestFit,
+    Translation,
+    enclose_points,
+    fit,
+    merge,
+    overlap,
+    sat_cross_axes,
+    transform_volume,
+)
 
 WIDTH, POINTS = 8, 8                                                    # cases of a group, points of a set
 GROUPS = 1024                                                           # of a batch
 ROOM = 4096                                                             # points of a batch that may be left to fractions
 SHARING, TOUCHING, APART = range(3)
 LEAST_REACH = 2.0**-20                                                  # of a body (motion/free.py)
-NAMES = [name for name in FAMILIES if name != "kdop6"]                  # which is a box
+NAMES = [name for name in VOLUME_TYPES if name != "kdop6"]                  # which is a box
 
 
 class Batch(NamedTuple):
@@ -117,8 +128,8 @@ def batch(rng, groups=GROUPS):
     points[:, 1] = np.einsum("gxy,gkpx->gkpy", turn, points[:, 1] - move[:, None, None])
     reach = np.maximum(np.abs(points).max(axis=(1, 2, 3, 4)), LEAST_REACH)
     far = np.abs(move).max(axis=1)
-    slack = np.where(turned, 2 * (reach + far) * transformed.SLACK, (reach + far) * SLACK)
-    rest = np.stack([slack, np.full(groups, transformed.LOOSE)], axis=1)
+    slack = np.where(turned, 2 * (reach + far) * transformed.TRANSFORM_ERROR, (reach + far) * TRANSLATION_ERROR)
+    rest = np.stack([slack, np.full(groups, transformed.ROTATION_ERROR)], axis=1)
     back = -np.einsum("gxy,gx->gy", turn, move)
     ways = np.concatenate([turn.reshape(-1, 9), move, rest], axis=1).astype(np.float32)
     backs = np.concatenate([np.swapaxes(turn, 1, 2).reshape(-1, 9), back, rest], axis=1).astype(np.float32)
@@ -137,7 +148,7 @@ def look(v, points, begin, end, doubtful, places, n):
         x, y, z = points[3 * p], points[3 * p + 1], points[3 * p + 2]
         if outside(v, x, y, z, SHARE) != INSIDE:
             if n < len(doubtful):
-                put_whole(doubtful, n, v)
+                put_bounds(doubtful, n, v)
                 places[n, 0], places[n, 1], places[n, 2] = x, y, z
             n += 1
     return n
@@ -145,12 +156,12 @@ def look(v, points, begin, end, doubtful, places, n):
 
 @helper
 def turn_of(way):
-    return Turn(way[0], way[1], way[2], way[3], way[4], way[5], way[6], way[7], way[8], way[9], way[10], way[11], way[12], way[13])
+    return RigidTransform(way[0], way[1], way[2], way[3], way[4], way[5], way[6], way[7], way[8], way[9], way[10], way[11], way[12], way[13])
 
 
 @helper
 def shift_of(way):
-    return Shift(way[9], way[10], way[11], way[12])
+    return Translation(way[9], way[10], way[11], way[12])
 
 
 @kernel
@@ -163,34 +174,34 @@ def examine(nodes, points, rows, ways, backs, turned, kinds, order, doubtful, pl
             first = (2 * g + side) * WIDTH * POINTS
             for k in range(WIDTH):
                 begin = first + k * POINTS
-                low = high = four(rows, 4 * begin)
+                low = high = load4(rows, 4 * begin)
                 for p in range(begin, begin + POINTS):
-                    low, high = least(low, four(rows, 4 * p)), greatest(high, four(rows, 4 * p))
-                like = whole(nodes, 2)
+                    low, high = minimum(low, load4(rows, 4 * p)), maximum(high, load4(rows, 4 * p))
+                like = load_bounds(nodes, 2)
                 if k % 2 == 0:
-                    put_lane(nodes, side, k, enclose(like, low, high, rows, order, begin, begin + POINTS))
+                    put_lane(nodes, side, k, enclose_points(like, low, high, rows, order, begin, begin + POINTS))
                 else:
-                    put_lane(nodes, side, k, fit(Best(0), like, low, high, rows, order, begin, begin + POINTS))
+                    put_lane(nodes, side, k, fit(TightestFit(0), like, low, high, rows, order, begin, begin + POINTS))
                 n = look(lane(nodes, side, k), points, begin, begin + POINTS, doubtful, places, n)
-            put_whole(nodes, side, merge(lanes(nodes, side)))
-            n = look(whole(nodes, side), points, first, first + WIDTH * POINTS, doubtful, places, n)
+            put_bounds(nodes, side, merge(lanes(nodes, side)))
+            n = look(load_bounds(nodes, side), points, first, first + WIDTH * POINTS, doubtful, places, n)
         a, b, way = lanes(nodes, 0), lanes(nodes, 1), ways[g]
         for k in range(WIDTH):
             if turned[g]:
-                other, one = carry(lane(nodes, 1, k), turn_of(way)), carry(lane(nodes, 0, k), turn_of(backs[g]))
-                met = bits(overlap(a, other)) & ~bits(skew(a, other))
-                back = bits(overlap(b, one)) & ~bits(skew(b, one))
+                other, one = transform_volume(lane(nodes, 1, k), turn_of(way)), transform_volume(lane(nodes, 0, k), turn_of(backs[g]))
+                met = movemask(overlap(a, other)) & ~movemask(sat_cross_axes(a, other))
+                back = movemask(overlap(b, one)) & ~movemask(sat_cross_axes(b, one))
             else:
-                met = bits(overlap(a, carry(lane(nodes, 1, k), shift_of(way))))
-                back = bits(overlap(b, carry(lane(nodes, 0, k), shift_of(backs[g]))))
+                met = movemask(overlap(a, transform_volume(lane(nodes, 1, k), shift_of(way))))
+                back = movemask(overlap(b, transform_volume(lane(nodes, 0, k), shift_of(backs[g]))))
             counts[kinds[g], np.int64(turned[g]), 0] += 2
             counts[kinds[g], np.int64(turned[g]), 1] += (met >> k & 1) + (back >> k & 1)
         if kinds[g] != APART:                                           # what was merged has all those points in common
             if turned[g]:
-                other = carry(whole(nodes, 1), turn_of(way))
-                met = bits(overlap(whole(nodes, 0), other)) & ~bits(skew(whole(nodes, 0), other))
+                other = transform_volume(load_bounds(nodes, 1), turn_of(way))
+                met = movemask(overlap(load_bounds(nodes, 0), other)) & ~movemask(sat_cross_axes(load_bounds(nodes, 0), other))
             else:
-                met = bits(overlap(whole(nodes, 0), carry(whole(nodes, 1), shift_of(way))))
+                met = movemask(overlap(load_bounds(nodes, 0), transform_volume(load_bounds(nodes, 1), shift_of(way))))
             counts[kinds[g], np.int64(turned[g]), 0] += 1
             counts[kinds[g], np.int64(turned[g]), 1] += met & 1
     return n
@@ -200,8 +211,8 @@ class Examiner:
     """One family, and what has been counted of it so far."""
 
     def __init__(self, name):
-        self.name, family = name, FAMILIES[name]
-        self.nodes, self.doubtful = (aligned(n, node_dtype(family.volume, WIDTH)) for n in (3, ROOM))
+        self.name, family = name, VOLUME_TYPES[name]
+        self.nodes, self.doubtful = (aligned_zeros(n, node_dtype(family.volume, WIDTH)) for n in (3, ROOM))
         for field, value in zip(family.volume._fields, family.empty, strict=True):
             self.nodes["lanes"][field] = self.nodes["whole"][field] = value
         self.places, self.counts = np.zeros((ROOM, 3)), np.zeros((3, 2, 2), np.int64)
@@ -217,7 +228,7 @@ class Examiner:
         self.seconds += time.perf_counter() - start
         self.cases, self.doubts, self.lost = self.cases + WIDTH * len(cases.kinds), self.doubts + n, self.lost + max(n - ROOM, 0)
         for k in range(min(n, ROOM)):
-            v, place = whole(self.doubtful, k), self.places[k].tolist()
+            v, place = load_bounds(self.doubtful, k), self.places[k].tolist()
             if not np.isfinite(v).all() or not exactly(v, place):
                 self.lost += 1
                 self.examples += [(v, place)] * (len(self.examples) < 5)

@@ -13,7 +13,7 @@ from drawing import AMBER, BLUE, INK, PAPER, RED, font
 from PIL import Image, ImageDraw
 
 import pliant as pl
-from pliant.motion.meshless import farthest
+from pliant.motion.meshless import farthest_point_sampling
 from pliant.report import picture
 from pliant.shapes import armed, icosphere
 
@@ -22,7 +22,7 @@ SIDE, FOOT = 420, 44
 COUNT, FEW = 240, 14                                                    # nodes, and how many of them are held, and pulled
 PULLED, AFTER = (0.1, 80), (0.01, 300)                                  # seconds of a step, and how many; large steps bring it to rest
 CAPTIONS = ("at rest", "one arm is pulled", f"{AFTER[0] * AFTER[1]:.0f} s after it is let go")
-VIEW = picture.View(-62, 14, (0.2, 0.1, 0.08), 3.7)
+VIEW = picture.Viewpoint(-62, 14, (0.2, 0.1, 0.08), 3.7)
 
 
 def creature(subdivisions=5):
@@ -46,7 +46,7 @@ class Pulled(NamedTuple):
 def moments(subdivisions=5):
     """What happens."""
     vertices, faces, inside = creature(subdivisions)
-    rest = inside[farthest(inside, COUNT)]
+    rest = inside[farthest_point_sampling(inside, COUNT)]
     nodes = pl.Nodes(rest, 0.42)
     low, high = rest[rest[:, 2].argmin()], rest[rest[:, 2].argmax()]
     held, pulled = (np.argsort(np.linalg.norm(rest - end, axis=1))[:FEW] for end in (low, high))

@@ -213,7 +213,7 @@ def cloth():
     sides = np.unique(np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0)
 
     size, side, black = 820, 420, (0.0, 0.0, 0.0)                      # pixels of the whole, a square before it is cut, and of the part
-    view, part = picture.View(25, 36, (-0.064, -0.013, 0.0), 1.18), picture.View(25, 36, (-0.094, 0.470, 0.078), 0.20)
+    view, part = picture.Viewpoint(25, 36, (-0.064, -0.013, 0.0), 1.18), picture.Viewpoint(25, 36, (-0.094, 0.470, 0.078), 0.20)
     whole = on_paper([(vertices, faces), rods(pairs.segments, 0.0022)], [colours, black], size, view)
     closer = on_paper([(vertices, faces), rods(pairs.segments, 0.0016), rods(vertices[sides], 0.0005)],
                       [colours, black, shade(SLATE)], side, part)

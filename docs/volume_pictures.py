@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 
 import pliant as pl
 from pliant.report import picture
-from pliant.report.volume_meshes import outlines
+from pliant.report.volume_meshes import volume_meshes
 
 IMAGES = Path(__file__).resolve().parent / "images"
 SIDE, HEAD, MARGIN = 300, 34, 118
@@ -33,8 +33,8 @@ def panel(family, level):
     meshes = []
     for size in (1.0, GAP):
         body = pl.Body.rigid(vertices * size, faces, volume=family, arity=2, leaf=1, build="centre")
-        meshes.append(half(*outlines(body, level, 2)))
-    image = picture.draw(meshes, [np.array(BLUE) / 255, np.array(SAND) / 255], SIDE, picture.View(-90, 4, (0, 0, 0), 2.5))
+        meshes.append(half(*volume_meshes(body, level, 2)))
+    image = picture.draw(meshes, [np.array(BLUE) / 255, np.array(SAND) / 255], SIDE, picture.Viewpoint(-90, 4, (0, 0, 0), 2.5))
     return np.where((image == picture.draw([], [], SIDE)).all(axis=2, keepdims=True), np.uint8(PAPER), image)
 
 

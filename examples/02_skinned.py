@@ -29,7 +29,7 @@ for degrees in range(0, 100, 10):
     turn[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
     arm.update(bones.maps([np.eye(4), elbow @ turn]))                   # two matrices: no vertex is placed here
     pairs, near = pl.collide(arm, box), pl.distance(arm, box)
-    placed = arm.motion.placed
+    placed = arm.motion.n_evaluated
     print(f"{degrees:2}°: {len(pairs):3} pairs, {near.distance:.3f} apart; {placed:5} of {len(rest):,} vertices were placed for that")
     touched.append(len(pairs) > 0)
     assert (near.distance == 0) == touched[-1] and placed < len(rest) / 10

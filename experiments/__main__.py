@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from benchmarks.harness import alone as run_alone
-from pliant.cli.errors import INTERRUPTED, Commands, make_folder, screen
-from pliant.cli.info import processor, version
+from pliant.cli.errors import EXIT_INTERRUPTED, CommandGroup, make_console, make_folder
+from pliant.cli.info import package_version, processor_name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,7 +31,7 @@ Examples:
 
     python -m experiments larsson2003b table-7.1 --out out/table
 """
-application = typer.Typer(help=f"Run the experiments of the papers again.\n\n{EXAMPLES}", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, cls=Commands)
+application = typer.Typer(help=f"Run the experiments of the papers again.\n\n{EXAMPLES}", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, cls=CommandGroup)
 
 
 class Clock(StrEnum):
@@ -149,7 +149,7 @@ def measure(name: str, chosen: list[str], out: Path, quick: bool, frames: int | 
     paper = PAPERS[name]
     plan = paper.quick if quick else paper.plan
     plan = plan._replace(frames=frames or plan.frames, repeats=repeats or plan.repeats)
-    console = screen(tables=True)
+    console = make_console(tables=True)
     data: dict[str, Any] = {"format": f"pliant experiment {name} 1", "complete": False, "quick": quick, "frames": plan.frames,
                             "repeats": plan.repeats, "clock": clock.value, "machine": machine(), "experiments": {}}  # fmt: skip
     pliant.set_threads(1)
@@ -163,7 +163,7 @@ def measure(name: str, chosen: list[str], out: Path, quick: bool, frames: int | 
     write(paper, data, out, console)
     if not data["complete"]:
         console.print("[bold]Stopped[/bold]: what was done until then is written.")
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(EXIT_INTERRUPTED)
     if not all(each["agrees"] for done in data["experiments"].values() for each in done["runs"]):
         console.print(f"[bold red]Methods found different {paper.found}.[/bold red]")
         raise typer.Exit(DISAGREE)
@@ -209,7 +209,7 @@ def reporters(progress: Progress) -> tuple[Callable[[str, int], None], Callable[
 
 def machine() -> dict[str, str]:
     """What figures depend on."""
-    return {"processor": processor(), "Python": platform.python_version()} | {name: version(name) for name in ("pliant", "numpy", "numba")}
+    return {"processor": processor_name(), "Python": platform.python_version()} | {name: package_version(name) for name in ("pliant", "numpy", "numba")}
 
 
 def show(paper: Paper, data: dict[str, Any], console: Console) -> None:

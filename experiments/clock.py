@@ -27,7 +27,7 @@ import pliant
 from experiments.larsson2001.scenes import Rows, Scene, placed
 from experiments.larsson2003a.scenes import Morphing
 from experiments.larsson2008.scenes import Posed, Rigids
-from pliant.motion.rigid import place_all
+from pliant.motion.rigid import transform_vertices
 
 TURN = 20  # steps
 COUNTERS = ("n_v", "n_p", "n_u")
@@ -70,7 +70,7 @@ def given(frame: Any, clock: Callable[[], float] = time.perf_counter) -> Given:
     world = [placed(vertices, pose) for vertices, pose in zip(model, frame.poses, strict=True)]
     start = clock()
     for pose, vertices, flat in zip(frame.poses[:, :3].reshape(-1, 12), model, world, strict=True):
-        place_all(pose, vertices.reshape(-1), flat.reshape(-1))
+        transform_vertices(pose, vertices.reshape(-1), flat.reshape(-1))
     seconds = clock() - start
     rows: dict[str, list[tuple[Rows, Rows | None]]] = {"world": [(flat, None) for flat in world]}
     rows["model"] = list(zip(model, frame.poses, strict=True))
@@ -115,7 +115,7 @@ class Player:
     def levels(self) -> int:
         """Levels of nodes of the first body's tree."""
         body = self.bodies[0]
-        return int(body.shape_at(body.motion.scale).tree.depth)
+        return int(body.bvh_at(body.motion.scale).tree.depth)
 
 
 class Track:
@@ -287,15 +287,15 @@ def fixed(run: Run) -> Rows:
 def levels_of(scene: Scene, options: dict[str, Any]) -> int:
     """Levels of nodes that a body of this scene gets."""
     body = pliant.Body(scene.start().world()[0], scene.faces, **options)
-    return int(body.shape_at(body.motion.scale).tree.depth)
+    return int(body.bvh_at(body.motion.scale).tree.depth)
 
 
 def memory(body: pliant.Body) -> dict[str, int]:
     """Bytes of a body that was asked: its nodes, of which there are `n_nodes`, what its policy keeps with them, its leaves, its links and
     lists, and its vertices, those of targets included."""
-    shape, motion = body.shape_at(body.motion.scale), body.motion
+    shape, motion = body.bvh_at(body.motion.scale), body.motion
     vertices = size_of([motion.flat, motion.points, getattr(motion, "shapes", None)])
-    return {"n_nodes": len(shape.nodes), "nodes": shape.nodes.nbytes, "kept": size_of(shape.kept), "leaves": shape.leaves.nbytes,
+    return {"n_nodes": len(shape.nodes), "nodes": shape.nodes.nbytes, "kept": size_of(shape.tree_state), "leaves": shape.leaves.nbytes,
             "links": size_of(shape.tree), "vertices": vertices}  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from pliant.core import dlpack
-from pliant.core.device import simulated_array
+from pliant.core.device import is_simulated_array
 
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(("PyCapsule_New", ctypes.pythonapi))
 _kept = []  # what capsules point to: their producers keep it until it is given back, and these are never asked to forget it
@@ -19,7 +19,7 @@ class Exported:
     def __init__(self, address, shape, dtype, *, strides=None, device=(1, 0), versioned=True, major=1, code=None, lanes=1, offset=0):
         dtype = np.dtype(dtype)
         self.given_back, self.asked, self.device = 0, [], device
-        self.layout = dlpack._Versioned if versioned else dlpack._Managed
+        self.layout = dlpack._VersionedTensor if versioned else dlpack._ManagedTensor
         self.name = b"dltensor_versioned" if versioned else b"dltensor"
         self.held = self.layout()
         if versioned:
@@ -55,7 +55,7 @@ class Exported:
 
 def described(array):
     """The CUDA array interface of Numba's array on the GPU, or of one in its simulator, which has none."""
-    return {**array.__array_interface__, "version": 3} if simulated_array(array) else array.__cuda_array_interface__
+    return {**array.__array_interface__, "version": 3} if is_simulated_array(array) else array.__cuda_array_interface__
 
 
 class Interfaced:

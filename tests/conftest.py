@@ -17,8 +17,8 @@ import pliant.body
 import tiers
 from pliant import shapes
 from pliant.refit.policy import POLICIES
-from pliant.tree.nodes import BUILDERS, WIDTHS
-from pliant.volume.protocol import FAMILIES
+from pliant.tree.nodes import BUILDERS, WIDTH_OF_ARITY
+from pliant.volume.protocol import VOLUME_TYPES
 from siblings import NARROW, PAIRS, VOLUMES
 
 OFF = bool(numba.config.DISABLE_JIT)
@@ -117,13 +117,13 @@ def _furthest(rows):
     return max(range(n), key=lambda step: sum(row[name] != rows[(k + step) % n][name] for k, row in enumerate(rows) for name in row))
 
 
-COVER = _covering(volume=VOLUMES, build=list(BUILDERS), policy=list(POLICIES), arity=list(WIDTHS), leaf=list(LEAVES))
+COVER = _covering(volume=VOLUMES, build=list(BUILDERS), policy=list(POLICIES), arity=list(WIDTH_OF_ARITY), leaf=list(LEAVES))
 
 
 def _twos():
     """Options of two bodies. With boxes: those of a cover, so that every one is once the first and once the second. With two families,
     several with each: nodes of eight only, because every pair of families and of widths is another loop to compile, 5 s."""
-    boxes = _covering(volume=["aabb"], build=list(BUILDERS), policy=list(POLICIES), arity=list(WIDTHS), leaf=list(LEAVES))
+    boxes = _covering(volume=["aabb"], build=list(BUILDERS), policy=list(POLICIES), arity=list(WIDTH_OF_ARITY), leaf=list(LEAVES))
     step, wide = _furthest(boxes), [row for row in COVER if row["arity"] == 8]
     for k, row in enumerate(boxes):
         yield row, boxes[(k + step) % len(boxes)]
@@ -147,7 +147,7 @@ def two_options(request):
     return dict(request.param[0]), dict(request.param[1])
 
 
-@pytest.fixture(params=_covering(build=list(BUILDERS), arity=list(WIDTHS), leaf=list(LEAVES)), ids=_named)
+@pytest.fixture(params=_covering(build=list(BUILDERS), arity=list(WIDTH_OF_ARITY), leaf=list(LEAVES)), ids=_named)
 def builds(request):
     """Keywords of `Body` that shape the tree: every two of builder, arity and leaf size in all combinations."""
     return dict(request.param)
@@ -177,7 +177,7 @@ def policy(request):
 @pytest.fixture(params=VOLUMES)
 def family(request):
     """Every family of volumes; of several with one class the first."""
-    return FAMILIES[request.param]
+    return VOLUME_TYPES[request.param]
 
 
 @pytest.fixture

@@ -21,11 +21,11 @@ from rich.table import Table
 
 import pliant
 import pliant.body
-from pliant.geometry.predicates import LARGEST, SMALLEST
+from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN
 from pliant.geometry.triangle_overlap import overlap_exact, overlap_stage
 from pliant.refit.policy import POLICIES
-from pliant.tree.nodes import BUILDERS, LEAF, WIDTHS
-from pliant.volume.protocol import FAMILIES
+from pliant.tree.nodes import BUILDERS, LEAF_WIDTH, WIDTH_OF_ARITY
+from pliant.volume.protocol import VOLUME_TYPES
 from tests import adversarial, naive
 
 BATCH = 64                                                              # pairs of a soup
@@ -69,7 +69,7 @@ class Runner:
         t = np.concatenate([p, q]).reshape(-1)
         self.tally.add(kind, "exact", overlap_exact(t, 0, 9), right, (p, q))
         size = np.abs(t)
-        if np.all((size == 0) | ((size >= SMALLEST) & (size <= LARGEST))):
+        if np.all((size == 0) | ((size >= RANGE_MIN) & (size <= RANGE_MAX))):
             self.tally.add(kind, "stages", overlap_stage(t, 0, 9) & 1, right, (p, q))
         for body, corners in zip(singles, (p, q), strict=True):
             body.update(corners)
@@ -87,7 +87,7 @@ class Runner:
 
     def soup(self, kind, a, b):
         faces = np.arange(3 * len(a)).reshape(-1, 3)
-        volume, arities = str(self.rng.choice(list(FAMILIES))), self.rng.choice(list(WIDTHS), 2).tolist()
+        volume, arities = str(self.rng.choice(list(VOLUME_TYPES))), self.rng.choice(list(WIDTH_OF_ARITY), 2).tolist()
         if volume not in ("aabb", "kdop6"):                             # every other pair would be one more loop to compile
             arities = [arities[0] if volume in self.narrow else 8] * 2
         bodies = [pliant.Body(corners.reshape(-1, 3), faces, volume=volume, arity=arity, **self.options())
@@ -102,7 +102,7 @@ class Runner:
     def options(self):
         """Keywords of a body but for its kind of nodes, any that there are."""
         choose = self.rng.choice
-        return {"build": str(choose(list(BUILDERS))), "policy": str(choose(list(POLICIES))), "leaf": int(self.rng.integers(1, LEAF + 1))}
+        return {"build": str(choose(list(BUILDERS))), "policy": str(choose(list(POLICIES))), "leaf": int(self.rng.integers(1, LEAF_WIDTH + 1))}
 
 
 def in_cells(a, b, rng):
@@ -134,10 +134,10 @@ def main(arguments=None):
     parser.add_argument("--pairs", type=int, default=1_000_000, help="how many pairs in all, spread over the kinds")
     parser.add_argument("--seed", type=int, default=1, help="another seed, other pairs")
     parser.add_argument("--kind", action="append", choices=list(adversarial.KINDS), help="this kind only; may be given several times")
-    parser.add_argument("--narrow", action="append", choices=list(FAMILIES), help="nodes of two or four children of this family only; all "
+    parser.add_argument("--narrow", action="append", choices=list(VOLUME_TYPES), help="nodes of two or four children of this family only; all "
                         "of them if it is not given: 30 s more to compile")
     chosen = parser.parse_args(arguments)
-    console, runner, done = Console(), Runner(chosen.seed, chosen.narrow or list(FAMILIES)), 0
+    console, runner, done = Console(), Runner(chosen.seed, chosen.narrow or list(VOLUME_TYPES)), 0
     columns = (TextColumn("{task.description:>16}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
                TextColumn("{task.fields[wrong]} wrong"))
     try:

@@ -9,7 +9,7 @@ class Here:
     def __init__(self, module, name, *arguments):
         self._made, self._arguments, self._service = getattr(import_module(module), name), arguments, None
 
-    def ask(self, path, method, *arguments):
+    def request(self, path, method, *arguments):
         if self._service is None:
             self._service = self._made(*self._arguments)
         value, arrays = getattr(self._service, method)(*arguments)

@@ -2,7 +2,7 @@
 
 from numba import cuda
 
-from pliant.core.simd import greatest, least, magnitude, plus, root, times, where
+from pliant.core.simd import add_rounded, fabs, maximum, minimum, mul_rounded, sqrt, where
 from pliant.geometry.predicates import orient2d_filter, orient3d_filter
 from pliant.volume.aabb import Box
 from pliant.volume.protocol import inflate, overlap
@@ -12,12 +12,12 @@ from pliant.volume.protocol import inflate, overlap
 def formulas(x, y, z, out):
     i = cuda.grid(1)
     if i < x.shape[0]:
-        out[i, 0] = plus(times(x[i], y[i]), z[i])
-        out[i, 1] = least(x[i], y[i])
-        out[i, 2] = greatest(x[i], y[i])
-        out[i, 3] = magnitude(x[i])
+        out[i, 0] = add_rounded(mul_rounded(x[i], y[i]), z[i])
+        out[i, 1] = minimum(x[i], y[i])
+        out[i, 2] = maximum(x[i], y[i])
+        out[i, 3] = fabs(x[i])
         out[i, 4] = where(x[i] < y[i], y[i], z[i])
-        out[i, 5] = root(magnitude(z[i]))
+        out[i, 5] = sqrt(fabs(z[i]))
 
 
 @cuda.jit
@@ -37,7 +37,7 @@ def boxes(rows, out):
     if i < rows.shape[0]:
         r = rows[i]
         a, b = Box(r[0], r[1], r[2], r[3], r[4], r[5]), Box(r[6], r[7], r[8], r[9], r[10], r[11])
-        wide = inflate(a, magnitude(r[0]))
+        wide = inflate(a, fabs(r[0]))
         out[i, 0] = overlap(a, b)
         out[i, 1] = overlap(wide, b)
         out[i, 2] = wide.lox < a.lox and wide.hiz > a.hiz

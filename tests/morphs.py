@@ -71,7 +71,7 @@ def twin(body, **options):
 
 def assert_encloses(body):
     """In rational arithmetic: volumes with the frame's stamp hold all vertices under them, and box and reach hold all; how many volumes."""
-    shape, motion = body.shape_at(body.motion.scale), body.motion
+    shape, motion = body.bvh_at(body.motion.scale), body.motion
     tree, nodes, x = shape.tree, shape.nodes, body.motion.vertices
     origin, scale = [Fraction(value) for value in motion.origin[:3].tolist()], Fraction(motion.scale)
     low, high = np.zeros((*tree.child.shape, 3)), np.zeros((*tree.child.shape, 3))

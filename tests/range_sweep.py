@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))                          # as pyt
 
 import pliant as pl
 import range_checks as checks
-from pliant.volume.protocol import FAMILIES
+from pliant.volume.protocol import VOLUME_TYPES
 
 BOTTOM, TOP, SELF = -1074, 1020, "self"
 QUERIES = (*checks.PAIRS, SELF)
@@ -59,7 +59,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m tests.range_sweep", description="Every query at every size against exact answers.")
     parser.add_argument("--step", type=int, default=1, help="from one exponent to the next")
     parser.add_argument("--start", type=int, default=BOTTOM, help="the first exponent")
-    parser.add_argument("--volume", action="append", choices=list(FAMILIES), help="this volume type; may be given several times")
+    parser.add_argument("--volume", action="append", choices=list(VOLUME_TYPES), help="this volume type; may be given several times")
     parser.add_argument("--query", action="append", choices=QUERIES, help="this query only; may be given several times")
     chosen = parser.parse_args(arguments)
     console, asked, wrong, queries = Console(), Counter(), defaultdict(list), chosen.query or QUERIES

@@ -9,8 +9,8 @@ import numpy as np
 
 from pliant.errors import FileError
 from pliant.io import subprocess_server
-from pliant.io.usd.scene import Scene
-from pliant.io.usd.stage import library
+from pliant.io.usd.scene import SceneService
+from pliant.io.usd.stage import import_pxr
 from pliant.io.vtk import hdf5
 
 
@@ -48,7 +48,7 @@ class Service:
         os.kill(os.getpid(), sent)
 
     def sleep(self, seconds, within):
-        subprocess_server._watch(within)
+        subprocess_server._limit_wall_time(within)
         time.sleep(seconds)
         return None, ()
 
@@ -68,20 +68,20 @@ class Readers:
     """Reads whole files, one after the other in one process, as long as it lives."""
 
     def __init__(self):
-        hdf5.h5py()
-        library()
+        hdf5.import_h5py()
+        import_pxr()
 
     def read(self, path, *names):
         if names:
             for name in names:
                 hdf5.read_array(Path(path), name)
             return len(names), ()
-        scene, count = Scene(path, None), 0
-        while (found := scene.following()[0]) is not None:
+        scene, count = SceneService(path, None), 0
+        while (found := scene.next_mesh()[0]) is not None:
             for frame in {0, found["frames"] - 1}:
-                scene.at(count, frame)
+                scene.pose(count, frame)
             count += 1
-        scene.about()
+        scene.metadata()
         return count, ()
 
 

@@ -8,10 +8,10 @@ from math import isinf, lcm
 import numpy as np
 
 from pliant.core.jit import kernel
-from pliant.core.simd import four
-from pliant.core.soa import aligned, lane, put_lane, whole
+from pliant.core.simd import load4
+from pliant.core.soa import aligned_zeros, lane, load_bounds, put_lane
 from pliant.tree.nodes import node_dtype
-from pliant.volume.protocol import FAMILIES, around, enclose, fit
+from pliant.volume.protocol import VOLUME_TYPES, enclose_box, enclose_points, fit
 
 SIGNS = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 
@@ -108,7 +108,7 @@ INSIDE = {"aabb": between_planes, "kdop6": between_planes, "kdop14": between_pla
           "rss": in_swept_rectangle}
 
 # One name for every class of volumes: kdop6 is a box. What takes a loop compiled for each family goes by these.
-VOLUMES = [name for k, (name, family) in enumerate(FAMILIES.items()) if family.volume not in [f.volume for f in [*FAMILIES.values()][:k]]]
+VOLUMES = [name for k, (name, family) in enumerate(VOLUME_TYPES.items()) if family.volume not in [f.volume for f in [*VOLUME_TYPES.values()][:k]]]
 
 # Families side by side, in bodies: each with two others. Formulas of all pairs are tested in volume/test_volume_types.py; every pair of bodies
 # is another loop to compile, 5 s.
@@ -133,19 +133,19 @@ def border(v):
 @kernel
 def set_around(nodes, i, k, rows):
     """Lane k of record i becomes the volume around the box rows[:4] … rows[4:]."""
-    put_lane(nodes, i, k, around(whole(nodes, i), four(rows, 0), four(rows, 4)))
+    put_lane(nodes, i, k, enclose_box(load_bounds(nodes, i), load4(rows, 0), load4(rows, 4)))
 
 
 @kernel
 def set_enclosed(nodes, i, k, rows, points, order):
     """Lane k of record i becomes the volume around these points, in the box rows[:4] … rows[4:]."""
-    put_lane(nodes, i, k, enclose(whole(nodes, i), four(rows, 0), four(rows, 4), points, order, 0, len(order)))
+    put_lane(nodes, i, k, enclose_points(load_bounds(nodes, i), load4(rows, 0), load4(rows, 4), points, order, 0, len(order)))
 
 
 @kernel
 def set_fitted(how, nodes, i, k, rows, points, order):
     """The same, fitted in a way of `fit`."""
-    put_lane(nodes, i, k, fit(how, whole(nodes, i), four(rows, 0), four(rows, 4), points, order, 0, len(order)))
+    put_lane(nodes, i, k, fit(how, load_bounds(nodes, i), load4(rows, 0), load4(rows, 4), points, order, 0, len(order)))
 
 
 class Siblings:
@@ -153,7 +153,7 @@ class Siblings:
 
     def __init__(self, family, width, rng, scale=1.0, filled=None, records=4):
         self.family, self.width = family, width
-        self.nodes = aligned(records, node_dtype(family.volume, width))
+        self.nodes = aligned_zeros(records, node_dtype(family.volume, width))
         for name, value in zip(family.volume._fields, family.empty, strict=True):
             self.nodes["lanes"][name] = self.nodes["whole"][name] = value
         self.points = [[] for _ in range(width)]

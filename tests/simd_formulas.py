@@ -7,9 +7,22 @@ import numba
 import numpy as np
 
 from pliant.core.jit import kernel
-from pliant.core.simd import bits, element
-from pliant.core.soa import lane, lanes, put_lanes, put_whole, whole
-from pliant.volume.protocol import Ray, Shift, Turn, blend, carry, inflate, merge, overlap, pierce, separation, size, skew
+from pliant.core.simd import extract, movemask
+from pliant.core.soa import lane, lanes, load_bounds, put_bounds, put_lanes
+from pliant.volume.protocol import (
+    Ray,
+    RigidTransform,
+    Translation,
+    blend,
+    inflate,
+    merge,
+    overlap,
+    ray_interval,
+    sat_cross_axes,
+    separation,
+    size,
+    transform_volume,
+)
 
 OFF = bool(numba.config.DISABLE_JIT)
 REPEATS = 3 if OFF else 16
@@ -18,38 +31,38 @@ SCALES = (2.0**-140, 2.0**-20, 1.0, 2.0**36)                            # from f
 
 @kernel
 def meet(nodes, i, j):
-    return bits(overlap(lanes(nodes, i), whole(nodes, j)))
+    return movemask(overlap(lanes(nodes, i), load_bounds(nodes, j)))
 
 
 @kernel
 def meet_lanes(nodes, i, j):
-    return bits(overlap(lanes(nodes, i), lanes(nodes, j)))
+    return movemask(overlap(lanes(nodes, i), lanes(nodes, j)))
 
 
 @kernel
 def set_separation(nodes, i, j, out):
-    value = separation(lanes(nodes, i), whole(nodes, j))
+    value = separation(lanes(nodes, i), load_bounds(nodes, j))
     for k in range(len(out)):
-        out[k] = element(value, k)
+        out[k] = extract(value, k)
 
 
 @kernel
 def set_sizes(nodes, i, out):
     value = size(lanes(nodes, i))
     for k in range(len(out)):
-        out[k] = element(value, k)
+        out[k] = extract(value, k)
 
 
 @kernel
 def set_pierced(nodes, i, ray, near, far):
-    enter, leave = pierce(lanes(nodes, i), Ray(ray[0], ray[1], ray[2], ray[3], ray[4], ray[5], ray[6], ray[7], np.float32(0)))
+    enter, leave = ray_interval(lanes(nodes, i), Ray(ray[0], ray[1], ray[2], ray[3], ray[4], ray[5], ray[6], ray[7], np.float32(0)))
     for k in range(len(near)):
-        near[k], far[k] = element(enter, k), element(leave, k)
+        near[k], far[k] = extract(enter, k), extract(leave, k)
 
 
 @kernel
 def set_merged(nodes, i):
-    put_whole(nodes, i, merge(lanes(nodes, i)))
+    put_bounds(nodes, i, merge(lanes(nodes, i)))
 
 
 @kernel
@@ -59,15 +72,15 @@ def set_inflated(nodes, i, j, distance):
 
 @kernel
 def set_carried(nodes, i, j, x, y, z, slack):
-    put_lanes(nodes, i, carry(lanes(nodes, j), Shift(x, y, z, slack)))
+    put_lanes(nodes, i, transform_volume(lanes(nodes, j), Translation(x, y, z, slack)))
 
 
 @kernel
 def meet_turned(nodes, i, j, k, w):
     """(Which lanes of record i meet lane k of record j, seen from another frame; which of them a finer test parts from it.)"""
-    way = Turn(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12], w[13])
-    turned = carry(lane(nodes, j, k), way)
-    return bits(overlap(lanes(nodes, i), turned)), bits(skew(lanes(nodes, i), turned))
+    way = RigidTransform(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12], w[13])
+    turned = transform_volume(lane(nodes, j, k), way)
+    return movemask(overlap(lanes(nodes, i), turned)), movemask(sat_cross_axes(lanes(nodes, i), turned))
 
 
 @kernel

@@ -5,7 +5,7 @@ import numpy as np
 
 import boxes as some
 from pliant.broadphase import endpoint_lists
-from pliant.broadphase.sweep import Sweep
+from pliant.broadphase.sweep import SweepAndPrune
 
 OFF = bool(numba.config.DISABLE_JIT)
 SIZE = 12 if OFF else 150
@@ -15,7 +15,7 @@ class Scene:
     """A sweep, and what it should know."""
 
     def __init__(self):
-        self.sweep, self.boxes = Sweep(), {}
+        self.sweep, self.boxes = SweepAndPrune(), {}
 
     def set(self, ids, boxes):
         boxes = np.array(boxes, np.float64).reshape(-1, 6)
@@ -34,6 +34,6 @@ class Scene:
         return found
 
 
-def patiently(self, loop, ids, boxes, allowed, *more, run=endpoint_lists.Lists._run):
+def patiently(self, loop, ids, boxes, allowed, *more, run=endpoint_lists.EndpointLists._run):
     """Lists that are never given up."""
     return run(self, loop, ids, boxes, 10**12, *more)

@@ -17,7 +17,7 @@ import pliant
 from child import PATIENCE, python, start
 from pliant import shapes
 from pliant.cli import application, demo, main, swarm
-from pliant.cli.swarm import Flight
+from pliant.cli.swarm import SwarmSimulation
 from pliant.core import cache, jit
 
 MAIN = "from pliant.cli import main; main()"
@@ -121,7 +121,7 @@ def test_info_says_why_there_is_no_cache(tmp_path):
 def test_info_of_a_missing_package():
     from pliant.cli import info
 
-    assert info.version("no-such-package") == "not installed"
+    assert info.package_version("no-such-package") == "not installed"
 
 
 @pytest.mark.parametrize("more", [(), ("--all",)])
@@ -166,7 +166,7 @@ def test_the_demo_counts_and_draws(tmp_path, kind):
     assert image.shape == (128, 128, 3)
     assert (image[..., 0] > 2 * image[..., 1:].max(axis=2)).any(), "colliding triangles are red"
     assert str(tmp_path / "new" / "demo.png") in result.output
-    flight, counts = Flight(shapes.swarm(8, 320, demo.TEMPO, kind)), []
+    flight, counts = SwarmSimulation(shapes.swarm(8, 320, demo.CYCLE_FRAMES, kind)), []
     for _ in range(25):
         flight.advance()
         counts.append(sum(len(pliant.collide(a, b)) for a, b in combinations(flight.bodies, 2)))
@@ -221,17 +221,17 @@ def test_a_folder_that_cannot_be_made_is_reported(tmp_path):
 
 
 def test_an_interrupted_demo_shows_what_it_has(tmp_path, monkeypatch):
-    advance = Flight.advance
+    advance = SwarmSimulation.advance
 
     def three_times(flight):
         if len(flight.steps) == 3:
             raise KeyboardInterrupt
         return advance(flight)
 
-    monkeypatch.setattr("pliant.cli.warm.prepare", lambda names, console: 0.0)
-    monkeypatch.setattr(Flight, "advance", three_times)
+    monkeypatch.setattr("pliant.cli.warm.compile_groups", lambda names, console: 0.0)
+    monkeypatch.setattr(SwarmSimulation, "advance", three_times)
     result = run("demo", "--bodies", 4, "--faces", 320, "--frames", 9, "--out", tmp_path / "out")
-    assert result.exit_code == demo.INTERRUPTED == 130
+    assert result.exit_code == demo.EXIT_INTERRUPTED == 130
     assert "Stopped after 3 of 9 frames." in text(result)
     assert "Time a frame, 3 frames" in text(result)
     assert not list((tmp_path / "out").glob("*"))
@@ -241,7 +241,7 @@ def test_a_demo_interrupted_before_it_starts_has_nothing_to_show(tmp_path, monke
     def prepare(names, console):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pliant.cli.warm.prepare", prepare)
+    monkeypatch.setattr("pliant.cli.warm.compile_groups", prepare)
     result = run("demo", "--bodies", 4, "--faces", 320, "--frames", 9, "--out", tmp_path / "out")
     assert result.exit_code == 130 and "Stopped after 0 of 9 frames." in text(result) and "Time" not in text(result)
 
@@ -269,21 +269,21 @@ def test_ctrl_c_ends_the_demo(tmp_path):
 
 @pytest.mark.parametrize("kind", ["arms", "bumpy"])
 def test_the_swarm_stays_in_its_box_and_keeps_its_pace(kind):
-    flight = Flight(shapes.swarm(8, 320, demo.TEMPO, kind))
+    flight = SwarmSimulation(shapes.swarm(8, 320, demo.CYCLE_FRAMES, kind))
     for _ in range(120):
         flight.advance()
-        assert (np.abs(flight.centres) <= swarm.ROOM * flight.shapes.half + 4 * swarm.CRUISE).all()
+        assert (np.abs(flight.centres) <= swarm.BOX_SCALE * flight.shapes.half + 4 * swarm.CRUISE_SPEED).all()
         speeds = np.linalg.norm(flight.velocities, axis=1)
-        assert speeds.max() < 4 * swarm.CRUISE and 0.5 < speeds.mean() / swarm.CRUISE < 2
+        assert speeds.max() < 4 * swarm.CRUISE_SPEED and 0.5 < speeds.mean() / swarm.CRUISE_SPEED < 2
     assert sum(step.touching for step in flight.steps) > 20
-    assert flight.best.frame == np.argmax([step.pairs for step in flight.steps])
+    assert flight.peak.frame == np.argmax([step.pairs for step in flight.steps])
 
 
 def test_bodies_bounce_off_each_other():
-    flight = Flight(shapes.swarm(2, 1280, demo.TEMPO, "bumpy"))
+    flight = SwarmSimulation(shapes.swarm(2, 1280, demo.CYCLE_FRAMES, "bumpy"))
     across = np.array([0.6, -0.48, 0.64])
     flight.centres = np.outer([-1.15, 1.15], across)
-    flight.velocities = np.outer([1.5, -1.5], swarm.CRUISE * across)
+    flight.velocities = np.outer([1.5, -1.5], swarm.CRUISE_SPEED * across)
     gaps = []
     for _ in range(60):
         flight.advance()
@@ -303,7 +303,7 @@ def test_partings_point_from_the_first_body_to_the_second(gap):
         across /= np.linalg.norm(across)
         vertices = [shapes.bumpy(directions, 1.0, 0.02), shapes.bumpy(directions, 2.0, 0.02) + gap * across]
         scene = pliant.Scene([pliant.Body(v, faces) for v in vertices])
-        meeting, partings = swarm.partings(scene.collide(contacts=True), vertices, faces)
+        meeting, partings = swarm.separation_directions(scene.collide(contacts=True), vertices, faces)
         assert meeting.tolist() == [[0, 1]]
         assert partings[0] @ across > 0.95 and np.linalg.norm(partings[0]) == pytest.approx(1)
 
@@ -312,5 +312,5 @@ def test_what_does_not_meet_has_no_partings():
     directions, faces = shapes.icosphere(1)
     vertices = [directions, directions + 3]
     scene = pliant.Scene([pliant.Body(v, faces) for v in vertices])
-    meeting, partings = swarm.partings(scene.collide(contacts=True), vertices, faces)
+    meeting, partings = swarm.separation_directions(scene.collide(contacts=True), vertices, faces)
     assert meeting.shape == (0, 2) and partings.shape == (0, 3)

@@ -27,7 +27,7 @@ ROUNDS = 40
 @pytest.fixture(params=[1 << 14, 64], ids=["serial", "shared"])
 def chunk(request, monkeypatch, set_threads):
     """Each query alone in its thread, or all of them sharing their work through the pool."""
-    monkeypatch.setattr(scheduler, "CHUNK", request.param)
+    monkeypatch.setattr(scheduler, "CALL_BUDGET", request.param)
     set_threads(2)
 
 
@@ -121,7 +121,7 @@ def test_first_pairs_from_many_threads(chunk, known):
 
 
 def test_sharing_changes_neither_answers_nor_counters(set_threads, monkeypatch, known):
-    monkeypatch.setattr(scheduler, "CHUNK", 16)
+    monkeypatch.setattr(scheduler, "CALL_BUDGET", 16)
     stats = set()
     for n in (1, 2, 5):
         set_threads(n)

@@ -65,7 +65,7 @@ def test_a_printed_volume_keeps_the_protocol(printed, tmp_path):
         f"import sys\nsys.path.insert(0, {str(ROOT / 'tests')!r})\n"
         "from fractions import Fraction\nimport pliant.volume\n"
         f"exec(compile(open({str(family)!r}).read(), 'cube.py', 'exec'), {{'__name__': 'cube'}})\n"
-        "pliant.volume.generic_overlap.complete()\nimport siblings\n"
+        "pliant.volume.generic_overlap.register_defaults()\nimport siblings\n"
         f"exec(open({str(inside)!r}).read())\nsiblings.INSIDE['cube'] = in_cube\n", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "with_cubes", "-p", "no:cacheprovider", "-k", "cube", "tests/volume/test_protocol.py",

@@ -272,7 +272,7 @@ def test_queries_take_options_by_name_only():
 
 
 def test_more_faces_than_a_tree_can_link_are_refused(monkeypatch):
-    monkeypatch.setattr(validate, "MOST_FACES", 3)
+    monkeypatch.setattr(validate, "MAX_FACES", 3)
     pl.Body(np.eye(3), [[0, 1, 2]] * 2)
     with pytest.raises(pl.MeshError, match="faces: 3 are too many for one body; at most 2"):
         pl.Body(np.eye(3), [[0, 1, 2]] * 3)

@@ -7,7 +7,7 @@ import pliant as pl
 from pliant import shapes
 from pliant.core import jit
 from pliant.motion import free
-from pliant.refit.policy import POLICIES, Shape
+from pliant.refit.policy import POLICIES, Bvh
 
 DIRECTIONS, FACES = shapes.icosphere(0 if jit.DISABLED else 2)
 OLD, NEW = shapes.bumpy(DIRECTIONS, 0.0), shapes.bumpy(DIRECTIONS, 1.0) + np.array([0.3, 0.2, 0.1])
@@ -20,7 +20,7 @@ OTHER = shapes.bumpy(DIRECTIONS, 2.0) + np.array([0.9, 0.1, 0.0])
 def test_an_interrupted_update_leaves_a_body_whole(monkeypatch, policy, place):
     body, other = pl.Body(OLD, FACES, policy=policy), pl.Body(OTHER, FACES)
     pl.collide(body, other)
-    admit, times = free.admit, []
+    admit, times = free.copy_checked, []
 
     def stop_once(*args):
         if not times:
@@ -31,14 +31,14 @@ def test_an_interrupted_update_leaves_a_body_whole(monkeypatch, policy, place):
         return admit(*args)
 
     if place == "before the volumes are stale":
-        moved = Shape.moved
+        moved = Bvh.invalidate
 
         def stop(shape):
-            monkeypatch.setattr(Shape, "moved", moved)
+            monkeypatch.setattr(Bvh, "invalidate", moved)
             raise KeyboardInterrupt
-        monkeypatch.setattr(Shape, "moved", stop)
+        monkeypatch.setattr(Bvh, "invalidate", stop)
     else:
-        monkeypatch.setattr(free, "admit", stop_once)
+        monkeypatch.setattr(free, "copy_checked", stop_once)
     with pytest.raises(KeyboardInterrupt):
         body.update(NEW)
     monkeypatch.undo()

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from pliant.core.device import need_cuda
+from pliant.core.device import require_cuda
 
 pytestmark = pytest.mark.cuda
 
@@ -17,11 +17,11 @@ def test_textures_of_all_shapes(width, height, percent):
     from benchmarks import packing
 
     rng, n = np.random.default_rng(width + percent), width * height
-    sparse = np.where(rng.random(n) < percent / 100, np.arange(n), packing.NONE)
+    sparse = np.where(rng.random(n) < percent / 100, np.arange(n), packing.EMPTY_BOX)
     for kind in packing.WAYS.values():
-        one = kind(need_cuda().to_device(sparse), width)
+        one = kind(require_cuda().to_device(sparse), width)
         packing.called(one)
-        assert sorted(one.answer().tolist()) == sparse[sparse != packing.NONE].tolist()
+        assert sorted(one.answer().tolist()) == sparse[sparse != packing.EMPTY_BOX].tolist()
 
 
 def test_figures(tmp_path, capsys, monkeypatch):

@@ -12,15 +12,15 @@ import pytest
 import naive
 import pliant as pl
 import range_checks as checks
-from pliant.geometry.predicates import LARGEST, SMALLEST
-from pliant.motion.free import LEAST_REACH, MOST_REACH, STEP, scale_for
+from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN
+from pliant.motion.free import MAX_REACH, MIN_REACH, SCALE_STEP_BITS, scale_for
 from pliant.refit.policy import POLICIES
 from pliant.tree.nodes import BUILDERS
 from siblings import VOLUMES
 
 BOTTOM, TOP = -1074, 1020
-LIMITS = [*(int(np.log2(limit)) for limit in (LEAST_REACH, MOST_REACH, SMALLEST, LARGEST)), int(np.log2(MOST_REACH)) + STEP,
-          int(np.log2(LEAST_REACH)) - STEP, BOTTOM + 1, -1022, TOP - 1]
+LIMITS = [*(int(np.log2(limit)) for limit in (MIN_REACH, MAX_REACH, RANGE_MIN, RANGE_MAX)), int(np.log2(MAX_REACH)) + SCALE_STEP_BITS,
+          int(np.log2(MIN_REACH)) - SCALE_STEP_BITS, BOTTOM + 1, -1022, TOP - 1]
 SIZES = sorted({*range(-1070, TOP + 1, 30), *(k + beside for k in LIMITS for beside in (-1, 0, 1))})
 ALWAYS = ("crossing", "soups")
 
@@ -218,8 +218,8 @@ def test_scales_keep_reaches_within_their_limits():
                 continue
             scale = scale_for(reach)
             assert np.frexp(scale)[0] == 0.5
-            assert reach * scale <= MOST_REACH
-            assert reach * scale >= LEAST_REACH or scale == 2.0**1023
+            assert reach * scale <= MAX_REACH
+            assert reach * scale >= MIN_REACH or scale == 2.0**1023
     assert scale_for(0.0) == scale_for(1.0) == scale_for(1e6) == scale_for(1e-6) == 1.0
 
 

@@ -8,11 +8,11 @@ import pytest
 
 import pliant as pl
 import range_checks as checks
-from pliant.motion.free import MOST_REACH, STEP
+from pliant.motion.free import MAX_REACH, SCALE_STEP_BITS
 from test_range import run
 
-LIMIT = int(np.log2(MOST_REACH))
-SIZES = sorted({*range(-1070, 1000, 90), *(LIMIT + k for k in (-50, -49, -48, -2, -1, 0, 1, 3, 8, STEP)), -1040, -1022, 1010})
+LIMIT = int(np.log2(MAX_REACH))
+SIZES = sorted({*range(-1070, 1000, 90), *(LIMIT + k for k in (-50, -49, -48, -2, -1, 0, 1, 3, 8, SCALE_STEP_BITS)), -1040, -1022, 1010})
 CASES = ("crossing", "300 sizes apart", "on a plate", "soups")
 QUARTER = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
 SLANTED = np.array([[2.0, -1, 2], [2, 2, -1], [-1, 2, 2]]) / 3

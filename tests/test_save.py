@@ -62,7 +62,7 @@ def test_loading_builds_no_tree(path, monkeypatch):
     for name, builder in BUILDERS.items():
         monkeypatch.setitem(BUILDERS, name, builder._replace(build=fail))
     loaded = pl.Body.load(path)
-    for ours, theirs in zip(loaded._shape.tree, body._shape.tree, strict=True):
+    for ours, theirs in zip(loaded._bvh.tree, body._bvh.tree, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 

@@ -46,7 +46,7 @@ def step(k, frame, body, vertices, at, way, room):
 @pytest.mark.parametrize("brute", [400, 4], ids=["compared", "swept"])
 def test_many_moving_bodies(brute, monkeypatch):
     """Some move in every frame, some now and then, some never; some are taken out and come back."""
-    monkeypatch.setattr(sweep_full, "BRUTE", brute)
+    monkeypatch.setattr(sweep_full, "BRUTE_FORCE_SIZE", brute)
     rng, n = np.random.default_rng(91), 8 if OFF else 60
     moving = list(small_bodies(rng, n))
     scene, ids = pl.Scene(), {}
@@ -184,9 +184,9 @@ def test_bodies_far_from_all_others_are_not_refitted(policy, rigid):
         for k in scene:
             place(k, 4.0 * k, frame)
         assert assert_scene(scene).stats == pl.Stats()
-        assert all(scene[k]._shape.stale for k in scene)
+        assert all(scene[k]._bvh.stale for k in scene)
     place(0, 3.5, 2)
     found = scene.collide()
     assert found.tested.tolist() == [[0, 1]]
     assert found.stats.n_u > 0
-    assert [scene[k]._shape.stale for k in scene] == [False, False, True, True, True]
+    assert [scene[k]._bvh.stale for k in scene] == [False, False, True, True, True]

@@ -14,7 +14,7 @@ from pliant import shapes
 from pliant.query import scheduler
 from pliant.query.collide import narrow_phase
 from pliant.refit.policy import POLICIES
-from pliant.tree.nodes import WIDTHS
+from pliant.tree.nodes import WIDTH_OF_ARITY
 from scenes import assert_scene, cube, rows
 
 OFF = bool(numba.config.DISABLE_JIT)
@@ -27,7 +27,7 @@ def test_bodies_of_all_kinds():
     """Every arity and policy, free, rigid and placed, of sizes from absurd to absurd, in one scene."""
     vertices, faces = shapes.icosphere(0 if OFF else 1)
     scene, rng = pl.Scene(), np.random.default_rng(95)
-    for k, arity in enumerate(sorted(WIDTHS) * (1 if OFF else 4)):
+    for k, arity in enumerate(sorted(WIDTH_OF_ARITY) * (1 if OFF else 4)):
         body = pl.Body(vertices, faces, arity=arity, leaf=1 + k % 8, policy=sorted(POLICIES)[k % len(POLICIES)])
         body.update(vertices + rng.standard_normal(3) * 0.5, transform=poses.matrix(poses.any_turn(rng)) if k % 4 == 1 else None)
         scene.add(body)
@@ -47,7 +47,7 @@ def test_room_for_pairs_grows(budget, monkeypatch):
     """40,000 pairs between some of the bodies, few or none between others; interrupted now and then, and taken up again."""
     if budget:
         for module in (scheduler, narrow_phase):
-            monkeypatch.setattr(module, "CHUNK", budget)
+            monkeypatch.setattr(module, "CALL_BUDGET", budget)
     scene = pl.Scene([cube(-5.0), pl.Body(*meshes.needles(200, 0)), pl.Body(*meshes.needles(200, 1)), cube(0.0), cube(0.5)])
     found = assert_scene(scene)
     assert len(found) > 40_000
@@ -62,8 +62,8 @@ def test_keys_without_bits_for_all_pairs(bits, monkeypatch):
     """Where two faces leave few bits of a key for the pair of bodies, the pairs are asked in several calls."""
     faces_of_two = 2 * (12 - 1).bit_length()
     monkeypatch.setattr(narrow_phase, "KEY_BITS", faces_of_two + bits)
-    scene, calls, real = pl.Scene([cube(0.4 * k) for k in range(9)]), [], narrow_phase.run
-    monkeypatch.setattr(narrow_phase, "run", lambda *given: calls.append(len(given[2])) or real(*given))
+    scene, calls, real = pl.Scene([cube(0.4 * k) for k in range(9)]), [], narrow_phase.run_batch
+    monkeypatch.setattr(narrow_phase, "run_batch", lambda *given: calls.append(len(given[2])) or real(*given))
     found = assert_scene(scene, contacts=True)
     assert len(found.tested) == sum(calls) > 8 and max(calls) == 1 << bits
     scene[4].update(scene[4].vertices + 0.1)
@@ -76,8 +76,8 @@ def test_keys_without_bits_for_all_pairs(bits, monkeypatch):
 def test_bodies_that_grow_absurd_while_they_are_asked(monkeypatch):
     """Another thread's update may come between the choice of how to ask and the question: then they are asked one by one."""
     scene = pl.Scene([cube(0.0), cube(0.5), pl.Body.rigid(*meshes.cube((0.9, 0, 0)))])
-    monkeypatch.setattr(narrow_phase, "possible", lambda body: False)
-    monkeypatch.setattr(narrow_phase, "run", lambda *given: pytest.fail("asked together"))
+    monkeypatch.setattr(narrow_phase, "can_batch", lambda body: False)
+    monkeypatch.setattr(narrow_phase, "run_batch", lambda *given: pytest.fail("asked together"))
     assert len(assert_scene(scene)) > 0
 
 

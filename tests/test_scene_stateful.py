@@ -33,13 +33,13 @@ class Scenes(RuleBasedStateMachine):
 
     @initialize(lists=st.booleans())
     def begin(self, lists):
-        self.brute, sweep_full.BRUTE = sweep_full.BRUTE, 2 if lists else sweep_full.BRUTE             # sorted lists, or all compared
+        self.brute, sweep_full.BRUTE_FORCE_SIZE = sweep_full.BRUTE_FORCE_SIZE, 2 if lists else sweep_full.BRUTE_FORCE_SIZE             # sorted lists, or all compared
         self.scene, self.members, self.outside, self.groups, self.rules, self.next = pl.Scene(), {}, [], {}, set(), 0
         self.known = set()                                              # groups that bodies were added with
 
     def teardown(self):
         if hasattr(self, "brute"):
-            sweep_full.BRUTE = self.brute
+            sweep_full.BRUTE_FORCE_SIZE = self.brute
 
     def ignored(self, i, j):
         """Does a rule name the two, by id or by group? Of a body and itself: by id, twice."""
@@ -128,8 +128,8 @@ class Scenes(RuleBasedStateMachine):
         if hasattr(self, "scene"):
             assert list(self.scene) == list(self.members)
             assert len(self.scene) == len(self.members)
-            assert all(self.scene[number] is body and body.watchers == (self.scene,) for number, body in self.members.items())
-            assert not any(body.watchers for body in self.outside)
+            assert all(self.scene[number] is body and body.observers == (self.scene,) for number, body in self.members.items())
+            assert not any(body.observers for body in self.outside)
 
 
 TestScenes = Scenes.TestCase

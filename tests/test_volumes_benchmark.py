@@ -6,9 +6,9 @@ import pytest
 
 from benchmarks import volumes
 from benchmarks.inside import DOUBTFUL, INSIDE, SHARE, exactly, outside
-from pliant.core.soa import lane, put_lane, whole
+from pliant.core.soa import lane, load_bounds, put_lane
 from pliant.tree.nodes import node_dtype
-from pliant.volume.protocol import FAMILIES
+from pliant.volume.protocol import VOLUME_TYPES
 from siblings import INSIDE as HOLDS
 from siblings import VOLUMES, Siblings, exact
 
@@ -79,7 +79,7 @@ def test_points_that_were_moved_are_lost(name):
 def test_which_points_are_inside(name):
     """In float64, in fractions and as the tests of volumes have it: the same but for doubts; border, inside and outside."""
     rng, found = np.random.default_rng(94), set()
-    made = Siblings(FAMILIES[name], 8, rng)
+    made = Siblings(VOLUME_TYPES[name], 8, rng)
     for k in range(2 if OFF else 8):
         v = made.volume(0, k)
         middle = np.float64(made.points[k]).mean(axis=0)
@@ -114,14 +114,14 @@ def test_pairs_are_what_they_are_said_to_be():
 
 def test_what_waits_for_fractions_is_kept():
     """A volume in a record comes back as it was, and points on its very border are settled."""
-    family = FAMILIES["sphere"]
+    family = VOLUME_TYPES["sphere"]
     records = np.zeros(1, node_dtype(family.volume, 8))
     put_lane(records, 0, 3, family.volume(*np.float32([1, 0, 0, 2])))
     v = lane(records, 0, 3)
     assert exactly(v, (3.0, 0.0, 0.0)) and not exactly(v, (3.0, 2.0**-60, 0.0))
     assert outside(v, *np.float64([3, 2.0**-60, 0]), SHARE) == DOUBTFUL
     assert not exactly(family.empty._replace(radius=np.float32(-1)), (0.0, 0.0, 0.0))
-    assert isinstance(whole(records, 0), family.volume)
+    assert isinstance(load_bounds(records, 0), family.volume)
 
 
 def test_the_table():

@@ -48,20 +48,20 @@ def test_deep_trees_get_a_stack_that_starts_at_the_roots():
 def test_workspaces_are_used_again(monkeypatch):
     a, b = pl.Body(SPHERE, FACES), pl.Body(OTHER, FACES)
     expected = answer(a, b)
-    kept = len(scheduler._free.kept)
+    kept = len(scheduler._idle.kept)
     for _ in range(5):
-        for work in scheduler._free.kept:
+        for work in scheduler._idle.kept:
             work.query.view(np.uint8)[:] = 0xA5
             work.stack[:], work.keys[:] = -7, -7
         assert answer(a, b) == expected
-    assert len(scheduler._free.kept) == kept
+    assert len(scheduler._idle.kept) == kept
 
 
 @pytest.mark.formulas
 def test_a_query_inside_a_query_has_a_workspace_of_its_own(monkeypatch):
     """As from a signal handler, which runs in the middle of another query of the same thread."""
     a, b = pl.Body(SPHERE, FACES), pl.Body(OTHER, FACES)
-    expected, real, inner = answer(a, b), scheduler.finish, []
+    expected, real, inner = answer(a, b), scheduler.copy_keys, []
 
     def finish(work):
         if not inner:
@@ -69,6 +69,6 @@ def test_a_query_inside_a_query_has_a_workspace_of_its_own(monkeypatch):
             inner[0] = answer(a, b)
         return real(work)
 
-    monkeypatch.setattr(scheduler, "finish", finish)
+    monkeypatch.setattr(scheduler, "copy_keys", finish)
     assert answer(a, b) == expected
     assert inner == [expected]

@@ -8,7 +8,7 @@ from collections import defaultdict
 
 from pliant.refit.policy import POLICIES
 from pliant.tree.nodes import BUILDERS
-from pliant.volume.protocol import FAMILIES, Family
+from pliant.volume.protocol import VOLUME_TYPES, VolumeType
 
 TIERS = ("all", "short", "full")
 VOLUMES = ("aabb", "obb")
@@ -59,10 +59,10 @@ def is_small(value):
         return value.get("arity", WIDE) == WIDE and is_small(value.get("volume", "aabb"))
     if isinstance(value, (tuple, list)):
         volumes = {each["volume"] if isinstance(each, dict) else each for each in value
-                   if (isinstance(each, dict) and "volume" in each) or (isinstance(each, str) and each in FAMILIES)}
+                   if (isinstance(each, dict) and "volume" in each) or (isinstance(each, str) and each in VOLUME_TYPES)}
         return all(map(is_small, value)) and (len(volumes) < 2 or volumes == MIXED)
-    name = value.name if isinstance(value, Family) else value
-    return not (isinstance(name, str) and name in FAMILIES) or name in VOLUMES
+    name = value.name if isinstance(value, VolumeType) else value
+    return not (isinstance(name, str) and name in VOLUME_TYPES) or name in VOLUMES
 
 
 def is_left_out(path, function, call, mode):

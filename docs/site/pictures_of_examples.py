@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import pliant as pl
-from pliant.report.picture import View, draw, save
+from pliant.report.picture import Viewpoint, draw, save_picture
 
 RED = (0.886, 0.243, 0.212)
 COLOURS = ((0.549, 0.675, 0.831), (0.886, 0.804, 0.608), (0.627, 0.769, 0.659))
@@ -20,13 +20,13 @@ MARGIN = 24  # of which so many stay
 
 def minimal(names):
     a, b = names["a"], names["b"]
-    return [a, b], pl.collide(a, b), View(azimuth=-20, elevation=25)
+    return [a, b], pl.collide(a, b), Viewpoint(azimuth=-20, elevation=25)
 
 
 def cloth(names):
     body = names["body"]
     body.update(names["cloth"].frame(names["cloth"].frames // 2))
-    return [body], pl.self_collide(body), View(azimuth=-58, elevation=30)
+    return [body], pl.self_collide(body), Viewpoint(azimuth=-58, elevation=30)
 
 
 def skinned(names):
@@ -34,16 +34,16 @@ def skinned(names):
     turn, angle = np.eye(4), np.radians(60)
     turn[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
     arm.update(bones.maps([np.eye(4), elbow @ turn]))
-    return [arm, box], pl.collide(arm, box), View(azimuth=-75, elevation=70)
+    return [arm, box], pl.collide(arm, box), Viewpoint(azimuth=-75, elevation=70)
 
 
 def remeshed(names):
     body = pl.Body(names["vertices"], names["faces"])
-    return [body], names["pairs"], View(azimuth=-70, elevation=25)
+    return [body], names["pairs"], Viewpoint(azimuth=-70, elevation=25)
 
 
 def report(names):
-    return [names["sheet"], names["ball"]], names["pairs"], View(azimuth=-60, elevation=35)
+    return [names["sheet"], names["ball"]], names["pairs"], Viewpoint(azimuth=-60, elevation=35)
 
 
 SCENES = {"00_minimal": minimal, "01_cloth": cloth, "02_skinned": skinned, "03_remeshed": remeshed, "04_report": report}
@@ -52,7 +52,7 @@ SCENES = {"00_minimal": minimal, "01_cloth": cloth, "02_skinned": skinned, "03_r
 def as_left(names):
     """All bodies of an example, none of them red."""
     bodies = [value for value in names.values() if isinstance(value, pl.Body)]
-    return bodies, pl.Pairs(np.empty((0, 2), np.int32), pl.Stats()), View()
+    return bodies, pl.Pairs(np.empty((0, 2), np.int32), pl.Stats()), Viewpoint()
 
 
 def picture_of(stem, names):
@@ -71,5 +71,5 @@ def scraper(block, variables, settings):
     from sphinx_gallery.scrapers import figure_rst
 
     source, names = Path(variables["src_file"]), variables["example_globals"]
-    path = save(next(variables["image_path_iterator"]), picture_of(source.stem, names))
+    path = save_picture(next(variables["image_path_iterator"]), picture_of(source.stem, names))
     return figure_rst([str(path)], settings["src_dir"])

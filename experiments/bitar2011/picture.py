@@ -15,12 +15,12 @@ def draw(path, size=300):
     """The first, the middle and the last frame of each scene: a column for each."""
     columns = []
     for name in SCENES:
-        pair, view = scene(name), picture.View(-58, -34 if name == BELOW else 18)
+        pair, view = scene(name), picture.Viewpoint(-58, -34 if name == BELOW else 18)
         frames = [pair.frame(round(time * pair.frames)) for time in TIMES]
         colours = [np.tile([colour], (len(actor.faces), 1)) for actor, colour in zip(pair.actors, (ONE, OTHER), strict=True)]
         columns.append(np.concatenate([picture.draw([(rows, actor.faces) for rows, actor in zip(frame, pair.actors, strict=True)],
                                                     colours, size, view) for frame in frames]))  # fmt: skip
-    picture.save(path, np.concatenate(columns, axis=1))
+    picture.save_picture(path, np.concatenate(columns, axis=1))
 
 
 if __name__ == "__main__":

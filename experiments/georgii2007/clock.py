@@ -65,7 +65,7 @@ class Way(NamedTuple):
 def lacking() -> str | None:
     """Why nothing can run on a device; None: it can."""
     try:
-        device.need_cuda()
+        device.require_cuda()
     except DeviceError as error:
         return re.split("[,;(]", str(error).removeprefix("device: "))[0]  # what to do about it is said where one is asked for
     return None
@@ -98,10 +98,10 @@ def ask(mesh: tuple[Any, Any], asked: dict[str, Any]) -> Any:
 
 def ask_within(mesh: tuple[Any, Any], asked: dict[str, Any], ends: int = 2, clocked: bool = False) -> Any:
     """The same through a door that users do not have; `clocked`: with seconds by pass."""
-    from pliant.image.api import asked as answer
-    from pliant.image.options import options_of
+    from pliant.image.api import query as answer
+    from pliant.image.options import check_options
 
-    return answer({"body": mesh}, False, False, False, options_of(asked)._replace(ends=ends), clocked)
+    return answer({"body": mesh}, False, False, False, check_options(asked)._replace(ends=ends), clocked)
 
 
 class ImageKeeper:
@@ -127,7 +127,7 @@ class CudaKeeper:
     """Vertices and faces on a device; they get there outside the clock."""
 
     def __init__(self, way: Way, scene: Scene) -> None:
-        self.cuda, self.asked = device.need_cuda(), way.asks(scene)
+        self.cuda, self.asked = device.require_cuda(), way.asks(scene)
         self.faces = self.cuda.to_device(scene.whole)
         self.step(scene.frame(0))
 
@@ -153,7 +153,7 @@ class MovedKeeper:
     """Vertices made on a device; it looks up itself whether what it finds is right, once for each frame."""
 
     def __init__(self, way: Way, scene: Scene) -> None:
-        self.cuda, self.asked = device.need_cuda(), way.asks(scene)
+        self.cuda, self.asked = device.require_cuda(), way.asks(scene)
         from experiments.georgii2007.scenes_cuda import Mover
 
         assert scene.swarm is not None

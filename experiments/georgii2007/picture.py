@@ -13,9 +13,9 @@ from pliant.report import picture
 MEETING = (0.90, 0.08, 0.05)
 FRAMES, SHOWN = 30, (4, 15, 26)
 COARSE = Plan(horses=16_000, creatures=(10, 4, (12, 2, 20, 6)), rigid=(60, 120_000), dragons=60_000)  # faces that meet can be seen
-VIEWS = {"soft rabbits": picture.View(-60, 20, (0.0, 0.0, 0.2), 3.4), "soft horses": picture.View(-70, 12, (0.1, 0.0, 0.0), 3.4),
-         "creatures": picture.View(-80, 12, (0.0, 0.0, 0.0), 11.0), "rigid rabbits": picture.View(-60, 24, (0.0, 0.0, 2.4), 10.5),
-         "dragons": picture.View(-60, 30, (0.6, 0.5, 0.8), 6.0), "cloth": picture.View(-60, 20, (0.0, 0.0, -0.2), 3.2)}
+VIEWS = {"soft rabbits": picture.Viewpoint(-60, 20, (0.0, 0.0, 0.2), 3.4), "soft horses": picture.Viewpoint(-70, 12, (0.1, 0.0, 0.0), 3.4),
+         "creatures": picture.Viewpoint(-80, 12, (0.0, 0.0, 0.0), 11.0), "rigid rabbits": picture.Viewpoint(-60, 24, (0.0, 0.0, 2.4), 10.5),
+         "dragons": picture.Viewpoint(-60, 30, (0.6, 0.5, 0.8), 6.0), "cloth": picture.Viewpoint(-60, 20, (0.0, 0.0, -0.2), 3.2)}
 
 
 def colours_of(scene, frame):
@@ -36,7 +36,7 @@ def draw(path, size=330):
             frame = scene.frame(k)
             cells.append(picture.draw([(frame.vertices, frame.faces)], [colours_of(scene, frame)], size, VIEWS[scene.name]))
         rows.append(np.concatenate(cells, axis=1))
-    picture.save(path, np.concatenate(rows))
+    picture.save_picture(path, np.concatenate(rows))
 
 
 if __name__ == "__main__":

@@ -10,10 +10,10 @@ from typing import Any
 
 from experiments.georgii2007.creatures import Parameters, Swarm, carried
 from pliant.core import device
-from pliant.core.cooperative_cuda import cuda, launched
+from pliant.core.cooperative_cuda import cuda, cuda_kernel
 
 
-@launched  # type: ignore[untyped-decorator, unused-ignore]
+@cuda_kernel  # type: ignore[untyped-decorator, unused-ignore]
 def carry_all(vertices, owner, limb, axes, poses, sways, out):  # type: ignore[no-untyped-def]
     """All vertices (n, 3) into `out`."""
     i = cuda.grid(1)  # type: ignore[call-arg, var-annotated, unused-ignore]
@@ -25,7 +25,7 @@ class Mover:
     """A swarm on the device: `faces` (f, 3), and vertices (n, 3) that each frame writes anew."""
 
     def __init__(self, swarm: Swarm) -> None:
-        here = device.need_cuda()
+        here = device.require_cuda()
         self.rest = [here.to_device(array) for array in swarm.rest]
         self.faces = here.to_device(swarm.faces)
         self.vertices = here.device_array_like(swarm.rest.vertices)
@@ -35,5 +35,5 @@ class Mover:
         """Vertices with these parameters, a device array that is the same every time."""
         for there, here in zip(self.given, parameters, strict=True):
             there.copy_to_device(here)
-        carry_all[device.grid(self.vertices.shape[0])](*self.rest, *self.given, self.vertices)
+        carry_all[device.launch_grid(self.vertices.shape[0])](*self.rest, *self.given, self.vertices)
         return self.vertices

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import pliant
 from pliant import shapes
-from pliant.motion.rigid import place_all
+from pliant.motion.rigid import transform_vertices
 
 Rows = NDArray[np.float64]
 Faces = NDArray[np.int32]
@@ -76,7 +76,7 @@ class Scene(Protocol):
 def placed(vertices: Rows, pose: Rows) -> Rows:
     """Vertices (n, 3) in a pose (4, 4)."""
     out = np.empty_like(vertices)
-    place_all(np.ascontiguousarray(pose[:3]).reshape(-1), vertices.reshape(-1), out.reshape(-1))
+    transform_vertices(np.ascontiguousarray(pose[:3]).reshape(-1), vertices.reshape(-1), out.reshape(-1))
     return out
 
 

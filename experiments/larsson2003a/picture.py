@@ -23,8 +23,8 @@ def draw(path, faces=9_024, k=150, size=1_000):
         for side in range(2):
             colours[i][pairs.faces[pairs.bodies[:, side] == i, side]] = RED
     middle = tuple(frame.poses[:, :3, 3].mean(axis=0))
-    image = picture.draw([(body.vertices, scene.faces) for body in bodies], colours, size, picture.View(-58, 30, middle, 5.4))
-    picture.save(path, image[size // 4 : -size // 4])
+    image = picture.draw([(body.vertices, scene.faces) for body in bodies], colours, size, picture.Viewpoint(-58, 30, middle, 5.4))
+    picture.save_picture(path, image[size // 4 : -size // 4])
 
 
 if __name__ == "__main__":

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 import pliant
 from experiments.clock import TURN, Run, Session
 from pliant.core import jit
-from pliant.core.function_pointer import invoke
-from pliant.render.animation import Performance, Show
+from pliant.core.function_pointer import call_address
+from pliant.render.animation import AnimatedScene, Playback
 from pliant.render.camera import Camera
 from pliant.render.frames import Renderer, Settings
-from pliant.render.scene import Stage
+from pliant.render.scene import RenderScene
 
 Floats = NDArray[np.float64]
 Clock = Callable[[], float]
@@ -87,7 +87,7 @@ class Told(NamedTuple):
         return cls(shot.frame, cast, sum(len(each.nearest) for each in shot.asked) - cast, shot.shading)
 
 
-class Listening(Stage):
+class Listening(RenderScene):
     """A stage that writes down what it is asked, and how long answers take."""
 
     asked: list[Asked]
@@ -104,10 +104,10 @@ class Listening(Stage):
         self.seconds += self.clock() - start
         return hits
 
-    def blocked(self, origins: Floats, directions: Floats, nearest: Floats, farthest: Floats) -> NDArray[np.bool_]:
+    def occluded(self, origins: Floats, directions: Floats, nearest: Floats, farthest: Floats) -> NDArray[np.bool_]:
         self.asked.append(Asked(origins, directions, nearest, farthest))
         start = self.clock()
-        dark = super().blocked(origins, directions, nearest, farthest)
+        dark = super().occluded(origins, directions, nearest, farthest)
         self.seconds += self.clock() - start
         return dark
 
@@ -115,10 +115,10 @@ class Listening(Stage):
 class Recorder:
     """Draws frames of a show and writes down what that asks."""
 
-    def __init__(self, show: Show, width: int, height: int, clock: Clock) -> None:
+    def __init__(self, show: AnimatedScene, width: int, height: int, clock: Clock) -> None:
         self.show, self.width, self.height, self.clock = show, width, height, clock
         self.stage = Listening(show.lights, show.sky)
-        self.performance = Performance(show, self.stage, policy="hybrid")
+        self.performance = Playback(show, self.stage, policy="hybrid")
 
     def turns(self, frames: list[int], step: int) -> Iterator[list[Shot]]:
         """The shots of these frames, as many at a time as memory should hold."""
@@ -130,7 +130,7 @@ class Recorder:
     def shot(self, frame: int, renderer: Renderer) -> Shot:
         """One frame."""
         shapes, camera = self.show.shapes(frame), self.show.camera(frame, self.width, self.height)
-        self.performance.take(frame, shapes)
+        self.performance.set_shapes(frame, shapes)
         self.stage.forget(self.clock)
         start = self.clock()
         renderer.draw(camera)
@@ -141,13 +141,13 @@ class Recorder:
         return Settings(width=self.width, height=self.height, step=step, bounces=1)
 
 
-def unasked(show: Show, frames: list[int]) -> Iterator[list[Shot]]:
+def unasked(show: AnimatedScene, frames: list[int]) -> Iterator[list[Shot]]:
     """Shots of these frames without any ray."""
     for start in range(0, len(frames), TURN):
         yield [Shot(frame, show.shapes(frame), show.camera(frame, 1, 1), []) for frame in frames[start : start + TURN]]
 
 
-def spread(show: Show, count: int) -> list[int]:
+def spread(show: AnimatedScene, count: int) -> list[int]:
     """So many frames of a show, from the first to the last, or all if there are fewer."""
     count = min(count, show.frames)
     return [round(k * (show.frames - 1) / max(count - 1, 1)) for k in range(count)]
@@ -161,7 +161,7 @@ def reconstruct(shape: Any) -> int:
     query would do there. The number of volumes set."""
     updated = int(shape.follow())
     if shape.stale:
-        updated += int(invoke(shape.entry, shape.context, 0) if jit.DISABLED else ENTRY(shape.entry)(shape.context, 0))
+        updated += int(call_address(shape.entry, shape.context, 0) if jit.DISABLED else ENTRY(shape.entry)(shape.context, 0))
     return updated
 
 
@@ -183,8 +183,8 @@ def work_of(shape: Any) -> dict[str, int]:
 class Tracer:
     """A way to keep trees, on the bodies of a show."""
 
-    def __init__(self, way: Way, show: Show, first: Shot, settings: Settings | None = None) -> None:
-        self.way, self.performance = way, Performance(show, **way.options)
+    def __init__(self, way: Way, show: AnimatedScene, first: Shot, settings: Settings | None = None) -> None:
+        self.way, self.performance = way, Playback(show, **way.options)
         self.moving = [k for k, actor in enumerate(show.actors) if actor.moves]
         self.renderer = Renderer(self.performance.stage, settings) if way.picture else None
         for frame in sorted({frame for actor in show.actors for frame in actor.trees}):  # compiles, and makes what is kept with each tree
@@ -194,14 +194,14 @@ class Tracer:
     def shapes(self) -> list[Any]:
         """Trees and volumes of the bodies that move."""
         bodies = self.performance.bodies
-        return [bodies[k].shape_at(bodies[k].motion.scale) for k in self.moving]
+        return [bodies[k].bvh_at(bodies[k].motion.scale) for k in self.moving]
 
     def step(self, shot: Shot, clock: Clock = time.perf_counter) -> tuple[tuple[float, float, float], int, list[Any]]:
         """Seconds of all parts; volumes set before the rays; the answers."""
         if pliant.threads() != self.way.threads:
             pliant.set_threads(self.way.threads)
         t0 = clock()
-        self.performance.take(shot.frame, shot.shapes)
+        self.performance.set_shapes(shot.frame, shot.shapes)
         t1 = clock()
         updated = sum(reconstruct(shape) for shape in self.shapes)
         t2 = clock()
@@ -272,7 +272,7 @@ def reached(shapes: list[Any]) -> dict[str, float]:
     return shares
 
 
-def play(session: Session, title: str, show: Show, ways: list[Way], turns: Iterator[list[Shot]], *, frames: int,
+def play(session: Session, title: str, show: AnimatedScene, ways: list[Way], turns: Iterator[list[Shot]], *, frames: int,
          settings: Settings | None = None, clock: Clock | None = None, **about: Any) -> list[Run]:  # fmt: skip
     """Let the ways take turns on so many frames; a run of each, with `about` in it."""
     if session.stopped:

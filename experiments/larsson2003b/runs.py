@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from experiments.clock import CLOCKS, Run, Session
 from experiments.larsson2003b.clock import Recorder, Way, play, spread, unasked
 from experiments.paper import PLIANT, TREES, Experiment
-from pliant.render.animation import Show
-from pliant.render.demo_soup import museum
-from pliant.render.demo_spheres import nine
+from pliant.render.animation import AnimatedScene
+from pliant.render.demo_soup import make_demo_soup
+from pliant.render.demo_spheres import make_demo_spheres
 
 BOTTOM_UP, HYBRID, AUTO = "bottom-up", "hybrid", "auto"
 POLICY = {BOTTOM_UP: "bottom_up", HYBRID: "hybrid", AUTO: "auto"}
@@ -60,15 +60,15 @@ def processors() -> int:
 
 def table_71(plan: Plan, session: Session) -> Iterator[Run]:
     """Nine deforming bodies."""
-    yield from rendered("Table 7.1", nine(plan.faces), plan, session)
+    yield from rendered("Table 7.1", make_demo_spheres(plan.faces), plan, session)
 
 
 def table_72(plan: Plan, session: Session) -> Iterator[Run]:
     """A soup of triangles in a room, with a tree for each of five key frames."""
-    yield from rendered("Table 7.2", museum(plan.soup), plan, session)
+    yield from rendered("Table 7.2", make_demo_soup(plan.soup), plan, session)
 
 
-def rendered(title: str, show: Show, plan: Plan, session: Session) -> Iterator[Run]:
+def rendered(title: str, show: AnimatedScene, plan: Plan, session: Session) -> Iterator[Run]:
     """A show at all samplings."""
     every = [way(name, tree) for tree in TREES for name in (BOTTOM_UP, HYBRID)] + [way(AUTO, PLIANT)]
     frames, recorder = spread(show, plan.frames), Recorder(show, plan.width, plan.height, session.clock)
@@ -79,7 +79,7 @@ def rendered(title: str, show: Show, plan: Plan, session: Session) -> Iterator[R
 
 def eq_77(plan: Plan, session: Session) -> Iterator[Run]:
     """Reconstruction alone: bottom-up and hybrid on trees of all arities, nine bodies in turn, and one alone."""
-    show = nine(plan.faces)
+    show = make_demo_spheres(plan.faces)
     frames, moving = spread(show, plan.frames), [actor for actor in show.actors if actor.moves]
     for part, actors in ((TOGETHER, moving), (ALONE, moving[:1])):
         some = replace(show, actors=actors)
@@ -91,7 +91,7 @@ def eq_77(plan: Plan, session: Session) -> Iterator[Run]:
 
 def eq_71(plan: Plan, session: Session) -> Iterator[Run]:
     """One thread and, where there are processors for them, two: these need the time that passes."""
-    show, threads = nine(plan.faces), [n for n in THREADS if n <= processors()]
+    show, threads = make_demo_spheres(plan.faces), [n for n in THREADS if n <= processors()]
     clock = CLOCKS["wall"] if len(threads) > 1 else session.clock
     frames, recorder = spread(show, min(plan.few, plan.frames)), Recorder(show, plan.width, plan.height, clock)
     for kind, names, steps in ((RAYS, (BOTTOM_UP, HYBRID), (1, 10)), (PICTURES, (HYBRID,), (1,))):
@@ -104,7 +104,7 @@ def eq_71(plan: Plan, session: Session) -> Iterator[Run]:
 
 def traversals(plan: Plan, session: Session) -> Iterator[Run]:
     """Casts alone, nearest first and many at once, or node after node without a stack (Fig 7.2); hybrid updates."""
-    show = nine(plan.faces)
+    show = make_demo_spheres(plan.faces)
     frames, recorder = spread(show, min(plan.few, plan.frames)), Recorder(show, plan.width, plan.height, session.clock)
     every = [way(HYBRID, tree, traversal=name, casts=True)._replace(name=name) for tree in TREES for name in (WIDE, STACKLESS)]
     for step in SAMPLINGS:

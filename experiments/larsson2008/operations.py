@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pliant.volume.protocol import FAMILIES, Turn, carry, overlap, skew
+from pliant.volume.protocol import VOLUME_TYPES, RigidTransform, overlap, sat_cross_axes, transform_volume
 
 ARITHMETIC = {np.add, np.subtract, np.multiply, np.divide, np.sqrt, np.absolute, np.fabs, np.negative, np.square, np.reciprocal}
 COMPARISONS = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.minimum, np.maximum, np.fmin, np.fmax}
@@ -58,7 +58,7 @@ def counted(value: Any, done: dict[str, int]) -> Any:
 def operations(family: str) -> dict[str, Count]:
     """Of a test of two volumes of a family that are turned against each other: `carry`, once for a volume that is compared with several,
     `overlap`, and `skew`, for those that `overlap` lets through."""
-    volume = FAMILIES[family].volume
+    volume = VOLUME_TYPES[family].volume
     done = {"arithmetic": 0, "comparisons": 0}
 
     def number() -> Any:
@@ -72,10 +72,10 @@ def operations(family: str) -> dict[str, Count]:
     found = {}
     with np.errstate(all="ignore"):
         one = volume(*(number() for _ in volume._fields))  # type: ignore[attr-defined]
-        seen = carry(one, Turn(*(number() for _ in Turn._fields)))
+        seen = transform_volume(one, RigidTransform(*(number() for _ in RigidTransform._fields)))
         found["carry"] = since()
         overlap(one, seen)
         found["overlap"] = since()
-        skew(one, seen)
+        sat_cross_axes(one, seen)
         found["skew"] = since()
     return found

@@ -15,7 +15,7 @@ def draw(path, size=420):
     """A frame of each scene, side by side; faces that meet are red."""
     images = []
     for make, (faces, k, azimuth, elevation) in VIEWS.items():
-        scene, view = make(faces, [k]), picture.View(azimuth, elevation)
+        scene, view = make(faces, [k]), picture.Viewpoint(azimuth, elevation)
         bodies, colours = [pl.Body.rigid(*mesh) for mesh in scene.meshes], []
         for body, pose in zip(bodies, scene.start().poses, strict=True):
             body.update(pose)
@@ -24,7 +24,7 @@ def draw(path, size=420):
             colours.append(np.tile([colour], (len(body), 1)))
             colours[-1][met] = RED
         images.append(picture.draw([(body.vertices, body.faces) for body in bodies], colours, size, view))
-    picture.save(path, np.concatenate(images, axis=1))
+    picture.save_picture(path, np.concatenate(images, axis=1))
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from experiments.clock import Method, Run, Session
 from experiments.larsson2008.operations import operations
 from experiments.larsson2008.scenes import CLOSE, FRAMES, Rigids, hands, knots, quadrupeds, spheres
 from experiments.paper import PAPER, PLIANT, Experiment
-from pliant.tree.nodes import WIDTHS, node_dtype
-from pliant.volume.protocol import FAMILIES
+from pliant.tree.nodes import WIDTH_OF_ARITY, node_dtype
+from pliant.volume.protocol import VOLUME_TYPES
 
 BALLS, RITTER, SLABS = "balls", "Ritter's balls", "slab cut balls"
 BOXES, COVARIANCE, ALIGNED = "boxes", "boxes by covariance", "aligned boxes"
@@ -80,8 +80,8 @@ def played(session: Session, scene: Rigids, part: str) -> list[Run]:
 
 def about(family: str) -> dict[str, Any]:
     """Numbers of a volume, bytes of a node by arity, and the operations of a test."""
-    volume = FAMILIES[family].volume
-    size = {str(arity): node_dtype(volume, WIDTHS[arity]).itemsize for arity in (2, 8)}
+    volume = VOLUME_TYPES[family].volume
+    size = {str(arity): node_dtype(volume, WIDTH_OF_ARITY[arity]).itemsize for arity in (2, 8)}
     counts = {name: list(count) for name, count in operations(family).items()}
     return {"scalars": len(volume._fields), "node_bytes": size, "operations": counts}  # type: ignore[attr-defined]
 

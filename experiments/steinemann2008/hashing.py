@@ -12,9 +12,9 @@ import numpy as np
 
 import pliant as pl
 from experiments.steinemann2008.clock import OTHERS, Answer
-from pliant.core.function_pointer import invoke
+from pliant.core.function_pointer import call_address
 from pliant.core.jit import helper, kernel
-from pliant.core.stack import floats
+from pliant.core.stack import stack_float64
 from pliant.query.collide.leaf_overlap import exact_entry
 from pliant.results import Stats
 
@@ -77,7 +77,7 @@ def put(cells, nexts, entries):
 def search(begins, entries, cells, boxes, body, corners, vertices, exact, found, counts):
     """Pairs of triangles (a, b) of two bodies that meet; how many there are, also if they are more than `found` takes. `exact`: the address
     of the test. counts: pairs of entries, of boxes that overlap."""
-    n, t = 0, floats(18)
+    n, t = 0, stack_float64(18)
     for place in range(len(begins) - 1):
         start, end = begins[place], begins[place + 1]
         if end - start < 2 or body[entries[start, 0]] == body[entries[end - 1, 0]]:
@@ -99,7 +99,7 @@ def search(begins, entries, cells, boxes, body, corners, vertices, exact, found,
                 for c in range(3):
                     for k in range(3):
                         t[3 * c + k], t[9 + 3 * c + k] = vertices[corners[a, c], k], vertices[corners[b, c], k]
-                if invoke(exact, t, np.int64(1)) & 1:
+                if call_address(exact, t, np.int64(1)) & 1:
                     if n < len(found):
                         found[n, 0], found[n, 1] = a, b
                     n += 1

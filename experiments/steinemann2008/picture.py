@@ -29,8 +29,8 @@ def colours_of(scene, vertices):
 def draw(path, size=400):
     """A column for each of three frames; a row for a brain, for figures that meet little and much, and for fish."""
     rows = []
-    hanging, swimming = picture.View(-60, 14, (0.0, 0.0, -1.1), 4.4), picture.View(-50, 24, (1.5, 0.9, 1.2), 6.0)
-    pulling = picture.View(-62, 26, (0.65, 0.0, 0.1), 3.6)
+    hanging, swimming = picture.Viewpoint(-60, 14, (0.0, 0.0, -1.1), 4.4), picture.Viewpoint(-50, 24, (1.5, 0.9, 1.2), 6.0)
+    pulling = picture.Viewpoint(-62, 26, (0.65, 0.0, 0.1), 3.6)
     for scene, view in ((pulled(30_000, 509, FRAMES), pulling), (ring(2_857, 550, FEW, FRAMES), hanging),
                         (ring(2_857, 550, MANY, FRAMES), hanging), (shoal(24, 2_002, 96, FRAMES), swimming)):  # fmt: skip
         cells = []
@@ -38,7 +38,7 @@ def draw(path, size=400):
             vertices = list(scene.vertices(k))
             cells.append(picture.draw([(each, scene.body.faces) for each in vertices], colours_of(scene, vertices), size, view))
         rows.append(np.concatenate(cells, axis=1))
-    picture.save(path, np.concatenate(rows))
+    picture.save_picture(path, np.concatenate(rows))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import pliant
 from experiments.larsson2001.scenes import Faces, Rows, pose, rotation, unit
 from experiments.larsson2008.bodies import Point, chain
 from experiments.solids import Solid, mesh
-from pliant.motion.meshless import farthest
+from pliant.motion.meshless import farthest_point_sampling
 
 INFLUENCES = 8  # nodes of a vertex, about
 CANDIDATES = 24  # points of the grid for each node wanted
@@ -89,7 +89,7 @@ def spread(box: tuple[Any, Any], inside: Callable[[Rows], Any], nodes: int) -> A
         if 3 * len(places) >= CANDIDATES * nodes:
             break
         step *= 0.9
-    places = places[farthest(places, nodes)]
+    places = places[farthest_point_sampling(places, nodes)]
     return pliant.Nodes(places, reach(places, places, NEIGHBOURS))
 
 

@@ -20,8 +20,8 @@ from experiments.clock import Run, Session
 from experiments.larsson2001.scenes import Rows
 from experiments.steinemann2008.scenes import Blended, Blends
 from pliant.core.jit import kernel
-from pliant.query.traverse import freshen
-from pliant.refit.lazy import spans_of
+from pliant.query.traverse import refresh_node
+from pliant.refit.lazy import vertex_spans
 
 ROUNDING = 1e-12  # of the largest coordinate: by so much bounds in float64, not rounded outward, may be short
 Indices = NDArray[np.int64]
@@ -68,8 +68,8 @@ class Way(NamedTuple):
 
 def sets_of(body: Any) -> Sets:
     """All of a body's tree."""
-    tree = body.shape_at(body.motion.scale).tree
-    found = spans_of(tree, body.motion.count)
+    tree = body.bvh_at(body.motion.scale).tree
+    found = vertex_spans(tree, body.motion.count)
     node, lane = np.nonzero(np.arange(tree.width) < tree.count[:, None])
     every = np.unique(tree.vertices)
     spans = np.concatenate([[[len(found.order), len(found.order) + len(every)]], found.spans[node, lane]])
@@ -98,7 +98,7 @@ def radii_of(boxes: Rows) -> Rows:
 def freshen_all(nodes: Any, frame: Any, entry: Any, context: Any) -> None:
     """Make all nodes true, parents first."""
     for i in range(len(nodes)):
-        freshen(nodes, i, frame, entry, context)
+        refresh_node(nodes, i, frame, entry, context)
 
 
 def product(options: dict[str, Any]) -> Bound:
@@ -119,10 +119,10 @@ def product(options: dict[str, Any]) -> Bound:
 
 def boxes_in(body: Any, sets: Sets) -> Rows:
     """The boxes (n, 6) that a body has around each set, all refitted."""
-    shape = body.shape_at(body.motion.scale)
-    shape.follow()
+    shape = body.bvh_at(body.motion.scale)
+    shape.refit()
     freshen_all(shape.nodes, np.int32(shape.frame), shape.entry, shape.context)
-    names = shape.options.family.volume._fields[:6]
+    names = shape.options.volume_type.volume._fields[:6]
     boxes = np.stack([np.concatenate([shape.nodes["whole"][name].reshape(len(shape.nodes), -1)[:1, 0],
                                       shape.nodes["lanes"][name][sets.node, sets.lane]]) for name in names], axis=1)  # fmt: skip
     return np.asarray(boxes.astype(np.float64) / body.motion.scale + np.tile(body.motion.origin[:3], 2))
@@ -181,19 +181,19 @@ def root_of(options: dict[str, Any]) -> Root:
 
     def of(blended: Blended) -> Job:
         body = pliant.Body.blended(blended.rest, blended.faces, blended.weights, **options)
-        shape = body.shape_at(body.motion.scale)
+        shape = body.bvh_at(body.motion.scale)
         root = shape.nodes[:1]
 
         def ready(maps: Rows) -> None:
             body.update(maps)
-            shape.follow()
+            shape.refit()
             root["stamp"] = shape.frame - 1
 
         def do(maps: Rows) -> None:
             freshen_all(root, np.int32(shape.frame), shape.entry, shape.context)
 
         def box() -> Rows:
-            whole = np.array([root["whole"][name].reshape(-1)[0] for name in shape.options.family.volume._fields[:6]], np.float64)
+            whole = np.array([root["whole"][name].reshape(-1)[0] for name in shape.options.volume_type.volume._fields[:6]], np.float64)
             return np.asarray(whole / body.motion.scale + np.tile(body.motion.origin[:3], 2))
 
         return Job(ready, do, box)

@@ -19,22 +19,22 @@ import pliant.tree
 import pliant.volume  # noqa: F401
 from pliant.body_file import read_body, write_body
 from pliant.core import validate
-from pliant.core.soa import aligned
-from pliant.core.threads import Guard, Reading
+from pliant.core.soa import aligned_zeros
+from pliant.core.threads import ReadLock, ReadWriteLock
 from pliant.errors import MeshError
-from pliant.geometry.mesh import Mesh, mesh_of, welded
-from pliant.motion.blended import blended_of
-from pliant.motion.free import Free, place
-from pliant.motion.morph import morph_of
-from pliant.motion.rigid import IDENTITY, place_all, rounding, world_box
-from pliant.refit.blended import BLENDED, MOST_BETWEEN
+from pliant.geometry.mesh import MeshTopology, build_topology, weld_map
+from pliant.motion.blended import blended_motion
+from pliant.motion.free import Free, set_points
+from pliant.motion.morph import morph_motion
+from pliant.motion.rigid import IDENTITY, rounding_bound, transform_vertices, world_bounds
+from pliant.refit.blended import BLENDED, MAX_BETWEEN
 from pliant.refit.convex import CONVEX
-from pliant.refit.key_poses import Keys, chosen_key, keys_for, mean
-from pliant.refit.policy import POLICIES, Options, Shape, options_for, policies_for
+from pliant.refit.key_poses import KeyPoses, check_key_pose, check_key_poses, mean_pose
+from pliant.refit.policy import POLICIES, Bvh, Options, policies_with, resolve_options
 from pliant.refit.policy_files import policy_table
-from pliant.volume.protocol import FAMILIES
+from pliant.volume.protocol import VOLUME_TYPES
 
-NOT_MOVED = IDENTITY.tolist()
+IDENTITY_LIST = IDENTITY.tolist()
 
 
 class Body:
@@ -69,39 +69,39 @@ class Body:
                  leaf: int = 8, policy: str | os.PathLike[str] | Mapping[str, Any] = "auto", origin: ArrayLike | None = None,
                  poses: ArrayLike | Iterable[ArrayLike] | None = None, weld: bool | float = False,
                  keys: ArrayLike | Iterable[ArrayLike] | None = None) -> None:
-        options, tolerance = options_for(volume, build, policy_table(policy), arity, leaf), validate.weld("weld", weld)
+        options, tolerance = resolve_options(volume, build, policy_table(policy), arity, leaf), validate.weld("weld", weld)
         rows, indices = validate.mesh(vertices, faces)
-        point = None if origin is None else validate.point("origin", origin)
-        built_on = None if poses is None else mean(validate.targets("poses", poses, len(rows)))
-        trees = keys_for(keys, len(rows), poses, options)
-        self._start(Free(rows, point), indices, options, None if tolerance is None else welded(rows, tolerance), built_on, keys=trees)
+        fixed_origin = None if origin is None else validate.point("origin", origin)
+        build_vertices = None if poses is None else mean_pose(validate.targets("poses", poses, len(rows)))
+        checked_keys = check_key_poses(keys, len(rows), poses, options)
+        self._initialize(Free(rows, fixed_origin), indices, options, None if tolerance is None else weld_map(rows, tolerance), build_vertices, key_poses=checked_keys)
 
-    def _start(self, motion: Any, faces: NDArray[np.int32], options: Options, same: Any, built_on: Any = None, planted: Any = None,
-               keys: Any = None) -> None:
+    def _initialize(self, motion: Any, faces: NDArray[np.int32], options: Options, weld_map: Any, build_vertices: Any = None, tree: Any = None,
+               key_poses: Any = None) -> None:
         """Everything but validation; `same` names the vertex that stands for each; the tree is built on the first shape, on the one given,
         on the first of the keys, or taken as it is."""
-        self.guard, self.options, self._same = Guard(), options, same
+        self.guard, self.options, self._weld_map = ReadWriteLock(), options, weld_map
         self._faces = np.array(faces)
-        self.corners = self._faces if same is None else same[self._faces]
+        self.welded_faces = self._faces if weld_map is None else weld_map[self._faces]
         self.motion = motion
         if not options.policy.motion:
             motion.complete()
-        if built_on is not None and len(faces):
-            planted = options.builder.build(Free(built_on).points.reshape(-1, 4), self.corners, options.arity, options.leaf)
-        self._keys: Any = None if keys is None else Keys(keys, options, self.guard, self.corners, motion)
-        self._shape: Shape | None = None
+        if build_vertices is not None and len(faces):
+            tree = options.builder.build(Free(build_vertices).points.reshape(-1, 4), self.welded_faces, options.arity, options.leaf)
+        self._key_poses: Any = None if key_poses is None else KeyPoses(key_poses, options, self.guard, self.welded_faces, motion)
+        self._bvh: Bvh | None = None
         if len(faces):
-            self._shape = self._keys.shape(0) if self._keys else Shape(options, self.guard, self.corners, motion.points, planted, motion)
+            self._bvh = self._key_poses.shape(0) if self._key_poses else Bvh(options, self.guard, self.welded_faces, motion.points, tree, motion)
             if options.policy.motion:
-                motion.arrange(self._shape.tree.vertices)
-        self.placement: NDArray[np.float64] | None = None
-        self.moves = 0                                                  # updates so far
-        self.watchers: tuple[Any, ...] = ()                             # scenes that want to know of each
+                motion.arrange(self._bvh.tree.vertices)
+        self.matrix: NDArray[np.float64] | None = None
+        self.version = 0                                                  # updates so far
+        self.observers: tuple[Any, ...] = ()                             # scenes that want to know of each
         self._rigid = False
-        self._rescaled: tuple[float, int, Shape] | None = None
-        self._placed: tuple[int, NDArray[np.float64], bool, float] | None = None
-        self._mesh: Mesh | None = None
-        self.nearest: WeakKeyDictionary[Body, Any] = WeakKeyDictionary()                   # where distances to others were found last
+        self._rescaled_bvh: tuple[float, int, Bvh] | None = None
+        self._world_cache: tuple[int, NDArray[np.float64], bool, float] | None = None
+        self._mesh: MeshTopology | None = None
+        self.distance_cache: WeakKeyDictionary[Body, Any] = WeakKeyDictionary()                   # where distances to others were found last
 
     @classmethod
     def rigid(cls, vertices: Any, faces: ArrayLike | None = None, **options: Any) -> Body:
@@ -115,8 +115,8 @@ class Body:
         """
         if options.get("keys") is not None:
             raise TypeError("keys: a rigid body keeps its shape, which one tree serves")
-        family = FAMILIES[validate.choice("volume", options.get("volume", "aabb"), FAMILIES)]
-        body = cls(vertices, faces, **{"policy": "fitted" if family.fitted else "auto"} | options)
+        volume_type = VOLUME_TYPES[validate.choice("volume", options.get("volume", "aabb"), VOLUME_TYPES)]
+        body = cls(vertices, faces, **{"policy": "fitted" if volume_type.loosened_by_merge else "auto"} | options)
         body._rigid = True
         return body
 
@@ -146,31 +146,31 @@ class Body:
         >>> body.vertices[0].tolist()
         [0.0, 0.0, 3.0]
         """
-        between = validate.integer("between", between, range(MOST_BETWEEN))
-        known = policies_for(BLENDED)
-        given: dict[str, Any] = policy_table(policy, known)
-        if given.get("name") in ("auto", BLENDED.name):
-            given["name"] = BLENDED.name
-            given.setdefault("between", between)
-        options = options_for(volume, build, given, arity, leaf, known)
+        between = validate.integer("between", between, range(MAX_BETWEEN))
+        policies = policies_with(BLENDED)
+        policy_options: dict[str, Any] = policy_table(policy, policies)
+        if policy_options.get("name") in ("auto", BLENDED.name):
+            policy_options["name"] = BLENDED.name
+            policy_options.setdefault("between", between)
+        options = resolve_options(volume, build, policy_options, arity, leaf, policies)
         tolerance = validate.weld("weld", weld)
         shapes = validate.targets("targets", targets)
         if validate.flag("relative", relative) and base is None:
             raise TypeError("relative: targets are relative to a base, and none is given")
         if base is not None:
-            first = validate.positions("base", base, shapes.shape[1], "as many as targets have")
-            validate.finite("base", first)
+            base_rows = validate.positions("base", base, shapes.shape[1], "as many as targets have")
+            validate.check_finite("base", base_rows)
             with np.errstate(over="ignore"):
-                moves = shapes if relative else shapes - first
-            for k, rows in enumerate(moves):
-                validate.finite(f"targets[{k}] − base", rows)
-            shapes = np.concatenate([first[None], moves])
+                displacements = shapes if relative else shapes - base_rows
+            for k, rows in enumerate(displacements):
+                validate.check_finite(f"targets[{k}] − base", rows)
+            shapes = np.concatenate([base_rows[None], displacements])
         indices = validate.faces("faces", faces, shapes.shape[1])
-        motion = morph_of(shapes, base is not None, origin, options.settings.get("between"))
-        named = rest if isinstance(rest, str) else validate.integer("rest", rest, range(len(shapes)))
-        motion.update(motion.checked(motion.start(validate.choice("rest", named, ("mean",)) if isinstance(named, str) else named)))
+        motion = morph_motion(shapes, base is not None, origin, options.settings.get("between"))
+        rest_target = rest if isinstance(rest, str) else validate.integer("rest", rest, range(len(shapes)))
+        motion.update(motion.validate_input(motion.single_shape_weights(validate.choice("rest", rest_target, ("mean",)) if isinstance(rest_target, str) else rest_target)))
         body = cls.__new__(cls)
-        body._start(motion, indices, options, None if tolerance is None else welded(motion.vertices, tolerance), motion.vertices.copy())
+        body._initialize(motion, indices, options, None if tolerance is None else weld_map(motion.vertices, tolerance), motion.vertices.copy())
         return body
 
     @classmethod
@@ -197,15 +197,15 @@ class Body:
         >>> body.vertices[:, 2].tolist()
         [0.0, 4.0, 2.0]
         """
-        known = policies_for(CONVEX)
-        given: dict[str, Any] = policy_table(policy, known)
-        if given.get("name") == "auto":
-            given["name"] = CONVEX.name
-        options, tolerance = options_for(volume, build, given, arity, leaf, known), validate.weld("weld", weld)
+        policies = policies_with(CONVEX)
+        policy_options: dict[str, Any] = policy_table(policy, policies)
+        if policy_options.get("name") == "auto":
+            policy_options["name"] = CONVEX.name
+        options, tolerance = resolve_options(volume, build, policy_options, arity, leaf, policies), validate.weld("weld", weld)
         rows, indices = validate.mesh(rest, faces)
-        motion = blended_of(rows, weights, maps, origin)
+        motion = blended_motion(rows, weights, maps, origin)
         body = cls.__new__(cls)
-        body._start(motion, indices, options, None if tolerance is None else welded(rows, tolerance), rows)
+        body._initialize(motion, indices, options, None if tolerance is None else weld_map(rows, tolerance), rows)
         return body
 
     @property
@@ -219,29 +219,29 @@ class Body:
     def vertices(self) -> NDArray[np.float64]:
         """(n, 3) float64, a copy: where the vertices are, to the bit what `update` was given, or the sum
         of a morphing body's shapes, or where the maps of a blended one have put them, or where its transform has put that."""
-        with Reading(self.guard):
-            return np.array(self.placed_vertices()[0]).reshape(-1, 3)
+        with ReadLock(self.guard):
+            return np.array(self.world_vertices()[0]).reshape(-1, 3)
 
     @property
     def transform(self) -> NDArray[np.float64]:
         """(4, 4) float64: from the vertices given to where they are."""
-        matrix, placement = np.eye(4), self.placement
-        if placement is not None:
-            matrix[:3] = placement.reshape(3, 4)
+        matrix, rows = np.eye(4), self.matrix
+        if rows is not None:
+            matrix[:3] = rows.reshape(3, 4)
         return matrix
 
     @property
     def policy_log(self) -> list[Any]:
         """What `auto` has chosen so far: (update, policy, reason) each; nothing for morphing and blended bodies, which need no choice."""
-        if self._keys is not None:
-            return list(self._keys.log())
-        mind = self._shape.mind if self._shape is not None else None
-        return list(mind.log) if mind is not None else []
+        if self._key_poses is not None:
+            return list(self._key_poses.log())
+        policy_state = self._bvh.policy_state if self._bvh is not None else None
+        return list(policy_state.log) if policy_state is not None else []
 
     @property
     def key(self) -> int | None:
         """The key whose tree serves; None for a body without keys, or without faces."""
-        return None if self._keys is None or self._shape is None else int(self._keys.number(self._shape))
+        return None if self._key_poses is None or self._bvh is None else int(self._key_poses.key_of(self._bvh))
 
     def __len__(self) -> int:
         """The number of faces."""
@@ -249,8 +249,8 @@ class Body:
 
     def __repr__(self) -> str:
         o = self.options
-        parts = self.motion.parts + ("" if self._keys is None else f"{len(self._keys)} keys, ")
-        return (f"Body({self.motion.count} vertices, {len(self)} faces, {parts}volume={o.family.name!r}, build={o.builder.name!r}, "
+        parts = self.motion.repr_parts + ("" if self._key_poses is None else f"{len(self._key_poses)} keys, ")
+        return (f"Body({self.motion.count} vertices, {len(self)} faces, {parts}volume={o.volume_type.name!r}, build={o.builder.name!r}, "
                 f"arity={o.arity}, leaf={o.leaf}, policy={o.policy.name!r})")
 
     def update(self, vertices: ArrayLike | None = None, *, changed: ArrayLike | None = None, transform: ArrayLike | None = None,
@@ -269,113 +269,113 @@ class Body:
         if self._rigid and transform is None:
             vertices, transform = None, vertices
         if vertices is None and transform is None:
-            wanted = "a matrix (4, 4)" if self._rigid else f"{self.motion.takes}, a transform or both"
+            wanted = "a matrix (4, 4)" if self._rigid else f"{self.motion.input_name}, a transform or both"
             raise TypeError(f"update: nothing given; expected {wanted}")
         if self._rigid and vertices is not None:
             raise TypeError("update: a rigid body takes a matrix alone; use Body(vertices, faces) for vertices that move")
-        placement = None if transform is None else validate.transform("transform", transform)
-        some = None if changed is None else validate.indices("changed", changed, self.motion.count)
-        if some is not None:
+        matrix = None if transform is None else validate.transform("transform", transform)
+        changed_indices = None if changed is None else validate.indices("changed", changed, self.motion.count)
+        if changed_indices is not None:
             if vertices is None:
                 raise TypeError("update: changed is given without vertices; expected a row for each")
             if self.motion.name != "free":
                 raise TypeError("update: changed is for bodies of which single vertices move; "
-                                f"a {self.motion.kind} body takes {self.motion.takes} alone")
-            vertices = validate.positions("vertices", vertices, len(some), "one for each of changed")
+                                f"a {self.motion.kind} body takes {self.motion.input_name} alone")
+            vertices = validate.positions("vertices", vertices, len(changed_indices), "one for each of changed")
         elif vertices is not None:
-            vertices = self.motion.checked(vertices)
-        tree = None if key is None else chosen_key(self._keys, key, vertices, some)
-        if placement is not None:
-            bound = self.motion.bound_after(vertices, some)
-            validate.within_range("transform", placement, bound, partial(self.motion.after, vertices, some))
+            vertices = self.motion.validate_input(vertices)
+        tree_key = None if key is None else check_key_pose(self._key_poses, key, vertices, changed_indices)
+        if matrix is not None:
+            bound = self.motion.bound_after(vertices, changed_indices)
+            validate.check_transform_range("transform", matrix, bound, partial(self.motion.vertices_after, vertices, changed_indices))
         self.guard.start_writing()
         try:
             if vertices is not None:
-                self._move(vertices, copy, some, tree)
-            self.placement = placement if placement is None or placement.tolist() != NOT_MOVED else None
-            self._moved()
+                self._apply_update(vertices, copy, changed_indices, tree_key)
+            self.matrix = matrix if matrix is None or matrix.tolist() != IDENTITY_LIST else None
+            self._invalidate()
         finally:
             self.guard.stop_writing()
 
-    def _move(self, vertices: Any, copy: bool, some: Any, key: int | None) -> None:
+    def _apply_update(self, vertices: Any, copy: bool, changed: Any, key: int | None) -> None:
         """Motion first, then the stamp that makes volumes stale; Ctrl-C in between must not part the two."""
-        shape, whole = self._shape, some is None
-        chosen = shape if key is None else self._keys.shape(key)        # built, if it has to be, before anything changes
+        old_bvh, all_moved = self._bvh, changed is None
+        new_bvh = old_bvh if key is None else self._key_poses.shape(key)        # built, if it has to be, before anything changes
         try:
-            if whole:
+            if all_moved:
                 self.motion.update(vertices, copy)
                 if not self.options.policy.motion:
                     self.motion.complete()
             else:
                 origin, scale = self.motion.origin[:3].tolist(), self.motion.scale
-                self.motion.update_some(vertices, some)
-                whole = self.motion.origin[:3].tolist() != origin or self.motion.scale != scale
-            if chosen is not None:
-                chosen.succeed(shape) if whole else chosen.moved_some(some)
-                self._shape = chosen
+                self.motion.update_some(vertices, changed)
+                all_moved = self.motion.origin[:3].tolist() != origin or self.motion.scale != scale
+            if new_bvh is not None:
+                new_bvh.take_over(old_bvh) if all_moved else new_bvh.invalidate_vertices(changed)
+                self._bvh = new_bvh
         except MeshError:
             raise                                                       # refused: nothing has changed
         except BaseException:
             self.motion.restore()
             if not self.options.policy.motion:
                 self.motion.complete()
-            if self._shape is not None:
-                self._shape.moved()
-            self._moved()                                               # it may have
+            if self._bvh is not None:
+                self._bvh.invalidate()
+            self._invalidate()                                               # it may have
             raise
 
-    def _moved(self) -> None:
+    def _invalidate(self) -> None:
         """Whatever was worked out for the vertices, here or in a scene, is out of date."""
-        self.moves += 1
-        for scene in self.watchers:
-            scene.note(self)
+        self.version += 1
+        for scene in self.observers:
+            scene.mark_stale(self)
 
-    def shape_at(self, scale: float) -> Shape:
+    def bvh_at(self, scale: float) -> Bvh:
         """For queries: the tree and volumes for coordinates times this power of two; the body's own, but for absurd pairs of sizes."""
-        shape, motion = self._shape, self.motion
-        assert shape is not None                                        # queries turn away bodies without faces
+        bvh, motion = self._bvh, self.motion
+        assert bvh is not None                                        # queries turn away bodies without faces
         if scale == motion.scale:
-            return shape
-        known = self._rescaled
-        if known is None or known[:2] != (scale, self.moves):
-            points, options = aligned(len(motion.points), np.float32), self.options
+            return bvh
+        cached = self._rescaled_bvh
+        if cached is None or cached[:2] != (scale, self.version):
+            points, options = aligned_zeros(len(motion.points), np.float32), self.options
             if options.policy.motion:                                   # what it knows of volumes is of the other scale
                 options = options._replace(policy=POLICIES["bottom_up"], settings={})
             motion.complete()
-            place(motion.flat, points, motion.origin, scale, aligned(4, np.float64))
-            known = self._rescaled = scale, self.moves, Shape(options, self.guard, self.corners, points, shape.tree)
-        return known[2]
+            set_points(motion.flat, points, motion.origin, scale, aligned_zeros(4, np.float64))
+            cached = self._rescaled_bvh = scale, self.version, Bvh(options, self.guard, self.welded_faces, points, bvh.tree)
+        return cached[2]
 
-    def placed_vertices(self) -> tuple[NDArray[np.float64], bool, float]:
+    def world_vertices(self) -> tuple[NDArray[np.float64], bool, float]:
         """For queries: all vertices in the world, flat; are they in the range of the filters; how far rounding has moved them."""
         self.motion.complete()
-        if self.placement is None:
-            return self.motion.flat, self.motion.plain, 0.0
-        known = self._placed
-        if known is None or known[0] != self.moves:
+        if self.matrix is None:
+            return self.motion.flat, self.motion.in_filter_range, 0.0
+        cached = self._world_cache
+        if cached is None or cached[0] != self.version:
             flat = np.empty_like(self.motion.flat)
-            plain = place_all(self.placement, self.motion.flat, flat)
-            known = self._placed = self.moves, flat, plain, rounding(self.placement, self.motion.box)
-        return known[1:]
+            in_filter_range = transform_vertices(self.matrix, self.motion.flat, flat)
+            cached = self._world_cache = self.version, flat, in_filter_range, rounding_bound(self.matrix, self.motion.box)
+        return cached[1:]
 
     def box(self) -> NDArray[np.float64]:
         """(2, 3) float64: low and high corner of a box around the vertices. Known without touching them; a transform
         makes it loose, and so do the weights of a morphing body and the maps of a blended one."""
-        placement, box = self.placement, self.motion.box
-        if placement is None:
+        matrix, box = self.matrix, self.motion.box
+        if matrix is None:
             return np.array(box.reshape(2, 4)[:, :3])
         corners = np.empty(6)
-        world_box(placement, box, corners)
+        world_bounds(matrix, box, corners)
         return corners.reshape(2, 3)
 
-    def mesh(self) -> Mesh:
+    def mesh(self) -> MeshTopology:
         """For queries: which faces share vertices, made when it is first asked for."""
-        with self.guard.refit:
+        with self.guard.refit_lock:
             if self._mesh is None:
-                shape = self._shape
-                assert shape is not None                                # queries turn away bodies without faces
-                _, first = np.unique(shape.tree.vertices, return_index=True)
-                self._mesh = mesh_of(self.corners, self.motion.count, shape.tree.vertices[np.sort(first)])
+                bvh = self._bvh
+                assert bvh is not None                                # queries turn away bodies without faces
+                _, first = np.unique(bvh.tree.vertices, return_index=True)
+                self._mesh = build_topology(self.welded_faces, self.motion.count, bvh.tree.vertices[np.sort(first)])
             return self._mesh
 
     def copy(self) -> Body:
@@ -389,14 +389,14 @@ class Body:
         >>> body.vertices[0].tolist(), other.vertices[0].tolist()
         ([0.0, 0.0, 0.0], [0.0, 0.0, 5.0])
         """
-        with Reading(self.guard):
-            shape, keys = self._shape, self._keys
+        with ReadLock(self.guard):
+            bvh, key_poses = self._bvh, self._key_poses
             body = type(self).__new__(type(self))
-            body._start(self.motion.copy(), self._faces, self.options, self._same, planted=None if shape is None else shape.tree,
-                        keys=None if keys is None else keys.rows)
-            if keys is not None and shape is not None:
-                body._shape = body._keys.shape(keys.number(shape))
-            body.placement, body._rigid = self.placement, self._rigid
+            body._initialize(self.motion.copy(), self._faces, self.options, self._weld_map, tree=None if bvh is None else bvh.tree,
+                        key_poses=None if key_poses is None else key_poses.rows)
+            if key_poses is not None and bvh is not None:
+                body._bvh = body._key_poses.shape(key_poses.key_of(bvh))
+            body.matrix, body._rigid = self.matrix, self._rigid
         return body
 
     def __copy__(self) -> Body:
@@ -411,19 +411,19 @@ class Body:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the body to a file, tree included: loading it needs no building. No pickle; written whole or not at all. A body with keys
         is refused: save the keys, and make it again."""
-        if self._keys is not None:
+        if self._key_poses is not None:
             raise TypeError("save: a body with keys has several trees, which a file does not hold; save the keys, and make the body again")
-        with Reading(self.guard):
-            shape = self._shape
-            same = np.arange(self.motion.count, dtype=np.int32) if self._same is None else self._same
-            placement = None if self.placement is None else self.transform
-            write_body(path, self.options, self.motion, self._faces, same, None if shape is None else shape.tree, self._rigid, placement)
+        with ReadLock(self.guard):
+            bvh = self._bvh
+            weld_map = np.arange(self.motion.count, dtype=np.int32) if self._weld_map is None else self._weld_map
+            matrix = None if self.matrix is None else self.transform
+            write_body(path, self.options, self.motion, self._faces, weld_map, None if bvh is None else bvh.tree, self._rigid, matrix)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Body:
         """Read a body that `save` wrote. The file is examined like any other input; what is wrong with it is a `FileError`."""
-        motion, faces, options, same, planted, placement, rigid = read_body(path)
+        motion, faces, options, weld_map, tree, matrix, rigid = read_body(path)
         body = cls.__new__(cls)
-        body._start(motion, faces, options, same, planted=planted)
-        body.placement, body._rigid = placement, rigid
+        body._initialize(motion, faces, options, weld_map, tree=tree)
+        body.matrix, body._rigid = matrix, rigid
         return body

@@ -40,9 +40,9 @@ CLOTH_LENGTH = 1.25  # along x; the width, along y, is 1
 
 # How a swarm flies: the room that a body has at the start, the distance at which two begin to push each other away, by kind; speed in
 # units a flight, steps a flight, and the acceleration for each unit that two bodies, or a body and the wall, are too close.
-ROOM = {"bumpy": 2.3, "arms": 2.75}
-NEARNESS = {"bumpy": 2.06, "arms": 1.9}
-SPEED, KNOTS, STIFFNESS = 7.0, 1_000, 4_000.0
+SPACING = {"bumpy": 2.3, "arms": 2.75}
+REPULSION_DISTANCE = {"bumpy": 2.06, "arms": 1.9}
+SPEED, FLIGHT_STEPS, STIFFNESS = 7.0, 1_000, 4_000.0
 
 
 def icosphere(subdivisions: int) -> tuple[np.ndarray, np.ndarray]:
@@ -55,7 +55,7 @@ def icosphere(subdivisions: int) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"subdivisions must be a whole number, 0 or more, not {subdivisions!r}")
     vertices, faces = _icosahedron()
     for _ in range(int(subdivisions)):
-        vertices, faces = _quarter(vertices, faces)
+        vertices, faces = _subdivide(vertices, faces)
     return vertices, faces.astype(np.int32)
 
 
@@ -81,7 +81,7 @@ def _icosahedron() -> tuple[np.ndarray, np.ndarray]:
     return vertices, np.concatenate([np.column_stack(c) for c in corners])
 
 
-def _quarter(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _subdivide(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Cut each face into four at the midpoints of its sides, and push the midpoints onto the unit sphere."""
     sides = np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1).astype(np.int64)
     # One integer per side finds shared sides much faster than unique rows do.
@@ -103,7 +103,7 @@ def bumpy(directions: np.ndarray, time: float, amplitude: float = 0.08, pitch: f
     Returns vertices (n, 3) float64: each direction scaled by a radius between 1 - amplitude and 1 + amplitude, a sum
     of plane waves sampled on the sphere. A time step of 0.02 moves a vertex by less than 0.5 % of the radius.
     """
-    directions = _checked(directions)
+    directions = _check_directions(directions)
     radius = np.ones(len(directions))
     for weight, frequencies, speed, phase in WAVES:
         radius += amplitude * weight * np.sin(directions @ (pitch * np.array(frequencies)) + (speed * time + phase))
@@ -118,31 +118,31 @@ def armed(directions: np.ndarray, time: float, body: int = 0) -> np.ndarray:
     near the axes of arms; then every sphere about the origin is turned as a whole, by an angle that grows with its radius, which bends the
     arms. Neither step folds: the surface never meets itself.
     """
-    directions, rng = _checked(directions), np.random.default_rng([8, body])
+    directions, rng = _check_directions(directions), np.random.default_rng([8, body])
     count = int(rng.integers(5, 9))
-    axes = _spiral(count, rng.uniform(0, 2 * np.pi)) + rng.normal(scale=0.12, size=(count, 3))
+    axes = _spiral_directions(count, rng.uniform(0, 2 * np.pi)) + rng.normal(scale=0.12, size=(count, 3))
     axes += 0.18 * np.sin(rng.uniform(0.5, 1.1, (count, 3)) * time + rng.uniform(0, 2 * np.pi, (count, 3)))
     axes /= np.linalg.norm(axes, axis=1, keepdims=True)
     lengths = rng.uniform(0.85, 1.2, count) + 0.12 * np.sin(rng.uniform(0.7, 1.5, count) * time + rng.uniform(0, 2 * np.pi, count))
-    thin = rng.uniform(18, 26)
-    away = np.maximum(thin * (1 - directions @ axes.T), 0)
-    bells = np.exp(-away * np.sqrt(np.sqrt(away)))  # 1 on an axis, with a rather flat top
-    vertices = bumpy(directions, time + 3.7 * body, 0.1, 0.9) * (0.45 + bells @ lengths)[:, None]
+    sharpness = rng.uniform(18, 26)
+    falloff = np.maximum(sharpness * (1 - directions @ axes.T), 0)
+    weights = np.exp(-falloff * np.sqrt(np.sqrt(falloff)))  # 1 on an axis, with a rather flat top
+    vertices = bumpy(directions, time + 3.7 * body, 0.1, 0.9) * (0.45 + weights @ lengths)[:, None]
     reach = np.linalg.norm(vertices, axis=1) - 0.45
     angle = (rng.uniform(0.5, 0.9) * np.sin(rng.uniform(0.8, 1.4) * time + rng.uniform(0, 2 * np.pi)) * reach)[:, None]
-    axis = _unit(*rng.normal(size=3))
+    axis = _unit_vector(*rng.normal(size=3))
     along = (vertices @ axis)[:, None] * axis
     return along + np.cos(angle) * (vertices - along) + np.sin(angle) * np.cross(axis, vertices)
 
 
-def _checked(directions: np.ndarray) -> np.ndarray:
+def _check_directions(directions: np.ndarray) -> np.ndarray:
     directions = np.asarray(directions, np.float64)
     if directions.ndim != 2 or directions.shape[1] != 3:
         raise ValueError(f"directions must have shape (n, 3), not {directions.shape}")
     return directions
 
 
-def _spiral(count: int, start: float) -> np.ndarray:
+def _spiral_directions(count: int, start: float) -> np.ndarray:
     """`count` directions (count, 3) spread evenly over the sphere, on a spiral of golden angles."""
     height = (2 * np.arange(count) + 1) / count - 1
     turn = start + np.arange(count) * np.pi * (3 - np.sqrt(5))
@@ -169,10 +169,10 @@ class BumpyPair(NamedTuple):
         passed = 2 * k / (self.frames - 1) - 1  # -1: just apart, 0: deepest, 1: just apart on the other side
         # Slower in the middle, where the work is; the sideways offset keeps the centres from ever meeting.
         along = 2.2 * passed * (0.1 + 0.9 * passed * passed)
-        offset = along * _unit(0.83, 0.41, -0.37) + 0.04 * _unit(0.29, -0.71, 0.13)
+        offset = along * _unit_vector(0.83, 0.41, -0.37) + 0.04 * _unit_vector(0.29, -0.71, 0.13)
         time = 4.0 * (passed + 1)
-        a = bumpy(self.directions, time) @ _rotation(_unit(0.31, 0.77, 0.55), 0.4 + 0.11 * time).T
-        b = bumpy(self.directions, 17.3 - 0.9 * time) @ _rotation(_unit(-0.62, 0.21, 0.73), 1.9 - 0.07 * time).T
+        a = bumpy(self.directions, time) @ _rotation_matrix(_unit_vector(0.31, 0.77, 0.55), 0.4 + 0.11 * time).T
+        b = bumpy(self.directions, 17.3 - 0.9 * time) @ _rotation_matrix(_unit_vector(-0.62, 0.21, 0.73), 1.9 - 0.07 * time).T
         return a - 0.5 * offset, b + 0.5 * offset
 
 
@@ -221,7 +221,7 @@ class Swarm(NamedTuple):
     @property
     def half(self) -> float:
         """Half the side of the box about the origin that centres keep to, or nearly: its walls are soft."""
-        return _half(self.flight.shape[1], self.kind)
+        return _half_side(self.flight.shape[1], self.kind)
 
     def frame(self, k: int) -> list[np.ndarray]:
         """Vertices of all bodies, arrays (n, 3) float64, at frame k (0 … frames - 1)."""
@@ -238,7 +238,7 @@ class Swarm(NamedTuple):
     def shape(self, body: int, k: int) -> np.ndarray:
         """Vertices (n, 3) of one body at frame k, about the origin, turned as it is. Formulas go on: k may be any number."""
         time, rng = 8.0 * k / (self.frames - 1), np.random.default_rng([27, body])
-        turn = _rotation(_unit(*rng.normal(size=3)), rng.uniform(0, 2 * np.pi) + rng.uniform(-0.3, 0.3) * time)
+        turn = _rotation_matrix(_unit_vector(*rng.normal(size=3)), rng.uniform(0, 2 * np.pi) + rng.uniform(-0.3, 0.3) * time)
         if self.kind == "arms":
             return armed(self.directions, time, body) @ turn.T
         size, amplitude, pitch = rng.uniform(0.88, 1.12), rng.uniform(0.1, 0.2), rng.uniform(0.55, 1.15)
@@ -254,32 +254,32 @@ def swarm(bodies: int = 27, faces: int = 5_120, frames: int = 200, kind: str = "
     No two triangles are coplanar or touch by construction. More frames are the same flight in smaller steps.
     bodies: 2 or more; faces: 320, 1280, 5120, 20480, 81920 or 327680 each; frames: 2 or more.
     """
-    if kind not in ROOM:
-        raise ValueError(f"kind must be one of {', '.join(ROOM)}, not {kind!r}")
+    if kind not in SPACING:
+        raise ValueError(f"kind must be one of {', '.join(SPACING)}, not {kind!r}")
     bodies, frames = _at_least(2, "bodies", bodies), _at_least(2, "frames", frames)
     directions, triangles = _shuffled_sphere(faces)
-    return Swarm(triangles, directions, kind, _flight(bodies, kind), frames)
+    return Swarm(triangles, directions, kind, _flight_path(bodies, kind), frames)
 
 
-def _half(bodies: int, kind: str) -> float:
+def _half_side(bodies: int, kind: str) -> float:
     """Half the side of a box with room for a cube of as many bodies, or the next larger one."""
-    return 0.5 * ROOM[kind] * int(np.ceil(np.cbrt(bodies) - 1e-9))
+    return 0.5 * SPACING[kind] * int(np.ceil(np.cbrt(bodies) - 1e-9))
 
 
-def _flight(bodies: int, kind: str) -> np.ndarray:
+def _flight_path(bodies: int, kind: str) -> np.ndarray:
     """(KNOTS + 1, bodies, 3): centres that start in the cells of a cube, each in a direction of its own; springs keep them apart."""
-    rng, half, cells = np.random.default_rng(351), _half(bodies, kind), int(np.ceil(np.cbrt(bodies) - 1e-9))
+    rng, half, cells = np.random.default_rng(351), _half_side(bodies, kind), int(np.ceil(np.cbrt(bodies) - 1e-9))
     sites = (np.stack(np.unravel_index(rng.permutation(cells**3)[:bodies], (cells,) * 3), axis=1) + 0.5) * (2 * half / cells) - half
     centres, velocities = sites + rng.uniform(-0.15, 0.15, (bodies, 3)), rng.normal(size=(bodies, 3))
     velocities *= SPEED / np.linalg.norm(velocities, axis=1, keepdims=True)
     flight = [centres]
-    for _ in range(KNOTS):
+    for _ in range(FLIGHT_STEPS):
         gaps = centres[:, None] - centres
         distances = np.sqrt((gaps * gaps).sum(axis=2)) + np.diag(np.full(bodies, np.inf))
-        close = np.maximum(NEARNESS[kind] / distances - 1, 0)
+        close = np.maximum(REPULSION_DISTANCE[kind] / distances - 1, 0)
         forces = (close[:, :, None] * gaps).sum(axis=1) + np.clip(centres, -half, half) - centres
-        velocities = velocities + STIFFNESS / KNOTS * forces
-        centres = centres + velocities / KNOTS
+        velocities = velocities + STIFFNESS / FLIGHT_STEPS * forces
+        centres = centres + velocities / FLIGHT_STEPS
         flight.append(centres)
     return np.array(flight)
 
@@ -310,17 +310,17 @@ class FoldingCloth(NamedTuple):
         x = CLOTH_LENGTH * ((np.arange(nx) + 0.5) / nx - 0.5)
         y = (np.arange(ny + 1) / ny - 0.5)[:, None]
         fold = (0.5 + 1.95 * depth) * (1 + 0.1 * np.sin(1.2 * np.pi * y + 1.5 * time))  # 0.5 … 140°, and closing in waves along y
-        pitch = fold * _ripple(FOLDS, x, y, time) + (0.3 + 0.7 * depth) * _ripple(WRINKLES, x, y, time) + 0.5 * depth * y
-        sway = (0.4 + 0.6 * depth) * _ripple(SWAY, x, y, time)
+        pitch = fold * _wave_sum(FOLDS, x, y, time) + (0.3 + 0.7 * depth) * _wave_sum(WRINKLES, x, y, time) + 0.5 * depth * y
+        sway = (0.4 + 0.6 * depth) * _wave_sum(SWAY, x, y, time)
         steps = np.stack([np.cos(pitch) * np.cos(sway), np.sin(sway), np.sin(pitch) * np.cos(sway)], axis=2)
         vertices = np.zeros((ny + 1, nx + 1, 3))
         np.cumsum(CLOTH_LENGTH / nx * steps, axis=1, out=vertices[:, 1:])
         vertices -= vertices.mean(axis=1, keepdims=True)  # not at a vertex: the cloth would have a straight line
         vertices[:, :, 1] += y
-        return vertices.reshape(-1, 3) @ _rotation(_unit(0.31, 0.77, 0.55), 0.4 + 0.11 * time).T
+        return vertices.reshape(-1, 3) @ _rotation_matrix(_unit_vector(0.31, 0.77, 0.55), 0.4 + 0.11 * time).T
 
 
-def _ripple(waves: tuple[tuple[float, ...], ...], x: np.ndarray, y: np.ndarray, time: float) -> np.ndarray:
+def _wave_sum(waves: tuple[tuple[float, ...], ...], x: np.ndarray, y: np.ndarray, time: float) -> np.ndarray:
     """The sum of plane waves at x (nx,) and y (ny, 1): (ny, nx)."""
     total = np.zeros((len(y), len(x)))
     for weight, along_x, along_y, speed, phase in waves:
@@ -342,12 +342,12 @@ def folding_cloth(faces: int = 100_000, frames: int = 60) -> FoldingCloth:
     ideal = np.sqrt(faces * CLOTH_LENGTH / 2)
     cuts = [(nx, round(faces / (2 * nx))) for nx in range(int(0.85 * ideal), int(1.15 * ideal) + 2)]
     nx, ny = min(cuts, key=lambda cut: (abs(2 * cut[0] * cut[1] - faces), abs(cut[0] - ideal)))
-    triangles = _alternating(nx, ny)
+    triangles = _alternating_faces(nx, ny)
     order = np.random.default_rng(100_000).permutation(len(triangles))
     return FoldingCloth(np.ascontiguousarray(triangles[order]), (nx, ny), frames)
 
 
-def _alternating(nx: int, ny: int) -> np.ndarray:
+def _alternating_faces(nx: int, ny: int) -> np.ndarray:
     """The faces (2 nx ny, 3) int32 of a grid whose cells are cut along one diagonal and the other by turns."""
     row, column = np.divmod(np.arange(nx * ny), nx)
     corner = row * (nx + 1) + column
@@ -372,12 +372,12 @@ def sheet(nx: int, ny: int) -> tuple[np.ndarray, np.ndarray]:
     return vertices, faces.reshape(-1, 3).astype(np.int32)
 
 
-def _unit(x: float, y: float, z: float) -> np.ndarray:
+def _unit_vector(x: float, y: float, z: float) -> np.ndarray:
     """The direction of (x, y, z), (3,)."""
     return np.array([x, y, z]) / np.sqrt(x * x + y * y + z * z)
 
 
-def _rotation(axis: np.ndarray, angle: float) -> np.ndarray:
+def _rotation_matrix(axis: np.ndarray, angle: float) -> np.ndarray:
     """The (3, 3) matrix that turns by `angle` radians about a unit axis (Rodrigues' formula)."""
     cross = np.cross(np.eye(3), axis)  # rows e_i × axis: the transpose of (axis × e_i) as columns
     return np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * (cross @ cross)

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pliant.core import validate
-from pliant.core.threads import Guard, Reading
+from pliant.core.threads import ReadLock, ReadWriteLock
 from pliant.errors import MeshError
 from pliant.motion.free import Free
-from pliant.query.ray.cast import nothing
-from pliant.query.ray.uniform_grid import MOST_ASIDE, MOST_CELLS, Lists, Walks, filled
+from pliant.query.ray.cast import no_hits
+from pliant.query.ray.uniform_grid import MAX_CELLS, MAX_CELLS_PER_AXIS, GridCells, GridJob, build_grid
 from pliant.results import Stats
 
-OTHERS = "as many as the grid has vertices; give faces as well for another mesh"
+COUNT_HINT = "as many as the grid has vertices; give faces as well for another mesh"
 
 
 class _Soup(NamedTuple):
@@ -52,15 +52,15 @@ class Grid:
     """
 
     def __init__(self, vertices: Any, faces: ArrayLike | None = None, *, cells: Any = None) -> None:
-        self._wanted = None if cells is None else validate.cells("cells", cells, MOST_ASIDE, MOST_CELLS)
+        self._requested_cells = None if cells is None else validate.cells("cells", cells, MAX_CELLS_PER_AXIS, MAX_CELLS)
         rows, indices = validate.mesh(vertices, faces)
-        self.guard = Guard()
+        self.guard = ReadWriteLock()
         self._soup = _Soup(Free(rows), np.array(indices))
-        self._lists: Lists | None = None
-        self._room: Lists | None = None                                 # lists of an earlier frame, to be written over
+        self._cell_lists: GridCells | None = None
+        self._spare_lists: GridCells | None = None                                 # lists of an earlier frame, to be written over
 
     def __copy__(self) -> Grid:
-        return Grid(self.vertices, self.faces, cells=self._wanted)
+        return Grid(self.vertices, self.faces, cells=self._requested_cells)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Grid:
         return self.__copy__()
@@ -72,17 +72,17 @@ class Grid:
         """Say where vertices are now; with faces (f, 3), those of another mesh. What is refused leaves the grid as it was."""
         other = None
         if faces is None:
-            rows = self._checked(vertices)
+            rows = self._check_vertices(vertices)
         else:
             rows, indices = validate.mesh(vertices, faces)
             other = _Soup(Free(rows), np.array(indices))
         self.guard.start_writing()
         try:
-            self._lists = None
+            self._cell_lists = None
             if other is not None:
                 self._soup = other
                 return
-            rows = self._checked(rows)                                  # another thread may have given another mesh
+            rows = self._check_vertices(rows)                                  # another thread may have given another mesh
             try:
                 self._soup.motion.update(rows)
             except MeshError:
@@ -93,16 +93,16 @@ class Grid:
         finally:
             self.guard.stop_writing()
 
-    def _checked(self, vertices: Any) -> NDArray[np.float64]:
+    def _check_vertices(self, vertices: Any) -> NDArray[np.float64]:
         """(n, 3) float64 for the vertices that there are."""
         count = self._soup.motion.count
-        rows: NDArray[np.float64] = vertices if validate.ready(vertices, count) else validate.positions("vertices", vertices, count, OTHERS)
+        rows: NDArray[np.float64] = vertices if validate.is_canonical(vertices, count) else validate.positions("vertices", vertices, count, COUNT_HINT)
         return rows
 
     @property
     def vertices(self) -> NDArray[np.float64]:
         """(n, 3) float64, a copy: to the bit what was given."""
-        with Reading(self.guard):
+        with ReadLock(self.guard):
             return np.array(self._soup.motion.vertices)
 
     @property
@@ -115,10 +115,10 @@ class Grid:
     @property
     def cells(self) -> tuple[int, int, int]:
         """How many cells there are along each axis, which a query would go through."""
-        with Reading(self.guard):
+        with ReadLock(self.guard):
             if not len(self):
                 return 1, 1, 1
-            frame = self._filled().frame[0]
+            frame = self._filled_lists().frame[0]
             return int(frame["x"]), int(frame["y"]), int(frame["z"])
 
     def __len__(self) -> int:
@@ -126,22 +126,22 @@ class Grid:
         return len(self._soup.faces)
 
     def __repr__(self) -> str:
-        cells = "" if self._wanted is None else f", cells={tuple(self._wanted.tolist())}"
+        cells = "" if self._requested_cells is None else f", cells={tuple(self._requested_cells.tolist())}"
         return f"Grid({self._soup.motion.count} vertices, {len(self)} faces{cells})"
 
-    def look(self, rays: Any, kind: int) -> tuple[Any, NDArray[Any], Stats]:
+    def trace(self, rays: Any, kind: int) -> tuple[Any, NDArray[Any], Stats]:
         """For queries: (Answers, hits, if all are wanted, Stats) of all rays."""
-        with Reading(self.guard):
-            found: tuple[Any, NDArray[Any], Stats] = (Walks(rays, kind, self._filled()).run() if len(self) and rays.n else nothing(rays.n))
-            return found
+        with ReadLock(self.guard):
+            answers: tuple[Any, NDArray[Any], Stats] = (GridJob(rays, kind, self._filled_lists()).run() if len(self) and rays.n else no_hits(rays.n))
+            return answers
 
-    def _filled(self) -> Lists:
+    def _filled_lists(self) -> GridCells:
         """The lists, true to the vertices. For readers; the first one fills them."""
-        lists = self._lists
+        lists = self._cell_lists
         if lists is not None:
             return lists
-        with self.guard.refit:
-            if self._lists is None:                                     # nobody reads what is in the room: an update came since
-                room, self._room = self._room, None
-                self._lists = self._room = filled(self._soup.motion, self._soup.faces.reshape(-1), self._wanted, room)
-            return self._lists
+        with self.guard.refit_lock:
+            if self._cell_lists is None:                                     # nobody reads what is in the room: an update came since
+                spare, self._spare_lists = self._spare_lists, None
+                self._cell_lists = self._spare_lists = build_grid(self._soup.motion, self._soup.faces.reshape(-1), self._requested_cells, spare)
+            return self._cell_lists

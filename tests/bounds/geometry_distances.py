@@ -12,8 +12,8 @@ import attack
 import naive_distances
 from attack import cross, dot, integers, minus, scaled
 from bounds.geometry_overlap_simd import load
-from pliant.core.simd import element
-from pliant.core.stack import put_rows, singles
+from pliant.core.simd import extract
+from pliant.core.stack import stack_float32, store_vectors
 from pliant.geometry import closest_features, contact, distance_bounds, point_bounds, point_triangle, predicates, triangle_distance
 from revealed import compiled
 
@@ -40,11 +40,11 @@ def rounded_share():
 
 @compiled
 def run_gaps(t, out):
-    rows = singles(240)
-    put_rows(rows, distance_bounds.OURS, load(t, 0, rows, 0))
-    put_rows(rows, distance_bounds.THEIRS, load(t, 9, rows, distance_bounds.THEIRS))
-    distance_bounds.bound_gaps(rows, 0)
-    out[0], out[1], out[2], out[3] = rows[8 * distance_bounds.LEAST], rows[8 * distance_bounds.WAYS], rows[8 * distance_bounds.WAYS + 8], rows[8 * distance_bounds.WAYS + 16]
+    rows = stack_float32(240)
+    store_vectors(rows, distance_bounds.LEAF_A, load(t, 0, rows, 0))
+    store_vectors(rows, distance_bounds.LEAF_B, load(t, 9, rows, distance_bounds.LEAF_B))
+    distance_bounds.bound_distances(rows, 0)
+    out[0], out[1], out[2], out[3] = rows[8 * distance_bounds.BOUND], rows[8 * distance_bounds.AXES], rows[8 * distance_bounds.AXES + 8], rows[8 * distance_bounds.AXES + 16]
     return 0
 
 
@@ -69,7 +69,7 @@ def on_faces(count, dtype):
     return start
 
 
-@attack.bound("bound_gaps", "geometry/distance_bounds.py", ("ROUNDING", "SHORT", "TINY"),
+@attack.bound("bound_gaps", "geometry/distance_bounds.py", ("ROUNDING", "SHRINK", "MIN_SQUARE"),
               {"flat neighbours": flat_neighbours, "on faces": on_faces(6, np.float32)} | attack.families((6, 3), np.float32, SIZES),
               12_000,
               section="ROUNDING")
@@ -93,9 +93,9 @@ def bound_gaps(points):
 
 @compiled
 def run_points(t, out):
-    rows = singles(72)
-    low, high = point_bounds.bound_points(load(t, 0, rows, 0), t[9], t[10], t[11])
-    out[0], out[1] = element(low, 0), element(high, 0)
+    rows = stack_float32(72)
+    low, high = point_bounds.bound_point_distances(load(t, 0, rows, 0), t[9], t[10], t[11])
+    out[0], out[1] = extract(low, 0), extract(high, 0)
     return 0
 
 
@@ -117,7 +117,7 @@ def bounds_of_points(points):
 POINT_STARTS = {"on faces": on_faces(4, np.float32), **attack.families((4, 3), np.float32, (1.0, 1.0, 2.0**-20, 2.0**-50, 2.0**28))}
 
 
-@attack.bound("bound_points, least", "geometry/point_bounds.py", ("SHORTEST",), POINT_STARTS, 8_000,
+@attack.bound("bound_points, least", "geometry/point_bounds.py", ("MIN_LENGTH",), POINT_STARTS, 8_000,
               section="ROUNDING")
 def points_least(points):
     found = bounds_of_points(points)
@@ -147,56 +147,56 @@ def longest_side(points):
 
 def is_plain(points):
     size = np.abs(points)
-    return int(((size == 0) | ((size >= predicates.SMALLEST) & (size <= predicates.LARGEST))).all())
+    return int(((size == 0) | ((size >= predicates.RANGE_MIN) & (size <= predicates.RANGE_MAX))).all())
 
 
-@attack.bound("triangle_gap", "geometry/triangle_distance.py", ("SMALL", "LARGE", "MARGIN", "NEAREST", "LEAST"),
+@attack.bound("triangle_gap", "geometry/triangle_distance.py", ("MIN_SIZE", "MAX_SIZE", "MARGIN", "NEAREST_RATIO", "MIN_DISTANCE"),
               {"on faces": on_faces(6, np.float64), **attack.families((6, 3), scales=WIDE)}, 2_500,
               section="PRECISION")
 def triangle_gap(points):
     """A distance is 0 if and only if the triangles meet."""
-    t = np.zeros(triangle_distance.ROOM)
+    t = np.zeros(triangle_distance.BUFFER_SIZE)
     t[:18] = points.reshape(-1)
-    triangle_distance.triangle_gap(t, is_plain(points))
+    triangle_distance.triangle_triangle_distance(t, is_plain(points))
     exact, found = root(naive_distances.triangle_triangle(points[:3], points[3:])), float(t[triangle_distance.DISTANCE])
     if (found == 0) != (exact == 0):
         return 1, 0
     if not math.isfinite(found):
         return (0, 1) if exact > Fraction(np.finfo(float).max) else (1, 0)
-    return abs(Fraction(found) - exact), PROMISE * longest_side(points) + Fraction(triangle_distance.LEAST)
+    return abs(Fraction(found) - exact), PROMISE * longest_side(points) + Fraction(triangle_distance.MIN_DISTANCE)
 
 
 @compiled
 def run_along(c, x, y, z):
-    corners = closest_features.lanes_of(c, 9, 12, 15)
-    return triangle_distance.shortest_along(closest_features.minus(corners, c[0], c[1], c[2]), closest_features.minus(corners, c[3], c[4], c[5]),
-                               closest_features.minus(corners, c[6], c[7], c[8]), x, y, z)
+    corners = closest_features.load_points(c, 9, 12, 15)
+    return triangle_distance.min_projection(closest_features.subtract(corners, c[0], c[1], c[2]), closest_features.subtract(corners, c[3], c[4], c[5]),
+                               closest_features.subtract(corners, c[6], c[7], c[8]), x, y, z)
 
 
-@attack.bound("a plane between triangles", "geometry/triangle_distance.py", ("SURE", "TINY"),
+@attack.bound("a plane between triangles", "geometry/triangle_distance.py", ("SEPARATION_ERROR", "TINY"),
               attack.families((7, 3), scales=(1.0, 2.0**-90, 2.0**90)), 8_000,
               section="PARTED")
 def shortest_along(points):
     """The last point is the direction."""
-    if not triangle_distance.SMALL <= np.ptp(points[:6], axis=0).max() <= triangle_distance.LARGE:
+    if not triangle_distance.MIN_SIZE <= np.ptp(points[:6], axis=0).max() <= triangle_distance.MAX_SIZE:
         return None
     value = run_along(points[:6].reshape(-1), *points[6].tolist())
     rows, e = integers(points)
     exact = min(dot(minus(q, p), rows[6]) for p in rows[:3] for q in rows[3:6])
     size = max(np.ptp(points[:6], axis=0).max() * (1 - 2.0**-52), 0.0)
-    return abs(Fraction(float(value)) - scaled(exact, 2 * e)), triangle_distance.SURE * size * float(np.abs(points[6]).sum()) + triangle_distance.TINY
+    return abs(Fraction(float(value)) - scaled(exact, 2 * e)), triangle_distance.SEPARATION_ERROR * size * float(np.abs(points[6]).sum()) + triangle_distance.TINY
 
 
 @compiled
 def run_edges(c, limit, size, longest):
     """Edge 0 of A, from corner 1 to corner 2, against the three edges of B."""
-    starts, ends = closest_features.starts_of(c, 9), closest_features.ends_of(c, 9)
-    f = closest_features.Lanes(ends.x - starts.x, ends.y - starts.y, ends.z - starts.z)
+    starts, ends = closest_features.edge_starts(c, 9), closest_features.edge_ends(c, 9)
+    f = closest_features.Vectors(ends.x - starts.x, ends.y - starts.y, ends.z - starts.z)
     ex, ey, ez = closest_features.difference(c, 3, 6)
-    return closest_features.edges_near(closest_features.minus(starts, c[3], c[4], c[5]), ex, ey, ez, f, limit, size, longest)
+    return closest_features.edge_pair_filter(closest_features.subtract(starts, c[3], c[4], c[5]), ex, ey, ez, f, limit, size, longest)
 
 
-@attack.bound("edges_near, decisions", "geometry/closest_features.py", ("DOUBT", "FLAT"), attack.families((6, 3)), 6_000,
+@attack.bound("edges_near, decisions", "geometry/closest_features.py", ("EDGE_PAIR_ERROR", "MIN_SQUARE"), attack.families((6, 3)), 6_000,
               section="DOUBT of `edges_near`")
 def edges_near(points):
     """What is inside both edges and nearer than the limit must be kept."""
@@ -221,21 +221,21 @@ def edges_near(points):
 # --- pointgap.py --------------------------------------------------------------------------------------------------------------------------
 
 
-@attack.bound("point_gap", "geometry/point_triangle.py", ("CLOSE",),
+@attack.bound("point_gap", "geometry/point_triangle.py", ("EXACT_RATIO",),
               {"on faces": on_faces(4, np.float64), **attack.families((4, 3), scales=WIDE)}, 6_000,
               section="CLOSE")
 def point_gap(points):
     """M is the largest component of the ways to the corners. A distance is 0 if and only if the point is on the triangle."""
-    t = np.zeros(point_triangle.ROOM)
+    t = np.zeros(point_triangle.BUFFER_SIZE)
     t[:12] = points.reshape(-1)
-    point_triangle.point_gap(t, is_plain(points))
+    point_triangle.point_triangle_distance(t, is_plain(points))
     exact, found = root(naive_distances.point_triangle(points[3], points[:3])), float(t[point_triangle.DISTANCE])
     if (found == 0) != (exact == 0):
         return 1, 0
     if not math.isfinite(found):
         return (0, 1) if exact > Fraction(np.finfo(float).max) else (1, 0)
     size = max(abs(Fraction(p) - Fraction(q)) for row in points[:3].tolist() for p, q in zip(row, points[3].tolist(), strict=True))
-    return abs(Fraction(found) - exact), PROMISE * size + Fraction(triangle_distance.LEAST)
+    return abs(Fraction(found) - exact), PROMISE * size + Fraction(triangle_distance.MIN_DISTANCE)
 
 
 # --- contact.py ---------------------------------------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def directions(points):
     if not any(exact):
         return (0, 1) if not any(found) else (1, 0)
     way = [Fraction(float(x)) - scaled(y, 2 * e) for x, y in zip(found, exact, strict=True)]
-    return root(dot(way, way)), root(scaled(dot(exact, exact), 4 * e)) * Fraction(predicates.PRECISE)
+    return root(dot(way, way)), root(scaled(dot(exact, exact), 4 * e)) * Fraction(predicates.VALUE_ERROR)
 
 
 @attack.bound("put_crossing", "geometry/contact.py", (), attack.families((5, 3), scales=(1.0, 1.0, 2.0**-200, 2.0**300)), 4_000,
@@ -281,7 +281,7 @@ def crossing(points):
     for k in range(3):
         exact = (Fraction(points[3, k]) * q - Fraction(points[4, k]) * p) / (q - p)
         length, largest = abs(Fraction(points[3, k]) - Fraction(points[4, k])), max(abs(Fraction(x)) for x in points[3:5, k].tolist())
-        allowed = Fraction(predicates.PRECISE) * length + 5 * largest / 2**53 + 2 * Fraction(triangle_distance.LEAST)
+        allowed = Fraction(predicates.VALUE_ERROR) * length + 5 * largest / 2**53 + 2 * Fraction(triangle_distance.MIN_DISTANCE)
         one = abs(Fraction(float(t[15 + k])) - exact), allowed
         worst = max(worst, one, key=lambda both: attack.ratio_of(*both))
     return worst

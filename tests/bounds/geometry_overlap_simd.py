@@ -9,12 +9,12 @@ import numpy as np
 
 import attack
 from attack import cross, dot, integers, minus, scaled
-from pliant.core.simd import element
-from pliant.core.stack import eight, one_of, put_rows, singles
-from pliant.geometry.overlap_simd import beyond, determinant, doubt_between, gap_along, plane_of, sides
+from pliant.core.simd import extract
+from pliant.core.stack import load8, load_lane, stack_float32, store_vectors
+from pliant.geometry.overlap_simd import beyond_edge, determinant, error_bounds, plane_of, plane_sides, separation_along
 from pliant.geometry.triangle_overlap import Triangle
-from pliant.query.collide.leaf_overlap import moved
-from pliant.query.traverse import DELTA, LEAST_DELTA
+from pliant.query.collide.leaf_overlap import translate
+from pliant.query.traverse import CORNER_ERROR, MIN_CORNER_ERROR
 from pliant.volume.aabb import Box
 from revealed import compiled, revealed
 
@@ -29,8 +29,8 @@ def load(corners, at, rows, first):
         for i in range(8):
             rows[8 * (first + k) + i] = corners[at + k]
     at = 8 * first
-    return Triangle(eight(rows, at), eight(rows, at + 8), eight(rows, at + 16), eight(rows, at + 24), eight(rows, at + 32),
-                    eight(rows, at + 40), eight(rows, at + 48), eight(rows, at + 56), eight(rows, at + 64))
+    return Triangle(load8(rows, at), load8(rows, at + 8), load8(rows, at + 16), load8(rows, at + 24), load8(rows, at + 32),
+                    load8(rows, at + 40), load8(rows, at + 48), load8(rows, at + 56), load8(rows, at + 64))
 
 
 @compiled
@@ -42,46 +42,46 @@ def box_of(t, at):
 @compiled
 def gap_and_way(dx, dy, dz, mine, yours, doubt):
     """In the place of `parted`."""
-    gap, bound = gap_along(dx, dy, dz, mine, yours, doubt)
+    gap, bound = separation_along(dx, dy, dz, mine, yours, doubt)
     return gap, bound, dx, dy, dz
 
 
-_beyond = revealed(beyond, parted=gap_and_way)
+_beyond = revealed(beyond_edge, parted=gap_and_way)
 
 
 @compiled
 def run_lanes(t, delta, out):
     """The corners of B against the plane of A, those of A against B's, their bounds, two orientations and their bound, and the gaps along
     the way between the middles and across the first edges of A and B, each after its direction and before its bound."""
-    rows = singles(160)
+    rows = stack_float32(160)
     a, b = box_of(t, 0), box_of(t, 9)
     ox, oy, oz = min(a.lox, b.lox), min(a.loy, b.loy), min(a.loz, b.loz)
-    doubt = doubt_between(delta, a, b, max(a.hix, b.hix) - ox, max(a.hiy, b.hiy) - oy, max(a.hiz, b.hiz) - oz)
-    ours, theirs = moved(load(t, 0, rows, 0), -ox, -oy, -oz), moved(load(t, 9, rows, 0), -ox, -oy, -oz)
+    doubt = error_bounds(delta, a, b, max(a.hix, b.hix) - ox, max(a.hiy, b.hiy) - oy, max(a.hiz, b.hiz) - oz)
+    ours, theirs = translate(load(t, 0, rows, 0), -ox, -oy, -oz), translate(load(t, 9, rows, 0), -ox, -oy, -oz)
     our_planes, their_planes = plane_of(ours, doubt, doubt.plane_a), plane_of(theirs, doubt, doubt.plane_b)
-    put_rows(rows, 0, ours)
-    put_rows(rows, 9, our_planes)
-    one, plane = one_of(rows, 0, 0, ours), one_of(rows, 9, 0, our_planes)
-    p, q, r = sides(plane, theirs)
-    out[0], out[1], out[2] = element(p, 0), element(q, 0), element(r, 0)
-    p, q, r = sides(their_planes, one)
-    out[3], out[4], out[5] = element(p, 0), element(q, 0), element(r, 0)
-    out[6], out[7] = plane.bound, element(their_planes.bound, 0)
+    store_vectors(rows, 0, ours)
+    store_vectors(rows, 9, our_planes)
+    one, plane = load_lane(rows, 0, 0, ours), load_lane(rows, 9, 0, our_planes)
+    p, q, r = plane_sides(plane, theirs)
+    out[0], out[1], out[2] = extract(p, 0), extract(q, 0), extract(r, 0)
+    p, q, r = plane_sides(their_planes, one)
+    out[3], out[4], out[5] = extract(p, 0), extract(q, 0), extract(r, 0)
+    out[6], out[7] = plane.bound, extract(their_planes.bound, 0)
     vx, vy, vz = theirs.ax - one.ax, theirs.ay - one.ay, theirs.az - one.az
     p = determinant(one.bx - one.ax, one.by - one.ay, one.bz - one.az, vx, vy, vz,
                     theirs.bx - one.ax, theirs.by - one.ay, theirs.bz - one.az)
-    out[8], out[9] = element(p, 0), doubt.orient
+    out[8], out[9] = extract(p, 0), doubt.orient
     dx = (theirs.ax + theirs.bx + theirs.cx) - (one.ax + one.bx + one.cx)
     dy = (theirs.ay + theirs.by + theirs.cy) - (one.ay + one.by + one.cy)
     dz = (theirs.az + theirs.bz + theirs.cz) - (one.az + one.bz + one.cz)
-    gap, bound = gap_along(dx, dy, dz, one, theirs, doubt)
-    out[10], out[11], out[12], out[13], out[14] = element(dx, 0), element(dy, 0), element(dz, 0), element(gap, 0), element(bound, 0)
+    gap, bound = separation_along(dx, dy, dz, one, theirs, doubt)
+    out[10], out[11], out[12], out[13], out[14] = extract(dx, 0), extract(dy, 0), extract(dz, 0), extract(gap, 0), extract(bound, 0)
     ex, ey, ez = one.bx - one.ax, one.by - one.ay, one.bz - one.az
     gap, bound, px, py, pz = _beyond(ex, ey, ez, plane, one, theirs, doubt)
-    out[15], out[16], out[17], out[18], out[19] = px, py, pz, element(gap, 0), bound
+    out[15], out[16], out[17], out[18], out[19] = px, py, pz, extract(gap, 0), bound
     ex, ey, ez = theirs.bx - theirs.ax, theirs.by - theirs.ay, theirs.bz - theirs.az
     gap, bound, dx, dy, dz = _beyond(ex, ey, ez, their_planes, theirs, one, doubt)
-    out[20], out[21], out[22], out[23], out[24] = element(dx, 0), element(dy, 0), element(dz, 0), element(gap, 0), element(bound, 0)
+    out[20], out[21], out[22], out[23], out[24] = extract(dx, 0), extract(dy, 0), extract(dz, 0), extract(gap, 0), extract(bound, 0)
     return 0
 
 
@@ -91,7 +91,7 @@ _out = np.zeros(25, np.float32)
 def delta_of(points):
     """DELTA of a query between two bodies that reach as far as these points, or up to 2**6 times as far."""
     reach = float(np.abs(points[:6]).max()) * 2.0 ** min(abs(int(np.frexp(points[12, 0])[1])) % 7, 6)
-    return np.float32(max(reach * DELTA, LEAST_DELTA))
+    return np.float32(max(reach * CORNER_ERROR, MIN_CORNER_ERROR))
 
 
 def lane_values(points):
@@ -128,7 +128,7 @@ def off(value, exact, exponent):
     return abs(attack.Fraction(value) - scaled(exact, exponent)) if np.isfinite(value) else np.inf
 
 
-@attack.bound("lanes: corners against planes", "geometry/overlap_simd.py", ("SLACK", "E4", "E8", "E12", "TWO", "FOUR"), starts(), 8_000,
+@attack.bound("lanes: corners against planes", "geometry/overlap_simd.py", ("BOUND_FACTOR", "E4", "E8", "E12", "TWO", "FOUR"), starts(), 8_000,
               section="BOUND of a plane")
 def planes(points):
     found = lane_values(points)

@@ -9,29 +9,29 @@ import attack
 import naive_rays
 from attack import cross, dot, integers, minus
 from bounds.geometry_signs import against, in_range
-from pliant.core.simd import element
+from pliant.core.simd import extract
 from pliant.geometry import ray_triangle
 from revealed import compiled, cut
 
-_doubts = cut(ray_triangle.pierced, after="doubts", returns=("values", "doubts"))
+_doubts = cut(ray_triangle.hit_filter, after="doubts", returns=("values", "doubts"))
 
 
 @compiled
 def run_values(t, k, out):
     values, doubts = _doubts(t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], t[13], t[14], k)
     for i in range(3):
-        out[i], out[3 + i] = element(values, i), element(doubts, i)
+        out[i], out[3 + i] = extract(values, i), extract(doubts, i)
     return 0
 
 
 @compiled
 def run_pierced(t, k):
-    return ray_triangle.pierced(t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], t[13], t[14], k)
+    return ray_triangle.hit_filter(t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], t[13], t[14], k)
 
 
 @compiled
 def run_side(t, plain):
-    return ray_triangle.side(t, 3, 6, plain)
+    return ray_triangle.edge_side(t, 3, 6, plain)
 
 
 def beside_edges(rng):
@@ -62,7 +62,7 @@ def axis_of(points):
     return int(np.abs(points[4]).argmax())
 
 
-@attack.bound("pierced: values", "geometry/ray_triangle.py", ("pierced",), STARTS, 30_000,
+@attack.bound("pierced: values", "geometry/ray_triangle.py", ("hit_filter",), STARTS, 30_000,
               section="((p − o) × (q − o)) · d")
 def values(points):
     """The value of the edge from q to r is ((q − o) + (r − o)) × (r − q) · d: twice the triple product."""
@@ -75,7 +75,7 @@ def values(points):
     return max(found, key=lambda both: attack.ratio_of(*both))
 
 
-@attack.bound("pierced: decisions, t", "geometry/ray_triangle.py", ("PRECISE",), STARTS, 20_000,
+@attack.bound("pierced: decisions, t", "geometry/ray_triangle.py", ("T_ERROR",), STARTS, 20_000,
               section="Errors of the values move t")
 def decisions(points):
     """A decision that is wrong is off by more than any bound; t may be off by PRECISE of the farthest corner along the axis."""
@@ -93,17 +93,17 @@ def decisions(points):
     if not (u >= 0 and v >= 0 and u + v <= 1 + 2.0**-50):
         return 1, 0
     farthest = max(abs(attack.Fraction(x) - attack.Fraction(points[3, k])) for x in points[:3, k].tolist())
-    return abs(attack.Fraction(t) - exact[0]) * abs(attack.Fraction(points[4, k])), farthest * attack.Fraction(ray_triangle.PRECISE)
+    return abs(attack.Fraction(t) - exact[0]) * abs(attack.Fraction(points[4, k])), farthest * attack.Fraction(ray_triangle.T_ERROR)
 
 
-@attack.bound("side of an edge", "geometry/ray_triangle.py", ("CLOSE",),
+@attack.bound("side of an edge", "geometry/ray_triangle.py", ("DD_ERROR",),
               attack.families((5, 3), scales=(1.0, 1.0, 2.0**-240, 2.0**330, 2.0**-1000)), 10_000,
               section="but for a part in CLOSE")
 def side_of_edge(points):
     """The value that decides what the filter leaves: of b c, right to a part in CLOSE of itself."""
-    t = np.zeros(ray_triangle.SIZE)
+    t = np.zeros(ray_triangle.BUFFER_SIZE)
     t[:15] = points.reshape(-1)
     m, power = run_side(t, in_range(points))
     (_, b, c, o, d), e = integers(points)
     exact = attack.scaled(dot(cross(minus(b, o), minus(c, o)), d), 3 * e)
-    return abs(attack.Fraction(float(m)) * attack.Fraction(2) ** int(power) - exact), abs(exact) * attack.Fraction(ray_triangle.CLOSE)
+    return abs(attack.Fraction(float(m)) * attack.Fraction(2) ** int(power) - exact), abs(exact) * attack.Fraction(ray_triangle.DD_ERROR)

@@ -18,7 +18,7 @@ FINITE = (1.0, 2.0**-1040, 2.0**1000, 2.0**-500)
 
 def in_range(points):
     size = np.abs(points)
-    return bool(((size == 0) | ((size >= predicates.SMALLEST) & (size <= predicates.LARGEST))).all())
+    return bool(((size == 0) | ((size >= predicates.RANGE_MIN) & (size <= predicates.RANGE_MAX))).all())
 
 
 def against(value, bound, exact, exponent):
@@ -38,7 +38,7 @@ def determinant3(p, q, r, s):
 
 _both2 = revealed(predicates.orient2d_filter, sign_beyond=pair)
 _both3 = revealed(predicates.orient3d_filter, sign_beyond=pair)
-_pairs = revealed(predicates.orient3d_pairs, sign_beyond=pair)
+_pairs = revealed(predicates.orient3d_dd_filter, sign_beyond=pair)
 
 
 @compiled
@@ -68,12 +68,12 @@ def run_value3(t):
 
 @compiled
 def run_wide2(t):
-    return bigint.orient2d_wide_value(t[0], t[1], t[2], t[3], t[4], t[5])
+    return bigint.orient2d_bigint_value(t[0], t[1], t[2], t[3], t[4], t[5])
 
 
 @compiled
 def run_wide3(t):
-    return bigint.orient3d_wide_value(t, 0, 3, 6, 9)
+    return bigint.orient3d_bigint_value(t, 0, 3, 6, 9)
 
 
 @attack.bound("orient2d_filter", "geometry/predicates.py", ("orient2d_filter", "E2", "U"), attack.families((3, 2), scales=RANGE), 30_000,
@@ -85,7 +85,7 @@ def orient2d_filter(points):
     return against(*run_orient2d(points.reshape(-1)), determinant2(*rows), 2 * e)
 
 
-@attack.bound("orient3d_filter", "geometry/predicates.py", ("orient3d_filter", "E3", "SMALLEST", "LARGEST"),
+@attack.bound("orient3d_filter", "geometry/predicates.py", ("orient3d_filter", "E3", "RANGE_MIN", "RANGE_MAX"),
               attack.families((4, 3), scales=RANGE), 30_000,
               section="FILTER")
 def orient3d_filter(points):
@@ -95,7 +95,7 @@ def orient3d_filter(points):
     return against(*run_orient3d(points.reshape(-1)), determinant3(*rows), 3 * e)
 
 
-@attack.bound("orient3d_pairs, the second filter", "geometry/predicates.py", ("E3_PAIRS",), attack.families((4, 3), scales=RANGE),
+@attack.bound("orient3d_pairs, the second filter", "geometry/predicates.py", ("E3_DD",), attack.families((4, 3), scales=RANGE),
               section="SECOND FILTER")
 def orient3d_pairs(points):
     """The value is rounded once more than the bound is about: what counts is the error of the sum before."""
@@ -114,17 +114,17 @@ def relative(run, exact, exponent, share):
     return abs(attack.Fraction(m) * attack.Fraction(2) ** int(e) - right), abs(right) * share
 
 
-PRECISE = attack.Fraction(predicates.PRECISE)
+PRECISE = attack.Fraction(predicates.VALUE_ERROR)
 
 
-@attack.bound("orient2d_value", "geometry/predicates.py", ("PRECISE",), attack.families((3, 2), scales=RANGE + FINITE), 10_000,
+@attack.bound("orient2d_value", "geometry/predicates.py", ("VALUE_ERROR",), attack.families((3, 2), scales=RANGE + FINITE), 10_000,
               section="VALUES")
 def orient2d_value(points):
     rows, e = integers(points)
     return relative(run_value2(points.reshape(-1)), determinant2(*rows), 2 * e, PRECISE)
 
 
-@attack.bound("orient3d_value", "geometry/predicates.py", ("PRECISE",), attack.families((4, 3), scales=RANGE + FINITE), 10_000,
+@attack.bound("orient3d_value", "geometry/predicates.py", ("VALUE_ERROR",), attack.families((4, 3), scales=RANGE + FINITE), 10_000,
               section="VALUES")
 def orient3d_value(points):
     rows, e = integers(points)
@@ -147,7 +147,7 @@ def orient3d_wide_value(points):
 
 # --- triangles.py -------------------------------------------------------------------------------------------------------------------------
 
-_plane, _side = revealed(triangle_overlap.plane), revealed(triangle_overlap.side, sign_beyond=pair)
+_plane, _side = revealed(triangle_overlap.plane), revealed(triangle_overlap.plane_side, sign_beyond=pair)
 
 
 @compiled
@@ -162,7 +162,7 @@ def run_overlap(t):
 
 @compiled
 def run_shadows(t, k):
-    return triangle_overlap.shadows_filter(t, 0, 9, k, False)
+    return triangle_overlap.projections_filter(t, 0, 9, k, False)
 
 
 @attack.bound("plane and side", "geometry/triangle_overlap.py", ("E3_PLANE",), attack.families((4, 3), scales=RANGE), 30_000,
@@ -180,16 +180,16 @@ def decided(answer, exact):
 
 
 @attack.bound("overlap_filter, decisions", "geometry/triangle_overlap.py",
-              ("overlap_filter", "intervals_filter", "beyond_filter", "shadows_filter"), attack.families((6, 3), scales=RANGE), 8_000,
+              ("overlap_filter", "interval_filter", "beyond_line_filter", "projections_filter"), attack.families((6, 3), scales=RANGE), 8_000,
               section="INTERVALS")
 def overlap_filter(points):
     if not in_range(points):
         return None
     answer = run_overlap(points.reshape(-1))
-    return decided(None if answer == triangle_overlap.OPEN else answer & 1, int(naive.triangles_meet_fast(points[:3], points[3:])))
+    return decided(None if answer == triangle_overlap.UNRESOLVED else answer & 1, int(naive.triangles_meet_fast(points[:3], points[3:])))
 
 
-@attack.bound("shadows_filter, decisions", "geometry/triangle_overlap.py", ("shadows_filter", "beyond_filter"),
+@attack.bound("shadows_filter, decisions", "geometry/triangle_overlap.py", ("projections_filter", "beyond_line_filter"),
               attack.families((6, 3), scales=RANGE), 8_000,
               section="FLAT")
 def shadows_filter(points):
@@ -201,7 +201,7 @@ def shadows_filter(points):
 
 # --- neighbours.py ------------------------------------------------------------------------------------------------------------------------
 
-_dot_sign, _component = revealed(adjacent_faces.dot_sign, sign_beyond=pair), revealed(adjacent_faces.component, sign_beyond=pair)
+_dot_sign, _component = revealed(adjacent_faces.dot_sign, sign_beyond=pair), revealed(adjacent_faces.component_sign, sign_beyond=pair)
 
 
 @compiled
@@ -218,12 +218,12 @@ def run_component(t):
 
 @compiled
 def run_vertex(t):
-    return adjacent_faces.beyond_vertex_filter(t, 0, 3, 6, 9, 12), adjacent_faces.beyond_vertex_exact(t, 0, 3, 6, 9, 12)
+    return adjacent_faces.overlap_at_vertex_filter(t, 0, 3, 6, 9, 12), adjacent_faces.overlap_at_vertex_exact(t, 0, 3, 6, 9, 12)
 
 
 @compiled
 def run_edge(t):
-    return adjacent_faces.beyond_edge_filter(t, 0, 3, 6, 9), adjacent_faces.beyond_edge_exact(t, 0, 3, 6, 9)
+    return adjacent_faces.overlap_at_edge_filter(t, 0, 3, 6, 9), adjacent_faces.overlap_at_edge_exact(t, 0, 3, 6, 9)
 
 
 @attack.bound("dot_sign", "geometry/adjacent_faces.py", ("E_DOT", "TINY"), attack.families((3, 3), scales=RANGE),
@@ -245,24 +245,24 @@ def component(points):
     return against(*run_component(points.reshape(-1)), determinant2(*rows), 2 * e)
 
 
-@attack.bound("beyond_vertex_filter, decisions", "geometry/adjacent_faces.py", ("beyond_vertex_filter", "beyond_filter"),
+@attack.bound("beyond_vertex_filter, decisions", "geometry/adjacent_faces.py", ("overlap_at_vertex_filter", "adjacent_overlap_filter"),
               attack.families((5, 3), scales=RANGE), 20_000,
               section="ONE VERTEX")
 def beyond_vertex_filter(points):
     if not in_range(points):
         return None
     answer, exact = run_vertex(points.reshape(-1))
-    return decided(None if answer == triangle_overlap.OPEN else answer & 1, exact)
+    return decided(None if answer == triangle_overlap.UNRESOLVED else answer & 1, exact)
 
 
-@attack.bound("beyond_edge_filter, decisions", "geometry/adjacent_faces.py", ("beyond_edge_filter", "beyond_filter"),
+@attack.bound("beyond_edge_filter, decisions", "geometry/adjacent_faces.py", ("overlap_at_edge_filter", "adjacent_overlap_filter"),
               attack.families((4, 3), scales=RANGE), 20_000,
               section="TWO VERTICES")
 def beyond_edge_filter(points):
     if not in_range(points):
         return None
     answer, exact = run_edge(points.reshape(-1))
-    return decided(None if answer == triangle_overlap.OPEN else answer & 1, exact)
+    return decided(None if answer == triangle_overlap.UNRESOLVED else answer & 1, exact)
 
 
 # --- halfspace.py -------------------------------------------------------------------------------------------------------------------------
@@ -275,13 +275,13 @@ def run_half(t):
     return _rounded(t[0], t[1], t[2], t[6], t[3], t[4], t[5])
 
 
-@attack.bound("side_filter of a half-space", "geometry/halfspace.py", ("side_filter", "ERROR", "LOWEST", "HIGHEST"),
+@attack.bound("side_filter of a half-space", "geometry/halfspace.py", ("side_filter", "FILTER_ERROR", "MIN_SIZE", "MAX_SIZE"),
               attack.families((3, 3), scales=(1.0, 1.0, 2.0**-500, 2.0**500)),
               section="FILTER")
 def side_filter(points):
     """Rows: (a, b, c), the point, (d, ·, ·)."""
     value, size = run_half(points.reshape(-1))
-    if not halfspace.LOWEST <= size <= halfspace.HIGHEST:
+    if not halfspace.MIN_SIZE <= size <= halfspace.MAX_SIZE:
         return None
     (n, x, (d, _, _)), e = integers(points)
-    return against(value, halfspace.ERROR * size, dot(n, x) + (d << -e), 2 * e)
+    return against(value, halfspace.FILTER_ERROR * size, dot(n, x) + (d << -e), 2 * e)

@@ -9,36 +9,36 @@ import numpy as np
 import attack
 from attack import Fraction, cross, dot, integers, minus
 from bounds.geometry_overlap_simd import MOST, SCALES, off, worst
-from pliant.core.simd import element
+from pliant.core.simd import extract
 from pliant.geometry import adjacent_faces, vertex_fan
-from pliant.query.traverse import DELTA, LEAST_DELTA
+from pliant.query.traverse import CORNER_ERROR, MIN_CORNER_ERROR
 from revealed import compiled
 
-ROWS = np.array([0, vertex_fan.TURNS, 1, 2, 3, 4, 5, 6, 7, 8], np.int32)
-CLOSED = np.array([0, vertex_fan.TURNS | vertex_fan.CLOSED, 1, 2, 3, 4, 5, 6, 7, 1], np.int32)
+ROWS = np.array([0, vertex_fan.TURNS_PER_ROW, 1, 2, 3, 4, 5, 6, 7, 8], np.int32)
+CLOSED = np.array([0, vertex_fan.TURNS_PER_ROW | vertex_fan.CLOSED, 1, 2, 3, 4, 5, 6, 7, 1], np.int32)
 E = Fraction(1, 2**24)
 
 
 @compiled
 def run_turns(points, rows, delta, dx, dy, dz, out):
-    s = vertex_fan.spokes(points, rows, 0, delta)
+    s = vertex_fan.fan_edges(points, rows, 0, delta)
     turn, bound = vertex_fan.turns_along(s, dx, dy, dz)
     for k in range(7):
-        out[k], out[7 + k] = element(turn, k), element(bound, k)
+        out[k], out[7 + k] = extract(turn, k), extract(bound, k)
     return 0
 
 
 @compiled
 def run_fan(points, rows, delta):
-    return vertex_fan.open_fan(points, rows, 0, delta)
+    return vertex_fan.fan_disjoint(points, rows, 0, delta)
 
 
 @compiled
 def run_pair(t, a, b, c, d):
     """Faces (0, a, b) and (0, c, d), which share the vertex 0, or an edge if b is c."""
     if b == c:
-        return adjacent_faces.beyond_edge_exact(t, 0, 3 * b, 3 * a, 3 * d)
-    return adjacent_faces.beyond_vertex_exact(t, 0, 3 * a, 3 * b, 3 * c, 3 * d)
+        return adjacent_faces.overlap_at_edge_exact(t, 0, 3 * b, 3 * a, 3 * d)
+    return adjacent_faces.overlap_at_vertex_exact(t, 0, 3 * a, 3 * b, 3 * c, 3 * d)
 
 
 def starts(corners_of):
@@ -67,7 +67,7 @@ _turns = np.zeros(14, np.float32)
 
 def delta_of(points):
     reach = float(np.abs(points[:9]).max()) * 2.0 ** min(abs(int(np.frexp(points[19, 0])[1])) % 7, 6)
-    return np.float32(max(reach * DELTA, LEAST_DELTA))
+    return np.float32(max(reach * CORNER_ERROR, MIN_CORNER_ERROR))
 
 
 def rows_of(points):
@@ -77,7 +77,7 @@ def rows_of(points):
     return rows.reshape(-1)
 
 
-@attack.bound("fans: turns", "geometry/vertex_fan.py", ("E8", "SLACK", "FOUR", "EIGHT"), STARTS, 6_000,
+@attack.bound("fans: turns", "geometry/vertex_fan.py", ("E8", "BOUND_FACTOR", "FOUR", "EIGHT"), STARTS, 6_000,
               section="ERRORS")
 def turns(points):
     """What the number of times around takes of the bound, 16 e M² Σ|d_k|, is not left for the turns."""
@@ -102,7 +102,7 @@ def turns(points):
     return worst(found)
 
 
-@attack.bound("fans: decisions", "geometry/vertex_fan.py", ("TURNS",), RINGS, 3_000,
+@attack.bound("fans: decisions", "geometry/vertex_fan.py", ("TURNS_PER_ROW",), RINGS, 3_000,
               section="ONCE AROUND")
 def decisions(points):
     """An open fan of seven faces, and a closed one: where the answer is yes, no two faces meet beyond what they share."""

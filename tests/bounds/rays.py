@@ -13,37 +13,37 @@ import naive_rays
 from attack import bound
 from bounds.volumes import SIZES
 from extents import LONG, long
-from pliant.core.soa import aligned
+from pliant.core.soa import aligned_zeros
 from pliant.motion.free import Free
-from pliant.motion.rigid import invert, rounding
+from pliant.motion.rigid import invert_rotation, rounding_bound
 from pliant.query.ray.leaf import (
     BATCH,
-    BATCHED,
-    BEST,
-    DOUBT,
-    GAZE,
+    BATCH_DTYPE,
+    BODY_DTYPE,
+    INV_DIR,
+    INV_STEP,
     LIMIT,
-    N_ROWS,
-    N_WIDE,
-    NEAR,
-    OVER,
-    PER,
-    SEEN,
+    MARGIN,
+    N_LOCAL_ROWS,
+    N_WORLD_ROWS,
+    RAY_DTYPE,
     START,
+    START_ERROR,
     STEP,
-    WIDTH,
-    View,
-    along_ray,
-    at,
-    candidates,
+    T_BEST,
+    T_MIN,
+    BatchView,
+    edge_functions,
+    leaf_candidates,
+    load,
 )
-from pliant.query.ray.packet import rays_through
-from pliant.query.ray.single import passed, ray_of
-from pliant.query.ray.transform import bring, doubt_of, per_of
-from pliant.refit.leaf_fill import fill
+from pliant.query.ray.packet import ray_box_mask
+from pliant.query.ray.single import hit_children, local_ray
+from pliant.query.ray.transform import inverse_step, start_error, transform_rays
+from pliant.refit.leaf_fill import fill_leaf
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 from pliant.volume.aabb import Box
-from pliant.volume.protocol import around, pierce
+from pliant.volume.protocol import enclose_box, ray_interval
 
 BLOCK = 6                                                               # corners of two triangles
 
@@ -66,23 +66,23 @@ class Scene:
 
     def __init__(self, corners, origin, direction, placement):
         self.motion = motion = Free(corners)
-        leaves, bodies = aligned(1, LEAF_DTYPE), aligned(1, SEEN)
+        leaves, bodies = aligned_zeros(1, LEAF_DTYPE), aligned_zeros(1, BODY_DTYPE)
         leaves["corner"][0] = [[0, 3, 0, 0, 0, 0, 0, 0], [1, 4, 1, 1, 1, 1, 1, 1], [2, 5, 2, 2, 2, 2, 2, 2]]
         leaves["used"] = 3
-        fill(leaves, 0, motion.points, np.int32(1))
-        wide, batch = np.zeros(N_WIDE * BATCH), aligned(1, BATCHED)
+        fill_leaf(leaves, 0, motion.points, np.int32(1))
+        wide, batch = np.zeros(N_WORLD_ROWS * BATCH), aligned_zeros(1, BATCH_DTYPE)
         batch["mask"] = 1
         for k in range(3):
             wide[k * BATCH], wide[(STEP + k) * BATCH] = origin[k], direction[k]
-            wide[(PER + k) * BATCH] = per_of(direction[k], direction[k])
-        wide[DOUBT * BATCH], wide[NEAR * BATCH], wide[BEST * BATCH] = doubt_of(*origin), 0.0, inf
+            wide[(INV_STEP + k) * BATCH] = inverse_step(direction[k], direction[k])
+        wide[START_ERROR * BATCH], wide[T_MIN * BATCH], wide[T_BEST * BATCH] = start_error(*origin), 0.0, inf
         if placement is not None:
             back = np.zeros(12)
-            invert(placement, back)
-            bodies["m"][0], bodies["back"][0], bodies["placed"], bodies["doubt"] = placement, back, 1, rounding(placement, motion.box)
-        self.view = View(leaves, motion.flat, bodies, 0, aligned(BATCH, GAZE), wide, None, batch, np.zeros(N_ROWS * BATCH, np.float32),
+            invert_rotation(placement, back)
+            bodies["m"][0], bodies["back"][0], bodies["placed"], bodies["doubt"] = placement, back, 1, rounding_bound(placement, motion.box)
+        self.view = BatchView(leaves, motion.flat, bodies, 0, aligned_zeros(BATCH, RAY_DTYPE), wide, None, batch, np.zeros(N_LOCAL_ROWS * BATCH, np.float32),
                          np.zeros(2 * BATCH), np.zeros(BATCH, np.int64), 0, 0, 0, 0)
-        self.count = bring(self.view, motion.about)
+        self.count = transform_rays(self.view, motion.record)
 
 
 def placement_of(turn, size):
@@ -125,7 +125,7 @@ def parts(points):
 STARTS = {"aimed": aimed}
 
 
-@bound("rays: test of a leaf", "query/ray/leaf.py", ("candidates", "SLACK", "BLIND"), STARTS, 1500)
+@bound("rays: test of a leaf", "query/ray/leaf.py", ("leaf_candidates", "RELATIVE_MARGIN", "UNBOUNDED_MARGIN"), STARTS, 1500)
 def _(points):
     found = parts(points)
     if found is None:
@@ -134,22 +134,22 @@ def _(points):
     if scene.count != 1:
         return inf, 1.0
     view = scene.view
-    some = candidates(view, 0, 0)
+    some = leaf_candidates(view, 0, 0)
     if any(not some >> k & 1 for k in hits):
         return inf, 1.0
-    sides, doubt, depths = along_ray(view, 0, 0)
-    slack, worst = at(view, WIDTH, 0), (0.0, 1.0)
+    sides, doubt, depths = edge_functions(view, 0, 0)
+    slack, worst = load(view, MARGIN, 0), (0.0, 1.0)
     for k in hits:
         products, ways = [float(side[k]) for side in sides], [float(way[k]) for way in depths]
         off = min(max(-x for x in products), max(products))
-        before = max(-max(ways), min(ways) - float(at(view, LIMIT, 0)))
+        before = max(-max(ways), min(ways) - float(load(view, LIMIT, 0)))
         for error, allowed in ((off, float(doubt)), (before, float(slack))):
             if error > 0 and error / allowed > worst[0] / worst[1]:
                 worst = error, allowed
     return worst
 
 
-@bound("rays: where they are", "query/ray/transform.py", ("bring", "put_axis", "lean_of", "SLACK", "FAR_AWAY"), STARTS, 1500)
+@bound("rays: where they are", "query/ray/transform.py", ("transform_rays", "put_slabs", "shears_of", "RELATIVE_MARGIN", "FAR_AWAY"), STARTS, 1500)
 def _(points):
     found = parts(points)
     if found is None:
@@ -158,16 +158,16 @@ def _(points):
     motion, view = scene.motion, scene.view
     if scene.count != 1:
         return inf, 1.0
-    slack, worst = float(at(view, WIDTH, 0)), 0.0
+    slack, worst = float(load(view, MARGIN, 0)), 0.0
     if slack >= 2.0**45:
         return None
-    steps, starts = long([at(view, OVER + k, 0) for k in range(3)]), long([at(view, START + k, 0) for k in range(3)])
+    steps, starts = long([load(view, INV_DIR + k, 0) for k in range(3)]), long([load(view, START + k, 0) for k in range(3)])
     for t, _, _ in hits.values():                                       # the point that is hit, exactly, and where the ray is there
         there = [Fraction(o) + t * Fraction(d) for o, d in zip(origin.tolist(), direction.tolist(), strict=True)]
         if m is not None:
             there = solved(m, there)
         there = [(x - Fraction(o)) * Fraction(motion.scale) for x, o in zip(there, motion.origin[:3].tolist(), strict=True)]
-        s = LONG(float(t * Fraction(view.exact[BATCH]) - Fraction(view.exact[0])))
+        s = LONG(float(t * Fraction(view.t_map[BATCH]) - Fraction(view.t_map[0])))
         here = starts + s / steps
         worst = max(worst, *(abs(float(LONG(float(x)) - h)) for x, h in zip(there, here, strict=True)))
     return worst, slack
@@ -181,7 +181,7 @@ def solved(m, point):
     return [(x * m[5] - y * m[1]) / over, (y * m[0] - x * m[4]) / over, z / m[10]]
 
 
-@bound("rays: boxes", "query/ray/single.py", ("passed", "LOW", "HIGH", "rays_through", "pierce"), STARTS, 1500)
+@bound("rays: boxes", "query/ray/single.py", ("hit_children", "LOW", "HIGH", "rays_through", "pierce"), STARTS, 1500)
 def _(points):
     found = parts(points)
     if found is None:
@@ -190,23 +190,23 @@ def _(points):
     if scene.count != 1:
         return inf, 1.0
     motion, view, rows = scene.motion, scene.view, scene.motion.points.reshape(-1, 4)
-    nodes = aligned(1, node_dtype(Box, 8))
+    nodes = aligned_zeros(1, node_dtype(Box, 8))
     for k in range(2):                                                  # a lane around each triangle
         some = rows[3 * k:3 * k + 3]
-        for name, value in zip(Box._fields, around(Box(*[0] * 6), some.min(0), some.max(0)), strict=True):
+        for name, value in zip(Box._fields, enclose_box(Box(*[0] * 6), some.min(0), some.max(0)), strict=True):
             nodes["lanes"][name][0, k] = value
-    near, some = passed(Box(*[0] * 6), nodes, 0, view, 0)
+    near, some = hit_children(Box(*[0] * 6), nodes, 0, view, 0)
     lanes = Box(*(nodes["lanes"][name][0] for name in Box._fields))
-    enter, leave = pierce(lanes, ray_of(view, 0))
+    enter, leave = ray_interval(lanes, local_ray(view, 0))
     if any(not some >> k & 1 or not enter[k] <= leave[k] for k in hits):
         return inf, 1.0
-    if any(k == 0 for k in hits) and not rays_through(view, 0, 0) & 1:
+    if any(k == 0 for k in hits) and not ray_box_mask(view, 0, 0) & 1:
         return inf, 1.0
-    worst, slack = (0.0, 1.0), float(at(view, WIDTH, 0))
+    worst, slack = (0.0, 1.0), float(load(view, MARGIN, 0))
     if slack >= 2.0**45:
         return None
     for k, (t, _, _) in hits.items():                                   # it must have entered before it hits
-        s = float(t * Fraction(view.exact[BATCH]) - Fraction(view.exact[0]))
+        s = float(t * Fraction(view.t_map[BATCH]) - Fraction(view.t_map[0]))
         late = max(float(near[k]), float(enter[k])) - s + slack
         worst = max(worst, (max(late, 0.0), 2 * slack), key=lambda pair: pair[0] / pair[1])
     return worst if motion.reach > 0 else None

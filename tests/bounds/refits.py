@@ -13,9 +13,9 @@ import pliant as pl
 from attack import bound
 from bounds.volumes import SIZES, used
 from extents import LONG, constraints, kind, long, rooms
-from pliant.core.soa import lane, whole
-from pliant.motion.weight_bounds import slack
-from pliant.refit.inflated import way
+from pliant.core.soa import lane, load_bounds
+from pliant.motion.weight_bounds import rounding_margin
+from pliant.refit.inflated import displacement_bound
 from pliant.volume.protocol import ULP
 from refit.volume_checks import set_all, shape_of, vertices_under
 from siblings import INSIDE, VOLUMES, exact
@@ -44,9 +44,9 @@ def tightest_lane(body, margin):
     set_all(body)
     shape, worst = shape_of(body), (0.0, 1.0)
     places = (long(body.motion.vertices) - long(body.motion.origin[:3])) * LONG(body.motion.scale)
-    inside = INSIDE[body.options.family.name]
+    inside = INSIDE[body.options.volume_type.name]
     for (i, k), some in vertices_under(shape.tree).items():
-        v = whole(shape.nodes, 0) if i < 0 else lane(shape.nodes, i, k)
+        v = load_bounds(shape.nodes, 0) if i < 0 else lane(shape.nodes, i, k)
         room = rooms(v, places[some])
         at, point = np.unravel_index(np.argmin(room), room.shape)
         if room[at, point] < 0 or not inside(v, exact(np.float64(places[some[point]]).tolist())):
@@ -67,7 +67,7 @@ def some_maps(rng):
 
 
 def attack_convex(volume, how, boxes):
-    @bound(f"{volume}: convex by {how}, boxes {boxes}", "refit/convex.py", ("bend_node", "bound", "slack", "survey", "put_shares"),
+    @bound(f"{volume}: convex by {how}, boxes {boxes}", "refit/convex.py", ("bound_node", "bound", "rounding_margin", "collect_ranges", "put_ranges"),
            {"maps": some_maps}, 100)
     def _(points):
         maps = points.reshape(N_MAPS, 3, 4)
@@ -76,7 +76,7 @@ def attack_convex(volume, how, boxes):
         body = blended(volume, how, boxes)
         body.update(maps)
         motion = body.motion
-        return tightest_lane(body, LONG(slack(N_MAPS, motion.size)) + 2 * LONG(motion.doubt) if volume == "aabb" else None)
+        return tightest_lane(body, LONG(rounding_margin(N_MAPS, motion.size)) + 2 * LONG(motion.error_bound) if volume == "aabb" else None)
 
 
 @cache
@@ -91,7 +91,7 @@ def some_weights(rng):
 
 
 def attack_blended(volume):
-    @bound(f"{volume}: blended by weights", "refit/blended.py", ("blend_node", "share", "choose"), {"weights": some_weights}, 100)
+    @bound(f"{volume}: blended by weights", "refit/blended.py", ("blend_node", "scaled_weight", "choose_references"), {"weights": some_weights}, 100)
     def _(points):
         weights = points[0]
         if not np.abs(weights).max() < 2.0**20:
@@ -122,12 +122,12 @@ def a_step(rng):
     return np.stack([before, after])
 
 
-@bound("inflated: a step of a vertex", "refit/inflated.py", ("way", "take_steps", "strayed"), {"step": a_step}, 4000)
+@bound("inflated: a step of a vertex", "refit/inflated.py", ("displacement_bound", "measure_steps", "max_anchor_distance"), {"step": a_step}, 4000)
 def _(points):
     if not np.abs(points).max() < 2.0**36:
         return None
     rows = np.float32(points)
-    grown = way(*rows[1], *rows[0])
+    grown = displacement_bound(*rows[1], *rows[0])
     far = np.sqrt(((long(points[1]) - long(rows[0])) ** 2).sum())
     if (rows[0] == rows[1]).all():                                      # it hides what it hid before
         return (0.0 if grown == 0 else inf), 1.0

@@ -13,9 +13,21 @@ from attack import bound
 from bounds.volumes import SIZES, farthest, file_of, put, reach_of, sane, slivers
 from extents import LONG, constraints, kind, long, support_along, unit, vector
 from pliant.query.collide import transformed
-from pliant.volume.aabb import WIDER
-from pliant.volume.planes import between_planes
-from pliant.volume.protocol import NEARLY, TINY, Ray, Turn, carry, middle, overlap, pierce, separation, skew, span
+from pliant.volume.aabb import SCALE_UP
+from pliant.volume.planes import clip_ray_to_slab
+from pliant.volume.protocol import (
+    MIN_NORMAL,
+    REL_ERROR,
+    Ray,
+    RigidTransform,
+    center,
+    overlap,
+    ray_interval,
+    sat_cross_axes,
+    separation,
+    support_value,
+    transform_volume,
+)
 from pliant.volume.slabcutball import SlabCutBall
 from siblings import INSIDE, VOLUMES, exact
 
@@ -57,8 +69,8 @@ def within(name, v, point):
 def apart(gap, p, q):
     """(error, bound) of a squared distance that volumes are said to have: how much of the share NEARLY, by which it is made less, has been
     used up. Below TINY nobody tells distances apart."""
-    room = ((p - q) ** 2).sum() - LONG(gap) + LONG(float(TINY))
-    margin = ((p - q) ** 2).sum() * LONG(float(NEARLY)) + LONG(float(TINY))
+    room = ((p - q) ** 2).sum() - LONG(gap) + LONG(float(MIN_NORMAL))
+    margin = ((p - q) ** 2).sum() * LONG(float(REL_ERROR)) + LONG(float(MIN_NORMAL))
     return max(float(margin - room), 0.0), float(margin)
 
 
@@ -78,7 +90,7 @@ def attack_meets(name):
             if shared and not (overlap(a, b) and overlap(b, a)):
                 return inf, 1.0
             gaps = separation(a, b), separation(b, a)
-            if shared and max(gaps) > TINY:
+            if shared and max(gaps) > MIN_NORMAL:
                 return inf, 1.0
             found.append(apart(max(gaps), p, q))
         return larger(found)
@@ -108,9 +120,9 @@ def attack_turned(name):
             b, _ = put(other, 1, 0, two)
             q = farthest(b, two, -(long(turn).T @ way))
             move = np.float64(p + LONG(gap) * LONG(size) * way - long(turn) @ q)
-            slack, loose = transformed.SLACK * (size + reach_of(move)), transformed.LOOSE + 2 * np.abs(turn.T @ turn - np.eye(3)).max()
-            turned, at = carry(b, Turn(*np.float32([*turn.reshape(-1), *move, slack, loose]))), long(turn) @ q + long(move)
-            if within(name, a, at) and (not overlap(a, turned) or skew(a, turned)):
+            slack, loose = transformed.TRANSFORM_ERROR * (size + reach_of(move)), transformed.ROTATION_ERROR + 2 * np.abs(turn.T @ turn - np.eye(3)).max()
+            turned, at = transform_volume(b, RigidTransform(*np.float32([*turn.reshape(-1), *move, slack, loose]))), long(turn) @ q + long(move)
+            if within(name, a, at) and (not overlap(a, turned) or sat_cross_axes(a, turned)):
                 return inf, 1.0
             found.append(apart(separation(a, turned), p, at) if type(turned).__name__ != "TurnedBox" or name in PLANES else (0.0, 1.0))
         return larger(found)
@@ -149,10 +161,10 @@ def attack_pierce(name):
         if flat > 0 and planes:                                         # nearly beside a plane of the volume
             n = planes[int(flat * 1000) % len(planes)]
             if flat * 100 % 1 < 0.5:                                    # from its middle
-                step = (farthest(v, points, n) - long(middle(v))) / LONG(t)
+                step = (farthest(v, points, n) - long(center(v))) / LONG(t)
             way, step = n, long(step) - (long(step) @ n) / (n @ n) * n
             step = -step if less > 0 else step
-            step = np.float64(step - n / (n @ n) * (LONG(flat) * np.abs(n * step).sum() * LONG(float(NEARLY))))
+            step = np.float64(step - n / (n @ n) * (LONG(flat) * np.abs(n * step).sum() * LONG(float(REL_ERROR))))
         step, t = np.float32(step), np.float32(t)
         target = farthest(v, points, way)
         target = target + (long(points).mean(axis=0) - target) * LONG(less)
@@ -164,11 +176,11 @@ def attack_pierce(name):
         with np.errstate(all="ignore"):
             over = np.float32(1) / step
             over = np.where(step == 0, np.float32(np.inf), over)
-            near, far = pierce(v, Ray(*origin, *over, np.float32(0), t, np.float32(0)))
+            near, far = ray_interval(v, Ray(*origin, *over, np.float32(0), t, np.float32(0)))
         # `near` may be late by NEARLY of itself: of loops that is a fraction of the slack.
-        if not (near <= far and near <= t * WIDER and t <= far):
+        if not (near <= far and near <= t * SCALE_UP and t <= far):
             return inf, 1.0
-        margin = float(t) * float(NEARLY)
+        margin = float(t) * float(REL_ERROR)
         return margin, 2 * margin + float(min(t - near, far - t))
 
 
@@ -182,7 +194,7 @@ def beside(rng):
     return np.stack([turn[2], turn[0] * rng.uniform(0.3, 1) + turn[1] * rng.uniform(-1, 1), [1e-5 * rng.random(), 3.5 + rng.random(), 0]])
 
 
-@bound("obb: rays beside a plane", "volume/planes.py", ("between_planes",), {"beside": beside}, 8000)
+@bound("obb: rays beside a plane", "volume/planes.py", ("clip_ray_to_slab",), {"beside": beside}, 8000)
 def _(points):
     # A ray from the middle of a slab, just above it, that comes down to it where it ends.
     normal, along, (thick, steep, _) = np.float32(points[0]), points[1], points[2]
@@ -190,16 +202,16 @@ def _(points):
         return None
     n, half = np.float64(normal), np.float32(thick)
     along = along - (along @ n) * n
-    step = np.float32(along - n * (steep * np.abs(n * along).sum() * float(NEARLY)))
+    step = np.float32(along - n * (steep * np.abs(n * along).sum() * float(REL_ERROR)))
     origin = np.float32(along + n * float(half) * (1 - 2.0**-14) - step)
     at = long(origin) + long(step)
     if not np.abs(at @ long(normal)) <= LONG(half) or (step == 0).any():
         return None
     one, none = np.float32(1), np.float32(0)
-    near, far = between_planes(none, one, Ray(*origin, *(one / step), none, one, none), *origin, *normal, -half, half)
+    near, far = clip_ray_to_slab(none, one, Ray(*origin, *(one / step), none, one, none), *origin, *normal, -half, half)
     if not (near <= far and near <= 1 <= far):
         return inf, 1.0
-    start, steps = long(origin) @ long(normal) - LONG(half), np.abs(n * np.float64(step)).sum() * float(NEARLY)
+    start, steps = long(origin) @ long(normal) - LONG(half), np.abs(n * np.float64(step)).sum() * float(REL_ERROR)
     return max(float(start), 0.0), 5.5 * steps
 
 
@@ -209,7 +221,7 @@ def any_slab(rng):
     return np.stack([rng.standard_normal(3), rng.standard_normal(3), [*ends, 1 + rng.random()]])
 
 
-@bound("slabcutball: support of any slab", "volume/slabcutball.py", ("support", "span", "sine"), {"slab": any_slab}, 4000)
+@bound("slabcutball: support of any slab", "volume/slabcutball.py", ("support_at_angle", "support_value", "sine"), {"slab": any_slab}, 4000)
 def _(points):
     normal, way, (low, thick, radius) = points[0], points[1], points[2]
     if not -1 <= low <= 1 or not 0 <= thick <= 2 or not 0.5 < radius < 4 or not min(np.abs(normal).max(), np.abs(way).max()) > 1e-3:
@@ -220,4 +232,4 @@ def _(points):
     v = SlabCutBall(zero, zero, zero, radius, *n, f, e)
     if not f <= e or not np.abs(way).max() > 0:
         return None
-    return max(float(support_along(v, long(way)) - LONG(span(v, *way)) + LONG(radius) * LONG(float(NEARLY))), 0.0), float(radius * NEARLY)
+    return max(float(support_along(v, long(way)) - LONG(support_value(v, *way)) + LONG(radius) * LONG(float(REL_ERROR))), 0.0), float(radius * REL_ERROR)

@@ -12,19 +12,19 @@ import numpy as np
 
 from attack import bound, families
 from extents import LONG, constraints, from_of, kind, long, margin_around, moved_to, rooms, support, support_along
-from pliant.core.soa import whole
-from pliant.query.traverse import SLACK
-from pliant.volume.obb import OWN
-from pliant.volume.protocol import FAMILIES, HOWS, NEARLY, TINY, ULP, fit, middle, span
-from pliant.volume.quantized import MORE, pack, unpack
-from pliant.volume.sphere import SMALLEST
+from pliant.core.soa import load_bounds
+from pliant.query.traverse import TRANSLATION_ERROR
+from pliant.volume.obb import AXIS_ERROR
+from pliant.volume.protocol import FIT_METHODS, MIN_NORMAL, REL_ERROR, ULP, VOLUME_TYPES, center, fit, support_value
+from pliant.volume.quantized import RADIUS_ERROR, pack, unpack
+from pliant.volume.sphere import MIN_RADIUS
 from siblings import INSIDE, VOLUMES, Siblings, exact, set_fitted
 from simd_formulas import set_blended, set_carried, set_inflated, set_merged
 
 N = 8                                                                   # points of a volume
 SIZES = 2.0 ** np.arange(-20, 25, 4)                                    # of bodies; those that are smaller or larger have a scale
 FILES = {"aabb": "aabb", "kdop14": "slabs", "kdop18": "slabs", "kdop26": "slabs"}
-SHARE = LONG(float(NEARLY))
+SHARE = LONG(float(REL_ERROR))
 
 
 def file_of(name):
@@ -33,7 +33,7 @@ def file_of(name):
 
 @cache
 def records(name):
-    return Siblings(FAMILIES[name], 8, np.random.default_rng(1), records=8)
+    return Siblings(VOLUME_TYPES[name], 8, np.random.default_rng(1), records=8)
 
 
 def rows_of(points):
@@ -45,13 +45,13 @@ def put(name, i, k, points, how="plain"):
     """Lane k of record i becomes a volume around these points; that, and the box of their float32 rows."""
     made, rows = records(name), rows_of(points)
     box = np.concatenate([rows.min(0), rows.max(0)])
-    set_fitted(HOWS[how], made.nodes, i, k, box, rows.reshape(-1), np.arange(len(rows), dtype=np.int32))
+    set_fitted(FIT_METHODS[how], made.nodes, i, k, box, rows.reshape(-1), np.arange(len(rows), dtype=np.int32))
     return made.volume(i, k), box
 
 
 def empty(name, i):
     """Record i holds nothing."""
-    family = FAMILIES[name]
+    family = VOLUME_TYPES[name]
     for field, value in zip(family.volume._fields, family.empty, strict=True):
         records(name).nodes["lanes"][field][i] = records(name).nodes["whole"][field][i] = value
 
@@ -63,16 +63,16 @@ def reach_of(points):
 def margins(v, box):
     """What the files allow for, by constraint of `extents.rooms`."""
     size = np.maximum(np.abs(long(box[:3])), np.abs(long(box[4:7]))).sum()
-    m = size * 3 * LONG(float(ULP)) + LONG(float(TINY))
+    m = size * 3 * LONG(float(ULP)) + LONG(float(MIN_NORMAL))
     what, radius = kind(v), LONG(getattr(v, "radius", 0))
     if what == "planes":
-        return [abs(LONG(end)) * LONG(float(ULP)) + LONG(float(TINY)) if len(name) == 3 else m
+        return [abs(LONG(end)) * LONG(float(ULP)) + LONG(float(MIN_NORMAL)) if len(name) == 3 else m
                 for name, end in zip(v._fields, v, strict=True)]
     if what == "obb":
-        return [m + 2 * long(v[3:6]).sum() * 2 * LONG(float(OWN))] * 6
+        return [m + 2 * long(v[3:6]).sum() * 2 * LONG(float(AXIS_ERROR))] * 6
     if what == "rss":
-        return [radius * SHARE + 2 * m + (LONG(v.a) + LONG(v.b) + radius) * 4 * LONG(float(OWN)) + LONG(float(SMALLEST))]
-    return [m] * len(constraints(v)) + [radius * SHARE + size * LONG(float(ULP)) + LONG(float(SMALLEST))]
+        return [radius * SHARE + 2 * m + (LONG(v.a) + LONG(v.b) + radius) * 4 * LONG(float(AXIS_ERROR)) + LONG(float(MIN_RADIUS))]
+    return [m] * len(constraints(v)) + [radius * SHARE + size * LONG(float(ULP)) + LONG(float(MIN_RADIUS))]
 
 
 def used(room, margin):
@@ -83,12 +83,12 @@ def used(room, margin):
 def tightest(v, points, more=0.0):
     """(error, bound) of points (n, 3) of 80 bits in v: of each end a unit in the last place is the bound, of a radius NEARLY of it; and,
     but for boxes and k-DOPs, NEARLY of what is said."""
-    room, ulp, tiny = rooms(v, points).min(axis=1), LONG(float(ULP)), LONG(float(TINY))
+    room, ulp, tiny = rooms(v, points).min(axis=1), LONG(float(ULP)), LONG(float(MIN_NORMAL))
     units = [abs(end) * ulp + tiny for _, end in constraints(v)]
     if kind(v) != "planes":
         units = [unit + LONG(more) * SHARE for unit in units]
     if hasattr(v, "radius"):
-        units.append(LONG(v.radius) * SHARE + LONG(float(SMALLEST)))
+        units.append(LONG(v.radius) * SHARE + LONG(float(MIN_RADIUS)))
     at = np.argmin(room / long(units))
     return used(room[at], units[at])
 
@@ -103,7 +103,7 @@ def around_all(v, children):
     room = min(margin_around(v, child) for child in children)
     if kind(v) == "planes":
         return (0.0 if room >= 0 else inf), 1.0
-    return used(room, size_of(v) * SHARE + LONG(float(SMALLEST)))
+    return used(room, size_of(v) * SHARE + LONG(float(MIN_RADIUS)))
 
 
 def worst(name, v, points, margin):
@@ -183,7 +183,7 @@ def attack_merge(name):
         children = parents(name, points, 2)
         made = records(name)
         set_merged(made.nodes, 2)
-        v = whole(made.nodes, 2)
+        v = load_bounds(made.nodes, 2)
         if not all(INSIDE[name](v, exact(p)) for p in points.tolist()):
             return inf, 1.0
         return around_all(v, children)
@@ -199,11 +199,11 @@ def attack_merged_twice(name):
         for k in range(4):
             parents(name, points[6 * k:6 * k + 6], 2)
             set_merged(made.nodes, 2)
-            children.append(whole(made.nodes, 2))
+            children.append(load_bounds(made.nodes, 2))
             for field in made.family.volume._fields:
                 made.nodes["lanes"][field][3, k] = made.nodes["whole"][field][2]
         set_merged(made.nodes, 3)
-        v = whole(made.nodes, 3)
+        v = load_bounds(made.nodes, 3)
         if not all(INSIDE[name](v, exact(p)) for p in points.tolist()):
             return inf, 1.0
         return around_all(v, children)
@@ -234,10 +234,10 @@ def attack_carry(name):
         parents(name, points, 2)
         made = records(name)
         set_merged(made.nodes, 2)
-        v = whole(made.nodes, 2)
+        v = load_bounds(made.nodes, 2)
         for field in made.family.volume._fields:                        # lanes may be merged ones
             made.nodes["lanes"][field][2, 0] = getattr(v, field)
-        slack = (reach_of(points) + reach_of(shift)) * SLACK
+        slack = (reach_of(points) + reach_of(shift)) * TRANSLATION_ERROR
         set_carried(made.nodes, 3, 2, *np.float32([*shift, slack]))
         return used(min(margin_around(made.volume(3, k), moved_to(made.volume(2, k), shift)) for k in range(4)), LONG(slack))
 
@@ -266,16 +266,16 @@ def attack_span(name):
         parents(name, points, 2)
         made = records(name)
         set_merged(made.nodes, 2)
-        v = whole(made.nodes, 2)
+        v = load_bounds(made.nodes, 2)
         with np.errstate(all="ignore"):
-            given, amid = span(v, *way), long(middle(v))
+            given, amid = support_value(v, *way), long(center(v))
         reaches = support_along(v, long(way)) - long(way) @ amid
-        return used(LONG(given) - reaches, abs(reaches) * SHARE + LONG(float(SMALLEST)) * np.sqrt((long(way) ** 2).sum()))
+        return used(LONG(given) - reaches, abs(reaches) * SHARE + LONG(float(MIN_RADIUS)) * np.sqrt((long(way) ** 2).sum()))
 
 
 for _name in VOLUMES:
-    for _how in HOWS:
-        if (type(HOWS[_how]), FAMILIES[_name].volume) in fit.table:
+    for _how in FIT_METHODS:
+        if (type(FIT_METHODS[_how]), VOLUME_TYPES[_name].volume) in fit.table:
             attack_fit(_name, _how)
     attack_around(_name)
     attack_merge(_name)
@@ -299,4 +299,4 @@ def _(points):
     found = unpack(pack(v))
     small = type(v)(*(np.float32(x) for x in found))
     room = min(end - support_along(v, way) + from_of(v) @ way for way, end in constraints(small))
-    return used(room, LONG(v.radius) * LONG(MORE)) if small[:4] == v[:4] else (inf, 1.0)
+    return used(room, LONG(v.radius) * LONG(RADIUS_ERROR)) if small[:4] == v[:4] else (inf, 1.0)

@@ -6,7 +6,7 @@ import pytest
 
 import boxes as some
 from pliant.broadphase import sweep_full
-from pliant.broadphase.radix import MANY, Sorter
+from pliant.broadphase.radix import WIDE_DIGIT_SIZE, RadixSorter
 
 OFF = bool(numba.config.DISABLE_JIT)
 SIZE = 12 if OFF else 600
@@ -54,7 +54,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_and_all_pairs_agree(monkeypatch, kind):
     if OFF:
-        monkeypatch.setattr(sweep_full, "BUDGET", 3)
+        monkeypatch.setattr(sweep_full, "COMPARISON_BUDGET", 3)
     rng, low = np.random.default_rng(1), 12
     for n in (1, 2, 3, SIZE):
         slots = np.sort(rng.permutation(2 * n)[:n])
@@ -62,8 +62,8 @@ def test_columns_and_all_pairs_agree(monkeypatch, kind):
         boxes[slots] = KINDS[kind](rng, n)
         expected = some.overlapping(boxes[slots], slots)
         for least in (1, 10**9):
-            monkeypatch.setattr(sweep_full, "BRUTE", least)
-            ours = sweep_full.Fresh(Sorter())
+            monkeypatch.setattr(sweep_full, "BRUTE_FORCE_SIZE", least)
+            ours = sweep_full.FullSweep(RadixSorter())
             for _ in range(2):                                          # the second time there is room
                 keys = np.sort(ours.pairs_of(boxes, slots, low))
                 np.testing.assert_array_equal(np.stack([keys >> low, keys & (1 << low) - 1], axis=1), expected)
@@ -71,25 +71,25 @@ def test_columns_and_all_pairs_agree(monkeypatch, kind):
 
 def test_columns_save_most_comparisons():
     rng, n = np.random.default_rng(2), 20_000
-    boxes, ours = KINDS["scattered"](rng, n), sweep_full.Fresh(Sorter())
+    boxes, ours = KINDS["scattered"](rng, n), sweep_full.FullSweep(RadixSorter())
     counts = ours._prepare_columns(boxes, np.arange(n))[0]
     assert n < counts[-1] < 2.5 * n and np.diff(counts).max() < n / 50  # few copies, many columns
 
 
 def test_room_for_very_many_pairs_is_not_kept(monkeypatch):
-    monkeypatch.setattr(sweep_full, "KEPT", 1 << 11)
-    ours = sweep_full.Fresh(Sorter())
+    monkeypatch.setattr(sweep_full, "MAX_KEPT_KEYS", 1 << 11)
+    ours = sweep_full.FullSweep(RadixSorter())
     assert len(ours.pairs_of(KINDS["equal"](None, 300), np.arange(300), 9)) == 300 * 299 // 2
     assert len(ours.pairs_of(np.arange(12.0).reshape(2, 6), np.arange(2), 9)) == 0
     assert len(ours.keys) == 1 << 11
 
 
 @pytest.mark.formulas
-@pytest.mark.parametrize("n", [0, 1, 2, 50] if OFF else [0, 1, 2, 50, MANY - 1, MANY, 3 * MANY])
+@pytest.mark.parametrize("n", [0, 1, 2, 50] if OFF else [0, 1, 2, 50, WIDE_DIGIT_SIZE - 1, WIDE_DIGIT_SIZE, 3 * WIDE_DIGIT_SIZE])
 def test_sorting_floats(n):
-    rng, sorter = np.random.default_rng(3), Sorter()
+    rng, sorter = np.random.default_rng(3), RadixSorter()
     for source in (rng.normal(size=n), rng.choice(some.SOME, n), np.zeros(n), rng.integers(-3, 3, n) * 1e300, np.sort(rng.random(n))):
-        values, tags = sorter.room(n)
+        values, tags = sorter.buffers(n)
         values[:], tags[:] = source, np.arange(n)
         values, tags = sorter.sort(n)
         np.testing.assert_array_equal(values, np.sort(source))

@@ -46,25 +46,25 @@ def test_keys_spread_over_the_table():
     """Neighbours in a row, on a lattice, and one box with all others: few share a place with another."""
     i = np.arange(1 << 10)
     for first, second in ((i, i + 1), (i, i + 1024), (i * 0, i + 1), (i * 64, i * 64 + 3), (i // 32, i % 32 + 32)):
-        places = np.array([pair_set.home(key, 4095) for key in (first << 32 | second).tolist()])
+        places = np.array([pair_set.hash_place(key, 4095) for key in (first << 32 | second).tolist()])
         assert len(np.unique(places)) > 700
 
 
 def test_tables_grow_and_shrink_with_what_is_in_them(monkeypatch):
-    monkeypatch.setattr(pair_set, "LEAST", 8)
-    monkeypatch.setattr(pair_set, "STEP", 5)
+    monkeypatch.setattr(pair_set, "MIN_CAPACITY", 8)
+    monkeypatch.setattr(pair_set, "PLACES_PER_CALL", 5)
     alive, low = np.ones(64, bool), 6
     keys = np.array([i << low | j for i in range(12) for j in range(i + 1, 12, 3)])
-    table = pair_set.filled(pair_set.table_for(len(keys)), keys, low)
+    table = pair_set.insert_in_steps(pair_set.empty_table(len(keys)), keys, low)
     assert len(table) == 128
-    larger = pair_set.filled(pair_set.table_for(len(table) // 2), table, 32)
+    larger = pair_set.insert_in_steps(pair_set.empty_table(len(table) // 2), table, 32)
     assert len(larger) == 256
     for each in (table, larger):
-        np.testing.assert_array_equal(np.sort(pair_set.keys_of(each, len(keys), alive, low)), keys)
+        np.testing.assert_array_equal(np.sort(pair_set.alive_keys(each, len(keys), alive, low)), keys)
     alive[3] = False
     left = keys[(keys >> low != 3) & (keys & 63 != 3)]
     assert len(left) < len(keys)
-    np.testing.assert_array_equal(np.sort(pair_set.keys_of(table, len(keys), alive, low)), left)
+    np.testing.assert_array_equal(np.sort(pair_set.alive_keys(table, len(keys), alive, low)), left)
 
 
 def test_changes_are_merged():
@@ -73,7 +73,7 @@ def test_changes_are_merged():
     for n_old, n_changed in ((0, 0), (0, 9), (30, 0), (100, 40), (190, 190)):
         old, toggled = np.sort(rng.choice(every, n_old, replace=False)), rng.choice(every, n_changed, replace=False)
         new = np.setxor1d(old, toggled)
-        table = pair_set.filled(pair_set.table_for(len(new)), new, low)
+        table = pair_set.insert_in_steps(pair_set.empty_table(len(new)), new, low)
         changed = np.concatenate([toggled, toggled[::2], rng.choice(every, 3)])                         # some twice, some for nothing
-        found = pair_set.updated(old, changed >> low << 32 | changed & 31, table, low)
+        found = pair_set.update_keys(old, changed >> low << 32 | changed & 31, table, low)
         np.testing.assert_array_equal(found, new)

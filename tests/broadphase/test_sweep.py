@@ -6,7 +6,7 @@ import pytest
 import boxes as some
 from benchmarks import broadphase
 from pliant.broadphase import sweep_full
-from pliant.broadphase.sweep import Sweep
+from pliant.broadphase.sweep import SweepAndPrune
 from sweeps import OFF, SIZE, Scene
 
 # --- motion --------------------------------------------------------------------------------------------------------------------
@@ -17,7 +17,7 @@ def test_boxes_that_drift(method, narrow, step):
     scene, exchanged = Scene(), 0
     for frame in some.drifting(np.random.default_rng(1), SIZE, 5 if OFF else 40, step):
         scene.set(np.arange(SIZE), frame)
-        exchanged += scene.sweep.swaps
+        exchanged += scene.sweep.n_swaps
         scene.check()
     if step == 0.0 or method == "all pairs":
         assert exchanged == 0
@@ -34,7 +34,7 @@ def test_what_does_not_move_costs_nothing():
         ids = rng.choice(n, 30, replace=False)
         centres[ids] += rng.normal(size=(30, 3)) * 0.01
         scene.set(ids, some.around(centres, sizes)[ids])
-        assert scene.sweep.moved == 30 and 0 < scene.sweep.swaps < 30 * 100
+        assert scene.sweep.n_moved == 30 and 0 < scene.sweep.n_swaps < 30 * 100
         if k % 5 == 0:
             scene.check()
 
@@ -47,7 +47,7 @@ def test_jumps_are_not_quadratic(n_moved):
     for _ in range(12):
         scene.check()
         scene.set(np.arange(n_moved), some.around(*some.scattered(rng, n))[:n_moved])
-        swaps.append(scene.sweep.swaps)
+        swaps.append(scene.sweep.n_swaps)
     assert max(swaps) < 30 * n
     if n_moved > 100:
         assert swaps.count(0) > 6
@@ -61,13 +61,13 @@ def test_lists_come_back_after_jumps():
     for _ in range(20):
         scene.set(np.arange(n), some.around(*some.scattered(rng, n)))
         scene.check()
-    assert scene.sweep.swaps == 0
+    assert scene.sweep.n_swaps == 0
     scene.set(np.arange(3), frames[0][:3])                              # fewer boxes: at once
-    assert scene.sweep.swaps > 0
+    assert scene.sweep.n_swaps > 0
     for frame in frames:
         scene.set(np.arange(n), frame)
         scene.check()
-    assert scene.sweep.swaps > 0
+    assert scene.sweep.n_swaps > 0
 
 
 def test_boxes_that_all_move_together_exchange_nothing():
@@ -75,7 +75,7 @@ def test_boxes_that_all_move_together_exchange_nothing():
     boxes = some.on_lattice(rng, 400, 12)
     for k in range(10):
         scene.set(np.arange(400), boxes + 4.0 * k)
-        assert scene.sweep.swaps == 0
+        assert scene.sweep.n_swaps == 0
         scene.check()
 
 
@@ -146,14 +146,14 @@ def test_layouts():
     frozen.flags.writeable = False
     for ids, given in ((range(9), boxes.tolist()), (np.arange(9, dtype=np.int32), np.asfortranarray(boxes)),
                        (np.arange(9)[::-1], boxes[::-1]), (np.arange(9, dtype=">i8"), boxes.astype(np.float32)), (np.arange(9), frozen)):
-        found = Sweep()
+        found = SweepAndPrune()
         found.set(ids, given)
         np.testing.assert_array_equal(found.pairs(), some.overlapping(boxes))
 
 
 @pytest.mark.formulas
 def test_refusals():
-    found = Sweep()
+    found = SweepAndPrune()
     found.set([], np.zeros((0, 6)))
     found.remove([])
     assert found.pairs().shape == (0, 2) and found.method == "brute" and len(found) == 0
@@ -169,9 +169,9 @@ def test_refusals():
 
 def test_the_method_depends_on_the_number_of_boxes():
     rng, scene = np.random.default_rng(14), Scene()
-    for n in (sweep_full.BRUTE - 1, sweep_full.BRUTE, sweep_full.BRUTE + 1):
+    for n in (sweep_full.BRUTE_FORCE_SIZE - 1, sweep_full.BRUTE_FORCE_SIZE, sweep_full.BRUTE_FORCE_SIZE + 1):
         scene.set(np.arange(n), some.around(*some.scattered(rng, n)))
-        assert scene.sweep.method == ("brute" if n < sweep_full.BRUTE else "sweep")
+        assert scene.sweep.method == ("brute" if n < sweep_full.BRUTE_FORCE_SIZE else "sweep")
         scene.check()
     scene.remove([0, 1])
     assert scene.sweep.method == "brute"

@@ -30,15 +30,15 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.scene, self.before = Scene(), (sweep_full.BRUTE, endpoint_lists.FEW, endpoint_lists.Lists._run)
+        self.scene, self.before = Scene(), (sweep_full.BRUTE_FORCE_SIZE, endpoint_lists.SINGLE_MOVE_RATIO, endpoint_lists.EndpointLists._run)
 
     def teardown(self):
-        sweep_full.BRUTE, endpoint_lists.FEW, endpoint_lists.Lists._run = self.before
+        sweep_full.BRUTE_FORCE_SIZE, endpoint_lists.SINGLE_MOVE_RATIO, endpoint_lists.EndpointLists._run = self.before
 
     @initialize(brute=st.sampled_from([1, 1, 6]), few=st.sampled_from([1, 4, 100]), patient=st.booleans(), n=st.integers(0, 10),
                 data=st.data())
     def start(self, brute, few, patient, n, data):
-        sweep_full.BRUTE, endpoint_lists.FEW, endpoint_lists.Lists._run = brute, few, patiently if patient else self.before[2]
+        sweep_full.BRUTE_FORCE_SIZE, endpoint_lists.SINGLE_MOVE_RATIO, endpoint_lists.EndpointLists._run = brute, few, patiently if patient else self.before[2]
         self.scene.set(np.arange(n), [data.draw(a_box(extreme)) for _ in range(n)])
 
     @rule(boxes=st.dictionaries(slots, a_box(extreme), min_size=1, max_size=5))
@@ -85,8 +85,8 @@ def test_any_sequence_of_operations(narrow):
 
 @pytest.mark.parametrize("many", [False, True], ids=["boxes one by one", "all boxes"])
 def test_two_thousand_frames(monkeypatch, many):
-    monkeypatch.setattr(sweep_full, "BRUTE", 60)
-    monkeypatch.setattr(endpoint_lists, "FEW", 10**9 if many else 1)
+    monkeypatch.setattr(sweep_full, "BRUTE_FORCE_SIZE", 60)
+    monkeypatch.setattr(endpoint_lists, "SINGLE_MOVE_RATIO", 10**9 if many else 1)
     rng, scene, listed = np.random.default_rng(8), Scene(), 0
     for k in range(2000):
         if k % 400 == 0:                                                # another kind of boxes
@@ -106,7 +106,7 @@ def test_two_thousand_frames(monkeypatch, many):
             ids = ids if kind == 4 and k % 2 else rng.choice(ids, 10, replace=False)
             old = np.array([scene.boxes[i] for i in ids.tolist()])
             scene.set(ids, old + np.tile(rng.choice([0.0, 0.25, -0.25], (len(ids), 3), p=(0.9, 0.05, 0.05)), 2))
-            listed += scene.sweep.swaps > 0
+            listed += scene.sweep.n_swaps > 0
         scene.check()
     assert listed > 800
 
@@ -122,10 +122,10 @@ def test_the_table_grows_while_one_box_moves():
     scene.set([0], [boxes[0]])
     size = len(scene.sweep._lists.table)
     scene.set([0], [np.array([-1e9, -1e9, -1e9, 1e9, 1e9, 1e9])])
-    assert scene.sweep.swaps > n and len(scene.sweep._lists.table) > size
+    assert scene.sweep.n_swaps > n and len(scene.sweep._lists.table) > size
     assert len(scene.check()) >= n - 1
     scene.set([0], [boxes[0]])
-    assert scene.sweep.swaps > n
+    assert scene.sweep.n_swaps > n
     scene.check()
 
 
@@ -140,20 +140,20 @@ def test_the_table_grows_while_all_boxes_move():
     for reach in (0.75, 1.0, 0.75, 1.5, 2.0):                           # 1: every box touches the next; 2: and the one after that
         row[:, 3] = row[:, 0] + reach
         scene.set(np.arange(n), row)
-        swaps.append(scene.sweep.swaps)
+        swaps.append(scene.sweep.n_swaps)
         assert len(scene.check()) == {0.75: 0, 1.0: n - 1, 1.5: n - 1, 2.0: 2 * n - 3}[reach]
-    assert swaps == [0, n - 1, n - 1, n - 1, n - 2] and len(scene.sweep._lists.table) > pair_set.LEAST
+    assert swaps == [0, n - 1, n - 1, n - 1, n - 2] and len(scene.sweep._lists.table) > pair_set.MIN_CAPACITY
 
 
 @pytest.mark.formulas
 @pytest.mark.parametrize("few", [1, 10**9], ids=["boxes one by one", "all boxes"])
 def test_the_table_grows_in_the_middle_of_a_move(monkeypatch, narrow, no_brute, few):
     """Boxes that are far apart come together and part; nothing but the smallest table to begin with."""
-    monkeypatch.setattr(endpoint_lists, "FEW", few)
-    monkeypatch.setattr(endpoint_lists.Lists, "_run", patiently)
-    monkeypatch.setattr(pair_set, "LEAST", 8 if OFF else 2 * endpoint_lists.MET)
-    grown, filled = [], endpoint_lists.filled
-    monkeypatch.setattr(endpoint_lists, "filled", lambda table, keys, low: grown.append(low) or filled(table, keys, low))
+    monkeypatch.setattr(endpoint_lists, "SINGLE_MOVE_RATIO", few)
+    monkeypatch.setattr(endpoint_lists.EndpointLists, "_run", patiently)
+    monkeypatch.setattr(pair_set, "MIN_CAPACITY", 8 if OFF else 2 * endpoint_lists.MAX_PENDING)
+    grown, filled = [], endpoint_lists.insert_in_steps
+    monkeypatch.setattr(endpoint_lists, "insert_in_steps", lambda table, keys, low: grown.append(low) or filled(table, keys, low))
     for seed in range(20):
         rng, scene = np.random.default_rng(seed), Scene()
         centres, sizes = rng.uniform(0, 100, (SIZE, 3)), rng.uniform(1, 2, (SIZE, 3))
@@ -167,21 +167,21 @@ def test_the_table_grows_in_the_middle_of_a_move(monkeypatch, narrow, no_brute, 
 @pytest.fixture
 def cramped(monkeypatch):
     """Hardly any memory is left, and the system is asked about every byte."""
-    monkeypatch.setattr(pair_set, "SMALL", 0)
-    monkeypatch.setenv("PLIANT_MEMORY", str(memory.KEEP_FREE + (4 << 20)))
+    monkeypatch.setattr(pair_set, "MIN_CHECKED_BYTES", 0)
+    monkeypatch.setenv("PLIANT_MEMORY", str(memory.RESERVED_BYTES + (4 << 20)))
 
 
 @pytest.mark.parametrize("way", ["from scratch", "with lists"])
 def test_too_many_pairs_are_refused(monkeypatch, cramped, way):
     rng, scene, n = np.random.default_rng(11), Scene(), 2000
     apart, heap = some.around(*some.scattered(rng, n)), some.around(np.zeros((n, 3)), np.ones((n, 3)))
-    monkeypatch.setattr(endpoint_lists, "FEW", 1)
-    monkeypatch.setattr(endpoint_lists.Lists, "_run", patiently)
+    monkeypatch.setattr(endpoint_lists, "SINGLE_MOVE_RATIO", 1)
+    monkeypatch.setattr(endpoint_lists.EndpointLists, "_run", patiently)
     if way == "with lists":
         scene.set(np.arange(n), apart)
         scene.check()
     scene.set(np.arange(n), heap)
-    assert (scene.sweep.swaps > 0) == (way == "with lists")
+    assert (scene.sweep.n_swaps > 0) == (way == "with lists")
     for _ in range(2):
         with pytest.raises(TooManyPairsError, match="pairs of boxes overlap"):
             scene.sweep.pairs()
@@ -193,7 +193,7 @@ def test_too_many_pairs_are_refused(monkeypatch, cramped, way):
 
 # --- interruptions -------------------------------------------------------------------------------------------------------------
 
-PLACES = [(sweep, "store"), (endpoint_lists, "mark"), (endpoint_lists, "move"), (endpoint_lists, "resort"), (endpoint_lists, "filled"), (endpoint_lists, "locate"), (sweep, "in_order"),
+PLACES = [(sweep, "store_boxes"), (endpoint_lists, "update_cells"), (endpoint_lists, "move_boxes"), (endpoint_lists, "resort_lists"), (endpoint_lists, "filled"), (endpoint_lists, "record_places"), (sweep, "sort_keys"),
           (sweep, "updated"), (sweep, "keys_of"), (sweep, "unpack")]
 
 

@@ -14,11 +14,11 @@ import pliant
 import read_report
 from pliant import shapes
 from pliant.check import run as module
-from pliant.check.plan import Question, allowed
+from pliant.check.plan import CheckOptions, make_pair_filter
 from pliant.check.run import Output, check_animation
-from pliant.check.worker import Lane
+from pliant.check.worker import FrameWorker
 from pliant.errors import FileError
-from pliant.io.animation import Animation, Frames, Settings
+from pliant.io.animation import Animation, FrameActor, Settings
 
 FRAMES = 6
 
@@ -39,7 +39,7 @@ class Scene:
     def animation(self, read=None, **about):
         def reader(place):
             return lambda frame: (read or self.read)(place, frame)
-        actors = [Frames(name, FRAMES, reader(place)) for place, name in enumerate(self.names)]
+        actors = [FrameActor(name, FRAMES, reader(place)) for place, name in enumerate(self.names)]
         return Animation("scene", actors, FRAMES, **about)
 
     def read(self, place, frame):
@@ -80,7 +80,7 @@ def found(folder, form="npz"):
 
 def run(scene, folder, question=None, *, read=None, about=None, output=None, **options):
     written = Output(folder, **{"plots": False, **(output or {})})
-    return check_animation(scene.animation(read, **(about or {})), question or Question(), written, **options)
+    return check_animation(scene.animation(read, **(about or {})), question or CheckOptions(), written, **options)
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
@@ -93,13 +93,13 @@ def test_all_pairs_of_all_frames(scene, tmp_path, form, jobs):
 
 
 @pytest.mark.parametrize(("question", "bodies", "frames"), [
-    (Question(frames="1:5:2"), ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)), [1, 3]),
-    (Question(with_self=False), ((0, 1), (0, 2), (1, 2)), range(FRAMES)),
-    (Question(between=False), ((0, 0), (1, 1), (2, 2)), range(FRAMES)),
-    (Question(pairs=("left:right", "sheet:sheet")), ((0, 1), (2, 2)), range(FRAMES)),
-    (Question(ignore=("balls:balls",), groups={"balls": "left,right"}), ((0, 2), (1, 2), (2, 2)), range(FRAMES)),
-    (Question(engine="image"), ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)), range(FRAMES)),
-    (Question(policy="lazy", frames="2"), ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)), [2]),
+    (CheckOptions(frames="1:5:2"), ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)), [1, 3]),
+    (CheckOptions(with_self=False), ((0, 1), (0, 2), (1, 2)), range(FRAMES)),
+    (CheckOptions(between=False), ((0, 0), (1, 1), (2, 2)), range(FRAMES)),
+    (CheckOptions(pairs=("left:right", "sheet:sheet")), ((0, 1), (2, 2)), range(FRAMES)),
+    (CheckOptions(ignore=("balls:balls",), groups={"balls": "left,right"}), ((0, 2), (1, 2), (2, 2)), range(FRAMES)),
+    (CheckOptions(engine="image"), ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)), range(FRAMES)),
+    (CheckOptions(policy="lazy", frames="2"), ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)), [2]),
 ])
 def test_what_is_asked_is_answered(scene, tmp_path, question, bodies, frames):
     run(scene, tmp_path, question)
@@ -107,13 +107,13 @@ def test_what_is_asked_is_answered(scene, tmp_path, question, bodies, frames):
 
 
 @pytest.mark.parametrize(("question", "bodies", "rules"), [
-    (Question(), 50, 0), (Question(with_self=False), 50, 0), (Question(between=False), 50, 1), (Question(pairs=["b1:b2"]), 2, 2),
-    (Question(pairs=["b1:b1"]), 1, 0), (Question(pairs=["b1:b1", "b2:b*"]), 50, 2 + 48), (Question(ignore=["b1:b*"]), 49, 0),
+    (CheckOptions(), 50, 0), (CheckOptions(with_self=False), 50, 0), (CheckOptions(between=False), 50, 1), (CheckOptions(pairs=["b1:b2"]), 2, 2),
+    (CheckOptions(pairs=["b1:b1"]), 1, 0), (CheckOptions(pairs=["b1:b1", "b2:b*"]), 50, 2 + 48), (CheckOptions(ignore=["b1:b*"]), 49, 0),
 ])
 def test_a_scene_grows_with_what_is_asked_and_not_with_pairs_of_bodies(question, bodies, rules):
     corners, faces = np.eye(3), np.array([[0, 1, 2]], np.int32)
-    actors = [Frames(f"b{k}", 1, lambda frame: (corners, faces)) for k in range(50)]
-    lane = Lane(Animation("many", actors, 1), question, allowed(question, [actor.name for actor in actors]))
+    actors = [FrameActor(f"b{k}", 1, lambda frame: (corners, faces)) for k in range(50)]
+    lane = FrameWorker(Animation("many", actors, 1), question, make_pair_filter(question, [actor.name for actor in actors]))
     lane.move(0)
     assert (len(lane.bodies), len(lane.scene), len(lane.scene._ignored)) == (50, bodies, rules)
 
@@ -127,7 +127,7 @@ def test_pairs_within_a_tolerance(scene, tmp_path):
             near = naive_distances.self_within(*one, tolerance) if i == j else naive_distances.within(*one, *other, tolerance)
             expected |= {(frame, i, j, *pair): float(square) ** 0.5 for pair, square in zip(*near, strict=True)}
     expected |= {tuple(row): 0.0 for row in scene.rows((2, 3), ((0, 1), (0, 2), (1, 2), (2, 2))).tolist()}
-    question = Question(within=tolerance, frames="2:4", ignore=("left:left", "right:right"))
+    question = CheckOptions(within=tolerance, frames="2:4", ignore=("left:left", "right:right"))
     result = run(scene, tmp_path, question, output={"form": "npz"})
     rows = found(tmp_path).tolist()
     assert rows == [list(key) for key in sorted(expected)] and len(rows) > len(scene.rows((2, 3)))
@@ -159,7 +159,7 @@ def test_faces_of_bodies_that_nobody_asks_about_may_change(scene, tmp_path):
     def read(place, frame):
         vertices, faces = scene.read(place, frame)
         return vertices, np.roll(faces, frame, axis=0) if place == 2 else faces
-    run(scene, tmp_path, Question(pairs=("left:right",)), read=read)
+    run(scene, tmp_path, CheckOptions(pairs=("left:right",)), read=read)
     assert np.array_equal(found(tmp_path), scene.rows(bodies=((0, 1),)))
 
 
@@ -171,8 +171,8 @@ def test_what_is_welded_does_not_depend_on_what_was_asked_before(tmp_path):
     meshes = [(flat[:3], single), (apart, double), (flat, double)]
     answers = []
     for name, frames, jobs in (("a", ":", 1), ("b", ":", 3), ("c", "2", 1), ("d", "1:", 1)):
-        animation = Animation("soup", [Frames("soup", 3, meshes.__getitem__)], 3)
-        check_animation(animation, Question(frames=frames), Output(tmp_path / name, plots=False), jobs=jobs)
+        animation = Animation("soup", [FrameActor("soup", 3, meshes.__getitem__)], 3)
+        check_animation(animation, CheckOptions(frames=frames), Output(tmp_path / name, plots=False), jobs=jobs)
         rows = found(tmp_path / name)
         answers.append(rows[rows[:, 0] == 2].tolist())
     assert answers == [[], [], [], []]
@@ -206,15 +206,15 @@ def test_the_summary_adds_up(scene, tmp_path):
 def test_large_coordinates(tmp_path):
     """Files are written whatever the size of what meets."""
     crossing = 1e200 * np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0.2, 0.2, -1], [0.2, 0.2, 1], [0.3, 0.2, 1]], float)
-    animation = Animation("large", [Frames("one", 1, lambda frame: (crossing, np.array([[0, 1, 2], [3, 4, 5]])))], 1)
-    result = check_animation(animation, Question(weld=False), Output(tmp_path))
+    animation = Animation("large", [FrameActor("one", 1, lambda frame: (crossing, np.array([[0, 1, 2], [3, 4, 5]])))], 1)
+    result = check_animation(animation, CheckOptions(weld=False), Output(tmp_path))
     assert result.pairs == 1 and np.isfinite(result.summary["worst_meetings"][0]["radius"])
 
 
 def test_nothing_of_an_earlier_check_is_left_beside_another(scene, tmp_path):
     run(scene, tmp_path, output={"plots": True})
     (tmp_path / "notes.txt").write_text("mine")
-    run(scene, tmp_path, Question(frames="1"), output={"form": "parquet", "report": False})
+    run(scene, tmp_path, CheckOptions(frames="1"), output={"form": "parquet", "report": False})
     assert sorted(os.listdir(tmp_path)) == ["notes.txt", "pairs.parquet", "summary.json"]
 
 
@@ -247,7 +247,7 @@ def test_a_stopped_check_goes_on(scene, tmp_path, form, jobs):
         except Stopped:
             stops += 1
             assert not set(asked[begun:]) & done - {0}, "bodies are made in the first frame; no other is read twice"
-            plan = module.plan_of(scene.animation(), Question(), list(range(FRAMES)), 1)
+            plan = module.make_plan(scene.animation(), CheckOptions(), list(range(FRAMES)), 1)
             with module.Journal(tmp_path / "torn" / "check.journal", plan) as journal:
                 assert done <= journal.done
                 done = journal.done
@@ -260,11 +260,11 @@ def test_a_stopped_check_goes_on(scene, tmp_path, form, jobs):
 
 def test_a_finished_check_is_not_done_again(scene, tmp_path):
     """A kill may come after the journal is gone and before the process is."""
-    first = run(scene, tmp_path, Question(frames="0:3"))
+    first = run(scene, tmp_path, CheckOptions(frames="0:3"))
     told = []
-    again = run(scene, tmp_path, Question(frames="0:3"), resume=True, progress=told.append)
+    again = run(scene, tmp_path, CheckOptions(frames="0:3"), resume=True, progress=told.append)
     assert not told and again.summary == json.loads(json.dumps(first.summary)) and set(again.files) == set(first.files)
-    run(scene, tmp_path, Question(frames="0:4"), resume=True, progress=told.append)
+    run(scene, tmp_path, CheckOptions(frames="0:4"), resume=True, progress=told.append)
     assert len(told) == 4, "another check is"
 
 
@@ -281,7 +281,7 @@ def test_two_checks_do_not_share_a_journal(scene, tmp_path):
 
 def test_what_a_kill_left_half_written_goes(scene, tmp_path):
     (tmp_path / "report.html.123.part").write_text("half")
-    run(scene, tmp_path, Question(frames="0"))
+    run(scene, tmp_path, CheckOptions(frames="0"))
     assert not list(tmp_path.glob("*.part"))
 
 
@@ -291,7 +291,7 @@ def test_a_check_that_never_began_leaves_no_journal(scene, tmp_path):
             raise Stopped
         return scene.read(place, frame)
     with pytest.raises(Stopped):
-        run(scene, tmp_path, Question(frames="1"), read=read)
+        run(scene, tmp_path, CheckOptions(frames="1"), read=read)
     assert os.listdir(tmp_path) == []
 
 
@@ -324,9 +324,9 @@ def test_what_was_stopped_is_not_thrown_away_unasked(scene, tmp_path):
     with pytest.raises(FileError, match=r"check.journal: a check was stopped here; --resume goes on with it, --overwrite begins anew"):
         run(scene, tmp_path)
     with pytest.raises(FileError, match=r"is of another check, whose with_self was true and is false now; --overwrite begins anew"):
-        run(scene, tmp_path, Question(with_self=False), resume=True)
+        run(scene, tmp_path, CheckOptions(with_self=False), resume=True)
     assert (tmp_path / "check.journal").read_bytes() == before
-    run(scene, tmp_path, Question(with_self=False), overwrite=True)
+    run(scene, tmp_path, CheckOptions(with_self=False), overwrite=True)
     assert np.array_equal(found(tmp_path), scene.rows(bodies=((0, 1), (0, 2), (1, 2))))
 
 
@@ -380,14 +380,14 @@ def test_progress_is_told(scene, tmp_path):
 
 def test_nothing_to_find(tmp_path):
     faces, vertices = np.array([[0, 1, 2]], np.int32), np.eye(3)
-    actors = [Frames("one", 2, lambda frame: (vertices, faces)), Frames("none", 1, lambda frame: (vertices, faces[:0]))]
-    result = check_animation(Animation("still", actors, 2), Question(), Output(tmp_path))
+    actors = [FrameActor("one", 2, lambda frame: (vertices, faces)), FrameActor("none", 1, lambda frame: (vertices, faces[:0]))]
+    result = check_animation(Animation("still", actors, 2), CheckOptions(), Output(tmp_path))
     assert result.pairs == 0 and result.summary["worst_frames"] == [] and found(tmp_path).shape == (0, 5)
     assert sorted(os.listdir(tmp_path)) == ["pairs.npz", "report.html", "summary.json"]
 
 
 def test_the_file_of_pairs_is_as_documented(scene, tmp_path):
-    run(scene, tmp_path, Question(within=0.01, frames="2"))
+    run(scene, tmp_path, CheckOptions(within=0.01, frames="2"))
     with zipfile.ZipFile(tmp_path / "pairs.npz") as archive:
         assert [member.filename for member in archive.infolist()] == ["meta.npy", "frame.npy", "bodies.npy", "faces.npy", "distance.npy"]
         assert {member.compress_type for member in archive.infolist()} == {zipfile.ZIP_STORED}

@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 import pliant
 from child import PATIENCE, SOON, start
 from pliant import shapes
-from pliant.check.run import FORMATS
+from pliant.check.run import PAIR_FORMATS
 from pliant.cli import application
 from pliant.cli import check as command
 from pliant.core import jit
 from pliant.image.options import DEVICES
-from pliant.query.collide.self_collide import ADJACENT
+from pliant.query.collide.self_collide import ADJACENT_MODES
 from pliant.query.collide.two_bodies import ENGINES
 
 MAIN = "from pliant.cli import main; main()"
@@ -54,7 +54,7 @@ def apart(tmp_path_factory):
 
 def test_choices_are_those_of_the_library():
     """The command names them itself, so that its help loads nothing."""
-    for choices, known in ((command.Engine, ENGINES), (command.Device, DEVICES), (command.Adjacent, ADJACENT), (command.Form, FORMATS)):
+    for choices, known in ((command.Engine, ENGINES), (command.Device, DEVICES), (command.Adjacent, ADJACENT_MODES), (command.Form, PAIR_FORMATS)):
         assert [each.value for each in choices] == list(known)
 
 
@@ -121,7 +121,7 @@ def test_a_folder_that_cannot_be_made_is_2(cloth, tmp_path):
 def test_a_defect_is_one_line_unless_debugged(cloth, tmp_path, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError("unheard of")
-    monkeypatch.setattr(command, "introduce", broken)
+    monkeypatch.setattr(command, "print_animation", broken)
     result = run(cloth, "--out", tmp_path)
     assert result.exit_code == 2 and result.output.strip() == "ZeroDivisionError: unheard of (a defect of Pliant: --debug shows where)"
     monkeypatch.setenv("PLIANT_DEBUG", "1")
@@ -130,8 +130,8 @@ def test_a_defect_is_one_line_unless_debugged(cloth, tmp_path, monkeypatch):
 
 
 def test_an_interrupted_check_says_how_to_go_on(cloth, tmp_path, monkeypatch):
-    from pliant.check.worker import Lane
-    answer = Lane.answer
+    from pliant.check.worker import FrameWorker
+    answer = FrameWorker.check_frame
 
     def four_times(lane, frame):
         if frame == 4:
@@ -139,7 +139,7 @@ def test_an_interrupted_check_says_how_to_go_on(cloth, tmp_path, monkeypatch):
         return answer(lane, frame)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Lane, "answer", four_times)
+        patched.setattr(FrameWorker, "check_frame", four_times)
         result = run(cloth, "--out", tmp_path / "torn", "--jobs", 1)
         assert run(cloth, "--out", tmp_path / "odd[/bold]", "--jobs", 1).exit_code == 130
     assert result.exit_code == 130 and "with --resume goes on" in text(result)

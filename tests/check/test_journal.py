@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.check.journal import Journal, pack, unpack
+from pliant.check.journal import Journal, pack_arrays, unpack_arrays
 from pliant.errors import FileError
 
 PLAN = {"frames": [0, 9, 10], "bodies": ["a"]}
@@ -39,13 +39,13 @@ def same(one, other):
 def test_arrays_are_packed_and_unpacked(kinds):
     rng = np.random.default_rng(1)
     arrays = {f"a{k}": rng.integers(0, 2, shape).astype(dtype) for k, (dtype, shape) in enumerate(kinds)}
-    assert same(unpack(pack(arrays)), arrays)
+    assert same(unpack_arrays(pack_arrays(arrays)), arrays)
 
 
 def test_what_was_added_is_there_again(tmp_path):
     fill(tmp_path / "j", [3, 0, 5])
     with Journal(tmp_path / "j", PLAN) as journal:
-        assert journal.done == {0, 3, 5} and journal.drawn == [3, 5]
+        assert journal.done == {0, 3, 5} and journal.drawn_frames == [3, 5]
         journal.add(1, rows(1), shapes(1))
         for frame in (0, 1, 3, 5):
             assert same(journal.pairs(frame), rows(frame))

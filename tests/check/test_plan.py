@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pliant.check.plan import Question, allowed, chosen_frames
+from pliant.check.plan import CheckOptions, make_pair_filter, select_frames
 
 NAMES = ["arm left", "arm right", "table", "cup: blue"]
 
@@ -17,36 +17,36 @@ def test_slices_are_those_of_python(count, start, stop, step):
     text = ":".join("" if part is None else str(part) for part in (start, stop, step))
     expected = list(range(count))[start:stop:step]
     if expected:
-        assert chosen_frames(text, count) == expected
+        assert select_frames(text, count) == expected
     else:
         with pytest.raises(ValueError, match="names none of the frames"):
-            chosen_frames(text, count)
+            select_frames(text, count)
 
 
 @pytest.mark.parametrize(("text", "expected"), [("3", [3]), ("-1", [9]), (" 2 : 4 ", [2, 3]), (":", list(range(10))), ("::4", [0, 4, 8])])
 def test_frames(text, expected):
-    assert chosen_frames(text, 10) == expected
+    assert select_frames(text, 10) == expected
 
 
 @pytest.mark.parametrize("text", ["", "a", "1:2:3:4", "::0", "::-1", "1.5", "0x3"])
 def test_other_texts_are_refused(text):
     with pytest.raises(ValueError, match="frames: expected a frame or START:STOP:STEP"):
-        chosen_frames(text, 10)
+        select_frames(text, 10)
 
 
 @pytest.mark.parametrize("text", ["10", "-11", "5:5", "20:"])
 def test_frames_that_are_not_there(text):
     with pytest.raises(ValueError, match="names none of the frames 0 to 9"):
-        chosen_frames(text, 10)
+        select_frames(text, 10)
 
 
 def pairs(**options):
     """The pairs of places that are asked about, the lower one first."""
-    return asked_of(Question(**options), NAMES)
+    return asked_of(CheckOptions(**options), NAMES)
 
 
 def asked_of(question, names):
-    kinds, others, alone = allowed(question, names)
+    kinds, others, alone = make_pair_filter(question, names)
     assert np.array_equal(others, others.T)
     return {(i, j) for i in range(len(names)) for j in range(i, len(names)) if (alone[kinds[i]] if i == j else others[kinds[i], kinds[j]])}
 
@@ -94,18 +94,18 @@ def test_rules_are_about_every_pair_that_they_name(more, wanted, unwanted, betwe
                 and (not wanted or about(wanted, i, j)) and not about(unwanted, i, j)}  # fmt: skip
     options = {"pairs": [":".join(each) for each in wanted], "ignore": [":".join(each) for each in unwanted], "groups": {"both": "aa,ba"}}
     if expected:
-        assert asked_of(Question(between=between, with_self=with_self, **options), names) == expected
+        assert asked_of(CheckOptions(between=between, with_self=with_self, **options), names) == expected
     else:
         with pytest.raises(ValueError, match=r"neither|nothing is left"):
-            allowed(Question(between=between, with_self=with_self, **options), names)
+            make_pair_filter(CheckOptions(between=between, with_self=with_self, **options), names)
 
 
 def test_kinds_are_as_few_as_rules_tell_apart():
     names = [f"stone {k}" for k in range(3000)]
-    assert len(allowed(Question(), names).alone) == 1
-    kinds, others, alone = allowed(Question(pairs=["stone 7:stone 8", "stone 1*:stone 7"]), names)
+    assert len(make_pair_filter(CheckOptions(), names).allowed_self) == 1
+    kinds, others, alone = make_pair_filter(CheckOptions(pairs=["stone 7:stone 8", "stone 1*:stone 7"]), names)
     assert others.shape == (4, 4) and len(kinds) == 3000 and not alone.any() and len(np.unique(kinds)) == 4
-    assert len(allowed(Question(), []).kinds) == 0
+    assert len(make_pair_filter(CheckOptions(), []).body_kinds) == 0
 
 
 @pytest.mark.parametrize(("options", "says"), [
@@ -115,7 +115,7 @@ def test_kinds_are_as_few_as_rules_tell_apart():
 ])
 def test_unknown_names_are_refused(options, says):
     with pytest.raises(ValueError, match=says):
-        allowed(Question(**options), NAMES)
+        make_pair_filter(CheckOptions(**options), NAMES)
 
 
 @pytest.mark.parametrize(("options", "says"), [
@@ -125,9 +125,9 @@ def test_unknown_names_are_refused(options, says):
 ])
 def test_questions_are_examined(options, says):
     with pytest.raises(ValueError, match=says):
-        Question(**options)
+        CheckOptions(**options)
 
 
 def test_a_name_that_can_be_parted_in_two_ways():
     with pytest.raises(ValueError, match="'a:b:c' can be parted in 2 ways"):
-        allowed(Question(pairs=["a:b:c"]), ["a", "b:c", "a:b", "c"])
+        make_pair_filter(CheckOptions(pairs=["a:b:c"]), ["a", "b:c", "a:b", "c"])

@@ -8,10 +8,10 @@ import pytest
 import pliant as pl
 import read_report
 from pliant import shapes
-from pliant.check.plan import Question
+from pliant.check.plan import CheckOptions
 from pliant.check.recorder import Recorder
 from pliant.check.run import Output, check_animation
-from pliant.io.animation import Animation, Frames
+from pliant.io.animation import Animation, FrameActor
 
 FRAMES, FAR = 5, np.array([1e7, -3e7, 2e7])
 
@@ -73,9 +73,9 @@ def as_found(two, path, drawn=range(FRAMES)):
 
 def test_the_report_of_a_check(two, tmp_path):
     reads = [lambda frame, place=place: list(two.meshes(frame))[place] for place in (0, 1)]
-    actors = [Frames(name, FRAMES, read) for name, read in zip(("cloth", "ball"), reads, strict=True)]
+    actors = [FrameActor(name, FRAMES, read) for name, read in zip(("cloth", "ball"), reads, strict=True)]
     animation = Animation("far away", actors, FRAMES, 12.5, "y", "km", ("a note",))
-    check_animation(animation, Question(), Output(tmp_path, plots=False))
+    check_animation(animation, CheckOptions(), Output(tmp_path, plots=False))
     told = as_found(two, tmp_path / "report.html")
     assert (told["title"], told["rate"], told["up"], told["unit"], told["notes"]) == ("far away", 12.5, "y", "km", ["a note"])
     assert all(body["levels"] for body in told["bodies"])

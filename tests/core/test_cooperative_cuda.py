@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from pliant.core.device import need_cuda
+from pliant.core.device import require_cuda
 
 pytestmark = pytest.mark.cuda
 
@@ -19,12 +19,12 @@ def numbers_of(size):
 
 
 def sent(array):
-    return need_cuda().to_device(array)
+    return require_cuda().to_device(array)
 
 
 def test_sizes_fit():
     from pliant.core import cooperative_cuda
-    assert cooperative_cuda.TILE == TILE == 2 * cooperative_cuda.THREADS
+    assert cooperative_cuda.TILE == TILE == 2 * cooperative_cuda.BLOCK_SIZE
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -32,11 +32,11 @@ def test_sizes_fit():
 def test_sums_before_each(size, dtype):
     """int32 numbers are summed in 64 bits."""
     import cooperative_kernels_cuda
-    from pliant.core.cooperative_cuda import most_blocks
+    from pliant.core.cooperative_cuda import max_blocks
 
     numbers = numbers_of(size) if dtype == np.int64 else (numbers_of(size) & 7).astype(dtype)
     there, totals = sent(numbers), sent(np.array([5, 5, 5]))
-    cooperative_kernels_cuda.scan_all(there, size, sent(np.zeros(most_blocks(), np.int64)), totals)
+    cooperative_kernels_cuda.scan_all(there, size, sent(np.zeros(max_blocks(), np.int64)), totals)
     np.testing.assert_array_equal(there.copy_to_host(), np.concatenate([[0], np.cumsum(numbers[:size], dtype=np.int64)]))
     assert totals.copy_to_host().tolist() == [5, numbers[:size].sum(), 5]
 

@@ -11,7 +11,7 @@ import pliant as pl
 from capsules import Exported
 from child import python
 from pliant.core import device, dlpack
-from pliant.core.device import device_of, is_device, memory, need_cuda
+from pliant.core.device import device_of, is_device_array, report_out_of_memory, require_cuda
 
 pytestmark = pytest.mark.formulas
 
@@ -70,12 +70,12 @@ ON_HOST = {
 
 @pytest.mark.parametrize("value", ON_GPU.values(), ids=ON_GPU.keys())
 def test_arrays_on_a_gpu_are_known(value):
-    assert is_device(value)
+    assert is_device_array(value)
 
 
 @pytest.mark.parametrize("value", ON_HOST.values(), ids=ON_HOST.keys())
 def test_everything_else_is_on_the_host(value):
-    assert not is_device(value)
+    assert not is_device_array(value)
     assert device_of(("a", value)) == "cpu"
 
 
@@ -167,7 +167,7 @@ def cuda(monkeypatch):
     """`numba.cuda` with everything there; a test takes away what it wants."""
     fake = SimpleNamespace(cuda_error=lambda: None, is_available=lambda: True, gpus=["GPU 0", "GPU 1"],
                            current_context=lambda: SimpleNamespace(get_memory_info=lambda: (3 << 20, 16 << 20)))
-    monkeypatch.setattr(device, "_found", None)
+    monkeypatch.setattr(device, "_cuda", None)
     monkeypatch.setattr(numba, "cuda", fake, raising=False)
     monkeypatch.setitem(sys.modules, "numba.cuda", fake)
     return fake
@@ -175,21 +175,21 @@ def cuda(monkeypatch):
 
 def refusal(words):
     with pytest.raises(pl.DeviceError) as found:
-        need_cuda()
+        require_cuda()
     message = str(found.value)
     assert isinstance(found.value, RuntimeError) and [word for word in words if word not in message] == [], message
 
 
 def test_a_gpu_is_found_once(cuda):
-    assert need_cuda() is cuda
+    assert require_cuda() is cuda
     cuda.is_available = None
-    assert need_cuda() is cuda
+    assert require_cuda() is cuda
 
 
 def test_a_forked_process_is_told(cuda, monkeypatch):
     """CUDA says nothing of use there."""
-    need_cuda()
-    monkeypatch.setattr(device, "_process", -1)
+    require_cuda()
+    monkeypatch.setattr(device, "_cuda_process", -1)
     refusal(["forked", "spawn"])
 
 
@@ -215,14 +215,14 @@ def test_no_module(cuda, monkeypatch):
 
 
 def test_a_gpu_by_its_number(cuda):
-    assert device.on(1) == "GPU 1"
+    assert device.device_context(1) == "GPU 1"
     for number in (-1, 2):
         with pytest.raises(pl.DeviceError, match=f"from 0 to 1, got {number}"):
-            device.on(number)
+            device.device_context(number)
 
 
 def test_memory_that_is_not_there(cuda):
-    with pytest.raises(pl.DeviceMemoryError) as found, memory("layers", 24 << 20):
+    with pytest.raises(pl.DeviceMemoryError) as found, report_out_of_memory("layers", 24 << 20):
         raise RuntimeError("[2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
     message = str(found.value)
     assert isinstance(found.value, MemoryError)
@@ -232,15 +232,15 @@ def test_memory_that_is_not_there(cuda):
 
 @pytest.mark.parametrize("error", [RuntimeError("[700] CUDA_ERROR_ILLEGAL_ADDRESS"), ValueError("x"), KeyboardInterrupt()])
 def test_other_errors_pass(cuda, error):
-    with pytest.raises(type(error)) as found, memory("layers", 1):
+    with pytest.raises(type(error)) as found, report_out_of_memory("layers", 1):
         raise error
     assert found.value is error
-    with memory("layers", 1):
+    with report_out_of_memory("layers", 1):
         pass
 
 
 @pytest.mark.parametrize("count", [0, 1, 127, 128, 129, 16384, 16385, 10**6])
 def test_grids_have_a_thread_for_everything(count):
-    blocks, threads = device.grid(count)
+    blocks, threads = device.launch_grid(count)
     assert blocks >= 1 and blocks * threads >= count
-    assert device.simulated() or (blocks >= device.FEWEST and (blocks - 1) * threads < max(count, device.FEWEST * threads))
+    assert device.is_simulated() or (blocks >= device.MIN_BLOCKS and (blocks - 1) * threads < max(count, device.MIN_BLOCKS * threads))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import pliant as pl
 from capsules import Interfaced, described, exported
 from pliant.core import device, device_arrays, validate
-from pliant.core.device import need_cuda
-from pliant.core.device_arrays import FACES, VERTICES, device_array
+from pliant.core.device import require_cuda
+from pliant.core.device_arrays import FACES, VERTICES, to_device_array
 from trials import often
 
 pytestmark = pytest.mark.cuda
@@ -31,7 +31,7 @@ def producer(request):
 
 
 def sent(array):
-    return need_cuda().to_device(np.ascontiguousarray(array))
+    return require_cuda().to_device(np.ascontiguousarray(array))
 
 
 def address(array):
@@ -40,7 +40,7 @@ def address(array):
 
 def test_arrays_of_the_device_are_known(producer):
     array = producer(sent(ROWS))
-    assert device.is_device(array)
+    assert device.is_device_array(array)
     assert device.device_of(("a", array), ("b", sent(CORNERS))) == 0
     with pytest.raises(pl.DeviceError, match="a is on GPU 0, but b is on the host"):
         device.device_of(("a", array), ("b", ROWS))
@@ -49,7 +49,7 @@ def test_arrays_of_the_device_are_known(producer):
 @pytest.mark.parametrize(("array", "kind"), [(ROWS, VERTICES), (np.float32(ROWS), VERTICES), (CORNERS, FACES)], ids=["f8", "f4", "i4"])
 def test_what_lies_well_is_not_copied(producer, array, kind):
     there = sent(array)
-    view = device_array("x", producer(there), kind)
+    view = to_device_array("x", producer(there), kind)
     assert address(view) == address(there)
     assert view.dtype == array.dtype
     np.testing.assert_array_equal(view.copy_to_host(), array)
@@ -58,12 +58,12 @@ def test_what_lies_well_is_not_copied(producer, array, kind):
 def test_one_row_may_have_any_strides():
     """There is no next row: producers write what they like."""
     there = sent(ROWS[:1])
-    assert address(device_array("x", Interfaced(there, strides=(7, 8)), VERTICES)) == address(there)
+    assert address(to_device_array("x", Interfaced(there, strides=(7, 8)), VERTICES)) == address(there)
 
 
 @pytest.mark.parametrize("dtype", ["i1", "i2", "i8", "u1", "u2", "u4", "u8"])
 def test_other_integers_are_copied(producer, dtype):
-    found = device_array("faces", producer(sent(CORNERS.astype(dtype))), FACES)
+    found = to_device_array("faces", producer(sent(CORNERS.astype(dtype))), FACES)
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found.copy_to_host(), CORNERS)
 
@@ -78,7 +78,7 @@ def test_strides_are_copied(dtype, count, row_step, column_step, transposed, pac
     there = sent(whole)
     start = address(there) + part.ctypes.data - whole.ctypes.data
     value = Interfaced(there, shape=part.shape, strides=part.strides, data=(start, False))
-    found = device_array("x", exported(value) if packed else value, VERTICES)
+    found = to_device_array("x", exported(value) if packed else value, VERTICES)
     np.testing.assert_array_equal(found.copy_to_host(), part)
     assert (address(found) == start) == part.flags.c_contiguous
 
@@ -97,7 +97,7 @@ def test_nothing_is_something(producer, array):
 def test_shapes_are_refused_as_on_the_host(producer, kind, shape):
     array = np.zeros(shape, np.float64 if kind == VERTICES else np.int32)
     with pytest.raises(pl.MeshError) as there:
-        device_array("x", producer(sent(array)), kind)
+        to_device_array("x", producer(sent(array)), kind)
     with pytest.raises(pl.MeshError) as here:
         validate.positions("x", array) if kind == VERTICES else validate.faces("x", array, 9)
     assert str(there.value) == str(here.value)
@@ -106,7 +106,7 @@ def test_shapes_are_refused_as_on_the_host(producer, kind, shape):
 @pytest.mark.parametrize(("kind", "dtype"), TYPES)
 def test_types_are_refused(producer, kind, dtype):
     with pytest.raises(TypeError, match=rf"^x: expected .* got dtype {np.dtype(dtype)}"):
-        device_array("x", producer(sent(np.zeros((4, 3), dtype))), kind)
+        to_device_array("x", producer(sent(np.zeros((4, 3), dtype))), kind)
 
 
 def test_what_cannot_be_taken_is_refused():
@@ -122,12 +122,12 @@ def test_what_cannot_be_taken_is_refused():
     }
     for words, value in refused.items():
         with pytest.raises(TypeError, match=f"^x: .*{words}"):
-            device_array("x", value, VERTICES)
+            to_device_array("x", value, VERTICES)
 
 
 def test_memory_is_kept_and_given_back():
     made = exported(sent(ROWS))
-    view = device_array("x", made, VERTICES)
+    view = to_device_array("x", made, VERTICES)
     assert made.asked == [(1, (1, 0))]
     gc.collect()
     assert made.given_back == 0
@@ -139,7 +139,7 @@ def test_memory_is_kept_and_given_back():
 
 def test_a_copy_keeps_nothing():
     made = exported(sent(CORNERS.astype(np.int64)))
-    found = device_array("x", made, FACES)
+    found = to_device_array("x", made, FACES)
     gc.collect()
     assert made.given_back == 1
     np.testing.assert_array_equal(found.copy_to_host(), CORNERS)
@@ -153,7 +153,7 @@ def test_vertices_are_refused_as_on_the_host(producer, dtype, bad):
     rows = ROWS.astype(dtype)
     for row, value in bad.items():
         rows[row] = value
-    said = [refusal(lambda: device_arrays.vertices("a", producer(sent(rows)))), refusal(lambda: validate.finite("a", rows))]
+    said = [refusal(lambda: device_arrays.vertices("a", producer(sent(rows)))), refusal(lambda: validate.check_finite("a", rows))]
     assert said[0] == said[1]
     assert bool(said[0]) == bool(bad)
 
@@ -185,6 +185,6 @@ def test_the_memory_of_a_gpu_ends(monkeypatch):
     def full(*about):
         raise RuntimeError("[CUresult.CUDA_ERROR_OUT_OF_MEMORY] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
 
-    monkeypatch.setattr(need_cuda(), "device_array", full)
+    monkeypatch.setattr(require_cuda(), "device_array", full)
     with pytest.raises(pl.DeviceMemoryError, match=r"^faces: 0\.0 MiB of memory on the GPU are needed"):
-        device_arrays._copied("faces", view, np.dtype(np.int32))
+        device_arrays._copy_as("faces", view, np.dtype(np.int32))

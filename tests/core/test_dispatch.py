@@ -28,12 +28,12 @@ def extent(shape, factor):
     """How far it reaches, times a factor."""
 
 
-@extent.on(Ball)
+@extent.register(Ball)
 def _(shape, factor):
     return 2 * shape.radius * factor
 
 
-@extent.on(Cube)
+@extent.register(Cube)
 def _(shape, factor):
     return shape.side * factor
 
@@ -43,12 +43,12 @@ def gap(a, b):
     """Chosen by two, named in another order than they are passed."""
 
 
-@gap.on(Ball, Cube)
+@gap.register(Ball, Cube)
 def _(a, b):
     return 10 * a.side + b.radius
 
 
-@gap.on(Cube, Ball)
+@gap.register(Cube, Ball)
 def _(a, b):
     return 1000 * a.radius + extent(b, 1.0)
 
@@ -117,7 +117,7 @@ def test_a_body_may_come_later():
 
     with pytest.raises(TypeError, match="nothing yet"):
         late(Rod(4.0))
-    late.on(Rod)(lambda a: a.length + 1)
+    late.register(Rod)(lambda a: a.length + 1)
     assert late(Rod(4.0)) == kernel_late(Rod(4.0)) == 5.0
     assert set(late.table) == {(Rod,)}
 
@@ -126,15 +126,15 @@ def test_a_body_may_come_later():
 def test_parameters_must_be_those_of_the_stub(body):
     before = dict(extent.table)
     with pytest.raises(TypeError, match=r"extent: parameters must be named \(shape, factor\)"):
-        extent.on(Rod)(body)
+        extent.register(Rod)(body)
     assert extent.table == before
 
 
 def test_the_number_of_classes_must_fit():
     with pytest.raises(TypeError, match="extent chooses by 1 classes, not 2"):
-        extent.on(Ball, Cube)
+        extent.register(Ball, Cube)
     with pytest.raises(TypeError, match="gap chooses by 2 classes, not 1"):
-        gap.on(Ball)
+        gap.register(Ball)
 
 
 def test_an_unknown_parameter_cannot_choose():

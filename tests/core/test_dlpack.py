@@ -102,8 +102,8 @@ def test_the_newest_form_is_asked_for():
             return self.capsule()
 
     new, old = Exported(64, (2,), "f4"), Old(64, (2,), "f4", versioned=False)
-    assert dlpack.exported(new).shape == dlpack.exported(old).shape == (2,)
-    dlpack.exported(new, 1)
-    dlpack.exported(old, 1)
+    assert dlpack.import_tensor(new).shape == dlpack.import_tensor(old).shape == (2,)
+    dlpack.import_tensor(new, 1)
+    dlpack.import_tensor(old, 1)
     assert new.asked == [(None, (1, 0)), (1, (1, 0))]
     assert old.asked == [None, 1]

@@ -89,7 +89,7 @@ def test_the_folder_is_made_for_its_owner_alone(monkeypatch, tmp_path):
         state = prepared(monkeypatch, base)
     finally:
         os.umask(before)
-    assert state == (base / cache.digest(jit.OPTIONS), "in use", True)
+    assert state == (base / cache.source_digest(jit.OPTIONS), "in use", True)
     for folder in (base, state.folder):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
@@ -147,7 +147,7 @@ def test_no_home_is_no_error(monkeypatch):
 def test_a_folder_that_others_can_write_to_is_refused(monkeypatch, tmp_path, mode, inner):
     """Both levels count: who may write to the outer one may put another inner one there."""
     base = tmp_path / "cache"
-    folder = base / cache.digest(jit.OPTIONS) if inner else base
+    folder = base / cache.source_digest(jit.OPTIONS) if inner else base
     folder.mkdir(parents=True)
     base.chmod(0o700)
     folder.chmod(mode)
@@ -165,7 +165,7 @@ def test_others_may_read_it(monkeypatch, tmp_path):
 
 def test_a_foreign_folder_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(cache.os, "getuid", lambda: os.stat(tmp_path).st_uid + 1)
-    assert cache._refusal(tmp_path) == f"{tmp_path} belongs to another user"
+    assert cache._reason_refused(tmp_path) == f"{tmp_path} belongs to another user"
     state = prepared(monkeypatch, tmp_path / "cache")
     assert state.folder is None and "another user" in state.reason
 
@@ -184,7 +184,7 @@ def test_a_foreign_folder_is_not_read_from(copied):
 def test_an_edited_source_gets_a_folder_of_its_own(filled, tmp_path):
     """Any source: Numba itself would notice an edit only in the file that a kernel stands in."""
     shutil.copytree(SOURCE / "pliant", tmp_path / "pliant", ignore=shutil.ignore_patterns("__pycache__"))
-    print_key = "from pliant.core import cache, jit; print(jit.__file__, cache.digest(jit.OPTIONS))"
+    print_key = "from pliant.core import cache, jit; print(jit.__file__, cache.source_digest(jit.OPTIONS))"
     here = python(print_key, PYTHONPATH=SOURCE).split()[1]
     where, same = python(print_key, PYTHONPATH=tmp_path).split()
     assert Path(where).is_relative_to(tmp_path)
@@ -200,7 +200,7 @@ def test_an_edited_source_gets_a_folder_of_its_own(filled, tmp_path):
 def test_an_edit_elsewhere_changes_no_name(tmp_path):
     """Commands, readers and reports have no part in kernels."""
     shutil.copytree(SOURCE / "pliant", tmp_path / "pliant", ignore=shutil.ignore_patterns("__pycache__"))
-    print_key = "from pliant.core import cache, jit; print(cache.digest(jit.OPTIONS))"
+    print_key = "from pliant.core import cache, jit; print(cache.source_digest(jit.OPTIONS))"
     before = python(print_key, PYTHONPATH=tmp_path)
     for folder in ("cli", "io", "report", "check", "render"):
         with open(tmp_path / "pliant" / folder / "__init__.py", "a") as source:
@@ -283,32 +283,32 @@ def test_a_folder_to_read_from(monkeypatch, filled):
     """Filled by root or this user, for many who may not write: nothing is kept there, and what is not there is compiled."""
     monkeypatch.setattr(cache.os, "access", lambda path, mode: not mode & os.W_OK)
     state = prepared(monkeypatch, filled)
-    assert state == (filled / cache.digest(jit.OPTIONS), "in use, to read from", False)
+    assert state == (filled / cache.source_digest(jit.OPTIONS), "in use, to read from", False)
     monkeypatch.setattr(cache.os, "getuid", lambda: 12345)
     assert prepared(monkeypatch, filled).folder == (state.folder if os.getuid() == 12345 and filled.stat().st_uid == 0 else None)
     monkeypatch.undo()
     monkeypatch.setattr(cache.os, "access", lambda path, mode: not mode & os.W_OK)
-    (filled / cache.digest(jit.OPTIONS)).chmod(0o722)
+    (filled / cache.source_digest(jit.OPTIONS)).chmod(0o722)
     assert "can be written to by other users" in prepared(monkeypatch, filled).reason
-    (filled / cache.digest(jit.OPTIONS)).chmod(0o700)
-    monkeypatch.setattr(cache, "digest", lambda options: "0" * 20)
+    (filled / cache.source_digest(jit.OPTIONS)).chmod(0o700)
+    monkeypatch.setattr(cache, "source_digest", lambda options: "0" * 20)
     assert "holds no kernels of this version" in prepared(monkeypatch, filled).reason
 
 
 def test_the_options_and_versions_are_part_of_the_name(monkeypatch):
-    name = cache.digest(jit.OPTIONS)
-    assert name == cache.digest(jit.OPTIONS) and len(name) == 20
+    name = cache.source_digest(jit.OPTIONS)
+    assert name == cache.source_digest(jit.OPTIONS) and len(name) == 20
     monkeypatch.setattr(jit, "OPTIONS", {**jit.OPTIONS, "boundscheck": True})
-    another = cache.digest(jit.OPTIONS)
+    another = cache.source_digest(jit.OPTIONS)
     monkeypatch.setattr(numba, "__version__", "0.0.1")
-    assert len({name, another, cache.digest(jit.OPTIONS)}) == 3
+    assert len({name, another, cache.source_digest(jit.OPTIONS)}) == 3
 
 
 # ------------------------------------------------------------------------------------------------ what it is worth
 
 def test_who_waits_is_told_once(tmp_path):
     """And not at all where everything is found."""
-    code = "from pliant.core import cache\ncache.announce(lambda: print('compiling'))\n" + dedent(WORK)
+    code = "from pliant.core import cache\ncache.set_on_first_compile(lambda: print('compiling'))\n" + dedent(WORK)
     assert [python(code, PLIANT_CACHE=tmp_path / "cache").count("compiling") for _ in range(2)] == [1, 0]
 
 

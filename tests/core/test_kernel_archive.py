@@ -64,7 +64,7 @@ def test_there_and_back(archive, state, other):
     assert {path.name: path.read_bytes() for path in other.folder.iterdir()} == kernels
 
 
-@pytest.mark.parametrize("part", kernel_archive.PARTS)
+@pytest.mark.parametrize("part", kernel_archive.MANIFEST_KEYS)
 def test_what_is_for_something_else_is_refused(archive, other, part):
     rewritten(archive, edited(**{part: "something else"}))
     with pytest.raises(FileError, match=f"{part}: these kernels are for 'something else'"):
@@ -109,7 +109,7 @@ def test_hostile_archives_are_refused(archive, other, change, message):
 
 
 def test_too_much_is_refused(archive, other, monkeypatch):
-    monkeypatch.setattr(kernel_archive, "MOST_BYTES", 100)
+    monkeypatch.setattr(kernel_archive, "MAX_BYTES", 100)
     with pytest.raises(FileError, match="no archive of kernels"):
         import_kernels(archive, other)
 

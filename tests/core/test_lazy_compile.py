@@ -12,19 +12,19 @@ from child import python
 from pliant.core import jit
 from pliant.core import lazy_compile as module
 from pliant.core.jit import kernel
-from pliant.core.lazy_compile import deferred
-from pliant.core.stack import floats
-from pliant.core.threads import failures
+from pliant.core.lazy_compile import lazy_compiled
+from pliant.core.stack import stack_float64
+from pliant.core.threads import compile_failures
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
 
 
-@deferred
+@lazy_compiled
 def dot(t, a, b):
     return np.int64(t[a] * t[b] + t[a + 1] * t[b + 1])
 
 
-@deferred
+@lazy_compiled
 def answered(t, n):
     t[0] = 2.0 * t[0]
     return n == 3
@@ -37,7 +37,7 @@ def from_array(rows, n):
 
 @kernel
 def from_scratch(n):
-    t = floats(4)
+    t = stack_float64(4)
     t[0], t[1], t[2], t[3] = 1.0, 2.0, 3.0, float(n)
     return dot(t, np.int32(0), np.int64(2)) * 10 + answered(t, n) + np.int64(t[0])
 
@@ -121,7 +121,7 @@ def test_a_failure_ends_the_query(monkeypatch):
         patch.setattr(jit, "entry", broken)
         with pytest.raises(RuntimeError, match="could not be compiled") as error:
             pl.collide(a, b)
-        assert isinstance(error.value.__cause__, MemoryError) and not failures
+        assert isinstance(error.value.__cause__, MemoryError) and not compile_failures
     assert pl.collide(a, b).faces.tolist() == [[0, 0]]
 
 

@@ -27,14 +27,14 @@ def everything(n=N):
 def shared(request, set_threads, monkeypatch):
     """The same with the work shared from the beginning."""
     set_threads(request.param)
-    monkeypatch.setattr(scheduler, "CHUNK", 8)
+    monkeypatch.setattr(scheduler, "CALL_BUDGET", 8)
 
 
 @pytest.fixture
 def cramped(monkeypatch):
     """Hardly any memory is left, and no thread has room from earlier queries."""
-    monkeypatch.setattr(scheduler, "_free", threading.local())
-    monkeypatch.setenv("PLIANT_MEMORY", str(memory.KEEP_FREE + 4096))
+    monkeypatch.setattr(scheduler, "_idle", threading.local())
+    monkeypatch.setenv("PLIANT_MEMORY", str(memory.RESERVED_BYTES + 4096))
 
 
 def test_too_many_pairs_are_refused(cramped, shared):
@@ -42,7 +42,7 @@ def test_too_many_pairs_are_refused(cramped, shared):
     with pytest.raises(TooManyPairsError) as refusal:
         pl.collide(a, b)
     assert isinstance(refusal.value, MemoryError) and isinstance(refusal.value, PliantError)
-    assert f"more than {scheduler.ROOM:,} pairs" in str(refusal.value)
+    assert f"more than {scheduler.INITIAL_KEYS:,} pairs" in str(refusal.value)
     assert "first=True" in str(refusal.value)
 
 
@@ -61,16 +61,16 @@ def test_bodies_answer_afterwards(monkeypatch, cramped, shared):
 
 
 def test_results_grow_as_far_as_memory_goes(monkeypatch, shared):
-    monkeypatch.setattr(scheduler, "_free", threading.local())
-    monkeypatch.setattr(scheduler, "ROOM", 64)
+    monkeypatch.setattr(scheduler, "_idle", threading.local())
+    monkeypatch.setattr(scheduler, "INITIAL_KEYS", 64)
     np.testing.assert_array_equal(pl.collide(heap(), heap()).faces, everything())
 
 
 def test_a_thread_keeps_no_large_result(monkeypatch):
-    monkeypatch.setattr(scheduler, "_free", threading.local())
-    monkeypatch.setattr(scheduler, "KEPT_ROOM", scheduler.ROOM)
-    assert len(pl.collide(heap(), heap())) == N * N > scheduler.ROOM
-    assert all(len(work.keys) <= scheduler.KEPT_ROOM for work in scheduler._free.kept)
+    monkeypatch.setattr(scheduler, "_idle", threading.local())
+    monkeypatch.setattr(scheduler, "MAX_KEPT_KEYS", scheduler.INITIAL_KEYS)
+    assert len(pl.collide(heap(), heap())) == N * N > scheduler.INITIAL_KEYS
+    assert all(len(work.keys) <= scheduler.MAX_KEPT_KEYS for work in scheduler._idle.kept)
 
 
 def test_small_answers_need_no_memory(monkeypatch):
@@ -82,30 +82,30 @@ def test_small_answers_need_no_memory(monkeypatch):
 def test_the_least_limit_counts(monkeypatch, tmp_path):
     limit, use = tmp_path / "limit", tmp_path / "use"
     monkeypatch.setattr(memory, "_LIMITS", (limit,))
-    monkeypatch.setattr(memory, "_USES", (use,))
+    monkeypatch.setattr(memory, "_USAGES", (use,))
     monkeypatch.delenv("PLIANT_MEMORY", raising=False)
-    machine = memory.available()
+    machine = memory.available_bytes()
     limit.write_text("max\n")
     use.write_text("5\n")
-    assert memory.available() == pytest.approx(machine, rel=0.5)
+    assert memory.available_bytes() == pytest.approx(machine, rel=0.5)
     limit.write_text("1005\n")
-    assert memory.available() == 1000
+    assert memory.available_bytes() == 1000
     monkeypatch.setenv("PLIANT_MEMORY", "999")
-    assert memory.available() == 999
+    assert memory.available_bytes() == 999
     monkeypatch.setenv("PLIANT_MEMORY", "2000")
-    assert memory.available() == 1000
+    assert memory.available_bytes() == 1000
 
 
 @pytest.mark.formulas
 def test_something_is_left_for_others(monkeypatch):
-    monkeypatch.setattr(memory, "available", lambda: memory.KEEP_FREE + 100)
-    assert memory.fits(100) and not memory.fits(101)
-    monkeypatch.setattr(memory, "available", lambda: None)
-    assert memory.fits(1 << 60)
+    monkeypatch.setattr(memory, "available_bytes", lambda: memory.RESERVED_BYTES + 100)
+    assert memory.fits_in_memory(100) and not memory.fits_in_memory(101)
+    monkeypatch.setattr(memory, "available_bytes", lambda: None)
+    assert memory.fits_in_memory(1 << 60)
 
 
 @pytest.mark.formulas
 def test_a_limit_that_is_no_number_is_named(monkeypatch):
     monkeypatch.setenv("PLIANT_MEMORY", "plenty")
     with pytest.raises(ValueError, match=r"PLIANT_MEMORY.*'plenty'"):
-        memory.available()
+        memory.available_bytes()

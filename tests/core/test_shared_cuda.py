@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pliant.core.device import grid, need_cuda
-from pliant.core.simd import magnitude
+from pliant.core.device import launch_grid, require_cuda
+from pliant.core.simd import fabs
 from pliant.geometry.predicates import UNSURE, orient2d, orient3d
 from pliant.volume.aabb import Box
 from pliant.volume.protocol import inflate, overlap
@@ -16,8 +16,8 @@ ODD = [0.0, -0.0, 1.5, -2.25, 1e30, -1e-30, 0.1]
 
 def answer(kernel, width, dtype, *arrays):
     """What the kernel writes for each row of the arrays."""
-    out = need_cuda().to_device(np.zeros((len(arrays[0]), width), dtype))
-    kernel[grid(len(arrays[0]))](*map(need_cuda().to_device, arrays), out)
+    out = require_cuda().to_device(np.zeros((len(arrays[0]), width), dtype))
+    kernel[launch_grid(len(arrays[0]))](*map(require_cuda().to_device, arrays), out)
     return out.copy_to_host()
 
 
@@ -58,6 +58,6 @@ def test_functions_are_chosen_by_type():
     low = rng.random((30, 2, 3))
     rows = np.concatenate([low, low + 0.3 * rng.random((30, 2, 3))], axis=2).reshape(30, 12).astype(np.float32)
     pairs = [(Box(*row[:6]), Box(*row[6:])) for row in rows]
-    expected = np.array([[overlap(a, b), overlap(inflate(a, magnitude(a.lox)), b), 1] for a, b in pairs])
+    expected = np.array([[overlap(a, b), overlap(inflate(a, fabs(a.lox)), b), 1] for a, b in pairs])
     assert 0 < expected[:, 0].sum() < expected[:, 1].sum() < 30
     np.testing.assert_array_equal(answer(kernels_cuda.boxes, 3, np.int64, rows), expected)

@@ -13,25 +13,25 @@ from numba.core.errors import TypingError
 
 from pliant.core.jit import DISABLED, OPTIONS
 from pliant.core.simd import (
-    bits,
-    columns,
-    element,
-    first,
-    four,
-    four_of,
-    greatest,
-    highest,
-    joined,
-    least,
-    lowest,
-    magnitude,
-    narrow,
-    ones,
-    plus,
-    put_four,
-    root,
-    times,
-    truncate,
+    add_rounded,
+    concat,
+    ctz,
+    extract,
+    fabs,
+    load4,
+    maximum,
+    minimum,
+    movemask,
+    mul_rounded,
+    popcount,
+    reduce_max,
+    reduce_min,
+    splat4,
+    sqrt,
+    store4,
+    to_float32,
+    to_int32,
+    transpose4x3,
     where,
 )
 from pliant.core.vectors import Vector
@@ -65,13 +65,13 @@ NUMBERS = {
     "s / x": (lambda x, y, s: s / x, lambda x, y, s: np.divide(x.dtype.type(s), x)),
     "x * 0.1": (lambda x, y, s: x * 0.1, lambda x, y, s: np.multiply(x, x.dtype.type(0.1))),
     "x + 3": (lambda x, y, s: x + 3, lambda x, y, s: np.add(x, x.dtype.type(3))),
-    "least": (lambda x, y, s: least(x, y), lambda x, y, s: no_smaller(x, y)),
-    "greatest": (lambda x, y, s: greatest(x, y), lambda x, y, s: no_larger(x, y)),
-    "least of y": (lambda x, y, s: least(y, x), lambda x, y, s: no_smaller(y, x)),
-    "least, 2": (lambda x, y, s: least(x, 2), lambda x, y, s: no_smaller(x, x.dtype.type(2))),
-    "greatest, 2": (lambda x, y, s: greatest(2, x), lambda x, y, s: no_larger(np.full_like(x, 2), x)),
-    "magnitude": (lambda x, y, s: magnitude(x), lambda x, y, s: np.abs(x)),
-    "root": (lambda x, y, s: root(magnitude(y)), lambda x, y, s: np.sqrt(np.abs(y))),
+    "least": (lambda x, y, s: minimum(x, y), lambda x, y, s: no_smaller(x, y)),
+    "greatest": (lambda x, y, s: maximum(x, y), lambda x, y, s: no_larger(x, y)),
+    "least of y": (lambda x, y, s: minimum(y, x), lambda x, y, s: no_smaller(y, x)),
+    "least, 2": (lambda x, y, s: minimum(x, 2), lambda x, y, s: no_smaller(x, x.dtype.type(2))),
+    "greatest, 2": (lambda x, y, s: maximum(2, x), lambda x, y, s: no_larger(np.full_like(x, 2), x)),
+    "magnitude": (lambda x, y, s: fabs(x), lambda x, y, s: np.abs(x)),
+    "root": (lambda x, y, s: sqrt(fabs(y)), lambda x, y, s: np.sqrt(np.abs(y))),
     "where": (lambda x, y, s: where(x < y, x, y), lambda x, y, s: np.where(np.less(x, y), x, y)),
     "where, 0": (lambda x, y, s: where(x < y, x, 0.0), lambda x, y, s: np.where(np.less(x, y), x, x.dtype.type(0))),
     "where, s": (lambda x, y, s: where(x >= y, s, y), lambda x, y, s: np.where(np.greater_equal(x, y), x.dtype.type(s), y)),
@@ -92,12 +92,12 @@ MASKS = {
 
 @njit(**OPTIONS)
 def load_4(row):
-    return four(row, 0)
+    return load4(row, 0)
 
 
 @njit(**OPTIONS)
 def load_8(row):
-    return joined(four(row, 0), four(row, 4))
+    return concat(load4(row, 0), load4(row, 4))
 
 
 LOAD = {4: load_4, 8: load_8}
@@ -110,8 +110,8 @@ def number_kernel(formula, width):
     def run(x, y, s, out):
         result = formula(load(x), load(y), s)
         for k in range(width):
-            out[k] = element(result, k)
-        return element(result, 0)
+            out[k] = extract(result, k)
+        return extract(result, 0)
     return run
 
 
@@ -120,7 +120,7 @@ def mask_kernel(formula, width):
 
     @njit(**OPTIONS)
     def run(x, y, s):
-        return bits(formula(load(x), load(y), s))
+        return movemask(formula(load(x), load(y), s))
     return run
 
 
@@ -176,7 +176,7 @@ def test_vectors_of_two_kinds_do_not_mix():
     """Which precision would be meant? Nothing is guessed."""
     @njit(**OPTIONS)
     def run(single, double):
-        return element(four(single, 0) + four(double, 0), 0)
+        return extract(load4(single, 0) + load4(double, 0), 0)
 
     with pytest.raises(TypingError, match=r"Vector\(float32 x 4\), Vector\(float64 x 4\)"):
         run(np.zeros(4, np.float32), np.zeros(4))
@@ -192,7 +192,7 @@ def test_scalar_formulas():
     """The same functions on single numbers: what one thread, or one lane, would compute."""
     @njit(**OPTIONS)
     def run(x, y):
-        return least(x, y), greatest(x, y), magnitude(x), root(magnitude(x)), where(x < y, x, y), bits(x < y)
+        return minimum(x, y), maximum(x, y), fabs(x), sqrt(fabs(x)), where(x < y, x, y), movemask(x < y)
 
     for call in (run, run.py_func if hasattr(run, "py_func") else run):
         for x, y in ((1.5, -2.25), (-4.0, 7.0), (0.0, 0.0)):
@@ -206,17 +206,17 @@ def test_scalar_formulas():
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_scalars_round_after_every_step(kind):
     """A product and a sum made one would round once: here the product of the neighbours of 1 rounds to 1, and 0 is left."""
-    run = njit(**OPTIONS)(lambda x, y, z: (plus(times(x, y), z), plus(x, -y), times(-x, y)))
+    run = njit(**OPTIONS)(lambda x, y, z: (add_rounded(mul_rounded(x, y), z), add_rounded(x, -y), mul_rounded(-x, y)))
     step = np.finfo(kind).eps
     above, below = kind(1 + step), kind(1 - step)
-    for found in (run(above, below, kind(-1)), (plus(times(above, below), kind(-1)), plus(above, -below), times(-above, below))):
+    for found in (run(above, below, kind(-1)), (add_rounded(mul_rounded(above, below), kind(-1)), add_rounded(above, -below), mul_rounded(-above, below))):
         assert found == (0, kind(2 * step), -1)
     if not DISABLED:
         assert all(kept == from_dtype(np.dtype(kind)) for kept in run.nopython_signatures[0].return_type)
 
 
 def test_magnitudes_of_scalars_are_those_of_lanes():
-    run = njit(**OPTIONS)(lambda x: magnitude(-x))
+    run = njit(**OPTIONS)(lambda x: fabs(-x))
     for x in X + Y:
         for kind in (np.float32, np.float64):
             np.testing.assert_array_equal(run(kind(x)), kind(abs(kind(x))))
@@ -227,12 +227,12 @@ def test_lanes_across(width, dtype):
 
     @njit(**OPTIONS)
     def run(row):
-        return lowest(load(row)), highest(load(row))
+        return reduce_min(load(row)), reduce_max(load(row))
 
     rng = np.random.default_rng(width)
     for _ in range(20):
         row = rng.normal(size=width).astype(dtype)
-        assert run(row) == (lowest(row), highest(row)) == (row.min(), row.max())
+        assert run(row) == (reduce_min(row), reduce_max(row)) == (row.min(), row.max())
     for k in range(width):
         row = np.zeros(width, dtype)
         row[k] = -1
@@ -240,42 +240,42 @@ def test_lanes_across(width, dtype):
 
 
 def test_bits_are_found_and_counted():
-    run = njit(**OPTIONS)(lambda value: (first(value), ones(value)))
+    run = njit(**OPTIONS)(lambda value: (ctz(value), popcount(value)))
     rng = np.random.default_rng(1)
     values = [1 << k for k in range(63)] + [(1 << 63) - 1, 0b1011000] + rng.integers(1, 1 << 62, 50).tolist()
     for value in values:
         lowest_one = format(value, "b")[::-1].index("1")
-        assert run(value) == (first(value), ones(value)) == (lowest_one, format(value, "b").count("1"))
-    assert njit(**OPTIONS)(lambda value: ones(value) + 0)(0) == ones(0) == 0
+        assert run(value) == (ctz(value), popcount(value)) == (lowest_one, format(value, "b").count("1"))
+    assert njit(**OPTIONS)(lambda value: popcount(value) + 0)(0) == popcount(0) == 0
 
 
 def test_every_mask_has_its_bits(width):
     load = LOAD[width]
-    run = njit(**OPTIONS)(lambda row: bits(load(row) > 0))
+    run = njit(**OPTIONS)(lambda row: movemask(load(row) > 0))
     for mask in range(1 << width):
         row = np.array([mask >> k & 1 for k in range(width)], np.float32)
-        assert run(row) == bits(row > 0) == mask
+        assert run(row) == movemask(row > 0) == mask
 
 
 def test_columns():
     @njit(**OPTIONS)
     def run(array, out):
-        for c, column in enumerate(columns(four(array, 0), four(array, 4), four(array, 8), four(array, 12))):
-            put_four(out, 4 * c, column)
+        for c, column in enumerate(transpose4x3(load4(array, 0), load4(array, 4), load4(array, 8), load4(array, 12))):
+            store4(out, 4 * c, column)
 
     for kind in (np.float32, np.float64):
         array, out = np.arange(16).astype(kind), np.zeros(12, kind)
         run(array, out)
         expected = array.reshape(4, 4).T[:3]
         np.testing.assert_array_equal(out.reshape(3, 4), expected)
-        np.testing.assert_array_equal(columns(*array.reshape(4, 4)), expected)
+        np.testing.assert_array_equal(transpose4x3(*array.reshape(4, 4)), expected)
 
 
 def test_lanes_of_flat_arrays(dtype):
     """Four numbers from anywhere, also where they do not start on a boundary; the rest of the array is left alone."""
     @njit(**OPTIONS)
     def run(source, at, target, to):
-        put_four(target, to, four(source, at))
+        store4(target, to, load4(source, at))
 
     source = np.arange(1, 20).astype(dtype)
     for at in range(16):
@@ -284,7 +284,7 @@ def test_lanes_of_flat_arrays(dtype):
             expected[to:to + 4] = source[at:at + 4]
             run(source, at, target, to)
             np.testing.assert_array_equal(target, expected)
-    taken = four(source, 2)
+    taken = load4(source, 2)
     source[:] = 0
     assert taken.tolist() == [3, 4, 5, 6]
 
@@ -292,13 +292,13 @@ def test_lanes_of_flat_arrays(dtype):
 def test_one_number_in_four_lanes():
     @njit(**OPTIONS)
     def run(value, out):
-        put_four(out, 0, four_of(value))
+        store4(out, 0, splat4(value))
 
     for value in (0.1, -7.0):
         out = np.zeros(4, np.float32)
         run(np.float32(value), out)
         np.testing.assert_array_equal(out, np.full(4, value, np.float32))
-        np.testing.assert_array_equal(four_of(value), out)
+        np.testing.assert_array_equal(splat4(value), out)
 
 
 def test_narrowing_rounds_to_nearest(width):
@@ -306,10 +306,10 @@ def test_narrowing_rounds_to_nearest(width):
 
     @njit(**OPTIONS)
     def run(row, out):
-        result = narrow(load(row))
+        result = to_float32(load(row))
         for k in range(width):
-            out[k] = element(result, k)
-        return element(result, 0)
+            out[k] = extract(result, k)
+        return extract(result, 0)
 
     values = [0.1, 1e300, -1e300, 1e-300, 1 + 2.0**-24, 1 + 3 * 2.0**-24, 1e-40, -0.0, 3.4028235677973366e38, 3.4028235e38, np.inf]
     for k in range(len(values) - width + 1):
@@ -317,7 +317,7 @@ def test_narrowing_rounds_to_nearest(width):
         run(row, out)
         with np.errstate(all="ignore"):
             expected = row.astype(np.float32)
-        assert out.tobytes() == narrow(row).tobytes() == expected.tobytes()
+        assert out.tobytes() == to_float32(row).tobytes() == expected.tobytes()
     if not DISABLED:
         assert run.nopython_signatures[0].return_type == types.float32
 
@@ -327,14 +327,14 @@ def test_truncation_goes_towards_zero(width):
 
     @njit(**OPTIONS)
     def run(row, out):
-        result = truncate(load(row))
+        result = to_int32(load(row))
         for k in range(width):
-            out[k] = element(result, k)
-        return element(result, 0)
+            out[k] = extract(result, k)
+        return extract(result, 0)
 
     row, out = np.array([0.9, -0.9, 2.5, -2.5, 0.0, 2147483520.0, -2147483648.0, 15.99], np.float32)[:width], np.empty(width, np.int32)
     run(row, out)
-    assert out.tolist() == truncate(row).tolist() == [int(value) for value in row]
+    assert out.tolist() == to_int32(row).tolist() == [int(value) for value in row]
     if not DISABLED:
         assert run.nopython_signatures[0].return_type == types.int32
 
@@ -348,7 +348,7 @@ def test_scalars_are_never_contracted():
 
     @njit(**OPTIONS)
     def vector(a, b, c):
-        return element(four(a, 0) * four(b, 0) + four(c, 0), 0)
+        return extract(load4(a, 0) * load4(b, 0) + load4(c, 0), 0)
 
     a = 1 + 2.0**-30
     assert scalar(a, a, -1 - 2.0**-29) == 0.0

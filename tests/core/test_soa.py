@@ -8,14 +8,27 @@ from numba import njit
 
 from pliant.core import soa
 from pliant.core.jit import DISABLED, OPTIONS
-from pliant.core.soa import aligned, as_record, lane, lanes, packed, prefetch, publish, put_lane, put_lanes, put_whole, stamp, whole
+from pliant.core.soa import (
+    aligned_zeros,
+    lane,
+    lanes,
+    load_bounds,
+    packed_dtype,
+    prefetch,
+    publish,
+    put_bounds,
+    put_lane,
+    put_lanes,
+    record_class,
+    stamp,
+)
 
 pytestmark = pytest.mark.formulas
 
 INT32 = np.dtype(np.int32)
 
 
-@as_record
+@record_class
 class Egg(NamedTuple):
     """Three scalars under names of their own."""
     yolk: float
@@ -23,7 +36,7 @@ class Egg(NamedTuple):
     shell: float
 
 
-@as_record
+@record_class
 class Pot(NamedTuple):
     """Another class, of as many scalars."""
     depth: float
@@ -33,8 +46,8 @@ class Pot(NamedTuple):
 
 def basket(width, n=5):
     """Records in which every byte is something else than 0."""
-    dtype = packed([("lanes", soa.lanes_of(Egg, width)), ("whole", soa.whole_of(Pot)), ("count", INT32), ("stamp", INT32)])
-    array = aligned(n, dtype)
+    dtype = packed_dtype([("lanes", soa.lanes_dtype(Egg, width)), ("whole", soa.bounds_dtype(Pot)), ("count", INT32), ("stamp", INT32)])
+    array = aligned_zeros(n, dtype)
     array.view(np.uint8)[:] = np.arange(array.nbytes) % 251 + 1
     for k, name in enumerate(Egg._fields):
         array["lanes"][name] = 100 * k + np.arange(n)[:, None] + np.arange(width) / 16
@@ -56,7 +69,7 @@ def copy_lane(source, i, k, target, j, m):
 
 @njit(**OPTIONS)
 def copy_whole(source, i, target, j):
-    put_whole(target, j, whole(source, i))
+    put_bounds(target, j, load_bounds(source, i))
 
 
 @njit(**OPTIONS)
@@ -66,17 +79,17 @@ def read_lane(source, i, k):
 
 @njit(**OPTIONS)
 def read_whole(source, i):
-    return whole(source, i)
+    return load_bounds(source, i)
 
 
 @njit(**OPTIONS)
 def write_pot(target, i, depth):
-    put_whole(target, i, Pot(depth, depth + 1, depth + 2))
+    put_bounds(target, i, Pot(depth, depth + 1, depth + 2))
 
 
 @njit(**OPTIONS)
 def write_egg(target, i):
-    put_whole(target, i, Egg(1.0, 2.0, 3.0))
+    put_bounds(target, i, Egg(1.0, 2.0, 3.0))
 
 
 @njit(**OPTIONS)
@@ -157,18 +170,18 @@ def test_stamps(width):
 
 
 def test_packed_fields_follow_each_other():
-    dtype = packed([("a", np.dtype(np.float64)), ("b", INT32), ("c", np.dtype((np.int32, (3,))))])
+    dtype = packed_dtype([("a", np.dtype(np.float64)), ("b", INT32), ("c", np.dtype((np.int32, (3,))))])
     assert [dtype.fields[name][1] for name in "abc"] == [0, 8, 12]
     assert dtype.itemsize == 64
-    assert packed([("a", np.dtype((np.uint8, (64,))))]).itemsize == 64
-    assert packed([("a", np.dtype((np.uint8, (65,))))]).itemsize == 128
-    assert packed([("a", INT32)], alignment=4).itemsize == 4
+    assert packed_dtype([("a", np.dtype((np.uint8, (64,))))]).itemsize == 64
+    assert packed_dtype([("a", np.dtype((np.uint8, (65,))))]).itemsize == 128
+    assert packed_dtype([("a", INT32)], alignment=4).itemsize == 4
 
 
 @pytest.mark.parametrize("shape", [0, 1, 7, (0, 3), (3, 5), 1001])
-@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64, packed([("a", INT32)])])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64, packed_dtype([("a", INT32)])])
 def test_aligned_arrays_are_zeros_on_a_line(shape, dtype):
-    array = aligned(shape, dtype)
+    array = aligned_zeros(shape, dtype)
     assert array.shape == np.empty(shape).shape and array.dtype == np.dtype(dtype)
     assert array.size == 0 or array.ctypes.data % 64 == 0
     assert array.tobytes() == bytes(array.nbytes)
@@ -178,6 +191,6 @@ def test_aligned_arrays_are_zeros_on_a_line(shape, dtype):
 def test_two_classes_may_not_have_the_same_fields():
     """A record says by its field names what it holds."""
     with pytest.raises(TypeError, match="Twin and Egg have the same fields"):
-        as_record(NamedTuple("Twin", [(name, float) for name in Egg._fields]))
-    assert soa.CLASSES[Egg._fields] is Egg
-    assert as_record(Egg) is Egg
+        record_class(NamedTuple("Twin", [(name, float) for name in Egg._fields]))
+    assert soa.RECORD_CLASSES[Egg._fields] is Egg
+    assert record_class(Egg) is Egg

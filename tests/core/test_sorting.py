@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.core.sorting import DIGIT, FEW, sorted_pairs
+from pliant.core.sorting import DIGIT_BITS, MIN_RADIX_KEYS, sort_pairs
 
-SIZES = [0, 1, 2, FEW - 1, FEW, FEW + 1, 3 * FEW, 2500]
+SIZES = [0, 1, 2, MIN_RADIX_KEYS - 1, MIN_RADIX_KEYS, MIN_RADIX_KEYS + 1, 3 * MIN_RADIX_KEYS, 2500]
 BITS = range(1, 32)  # of each number of a pair: int32 without its sign
 
 
@@ -23,7 +23,7 @@ def drawn(seed, n, high, low, kinds):
 
 
 def expect_sorted(pairs, high, low):
-    found = sorted_pairs((pairs[:, 0] << low) | pairs[:, 1], high, low)
+    found = sort_pairs((pairs[:, 0] << low) | pairs[:, 1], high, low)
     assert found.dtype == np.int32 and found.shape == pairs.shape
     expected = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
     np.testing.assert_array_equal(found, expected)
@@ -39,18 +39,18 @@ def test_sorted_like_a_general_sort(seed, n, high, low, kinds):
 def test_every_width(width):
     """All bits of the key count, and all digits of a width that is not a multiple of one."""
     high = max(width // 2, width - 31)
-    expect_sorted(drawn(width, 2 * FEW, high, width - high, 500), high, width - high)
+    expect_sorted(drawn(width, 2 * MIN_RADIX_KEYS, high, width - high, 500), high, width - high)
 
 
 @pytest.mark.formulas
-@pytest.mark.parametrize("n", [0, 1, FEW - 1, FEW, FEW + 1])
+@pytest.mark.parametrize("n", [0, 1, MIN_RADIX_KEYS - 1, MIN_RADIX_KEYS, MIN_RADIX_KEYS + 1])
 def test_sizes_around_the_change_of_method(n):
     expect_sorted(drawn(n, n, 13, 12, 100), 13, 12)
 
 
 @pytest.mark.formulas
 def test_sorted_reversed_and_equal_keys():
-    for n in (FEW // 2, 2 * FEW):
+    for n in (MIN_RADIX_KEYS // 2, 2 * MIN_RADIX_KEYS):
         pairs = np.column_stack([np.arange(n), np.arange(n)[::-1]])
         for each in (pairs, pairs[::-1], np.repeat(pairs[:1], n, axis=0)):
             expect_sorted(each, 10, 10)
@@ -58,6 +58,6 @@ def test_sorted_reversed_and_equal_keys():
 
 def test_an_even_and_an_odd_number_of_passes_end_in_the_right_array():
     for digits in (1, 2, 3, 4, 5):
-        width = digits * DIGIT
+        width = digits * DIGIT_BITS
         high = max(width // 2, width - 31)
-        expect_sorted(drawn(digits, FEW + 5, high, width - high, 300), high, width - high)
+        expect_sorted(drawn(digits, MIN_RADIX_KEYS + 5, high, width - high, 300), high, width - high)

@@ -9,7 +9,7 @@ import pytest
 import pliant as pl
 from child import LATE, python, together
 from pliant.core import threads as pool
-from pliant.core.threads import Guard, Reading
+from pliant.core.threads import ReadLock, ReadWriteLock
 
 SOON = 0.15  # seconds: long enough to see that nothing happens
 
@@ -18,10 +18,10 @@ SOON = 0.15  # seconds: long enough to see that nothing happens
 
 @pytest.mark.formulas
 def test_many_read_at_once():
-    guard, meeting = Guard(), threading.Barrier(8)
+    guard, meeting = ReadWriteLock(), threading.Barrier(8)
 
     def read():
-        with Reading(guard):
+        with ReadLock(guard):
             meeting.wait(LATE)
 
     together(*[read] * 8)
@@ -29,7 +29,7 @@ def test_many_read_at_once():
 
 @pytest.mark.formulas
 def test_a_writer_waits_for_readers_and_they_for_it():
-    guard, order, writing = Guard(), [], threading.Event()
+    guard, order, writing = ReadWriteLock(), [], threading.Event()
 
     def write():
         guard.start_writing()
@@ -38,7 +38,7 @@ def test_a_writer_waits_for_readers_and_they_for_it():
         guard.stop_writing()
 
     def read():
-        with Reading(guard):
+        with ReadLock(guard):
             order.append("read")
 
     guard.start_reading()
@@ -56,7 +56,7 @@ def test_a_writer_waits_for_readers_and_they_for_it():
 
 @pytest.mark.formulas
 def test_one_writes_at_a_time():
-    guard, state = Guard(), {"inside": 0, "most": 0}
+    guard, state = ReadWriteLock(), {"inside": 0, "most": 0}
 
     def write():
         for _ in range(50):
@@ -69,7 +69,7 @@ def test_one_writes_at_a_time():
 
     def read():
         for _ in range(50):
-            with Reading(guard):
+            with ReadLock(guard):
                 assert state["inside"] == 0
 
     together(*[write] * 4, *[read] * 4)
@@ -78,11 +78,11 @@ def test_one_writes_at_a_time():
 
 @pytest.mark.formulas
 def test_a_stream_of_readers_does_not_keep_a_writer_out():
-    guard, done = Guard(), threading.Event()
+    guard, done = ReadWriteLock(), threading.Event()
 
     def read():
         while not done.is_set():
-            with Reading(guard):
+            with ReadLock(guard):
                 time.sleep(0.002)
 
     def write():
@@ -97,11 +97,11 @@ def test_a_stream_of_readers_does_not_keep_a_writer_out():
 
 @pytest.mark.formulas
 def test_readers_of_two_in_opposite_order_do_not_lock_each_other():
-    a, b, done = Guard(), Guard(), threading.Event()
+    a, b, done = ReadWriteLock(), ReadWriteLock(), threading.Event()
 
     def read(first, second):
         for _ in range(300):
-            with Reading(first, second):
+            with ReadLock(first, second):
                 time.sleep(0)
 
     def write(guard):
@@ -122,20 +122,20 @@ def test_readers_of_two_in_opposite_order_do_not_lock_each_other():
 @pytest.mark.formulas
 def test_an_interrupted_wait_leaves_nothing_held(monkeypatch):
     """Ctrl-C while the second of two bodies is waited for: the first can be updated afterwards."""
-    a, b = Guard(), Guard()
+    a, b = ReadWriteLock(), ReadWriteLock()
 
     def interrupted():
         raise KeyboardInterrupt
 
     monkeypatch.setattr(b, "start_reading", interrupted)
-    with pytest.raises(KeyboardInterrupt), Reading(b, a):
+    with pytest.raises(KeyboardInterrupt), ReadLock(b, a):
         pass
     assert (a._readers, b._readers) == (0, 0)
 
 
 @pytest.mark.formulas
 def test_an_interrupted_writer_lets_others_go_on(monkeypatch):
-    guard = Guard()
+    guard = ReadWriteLock()
     guard.start_reading()
 
     def interrupted(timeout=None):
@@ -152,7 +152,7 @@ def test_an_interrupted_writer_lets_others_go_on(monkeypatch):
         guard.stop_writing()
 
     def read():
-        with Reading(guard):
+        with ReadLock(guard):
             pass
 
     together(write, read)
@@ -161,7 +161,7 @@ def test_an_interrupted_writer_lets_others_go_on(monkeypatch):
 @pytest.mark.formulas
 def test_a_query_that_fails_lets_an_update_in(monkeypatch):
     a, b = (pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]) for _ in range(2))
-    monkeypatch.setattr("pliant.query.collide.two_bodies.collect", lambda *_: 1 / 0)
+    monkeypatch.setattr("pliant.query.collide.two_bodies.run_loop", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         pl.collide(a, b)
     monkeypatch.undo()
@@ -222,7 +222,7 @@ def test_the_environment_of_a_process(text, found):
 def test_all_jobs_are_run(set_threads):
     set_threads(3)
     found, cancel = [], threading.Event()
-    pool.run([lambda k=k: found.append(k) for k in range(50)], cancel)
+    pool.run_jobs([lambda k=k: found.append(k) for k in range(50)], cancel)
     assert sorted(found) == list(range(50)) and not cancel.is_set()
 
 
@@ -239,10 +239,10 @@ def test_an_exception_in_a_job_stops_the_others_and_is_raised(set_threads):
         seen.append("cancelled")
 
     with pytest.raises(ZeroDivisionError, match="in a worker"):
-        pool.run([go_on, fail], cancel)
+        pool.run_jobs([go_on, fail], cancel)
     assert seen == ["cancelled"]
     done = []
-    pool.run([lambda: done.append(1)] * 4, threading.Event())
+    pool.run_jobs([lambda: done.append(1)] * 4, threading.Event())
     assert len(done) == 4
 
 
@@ -260,7 +260,7 @@ def test_an_interrupt_of_the_caller_stops_all_jobs(set_threads, monkeypatch):
     monkeypatch.setattr(pool, "wait", wait)
     ended = []
     with pytest.raises(KeyboardInterrupt):
-        pool.run([lambda: ended.append(cancel.wait(LATE))] * 2, cancel)
+        pool.run_jobs([lambda: ended.append(cancel.wait(LATE))] * 2, cancel)
     assert ended == [True, True]
 
 
@@ -273,7 +273,7 @@ def test_threads_do_not_pile_up(set_threads):
     for n in (2, 4, 3, 2, 2):
         set_threads(n)
         for _ in range(3):
-            pool.run([lambda: None] * 2 * n, threading.Event())
+            pool.run_jobs([lambda: None] * 2 * n, threading.Event())
     deadline = time.monotonic() + LATE
     while len(workers()) > 2 and time.monotonic() < deadline:
         time.sleep(0.01)

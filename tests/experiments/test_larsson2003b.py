@@ -14,8 +14,8 @@ from experiments.larsson2003b import clock as tracing
 from experiments.larsson2003b import runs as larsson2003b_runs
 from experiments.larsson2003b import tables as larsson2003b_tables
 from pliant.core import jit
-from pliant.render.demo_soup import museum
-from pliant.render.demo_spheres import nine
+from pliant.render.demo_soup import make_demo_soup
+from pliant.render.demo_spheres import make_demo_spheres
 
 LISTS = ("take_ms", "refit_ms", "update_ms", "query_ms", "shading_ms", "n_v", "volumes", "nodes_reached", "leaves_reached", "cast_rays",
          "shadow_rays", "frames")  # fmt: skip
@@ -34,14 +34,14 @@ def ways(*names):
 
 @pytest.mark.formulas
 def test_frames_are_spread_evenly_from_the_first_to_the_last():
-    show = nine(320)
+    show = make_demo_spheres(320)
     assert tracing.spread(show, 2) == [0, 279] and tracing.spread(show, 1) == [0] and tracing.spread(show, 300) == list(range(280))
     some = tracing.spread(show, 15)
     assert len(some) == 15 and some[-1] == 279 and set(np.diff(some)) <= {19, 20}
 
 
 @slow_without_kernels
-@pytest.mark.parametrize(("show", "frames"), [(nine(320), [0, 140, 279]), (museum(64), [0, 70, 150, 299])], ids=["nine", "museum"])
+@pytest.mark.parametrize(("show", "frames"), [(make_demo_spheres(320), [0, 140, 279]), (make_demo_soup(64), [0, 70, 150, 299])], ids=["nine", "museum"])
 def test_all_ways_find_the_same_and_say_what_they_did(show, frames, monkeypatch):
     monkeypatch.setattr(tracing, "MOST", 200)  # two frames a turn
     ticks, threads = [], pliant.threads()
@@ -68,7 +68,7 @@ def test_a_difference_is_seen(monkeypatch):
         dark = occluded(scene, *rays, **options)
         return ~dark if scene.members_with_faces()[0][0].options.policy.name == "bottom_up" else dark
 
-    show = nine(320)
+    show = make_demo_spheres(320)
     monkeypatch.setattr(pliant, "occluded", lies, raising=False)
     runs = tracing.play(session(), "title", show, ways(larsson2003b_runs.HYBRID, larsson2003b_runs.BOTTOM_UP), shots(show, [0, 9]), frames=2, part="x")
     assert [each["agrees"] for each in runs] == [True, False, True, False]
@@ -84,7 +84,7 @@ def test_an_interrupted_session_keeps_the_frames_that_all_have_done(monkeypatch)
         if len(count) == 3:
             raise KeyboardInterrupt
 
-    stopped, show = session(1, tick), nine(320)
+    stopped, show = session(1, tick), make_demo_spheres(320)
     every = ways(larsson2003b_runs.HYBRID)
     runs = tracing.play(stopped, "title", show, every, shots(show, [0, 1, 2, 3]), frames=4, part="x")
     assert stopped.stopped and [each["steps"] for each in runs] == [2, 2]
@@ -93,7 +93,7 @@ def test_an_interrupted_session_keeps_the_frames_that_all_have_done(monkeypatch)
 
 @slow_without_kernels
 def test_traversals_and_pictures_agree():
-    show = nine(320)
+    show = make_demo_spheres(320)
     casts = [larsson2003b_runs.way(larsson2003b_runs.HYBRID, paper.PLIANT, traversal=name, casts=True) for name in ("wide", "stackless")]
     wide, stackless = tracing.play(session(), "title", show, casts, shots(show, [0, 200]), frames=2, part="x")
     assert wide["agrees"] and stackless["agrees"] and sum(stackless["n_v"]) > sum(wide["n_v"]) and wide["shadow_rays"] == [0, 0]
@@ -108,12 +108,12 @@ def test_traversals_and_pictures_agree():
 @pytest.mark.formulas
 @pytest.mark.parametrize("policy", ["bottom_up", "hybrid", "lazy", "auto"])
 def test_reconstruction_leaves_nothing_for_the_root(policy):
-    show = nine(320)
+    show = make_demo_spheres(320)
     actor = show.actors[0]
     body = pliant.Body(actor.shape(0), actor.faces, policy=policy, leaf=1, arity=8)
     for frame in range(1, 3):
         body.update(actor.shape(frame))
-        shape = body.shape_at(body.motion.scale)
+        shape = body.bvh_at(body.motion.scale)
         assert shape.stale and tracing.reconstruct(shape) > 0 and not shape.stale
         vertices, whole = body.vertices, shape.nodes["whole"][0]
         low = np.array([whole[name] for name in ("lox", "loy", "loz")]) + body.motion.origin[:3]
@@ -125,11 +125,11 @@ def test_reconstruction_leaves_nothing_for_the_root(policy):
 @pytest.mark.formulas
 @pytest.mark.parametrize("leaf", [1, 8])
 def test_work_is_counted_as_it_is_done(leaf):
-    actor = nine(320).actors[0]
+    actor = make_demo_spheres(320).actors[0]
     for policy in ("bottom_up", "hybrid"):
         body = pliant.Body(actor.shape(0), actor.faces, policy=policy, leaf=leaf, arity=8)
         body.update(actor.shape(1))
-        shape = body.shape_at(body.motion.scale)
+        shape = body.bvh_at(body.motion.scale)
         updated, work = tracing.reconstruct(shape), tracing.work_of(shape)
         assert work["volumes"] == updated and work["vertices"] >= 162, "each vertex at least once"
         if policy == "bottom_up" and leaf == 1:
@@ -145,7 +145,7 @@ def test_predictions_are_in_the_intervals_of_the_paper(k, least, most):
 
 @pytest.mark.formulas
 def test_a_show_of_some_actors_is_reconstructed_alone():
-    show = nine(320)
+    show = make_demo_spheres(320)
     one = replace(show, actors=show.actors[:1])
     (turn,) = tracing.unasked(one, [0, 5])
     assert [shot.frame for shot in turn] == [0, 5] and all(len(shot.shapes) == 1 and not shot.asked for shot in turn)

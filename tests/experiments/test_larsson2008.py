@@ -16,7 +16,7 @@ from experiments.larsson2008 import scenes as larsson2008_scenes
 from experiments.larsson2008 import tables as larsson2008_tables
 from pliant.core import jit
 from pliant.tree.nodes import BUILDERS, node_dtype
-from pliant.volume.protocol import FAMILIES
+from pliant.volume.protocol import VOLUME_TYPES
 
 # --- methods ---------------------------------------------------------------------------------------------------------------------
 
@@ -72,12 +72,12 @@ def test_operations_of_balls_are_those_of_their_formula():
 
 
 @pytest.mark.formulas
-@pytest.mark.parametrize("family", list(FAMILIES))
+@pytest.mark.parametrize("family", list(VOLUME_TYPES))
 def test_operations_of_all_families_are_counted(family):
     counts = operations.operations(family)
     assert set(counts) == {"carry", "overlap", "skew"}
     assert counts["overlap"].arithmetic >= 11 and counts["overlap"].comparisons >= 1 and counts["carry"].arithmetic >= 18
-    told, volume = larsson2008_runs.about(family), FAMILIES[family].volume
+    told, volume = larsson2008_runs.about(family), VOLUME_TYPES[family].volume
     assert told["scalars"] == len(volume._fields)
     assert told["node_bytes"] == {"2": node_dtype(volume, 4).itemsize, "8": node_dtype(volume, 8).itemsize}
 

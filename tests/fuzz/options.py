@@ -8,12 +8,12 @@ import pliant.body  # noqa: F401 - registers volumes, builders and policies
 from pliant.refit.blended import BLENDED
 from pliant.refit.convex import BOUNDS, BOXES, CONVEX, LEAVES
 from pliant.refit.inflated import CRITERIA
-from pliant.refit.policy import POLICIES, options_for, policies_for
-from pliant.tree.nodes import BUILDERS, WIDTHS
-from pliant.volume.protocol import FAMILIES, HOWS
+from pliant.refit.policy import POLICIES, policies_with, resolve_options
+from pliant.tree.nodes import BUILDERS, WIDTH_OF_ARITY
+from pliant.volume.protocol import FIT_METHODS, VOLUME_TYPES
 
 BLOCK = 100_000                                                         # seeds of one campaign
-TABLE = [(volume, width) for width in sorted(set(WIDTHS.values()), reverse=True) for volume in FAMILIES]
+TABLE = [(volume, width) for width in sorted(set(WIDTH_OF_ARITY.values()), reverse=True) for volume in VOLUME_TYPES]
 MOTIONS = ("free", "rigid", "morph", "blended")
 OWN = {"morph": BLENDED, "blended": CONVEX}                             # policies of one motion only
 
@@ -21,8 +21,8 @@ OWN = {"morph": BLENDED, "blended": CONVEX}                             # polici
 SETTINGS = {
     "hybrid": {"depth": [None, 0, 1, 2], "below": ["node", "subtree", 1, 2]},
     "auto": {"background": [False, True]},
-    "fitted": {"how": list(HOWS)},
-    "inflated": {"criterion": list(CRITERIA), "p_max": [0.1, 3.95], "k": [0.0, 0.218], "gamma": [0.1, 0.562], "how": list(HOWS)},
+    "fitted": {"how": list(FIT_METHODS)},
+    "inflated": {"criterion": list(CRITERIA), "p_max": [0.1, 3.95], "k": [0.0, 0.218], "gamma": [0.1, 0.562], "how": list(FIT_METHODS)},
     BLENDED.name: {"between": [0, 2], "stamps": [True, False], "front": [False, True]},
     CONVEX.name: {"bound": list(BOUNDS), "boxes": list(BOXES), "leaves": list(LEAVES), "front": [False, True]},
 }
@@ -53,7 +53,7 @@ def draw(rng, values):
 def options(rng, campaign, motion, keyed, form):
     """Keywords of a body; `form`: of a morphing one. Reference volumes between targets are for the plain form alone."""
     volume, width = draw(rng, campaign.volumes)
-    table = {"volume": volume, "build": draw(rng, list(BUILDERS)), "arity": draw(rng, [k for k, w in WIDTHS.items() if w == width]),
+    table = {"volume": volume, "build": draw(rng, list(BUILDERS)), "arity": draw(rng, [k for k, w in WIDTH_OF_ARITY.items() if w == width]),
              "leaf": draw(rng, [1, 1, 2, 3, 4, 8]), "policy": "auto"}
     own = OWN.get(motion)
     names = [name for name in POLICIES if not (keyed and name == "rebuild")] + ([own.name] * 4 if own else [])
@@ -71,7 +71,7 @@ def options(rng, campaign, motion, keyed, form):
 
 def partial_options(rng, keyed):
     """For partial updates: a tree of some depth, and a policy that refits parts of it."""
-    names = [name for name, policy in POLICIES.items() if policy.local and policy.suits is None and not (keyed and name == "rebuild")]
+    names = [name for name, policy in POLICIES.items() if policy.allows_partial and policy.check is None and not (keyed and name == "rebuild")]
     return {"leaf": draw(rng, [1, 1, 2]), "policy": draw(rng, names)}
 
 
@@ -79,8 +79,8 @@ def suits(table, own):
     """Does the policy serve this volume? Some do not; what is refused and why has tests of its own."""
     policy = table["policy"]
     try:
-        options_for(table["volume"], table["build"], dict(policy) if isinstance(policy, dict) else {"name": policy}, table["arity"],
-                    table["leaf"], *([policies_for(own)] if own else []))
+        resolve_options(table["volume"], table["build"], dict(policy) if isinstance(policy, dict) else {"name": policy}, table["arity"],
+                    table["leaf"], *([policies_with(own)] if own else []))
     except (TypeError, ValueError):
         return False
     return True

@@ -20,9 +20,9 @@ import pliant
 import pliant.body
 from pliant.core import jit
 from pliant.core.dispatch import generic
-from pliant.core.function_pointer import address_of, array_at, invoke, pointer
+from pliant.core.function_pointer import address_of, array_at, as_pointer, call_address
 from pliant.core.jit import helper, kernel
-from pliant.core.simd import element, four
+from pliant.core.simd import extract, load4
 from pliant.geometry.expansion import two_product, two_product_split, two_sum
 from pliant.geometry.predicates import orient2d, orient3d
 from pliant.geometry.triangle_overlap import overlap_exact, overlap_stage
@@ -73,7 +73,7 @@ def chosen(of, a, b):
     """A function that chooses by class."""
 
 
-@chosen.on(Probe)
+@chosen.register(Probe)
 def _(of, a, b):
     s, t = two_sum(a, b)
     p, q = two_product(a, a)
@@ -89,17 +89,17 @@ def in_generic(a, b):
 @kernel
 def beside_vectors(rows, a, b):
     """Vectors may contract a · b + c; scalars beside them must not."""
-    v = four(rows, 0) * four(rows, 4) + four(rows, 8)
+    v = load4(rows, 0) * load4(rows, 4) + load4(rows, 8)
     s, t = two_sum(a, b)
     p, q = two_product(a, a)
     u, w = two_product_split(a, a)
-    zero = element(v, 0) - element(v, 0)
+    zero = extract(v, 0) - extract(v, 0)
     return s + zero, t, p, q, u, w
 
 
 def enter(context, i):
     """Called by address: reads a, b at the context, writes the six results there."""
-    t = array_at(pointer(context), 8, np.float64)
+    t = array_at(as_pointer(context), 8, np.float64)
     s, e = two_sum(t[6], t[7])
     t[0], t[1] = s, e
     p, q = two_product(t[6], t[6])
@@ -110,7 +110,7 @@ def enter(context, i):
 
 @kernel
 def by_address(entry, about):
-    return invoke(entry, about, 0)
+    return call_address(entry, about, 0)
 
 
 @cache

@@ -97,7 +97,7 @@ def test_only_one_file_compiles():
 def test_options_say_no_explicitly():
     """A flag that is left out would be inherited from the caller."""
     assert OPTIONS["fastmath"] is cooperative_cuda.OPTIONS["fastmath"] is False
-    assert simd.FLAGS == ("contract",)
+    assert simd.FLOAT_FLAGS == ("contract",)
 
 
 def test_offences_are_noticed():

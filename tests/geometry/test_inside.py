@@ -6,9 +6,9 @@ import pytest
 
 import meshes
 from pliant import shapes
-from pliant.geometry.inside import AMBIGUOUS, count_crossings, open_edge
-from pliant.geometry.mesh import mesh_of
-from pliant.geometry.ray_triangle import DIRECTION, ORIGIN, SIZE, side
+from pliant.geometry.inside import AMBIGUOUS, count_crossings, find_open_edge
+from pliant.geometry.mesh import build_topology
+from pliant.geometry.ray_triangle import BUFFER_SIZE, DIRECTION, ORIGIN, edge_side
 
 pytestmark = pytest.mark.formulas
 
@@ -65,9 +65,9 @@ def enclosed(points, vertices, faces, direction):
     turns, pairs = np.zeros(len(points), np.int64), []
     for i, point in enumerate(points):
         for k, corners in enumerate(vertices[faces]):
-            t = np.empty(SIZE)
+            t = np.empty(BUFFER_SIZE)
             t[:9], t[ORIGIN:ORIGIN + 3], t[DIRECTION:DIRECTION + 3] = corners.ravel(), point, direction
-            signs = {int(np.sign(side(t, p, q, 0)[0])) for p, q in ((3, 6), (6, 0), (0, 3))}
+            signs = {int(np.sign(edge_side(t, p, q, 0)[0])) for p, q in ((3, 6), (6, 0), (0, 3))}
             if not {1, -1} <= signs:
                 pairs.append((i, k))
     rays, hit = np.array(pairs, np.int64).reshape(-1, 2).T.copy()
@@ -77,7 +77,7 @@ def enclosed(points, vertices, faces, direction):
 
 
 def mesh_at(vertices, faces):
-    return mesh_of(faces, len(vertices), np.arange(len(vertices)))
+    return build_topology(faces, len(vertices), np.arange(len(vertices)))
 
 
 @pytest.mark.parametrize("name", SURFACES)
@@ -113,18 +113,18 @@ def test_lines_that_meet_an_edge_are_ambiguous():
 @pytest.mark.parametrize("name", SURFACES)
 def test_closed_surfaces(name):
     vertices, faces = SURFACES[name]
-    assert open_edge(mesh_at(vertices, faces)) == (-1, -1)
+    assert find_open_edge(mesh_at(vertices, faces)) == (-1, -1)
 
 
 def test_first_open_edge():
     vertices, faces = tetrahedron()
     for k in range(4):
         missing = np.delete(faces, k, axis=0)
-        assert open_edge(mesh_at(vertices, missing)) == tuple(sorted(faces[k])[:2])
+        assert find_open_edge(mesh_at(vertices, missing)) == tuple(sorted(faces[k])[:2])
     turned = faces.copy()
     turned[2] = turned[2, ::-1]
-    assert open_edge(mesh_at(vertices, turned)) == (1, 2)
+    assert find_open_edge(mesh_at(vertices, turned)) == (1, 2)
     thrice = np.vstack([faces, [[2, 1, 3]]]).astype(np.int32)
-    assert open_edge(mesh_at(vertices, thrice)) == (1, 2)
-    assert open_edge(mesh_at(vertices, np.vstack([faces, [[3, 3, 1]]]).astype(np.int32))) == (-1, -1)
-    assert open_edge(mesh_at(vertices, faces[:0])) == (-1, -1)
+    assert find_open_edge(mesh_at(vertices, thrice)) == (1, 2)
+    assert find_open_edge(mesh_at(vertices, np.vstack([faces, [[3, 3, 1]]]).astype(np.int32))) == (-1, -1)
+    assert find_open_edge(mesh_at(vertices, faces[:0])) == (-1, -1)

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from pliant.core.jit import kernel
-from pliant.core.stack import floats, integers
-from pliant.geometry.min_sphere import smallest_ball
+from pliant.core.stack import stack_float64, stack_int64
+from pliant.geometry.min_sphere import min_sphere
 
 pytestmark = pytest.mark.formulas
 
 
 @kernel
 def put_smallest(points, n, out, support):
-    ball, held = floats(4), integers(4)
-    size = smallest_ball(points, n, held, ball)
+    ball, held = stack_float64(4), stack_int64(4)
+    size = min_sphere(points, n, held, ball)
     for k in range(4):
         out[k] = ball[k]
     for k in range(size):

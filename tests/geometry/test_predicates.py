@@ -14,20 +14,20 @@ import pytest
 
 import naive
 from pliant.core.jit import kernel
-from pliant.geometry.bigint import orient2d_wide, orient3d_wide
-from pliant.geometry.expansion import fused, halves, two_difference, two_product, two_product_split, two_sum
+from pliant.geometry.bigint import orient2d_bigint, orient3d_bigint
+from pliant.geometry.expansion import fma, split, two_difference, two_product, two_product_split, two_sum
 from pliant.geometry.predicates import (
-    LARGEST,
-    SMALLEST,
+    RANGE_MAX,
+    RANGE_MIN,
     UNSURE,
-    fits,
+    in_range,
     orient2d,
-    orient2d_expanded,
+    orient2d_expansion_sign,
     orient2d_filter,
     orient3d,
-    orient3d_expanded,
+    orient3d_dd_filter,
+    orient3d_expansion_sign,
     orient3d_filter,
-    orient3d_pairs,
 )
 
 pytestmark = pytest.mark.formulas
@@ -173,12 +173,12 @@ def test_signs_are_exact(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_wide_integers_are_exact(kind):
     """The last stage answers everything, also what earlier stages would have answered."""
-    assert not wrong(kind, orient2d_wide, orient3d_wide)
+    assert not wrong(kind, orient2d_bigint, orient3d_bigint)
 
 
 @pytest.mark.parametrize("kind", WITHIN)
 def test_expansions_are_exact_within_the_range(kind):
-    assert not wrong(kind, orient2d_expanded, orient3d_expanded)
+    assert not wrong(kind, orient2d_expansion_sign, orient3d_expansion_sign)
 
 
 @pytest.mark.parametrize("kind", WITHIN)
@@ -187,7 +187,7 @@ def test_filters_are_right_or_unsure(kind):
         assert in_plane(orient2d_filter, points) in (sign, UNSURE)
     for points, sign in drawn(kind, 3):
         assert in_space(orient3d_filter, points) in (sign, UNSURE)
-        assert in_space(orient3d_pairs, points) in (sign, UNSURE)
+        assert in_space(orient3d_dd_filter, points) in (sign, UNSURE)
 
 
 def test_kinds_are_what_they_are_named():
@@ -198,7 +198,7 @@ def test_kinds_are_what_they_are_named():
             assert {-1, 1} <= set(signs) or kind in ("aligned", "repeated", "flat integers", "least of the range", "most of the range",
                                                      "subnormal and flat", "large and flat"), kind
             size = np.abs(points)
-            within = np.all((size == 0) | ((size >= SMALLEST) & (size <= LARGEST)))
+            within = np.all((size == 0) | ((size >= RANGE_MIN) & (size <= RANGE_MAX)))
             assert within == (kind in WITHIN), kind
     assert {sign for kind in ("lattice", "nudged", "limits") for _, sign in drawn(kind, 3)} == {-1, 0, 1}
 
@@ -209,7 +209,7 @@ def test_every_stage_is_needed():
     assert {in_space(orient3d_filter, points) for points, _ in drawn("aligned", 3)} == {0}
     unsure = [points for points, _ in drawn("flattened", 3) + drawn("nudged", 3) if in_space(orient3d_filter, points) == UNSURE]
     assert len(unsure) > MANY / 10
-    left = [points for points in unsure if in_space(orient3d_pairs, points) == UNSURE]
+    left = [points for points in unsure if in_space(orient3d_dd_filter, points) == UNSURE]
     assert 0 < len(left) < len(unsure)
     assert any(naive.orient3d(*points) != 0 for points in left)
 
@@ -232,15 +232,15 @@ def test_offsets_name_the_points():
         assert orient3d(buffer, *offsets) == naive.orient3d(*(buffer[k:k + 3] for k in offsets))
 
 
-@pytest.mark.parametrize("value", [SMALLEST, LARGEST])
+@pytest.mark.parametrize("value", [RANGE_MIN, RANGE_MAX])
 def test_ends_of_the_range(value):
     inward, outward = (1.0, 0.0) if value < 1 else (1.0, np.inf)
-    assert fits(value)
-    assert fits(-value)
-    assert fits(float(np.nextafter(value, inward)))
-    assert not fits(float(np.nextafter(value, outward)))
-    assert fits(0.0)
-    assert not fits(np.inf)
+    assert in_range(value)
+    assert in_range(-value)
+    assert in_range(float(np.nextafter(value, inward)))
+    assert not in_range(float(np.nextafter(value, outward)))
+    assert in_range(0.0)
+    assert not in_range(np.inf)
     for values in ([value, np.nextafter(value, inward)], [value, np.nextafter(value, outward)]):
         rng = np.random.default_rng(4)
         for d, orient in ((2, lambda points: in_plane(orient2d, points)), (3, lambda points: in_space(orient3d, points))):
@@ -279,7 +279,7 @@ def test_high_and_low_parts_are_the_exact_result(function, operation):
 
 def test_halves_have_half_the_bits():
     for a, _ in numbers(MANY):
-        high, low = halves(a)
+        high, low = split(a)
         assert Fraction(high) + Fraction(low) == Fraction(a)
         for part in (high, low):
             mantissa = int(np.frexp(part)[0] * 2**53)
@@ -289,7 +289,7 @@ def test_halves_have_half_the_bits():
 @kernel
 def call_fused(a, b, c):
     """`fused` is an instruction, which only compiled code can call."""
-    return fused(a, b, c)
+    return fma(a, b, c)
 
 
 def test_fused_rounds_once():

@@ -5,7 +5,7 @@ import pytest
 
 import poses
 from pliant.core.jit import kernel
-from pliant.core.stack import integers, singles
+from pliant.core.stack import stack_float32, stack_int64
 from pliant.geometry.principal_axes import spread_axes, triangle_axes
 
 pytestmark = pytest.mark.formulas
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.formulas
 
 @kernel
 def put_spread(points, order, out):
-    frame = singles(9)
+    frame = stack_float32(9)
     spread_axes(points, order, 0, len(order), frame)
     for k in range(9):
         out[k] = frame[k]
@@ -21,7 +21,7 @@ def put_spread(points, order, out):
 
 @kernel
 def put_triangles(points, n, out):
-    frame, names = singles(9), integers(64)
+    frame, names = stack_float32(9), stack_int64(64)
     for k in range(n):
         names[k] = k
     there = triangle_axes(points, names, n, frame)

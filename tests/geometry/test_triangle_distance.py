@@ -15,13 +15,13 @@ import adversarial
 import naive
 import naive_distances
 from pliant import shapes
-from pliant.core.function_pointer import invoke
+from pliant.core.function_pointer import call_address
 from pliant.core.jit import kernel
-from pliant.core.stack import floats
+from pliant.core.stack import stack_float64
 from pliant.geometry import point_triangle, triangle_distance
-from pliant.geometry.point_triangle import point_entry, point_gap
-from pliant.geometry.predicates import LARGEST, SMALLEST
-from pliant.geometry.triangle_distance import gap_entry, triangle_gap
+from pliant.geometry.point_triangle import point_triangle_distance, point_triangle_entry
+from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN
+from pliant.geometry.triangle_distance import triangle_distance_entry, triangle_triangle_distance
 from pliant.geometry.triangle_overlap import EXACT
 from test_naive import WRITTEN
 
@@ -50,22 +50,22 @@ def size_of(points):
 
 def in_range(points):
     size = np.abs(points)
-    return bool(np.all((size == 0) | ((size >= SMALLEST) & (size <= LARGEST))))
+    return bool(np.all((size == 0) | ((size >= RANGE_MIN) & (size <= RANGE_MAX))))
 
 
 def gap(p, q, plain=None):
     """(the answer, distance, points (2, 3)) of two triangles."""
-    t = np.full(triangle_distance.ROOM, np.nan)
+    t = np.full(triangle_distance.BUFFER_SIZE, np.nan)
     t[:9], t[9:18] = np.ravel(p), np.ravel(q)
-    answer = triangle_gap(t, in_range([p, q]) if plain is None else plain)
+    answer = triangle_triangle_distance(t, in_range([p, q]) if plain is None else plain)
     return int(answer), float(t[24]), t[18:24].reshape(2, 3).copy()
 
 
 def reach(point, triangle):
     """(feature, distance, nearest point, weights of all corners)."""
-    t = np.full(point_triangle.ROOM, np.nan)
+    t = np.full(point_triangle.BUFFER_SIZE, np.nan)
     t[:9], t[9:12] = np.ravel(triangle), point
-    feature = point_gap(t, in_range(t[:12]))
+    feature = point_triangle_distance(t, in_range(t[:12]))
     u, v = float(t[16]), float(t[17])
     assert 0 <= u <= 1 and 0 <= v <= 1 and u + v <= 1
     return int(feature), float(t[15]), t[12:15].copy(), (1 - u - v, u, v)
@@ -271,10 +271,10 @@ def test_not_plain_gives_the_same():
 @kernel
 def call(entry, given, n, answers):
     """Call an entry by its address, as loops do."""
-    t = floats(26)
+    t = stack_float64(26)
     for k in range(n):
         t[k] = given[k]
-    answer = invoke(entry, t, 1)
+    answer = call_address(entry, t, 1)
     for k in range(len(answers)):
         answers[k] = t[n + k]
     return answer
@@ -285,11 +285,11 @@ def test_entries_are_the_kernels():
     for p, q in rng.normal(size=(5, 2, 3, 3)):
         out = np.empty(7)
         answer, distance, points = gap(p, q)
-        assert call(gap_entry()[0], np.append(p, q), 18, out) == answer
+        assert call(triangle_distance_entry()[0], np.append(p, q), 18, out) == answer
         assert out.tolist() == [*points.ravel(), distance]
         out = np.empty(6)
         feature, distance, near, weights = reach(q[0], p)
-        assert call(point_entry()[0], np.append(p, q[0]), 12, out) == feature
+        assert call(point_triangle_entry()[0], np.append(p, q[0]), 12, out) == feature
         assert out.tolist() == [*near, distance, *weights[1:]]
 
 

@@ -6,8 +6,8 @@ import pytest
 
 import adversarial
 import naive
-from pliant.geometry.predicates import LARGEST, SMALLEST
-from pliant.geometry.triangle_overlap import EXACT, FLAT, QUICK, overlap_exact, overlap_stage
+from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN
+from pliant.geometry.triangle_overlap import EXACT, FILTERED, PROJECTED, overlap_exact, overlap_stage
 from siblings import NARROW
 from test_naive import WRITTEN
 from tests import exactness
@@ -21,7 +21,7 @@ MANY, SAMPLE = (40, 1) if OFF else (2500, 30)
 def in_range(*triangles):
     """May filters be trusted with these coordinates?"""
     size = np.abs(triangles)
-    return bool(np.all((size == 0) | ((size >= SMALLEST) & (size <= LARGEST))))
+    return bool(np.all((size == 0) | ((size >= RANGE_MIN) & (size <= RANGE_MAX))))
 
 
 def answers(p, q, a=0, b=9, room=18):
@@ -31,7 +31,7 @@ def answers(p, q, a=0, b=9, room=18):
     found = [overlap_exact(t, a, b)]
     if in_range(p, q):
         stage = overlap_stage(t, a, b)
-        assert stage & ~1 in (QUICK, FLAT, EXACT)
+        assert stage & ~1 in (FILTERED, PROJECTED, EXACT)
         found.append(stage & 1)
     return found
 
@@ -83,7 +83,7 @@ def test_every_stage_decides_both_ways():
         for p, q, _ in drawn(kind, max(MANY // 10, 40), 15):
             if in_range(p, q):
                 seen.add(int(overlap_stage(np.concatenate([p, q]).reshape(-1), 0, 9)))
-    assert seen == {stage + answer for stage in (QUICK, FLAT, EXACT) for answer in (0, 1)}
+    assert seen == {stage + answer for stage in (FILTERED, PROJECTED, EXACT) for answer in (0, 1)}
 
 
 @pytest.mark.parametrize("scale", [2.0**-240, 1.0, 2.0**330])

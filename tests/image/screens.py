@@ -6,22 +6,22 @@ import numpy as np
 
 import naive
 import pliant as pl
-from pliant.core.jit import silent
-from pliant.image.cpu import OnCpu
-from pliant.image.options import options_of
-from pliant.image.pipeline import view_for
-from pliant.image.screen import CENTRE, LOW, SCALE, STRIDE, TURN
-from pliant.image.surface import host_surface
+from pliant.core.jit import ignore_float_errors
+from pliant.image.cpu import CpuEngine
+from pliant.image.options import check_options
+from pliant.image.pipeline import choose_viewport
+from pliant.image.screen import CENTRE, LOW, ROTATION, SCALE, STRIDE
+from pliant.image.surface import as_subject
 
 
 def on_screen(*surfaces, size=8, **options):
     """The loops of the engine for one surface or two, put on a screen of this size; None if they cannot meet."""
-    with silent():
-        loops = OnCpu([host_surface("a", surface) for surface in surfaces])
-        view, fragments = view_for(loops, options_of({"resolution": size, **options}))
+    with ignore_float_errors():
+        loops = CpuEngine([as_subject("a", surface) for surface in surfaces])
+        view, fragments = choose_viewport(loops, check_options({"resolution": size, **options}))
         if view is None:
             return None
-        loops.look_through(view, fragments)
+        loops.set_viewport(view, fragments)
         return loops
 
 
@@ -29,7 +29,7 @@ def exactly(view, point):
     """Where a point is on the screen, as fractions: (R (p − c) / 4 − low) · scale, without rounding."""
     frame = [Fraction(x) for x in view.frame.tolist()]
     away = [(Fraction(x) - c) / 4 for x, c in zip(point, frame[CENTRE:LOW], strict=True)]
-    turned = [sum(frame[TURN + 3 * k + i] * away[i] for i in range(3)) for k in range(3)]
+    turned = [sum(frame[ROTATION + 3 * k + i] * away[i] for i in range(3)) for k in range(3)]
     return tuple((turned[k] - frame[LOW + k]) * frame[SCALE + k] for k in range(3))
 
 

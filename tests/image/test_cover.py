@@ -10,12 +10,23 @@ from hypothesis import strategies as st
 from screens import bound, clipped, flat, pixel_of
 
 from pliant import shapes
-from pliant.core.jit import silent
+from pliant.core.jit import ignore_float_errors
 from pliant.geometry.triangle_overlap import Triangle
-from pliant.image.cover import across, corners_of, depths, extent_of, fine, inside, pixel_at, side, slopes_of, span
-from pliant.image.sample import AFTER, BEFORE, STEPS, fragment, overlap
-from pliant.image.sample_cpu import peel
-from pliant.image.screen import DEPTH, FARTHEST
+from pliant.image.cover import (
+    corners_of,
+    depth_interval,
+    edge_side,
+    extent_of,
+    fixed_point,
+    in_window,
+    pixel_at,
+    row_span,
+    slopes_of,
+    tie_side,
+)
+from pliant.image.sample import DEPTH_STEPS, MAX_KEY, MIN_KEY, depths_overlap, pack_fragment
+from pliant.image.sample_cpu import peel_faces
+from pliant.image.screen import DEPTH, MAX_COORDINATE
 from trials import often
 
 pytestmark = pytest.mark.formulas
@@ -27,7 +38,7 @@ NOTHING = np.float32(2.0**-100)
 
 quarters = st.integers(-4, 4 * SIZE + 4).map(lambda k: k / 4)
 window = st.floats(-1, SIZE + 1, width=32)
-powers = st.builds(lambda m, e: float(np.float32(np.clip(m * 2.0**e, -FARTHEST, FARTHEST))), st.floats(-2, 2, width=32),
+powers = st.builds(lambda m, e: float(np.float32(np.clip(m * 2.0**e, -MAX_COORDINATE, MAX_COORDINATE))), st.floats(-2, 2, width=32),
                    st.integers(-20, 100))
 seen_at = st.one_of(quarters, window, powers)
 seen_deep = st.one_of(st.integers(-1, 4).map(lambda k: k * DEPTH / 4), st.floats(-10, DEPTH + 10, width=32), powers)
@@ -49,7 +60,7 @@ def faces(draw):
         seen[1:] = seen[0] + np.float32(2.0**-6) * np.sign(seen[1:])
     elif kind == "through":                                             # opposite corners: huge faces seldom come by otherwise
         seen[1] = np.float32(SIZE) / 2 - np.float32(2.0 ** draw(st.integers(-30, 30))) * seen[0]
-    seen = np.clip(seen, -np.float32(FARTHEST), np.float32(FARTHEST))
+    seen = np.clip(seen, -np.float32(MAX_COORDINATE), np.float32(MAX_COORDINATE))
     slack, slack_z = (np.float32(2.0 ** draw(st.sampled_from([-100, -100, -40, -20, -4, 4]))) for _ in range(2))
     true = [tuple(true_of(x, sign, beyond, slack_z if k == 2 else slack) for k, (x, sign, beyond) in enumerate(
         zip(row, draw(st.tuples(signs, signs, signs)), draw(st.tuples(*[st.integers(0, 60)] * 3)), strict=True))) for row in seen.tolist()]
@@ -57,7 +68,7 @@ def faces(draw):
 
 
 def true_of(x, sign, beyond, slack):
-    if abs(x) == FARTHEST:
+    if abs(x) == MAX_COORDINATE:
         return Fraction(x) * 2**beyond
     return Fraction(x) + sign * bound(x, slack)
 
@@ -80,7 +91,7 @@ def wide(size, height):
 
 @often(400, share=10)
 @given(faces())
-@example(opposite(FARTHEST, 2.0**89, 512.0, 8))
+@example(opposite(MAX_COORDINATE, 2.0**89, 512.0, 8))
 @example(wide(2.0**64, 2.0**12))
 @example(wide(2.0**66, 2.0**8))
 @example(wide(2.0**30, 2.0**12))
@@ -88,25 +99,25 @@ def test_a_face_is_listed_wherever_it_is(face):
     """In every pixel that the true face touches within the window, with all depths that it has there."""
     seen, true, slack, slack_z = face
     t = Triangle(*seen.ravel())
-    with silent(), np.errstate(all="ignore"):
+    with ignore_float_errors(), np.errstate(all="ignore"):
         box = extent_of(t, slack, slack_z)
         slopes = slopes_of(t, box)
     part = clipped(clipped(clipped(true, 2, 0, int(DEPTH)), 0, 0, SIZE), 1, 0, SIZE)
-    assert inside(box, SIZE) or not part
+    assert in_window(box, SIZE) or not part
     for y in range(SIZE) if part else ():
         row = clipped(part, 1, y, y + 1)
         if not row:
             continue
         assert pixel_at(box.low, SIZE) <= y <= pixel_at(box.high, SIZE)
         with np.errstate(all="ignore"):
-            first, last = span(t, box, y, SIZE)
+            first, last = row_span(t, box, y, SIZE)
         assert 0 <= first <= pixel_of(min(p[0] for p in row), SIZE)
         assert SIZE > last >= pixel_of(max(p[0] for p in row), SIZE)
         for x in range(first, last + 1):
             heights = [p[2] for p in clipped(row, 0, x, x + 1)]
             if heights:
                 with np.errstate(all="ignore"):
-                    near, far = map(float, depths(slopes, box, x, y))
+                    near, far = map(float, depth_interval(slopes, box, x, y))
                 assert near <= min(heights) and max(heights) <= far
 
 
@@ -116,14 +127,14 @@ def test_spans_are_no_wider_than_they_must_be():
     box = extent_of(t, NOTHING, NOTHING)
     slopes = slopes_of(t, box)
     for y in range(64):
-        first, last = span(t, box, y, 64)
+        first, last = row_span(t, box, y, 64)
         assert y - 2 <= first <= y <= last <= y + 1
-        near, far = depths(slopes, box, first, y)
+        near, far = depth_interval(slopes, box, first, y)
         assert 7.99 < near <= 8 <= far < 8.01
     t = Triangle(*np.array([[0, 0, 0], [64, 0, 64], [0, 64, 0]], np.float32).ravel())
     box = extent_of(t, NOTHING, NOTHING)
     for x in range(60):
-        near, far = depths(slopes_of(t, box), box, x, 2)
+        near, far = depth_interval(slopes_of(t, box), box, x, 2)
         assert x - 0.1 < near <= x < x + 1 <= far < x + 1.1
 
 
@@ -132,14 +143,14 @@ def test_spans_are_no_wider_than_they_must_be():
        st.tuples(st.integers(0, 2**30 - 1), st.integers(0, 2**30 - 1)))
 def test_fragments_that_overlap_are_seen_to(given_depths, names):
     (a, rise_a), (b, rise_b) = given_depths
-    p = fragment(np.float32(a), np.float32(a + rise_a), names[0])
-    q = fragment(np.float32(b), np.float32(b + rise_b), names[1])
+    p = pack_fragment(np.float32(a), np.float32(a + rise_a), names[0])
+    q = pack_fragment(np.float32(b), np.float32(b + rise_b), names[1])
     assert (p & (2**30 - 1), q & (2**30 - 1)) == names and min(p, q) >= 0
     if max(a, b) <= min(np.float32(a + rise_a), np.float32(b + rise_b)):
-        assert overlap(p, q) and overlap(q, p)
+        assert depths_overlap(p, q) and depths_overlap(q, p)
     apart = max(a, b, 0) - max(min(a + rise_a, b + rise_b), 0)
-    if apart > 2.1 / float(STEPS) and max(a, b) < DEPTH - 1:
-        assert not overlap(p, q)
+    if apart > 2.1 / float(DEPTH_STEPS) and max(a, b) < DEPTH - 1:
+        assert not depths_overlap(p, q)
 
 
 # --- centres --------------------------------------------------------------------------------------------------------------------
@@ -156,15 +167,15 @@ def covered(vertices, corners, size=SIZE, depth=None):
     corners = np.asarray(corners, np.int32).reshape(-1, 3)
     turns = []
     for a, b, c in vertices[corners]:
-        (ax, ay), (bx, by), (cx, cy) = (map(int, map(fine, p)) for p in (a, b, c))
+        (ax, ay), (bx, by), (cx, cy) = (map(int, map(fixed_point, p)) for p in (a, b, c))
         turns.append(np.sign((bx - ax) * (cy - ay) - (by - ay) * (cx - ax)))
     found = []
     for turn in (-1, 1):
         counts = np.zeros(size * size, np.int64)
-        fronts, backs = np.full(size * size, BEFORE), np.full(size * size, AFTER)
+        fronts, backs = np.full(size * size, MIN_KEY), np.full(size * size, MAX_KEY)
         some = corners[np.array(turns) == turn].reshape(-1)
         with np.errstate(all="ignore"):
-            peel(screen.reshape(-1), some, NOTHING, NOTHING, size, 0, size, 0, len(some) // 3, True, counts, fronts, backs, backs.copy(),
+            peel_faces(screen.reshape(-1), some, NOTHING, NOTHING, size, 0, size, 0, len(some) // 3, True, counts, fronts, backs, backs.copy(),
                  fronts.copy())
         found.append(counts.reshape(size, size))
     return found
@@ -205,19 +216,19 @@ def test_a_flat_sheet_covers_every_centre_once(shift):
 def test_sides_of_a_line(numbers):
     """Exchanged ends exchange sides, and only a line that is none has no side; what lies on it is moved as by (ε, ε²)."""
     ax, ay, bx, by, px, py = numbers
-    found = side(ax, ay, bx, by, px, py)
-    assert found == -side(bx, by, ax, ay, px, py)
-    assert (found == 0) == ((ax, ay) == (bx, by)) and across(ax, ay, ax, ay) == 0
+    found = edge_side(ax, ay, bx, by, px, py)
+    assert found == -edge_side(bx, by, ax, ay, px, py)
+    assert (found == 0) == ((ax, ay) == (bx, by)) and tie_side(ax, ay, ax, ay) == 0
     tiny = Fraction(1, 10**6)
     turn = (bx - ax) * (py + tiny**2 - ay) - (by - ay) * (px + tiny - ax)
     assert found == (turn > 0) - (turn < 0)
 
 
 def test_coordinates_in_fine_steps():
-    assert [int(fine(np.float32(x))) for x in (0, 1, -1, 0.5, 1 / 256)] == [0, 256, -256, 128, 1]
-    assert abs(int(fine(np.float32(2.0**100)))) == abs(int(fine(np.float32(-(2.0**100))))) == 2**29
+    assert [int(fixed_point(np.float32(x))) for x in (0, 1, -1, 0.5, 1 / 256)] == [0, 256, -256, 128, 1]
+    assert abs(int(fixed_point(np.float32(2.0**100)))) == abs(int(fixed_point(np.float32(-(2.0**100))))) == 2**29
     for x in np.random.default_rng(3).uniform(-9, 9, 99).astype(np.float32):
-        assert abs(int(fine(x)) - 256 * float(x)) <= 0.5
+        assert abs(int(fixed_point(x)) - 256 * float(x)) <= 0.5
         assert pixel_at(x, SIZE) == min(max(floor(x), 0), SIZE - 1)
 
 

@@ -15,10 +15,10 @@ import pliant as pl
 from capsules import Interfaced, exported
 from pliant import shapes
 from pliant.core import device
-from pliant.core.device import need_cuda
-from pliant.image.api import asked
-from pliant.image.kernel_args import LARGE_FACES
-from pliant.image.options import MODES, Options
+from pliant.core.device import require_cuda
+from pliant.image.api import query
+from pliant.image.kernel_args import N_LARGE_FACES
+from pliant.image.options import MODES, CheckedOptions
 from trials import often
 
 pytestmark = pytest.mark.cuda
@@ -71,14 +71,14 @@ def alike(*meshes, counters=True, **options):
 
 def sent(mesh, vertices=np.float64, faces=np.int32):
     """The same mesh on the GPU."""
-    return need_cuda().to_device(mesh[0].astype(vertices)), need_cuda().to_device(mesh[1].astype(faces))
+    return require_cuda().to_device(mesh[0].astype(vertices)), require_cuda().to_device(mesh[1].astype(faces))
 
 
 @pytest.fixture
 def room():
     """The memory of the engine, as a new one."""
-    from pliant.image.cuda import room_of
-    found = room_of(0)
+    from pliant.image.cuda import buffers_of
+    found = buffers_of(0)
     found.clear()
     return found
 
@@ -160,7 +160,7 @@ def test_open_surfaces_are_sampled():
 
 def test_undecided_pairs_count_in_the_estimate():
     """Of 23 pairs, most of which touch, few are decided on a GPU; many more may have been missed."""
-    found = alike(lattice(47), mode="sampled", adjacent="ignore", resolution=8, passes=1, rest="drop", counters=device.simulated())
+    found = alike(lattice(47), mode="sampled", adjacent="ignore", resolution=8, passes=1, rest="drop", counters=device.is_simulated())
     assert len(found) == 23 and found.stats.n_x > 5 and found.image.missed > 1
 
 
@@ -170,7 +170,7 @@ def test_large_faces(room):
     a = np.concatenate([wide, soup(4, 4, 0.5)[0]]), faces
     b = np.concatenate([wide[:, [1, 2, 0]] + 0.01, soup(5, 4, 0.5)[0]]), faces
     found = [alike(a, b, mode=mode, direction=[0, 0, 1], resolution=24) for mode in MODES]
-    assert room.report[LARGE_FACES] == 1
+    assert room.host_counters[N_LARGE_FACES] == 1
     np.testing.assert_array_equal(found[0].faces, right(a, b))
     assert len(found[0]) > 3 and len(found[1]) > 3
 
@@ -183,7 +183,7 @@ def test_arrays_of_the_device():
     expected = right((np.float32(a[0]), a[1]), b)
     there = sent(a, np.float32, np.int64)
     found = pl.collide((exported(there[0]), Interfaced(there[1])), sent(b), engine="image", resolution=SIZE, out="device")
-    assert device.is_device(found.faces) and found.faces.dtype == np.int32
+    assert device.is_device_array(found.faces) and found.faces.dtype == np.int32
     np.testing.assert_array_equal(found.faces.copy_to_host(), expected)
     assert len(found) == found.image.found == len(expected) > 5
 
@@ -219,7 +219,7 @@ def test_nothing_to_find():
 def test_a_clock():
     """Launched one by one, passes give the same answer, and take their time."""
     a, b = soup(1), soup(2)
-    found = asked({"a": a, "b": b}, False, False, True, Options(SIZE, device="cuda"), clocked=True)
+    found = query({"a": a, "b": b}, False, False, True, CheckedOptions(SIZE, device="cuda"), timed=True)
     np.testing.assert_array_equal(found.faces, right(a, b))
     assert min(found.image.seconds) > 0
 
@@ -229,19 +229,19 @@ def test_a_clock():
 @pytest.fixture
 def launches(monkeypatch):
     """How many fragments, places, keys and undecided pairs there was room for, launch by launch; in the beginning for one of each."""
-    from pliant.image.cuda import OnCuda
-    noted, look_through, launch = [], OnCuda.look_through, OnCuda.launch
+    from pliant.image.cuda import CudaEngine
+    noted, look_through, launch = [], CudaEngine.set_viewport, CudaEngine.launch
 
     def look(self, *args):
         look_through(self, *args)
-        self.room.most = self.room.few = self.room.fragments = self.room.entries = 1
+        self.buffers.max_pairs = self.buffers.max_unresolved = self.buffers.fragments = self.buffers.max_entries = 1
 
     def note(self, *args):
-        noted.append((self.room.fragments, self.room.entries, self.room.most, self.room.few))
+        noted.append((self.buffers.fragments, self.buffers.max_entries, self.buffers.max_pairs, self.buffers.max_unresolved))
         launch(self, *args)
 
-    monkeypatch.setattr(OnCuda, "look_through", look)
-    monkeypatch.setattr(OnCuda, "launch", note)
+    monkeypatch.setattr(CudaEngine, "set_viewport", look)
+    monkeypatch.setattr(CudaEngine, "launch", note)
     return noted
 
 
@@ -256,7 +256,7 @@ def test_room_grows(room, launches):
 
 def test_more_keys_than_come_at_once(room, monkeypatch):
     a, b = soup(1), soup(2)
-    monkeypatch.setattr(room, "out", need_cuda().mapped_array(4, np.int64))
+    monkeypatch.setattr(room, "out", require_cuda().mapped_array(4, np.int64))
     np.testing.assert_array_equal(ask(a, b).faces, right(a, b))
     assert len(right(a, b)) > 4
 
@@ -278,11 +278,11 @@ def test_bad_rows_are_refused_as_on_the_host(which, row, value):
 
 def test_after_a_failure(room, monkeypatch):
     """Bad rows, and more memory than there is: the next query is as good as any, and asks for no more than it needs."""
-    from pliant.image.cuda import SPARE
+    from pliant.image.cuda import INITIAL_CAPACITY
     a, b = soup(1), soup(2)
     with pytest.raises(pl.MeshError):
         ask(sent((np.nan * a[0], a[1])), sent(b))
-    make, wanted = need_cuda().device_array, []
+    make, wanted = require_cuda().device_array, []
 
     def full(size, dtype):
         wanted.append(size)
@@ -291,11 +291,11 @@ def test_after_a_failure(room, monkeypatch):
         return make(size, dtype)
 
     with monkeypatch.context() as patch:
-        patch.setattr(need_cuda(), "device_array", full)
+        patch.setattr(require_cuda(), "device_array", full)
         with pytest.raises(pl.DeviceMemoryError, match=r"of memory on the GPU are needed, .*; a lower resolution or fewer faces need less"):
             ask(a, b, resolution=500)
     assert max(map(np.prod, wanted)) > 4000
-    assert room.fragments == room.most == room.few == room.entries == SPARE
+    assert room.fragments == room.max_pairs == room.max_unresolved == room.max_entries == INITIAL_CAPACITY
     np.testing.assert_array_equal(ask(a, b).faces, right(a, b))
 
 

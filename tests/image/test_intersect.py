@@ -8,14 +8,14 @@ from screens import flat
 
 import meshes
 import naive
-from pliant.core.jit import silent
+from pliant.core.jit import ignore_float_errors
 from pliant.image import intersect_cpu
 from pliant.image.cover import corners_of, extent_of
-from pliant.image.intersect import MOST_STRIP, strip_for, strips
+from pliant.image.intersect import MAX_STRIP_BITS, strip_bits_for, strip_count
 from pliant.image.intersect_cpu import LANES
-from pliant.image.merge import packed
-from pliant.image.pack import SIDES, put_left
-from pliant.image.screen import View
+from pliant.image.merge import pack_box
+from pliant.image.pack import BOX_SIZE, clip_face_box
+from pliant.image.screen import Viewport
 from trials import OFF, often
 
 pytestmark = pytest.mark.formulas
@@ -27,7 +27,7 @@ def swept(boxes, size, strip, room=LANES, first_b=None, itself=False, faces=None
     """All candidates (f, g) of things with these boxes (n, SIDES), in the order in which they are found; faces of two parts by default."""
     boxes, n = np.asarray(boxes, np.float32), len(boxes)
     faces = np.arange(3 * n, dtype=np.int32) if faces is None else faces
-    begins, order, lined, stride = intersect_cpu.in_order(boxes.reshape(-1), size, strip)
+    begins, order, lined, stride = intersect_cpu.sort_boxes(boxes.reshape(-1), size, strip)
     state, candidates, met = np.array([0, 1, 0]), np.empty(room, np.int64), np.zeros(n, np.uint8)
     found = []
     while state[0] < len(order):
@@ -81,17 +81,17 @@ def test_faces_that_share_a_vertex_are_no_candidates():
 
 
 def test_strips_are_as_high_as_what_is_in_them():
-    assert [strip_for(height) for height in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 1000.0, 1e30)] == [1, 1, 1, 2, 2, 3, 11, MOST_STRIP]
-    assert [strips(size, 3) for size in (1, 7, 8, 9, 64, 65)] == [1, 1, 1, 2, 8, 9]
+    assert [strip_bits_for(height) for height in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 1000.0, 1e30)] == [1, 1, 1, 2, 2, 3, 11, MAX_STRIP_BITS]
+    assert [strip_count(size, 3) for size in (1, 7, 8, 9, 64, 65)] == [1, 1, 1, 2, 8, 9]
 
 
 def test_what_is_left_is_cut_to_its_pixels():
     screen, faces = flat([[[1, 2, 30], [50, 4, 31], [3, 60, 32]]])
     out = np.zeros(8, np.float32)
-    put_left(screen, faces, 0, NOTHING, NOTHING, packed(10, 0, 20, 63), out, 1)
+    clip_face_box(screen, faces, 0, NOTHING, NOTHING, pack_box(10, 0, 20, 63), out, 1)
     box = extent_of(corners_of(screen, faces, 0), NOTHING, NOTHING)
     assert out.tolist() == [0, 10, float(box.low), float(box.near), 21, float(box.high), float(box.far), 0]
-    assert SIDES == 6
+    assert BOX_SIZE == 6
 
 
 @pytest.mark.parametrize("itself", [False, True])
@@ -103,12 +103,12 @@ def test_triangles_are_tested_by_their_real_coordinates(itself):
     right = naive.self_collide(*a) if itself else naive.collide(*a, *b) + [0, n]
     count = n if itself else 2 * n
     faces = a[1].reshape(-1) if itself else np.concatenate([a[1], b[1] + np.int32(3 * n)]).reshape(-1)
-    screen, view = np.zeros(12 * count, np.float32), View(np.zeros(18), NOTHING, NOTHING, 4)
-    left, pixels = np.arange(count, dtype=np.int32), np.full(count, packed(0, 0, 3, 3))
+    screen, view = np.zeros(12 * count, np.float32), Viewport(np.zeros(18), NOTHING, NOTHING, 4)
+    left, pixels = np.arange(count, dtype=np.int32), np.full(count, pack_box(0, 0, 3, 3))
     parts = a[0].reshape(-1), (a if itself else b)[0].reshape(-1)
-    with silent():
-        keys, looks, tested, exactly, met = intersect_cpu.meet(screen, faces, view, left, pixels, *parts, n, 3 * n, itself, True, False)
-        one = intersect_cpu.meet(screen, faces, view, left, pixels, *parts, n, 3 * n, itself, True, True)
+    with ignore_float_errors():
+        keys, looks, tested, exactly, met = intersect_cpu.intersect_faces(screen, faces, view, left, pixels, *parts, n, 3 * n, itself, True, False)
+        one = intersect_cpu.intersect_faces(screen, faces, view, left, pixels, *parts, n, 3 * n, itself, True, True)
     assert sorted((int(key) >> 32, int(key) & 0xFFFFFFFF) for key in keys) == list(map(tuple, right.tolist()))
     assert len(right) > 3
     assert tested == (n * (n - 1) // 2 if itself else n * n) <= looks
@@ -117,7 +117,7 @@ def test_triangles_are_tested_by_their_real_coordinates(itself):
 
 
 def test_nothing_left_gives_nothing():
-    none, view = np.empty(0, np.int32), View(np.zeros(18), NOTHING, NOTHING, 4)
-    found = intersect_cpu.meet(np.zeros(12, np.float32), np.arange(3, dtype=np.int32), view, none, np.empty(0, np.int64), np.zeros(9),
+    none, view = np.empty(0, np.int32), Viewport(np.zeros(18), NOTHING, NOTHING, 4)
+    found = intersect_cpu.intersect_faces(np.zeros(12, np.float32), np.arange(3, dtype=np.int32), view, none, np.empty(0, np.int64), np.zeros(9),
                           np.zeros(9), 1, 3, True, True, False)
     assert (len(found[0]), *found[1:]) == (0, 0, 0, 0, 0)

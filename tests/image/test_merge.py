@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pliant.image.merge import MOST_SIZE, NONE, around, around_ray, levels, packed, unpacked
+from pliant.image.merge import EMPTY_BOX, MAX_SIZE, enclosing, level_layout, pack_box, ray_box, unpack_box
 from pliant.image.merge_cpu import merge
 from trials import OFF, often
 
@@ -19,8 +19,8 @@ def boxed(on, left, low, side, margin):
     size = len(on)
     rows, columns = np.nonzero(on[low:low + side, left:left + side])
     if not len(rows):
-        return NONE
-    return packed(max(left + columns.min() - margin, 0), max(low + rows.min() - margin, 0),
+        return EMPTY_BOX
+    return pack_box(max(left + columns.min() - margin, 0), max(low + rows.min() - margin, 0),
                   min(left + columns.max() + margin, size - 1), min(low + rows.max() + margin, size - 1))
 
 
@@ -40,16 +40,16 @@ def test_every_texel_holds_what_is_on_below_it(size, margin):
         assert boxes[-1] == boxed(on, 0, 0, size, margin)
 
 
-@pytest.mark.parametrize("size", [*range(1, 40), 1000, 1024, MOST_SIZE - 1, MOST_SIZE])
+@pytest.mark.parametrize("size", [*range(1, 40), 1000, 1024, MAX_SIZE - 1, MAX_SIZE])
 def test_levels_follow_each_other(size):
-    begins, sides, total = levels(size)
+    begins, sides, total = level_layout(size)
     assert (sides[0], sides[-1], begins[0], begins[1]) == (size, 1, -1, 0)
     assert all((below + 1) // 2 == side for below, side in pairwise(sides))
     assert (begins[1:] + sides[1:] ** 2).tolist() == [*begins[2:].tolist(), total]
     assert all(side << level >= size for level, side in enumerate(sides.tolist()))
 
 
-pixels = st.integers(0, MOST_SIZE - 1)
+pixels = st.integers(0, MAX_SIZE - 1)
 a_box = st.one_of(st.just(None), st.tuples(pixels, pixels, pixels, pixels).map(
     lambda t: (min(t[0], t[2]), min(t[1], t[3]), max(t[0], t[2]), max(t[1], t[3]))))
 
@@ -57,19 +57,19 @@ a_box = st.one_of(st.just(None), st.tuples(pixels, pixels, pixels, pixels).map(
 @often(200, share=10)
 @given(a_box, a_box)
 def test_boxes_of_two(a, b):
-    one, other = (NONE if box is None else packed(*box) for box in (a, b))
-    assert a is None or (tuple(unpacked(one)) == a and one >= 0)
-    both = around(one, other)
+    one, other = (EMPTY_BOX if box is None else pack_box(*box) for box in (a, b))
+    assert a is None or (tuple(unpack_box(one)) == a and one >= 0)
+    both = enclosing(one, other)
     if a is None or b is None:
         assert both == (one if b is None else other)
     else:
-        assert tuple(unpacked(both)) == (min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3]))
+        assert tuple(unpack_box(both)) == (min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3]))
 
 
 def test_rays_beyond_the_border_are_off():
     on = np.ones(9, np.uint8)
-    assert around_ray(on, 2, 2, 3, 0) == packed(2, 2, 2, 2)
-    assert around_ray(on, 2, 0, 3, 2) == packed(0, 0, 2, 2)
-    assert around_ray(on, 3, 0, 3, 0) == around_ray(on, 0, 3, 3, 0) == NONE
+    assert ray_box(on, 2, 2, 3, 0) == pack_box(2, 2, 2, 2)
+    assert ray_box(on, 2, 0, 3, 2) == pack_box(0, 0, 2, 2)
+    assert ray_box(on, 3, 0, 3, 0) == ray_box(on, 0, 3, 3, 0) == EMPTY_BOX
     on[4] = 0
-    assert around_ray(on, 1, 1, 3, 0) == NONE
+    assert ray_box(on, 1, 1, 3, 0) == EMPTY_BOX

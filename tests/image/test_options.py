@@ -9,8 +9,8 @@ import meshes
 import pliant as pl
 from pliant.errors import DeviceError, MeshError
 from pliant.image import api
-from pliant.image.merge import MOST_SIZE
-from pliant.image.options import MOST_PASSES, Options, options_of
+from pliant.image.merge import MAX_SIZE
+from pliant.image.options import MAX_PASSES, CheckedOptions, check_options
 
 pytestmark = pytest.mark.formulas
 CUBE, OTHER = meshes.cube(), meshes.cube((0.5, 0.5, 0.5))
@@ -22,8 +22,8 @@ def idle(monkeypatch):
     """Nothing may run."""
     def refuse(*args, **keywords):
         raise AssertionError("something ran")
-    monkeypatch.setattr(api, "run", refuse)
-    monkeypatch.setattr(api, "OnCpu", refuse)
+    monkeypatch.setattr(api, "run_pipeline", refuse)
+    monkeypatch.setattr(api, "CpuEngine", refuse)
     monkeypatch.setattr(api, "contacts_of", refuse)
 
 
@@ -31,7 +31,7 @@ def idle(monkeypatch):
 BAD = [
     ({"resolution": 0}, ValueError, ["resolution", "1 to 8192", "got 0"]),
     ({"resolution": -3}, ValueError, ["resolution", "got -3"]),
-    ({"resolution": MOST_SIZE + 1}, ValueError, ["resolution", "got 8193"]),
+    ({"resolution": MAX_SIZE + 1}, ValueError, ["resolution", "got 8193"]),
     ({"resolution": 64.0}, TypeError, ["resolution", "integer", "64.0"]),
     ({"resolution": True}, TypeError, ["resolution", "True"]),
     ({"resolution": "fine"}, TypeError, ["resolution", "'fine'"]),
@@ -39,7 +39,7 @@ BAD = [
     ({"mode": "exact"}, ValueError, ["mode", "'conservative'", "'sampled'", "'exact'"]),
     ({"mode": None}, ValueError, ["mode", "None"]),
     ({"passes": 0}, ValueError, ["passes", "got 0"]),
-    ({"passes": MOST_PASSES + 1}, ValueError, ["passes", "got 65537"]),
+    ({"passes": MAX_PASSES + 1}, ValueError, ["passes", "got 65537"]),
     ({"passes": 2.5}, TypeError, ["passes", "2.5"]),
     ({"passes": False}, TypeError, ["passes", "False"]),
     ({"rest": "forget", "mode": "sampled"}, ValueError, ["rest", "'mark'", "'drop'", "'forget'"]),
@@ -70,11 +70,11 @@ def test_bad_options_are_refused_by_name_and_value(idle, options, error, words):
 
 
 def test_good_options_arrive():
-    assert options_of({}) == Options() == (1024, "conservative", None, "mark", None, None, None, "numpy", 2)
-    given = {"resolution": np.int64(MOST_SIZE), "mode": "sampled", "passes": np.int8(7), "rest": "drop", "direction": [0, 2, 0],
+    assert check_options({}) == CheckedOptions() == (1024, "conservative", None, "mark", None, None, None, "numpy", 2)
+    given = {"resolution": np.int64(MAX_SIZE), "mode": "sampled", "passes": np.int8(7), "rest": "drop", "direction": [0, 2, 0],
              "closed": np.True_, "device": "cpu", "out": "numpy"}
-    found = options_of(given)
-    assert found._replace(direction=None) == (MOST_SIZE, "sampled", 7, "drop", None, True, "cpu", "numpy", 2)
+    found = check_options(given)
+    assert found._replace(direction=None) == (MAX_SIZE, "sampled", 7, "drop", None, True, "cpu", "numpy", 2)
     assert found.direction.tolist() == [0, 2, 0]
     assert len(pl.collide(CUBE, OTHER, engine="image", device="cpu", out="numpy", resolution=1)) == len(pl.collide(BODY, SECOND))
 

@@ -11,11 +11,23 @@ from screens import exactly, flat, on_screen, pixel_of
 import meshes
 import naive
 import pliant as pl
-from pliant.core.jit import DISABLED, silent
-from pliant.core.sort_keys import name_of, number_of
+from pliant.core.jit import DISABLED, ignore_float_errors
+from pliant.core.sort_keys import key_index, key_value
 from pliant.image import sample_cpu
-from pliant.image.cover import corners_of, depths, extent_of, inside, pixel_at, slopes_of, span
-from pliant.image.sample import AFTER, BEFORE, COUNTED, FACE_MASK, MOST, collides, fragment, matters, neighbours, starts_on, wanted
+from pliant.image.cover import corners_of, depth_interval, extent_of, in_window, pixel_at, row_span, slopes_of
+from pliant.image.sample import (
+    COUNT_MASK,
+    FACE_MASK,
+    MAX_KEY,
+    MAX_LISTED,
+    MIN_KEY,
+    any_overlap,
+    is_tested,
+    listed_count,
+    odd_count,
+    pack_fragment,
+    share_vertex,
+)
 from trials import often
 
 pytestmark = pytest.mark.formulas
@@ -41,7 +53,7 @@ def assert_common_points_are_on(loops, pairs, corners_a, corners_b):
         for point in naive.common(corners_a[i], corners_b[j]):
             x, y, z = exactly(loops.view, point)
             column, row = pixel_of(x, size), pixel_of(y, size)
-            assert loops.on[row * size + column], f"the faces {i} and {j} meet at {[float(c) for c in (x, y, z)]}"
+            assert loops.active[row * size + column], f"the faces {i} and {j} meet at {[float(c) for c in (x, y, z)]}"
 
 
 @often(100)
@@ -51,7 +63,7 @@ def test_common_points_of_two_parts_are_in_pixels_that_are_on(a, b, size, direct
     loops = on_screen(a, b, size=size, direction=direction)
     assert loops is not None or not pairs
     if pairs:
-        with silent():
+        with ignore_float_errors():
             assert_common_points_are_on(loops, pairs, a[0][a[1]], b[0][b[1]])
 
 
@@ -59,7 +71,7 @@ def test_common_points_of_two_parts_are_in_pixels_that_are_on(a, b, size, direct
 @given(soups(6), st.sampled_from([1, 3, 8, 16]), st.sampled_from([None, (3, 1, -2)]))
 def test_common_points_of_one_part_are_in_pixels_that_are_on(a, size, direction):
     pairs = naive.self_collide(*a).tolist()
-    with silent():
+    with ignore_float_errors():
         assert_common_points_are_on(on_screen(a, size=size, direction=direction), pairs, a[0][a[1]], a[0][a[1]])
 
 
@@ -68,15 +80,15 @@ def test_pixels_in_which_nothing_overlaps_are_off():
     vertices, faces = meshes.cube()
     a, b = (vertices * [4, 4, 0.5], faces), (vertices * [4, 4, 0.5] + [0, 0, 1], faces)
     both = on_screen(meshes.joined(a, b), size=8, direction=(0, 0, 1))
-    with silent():
+    with ignore_float_errors():
         both.sample()
-    inner = both.on.reshape(8, 8)[1:-1, 1:-1]                           # at the sides of a box faces stand upright
+    inner = both.active.reshape(8, 8)[1:-1, 1:-1]                           # at the sides of a box faces stand upright
     assert not inner.any()
     blade = meshes.soup([[[1, 1, 0.7], [1.4, 1, 1.2], [1, 1.4, 1.2]]])
     crossing = on_screen(meshes.joined(a, b), blade, size=8, direction=(0, 0, 1))
-    with silent():
+    with ignore_float_errors():
         crossing.sample()
-    assert crossing.on.any()
+    assert crossing.active.any()
 
 
 def test_kernels_do_what_the_steps_say():
@@ -93,30 +105,30 @@ def test_kernels_do_what_the_steps_say():
             box = extent_of(t, NOTHING, NOTHING)
             with np.errstate(all="ignore"):
                 slopes = slopes_of(t, box)
-            for y in range(pixel_at(box.low, size), pixel_at(box.high, size) + 1) if inside(box, size) else ():
-                first, last = span(t, box, y, size)
+            for y in range(pixel_at(box.low, size), pixel_at(box.high, size) + 1) if in_window(box, size) else ():
+                first, last = row_span(t, box, y, size)
                 for x in range(first, last + 1):
-                    lists.setdefault(y * size + x, []).append(int(fragment(*depths(slopes, box, x, y), f)))
+                    lists.setdefault(y * size + x, []).append(int(pack_fragment(*depth_interval(slopes, box, x, y), f)))
         assert max(map(len, lists.values())) > 3
         counts, begins, on = np.zeros(size * size, np.int64), np.empty(size * size + 1, np.int32), np.empty(size * size, np.uint8)
         cuts = [(0, 4), (4, size)]
-        with silent():
+        with ignore_float_errors():
             for low, high in cuts:
-                sample_cpu.count(screen, faces, border, NOTHING, NOTHING, size, low, high, 0, n, counts)
+                sample_cpu.count_faces(screen, faces, border, NOTHING, NOTHING, size, low, high, 0, n, counts)
             expected = np.zeros(size * size, np.int64)
             for p, names in lists.items():
                 expected[p] = sum(1 if name & FACE_MASK < border else 1 << 32 for name in names)
             np.testing.assert_array_equal(counts, expected)
-            total, deepest = sample_cpu.lay_out(counts, itself, begins, on)
+            total, deepest = sample_cpu.layout_lists(counts, itself, begins, on)
             assert deepest == max(map(len, lists.values()))
             listed = np.full(total, -1, np.int64)
             for low, high in cuts:
-                sample_cpu.fill(screen, faces, border, NOTHING, NOTHING, size, low, high, 0, n, begins, counts, listed)
-            sample_cpu.look(faces, border, itself, 0, size * size, begins, listed, on)
+                sample_cpu.list_faces(screen, faces, border, NOTHING, NOTHING, size, low, high, 0, n, begins, counts, listed)
+            sample_cpu.test_pixels(faces, border, itself, 0, size * size, begins, listed, on)
         for p in range(size * size):
             names = lists.get(p, [])
             found = listed[begins[p]:begins[p + 1]].tolist()
-            assert len(found) == (wanted(expected[p], itself) if len(names) > 1 else 0)
+            assert len(found) == (listed_count(expected[p], itself) if len(names) > 1 else 0)
             overlapping = [
                 (p, q) for k, p in enumerate(names) for q in names[k + 1:]
                 if p >> 46 <= (q >> 30) & 0xFFFF and q >> 46 <= (p >> 30) & 0xFFFF
@@ -133,36 +145,36 @@ def test_kernels_do_what_the_steps_say():
 
 def test_long_lists_are_not_looked_at():
     """The pixel is on, though nothing in it meets."""
-    for n, on in ((MOST // 2 + 1, False), (MOST // 2 + 2, True)):      # the window ends with the first of b and the last of a
+    for n, on in ((MAX_LISTED // 2 + 1, False), (MAX_LISTED // 2 + 2, True)):      # the window ends with the first of b and the last of a
         level = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0.0]])
         a, b = (meshes.soup(level + [[[0, 0, z]] for z in range(start, 2 * n + start, 2)]) for start in (0, 1))
         loops = on_screen(a, b, size=1, direction=(0, 0, 1))
-        with silent():
+        with ignore_float_errors():
             loops.sample()
-        assert (loops.deepest, np.count_nonzero(loops.on), loops.fragments) == (2 * n - 2, int(on), 0 if on else 2 * n - 2)
+        assert (loops.deepest, np.count_nonzero(loops.active), loops.fragments) == (2 * n - 2, int(on), 0 if on else 2 * n - 2)
 
 
 def test_who_matters_to_whom():
     faces = np.array([0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 8, 0], np.int32)
-    shared = [[neighbours(faces, f, g) for g in range(4)] for f in range(4)]
+    shared = [[share_vertex(faces, f, g) for g in range(4)] for f in range(4)]
     assert shared == [[True, True, False, True], [True, True, False, False], [False, False, True, False], [True, False, False, True]]
-    assert [[matters(faces, f, g, 2, False) for g in range(4)] for f in range(4)] == [[False, False, True, True]] * 2 + [
+    assert [[is_tested(faces, f, g, 2, False) for g in range(4)] for f in range(4)] == [[False, False, True, True]] * 2 + [
         [True, True, False, False]] * 2
-    assert [[not matters(faces, f, g, 4, True) for g in range(4)] for f in range(4)] == shared
+    assert [[not is_tested(faces, f, g, 4, True) for g in range(4)] for f in range(4)] == shared
     one = np.int64(1)
     counts = [0, 1, 2, 5, one << 32, 3 * (one << 32), one | one << 32, 2 | 3 * (one << 32)]
-    assert [int(wanted(count, False)) for count in counts] == [0, 0, 0, 0, 0, 0, 2, 5]
-    assert [int(wanted(np.int64(count), True)) for count in (0, 1, 2, COUNTED)] == [0, 0, 2, COUNTED]
+    assert [int(listed_count(count, False)) for count in counts] == [0, 0, 0, 0, 0, 0, 2, 5]
+    assert [int(listed_count(np.int64(count), True)) for count in (0, 1, 2, COUNT_MASK)] == [0, 0, 2, COUNT_MASK]
 
 
 def test_neighbours_do_not_put_a_pixel_on():
     faces = np.array([0, 1, 2, 2, 3, 4, 5, 6, 7], np.int32)
-    one, other, third = (fragment(np.float32(8), np.float32(9), f) for f in range(3))
+    one, other, third = (pack_fragment(np.float32(8), np.float32(9), f) for f in range(3))
     listed = np.array([one, other, third])
-    assert not collides(faces, 3, True, 0, 2, listed)
-    assert collides(faces, 3, True, 0, 3, listed) and collides(faces, 1, False, 0, 2, listed)
-    listed[2] = fragment(np.float32(9.5), np.float32(10), 2)
-    assert not collides(faces, 3, True, 0, 3, listed) and not collides(faces, 2, False, 0, 3, listed)
+    assert not any_overlap(faces, 3, True, 0, 2, listed)
+    assert any_overlap(faces, 3, True, 0, 3, listed) and any_overlap(faces, 1, False, 0, 2, listed)
+    listed[2] = pack_fragment(np.float32(9.5), np.float32(10), 2)
+    assert not any_overlap(faces, 3, True, 0, 3, listed) and not any_overlap(faces, 2, False, 0, 3, listed)
 
 
 # --- sampled --------------------------------------------------------------------------------------------------------------------
@@ -178,25 +190,25 @@ def peeled(heights, ends=2):
     screen, faces = layered(heights)
     n, first_b, size = len(heights), len(heights), 2
     counts, on = np.zeros(4, np.int64), np.zeros(4, np.uint8)
-    fronts, backs, next_fronts, next_backs = np.full(4, BEFORE), np.full(4, AFTER), np.full(4, AFTER), np.full(4, BEFORE)
+    fronts, backs, next_fronts, next_backs = np.full(4, MIN_KEY), np.full(4, MAX_KEY), np.full(4, MAX_KEY), np.full(4, MIN_KEY)
     passes = []
-    with silent():
-        sample_cpu.peel(screen, faces, NOTHING, NOTHING, size, 0, size, 0, n, True, counts, fronts, backs, next_fronts, next_backs)
+    with ignore_float_errors():
+        sample_cpu.peel_faces(screen, faces, NOTHING, NOTHING, size, 0, size, 0, n, True, counts, fronts, backs, next_fronts, next_backs)
         assert counts.tolist() == [n] * 4
         assert sample_cpu.start_rays(False, counts, on) == (4 * n, n)
         for done in range(-(-n // ends)):
             for rows in ((0, 1), (1, 2)):
-                sample_cpu.peel(screen, faces, NOTHING, NOTHING, size, *rows, 0, n, False, counts, fronts, backs, next_fronts, next_backs)
+                sample_cpu.peel_faces(screen, faces, NOTHING, NOTHING, size, *rows, 0, n, False, counts, fronts, backs, next_fronts, next_backs)
             assert len(set(next_fronts.tolist())) == len(set(next_backs.tolist())) == 1
-            f, b = (int(name_of(int(key[0]))) for key in (next_fronts, next_backs))
+            f, b = (int(key_index(int(key[0]))) for key in (next_fronts, next_backs))
             assert f & 1 == b & 1 == 0                                  # they turn left: backs
-            assert abs(float(number_of(int(next_fronts[0]))) - max(heights[f >> 1], 0)) < 0.01
+            assert abs(float(key_value(int(next_fronts[0]))) - max(heights[f >> 1], 0)) < 0.01
             passes.append((f >> 1, b >> 1))
-            sample_cpu.judge_rays(screen, faces, first_b, False, NOTHING, NOTHING, 0, 4, done, ends, False, counts, fronts, backs,
+            sample_cpu.update_rays(screen, faces, first_b, False, NOTHING, NOTHING, 0, 4, done, ends, False, counts, fronts, backs,
                                   next_fronts, next_backs, on)
-        sample_cpu.peel(screen, faces, NOTHING, NOTHING, size, 0, size, 0, n, False, counts, fronts, backs, next_fronts, next_backs)
+        sample_cpu.peel_faces(screen, faces, NOTHING, NOTHING, size, 0, size, 0, n, False, counts, fronts, backs, next_fronts, next_backs)
     if ends == 2:                                                       # nothing is left
-        assert set(next_fronts.tolist()) == {int(AFTER)} and set(next_backs.tolist()) == {int(BEFORE)}
+        assert set(next_fronts.tolist()) == {int(MAX_KEY)} and set(next_backs.tolist()) == {int(MIN_KEY)}
     assert not on.any()
     return passes
 
@@ -226,9 +238,9 @@ def sampled(*surfaces, **options):
     """(size, size) rays that are on, and (fragments, most on a ray, passes made)."""
     found = {"passes": None, "ends": 2, "mark": True, "closed": True, **options}
     loops = on_screen(*surfaces, size=4, direction=(0, 0, 1), mode="sampled")
-    with silent():
+    with ignore_float_errors():
         loops.peel(found["closed"], found["passes"], found["ends"], found["mark"])
-    return loops.on.reshape(4, 4), (loops.fragments, loops.deepest, loops.passes)
+    return loops.active.reshape(4, 4), (loops.fragments, loops.deepest, loops.passes)
 
 
 @pytest.mark.parametrize("ends", [1, 2])
@@ -264,8 +276,8 @@ def test_one_fragment_is_a_rest_too(layers):
 
 
 def test_an_odd_number_of_fragments_puts_a_ray_of_closed_surfaces_on():
-    assert [bool(starts_on(count, True)) for count in range(4)] == [False, True, False, True]
-    assert not any(starts_on(count, False) for count in range(4))
+    assert [bool(odd_count(count, True)) for count in range(4)] == [False, True, False, True]
+    assert not any(odd_count(count, False) for count in range(4))
     vertices, faces = boxes((0, 1), (2, 3))
     holed = vertices, faces[1:]                                         # a cube begins with a face that stands upright
     lidless = vertices, np.array([face for face in faces.tolist() if not all(vertices[v, 2] == 3 for v in face)])
@@ -307,16 +319,16 @@ def test_neighbours_in_depth_that_do_not_matter_to_each_other():
 def test_rows_are_shared(monkeypatch, set_threads, n_threads):
     """Every thread has rows of its own, and sees all faces, in chunks that are no larger than they should be."""
     set_threads(n_threads)
-    monkeypatch.setattr(sample_cpu, "CHUNK", 8)
+    monkeypatch.setattr(sample_cpu, "FACE_CHUNK", 8)
     parts = []
-    sample_cpu.over_rows(7, 21, 1.0, lambda *part: parts.append(part))
+    sample_cpu.for_row_blocks(7, 21, 1.0, lambda *part: parts.append(part))
     rows = sorted({part[:2] for part in parts})
     assert (rows[0][0], rows[-1][1], len(rows)) == (0, 7, n_threads)
     assert all(one[1] == other[0] for one, other in pairwise(rows))
     for share in rows:
         assert sorted(part[2:] for part in parts if part[:2] == share) == [(0, 8), (8, 16), (16, 21)]
     parts.clear()
-    sample_cpu.over_rows(7, 3, sample_cpu.LOTS / 2, lambda *part: parts.append(part))
+    sample_cpu.for_row_blocks(7, 3, sample_cpu.MAX_CHUNK_PIXELS / 2, lambda *part: parts.append(part))
     assert [part[2:] for part in parts if part[0] == 0] == [(0, 2), (2, 3)]
 
 

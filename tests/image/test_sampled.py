@@ -7,8 +7,8 @@ import meshes
 import pliant as pl
 from pliant import shapes
 from pliant.core.jit import DISABLED as OFF
-from pliant.image.api import asked
-from pliant.image.options import Options
+from pliant.image.api import query
+from pliant.image.options import CheckedOptions
 
 FRAMES = shapes.bumpy_pair(1_280, 9)
 
@@ -111,7 +111,7 @@ def test_passes_and_what_becomes_of_the_rest():
 
 def test_one_end_finds_what_two_do_in_twice_the_passes():
     a, b = pair(3)
-    one, two = (asked({"a": a, "b": b}, False, False, True, Options(200, "sampled", ends=ends)) for ends in (1, 2))
+    one, two = (query({"a": a, "b": b}, False, False, True, CheckedOptions(200, "sampled", ends=ends)) for ends in (1, 2))
     assert np.array_equal(one.faces, two.faces) and len(two)
     assert (one.image.rays, one.image.passes) == (two.image.rays, one.image.depth)
     assert two.image.passes == -(-two.image.depth // 2)
@@ -176,6 +176,6 @@ def test_first_and_contacts():
 
 def test_seconds_by_pass_are_taken_if_asked_for():
     a, b = pair(3)
-    clocked = asked({"a": a, "b": b}, False, False, True, Options(mode="sampled", resolution=64), clocked=True)
+    clocked = query({"a": a, "b": b}, False, False, True, CheckedOptions(mode="sampled", resolution=64), timed=True)
     assert min(clocked.image.seconds) > 0
     assert sampled(a, b, resolution=64).image.seconds == (0.0,) * 5

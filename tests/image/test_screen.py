@@ -12,21 +12,21 @@ from screens import bound, exactly, on_screen
 import meshes
 from pliant import shapes
 from pliant.image.screen import (
-    CELLS,
     DEPTH,
-    ERROR,
-    FARTHEST,
-    FEW_BITS,
-    LAYERS,
-    SHARES,
+    MAX_COORDINATE,
+    N_LAYER_CELLS,
+    PARTIAL_SUMS,
+    RELATIVE_ERROR,
     STRIDE,
-    SURVEY,
+    SURVEY_BITS,
+    SURVEY_CELLS,
+    SURVEY_SIZE,
     common_box,
-    doubt_of,
+    position_error,
+    read_survey,
+    rotation_to,
     scale_to,
-    step_for,
-    survey_of,
-    turned_to,
+    survey_step,
 )
 from trials import often
 
@@ -62,13 +62,13 @@ def test_errors_on_the_screen_stay_in_their_bounds(a, b, direction, size):
         if loops is None:
             continue
         view = loops.view
-        assert 0 < view.slack < np.inf and 0 < view.slack_z < np.inf
+        assert 0 < view.error_xy < np.inf and 0 < view.error_z < np.inf
         for v, vertex in enumerate(np.vstack(parts)):
             for k, true in enumerate(exactly(view, vertex)):
-                seen, slack = float(loops.screen[STRIDE * v + k]), view.slack_z if k == 2 else view.slack
-                if slack >= FARTHEST:                                   # more than all that is seen: every face is everywhere
+                seen, slack = float(loops.screen[STRIDE * v + k]), view.error_z if k == 2 else view.error_xy
+                if slack >= MAX_COORDINATE:                                   # more than all that is seen: every face is everywhere
                     assert abs(seen) <= slack
-                elif abs(seen) < FARTHEST:
+                elif abs(seen) < MAX_COORDINATE:
                     assert abs(true - Fraction(seen)) <= bound(seen, slack)
                 else:
                     assert true / Fraction(seen) > 1 - Fraction(1, 1000) or abs(true - Fraction(seen)) <= slack
@@ -81,7 +81,7 @@ def test_errors_on_the_screen_stay_in_their_bounds(a, b, direction, size):
 def test_what_both_parts_can_reach_is_in_the_window(a, b, direction, deep):
     """The corners of what their boxes, turned without rounding, have in common. Where the window is flat all is seen at 0."""
     loops = on_screen((a, TRIANGLE), (b, TRIANGLE), direction=direction, mode="sampled" if deep else "conservative", closed=True)
-    turn = np.eye(3) if direction is None else turned_to(np.array(direction, np.float64))
+    turn = np.eye(3) if direction is None else rotation_to(np.array(direction, np.float64))
     rows = [[Fraction(x) for x in row] for row in turn.tolist()]
     away = [[tuple(sum(r * Fraction(x) for r, x in zip(row, p, strict=True)) for row in rows) for p in part.tolist()] for part in (a, b)]
     low = [max(min(p[k] for p in part) for part in away) for k in range(3)]
@@ -96,9 +96,9 @@ def test_what_both_parts_can_reach_is_in_the_window(a, b, direction, deep):
         centre = [sum(r * c for r, c in zip(row, frame[9:12], strict=True)) for row in rows]
         for k, axis in enumerate(order):
             seen = ((corner[axis] - centre[axis]) / 4 - frame[12 + k]) * frame[15 + k]
-            slack = Fraction(float(view.slack_z if k == 2 else view.slack))
-            if slack < FARTHEST:
-                assert -slack <= seen <= (int(DEPTH) if k == 2 else view.size) * (1 + Fraction(float(ERROR))) + slack
+            slack = Fraction(float(view.error_z if k == 2 else view.error_xy))
+            if slack < MAX_COORDINATE:
+                assert -slack <= seen <= (int(DEPTH) if k == 2 else view.size) * (1 + Fraction(float(RELATIVE_ERROR))) + slack
 
 
 def test_parts_that_cannot_meet_have_no_window():
@@ -110,7 +110,7 @@ def test_parts_that_cannot_meet_have_no_window():
 
 @pytest.mark.parametrize("direction", [(0, 0, 1), (0, -2, 0), (1, 1, 1), (1e-320, 3e-320, 0), (-1e308, 1e308, 1e308), (1, 1e-30, 0)])
 def test_turned_lines_are_perpendicular_units(direction):
-    turn = turned_to(np.array(direction, np.float64))
+    turn = rotation_to(np.array(direction, np.float64))
     assert np.abs(turn @ turn.T - np.eye(3)).max() < 1e-15
     assert np.linalg.det(turn) > 0
     size = np.array(direction) / np.abs(direction).max()
@@ -125,8 +125,8 @@ def test_common_boxes():
     assert common_box(boxes) is None
     boxes[1, 0, 2] = 2 + 2.0**-51                                       # it may be a rounding
     assert common_box(boxes).tolist() == [[1, 0, 2], [2, 1, 2 + 2.0**-51]]
-    assert doubt_of(boxes) == 9 * 2.0**-48
-    assert 0 < doubt_of(np.zeros((1, 2, 3))) < doubt_of(np.full((2, 2, 3), MOST)) < np.inf
+    assert position_error(boxes) == 9 * 2.0**-48
+    assert 0 < position_error(np.zeros((1, 2, 3))) < position_error(np.full((2, 2, 3), MOST)) < np.inf
     assert scale_to(np.array([[0.0, 1, -MOST], [2, 1, MOST]]), 8).tolist() == [4, 0, 0]
     assert scale_to(np.array([[0.0], [TINIEST]]), 8).tolist() == [2.0**1000]
 
@@ -135,36 +135,36 @@ def test_common_boxes():
 
 def counted(mesh):
     """What is counted of all faces over the box of the mesh."""
-    return on_screen(mesh).outline(np.eye(3))[2]
+    return on_screen(mesh).inspect(np.eye(3))[2]
 
 
 def test_layers_add_up_to_the_surface_that_is_seen():
     """Along each axis the area that a face shows, spread over its cells."""
     corners = np.array([[0, 0, 0], [4, 0, 1], [0, 3, 2.0]])
     values, box = counted((corners, TRIANGLE)), np.ptp(corners, axis=0)
-    for axis, layers in enumerate(values[:LAYERS].reshape(3, -1)):
+    for axis, layers in enumerate(values[:N_LAYER_CELLS].reshape(3, -1)):
         u, v = (corners[1:] - corners[0])[:, [(axis + 1) % 3, (axis + 2) % 3]]
         shown = 0.5 * abs(u[0] * v[1] - u[1] * v[0]) / (box[(axis + 1) % 3] * box[(axis + 2) % 3])
-        assert layers.sum() / CELLS**2 == pytest.approx(shown, rel=1e-4)
+        assert layers.sum() / SURVEY_CELLS**2 == pytest.approx(shown, rel=1e-4)
 
 
 def test_sizes_of_faces_add_up():
     """Of width × height, width + height and 1, in sides of the window, over the faces of two parts in what these have in common."""
     faces = np.array([[[0, 0, 0], [4, 0, 1], [0, 3, 2.0]], [[2, 1, 1], [3, 1, 1], [3, 3, 2]], [[0, 0, 0], [0, 0, 0], [4, 3, 2]]])
     sides, whole = np.ptp(faces, axis=1), np.ptp(faces.reshape(-1, 3), axis=0)
-    found = [survey_of(counted(meshes.soup(faces)), axis) for axis in range(3)]
+    found = [read_survey(counted(meshes.soup(faces)), axis) for axis in range(3)]
     for axis, survey in enumerate(found):
         wide, high = ((sides / whole)[:, (axis + k) % 3] for k in (1, 2))
         assert survey.axis == axis and survey.faces == 3
-        assert survey.square == pytest.approx((wide * high).sum()) and survey.around == pytest.approx((wide + high).sum())
-        assert survey.fragments(10) == pytest.approx(100 * survey.square + 10 * survey.around + 3)
+        assert survey.area_sum == pytest.approx((wide * high).sum()) and survey.extent_sum == pytest.approx((wide + high).sum())
+        assert survey.fragments(10) == pytest.approx(100 * survey.area_sum + 10 * survey.extent_sum + 3)
     beside = meshes.soup(faces + [4, 0, 0])
-    assert survey_of(on_screen(meshes.soup(faces), beside).outline(np.eye(3))[2], 0).faces == 6
-    assert survey_of(on_screen(meshes.soup(faces[1:2]), meshes.soup(faces + [2, 0, 0])).outline(np.eye(3))[2], 0).faces == 4
+    assert read_survey(on_screen(meshes.soup(faces), beside).inspect(np.eye(3))[2], 0).faces == 6
+    assert read_survey(on_screen(meshes.soup(faces[1:2]), meshes.soup(faces + [2, 0, 0])).inspect(np.eye(3))[2], 0).faces == 4
 
 
 def test_some_of_many_faces_are_surveyed():
-    assert [step_for(count) for count in (0, 1, 1 << FEW_BITS, (2 << FEW_BITS) - 1, 2 << FEW_BITS, 5 << FEW_BITS)] == [1, 1, 1, 1, 2, 5]
+    assert [survey_step(count) for count in (0, 1, 1 << SURVEY_BITS, (2 << SURVEY_BITS) - 1, 2 << SURVEY_BITS, 5 << SURVEY_BITS)] == [1, 1, 1, 1, 2, 5]
 
 
 @pytest.mark.parametrize("axis", range(3))
@@ -179,10 +179,10 @@ def test_rays_go_where_the_fewest_layers_are(axis):
 
 
 def test_the_axis_of_the_shallowest_cell():
-    values = np.zeros(SURVEY, np.float32)
-    layers, sums = values[:LAYERS].reshape(3, -1), values[LAYERS:].reshape(SHARES, 3, 3)
+    values = np.zeros(SURVEY_SIZE, np.float32)
+    layers, sums = values[:N_LAYER_CELLS].reshape(3, -1), values[N_LAYER_CELLS:].reshape(PARTIAL_SUMS, 3, 3)
     layers[0, 5], layers[1, 3:9], layers[2, 7], sums[3, :, 2] = 9, 2, 3, (1, 2, 3)
-    assert (survey_of(values, None).axis, survey_of(values, None).faces) == (1, 2)
+    assert (read_survey(values, None).axis, read_survey(values, None).faces) == (1, 2)
     layers[2, 7] = 2
-    assert (survey_of(values, None).axis, survey_of(values, None).faces) == (2, 3)
-    assert survey_of(values, 0).faces == 1
+    assert (read_survey(values, None).axis, read_survey(values, None).faces) == (2, 3)
+    assert read_survey(values, 0).faces == 1

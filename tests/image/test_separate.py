@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from screens import flat
 
-from pliant.image.cover import corners_of, extent_of, inside, pixel_at
-from pliant.image.merge import NONE, levels, unpacked
+from pliant.image.cover import corners_of, extent_of, in_window, pixel_at
+from pliant.image.merge import EMPTY_BOX, level_layout, unpack_box
 from pliant.image.merge_cpu import merge
 from pliant.image.pack_cpu import pack
-from pliant.image.screen import View
-from pliant.image.separate import level_of
+from pliant.image.screen import Viewport
+from pliant.image.separate import finest_level
 from pliant.image.separate_cpu import separate
 from trials import OFF, often
 
@@ -23,20 +23,20 @@ NOTHING = np.float32(2.0**-100)
 @given(st.lists(st.integers(0, 70), min_size=4, max_size=4))
 def test_the_finest_level_with_four_texels(ends):
     left, right, low, high = *sorted(ends[:2]), *sorted(ends[2:])
-    level = level_of(left, low, right, high)
+    level = finest_level(left, low, right, high)
 
     def neighbours(level):
         return (right >> level) - (left >> level) <= 1 and (high >> level) - (low >> level) <= 1
     assert neighbours(level)
     assert level == 0 or not neighbours(level - 1)
-    assert level < len(levels(71)[1])
+    assert level < len(level_layout(71)[1])
 
 
 def left_of(on, corners, margin=0):
     """The boxes of pixels of all faces, for a screen on which these pixels are on."""
     size = len(on)
     screen, faces = flat(corners)
-    view = View(np.zeros(18), NOTHING, NOTHING, size)
+    view = Viewport(np.zeros(18), NOTHING, NOTHING, size)
     return separate(screen, faces, view, margin, on.reshape(-1), *merge(on.reshape(-1), size, margin))
 
 
@@ -46,7 +46,7 @@ def own_box(corners, size):
     for f in range(len(corners)):
         box = extent_of(corners_of(screen, faces, f), NOTHING, NOTHING)
         yield (int(pixel_at(box.left, size)), int(pixel_at(box.low, size)), int(pixel_at(box.right, size)),
-               int(pixel_at(box.high, size))) if inside(box, size) else None
+               int(pixel_at(box.high, size))) if in_window(box, size) else None
 
 
 @pytest.mark.parametrize("margin", [0, 1])
@@ -64,14 +64,14 @@ def test_faces_keep_all_rays_that_they_may_meet(size, margin):
             0, 5, (n, 1, 1))
         for own, found in zip(own_box(corners, size), left_of(on, corners, margin), strict=True):
             if own is None:
-                assert found == NONE
+                assert found == EMPTY_BOX
                 continue
             rows, columns = np.nonzero((wide if margin == 0 else on)[own[1]:own[3] + 1, own[0]:own[2] + 1])
-            if found == NONE:
+            if found == EMPTY_BOX:
                 assert not len(rows)
                 lost += 1
                 continue
-            left, low, right, high = map(int, unpacked(found))
+            left, low, right, high = map(int, unpack_box(found))
             assert own[0] <= left <= right <= own[2] and own[1] <= low <= high <= own[3]
             if len(rows):
                 assert left <= own[0] + columns.min() and own[0] + columns.max() <= right
@@ -86,14 +86,14 @@ def test_boxes_are_cut_down_to_the_rays():
     on[10, 20] = on[12, 40] = 1
     whole = np.array([[[0, 0, 5], [64, 0, 5], [0, 64, 5.0]], [[0, 40, 5], [3, 40, 5], [0, 43, 5]]])
     found = left_of(on, whole)
-    assert tuple(map(int, unpacked(found[0]))) == (20, 10, 40, 12) and found[1] == NONE
-    assert tuple(map(int, unpacked(left_of(on, whole, 1)[0]))) == (19, 9, 41, 13)
+    assert tuple(map(int, unpack_box(found[0]))) == (20, 10, 40, 12) and found[1] == EMPTY_BOX
+    assert tuple(map(int, unpack_box(left_of(on, whole, 1)[0]))) == (19, 9, 41, 13)
 
 
 @often(100, share=10)
 @given(st.lists(st.booleans(), max_size=40))
 def test_packing_keeps_the_order(there):
-    sparse = np.where(there, np.arange(len(there), dtype=np.int64) + 7, NONE).astype(np.int64)
+    sparse = np.where(there, np.arange(len(there), dtype=np.int64) + 7, EMPTY_BOX).astype(np.int64)
     left, boxes = pack(sparse)
     assert left.tolist() == np.flatnonzero(there).tolist()
     assert boxes.tolist() == sparse[left].tolist()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pliant.image.merge import NONE, unpacked
+from pliant.image.merge import EMPTY_BOX, unpack_box
 from pliant.image.merge_cpu import merge
 from pliant.image.separate_cpu import separate
 from trials import often
@@ -29,6 +29,6 @@ def test_faces_find_the_rays_around_them(one, other, ray, margin):
     found, = separate(screen, np.arange(3, dtype=np.int32), view, margin, on, *merge(on, SIZE, margin))
     common = [max(left, ray[0] - margin), max(low, ray[1] - margin), min(right, ray[0] + margin), min(high, ray[1] + margin)]
     if common[0] <= common[2] and common[1] <= common[3]:
-        assert [int(x) for x in unpacked(found)] == common
+        assert [int(x) for x in unpack_box(found)] == common
     else:
-        assert found == NONE
+        assert found == EMPTY_BOX

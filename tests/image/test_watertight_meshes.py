@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import meshes
 from pliant import shapes
-from pliant.image.watertight import edge_number, is_closed
+from pliant.image.watertight import edge_hash, is_closed
 from trials import OFF, often
 
 pytestmark = pytest.mark.formulas
@@ -60,9 +60,9 @@ def test_numbers_of_edges():
     """The other way round the number is minus itself; edges of a mesh have numbers that look random, so that no few of them add up to 0."""
     rng = np.random.default_rng(4)
     ends = rng.integers(0, 2**31 - 1, (200, 2)).tolist() + [[k, k + 1] for k in range(200)]
-    numbers = [int(edge_number(np.int32(u), np.int32(v))) for u, v in ends]
-    assert [int(edge_number(np.int32(v), np.int32(u))) for u, v in ends] == [-number for number in numbers]
-    assert edge_number(np.int32(5), np.int32(5)) == 0
-    near = {int(edge_number(np.int32(u), np.int32(v))) for u in range(60) for v in range(u + 1, 60)}
+    numbers = [int(edge_hash(np.int32(u), np.int32(v))) for u, v in ends]
+    assert [int(edge_hash(np.int32(v), np.int32(u))) for u, v in ends] == [-number for number in numbers]
+    assert edge_hash(np.int32(5), np.int32(5)) == 0
+    near = {int(edge_hash(np.int32(u), np.int32(v))) for u in range(60) for v in range(u + 1, 60)}
     assert len(near) == 60 * 59 // 2 and 0 not in near
     assert abs(np.mean(list(near)) / 2**30 - 1) < 0.05

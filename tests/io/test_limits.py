@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pliant.errors import FileError
 from pliant.io import limits
-from pliant.io.limits import Lines, Names, examined, fits, inside, refuse, size_of, title
+from pliant.io.limits import Lines, UniqueNames, check_fits, display_name, file_errors, refuse, resolve_inside, size_of
 
 
 def test_an_error_is_one_short_line():
@@ -18,15 +18,15 @@ def test_an_error_is_one_short_line():
 
 
 def test_names_are_of_one_line_short_and_never_empty():
-    assert title("  left\tarm\u202e\x1b \x00") == "left arm"
-    assert (title("\n\x7f"), title("", "mesh"), title("Müller ∂ 骨")) == ("unnamed", "mesh", "Müller ∂ 骨")
-    assert len(title("x " * 10**6)) <= 100
+    assert display_name("  left\tarm\u202e\x1b \x00") == "left arm"
+    assert (display_name("\n\x7f"), display_name("", "mesh"), display_name("Müller ∂ 骨")) == ("unnamed", "mesh", "Müller ∂ 骨")
+    assert len(display_name("x " * 10**6)) <= 100
     assert str(refuse("a\nb.obj", "c\x1bd\re")) == "a b.obj: c d e"
 
 
 def distinct(names, coming=True):
-    apart = Names(names if coming else ())
-    return [apart.new(name) for name in names]
+    apart = UniqueNames(names if coming else ())
+    return [apart.assign(name) for name in names]
 
 
 def test_names_that_are_equal_get_numbers_that_nobody_has():
@@ -41,7 +41,7 @@ def test_names_differ_and_are_short(names, coming):
     assert len(set(found)) == len(names) and all(len(name) <= 100 for name in found)
     if coming:
         assert [found[names.index(name)] for name in names] == names, "the first of a name keeps it"
-    assert all(title(name) == name for name in found)
+    assert all(display_name(name) == name for name in found)
 
 
 def test_numbering_many_names_takes_time_in_proportion(monkeypatch):
@@ -66,11 +66,11 @@ def test_whatever_a_parser_raises_names_the_file(tmp_path):
     path = tmp_path / "x.obj"
     for error, said in ((KeyError("vertex"), "'vertex'"), (RecursionError(), "RecursionError"), (MemoryError(), MEMORY),
                         (ValueError(f"{path}: twice"), "twice"), (FileError("as it is"), "as it is")):  # fmt: skip
-        with pytest.raises(FileError) as caught, examined(path):
+        with pytest.raises(FileError) as caught, file_errors(path):
             raise error
         assert str(caught.value) == (said if isinstance(error, FileError) else f"{path}: {said}")
     for error in (KeyboardInterrupt(), ImportError("pip install")):
-        with pytest.raises(type(error)), examined(path):
+        with pytest.raises(type(error)), file_errors(path):
             raise error
 
 
@@ -88,10 +88,10 @@ def test_sizes_are_those_of_ordinary_files(tmp_path):
 
 
 def test_counts_are_compared_with_bytes(tmp_path):
-    fits(tmp_path, "points", 10, 12, 120)
+    check_fits(tmp_path, "points", 10, 12, 120)
     for count in (11, -1, 2**63):
         with pytest.raises(FileError, match="points, which do not fit into the 120 bytes"):
-            fits(tmp_path, "points", count, 12, 120)
+            check_fits(tmp_path, "points", count, 12, 120)
 
 
 def lines(content):
@@ -99,8 +99,8 @@ def lines(content):
 
 
 def test_lines_are_short(monkeypatch):
-    monkeypatch.setattr(limits, "LONGEST", 8)
-    monkeypatch.setattr(limits, "BLOCK", 8)
+    monkeypatch.setattr(limits, "MAX_LINE_BYTES", 8)
+    monkeypatch.setattr(limits, "BLOCK_BYTES", 8)
     assert lines(b"") == []
     assert lines(b"12345678\n\n1234567\r\nlast") == [b"12345678", b"", b"1234567\r", b"last"]
     for content in (b"1\n123456789\n", b"1\n123456789", b"1\n12345678901234567890", b"12345678901234567\n"):
@@ -111,14 +111,14 @@ def test_lines_are_short(monkeypatch):
 @given(st.binary(max_size=60).map(lambda data: data.replace(b"0", b"\n")), st.integers(1, 20))
 def test_lines_are_those_between_their_ends(content, block):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limits, "BLOCK", block)
+        patch.setattr(limits, "BLOCK_BYTES", block)
         assert lines(content) == [line.removesuffix(b"\n") for line in io.BytesIO(content)]
 
 
 def test_lines_are_not_too_many(monkeypatch):
-    monkeypatch.setattr(limits, "BLOCK", 6)
-    monkeypatch.setattr(limits, "MOST_LINES", 6)
-    monkeypatch.setattr(limits, "SOME_LINES", 3)
+    monkeypatch.setattr(limits, "BLOCK_BYTES", 6)
+    monkeypatch.setattr(limits, "MAX_LINES", 6)
+    monkeypatch.setattr(limits, "LINES_PER_CHECK", 3)
     full = b"0 0 0\n" * 3
     assert len(lines(full + b"0 0 0\n\n")) == 5
     with pytest.raises(FileError, match="has 6 lines or more"):
@@ -128,8 +128,8 @@ def test_lines_are_not_too_many(monkeypatch):
 
 
 def test_some_lines_must_mean_something(monkeypatch):
-    monkeypatch.setattr(limits, "BLOCK", 60)
-    monkeypatch.setattr(limits, "SOME_LINES", 10)
+    monkeypatch.setattr(limits, "BLOCK_BYTES", 60)
+    monkeypatch.setattr(limits, "LINES_PER_CHECK", 10)
 
     def read(idle):
         text = Lines("some.obj", io.BytesIO(b"0 0 0\n" * 40))
@@ -146,8 +146,8 @@ def test_names_stay_in_their_folder(tmp_path):
     (home / "below").mkdir(parents=True)
     (home / "out").symlink_to(tmp_path)
     path = home / "scene.gltf"
-    assert inside(path, "a.bin") == home.resolve() / "a.bin"
-    assert inside(path, "below\\a.bin") == home.resolve() / "below" / "a.bin"
+    assert resolve_inside(path, "a.bin") == home.resolve() / "a.bin"
+    assert resolve_inside(path, "below\\a.bin") == home.resolve() / "below" / "a.bin"
     for name in ("", "../a.bin", "/etc/passwd", "below/../../a", "out/a.bin", "~/a", "C:\\a", "file:///a", "data:,a", "a\0b", "http://x/y"):
         with pytest.raises(FileError, match="refers to"):
-            inside(path, name)
+            resolve_inside(path, name)

@@ -15,7 +15,7 @@ from pliant import shapes
 from pliant.errors import FileError
 from pliant.io import limits
 from pliant.io.animation import Settings
-from pliant.io.mesh_part import fans
+from pliant.io.mesh_part import fan_triangulate
 from pliant.io.meshes import read_mesh, read_parts
 from pliant.io.text import ply
 
@@ -76,7 +76,7 @@ def test_lists_of_several_lengths_between_other_properties(tmp_path, order, leng
 
 
 def test_too_many_lists_of_several_lengths_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(ply, "MOST_UNLIKE", len(MIXED) - 1)
+    monkeypatch.setattr(ply, "MAX_RAGGED_LISTS", len(MIXED) - 1)
     (tmp_path / "many.ply").write_bytes(mesh_files.ply(polygons=MIXED, form="binary_little_endian"))
     with pytest.raises(FileError, match=f"has {len(MIXED)} lists of different lengths in 'face', at most {len(MIXED) - 1} are read"):
         read_parts(tmp_path / "many.ply")
@@ -86,8 +86,8 @@ def test_fans_of_polygons_of_any_size():
     rng = np.random.default_rng(3)
     polygons = [rng.integers(0, 99, count).tolist() for count in (3, 0, 7, 2, 4, 1, 5, 3)]
     corners, counts = np.array([k for each in polygons for k in each], np.int64), np.array(list(map(len, polygons)))
-    assert fans(corners, counts).tolist() == fanned(polygons)
-    assert fans(corners[:0], counts[:0]).shape == (0, 3)
+    assert fan_triangulate(corners, counts).tolist() == fanned(polygons)
+    assert fan_triangulate(corners[:0], counts[:0]).shape == (0, 3)
 
 
 def test_other_properties_and_elements_of_a_ply_are_passed_over(tmp_path):
@@ -138,7 +138,7 @@ def test_objects_are_bodies_and_groups_only_where_they_share_nothing(tmp_path):
     first, second = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 9 9 9\n", "v 0 0 1\nv 1 0 1\nv 0 1 1\n"
     apart = f"o left\n{first}g a\nf 1 2 3\no right\n{second}g b\nf 5 6 7\no left\nf 3 2 1\n"
     found = parts(tmp_path, "apart.obj", apart.encode())
-    assert [(part.name, part.faces.tolist(), part.rows.tolist(), part.among) for part in found] == [
+    assert [(part.name, part.faces.tolist(), part.rows.tolist(), part.file_vertices) for part in found] == [
         ("left", [[0, 1, 2], [2, 1, 0]], [0, 1, 2], 7), ("right", [[0, 1, 2]], [4, 5, 6], 7)]  # fmt: skip
     assert found[1].vertices.tolist() == [[0, 0, 1], [1, 0, 1], [0, 1, 1]]
     groups = apart.removesuffix("o left\nf 3 2 1\n").replace("o ", "# ")
@@ -242,16 +242,16 @@ JUNK = {
 
 @pytest.mark.parametrize(("name", "head", "line"), [(name, *rest) for name, rest in JUNK.items()], ids=JUNK)
 def test_lines_that_mean_nothing_are_not_read_to_the_end(tmp_path, monkeypatch, name, head, line):
-    monkeypatch.setattr(limits, "SOME_LINES", 1000)
-    monkeypatch.setattr(limits, "BLOCK", 600)
+    monkeypatch.setattr(limits, "LINES_PER_CHECK", 1000)
+    monkeypatch.setattr(limits, "BLOCK_BYTES", 600)
     with pytest.raises(FileError, match=r"lines, up to line [12],\d{3}, that are empty or hold next to nothing"):
         parts(tmp_path, name, head + line * 9999)
 
 
 def test_meshes_of_many_lines_are_read(tmp_path, monkeypatch):
     """Also where normals, objects and comments are among them."""
-    monkeypatch.setattr(limits, "SOME_LINES", 50)
-    monkeypatch.setattr(limits, "BLOCK", 100)
+    monkeypatch.setattr(limits, "LINES_PER_CHECK", 50)
+    monkeypatch.setattr(limits, "BLOCK_BYTES", 100)
     rng = np.random.default_rng(1)
     vertices, faces = rng.normal(size=(400, 3)), rng.integers(0, 400, (300, 3))
     rows = mesh_files.obj(vertices, faces.tolist()).replace(b"\nf ", b"\n# a face\ns 1\nf ")

@@ -150,21 +150,21 @@ def test_shapes_are_compared_with_what_is_there(tmp_path, shape):
 def test_what_unfolds_too_far_is_refused(tmp_path, monkeypatch):
     zeros = member((30 * 2**20 // 24, 3), bytes(30 * 2**20 // 24 * 24), "<i8")
     path = packed(tmp_path / "bomb.npz", zipfile.ZIP_DEFLATED, faces=zeros, vertices=member((1, 3), bytes(24)))
-    monkeypatch.setattr(archive, "HARMLESS", 2**20)
+    monkeypatch.setattr(archive, "RATIO_EXEMPT_BYTES", 2**20)
     with pytest.raises(FileError, match=r"bomb\.npz: faces: announces 31,4"):
         read_npz(path, Settings())
-    monkeypatch.setattr(archive, "MOST_FOLD", 2000)
-    monkeypatch.setattr(archive, "MOST_UNFOLDED", 2**20)
+    monkeypatch.setattr(archive, "MAX_RATIO", 2000)
+    monkeypatch.setattr(archive, "MAX_INFLATED", 2**20)
     with pytest.raises(FileError, match="unfolds to 31,4"):
         read_npz(path, Settings())
-    monkeypatch.setattr(archive, "MOST_UNFOLDED", 2**30)
-    monkeypatch.setattr(archive, "MOST_HELD", 2**20)
+    monkeypatch.setattr(archive, "MAX_INFLATED", 2**30)
+    monkeypatch.setattr(archive, "MAX_MEMORY", 2**20)
     with pytest.raises(FileError, match="holds faces of 31,4"):
         read_npz(path, Settings())
 
 
 def test_small_numbers_count_as_what_they_become(tmp_path, monkeypatch):
-    monkeypatch.setattr(archive, "HARMLESS", 2**16)
+    monkeypatch.setattr(archive, "RATIO_EXEMPT_BYTES", 2**16)
     zeros, triangle = member((2**12, 3), bytes(2**12 * 3), "|i1"), member((1, 3), bytes(3), "|i1")
     path = packed(tmp_path / "faces.npz", zipfile.ZIP_DEFLATED, faces=zeros, vertices=member((1, 3), bytes(24)))
     with pytest.raises(FileError, match=r"faces\.npz: holds faces of 98,304 bytes in all, of which at most 65,536"):
@@ -178,13 +178,13 @@ def test_faces_of_all_bodies_count_together(tmp_path, monkeypatch):
     faces = {f"faces_{k}": member((1000, 3), bytes(24_000), "<i8") for k in range(3)}
     path = packed(tmp_path / "some.npz", zipfile.ZIP_DEFLATED, **faces, **{f"vertices_{k}": member((1, 3), bytes(24)) for k in range(3)})
     assert len(read_npz(path, Settings()).actors) == 3
-    monkeypatch.setattr(archive, "MOST_HELD", 50_000)
+    monkeypatch.setattr(archive, "MAX_MEMORY", 50_000)
     with pytest.raises(FileError, match="holds faces of 72,000 bytes in all"):
         read_npz(path, Settings())
 
 
 def test_too_many_bodies_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(npz, "MOST_BODIES", 2)
+    monkeypatch.setattr(npz, "MAX_BODIES", 2)
     path = tmp_path / "many.npz"
     np.savez(path, **{f"{what}_{k}": rows for k in range(3) for what, rows in (("faces", FACES), ("vertices", FRAMES))})
     with pytest.raises(FileError, match="holds 3 bodies, at most 2 are read"):
@@ -195,17 +195,17 @@ def test_only_members_that_are_being_unfolded_keep_what_unfolds_them(tmp_path):
     np.savez_compressed(tmp_path / "some.npz", faces=FACES, vertices=np.random.default_rng(6).normal(size=(4, 9000, 3)))
     with zipfile.ZipFile(tmp_path / "some.npz") as file:
         faces, vertices = (archive.Member(tmp_path / "some.npz", file.getinfo(f"{name}.npy")) for name in ("faces", "vertices"))
-    faces.whole()
-    kept = [faces._threads.place, vertices._threads.place]
+    faces.read_all()
+    kept = [faces._thread_local.place, vertices._thread_local.place]
     for frame in range(4):
         vertices.frame(frame)
-        kept.append(vertices._threads.place)
+        kept.append(vertices._thread_local.place)
     assert [place is not None for place in kept] == [False, False, True, True, True, False]
 
 
 def test_an_endless_list_of_members_is_refused(tmp_path, monkeypatch):
     path = packed(tmp_path / "many.npz", **{f"x{k}": b"" for k in range(3000)})
-    monkeypatch.setattr(archive, "MOST_DIRECTORY", 70_000)
+    monkeypatch.setattr(archive, "MAX_DIRECTORY", 70_000)
     with pytest.raises(FileError, match="a list of members"):
         read_npz(path, Settings())
 
@@ -233,8 +233,8 @@ def test_arrays_may_be_written_to(tmp_path, save):
     save(tmp_path / "some.npz", faces=FACES, vertices=FRAMES)
     found = archive.members(tmp_path / "some.npz")
     faces, vertices = (archive.Member(tmp_path / "some.npz", found[name]) for name in ("faces", "vertices"))
-    assert all(array.flags.writeable and array.flags.aligned for array in (faces.whole(), vertices.whole(), vertices.frame(3)))
-    assert np.array_equal(vertices.whole(), FRAMES)
+    assert all(array.flags.writeable and array.flags.aligned for array in (faces.read_all(), vertices.read_all(), vertices.frame(3)))
+    assert np.array_equal(vertices.read_all(), FRAMES)
 
 
 def test_a_file_that_is_cut_off_while_it_is_read(tmp_path, save):

@@ -7,8 +7,8 @@ import pytest
 
 import mesh_files
 from pliant.errors import FileError
-from pliant.io.animation import RATE, Settings
-from pliant.io.point_cache import Cache, read_cache, read_moved
+from pliant.io.animation import DEFAULT_RATE, Settings
+from pliant.io.point_cache import PointCache, read_cache, read_cached_mesh
 
 FRAMES = np.random.default_rng(4).normal(size=(5, 8, 3)).astype(np.float32)
 CACHES = {"some.pc2": mesh_files.pc2(FRAMES), "some.mdd": mesh_files.mdd(FRAMES)}
@@ -24,9 +24,9 @@ def saved(folder, **contents):
 def test_vertices_of_the_file_are_where_the_cache_says(tmp_path, name, content, corner):
     saved(tmp_path, mesh_obj=mesh_files.obj(corner=corner))
     (tmp_path / name).write_bytes(content)
-    found = read_moved(tmp_path / "mesh.obj", tmp_path / name, Settings())
+    found = read_cached_mesh(tmp_path / "mesh.obj", tmp_path / name, Settings())
     assert (found.name, found.frames, found.files) == ("mesh", 5, (tmp_path / "mesh.obj", tmp_path / name))
-    assert found.rate == pytest.approx(24.0 if "mdd" in name else RATE, rel=1e-6)
+    assert found.rate == pytest.approx(24.0 if "mdd" in name else DEFAULT_RATE, rel=1e-6)
     (actor,) = found.actors
     for k in (4, 0, 2, 7):
         vertices, faces = actor.mesh(k)
@@ -34,7 +34,7 @@ def test_vertices_of_the_file_are_where_the_cache_says(tmp_path, name, content, 
         assert faces.tolist() == mesh_files.FACES
     body = actor.at(3)
     assert np.array_equal(body.vertices, FRAMES[3])
-    assert read_moved(tmp_path / "mesh.obj", tmp_path / name, Settings(rate=50)).rate == 50
+    assert read_cached_mesh(tmp_path / "mesh.obj", tmp_path / name, Settings(rate=50)).rate == 50
 
 
 def test_seams_of_textures_do_not_change_the_order(tmp_path):
@@ -42,14 +42,14 @@ def test_seams_of_textures_do_not_change_the_order(tmp_path):
     text = rows + "".join(f"vt {k} 0\n" for k in range(6)) + "f 4/1 2/2 1/3\nf 4/4 3/5 2/6\n"
     frames = np.arange(24, dtype=np.float32).reshape(2, 4, 3)
     saved(tmp_path, cloth_obj=text.encode(), cloth_pc2=mesh_files.pc2(frames))
-    vertices, faces = read_moved(tmp_path / "cloth.obj", tmp_path / "cloth.pc2", Settings()).actors[0].mesh(1)
+    vertices, faces = read_cached_mesh(tmp_path / "cloth.obj", tmp_path / "cloth.pc2", Settings()).actors[0].mesh(1)
     assert vertices[faces].tolist() == frames[1][[[3, 1, 0], [3, 2, 1]]].tolist()
 
 
 def test_several_objects_share_a_cache(tmp_path):
     text = mesh_files.obj(polygons=[]) + b"o a\nf 1 2 3\no b\nf 8 7 6\n"
     saved(tmp_path, two_obj=text, two_pc2=mesh_files.pc2(FRAMES))
-    actors = read_moved(tmp_path / "two.obj", tmp_path / "two.pc2", Settings()).actors
+    actors = read_cached_mesh(tmp_path / "two.obj", tmp_path / "two.pc2", Settings()).actors
     assert [actor.name for actor in actors] == ["a", "b"]
     assert np.array_equal(actors[0].mesh(1)[0], FRAMES[1, :3])
     vertices, faces = actors[1].mesh(1)
@@ -59,9 +59,9 @@ def test_several_objects_share_a_cache(tmp_path):
 def test_a_sample_is_read_once_for_all_parts(tmp_path, monkeypatch):
     text = mesh_files.obj(polygons=[]) + b"o a\nf 1 2 3\no b\nf 8 7 6\n"
     saved(tmp_path, two_obj=text, two_pc2=mesh_files.pc2(FRAMES))
-    actors = read_moved(tmp_path / "two.obj", tmp_path / "two.pc2", Settings()).actors
-    asked, sample = [], Cache.sample
-    monkeypatch.setattr(Cache, "sample", lambda cache, frame: asked.append(frame) or sample(cache, frame))
+    actors = read_cached_mesh(tmp_path / "two.obj", tmp_path / "two.pc2", Settings()).actors
+    asked, sample = [], PointCache.sample
+    monkeypatch.setattr(PointCache, "sample", lambda cache, frame: asked.append(frame) or sample(cache, frame))
     for frame in (1, 3, 1):
         assert np.array_equal(actors[0].mesh(frame)[0], FRAMES[frame, :3]) and len(actors[1].mesh(frame)[0]) == 3
     with ThreadPoolExecutor(1) as pool:
@@ -95,18 +95,18 @@ def test_sizes_are_compared_with_the_file(tmp_path, name, content, message):
 def test_another_number_of_points_is_refused_with_both_numbers(tmp_path):
     saved(tmp_path, mesh_obj=mesh_files.obj(), mesh_pc2=mesh_files.pc2(FRAMES[:, :7]), mesh_stl=mesh_files.stl(), empty_obj=b"v 0 0 0\n")
     with pytest.raises(FileError, match=r"mesh\.pc2: holds 7 points, but mesh\.obj has 8 vertices"):
-        read_moved(tmp_path / "mesh.obj", tmp_path / "mesh.pc2", Settings())
+        read_cached_mesh(tmp_path / "mesh.obj", tmp_path / "mesh.pc2", Settings())
     with pytest.raises(FileError, match=r"mesh\.pc2: cannot move mesh\.stl"):
-        read_moved(tmp_path / "mesh.stl", tmp_path / "mesh.pc2", Settings())
+        read_cached_mesh(tmp_path / "mesh.stl", tmp_path / "mesh.pc2", Settings())
     with pytest.raises(FileError, match=r"empty\.obj: holds no faces"):
-        read_moved(tmp_path / "empty.obj", tmp_path / "mesh.pc2", Settings())
+        read_cached_mesh(tmp_path / "empty.obj", tmp_path / "mesh.pc2", Settings())
 
 
 def test_what_is_not_finite_is_named(tmp_path):
     frames = FRAMES.copy()
     frames[2, 5] = np.nan
     saved(tmp_path, mesh_obj=mesh_files.obj(), mesh_pc2=mesh_files.pc2(frames))
-    actor = read_moved(tmp_path / "mesh.obj", tmp_path / "mesh.pc2", Settings()).actors[0]
+    actor = read_cached_mesh(tmp_path / "mesh.obj", tmp_path / "mesh.pc2", Settings()).actors[0]
     with pytest.raises(FileError, match=r"mesh\.pc2: mesh, frame 2: vertices: row 5 is .*not finite"):
         actor.at(2)
 

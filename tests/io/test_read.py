@@ -13,7 +13,7 @@ import pliant as pl
 from mesh_files import CUBE, FACES
 from pliant.errors import FileError
 from pliant.io import read as door
-from pliant.io.animation import Animation, Frames, Settings
+from pliant.io.animation import Animation, FrameActor, Settings
 from pliant.io.read import FORMATS, Format, read
 
 
@@ -191,7 +191,7 @@ def test_readers_are_found_by_suffix(put, tmp_path, monkeypatch):
     def fake(path, settings):
         called.append((path.name, settings))
         number = len(called)
-        actors = [Frames("it", number, lambda frame: (CUBE + frame, np.array(FACES, np.int32)))]
+        actors = [FrameActor("it", number, lambda frame: (CUBE + frame, np.array(FACES, np.int32)))]
         unit = "m" if number > 1 else ""
         return Animation(path.stem, actors, number, 10.0 * number, "yz"[number % 2], unit, (f"note {number}",), (path,))
 
@@ -211,7 +211,7 @@ def test_readers_are_found_by_suffix(put, tmp_path, monkeypatch):
 def test_the_table_knows_all_suffixes():
     assert " ".join(FORMATS) == (".obj .ply .stl .off .npz .pc2 .mdd .glb .gltf .vtk .vtu .vtp .pvd .series .xdmf .xmf "
                                  ".usd .usda .usdc .usdz")  # fmt: skip
-    assert {form.module for form in FORMATS.values()} == {"meshes", "npz", "pointcache", "gltf", "vtk", "xdmf", "usd"}
+    assert {form.module for form in FORMATS.values()} == {"meshes", "npz", "point_cache", "gltf.gltf", "vtk.vtk", "vtk.xdmf", "usd.usd"}
 
 
 def test_what_cannot_be_read(put, tmp_path):

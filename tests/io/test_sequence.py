@@ -13,11 +13,11 @@ from pliant import shapes
 from pliant.errors import FileError
 from pliant.io.animation import Settings
 from pliant.io.meshes import read_parts
-from pliant.io.sequence import Reader, numbered, read_sequence
+from pliant.io.sequence import SequenceReader, group_numbered, read_sequence
 
 
 def runs(*names):
-    return [(run.name, [path.name for path in run.files]) for run in numbered([Path(name) for name in names])]
+    return [(run.name, [path.name for path in run.files]) for run in group_numbered([Path(name) for name in names])]
 
 
 def test_files_that_differ_in_a_number_are_a_run_in_its_order():
@@ -41,7 +41,7 @@ def test_the_number_that_most_files_differ_in_counts():
 @pytest.mark.parametrize(("numbers", "missing"), [((1, 2, 3), None), ((0, 10, 20), None), ((7, 3), None), ((9, 1, 5, 2), 3),
                                                   ((0, 10, 20, 40), 30), ((0, 5, 10, 11), 1)])  # fmt: skip
 def test_the_first_number_that_is_missing(numbers, missing):
-    (run,) = numbered([Path(f"g{number:03}.obj") for number in numbers])
+    (run,) = group_numbered([Path(f"g{number:03}.obj") for number in numbers])
     assert run.missing == missing
 
 
@@ -140,8 +140,8 @@ def test_what_is_welded_does_not_depend_on_the_frame_that_comes_first(tmp_path):
     files = saved(tmp_path, [mesh_files.obj(corners, faces), mesh_files.obj(folded, faces)])
     actor = read_sequence(files, read_parts, "cube", Settings()).actors[0]
     first, later = actor.at(0, weld=True), actor.at(1, weld=True)
-    assert np.array_equal(first.corners, later.corners)
-    assert len(np.unique(first.corners)) == 8
+    assert np.array_equal(first.welded_faces, later.welded_faces)
+    assert len(np.unique(first.welded_faces)) == 8
     assert np.array_equal(later.vertices, folded)
 
 
@@ -164,8 +164,8 @@ def test_neighbours_in_an_stl_are_those_of_the_first_frame(tmp_path):
 
 
 def test_the_last_frame_alone_is_kept(tmp_path):
-    reader = Reader(saved(tmp_path, [mesh_files.obj(CUBE + k) for k in range(3)]), read_parts)
-    assert all(len(part.vertices) == 0 for part in reader.first)
+    reader = SequenceReader(saved(tmp_path, [mesh_files.obj(CUBE + k) for k in range(3)]), read_parts)
+    assert all(len(part.vertices) == 0 for part in reader.first_parts)
     reader.read(0, 1)
     first = reader._last.parts
     reader.read(0, 1)

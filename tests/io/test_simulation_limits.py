@@ -113,8 +113,8 @@ def test_a_part_of_one_file_is_not_moved_and_read_once(tmp_path, monkeypatch):
     polygons(tmp_path / "other.vtp", TRIANGLE + 1)
     polygons(tmp_path / "late.vtp", TRIANGLE + 2)
     path = collection(tmp_path / "a.pvd", [(0, "a", "still.vtp"), (1, "b", "other.vtp"), (3, "b", "late.vtp"), (2, "a", "still.vtp")])
-    read, opened = vtk.GRIDS[".vtp"], []
-    monkeypatch.setitem(vtk.GRIDS, ".vtp", lambda path: opened.append(path.name) or read(path))
+    read, opened = vtk.GRID_READERS[".vtp"], []
+    monkeypatch.setitem(vtk.GRID_READERS, ".vtp", lambda path: opened.append(path.name) or read(path))
     animation = read_vtk(path)
     still, moving = animation.actors
     assert opened.count("still.vtp") == 1 and "is not added" in animation.notes[0]
@@ -127,12 +127,12 @@ def test_a_part_of_one_file_is_not_moved_and_read_once(tmp_path, monkeypatch):
 def test_parts_times_times_take_no_memory(tmp_path, monkeypatch):
     polygons(tmp_path / "q.vtp")
     path = collection(tmp_path / "a.pvd", [(k, "", "q.vtp") for k in range(5000)] + [(0, f"p{k}", "q.vtp") for k in range(300)])
-    looked, inside = [], vtk.inside
-    monkeypatch.setattr(vtk, "inside", lambda path, name: looked.append(name) or inside(path, name))
+    looked, inside = [], vtk.resolve_inside
+    monkeypatch.setattr(vtk, "resolve_inside", lambda path, name: looked.append(name) or inside(path, name))
     with at_most(8 << 20):  # a list of 5,000 for each of 300 would be 12 MB
         animation = read_vtk(path)
     assert (len(animation.actors), animation.frames, looked) == (301, 5000, ["q.vtp"])
-    monkeypatch.setattr(vtk, "MOST_FILES", 1)
+    monkeypatch.setattr(vtk, "MAX_FILES", 1)
     with pytest.raises(FileError, match="lists 2 files, at most 1"):
         read_vtk(collection(tmp_path / "b.pvd", [(0, "", "q.vtp"), (1, "", "r.vtp")]))
 
@@ -154,7 +154,7 @@ def unfolding(path, corners):
 
 
 def test_bytes_that_become_numbers_are_counted_as_such(tmp_path):
-    most = arrays.LEAST_UNFOLDED
+    most = arrays.RATIO_EXEMPT_BYTES
     with at_most(most), pytest.raises(FileError, match=f"unfolds to numbers of {8 * most // 4:,} bytes"):
         read_vtk(unfolding(tmp_path / "a.vtu", most // 4))
     with at_most(20 * most):
@@ -170,7 +170,7 @@ def test_blanks_within_base64(tmp_path):
 
 
 def test_values_of_lists_and_attributes_are_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr(vtk, "MOST_VALUES", 1000)
+    monkeypatch.setattr(vtk, "MAX_VALUES", 1000)
     path = tmp_path / "a.vtp.series"
     path.write_text('{"files": [' + ",".join(["{}"] * 1000) + "]}")
     with pytest.raises(FileError, match="more than 1,000 values"):
@@ -178,7 +178,7 @@ def test_values_of_lists_and_attributes_are_counted(tmp_path, monkeypatch):
     polygons(tmp_path / "q.vtp")
     path.write_text(json.dumps({"files": [{"name": "q.vtp", "time": k} for k in range(150)]}))
     assert read_vtk(path).frames == 150
-    monkeypatch.setattr(safe_xml, "MOST_ELEMENTS", 50)
+    monkeypatch.setattr(safe_xml, "MAX_ELEMENTS", 50)
     (tmp_path / "a.pvd").write_text('<VTKFile type="Collection">' + '<a b="1" c="2"/>' * 20 + "</VTKFile>")
     with pytest.raises(FileError, match="more than 50 elements and attributes"):
         read_vtk(tmp_path / "a.pvd")

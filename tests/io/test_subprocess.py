@@ -16,7 +16,7 @@ import pytest
 from child import SOON, assert_stops_soon, python, start, together
 from pliant.errors import FileError
 from pliant.io import subprocess_client
-from pliant.io.subprocess_client import Apart
+from pliant.io.subprocess_client import SubprocessClient
 from pliant.io.subprocess_server import HELLO
 
 PATH = Path("a.file")
@@ -25,7 +25,7 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="of Linu
 
 
 def service(*arguments):
-    return Apart("services", "Service", *arguments)
+    return SubprocessClient("services", "Service", *arguments)
 
 
 def alive(process):
@@ -53,16 +53,16 @@ def shared():
 
 def test_values_and_arrays(shared):
     odd = "é\udce9\n\0 "
-    assert shared.ask(PATH, "echo", odd, 1.5, None, [True])[0] == [["first", None], [odd, 1.5, None, [True]]]
+    assert shared.request(PATH, "echo", odd, 1.5, None, [True])[0] == [["first", None], [odd, 1.5, None, [True]]]
     kinds = ["<f8", ">f4", "<f2", "i1", "<u8", ">i2"]
-    count, arrays = shared.ask(PATH, "arrays", *kinds)
+    count, arrays = shared.request(PATH, "arrays", *kinds)
     assert count == 6
     for kind, array in zip(kinds, arrays, strict=True):
         assert array.dtype == np.dtype(kind) and array.flags.writeable
         np.testing.assert_array_equal(array, [[2, 1, 0], [5, 4, 3]])
-    _, (empty, scalar) = shared.ask(PATH, "empty")
+    _, (empty, scalar) = shared.request(PATH, "empty")
     assert empty.shape == (0, 3) and scalar == 7
-    assert len(shared.ask(PATH, "echo", "x" * 1_000_000)[0][1][0]) == 1_000_000
+    assert len(shared.request(PATH, "echo", "x" * 1_000_000)[0][1][0]) == 1_000_000
 
 
 @pytest.mark.parametrize("kind, arrives", [("FileError", FileError), ("ValueError", ValueError), ("UnicodeError", ValueError),
@@ -70,24 +70,24 @@ def test_values_and_arrays(shared):
                                            ("OSError", RuntimeError), ("RecursionError", RuntimeError)])  # fmt: skip
 def test_errors_arrive_as_what_they_are(kind, arrives, shared):
     with pytest.raises(arrives) as caught:
-        shared.ask(PATH, "fail", kind, "a.file: is wrong")
+        shared.request(PATH, "fail", kind, "a.file: is wrong")
     assert type(caught.value) is arrives and str(caught.value) == ("'a.file: is wrong'" if kind == "KeyError" else "a.file: is wrong")
     with pytest.raises(arrives) as caught:
-        shared.ask(PATH, "fail", kind, "")
+        shared.request(PATH, "fail", kind, "")
     assert str(caught.value) in (kind, "''")
-    shared.ask(PATH, "echo")
+    shared.request(PATH, "echo")
 
 
 def test_what_libraries_print_goes_nowhere(shared, capfd):
-    assert shared.ask(PATH, "printed")[0] == ""
-    assert shared.ask(PATH, "echo", 1)[0][1] == [1]
+    assert shared.request(PATH, "printed")[0] == ""
+    assert shared.request(PATH, "echo", 1)[0][1] == [1]
     assert capfd.readouterr() == ("", "")
 
 
 def test_threads_are_answered_one_at_a_time(shared):
     def work(seed):
         for value in range(50):
-            assert shared.ask(PATH, "echo", seed, value)[0][1] == [seed, value]
+            assert shared.request(PATH, "echo", seed, value)[0][1] == [seed, value]
 
     together(*(lambda seed=seed: work(seed) for seed in range(4)))
 
@@ -103,11 +103,11 @@ def test_neither_kernels_nor_libraries_are_loaded(shared):
                                         (("spin",), "busy without end")])  # fmt: skip
 def test_the_end_of_a_process_is_the_fault_of_the_file(harm, told):
     apart = service()
-    first = apart.ask(PATH, "process")[0]
+    first = apart.request(PATH, "process")[0]
     with pytest.raises(FileError) as caught:
-        apart.ask(PATH, *harm)
+        apart.request(PATH, *harm)
     assert str(caught.value).startswith("a.file: ") and told in str(caught.value) and str(caught.value).endswith(HARM)
-    second = apart.ask(PATH, "process")[0]  # another one
+    second = apart.request(PATH, "process")[0]  # another one
     assert first != second and not alive(first)
     apart.close()
     assert not alive(second)
@@ -116,25 +116,25 @@ def test_the_end_of_a_process_is_the_fault_of_the_file(harm, told):
 def test_a_process_that_does_nothing_is_tried_again():
     """It may have been stopped, and gone on later than its clock allows."""
     made = service()
-    made.ask(PATH, "echo")
+    made.request(PATH, "echo")
     with pytest.raises(FileError, match=r"^a\.file: cannot be read: the library that reads it neither answers nor works$"):
-        made.ask(PATH, "sleep", 60, 0.1)
-    process = made.ask(PATH, "process")[0]
+        made.request(PATH, "sleep", 60, 0.1)
+    process = made.request(PATH, "process")[0]
     os.kill(process, signal.SIGSTOP)
     threading.Timer(0.5, os.kill, (process, signal.SIGALRM)).start()
     threading.Timer(0.6, os.kill, (process, signal.SIGCONT)).start()
-    assert made.ask(PATH, "process")[0] != process
+    assert made.request(PATH, "process")[0] != process
 
 
 @pytest.mark.parametrize("sent", ["SIGKILL", "SIGTERM", "SIGHUP"])
 def test_what_ends_it_from_outside_is_not_the_fault_of_the_file(sent):
     """Once is bad luck; twice is an error, which accuses nobody."""
     made = service()
-    process = made.ask(PATH, "process")[0]
+    process = made.request(PATH, "process")[0]
     os.kill(process, getattr(signal, sent))
-    assert gone_soon(process) and made.ask(PATH, "echo", 1)[0] == [[], [1]]
+    assert gone_soon(process) and made.request(PATH, "echo", 1)[0] == [[], [1]]
     with pytest.raises(FileError, match=rf"ended from outside \(signal {getattr(signal, sent):d}\), perhaps because"):
-        made.ask(PATH, "hit", getattr(signal, sent))
+        made.request(PATH, "hit", getattr(signal, sent))
 
 
 def test_a_caller_without_signals_for_pipes_goes_on():
@@ -151,10 +151,10 @@ print(made.ask(Path("a"), "echo", 5)[0][1])
 def test_what_an_interpreter_prints_as_it_starts_does_no_harm(tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text("print('welcome')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert service().ask(PATH, "echo", 1)[0] == [[], [1]]
+    assert service().request(PATH, "echo", 1)[0] == [[], [1]]
     (tmp_path / "sitecustomize.py").write_text("import sys\nwhile True: sys.stdout.write('welcome ' * 1000)")
     with pytest.raises(FileError, match=r"a\.file: no process can be started to read it: it prints without end"):
-        service().ask(PATH, "echo", 1)
+        service().request(PATH, "echo", 1)
 
 
 def test_what_is_no_interpreter_is_not_waited_for(tmp_path, monkeypatch):
@@ -162,55 +162,55 @@ def test_what_is_no_interpreter_is_not_waited_for(tmp_path, monkeypatch):
     sleeper.write_text("#!/bin/sh\nexec sleep 100\n")
     sleeper.chmod(0o700)
     monkeypatch.setenv("PLIANT_PYTHON", str(sleeper))
-    monkeypatch.setattr(subprocess_client, "SOON", 0.3)
+    monkeypatch.setattr(subprocess_client, "START_SECONDS", 0.3)
     with pytest.raises(FileError, match=r"a\.file: no process can be started"):
-        service().ask(PATH, "echo")
+        service().request(PATH, "echo")
     monkeypatch.delenv("PLIANT_PYTHON")
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     with pytest.raises(FileError, match=r"a\.file: a Python interpreter is needed .*PLIANT_PYTHON"):
-        service().ask(PATH, "echo")
+        service().request(PATH, "echo")
 
 
 def test_so_many_run_at_a_time(monkeypatch):
     """The one that was asked longest ago makes room, and comes back when it is asked."""
-    monkeypatch.setattr(subprocess_client, "MOST_LIVE", 2)
+    monkeypatch.setattr(subprocess_client, "MAX_PROCESSES", 2)
     made = [service(k) for k in range(3)]
-    first, second = (each.ask(PATH, "process")[0] for each in made[:2])
-    made[0].ask(PATH, "echo")
-    third = made[2].ask(PATH, "process")[0]
+    first, second = (each.request(PATH, "process")[0] for each in made[:2])
+    made[0].request(PATH, "echo")
+    third = made[2].request(PATH, "process")[0]
     assert [alive(process) for process in (first, second, third)] == [True, False, True]
-    assert made[1].ask(PATH, "echo", 5)[0] == [[1], [5]] and not alive(first)
+    assert made[1].request(PATH, "echo", 5)[0] == [[1], [5]] and not alive(first)
 
 
 def test_a_process_may_be_idle_longer_than_a_request_may_take():
     apart = service()
-    first = apart.ask(PATH, "process")[0]
-    apart.ask(PATH, "sleep", 0, 0.3)
+    first = apart.request(PATH, "process")[0]
+    apart.request(PATH, "sleep", 0, 0.3)
     time.sleep(0.6)
-    assert apart.ask(PATH, "process")[0] == first
+    assert apart.request(PATH, "process")[0] == first
 
 
 @linux
 def test_memory_is_limited(shared):
-    assert shared.ask(PATH, "take", 1 << 28)[0] == 1 << 28
+    assert shared.request(PATH, "take", 1 << 28)[0] == 1 << 28
     with pytest.raises(MemoryError):
-        shared.ask(PATH, "take", 1 << 30)
-    shared.ask(PATH, "echo")
+        shared.request(PATH, "take", 1 << 30)
+    shared.request(PATH, "echo")
 
 
 def test_a_service_that_cannot_be_made():
-    apart = Apart("services", "Refusing")
+    apart = SubprocessClient("services", "Refusing")
     for _ in range(2):
         with pytest.raises(ImportError, match=r"pip install 'pliant\[more\]'"):
-            apart.ask(PATH, "anything")
+            apart.request(PATH, "anything")
     with pytest.raises(FileError, match=r"a\.file: no process can be started to read it"):
-        Apart("services", "Nothing").ask(PATH, "anything")
+        SubprocessClient("services", "Nothing").request(PATH, "anything")
 
 
 def test_without_an_interpreter(monkeypatch):
     monkeypatch.setattr(sys, "executable", str(Path("nowhere").resolve()))
     with pytest.raises(FileError, match=r"a\.file: no process can be started"):
-        service().ask(PATH, "echo")
+        service().request(PATH, "echo")
 
 
 READY = {"arrays": []}
@@ -235,7 +235,7 @@ def begun(head):
 
 
 @pytest.mark.parametrize("answer", [
-    b"garbage!garbage!", struct.pack("<Q", 1 << 60), struct.pack("<Q", subprocess_client.MOST_HEAD + 1), packed(b"not JSON"), packed(b"[" * 20_000),
+    b"garbage!garbage!", struct.pack("<Q", 1 << 60), struct.pack("<Q", subprocess_client.MAX_HEADER + 1), packed(b"not JSON"), packed(b"[" * 20_000),
     packed([]), packed(5), packed({}), packed({"arrays": 5}), packed({"arrays": [["<f8"]]}), packed({"arrays": [["<f8", [-1]]]}),
     packed({"arrays": [["<f8", [1 << 62, 1 << 62]]]}), packed({"arrays": [["|O", [1]]]}, bytes(8)), packed({"arrays": [["<U9", [1]]]}),
     packed({"arrays": [["<f8", [True]]]}), packed({"arrays": [["<f8", [1, 1, 1, 1]]]}), packed({"arrays": [[{}, [1]]]}),
@@ -244,24 +244,24 @@ def begun(head):
     packed({"error": "ValueError", "text": 5, "arrays": []}), packed({"error": [], "text": "", "arrays": []}),
 ])  # fmt: skip
 def test_answers_that_are_none(answer, monkeypatch):
-    monkeypatch.setattr(subprocess_client, "START", FAKE)
+    monkeypatch.setattr(subprocess_client, "SERVER_CODE", FAKE)
     with pytest.raises(FileError, match="answer nonsense; the file is damaged"):
-        Apart("fake", f"{begun(READY)} {answer.hex()}").ask(PATH, "echo")
+        SubprocessClient("fake", f"{begun(READY)} {answer.hex()}").request(PATH, "echo")
 
 
 @pytest.mark.parametrize("first", [b"hello, world", HELLO + packed(b"{"), HELLO + packed(5), HELLO + packed({"arrays": [["|u16", [1]]]})])
 def test_beginnings_that_are_none(first, monkeypatch):
-    monkeypatch.setattr(subprocess_client, "START", FAKE)
-    monkeypatch.setattr(subprocess_client, "SOON", 2.0)
+    monkeypatch.setattr(subprocess_client, "SERVER_CODE", FAKE)
+    monkeypatch.setattr(subprocess_client, "START_SECONDS", 2.0)
     with pytest.raises(FileError, match=r"a\.file: no process can be started"):
-        Apart("fake", f"{first.hex()} 00").ask(PATH, "echo")
+        SubprocessClient("fake", f"{first.hex()} 00").request(PATH, "echo")
 
 
 def test_text_of_the_other_process_is_plain(monkeypatch):
-    monkeypatch.setattr(subprocess_client, "START", FAKE)
+    monkeypatch.setattr(subprocess_client, "SERVER_CODE", FAKE)
     answer = packed({"error": "FileError", "text": "\033[2J\nb", "arrays": []})
     with pytest.raises(FileError, match=r"^ \[2J b$"):
-        Apart("fake", f"{begun(READY)} {answer.hex()}").ask(PATH, "echo")
+        SubprocessClient("fake", f"{begun(READY)} {answer.hex()}").request(PATH, "echo")
 
 
 def test_modules_beside_a_file_are_not_imported(tmp_path, monkeypatch):
@@ -270,7 +270,7 @@ def test_modules_beside_a_file_are_not_imported(tmp_path, monkeypatch):
         (tmp_path / f"{name}.py").write_text("import os; os._exit(9)")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["", *sys.path])
-    assert service().ask(PATH, "echo", 1)[0] == [[], [1]]
+    assert service().request(PATH, "echo", 1)[0] == [[], [1]]
 
 
 @linux
@@ -278,21 +278,21 @@ def test_names_are_relative_to_the_folder_of_the_beginning(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     made = service()
     monkeypatch.chdir(tmp_path.parent)
-    process = made.ask(PATH, "process")[0]
+    process = made.request(PATH, "process")[0]
     assert Path(os.readlink(f"/proc/{process}/cwd")) == tmp_path.resolve()
 
 
 def test_nobody_who_asks_any_more_ends_it():
     made = service()
-    process = made.ask(PATH, "process")[0]
+    process = made.request(PATH, "process")[0]
     del made
     gc.collect()
     assert not alive(process)
     made = service()
-    process = made.ask(PATH, "process")[0]
+    process = made.request(PATH, "process")[0]
     made.close()
     made.close()
-    assert not alive(process) and made.ask(PATH, "process")[0] != process
+    assert not alive(process) and made.request(PATH, "process")[0] != process
 
 
 BEGIN = """
@@ -357,10 +357,10 @@ print(status, made.ask(Path("a"), "process")[0] == first)
 
 def test_many_at_once_are_all_ended():
     made = [service() for _ in range(3)]
-    processes = [each.ask(PATH, "process")[0] for each in made]
+    processes = [each.request(PATH, "process")[0] for each in made]
     os.kill(processes[1], signal.SIGKILL)
-    processes.append(made[1].ask(PATH, "process")[0])
-    assert made[0].ask(PATH, "process")[0] == processes[0]
+    processes.append(made[1].request(PATH, "process")[0])
+    assert made[0].request(PATH, "process")[0] == processes[0]
     made.clear()
     gc.collect()
     assert not any(map(alive, processes))
@@ -368,7 +368,7 @@ def test_many_at_once_are_all_ended():
 
 @linux
 def test_no_core_file_is_written(shared):
-    process = shared.ask(PATH, "process")[0]
+    process = shared.request(PATH, "process")[0]
     ulimits = Path(f"/proc/{process}/limits").read_text().splitlines()
     (line,) = [line for line in ulimits if line.startswith("Max core file size")]
     assert line.split()[4] == "1"

@@ -14,7 +14,7 @@ from child import together
 from in_process import Here
 from pliant.errors import FileError
 from pliant.io import subprocess_client
-from pliant.io.subprocess_client import Apart
+from pliant.io.subprocess_client import SubprocessClient
 from pliant.io.usd import usd
 from pliant.io.usd.usd import read_usd
 from pliant.io.vtk.xdmf import read_xdmf
@@ -69,21 +69,21 @@ WRITERS = [("a.h5", hdf5, changed), ("new.h5", lambda path: hdf5(path, libver="l
 @pytest.mark.parametrize("name, write, change", WRITERS, ids=[name for name, *_ in WRITERS])
 def test_changed_files_are_read_or_refused(name, write, change, tmp_path):
     """In one process as long as it lives: of 4,000 changed .usdc, 28 have ended it."""
-    source, readers = random.Random(11), Apart("services", "Readers")
+    source, readers = random.Random(11), SubprocessClient("services", "Readers")
     names = write(tmp_path / name) or ()
     content, outcomes = (tmp_path / name).read_bytes(), {True: 0, False: 0}
     for number in range(120):
         path = tmp_path / f"{number}{name}"
         path.write_bytes(change(content, source))
         try:
-            readers.ask(path, "read", str(path), *names)
+            readers.request(path, "read", str(path), *names)
             outcomes[True] += 1
         except FileError as error:
             assert str(error).startswith(f"{path}: ") and "\n" not in str(error)
             outcomes[False] += 1
         path.unlink()
     assert min(outcomes.values()) > 2, outcomes
-    assert readers.ask(tmp_path / name, "read", str(tmp_path / name), *names)[0] == (len(names) or 4)
+    assert readers.request(tmp_path / name, "read", str(tmp_path / name), *names)[0] == (len(names) or 4)
     readers.close()
 
 
@@ -106,7 +106,7 @@ def series(path, frames=3):
 def processes():
     """Of this test, those that are there."""
     gc.collect()
-    return [each._process for each in subprocess_client._ALL if each._process is not None]
+    return [each._process for each in subprocess_client._CLIENTS if each._process is not None]
 
 
 def test_simulations_through_another_process(tmp_path):
@@ -157,7 +157,7 @@ def test_stages_through_another_process_are_the_same_to_the_bit(tmp_path, monkey
     crate(tmp_path / "a.usdc")
     there = read_usd(tmp_path / "a.usdc")
     assert len(processes()) == 1
-    monkeypatch.setattr(usd, "Apart", Here)
+    monkeypatch.setattr(usd, "SubprocessClient", Here)
     here = read_usd(tmp_path / "a.usdc")
     assert there._replace(actors=()) == here._replace(actors=()) and len(there.actors) == 4
     for one, other in zip(there.actors, here.actors, strict=True):

@@ -304,7 +304,7 @@ def test_bad_input_is_named(call, kind, message):
 
 
 def test_too_many_nodes_are_refused(monkeypatch):
-    monkeypatch.setattr(elastic, "MOST_NODES", 5)
+    monkeypatch.setattr(elastic, "MAX_NODES", 5)
     with pytest.raises(ValueError, match="nodes: 27 are too many for this solver; at most 5"):
         body()
 

@@ -18,7 +18,7 @@ from pliant import shapes
 from pliant.errors import MeshError
 from pliant.motion import blended as motion
 from pliant.refit import convex, front_tracking, lazy
-from pliant.refit.policy import Shape
+from pliant.refit.policy import Bvh
 from poses import matrix
 from trials import often
 
@@ -64,7 +64,7 @@ def test_positions_are_the_sum_that_is_documented(rest, skin, policy):
     for _ in range(2):
         weights = weights / weights.sum(axis=1, keepdims=True)
     body = pl.Body.blended(rest, [[0, 1, 2]], weights, maps=moved, policy=policy)
-    np.testing.assert_array_equal(body.motion.stored_skin[2], weights[weights != 0])
+    np.testing.assert_array_equal(body.motion.file_skin[2], weights[weights != 0])
     assert body.vertices.tobytes() == blends.where(rest, weights, moved).tobytes()
 
 
@@ -115,7 +115,7 @@ def test_weights_of_all_kinds(kind):
     given_weights = KINDS[kind](weights)
     body = pl.Body.blended(BALL, FACES, given_weights)
     body.update(blends.maps(4, np.random.default_rng(5)))
-    assert body.vertices.tobytes() == blends.where(BALL, weights, body.motion.given).tobytes()
+    assert body.vertices.tobytes() == blends.where(BALL, weights, body.motion.controls).tobytes()
     np.testing.assert_array_equal(given_weights.toarray() if sparse.issparse(given_weights) else given_weights, weights)
 
 
@@ -127,7 +127,7 @@ def test_weights_of_whole_numbers_and_sums_that_are_nearly_one():
     off = WEIGHTS * np.linspace(1 - 9e-6, 1 + 9e-6, len(BALL))[:, None]
     body = pl.Body.blended(BALL, FACES, off, maps=BENT)
     np.testing.assert_allclose(body.vertices, blends.where(BALL, WEIGHTS, BENT), rtol=0, atol=1e-14)
-    again = pl.Body.blended(BALL, FACES, sparse.csr_array(body.motion.stored_skin[::-1][:1] + body.motion.stored_skin[1::-1]), maps=BENT)
+    again = pl.Body.blended(BALL, FACES, sparse.csr_array(body.motion.file_skin[::-1][:1] + body.motion.file_skin[1::-1]), maps=BENT)
     assert again.vertices.tobytes() == body.vertices.tobytes()
 
 
@@ -224,11 +224,11 @@ def test_maps_that_are_refused(bad, error, message):
     """They are named, and the body is as it was."""
     body = pl.Body.blended(BALL * 10, FACES, WEIGHTS)
     body.update(BENT, transform=TURN)
-    before, found, moves = body.vertices.tobytes(), pl.collide(body, others()).faces.tolist(), body.moves
+    before, found, moves = body.vertices.tobytes(), pl.collide(body, others()).faces.tolist(), body.version
     for options in ({}, {"transform": np.eye(4)}, {"copy": False}):
         with pytest.raises(error, match=message):
             body.update(bad, **options)
-        assert body.vertices.tobytes() == before and body.moves == moves
+        assert body.vertices.tobytes() == before and body.version == moves
     assert pl.collide(body, others()).faces.tolist() == found
 
 
@@ -306,8 +306,8 @@ def test_bodies_that_are_refused(bad, error, message):
 
 @pytest.mark.parametrize("policy", POLICIES[:1] if OFF else POLICIES, ids=str)
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(("owner", "name"), [(motion, "take_maps"), (motion, "set_planes"), (motion, "bound_body"),
-                                             (motion.Blended, "update"), (Shape, "moved")][::3 if OFF else 1])
+@pytest.mark.parametrize(("owner", "name"), [(motion, "set_maps"), (motion, "set_planes"), (motion, "bound_body"),
+                                             (motion.Blended, "update"), (Bvh, "invalidate")][::3 if OFF else 1])
 def test_an_interrupted_update_leaves_a_body_whole(owner, name, late, policy, monkeypatch):
     """Its vertices, volumes, what it remembers of them and what scenes do belong together: the old ones, or the new ones."""
     body, other = blended(policy=policy), others()
@@ -330,13 +330,13 @@ def test_an_interrupted_update_leaves_a_body_whole(owner, name, late, policy, mo
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(("owner", "name"), [(convex, "prepare"), (convex, "list_shares"), (convex, "node_entry"), (lazy, "spans_of"),
-                                             (front_tracking, "refit_ahead"), (front_tracking, "advance")][::4 if OFF else 1])
+@pytest.mark.parametrize(("owner", "name"), [(convex, "prepare_bvh"), (convex, "list_ranges"), (convex, "node_entry"), (lazy, "vertex_spans"),
+                                             (front_tracking, "refit_front"), (front_tracking, "advance_front")][::4 if OFF else 1])
 def test_an_interrupted_question_can_be_asked_again(owner, name, late, monkeypatch):
     body, other = blended(policy=blends.FRONT), others()
     for k, moved in enumerate((BENT, BENT * 0.9)):
         body.update(moved)
-        if owner is front_tracking and name == "refit_ahead" and k == 0:
+        if owner is front_tracking and name == "refit_front" and k == 0:
             pl.collide(body, other)                                     # it has a front from now on
             continue
         stop_once(monkeypatch, owner, name, late)

@@ -11,7 +11,7 @@ import pliant as pl
 from controls import blended, clouds, lattice, slow_gradients, slow_weights, turns
 from pliant.errors import MeshError
 from pliant.motion import meshless
-from pliant.motion.meshless import farthest
+from pliant.motion.meshless import farthest_point_sampling
 
 pytestmark = pytest.mark.formulas
 
@@ -90,7 +90,7 @@ def test_extreme_nodes_are_ordinary(rest, radius):
 def test_blocks_make_no_difference(monkeypatch):
     rest, vertices = lattice(3, 3, 3), np.random.default_rng(2).uniform(-2, 4, (50, 3))
     whole, few = (pl.Nodes(rest, 1.5).weights(vertices, most=most) for most in (None, 3))
-    monkeypatch.setattr(meshless, "BLOCK", 7)
+    monkeypatch.setattr(meshless, "VERTEX_BLOCK", 7)
     for most, expected in ((None, whole), (3, few)):
         np.testing.assert_array_equal(pl.Nodes(rest, 1.5).weights(vertices, most=most).toarray(), expected.toarray())
 
@@ -179,7 +179,7 @@ def test_nodes_are_not_the_callers():
 @given(clouds(30), st.integers(0, 30), st.integers(0, 5))
 def test_samples_are_the_farthest(points, count, seed):
     """Each from those before it; all different, also where points coincide."""
-    chosen = farthest(points, min(count, len(points)), seed)
+    chosen = farthest_point_sampling(points, min(count, len(points)), seed)
     assert chosen.dtype == np.int64 and len(set(chosen.tolist())) == len(chosen) == min(count, len(points))
     for k in range(1, len(chosen)):
         distance = np.linalg.norm(points[:, None] - points[chosen[:k]], axis=2).min(axis=1)
@@ -188,10 +188,10 @@ def test_samples_are_the_farthest(points, count, seed):
 
 def test_samples_differ_by_seed_and_start_alike():
     points = np.random.default_rng(0).normal(size=(200, 3))
-    np.testing.assert_array_equal(farthest(points, 50)[:10], farthest(points, 10))
-    assert len({farthest(points, 1, seed)[0] for seed in range(9)}) > 4
-    np.testing.assert_array_equal(farthest(points * 1e299, 20), farthest(points, 20))
-    assert farthest([], 0).shape == (0,)
+    np.testing.assert_array_equal(farthest_point_sampling(points, 50)[:10], farthest_point_sampling(points, 10))
+    assert len({farthest_point_sampling(points, 1, seed)[0] for seed in range(9)}) > 4
+    np.testing.assert_array_equal(farthest_point_sampling(points * 1e299, 20), farthest_point_sampling(points, 20))
+    assert farthest_point_sampling([], 0).shape == (0,)
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------------------
@@ -211,8 +211,8 @@ BAD = {
     "rows": (lambda: pl.Nodes([[0, 0, 0]], 1.0).maps(np.zeros((2, 3))), MeshError, "positions: expected 1 rows, one for each node, got 2"),
     "beyond": (lambda: pl.Nodes(lattice(2, 2, 2) * 1e-200, 1e-200).gradients(lattice(2, 2, 2) * 1e200), MeshError,
                "positions: gradients: row 0"),
-    "count": (lambda: farthest(lattice(2, 1, 1), 3), ValueError, "count: expected an integer from 0 to 2, got 3"),
-    "seed": (lambda: farthest(lattice(2, 1, 1), 1, seed=-1), ValueError, "seed: expected an integer from 0"),
+    "count": (lambda: farthest_point_sampling(lattice(2, 1, 1), 3), ValueError, "count: expected an integer from 0 to 2, got 3"),
+    "seed": (lambda: farthest_point_sampling(lattice(2, 1, 1), 1, seed=-1), ValueError, "seed: expected an integer from 0"),
 }
 
 

@@ -14,7 +14,7 @@ from pliant import shapes
 from pliant.errors import MeshError
 from pliant.motion import morph as motion
 from pliant.refit import blended, lazy
-from pliant.refit.policy import Shape
+from pliant.refit.policy import Bvh
 from poses import matrix
 from trials import often
 
@@ -62,7 +62,7 @@ def test_positions_are_the_sum_that_is_documented(form, rows, factors, policy):
     twice = morph(form, rows, [[0, 1, 2]])
     twice.update(factors)
     pl.collide(twice, pl.Body(twice.motion.box[[0, 1, 2, 4, 5, 6, 0, 1, 6]].reshape(3, 3), [[0, 1, 2]]))
-    if (twice._shape.leaves["stamp"] == twice._shape.frame).all():      # worked out by the query
+    if (twice._bvh.leaves["stamp"] == twice._bvh.frame).all():      # worked out by the query
         assert twice.motion.flat.tobytes() == where(form, rows, factors).tobytes()
 
 
@@ -79,7 +79,7 @@ def test_leaves_have_the_same_positions(form, active, place):
     expected = second.vertices
     assert expected.tobytes() == where(form, rows, factors).tobytes()
     pl.collide(first, pl.Body(expected, FACES))
-    assert not first.motion._whole
+    assert not first.motion._all_set
     assert first.motion.flat.tobytes() == expected.tobytes()
     assert first.motion.points.tobytes() == second.motion.points.tobytes()
     assert first.vertices.tobytes() == expected.tobytes()
@@ -240,7 +240,7 @@ def stop_once(monkeypatch, where, name, late):
 
 @pytest.mark.parametrize("policy", POLICIES[:2] if OFF else POLICIES, ids=str)
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(("owner", "name"), [(motion, "take_weights"), (motion, "scale_for"), (motion.Morph, "update"), (Shape, "moved")])
+@pytest.mark.parametrize(("owner", "name"), [(motion, "set_weights"), (motion, "scale_for"), (motion.Morph, "update"), (Bvh, "invalidate")])
 def test_an_interrupted_update_leaves_a_body_whole(owner, name, late, policy, monkeypatch):
     """Its vertices, volumes, what it remembers of them and what scenes do belong together: the old ones, or the new ones."""
     rows = targets(BALL, 3)
@@ -276,8 +276,8 @@ def test_interrupted_while_all_vertices_are_set(policy, late, monkeypatch):
 
 @pytest.mark.parametrize("policy", BLENDED, ids=str)
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(("owner", "name"), [(blended, "prepare"), (blended, "choose"), (blended, "node_entry"), (lazy, "spans_of"),
-                                             (lazy, "refresh_each")])
+@pytest.mark.parametrize(("owner", "name"), [(blended, "prepare_bvh"), (blended, "choose_references"), (blended, "node_entry"), (lazy, "vertex_spans"),
+                                             (lazy, "refit_each_node")])
 def test_an_interrupted_question_can_be_asked_again(owner, name, late, policy, monkeypatch):
     body, other = pl.Body.morph(targets(BALL, 3), FACES, policy=policy), others()
     body.update([0.5, 0.25, 0.25])
@@ -286,7 +286,7 @@ def test_an_interrupted_question_can_be_asked_again(owner, name, late, policy, m
         pl.collide(body, other)
     assert_as_free(body)
     body.update([0, 0.5, 0.5])
-    stop_once(monkeypatch, blended, "choose", late)
+    stop_once(monkeypatch, blended, "choose_references", late)
     with pytest.raises(KeyboardInterrupt):
         pl.collide(body, other)
     assert_as_free(body)

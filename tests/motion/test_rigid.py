@@ -12,7 +12,7 @@ import pliant as pl
 import poses
 from integer_spheres import answer
 from pliant.errors import FileError, MeshError
-from pliant.motion.rigid import IDENTITY, place_corners, relate, world_box
+from pliant.motion.rigid import IDENTITY, relative_transform, transform_corners, world_bounds
 
 pytestmark = [pytest.mark.formulas]
 OFF = bool(numba.config.DISABLE_JIT)
@@ -55,7 +55,7 @@ def test_positions_are_rounded_in_the_promised_order(make, rng, size):
         m, (x, y, z) = at.tolist(), vertices[3].tolist()
         assert body.vertices[3].tolist() == [m[k][0] * x + (m[k][1] * y + (m[k][2] * z + m[k][3])) for k in range(3)]
         corners = np.empty((2, 9))
-        place_corners(at[:3].reshape(-1), vertices.reshape(-1), body.corners, np.array([[0, 1], [1, 0]], np.int32), 1, corners)
+        transform_corners(at[:3].reshape(-1), vertices.reshape(-1), body.welded_faces, np.array([[0, 1], [1, 0]], np.int32), 1, corners)
         np.testing.assert_array_equal(corners.reshape(2, 3, 3), body.vertices[body.faces[[1, 0]]])
 
 
@@ -65,7 +65,7 @@ def test_a_new_body_is_where_it_was_given(make):
     assert body.vertices.tobytes() == CUBE.tobytes()
     body.update(transform=np.eye(4))
     assert body.vertices.tobytes() == CUBE.tobytes()
-    assert body.placement is None                                       # nothing to do, so nothing is done
+    assert body.matrix is None                                       # nothing to do, so nothing is done
 
 
 def test_transforms_replace_each_other(make):
@@ -160,7 +160,7 @@ def test_boxes_hold_the_farthest_corner(rng):
         for at in matrices(rng, size)[:: 6 if OFF else 1]:
             corners = meshes.cube((-1, -1, -1), 2.0)[0] * size
             found = np.empty(6)
-            world_box(at[:3].reshape(-1), np.array([-size, -size, -size, 0, size, size, size, 0]), found)
+            world_bounds(at[:3].reshape(-1), np.array([-size, -size, -size, 0, size, size, size, 0]), found)
             low, high = found.reshape(2, 3)
             placed = poses.moved(at, corners)
             assert (low <= placed.min(0)).all()
@@ -199,7 +199,7 @@ def test_the_way_from_one_frame_to_another(rng, far):
         origin_a, origin_b = rng.standard_normal(3) * far, rng.standard_normal(3) * far
         there, back = np.zeros((4, 4)), np.zeros((4, 4))
         rows = m_a[:3].reshape(-1).copy(), origin_a, 1.0, m_b[:3].reshape(-1).copy(), origin_b, 1.0
-        loose, doubt = relate(*rows, 1.0, there[:3].reshape(-1), back[:3].reshape(-1))
+        loose, doubt = relative_transform(*rows, 1.0, there[:3].reshape(-1), back[:3].reshape(-1))
         turn, there[3, 3], back[3, 3] = there[:3, :3], 1.0, 1.0
         assert np.abs((there @ back)[:3, 3]).max() <= doubt
         np.testing.assert_allclose(turn @ back[:3, :3], np.eye(3), atol=2e-15)
@@ -253,7 +253,7 @@ def test_a_refused_matrix_changes_nothing(make, value, kind, words):
     body, other = make(CUBE, FACES), pl.Body(OTHER, FACES)
     for before in (np.eye(4), PLACE):
         body.update(transform=before)
-        seen, moves = answer(body, other), body.moves
+        seen, moves = answer(body, other), body.version
         with pytest.raises((MeshError, TypeError)) as refusal:
             body.update(transform=value)
         assert type(refusal.value) is kind
@@ -261,7 +261,7 @@ def test_a_refused_matrix_changes_nothing(make, value, kind, words):
         assert [word for word in words if word not in str(refusal.value)] == [], str(refusal.value)
         assert answer(body, other) == seen
         assert body.transform.tolist() == before.tolist()
-        assert body.moves == moves
+        assert body.version == moves
 
 
 def test_good_vertices_with_a_bad_matrix_and_the_other_way_round():

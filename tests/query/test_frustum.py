@@ -120,7 +120,7 @@ def test_only_leaves_that_planes_cross_blend_vertices():
     body.update([0.5, 0.5])
     found = pl.visible(body, [[0, 0, 1, -1.2]])
     assert 0 < len(found) < len(faces) / 2
-    shape = body.shape_at(body.motion.scale)
+    shape = body.bvh_at(body.motion.scale)
     assert 0 < (shape.leaves["stamp"] == shape.frame).sum() < len(shape.leaves) / 2
     np.testing.assert_array_equal(found, reference(body.vertices, faces, [[0, 0, 1, -1.2]]))
 
@@ -131,7 +131,7 @@ def test_welded_bodies():
     body = pl.Body(soup, faces, weld=True)
     rng = np.random.default_rng(15)
     body.update(soup + rng.standard_normal(soup.shape))
-    counts = [assert_visible(body, some_planes(rng, BALL), body.corners) for _ in range(3)]
+    counts = [assert_visible(body, some_planes(rng, BALL), body.welded_faces) for _ in range(3)]
     assert both(counts)
 
 
@@ -273,12 +273,12 @@ def test_a_matrix_keeps_what_it_shows():
     kept = np.flatnonzero(~out[FACES].all(axis=1).any(axis=1))
     assert 0 < len(kept) < len(FACES)
     assert pl.visible(pl.Body(vertices, FACES), matrix=matrix).tolist() == kept.tolist()
-    assert_visible(pl.Body(vertices, FACES), frustum.planes_of(matrix))
+    assert_visible(pl.Body(vertices, FACES), frustum.matrix_planes(matrix))
 
 
 def test_an_infinite_view_has_no_far_plane():
     matrix = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, -1, -2], [0, 0, -1, 0]], float)
-    assert len(frustum.planes_of(matrix)) == 5
+    assert len(frustum.matrix_planes(matrix)) == 5
     assert len(pl.visible(pl.Body(BALL - [0, 0, 1e6], FACES), matrix=matrix)) == len(FACES)
     assert len(pl.visible(pl.Body(BALL + np.array([0, 0, 5]), FACES), matrix=matrix)) == 0
 
@@ -365,18 +365,18 @@ def test_several_threads_ask_while_one_updates(kind):
 def test_it_goes_on_where_it_stopped(monkeypatch):
     """And is interrupted in between: the next query knows nothing of it."""
     body, planes = pl.Body(BALL, FACES, arity=2, leaf=1, policy="lazy"), [[0.2, 0.1, 1, -0.1]]
-    monkeypatch.setattr(frustum, "CHUNK", 1)
+    monkeypatch.setattr(frustum, "CALL_BUDGET", 1)
     assert_visible(body, planes)
     body.update(BALL * 0.9)
-    look, calls = frustum.look, []
+    look, calls = frustum.traverse_planes, []
 
     def stop(*arguments):
         calls.append(look(*arguments))
         if len(calls) == 3:
             raise KeyboardInterrupt
         return calls[-1]
-    monkeypatch.setattr(frustum, "look", stop)
+    monkeypatch.setattr(frustum, "traverse_planes", stop)
     with pytest.raises(KeyboardInterrupt):
         pl.visible(body, planes)
-    monkeypatch.setattr(frustum, "look", look)
+    monkeypatch.setattr(frustum, "traverse_planes", look)
     assert_visible(body, planes)

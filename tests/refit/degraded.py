@@ -11,7 +11,7 @@ from volume_checks import shape_of
 import meshes
 import pliant as pl
 from pliant import shapes
-from pliant.tree.quality import wear
+from pliant.tree.quality import degradation
 
 OFF = bool(numba.config.DISABLE_JIT)
 SPHERE, FACES = shapes.icosphere(1 if OFF else 4)
@@ -40,7 +40,7 @@ def reasons(body, policy):
 def worn(body):
     """How many times as many volumes queries meet in a body's tree as in a new one."""
     made, shape = pl.Body(body.vertices, body.faces, policy="bottom_up"), shape_of(body)
-    return wear(shape.tree, shape_of(made).tree, shape.points)
+    return degradation(shape.tree, shape_of(made).tree, shape.points)
 
 
 def tried(body):

@@ -9,8 +9,8 @@ import meshes
 import pliant as pl
 from pliant import shapes
 from pliant.refit import front_tracking, lazy
-from pliant.refit.policy import LAST
-from pliant.tree.nodes import WIDTHS
+from pliant.refit.policy import LAST_FRAME
+from pliant.tree.nodes import WIDTH_OF_ARITY
 from siblings import VOLUMES
 
 OFF = bool(numba.config.DISABLE_JIT)
@@ -28,7 +28,7 @@ def needle(at):
 def ahead(body):
     """(Volumes set before a query, the nodes that this has made ready)."""
     shape = shape_of(body)
-    count = shape.follow()
+    count = shape.refit()
     return count, set(np.flatnonzero(shape.ready == shape.frame).tolist())
 
 
@@ -39,7 +39,7 @@ def visited(body):
 
 
 @pytest.mark.formulas
-@pytest.mark.parametrize("arity", WIDTHS)
+@pytest.mark.parametrize("arity", WIDTH_OF_ARITY)
 def test_what_queries_came_to_follows_before_the_next(arity):
     """And nothing else; what no query comes to any more is left again, and what one comes to newly waits for it, once."""
     body, plain = (pl.Body(SPHERE, FACES, policy=name, arity=arity, leaf=2) for name in ("active", "bottom_up"))
@@ -69,7 +69,7 @@ def test_a_lane_is_made_from_its_child_if_that_was():
     """Merged where the child is active, from vertices where it is not: spheres tell the two apart."""
     body = pl.Body(SPHERE, FACES, volume="sphere", policy="active", leaf=1)
     shape, merged, fitted = shape_of(body), 0, 0
-    shape.follow()
+    shape.refit()
     came = {0}
     for i in range(len(shape.nodes)):                                   # children come after parents
         came.update(int(child) for child in shape.tree.child[i, :shape.tree.count[i]:2] if i in came and child >= 0)
@@ -77,8 +77,8 @@ def test_a_lane_is_made_from_its_child_if_that_was():
     body.update(SPHERE * [1, 0.9, 0.8])
     ready = ahead(body)[1]
     assert ready == came
-    plain, _ = shape.tree.records(shape.options.family)
-    lazy.refresh_each(plain, shape.points, *shape.kept, np.int32(0))
+    plain, _ = shape.tree.allocate(shape.options.volume_type)
+    lazy.refit_each_node(plain, shape.points, *shape.tree_state, np.int32(0))
     for i in ready:
         for k in range(shape.tree.count[i]):
             child, mine = int(shape.tree.child[i, k]), shape.nodes["lanes"]["radius"][i, k]
@@ -110,19 +110,19 @@ def test_pairs_are_right(volume):
 @pytest.mark.formulas
 @pytest.mark.parametrize("late", [False, True])
 def test_an_interrupted_refit_starts_afresh(late, monkeypatch):
-    body, other, real = pl.Body(SPHERE, FACES, policy="active", leaf=2), needle([1, 0.3, 0.2]), front_tracking.refit_ahead
+    body, other, real = pl.Body(SPHERE, FACES, policy="active", leaf=2), needle([1, 0.3, 0.2]), front_tracking.refit_front
     pl.collide(body, other)
 
     def stop(*args):
-        monkeypatch.setattr(front_tracking, "refit_ahead", real)
+        monkeypatch.setattr(front_tracking, "refit_front", real)
         if late:
             real(*args)
         raise KeyboardInterrupt
     body.update(SPHERE * 0.99)
-    monkeypatch.setattr(front_tracking, "refit_ahead", stop)
+    monkeypatch.setattr(front_tracking, "refit_front", stop)
     with pytest.raises(KeyboardInterrupt):
         pl.collide(body, other)
-    assert shape_of(body).kept is None
+    assert shape_of(body).tree_state is None
     found = pl.collide(body, other)
     assert found
     np.testing.assert_array_equal(found.faces, pl.collide(pl.Body(SPHERE * 0.99, FACES), other).faces)
@@ -136,7 +136,7 @@ def test_frames_that_begin_again():
     for _ in range(3):                                                  # frames 1 to 3, then the last ones, then 0 to 2
         body.update(SPHERE)
         pl.collide(body, other)
-    shape_of(body).frame = LAST - 1
+    shape_of(body).frame = LAST_FRAME - 1
     for k in range(5):
         body.update(SPHERE * (1 - k / 100))
         found = pl.collide(body, other)

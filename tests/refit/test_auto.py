@@ -12,7 +12,7 @@ import pliant as pl
 from pliant import shapes
 from pliant.refit import auto
 from pliant.refit.policy import POLICIES
-from pliant.tree.quality import glance, sampled_wear, wear
+from pliant.tree.quality import degradation, sample_quality, sampled_degradation
 
 pytestmark = quiet  # kernels overflow in lanes that nobody reads; as Python they say so
 
@@ -37,7 +37,7 @@ def test_few_leaves_reached_then_most():
     assert log[0].reason == "the first frame"
     assert "1% of the leaves" in log[1].reason and "100% of the leaves" in log[3].reason
     for k, choice in enumerate(log[1:]):
-        assert 30 * k < choice.update <= 30 * k + auto.LOOK + 1
+        assert 30 * k < choice.update <= 30 * k + auto.LEAF_CHECK_INTERVAL + 1
     assert max(n_u[log[1].update:30]) < lanes(body) / 10 < min(n_u[log[2].update:60]) < lanes(body)
     assert n_u[-1] == lanes(body)
 
@@ -48,11 +48,11 @@ def test_volumes_that_are_dear_are_left_alone_sooner():
     tip, said = pl.Body(*meshes.cube((1.1, -0.1, -0.1), 0.2)), {}
     for volume in ("rss", "aabb"):
         body = pl.Body(vertices, faces, volume=volume)
-        for k in range(3 * auto.LOOK):
+        for k in range(3 * auto.LEAF_CHECK_INTERVAL):
             body.update(vertices * (1 + 1e-4 * k))
             pl.distance(body, tip)
         said[volume] = [choice.policy for choice in body.policy_log]
-    assert auto.FEW_FITTED < len(faces) < auto.FEW
+    assert auto.MIN_FACES_FITTED < len(faces) < auto.MIN_FACES
     assert said["aabb"] == ["bottom_up"]
     assert said["rss"][-1] in ("lazy", "hybrid")
 
@@ -61,8 +61,8 @@ def test_volumes_that_are_dear_are_left_alone_sooner():
 def test_small_bodies_are_left_to_bottom_up():
     """Deciding would cost more than it saves."""
     body, other = pl.Body(*meshes.cube()), pl.Body(*meshes.cube((0.99, 0.99, 0.99)))
-    assert len(body) < auto.FEW
-    for k in range(3 * auto.LOOK):
+    assert len(body) < auto.MIN_FACES
+    for k in range(3 * auto.LEAF_CHECK_INTERVAL):
         body.update(meshes.cube()[0] * (1 + 1e-3 * k))
         assert pl.collide(body, other)
     assert [tuple(choice) for choice in body.policy_log] == [(1, "bottom_up", "the first frame")]
@@ -239,7 +239,7 @@ def test_local_updates_alone_wear_a_tree_too(mode):
     frame, faces = adrift(1200, 0.02)
     body, other = pl.Body(frame(0), faces), pl.Body(*(CUBE if mode == "bottom_up" else meshes.cube((0.4, 0.4, 0.4), 0.4)))
     pl.collide(body, other)
-    shape_of(body).mind.mode = mode
+    shape_of(body).policy_state.mode = mode
     body.update(frame(0))
     pl.collide(body, other)
     stamp, rows = shape_of(body).frame, np.arange(3600).reshape(60, -1)
@@ -283,14 +283,14 @@ def test_growing_moving_and_mirroring_change_no_glance():
     """Only what parts neighbours, or turns and stretches them, does."""
     body = pl.Body(SPHERE, FACES)
     tree = shape_of(body).tree
-    first = glance(tree, shape_of(body).points)[0]
+    first = sample_quality(tree, shape_of(body).points)[0]
     for factor, shift in ((3.0, 0.0), (1e-3, 0.0), (-1.0, 0.0), (1.0, 7.0)):
         body.update(SPHERE * factor + shift)
-        np.testing.assert_allclose(glance(tree, shape_of(body).points)[0], first, atol=1e-3)
+        np.testing.assert_allclose(sample_quality(tree, shape_of(body).points)[0], first, atol=1e-3)
     body.update(SPHERE * [1, 1, 2])
-    assert auto.distance(glance(tree, shape_of(body).points)[0], first) > auto.MOVED
+    assert auto.sample_difference(sample_quality(tree, shape_of(body).points)[0], first) > auto.TEST_CHANGE
     body.update(np.zeros_like(SPHERE))
-    assert glance(tree, shape_of(body).points)[0] == (0, 0, 0, 0, 0)
+    assert sample_quality(tree, shape_of(body).points)[0] == (0, 0, 0, 0, 0)
 
 
 @pytest.mark.formulas
@@ -298,10 +298,10 @@ def test_a_tree_is_as_good_as_itself_and_worn_by_mixing():
     frame, faces = scattered(24 if OFF else 240)
     body = pl.Body(frame(0), faces)
     shape = shape_of(body)
-    assert wear(shape.tree, shape.tree, shape.points) == 1
+    assert degradation(shape.tree, shape.tree, shape.points) == 1
     body.update(frame(1))
-    assert wear(shape.tree, shape.build(), shape.points) > 1.5
-    assert wear(shape.build(), shape.tree, shape.points) < 1 / 1.5
+    assert degradation(shape.tree, shape.build(), shape.points) > 1.5
+    assert degradation(shape.build(), shape.tree, shape.points) < 1 / 1.5
 
 
 @slow
@@ -319,13 +319,13 @@ def test_a_sample_tells_about_the_same_as_all(kind):
     def build(some):
         return shape.options.builder.build(shape.points.reshape(-1, 4), some, 8, 8)
 
-    box = glance(shape.tree, shape.points)[1]
-    told = sampled_wear(shape.tree, build, shape.faces, shape.points, box, 1500)
+    box = sample_quality(shape.tree, shape.points)[1]
+    told = sampled_degradation(shape.tree, build, shape.faces, shape.points, box, 1500)
     if kind.startswith("one"):
         assert told is None
     else:
-        assert told == sampled_wear(shape.tree, build, shape.faces, shape.points, box, 1500)
-        right = wear(shape.tree, shape.build(), shape.points)
+        assert told == sampled_degradation(shape.tree, build, shape.faces, shape.points, box, 1500)
+        right = degradation(shape.tree, shape.build(), shape.points)
         assert 0.75 * right < told < 1.35 * right
         assert (right > 1.5) == (kind != "still")
 
@@ -360,7 +360,7 @@ def test_a_frame_counts_once():
         for body, times in zip(bodies, (1, 3), strict=True):
             body.update(frame(k))
             for _ in range(times - 1):
-                shape_of(body).follow()
+                shape_of(body).refit()
             pl.collide(body, other)
     assert bodies[0].policy_log == bodies[1].policy_log
     assert "hybrid" in [choice.policy for choice in bodies[0].policy_log] and reasons(bodies[0], "rebuild")

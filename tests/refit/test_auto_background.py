@@ -13,7 +13,7 @@ import meshes
 import pliant as pl
 from child import python
 from pliant.refit import auto
-from pliant.refit.policy import Shape
+from pliant.refit.policy import Bvh
 from pliant.tree.nodes import Tree
 
 pytestmark = quiet  # kernels overflow in lanes that nobody reads; as Python they say so
@@ -45,8 +45,8 @@ class Late:
     """A builder that waits until it is let go, or fails."""
 
     def __init__(self, monkeypatch, error=None):
-        self.go_on, self.calls, self.error, self.real = threading.Event(), 0, error, Shape.build
-        monkeypatch.setattr(Shape, "build", lambda shape, points=None: self(shape, points))
+        self.go_on, self.calls, self.error, self.real = threading.Event(), 0, error, Bvh.build
+        monkeypatch.setattr(Bvh, "build", lambda shape, points=None: self(shape, points))
 
     def __call__(self, shape, points):
         if points is None:
@@ -107,7 +107,7 @@ def test_a_tree_that_cannot_be_built_is_done_without(hasty, monkeypatch):
 
 
 @slow
-@pytest.mark.parametrize("where", [(Tree, "records"), (Shape, "know")], ids=["before its records", "before their addresses"])
+@pytest.mark.parametrize("where", [(Tree, "allocate"), (Bvh, "set_context")], ids=["before its records", "before their addresses"])
 @pytest.mark.parametrize("in_background", [False, True])
 def test_ctrl_c_while_a_tree_is_planted(hasty, in_background, where, monkeypatch):
     """Half of the old tree and half of the new one must never meet."""
@@ -131,7 +131,7 @@ def test_ctrl_c_while_a_tree_is_planted(hasty, in_background, where, monkeypatch
     assert (len(shape.nodes), len(shape.leaves)) == (len(shape.tree.child), len(shape.tree.faces))
     assert np.array_equal(shape.nodes["child"], shape.tree.child)
     assert np.array_equal(shape.leaves["face"], shape.tree.faces)
-    assert (shape.about["nodes"][0], shape.about["leaves"][0]) == (shape.nodes.ctypes.data, shape.leaves.ctypes.data)
+    assert (shape.record["nodes"][0], shape.record["leaves"][0]) == (shape.nodes.ctypes.data, shape.leaves.ctypes.data)
     np.testing.assert_array_equal(pl.collide(body, other).faces, pl.collide(pl.Body(frame(k), faces), other).faces)
 
 
@@ -186,7 +186,7 @@ def test_a_fork_while_a_tree_is_being_built():
 @slow
 def test_a_tree_from_the_background_that_is_no_better_is_not_taken(hasty, monkeypatch):
     """It is compared when it is there: meanwhile the body may have come back."""
-    monkeypatch.setattr(auto, "SPREAD", -100)                           # no samples
+    monkeypatch.setattr(auto, "FULL_TEST_CHANGE", -100)                           # no samples
     frame, faces = scattered(2400)
     body, other = pl.Body(frame(0), faces, policy={"name": "auto", "background": True}), pl.Body(*CUBE)
     late, tree = Late(monkeypatch), shape_of(body).tree

@@ -14,7 +14,7 @@ from child import LATE, together
 from morphs import BLENDED, FORMS, STAMPLESS, TIGHTER, assert_encloses, morph, targets, twin, weights, where
 from pliant import shapes
 from pliant.query import scheduler
-from pliant.tree.nodes import WIDTHS
+from pliant.tree.nodes import WIDTH_OF_ARITY
 from trials import often
 
 OFF = bool(numba.config.DISABLE_JIT)
@@ -43,7 +43,7 @@ forms = st.sampled_from(FORMS)
 
 
 @often(150)
-@given(forms, st.integers(1, 4), sizes, places, st.integers(0, 5), st.integers(0, 10**6), st.sampled_from(sorted(WIDTHS)))
+@given(forms, st.integers(1, 4), sizes, places, st.integers(0, 5), st.integers(0, 10**6), st.sampled_from(sorted(WIDTH_OF_ARITY)))
 @example("targets", 2, 1.0, 0.0, 3, 0, 2)
 @example("relative", 3, 1e-200, -3e12, 0, 1, 8)
 def test_shapes_of_one_size(form, count, size, place, between, seed, arity):
@@ -119,7 +119,7 @@ def test_shapes_that_are_one_point():
         assert_right(body)
 
 
-@pytest.mark.parametrize("arity", WIDTHS)
+@pytest.mark.parametrize("arity", WIDTH_OF_ARITY)
 def test_nodes_that_are_not_full(arity):
     """Lanes without children stay empty, so that the volume around a node is that of the others."""
     body = pl.Body.morph(targets(FEW, 3), FEW_FACES, arity=arity, leaf=3)
@@ -250,7 +250,7 @@ def test_in_between_references_save_visits():
 @pytest.mark.parametrize("policy", [*BLENDED, "lazy"], ids=str)
 def test_threads_that_ask_right_after_an_update(policy, chunk, monkeypatch, set_threads):
     """Two are already asking when others come; in some frames one wants the vertices. One in three is about the body itself."""
-    monkeypatch.setattr(scheduler, "CHUNK", chunk)
+    monkeypatch.setattr(scheduler, "CALL_BUDGET", chunk)
     set_threads(2)
     rows, faces = targets(shapes.icosphere(2)[0], 3), shapes.icosphere(2)[1]
     body, other = pl.Body.morph(rows, faces, policy=policy, leaf=2), pl.Body(rows[1] + [0.4, 0.1, 0], faces)

@@ -16,7 +16,7 @@ from morphs import assert_around
 from pliant import shapes
 from pliant.motion.weight_bounds import BOUNDS
 from pliant.refit.convex import BOXES, LEAVES
-from pliant.tree.nodes import WIDTHS
+from pliant.tree.nodes import WIDTH_OF_ARITY
 from siblings import VOLUMES
 from trials import often
 
@@ -125,7 +125,7 @@ def test_sums_of_maps_that_are_subnormal(seed, small, large):
     assert_right(body)
 
 
-@pytest.mark.parametrize("arity", [2] if OFF else WIDTHS)
+@pytest.mark.parametrize("arity", [2] if OFF else WIDTH_OF_ARITY)
 def test_trees_of_all_widths(arity):
     """Lanes without children stay empty, whatever the maps."""
     rng = np.random.default_rng(arity)
@@ -175,7 +175,7 @@ def test_frames_beyond_the_last_stamp():
     """After 2**31 updates stamps begin again, and no vertex is taken for one of long ago."""
     body = pl.Body.blended(FEW, FEW_FACES, blends.near(FEW, 3), leaf=1)
     assert_right(body)                                                  # all is true to the first frame
-    body.motion.frame = body._shape.frame = 2**31 - 1
+    body.motion.frame = body._bvh.frame = 2**31 - 1
     moved = blends.maps(3, np.random.default_rng(6))
     body.update(moved)
     assert body.motion.frame == 1 and set_all(body) == len(shape_of(body).nodes)

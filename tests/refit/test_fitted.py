@@ -6,11 +6,11 @@ import pytest
 import meshes
 import pliant as pl
 from pliant import shapes
-from pliant.core.soa import whole
+from pliant.core.soa import load_bounds
 from pliant.refit import fitted
-from pliant.volume.protocol import FAMILIES, HOWS, fit, size
+from pliant.volume.protocol import FIT_METHODS, VOLUME_TYPES, fit, size
 
-HOW = [(name, how) for name, family in FAMILIES.items() for how in HOWS if (type(HOWS[how]), family.volume) in fit.table]
+HOW = [(name, how) for name, family in VOLUME_TYPES.items() for how in FIT_METHODS if (type(FIT_METHODS[how]), family.volume) in fit.table]
 
 
 @pytest.mark.parametrize(("volume", "how"), HOW)
@@ -23,7 +23,7 @@ def test_pairs_are_right_however_volumes_are_fitted(volume, how):
         meshes.assert_right(a, b)
 
 
-@pytest.mark.parametrize("family", [family for family in FAMILIES.values() if family.fitted], ids=lambda family: family.name)
+@pytest.mark.parametrize("family", [family for family in VOLUME_TYPES.values() if family.loosened_by_merge], ids=lambda family: family.name)
 def test_fitted_volumes_are_smaller_than_merged_ones(family):
     """At the root, and summed up over all nodes."""
     vertices, faces = shapes.icosphere(3)
@@ -31,9 +31,9 @@ def test_fitted_volumes_are_smaller_than_merged_ones(family):
     sizes = {}
     for policy in ("fitted", "bottom_up"):
         body = pl.Body(vertices, faces, volume=family.name, policy=policy)
-        shape = body.shape_at(body.motion.scale)
-        shape.follow()
-        every = [float(size(whole(shape.nodes, i))) for i in range(len(shape.nodes))]
+        shape = body.bvh_at(body.motion.scale)
+        shape.refit()
+        every = [float(size(load_bounds(shape.nodes, i))) for i in range(len(shape.nodes))]
         sizes[policy] = every[0], sum(every)
     assert sizes["fitted"][0] < sizes["bottom_up"][0] and sizes["fitted"][1] < sizes["bottom_up"][1]
 
@@ -42,18 +42,18 @@ def test_fitted_volumes_are_smaller_than_merged_ones(family):
 def test_the_root_is_stamped_last(monkeypatch):
     """A thread that finds it stamped goes on: everything under it must be true by then."""
     body, stamped = pl.Body(*shapes.icosphere(1), policy="fitted", leaf=2), []
-    shape = body.shape_at(body.motion.scale)
+    shape = body.bvh_at(body.motion.scale)
     monkeypatch.setattr(fitted, "publish", lambda nodes, i, frame: stamped.append(i))
     fit_nodes = getattr(fitted.fit_nodes, "py_func", fitted.fit_nodes)
-    fit_nodes(HOWS["plain"], shape.nodes, shape.ranges(), shape.tree.vertices, shape.tree.begins, shape.points, 1)
+    fit_nodes(FIT_METHODS["plain"], shape.nodes, shape.ranges(), shape.tree.vertices, shape.tree.begins, shape.points, 1)
     assert sorted(stamped) == list(range(len(shape.nodes))) and len(stamped) > 1
     assert stamped[-1] == 0
 
 
 def test_rigid_bodies_are_fitted_where_it_is_worth_it():
     vertices, faces = shapes.icosphere(1)
-    for name, family in FAMILIES.items():
-        assert pl.Body.rigid(vertices, faces, volume=name).options.policy.name == ("fitted" if family.fitted else "auto")
+    for name, family in VOLUME_TYPES.items():
+        assert pl.Body.rigid(vertices, faces, volume=name).options.policy.name == ("fitted" if family.loosened_by_merge else "auto")
         assert pl.Body.rigid(vertices, faces, volume=name, policy="lazy").options.policy.name == "lazy"
         assert pl.Body(vertices, faces, volume=name).options.policy.name == "auto"
 

@@ -189,7 +189,7 @@ def test_settings_that_have_no_front():
 @pytest.mark.parametrize("kind", KINDS)
 def test_threads_that_ask_at_once(kind, monkeypatch, set_threads):
     """Whoever comes first moves the front, once, and the others wait for it."""
-    monkeypatch.setattr(scheduler, "CHUNK", 64)
+    monkeypatch.setattr(scheduler, "CALL_BUDGET", 64)
     set_threads(2)
     (body, plain), other = pair(kind), pl.Body(BALL * 0.6 + [0.8, 0.1, 0.2], FACES)
     states = [state(kind, 0.05 * k) for k in range(4)]

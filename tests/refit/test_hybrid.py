@@ -14,14 +14,14 @@ from child import together
 from pliant import shapes
 from pliant.errors import FileError
 from pliant.query import scheduler
-from pliant.refit.policy import Shape
-from pliant.tree.nodes import BUILDERS, WIDTHS
+from pliant.refit.policy import Bvh
+from pliant.tree.nodes import BUILDERS, WIDTH_OF_ARITY
 
 OFF = bool(numba.config.DISABLE_JIT)
 if OFF:                                                                 # kernels overflow in lanes that nobody reads; as Python they say so
     pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
 SETTINGS = list(product((None, 0, 1, 2, 3, 64), ("node", "subtree", 1, 2, 3)))
-TREES = list(product(WIDTHS, (1, 3, 8)))
+TREES = list(product(WIDTH_OF_ARITY, (1, 3, 8)))
 SPHERE, FACES = shapes.icosphere(1 if OFF else 4)
 
 
@@ -125,7 +125,7 @@ def test_the_settings_say_how_many():
 @pytest.mark.parametrize(("depth", "below"), [(None, "node"), (0, 2), (1, "subtree")])
 def test_threads_that_make_the_same_nodes_true(depth, below, monkeypatch, set_threads):
     """Workers of one query, and queries of several threads, meet in stale nodes; nothing that they read is half done."""
-    monkeypatch.setattr(scheduler, "CHUNK", 64)
+    monkeypatch.setattr(scheduler, "CALL_BUDGET", 64)
     set_threads(2)
     scene = shapes.bumpy_pair(5120, 9)
     first, second = scene.frame(2)
@@ -147,17 +147,17 @@ def test_threads_that_make_the_same_nodes_true(depth, below, monkeypatch, set_th
 @pytest.mark.parametrize("policy", ["lazy", "hybrid"])
 def test_ctrl_c_while_a_tree_is_prepared(policy, monkeypatch):
     """A loop must never be given an address that was not set."""
-    body, other, know = pl.Body(SPHERE, FACES, policy=policy), needle([1, 1, 1]), Shape.know
+    body, other, know = pl.Body(SPHERE, FACES, policy=policy), needle([1, 1, 1]), Bvh.set_context
     expected = pl.collide(pl.Body(SPHERE, FACES, policy="bottom_up"), other).faces
 
     def stop(shape, **arrays):
-        monkeypatch.setattr(Shape, "know", know)
+        monkeypatch.setattr(Bvh, "set_context", know)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Shape, "know", stop)
+    monkeypatch.setattr(Bvh, "set_context", stop)
     with pytest.raises(KeyboardInterrupt):
         pl.collide(body, other)
-    assert shape_of(body).kept is None or shape_of(body).entry
+    assert shape_of(body).tree_state is None or shape_of(body).entry
     np.testing.assert_array_equal(pl.collide(body, other).faces, expected)
 
 

@@ -12,11 +12,11 @@ from volume_checks import assert_holds, assert_true, lanes, shape_of, vertices_u
 import meshes
 import pliant as pl
 from pliant import shapes
-from pliant.core.soa import lane, whole
+from pliant.core.soa import lane, load_bounds
 from pliant.refit import inflated
-from pliant.refit.policy import LAST
-from pliant.tree.nodes import WIDTHS
-from pliant.volume.protocol import size, thickness
+from pliant.refit.policy import LAST_FRAME
+from pliant.tree.nodes import WIDTH_OF_ARITY
+from pliant.volume.protocol import min_half_extent, size
 from siblings import VOLUMES
 
 OFF = bool(numba.config.DISABLE_JIT)
@@ -24,7 +24,7 @@ if OFF:                                                                 # kernel
     pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value|divide by zero) encountered:RuntimeWarning")
 SPHERE, FACES = shapes.icosphere(0 if OFF else 1)
 # Every family with kernels for nodes of eight, which take seconds to compile each; all widths of two, and with the JIT off of all.
-KINDS = [(name, arity) for name, arity in product(VOLUMES, WIDTHS) if OFF or arity == 8 or name in ("aabb", "sphere")]
+KINDS = [(name, arity) for name, arity in product(VOLUMES, WIDTH_OF_ARITY) if OFF or arity == 8 or name in ("aabb", "sphere")]
 
 
 def policy(criterion="(A&B)|(B&C)", **limits):
@@ -39,8 +39,8 @@ def moved(body, vertices):
 
 def followed(body):
     shape = shape_of(body)
-    count = shape.follow()
-    return count, shape.kept.growth["lanes"]["inflation"][:-1]
+    count = shape.refit()
+    return count, shape.tree_state.growth["lanes"]["inflation"][:-1]
 
 
 def visit(body, rng, share=0.5):
@@ -48,7 +48,7 @@ def visit(body, rng, share=0.5):
     shape = shape_of(body)
     for records in (shape.nodes, shape.leaves):
         records["stamp"][rng.random(len(records)) < share] = shape.frame
-    shape.marks[:] = rng.choice([-1, 0, 0.01, 0.1, 1, 10], len(shape.marks))
+    shape.looseness[:] = rng.choice([-1, 0, 0.01, 0.1, 1, 10], len(shape.looseness))
 
 
 # --- never short -----------------------------------------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def test_volumes_hold_their_vertices_after_any_walk(volume, arity):
         nodes, tree = shape_of(body).nodes, shape_of(body).tree
         for i, k in vertices_under(tree):
             if i >= 0 and tree.child[i, k] >= 0:
-                assert whole(nodes, int(tree.child[i, k])) == lane(nodes, i, k)
+                assert load_bounds(nodes, int(tree.child[i, k])) == lane(nodes, i, k)
     assert fitted
 
 
@@ -89,7 +89,7 @@ def test_any_walk_of_a_few_triangles(volume, criterion, walk, offset):
     body = pl.Body(now, faces, volume=volume, leaf=1, policy=policy(criterion), origin=[0, 0, 0])
     for some, step, seed in walk:
         rng = np.random.default_rng(seed)
-        visit(body, rng) if shape_of(body).kept is not None else None
+        visit(body, rng) if shape_of(body).tree_state is not None else None
         now = now.copy()
         now[sorted(some)] += np.round(rng.standard_normal((len(some), 3)) * 4) / 3 * step
         moved(body, now)
@@ -121,19 +121,19 @@ class Reference:
         shape = shape_of(self.body)
         self.visited = {(i, k): i < 0 or (shape.leaves["stamp"][~c] if c < 0 else shape.nodes["stamp"][c]) == shape.frame
                         for i, k in self.under for c in [self.child(i, k)]}
-        self.marks = shape.marks.tolist()
+        self.looseness = shape.looseness.tolist()
 
     def unfit(self):
         """After an update: the lanes that are fitted; all others have grown."""
-        now, found, (p_max, k_, gamma), growth = self.rows(), set(), self.limits, shape_of(self.body).kept.growth["lanes"]
+        now, found, (p_max, k_, gamma), growth = self.rows(), set(), self.limits, shape_of(self.body).tree_state.growth["lanes"]
         for (i, k), some in self.under.items():
             child = self.child(i, k)
             if child < 0:
                 self.inflation[i, k] = np.linalg.norm(now[some] - self.anchors[i, k][some], axis=1).max()
             else:
                 self.inflation[i, k] += np.linalg.norm(now[some] - self.before[some], axis=1).max()
-            grown, thick = self.inflation[i, k], float(growth["thick"][i, k])
-            a, c = grown >= p_max * thick, child >= 0 and grown >= gamma * thick and self.marks[child] > k_ * grown
+            grown, thick = self.inflation[i, k], float(growth["thickness"][i, k])
+            a, c = grown >= p_max * thick, child >= 0 and grown >= gamma * thick and self.looseness[child] > k_ * grown
             if grown > 0 and self.rule(a, bool(self.visited[i, k]), c):
                 found.add((i, k))
                 self.inflation[i, k], self.anchors[i, k] = 0.0, now
@@ -157,13 +157,13 @@ def test_each_criterion_fits_exactly_what_it_should(criterion):
         body.update(now)
         expected = reference.unfit()
         count, _ = followed(body)
-        growth = shape_of(body).kept.growth["lanes"]
+        growth = shape_of(body).tree_state.growth["lanes"]
         for (i, k), grown in reference.inflation.items():
             assert growth["inflation"][i, k] == pytest.approx(grown, rel=1e-4, abs=1e-6)
             assert (growth["inflation"][i, k] == 0) == ((i, k) in expected)
             assert growth["inflation"][i, k] >= grown * (1 - 1e-12)
         assert count == len(expected - {(-1, 0)})
-        assert (shape_of(body).marks == -1).all()
+        assert (shape_of(body).looseness == -1).all()
         shares.append(count / lanes(body))
         assert_holds(body)
     assert {"all": min(shares) == 1, "none": max(shares) == 0}.get(criterion, 0 < sum(shares) < len(shares))
@@ -177,10 +177,10 @@ def test_how_thick_a_volume_is_counted():
     for volume in ("aabb", "rss"):
         body = pl.Body(sheet, faces, volume=volume, leaf=4, policy=policy("A", p_max=1))
         moved(body, sheet)
-        kept, tree = shape_of(body).kept, shape_of(body).tree
+        kept, tree = shape_of(body).tree_state, shape_of(body).tree
         for i, k in vertices_under(tree):
-            made = whole(kept.originals, 0) if i < 0 else lane(kept.originals, i, k)
-            assert kept.growth["lanes"]["thick"][i, k] == max(thickness(made), size(made) / 32) > 0
+            made = load_bounds(kept.originals, 0) if i < 0 else lane(kept.originals, i, k)
+            assert kept.growth["lanes"]["thickness"][i, k] == max(min_half_extent(made), size(made) / 32) > 0
         assert moved(body, sheet + np.array([0, 0, 1e-5]))[0] == 0
         assert moved(body, sheet + np.array([0, 0, 1.0]))[0] == lanes(body)
     point = pl.Body(np.zeros((3, 3)), [[0, 1, 2]], policy=policy("A"))
@@ -203,7 +203,7 @@ def test_oscillating_vertices_do_not_inflate_leaves():
         assert 0 < inflation[leaf].min() and inflation[leaf].max() <= farthest * 1.00001
         _, inflation = moved(body, SPHERE)
         assert (inflation[leaf] == 0).all()
-        above.append(shape.kept.growth["lanes"]["inflation"][-1, 0])
+        above.append(shape.tree_state.growth["lanes"]["inflation"][-1, 0])
         assert_holds(body)
     assert above[-1] == pytest.approx(2 * farthest * len(above), rel=1e-4)
     for name in first.dtype.names:
@@ -221,7 +221,7 @@ def test_vectors_do_not_cancel():
         assert inflation[0, 0] == pytest.approx(0.5, rel=1e-5)
         assert inflation[0, 0] >= 0.5
     assert_holds(body)
-    assert shape_of(body).kept.growth["lanes"]["inflation"][-1, 0] == pytest.approx(1, rel=1e-5)       # the root has grown twice
+    assert shape_of(body).tree_state.growth["lanes"]["inflation"][-1, 0] == pytest.approx(1, rel=1e-5)       # the root has grown twice
 
 
 # --- in bodies -------------------------------------------------------------------------------------------------------------------
@@ -290,9 +290,9 @@ def test_single_vertices_that_move():
         some = rng.choice(len(now), 2, replace=False)
         now[some] += rng.standard_normal((2, 3)) * 0.2
         body.update(now[some], changed=some)
-        before = shape_of(body).kept.growth["lanes"]["inflation"].copy()
+        before = shape_of(body).tree_state.growth["lanes"]["inflation"].copy()
         pl.collide(body, other)
-        grown = shape_of(body).kept.growth["lanes"]["inflation"] != before
+        grown = shape_of(body).tree_state.growth["lanes"]["inflation"] != before
         above = {place for place, under in vertices_under(shape_of(body).tree).items() if np.isin(some, under).any()}
         inner = {(i, k) for i, k in above if i < 0 or shape_of(body).tree.child[i, k] >= 0}             # leaves may have been as far away
         assert inner <= {(i - 1, k) for i, k in np.argwhere(np.roll(grown, 1, 0)).tolist()} <= above
@@ -305,19 +305,19 @@ def test_single_vertices_that_move():
 @pytest.mark.formulas
 @pytest.mark.parametrize("late", [False, True])
 def test_an_interrupted_scan_starts_afresh(late, monkeypatch):
-    body, real = pl.Body(SPHERE, FACES, leaf=2, policy=policy("none")), inflated.scan
+    body, real = pl.Body(SPHERE, FACES, leaf=2, policy=policy("none")), inflated.refit_scan
     moved(body, SPHERE)
 
     def stop(*args):
-        monkeypatch.setattr(inflated, "scan", real)
+        monkeypatch.setattr(inflated, "refit_scan", real)
         if late:
             real(*args)
         raise KeyboardInterrupt
     body.update(SPHERE * 1.5)
-    monkeypatch.setattr(inflated, "scan", stop)
+    monkeypatch.setattr(inflated, "refit_scan", stop)
     with pytest.raises(KeyboardInterrupt):
-        shape_of(body).follow()
-    assert shape_of(body).kept is None and shape_of(body).marks is None
+        shape_of(body).refit()
+    assert shape_of(body).tree_state is None and shape_of(body).looseness is None
     count, inflation = followed(body)
     assert count == lanes(body) and not inflation.any()
     assert_holds(body)
@@ -327,14 +327,14 @@ def test_an_interrupted_scan_starts_afresh(late, monkeypatch):
 def test_frames_that_begin_again():
     """After 2**31 updates stamps are reset: nobody has been anywhere, and all goes on."""
     body, other = pl.Body(SPHERE, FACES, leaf=2, policy=policy("B")), pl.Body(SPHERE * 0.9 + 0.1, FACES)
-    shape_of(body).frame = LAST - 2
+    shape_of(body).frame = LAST_FRAME - 2
     frames = []
     for k in range(6):
         body.update(SPHERE * (1 + k / 50))
         meshes.assert_right(body, other)
         frames.append(shape_of(body).frame)
         assert_holds(body)
-    assert frames == [LAST - 1, LAST, 0, 1, 2, 3]
+    assert frames == [LAST_FRAME - 1, LAST_FRAME, 0, 1, 2, 3]
 
 
 # --- settings --------------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from integer_spheres import SPHERE
 from pliant.errors import MeshError
 from pliant.motion import free
 from pliant.refit import key_poses
-from pliant.refit.policy import LAST, POLICIES, Shape
+from pliant.refit.policy import LAST_FRAME, POLICIES, Bvh
 from pliant.tree.nodes import BUILDERS
 from ray_checks import assert_rays, assert_same, some_rays
 
@@ -119,10 +119,10 @@ def test_auto_keeps_to_the_trees_of_keys(builds):
     for k in range(frames):
         rows = keys[0] + k / frames * (keys[1] - keys[0])
         body.update(rows, key=int(k > frames / 2))
-        trees.add(id(body._shape.tree))
+        trees.add(id(body._bvh.tree))
         plain.update(rows)
         assert_same(pl.cast(body, *RAYS), pl.cast(plain, *RAYS))
-    assert len(trees) == 2 and {id(shape.tree) for shape in body._keys.shapes.values()} == trees
+    assert len(trees) == 2 and {id(shape.tree) for shape in body._key_poses.bvhs.values()} == trees
     assert "rebuild" not in {choice.policy for choice in body.policy_log}
     assert OFF or "rebuild" in {choice.policy for choice in plain.policy_log}
     updates = [choice.update for choice in body.policy_log]
@@ -161,7 +161,7 @@ def test_frames_begin_again():
     body.update(KEYS[1], key=1)
     pl.cast(body, *RAYS)
     body.update(KEYS[0], key=0)
-    body._shape.frame = LAST - 1
+    body._bvh.frame = LAST_FRAME - 1
     for k, key in enumerate((0, 1, 0, 2, 1, 0, 1, 2)):
         body.update(between(k % 3, 0.4), key=key)
         assert_plain(body)
@@ -236,13 +236,13 @@ def test_an_interrupted_update_leaves_a_body_whole(monkeypatch, policy, place):
     def stop(*args):
         monkeypatch.undo()
         raise KeyboardInterrupt
-    module, name = {"while a tree is built": (key_poses, "Shape"), "while rows are taken in": (free, "admit")}.get(place, (Shape, "moved"))
+    module, name = {"while a tree is built": (key_poses, "Bvh"), "while rows are taken in": (free, "copy_checked")}.get(place, (Bvh, "invalidate"))
     if place == "while rows are taken in":
-        body._keys.shape(1)
+        body._key_poses.shape(1)
     monkeypatch.setattr(module, name, stop)
     with pytest.raises(KeyboardInterrupt):
         body.update(KEYS[1], key=1)
-    np.testing.assert_array_equal(body.vertices, KEYS[1] if name == "moved" else KEYS[0])
+    np.testing.assert_array_equal(body.vertices, KEYS[1] if name == "invalidate" else KEYS[0])
     assert body.key == 0
     assert_plain(body)
     body.update(KEYS[1], key=1)

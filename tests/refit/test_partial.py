@@ -14,7 +14,7 @@ import poses
 from pliant import shapes
 from pliant.errors import MeshError
 from pliant.refit.policy import POLICIES
-from pliant.tree.nodes import LEAF, WIDTHS
+from pliant.tree.nodes import LEAF_WIDTH, WIDTH_OF_ARITY
 from trials import often
 
 OFF = bool(numba.config.DISABLE_JIT)
@@ -310,8 +310,8 @@ def test_what_is_refused_changes_nothing(placed, rows, some, error, message):
 
 numbers = st.one_of(st.integers(-3, 3).map(float), st.builds(lambda m, e: m * 2.0**e, st.integers(-3, 3), st.sampled_from(
     [-1060, -300, -60, -20, 20, 40, 300, 1000])))
-options = st.fixed_dictionaries({"policy": st.sampled_from(sorted(POLICIES)), "arity": st.sampled_from(sorted(WIDTHS)),
-                                 "leaf": st.integers(1, LEAF)})
+options = st.fixed_dictionaries({"policy": st.sampled_from(sorted(POLICIES)), "arity": st.sampled_from(sorted(WIDTH_OF_ARITY)),
+                                 "leaf": st.integers(1, LEAF_WIDTH)})
 STEPS = ("local", "local", "full", "borrow", "refuse", "ask", "ask itself")
 
 

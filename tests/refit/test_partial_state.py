@@ -13,10 +13,10 @@ from pliant import shapes
 from pliant.motion import free
 from pliant.query import scheduler
 from pliant.refit import partial
-from pliant.refit.policy import POLICIES, Shape
+from pliant.refit.policy import POLICIES, Bvh
 
 OFF = bool(numba.config.DISABLE_JIT)
-LOCAL = [name for name, policy in POLICIES.items() if policy.local]     # the others go their own way
+LOCAL = [name for name, policy in POLICIES.items() if policy.allows_partial]     # the others go their own way
 if OFF:                                                                 # kernels overflow in lanes that nobody reads; as Python they say so
     pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value|divide by zero) encountered:RuntimeWarning")
 SPHERE, FACES = shapes.icosphere(1 if OFF else 3)
@@ -151,8 +151,8 @@ def stop_once(monkeypatch, where, name, late=False):
 
 @pytest.mark.skipif(OFF, reason="takes too long without kernels")
 @pytest.mark.parametrize("borrowed", [False, True])
-@pytest.mark.parametrize(("where", "name", "late"), [(free, "admit_some", False), (free, "admit_some", True), (free, "take", False),
-                                                     (Shape, "moved_some", False)], ids=["before", "after", "before the origin", "last"])
+@pytest.mark.parametrize(("where", "name", "late"), [(free, "copy_checked_rows", False), (free, "copy_checked_rows", True), (free, "set_record", False),
+                                                     (Bvh, "invalidate_vertices", False)], ids=["before", "after", "before the origin", "last"])
 def test_an_interrupted_update_leaves_a_body_whole(policy, where, name, late, borrowed, monkeypatch):
     """Its vertices and volumes belong together: the old ones, or the new ones."""
     body = sphere(policy)
@@ -172,7 +172,7 @@ def test_an_interrupted_update_leaves_a_body_whole(policy, where, name, late, bo
 
 @pytest.mark.skipif(OFF, reason="takes too long without kernels")
 @pytest.mark.parametrize("policy", LOCAL)
-@pytest.mark.parametrize(("where", "name", "late"), [(partial, "follow", False), (partial, "paths_of", False), (partial, "touch_leaves", True),
+@pytest.mark.parametrize(("where", "name", "late"), [(partial, "refit_partial", False), (partial, "vertex_paths", False), (partial, "mark_leaves", True),
                                                      (partial, "refit_paths", False), (partial, "refit_paths", True)],
                          ids=["at first", "in the paths", "after the leaves", "before the volumes", "after them"])
 def test_an_interrupted_question_can_be_asked_again(policy, where, name, late, monkeypatch):
@@ -222,7 +222,7 @@ def test_all_threads_wait_for_the_one_that_follows(policy, monkeypatch):
 @pytest.mark.parametrize("chunk", [1 << 14, 64], ids=["serial", "shared"])
 def test_a_local_update_is_seen_whole_or_not_at_all(policy, chunk, monkeypatch, set_threads):
     """One thread moves a tip to and fro; every answer of the others is that of one of the two states."""
-    monkeypatch.setattr(scheduler, "CHUNK", chunk)
+    monkeypatch.setattr(scheduler, "CALL_BUDGET", chunk)
     set_threads(2)
     body, other = sphere(policy), pl.Body(SPHERE * 0.8 + [1.4, 0.1, 0.05], FACES)
     states = SPHERE[TIP], OUT

@@ -12,16 +12,16 @@ from volume_checks import assert_holds, set_all, shape_of
 import pliant as pl
 from meshes import soup
 from naive_distances import closest
-from pliant.core.soa import lane, whole
+from pliant.core.soa import lane, load_bounds
 from pliant.refit.policy import POLICIES
-from pliant.volume.protocol import FAMILIES
+from pliant.volume.protocol import VOLUME_TYPES
 from siblings import INSIDE, NARROW, VOLUMES
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]
 if OFF:                                                                 # kernels overflow in lanes that nobody reads; as Python they say so
     pytestmark.append(pytest.mark.filterwarnings("ignore:(overflow|invalid value|divide by zero) encountered:RuntimeWarning"))
-PARTIAL = sorted(name for name, policy in POLICIES.items() if policy.local)
+PARTIAL = sorted(name for name, policy in POLICIES.items() if policy.allows_partial)
 SOUPS = 2 if OFF else 20
 NINE = np.array([
     [5, 9, 13], [8, 6, 11], [8, 7, 12], [-7, 1, 9], [-9, -4, 10], [-7, -4, 11], [-9, -11, 3], [-9, -13, 6], [-8, -8, 4],
@@ -38,13 +38,13 @@ def small_soup(rng, n=9):
 def escape(body, vertex, rng):
     """A point (3,) inside the volume of the node over a vertex's leaf, and outside what the node above has for it; None if none is found.
     Random moves are rarely of this kind: one in a hundred to one in a thousand."""
-    shape, inside = shape_of(body), INSIDE[body.options.family.name]
+    shape, inside = shape_of(body), INSIDE[body.options.volume_type.name]
     tree, origin = shape.tree, body.motion.origin[:3]
     node = int(tree.slots[np.flatnonzero((tree.corners == vertex).any((1, 2)))[0], 0])
     if node == 0:
         return None
     above, at = (int(index[0]) for index in np.nonzero(tree.child == node))
-    own, fitted = whole(shape.nodes, node), lane(shape.nodes, above, at)
+    own, fitted = load_bounds(shape.nodes, node), lane(shape.nodes, above, at)
     under = [~child for child in tree.child[node, :tree.count[node]].tolist() if child < 0]
     rows = body.motion.vertices[np.unique(tree.corners[under])] - origin
     low, high = rows.min(0), rows.max(0)
@@ -73,10 +73,10 @@ def test_ancestors_enclose_moved_vertices(volume, policy):
             escaped += step > 0
             vertices[moved] = point
             body.update(point[None], changed=[moved])
-            shape_of(body).follow()
+            shape_of(body).refit()
             assert_holds(body, stamped=True)
     if policy in ("lazy", "hybrid") and not OFF:
-        assert (escaped > 0) != FAMILIES[volume].merge_exact
+        assert (escaped > 0) != VOLUME_TYPES[volume].merge_exact
 
 
 @pytest.mark.parametrize("policy", ["lazy", "hybrid"])
@@ -97,7 +97,7 @@ def test_closest_points_after_partial_updates(volume, policy):
             np.testing.assert_allclose(pl.closest(body, points).distance, right, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("volume", [name for name in VOLUMES if FAMILIES[name].merge_exact])
+@pytest.mark.parametrize("volume", [name for name in VOLUMES if VOLUME_TYPES[name].merge_exact])
 def test_fits_contain_merges_where_that_is_promised(volume):
     """`merge_exact`: the volume around all vertices contains the merge of those around parts, end by end, with rows far from 0 as well."""
     rng = np.random.default_rng(73)
@@ -107,7 +107,7 @@ def test_fits_contain_merges_where_that_is_promised(volume):
         arity = 2 if k % 2 and volume in NARROW else 8
         made = {name: pl.Body(vertices, faces, volume=volume, policy=name, leaf=1, arity=arity) for name in ("lazy", "bottom_up")}
         for body in made.values():
-            shape_of(body).follow()
+            shape_of(body).refit()
             set_all(body)
         fitted, merged = (shape_of(made[name]).nodes for name in ("lazy", "bottom_up"))
         for name in fitted.dtype["lanes"].names:

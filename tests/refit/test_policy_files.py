@@ -13,7 +13,7 @@ import pliant as pl
 from pliant.errors import FileError
 from pliant.refit import policy_files
 from pliant.refit.policy import POLICIES
-from pliant.refit.policy_files import noted, read_policy, save_policy
+from pliant.refit.policy_files import check_tuned_value, read_policy, save_policy
 
 pytestmark = pytest.mark.formulas
 FIRST = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
@@ -157,8 +157,8 @@ NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_in
 @given(st.dictionaries(TEXTS, TEXTS | NUMBERS, max_size=4), NUMBERS)
 def test_all_texts_and_numbers_come_back(tuned, number):
     """As TOML reads them, to the bit."""
-    lines = [f"{policy_files.quoted(key)} = {policy_files.written(noted(key, value))}" for key, value in tuned.items()]
-    found = tomllib.loads("\n".join(["[tuned]", *lines, f"[other]\nx = {policy_files.written(number)}"]))
+    lines = [f"{policy_files.toml_string(key)} = {policy_files.to_toml(check_tuned_value(key, value))}" for key, value in tuned.items()]
+    found = tomllib.loads("\n".join(["[tuned]", *lines, f"[other]\nx = {policy_files.to_toml(number)}"]))
     for wanted, read in ((tuned, found["tuned"]), ({"x": number}, found["other"])):
         assert {key: (type(value), value) for key, value in read.items()} == {key: (type(value), value) for key, value in wanted.items()}
 

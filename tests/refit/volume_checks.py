@@ -6,8 +6,8 @@ from fractions import Fraction
 import numba
 import numpy as np
 
-from pliant.core.function_pointer import ENTRIES
-from pliant.core.soa import lane, whole
+from pliant.core.function_pointer import FUNCTIONS
+from pliant.core.soa import lane, load_bounds
 from siblings import INSIDE, exact
 
 LOOSE = 2.0**-20                                                        # of the largest coordinate: the rounding of a box, and to spare
@@ -16,7 +16,7 @@ ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 def shape_of(body):
     """The tree and the volumes that queries at the body's own scale use."""
-    return body.shape_at(body.motion.scale)
+    return body.bvh_at(body.motion.scale)
 
 
 def lanes(body):
@@ -33,10 +33,10 @@ def true_lanes(body):
 def set_all(body):
     """Make all volumes of a body true, one node after the other, as queries do that reach them; how many nodes were not."""
     shape = shape_of(body)
-    shape.follow()
+    shape.refit()
     stale = np.flatnonzero(shape.nodes["stamp"] != shape.frame).tolist()
     for i in stale:
-        (ENTRIES[shape.entry] if numba.config.DISABLE_JIT else ENTRY(shape.entry))(shape.context, i)
+        (FUNCTIONS[shape.entry] if numba.config.DISABLE_JIT else ENTRY(shape.entry))(shape.context, i)
     assert (shape.nodes["stamp"] == shape.frame).all()
     return len(stale)
 
@@ -87,15 +87,15 @@ def vertices_under(tree):
 def assert_holds(body, stamped=False):
     """Exactly: every volume of a body, of any family and whatever its stamp, holds the vertices under it. `stamped`: only those of nodes
     that are up to date."""
-    shape, inside = shape_of(body), INSIDE[body.options.family.name]
+    shape, inside = shape_of(body), INSIDE[body.options.volume_type.name]
     origin, scale = exact(body.motion.origin[:3].tolist()), Fraction(body.motion.scale)
     place = [tuple((x - o) * scale for x, o in zip(exact(row), origin, strict=True)) for row in body.motion.vertices.tolist()]
     fresh = shape.nodes["stamp"] == shape.frame
     for (i, k), some in vertices_under(shape.tree).items():
         if stamped and not fresh[max(i, 0)]:
             continue
-        volume = whole(shape.nodes, 0) if i < 0 else lane(shape.nodes, i, k)
+        volume = load_bounds(shape.nodes, 0) if i < 0 else lane(shape.nodes, i, k)
         assert all(inside(volume, place[v]) for v in some.tolist()), "a volume does not hold its vertices"
         child = -1 if i < 0 else int(shape.tree.child[i, k])
         if child >= 0 and (fresh[child] or not stamped):
-            assert all(inside(whole(shape.nodes, child), place[v]) for v in some.tolist())
+            assert all(inside(load_bounds(shape.nodes, child), place[v]) for v in some.tolist())

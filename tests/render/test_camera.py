@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pliant.render.camera import TILE, Camera, parts, tiles
+from pliant.render.camera import TILE_SIZE, Camera, subpixel_positions, tile_order
 
 pytestmark = pytest.mark.formulas
 
@@ -36,7 +36,7 @@ def test_the_picture_is_the_right_way_up():
 
 def test_the_field_of_view_is_that_of_the_height():
     camera = Camera((0, 0, 0), (0, 1, 0), field_of_view=60, width=90, height=30)
-    _, directions = camera.through([[45, 0], [45, 30], [0, 15], [45, 15]])
+    _, directions = camera.rays_at([[45, 0], [45, 30], [0, 15], [45, 15]])
     top, bottom, left, middle = directions
     assert np.degrees(np.arccos(top @ bottom)) == pytest.approx(60)
     assert np.tan(np.arccos(left @ middle)) == pytest.approx(3 * np.tan(np.radians(30)))
@@ -48,7 +48,7 @@ def test_points_and_rays_meet(camera):
     points = np.random.default_rng(1).normal(size=(200, 3)) + camera.look_at
     points = points[camera.project(points)[:, 2] > 0.1]
     place = camera.project(points)
-    origins, directions = camera.through(place[:, :2])
+    origins, directions = camera.rays_at(place[:, :2])
     reached = origins + directions * np.linalg.norm(points - origins, axis=1)[:, None]
     np.testing.assert_allclose(reached, points, atol=1e-9)
 
@@ -59,21 +59,21 @@ def test_some_pixels_are_those_of_all():
 
 
 def test_parts_of_a_pixel_have_it_as_their_mean():
-    found = parts([[3, 8], [0, 0]], 3).reshape(2, 9, 2)
+    found = subpixel_positions([[3, 8], [0, 0]], 3).reshape(2, 9, 2)
     np.testing.assert_allclose(found.mean(axis=1), [[3.5, 8.5], [0.5, 0.5]])
     assert len(np.unique(found.round(9), axis=1)[0]) == 9 and found.min() > 0 and found[1].max() < 1
-    np.testing.assert_array_equal(parts([[3, 8]]), [[3.5, 8.5]])
+    np.testing.assert_array_equal(subpixel_positions([[3, 8]]), [[3.5, 8.5]])
 
 
 @pytest.mark.parametrize(("width", "height"), [(640, 480), (8, 8), (13, 21), (1, 1), (3, 100)])
 def test_tiles_visit_each_pixel_once_and_neighbours_together(width, height):
-    order = tiles(width, height)
+    order = tile_order(width, height)
     assert np.array_equal(np.sort(order), np.arange(width * height))
     picture = np.empty(width * height)
     picture[order] = order
     assert np.array_equal(picture, np.arange(width * height)), "the way back"
     row, column = np.divmod(order, width)
-    tile = (row // TILE) * 10_000 + column // TILE
+    tile = (row // TILE_SIZE) * 10_000 + column // TILE_SIZE
     assert len(np.unique(tile)) == 1 + np.count_nonzero(np.diff(tile)), "a tile is not left before it is done"
 
 

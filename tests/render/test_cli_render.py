@@ -196,7 +196,7 @@ def test_ctrl_c_writes_what_is_done(tmp_path, scene, monkeypatch, suffix, left):
 
     monkeypatch.setattr(Renderer, "draw", three_times)
     result = run(scene, "--out", tmp_path / f"a{suffix}", "--frames", ":")
-    assert result.exit_code == command.INTERRUPTED == 130
+    assert result.exit_code == command.EXIT_INTERRUPTED == 130
     assert "Stopped after 3 of 12 frames." in text(result) and "3 frames of 40 × 30" in text(result)
     assert sorted(path.name for path in tmp_path.glob(f"*{suffix}")) == left
     if suffix == ".gif":
@@ -208,7 +208,7 @@ def test_ctrl_c_before_the_first_frame(tmp_path, scene, monkeypatch):
     def prepare(*rest):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "prepare", prepare)
+    monkeypatch.setattr(command, "prepare_performance", prepare)
     result = run(scene, "--out", tmp_path / "a.gif")
     assert result.exit_code == 130 and "nothing was written" in text(result) and not (tmp_path / "a.gif").exists()
 
@@ -220,7 +220,7 @@ def test_a_film_keeps_the_pace_of_the_show():
     assert command.parse_frames("0:280:10", show, single=False) == list(range(0, 280, 10))
     assert command.parse_frames("7", show, single=False) == [7]
     assert command.parse_frames("276:", show, single=True) == [276, 277, 278, 279]
-    assert command.pace(show, [0, 10, 20]) == 2.5 and command.pace(show, [5]) == 25
+    assert command.film_rate(show, [0, 10, 20]) == 2.5 and command.film_rate(show, [5]) == 25
 
 
 @pytest.mark.formulas

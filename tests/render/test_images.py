@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from pliant.render.images import film
+from pliant.render.images import picture_writer
 
 HEIGHT, WIDTH = 33, 47
 COLOURS = ((200, 60, 40), (40, 180, 60), (50, 70, 210), (240, 240, 240), (10, 10, 10))
@@ -20,7 +20,7 @@ def pictures(n=5):
 
 
 def write(path, rate=25.0, numbered=False, n=5):
-    reel = film(path, rate, numbered)
+    reel = picture_writer(path, rate, numbered)
     for frame, image in enumerate(pictures(n)):
         reel.add(image, 10 * frame)
         assert not path.exists() or path.suffix == ".png", "not before it is finished"
@@ -78,12 +78,12 @@ def test_a_film_holds_all_pictures(tmp_path, rate):
 @pytest.mark.parametrize("name", ["a.gif", "a.mp4"])
 def test_what_is_abandoned_leaves_nothing(tmp_path, name):
     pytest.importorskip("av" if name.endswith("mp4") else "PIL")
-    reel = film(tmp_path / name, 25.0)
+    reel = picture_writer(tmp_path / name, 25.0)
     for image in pictures(2):
         reel.add(image, 0)
     reel.abandon()
     assert list(tmp_path.iterdir()) == []
-    assert film(tmp_path / name, 25.0).close() == [] and list(tmp_path.iterdir()) == [], "nor does one without pictures"
+    assert picture_writer(tmp_path / name, 25.0).close() == [] and list(tmp_path.iterdir()) == [], "nor does one without pictures"
 
 
 @pytest.mark.parametrize("name", ["a.gif", "a.mp4"])
@@ -91,7 +91,7 @@ def test_a_failure_leaves_the_old_file_alone(tmp_path, name, monkeypatch):
     pytest.importorskip("av" if name.endswith("mp4") else "PIL")
     write(tmp_path / name)
     before = (tmp_path / name).read_bytes()
-    reel = film(tmp_path / name, 25.0)
+    reel = picture_writer(tmp_path / name, 25.0)
     reel.add(next(pictures()), 0)
 
     def fail(self, target):
@@ -112,7 +112,7 @@ def test_a_failure_leaves_the_old_file_alone(tmp_path, name, monkeypatch):
 def test_missing_libraries_are_named(tmp_path, monkeypatch, name, module, says):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError) as error:
-        film(tmp_path / name, 25.0)
+        picture_writer(tmp_path / name, 25.0)
     assert says in str(error.value) and "\n" not in str(error.value)
 
 
@@ -120,7 +120,7 @@ def test_missing_libraries_are_named(tmp_path, monkeypatch, name, module, says):
 def test_other_names_and_rates_are_refused(tmp_path):
     for name in ("a.jpg", "a", "a.png.txt", ".png"):
         with pytest.raises(ValueError, match=r"\.png, \.gif, \.mp4"):
-            film(tmp_path / name, 25.0)
+            picture_writer(tmp_path / name, 25.0)
     for rate in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="rate"):
-            film(tmp_path / "a.gif", rate)
+            picture_writer(tmp_path / "a.gif", rate)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from pliant import shapes
-from pliant.core.validate_table import MOST_TEXT
+from pliant.core.validate_table import MAX_TEXT_BYTES
 from pliant.errors import FileError
 from pliant.render.npz import read_mesh
-from pliant.render.scene_file import read_show
+from pliant.render.scene_file import read_scene
 
 pytestmark = pytest.mark.formulas
 
@@ -80,7 +80,7 @@ position = [0, 0, 2]
 def show_of(tmp_path, text):
     path = tmp_path / "scene.toml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_show(path)
+    return read_scene(path)
 
 
 def changed(old, new):
@@ -186,7 +186,7 @@ def test_what_is_wrong_is_named(tmp_path, old, new, says):
 
 @pytest.mark.parametrize("text", [
     "", b"\xff\xfe\x00", "[show", "x = 1", "[[body]]\n" * 5000, "a = " + "[" * 5000, 'body = "x"', "[camera]\neye = 1979-05-27T07:32:00Z\n",
-    b"a = '" + b"x" * MOST_TEXT + b"'", "frames = " + "9" * 5000, "material = 5", "[material]\ngold = 5",
+    b"a = '" + b"x" * MAX_TEXT_BYTES + b"'", "frames = " + "9" * 5000, "material = 5", "[material]\ngold = 5",
     "[camera]\neye=[0,0,0]\nlook_at=[0,0,0]",
 ])
 def test_hostile_texts_are_refused(tmp_path, text):
@@ -198,7 +198,7 @@ def test_hostile_texts_are_refused(tmp_path, text):
 def test_files_must_be_files(tmp_path):
     for path in (tmp_path, tmp_path / "none.toml", "/dev/null"):
         with pytest.raises(FileError, match="no such file, or not an ordinary one"):
-            read_show(path)
+            read_scene(path)
 
 
 # --- meshes ----------------------------------------------------------------------------------------------------------------

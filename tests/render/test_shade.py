@@ -5,9 +5,9 @@ import pytest
 
 import pliant
 from pliant.render.camera import Camera
-from pliant.render.colours import linear
+from pliant.render.colours import srgb_to_linear
 from pliant.render.materials import Light, Material, Sky
-from pliant.render.scene import Stage
+from pliant.render.scene import RenderScene
 from pliant.render.shade import trace
 from pliant.shapes import bumpy, icosphere, sheet
 
@@ -18,7 +18,7 @@ FLOOR = Material.diffuse((0.5, 0.6, 0.7))
 
 def stage_of(*bodies, lights=(), sky=BLACK):
     """A stage of (vertices, faces, material)."""
-    stage = Stage(lights, sky)
+    stage = RenderScene(lights, sky)
     for vertices, faces, material in bodies:
         stage.add(pliant.Body(vertices, faces), material)
     return stage
@@ -51,7 +51,7 @@ def test_nothing_but_sky():
     origins, directions = rays(50, 1)
     for stage in (stage_of(sky=unlike_sky()), stage_of(floor(), sky=unlike_sky())):
         traced = trace(stage, origins + np.array([0, 0, 5]), directions * (1, 1, -1), bounces=3)
-        np.testing.assert_array_equal(traced.light, unlike_sky().towards(directions * (1, 1, -1)))
+        np.testing.assert_array_equal(traced.light, unlike_sky().radiance(directions * (1, 1, -1)))
         assert traced.complete and [phase.name for phase in traced.phases] == ["primary", "shadow"]
     assert trace(stage, np.empty((0, 3)), np.empty((0, 3))).light.shape == (0, 3)
 
@@ -75,7 +75,7 @@ def test_mirrors_take_their_share_and_their_tint():
     sky = Sky("#ffffff", "#ffffff", "#ffffff", ambient=0.0)
     stage = stage_of(floor(material=Material.mirror("#ff8000", 0.5, gloss=0.0)), sky=sky)
     straight = trace(stage, np.array([[0.1, 0.2, 3.0]]), np.array([[0, 0, -1.0]]))
-    np.testing.assert_allclose(straight.light[0], 0.5 * linear((1, 128 / 255, 0)), atol=1e-12)
+    np.testing.assert_allclose(straight.light[0], 0.5 * srgb_to_linear((1, 128 / 255, 0)), atol=1e-12)
 
 
 def test_bounces_are_limited():
@@ -152,7 +152,7 @@ def test_shadows_are_exactly_where_the_light_is_blocked(reach):
         assert np.abs(weights).min() > 1e-9, "no point is on an edge of the shadow"
         blocked = (weights > 0).all(axis=1) & (weights.sum(axis=1) > 1)
         distance = np.linalg.norm(to, axis=1)
-        gain = linear(FLOOR.colour) * light.light * (to[:, 2] / distance)[:, None] / (1 + (distance / reach) ** 2)[:, None]
+        gain = srgb_to_linear(FLOOR.colour) * light.light * (to[:, 2] / distance)[:, None] / (1 + (distance / reach) ** 2)[:, None]
         expected += np.where(blocked[:, None], 0, gain)
         blocked_by.append(blocked)
     assert all(0.01 < blocked.mean() < 0.6 for blocked in blocked_by) and (blocked_by[0] != blocked_by[1]).any()
@@ -164,7 +164,7 @@ def test_shadows_are_exactly_where_the_light_is_blocked(reach):
 def test_what_is_behind_the_light_throws_no_shadow():
     stage = stage_of(floor(), floor(2.0, 3.0), lights=[Light((0, 0, 2.0))])
     traced = trace(stage, np.array([[0, 0, 1.0]]), np.array([[0, 0, -1.0]]))
-    np.testing.assert_allclose(traced.light[0], linear(FLOOR.colour))
+    np.testing.assert_allclose(traced.light[0], srgb_to_linear(FLOOR.colour))
 
 
 @pytest.mark.parametrize(("size", "place"), [(1.0, 0.0), (1e-3, 1.0), (1e6, 0.0), (1.0, 1e5), (1e-6, 0.0), (1e12, -1e12)])
@@ -287,7 +287,7 @@ def test_there_is_a_picture_whenever_it_stops():
     batches = sum(-(-phase.rays // 40) for phase in complete.phases)
     for stop in range(batches + 2):
         clock = iter([False] * stop + [True] * 10_000)
-        traced = trace(stage, origins, directions, bounces=2, batch=40, at_least=50, spent=lambda clock=clock: next(clock))
+        traced = trace(stage, origins, directions, bounces=2, batch=40, at_least=50, out_of_time=lambda clock=clock: next(clock))
         assert traced.light.shape == (300, 3) and np.isfinite(traced.light).all() and traced.light.min() > -1e-9
         assert traced.phases[0].traced == min(300, max(80, 40 * stop)), "at least what was asked for, in whole batches"
         assert all(phase.complete for phase in traced.phases[:-1]) and traced.complete == (stop >= batches)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pliant.report.data import Character, Hierarchy, Meeting, Snapshot, Story
+from pliant.report.data import Contact, Hierarchy, ReportBody, ReportData, Snapshot
 from pliant.shapes import bumpy, icosphere
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -38,9 +38,9 @@ def story(count=12, shown=None, title="Two bodies and a soup", detail=1, **value
     """All three, in frames 10, 12, 14 …; `shown`: the frames with snapshots."""
     frames = np.arange(10, 10 + 2 * count, 2, dtype=np.int32)
     _, faces = icosphere(detail)
-    bodies = [Character("first", "morph", halves(len(faces))), Character("second", "free", halves(len(faces))), Character("soup", "soup")]
+    bodies = [ReportBody("first", "morph", halves(len(faces))), ReportBody("second", "free", halves(len(faces))), ReportBody("soup", "soup")]
     between, within = np.arange(count, dtype=np.int64) * 3 % 17, np.arange(count, dtype=np.int64)[::-1] % 5
-    meetings = [Meeting(int(frames[-3]), 0, 1, 40, (0.5, 0.25, -0.125), 0.5), Meeting(int(frames[2]), 1, 1, 30, (1.0, 0.0, 0.0), 0.25)]
+    meetings = [Contact(int(frames[-3]), 0, 1, 40, (0.5, 0.25, -0.125), 0.5), Contact(int(frames[2]), 1, 1, 30, (1.0, 0.0, 0.0), 0.25)]
     counts, taken = {"between bodies": between, "within a body": within}, snapshots(frames if shown is None else shown, detail)
-    told = Story(title, [("Frames", str(count))], ["A note."], bodies, frames, counts, meetings, taken, 25.0, "y", "m")
+    told = ReportData(title, [("Frames", str(count))], ["A note."], bodies, frames, counts, meetings, taken, 25.0, "y", "m")
     return told._replace(**values)

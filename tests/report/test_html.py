@@ -11,7 +11,7 @@ from stories import HOSTILE, halves, snapshots, story
 
 import read_report
 from pliant.report import temp_frames
-from pliant.report.data import Character, Meeting, Snapshot
+from pliant.report.data import Contact, ReportBody, Snapshot
 from pliant.report.html import write_report
 
 
@@ -51,7 +51,7 @@ def test_hierarchies_are_there(tmp_path):
 def test_the_outline_is_that_of_all_frames(tmp_path):
     told, _ = read_report.parts(write_report(tmp_path / "report.html", story()))
     rows = np.concatenate([vertices[np.unique(faces)] for each in snapshots(story().frames) for vertices, faces in each.meshes])
-    points, axes = np.array(told["outline"]), temp_frames.Outline.AXES
+    points, axes = np.array(told["outline"]), temp_frames.ExtremePoints.AXES
     assert len(axes) == 13 and len({tuple(axis) for axis in np.concatenate([axes, -axes])}) == 26
     for axis in np.concatenate([axes, -axes]):
         assert (points @ axis).max() == pytest.approx((rows @ axis).max(), rel=1e-3)
@@ -63,7 +63,7 @@ def test_a_body_that_stands_still_is_told_once(tmp_path):
 
     def sizes(step):
         shown = [Snapshot(int(frame), [(vertices + frame * step, faces)], [np.empty(0, np.int32)]) for frame in story().frames]
-        path = write_report(tmp_path / "report.html", story(bodies=[Character("one", "rigid")], meetings=[], snapshots=shown))
+        path = write_report(tmp_path / "report.html", story(bodies=[ReportBody("one", "rigid")], meetings=[], snapshots=shown))
         told, blocks = read_report.parts(path)
         read_report.frames(told, blocks)
         return sum(len(blocks[name]) for name in blocks)
@@ -75,7 +75,7 @@ def test_a_body_that_stands_still_is_told_once(tmp_path):
 def test_absurd_sizes(tmp_path, scale):
     (vertices, faces), *_ = next(snapshots([3])).meshes
     told = Snapshot(10, [(vertices.astype(np.float64) * scale, faces)], [np.array([2, 5], np.int32)])
-    path = write_report(tmp_path / "report.html", story(bodies=[Character("one", "free")], meetings=[], snapshots=[told]))
+    path = write_report(tmp_path / "report.html", story(bodies=[ReportBody("one", "free")], meetings=[], snapshots=[told]))
     same_as_told(told._replace(meshes=[(vertices, faces)]), [
         each._replace(positions=np.array(each.positions) / scale) for each in read_report.frames(*read_report.parts(path))[0]])  # fmt: skip
 
@@ -85,7 +85,7 @@ def test_points_and_nothing(tmp_path):
     none = np.empty((0, 3))
     meshes = [(np.ones((3, 3)), np.array([[0, 1, 2]])), (np.ones((3, 3)), none.astype(int)), (none, none.astype(int))]
     shown = [Snapshot(10, meshes, [np.array([0]), none[:, 0].astype(int), none[:, 0].astype(int)])]
-    bodies = [Character("a", "free"), Character("b", "free"), Character("c", "free")]
+    bodies = [ReportBody("a", "free"), ReportBody("b", "free"), ReportBody("c", "free")]
     found = read_report.frames(*read_report.parts(write_report(tmp_path / "report.html", story(bodies=bodies, meetings=[], snapshots=shown))))
     assert found[0][0].positions == [(1.0, 1.0, 1.0)] * 3 and found[0][0].marked == [0]
     assert found[0][1].positions == found[0][2].positions == []
@@ -93,7 +93,7 @@ def test_points_and_nothing(tmp_path):
 
 def test_frames_are_left_out_evenly(tmp_path, monkeypatch):
     """With too little room every second frame is left out, again and again; the first and those of the worst meetings stay."""
-    monkeypatch.setattr(temp_frames, "CHUNK", 1 << 15)
+    monkeypatch.setattr(temp_frames, "CHUNK_BYTES", 1 << 15)
     frames, shown = story(64).frames, []
     path = write_report(tmp_path / "report.html", story(64, detail=2))
     whole, told = os.path.getsize(path), sum(len(data) for name, data in read_report.BLOCK.findall(path.read_bytes()) if b"frames" in name)
@@ -129,7 +129,7 @@ def test_a_frame_that_is_too_large(tmp_path):
 def test_hierarchies_that_are_too_large(tmp_path):
     """They give way to frames."""
     many = np.sort(np.random.default_rng(2).integers(0, 81, (300_000, 2)), axis=1).astype(np.int32)
-    first = Character("first", "free", halves(80)._replace(levels=[many]))
+    first = ReportBody("first", "free", halves(80)._replace(levels=[many]))
     told, blocks = read_report.parts(write_report(tmp_path / "report.html", story(bodies=[first, *story().bodies[1:]]), 1_000_000))
     assert len(told["shown"]) == 12 and not any("hierarchy" in name for name in blocks)
     assert any("Bounding volumes are left out" in note for note in told["notes"])
@@ -142,7 +142,7 @@ def test_without_snapshots(tmp_path):
 
 
 def test_a_page_does_not_fill_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(temp_frames, "MOST_INFLATED", 30_000)
+    monkeypatch.setattr(temp_frames, "MAX_INFLATED", 30_000)
     told, blocks = read_report.parts(write_report(tmp_path / "report.html", story(40)))
     assert sum(len(blocks[f"frames-{k}"]) for k in range(told["chunks"])) <= 30_000 and 1 < len(told["shown"]) < 40
 
@@ -154,7 +154,7 @@ def test_lists_may_be_filled_in_on_the_way(tmp_path):
     def looked_at():
         for place, snapshot in enumerate(snapshots(story().frames)):
             counts[place] = place
-            meetings.append(Meeting(snapshot.frame, 0, 2, place + 1, (0.0, 0.0, 0.0), 1.0))
+            meetings.append(Contact(snapshot.frame, 0, 2, place + 1, (0.0, 0.0, 0.0), 1.0))
             yield snapshot
 
     path = write_report(tmp_path / "report.html", story(counts={"all": counts}, meetings=meetings, snapshots=looked_at()))
@@ -163,7 +163,7 @@ def test_lists_may_be_filled_in_on_the_way(tmp_path):
 
 
 def test_names_of_strangers(tmp_path):
-    bodies = [Character(HOSTILE, HOSTILE), Character("<!--<script>", "\u2028&amp;"), Character("\ud800", "")]
+    bodies = [ReportBody(HOSTILE, HOSTILE), ReportBody("<!--<script>", "\u2028&amp;"), ReportBody("\ud800", "")]
     path = write_report(tmp_path / "report.html", story(title=HOSTILE, facts=[(HOSTILE, HOSTILE)], notes=[HOSTILE], bodies=bodies,
                                                         counts={HOSTILE: np.zeros(12, np.int64)}))  # fmt: skip
     content = path.read_bytes()
@@ -189,17 +189,17 @@ def test_only_these_scripts_may_run(tmp_path):
     ({"frames": np.zeros(12, np.int32)}, "frames"),
     ({"rate": 0.0}, "rate"),
     ({"up": "w"}, "up"),
-    ({"meetings": [Meeting(11, 0, 1, 1, (0.0, 0.0, 0.0), 1.0)]}, "meetings"),
-    ({"meetings": [Meeting(10, 0, 3, 1, (0.0, 0.0, 0.0), 1.0)]}, "meetings"),
-    ({"meetings": [Meeting(10, 0, 1, 1, (0.0, 0.0, np.nan), 1.0)]}, "JSON"),
+    ({"meetings": [Contact(11, 0, 1, 1, (0.0, 0.0, 0.0), 1.0)]}, "meetings"),
+    ({"meetings": [Contact(10, 0, 3, 1, (0.0, 0.0, 0.0), 1.0)]}, "meetings"),
+    ({"meetings": [Contact(10, 0, 1, 1, (0.0, 0.0, np.nan), 1.0)]}, "JSON"),
     ({"snapshots": list(snapshots([11]))}, "snapshots: frame 11"),
     ({"snapshots": list(snapshots([12, 10]))}, "snapshots: frame 10"),
-    ({"bodies": [Character("one", "free")]}, "meetings|snapshots: frame 10 has 3 meshes"),
+    ({"bodies": [ReportBody("one", "free")]}, "meetings|snapshots: frame 10 has 3 meshes"),
     ({"snapshots": [next(snapshots([10]))._replace(marked=[np.array([5, 5])] * 3)]}, "marked faces of body 0"),
     ({"snapshots": [next(snapshots([10]))._replace(marked=[np.array([80])] * 3)]}, "marked faces of body 0"),
     ({"snapshots": [Snapshot(10, [(np.zeros((2, 3)), np.array([[0, 1, 2]]))] * 3, [np.empty(0, int)] * 3)]}, "faces"),
     ({"snapshots": [Snapshot(10, [(np.full((3, 3), np.nan), np.array([[0, 1, 2]]))] * 3, [np.empty(0, int)] * 3)]}, "vertices"),
-    ({"bodies": [Character("first", "free", halves(79)), *story().bodies[1:]]}, r"bodies\[0\]"),
+    ({"bodies": [ReportBody("first", "free", halves(79)), *story().bodies[1:]]}, r"bodies\[0\]"),
 ])  # fmt: skip
 def test_what_is_wrong_is_said(tmp_path, values, message):
     """And nothing is left behind."""

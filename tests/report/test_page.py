@@ -10,7 +10,7 @@ from PIL import Image
 from stories import HOSTILE, halves, snapshots, story
 
 from benchmarks.checking import BROWSER, BROWSERS
-from pliant.report.data import Character
+from pliant.report.data import ReportBody
 from pliant.report.html import write_report
 
 WITHOUT_WEBGL = """const found = HTMLCanvasElement.prototype.getContext;
@@ -188,7 +188,7 @@ def test_bodies_are_shown_and_hidden(opened):
     (vertices, faces), *_ = next(snapshots([0])).meshes
     few, none = np.arange(6, dtype=np.int32), np.empty(0, np.int32)
     shown = [each._replace(meshes=[(vertices, faces), (1.5 * vertices, faces)], marked=[few, none]) for each in snapshots([10])]
-    bodies = [Character("inner", "free"), Character("outer", "free")]
+    bodies = [ReportBody("inner", "free"), ReportBody("outer", "free")]
     page = opened(story(bodies=bodies, meetings=[], snapshots=shown), viewport={"width": 360, "height": 400})
     through = red(page)
     page.uncheck("#hidden")
@@ -236,7 +236,7 @@ def test_soups_are_drawn(page, frames):
 
 
 def test_names_of_strangers(opened):
-    bodies = [Character(HOSTILE, HOSTILE), Character("<b>bold</b>", "free"), Character("c" * 3_000, "free")]
+    bodies = [ReportBody(HOSTILE, HOSTILE), ReportBody("<b>bold</b>", "free"), ReportBody("c" * 3_000, "free")]
     page = opened(story(title=HOSTILE, notes=[HOSTILE], facts=[(HOSTILE, HOSTILE)], bodies=bodies, counts={HOSTILE: np.ones(12, np.int64)}))
     assert page.inner_text("h1") == page.title() == page.inner_text("#notes li") == HOSTILE
     assert page.locator("#bodies tbody td").nth(0).inner_text() == HOSTILE

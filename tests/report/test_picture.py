@@ -13,7 +13,7 @@ pytestmark = pytest.mark.formulas
 
 SIZE = 64
 RED, BLUE, GREY = (0.9, 0.05, 0.05), (0.05, 0.1, 0.9), (0.6, 0.6, 0.6)
-FRONT = picture.View(azimuth=0.0, elevation=0.0)  # from +x: y to the right, z up
+FRONT = picture.Viewpoint(azimuth=0.0, elevation=0.0)  # from +x: y to the right, z up
 SQUARE = np.array([[0.0, -1, -1], [0, 1, -1], [0, 1, 1], [0, -1, 1]]), np.array([[0, 1, 2], [0, 2, 3]])
 
 
@@ -61,7 +61,7 @@ def test_degenerate_faces_are_no_error(mesh):
 def test_a_mesh_fills_the_picture_but_for_a_margin():
     image = picture.draw([SQUARE], [RED], SIZE, FRONT)
     rows, columns = np.nonzero(is_red(image))
-    free = round(SIZE * picture.MARGIN / (1 + 2 * picture.MARGIN))
+    free = round(SIZE * picture.VIEW_MARGIN / (1 + 2 * picture.VIEW_MARGIN))
     assert abs(rows.min() - free) <= 1 and abs(columns.min() - free) <= 1
     assert abs(rows.max() - (SIZE - 1 - free)) <= 1 and abs(columns.max() - (SIZE - 1 - free)) <= 1
     outside = np.ones((SIZE, SIZE), bool)
@@ -84,7 +84,7 @@ def test_the_nearest_face_is_seen():
         assert is_red(image[SIZE // 2 - 4:SIZE // 2 + 4, SIZE // 2 - 4:SIZE // 2 + 4]).all()
         assert is_blue(image[8:12, 8:12]).all()
     assert is_blue(picture.draw([SQUARE, SQUARE], [BLUE, RED], SIZE, FRONT)).sum() > SIZE * SIZE // 2
-    from_behind = picture.View(azimuth=180.0, elevation=0.0)
+    from_behind = picture.Viewpoint(azimuth=180.0, elevation=0.0)
     assert not is_red(picture.draw([near, far], [RED, BLUE], SIZE, from_behind)).any()
 
 
@@ -125,7 +125,7 @@ def test_vertices_without_faces_do_not_matter():
 def test_pictures_are_the_same_every_time_and_in_blocks(monkeypatch):
     sphere = shapes.icosphere(2)
     image = picture.draw([sphere], [GREY], SIZE)
-    monkeypatch.setattr(picture, "BLOCK", 50)
+    monkeypatch.setattr(picture, "FRAGMENT_BLOCK", 50)
     np.testing.assert_array_equal(picture.draw([sphere], [GREY], SIZE), image)
 
 
@@ -140,7 +140,7 @@ def test_a_detail_goes_where_least_is_hidden():
     vertices, faces = SQUARE
     image = picture.draw([(vertices, faces[:1])], [RED], 120, FRONT)  # nothing in the upper left
     detail = np.zeros((30, 30, 3), np.uint8)
-    framed = picture.with_detail(image, detail)
+    framed = picture.insert_detail(image, detail)
     black = np.argwhere((framed == 0).all(axis=2))
     assert len(black) == 900 and black.max() < 60
     assert is_red(framed).sum() == is_red(image).sum()
@@ -152,18 +152,18 @@ def test_a_detail_goes_where_least_is_hidden():
 def test_a_saved_picture_is_read_again(tmp_path):
     image_module = pytest.importorskip("PIL.Image")
     image = picture.draw([SQUARE], [RED], SIZE, FRONT)
-    path = picture.save(tmp_path / "new" / "folder" / "picture.png", image)
+    path = picture.save_picture(tmp_path / "new" / "folder" / "picture.png", image)
     assert path == tmp_path / "new" / "folder" / "picture.png"
     with image_module.open(path) as found:
         np.testing.assert_array_equal(np.asarray(found), image)
-    assert picture.save(str(path), image[::-1]) == path
+    assert picture.save_picture(str(path), image[::-1]) == path
     assert os.listdir(path.parent) == ["picture.png"]
 
 
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()], ids=["error", "interrupt"])
 def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch, error):
     image_module = pytest.importorskip("PIL.Image")
-    path = picture.save(tmp_path / "picture.png", backdrop())
+    path = picture.save_picture(tmp_path / "picture.png", backdrop())
     before = path.read_bytes()
 
     def fail(self, target, *_, **__):
@@ -173,7 +173,7 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch, error):
 
     monkeypatch.setattr(image_module.Image, "save", fail)
     with pytest.raises(type(error)):
-        picture.save(path, backdrop()[::-1])
+        picture.save_picture(path, backdrop()[::-1])
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["picture.png"]
 
@@ -181,5 +181,5 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch, error):
 def test_without_pillow_it_is_said_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(ImportError, match=r"Pillow.*pip install 'pliant\[pictures\]'"):
-        picture.save(tmp_path / "picture.png", backdrop())
+        picture.save_picture(tmp_path / "picture.png", backdrop())
     assert os.listdir(tmp_path) == []

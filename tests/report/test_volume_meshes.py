@@ -8,7 +8,7 @@ import pytest
 import pliant as pl
 from pliant import shapes
 from pliant.core.soa import lane
-from pliant.report.volume_meshes import at_level, outline, outlines
+from pliant.report.volume_meshes import volume_hull, volume_meshes, volumes_at_level
 from siblings import INSIDE, VOLUMES
 
 
@@ -18,10 +18,10 @@ def test_volumes_of_a_level(volume, rigid):
     vertices, faces = shapes.icosphere(1)
     vertices = vertices * [1, 0.5, 0.1] + [5, -3, 2]
     body = (pl.Body.rigid if rigid else pl.Body)(vertices, faces, volume=volume, arity=2, leaf=1)
-    tree = body.shape_at(body.motion.scale).tree
+    tree = body.bvh_at(body.motion.scale).tree
     for level in (1, 2, 4):
-        places, triangles = outlines(body, level, 1)
-        assert len(triangles) == 80 * len(at_level(tree, level)) and len(places) == 42 * len(at_level(tree, level))
+        places, triangles = volume_meshes(body, level, 1)
+        assert len(triangles) == 80 * len(volumes_at_level(tree, level)) and len(places) == 42 * len(volumes_at_level(tree, level))
         assert triangles.max() == len(places) - 1
         assert (places.min(axis=0) <= vertices.min(axis=0) + 0.1).all() and (places.max(axis=0) >= vertices.max(axis=0) - 0.1).all()
         assert (places.min(axis=0) >= vertices.min(axis=0) - 1.5).all() and (places.max(axis=0) <= vertices.max(axis=0) + 1.5).all()
@@ -32,11 +32,11 @@ def test_outlines_are_borders(volume):
     """A little nearer to the middle is inside, a little farther is not. (Of swept rectangles and k-DOPs a box around them is shown.)"""
     vertices, faces = shapes.icosphere(1)
     body = pl.Body.rigid(vertices * [1, 0.5, 0.2], faces, volume=volume, arity=2, leaf=4)
-    shape = body.shape_at(body.motion.scale)
-    shape.follow()
+    shape = body.bvh_at(body.motion.scale)
+    shape.refit()
     for k in range(2):
         found = lane(shape.nodes, 0, k)
-        hull = outline(found, shapes.icosphere(1)[0])
+        hull = volume_hull(found, shapes.icosphere(1)[0])
         middle = hull.mean(axis=0)
         for near, wanted in ((0.99, True), (1.02, False)):
             told = [INSIDE[volume](found, tuple(map(Fraction, middle + (p - middle) * near))) for p in hull]
@@ -45,7 +45,7 @@ def test_outlines_are_borders(volume):
 
 def test_levels_below_the_leaves_show_the_leaves():
     body = pl.Body(*shapes.icosphere(0), arity=2, leaf=1)
-    assert len(outlines(body, 100, 0)[1]) == 20 * 20
-    assert len(outlines(pl.Body(np.zeros((0, 3)), np.zeros((0, 3), int)), 1)[1]) == 0
+    assert len(volume_meshes(body, 100, 0)[1]) == 20 * 20
+    assert len(volume_meshes(pl.Body(np.zeros((0, 3)), np.zeros((0, 3), int)), 1)[1]) == 0
     with pytest.raises(ValueError, match="level"):
-        outlines(body, 0)
+        volume_meshes(body, 0)

@@ -10,10 +10,10 @@ import meshes
 import pliant as pl
 import trees
 from pliant import shapes
-from pliant.core.soa import lane, whole
+from pliant.core.soa import lane, load_bounds
 from pliant.refit.policy import POLICIES
-from pliant.tree.nodes import LEAF, MOST_LEVELS, WIDTHS, no_tree
-from pliant.volume.protocol import FAMILIES
+from pliant.tree.nodes import LEAF_WIDTH, MAX_LEVELS, WIDTH_OF_ARITY, empty_tree
+from pliant.volume.protocol import VOLUME_TYPES
 from siblings import INSIDE, exact
 from trees import links, under
 
@@ -60,13 +60,13 @@ def test_trees(name, builds):
     held = tree.faces >= 0
     filled = held.sum(1)
     assert sorted(tree.faces[held].tolist()) == list(range(len(faces)))
-    assert np.array_equal(held, np.arange(LEAF) < filled[:, None])      # padding last
+    assert np.array_equal(held, np.arange(LEAF_WIDTH) < filled[:, None])      # padding last
     assert filled.min() >= 1
     assert filled.max() <= builds["leaf"]
 
     n, m = len(tree.child), len(tree.faces)
-    assert tree.child.shape == (n, WIDTHS[builds["arity"]])
-    assert tree.width == WIDTHS[builds["arity"]]
+    assert tree.child.shape == (n, WIDTH_OF_ARITY[builds["arity"]])
+    assert tree.width == WIDTH_OF_ARITY[builds["arity"]]
     assert tree.count.max() <= builds["arity"]
     assert tree.count.min() >= (1 if m == 1 else 2)
     children = [child for _, _, child in links(tree)]
@@ -81,7 +81,7 @@ def test_trees(name, builds):
     for i, _, child in links(tree):
         if child >= 0:
             level[child] = level[i] + 1
-    assert tree.depth == level.max() <= MOST_LEVELS
+    assert tree.depth == level.max() <= MAX_LEVELS
 
 
 @pytest.mark.formulas
@@ -91,7 +91,7 @@ def test_what_follows_from_the_links(name, builds):
     tree, faces = built(name, **builds)
     for i, row in enumerate(tree.faces):
         held = row[row >= 0]
-        padded = np.concatenate([held, np.full(LEAF - len(held), held[-1])])
+        padded = np.concatenate([held, np.full(LEAF_WIDTH - len(held), held[-1])])
         assert np.array_equal(tree.corners[i], faces[padded].T)
         node, k = tree.slots[i]
         assert tree.child[node, k] == ~i
@@ -119,14 +119,14 @@ def test_trees_of_awkward_meshes_are_no_lists(builds):
         for base in (1.01, 1.1, 1.5):
             vertices, faces = meshes.in_row(n, lambda k, base=base, n=n: base ** (k % min(n, 60 / np.log2(base)) - 30 / np.log2(base)))
             tree = trees.built((vertices, faces), **builds)
-            assert tree.depth <= min(MOST_LEVELS, n / 8)
+            assert tree.depth <= min(MAX_LEVELS, n / 8)
 
 
-@pytest.mark.parametrize("arity", WIDTHS)
+@pytest.mark.parametrize("arity", WIDTH_OF_ARITY)
 def test_no_faces(arity):
-    tree = no_tree(arity)
-    assert tree.child.shape == (0, WIDTHS[arity])
-    assert tree.faces.shape == (0, LEAF)
+    tree = empty_tree(arity)
+    assert tree.child.shape == (0, WIDTH_OF_ARITY[arity])
+    assert tree.faces.shape == (0, LEAF_WIDTH)
     assert tree.depth == 0
 
 
@@ -143,7 +143,7 @@ def test_bodies_of_few_faces(n, kept):
 
 def assert_encloses(body, shape, scale):
     """Every lane and node that is true to this frame holds the vertices under it; unused lanes are empty. How many lanes were true."""
-    family, tree, nodes = shape.options.family, shape.tree, shape.nodes
+    family, tree, nodes = shape.options.volume_type, shape.tree, shape.nodes
     origin = exact(body.motion.origin[:3].tolist())
     place = [tuple((x - o) * Fraction(scale) for x, o in zip(exact(row), origin, strict=True)) for row in body.vertices.tolist()]
     inside, below = INSIDE[family.name], under(tree)
@@ -154,7 +154,7 @@ def assert_encloses(body, shape, scale):
             float(x) for k in range(tree.count[i], tree.width) for x in family.empty]
         if nodes["stamp"][i] != shape.frame:
             continue
-        around = whole(nodes, i)
+        around = load_bounds(nodes, i)
         for k in range(tree.count[i]):
             child, volume = int(tree.child[i, k]), lane(nodes, i, k)
             held = set().union(*(vertices[leaf] for leaf in ([~child] if child < 0 else below[child][1])))
@@ -173,13 +173,13 @@ def test_volumes_hold_the_vertices_under_them(options, deforming):
         b.update(second + 1e3)
         pl.collide(a, b)
         for body in (a, b):
-            shape = body.shape_at(body.motion.scale)
+            shape = body.bvh_at(body.motion.scale)
             true = assert_encloses(body, shape, body.motion.scale)
             assert true == shape.nodes["count"].sum() or (options["policy"] != "bottom_up" and true > 5)
 
 
 SIZES = (1e-200, 1e-30, 1.0, 1e30, 1e200)
-ASKED = [(volume, policy, SIZES[(i + j) % len(SIZES)]) for i, volume in enumerate(FAMILIES) for j, policy in enumerate(POLICIES)]
+ASKED = [(volume, policy, SIZES[(i + j) % len(SIZES)]) for i, volume in enumerate(VOLUME_TYPES) for j, policy in enumerate(POLICIES)]
 
 
 @pytest.mark.formulas
@@ -192,6 +192,6 @@ def test_volumes_at_other_scales(volume, policy, size):
     for scale in {a.motion.scale, b.motion.scale}:
         for body in (a, b):
             if body.motion.scale >= scale:                              # never larger than float32 can say
-                shape = body.shape_at(scale)
-                shape.follow()
+                shape = body.bvh_at(scale)
+                shape.refit()
                 assert_encloses(body, shape, scale)

@@ -11,8 +11,8 @@ import trees
 from pliant import shapes
 from pliant.core import validate
 from pliant.tree import connectivity
-from pliant.tree.face_graph import LINKS, links_of
-from pliant.tree.nodes import MOST_LEVELS, WIDTHS
+from pliant.tree.face_graph import MAX_LINKS, build_face_graph
+from pliant.tree.nodes import MAX_LEVELS, WIDTH_OF_ARITY
 from surfaces import MESHES, OTHERS, SPHERE, SURFACES, bush_between_strips, neighbours, pieces_of, row_of, sets_of, shuffled, without_places
 
 # --- the promise -----------------------------------------------------------------------------------------------------------------
@@ -25,7 +25,7 @@ def test_every_subtree_is_a_patch_or_whole_components(name):
     links = edges | touching if name in OTHERS else edges
     components = pieces_of(range(len(faces)), edges | touching)
     assert name in OTHERS or len(components) == 1
-    for arity in WIDTHS:
+    for arity in WIDTH_OF_ARITY:
         for leaf in (1, 2, 5, 8):
             under, held = sets_of(trees.built((vertices, faces), "connectivity", arity, leaf))
             for each in [set().union(*parts) for parts in under] + held:
@@ -43,10 +43,10 @@ def test_links(name):
     edges, touching = neighbours(faces)
     n = len(faces)
     asked = []
-    found = links_of(faces, faces.max() + 1, lambda order, starts: asked.append((order, starts)) or np.arange(len(starts) - 1)[::-1])
+    found = build_face_graph(faces, faces.max() + 1, lambda order, starts: asked.append((order, starts)) or np.arange(len(starts) - 1)[::-1])
     assert sorted(found.order.tolist()) == list(range(n))
-    assert np.diff(found.begins).max(initial=0) <= (3 if name in SURFACES else LINKS)
-    linked = {(found.order[k], found.order[i]) for k in range(n) for i in found.near[found.begins[k]:found.begins[k + 1]]}
+    assert np.diff(found.begins).max(initial=0) <= (3 if name in SURFACES else MAX_LINKS)
+    linked = {(found.order[k], found.order[i]) for k in range(n) for i in found.adjacent[found.begins[k]:found.begins[k + 1]]}
     assert linked == {(b, a) for a, b in linked}
     assert linked <= edges | touching | {(b, a) for a, b in edges | touching}
     assert sorted(map(sorted, pieces_of(range(n), linked & edges))) == sorted(map(sorted, pieces_of(range(n), edges)))
@@ -61,7 +61,7 @@ def test_links(name):
 def test_positions_do_not_matter_within_a_component():
     vertices, faces = shuffled(SPHERE)
     other = np.random.default_rng(1).standard_normal(vertices.shape)
-    for arity in WIDTHS:
+    for arity in WIDTH_OF_ARITY:
         one, two = (trees.built((v, faces), "connectivity", arity, 4) for v in (vertices, other))
         assert all(np.array_equal(x, y) for x, y in zip(one, two, strict=True))
 
@@ -76,7 +76,7 @@ def test_components_near_each_other_come_together():
         assert sorted(len(part) for part in parts) == [160, 160]
         assert all(len({bool(build[0][build[1][f, 0], 0] > 500) for f in part}) == 1 for part in parts)
     row = row_of(sphere, 16)
-    for arity in WIDTHS:
+    for arity in WIDTH_OF_ARITY:
         for parts in trees.faces_under(trees.built(row, "connectivity", arity, 1)):
             places = {round(row[0][row[1][f], 0].mean() / 3.0) for f in set().union(*parts)}
             assert len(places) == max(places) - min(places) + 1
@@ -85,7 +85,7 @@ def test_components_near_each_other_come_together():
 def test_soups_fill_leaves():
     """Leaves hold several components where these are small."""
     mesh = meshes.soup(np.random.default_rng(3).standard_normal((1000, 3, 3)))
-    for arity in WIDTHS:
+    for arity in WIDTH_OF_ARITY:
         assert len(trees.built(mesh, "connectivity", arity, 8).faces) == 125
 
 
@@ -108,7 +108,7 @@ def test_no_part_is_less_than_a_link_parts(name):
     faces = MESHES[name][1]
     edges, touching = neighbours(faces)
     components = pieces_of(range(len(faces)), edges | touching)
-    d = max(4, np.diff(links_of(faces, faces.max() + 1, lambda order, starts: np.arange(len(starts) - 1)).begins).max())
+    d = max(4, np.diff(build_face_graph(faces, faces.max() + 1, lambda order, starts: np.arange(len(starts) - 1)).begins).max())
     for parts in trees.faces_under(trees.built(MESHES[name], "connectivity", 2, 1)):
         if len(parts) < 2:
             continue
@@ -152,7 +152,7 @@ def test_many_links_at_one_edge_or_vertex():
 
 
 @pytest.mark.formulas
-@pytest.mark.parametrize("arity", list(WIDTHS))
+@pytest.mark.parametrize("arity", list(WIDTH_OF_ARITY))
 @pytest.mark.parametrize("limit", [0, 1, 3])
 def test_below_the_limit_sets_are_halved(arity, limit):
     for vertices, faces in (SPHERE, MESHES["spheres in a row"]):
@@ -163,4 +163,4 @@ def test_below_the_limit_sets_are_halved(arity, limit):
 
 
 def test_the_depth_that_is_allowed():
-    assert connectivity.DEPTH_LIMIT + math.log2(validate.MOST_FACES) < MOST_LEVELS
+    assert connectivity.MAX_DEPTH + math.log2(validate.MAX_FACES) < MAX_LEVELS

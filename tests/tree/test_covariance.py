@@ -12,14 +12,14 @@ import meshes
 import poses
 import trees
 from pliant import shapes
-from pliant.tree.covariance import ROUNDING, middles_of, put_axis, select
-from pliant.tree.nodes import WIDTHS
+from pliant.tree.covariance import MIDPOINT_ERROR, doubled_midpoints, quickselect, set_split_axis
+from pliant.tree.nodes import WIDTH_OF_ARITY
 
 pytestmark = pytest.mark.formulas
 
 OFF = bool(numba.config.DISABLE_JIT)
 MANY = 40 if OFF else 300
-WIDE = pytest.mark.parametrize("arity", [arity for arity in WIDTHS if arity > 2])
+WIDE = pytest.mark.parametrize("arity", [arity for arity in WIDTH_OF_ARITY if arity > 2])
 EXAMPLES = settings(max_examples=100 if OFF else 300, deadline=None, derandomize=True, database=None)
 PLACES = st.lists(st.tuples(*[st.integers(-4, 4)] * 3), min_size=1, max_size=12)
 
@@ -45,14 +45,14 @@ def lattice(*counts):
 
 def middles(mesh):
     """(n, 3) float64 doubled midpoints as the builder sees them."""
-    return middles_of(trees.points_of(mesh[0]), mesh[1]).reshape(-1, 4)[:, :3].astype(np.float64)
+    return doubled_midpoints(trees.points_of(mesh[0]), mesh[1]).reshape(-1, 4)[:, :3].astype(np.float64)
 
 
 def spread_of(places):
     """Eigenvalues in ascending order and eigenvectors of the sums of products about the mean, and what rounding may have made of them."""
     about = places - places.mean(0)
     values, vectors = np.linalg.eigh(about.T @ about)
-    return values, vectors, ROUNDING * math.sqrt(np.square(about).sum() * np.square(places).sum())
+    return values, vectors, MIDPOINT_ERROR * math.sqrt(np.square(about).sum() * np.square(places).sum())
 
 
 def sets_of(tree):
@@ -68,7 +68,7 @@ def test_the_axis_is_that_of_the_largest_spread(places, offset, size):
     """For any few places: flat, in a line, all in one. Where several axes are as good, one of them."""
     rows, axis = np.zeros((len(places), 4), np.float32), np.zeros(3)
     rows[:, :3] = (np.array(places, np.float64) + offset) * size
-    put_axis(rows.reshape(-1), np.arange(len(places), dtype=np.int32), 0, len(places), axis)
+    set_split_axis(rows.reshape(-1), np.arange(len(places), dtype=np.int32), 0, len(places), axis)
     assert math.isclose(np.linalg.norm(axis), 1, abs_tol=1e-6)
     values, _, noise = spread_of(rows[:, :3].astype(np.float64))
     along = np.square((rows[:, :3] - rows[:, :3].mean(0, dtype=np.float64)) @ axis).sum()
@@ -146,7 +146,7 @@ def test_selection(values, before, data):
     """The value at its place, found inside the range alone."""
     room = np.array([np.nan] * before + values + [np.nan], np.float64)
     k = data.draw(st.integers(0, len(values) - 1))
-    assert select(room, before, before + k, before + len(values)) == sorted(values)[k]
+    assert quickselect(room, before, before + k, before + len(values)) == sorted(values)[k]
     assert sorted(room[before:-1]) == sorted(values)
     assert np.isnan(room[:before]).all() and np.isnan(room[-1])
 
@@ -166,7 +166,7 @@ def test_selection_is_linear():
     up = list(range(n))
     for values in (up, up[::-1], [min(k, n - k) for k in up], [max(k, n - k) for k in up], [k % 2 for k in up]):
         counted = Counted(values)
-        assert getattr(select, "py_func", select)(counted, 0, n // 2, n) == sorted(values)[n // 2]
+        assert getattr(quickselect, "py_func", quickselect)(counted, 0, n // 2, n) == sorted(values)[n // 2]
         assert counted.reads < 16 * n
 
 
@@ -195,7 +195,7 @@ def test_the_fewest_leaves_and_levels(leaf):
     for n in (1, 2, 3, 7, 9, 16, 17, 33, 100):
         leaves = math.ceil(n / leaf)
         for mesh in (cloud(3, 2, 1, n=n), at([1.0] * n)):
-            for arity in WIDTHS:
+            for arity in WIDTH_OF_ARITY:
                 tree = trees.built(mesh, "covariance", arity, leaf)
                 assert len(tree.faces) == leaves
                 assert tree.depth <= max(1, math.ceil(math.log2(leaves)))

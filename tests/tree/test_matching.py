@@ -15,8 +15,8 @@ import trees
 from pliant import shapes
 from pliant.core import validate
 from pliant.tree import matching
-from pliant.tree.match_round import graph_of, pair_up, take_best
-from pliant.tree.nodes import LEAF, MOST_LEVELS, WIDTHS
+from pliant.tree.match_round import build_graph, match_greedily, match_groups
+from pliant.tree.nodes import LEAF_WIDTH, MAX_LEVELS, WIDTH_OF_ARITY
 from surfaces import FEW, MESHES, OFF, SPHERE, SURFACES, neighbours, pieces_of, shuffled, without_places
 
 EXAMPLES = 20 if OFF else 150
@@ -33,14 +33,14 @@ def graphs(draw, most=8, both_sides=False):
 
 
 def graph(n, edges):
-    return graph_of(np.array(list(edges), np.int32).reshape(-1, 2), np.array(list(edges.values()), np.float64), n)
+    return build_graph(np.array(list(edges), np.int32).reshape(-1, 2), np.array(list(edges.values()), np.float64), n)
 
 
 def paired(n, edges, waits=None, sizes=None, halvings=0):
     """(mates, how many pairs do not touch)."""
     waits = np.zeros(n, np.int8) if waits is None else np.array(waits, np.int8)
     sizes = np.ones(n, np.int32) if sizes is None else np.array(sizes, np.int32)
-    mate, apart = pair_up(graph(n, edges), waits, sizes, halvings)
+    mate, apart = match_groups(graph(n, edges), waits, sizes, halvings)
     assert all(mate[m] == g != m for g, m in enumerate(mate) if m >= 0)
     return mate.tolist(), apart
 
@@ -92,7 +92,7 @@ def test_best_mutual_neighbours(case):
     found, mate = graph(n, edges), np.full(n, -1, np.int32)
     waited = np.array(waits, np.int8)
     order = np.lexsort((-found.weights, -waited[found.edges].max(1)))
-    assert take_best(found.edges, order, mate) == len(pairs_in(mate))
+    assert match_greedily(found.edges, order, mate) == len(pairs_in(mate))
     assert mate.tolist() == walked(n, edges, waits)
 
 
@@ -165,14 +165,14 @@ def test_a_hub():
 # --- the binary tree -------------------------------------------------------------------------------------------------------------
 
 def halves_of(mesh, leaf=1):
-    return matching.halves_of(trees.points_of(mesh[0]), np.ascontiguousarray(mesh[1], np.int32), leaf)
+    return matching.build_binary_tree(trees.points_of(mesh[0]), np.ascontiguousarray(mesh[1], np.int32), leaf)
 
 
 def sets_in(found):
     """(the faces of every set, how many levels are below it)."""
     n = len(found.order)
     sets, levels = [{f} for f in found.order.tolist()], [0] * n
-    for one, two in found.halves[n:].tolist():
+    for one, two in found.children[n:].tolist():
         assert not sets[one] & sets[two]
         sets.append(sets[one] | sets[two])
         levels.append(1 + max(levels[one], levels[two]))
@@ -199,13 +199,13 @@ def test_patches_and_levels(name):
     sets, levels = sets_in(found)
     links = edges if name in SURFACES or name == "star" else edges | touching
     components = pieces_of(range(len(mesh[1])), edges | touching)
-    assert found.apart == 0
+    assert found.n_disconnected == 0
     for each in split(sets, components):
         assert len(pieces_of(each, links)) == 1
     for each, below in zip(sets, levels, strict=True):
         if each in components:
-            assert below <= math.ceil(math.log2(len(each))) + matching.SLACK
-    assert levels[-1] <= math.ceil(math.log2(len(mesh[1]))) + (matching.SLACK if len(components) == 1 else 4)
+            assert below <= math.ceil(math.log2(len(each))) + matching.EXTRA_ROUNDS
+    assert levels[-1] <= math.ceil(math.log2(len(mesh[1]))) + (matching.EXTRA_ROUNDS if len(components) == 1 else 4)
 
 
 ORDINARY = {name: MESHES[name] for name in ("sphere", "shuffled sphere", "sheet", "strip", "closed fan", "doubled sphere", "single faces")}
@@ -216,7 +216,7 @@ ORDINARY |= {"tube": surfaces.tube(7, 13), "long tube": surfaces.tube(3, 60),
 @pytest.mark.parametrize("name", ORDINARY)
 def test_ordinary_surfaces_lose_no_level(name):
     found = halves_of(ORDINARY[name])
-    assert found.apart == 0
+    assert found.n_disconnected == 0
     assert sets_in(found)[1][-1] == math.ceil(math.log2(len(ORDINARY[name][1])))
 
 
@@ -229,9 +229,9 @@ def test_trees_of_links(mesh):
         near[f].add(g)
         near[g].add(f)
     sets, levels = sets_in(found)
-    touch = [any(near[f] & sets[two] for f in sets[one]) for one, two in found.halves[n:]]
-    assert 0 < touch.count(False) == found.apart < n / 100
-    assert levels[-1] <= math.ceil(math.log2(n)) + matching.SLACK
+    touch = [any(near[f] & sets[two] for f in sets[one]) for one, two in found.children[n:]]
+    assert 0 < touch.count(False) == found.n_disconnected < n / 100
+    assert levels[-1] <= math.ceil(math.log2(n)) + matching.EXTRA_ROUNDS
 
 
 @pytest.mark.formulas
@@ -249,12 +249,12 @@ def test_a_face_with_three_neighbours():
 def test_any_faces(faces, size):
     """Degenerate, doubled, in one place: every set of a component is a patch unless it says that some do not touch."""
     points, faces = trees.points_of(size * np.random.default_rng(1).random((10, 3))), np.array(faces, np.int32)
-    found = matching.halves_of(points, faces, 4)
+    found = matching.build_binary_tree(points, faces, 4)
     sets, levels = sets_in(found)
     edges, touching = neighbours(faces)
     components = pieces_of(range(len(faces)), edges | touching)
     inside = split(sets, components)
-    assert sum(len(pieces_of(each, edges | touching)) > 1 for each in inside) == 0 or found.apart > 0
+    assert sum(len(pieces_of(each, edges | touching)) > 1 for each in inside) == 0 or found.n_disconnected > 0
     assert levels[-1] <= math.ceil(math.log2(len(faces))) + 4
 
 
@@ -265,12 +265,12 @@ def test_weights_are_shared_lengths(name, monkeypatch):
     rounds = []
 
     def noted(found, waits, sizes, halvings):
-        rounds.append((found, sizes, pair_up(found, waits, sizes, halvings)))
+        rounds.append((found, sizes, match_groups(found, waits, sizes, halvings)))
         return rounds[-1][2]
 
-    monkeypatch.setattr(matching, "pair_up", noted)
+    monkeypatch.setattr(matching, "match_groups", noted)
     points = trees.points_of(vertices)
-    order = matching.halves_of(points, faces, 8).order
+    order = matching.build_binary_tree(points, faces, 8).order
     place, named = points[:, :3].astype(np.float64), [set(faces[f].tolist()) for f in order]
     linked = {}
     first = rounds[0][0]
@@ -294,10 +294,10 @@ def test_weights_are_shared_lengths(name, monkeypatch):
 # --- nodes -----------------------------------------------------------------------------------------------------------------------
 
 @pytest.mark.formulas
-@pytest.mark.parametrize("leaf", range(1, LEAF + 1))
+@pytest.mark.parametrize("leaf", range(1, LEAF_WIDTH + 1))
 def test_leaves_are_whole_sets(leaf):
     """Leaves are the largest sets that fit: on a sphere the power of two of faces that does."""
-    for arity in WIDTHS:
+    for arity in WIDTH_OF_ARITY:
         filled = (trees.built(SPHERE, "matching", arity, leaf).faces >= 0).sum(1)
         full = 1 << (leaf.bit_length() - 1)
         assert filled.max() <= leaf
@@ -327,7 +327,7 @@ def test_nodes_are_made_of_sets():
 
 def test_components_near_each_other_come_together():
     row = surfaces.row_of(shapes.icosphere(0), 16)
-    for arity in WIDTHS:
+    for arity in WIDTH_OF_ARITY:
         for parts in trees.faces_under(trees.built(row, "matching", arity, 1)):
             places = {round(row[0][row[1][f], 0].mean() / 3.0) for f in set().union(*parts)}
             assert len(places) == max(places) - min(places) + 1
@@ -340,7 +340,7 @@ def test_components_of_all_sizes():
     found = halves_of(mesh)
     n, sets_below = len(mesh[1]), [0] * len(found.sizes)
     for s in range(len(found.sizes) - 1, n - 1, -1):
-        for half in found.halves[s]:
+        for half in found.children[s]:
             sets_below[half] = sets_below[s] + 1
     starts = np.cumsum([0] + [len(faces) for _, faces in strips])
     sets, _ = sets_in(found)
@@ -350,7 +350,7 @@ def test_components_of_all_sizes():
 
 def test_soups_fill_leaves():
     mesh = meshes.soup(np.random.default_rng(3).standard_normal((1000, 3, 3)))
-    for arity in WIDTHS:
+    for arity in WIDTH_OF_ARITY:
         assert len(trees.built(mesh, "matching", arity, 8).faces) == 125
 
 
@@ -366,7 +366,7 @@ def test_many_faces_at_one_edge_or_vertex():
 
 def test_the_depth_that_is_allowed():
     """A cut between components leaves three quarters on one side at most, or a component that the next cut parts from the rest."""
-    assert math.log(validate.MOST_FACES, 4 / 3) + matching.SLACK + 2 < MOST_LEVELS
+    assert math.log(validate.MAX_FACES, 4 / 3) + matching.EXTRA_ROUNDS + 2 < MAX_LEVELS
 
 
 def test_lengths_of_edges_decide():
@@ -375,7 +375,7 @@ def test_lengths_of_edges_decide():
     found = halves_of((vertices, faces))
     n = len(faces)
     lengths = [max(np.linalg.norm(vertices[a] - vertices[b]) for a, b in combinations(face, 2)) for face in faces]
-    for one, two in found.order[found.halves[n:n + n // 2]].tolist():
+    for one, two in found.order[found.children[n:n + n // 2]].tolist():
         a, b = set(faces[one].tolist()) & set(faces[two].tolist())
         assert np.linalg.norm(vertices[a] - vertices[b]) == pytest.approx(lengths[one])
 

@@ -11,11 +11,11 @@ import trees
 from pliant import shapes
 from pliant.core import validate
 from pliant.tree import partition
-from pliant.tree.nodes import MOST_LEVELS, WIDTHS
+from pliant.tree.nodes import MAX_LEVELS, WIDTH_OF_ARITY
 
 OFF = bool(numba.config.DISABLE_JIT)
 MANY = 150 if OFF else 1_500
-ARITIES = pytest.mark.parametrize("arity", list(WIDTHS))
+ARITIES = pytest.mark.parametrize("arity", list(WIDTH_OF_ARITY))
 
 
 def boxes(low, high):
@@ -102,7 +102,7 @@ def test_seven_midpoints_and_their_median():
     found = {}
     for begin, end in ((0, n), (0, n), (0, n - 1), (1, n), (100, 107), (n - 8, n)):
         seven = np.zeros(7, np.float32)
-        median = partition.median_of_seven(rows, begin, end, 0, seven)
+        median = partition.median_of_samples(rows, begin, end, 0, seven)
         middles = [float(rows[8 * k] + rows[8 * k + 4]) for k in range(begin, end)]
         assert seven.tolist() == sorted(seven.tolist()) and median == seven[3] and set(seven.tolist()) <= set(middles)
         assert found.setdefault((begin, end), seven.tolist()) == seven.tolist()
@@ -168,7 +168,7 @@ def test_every_node_against_the_rule(name):
     low, high, cut = corners.min(1), corners.max(1), 0
     for found in trees.faces_under(trees.built((vertices, faces), "partition", 2, 1)):
         some = np.array(sorted(set().union(*found)))
-        if len(some) < partition.SORTED:
+        if len(some) < partition.INSERTION_SORT_SIZE:
             assert_sorted_halves(low, high, some, found)
             continue
         right = by_planes(low, high, some)
@@ -226,7 +226,7 @@ def test_deep_down_there_are_only_medians(limit):
 
 
 def test_the_depth_that_is_allowed():
-    assert partition.DEPTH_LIMIT + math.log2(validate.MOST_FACES) < MOST_LEVELS
+    assert partition.MAX_DEPTH + math.log2(validate.MAX_FACES) < MAX_LEVELS
 
 
 # --- leaves ----------------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ VERTICES, FACES = shapes.icosphere(1)
 
 
 def tree_of(body):
-    return body.shape_at(body.motion.scale).tree
+    return body.bvh_at(body.motion.scale).tree
 
 
 def same_tree(a, b):

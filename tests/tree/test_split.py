@@ -11,12 +11,12 @@ import trees
 from pliant import shapes
 from pliant.core import validate
 from pliant.tree import split
-from pliant.tree.nodes import BUILDERS, MOST_LEVELS, WIDTHS
+from pliant.tree.nodes import BUILDERS, MAX_LEVELS, WIDTH_OF_ARITY
 
 OFF = bool(numba.config.DISABLE_JIT)
 CUTS = {2: 1, 4: 2, 8: 3}                                               # arity -> sides that are cut
 NAMES = pytest.mark.parametrize("name", ["centre", "mean"])
-ARITIES = pytest.mark.parametrize("arity", list(WIDTHS))
+ARITIES = pytest.mark.parametrize("arity", list(WIDTH_OF_ARITY))
 
 
 def boxes(low, high):
@@ -163,7 +163,7 @@ def test_deep_down_there_are_only_medians(name, arity, limit):
 
 
 def test_the_depth_that_is_allowed():
-    assert split.DEPTH_LIMIT + math.log2(validate.MOST_FACES) < MOST_LEVELS
+    assert split.MAX_DEPTH + math.log2(validate.MAX_FACES) < MAX_LEVELS
 
 
 # --- how it ends -----------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import pliant
 from pliant.cli import application
-from pliant.cli.tune import Asked, Measure
+from pliant.cli.tune import FrameQuery, ScoreUnit
 from pliant.tune.criteria import CRITERIA
 from pliant.tune.score import QUERIES
 from synthetic import CORNERS, FACES, FRAMES, Synthetic, rows, use
@@ -105,6 +105,6 @@ def test_without_the_library_it_is_said_what_to_install(monkeypatch, tmp_path, f
 
 
 def test_choices_are_those_of_the_library():
-    assert [each.value for each in Asked] == list(QUERIES)
-    assert [each.value for each in Measure] == ["counters", "seconds"]
+    assert [each.value for each in FrameQuery] == list(QUERIES)
+    assert [each.value for each in ScoreUnit] == ["counters", "seconds"]
     assert "--query" in run("--help").output

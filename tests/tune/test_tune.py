@@ -16,9 +16,9 @@ from pliant import shapes
 from pliant.core import jit
 from pliant.refit import inflated
 from pliant.tune import Animation, tune
-from pliant.tune.animation import checked
+from pliant.tune.animation import check_animation
 from pliant.tune.criteria import CRITERIA, policy
-from pliant.tune.score import QUERIES, Goal, Stage
+from pliant.tune.score import QUERIES, AnimationRun, Goal
 from synthetic import rows
 
 pytestmark = pytest.mark.formulas
@@ -33,7 +33,7 @@ def passing():
     directions, faces = shapes.icosphere(0 if jit.DISABLED else 2)
     moves = np.linspace(-1, 1, FRAMES)[:, None, None] * [1.5, 0, 0] + [0, 0, 1.6]
     first, second = (np.array([shapes.bumpy(directions, 0.4 * k + phase) for k in range(FRAMES)]) for phase in (0.0, 1.0))
-    return checked(Animation([(faces, first), (faces, (second + moves)[: FRAMES // 2])], "passing"))
+    return check_animation(Animation([(faces, first), (faces, (second + moves)[: FRAMES // 2])], "passing"))
 
 
 def test_criteria_are_those_of_the_policy(passing):
@@ -58,8 +58,8 @@ def test_what_is_usual_is_what_a_search_found():
 @pytest.mark.parametrize("query", QUERIES)
 def test_every_query_can_be_tuned_for(passing, query):
     tolerance = 0.4 if QUERIES[query].tolerance else None
-    stage = Stage(passing, Goal(query, "counters", tolerance), {})
-    work = {name: stage.play(policy(name, ()))[0] for name in ("all", "B", "none")}
+    stage = AnimationRun(passing, Goal(query, "counters", tolerance), {})
+    work = {name: stage.run(policy(name, ()))[0] for name in ("all", "B", "none")}
     assert work["all"].n_u >= work["B"].n_u > work["none"].n_u == 0, "criteria decide how much is refitted"
     assert 0 < work["all"].n_v < work["none"].n_v + jit.DISABLED, "and how much is compared; the tiny bodies of no JIT are few volumes"
 
@@ -68,7 +68,7 @@ def test_a_policy_is_tuned(passing):
     """The score is the work of that policy, no worse than that of the thesis's parameters; stopping and going on changes nothing."""
     settings = {"query": "collide", "criteria": ["A", "(A&B)|(B&C)", "all", "none"], **SMALL}
     tuned = tune(passing, **settings)
-    stage = Stage(passing, Goal("collide"), {})
+    stage = AnimationRun(passing, Goal("collide"), {})
     for row in tuned.table:
         genes = CRITERIA[row.criterion]
         assert stage.score(policy(row.criterion, tuple(row.parameters.values()))) == row.score

@@ -12,8 +12,8 @@ from pliant import shapes
 from pliant.core import jit
 from pliant.errors import FileError
 from pliant.tune import Animation, read_animation, read_animations
-from pliant.tune.animation import checked, digest
-from pliant.tune.score import Goal, Stage, goal, scorer
+from pliant.tune.animation import check_animation, digest
+from pliant.tune.score import AnimationRun, Goal, make_goal, scorer
 from synthetic import CORNERS, FACES, FRAMES
 
 pytestmark = pytest.mark.formulas
@@ -27,7 +27,7 @@ def saved(path, **arrays):
 
 
 def same(first, second):
-    return digest([first]) == digest([checked(second)])
+    return digest([first]) == digest([check_animation(second)])
 
 
 def test_a_file_of_one_body_or_two(tmp_path):
@@ -159,13 +159,13 @@ def passing():
     directions, faces = shapes.icosphere(0 if jit.DISABLED else 1)
     first, second = (np.array([shapes.bumpy(directions, 0.3 * k + phase) for k in range(5)]) for phase in (0.0, 1.0))
     second += np.linspace(2.5, 1.0, 5)[:, None, None]
-    return checked(Animation([(faces, first), (faces, second[:4])], "passing"))
+    return check_animation(Animation([(faces, first), (faces, second[:4])], "passing"))
 
 
 @pytest.mark.parametrize("query", ["collide", "self_collide"])
 def test_the_score_is_the_work_of_all_frames_but_building(passing, query):
     policy = {"name": "bottom_up"}
-    stage = Stage(passing, goal(query, "counters", None, (1.0, 10.0, 100.0)), {"leaf": 2})
+    stage = AnimationRun(passing, make_goal(query, "counters", None, (1.0, 10.0, 100.0)), {"leaf": 2})
     bodies = [pliant.Body(frames[0], faces, policy=policy, leaf=2) for faces, frames in passing.bodies]
     ask = getattr(pliant, query)
     expected = np.zeros(3, int)
@@ -176,16 +176,16 @@ def test_the_score_is_the_work_of_all_frames_but_building(passing, query):
         asked = [ask(*bodies)] if query == "collide" else [ask(body) for body in bodies]
         if k:
             expected += sum(np.array(each.stats[:3]) for each in asked)
-    stats, seconds = stage.play(policy)
+    stats, seconds = stage.run(policy)
     assert stats[:3] == tuple(expected) and all(expected > 0) and len(seconds) == 4 and min(seconds) > 0
     assert stage.score(policy) == stage.score(policy) == expected @ [1, 10, 100], "every play starts afresh"
 
 
 def test_policies_share_a_tree_and_nothing_else(passing):
-    stage = Stage(passing, Goal("collide"), {"arity": 8})
+    stage = AnimationRun(passing, Goal("collide"), {"arity": 8})
     lazy, other = stage.bodies({"name": "lazy"}), stage.bodies({"name": "bottom_up"})
     assert [body.options.policy.name for body in lazy] == ["lazy"] * 2
-    assert lazy[0]._shape.tree is other[0]._shape.tree is stage.built[0]._shape.tree
+    assert lazy[0]._bvh.tree is other[0]._bvh.tree is stage.built[0]._bvh.tree
     pliant.collide(*lazy)
     lazy[0].update(passing.bodies[0][1][3])
     np.testing.assert_array_equal(other[0].vertices, passing.bodies[0][1][0])
@@ -193,15 +193,15 @@ def test_policies_share_a_tree_and_nothing_else(passing):
 
 
 def test_scores_of_several_animations_add_up(passing):
-    asked = goal("collide", "counters", None, (1, 1, 1))
+    asked = make_goal("collide", "counters", None, (1, 1, 1))
     one, two = scorer([passing], asked, {}), scorer([passing, passing], asked, {})
     assert two({"name": "lazy"}) == 2 * one({"name": "lazy"}) > 0
 
 
 def test_seconds_are_of_the_quicker_play(passing, monkeypatch):
-    stage = Stage(passing, goal("collide", "seconds", None, (1, 1, 1)), {})
+    stage = AnimationRun(passing, make_goal("collide", "seconds", None, (1, 1, 1)), {})
     plays = iter([[1.0, 5.0], [3.0, 2.0]])
-    monkeypatch.setattr(Stage, "play", lambda stage, policy: (None, next(plays)))
+    monkeypatch.setattr(AnimationRun, "run", lambda stage, policy: (None, next(plays)))
     assert stage.score({}) == 3.0
     monkeypatch.undo()
     assert 0 < stage.score({"name": "lazy"}) < 60

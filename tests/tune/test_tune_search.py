@@ -13,7 +13,7 @@ from pliant.core.threads import threads
 from pliant.errors import MeshError
 from pliant.tune import Animation, tune
 from pliant.tune.criteria import CRITERIA, DECIMALS, GAMMA, P_MAX, K, genome, parameters, policy
-from pliant.tune.search import Plan, evolve
+from pliant.tune.search import SearchPlan, evolve
 from synthetic import BEST, CORNERS, FACES, FIXED, FRAMES, PAIR, Synthetic, use
 
 pytestmark = pytest.mark.formulas
@@ -38,7 +38,7 @@ def bowl(genes):
 
 @pytest.mark.parametrize("genes", [(P_MAX,), (K, GAMMA), (P_MAX, K, GAMMA)], ids=len)
 def test_the_best_is_found(genes):
-    order, turns = asked(genes, bowl(genes), Plan(30, 50, 3))
+    order, turns = asked(genes, bowl(genes), SearchPlan(30, 50, 3))
     assert turns == list(range(51))
     found = min(order, key=bowl(genes))
     assert found == pytest.approx([BEST[gene.name] for gene in genes], abs=0.05)
@@ -53,12 +53,12 @@ def test_the_best_is_found(genes):
 def test_all_genomes_are_in_range_and_rounded(population, generations, seed, data):
     genes = data.draw(st.sampled_from([genes for genes in CRITERIA.values() if genes]))
     flat = data.draw(st.booleans())
-    order, turns = asked(genes, (lambda values: 0.0) if flat else bowl(genes), Plan(population, generations, seed))
+    order, turns = asked(genes, (lambda values: 0.0) if flat else bowl(genes), SearchPlan(population, generations, seed))
     assert turns == list(range(generations + 1))
     for values in order:
         assert all(gene.low <= value <= gene.high for gene, value in zip(genes, values, strict=True))
         assert values == tuple(round(value, DECIMALS) for value in values)
-    assert asked(genes, (lambda values: 0.0) if flat else bowl(genes), Plan(population, generations, seed)) == (order, turns)
+    assert asked(genes, (lambda values: 0.0) if flat else bowl(genes), SearchPlan(population, generations, seed)) == (order, turns)
 
 
 def test_the_better_half_stays():
@@ -70,12 +70,12 @@ def test_the_better_half_stays():
         scored.setdefault(values, bowl((P_MAX, K))(values))
         return scored[values]
 
-    evolve((P_MAX, K), score, Plan(12, 20, 1), lambda _: new.append(len(scored)))
+    evolve((P_MAX, K), score, SearchPlan(12, 20, 1), lambda _: new.append(len(scored)))
     assert new[0] == 12 and max(np.diff(new)) <= 6 and new[-1] > 40
 
 
 def test_seeds_matter():
-    orders = [asked((P_MAX, K), bowl((P_MAX, K)), Plan(8, 3, seed))[0] for seed in (1, 2)]
+    orders = [asked((P_MAX, K), bowl((P_MAX, K)), SearchPlan(8, 3, seed))[0] for seed in (1, 2)]
     assert orders[0][1:8] != orders[1][1:8]
 
 
@@ -83,7 +83,7 @@ def test_generators_of_the_process_are_left_alone():
     random.seed(5)
     np.random.seed(5)
     before = random.getstate(), np.random.get_state()[1].tolist()
-    asked((K,), bowl((K,)), Plan(4, 2, 0))
+    asked((K,), bowl((K,)), SearchPlan(4, 2, 0))
     assert before == (random.getstate(), np.random.get_state()[1].tolist())
 
 
@@ -97,7 +97,7 @@ def test_what_the_score_raises_comes_out(error, capfd):
 
     seen = []
     with pytest.raises(type(error)) as caught:
-        evolve((K,), score, Plan(6, 9, 0), lambda _: None)
+        evolve((K,), score, SearchPlan(6, 9, 0), lambda _: None)
     assert caught.value is error
     assert capfd.readouterr() == ("", "")
 

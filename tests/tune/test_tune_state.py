@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pliant.errors import FileError
 from pliant.tune import Animation, tune
-from pliant.tune.state import FORMAT, MOST, read_state, write_state
+from pliant.tune.state import FORMAT, MAX_BYTES, read_state, write_state
 from synthetic import FACES, FRAMES, PAIR, Synthetic, use
 
 pytestmark = pytest.mark.formulas
@@ -49,7 +49,7 @@ def test_an_error_keeps_what_was_scored(monkeypatch, tmp_path):
 
 def test_the_state_is_on_disk_while_the_search_runs(monkeypatch, tmp_path):
     """Whoever kills the process loses what a second brought, no more."""
-    monkeypatch.setattr("pliant.tune.tuner.OFTEN", 0.0)
+    monkeypatch.setattr("pliant.tune.tuner.SAVE_INTERVAL", 0.0)
     path, seen = tmp_path / "state", []
     score = use(monkeypatch, Synthetic())
     tune(PAIR, state=path, progress=lambda _: seen.append((len(score.calls), path.read_text().count("], "))), **SMALL)
@@ -130,7 +130,7 @@ def scored(**rows):
     (b'{"format": 1e400}', "expected format 'pliant tune 1', got Infinity"),
     (b'{"format": NaN}', "NaN is no number"),
     (b'{"format": ' + b"9" * 5000 + b"}", "not the state of a search"),
-    (b" " * (MOST + 1), "longer than"),
+    (b" " * (MAX_BYTES + 1), "longer than"),
     ({**GOOD, "format": "x" * 1000}, "expected format"),
     ({**GOOD, "digest": ["d"]}, "another animation"),
     ({**GOOD, "settings": [1]}, "settings: expected a table, got list"),

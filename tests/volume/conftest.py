@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from pliant.tree.nodes import WIDTHS
+from pliant.tree.nodes import WIDTH_OF_ARITY
 
 
-@pytest.fixture(params=sorted(set(WIDTHS.values())), ids=lambda width: f"W{width}")
+@pytest.fixture(params=sorted(set(WIDTH_OF_ARITY.values())), ids=lambda width: f"W{width}")
 def width(request):
     return request.param
 

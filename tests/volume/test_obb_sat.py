@@ -14,13 +14,13 @@ from scipy.optimize import linprog
 import meshes
 import poses
 from pliant.core.jit import kernel
-from pliant.core.simd import bits
-from pliant.core.soa import aligned, lanes, whole
+from pliant.core.simd import movemask
+from pliant.core.soa import aligned_zeros, lanes, load_bounds
 from pliant.query.collide import transformed
-from pliant.tree.nodes import WIDTHS, node_dtype
+from pliant.tree.nodes import WIDTH_OF_ARITY, node_dtype
 from pliant.volume.aabb import Box
-from pliant.volume.obb_sat import TurnedBox
-from pliant.volume.protocol import FAMILIES, Turn, carry, overlap, skew
+from pliant.volume.obb_sat import RotatedBox
+from pliant.volume.protocol import VOLUME_TYPES, RigidTransform, overlap, sat_cross_axes, transform_volume
 
 pytestmark = pytest.mark.formulas
 
@@ -72,19 +72,19 @@ class Pairs:
         reach = sum(np.abs(ends).max(axis=(0, 2)) for ends in (np.stack(self.a), np.stack(self.b))).astype(np.float64)
         loose = np.abs(turn.transpose(0, 2, 1) @ turn - np.eye(3)).max(axis=(1, 2))
         far = np.abs(move).max(axis=1)
-        self.way = np.column_stack([turn.reshape(-1, 9), move, transformed.SLACK * (reach + far), transformed.LOOSE + 2 * loose]).astype(np.float32)
+        self.way = np.column_stack([turn.reshape(-1, 9), move, transformed.TRANSFORM_ERROR * (reach + far), transformed.ROTATION_ERROR + 2 * loose]).astype(np.float32)
 
     def __len__(self):
         return len(self.move)
 
     def rows(self):
         """(Box, TurnedBox) of rows."""
-        return Box(*self.a[0].T, *self.a[1].T), carry(Box(*self.b[0].T, *self.b[1].T), Turn(*self.way.T))
+        return Box(*self.a[0].T, *self.a[1].T), transform_volume(Box(*self.b[0].T, *self.b[1].T), RigidTransform(*self.way.T))
 
     def answers(self):
         """(overlap, skew) of all."""
         a, b = self.rows()
-        return overlap(a, b), skew(a, b)
+        return overlap(a, b), sat_cross_axes(a, b)
 
     def middles(self):
         """Middles and half sides of both, in float64 and in their own frames."""
@@ -222,11 +222,11 @@ def test_how_many_needless_positives_there_are(rng, spread, lite, full):
 
 def test_empty_boxes_meet_nothing(rng):
     """Neither as a nor as what was turned; NaN parts nothing, and lets nothing through."""
-    pairs, empty = touching(rng, 50, "any", "alike"), FAMILIES["aabb"].empty
+    pairs, empty = touching(rng, 50, "any", "alike"), VOLUME_TYPES["aabb"].empty
     a, b = pairs.rows()
     with np.errstate(invalid="ignore"):
-        for way in (Turn(*pairs.way.T), Turn(*np.float32([1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1e30, 1e-5]))):
-            none = carry(empty, way)
+        for way in (RigidTransform(*pairs.way.T), RigidTransform(*np.float32([1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1e30, 1e-5]))):
+            none = transform_volume(empty, way)
             assert not np.any(overlap(a, none))
             assert not np.any(overlap(empty, none))
         assert not np.any(overlap(empty, b))
@@ -240,17 +240,17 @@ def set_answers(nodes_a, nodes_b, ways, some, parted):
     """Lanes of a's record i against the turned box around b's record i."""
     for i in range(len(nodes_a)):
         w = ways[i]
-        turned = carry(whole(nodes_b, i), Turn(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12], w[13]))
-        some[i], parted[i] = bits(overlap(lanes(nodes_a, i), turned)), bits(skew(lanes(nodes_a, i), turned))
+        turned = transform_volume(load_bounds(nodes_b, i), RigidTransform(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12], w[13]))
+        some[i], parted[i] = movemask(overlap(lanes(nodes_a, i), turned)), movemask(sat_cross_axes(lanes(nodes_a, i), turned))
 
 
 def in_lanes(pairs, width):
     """(overlap, skew) as kernels find them: each box of a in one of the lanes, beside empty ones."""
     n = len(pairs)
-    nodes_a, nodes_b = aligned(n, node_dtype(Box, width)), aligned(n, node_dtype(Box, width))
+    nodes_a, nodes_b = aligned_zeros(n, node_dtype(Box, width)), aligned_zeros(n, node_dtype(Box, width))
     lane = np.arange(n) % width
     for k, name in enumerate(Box._fields):
-        nodes_a["lanes"][name] = FAMILIES["aabb"].empty[k]
+        nodes_a["lanes"][name] = VOLUME_TYPES["aabb"].empty[k]
         nodes_a["lanes"][name][np.arange(n), lane] = pairs.a[k // 3][:, k % 3]
         nodes_b["whole"][name] = pairs.b[k // 3][:, k % 3]
     some, parted = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -260,7 +260,7 @@ def in_lanes(pairs, width):
     return some >> lane & 1 != 0, parted >> lane & 1 != 0
 
 
-@pytest.mark.parametrize("width", sorted(set(WIDTHS.values())), ids=lambda width: f"W{width}")
+@pytest.mark.parametrize("width", sorted(set(WIDTH_OF_ARITY.values())), ids=lambda width: f"W{width}")
 @pytest.mark.parametrize("kind", KINDS)
 def test_lanes_of_kernels_miss_nothing_either(rng, kind, width):
     for sizes in SIZES:
@@ -278,7 +278,7 @@ def test_scalars_answer_as_rows_do(rng):
     a, b = pairs.rows()
     some, parted = pairs.answers()
     for i in range(len(pairs)):
-        one, other = Box(*(field[i] for field in a)), TurnedBox(*(field[i] for field in b))
+        one, other = Box(*(field[i] for field in a)), RotatedBox(*(field[i] for field in b))
         assert all(type(value) is np.float32 for value in other)
         assert bool(overlap(one, other)) == some[i]
-        assert bool(skew(one, other)) == parted[i]
+        assert bool(sat_cross_axes(one, other)) == parted[i]

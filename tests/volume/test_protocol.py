@@ -11,9 +11,24 @@ import numpy as np
 import pytest
 
 import poses
-from pliant.core.soa import whole
-from pliant.query.traverse import SLACK
-from pliant.volume.protocol import FAMILIES, HOWS, PROTOCOL, Best, Plain, Shift, Turn, carry, fit, overlap, separation, size, skew, span
+from pliant.core.soa import load_bounds
+from pliant.query.traverse import TRANSLATION_ERROR
+from pliant.volume.protocol import (
+    FIT_METHODS,
+    PROTOCOL,
+    VOLUME_TYPES,
+    DefaultFit,
+    RigidTransform,
+    TightestFit,
+    Translation,
+    fit,
+    overlap,
+    sat_cross_axes,
+    separation,
+    size,
+    support_value,
+    transform_volume,
+)
 from siblings import INSIDE, VOLUMES, Siblings, exact, set_enclosed, set_fitted
 from simd_formulas import OFF, REPEATS, SCALES, set_blended, set_carried, set_inflated, set_merged, set_sizes
 
@@ -27,21 +42,21 @@ if OFF:                                                                 # kernel
 def test_every_family_has_the_whole_protocol(family):
     for function in PROTOCOL:
         assert any(family.volume in key for key in function.table), f"{family.name} has no {function.__name__}"
-    assert {(Best, family.volume), (Plain, family.volume)} <= set(fit.table)
-    assert {(family.volume, Shift), (family.volume, Turn)} <= set(carry.table)
-    for other in FAMILIES.values():
+    assert {(TightestFit, family.volume), (DefaultFit, family.volume)} <= set(fit.table)
+    assert {(family.volume, Translation), (family.volume, RigidTransform)} <= set(transform_volume.table)
+    for other in VOLUME_TYPES.values():
         for function in (overlap, separation):
             assert (family.volume, other.volume) in function.table, f"{function.__name__} of {family.name} and {other.name}"
         with np.errstate(invalid="ignore"):
-            turned = type(carry(other.empty, Turn(*np.float32([1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1]))))
-        for function in (overlap, skew):
+            turned = type(transform_volume(other.empty, RigidTransform(*np.float32([1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1]))))
+        for function in (overlap, sat_cross_axes):
             assert (family.volume, turned) in function.table, f"{function.__name__} of {family.name} and {other.name}, turned"
 
 
 def test_every_family_is_described_here():
-    assert set(INSIDE) == set(FAMILIES)
-    assert FAMILIES["kdop6"] == FAMILIES["aabb"]._replace(name="kdop6")            # so that what is tested of one is tested of both
-    assert set(FAMILIES) - set(VOLUMES) == {"kdop6"}
+    assert set(INSIDE) == set(VOLUME_TYPES)
+    assert VOLUME_TYPES["kdop6"] == VOLUME_TYPES["aabb"]._replace(name="kdop6")            # so that what is tested of one is tested of both
+    assert set(VOLUME_TYPES) - set(VOLUMES) == {"kdop6"}
 
 
 def test_every_family_has_an_empty_volume(family):
@@ -84,11 +99,11 @@ def test_enclose_holds_its_points_and_is_no_larger_than_around(family, width, rn
 LIKE = {"cloud": [1, 1, 1], "flat": [1, 1, 0], "needle": [1, 0, 0], "thin": [1, 0.01, 1e-4], "point": [0, 0, 0]}
 
 
-@pytest.mark.parametrize("how", list(HOWS))
+@pytest.mark.parametrize("how", list(FIT_METHODS))
 @pytest.mark.parametrize("like", list(LIKE))
 def test_fits_hold_their_points(family, rng, how, like):
     """However they are fitted: points of all shapes, turned, far from the origin, on a lattice, several at one place; few and many."""
-    if (type(HOWS[how]), family.volume) not in fit.table:
+    if (type(FIT_METHODS[how]), family.volume) not in fit.table:
         assert how == "ritter" and family.name != "sphere"
         return
     made = Siblings(family, 8, rng)
@@ -99,7 +114,7 @@ def test_fits_hold_their_points(family, rng, how, like):
         points = (points + rng.standard_normal(3) * (0, 1, 1000)[turn % 3]) * scale
         rows = made.put(1, 0, points)
         box = np.concatenate([rows.min(0), rows.max(0)])
-        set_fitted(HOWS[how], made.nodes, 1, 1, box, rows.reshape(-1), np.arange(n, dtype=np.int32))
+        set_fitted(FIT_METHODS[how], made.nodes, 1, 1, box, rows.reshape(-1), np.arange(n, dtype=np.int32))
         assert all(made.holds(made.volume(1, 1), exact(point)) for point in points.tolist())
 
 
@@ -110,11 +125,11 @@ def test_the_best_fit_is_tight(family, rng):
         points = (rng.random((24, 3)) - 0.5) * [1, 1, 1e-3] @ poses.any_turn(rng).T
         rows = made.put(1, 0, points)
         given = np.concatenate([rows.min(0), rows.max(0)]), rows.reshape(-1), np.arange(24, dtype=np.int32)
-        set_fitted(HOWS["plain"], made.nodes, 1, 1, *given)
-        set_fitted(HOWS["best"], made.nodes, 1, 2, *given)
+        set_fitted(FIT_METHODS["plain"], made.nodes, 1, 1, *given)
+        set_fitted(FIT_METHODS["best"], made.nodes, 1, 2, *given)
         plain, best = made.volume(1, 1), made.volume(1, 2)
         assert size(best) <= size(plain)
-        sizes.append(min(float(span(best, *way) + span(best, *-way)) for way in np.linalg.svd(points)[2].astype(np.float32)))
+        sizes.append(min(float(support_value(best, *way) + support_value(best, *-way)) for way in np.linalg.svd(points)[2].astype(np.float32)))
     assert (np.median(sizes) < 0.1) == (family.name in ("obb", "rss", "slabcutball", "slabcutball2"))
 
 
@@ -136,12 +151,12 @@ def test_merge_holds_every_lane(family, width, rng, scale):
             made = Siblings(family, width, rng, scale, filled)
             made.put(0, far, (rng.standard_normal((3, 3)) + 100) * scale)
             set_merged(made.nodes, 0)
-            merged = whole(made.nodes, 0)
+            merged = load_bounds(made.nodes, 0)
             assert all(made.holds(merged, point) for points in made.points for point in points)
             for name in family.volume._fields:                          # where nothing was, the first lane once more
                 made.nodes["lanes"][name][0][filled:] = made.nodes["lanes"][name][0][0]
             set_merged(made.nodes, 0)
-            assert whole(made.nodes, 0) == merged
+            assert load_bounds(made.nodes, 0) == merged
 
 
 DIRECTIONS = [tuple(map(Fraction, d)) for d in product((-1, 0, 1), repeat=3) if sum(map(abs, d)) == 1]
@@ -167,7 +182,7 @@ def test_carry_holds_what_it_held_seen_from_elsewhere(family, width, rng, scale)
         made = Siblings(family, width, rng, scale)
         shift = rng.standard_normal(3) * scale * 10.0 ** rng.integers(-9, 4)
         reach = max(abs(float(x)) for points in made.points for point in points for x in point)
-        slack = (np.abs(shift).max() + reach) * SLACK
+        slack = (np.abs(shift).max() + reach) * TRANSLATION_ERROR
         set_carried(made.nodes, 1, 0, *np.float32([*shift, slack]))
         for k in range(width):
             for point in made.points[k]:

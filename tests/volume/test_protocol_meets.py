@@ -114,8 +114,8 @@ def test_what_was_turned_meets_all_that_it_held(family, width, rng, scale):
         reach = max(abs(float(x)) for points in made.points for point in points for x in point)
         for turn in turns(rng):
             move = rng.standard_normal(3) * scale * 10.0 ** rng.integers(-9, 4)
-            slack = (2 * reach + 2 * np.abs(move).max()) * transformed.SLACK
-            loose = transformed.LOOSE + 2 * np.abs(turn.T @ turn - np.eye(3)).max()
+            slack = (2 * reach + 2 * np.abs(move).max()) * transformed.TRANSFORM_ERROR
+            loose = transformed.ROTATION_ERROR + 2 * np.abs(turn.T @ turn - np.eye(3)).max()
             way = np.float32([*turn.reshape(-1), *move, slack, loose])
             for k in range(width):
                 at = np.array([[float(x) for x in point] for point in made.points[k]]) @ turn.T + move

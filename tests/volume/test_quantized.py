@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant import Body, shapes
-from pliant.volume.quantized import PACKED, UNIT, pack, unpack
+from pliant.volume.quantized import PACKED_DTYPE, UNITS_PER_RADIUS, pack, unpack
 from pliant.volume.slabcutball import EMPTY, SlabCutBall, volume
 from siblings import exact, in_cut_ball
 
@@ -80,7 +80,7 @@ def some(rng, n, thickness=None, size=None):
 
 
 def test_26_bytes():
-    assert PACKED.itemsize == 26
+    assert PACKED_DTYPE.itemsize == 26
     assert pack(some(np.random.default_rng(1), 7)).nbytes == 7 * 26
 
 
@@ -135,7 +135,7 @@ def test_little_is_given_away():
     w = unpack(pack(v))
     angle = np.linalg.norm(np.cross(np.float64([v.nx, v.ny, v.nz]).T, np.float64([w.nx, w.ny, w.nz]).T), axis=1)
     assert angle.max() < 2e-5 and angle.mean() < 8e-6
-    unit = v.radius / UNIT
+    unit = v.radius / UNITS_PER_RADIUS
     assert (np.abs(w.e - v.e) <= 2 * unit).all() and (np.abs(w.f - v.f) <= 2 * unit).all()
     assert (w.e >= v.e - angle**2 * v.radius - 1e-7 * v.radius).all()
     again = pack(w)
@@ -146,8 +146,8 @@ def test_volumes_of_a_tree():
     """As records of a body have them, shapes kept."""
     vertices, faces = shapes.icosphere(1 if OFF else 2)
     body = Body.rigid(vertices, faces, volume="slabcutball", leaf=1)
-    shape = body.shape_at(body.motion.scale)
-    shape.follow()
+    shape = body.bvh_at(body.motion.scale)
+    shape.refit()
     made = unpack(pack(shape.nodes["lanes"]))
     assert made.e.shape == shape.nodes["lanes"]["e"].shape
     used = np.arange(shape.tree.width) < shape.tree.count[:, None]
@@ -161,7 +161,7 @@ def test_it_takes_the_widening():
     rng, lost = np.random.default_rng(8), 0
     volumes = some(rng, 10 if OFF else 40, 1e-6, 1.0)
     made = pack(volumes)
-    made["f"], made["e"] = np.floor(volumes.f / volumes.radius * UNIT), np.ceil(volumes.e / volumes.radius * UNIT)
+    made["f"], made["e"] = np.floor(volumes.f / volumes.radius * UNITS_PER_RADIUS), np.ceil(volumes.e / volumes.radius * UNITS_PER_RADIUS)
     short = unpack(made)
     for k in range(len(volumes.x)):
         lost += any(not in_cut_ball(one(short, k), p) for p in extreme_points(one(volumes, k), one(short, k), rng))

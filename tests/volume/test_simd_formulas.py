@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from pliant.core.jit import kernel
-from pliant.core.simd import bits, element
-from pliant.core.soa import lane, lanes, put_lane, put_lanes, put_whole, whole
+from pliant.core.simd import extract, movemask
+from pliant.core.soa import lane, lanes, load_bounds, put_bounds, put_lane, put_lanes
 from pliant.tree.nodes import node_dtype
-from pliant.volume.protocol import Shift, blend, carry, inflate, merge, mirror, overlap, separation, size, thickness
+from pliant.volume.protocol import Translation, blend, inflate, merge, min_half_extent, negate, overlap, separation, size, transform_volume
 from siblings import Siblings
 
 pytestmark = [pytest.mark.formulas, pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")]
@@ -36,7 +36,7 @@ def made(family, width):
 @kernel
 def copy_lane(nodes, i, k):
     """The volume around record i becomes its lane k."""
-    put_whole(nodes, i, lane(nodes, i, k))
+    put_bounds(nodes, i, lane(nodes, i, k))
 
 
 @kernel
@@ -46,29 +46,29 @@ def copy_lanes(nodes, i, j):
 
 @kernel
 def whole_into(nodes, i, k, j):
-    put_lane(nodes, i, k, whole(nodes, j))
+    put_lane(nodes, i, k, load_bounds(nodes, j))
 
 
 @kernel
 def meeting(nodes, i, j):
-    return bits(overlap(lanes(nodes, i), whole(nodes, j)))
+    return movemask(overlap(lanes(nodes, i), load_bounds(nodes, j)))
 
 
 @kernel
 def numbers(nodes, i, j, out):
     """Row 0: separations, row 1: sizes, row 2: how thick."""
-    gap, large, thick = separation(lanes(nodes, i), whole(nodes, j)), size(lanes(nodes, i)), thickness(lanes(nodes, i))
+    gap, large, thick = separation(lanes(nodes, i), load_bounds(nodes, j)), size(lanes(nodes, i)), min_half_extent(lanes(nodes, i))
     for k in range(out.shape[1]):
-        out[0, k], out[1, k], out[2, k] = element(gap, k), element(large, k), element(thick, k)
+        out[0, k], out[1, k], out[2, k] = extract(gap, k), extract(large, k), extract(thick, k)
 
 
 @kernel
 def changed(nodes, i, j, distance, shift, s, t):
     """Lanes of 0 and of 1, inflated into i, carried into i + 1, blended into i + 2; lanes of j merged."""
     put_lanes(nodes, i, inflate(lanes(nodes, 0), distance))
-    put_lanes(nodes, i + 1, carry(lanes(nodes, 0), Shift(shift[0], shift[1], shift[2], shift[3])))
-    put_lanes(nodes, i + 2, blend(lanes(nodes, 0), mirror(lanes(nodes, 1)), s, t))
-    put_whole(nodes, i, merge(lanes(nodes, j)))
+    put_lanes(nodes, i + 1, transform_volume(lanes(nodes, 0), Translation(shift[0], shift[1], shift[2], shift[3])))
+    put_lanes(nodes, i + 2, blend(lanes(nodes, 0), negate(lanes(nodes, 1)), s, t))
+    put_bounds(nodes, i, merge(lanes(nodes, j)))
 
 
 # --- lanes ---------------------------------------------------------------------------------------------------------------------
@@ -101,10 +101,10 @@ def test_lanes_are_read_and_written_where_they_are(made, width):
     assert made.nodes["lanes"][2] != made.nodes["lanes"][0]
     for k in range(width):
         copy_lane(made.nodes, 3, k)
-        assert whole(made.nodes, 3) == lane(made.nodes, 0, k)
+        assert load_bounds(made.nodes, 3) == lane(made.nodes, 0, k)
     for k in range(width):
         whole_into(made.nodes, 3, width - 1 - k, 1)
-        assert [lane(made.nodes, 3, j) == whole(made.nodes, 1) for j in range(width)] == [j >= width - 1 - k for j in range(width)]
+        assert [lane(made.nodes, 3, j) == load_bounds(made.nodes, 1) for j in range(width)] == [j >= width - 1 - k for j in range(width)]
 
 
 # --- three kinds of values -------------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def test_vectors_rows_and_scalars_agree(family, width):
         for k in range(width):
             made.put(1, k, rng.standard_normal((3, 3)) + rng.standard_normal(3))
         copy_lane(made.nodes, 1, int(rng.integers(width)))
-        nodes, one = made.nodes, whole(made.nodes, 1)
+        nodes, one = made.nodes, load_bounds(made.nodes, 1)
         rows, others = lanes(nodes, 0), lanes(nodes, 1)
         scalars = [lane(nodes, 0, k) for k in range(width)]
         distance, s, t = np.float32(rng.random(3))
@@ -134,18 +134,18 @@ def test_vectors_rows_and_scalars_agree(family, width):
         numbers(nodes, 0, 1, found)
         round_about = CLOSE if family.name in PLANES else NEAR
         same(found[:1], [separation(rows, one)], round_about)
-        same(found[1:], [size(rows), thickness(rows)])
-        same(found.T, [[separation(scalar, one), size(scalar), thickness(scalar)] for scalar in scalars], round_about)
+        same(found[1:], [size(rows), min_half_extent(rows)])
+        same(found.T, [[separation(scalar, one), size(scalar), min_half_extent(scalar)] for scalar in scalars], round_about)
 
         changed(nodes, 2, 0, distance, shift, s, t)
         if family.name in PLANES:
-            assert whole(nodes, 2) == merge(rows)
+            assert load_bounds(nodes, 2) == merge(rows)
         else:
-            same(whole(nodes, 2), merge(rows), NEAR)
+            same(load_bounds(nodes, 2), merge(rows), NEAR)
         same(lanes(nodes, 2), inflate(rows, distance), round_about)
-        same(lanes(nodes, 3), carry(rows, Shift(*shift)), round_about)
-        same(lanes(nodes, 4), blend(rows, mirror(others), s, t), round_about)
+        same(lanes(nodes, 3), transform_volume(rows, Translation(*shift)), round_about)
+        same(lanes(nodes, 4), blend(rows, negate(others), s, t), round_about)
         for k, scalar in enumerate(scalars):
             same(lane(nodes, 2, k), inflate(scalar, distance), round_about)
-            same(lane(nodes, 3, k), carry(scalar, Shift(*shift)), round_about)
-            same(lane(nodes, 4, k), blend(scalar, mirror(lane(nodes, 1, k)), s, t), round_about)
+            same(lane(nodes, 3, k), transform_volume(scalar, Translation(*shift)), round_about)
+            same(lane(nodes, 4, k), blend(scalar, negate(lane(nodes, 1, k)), s, t), round_about)

@@ -6,7 +6,7 @@ import pytest
 import pliant as pl
 import poses
 from pliant import shapes
-from pliant.volume.protocol import overlap, span
+from pliant.volume.protocol import overlap, support_value
 from pliant.volume.slabcutball import SlabCutBall, area, volume
 
 pytestmark = pytest.mark.formulas
@@ -60,7 +60,7 @@ def test_span_is_exact():
         z = np.linspace(float(ball.f), float(ball.e), 5001)
         rim = z[:, None] * axis + np.sqrt(np.maximum(float(ball.radius) ** 2 - z**2, 0))[:, None] * side
         reach = (rim @ way).max()
-        told = float(span(ball, *np.float32(way)))
+        told = float(support_value(ball, *np.float32(way)))
         assert reach <= told <= reach + 1e-4 * np.linalg.norm(way)
 
 

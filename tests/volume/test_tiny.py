@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from pliant.volume.protocol import HOWS
+from pliant.volume.protocol import FIT_METHODS
 from siblings import Siblings, exact, set_enclosed, set_fitted
 
 pytestmark = pytest.mark.formulas
@@ -22,6 +22,6 @@ def test_points_of_any_size_are_held(family, power):
         given = np.concatenate([rows.min(0), rows.max(0)]), rows.reshape(-1), order
         with np.errstate(under="ignore"):
             set_enclosed(made.nodes, 1, 1, *given)
-            set_fitted(HOWS["best"], made.nodes, 1, 2, *given)
+            set_fitted(FIT_METHODS["best"], made.nodes, 1, 2, *given)
         for k in (1, 2):
             assert all(made.holds(made.volume(1, k), exact(point)) for point in points.tolist()), (turn, k)

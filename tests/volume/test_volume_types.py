@@ -13,10 +13,10 @@ import pliant as pl
 import poses
 from pliant import shapes
 from pliant.core.jit import kernel
-from pliant.core.simd import bits, element
-from pliant.core.soa import lane, lanes, put_lanes, put_whole, whole
+from pliant.core.simd import extract, movemask
+from pliant.core.soa import lane, lanes, load_bounds, put_bounds, put_lanes
 from pliant.query.collide import transformed
-from pliant.volume.protocol import FAMILIES, Turn, carry, mirror, overlap, separation, skew
+from pliant.volume.protocol import VOLUME_TYPES, RigidTransform, negate, overlap, sat_cross_axes, separation, transform_volume
 from siblings import INSIDE, PAIRS, VOLUMES, Siblings, distance_squared, exact, is_empty
 from simd_formulas import OFF, REPEATS, SCALES, set_blended, set_carried, set_inflated, set_merged
 from trees import under
@@ -36,7 +36,7 @@ def rng():
 
 @kernel
 def set_mirrored(nodes, i, j):
-    put_lanes(nodes, i, mirror(lanes(nodes, j)))
+    put_lanes(nodes, i, negate(lanes(nodes, j)))
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -66,29 +66,29 @@ def test_empty_lanes_stay_empty(family, width, rng):
         set_blended(made.nodes, i, i, 0, s, t)
         assert is_empty(made.volume(i, width - 1), family)
         set_merged(made.nodes, i)
-        assert np.isfinite(whole(made.nodes, i)).all()
+        assert np.isfinite(load_bounds(made.nodes, i)).all()
     nothing = Siblings(family, width, rng, filled=0)
     set_merged(nothing.nodes, 0)
-    assert whole(nothing.nodes, 0) == family.empty
+    assert load_bounds(nothing.nodes, 0) == family.empty
 
 
 # --- of two families ---------------------------------------------------------------------------------------------------------------
 
 @kernel
 def copy_lane(nodes, i, k):
-    put_whole(nodes, i, lane(nodes, i, k))
+    put_bounds(nodes, i, lane(nodes, i, k))
 
 
 @kernel
 def mixed(nodes, i, others, j, w, gaps):
     """Lanes of record i against the volume around record j of another family: (which meet, which meet it turned, which of these a finer
     test parts)."""
-    one = whole(others, j)
+    one = load_bounds(others, j)
     gap = separation(lanes(nodes, i), one)
     for k in range(len(gaps)):
-        gaps[k] = element(gap, k)
-    turned = carry(one, Turn(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12], w[13]))
-    return bits(overlap(lanes(nodes, i), one)), bits(overlap(lanes(nodes, i), turned)), bits(skew(lanes(nodes, i), turned))
+        gaps[k] = extract(gap, k)
+    turned = transform_volume(one, RigidTransform(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12], w[13]))
+    return movemask(overlap(lanes(nodes, i), one)), movemask(overlap(lanes(nodes, i), turned)), movemask(sat_cross_axes(lanes(nodes, i), turned))
 
 
 @pytest.mark.parametrize(("first", "second"), [(a, b) for a in VOLUMES for b in VOLUMES if a != b and (OFF or {(a, b), (b, a)} & {*PAIRS})])
@@ -99,13 +99,13 @@ def test_volumes_of_two_families(first, second, rng):
     gaps, told, parted = np.zeros(8, np.float32), 0, 0
     for turn in range(REPEATS // 4 + 1):
         scale = SCALES[1:][turn % 3]
-        a, b = Siblings(FAMILIES[first], 8, rng, scale, filled=7), Siblings(FAMILIES[second], 8, rng, scale)
+        a, b = Siblings(VOLUME_TYPES[first], 8, rng, scale, filled=7), Siblings(VOLUME_TYPES[second], 8, rng, scale)
         common, rotation = rng.standard_normal(3) * scale, poses.any_turn(rng)
         b.put(0, 0, np.concatenate([[common], common + rng.standard_normal((2, 3)) * scale]))
         copy_lane(b.nodes, 0, 0)
         move = rng.standard_normal(3) * scale
         reach = 4 * scale + np.abs(np.float64(b.points[0])).max() + max(abs(float(x)) for p in a.points for q in p for x in q)
-        way = np.float32([*rotation.reshape(-1), *move, (2 * reach + 2 * np.abs(move).max()) * transformed.SLACK, transformed.LOOSE])
+        way = np.float32([*rotation.reshape(-1), *move, (2 * reach + 2 * np.abs(move).max()) * transformed.TRANSFORM_ERROR, transformed.ROTATION_ERROR])
         at = rotation @ common + move
         a.put(0, 0, np.concatenate([[common], common + rng.standard_normal((2, 3)) * scale * 0.1]))
         a.put(0, 1, np.concatenate([[at], at + rng.standard_normal((2, 3)) * scale * 0.1]))
@@ -119,11 +119,11 @@ def test_volumes_of_two_families(first, second, rng):
             assert gaps[k] == 0 or not some >> k & 1
             told += gaps[k] > least / 9 > 0
         parted += bin(127 & ~some).count("1")
-        rows, one = lanes(a.nodes, 0), whole(b.nodes, 0)
+        rows, one = lanes(a.nodes, 0), load_bounds(b.nodes, 0)
         with np.errstate(invalid="ignore"):                             # the middle of nothing
-            assert bits(overlap(rows, one)) == some == sum(bool(overlap(lane(a.nodes, 0, k), one)) << k for k in range(8))
+            assert movemask(overlap(rows, one)) == some == sum(bool(overlap(lane(a.nodes, 0, k), one)) << k for k in range(8))
             np.testing.assert_allclose(np.float64(separation(rows, one)), gaps, 2.0**-16, scale * scale * 2.0**-16)
-        none = Siblings(FAMILIES[second], 8, rng, filled=0)
+        none = Siblings(VOLUME_TYPES[second], 8, rng, filled=0)
         with np.errstate(invalid="ignore"):
             assert mixed(a.nodes, 0, none.nodes, 0, way, gaps)[:2] == (0, 0)
     assert told > 0 and parted > 0
@@ -141,7 +141,7 @@ def test_vertices_are_held_exactly(family, size, offset):
         body = pl.Body(vertices, faces, volume=family.name, policy=policy, leaf=4)
         body.update(vertices + size * 1e-3 * rng.standard_normal(vertices.shape))
         pl.collide(body, pl.Body(body.vertices, faces, volume=family.name))
-        shape = body.shape_at(body.motion.scale)
+        shape = body.bvh_at(body.motion.scale)
         origin, scale, inside = exact(body.motion.origin[:3].tolist()), Fraction(body.motion.scale), INSIDE[family.name]
         place = [tuple((x - o) * scale for x, o in zip(exact(row), origin, strict=True)) for row in body.vertices.tolist()]
         below = under(shape.tree)
@@ -152,7 +152,7 @@ def test_vertices_are_held_exactly(family, size, offset):
                 leaves = [~child] if child < 0 else list(below[child][1])
                 for v in set(shape.tree.corners[leaves].ravel().tolist()):
                     assert inside(lane(shape.nodes, i, k), place[v])
-                    assert inside(whole(shape.nodes, i), place[v])
+                    assert inside(load_bounds(shape.nodes, i), place[v])
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)

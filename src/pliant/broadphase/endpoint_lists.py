@@ -21,88 +21,88 @@ would be a write somewhere in memory (a fifth of the time), and `find` looks aro
 """
 import numpy as np
 
-from pliant.broadphase.pair_set import filled, has_room, insert, remove, table_for
-from pliant.broadphase.sweep_full import measure
+from pliant.broadphase.pair_set import empty_table, has_room, insert, insert_in_steps, remove
+from pliant.broadphase.sweep_full import measure_axes
 from pliant.core.jit import helper, kernel, routine
 
-CELLS = 16
-ALL = (1 << CELLS) - 1
-FAR = float(1 << 40)                                                    # cells that far out are not told apart
-BLOCK = 1 << 10                                                         # ends that `resort` looks through at a time
-MET = 1 << 9                                                            # exchanges that wait for judgement
-LOG = 1 << 14                                                           # pairs that came or went which are written down
-DRIFT = 8                                                               # exchanges a box after which places are written down anew
+N_CELLS = 16
+CELL_MASK = (1 << N_CELLS) - 1
+MAX_CELL_COORD = float(1 << 40)                                                    # cells that far out are not told apart
+BLOCK_SIZE = 1 << 10                                                         # ends that `resort` looks through at a time
+MAX_PENDING = 1 << 9                                                            # exchanges that wait for judgement
+LOG_SIZE = 1 << 14                                                           # pairs that came or went which are written down
+MAX_DRIFT = 8                                                               # exchanges a box after which places are written down anew
 # Boxes are moved one by one if at most 1 in 8 moves: 10,000 boxes take 0.06 ms where 1 in 100 moves, all of them at least 0.3 ms.
-FEW = 8
-DONE, FULL, SPENT = 0, 1, 2                                             # why a loop came back; FULL: the table of pairs is
+SINGLE_MOVE_RATIO = 8
+DONE, TABLE_FULL, BUDGET_SPENT = 0, 1, 2                                             # why a loop came back; FULL: the table of pairs is
 
 # The state of a loop: ends on each list; the axis and the place or end that it is at; the end that it moves, or where that is, and whether
 # it came back in the middle of that; exchanges that wait for judgement; exchanges so far, and when to come back; pairs in the table;
 # how many came or went since somebody last asked.
-ENDS, AXIS, AT, HELD, MIDDLE, WAITING, SWAPS, LIMIT, PAIRS, CHANGES, N_STATE = range(11)
+N_ENDS, AXIS, POSITION, CURRENT_END, MID_MOVE, N_PENDING, N_SWAPS, SWAP_LIMIT, N_PAIRS, N_CHANGES, N_STATE = range(11)
 
 
 @helper
-def cells(low, high, scale):
+def cell_bits(low, high, scale):
     """The bits of the cells from low to high, all of them if these are many."""
     first, last = float(low) * float(scale), float(high) * float(scale)
-    if not (-FAR < first and last < FAR and last - first < CELLS - 1):
-        return ALL
+    if not (-MAX_CELL_COORD < first and last < MAX_CELL_COORD and last - first < N_CELLS - 1):
+        return CELL_MASK
     start, last = int(np.floor(first)), int(np.floor(last))
-    bits, turn = (1 << (last - start + 1)) - 1, start & (CELLS - 1)
-    return (bits << turn | bits >> (CELLS - turn)) & ALL
+    mask, rotation = (1 << (last - start + 1)) - 1, start & (N_CELLS - 1)
+    return (mask << rotation | mask >> (N_CELLS - rotation)) & CELL_MASK
 
 
 @helper
-def cells_of(boxes, i, scales):
+def box_cell_bits(boxes, i, scales):
     """All bits of box i."""
-    return (cells(boxes[i, 0], boxes[i, 3], scales[0]) | cells(boxes[i, 1], boxes[i, 4], scales[1]) << CELLS
-            | cells(boxes[i, 2], boxes[i, 5], scales[2]) << 2 * CELLS)
+    return (cell_bits(boxes[i, 0], boxes[i, 3], scales[0]) | cell_bits(boxes[i, 1], boxes[i, 4], scales[1]) << N_CELLS
+            | cell_bits(boxes[i, 2], boxes[i, 5], scales[2]) << 2 * N_CELLS)
 
 
 @kernel
-def mark(ids, boxes, scales, cell, near, places):
+def update_cells(ids, boxes, scales, current_cells, swept_cells, places):
     """The boxes `ids` have moved: their new bits, and with them those of where they were. How many of them are on no list yet."""
     n = 0
     for i in ids:
-        near[i] = cell[i]
+        swept_cells[i] = current_cells[i]
     for i in ids:                                                       # a second time: nobody says that a box is named but once
-        cell[i] = cells_of(boxes, i, scales)
-        near[i] |= cell[i]
+        current_cells[i] = box_cell_bits(boxes, i, scales)
+        swept_cells[i] |= current_cells[i]
         n += places[0, 2 * i] < 0
     return n
 
 
 @helper
-def overlap(boxes, i, j):
+def boxes_overlap(boxes, i, j):
     """Do boxes i and j have a point in common?"""
     return ((boxes[i, 0] <= boxes[j, 3]) & (boxes[j, 0] <= boxes[i, 3]) & (boxes[i, 1] <= boxes[j, 4]) & (boxes[j, 1] <= boxes[i, 4])
             & (boxes[i, 2] <= boxes[j, 5]) & (boxes[j, 2] <= boxes[i, 5]))
 
 
 @routine
-def judge(met, n, boxes, near, table, log, state):
+def update_pairs(pending, n, boxes, swept_cells, table, log, state):
     """Judge the pairs whose ends have been exchanged."""
     for k in range(n):
-        i, j = (met[k] >> 32) >> 1, (met[k] & 0xFFFFFFFF) >> 1
-        common = near[i] & near[j]
-        if (common & ALL != 0) & (common >> CELLS & ALL != 0) & (common >> 2 * CELLS != 0):
+        i, j = (pending[k] >> 32) >> 1, (pending[k] & 0xFFFFFFFF) >> 1
+        common = swept_cells[i] & swept_cells[j]
+        if (common & CELL_MASK != 0) & (common >> N_CELLS & CELL_MASK != 0) & (common >> 2 * N_CELLS != 0):
             key = min(i, j) << 32 | max(i, j)
-            change = insert(table, key) if overlap(boxes, i, j) else -remove(table, key)
-            log[min(state[CHANGES], LOG - 1)] = key
-            state[PAIRS] += change
-            state[CHANGES] += abs(change)
+            change = insert(table, key) if boxes_overlap(boxes, i, j) else -remove(table, key)
+            log[min(state[N_CHANGES], LOG_SIZE - 1)] = key
+            state[N_PAIRS] += change
+            state[N_CHANGES] += abs(change)
 
 
 @helper
-def sink(values, tags, t, value, at, met, n):
+def exchange_down(values, tags, t, value, at, pending, n):
     """Exchange end t, which stands at `at`, with the ends before it that belong after it; (where it is, n). Stops when `met` is full."""
-    while at > 0 and n < MET:
+    while at > 0 and n < MAX_PENDING:
         other, u = values[at - 1], tags[at - 1]
         if other < value or (other == value and u & 1 <= t & 1):
             break
         values[at], tags[at] = other, u
-        met[n] = np.int64(t) << 32 | u
+        pending[n] = np.int64(t) << 32 | u
         n += (t ^ u) & 1
         at -= 1
     values[at], tags[at] = value, t
@@ -110,14 +110,14 @@ def sink(values, tags, t, value, at, met, n):
 
 
 @helper
-def rise(values, tags, last, t, value, at, met, n):
+def exchange_up(values, tags, last, t, value, at, pending, n):
     """The same with the ends after it."""
-    while at < last and n < MET:
+    while at < last and n < MAX_PENDING:
         other, u = values[at + 1], tags[at + 1]
         if other > value or (other == value and u & 1 >= t & 1):
             break
         values[at], tags[at] = other, u
-        met[n] = np.int64(t) << 32 | u
+        pending[n] = np.int64(t) << 32 | u
         n += (t ^ u) & 1
         at += 1
     values[at], tags[at] = value, t
@@ -125,7 +125,7 @@ def rise(values, tags, last, t, value, at, met, n):
 
 
 @helper
-def find(tags, last, t, at):
+def find_end(tags, last, t, at):
     """Where end t is, which was at `at` when that was written down."""
     low, high = at, at
     while tags[low] != t and tags[high] != t:
@@ -134,112 +134,112 @@ def find(tags, last, t, at):
 
 
 @helper
-def leave(reason, axis, at, held, middle, waiting, state):
+def save_state(reason, axis, at, current_end, mid_move, n_pending, state):
     """Write down where a loop is."""
-    state[AXIS], state[AT], state[HELD], state[MIDDLE], state[WAITING] = axis, at, held, middle, waiting
+    state[AXIS], state[POSITION], state[CURRENT_END], state[MID_MOVE], state[N_PENDING] = axis, at, current_end, mid_move, n_pending
     return reason
 
 
 @kernel
-def move(ids, boxes, near, values, tags, places, met, table, log, state):
+def move_boxes(ids, boxes, swept_cells, values, tags, places, pending, table, log, state):
     """Move the ends of these boxes to where they belong, one after another. A box that is on no list starts at the back.
 
     Of a box's two ends the upper one goes first if it goes up, else the lower: so neither passes the other."""
-    at, t, middle, n = state[AT], state[HELD], state[MIDDLE] != 0, state[WAITING]
+    at, t, mid_move, n = state[POSITION], state[CURRENT_END], state[MID_MOVE] != 0, state[N_PENDING]
     while at < 6 * len(ids):
         i, axis = ids[at // 6], at % 6 // 2
         if places[0, 2 * i] < 0:
-            append(i, values, tags, places, state)
-        line, tag, place, last = values[axis], tags[axis], places[axis], state[ENDS] - 1
-        if not middle:
-            t = t ^ 1 if at & 1 else 2 * i + (boxes[i, axis + 3] > line[find(tag, last, 2 * i + 1, np.int64(place[2 * i + 1]))])
-        value, middle = boxes[i, axis + 3 * (t & 1)], False
+            append_box(i, values, tags, places, state)
+        line, tag, place, last = values[axis], tags[axis], places[axis], state[N_ENDS] - 1
+        if not mid_move:
+            t = t ^ 1 if at & 1 else 2 * i + (boxes[i, axis + 3] > line[find_end(tag, last, 2 * i + 1, np.int64(place[2 * i + 1]))])
+        value, mid_move = boxes[i, axis + 3 * (t & 1)], False
         while True:
-            start = find(tag, last, t, np.int64(place[t]))
-            there, n = sink(line, tag, t, value, start, met, n)
-            there, n = rise(line, tag, last, t, value, there, met, n)
+            start = find_end(tag, last, t, np.int64(place[t]))
+            there, n = exchange_down(line, tag, t, value, start, pending, n)
+            there, n = exchange_up(line, tag, last, t, value, there, pending, n)
             place[t] = there
-            state[SWAPS] += abs(there - start)
-            if n < MET:
+            state[N_SWAPS] += abs(there - start)
+            if n < MAX_PENDING:
                 break
-            if not has_room(table, state[PAIRS], n):
-                return leave(FULL, 0, at, t, True, n, state)
-            judge(met, n, boxes, near, table, log, state)
+            if not has_room(table, state[N_PAIRS], n):
+                return save_state(TABLE_FULL, 0, at, t, True, n, state)
+            update_pairs(pending, n, boxes, swept_cells, table, log, state)
             n = 0
         at += 1
-        if state[SWAPS] > state[LIMIT]:
-            return leave(SPENT, 0, at, t, False, n, state)
-    if not has_room(table, state[PAIRS], n):
-        return leave(FULL, 0, at, t, False, n, state)
-    judge(met, n, boxes, near, table, log, state)
-    return leave(DONE, 0, at, t, False, 0, state)
+        if state[N_SWAPS] > state[SWAP_LIMIT]:
+            return save_state(BUDGET_SPENT, 0, at, t, False, n, state)
+    if not has_room(table, state[N_PAIRS], n):
+        return save_state(TABLE_FULL, 0, at, t, False, n, state)
+    update_pairs(pending, n, boxes, swept_cells, table, log, state)
+    return save_state(DONE, 0, at, t, False, 0, state)
 
 
 @helper
-def append(i, values, tags, places, state):
+def append_box(i, values, tags, places, state):
     """Box i stands behind all others."""
     for axis in range(3):
         for upper in range(2):
-            at = state[ENDS] + upper
+            at = state[N_ENDS] + upper
             values[axis, at], tags[axis, at], places[axis, 2 * i + upper] = np.inf, 2 * i + upper, at
-    state[ENDS] += 2
+    state[N_ENDS] += 2
 
 
 @kernel
-def resort(ids, boxes, near, values, tags, places, met, table, log, state, late):
+def resort_lists(ids, boxes, swept_cells, values, tags, places, pending, table, log, state, unsorted):
     """Read all boxes anew, whichever have moved, and sort the lists by insertion, from the front to the back.
 
     Which ends are not in order is found out in advance, without a branch that nobody could foretell. `late` (BLOCK + 1,) is scratch."""
-    axis, at, held, middle, n = state[AXIS], state[AT], state[HELD], state[MIDDLE] != 0, state[WAITING]
+    axis, at, current_end, mid_move, n = state[AXIS], state[POSITION], state[CURRENT_END], state[MID_MOVE] != 0, state[N_PENDING]
     while axis < 3:
         line, tag = values[axis], tags[axis]
-        while at < state[ENDS]:
-            stop, n_late = min(at + BLOCK, state[ENDS]), 0
-            if middle:
-                late[0], n_late, middle = held, 1, False
+        while at < state[N_ENDS]:
+            stop, n_unsorted = min(at + BLOCK_SIZE, state[N_ENDS]), 0
+            if mid_move:
+                unsorted[0], n_unsorted, mid_move = current_end, 1, False
             for p in range(at, stop):
                 line[p] = boxes[tag[p] >> 1, axis + 3 * (tag[p] & 1)]
             highest = line[max(at - 1, 0)]
             for p in range(max(at, 1), stop):
-                late[n_late] = p
-                n_late += line[p] <= highest
+                unsorted[n_unsorted] = p
+                n_unsorted += line[p] <= highest
                 highest = max(highest, line[p])
-            for k in range(n_late):
-                start = np.int64(late[k])
+            for k in range(n_unsorted):
+                start = np.int64(unsorted[k])
                 t, value = np.int64(tag[start]), line[start]
                 while True:
-                    there, n = sink(line, tag, t, value, start, met, n)
-                    state[SWAPS] += start - there
-                    if n < MET:
+                    there, n = exchange_down(line, tag, t, value, start, pending, n)
+                    state[N_SWAPS] += start - there
+                    if n < MAX_PENDING:
                         break
-                    if not has_room(table, state[PAIRS], n):
-                        return leave(FULL, axis, max(at, late[k]), there, True, n, state)
-                    judge(met, n, boxes, near, table, log, state)
+                    if not has_room(table, state[N_PAIRS], n):
+                        return save_state(TABLE_FULL, axis, max(at, unsorted[k]), there, True, n, state)
+                    update_pairs(pending, n, boxes, swept_cells, table, log, state)
                     n, start = 0, there
-                if state[SWAPS] > state[LIMIT]:
-                    return leave(SPENT, axis, max(at, late[k] + 1), held, False, n, state)
+                if state[N_SWAPS] > state[SWAP_LIMIT]:
+                    return save_state(BUDGET_SPENT, axis, max(at, unsorted[k] + 1), current_end, False, n, state)
             at = stop
         axis, at = axis + 1, 0
-    if not has_room(table, state[PAIRS], n):
-        return leave(FULL, axis, at, held, False, n, state)
-    judge(met, n, boxes, near, table, log, state)
-    return leave(DONE, axis, at, held, False, 0, state)
+    if not has_room(table, state[N_PAIRS], n):
+        return save_state(TABLE_FULL, axis, at, current_end, False, n, state)
+    update_pairs(pending, n, boxes, swept_cells, table, log, state)
+    return save_state(DONE, axis, at, current_end, False, 0, state)
 
 
 @kernel
-def locate(tags, n, places):
+def record_places(tags, n, places):
     """Write down where the first n ends are."""
     for at in range(n):
         places[tags[at]] = at
 
 
-class Lists:
+class EndpointLists:
     """The three lists and the table of pairs."""
 
     def __init__(self, sorter):
         self.sorter = sorter
         self.state = np.zeros(N_STATE, np.int64)
-        self.met, self.log, self.late = np.zeros(MET, np.int64), np.zeros(LOG, np.int64), np.zeros(BLOCK + 1, np.int32)
+        self.pending, self.log, self.unsorted = np.zeros(MAX_PENDING, np.int64), np.zeros(LOG_SIZE, np.int64), np.zeros(BLOCK_SIZE + 1, np.int32)
         self.scales = np.zeros(3)
         self.table, self.drift = np.zeros(0, np.int64), 0
         self.reserve(0)
@@ -248,78 +248,78 @@ class Lists:
         """Room for so many slots; what was there is lost."""
         self.values, self.tags = np.zeros((3, 2 * capacity)), np.zeros((3, 2 * capacity), np.int32)
         self.places = np.full((3, 2 * capacity), -1, np.int32)
-        self.cell, self.near = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
+        self.current_cells, self.swept_cells = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
 
     def grow(self, capacity):
         """Room for so many slots; what is there stays."""
-        old = self.values, self.tags, self.places, self.cell, self.near
+        old = self.values, self.tags, self.places, self.current_cells, self.swept_cells
         self.reserve(capacity)
-        for new, array in zip((self.values, self.tags, self.places, self.cell, self.near), old, strict=True):
+        for new, array in zip((self.values, self.tags, self.places, self.current_cells, self.swept_cells), old, strict=True):
             new[..., :array.shape[-1]] = array
 
     @property
     def n_boxes(self):
         """Boxes that are on the lists."""
-        return int(self.state[ENDS]) // 2
+        return int(self.state[N_ENDS]) // 2
 
-    def locate(self):
+    def record_places(self):
         """Write down where the ends are."""
         for axis in range(3):
-            locate(self.tags[axis], self.n_boxes * 2, self.places[axis])
+            record_places(self.tags[axis], self.n_boxes * 2, self.places[axis])
         self.drift = 0
 
-    def build(self, boxes, slots, keys, low):
+    def build(self, boxes, slots, keys, slot_bits):
         """Lists of these boxes, whose pairs are known. True."""
-        if len(self.cell) < len(boxes):
+        if len(self.current_cells) < len(boxes):
             self.reserve(len(boxes))
         self.places[:] = -1
-        self.table = filled(table_for(len(keys)), keys, low)
+        self.table = insert_in_steps(empty_table(len(keys)), keys, slot_bits)
         self.state[:] = 0
-        self.state[ENDS], self.state[PAIRS] = 2 * len(slots), len(keys)
-        about = np.zeros((3, 4))
-        measure(boxes, slots, about)
-        self.scales[:] = [1 / extent if 1e-300 < extent < np.inf else 0.0 for extent in about[:, 2].tolist()]
-        mark(slots, boxes, self.scales, self.cell, self.near, self.places)
+        self.state[N_ENDS], self.state[N_PAIRS] = 2 * len(slots), len(keys)
+        axis_stats = np.zeros((3, 4))
+        measure_axes(boxes, slots, axis_stats)
+        self.scales[:] = [1 / extent if 1e-300 < extent < np.inf else 0.0 for extent in axis_stats[:, 2].tolist()]
+        update_cells(slots, boxes, self.scales, self.current_cells, self.swept_cells, self.places)
         n = len(slots)
         for axis in range(3):
-            values, tags = self.sorter.room(2 * n)
+            values, tags = self.sorter.buffers(2 * n)
             values[:n], values[n:] = boxes[slots, axis], boxes[slots, axis + 3]         # lower ends first: the sort is stable
             tags[:n], tags[n:] = 2 * slots, 2 * slots + 1
             values, tags = self.sorter.sort(2 * n)
             self.values[axis, :2 * n], self.tags[axis, :2 * n] = values, tags
-        self.locate()
+        self.record_places()
         return True
 
-    def follow(self, ids, boxes):
+    def update(self, ids, boxes):
         """The boxes `ids` have moved, or are new. False if that takes too many exchanges; then the lists are of no use any more.
 
         Too many: more than a sweep is worth. For 10,000 boxes that is 0.9 ms. `resort` takes 0.3 ms and 9 ns an exchange, `move` 65 ns an
         end and 4 ns an exchange, since its exchanges come in long runs."""
-        n, k, self.state[SWAPS] = self.n_boxes, len(ids), 0
-        new = mark(ids, boxes, self.scales, self.cell, self.near, self.places)
-        if FEW * k <= n:
-            return self._run(move, ids, boxes, 20 * n - 80 * k)
-        if new and not self._run(move, ids[self.places[0, 2 * ids] < 0], boxes, (20 - 6 * new) * n):    # a new one passes 6 n others
+        n, k, self.state[N_SWAPS] = self.n_boxes, len(ids), 0
+        new = update_cells(ids, boxes, self.scales, self.current_cells, self.swept_cells, self.places)
+        if SINGLE_MOVE_RATIO * k <= n:
+            return self._run(move_boxes, ids, boxes, 20 * n - 80 * k)
+        if new and not self._run(move_boxes, ids[self.places[0, 2 * ids] < 0], boxes, (20 - 6 * new) * n):    # a new one passes 6 n others
             return False
-        return self._run(resort, ids, boxes, 6 * n, self.late)
+        return self._run(resort_lists, ids, boxes, 6 * n, self.unsorted)
 
-    def _run(self, loop, ids, boxes, allowed, *more):
+    def _run(self, loop, ids, boxes, max_swaps, *more):
         """Run a loop; False if it takes more exchanges than are allowed, or looks as if it would."""
-        if loop is move and self.drift > DRIFT * self.n_boxes:
-            self.locate()
-        first = int(self.state[SWAPS])
-        self.state[AXIS:SWAPS], self.state[LIMIT] = 0, first + allowed // 8
+        if loop is move_boxes and self.drift > MAX_DRIFT * self.n_boxes:
+            self.record_places()
+        first = int(self.state[N_SWAPS])
+        self.state[AXIS:N_SWAPS], self.state[SWAP_LIMIT] = 0, first + max_swaps // 8
         while True:
-            args = ids, boxes, self.near, self.values, self.tags, self.places, self.met, self.table, self.log, self.state
+            args = ids, boxes, self.swept_cells, self.values, self.tags, self.places, self.pending, self.table, self.log, self.state
             reason = loop(*args, *more)
-            done = int(self.state[SWAPS]) - first
+            done = int(self.state[N_SWAPS]) - first
             if reason == DONE:
                 self.drift += done
                 return True
-            if reason == FULL:
-                self.table = filled(table_for(len(self.table) // 2), self.table, 32)
+            if reason == TABLE_FULL:
+                self.table = insert_in_steps(empty_table(len(self.table) // 2), self.table, 32)
                 continue
-            share = self.state[AT] / (6 * len(ids)) if loop is move else (self.state[AXIS] + self.state[AT] / self.state[ENDS]) / 3
-            if done > min(allowed, 2 * allowed * share):
+            share = self.state[POSITION] / (6 * len(ids)) if loop is move_boxes else (self.state[AXIS] + self.state[POSITION] / self.state[N_ENDS]) / 3
+            if done > min(max_swaps, 2 * max_swaps * share):
                 return False
-            self.state[LIMIT] += allowed // 8
+            self.state[SWAP_LIMIT] += max_swaps // 8

@@ -7,13 +7,13 @@ import numpy as np
 
 from pliant.core.jit import kernel
 
-PASSES, BUCKETS = 8, 1 << 11
-MANY = 3000                                                             # from here on, few passes over large counters are quicker
-SIGN = -0x8000000000000000
+MAX_PASSES, MAX_BUCKETS = 8, 1 << 11
+WIDE_DIGIT_SIZE = 3000                                                             # from here on, few passes over large counters are quicker
+SIGN_BIT = -0x8000000000000000
 
 
 @kernel
-def sort_floats(bits, tags, more_bits, more_tags, digit, counts):
+def sort_floats(bits, tags, other_bits, other_tags, digit, counts):
     """Sort float64 bits and tags with them, `digit` bits at a time; True if the result is in more_bits and more_tags.
 
     There is no −0.0 among the values. `counts` is (PASSES, BUCKETS).
@@ -22,11 +22,11 @@ def sort_floats(bits, tags, more_bits, more_tags, digit, counts):
     for k in range(passes):
         counts[k, :buckets] = 0
     for i in range(n):
-        key = bits[i] ^ ((bits[i] >> 63) | SIGN)                        # in this form bit patterns are in the order of the values
+        key = bits[i] ^ ((bits[i] >> 63) | SIGN_BIT)                        # in this form bit patterns are in the order of the values
         bits[i] = key
         for k in range(passes):
             counts[k, (key >> (k * digit)) & (buckets - 1)] += 1
-    elsewhere = False
+    swapped = False
     for k in range(passes):
         shift, total = k * digit, 0
         if counts[k, (bits[0] >> shift) & (buckets - 1)] == n:
@@ -37,21 +37,21 @@ def sort_floats(bits, tags, more_bits, more_tags, digit, counts):
             bucket = (bits[i] >> shift) & (buckets - 1)
             at = counts[k, bucket]
             counts[k, bucket] = at + 1
-            more_bits[at], more_tags[at] = bits[i], tags[i]
-        bits, tags, more_bits, more_tags, elsewhere = more_bits, more_tags, bits, tags, not elsewhere
+            other_bits[at], other_tags[at] = bits[i], tags[i]
+        bits, tags, other_bits, other_tags, swapped = other_bits, other_tags, bits, tags, not swapped
     for i in range(n):
-        bits[i] ^= (~bits[i] >> 63) | SIGN
-    return elsewhere
+        bits[i] ^= (~bits[i] >> 63) | SIGN_BIT
+    return swapped
 
 
-class Sorter:
+class RadixSorter:
     """Sorts, and keeps the room that this takes."""
 
     def __init__(self):
-        self.counts = np.zeros((PASSES, BUCKETS), np.int32)
+        self.counts = np.zeros((MAX_PASSES, MAX_BUCKETS), np.int32)
         self.values, self.tags = np.zeros((2, 0)), np.zeros((2, 0), np.int32)
 
-    def room(self, n):
+    def buffers(self, n):
         """(values, tags), n of each, to fill in and give to `sort`."""
         if self.values.shape[1] < n:
             self.tags, self.values = np.zeros((2, n + n // 4), np.int32), np.zeros((2, n + n // 4))
@@ -62,5 +62,5 @@ class Sorter:
         values, tags = self.values[:, :n], self.tags[:, :n]
         values[0] += 0.0                                                # −0.0 becomes 0.0
         bits = values.view(np.int64)
-        which = int(n > 0 and sort_floats(bits[0], tags[0], bits[1], tags[1], 11 if n >= MANY else 8, self.counts))
+        which = int(n > 0 and sort_floats(bits[0], tags[0], bits[1], tags[1], 11 if n >= WIDE_DIGIT_SIZE else 8, self.counts))
         return values[which], tags[which]

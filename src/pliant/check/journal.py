@@ -23,23 +23,23 @@ from numpy.typing import NDArray
 
 from pliant.errors import FileError
 
-HEAD = struct.Struct("<4sIQI")  # kind, frame, bytes, CRC-32
+RECORD_HEADER = struct.Struct("<4sIQI")  # kind, frame, bytes, CRC-32
 PLAN, SHAPES, PAIRS = b"PLAN", b"SHAP", b"PAIR"
-MOST_HEAD = 1 << 20  # bytes of a description
-SYNC = 1.0  # seconds between syncs: a killed process loses nothing, a machine without power about so much
+MAX_PLAN = 1 << 20  # bytes of a description
+SYNC_SECONDS = 1.0  # seconds between syncs: a killed process loses nothing, a machine without power about so much
 
-Arrays = dict[str, NDArray[Any]]
+ArrayDict = dict[str, NDArray[Any]]
 
 
 class Journal:
     """The journal of a check, `plan` being what tells it from others. A file with another plan is refused; without one it is begun."""
 
     def __init__(self, path: Path, plan: dict[str, Any]) -> None:
-        self.path, self._where, self._reading = path, dict[bytes, dict[int, tuple[int, int]]](), threading.Lock()
+        self.path, self._positions, self._read_lock = path, dict[bytes, dict[int, tuple[int, int]]](), threading.Lock()
         text = json.dumps(plan, sort_keys=True).encode()
         self._file = open(path, "r+b" if path.exists() else "w+b")
         try:
-            lock(self._file, path)
+            lock_file(self._file, path)
             end = self._scan(text)
             self._file.truncate(end)
             self._file.seek(end)
@@ -60,28 +60,28 @@ class Journal:
     @property
     def done(self) -> set[int]:
         """Frames whose pairs are in."""
-        return set(self._where.get(PAIRS, ()))
+        return set(self._positions.get(PAIRS, ()))
 
     @property
-    def drawn(self) -> list[int]:
+    def drawn_frames(self) -> list[int]:
         """Frames whose shapes are in, and that are done, rising."""
-        return sorted(set(self._where.get(SHAPES, ())) & self.done)
+        return sorted(set(self._positions.get(SHAPES, ())) & self.done)
 
-    def add(self, frame: int, pairs: Arrays, shapes: Arrays | None) -> None:
+    def add(self, frame: int, pairs: ArrayDict, shapes: ArrayDict | None) -> None:
         """A frame is done."""
         if shapes is not None:
-            self._append(SHAPES, frame, pack(shapes))
-        self._append(PAIRS, frame, pack(pairs))
-        if time.monotonic() - self._synced > SYNC:
+            self._append(SHAPES, frame, pack_arrays(shapes))
+        self._append(PAIRS, frame, pack_arrays(pairs))
+        if time.monotonic() - self._synced > SYNC_SECONDS:
             self.sync()
 
-    def pairs(self, frame: int) -> Arrays:
+    def pairs(self, frame: int) -> ArrayDict:
         """What `add` was given."""
-        return unpack(self._read(PAIRS, frame))
+        return unpack_arrays(self._read(PAIRS, frame))
 
-    def shapes(self, frame: int) -> Arrays:
+    def shapes(self, frame: int) -> ArrayDict:
         """What `add` was given."""
-        return unpack(self._read(SHAPES, frame))
+        return unpack_arrays(self._read(SHAPES, frame))
 
     def sync(self) -> None:
         """See that all is on the disk."""
@@ -96,38 +96,38 @@ class Journal:
 
     def _append(self, kind: bytes, frame: int, content: bytes) -> None:
         begin = self._file.seek(0, os.SEEK_END)
-        self._file.write(HEAD.pack(kind, frame, len(content), checksum(kind, frame, content)) + content)
+        self._file.write(RECORD_HEADER.pack(kind, frame, len(content), record_checksum(kind, frame, content)) + content)
         self._file.flush()
-        self._where.setdefault(kind, {})[frame] = begin + HEAD.size, len(content)
+        self._positions.setdefault(kind, {})[frame] = begin + RECORD_HEADER.size, len(content)
 
     def _read(self, kind: bytes, frame: int) -> bytes:
-        begin, length = self._where[kind][frame]
-        with self._reading:
+        begin, length = self._positions[kind][frame]
+        with self._read_lock:
             self._file.seek(begin)
             return self._file.read(length)
 
     def _scan(self, plan: bytes) -> int:
         """Find all records; where the last whole one ends."""
         size, end = os.fstat(self._file.fileno()).st_size, 0
-        while end + HEAD.size <= size:
+        while end + RECORD_HEADER.size <= size:
             self._file.seek(end)
-            kind, frame, length, crc = HEAD.unpack(self._file.read(HEAD.size))
-            begin = end + HEAD.size
+            kind, frame, length, crc = RECORD_HEADER.unpack(self._file.read(RECORD_HEADER.size))
+            begin = end + RECORD_HEADER.size
             if kind not in (PLAN, SHAPES, PAIRS) or length > size - begin or (kind == PLAN) != (end == 0):
                 break
             content = self._file.read(length)
-            if checksum(kind, frame, content) != crc:
+            if record_checksum(kind, frame, content) != crc:
                 break
             if kind == PLAN and content != plan:
-                raise FileError(f"{self.path}: is of another check, {difference(content, plan)}; --overwrite begins anew")
-            self._where.setdefault(kind, {})[frame] = begin, length
+                raise FileError(f"{self.path}: is of another check, {plan_difference(content, plan)}; --overwrite begins anew")
+            self._positions.setdefault(kind, {})[frame] = begin, length
             end = begin + length
-        if not end and size > HEAD.size + MOST_HEAD:
+        if not end and size > RECORD_HEADER.size + MAX_PLAN:
             raise FileError(f"{self.path}: is not the journal of a check; --overwrite begins anew")
         return end
 
 
-def lock(file: BinaryIO, path: Path) -> None:
+def lock_file(file: BinaryIO, path: Path) -> None:
     """Two checks would tear each other's records; the lock goes with the process, however that ends."""
     try:
         import fcntl
@@ -139,19 +139,19 @@ def lock(file: BinaryIO, path: Path) -> None:
         raise FileError(f"{path}: another check is at work in this folder") from None
 
 
-def discard(path: Path) -> None:
+def discard_journal(path: Path) -> None:
     """Throw a journal away, unless a check is at work with it."""
     with open(path, "rb") as file:
-        lock(file, path)
+        lock_file(file, path)
         path.unlink()
 
 
-def checksum(kind: bytes, frame: int, content: bytes) -> int:
+def record_checksum(kind: bytes, frame: int, content: bytes) -> int:
     """Of a record."""
     return zlib.crc32(content, zlib.crc32(kind + frame.to_bytes(4, "little")))
 
 
-def difference(theirs: bytes, ours: bytes) -> str:
+def plan_difference(theirs: bytes, ours: bytes) -> str:
     """Where two plans differ first, in words."""
     try:
         one, other = json.loads(theirs), json.loads(ours)
@@ -164,13 +164,13 @@ def difference(theirs: bytes, ours: bytes) -> str:
         return "which cannot be read"
 
 
-def pack(arrays: Arrays) -> bytes:
+def pack_arrays(arrays: ArrayDict) -> bytes:
     """Arrays as bytes: their names, dtypes and shapes, then all values."""
     head = json.dumps([[name, array.dtype.str, array.shape] for name, array in arrays.items()]).encode()
     return b"".join([struct.pack("<I", len(head)), head, *(np.ascontiguousarray(array).tobytes() for array in arrays.values())])
 
 
-def unpack(content: bytes) -> Arrays:
+def unpack_arrays(content: bytes) -> ArrayDict:
     """The arrays again, read-only."""
     (length,) = struct.unpack_from("<I", content)
     found, begin = dict[str, NDArray[Any]](), 4 + length

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from pliant.core import validate
 from pliant.image.options import DEVICES
-from pliant.query.collide.self_collide import ADJACENT
+from pliant.query.collide.self_collide import ADJACENT_MODES
 from pliant.query.collide.two_bodies import ENGINES
 from pliant.refit.policy import POLICIES
 
 
 @dataclass(frozen=True)
-class Question:
+class CheckOptions:
     """What a user asks of an animation; names as on the command line."""
 
     frames: str = ":"  # START:STOP:STEP, or one number
@@ -39,7 +39,7 @@ class Question:
     weld: float | bool = True
 
     def __post_init__(self) -> None:
-        validate.choice("adjacent", self.adjacent, ADJACENT)
+        validate.choice("adjacent", self.adjacent, ADJACENT_MODES)
         validate.choice("engine", self.engine, ENGINES)
         validate.choice("device", self.device, DEVICES)
         validate.choice("policy", self.policy, POLICIES)
@@ -54,7 +54,7 @@ class Question:
             raise ValueError("pairs: neither bodies with others nor with themselves are asked for")
 
 
-def chosen_frames(text: str, count: int) -> list[int]:
+def select_frames(text: str, count: int) -> list[int]:
     """The frames that START:STOP:STEP, or one number, chooses of so many; negative ones count from the end, as in Python."""
     parts = text.strip().split(":")
     try:
@@ -73,7 +73,7 @@ def chosen_frames(text: str, count: int) -> list[int]:
     return found
 
 
-def named(option: str, pattern: str, names: Sequence[str], groups: Mapping[str, str]) -> NDArray[np.bool_]:
+def match_bodies(option: str, pattern: str, names: Sequence[str], groups: Mapping[str, str]) -> NDArray[np.bool_]:
     """(n,): which bodies a pattern or a group means; an error if none, or if one of a group's patterns names none."""
     found = np.zeros(len(names), bool)
     for each in [part.strip() for part in groups[pattern].split(",")] if pattern in groups else [pattern]:
@@ -85,7 +85,7 @@ def named(option: str, pattern: str, names: Sequence[str], groups: Mapping[str, 
     return found
 
 
-def rule(option: str, text: str, names: Sequence[str], groups: Mapping[str, str]) -> NDArray[np.bool_]:
+def parse_rule(option: str, text: str, names: Sequence[str], groups: Mapping[str, str]) -> NDArray[np.bool_]:
     """(2, n): which bodies are A and which are B of the rule A:B. A name may have a colon itself, if only one way to part it fits."""
     parts = text.split(":")
     if len(parts) < 2:
@@ -94,7 +94,7 @@ def rule(option: str, text: str, names: Sequence[str], groups: Mapping[str, str]
     for k in range(1, len(parts)):
         sides = ":".join(parts[:k]).strip(), ":".join(parts[k:]).strip()
         try:
-            fitting.append(np.stack([named(option, side, names, groups) for side in sides]))
+            fitting.append(np.stack([match_bodies(option, side, names, groups) for side in sides]))
         except ValueError as error:
             errors.append(error)
     if len(fitting) > 1:
@@ -104,33 +104,33 @@ def rule(option: str, text: str, names: Sequence[str], groups: Mapping[str, str]
     return fitting[0]
 
 
-class Asked(NamedTuple):
+class PairFilter(NamedTuple):
     """Which bodies are tested against which. Bodies that no rule tells apart are of one kind: rules are about kinds, and memory grows with
     the number of rules and not with that of pairs of bodies."""
 
-    kinds: NDArray[np.int64]  # (n,) of each body
-    others: NDArray[np.bool_]  # (k, k), symmetric: whether two bodies of these kinds are tested against each other
-    alone: NDArray[np.bool_]  # (k,) whether bodies of this kind are tested with themselves
+    body_kinds: NDArray[np.int64]  # (n,) of each body
+    allowed_pairs: NDArray[np.bool_]  # (k, k), symmetric: whether two bodies of these kinds are tested against each other
+    allowed_self: NDArray[np.bool_]  # (k,) whether bodies of this kind are tested with themselves
 
 
-def allowed(question: Question, names: Sequence[str]) -> Asked:
+def make_pair_filter(options: CheckOptions, names: Sequence[str]) -> PairFilter:
     """What is asked of bodies of these names."""
-    for name in question.groups:
-        named("group", name, names, question.groups)
-    wanted, unwanted = ([rule(option, each, names, question.groups) for each in rules]
-                        for option, rules in (("pairs", question.pairs), ("ignore", question.ignore)))  # fmt: skip
+    for name in options.groups:
+        match_bodies("group", name, names, options.groups)
+    wanted, ignored = ([parse_rule(option, each, names, options.groups) for each in rules]
+                        for option, rules in (("pairs", options.pairs), ("ignore", options.ignore)))  # fmt: skip
     everybody = np.ones((2, len(names)), bool)
     if not names:
-        return Asked(np.zeros(0, np.int64), np.zeros((0, 0), bool), np.zeros(0, bool))
-    kept, kinds, counts = np.unique(np.stack([everybody, *wanted, *unwanted]), axis=2, return_inverse=True, return_counts=True)
-    asked = _any(kept[1 : 1 + len(wanted)] if wanted else kept[:1]) & ~_any(kept[1 + len(wanted) :])
-    found = Asked(kinds.ravel(), asked & question.between, asked.diagonal() & question.with_self)
-    if not (found.alone.any() or (found.others & ((counts > 1) | ~np.eye(len(counts), dtype=bool))).any()):
+        return PairFilter(np.zeros(0, np.int64), np.zeros((0, 0), bool), np.zeros(0, bool))
+    kept, kinds, counts = np.unique(np.stack([everybody, *wanted, *ignored]), axis=2, return_inverse=True, return_counts=True)
+    allowed_kinds = _union(kept[1 : 1 + len(wanted)] if wanted else kept[:1]) & ~_union(kept[1 + len(wanted) :])
+    found = PairFilter(kinds.ravel(), allowed_kinds & options.between, allowed_kinds.diagonal() & options.with_self)
+    if not (found.allowed_self.any() or (found.allowed_pairs & ((counts > 1) | ~np.eye(len(counts), dtype=bool))).any()):
         raise ValueError(f"pairs: of {len(names)} bod{'y' if len(names) == 1 else 'ies'}, nothing is left to test with these options")
     return found
 
 
-def _any(rules: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _union(rules: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """(k, k), symmetric: which pairs of kinds any of these rules (m, 2, k) is about."""
     found = np.zeros((rules.shape[2], rules.shape[2]), bool)
     for first, second in rules:

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.check.journal import Journal
-from pliant.core.archive import whole_file
+from pliant.core.archive import atomic_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ROWS, BINS = 16, 600  # of the map of bodies: the worst pairs of them, and most columns
+MAX_ROWS, MAX_COLUMNS = 16, 600  # of the map of bodies: the worst pairs of them, and most columns
 COLOURS = {"between bodies": "#c0392b", "with themselves": "#e59866", "meet": "#c0392b", "near": "#f0c27b"}
-LONG = 24  # characters of a name
+MAX_NAME = 24  # characters of a name
 
 
-def available() -> bool:
+def has_matplotlib() -> bool:
     """Is Matplotlib installed? Asking loads it, which takes half a second: worth doing beside other work."""
     try:
         import matplotlib.figure as _  # noqa: F401
@@ -29,54 +29,54 @@ def available() -> bool:
     return True
 
 
-def write(folder: Path, summary: dict[str, Any], counts: dict[str, NDArray[np.int64]], journal: Journal) -> list[Path]:
+def write_plots(folder: Path, summary: dict[str, Any], counts: dict[str, NDArray[np.int64]], journal: Journal) -> list[Path]:
     """`pairs.png`, and with several kinds of pairs `bodies.png`; none if nothing was found."""
     from matplotlib.figure import Figure
 
     if not summary["pairs"]:
         return []
     figure = Figure(figsize=(10, 3.6), layout="constrained")
-    frames_plot(figure, summary["frames"], counts)
-    files = [save(figure, folder / "pairs.png")]
+    plot_frames(figure, summary["frames"], counts)
+    files = [save_figure(figure, folder / "pairs.png")]
     if len(summary["by_bodies"]) > 1:
-        figure = Figure(figsize=(10, 1.6 + 0.32 * min(ROWS, len(summary["by_bodies"]))), layout="constrained")
-        bodies_plot(figure, summary, journal)
-        files.append(save(figure, folder / "bodies.png"))
+        figure = Figure(figsize=(10, 1.6 + 0.32 * min(MAX_ROWS, len(summary["by_bodies"]))), layout="constrained")
+        plot_bodies(figure, summary, journal)
+        files.append(save_figure(figure, folder / "bodies.png"))
     return files
 
 
-def save(figure: Figure, path: Path) -> Path:
+def save_figure(figure: Figure, path: Path) -> Path:
     """A PNG, whole or not at all."""
-    with whole_file(path) as file, warnings.catch_warnings():
+    with atomic_file(path) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # signs of names that the font does not have are boxes
         figure.savefig(file, format="png", dpi=130)
     return path
 
 
-def frames_plot(figure: Figure, frames: list[int], counts: dict[str, NDArray[np.int64]]) -> None:
+def plot_frames(figure: Figure, frames: list[int], counts: dict[str, NDArray[np.int64]]) -> None:
     """Pairs of faces in every frame, by kind."""
     from matplotlib.ticker import MaxNLocator
 
     ax = figure.subplots()
     edges = [*frames, 2 * frames[-1] - frames[-2] if len(frames) > 1 else frames[0] + 1]
-    below = np.zeros(len(frames))
+    baseline = np.zeros(len(frames))
     for name, column in counts.items():
         if column.any():
-            ax.stairs(below + column, edges, baseline=below, fill=True, color=COLOURS[name], label=name)
-        below = below + column
+            ax.stairs(baseline + column, edges, baseline=baseline, fill=True, color=COLOURS[name], label=name)
+        baseline = baseline + column
     ax.set(xlabel="frame", ylabel="pairs of triangles", xlim=(edges[0], edges[-1]), ylim=(0, None))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False)
 
 
-def bodies_plot(figure: Figure, summary: dict[str, Any], journal: Journal) -> None:
+def plot_bodies(figure: Figure, summary: dict[str, Any], journal: Journal) -> None:
     """Which bodies meet when: a row for each two, darker where more of their faces do."""
     from matplotlib.ticker import MaxNLocator
 
-    rows, frames = summary["by_bodies"][:ROWS], summary["frames"]
+    rows, frames = summary["by_bodies"][:MAX_ROWS], summary["frames"]
     place = {tuple(row["bodies"]): k for k, row in enumerate(rows)}
-    bins = min(BINS, len(frames))
+    bins = min(MAX_COLUMNS, len(frames))
     table = np.zeros((len(rows), bins))
     for k, frame in enumerate(frames):
         for first, second, pairs in journal.pairs(frame)["meetings"].tolist():
@@ -86,13 +86,13 @@ def bodies_plot(figure: Figure, summary: dict[str, Any], journal: Journal) -> No
     ax = figure.subplots()
     extent = (frames[0] - 0.5, frames[-1] + 0.5, len(rows) - 0.5, -0.5)
     shown = ax.imshow(np.where(table > 0, table, np.nan), aspect="auto", interpolation="nearest", cmap="YlOrRd", vmin=0, extent=extent)
-    ax.set_yticks(range(len(rows)), [title(row) for row in rows], fontsize=8)
+    ax.set_yticks(range(len(rows)), [row_title(row) for row in rows], fontsize=8)
     ax.set(xlabel="frame", title="pairs of triangles, by bodies")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.colorbar(shown, ax=ax, pad=0.01)
 
 
-def title(row: dict[str, Any]) -> str:
+def row_title(row: dict[str, Any]) -> str:
     """Two bodies, or one with itself; signs that Matplotlib would take for mathematics are shown as they are."""
-    one, other = ((name if len(name) <= LONG else name[: LONG - 1] + "…").replace("$", r"\$") for name in row["names"])
+    one, other = ((name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + "…").replace("$", r"\$") for name in row["names"])
     return f"{one}, itself" if row["bodies"][0] == row["bodies"][1] else f"{one} – {other}"

@@ -20,14 +20,14 @@ import numpy as np
 from pliant.body import Body
 from pliant.check import results, write_report
 from pliant.check.journal import Journal
-from pliant.check.plan import Question
-from pliant.check.worker import Answer, drawing_of, meetings_in
+from pliant.check.plan import CheckOptions
+from pliant.check.worker import FrameResult, drawn_arrays, find_contacts
 from pliant.core import validate
-from pliant.io.animation import RATE, Actor, Animation
+from pliant.io.animation import DEFAULT_RATE, Actor, Animation
 from pliant.results import ScenePairs
 
-WAITING = "recording.journal"
-MOST_APART = 1 << 31  # frames from one that is drawn to the next
+JOURNAL = "recording.journal"
+MAX_EVERY = 1 << 31  # frames from one that is drawn to the next
 
 
 class Recorder:
@@ -38,15 +38,15 @@ class Recorder:
     every : of how many frames one is drawn; charts and tables have all of them
     """
 
-    def __init__(self, folder: Path, bodies: Mapping[str, Body], *, name: str = "recording", every: int = 1, rate: float = RATE,
+    def __init__(self, folder: Path, bodies: Mapping[str, Body], *, name: str = "recording", every: int = 1, rate: float = DEFAULT_RATE,
                  up: str = "", unit: str = "", notes: tuple[str, ...] = ()) -> None:
-        self.every = validate.integer("every", every, range(1, MOST_APART))
+        self.every = validate.integer("every", every, range(1, MAX_EVERY))
         self.folder, self.bodies, self.frames = Path(folder), list(bodies.values()), list[int]()
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._path = self.folder / WAITING
+        self._path = self.folder / JOURNAL
         self._path.unlink(missing_ok=True)
         self._animation = Animation(name, [Actor(each, 1) for each in bodies], 1, rate, up, unit, notes)
-        self._cast = write_report.cast_of(self._animation, self.bodies, True)
+        self._meta = write_report.make_meta(self._animation, self.bodies, True)
         self._journal = Journal(self._path, {})
 
     def __enter__(self) -> Recorder:
@@ -61,10 +61,10 @@ class Recorder:
         if self.frames and frame <= self.frames[-1]:
             raise ValueError(f"frame: expected a number above the last, {self.frames[-1]}, got {frame}")
         ids = np.asarray(pairs.bodies, np.int32)
-        answer = Answer(frame, ids, pairs.faces, None, 0.0, asking)
+        result = FrameResult(frame, ids, pairs.faces, None, 0.0, asking)
         drawn = len(self.frames) % self.every == 0
-        shapes = drawing_of(self.bodies, self._cast.faces) if drawn else None
-        self._journal.add(frame, results.rows_of(answer, meetings_in(frame, ids, pairs.faces, self.bodies)), shapes)
+        shapes = drawn_arrays(self.bodies, self._meta.faces) if drawn else None
+        self._journal.add(frame, results.journal_rows(result, find_contacts(frame, ids, pairs.faces, self.bodies)), shapes)
         self.frames.append(frame)
 
     def write(self, most_bytes: int = 30_000_000) -> Path:
@@ -72,9 +72,9 @@ class Recorder:
         if not self.frames:
             raise ValueError("frames: none was added, so there is nothing to write")
         try:
-            sums = results.sums_of(self._journal, self.frames)
-            summary = results.summary_of(self._animation, Question(), self._cast, sums)
-            return write_report.write(self.folder / "report.html", self._animation, self._cast, self._journal, sums, summary, most_bytes)
+            sums = results.sum_frames(self._journal, self.frames)
+            summary = results.make_summary(self._animation, CheckOptions(), self._meta, sums)
+            return write_report.write(self.folder / "report.html", self._animation, self._meta, self._journal, sums, summary, most_bytes)
         finally:
             self.close()
 

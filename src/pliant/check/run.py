@@ -22,25 +22,25 @@ from typing import Any, NamedTuple
 
 import pliant
 from pliant.check import results, write_report
-from pliant.check.journal import Journal, discard
-from pliant.check.plan import Question, allowed, chosen_frames
-from pliant.check.worker import Lane, drawing_of, meetings_in
+from pliant.check.journal import Journal, discard_journal
+from pliant.check.plan import CheckOptions, make_pair_filter, select_frames
+from pliant.check.worker import FrameWorker, drawn_arrays, find_contacts
 from pliant.core import validate
-from pliant.core.archive import whole_file
-from pliant.core.threads import only
+from pliant.core.archive import atomic_file
+from pliant.core.threads import use_threads
 from pliant.core.validate_table import read_bytes
 from pliant.errors import FileError
 from pliant.io.animation import Animation
 
 JOURNAL, SUMMARY, REPORT = "check.journal", "summary.json", "report.html"
 OUTPUTS = ("pairs.npz", "pairs.parquet", "pairs.png", "bodies.png", REPORT, SUMMARY)
-FORMATS = ("npz", "parquet")
-MOST_SHAPES = 600_000_000  # bytes of shapes for the report that a journal keeps
-MOST_SUMMARY = 1 << 30  # bytes
-LOOK_UP = 0.1  # seconds between looks at Ctrl-C
+PAIR_FORMATS = ("npz", "parquet")
+MAX_SHAPE_BYTES = 600_000_000  # bytes of shapes for the report that a journal keeps
+MAX_SUMMARY = 1 << 30  # bytes
+POLL_SECONDS = 0.1  # seconds between looks at Ctrl-C
 
 
-class Done(NamedTuple):
+class CheckProgress(NamedTuple):
     """How far a check is, after a frame."""
 
     frame: int
@@ -59,7 +59,7 @@ class Output(NamedTuple):
     plots: bool = True
 
 
-class Result(NamedTuple):
+class CheckResult(NamedTuple):
     """A finished check: what `summary.json` says, and the files."""
 
     summary: dict[str, Any]
@@ -71,166 +71,166 @@ class Result(NamedTuple):
         return int(self.summary["pairs"])
 
 
-def check_animation(animation: Animation, question: Question, output: Output, *, jobs: int = 1, resume: bool = False,
-                    overwrite: bool = False, progress: Callable[[Done], None] | None = None,
-                    writing: Callable[[str], None] | None = None) -> Result:  # fmt: skip
+def check_animation(animation: Animation, options: CheckOptions, output: Output, *, jobs: int = 1, resume: bool = False,
+                    overwrite: bool = False, progress: Callable[[CheckProgress], None] | None = None,
+                    writing: Callable[[str], None] | None = None) -> CheckResult:  # fmt: skip
     """Check an animation. `jobs`: frames at a time; `resume`: go on with what a stopped check left; `overwrite`: throw that away.
 
     `progress` is told of every frame, `writing` what is being written. Ctrl-C loses at most the frames that are being worked on.
     """
-    began = time.perf_counter()
-    if validate.choice("form", output.form, FORMATS) == "parquet":
+    started = time.perf_counter()
+    if validate.choice("form", output.form, PAIR_FORMATS) == "parquet":
         results.parquet_package()
     jobs = validate.integer("jobs", jobs, range(1, 1025))
-    asked = allowed(question, [actor.name for actor in animation.actors])
-    frames, path = chosen_frames(question.frames, animation.frames), output.folder / JOURNAL
+    pair_filter = make_pair_filter(options, [actor.name for actor in animation.actors])
+    frames, path = select_frames(options.frames, animation.frames), output.folder / JOURNAL
     output.folder.mkdir(parents=True, exist_ok=True)
     if path.exists() and overwrite:
-        discard(path)
+        discard_journal(path)
     if path.exists() and not resume:
         raise FileError(f"{path}: a check was stopped here; --resume goes on with it, --overwrite begins anew")
     if output.plots:
         threading.Thread(target=write_report.prepare_plots, daemon=True).start()
-    lane = Lane(animation, question, asked)
-    lane.move(frames[0])
-    cast = write_report.cast_of(animation, lane.bodies, output.report)
-    every = math.ceil(len(frames) * 12 * sum(count.vertices for count in cast.counts) / MOST_SHAPES) if output.report else 0
-    plan = plan_of(animation, question, frames, every)
-    if resume and not path.exists() and (done := finished(output, plan)):
+    worker = FrameWorker(animation, options, pair_filter)
+    worker.move(frames[0])
+    meta = write_report.make_meta(animation, worker.bodies, output.report)
+    every = math.ceil(len(frames) * 12 * sum(count.vertices for count in meta.counts) / MAX_SHAPE_BYTES) if output.report else 0
+    plan = make_plan(animation, options, frames, every)
+    if resume and not path.exists() and (done := finished_result(output, plan)):
         return done
     with Journal(path, plan) as journal:
         for part in [part for name in OUTPUTS for part in output.folder.glob(f"{name}.*.part")]:
             part.unlink()  # of a check that was killed while it wrote
         try:
-            look(lane, frames, journal, cast, jobs, set(frames[::every]) if every else set(), progress)
+            check_frames(worker, frames, journal, meta, jobs, set(frames[::every]) if every else set(), progress)
         except BaseException:
             if not journal.done:
                 path.unlink()  # nothing to go on with
             raise
-        result = write(animation, question, output, journal, cast, frames, plan, writing or (lambda what: None), began)
+        result = write_outputs(animation, options, output, journal, meta, frames, plan, writing or (lambda what: None), started)
     path.unlink()
     return result
 
 
-def look(lane: Lane, frames: list[int], journal: Journal, cast: write_report.Cast, jobs: int, drawn: set[int],
-         progress: Callable[[Done], None] | None) -> None:  # fmt: skip
+def check_frames(worker: FrameWorker, frames: list[int], journal: Journal, meta: write_report.ReportMeta, jobs: int, drawn: set[int],
+         progress: Callable[[CheckProgress], None] | None) -> None:  # fmt: skip
     """Ask about all frames that the journal does not have, and write each down as soon as it is done."""
-    lock, before = threading.Lock(), journal.done
+    lock, finished_frames = threading.Lock(), journal.done
 
-    def work(lane: Lane, frame: int) -> tuple[int, int]:
-        answer = lane.answer(frame)
-        found = results.rows_of(answer, meetings_in(frame, answer.bodies, answer.faces, lane.bodies))
-        shapes = drawing_of(lane.bodies, cast.faces) if frame in drawn else None
+    def process_frame(worker: FrameWorker, frame: int) -> tuple[int, int]:
+        result = worker.check_frame(frame)
+        found = results.journal_rows(result, find_contacts(frame, result.bodies, result.faces, worker.bodies))
+        shapes = drawn_arrays(worker.bodies, meta.faces) if frame in drawn else None
         with lock:
             journal.add(frame, found, shapes)
-        return frame, len(answer.faces)
+        return frame, len(result.faces)
 
-    pairs = sum(len(journal.pairs(frame)["faces"]) for frame in before)
-    left = [frame for frame in frames if frame not in before]
-    for k, (frame, count) in enumerate(worked(lane, left, jobs, work), len(frames) - len(left) + 1):
+    pairs = sum(len(journal.pairs(frame)["faces"]) for frame in finished_frames)
+    remaining = [frame for frame in frames if frame not in finished_frames]
+    for k, (frame, count) in enumerate(map_frames(worker, remaining, jobs, process_frame), len(frames) - len(remaining) + 1):
         pairs += count
         if progress:
-            progress(Done(frame, k, len(frames), pairs))
+            progress(CheckProgress(frame, k, len(frames), pairs))
 
 
-def write(animation: Animation, question: Question, output: Output, journal: Journal, cast: write_report.Cast, frames: list[int],
-          plan: dict[str, Any], say: Callable[[str], None], began: float) -> Result:  # fmt: skip
+def write_outputs(animation: Animation, options: CheckOptions, output: Output, journal: Journal, meta: write_report.ReportMeta, frames: list[int],
+          plan: dict[str, Any], announce: Callable[[str], None], started: float) -> CheckResult:  # fmt: skip
     """Write everything that people want; what an earlier check has left there and this one does not write goes."""
     folder = output.folder
-    say("pairs")
-    files = [results.write_pairs(folder / f"pairs.{output.form}", journal, frames, cast, question)]
-    sums = results.sums_of(journal, frames)
-    summary = {**results.summary_of(animation, question, cast, sums), "plan": digest(plan)}
+    announce("pairs")
+    files = [results.write_pairs(folder / f"pairs.{output.form}", journal, frames, meta, options)]
+    sums = results.sum_frames(journal, frames)
+    summary = {**results.make_summary(animation, options, meta, sums), "plan": plan_digest(plan)}
     with ThreadPoolExecutor(1) as beside:
         plots = beside.submit(write_report.write_plots, folder, summary, sums, journal) if output.plots else None
         if output.report:
-            say("report")
-            files.append(write_report.write(folder / REPORT, animation, cast, journal, sums, summary, output.most_bytes))
+            announce("report")
+            files.append(write_report.write(folder / REPORT, animation, meta, journal, sums, summary, output.most_bytes))
         if plots:
-            say("plots")
+            announce("plots")
             files += plots.result()
-    summary["seconds"]["total"] = round(time.perf_counter() - began, 3)
+    summary["seconds"]["total"] = round(time.perf_counter() - started, 3)
     files.append(write_summary(folder / SUMMARY, summary))
     for name in OUTPUTS:
         if folder / name not in files:
             (folder / name).unlink(missing_ok=True)
-    return Result(summary, files)
+    return CheckResult(summary, files)
 
 
-def plan_of(animation: Animation, question: Question, frames: list[int], every: int) -> dict[str, Any]:
+def make_plan(animation: Animation, check_options: CheckOptions, frames: list[int], every: int) -> dict[str, Any]:
     """What tells a check from others: answers to the same plan are the same."""
-    seen = hashlib.sha256()
+    file_hash = hashlib.sha256()
     for file in animation.files:
         state = file.stat()
-        seen.update(os.fsencode(file.name) + f"\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
-    options = {name: value for name, value in asdict(question).items() if name not in ("policy", "frames")}
-    return {"format": "pliant check 1", "pliant": pliant.__version__, "files": seen.hexdigest(), "rate": animation.rate,
+        file_hash.update(os.fsencode(file.name) + f"\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
+    options = {name: value for name, value in asdict(check_options).items() if name not in ("policy", "frames")}
+    return {"format": "pliant check 1", "pliant": pliant.__version__, "files": file_hash.hexdigest(), "rate": animation.rate,
             "clip": animation.asked.clip,
             "bodies": [actor.name for actor in animation.actors], "options": options, "notes": list(animation.notes),
             "frames": [frames[0], frames[-1], len(frames)], "report": f"every {every}" if every else "none"}  # fmt: skip
 
 
-def digest(plan: dict[str, Any]) -> str:
+def plan_digest(plan: dict[str, Any]) -> str:
     """What tells a plan from others, in short."""
     return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
 
 
-def finished(output: Output, plan: dict[str, Any]) -> Result | None:
+def finished_result(output: Output, plan: dict[str, Any]) -> CheckResult | None:
     """What a check with this plan has left, if it came to its end."""
     path = output.folder / SUMMARY
     files = [output.folder / f"pairs.{output.form}", *([output.folder / REPORT] if output.report else []), path]
     try:
-        summary = json.loads(read_bytes(path, MOST_SUMMARY, "summary"))
-        same = isinstance(summary, dict) and summary["plan"] == digest(plan) and all(file.is_file() for file in files)
+        summary = json.loads(read_bytes(path, MAX_SUMMARY, "summary"))
+        same = isinstance(summary, dict) and summary["plan"] == plan_digest(plan) and all(file.is_file() for file in files)
     except (FileError, ValueError, KeyError, RecursionError):
         return None
-    return Result(summary, files) if same else None
+    return CheckResult(summary, files) if same else None
 
 
-def worked(first: Lane, frames: list[int], jobs: int, work: Callable[[Lane, int], Any]) -> Iterator[Any]:
+def map_frames(first: FrameWorker, frames: list[int], jobs: int, process: Callable[[FrameWorker, int], Any]) -> Iterator[Any]:
     """What `work` gives for all frames: in order, or with several jobs as they come."""
     if min(jobs, len(frames)) <= 1:
-        yield from (work(first, frame) for frame in frames)
+        yield from (process(first, frame) for frame in frames)
         return
-    with only(1):  # a thread for each frame is enough
-        yield from in_threads([first, *(Lane(first.animation, first.question, first.asked) for _ in range(jobs - 1))], frames, work)
+    with use_threads(1):  # a thread for each frame is enough
+        yield from map_in_threads([first, *(FrameWorker(first.animation, first.options, first.asked) for _ in range(jobs - 1))], frames, process)
 
 
-def in_threads(lanes: list[Lane], frames: list[int], work: Callable[[Lane, int], Any]) -> Iterator[Any]:
+def map_in_threads(workers: list[FrameWorker], frames: list[int], process: Callable[[FrameWorker, int], Any]) -> Iterator[Any]:
     """What `work` gives, as it comes. The threads are daemons: whoever stops need not wait for frames that take long."""
     todo, lock, stop = iter(frames), threading.Lock(), threading.Event()
-    given: queue.Queue[Any] = queue.Queue(len(lanes))
+    outputs: queue.Queue[Any] = queue.Queue(len(workers))
 
-    def give(item: Any) -> None:
+    def put(item: Any) -> None:
         while not stop.is_set():
             try:
-                return given.put(item, timeout=LOOK_UP)
+                return outputs.put(item, timeout=POLL_SECONDS)
             except queue.Full:
                 continue
 
-    def go(lane: Lane) -> None:
+    def run_worker(worker: FrameWorker) -> None:
         try:
             while not stop.is_set():
                 with lock:
                     frame = next(todo, None)
                 if frame is None:
                     break
-                give((work(lane, frame), None))
+                put((process(worker, frame), None))
         except BaseException as error:  # the thread that waits raises it
-            give((None, error))
-        give(None)
+            put((None, error))
+        put(None)
 
     try:
-        for lane in lanes:
-            threading.Thread(target=go, args=(lane,), daemon=True, name="pliant check").start()
-        left = len(lanes)
-        while left:
+        for lane in workers:
+            threading.Thread(target=run_worker, args=(lane,), daemon=True, name="pliant check").start()
+        running = len(workers)
+        while running:
             try:
-                item = given.get(timeout=LOOK_UP)
+                item = outputs.get(timeout=POLL_SECONDS)
             except queue.Empty:
                 continue
             if item is None:
-                left -= 1
+                running -= 1
             elif item[1] is not None:
                 raise item[1]
             else:
@@ -242,7 +242,7 @@ def in_threads(lanes: list[Lane], frames: list[int], work: Callable[[Lane, int],
 def write_summary(path: Path, summary: dict[str, Any]) -> Path:
     """JSON, for programs; a line for each name, for people who look at it."""
     lines = [f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}" for name, value in summary.items()]
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(("{\n" + ",\n".join(lines) + "\n}\n").encode(errors="backslashreplace"))  # of file names that are no Unicode
     return path
 

@@ -18,46 +18,46 @@ from numpy.typing import NDArray
 
 import pliant
 from pliant.body import Body
-from pliant.check.plan import Asked, Question
-from pliant.core.jit import seconds_of_compiling
+from pliant.check.plan import CheckOptions, PairFilter
+from pliant.core.jit import compile_seconds
 from pliant.errors import FileError, MeshError
 from pliant.io.animation import Animation
-from pliant.report.data import Meeting
+from pliant.report.data import Contact
 from pliant.scene import Scene
 
 Rows = NDArray[np.int32]
 
-FAR = 1e38  # what is drawn farther away than that is drawn there
+MAX_COORDINATE = 1e38  # what is drawn farther away than that is drawn there
 
 
-class Answer(NamedTuple):
+class FrameResult(NamedTuple):
     """What meets in a frame, sorted; the seconds that it took, and the bodies as they are."""
 
     frame: int
     bodies: Rows  # (m, 2) places of bodies, the lower one first
     faces: Rows  # (m, 2) a face of each
     distances: NDArray[np.float64] | None  # (m,), with a tolerance
-    reading: float
-    asking: float
+    read_seconds: float
+    query_seconds: float
 
 
-class Lane:
+class FrameWorker:
     """Bodies of an animation, in one frame at a time."""
 
-    def __init__(self, animation: Animation, question: Question, asked: Asked) -> None:
-        self.animation, self.question, self.asked = animation, question, asked
+    def __init__(self, animation: Animation, options: CheckOptions, pair_filter: PairFilter) -> None:
+        self.animation, self.options, self.asked = animation, options, pair_filter
         self.bodies: list[Body] = []
         self.scene, self._places, self._ids = Scene(), dict[int, int](), dict[int, int]()  # places by ids of the scene, and back
-        self._alone = bool(asked.alone.any())
-        self._grouped: set[int] = set()  # kinds that the scene has a group for
-        self._options: dict[str, Any] = {"policy": question.policy, "weld": question.weld}
+        self._any_self = bool(pair_filter.allowed_self.any())
+        self._scene_groups: set[int] = set()  # kinds that the scene has a group for
+        self._body_options: dict[str, Any] = {"policy": options.policy, "weld": options.weld}
 
     def move(self, frame: int) -> None:
         """Bring all bodies to a frame."""
         for place, actor in enumerate(self.animation.actors):
             before = self.bodies[place] if self.bodies[place:] else None
             try:
-                body = actor.at(frame, before, **self._options)
+                body = actor.at(frame, before, **self._body_options)
             except FileError:
                 raise
             except (MeshError, ValueError) as error:
@@ -71,69 +71,69 @@ class Lane:
             self.bodies.append(body)
         else:
             self.bodies[place] = body
-        kind = int(self.asked.kinds[place])
-        others, alone = self.asked.others[kind], self.asked.alone[kind]
-        if not (alone or others.any()):
+        kind = int(self.asked.body_kinds[place])
+        allowed_pairs, allowed_self = self.asked.allowed_pairs[kind], self.asked.allowed_self[kind]
+        if not (allowed_self or allowed_pairs.any()):
             return
         if place in self._ids:
             self.scene.remove(self._ids[place])
             del self._places[self._ids[place]]
-        group = None if others.all() else _group(kind)  # looking for rules of a group takes time
+        group = None if allowed_pairs.all() else _group_name(kind)  # looking for rules of a group takes time
         new = self._ids[place] = self.scene.add(body, group=group)
         self._places[new] = place
-        if group is not None and kind not in self._grouped:
-            self._grouped.add(kind)
-            for other in self._grouped & set(np.flatnonzero(~others).tolist()):
-                self.scene.ignore(group, _group(other))
-        if self._alone and not alone:
+        if group is not None and kind not in self._scene_groups:
+            self._scene_groups.add(kind)
+            for other in self._scene_groups & set(np.flatnonzero(~allowed_pairs).tolist()):
+                self.scene.ignore(group, _group_name(other))
+        if self._any_self and not allowed_self:
             self.scene.ignore(new, new)
 
-    def answer(self, frame: int) -> Answer:
+    def check_frame(self, frame: int) -> FrameResult:
         """What meets in that frame."""
         started = time.perf_counter()
         self.move(frame)
-        moved, compiled = time.perf_counter(), seconds_of_compiling()
-        bodies, faces, distances = self._ask()
-        asking = time.perf_counter() - moved - (seconds_of_compiling() - compiled)              # kernels are kept for the next run
-        return Answer(frame, bodies, faces, distances, moved - started, max(asking, 0.0))
+        moved, compiled = time.perf_counter(), compile_seconds()
+        bodies, faces, distances = self._query()
+        seconds = time.perf_counter() - moved - (compile_seconds() - compiled)              # kernels are kept for the next run
+        return FrameResult(frame, bodies, faces, distances, moved - started, max(seconds, 0.0))
 
-    def _ask(self) -> tuple[Rows, Rows, NDArray[np.float64] | None]:
-        question = self.question
-        if question.engine == "image":
-            found = [(i, j, self._imaged(i, j)) for i, j in self._pairs()]
-        elif question.within is None:
-            pairs = self.scene.collide(self_pairs=self._alone, adjacent=question.adjacent)
-            return self._sorted(pairs.bodies, pairs.faces, None)
+    def _query(self) -> tuple[Rows, Rows, NDArray[np.float64] | None]:
+        options = self.options
+        if options.engine == "image":
+            found = [(i, j, self._query_image(i, j)) for i, j in self._candidate_pairs()]
+        elif options.within is None:
+            pairs = self.scene.collide(self_pairs=self._any_self, adjacent=options.adjacent)
+            return self._sort_rows(pairs.bodies, pairs.faces, None)
         else:
-            near = self.scene.within(question.within, self_pairs=self._alone)
+            near = self.scene.within(options.within, self_pairs=self._any_self)
             assert near.distances is not None
             # Faces that share a vertex are never near each other, but they may meet.
-            found = [(i, i, pliant.self_collide(self.scene[i], adjacent=question.adjacent).faces) for i, j in self._pairs() if i == j]
+            found = [(i, i, pliant.self_collide(self.scene[i], adjacent=options.adjacent).faces) for i, j in self._candidate_pairs() if i == j]
             bodies = np.concatenate([near.bodies, *(np.full((len(rows), 2), i) for i, _, rows in found)])
             faces = np.concatenate([near.faces, *(rows for _, _, rows in found)])
-            return self._sorted(bodies, faces, np.concatenate([near.distances, np.zeros(len(faces) - len(near))]))
+            return self._sort_rows(bodies, faces, np.concatenate([near.distances, np.zeros(len(faces) - len(near))]))
         bodies = np.concatenate([np.zeros((0, 2), np.int64), *(np.tile([i, j], (len(rows), 1)) for i, j, rows in found)])
-        return self._sorted(bodies, np.concatenate([np.zeros((0, 2), np.int32), *(rows for _, _, rows in found)]), None)
+        return self._sort_rows(bodies, np.concatenate([np.zeros((0, 2), np.int32), *(rows for _, _, rows in found)]), None)
 
-    def _pairs(self) -> list[tuple[int, int]]:
+    def _candidate_pairs(self) -> list[tuple[int, int]]:
         """Ids of bodies whose boxes meet, and of those that are asked about themselves."""
-        single = [(number, number) for number, place in self._places.items() if self.asked.alone[self.asked.kinds[place]]]
+        single = [(number, number) for number, place in self._places.items() if self.asked.allowed_self[self.asked.body_kinds[place]]]
         return [(i, j) for i, j in self.scene.candidates().tolist()] + single
 
-    def _imaged(self, i: int, j: int) -> Rows:
-        how: dict[str, Any] = {"engine": "image", "device": self.question.device}
+    def _query_image(self, i: int, j: int) -> Rows:
+        options: dict[str, Any] = {"engine": "image", "device": self.options.device}
         if i == j:
-            return np.asarray(pliant.self_collide(self.scene[i], adjacent=self.question.adjacent, **how).faces)
-        return np.asarray(pliant.collide(self.scene[i], self.scene[j], **how).faces)
+            return np.asarray(pliant.self_collide(self.scene[i], adjacent=self.options.adjacent, **options).faces)
+        return np.asarray(pliant.collide(self.scene[i], self.scene[j], **options).faces)
 
-    def _sorted(self, ids: NDArray[np.int64], faces: Rows, distances: NDArray[np.float64] | None) -> tuple[Rows, Rows, Any]:
+    def _sort_rows(self, ids: NDArray[np.int64], faces: Rows, distances: NDArray[np.float64] | None) -> tuple[Rows, Rows, Any]:
         """Rows by bodies and faces, each once; of those that come twice the nearer."""
         places = np.zeros(max(self._places, default=0) + 1, np.int32)
         for number, place in self._places.items():
             places[number] = place
         bodies = places[ids].reshape(-1, 2)
-        turned = bodies[:, 0] > bodies[:, 1]
-        bodies[turned], faces = bodies[turned, ::-1], np.where(turned[:, None], faces[:, ::-1], faces).astype(np.int32)
+        swapped = bodies[:, 0] > bodies[:, 1]
+        bodies[swapped], faces = bodies[swapped, ::-1], np.where(swapped[:, None], faces[:, ::-1], faces).astype(np.int32)
         keys = (faces[:, 1], faces[:, 0], bodies[:, 1], bodies[:, 0])
         order = np.lexsort(keys if distances is None else (distances, *keys))
         rows = np.concatenate([bodies, faces], axis=1)[order]
@@ -143,12 +143,12 @@ class Lane:
         return rows[:, :2], rows[:, 2:], None if distances is None else distances[order][new]
 
 
-def _group(kind: int) -> str:
+def _group_name(kind: int) -> str:
     """The name that bodies of a kind have in a scene."""
     return f"kind {kind}"
 
 
-def meetings_in(frame: int, pairs: Rows, faces: Rows, bodies: Sequence[Body]) -> list[Meeting]:
+def find_contacts(frame: int, pairs: Rows, faces: Rows, bodies: Sequence[Body]) -> list[Contact]:
     """How many pairs of faces every two bodies have, and where. `pairs` (m, 2) are places of bodies, sorted."""
     if not len(pairs):
         return []
@@ -162,20 +162,20 @@ def meetings_in(frame: int, pairs: Rows, faces: Rows, bodies: Sequence[Body]) ->
         low, high = corners.min(axis=0), corners.max(axis=0)
         x, y, z = (0.5 * low + 0.5 * high).tolist()
         radius = min(math.hypot(*(0.5 * high - 0.5 * low).tolist()), sys.float_info.max)
-        found.append(Meeting(frame, first, second, end - begin, (x, y, z), radius))
+        found.append(Contact(frame, first, second, end - begin, (x, y, z), radius))
     return found
 
 
-def drawing_of(bodies: Sequence[Body], faces: Sequence[Rows]) -> dict[str, NDArray[Any]]:
+def drawn_arrays(bodies: Sequence[Body], faces: Sequence[Rows]) -> dict[str, NDArray[Any]]:
     """What a report draws of a frame: for each body where its middle is, its vertices from there, in float32, and its faces where they are
     others than in the first frame."""
     arrays: dict[str, NDArray[Any]] = {}
-    for place, (body, usual) in enumerate(zip(bodies, faces, strict=True)):
+    for place, (body, first_faces) in enumerate(zip(bodies, faces, strict=True)):
         vertices = body.vertices
         middle = 0.5 * vertices.min(axis=0) + 0.5 * vertices.max(axis=0) if len(vertices) else np.zeros(3)
         with np.errstate(over="ignore"):
-            arrays[f"v{place}"] = np.clip(vertices - middle, -FAR, FAR).astype(np.float32)
+            arrays[f"v{place}"] = np.clip(vertices - middle, -MAX_COORDINATE, MAX_COORDINATE).astype(np.float32)
         arrays[f"m{place}"] = middle
-        if not np.array_equal(body.faces, usual):
+        if not np.array_equal(body.faces, first_faces):
             arrays[f"f{place}"] = body.faces
     return arrays

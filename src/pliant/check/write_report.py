@@ -10,72 +10,72 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.body import Body
-from pliant.check.journal import Arrays, Journal
-from pliant.check.results import Sums
-from pliant.check.worker import FAR
+from pliant.check.journal import ArrayDict, Journal
+from pliant.check.results import CheckTotals
+from pliant.check.worker import MAX_COORDINATE
 from pliant.io.animation import Animation
-from pliant.report.data import Character, Indices, Snapshot, Story
+from pliant.report.data import Indices, ReportBody, ReportData, Snapshot
 from pliant.report.hierarchy import hierarchy_of
 from pliant.report.html import write_report
 
 
-class Count(NamedTuple):
+class BodySize(NamedTuple):
     """The size of a body in the first frame."""
 
     vertices: int
     faces: int
 
 
-class Cast(NamedTuple):
+class ReportMeta(NamedTuple):
     """Who is in a report, as they are in the first frame."""
 
-    characters: list[Character]
-    counts: list[Count]
+    bodies: list[ReportBody]
+    counts: list[BodySize]
     faces: list[Indices]
     origin: NDArray[np.float64]  # drawn in the middle: float32 has seven digits
 
 
-def cast_of(animation: Animation, bodies: list[Body], drawn: bool) -> Cast:
+def make_meta(animation: Animation, bodies: list[Body], with_hierarchy: bool) -> ReportMeta:
     """The bodies of an animation; their trees, if they are drawn."""
-    characters = [Character(actor.name, actor.kind, hierarchy_of(body) if drawn and actor.kind != "soup" else None)
+    report_bodies = [ReportBody(actor.name, actor.kind, hierarchy_of(body) if with_hierarchy and actor.kind != "soup" else None)
                   for actor, body in zip(animation.actors, bodies, strict=True)]  # fmt: skip
-    counts = [Count(body.motion.count, len(body.faces)) for body in bodies]
+    counts = [BodySize(body.motion.count, len(body.faces)) for body in bodies]
     boxes = np.array([body.box() for body in bodies if len(body)]).reshape(-1, 2, 3)
     origin = 0.5 * boxes[:, 0].min(axis=0) + 0.5 * boxes[:, 1].max(axis=0) if len(boxes) else np.zeros(3)
-    return Cast(characters, counts, [np.array(body.faces) for body in bodies], origin)
+    return ReportMeta(report_bodies, counts, [np.array(body.faces) for body in bodies], origin)
 
 
-def write(path: Path, animation: Animation, cast: Cast, journal: Journal, sums: Sums, summary: dict[str, Any], most_bytes: int) -> Path:
+def write(path: Path, animation: Animation, meta: ReportMeta, journal: Journal, sums: CheckTotals, summary: dict[str, Any], most_bytes: int) -> Path:
     """The report of a finished check."""
-    meetings = [each._replace(centre=moved(each.centre, cast.origin)) for each in sums.worst]
-    story = Story(title=animation.name, facts=facts_of(summary), notes=list(animation.notes), bodies=cast.characters,
-                  frames=np.array(sums.frames, np.int32), counts=counts_of(sums, summary["options"]["within"] is not None),
-                  meetings=meetings, more=sums.meetings - len(meetings), loads=sums.loads, snapshots=snapshots(cast, journal),
+    contacts = [each._replace(centre=relative_point(each.centre, meta.origin)) for each in sums.worst]
+    data = ReportData(title=animation.name, facts=report_facts(summary), notes=list(animation.notes), bodies=meta.bodies,
+                  frames=np.array(sums.frames, np.int32), counts=pair_counts(sums, summary["options"]["within"] is not None),
+                  contacts=contacts, omitted_contacts=sums.contact_count - len(contacts), body_pairs=sums.loads, snapshots=read_snapshots(meta, journal),
                   rate=animation.rate, up=animation.up, unit=animation.unit)  # fmt: skip
-    return write_report(path, story, most_bytes)
+    return write_report(path, data, most_bytes)
 
 
-def moved(point: tuple[float, float, float], origin: NDArray[np.float64]) -> tuple[float, float, float]:
+def relative_point(point: tuple[float, float, float], origin: NDArray[np.float64]) -> tuple[float, float, float]:
     """A point as the report has it: from the origin."""
     with np.errstate(over="ignore"):
-        x, y, z = np.clip(np.array(point) - origin, -FAR, FAR).tolist()
+        x, y, z = np.clip(np.array(point) - origin, -MAX_COORDINATE, MAX_COORDINATE).tolist()
     return x, y, z
 
 
-def placed(shapes: Arrays, place: int, origin: NDArray[np.float64]) -> NDArray[np.float64]:
+def relative_vertices(shapes: ArrayDict, place: int, origin: NDArray[np.float64]) -> NDArray[np.float64]:
     """The vertices of a body, from the origin."""
     with np.errstate(over="ignore"):
-        return np.asarray(np.clip(shapes[f"v{place}"] + (shapes[f"m{place}"] - origin), -FAR, FAR))
+        return np.asarray(np.clip(shapes[f"v{place}"] + (shapes[f"m{place}"] - origin), -MAX_COORDINATE, MAX_COORDINATE))
 
 
-def counts_of(sums: Sums, near: bool) -> dict[str, NDArray[np.int64]]:
+def pair_counts(sums: CheckTotals, with_tolerance: bool) -> dict[str, NDArray[np.int64]]:
     """Pairs of faces in every frame, by what matters: who meets, or, with a tolerance, whether they do."""
-    if near:
-        return {"meet": sums.touching, "near": sums.between + sums.alone - sums.touching}
-    return {"between bodies": sums.between, "with themselves": sums.alone}
+    if with_tolerance:
+        return {"meet": sums.touching, "near": sums.between + sums.self_pairs - sums.touching}
+    return {"between bodies": sums.between, "with themselves": sums.self_pairs}
 
 
-def facts_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
+def report_facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """What stands at the head of the report."""
     frames, options = summary["frames"], summary["options"]
     facts = [
@@ -91,12 +91,12 @@ def facts_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
     return facts
 
 
-def snapshots(cast: Cast, journal: Journal) -> Iterator[Snapshot]:
+def read_snapshots(meta: ReportMeta, journal: Journal) -> Iterator[Snapshot]:
     """The frames that are drawn."""
-    for frame in journal.drawn:
+    for frame in journal.drawn_frames:
         shapes, rows = journal.shapes(frame), journal.pairs(frame)
-        meshes = [(placed(shapes, place, cast.origin), shapes.get(f"f{place}", faces)) for place, faces in enumerate(cast.faces)]
-        marked = [np.unique(rows["faces"][rows["bodies"] == place]) for place in range(len(cast.faces))]
+        meshes = [(relative_vertices(shapes, place, meta.origin), shapes.get(f"f{place}", faces)) for place, faces in enumerate(meta.faces)]
+        marked = [np.unique(rows["faces"][rows["bodies"] == place]) for place in range(len(meta.faces))]
         yield Snapshot(frame, meshes, marked)
 
 
@@ -104,12 +104,12 @@ def prepare_plots() -> None:
     """Load what draws plots."""
     from pliant.check import plots
 
-    plots.available()
+    plots.has_matplotlib()
 
 
-def write_plots(folder: Path, summary: dict[str, Any], sums: Sums, journal: Journal) -> list[Path]:
+def write_plots(folder: Path, summary: dict[str, Any], sums: CheckTotals, journal: Journal) -> list[Path]:
     """Plots, where Matplotlib is installed."""
     from pliant.check import plots
 
-    counts = counts_of(sums, summary["options"]["within"] is not None)
-    return plots.write(folder, summary, counts, journal) if plots.available() else []
+    counts = pair_counts(sums, summary["options"]["within"] is not None)
+    return plots.write_plots(folder, summary, counts, journal) if plots.has_matplotlib() else []

@@ -22,7 +22,7 @@ def application() -> typer.Typer:
 
     from pliant.cli.check import check
     from pliant.cli.demo import demo
-    from pliant.cli.errors import Commands, options
+    from pliant.cli.errors import CommandGroup, global_options
     from pliant.cli.info import info
     from pliant.cli.render import render
     from pliant.cli.tune import tune
@@ -30,7 +30,7 @@ def application() -> typer.Typer:
 
     app = typer.Typer(
         name="pliant",
-        cls=Commands,
+        cls=CommandGroup,
         help="Exact, fast collision queries among deforming triangle meshes.",
         no_args_is_help=True,
         add_completion=False,
@@ -38,7 +38,7 @@ def application() -> typer.Typer:
         rich_markup_mode="rich",
     )
 
-    app.callback()(options)
+    app.callback()(global_options)
     for command in (check, demo, render, tune, info, warm):
         app.command()(command)
     return app

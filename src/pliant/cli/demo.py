@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pliant.cli.errors import INTERRUPTED, make_folder, screen
+from pliant.cli.errors import EXIT_INTERRUPTED, make_console, make_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from pliant.check.recorder import Recorder
-    from pliant.cli.swarm import Flight, Moment
-    from pliant.report.picture import View
+    from pliant.cli.swarm import FrameState, SwarmSimulation
+    from pliant.report.picture import Viewpoint
     from pliant.shapes import Swarm
 
-DRAWN = 7_000_000  # vertices of all drawn frames of the report
-TEMPO = 200  # frames in which shapes change as much as in the standard swarm, however many are played
+MAX_DRAWN_VERTICES = 7_000_000  # vertices of all drawn frames of the report
+CYCLE_FRAMES = 200  # frames in which shapes change as much as in the standard swarm, however many are played
 
 EXAMPLES = """\
 Examples:
@@ -33,10 +33,10 @@ Examples:
     pliant demo --bodies 8 --faces 20480 --kind bumpy --out out/bumpy
 """
 
-MARK = (1.25, 0.06, 0.08)  # sRGB, brighter than white paper, so that it stays red in the shade
-NEAR, WIDTH = 0.4, 3.4  # a detail shows contacts so close to each other, in radii of a body; its own width, in these
-LOOKS = 20  # pairs of bodies that are looked at for a detail
-MANY = 200_000  # vertices that are enough to tell what hides what
+CONTACT_COLOUR = (1.25, 0.06, 0.08)  # sRGB, brighter than white paper, so that it stays red in the shade
+CLUSTER_RADIUS, DETAIL_WIDTH = 0.4, 3.4  # a detail shows contacts so close to each other, in radii of a body; its own width, in these
+MAX_DETAILS = 20  # pairs of bodies that are looked at for a detail
+MAX_OCCLUDERS = 200_000  # vertices that are enough to tell what hides what
 AZIMUTHS, ELEVATIONS = range(-180, 180, 15), (12.0, 24.0, 36.0, 48.0)  # where the eye may stand
 
 
@@ -57,57 +57,57 @@ def demo(
 ) -> None:
     """Let deforming bodies bounce off each other; count pairs, take times, draw a picture, write a report."""
     from pliant import shapes
-    from pliant.cli.warm import SCENE, prepare
+    from pliant.cli.warm import SCENE_GROUPS, compile_groups
 
-    console = screen()
+    console = make_console()
     try:
-        swarm = shapes.swarm(bodies, faces, TEMPO, kind.value)
+        swarm = shapes.swarm(bodies, faces, CYCLE_FRAMES, kind.value)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     make_folder(out)
     flight = None
     try:
         with console.status("Preparing kernels; the first time they are compiled …"):
-            seconds = prepare(SCENE, console)
-            flight = take_off(swarm)
+            seconds = compile_groups(SCENE_GROUPS, console)
+            flight = start_simulation(swarm)
         console.print(f"Kernels ready after {seconds:.1f} s. {bodies} bodies of {faces:,} triangles, {frames} frames, every vertex moves.")
-        with recorder(flight, frames, out) as record:
-            play(flight, frames, record, console)
-            summarise(console, flight)
-            illustrate(flight.best, flight.faces, out, size, console)
+        with make_recorder(flight, frames, out) as record:
+            run_frames(flight, frames, record, console)
+            print_summary(console, flight)
+            write_picture(flight.peak, flight.faces, out, size, console)
             with console.status("Writing the report …"):
                 report = record.write()
     except KeyboardInterrupt:
         console.print(f"[bold]Stopped[/bold] after {len(flight.steps) if flight else 0} of {frames} frames.")
         if flight is None or len(flight.steps) < frames:
-            summarise(console, flight)
-        raise typer.Exit(INTERRUPTED) from None
+            print_summary(console, flight)
+        raise typer.Exit(EXIT_INTERRUPTED) from None
     console.print(f"The whole flight, to look at from all sides: {report}", markup=False, soft_wrap=True)
 
 
 demo.__doc__ = f"{demo.__doc__}\n\n{EXAMPLES}"
 
 
-def take_off(swarm: Swarm) -> Flight:
+def start_simulation(swarm: Swarm) -> SwarmSimulation:
     """The bodies at the start; what only scenes use is loaded."""
-    from pliant.cli.swarm import Flight
+    from pliant.cli.swarm import SwarmSimulation
 
-    flight = Flight(swarm)
+    flight = SwarmSimulation(swarm)
     flight.scene.collide(contacts=True)
     return flight
 
 
-def recorder(flight: Flight, frames: int, out: Path) -> Recorder:
+def make_recorder(flight: SwarmSimulation, frames: int, out: Path) -> Recorder:
     """What writes frames down for the report; of a long flight with many vertices it draws every second, third …"""
     from pliant.check.recorder import Recorder
 
     vertices = sum(len(body.vertices) for body in flight.bodies)
-    every = -(-frames * vertices // DRAWN)
+    every = -(-frames * vertices // MAX_DRAWN_VERTICES)
     bodies = {f"body {number}": body for number, body in enumerate(flight.bodies)}
     return Recorder(out, bodies, name=f"{len(bodies)} deforming bodies", every=every, up="z")
 
 
-def play(flight: Flight, frames: int, record: Recorder, console: Console) -> None:
+def run_frames(flight: SwarmSimulation, frames: int, record: Recorder, console: Console) -> None:
     """Play that many frames."""
     pairs, seconds = 0, 0.0
     with progress_bar(console) as progress:
@@ -115,8 +115,8 @@ def play(flight: Flight, frames: int, record: Recorder, console: Console) -> Non
         for _ in range(frames):
             step = flight.advance()
             assert flight.pairs is not None
-            record.add(len(flight.steps) - 1, flight.pairs, step.counted)
-            pairs, seconds = pairs + step.pairs, seconds + step.counted
+            record.add(len(flight.steps) - 1, flight.pairs, step.collision_seconds)
+            pairs, seconds = pairs + step.pairs, seconds + step.collision_seconds
             progress.update(task, advance=1, pairs=pairs, rate=len(flight.steps) / seconds)
 
 
@@ -135,16 +135,16 @@ def progress_bar(console: Console) -> Progress:
     )
 
 
-def summarise(console: Console, flight: Flight | None) -> None:
+def print_summary(console: Console, flight: SwarmSimulation | None) -> None:
     """Two tables: where the time went, and what was found for it."""
     if flight is None or not flight.steps:
         return
     from rich.table import Table
 
     steps = flight.steps
-    n, total = len(steps), sum(step.counted for step in steps)
+    n, total = len(steps), sum(step.collision_seconds for step in steps)
     phases = {"deform, not counted": [s.deform for s in steps], "update": [s.update for s in steps],
-              "broad phase": [s.broad for s in steps], "narrow phase": [s.narrow for s in steps], "sum": [s.counted for s in steps]}
+              "broad phase": [s.broad for s in steps], "narrow phase": [s.narrow for s in steps], "sum": [s.collision_seconds for s in steps]}
     table = Table(title=f"Time a frame, {n} frames", title_justify="left")
     for heading in ("phase", "mean ms", "worst ms", "share"):
         table.add_column(heading, justify="left" if heading == "phase" else "right")
@@ -167,7 +167,7 @@ def summarise(console: Console, flight: Flight | None) -> None:
     console.print(table)
 
 
-def illustrate(moment: Moment | None, faces: NDArray[np.int32], out: Path, size: int, console: Console) -> None:
+def write_picture(moment: FrameState | None, faces: NDArray[np.int32], out: Path, size: int, console: Console) -> None:
     """Draw the frame with the most colliding pairs and say where it is."""
     if moment is None:
         console.print("No frame has colliding triangles: no picture.")
@@ -175,9 +175,9 @@ def illustrate(moment: Moment | None, faces: NDArray[np.int32], out: Path, size:
     from pliant.report import picture
 
     with console.status("Drawing …"):
-        image = portrait(moment, faces, size)
+        image = draw_picture(moment, faces, size)
     try:
-        path = picture.save(out / "demo.png", image)
+        path = picture.save_picture(out / "demo.png", image)
     except ImportError as error:
         console.print(f"No picture: {error}", markup=False)
         return
@@ -185,44 +185,44 @@ def illustrate(moment: Moment | None, faces: NDArray[np.int32], out: Path, size:
     console.print(note, markup=False, soft_wrap=True)
 
 
-def portrait(moment: Moment, faces: NDArray[np.int32], size: int) -> NDArray[np.uint8]:
+def draw_picture(moment: FrameState, faces: NDArray[np.int32], size: int) -> NDArray[np.uint8]:
     """All bodies from where the most red shows, and in a corner the two that show the most of it close up."""
     import numpy as np
 
     from pliant.report import picture
 
     pairs, vertices = moment.pairs, moment.vertices
-    colours = [np.tile(muted(body), (len(faces), 1)) for body in range(len(vertices))]
+    colours = [np.tile(body_colour(body), (len(faces), 1)) for body in range(len(vertices))]
     red = []  # corners (m, 3, 3) of all colliding faces of first bodies, and of second ones
     for column in (0, 1):
         red.append(np.stack(vertices)[pairs.bodies[:, column, None], faces[pairs.faces[:, column]]])
         for body, face in zip(pairs.bodies[:, column], pairs.faces[:, column], strict=True):
-            colours[body][face] = MARK
-    view, _ = outlook(np.concatenate(vertices), np.concatenate(red))
+            colours[body][face] = CONTACT_COLOUR
+    view, _ = best_view(np.concatenate(vertices), np.concatenate(red))
     image = picture.draw([(v, faces) for v in vertices], colours, size, view)
 
     points = red[0].mean(axis=1)
-    meeting, which, counts = np.unique(pairs.bodies, axis=0, return_inverse=True, return_counts=True)
+    contact_pairs, which, counts = np.unique(pairs.bodies, axis=0, return_inverse=True, return_counts=True)
     details = []
-    for pair in np.argsort(-counts)[:LOOKS].tolist():
+    for pair in np.argsort(-counts)[:MAX_DETAILS].tolist():
         rows = np.flatnonzero(which.ravel() == pair)
-        near = np.linalg.norm(points[rows][:, None] - points[rows[:: 1 + len(rows) // 1000]], axis=2) < NEAR
-        rows = rows[np.linalg.norm(points[rows] - points[rows[np.argmax(near.sum(axis=1))]], axis=1) < NEAR]  # around the densest place
-        bodies = meeting[pair].tolist()
-        view, seen = outlook(np.concatenate([vertices[body] for body in bodies]), np.concatenate([corners[rows] for corners in red]))
+        near = np.linalg.norm(points[rows][:, None] - points[rows[:: 1 + len(rows) // 1000]], axis=2) < CLUSTER_RADIUS
+        rows = rows[np.linalg.norm(points[rows] - points[rows[np.argmax(near.sum(axis=1))]], axis=1) < CLUSTER_RADIUS]  # around the densest place
+        bodies = contact_pairs[pair].tolist()
+        view, seen = best_view(np.concatenate([vertices[body] for body in bodies]), np.concatenate([corners[rows] for corners in red]))
         x, y, z = points[rows].mean(axis=0).tolist()
-        details.append((seen, bodies, view._replace(centre=(x, y, z), width=WIDTH * NEAR)))
+        details.append((seen, bodies, view._replace(centre=(x, y, z), width=DETAIL_WIDTH * CLUSTER_RADIUS)))
     _, bodies, view = max(details)
     detail = picture.draw([(vertices[body], faces) for body in bodies], [colours[body] for body in bodies], size * 3 // 10, view)
-    return picture.with_detail(image, detail)
+    return picture.insert_detail(image, detail)
 
 
-def muted(body: int) -> tuple[float, float, float]:
+def body_colour(body: int) -> tuple[float, float, float]:
     """A colour of its own for every body, none of them red."""
     return colorsys.hls_to_rgb(0.07 + 0.7 * (0.41421356 * body % 1), (0.60, 0.50, 0.70)[body % 3], 0.28)
 
 
-def outlook(vertices: NDArray[np.float64], red: NDArray[np.float64]) -> tuple[View, float]:
+def best_view(vertices: NDArray[np.float64], red: NDArray[np.float64]) -> tuple[Viewpoint, float]:
     """Where to stand to see the most of these triangles (m, 3, 3), and how much of them, roughly.
 
     A triangle shows as large as it looks, if no vertex is before its middle in a grid of cells across the view.
@@ -231,12 +231,12 @@ def outlook(vertices: NDArray[np.float64], red: NDArray[np.float64]) -> tuple[Vi
 
     from pliant.report import picture
 
-    vertices = vertices[:: max(1, len(vertices) // MANY)]
+    vertices = vertices[:: max(1, len(vertices) // MAX_OCCLUDERS)]
     low, middles, normals = vertices.min(axis=0), red.mean(axis=1), np.cross(red[:, 1] - red[:, 0], red[:, 2] - red[:, 0])
     size = float(np.linalg.norm(vertices.max(axis=0) - low))
     cells = int(np.sqrt(0.2 * len(vertices))) + 1
 
-    def shown(view: View) -> float:
+    def visible_area(view: Viewpoint) -> float:
         a, e = np.radians([view.azimuth, view.elevation])
         right, eye = np.array([-np.sin(a), np.cos(a), 0.0]), np.array([np.cos(a) * np.cos(e), np.sin(a) * np.cos(e), np.sin(e)])
         axes = np.stack([right, np.cross(eye, right)], axis=1)
@@ -245,6 +245,6 @@ def outlook(vertices: NDArray[np.float64], red: NDArray[np.float64]) -> tuple[Vi
         np.maximum.at(nearest, cell, vertices @ eye)
         return float((np.maximum(normals @ eye, 0) * (nearest[at] <= middles @ eye + 0.02 * size)).sum())
 
-    views = [picture.View(azimuth, elevation) for elevation in ELEVATIONS for azimuth in AZIMUTHS]
-    areas = [shown(view) for view in views]
+    views = [picture.Viewpoint(azimuth, elevation) for elevation in ELEVATIONS for azimuth in AZIMUTHS]
+    areas = [visible_area(view) for view in views]
     return views[int(np.argmax(areas))], max(areas)

@@ -15,13 +15,13 @@ from typer.core import TyperGroup
 if TYPE_CHECKING:
     from rich.console import Console
 
-FOUND, WRONG, INTERRUPTED = 1, 2, 130  # the last is what a shell reports after Ctrl-C
-DEBUG = "PLIANT_DEBUG"
-LONG = 500  # characters of a line
-WIDE = 120  # columns of a file or a pipe
+EXIT_COLLISIONS, EXIT_ERROR, EXIT_INTERRUPTED = 1, 2, 130  # the last is what a shell reports after Ctrl-C
+DEBUG_VARIABLE = "PLIANT_DEBUG"
+MAX_LINE = 500  # characters of a line
+PIPE_COLUMNS = 120  # columns of a file or a pipe
 
 
-class Commands(TyperGroup):
+class CommandGroup(TyperGroup):
     """A group of commands whose errors are one line, on the error stream: which file or option, what is wrong, what to do. With --debug
     they are tracebacks."""
 
@@ -30,22 +30,22 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             typer.echo("Stopped.", err=True)
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(EXIT_INTERRUPTED) from None
         except Exception as error:
             if type(error).__module__.partition(".")[0] in ("typer", "click"):  # those end as they know how to
                 raise
-            typer.echo(traceback.format_exc() if os.environ.get(DEBUG) else line_of(error), err=True)
-            raise typer.Exit(WRONG) from None
+            typer.echo(traceback.format_exc() if os.environ.get(DEBUG_VARIABLE) else error_line(error), err=True)
+            raise typer.Exit(EXIT_ERROR) from None
 
 
-def say_when_compiling(console: Console) -> None:
+def announce_compiling(console: Console) -> None:
     """Tell whoever waits for kernels; once, and not if they are all in the cache."""
     from pliant.core import cache
 
-    cache.announce(lambda: console.print("Compiling kernels; they are kept for the next run …"))
+    cache.set_on_first_compile(lambda: console.print("Compiling kernels; they are kept for the next run …"))
 
 
-def screen(tables: bool = False) -> Console:
+def make_console(tables: bool = False) -> Console:
     """Where commands print. If nobody reads any more, as after `| head`, they go on quietly: what they write and how they end counts.
     `tables`: a file or a pipe has room for wide ones."""
     from rich.console import Console
@@ -57,7 +57,7 @@ def screen(tables: bool = False) -> Console:
 
     console = Screen()
     if tables and not console.is_terminal:
-        console.width = max(console.width, WIDE)
+        console.width = max(console.width, PIPE_COLUMNS)
     return console
 
 
@@ -70,25 +70,25 @@ def make_folder(out: Path) -> Path:
     return out
 
 
-def version(asked: bool) -> None:
+def print_version(requested: bool) -> None:
     """Say which version this is, and leave."""
-    if asked:
+    if requested:
         import pliant
 
         typer.echo(f"pliant {pliant.__version__}")
         raise typer.Exit
 
 
-def options(
-    _: Annotated[bool, typer.Option("--version", help="Show the version and leave.", callback=version, is_eager=True)] = False,
+def global_options(
+    _: Annotated[bool, typer.Option("--version", help="Show the version and leave.", callback=print_version, is_eager=True)] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks, not one line.")] = False,
 ) -> None:
     """What stands before the name of a command."""
     if debug:
-        os.environ[DEBUG] = "1"
+        os.environ[DEBUG_VARIABLE] = "1"
 
 
-def line_of(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     """What is wrong, in one line."""
     from pliant.errors import PliantError
 
@@ -99,4 +99,4 @@ def line_of(error: Exception) -> str:
         text = f"not enough memory{': ' + text if text else ''}"
     elif not isinstance(error, (PliantError, ValueError, TypeError, ImportError)):
         text = f"{type(error).__name__}: {text} (a defect of Pliant: --debug shows where)"
-    return text if len(text) <= LONG else text[:LONG] + " …"
+    return text if len(text) <= MAX_LINE else text[:MAX_LINE] + " …"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pliant.cli.errors import screen
+from pliant.cli.errors import make_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,23 +28,23 @@ Examples:
 def info(files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE…]", help="An animation, as for check.")] = None) -> None:
     """Show versions, processor, compilation cache and threads; or, of files, their bodies, frames and units."""
     if files:
-        describe(files, screen())
+        print_bodies(files, make_console())
     else:
-        installation(screen())
+        print_installation(make_console())
 
 
 info.__doc__ = f"{info.__doc__}\n\n{EXAMPLES}"
 
 
-def describe(files: list[Path], console: Console) -> None:
+def print_bodies(files: list[Path], console: Console) -> None:
     """What is in an animation: a row for each body."""
     from rich.table import Table
     from rich.text import Text
 
-    from pliant.cli.check import introduce, read_files
+    from pliant.cli.check import print_animation, read_files
 
     animation = read_files(files, None, None)
-    introduce(animation, console)
+    print_animation(animation, console)
     table = Table()
     for heading in ("body", "moves", "vertices", "triangles", "frames"):
         table.add_column(heading, justify="left" if heading in ("body", "moves") else "right", overflow="fold")
@@ -54,7 +54,7 @@ def describe(files: list[Path], console: Console) -> None:
     console.print(table)
 
 
-def installation(console: Console) -> None:
+def print_installation(console: Console) -> None:
     """What is installed, and on what machine."""
     from rich.table import Table
 
@@ -66,10 +66,10 @@ def installation(console: Console) -> None:
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for package in PACKAGES:
-        table.add_row(package, version(package))
+        table.add_row(package, package_version(package))
     table.add_row("python", f"{platform.python_version()} ({platform.python_implementation()})")
     table.add_row("system", f"{platform.system()} {platform.release()}, {platform.machine()}")
-    table.add_row("processor", processor())
+    table.add_row("processor", processor_name())
     table.add_row("threads", str(threads()))
     table.add_row("cache", str(cache.folder) if cache.folder else "not in use")
     if cache.reason:
@@ -77,7 +77,7 @@ def installation(console: Console) -> None:
     console.print(table)
 
 
-def version(package: str) -> str:
+def package_version(package: str) -> str:
     """The installed version of ``package``."""
     try:
         return metadata.version(package)
@@ -85,7 +85,7 @@ def version(package: str) -> str:
         return "not installed"
 
 
-def processor() -> str:
+def processor_name() -> str:
     """The processor's name as the system gives it, and the target that kernels are compiled for."""
     from llvmlite import binding
 

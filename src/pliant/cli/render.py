@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pliant.cli.errors import INTERRUPTED, say_when_compiling, screen
+from pliant.cli.errors import EXIT_INTERRUPTED, announce_compiling, make_console
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from pliant.render.animation import Moved, Performance, Show
+    from pliant.render.animation import AnimatedScene, FrameTimes, Playback
     from pliant.render.frames import Picture, Settings
-    from pliant.render.images import Film
+    from pliant.render.images import PictureWriter
 
 EXAMPLES = """\
 Examples:
@@ -40,7 +40,7 @@ class Mode(StrEnum):
     budget = "budget"
 
 
-class Way(StrEnum):
+class Reconstruction(StrEnum):
     """How pixels between traced points get their colours."""
 
     quads = "quads"
@@ -53,7 +53,7 @@ def render(
     frames: Annotated[str | None, typer.Option(help="A frame, or START:STOP:STEP.", show_default="PNG: one; films: all")] = None,
     size: Annotated[str | None, typer.Option(help="WIDTHxHEIGHT in pixels.", show_default="640x480")] = None,
     step: Annotated[int | None, typer.Option(min=1, max=256, help="Trace every k-th pixel in both directions.", show_default="1")] = None,
-    reconstruct: Annotated[Way | None, typer.Option(help="How to fill in the others.", show_default="quads")] = None,
+    reconstruct: Annotated[Reconstruction | None, typer.Option(help="How to fill in the others.", show_default="quads")] = None,
     mode: Annotated[Mode | None, typer.Option(help="Trace all points, a part of them, or until time is up.", show_default="full")] = None,
     budget_ms: Annotated[float | None, typer.Option(min=0.0, help="Milliseconds a frame, updates included.", show_default="50")] = None,
     parts: Annotated[int | None, typer.Option(min=1, max=1024, help="Frameless: frames for all points.", show_default="8")] = None,
@@ -64,22 +64,22 @@ def render(
     rate: Annotated[float | None, typer.Option(min=0.01, max=1000.0, help="Frames a second.", show_default="the scene's pace")] = None,
 ) -> None:
     """Ray trace a moving scene: nine deforming bodies, a museum, or a file of your own."""
-    console = screen()
-    say_when_compiling(console)
+    console = make_console()
+    announce_compiling(console)
     chosen = {"step": step, "reconstruct": reconstruct and reconstruct.value, "mode": mode and mode.value, "budget_ms": budget_ms,
               "parts": parts, "bounces": bounces, "antialias": antialias}  # fmt: skip
     if size is not None:
         chosen["width"], chosen["height"] = parse_size(size)
-    film: Film | None = None
+    film: PictureWriter | None = None
     try:
         show = find_show(scene, faces)
-        settings = wanted(show, {name: value for name, value in chosen.items() if value is not None})
+        settings = make_settings(show, {name: value for name, value in chosen.items() if value is not None})
         numbers = parse_frames(frames, show, single=out.suffix.lower() == ".png")
-        film = begin(out, rate or pace(show, numbers), len(numbers) > 1)
-        status = play(show, settings, numbers, policy, film, console)
+        film = open_film(out, rate or film_rate(show, numbers), len(numbers) > 1)
+        status = render_frames(show, settings, numbers, policy, film, console)
     except KeyboardInterrupt:  # before the first frame
         console.print("[bold]Stopped[/bold]: nothing was written.")
-        status = INTERRUPTED
+        status = EXIT_INTERRUPTED
     finally:
         if film is not None:
             film.abandon()
@@ -90,24 +90,24 @@ def render(
 render.__doc__ = f"{render.__doc__}\n\n{EXAMPLES}"
 
 
-def find_show(scene: str, faces: int | None) -> Show:
+def find_show(scene: str, faces: int | None) -> AnimatedScene:
     """The show of that name, or the one in that file."""
-    from pliant.render.scene_file import read_show
-    from pliant.render.scenes import SHOWS
+    from pliant.render.scene_file import read_scene
+    from pliant.render.scenes import SCENES
 
-    if scene in SHOWS:
+    if scene in SCENES:
         try:
-            return SHOWS[scene](**({} if faces is None else {"faces": faces}))
+            return SCENES[scene](**({} if faces is None else {"faces": faces}))
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--faces") from None
     if faces is not None:
-        raise typer.BadParameter(f"is for {' and '.join(SHOWS)} alone; {scene} says itself what is in it", param_hint="--faces")
+        raise typer.BadParameter(f"is for {' and '.join(SCENES)} alone; {scene} says itself what is in it", param_hint="--faces")
     if not Path(scene).suffix:
-        raise typer.BadParameter(f"expected {', '.join(SHOWS)} or a file that ends in .toml, got {scene!r}", param_hint="SCENE")
-    return read_show(scene)
+        raise typer.BadParameter(f"expected {', '.join(SCENES)} or a file that ends in .toml, got {scene!r}", param_hint="SCENE")
+    return read_scene(scene)
 
 
-def wanted(show: Show, chosen: dict[str, Any]) -> Settings:
+def make_settings(show: AnimatedScene, chosen: dict[str, Any]) -> Settings:
     """What the user wants, else what the show would like."""
     from pliant.render.frames import Settings
 
@@ -120,15 +120,15 @@ def wanted(show: Show, chosen: dict[str, Any]) -> Settings:
 
 def parse_size(text: str) -> tuple[int, int]:
     """Width and height."""
-    from pliant.render.camera import LARGEST
+    from pliant.render.camera import MAX_PICTURE_SIDE
 
     found = re.fullmatch(r"(\d{1,9})[x×](\d{1,9})", text)
-    if not found or not all(0 < int(side) <= LARGEST for side in found.groups()):
-        raise typer.BadParameter(f"expected WIDTHxHEIGHT, each from 1 to {LARGEST}, such as 640x480, got {text!r}", param_hint="--size")
+    if not found or not all(0 < int(side) <= MAX_PICTURE_SIDE for side in found.groups()):
+        raise typer.BadParameter(f"expected WIDTHxHEIGHT, each from 1 to {MAX_PICTURE_SIDE}, such as 640x480, got {text!r}", param_hint="--size")
     return int(found[1]), int(found[2])
 
 
-def parse_frames(text: str | None, show: Show, single: bool) -> list[int]:
+def parse_frames(text: str | None, show: AnimatedScene, single: bool) -> list[int]:
     """The frames to draw: one, or as a slice."""
     if text is None:
         return [show.poster] if single else list(range(show.frames))
@@ -142,32 +142,32 @@ def parse_frames(text: str | None, show: Show, single: bool) -> list[int]:
     return numbers
 
 
-def pace(show: Show, numbers: list[int]) -> float:
+def film_rate(show: AnimatedScene, numbers: list[int]) -> float:
     """Frames a second at which the film is as fast as the show."""
     return show.rate / (numbers[1] - numbers[0]) if len(numbers) > 1 else show.rate
 
 
-def begin(out: Path, rate: float, several: bool) -> Film:
+def open_film(out: Path, rate: float, several: bool) -> PictureWriter:
     """The file, as far as that can be known before there is a picture."""
-    from pliant.render.images import film
+    from pliant.render.images import picture_writer
 
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         if out.is_dir():
             raise typer.BadParameter(f"{out} is a folder", param_hint="--out")
-        return film(out, rate, several)
+        return picture_writer(out, rate, several)
     except OSError as error:
         raise typer.BadParameter(f"{out.parent} cannot be made a folder: {error.strerror}", param_hint="--out") from None
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--out") from None
 
 
-def play(show: Show, settings: Settings, numbers: list[int], policy: str, film: Film, console: Console) -> int:
+def render_frames(show: AnimatedScene, settings: Settings, numbers: list[int], policy: str, film: PictureWriter, console: Console) -> int:
     """Draw the frames and write what is done; the exit status."""
     from pliant.render.frames import Renderer
 
-    performance = prepare(show, policy, console)
-    renderer, done = Renderer(performance.stage, settings), list[tuple["Moved", "Picture"]]()
+    performance = prepare_performance(show, policy, console)
+    renderer, done = Renderer(performance.stage, settings), list[tuple["FrameTimes", "Picture"]]()
     stopped = False
     try:
         with progress_bar(console) as progress:
@@ -185,29 +185,29 @@ def play(show: Show, settings: Settings, numbers: list[int], policy: str, film: 
     files = film.close()
     if stopped:
         console.print(f"[bold]Stopped[/bold] after {len(done)} of {len(numbers)} frames.")
-    summarise(done, settings, console)
+    print_summary(done, settings, console)
     if files:
         names = f"{files[0]}" + (f" … {files[-1].name}" if len(files) > 1 else "")
         console.print(f"Written: {names}", markup=False, soft_wrap=True)
-    return INTERRUPTED if stopped else 0
+    return EXIT_INTERRUPTED if stopped else 0
 
 
-def prepare(show: Show, policy: str, console: Console) -> Performance:
+def prepare_performance(show: AnimatedScene, policy: str, console: Console) -> Playback:
     """The bodies, with their trees."""
     from pliant.refit.policy import POLICIES
-    from pliant.render.animation import Performance
+    from pliant.render.animation import Playback
 
     with console.status("Building trees; the first time kernels are compiled …"):
-        performance = Performance(show, policy=policy if policy in POLICIES else refused(policy, POLICIES))
+        performance = Playback(show, policy=policy if policy in POLICIES else refuse_policy(policy, POLICIES))
     console.print(f"{show.name}: {len(show.actors)} bodies, {show.faces:,} triangles.", markup=False)
     return performance
 
 
-def refused(policy: str, known: Any) -> str:
+def refuse_policy(policy: str, known: Any) -> str:
     raise typer.BadParameter(f"expected one of {', '.join(known)}, got {policy!r}", param_hint="--policy")
 
 
-def camera_of(show: Show, frame: int, settings: Settings) -> Any:
+def camera_of(show: AnimatedScene, frame: int, settings: Settings) -> Any:
     """The camera of a frame; on its way between key frames it may look at itself."""
     from pliant.errors import FileError
 
@@ -226,7 +226,7 @@ def progress_bar(console: Console) -> Progress:
                     console=console)  # fmt: skip
 
 
-def summarise(done: list[tuple[Moved, Picture]], settings: Settings, console: Console) -> None:
+def print_summary(done: list[tuple[FrameTimes, Picture]], settings: Settings, console: Console) -> None:
     """A table: where the time went; and, with a budget, how far it reached."""
     if not done:
         return
@@ -246,17 +246,17 @@ def summarise(done: list[tuple[Moved, Picture]], settings: Settings, console: Co
     for heading in ("phase", "mean ms", "worst ms", "rays", "traced"):
         table.add_column(heading, justify="left" if heading == "phase" else "right")
     for name, values in rows.items():
-        times, traced, asked = zip(*values, strict=True)
-        cells = (f"{sum(traced) / n:,.0f}", f"{sum(traced) / sum(asked):.0%}") if sum(asked) else ("", "")
+        times, traced, rays = zip(*values, strict=True)
+        cells = (f"{sum(traced) / n:,.0f}", f"{sum(traced) / sum(rays):.0%}") if sum(rays) else ("", "")
         table.add_row(name, f"{1e3 * sum(times) / n:,.2f}", f"{1e3 * max(times):,.2f}", *cells, style="bold" if name == "frame" else "")
     console.print(table)
     if settings.mode == "budget":
-        whole = sum(picture.complete for _, picture in done)
-        rest = f" Stopped while tracing: {stops(done)}." if whole < n else ""
-        console.print(f"Within {settings.budget_ms:g} ms a frame: {whole} of {n} complete.{rest}", soft_wrap=True)
+        complete = sum(picture.complete for _, picture in done)
+        rest = f" Stopped while tracing: {stop_counts(done)}." if complete < n else ""
+        console.print(f"Within {settings.budget_ms:g} ms a frame: {complete} of {n} complete.{rest}", soft_wrap=True)
 
 
-def stops(done: list[tuple[Moved, Picture]]) -> str:
+def stop_counts(done: list[tuple[FrameTimes, Picture]]) -> str:
     """Where frames were stopped, and how often."""
     counts: dict[str, int] = {}
     for _, picture in done:

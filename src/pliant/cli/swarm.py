@@ -16,14 +16,14 @@ import pliant
 from pliant.results import ScenePairs, Stats
 from pliant.shapes import Swarm
 
-ROOM = 0.74  # of the standard swarm's box: denser, so that there is more to see
-CRUISE = 0.045  # units a frame; bodies have a radius of about 1
-PUSH = 0.04  # of the cruising speed: what bodies in contact gain in a frame, at least
-BOUNCE = 0.3  # of the speed of approach that is left after an impact
+BOX_SCALE = 0.74  # of the standard swarm's box: denser, so that there is more to see
+CRUISE_SPEED = 0.045  # units a frame; bodies have a radius of about 1
+CONTACT_SPEED = 0.04  # of the cruising speed: what bodies in contact gain in a frame, at least
+RESTITUTION = 0.3  # of the speed of approach that is left after an impact
 DAMPING = 0.05  # of the difference to the cruising speed, lost in a frame
 
 
-class Step(NamedTuple):
+class FrameStats(NamedTuple):
     """One frame: what was found, the work behind it, and seconds spent."""
 
     pairs: int  # of faces
@@ -36,12 +36,12 @@ class Step(NamedTuple):
     narrow: float
 
     @property
-    def counted(self) -> float:
+    def collision_seconds(self) -> float:
         """Seconds of collision detection."""
         return self.update + self.broad + self.narrow
 
 
-class Moment(NamedTuple):
+class FrameState(NamedTuple):
     """A frame to remember: the vertices of all bodies, and what met."""
 
     frame: int
@@ -49,28 +49,28 @@ class Moment(NamedTuple):
     pairs: ScenePairs
 
 
-class Flight:
+class SwarmSimulation:
     """The swarm in motion. ``steps`` has every frame done, ``pairs`` what met in the last, ``best`` the one with the most of them."""
 
     def __init__(self, shapes: Swarm) -> None:
         self.shapes, self.faces = shapes, shapes.faces
         self.centres = shapes.centres(0)
         ahead = shapes.centres(1) - self.centres
-        self.velocities = CRUISE * ahead / np.linalg.norm(ahead, axis=1, keepdims=True)
-        self.bodies = [pliant.Body(vertices, self.faces) for vertices in self.place(0)]
+        self.velocities = CRUISE_SPEED * ahead / np.linalg.norm(ahead, axis=1, keepdims=True)
+        self.bodies = [pliant.Body(vertices, self.faces) for vertices in self.vertices_at(0)]
         self.scene = pliant.Scene(self.bodies)
-        self.steps: list[Step] = []
+        self.steps: list[FrameStats] = []
         self.pairs: ScenePairs | None = None
-        self.best: Moment | None = None
+        self.peak: FrameState | None = None
 
-    def place(self, k: int) -> list[NDArray[np.float64]]:
+    def vertices_at(self, k: int) -> list[NDArray[np.float64]]:
         """The shapes of frame k, where the bodies are now."""
         return [self.shapes.shape(i, k) + centre for i, centre in enumerate(self.centres)]
 
-    def advance(self) -> Step:
+    def advance(self) -> FrameStats:
         """Play the next frame."""
         k, clock = len(self.steps), [time.perf_counter()]
-        vertices = self.place(k)
+        vertices = self.vertices_at(k)
         clock.append(time.perf_counter())
         for body, positions in zip(self.bodies, vertices, strict=True):
             body.update(positions)
@@ -81,30 +81,30 @@ class Flight:
         clock.append(time.perf_counter())
         touching = self.respond(pairs, vertices)
         deform, update, broad, narrow = np.diff(clock).tolist()
-        step = Step(len(pairs), touching, len(pairs.tested), pairs.stats, deform, update, broad, narrow)
+        step = FrameStats(len(pairs), touching, len(pairs.tested), pairs.stats, deform, update, broad, narrow)
         self.steps.append(step)
         self.pairs = pairs
-        if pairs and (self.best is None or len(pairs) > len(self.best.pairs)):
-            self.best = Moment(k, vertices, pairs)
+        if pairs and (self.peak is None or len(pairs) > len(self.peak.pairs)):
+            self.peak = FrameState(k, vertices, pairs)
         return step
 
     def respond(self, pairs: ScenePairs, vertices: list[NDArray[np.float64]]) -> int:
         """Let bodies bounce and move on; how many pairs of them met."""
-        meeting, directions = partings(pairs, vertices, self.faces)
-        for (i, j), direction in zip(meeting.tolist(), directions, strict=True):
+        contact_pairs, directions = separation_directions(pairs, vertices, self.faces)
+        for (i, j), direction in zip(contact_pairs.tolist(), directions, strict=True):
             closing = float(direction @ (self.velocities[i] - self.velocities[j]))
-            impulse = 0.5 * (1 + BOUNCE) * max(closing, 0.0) + PUSH * CRUISE
+            impulse = 0.5 * (1 + RESTITUTION) * max(closing, 0.0) + CONTACT_SPEED * CRUISE_SPEED
             self.velocities[i] -= impulse * direction
             self.velocities[j] += impulse * direction
-        outside = np.abs(self.centres) > ROOM * self.shapes.half
+        outside = np.abs(self.centres) > BOX_SCALE * self.shapes.half
         self.velocities = np.where(outside, -np.sign(self.centres) * np.abs(self.velocities), self.velocities)
         speeds = np.linalg.norm(self.velocities, axis=1, keepdims=True)
-        self.velocities *= 1 + DAMPING * (CRUISE / np.maximum(speeds, 0.1 * CRUISE) - 1)
+        self.velocities *= 1 + DAMPING * (CRUISE_SPEED / np.maximum(speeds, 0.1 * CRUISE_SPEED) - 1)
         self.centres = self.centres + self.velocities
-        return len(meeting)
+        return len(contact_pairs)
 
 
-def partings(
+def separation_directions(
     pairs: ScenePairs, vertices: list[NDArray[np.float64]], faces: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The pairs of bodies that meet, (p, 2), and for each the direction (p, 3) that takes the second away from the first.
@@ -114,10 +114,10 @@ def partings(
     """
     assert pairs.normals is not None and pairs.depths is not None
     corners = np.stack([np.stack(vertices)[pairs.bodies[:, c, None], faces[pairs.faces[:, c]]] for c in (0, 1)])
-    looks = np.cross(corners[:, :, 1] - corners[:, :, 0], corners[:, :, 2] - corners[:, :, 0])
-    looks /= np.maximum(np.linalg.norm(looks, axis=2, keepdims=True), 1e-300)
-    sides = np.sign(((looks[0] - looks[1]) * pairs.normals).sum(axis=1))
-    meeting, which = np.unique(pairs.bodies, axis=0, return_inverse=True)
-    sums = np.zeros((len(meeting), 3))
+    normals = np.cross(corners[:, :, 1] - corners[:, :, 0], corners[:, :, 2] - corners[:, :, 0])
+    normals /= np.maximum(np.linalg.norm(normals, axis=2, keepdims=True), 1e-300)
+    sides = np.sign(((normals[0] - normals[1]) * pairs.normals).sum(axis=1))
+    contact_pairs, which = np.unique(pairs.bodies, axis=0, return_inverse=True)
+    sums = np.zeros((len(contact_pairs), 3))
     np.add.at(sums, which.ravel(), (sides * pairs.depths)[:, None] * pairs.normals)
-    return meeting, sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-300)
+    return contact_pairs, sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-300)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pliant.cli.errors import INTERRUPTED, screen
+from pliant.cli.errors import EXIT_INTERRUPTED, make_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +26,7 @@ Examples:
 """
 
 
-class Asked(StrEnum):
+class FrameQuery(StrEnum):
     """The query of every frame."""
 
     distance = "distance"
@@ -37,7 +37,7 @@ class Asked(StrEnum):
     self_within = "self_within"
 
 
-class Measure(StrEnum):
+class ScoreUnit(StrEnum):
     """What the work is measured in."""
 
     counters = "counters"
@@ -47,8 +47,8 @@ class Measure(StrEnum):
 def tune(
     animations: Annotated[list[str], typer.Argument(metavar="ANIMATION", help="Files .npz, or folders of numbered meshes.")],
     out: Annotated[Path, typer.Option(help="File for the policy; Body(policy=FILE) loads it.")] = Path("policy.toml"),
-    query: Annotated[Asked, typer.Option(help="What is asked in every frame.")] = Asked.distance,
-    score: Annotated[Measure, typer.Option(help="What is to be least.")] = Measure.counters,
+    query: Annotated[FrameQuery, typer.Option(help="What is asked in every frame.")] = FrameQuery.distance,
+    score: Annotated[ScoreUnit, typer.Option(help="What is to be least.")] = ScoreUnit.counters,
     criteria: Annotated[list[str] | None, typer.Option(help="Names, with commas between.", show_default="all")] = None,
     population: Annotated[int, typer.Option(help="Members of a search.")] = 30,
     generations: Annotated[int, typer.Option(help="How often half of them are replaced.")] = 50,
@@ -63,30 +63,30 @@ def tune(
     """Tune policy "inflated" for an animation, or for several together."""
     from rich.markup import escape
 
-    console = screen(tables=True)
+    console = make_console(tables=True)
     options = {"volume": volume, "build": build, "arity": arity, "leaf": leaf}
     names = None if criteria is None else [name.strip() for text in criteria for name in text.split(",")]
     best: dict[str, Row] = {}
-    kept = out.parent / f"{out.stem}.state.json" if state is None else state
+    state_file = out.parent / f"{out.stem}.state.json" if state is None else state
     try:
-        make_room(out)
-        make_room(kept)
+        make_parent_folder(out)
+        make_parent_folder(state_file)
         tuned = search(animations, console, best, query=query.value, score=score.value, criteria=names, population=population,
-                       generations=generations, seed=seed, state=kept, tolerance=tolerance,
+                       generations=generations, seed=seed, state=state_file, tolerance=tolerance,
                        options={name: value for name, value in options.items() if value is not None})  # fmt: skip
-        write(out, tuned)
+        write_policy(out, tuned)
     except KeyboardInterrupt:
-        show(list(best.values()), score.value, console)
-        console.print(f"[bold]Stopped[/bold]. The same command goes on from {escape(str(kept))}.", soft_wrap=True)
-        raise typer.Exit(INTERRUPTED) from None
-    show(tuned.table, score.value, console)
+        print_table(list(best.values()), score.value, console)
+        console.print(f"[bold]Stopped[/bold]. The same command goes on from {escape(str(state_file))}.", soft_wrap=True)
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    print_table(tuned.table, score.value, console)
     console.print(f"Written: {out}", markup=False, soft_wrap=True)
 
 
 tune.__doc__ = f"{tune.__doc__}\n\n{EXAMPLES}"
 
 
-def make_room(file: Path) -> None:
+def make_parent_folder(file: Path) -> None:
     """The folder of a file that will be written."""
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.is_dir():
@@ -103,7 +103,7 @@ def search(names: list[str], console: Console, best: dict[str, Row], **settings:
     wanted = settings["criteria"] or CRITERIA
     steps = sum(settings["generations"] if CRITERIA.get(name) else 1 for name in wanted)
     with progress_bar(console) as progress:
-        return tune(animations, progress=reporter(progress, steps, best), **settings)
+        return tune(animations, progress=progress_callback(progress, steps, best), **settings)
 
 
 def progress_bar(console: Console) -> Progress:
@@ -115,7 +115,7 @@ def progress_bar(console: Console) -> Progress:
     return Progress(*columns, console=console, auto_refresh=False, transient=True)
 
 
-def reporter(progress: Progress, steps: int, best: dict[str, Row]) -> Callable[[Report], None]:
+def progress_callback(progress: Progress, steps: int, best: dict[str, Row]) -> Callable[[Report], None]:
     """What the search calls: the bar goes on, and the best so far is kept."""
     from pliant.report.tables import figure
 
@@ -131,26 +131,26 @@ def reporter(progress: Progress, steps: int, best: dict[str, Row]) -> Callable[[
     return report
 
 
-def write(out: Path, tuned: Tuned) -> None:
+def write_policy(out: Path, tuned: Tuned) -> None:
     """The policy, and what it was tuned for."""
     from pliant.refit.policy_files import save_policy
 
     save_policy(out, tuned.policy, tuned.about)
 
 
-def show(rows: list[Row], score: str, console: Console) -> None:
+def print_table(rows: list[Row], score: str, console: Console) -> None:
     """A row for each criterion, as in the thesis's Table 2, and how it compares with refitting everything."""
     from pliant.report.tables import Table, figure, rich
 
     if not rows:
         return
-    least = min(row.score for row in rows)
-    whole = next((row.score for row in rows if row.criterion == "all"), 0.0)
+    lowest = min(row.score for row in rows)
+    full_refit = next((row.score for row in rows if row.criterion == "all"), 0.0)
     cells = []
     for row in rows:
         genes = [f"{row.parameters[name]:.4f}" if name in row.parameters else "–" for name in ("p_max", "k", "gamma")]
-        ratio = figure(row.score / whole) if whole else "–"
-        cells.append([row.criterion, *genes, figure(row.score), ratio, f"{row.evaluations:,}", "← best" if row.score == least else ""])
+        ratio = figure(row.score / full_refit) if full_refit else "–"
+        cells.append([row.criterion, *genes, figure(row.score), ratio, f"{row.evaluations:,}", "← best" if row.score == lowest else ""])
     unit = "seconds" if score == "seconds" else "weighted counters"
     columns = ["criterion", "p_max", "k", "γ", unit, "of refit all", "scored", ""]
     console.print(rich(Table("The best parameters of each criterion", columns, cells)))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pliant.cli.errors import screen
+from pliant.cli.errors import make_console
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,7 +34,7 @@ Examples:
 """
 
 
-def overlapping() -> tuple[Body, Body, NDArray[np.float64], NDArray[np.int32]]:
+def overlapping_bodies() -> tuple[Body, Body, NDArray[np.float64], NDArray[np.int32]]:
     """Two bodies deep in each other, and vertices and faces of the first."""
     import pliant
     from pliant import shapes
@@ -52,7 +52,7 @@ def compile_scene() -> None:
     """What bodies in a scene use by default, and the policy that the default becomes where queries reach little."""
     import pliant
 
-    a, b, first, faces = overlapping()
+    a, b, first, faces = overlapping_bodies()
     pliant.Scene([a, b]).collide()
     pliant.collide(pliant.Body(first, faces, policy="lazy"), b)
     pliant.collide(a, b, first=True)
@@ -64,7 +64,7 @@ def compile_contacts() -> None:
 
     from pliant.query.collide.contacts import contacts_of
 
-    a, b, *_ = overlapping()
+    a, b, *_ = overlapping_bodies()
     contacts_of([(np.zeros((1, 2), np.int32), a, b)])
 
 
@@ -72,14 +72,14 @@ def compile_self() -> None:
     """A body with itself."""
     import pliant
 
-    pliant.self_collide(overlapping()[0], contacts=True)
+    pliant.self_collide(overlapping_bodies()[0], contacts=True)
 
 
 def compile_rays() -> None:
     """Rays, from a few to many."""
     import pliant
 
-    a = overlapping()[0]
+    a = overlapping_bodies()[0]
     pliant.cast(a, [[0.1, 0.2, -5.0]], [[0.0, 0.0, 1.0]])
     pliant.cast_all(a, [[0.1, 0.2, -5.0]], [[0.0, 0.0, 1.0]])
 
@@ -88,7 +88,7 @@ def compile_distances() -> None:
     """Distances and pairs within a tolerance."""
     import pliant
 
-    a, b, *_ = overlapping()
+    a, b, *_ = overlapping_bodies()
     pliant.distance(a, b)
     pliant.within(a, b, 0.01)
     pliant.self_within(a, 0.01)
@@ -98,7 +98,7 @@ def compile_points() -> None:
     """Closest points, inside and outside."""
     import pliant
 
-    a, _, first, _ = overlapping()
+    a, _, first, _ = overlapping_bodies()
     pliant.closest(a, first, signed=True)
 
 
@@ -122,13 +122,13 @@ def compile_motions() -> None:
     from pliant import shapes
 
     scene = shapes.bumpy_pair(320, 3)
-    (first, second), faces, still = scene.frame(1), scene.faces, np.eye(4)
+    (first, second), faces, identity = scene.frame(1), scene.faces, np.eye(4)
     free = pliant.Body(first, faces)
     morph, blended, rigid = (pliant.Body.morph([first, second], faces), pliant.Body.blended(second, faces, np.ones((len(second), 1))),
                              pliant.Body.rigid(second, faces))  # fmt: skip
     morph.update([0.5, 0.5])
-    blended.update(still[None])
-    rigid.update(still)
+    blended.update(identity[None])
+    rigid.update(identity)
     for body in (morph, blended, rigid):
         pliant.self_collide(body)
     bodies = [free, morph, blended, rigid]
@@ -140,21 +140,21 @@ def compile_image() -> None:
     """The engine without trees."""
     import pliant
 
-    a, b, *_ = overlapping()
+    a, b, *_ = overlapping_bodies()
     pliant.collide(a, b, engine="image")
     pliant.self_collide(a, engine="image")
 
 
 # The longest first: processes take them in this order.
-PARTS: dict[str, Callable[[], None]] = {
+KERNEL_GROUPS: dict[str, Callable[[], None]] = {
     "distances": compile_distances, "rays": compile_rays, "exact": compile_exact, "scene": compile_scene, "motions": compile_motions,
     "contacts": compile_contacts, "self": compile_self, "image": compile_image, "points": compile_points,
 }  # fmt: skip
-SCENE, MORE = ("scene", "contacts"), ("motions", "image")
-DEFAULT = tuple(name for name in PARTS if name not in MORE)
+SCENE_GROUPS, EXTRA_GROUPS = ("scene", "contacts"), ("motions", "image")
+DEFAULT_GROUPS = tuple(name for name in KERNEL_GROUPS if name not in EXTRA_GROUPS)
 
 
-def prepare(names: Iterable[str], console: Console) -> float:
+def compile_groups(names: Iterable[str], console: Console) -> float:
     """Compile these parts into the cache, in as many processes as there are cores, or here if nothing can be kept; seconds it took. A line
     says which part is ready, also where the output is no terminal."""
     from pliant.core.jit import cache_state
@@ -162,16 +162,16 @@ def prepare(names: Iterable[str], console: Console) -> float:
 
     start, names, state = time.perf_counter(), list(names), cache_state()
     if state.folder is not None and state.writable and threads() > 1 and len(names) > 1:
-        in_processes(names, threads(), console)
+        compile_in_processes(names, threads(), console)
     else:
         for name in names:
-            began = time.perf_counter()
-            PARTS[name]()
-            console.print(f"  {name}: {time.perf_counter() - began:.1f} s", highlight=False)
+            group_start = time.perf_counter()
+            KERNEL_GROUPS[name]()
+            console.print(f"  {name}: {time.perf_counter() - group_start:.1f} s", highlight=False)
     return time.perf_counter() - start
 
 
-def in_processes(names: list[str], n_workers: int, console: Console) -> None:
+def compile_in_processes(names: list[str], n_workers: int, console: Console) -> None:
     """Compile parts in processes of their own, each in the one that is free next."""
     waiting: SimpleQueue[str | None] = SimpleQueue()
     children: list[Any] = []
@@ -179,7 +179,7 @@ def in_processes(names: list[str], n_workers: int, console: Console) -> None:
     for name in (*names, *[None] * n_workers):
         waiting.put(name)
 
-    def work() -> None:
+    def run_worker() -> None:
         while (name := waiting.get()) is not None:
             with subprocess.Popen([sys.executable, "-m", "pliant.cli.warm_part", name], stdout=subprocess.PIPE, text=True) as child:
                 children.append(child)
@@ -188,7 +188,7 @@ def in_processes(names: list[str], n_workers: int, console: Console) -> None:
             if child.returncode != 0:
                 failed.append(name)
 
-    workers = [Thread(target=work, daemon=True) for _ in range(min(n_workers, len(names)))]
+    workers = [Thread(target=run_worker, daemon=True) for _ in range(min(n_workers, len(names)))]
     try:
         for worker in workers:
             worker.start()
@@ -200,7 +200,7 @@ def in_processes(names: list[str], n_workers: int, console: Console) -> None:
             if child.poll() is None:
                 child.terminate()
     for name in failed:  # its error is worth seeing
-        PARTS[name]()
+        KERNEL_GROUPS[name]()
 
 
 def warm(
@@ -213,7 +213,7 @@ def warm(
     from pliant.core.jit import cache_state
     from pliant.core.kernel_archive import export_kernels, import_kernels
 
-    console, cache = screen(), cache_state()
+    console, cache = make_console(), cache_state()
     if (export or imported) and (cache.folder is None or (imported and not cache.writable)):
         raise typer.BadParameter(f"there is no cache of kernels to use: {cache.reason}")
     if imported:
@@ -222,7 +222,7 @@ def warm(
         console.print(f"{count:,} files are in {cache.folder}.", highlight=False, markup=False, soft_wrap=True)
         return
     with console.status("Compiling …"):
-        seconds = prepare(PARTS if everything else DEFAULT, console)
+        seconds = compile_groups(KERNEL_GROUPS if everything else DEFAULT_GROUPS, console)
     console.print(f"Ready after {seconds:.2f} s.")
     if export:
         count = export_kernels(export, cache)

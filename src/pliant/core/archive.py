@@ -14,20 +14,20 @@ import numpy as np
 from pliant.errors import FileError
 
 META = "meta"
-MOST_META = 1 << 16                                                     # bytes
+MAX_META_BYTES = 1 << 16                                                     # bytes
 
 
 def write(path, meta, arrays):
     """Write the JSON-able `meta` and the arrays, under a temporary name first."""
     text = np.frombuffer(json.dumps(meta).encode(), np.uint8)
-    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with atomic_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in {META: text, **arrays}.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
 
 
 @contextlib.contextmanager
-def whole_file(path):
+def atomic_file(path):
     """A file to write bytes to, which takes its place at the path when all is written."""
     path = Path(path)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
@@ -42,7 +42,7 @@ def whole_file(path):
             temporary.unlink(missing_ok=True)
 
 
-def read(path, kinds):
+def read(path, layout):
     """(meta, arrays): `kinds` maps each name to (dtype, dimensions); exactly these members must be there."""
     path = Path(path)
     with open(path, "rb") as file:
@@ -50,12 +50,12 @@ def read(path, kinds):
         try:
             with zipfile.ZipFile(file) as archive:
                 members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-                if set(members) != {META, *kinds} or len(members) != len(archive.infolist()):
-                    raise FileError(f"{path}: holds {sorted(members)}, expected {sorted({META, *kinds})}")
+                if set(members) != {META, *layout} or len(members) != len(archive.infolist()):
+                    raise FileError(f"{path}: holds {sorted(members)}, expected {sorted({META, *layout})}")
                 for member in members.values():
                     if member.compress_type != zipfile.ZIP_STORED or member.file_size > size:
                         raise FileError(f"{path}: member {member.filename} is compressed or larger than the file")
-                arrays = {name: _array(archive, members[name], path, *kind) for name, kind in {META: (np.uint8, 1), **kinds}.items()}
+                arrays = {name: _array(archive, members[name], path, *kind) for name, kind in {META: (np.uint8, 1), **layout}.items()}
         except FileError:
             raise
         except Exception as error:                                      # hostile headers make the parsers below raise almost anything
@@ -73,8 +73,8 @@ def _array(archive, member, path, dtype, dimensions):
 
 
 def _meta(array, path):
-    if len(array) > MOST_META:
-        raise FileError(f"{path}: its description is {len(array)} bytes long, at most {MOST_META} are read")
+    if len(array) > MAX_META_BYTES:
+        raise FileError(f"{path}: its description is {len(array)} bytes long, at most {MAX_META_BYTES} are read")
     try:
         meta = json.loads(array.tobytes().decode())
     except (ValueError, RecursionError) as error:

@@ -12,7 +12,7 @@ from pliant.core.jit import BODY_OPTIONS, DISABLED
 _lock = threading.Lock()
 
 
-def add(array, i, value):
+def atomic_add(array, i, value):
     """array[i] += value; what was there before."""
     with _lock:
         old = array[i]
@@ -20,20 +20,20 @@ def add(array, i, value):
         return old
 
 
-def lower(array, i, value):
+def atomic_min(array, i, value):
     """array[i] = min(array[i], value)."""
     with _lock:
         array[i] = min(array[i], value)
 
 
-def lift(array, i, value):
+def atomic_max(array, i, value):
     """array[i] = max(array[i], value)."""
     with _lock:
         array[i] = max(array[i], value)
 
 
 if not DISABLED:
-    @overload(add, jit_options=BODY_OPTIONS)
+    @overload(atomic_add, jit_options=BODY_OPTIONS)
     def _(array, i, value):
         def body(array, i, value):
             old = array[i]
@@ -41,13 +41,13 @@ if not DISABLED:
             return old
         return body
 
-    @overload(lower, jit_options=BODY_OPTIONS)
+    @overload(atomic_min, jit_options=BODY_OPTIONS)
     def _(array, i, value):
         def body(array, i, value):
             array[i] = min(array[i], value)
         return body
 
-    @overload(lift, jit_options=BODY_OPTIONS)
+    @overload(atomic_max, jit_options=BODY_OPTIONS)
     def _(array, i, value):
         def body(array, i, value):
             array[i] = max(array[i], value)

@@ -1,25 +1,25 @@
 """`core/atomic.py` on CUDA; importing this registers it."""
 from numba import cuda
 
-from pliant.core.atomic import add, lift, lower
-from pliant.core.device import simulated
+from pliant.core.atomic import atomic_add, atomic_max, atomic_min
+from pliant.core.device import is_simulated
 
-if not simulated():
+if not is_simulated():
     from numba.cuda.extending import overload
 
-    @overload(add, target="cuda")
+    @overload(atomic_add, target="cuda")
     def _(array, i, value):
         def body(array, i, value):
             return cuda.atomic.add(array, i, value)
         return body
 
-    @overload(lower, target="cuda")
+    @overload(atomic_min, target="cuda")
     def _(array, i, value):
         def body(array, i, value):
             cuda.atomic.min(array, i, value)
         return body
 
-    @overload(lift, target="cuda")
+    @overload(atomic_max, target="cuda")
     def _(array, i, value):
         def body(array, i, value):
             cuda.atomic.max(array, i, value)

@@ -23,9 +23,9 @@ import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
 
 ROOT = Path(os.path.abspath(__file__)).parents[1]
-KERNELS = ("broadphase", "core", "geometry", "image", "motion", "query", "refit", "tree", "volume")
+KERNEL_FOLDERS = ("broadphase", "core", "geometry", "image", "motion", "query", "refit", "tree", "volume")
 STALE_AFTER = 30 * 24 * 3600.0                                          # seconds after which the folder of another version may go
-INSTALLED = tuple(str(Path(path).resolve()) + os.sep for path in {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+INSTALLED_PREFIXES = tuple(str(Path(path).resolve()) + os.sep for path in {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 
 
 class CacheState(NamedTuple):
@@ -36,11 +36,11 @@ class CacheState(NamedTuple):
 
 
 _state: CacheState | None = None
-_announce: Callable[[], object] | None = None
-_foreign: dict[str, None] = {}                                          # sources of bodies that others have registered
+_on_first_compile: Callable[[], object] | None = None
+_external_bodies: dict[str, None] = {}                                          # sources of bodies that others have registered
 
 
-def state(disabled, options):
+def load_state(disabled, options):
     """The folder of compiled code, made and examined once per process."""
     global _state
     if _state is None:
@@ -48,34 +48,34 @@ def state(disabled, options):
     return _state
 
 
-def of(function, disabled, options):
+def cache_of(function, disabled, options):
     """The cache of one function."""
-    return _Cache(function) if state(disabled, options).folder is not None else NullCache()
+    return _Cache(function) if load_state(disabled, options).folder is not None else NullCache()
 
 
-def announce(callback):
+def set_on_first_compile(callback):
     """Call this once, when the first function is not found here and must be compiled."""
-    global _announce
-    _announce = callback
+    global _on_first_compile
+    _on_first_compile = callback
 
 
 # --- what names depend on ----------------------------------------------------------------------------------------------------
 
-def digest(options):
+def source_digest(options):
     """One name for all that decides what a kernel compiles to, but for its types and the processor, which Numba's own key holds."""
-    found = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]} {options}".encode())
-    for folder in KERNELS:
+    hasher = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]} {options}".encode())
+    for folder in KERNEL_FOLDERS:
         for source in sorted((ROOT / folder).rglob("*.py")):
-            found.update(source.relative_to(ROOT).as_posix().encode() + b"\0" + source.read_bytes() + b"\0")
-    return found.hexdigest()[:20]
+            hasher.update(source.relative_to(ROOT).as_posix().encode() + b"\0" + source.read_bytes() + b"\0")
+    return hasher.hexdigest()[:20]
 
 
-def is_ours(path):
+def is_kernel_source(path):
     """Is this a source that the folder's name covers?"""
-    return any(path.startswith(str(ROOT / folder) + os.sep) for folder in KERNELS)
+    return any(path.startswith(str(ROOT / folder) + os.sep) for folder in KERNEL_FOLDERS)
 
 
-def sources_of(function):
+def external_sources(function):
     """Files outside KERNELS that a function is made of: its own, and those of what it and its module refer to, but for installed packages
     of others."""
     found, waiting = {}, [function.__module__]
@@ -83,9 +83,9 @@ def sources_of(function):
     while waiting:
         module = sys.modules.get(waiting.pop())
         path = getattr(module, "__file__", None)
-        if path is None or not path.endswith(".py") or path in found or is_ours(path):
+        if path is None or not path.endswith(".py") or path in found or is_kernel_source(path):
             continue
-        if found and path.startswith(INSTALLED) and module.__name__.partition(".")[0] != home:
+        if found and path.startswith(INSTALLED_PREFIXES) and module.__name__.partition(".")[0] != home:
             continue
         found[path] = None
         waiting.extend(map(_module_of, list(vars(module).values())))
@@ -101,24 +101,24 @@ def _module_of(value):
         return ""
 
 
-def note_body(generic, body):
+def register_body(generic, body):
     """A function is now one of the bodies of a generic function."""
-    if is_ours(generic.__code__.co_filename) and not is_ours(body.__code__.co_filename):
-        _foreign.update(dict.fromkeys(sources_of(body)))
+    if is_kernel_source(generic.__code__.co_filename) and not is_kernel_source(body.__code__.co_filename):
+        _external_bodies.update(dict.fromkeys(external_sources(body)))
 
 
-def _stamp(function):
+def _external_digest(function):
     """Of the sources that the folder's name does not cover; "" if there are none."""
-    files = sorted(set(_foreign if is_ours(function.__code__.co_filename) else [*_foreign, *sources_of(function)]))
+    files = sorted(set(_external_bodies if is_kernel_source(function.__code__.co_filename) else [*_external_bodies, *external_sources(function)]))
     if not files:
         return ""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for path in files:
         try:
-            found.update(os.path.basename(path).encode() + b"\0" + Path(path).read_bytes() + b"\0")
+            hasher.update(os.path.basename(path).encode() + b"\0" + Path(path).read_bytes() + b"\0")
         except OSError:                                                 # made by a program, or gone
-            found.update(path.encode() + b"\0")
-    return found.hexdigest()[:12]
+            hasher.update(path.encode() + b"\0")
+    return hasher.hexdigest()[:12]
 
 
 # --- the folder --------------------------------------------------------------------------------------------------------------
@@ -139,50 +139,50 @@ def _prepare(options):
         base = _base_folder()
         if base is None:
             return CacheState(None, "switched off by an empty PLIANT_CACHE")
-        folder = base / digest(options)
+        folder = base / source_digest(options)
         if base.is_dir() and not os.access(base, os.W_OK | os.X_OK):
-            return _prepare_to_read(base, folder)
+            return _prepare_read_only(base, folder)
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = not folder.exists()
         folder.mkdir(mode=0o700, exist_ok=True)
         for each in (base, folder):
-            refusal = _refusal(each)
+            refusal = _reason_refused(each)
             if refusal:
                 return CacheState(None, refusal)
         if not os.access(folder, os.W_OK | os.X_OK):
             return CacheState(None, f"{folder} cannot be written to")
         os.utime(folder)
         if new:
-            _forget_old(base, folder)
+            _remove_old(base, folder)
         return CacheState(folder, "in use")
     except (OSError, RuntimeError) as error:                            # RuntimeError: no home folder
         return CacheState(None, f"no cache folder: {error}")
 
 
-def _prepare_to_read(base, folder):
+def _prepare_read_only(base, folder):
     """A folder that somebody has filled for many: root or this user."""
     for each in (base, folder):
         if not each.is_dir():
             return CacheState(None, f"{base} cannot be written to, and holds no kernels of this version ({folder.name})")
-        refusal = _refusal(each, trusted=(0,))
+        refusal = _reason_refused(each, trusted=(0,))
         if refusal:
             return CacheState(None, refusal)
     return CacheState(folder, "in use, to read from", writable=False)
 
 
-def _refusal(folder, trusted=()):
+def _reason_refused(folder, trusted=()):
     """Why code from this folder must not be run; "" if it may: it belongs to this user, or to one of these, and nobody else may write."""
     if not hasattr(os, "getuid"):
         return ""
-    found = folder.stat()
-    if found.st_uid not in (os.getuid(), *trusted):
+    status = folder.stat()
+    if status.st_uid not in (os.getuid(), *trusted):
         return f"{folder} belongs to another user"
-    if stat.S_IMODE(found.st_mode) & 0o022:
+    if stat.S_IMODE(status.st_mode) & 0o022:
         return f"{folder} can be written to by other users"
     return ""
 
 
-def _forget_old(base, folder):
+def _remove_old(base, folder):
     """Remove what versions unused for a month have left; another process may be doing the same."""
     for old in base.iterdir():
         try:
@@ -235,7 +235,7 @@ class _Cache(FunctionCache):
 
     def _choose_file(self):
         """By the sources that are known now: modules are not complete when their functions are decorated."""
-        stamp = _stamp(self._function)
+        stamp = _external_digest(self._function)
         if stamp != self._stamp:
             self._stamp = stamp
             name = f"{self._impl.filename_base}.{stamp}" if stamp else self._impl.filename_base
@@ -247,13 +247,13 @@ class _Cache(FunctionCache):
             found = super().load_overload(sig, target_context)
         except Exception:
             found = None
-        if found is None and _announce is not None:
-            callback = _announce
-            announce(None)
+        if found is None and _on_first_compile is not None:
+            callback = _on_first_compile
+            set_on_first_compile(None)
             callback()
         # Two processes that save two specialisations at once may choose the same file: what is in it need not be what was asked for.
-        asked = tuple(getattr(sig, "args", sig))
-        return found if found is None or tuple(found.signature.args) == asked else None
+        requested = tuple(getattr(sig, "args", sig))
+        return found if found is None or tuple(found.signature.args) == requested else None
 
     def save_overload(self, sig, data):
         if not _state.writable:
@@ -261,9 +261,9 @@ class _Cache(FunctionCache):
         try:
             super().save_overload(sig, data)
         except Exception:
-            self._start_again(sig, data)
+            self._save_with_empty_index(sig, data)
 
-    def _start_again(self, sig, data):
+    def _save_with_empty_index(self, sig, data):
         """The index cannot be read or written: once more with an empty one."""
         try:
             self.flush()

@@ -9,11 +9,11 @@ from functools import wraps
 import numpy as np
 from numba import cuda
 
-from pliant.core.device import simulated
-from pliant.core.jit import silent
+from pliant.core.device import is_simulated
+from pliant.core.jit import ignore_float_errors
 
 
-class _Running:
+class _SimulatedCuda:
     """In the simulator: what `cuda` is within the kernel that runs. It would swap that name in a kernel's own module, and for functions of
     other modules while they are called, where threads get into each other's way. Modules of kernels import `cuda` from here."""
 
@@ -25,157 +25,157 @@ class _Running:
 OPTIONS = {"fastmath": False}
 
 
-def of_kernels(function):
+def device_function(function):
     """Decorate a function for kernels of other modules to call."""
-    return function if simulated() else cuda.jit(device=True, **OPTIONS)(function)
+    return function if is_simulated() else cuda.jit(device=True, **OPTIONS)(function)
 
 
-THREADS = 8 if simulated() else 256                                     # of a block, a power of two
-TILE = 2 * THREADS                                                      # numbers that a block adds up at a time
+BLOCK_SIZE = 8 if is_simulated() else 256                                     # of a block, a power of two
+TILE = 2 * BLOCK_SIZE                                                      # numbers that a block adds up at a time
 
 
-def whole(registers):
+def cooperative_kernel(registers):
     """Decorate a kernel whose threads wait for each other: a `Whole`, with so many registers a thread at most."""
     def decorate(function):
         from numba import cuda  # in the simulator, this module's is another
-        return Whole(cuda.jit(quiet(function)) if simulated() else cuda.jit(max_registers=registers, **OPTIONS)(function))
+        return CooperativeKernel(cuda.jit(with_errors_ignored(function)) if is_simulated() else cuda.jit(max_registers=registers, **OPTIONS)(function))
     return decorate
 
 
-def launched(function):
+def cuda_kernel(function):
     """Decorate a kernel of which every thread goes its own way, launched as usual: function[blocks, threads](…)."""
     from numba import cuda
-    return cuda.jit(quiet(function)) if simulated() else cuda.jit(**OPTIONS)(function)
+    return cuda.jit(with_errors_ignored(function)) if is_simulated() else cuda.jit(**OPTIONS)(function)
 
 
-def quiet(function):
+def with_errors_ignored(function):
     """In the simulator every thread is a new one of Python, which knows nothing of what its caller has silenced."""
     @wraps(function)
     def body(*args):
-        with silent():
+        with ignore_float_errors():
             function(*args)
     return body
 
 
-class Whole:
+class CooperativeKernel:
     """A kernel whose threads wait for each other, with as many blocks as the GPU holds. In the simulator that is one."""
 
     def __init__(self, kernel):
         self._kernel, self._blocks = kernel, {}
 
     def __call__(self, *args):
-        if simulated():
-            return self._kernel[1, THREADS](*args)
+        if is_simulated():
+            return self._kernel[1, BLOCK_SIZE](*args)
         here = cuda.get_current_device()
         kind = here.id, *(getattr(value, "dtype", None) for value in args)              # each is compiled, and fits, on its own
         if kind not in self._blocks:
-            self._kernel[here.MULTIPROCESSOR_COUNT, THREADS](*args)     # so many certainly fit
-            self._blocks[kind] = min(one.max_cooperative_grid_blocks(THREADS) for one in self._kernel.overloads.values())
+            self._kernel[here.MULTIPROCESSOR_COUNT, BLOCK_SIZE](*args)     # so many certainly fit
+            self._blocks[kind] = min(one.max_cooperative_grid_blocks(BLOCK_SIZE) for one in self._kernel.overloads.values())
         else:
-            self._kernel[self._blocks[kind], THREADS](*args)
+            self._kernel[self._blocks[kind], BLOCK_SIZE](*args)
 
 
-@of_kernels
-def block_sum(value, room):
+@device_function
+def block_sum(value, shared):
     """The sum of the values of all threads of a block, through room (TILE,) in shared memory."""
     i = cuda.threadIdx.x
     cuda.syncthreads()
-    room[i] = value
-    n = THREADS // 2
+    shared[i] = value
+    n = BLOCK_SIZE // 2
     while n > 0:
         cuda.syncthreads()
         if i < n:
-            room[i] += room[i + n]
+            shared[i] += shared[i + n]
         n //= 2
     cuda.syncthreads()
-    return room[0]
+    return shared[0]
 
 
-@of_kernels
-def add_up(value, room, totals, slot):
+@device_function
+def add_block_sum(value, shared, totals, slot):
     """totals[slot] += the sum of the values of all threads of the block."""
-    total = block_sum(value, room)
+    total = block_sum(value, shared)
     if cuda.threadIdx.x == 0 and total != 0:
         cuda.atomic.add(totals, slot, total)
 
 
-@of_kernels
-def scan_tile(room):
+@device_function
+def block_scan(shared):
     """Set room (TILE,) to the sums before each; the sum of all. In pairs, then pairs of these (Blelloch 1990)."""
     i = cuda.threadIdx.x
-    step, n = 1, THREADS
+    step, n = 1, BLOCK_SIZE
     while n > 0:
         cuda.syncthreads()
         if i < n:
-            room[step * (2 * i + 2) - 1] += room[step * (2 * i + 1) - 1]
+            shared[step * (2 * i + 2) - 1] += shared[step * (2 * i + 1) - 1]
         step *= 2
         n //= 2
     cuda.syncthreads()
-    total = room[TILE - 1]
+    total = shared[TILE - 1]
     cuda.syncthreads()
     if i == 0:
-        room[TILE - 1] = 0
+        shared[TILE - 1] = 0
     n = 1
-    while n <= THREADS:
+    while n <= BLOCK_SIZE:
         step //= 2
         cuda.syncthreads()
         if i < n:
             a, b = step * (2 * i + 1) - 1, step * (2 * i + 2) - 1
-            left = room[a]
-            room[a] = room[b]
-            room[b] += left
+            left = shared[a]
+            shared[a] = shared[b]
+            shared[b] += left
         n *= 2
     cuda.syncthreads()
     return total
 
 
-@of_kernels
-def scan(numbers, n, sums, room, totals, slot):
+@device_function
+def grid_scan(numbers, n, block_sums, shared, totals, slot):
     """numbers[i], i < n, becomes the sum of those before, numbers[n] and totals[slot] that of all. sums: room for one number a block. Every
     block has a stretch of its own; the grid waits once, and must have waited before."""
     i, block = cuda.threadIdx.x, cuda.blockIdx.x
-    stretch = -(-n // cuda.gridDim.x)
-    begin, end = min(block * stretch, n), min((block + 1) * stretch, n)
-    mine = np.int64(0)
-    for k in range(begin + i, end, THREADS):
-        mine += numbers[k]
-    total = block_sum(mine, room)
+    chunk = -(-n // cuda.gridDim.x)
+    begin, end = min(block * chunk, n), min((block + 1) * chunk, n)
+    partial = np.int64(0)
+    for k in range(begin + i, end, BLOCK_SIZE):
+        partial += numbers[k]
+    total = block_sum(partial, shared)
     if i == 0:
-        sums[block] = total
+        block_sums[block] = total
     cuda.cg.this_grid().sync()
-    mine = np.int64(0)
-    for k in range(i, block, THREADS):
-        mine += sums[k]
-    before = block_sum(mine, room)
+    partial = np.int64(0)
+    for k in range(i, block, BLOCK_SIZE):
+        partial += block_sums[k]
+    prefix = block_sum(partial, shared)
     for first in range(begin, end, TILE):
         cuda.syncthreads()
-        for k in range(i, TILE, THREADS):
-            room[k] = numbers[first + k] if first + k < end else 0
-        total = scan_tile(room)
-        for k in range(i, TILE, THREADS):
+        for k in range(i, TILE, BLOCK_SIZE):
+            shared[k] = numbers[first + k] if first + k < end else 0
+        total = block_scan(shared)
+        for k in range(i, TILE, BLOCK_SIZE):
             if first + k < end:
-                numbers[first + k] = before + room[k]
-        before += total
+                numbers[first + k] = prefix + shared[k]
+        prefix += total
     if block == cuda.gridDim.x - 1 and i == 0:
-        numbers[n] = before
-        totals[slot] = before
+        numbers[n] = prefix
+        totals[slot] = prefix
 
 
-@of_kernels
-def count_up(counts, n, begins, sums, room, totals, slot):
+@device_function
+def scan_counts(counts, n, begins, block_sums, shared, totals, slot):
     """begins[i], i <= n, becomes the sum of counts[:i], and totals[slot] that of all. The grid waits before, in between and after."""
     cuda.cg.this_grid().sync()
     for i in range(cuda.grid(1), n, cuda.gridsize(1)):
         begins[i] = counts[i]
     cuda.cg.this_grid().sync()
-    scan(begins, n, sums, room, totals, slot)
+    grid_scan(begins, n, block_sums, shared, totals, slot)
     cuda.cg.this_grid().sync()
 
 
-def most_blocks():
+def max_blocks():
     """How many blocks a grid can have, at most."""
-    return 1 if simulated() else 64 * cuda.get_current_device().MULTIPROCESSOR_COUNT
+    return 1 if is_simulated() else 64 * cuda.get_current_device().MULTIPROCESSOR_COUNT
 
 
-if simulated():
-    cuda = _Running()
+if is_simulated():
+    cuda = _SimulatedCuda()

@@ -13,29 +13,29 @@ from pliant.core.dlpack import CUDA, CUDA_MANAGED
 from pliant.errors import DeviceError, DeviceMemoryError
 
 HOST = "cpu"
-TO_HOST = "CuPy: .get(), Torch: .cpu(), JAX: jax.device_get, Numba: .copy_to_host()"
-INSTALL = 'pip install "pliant[cuda]"'
-THREADS = 128                                                           # a block
-FEWEST = 128                                                            # blocks: idle ones cost nothing, and Numba warns of fewer
-SIMULATED_THREADS = 8                                                   # each is a thread of Python
-_found = _process = None
+COPY_TO_HOST_HINT = "CuPy: .get(), Torch: .cpu(), JAX: jax.device_get, Numba: .copy_to_host()"
+INSTALL_HINT = 'pip install "pliant[cuda]"'
+BLOCK_SIZE = 128                                                           # a block
+MIN_BLOCKS = 128                                                            # blocks: idle ones cost nothing, and Numba warns of fewer
+SIMULATED_BLOCK_SIZE = 8                                                   # each is a thread of Python
+_cuda = _cuda_process = None
 
 
 # --- arrays ------------------------------------------------------------------------------------------------------------------
 
-def is_device(value):
+def is_device_array(value):
     """Is this an array in the memory of a GPU? Everything that is no array is not. Takes no GPU to say."""
-    return not isinstance(value, np.ndarray) and (simulated_array(value) or _number(value) is not None or interface(value) is not None)
+    return not isinstance(value, np.ndarray) and (is_simulated_array(value) or _device_number(value) is not None or cuda_array_interface(value) is not None)
 
 
-def on_host(name, value):
+def check_on_host(name, value):
     """Refuse an array in the memory of a GPU, which NumPy would do in words of its own, or copy in silence."""
-    if is_device(value):
-        raise TypeError(f"{name}: this array is on a GPU, and trees are kept on the host: bring it over ({TO_HOST}), or ask "
+    if is_device_array(value):
+        raise TypeError(f"{name}: this array is on a GPU, and trees are kept on the host: bring it over ({COPY_TO_HOST_HINT}), or ask "
                         'engine="image", which takes it where it is')
 
 
-def interface(value):
+def cuda_array_interface(value):
     """The CUDA array interface of a value, or None."""
     try:
         found = getattr(value, "__cuda_array_interface__", None)
@@ -44,12 +44,12 @@ def interface(value):
     return found if isinstance(found, dict) else None
 
 
-def simulated_array(value):
+def is_simulated_array(value):
     """Is this an array of Numba's simulator? It passes for NumPy's in every other way."""
     return type(value).__module__.startswith("numba.cuda.simulator")
 
 
-def _number(value):
+def _device_number(value):
     """The number of the GPU that holds the value, as DLPack has it; None if it is on the host or there is no telling."""
     try:
         kind, number = map(int, value.__dlpack_device__())
@@ -62,103 +62,103 @@ def device_of(*named):
     """Where all of these (name, value) are: "cpu", or the number of a GPU. Arrays in two places are refused."""
     first = None
     for name, value in named:
-        place = _place(value)
+        location = _location(value)
         if first is None:
-            first = name, place
-        elif place != first[1]:
-            raise DeviceError(f"{first[0]} is on {_words(first[1])}, but {name} is on {_words(place)}: a query has all of its arrays in "
-                              f"one place; bring {name} over first ({_way(place, first[1])})")
+            first = name, location
+        elif location != first[1]:
+            raise DeviceError(f"{first[0]} is on {_location_name(first[1])}, but {name} is on {_location_name(location)}: a query has all of its arrays in "
+                              f"one place; bring {name} over first ({_move_hint(location, first[1])})")
     return HOST if first is None else first[1]
 
 
-def _place(value):
-    if not is_device(value):
+def _location(value):
+    if not is_device_array(value):
         return HOST
-    if simulated_array(value):
+    if is_simulated_array(value):
         return 0
-    number = _number(value)
+    number = _device_number(value)
     if number is not None:
         return number
     context = getattr(getattr(value, "gpu_data", None), "context", None)                # Numba's own
     if context is not None:
         return context.device.id
-    return current()                                                    # with the interface alone there is no telling
+    return current_device()                                                    # with the interface alone there is no telling
 
 
-def _words(place):
-    return "the host" if place == HOST else f"GPU {place}"
+def _location_name(location):
+    return "the host" if location == HOST else f"GPU {location}"
 
 
-def _way(source, target):
+def _move_hint(source, target):
     if target == HOST:
-        return TO_HOST
+        return COPY_TO_HOST_HINT
     where = "to the GPU" if source == HOST else "to the other GPU"
     return f'{where}: with cupy.cuda.Device({target}): cupy.asarray(…), Torch: .to("cuda:{target}"), Numba: cuda.to_device'
 
 
 # --- the GPU -----------------------------------------------------------------------------------------------------------------
 
-def need_cuda():
+def require_cuda():
     """The module `numba.cuda`, ready for work; `DeviceError` says what is missing."""
-    global _found, _process
-    if _found is not None:
-        if _process != os.getpid():
+    global _cuda, _cuda_process
+    if _cuda is not None:
+        if _cuda_process != os.getpid():
             raise DeviceError("device: this process was forked from one that worked on the GPU, and CUDA does not follow; start it anew "
                               '(multiprocessing.get_context("spawn"))')
-        return _found
+        return _cuda
     try:
         from numba import cuda
     except Exception as error:                                          # an import that does not fit together may raise anything
-        raise DeviceError(f"device: numba.cuda cannot be imported ({type(error).__name__}: {error}); {INSTALL}") from error
+        raise DeviceError(f"device: numba.cuda cannot be imported ({type(error).__name__}: {error}); {INSTALL_HINT}") from error
     problem = cuda.cuda_error()
     if problem is not None:
         raise DeviceError(f'device: no GPU can be used here, the CUDA driver says: {" ".join(str(problem).split())} An NVIDIA GPU and its '
-                          f'driver are needed, and {INSTALL}; device="cpu" does without')
+                          f'driver are needed, and {INSTALL_HINT}; device="cpu" does without')
     if not len(cuda.gpus):
         raise DeviceError('device: the CUDA driver finds no GPU; is CUDA_VISIBLE_DEVICES set to nothing? device="cpu" does without')
     if not cuda.is_available():
-        raise DeviceError(f"device: there is a GPU, but no compiler for it (NVVM); {INSTALL}")
-    _found, _process = cuda, os.getpid()
+        raise DeviceError(f"device: there is a GPU, but no compiler for it (NVVM); {INSTALL_HINT}")
+    _cuda, _cuda_process = cuda, os.getpid()
     return cuda
 
 
-def simulated():
+def is_simulated():
     """Are kernels for the GPU run as plain Python?"""
     from numba import config
     return bool(config.ENABLE_CUDASIM)
 
 
-def current():
+def current_device():
     """The number of the GPU that is worked on."""
-    cuda = need_cuda()
-    return 0 if simulated() else cuda.get_current_device().id
+    cuda = require_cuda()
+    return 0 if is_simulated() else cuda.get_current_device().id
 
 
-def on(number):
+def device_context(number):
     """A context in which kernels run on this GPU."""
-    gpus = need_cuda().gpus
+    gpus = require_cuda().gpus
     if not 0 <= number < len(gpus):
         raise DeviceError(f"device: expected a GPU from 0 to {len(gpus) - 1}, got {number}")
     return gpus[number]
 
 
-def grid(count):
+def launch_grid(count):
     """(blocks, threads) for a kernel with one thread for each of `count` things."""
-    if simulated():
-        return max(1, -(-count // SIMULATED_THREADS)), SIMULATED_THREADS
-    return max(FEWEST, -(-count // THREADS)), THREADS
+    if is_simulated():
+        return max(1, -(-count // SIMULATED_BLOCK_SIZE)), SIMULATED_BLOCK_SIZE
+    return max(MIN_BLOCKS, -(-count // BLOCK_SIZE)), BLOCK_SIZE
 
 
 @contextmanager
-def memory(what, wanted):
+def report_out_of_memory(what, n_bytes):
     """Within, an allocation that fails is a `DeviceMemoryError` which says `what` wanted so many bytes. Nothing is kept of it."""
     try:
         yield
     except Exception as error:
         if "CUDA_ERROR_OUT_OF_MEMORY" not in str(error):
             raise
-        free, total = need_cuda().current_context().get_memory_info()
-        raise DeviceMemoryError(f"{what}: {_size(wanted)} of memory on the GPU are needed, {_size(free)} of {_size(total)} are free; a "
+        free, total = require_cuda().current_context().get_memory_info()
+        raise DeviceMemoryError(f"{what}: {_size(n_bytes)} of memory on the GPU are needed, {_size(free)} of {_size(total)} are free; a "
                                 "lower resolution or fewer faces need less") from error
 
 

@@ -8,16 +8,16 @@ import math
 import numpy as np
 
 from pliant.core import validate
-from pliant.core.device import grid, interface, memory, need_cuda, simulated, simulated_array
-from pliant.core.dlpack import exported
+from pliant.core.device import cuda_array_interface, is_simulated, is_simulated_array, launch_grid, report_out_of_memory, require_cuda
+from pliant.core.dlpack import import_tensor
 from pliant.errors import MeshError
 
 LEGACY_STREAM = 1                                                       # DLPack's name of the stream that Numba works in
 VERTICES, FACES = "vertices", "faces"
-SPELLED = {VERTICES: "float32 or float64", FACES: "integer"}
+DTYPE_NAMES = {VERTICES: "float32 or float64", FACES: "integer"}
 
 
-class Held:
+class DeviceMemory:
     """Memory of a GPU as a producer describes it, and the producer, whose memory it is. Views keep it alive."""
 
     def __init__(self, address, shape, dtype, strides, stream, owner):
@@ -25,80 +25,80 @@ class Held:
         dense = tuple(dtype.itemsize * math.prod(self.shape[k + 1:]) for k in range(len(self.shape)))
         steps = zip(self.shape, dense if strides is None else strides, dense, strict=True)
         self.strides = tuple(step if count > 1 else even for count, step, even in steps)        # a single row may be said to have any
-        self.dense = self.strides == dense
+        self.contiguous = self.strides == dense
 
     @property
     def __cuda_array_interface__(self):
-        return {"shape": self.shape, "typestr": self.dtype.str, "strides": None if self.dense else self.strides, "stream": self.stream,
+        return {"shape": self.shape, "typestr": self.dtype.str, "strides": None if self.contiguous else self.strides, "stream": self.stream,
                 "data": (self.address, False), "version": 3}
 
     def view(self):
         """The same memory as an array of Numba."""
-        cuda = need_cuda()
+        cuda = require_cuda()
         if math.prod(self.shape) == 0:
             return cuda.device_array(self.shape, self.dtype)
-        if not simulated():
+        if not is_simulated():
             return cuda.as_cuda_array(self)
         low = self.address + sum(step * (count - 1) for step, count in zip(self.strides, self.shape, strict=True) if step < 0)
         size = self.dtype.itemsize + sum(abs(step) * (count - 1) for step, count in zip(self.strides, self.shape, strict=True))
         buffer = (ctypes.c_char * size).from_address(low)
         buffer.owner = self
-        array = np.ndarray(self.shape, self.dtype, buffer, self.address - low, None if self.dense else self.strides)
+        array = np.ndarray(self.shape, self.dtype, buffer, self.address - low, None if self.contiguous else self.strides)
         return type(cuda.device_array(1))(array)
 
 
-def held(name, value):
+def device_memory(name, value):
     """The memory of an array on a GPU."""
     if getattr(value, "requires_grad", False) is True:
         raise TypeError(f"{name}: this tensor asks for gradients, which are not followed here; pass .detach()")
-    found = value.__array_interface__ if simulated_array(value) else interface(value)
+    found = value.__array_interface__ if is_simulated_array(value) else cuda_array_interface(value)
     if found is not None:
         if found.get("mask") is not None:
             raise TypeError(f"{name}: masked arrays are refused, because a mask has no meaning here")
-        return Held(found["data"][0], found["shape"], np.dtype(found["typestr"]), found.get("strides"), found.get("stream"), value)
+        return DeviceMemory(found["data"][0], found["shape"], np.dtype(found["typestr"]), found.get("strides"), found.get("stream"), value)
     if not hasattr(value, "__dlpack__"):
         raise TypeError(f"{name}: expected an array on a GPU (CUDA array interface or DLPack), got {type(value).__name__}")
     try:
-        tensor = exported(value, LEGACY_STREAM)
+        tensor = import_tensor(value, LEGACY_STREAM)
     except Exception as error:                                          # it is the producer's code that runs
         raise TypeError(f"{name}: {type(value).__name__} cannot be taken over by DLPack: {error}") from error
-    return Held(tensor.address, tensor.shape, tensor.dtype, tensor.strides, None, (tensor, value))
+    return DeviceMemory(tensor.address, tensor.shape, tensor.dtype, tensor.strides, None, (tensor, value))
 
 
-def device_array(name, value, kind):
+def to_device_array(name, value, kind):
     """`value` as Numba's array on the same GPU, in the one layout of its `kind`, VERTICES or FACES; a view wherever that will do. What is
     in it is not looked at; an index beyond int32 comes out as −1."""
-    return _laid_out(name, held(name, value), kind)
+    return _with_layout(name, device_memory(name, value), kind)
 
 
-def _laid_out(name, found, kind):
-    shape = (0, 3) if found.shape == (0,) else found.shape
-    (validate.positions_shape if kind == VERTICES else validate.faces_shape)(name, shape)
-    good = found.dtype.kind == "f" and found.dtype.itemsize in (4, 8) if kind == VERTICES else found.dtype.kind in "iu"
-    if shape[0] and not (good and found.dtype.isnative):
-        raise TypeError(f"{name}: expected {SPELLED[kind]} numbers, got dtype {found.dtype}; convert them on the GPU (.astype or .to)")
+def _with_layout(name, source, kind):
+    shape = (0, 3) if source.shape == (0,) else source.shape
+    (validate.check_positions_shape if kind == VERTICES else validate.check_faces_shape)(name, shape)
+    good = source.dtype.kind == "f" and source.dtype.itemsize in (4, 8) if kind == VERTICES else source.dtype.kind in "iu"
+    if shape[0] and not (good and source.dtype.isnative):
+        raise TypeError(f"{name}: expected {DTYPE_NAMES[kind]} numbers, got dtype {source.dtype}; convert them on the GPU (.astype or .to)")
     if not shape[0]:
-        return need_cuda().device_array((0, 3), found.dtype if kind == VERTICES and good else _wanted(kind, None))
-    size = found.dtype.itemsize
-    if found.address % size or any(step % size for step in found.strides):
+        return require_cuda().device_array((0, 3), source.dtype if kind == VERTICES and good else _layout_dtype(kind, None))
+    size = source.dtype.itemsize
+    if source.address % size or any(step % size for step in source.strides):
         raise TypeError(f"{name}: its numbers are not at multiples of their size, {size} bytes; make a copy on the GPU first")
-    wanted = _wanted(kind, found.dtype)
-    return found.view() if found.dense and found.dtype == wanted else _copied(name, found.view(), wanted)
+    dtype = _layout_dtype(kind, source.dtype)
+    return source.view() if source.contiguous and source.dtype == dtype else _copy_as(name, source.view(), dtype)
 
 
-def _wanted(kind, dtype):
+def _layout_dtype(kind, dtype):
     if kind == FACES:
         return validate.INT32
     return validate.FLOAT64 if dtype is None else dtype
 
 
-def _copied(name, view, dtype):
+def _copy_as(name, view, dtype):
     from pliant.core import device_arrays_cuda
 
     count = int(view.shape[0])
-    with memory(name, 3 * count * dtype.itemsize):
-        copy = need_cuda().device_array((count, 3), dtype)
-    (device_arrays_cuda.copy if dtype.kind == "f" else device_arrays_cuda.copy_indices)[grid(count)](view, copy)
+    with report_out_of_memory(name, 3 * count * dtype.itemsize):
+        copy = require_cuda().device_array((count, 3), dtype)
+    (device_arrays_cuda.copy_rows if dtype.kind == "f" else device_arrays_cuda.copy_indices)[launch_grid(count)](view, copy)
     return copy
 
 
@@ -108,9 +108,9 @@ def vertices(name, value):
     """`value` as (n, 3) float32 or float64 on its GPU, all finite."""
     from pliant.core import device_arrays_cuda
 
-    found = held(name, value)
-    rows = _laid_out(name, found, VERTICES)
-    _refuse(name, found, device_arrays_cuda.find_not_finite, rows, "not finite")
+    source = device_memory(name, value)
+    rows = _with_layout(name, source, VERTICES)
+    _refuse_bad_rows(name, source, device_arrays_cuda.find_not_finite, rows, "not finite")
     return rows
 
 
@@ -118,20 +118,20 @@ def faces(name, value, n_vertices):
     """`value` as (f, 3) int32 on its GPU with 0 <= index < n_vertices."""
     from pliant.core import device_arrays_cuda
 
-    found = held(name, value)
-    rows = _laid_out(name, found, FACES)
-    _refuse(name, found, device_arrays_cuda.find_out_of_range, rows, f"but indices go from 0 to {n_vertices - 1}", n_vertices)
+    source = device_memory(name, value)
+    rows = _with_layout(name, source, FACES)
+    _refuse_bad_rows(name, source, device_arrays_cuda.find_out_of_range, rows, f"but indices go from 0 to {n_vertices - 1}", n_vertices)
     return rows
 
 
-def _refuse(name, found, look, rows, why, *more):
+def _refuse_bad_rows(name, source, find_bad, rows, why, *more):
     """Raise where the kernel `look` has found bad rows; the first is said as the caller gave it."""
     count = int(rows.shape[0])
     if not count:
         return
-    bad = need_cuda().to_device(np.array([count, 0], np.int64))
-    look[grid(count)](rows, *more, bad)
+    bad = require_cuda().to_device(np.array([count, 0], np.int64))
+    find_bad[launch_grid(count)](rows, *more, bad)
     row, n = bad.copy_to_host().tolist()
     if n:
-        given = found.view()
-        raise MeshError(f"{name}: row {row} is {[given[row, k].item() for k in range(3)]}, {why}{validate._more(n)}")
+        given = source.view()
+        raise MeshError(f"{name}: row {row} is {[given[row, k].item() for k in range(3)]}, {why}{validate._bad_row_count(n)}")

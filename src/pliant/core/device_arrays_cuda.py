@@ -1,30 +1,30 @@
 """Kernels of `core/device_arrays.py`, a thread for each row."""
-from pliant.core.cooperative_cuda import cuda, launched
+from pliant.core.cooperative_cuda import cuda, cuda_kernel
 
 INF = float("inf")
-MOST = 2**31 - 1
+MAX_INDEX = 2**31 - 1
 
 
-@launched
-def copy(rows, target):
+@cuda_kernel
+def copy_rows(rows, target):
     i = cuda.grid(1)
     if i < rows.shape[0]:
         for k in range(3):
             target[i, k] = rows[i, k]
 
 
-@launched
+@cuda_kernel
 def copy_indices(rows, target):
     """What does not fit into int32 is an index in no case: −1."""
     i = cuda.grid(1)
     if i < rows.shape[0]:
         for k in range(3):
             target[i, k] = -1
-            if 0 <= rows[i, k] <= MOST:
+            if 0 <= rows[i, k] <= MAX_INDEX:
                 target[i, k] = rows[i, k]
 
 
-@launched
+@cuda_kernel
 def find_not_finite(rows, bad):
     """bad: the lowest bad row so far, and how many there are."""
     i = cuda.grid(1)
@@ -33,7 +33,7 @@ def find_not_finite(rows, bad):
         cuda.atomic.add(bad, 1, 1)
 
 
-@launched
+@cuda_kernel
 def find_out_of_range(rows, n, bad):
     i = cuda.grid(1)
     if i < rows.shape[0] and (min(rows[i, 0], min(rows[i, 1], rows[i, 2])) < 0 or max(rows[i, 0], max(rows[i, 1], rows[i, 2])) >= n):

@@ -17,7 +17,7 @@ from functools import update_wrapper
 
 from numba.extending import overload
 
-from pliant.core.cache import note_body
+from pliant.core.cache import register_body
 from pliant.core.jit import BODY_OPTIONS, DISABLED
 
 
@@ -28,19 +28,19 @@ class Generic:
         update_wrapper(self, stub)
         self.signature = inspect.signature(stub)
         names = list(self.signature.parameters)
-        self.chosen_by = [names.index(name) for name in by]
+        self.dispatched_parameters = [names.index(name) for name in by]
         self.table = {}
 
-    def on(self, *classes):
+    def register(self, *classes):
         """Register the decorated function as the body for these classes."""
-        if len(classes) != len(self.chosen_by):
-            raise TypeError(f"{self.__name__} chooses by {len(self.chosen_by)} classes, not {len(classes)}")
+        if len(classes) != len(self.dispatched_parameters):
+            raise TypeError(f"{self.__name__} chooses by {len(self.dispatched_parameters)} classes, not {len(classes)}")
 
         def register(body):
             if list(inspect.signature(body).parameters) != list(self.signature.parameters):
                 raise TypeError(f"{self.__name__}: parameters must be named {self.signature}")
             self.table[classes] = body
-            note_body(self.__wrapped__, body)
+            register_body(self.__wrapped__, body)
             return body
         return register
 
@@ -48,9 +48,9 @@ class Generic:
         """The body for these classes."""
         found = self.table.get(classes)
         if found is None:
-            asked = " × ".join(getattr(c, "__name__", str(c)) for c in classes)
+            requested = " × ".join(getattr(c, "__name__", str(c)) for c in classes)
             known = ", ".join(" × ".join(c.__name__ for c in key) for key in self.table) or "nothing yet"
-            raise TypeError(f"{self.__name__}: no body for {asked}; there is one for {known}")
+            raise TypeError(f"{self.__name__}: no body for {requested}; there is one for {known}")
         return found
 
 
@@ -60,14 +60,14 @@ def generic(*by):
         made = Generic(stub, by)
 
         def call(*args):
-            return made.body(tuple(type(args[k]) for k in made.chosen_by))(*args)
+            return made.body(tuple(type(args[k]) for k in made.dispatched_parameters))(*args)
 
         def choose(*args):
-            return made.body(tuple(getattr(args[k], "instance_class", type(args[k])) for k in made.chosen_by))
+            return made.body(tuple(getattr(args[k], "instance_class", type(args[k])) for k in made.dispatched_parameters))
 
         update_wrapper(call, stub)
         call.__signature__ = choose.__signature__ = made.signature
-        call.on, call.table = made.on, made.table
+        call.register, call.table = made.register, made.table
         if not DISABLED:
             overload(call, jit_options=BODY_OPTIONS)(choose)
         return call

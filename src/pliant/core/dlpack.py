@@ -14,8 +14,8 @@ import numpy as np
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13                        # kinds of devices
 MAJOR = 1                                                               # of the versions that we can read
-KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}                        # type codes that NumPy has too
-WORDS = {3: "opaque handle", 4: "bfloat16"}
+TYPE_CODES = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}                        # type codes that NumPy has too
+TYPE_NAMES = {3: "opaque handle", 4: "bfloat16"}
 
 
 class _Device(ctypes.Structure):
@@ -31,17 +31,17 @@ class _Tensor(ctypes.Structure):
                 ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)), ("offset", c_uint64)]
 
 
-class _Managed(ctypes.Structure):
+class _ManagedTensor(ctypes.Structure):
     _fields_ = [("tensor", _Tensor), ("context", c_void_p), ("deleter", c_void_p)]
 
 
-class _Versioned(ctypes.Structure):
+class _VersionedTensor(ctypes.Structure):
     _fields_ = [("major", c_uint32), ("minor", c_uint32), ("context", c_void_p), ("deleter", c_void_p),
                 ("flags", c_uint64), ("tensor", _Tensor)]
 
 
 # By the capsule's name: what it holds, and its name once it was read. Python keeps the addresses of these names.
-LAYOUTS = {b"dltensor": (_Managed, c_char_p(b"used_dltensor")), b"dltensor_versioned": (_Versioned, c_char_p(b"used_dltensor_versioned"))}
+LAYOUTS = {b"dltensor": (_ManagedTensor, c_char_p(b"used_dltensor")), b"dltensor_versioned": (_VersionedTensor, c_char_p(b"used_dltensor_versioned"))}
 
 _name_of = ctypes.PYFUNCTYPE(c_char_p, py_object)(("PyCapsule_GetName", ctypes.pythonapi))
 _pointer_of = ctypes.PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
@@ -61,14 +61,14 @@ class Tensor:
         layout, used = LAYOUTS[name]
         at = _pointer_of(capsule, name)
         held = layout.from_address(at)
-        if layout is _Versioned and held.major != MAJOR:                # left as it is: the capsule frees it
+        if layout is _VersionedTensor and held.major != MAJOR:                # left as it is: the capsule frees it
             raise TypeError(f"DLPack {held.major}.{held.minor} cannot be read here, only {MAJOR}")
         _rename(capsule, used)
         if held.deleter:
             weakref.finalize(self, _Deleter(held.deleter), at)
-        self._fill(held.tensor)
+        self._read_fields(held.tensor)
 
-    def _fill(self, tensor):
+    def _read_fields(self, tensor):
         self.dtype = _dtype(tensor.type)
         self.device = tensor.device.kind, tensor.device.number
         self.shape = tuple(tensor.shape[:tensor.ndim])
@@ -82,20 +82,20 @@ class Tensor:
 
 def _dtype(kind):
     """NumPy's name for an element."""
-    if kind.lanes != 1 or kind.code not in KINDS or kind.bits % 8:
-        word = WORDS.get(kind.code, f"type {kind.code}")
+    if kind.lanes != 1 or kind.code not in TYPE_CODES or kind.bits % 8:
+        word = TYPE_NAMES.get(kind.code, f"type {kind.code}")
         raise TypeError(f"elements of {kind.bits} bits, {word}, {kind.lanes} at a time, have no NumPy type")
     try:
-        return np.dtype(f"{KINDS[kind.code]}{kind.bits // 8}")
+        return np.dtype(f"{TYPE_CODES[kind.code]}{kind.bits // 8}")
     except TypeError:
         raise TypeError(f"numbers of {kind.bits} bits have no NumPy type") from None
 
 
-def exported(value, stream=None):
+def import_tensor(value, stream=None):
     """The tensor of an array with `__dlpack__`, in the newest form that it knows; on a GPU ready for work in `stream`."""
-    about = {} if stream is None else {"stream": stream}
+    options = {} if stream is None else {"stream": stream}
     try:
-        capsule = value.__dlpack__(**about, max_version=(MAJOR, 0))
+        capsule = value.__dlpack__(**options, max_version=(MAJOR, 0))
     except TypeError:                                                   # from before DLPack 1.0
-        capsule = value.__dlpack__(**about)
+        capsule = value.__dlpack__(**options)
     return Tensor(capsule)

@@ -2,11 +2,11 @@
 import os
 
 
-def setting(name: str, what: str, least: int = 0) -> int | None:
+def integer_setting(name: str, expected: str, minimum: int = 0) -> int | None:
     """The environment variable `name` as a whole number; None if it is not set."""
     text = os.environ.get(name, "")
     if not text:
         return None
-    if not (text.isascii() and text.isdecimal()) or int(text) < least:
-        raise ValueError(f"{name}: expected {what}, got {text!r}")
+    if not (text.isascii() and text.isdecimal()) or int(text) < minimum:
+        raise ValueError(f"{name}: expected {expected}, got {text!r}")
     return int(text)

@@ -13,41 +13,41 @@ from pliant.core import jit
 from pliant.core.vectors import INT64, instruction
 
 SIGNATURE = types.int64(types.int64, types.int64)
-ENTRIES: dict = {}                                                      # JIT off: what an address stands for
+FUNCTIONS: dict = {}                                                      # JIT off: what an address stands for
 CONTEXTS: WeakValueDictionary = WeakValueDictionary()                   # JIT off: what a context's address stands for
 
 
 def address_of(function):
     """Compile `function(context, node)` for calls by address; (address, what must be kept alive)."""
     if jit.DISABLED:
-        ENTRIES[id(function)] = function
+        FUNCTIONS[id(function)] = function
         return id(function), function
     compiled = jit.entry(SIGNATURE, function)
     return compiled.address, compiled
 
 
-def invoke(entry, about, i):
+def call_address(entry, argument, i):
     """Call the function at address `entry` with (about, i); `about` is an address, or scratch from `core/stack.py`."""
-    return ENTRIES[entry](about, i)
+    return FUNCTIONS[entry](argument, i)
 
 
-@instruction(invoke)
-def _(context, entry, about, i):
-    scratch = isinstance(about, types.CPointer)
+@instruction(call_address)
+def _(context, entry, argument, i):
+    scratch = isinstance(argument, types.CPointer)
 
     def emit(context, builder, signature, args):
         function = ir.FunctionType(INT64, [INT64, INT64])
         address = builder.ptrtoint(args[1], INT64) if scratch else args[1]
         return builder.call(builder.inttoptr(args[0], function.as_pointer()), [address, args[2]])
-    return types.int64(types.int64, about if scratch else types.int64, types.int64), emit
+    return types.int64(types.int64, argument if scratch else types.int64, types.int64), emit
 
 
-def pointer(address):
+def as_pointer(address):
     """An address as a pointer for `array_at`."""
     return address
 
 
-@instruction(pointer)
+@instruction(as_pointer)
 def _(context, address):
     return types.voidptr(types.int64), lambda context, builder, signature, args: builder.inttoptr(
         args[0], context.get_value_type(types.voidptr))

@@ -32,10 +32,10 @@ OPTIONS = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True, "fastmath": F
 BODY_OPTIONS = {name: value for name, value in OPTIONS.items() if name != "nogil"} | {"forceinline": True, "no_cpython_wrapper": True}
 ENTRY_OPTIONS = {name: value for name, value in OPTIONS.items() if name not in ("nogil", "_nrt", "no_cfunc_wrapper")}
 DISABLED = bool(config.DISABLE_JIT)
-_working, _seconds = threading.local(), [0.0]
+_compiling, _seconds = threading.local(), [0.0]
 
 
-def _name_apart():
+def _randomise_symbols():
     """Let the numbers that tell functions of one name and signature apart start somewhere else in every process.
 
     Numba counts them from 1, and names records by a count too, while compiled code keeps its symbols on disk: two functions called `_`, or
@@ -44,12 +44,12 @@ def _name_apart():
     FunctionIdentity._unique_ids = itertools.count(secrets.randbits(56))
 
 
-_name_apart()
+_randomise_symbols()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_name_apart)
+    os.register_at_fork(after_in_child=_randomise_symbols)
 
 
-def silent():
+def ignore_float_errors():
     """A context in which formulas may overflow, or be NaN in lanes that hold nothing: kernels never speak of it, and plain NumPy, which
     runs them with the JIT off, must not."""
     return np.errstate(all="ignore") if DISABLED else nullcontext()
@@ -76,12 +76,12 @@ class _Helper(registry.CPUDispatcher):
 
 
 class _Routine(registry.CPUDispatcher):
-    way_in = None
+    python_entry = None
 
     def __call__(self, *args):
-        if self.way_in is None:
-            self.way_in = njit(**OPTIONS)(self.py_func)
-        return self.way_in(*args)
+        if self.python_entry is None:
+            self.python_entry = njit(**OPTIONS)(self.py_func)
+        return self.python_entry(*args)
 
 
 def _internal(dispatcher, kind):
@@ -93,8 +93,8 @@ def _internal(dispatcher, kind):
 def entry(signature, function):
     """`function` compiled for calls by address. It makes arrays out of addresses, which takes Numba's runtime; its callees do without."""
     compiled = CFunc(function, normalize_signature(signature), locals={}, options=ENTRY_OPTIONS)
-    compiled._cache = cache.of(function, DISABLED, OPTIONS)
-    with compiling():
+    compiled._cache = cache.cache_of(function, DISABLED, OPTIONS)
+    with timed_compilation():
         compiled.compile()
     return compiled
 
@@ -102,27 +102,27 @@ def entry(signature, function):
 def _cached(dispatcher):
     """Keep what is compiled on disk, and do not compile again for every literal: to Numba the 0 in f(t, 0) is a type of its own."""
     if not DISABLED:
-        dispatcher._cache = cache.of(dispatcher.py_func, DISABLED, OPTIONS)
+        dispatcher._cache = cache.cache_of(dispatcher.py_func, DISABLED, OPTIONS)
         compile_one = dispatcher.compile
         dispatcher.compile = lambda signature: _timed(compile_one, signature)
-        by_type = dispatcher.get_call_template
-        dispatcher.get_call_template = lambda args, kws: by_type(tuple(map(unliteral, args)), {k: unliteral(t) for k, t in kws.items()})
+        call_template = dispatcher.get_call_template
+        dispatcher.get_call_template = lambda args, kws: call_template(tuple(map(unliteral, args)), {k: unliteral(t) for k, t in kws.items()})
     return dispatcher
 
 
 def _timed(compile_one, signature):
-    with compiling():
+    with timed_compilation():
         return compile_one(signature)
 
 
 @contextmanager
-def compiling():
+def timed_compilation():
     """Count the time, but for functions that are compiled for others. The collector passes over the millions of short-lived objects of a
     compilation again and again, for a tenth of the time: it waits."""
-    if getattr(_working, "outer", False):
+    if getattr(_compiling, "outer", False):
         yield
         return
-    start, _working.outer = time.perf_counter(), True
+    start, _compiling.outer = time.perf_counter(), True
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -130,15 +130,15 @@ def compiling():
     finally:
         if collecting:
             gc.enable()
-        _working.outer = False
+        _compiling.outer = False
         _seconds[0] += time.perf_counter() - start
 
 
-def seconds_of_compiling():
+def compile_seconds():
     """How long this process has compiled, or loaded what was compiled before."""
     return _seconds[0]
 
 
 def cache_state():
     """The folder of compiled code, made and examined once per process."""
-    return cache.state(DISABLED, OPTIONS)
+    return cache.load_state(DISABLED, OPTIONS)

@@ -19,12 +19,12 @@ from pliant.core.cache import CacheState
 from pliant.errors import FileError
 
 FORMAT, MANIFEST = 1, "pliant-kernels.json"
-NAME = re.compile(r"[A-Za-z0-9_.<>-]{1,255}\.nb[ic]")
-MOST_FILES, MOST_BYTES = 20_000, 1 << 30
-PARTS = ("format", "digest", "numba", "triple", "processor", "features")
+FILE_NAME = re.compile(r"[A-Za-z0-9_.<>-]{1,255}\.nb[ic]")
+MAX_FILES, MAX_BYTES = 20_000, 1 << 30
+MANIFEST_KEYS = ("format", "digest", "numba", "triple", "processor", "features")
 
 
-def here(state):
+def local_manifest(state):
     """What an archive must say to be for this program on this machine."""
     features = ",".join(f"{'+' if on else '-'}{name}" for name, on in sorted(binding.get_host_cpu_features().items()))
     return {"format": FORMAT, "digest": state.folder.name, "numba": numba.__version__, "triple": binding.get_process_triple(),
@@ -33,18 +33,18 @@ def here(state):
 
 def export_kernels(path: Path, state: CacheState) -> int:
     """Write all that the cache holds to a file; how many files that were."""
-    sources = sorted(source for source in state.folder.iterdir() if NAME.fullmatch(source.name))
+    sources = sorted(source for source in state.folder.iterdir() if FILE_NAME.fullmatch(source.name))
     contents = {source.name: source.read_bytes() for source in sources}
-    manifest = here(state) | {"files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}}
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    manifest = local_manifest(state) | {"files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}}
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(MANIFEST, json.dumps(manifest))
             for name, content in contents.items():
                 archive.writestr(name, content)
-        os.replace(part, path)
+        os.replace(temporary, path)
     finally:
-        part.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     return len(contents)
 
 
@@ -52,49 +52,49 @@ def import_kernels(path: Path, state: CacheState) -> int:
     """Put what `export_kernels` has written into the cache; how many files that were. Nothing is written unless everything fits."""
     try:
         with zipfile.ZipFile(path) as archive:
-            contents = checked(path, archive, here(state))
+            contents = check_contents(path, archive, local_manifest(state))
     except (OSError, zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise FileError(f"{path}: no archive of kernels: {error}") from error
     for name, content in contents.items():
-        part = state.folder / f".{name}.{secrets.token_hex(4)}"
+        temporary = state.folder / f".{name}.{secrets.token_hex(4)}"
         try:
-            part.write_bytes(content)
-            os.replace(part, state.folder / name)
+            temporary.write_bytes(content)
+            os.replace(temporary, state.folder / name)
         finally:
-            part.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     return len(contents)
 
 
-def checked(path, archive, expected):
+def check_contents(path, archive, expected):
     """{name: bytes} of an archive that fits this program and this machine."""
     infos = {info.filename: info for info in archive.infolist()}
-    if len(infos) > MOST_FILES or sum(info.file_size for info in infos.values()) > MOST_BYTES:
-        raise FileError(f"{path}: more than {MOST_FILES:,} files, or {MOST_BYTES >> 20:,} MiB: no archive of kernels")
+    if len(infos) > MAX_FILES or sum(info.file_size for info in infos.values()) > MAX_BYTES:
+        raise FileError(f"{path}: more than {MAX_FILES:,} files, or {MAX_BYTES >> 20:,} MiB: no archive of kernels")
     if MANIFEST not in infos:
         raise FileError(f"{path}: no archive of kernels: it has no {MANIFEST}")
     try:
-        manifest = json.loads(read(archive, infos[MANIFEST]))
+        manifest = json.loads(read_member(archive, infos[MANIFEST]))
         files = manifest["files"]
-        found = {name: manifest[name] for name in PARTS}
+        found = {name: manifest[name] for name in MANIFEST_KEYS}
         valid = all(isinstance(name, str) and isinstance(value, str) for name, value in files.items())
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise FileError(f"{path}: {MANIFEST} cannot be read: {error}") from error
-    for name in PARTS:
+    for name in MANIFEST_KEYS:
         if found[name] != expected[name]:
             raise FileError(f"{path}: {name}: these kernels are for {found[name]!r}, here it is {expected[name]!r}")
     if not valid or set(files) != set(infos) - {MANIFEST}:
         raise FileError(f"{path}: the files are not those that {MANIFEST} lists")
     contents = {}
     for name, digest in files.items():
-        if not NAME.fullmatch(name) or name.startswith("."):
+        if not FILE_NAME.fullmatch(name) or name.startswith("."):
             raise FileError(f"{path}: {name!r} is no name of a kernel")
-        contents[name] = read(archive, infos[name])
+        contents[name] = read_member(archive, infos[name])
         if hashlib.sha256(contents[name]).hexdigest() != digest:
             raise FileError(f"{path}: {name} is damaged: its digest is another one")
     return contents
 
 
-def read(archive, info):
+def read_member(archive, info):
     """The bytes of one member, no more than it announces."""
     with archive.open(info) as member:
         content = member.read(info.file_size + 1)

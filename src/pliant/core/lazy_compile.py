@@ -23,19 +23,19 @@ from llvmlite import binding, ir
 from numba import types
 
 from pliant.core import jit
-from pliant.core.threads import failures
+from pliant.core.threads import compile_failures
 from pliant.core.vectors import DOUBLE, INT64, instruction
 
-POINTER = types.CPointer(types.float64)
+SCRATCH_POINTER = types.CPointer(types.float64)
 SLOTS: "WeakSet[_Slot]" = WeakSet()                                     # of all these functions
-SOON = 0.05                                                             # seconds after which an interrupt that was put off comes again
+INTERRUPT_DELAY = 0.05                                                             # seconds after which an interrupt that was put off comes again
 
 class _Slot:
     """The address of one function, at first that of a callback that compiles it."""
 
     def __init__(self, function, n):
         self.function, self.lock, self.compiled = function, threading.Lock(), None
-        self.signature = types.int64(POINTER, *[types.int64] * n)
+        self.signature = types.int64(SCRATCH_POINTER, *[types.int64] * n)
         self.prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, *[ctypes.c_int64] * n)
         self.callback = self.prototype(self.call)
         self.cell = ctypes.c_int64(ctypes.cast(self.callback, ctypes.c_void_p).value)
@@ -56,18 +56,18 @@ class _Slot:
         interrupted = False
         while True:
             try:
-                answer = self.prototype(self.address())(*args)
+                result = self.prototype(self.address())(*args)
                 if interrupted:
-                    threading.Timer(SOON, _thread.interrupt_main).start()
-                return answer
+                    threading.Timer(INTERRUPT_DELAY, _thread.interrupt_main).start()
+                return result
             except KeyboardInterrupt:
                 interrupted = True
             except BaseException as error:
-                failures.append(error)
+                compile_failures.append(error)
                 return 0
 
 
-def deferred(function):
+def lazy_compiled(function):
     """Let kernels call `function(t, …)` without being compiled together with it."""
     if jit.DISABLED:
         return function
@@ -78,11 +78,11 @@ def deferred(function):
         return direct(*args)
 
     def define(context, t, *others):
-        if t != POINTER and not (isinstance(t, types.Array) and t.dtype == types.float64 and t.layout == "C"):
+        if t != SCRATCH_POINTER and not (isinstance(t, types.Array) and t.dtype == types.float64 and t.layout == "C"):
             return None
 
         def emit(context, builder, signature, args):
-            rows = args[0] if t == POINTER else context.make_array(t)(context, builder, args[0]).data
+            rows = args[0] if t == SCRATCH_POINTER else context.make_array(t)(context, builder, args[0]).data
             cell = builder.module.globals.get(slot.symbol) or ir.GlobalVariable(builder.module, INT64, slot.symbol)
             kind = ir.FunctionType(INT64, [DOUBLE.as_pointer(), *[INT64] * len(others)])
             return builder.call(builder.inttoptr(builder.load(cell), kind.as_pointer()), [rows, *args[1:]])

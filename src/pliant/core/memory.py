@@ -1,11 +1,11 @@
 """How much memory a result may still take: an answer that does not fit is refused, before the system ends the process."""
 from pathlib import Path
 
-from pliant.core.environment import setting
+from pliant.core.environment import integer_setting
 
-KEEP_FREE = 64 << 20                                                    # bytes left for everything else
+RESERVED_BYTES = 64 << 20                                                    # bytes left for everything else
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-_USES = (Path("/sys/fs/cgroup/memory.current"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"))
+_USAGES = (Path("/sys/fs/cgroup/memory.current"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"))
 
 
 _STATS = (Path("/sys/fs/cgroup/memory.stat"), Path("/sys/fs/cgroup/memory/memory.stat"))
@@ -19,31 +19,31 @@ def _reclaimable(path):
         return 0
 
 
-def _number(path):
+def _read_integer(path):
     try:
         return int(path.read_text())
     except (OSError, ValueError):
         return None
 
 
-def available():
+def available_bytes():
     """Bytes that can still be taken; None where the system does not say. PLIANT_MEMORY caps it."""
-    found = []
-    asked = setting("PLIANT_MEMORY", "a number of bytes")
-    if asked is not None:
-        found.append(asked)
+    limits = []
+    requested = integer_setting("PLIANT_MEMORY", "a number of bytes")
+    if requested is not None:
+        limits.append(requested)
     try:
         with open("/proc/meminfo") as lines:
-            found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+            limits += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
     except OSError:
         pass
-    for limit, use, stat in zip(map(_number, _LIMITS), map(_number, _USES), _STATS, strict=False):
+    for limit, use, stat in zip(map(_read_integer, _LIMITS), map(_read_integer, _USAGES), _STATS, strict=False):
         if limit is not None and use is not None:
-            found.append(limit - use + _reclaimable(stat))
-    return min(found) if found else None
+            limits.append(limit - use + _reclaimable(stat))
+    return min(limits) if limits else None
 
 
-def fits(size):
+def fits_in_memory(size):
     """Can `size` more bytes be taken?"""
-    free = available()
-    return free is None or size + KEEP_FREE <= free
+    free = available_bytes()
+    return free is None or size + RESERVED_BYTES <= free

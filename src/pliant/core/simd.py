@@ -14,14 +14,14 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from pliant.core.vectors import BIT, DOUBLE, FLOAT, INT32, INT64, Vector, common_of, instruction, lanewise, shuffle, spread
+from pliant.core.vectors import BIT, DOUBLE, FLOAT, INT32, INT64, Vector, broadcast, common_type, instruction, lanewise, shuffle
 
-FLAGS = ("contract",)
+FLOAT_FLAGS = ("contract",)
 
 
 # --- lane by lane ------------------------------------------------------------------------------------------------------------
 
-def _mask(common):
+def _mask_type(common):
     return Vector(types.boolean, common.lanes)
 
 
@@ -30,38 +30,38 @@ def _is_float(value):
     return kind in (FLOAT, DOUBLE)
 
 
-def _compare(relation):
+def _emit_compare(relation):
     def build(builder, a, b):
         return builder.fcmp_ordered(relation, a, b) if _is_float(a) else builder.icmp_signed(relation, a, b)
     return build
 
 
-def _choose(relation):
+def _emit_select(relation):
     """Compare and select, in this order of operands: exactly one packed minimum or maximum."""
     return lambda at, a, b: at.select(at.fcmp_ordered(relation, a, b), a, b)
 
 
-def least(a, b):
+def minimum(a, b):
     """The smaller of a and b, lane by lane; b where they cannot be compared. (Built-in `min` asks a row for one truth value.)"""
     return np.where(np.less(a, b), a, b)[()]
 
 
-def greatest(a, b):
+def maximum(a, b):
     """The larger of a and b, lane by lane; b where they cannot be compared."""
     return np.where(np.greater(a, b), a, b)[()]
 
 
-def magnitude(a):
+def fabs(a):
     """|a|, lane by lane."""
     return np.abs(a)
 
 
-def root(a):
+def sqrt(a):
     """The square root, lane by lane."""
     return np.sqrt(a)
 
 
-def _emit_root(builder, a):
+def _emit_sqrt(builder, a):
     lanes = f"v{a.type.count}" if isinstance(a.type, ir.VectorType) else ""
     width = "f32" if FLOAT in (a.type, getattr(a.type, "element", None)) else "f64"
     name = f"llvm.sqrt.{lanes}{width}"                                  # llvmlite cannot spell the names of vector intrinsics
@@ -69,17 +69,17 @@ def _emit_root(builder, a):
     return builder.call(known, [a])
 
 
-def plus(a, b):
+def add_rounded(a, b):
     """a + b, rounded: never made one with a product, so that it is to the bit what scalars give, on a GPU too."""
     return a + b
 
 
-def times(a, b):
+def mul_rounded(a, b):
     """a · b, rounded."""
     return a * b
 
 
-def _rounded(word):
+def _emit_rounded(word):
     """An operation that stands alone. The compiler for GPUs would make one of a product and a sum, flags or not, unless told to round."""
     def build(builder, a, b):
         if not builder.module.triple.startswith("nvptx"):
@@ -90,28 +90,28 @@ def _rounded(word):
     return build
 
 
-def _emit_magnitude(builder, a):
+def _emit_fabs(builder, a):
     # The compiler for GPUs speaks an LLVM without `fneg`; of scalars −0 − a is the same to the bit, and the same instruction here.
     negative = builder.fneg(a) if isinstance(a.type, ir.VectorType) else builder.fsub(ir.Constant(a.type, -0.0), a)
     return builder.select(builder.fcmp_ordered("<", a, negative), negative, a)
 
 
-lanewise(plus, 2, _rounded("add"), on_floats=True)
-lanewise(times, 2, _rounded("mul"), on_floats=True)
-lanewise(operator.add, 2, lambda at, a, b: at.fadd(a, b, flags=FLAGS))
-lanewise(operator.sub, 2, lambda at, a, b: at.fsub(a, b, flags=FLAGS))
-lanewise(operator.mul, 2, lambda at, a, b: at.fmul(a, b, flags=FLAGS))
+lanewise(add_rounded, 2, _emit_rounded("add"), on_floats=True)
+lanewise(mul_rounded, 2, _emit_rounded("mul"), on_floats=True)
+lanewise(operator.add, 2, lambda at, a, b: at.fadd(a, b, flags=FLOAT_FLAGS))
+lanewise(operator.sub, 2, lambda at, a, b: at.fsub(a, b, flags=FLOAT_FLAGS))
+lanewise(operator.mul, 2, lambda at, a, b: at.fmul(a, b, flags=FLOAT_FLAGS))
 lanewise(operator.truediv, 2, lambda at, a, b: at.fdiv(a, b))
 lanewise(operator.neg, 1, lambda at, a: at.fneg(a))
 lanewise(operator.and_, 2, lambda at, a, b: at.and_(a, b))
 lanewise(operator.or_, 2, lambda at, a, b: at.or_(a, b))
 lanewise(operator.xor, 2, lambda at, a, b: at.xor(a, b))
 for _operator, _relation in ((operator.le, "<="), (operator.ge, ">="), (operator.lt, "<"), (operator.gt, ">")):
-    lanewise(_operator, 2, _compare(_relation), _mask)
-lanewise(least, 2, _choose("<"), on_floats=True)
-lanewise(greatest, 2, _choose(">"), on_floats=True)
-lanewise(magnitude, 1, _emit_magnitude, on_floats=True)
-lanewise(root, 1, _emit_root, on_floats=True)
+    lanewise(_operator, 2, _emit_compare(_relation), _mask_type)
+lanewise(minimum, 2, _emit_select("<"), on_floats=True)
+lanewise(maximum, 2, _emit_select(">"), on_floats=True)
+lanewise(fabs, 1, _emit_fabs, on_floats=True)
+lanewise(sqrt, 1, _emit_sqrt, on_floats=True)
 
 
 def where(mask, a, b):
@@ -123,54 +123,54 @@ def where(mask, a, b):
 def _(context, mask, a, b):
     if mask == types.boolean and a == b and isinstance(a, (types.Float, Vector)):
         return a(mask, a, b), lambda context, at, signature, args: at.select(*args)
-    common = common_of((a, b)) or (Vector(a, mask.lanes) if isinstance(mask, Vector) and a == b and isinstance(a, types.Float) else None)
+    common = common_type((a, b)) or (Vector(a, mask.lanes) if isinstance(mask, Vector) and a == b and isinstance(a, types.Float) else None)
     if common is None or not isinstance(mask, Vector):
         return None
 
     def emit(context, builder, signature, args):
-        return builder.select(args[0], *(spread(context, builder, v, t, common) for v, t in zip(args[1:], (a, b), strict=True)))
+        return builder.select(args[0], *(broadcast(context, builder, v, t, common) for v, t in zip(args[1:], (a, b), strict=True)))
     return common(mask, a, b), emit
 
 
 # --- across lanes ------------------------------------------------------------------------------------------------------------
 
-def bits(mask):
+def movemask(mask):
     """Bit k of the result is lane k of the mask. int64, because uint64 beside an int becomes float64 in Numba."""
     return int(np.dot(np.atleast_1d(mask), 1 << np.arange(np.size(mask))))
 
 
-def first(bits):
+def ctz(bits):
     """The number of the lowest bit set; `bits` must not be 0."""
     return (int(bits) & -int(bits)).bit_length() - 1
 
 
-def ones(bits):
+def popcount(bits):
     """How many bits are set."""
     return int(bits).bit_count()
 
 
-def lowest(a):
+def reduce_min(a):
     """The smallest lane."""
     return np.min(a)
 
 
-def highest(a):
+def reduce_max(a):
     """The largest lane."""
     return np.max(a)
 
 
-def element(a, k):
+def extract(a, k):
     """Lane k."""
     return a[k]
 
 
-def narrow(a):
+def to_float32(a):
     """float64 lanes as float32, to nearest; beyond float32's range infinite."""
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(a).astype(np.float32)
 
 
-@instruction(bits)
+@instruction(movemask)
 def _(context, mask):
     if mask == types.boolean:
         return types.int64(mask), lambda context, at, signature, args: at.zext(args[0], INT64)
@@ -179,24 +179,24 @@ def _(context, mask):
     return None
 
 
-@instruction(first)
+@instruction(ctz)
 def _(context, bits):
     return types.int64(types.int64), lambda context, at, signature, args: at.cttz(args[0], ir.Constant(BIT, 1))
 
 
-@instruction(ones)
+@instruction(popcount)
 def _(context, bits):
     return types.int64(types.int64), lambda context, at, signature, args: at.ctpop(args[0])
 
 
-@instruction(element)
+@instruction(extract)
 def _(context, a, k):
     if not isinstance(a, Vector):
         return None
     return a.dtype(a, types.int64), lambda context, at, signature, args: at.extract_element(*args)
 
 
-@instruction(narrow)
+@instruction(to_float32)
 def _(context, a):
     if not isinstance(a, Vector):
         return None
@@ -204,12 +204,12 @@ def _(context, a):
     return result(a), lambda context, at, signature, args: at.fptrunc(args[0], result.llvm)
 
 
-def truncate(a):
+def to_int32(a):
     """float32 lanes as int32, towards 0; they must fit."""
     return np.asarray(a).astype(np.int32)
 
 
-@instruction(truncate)
+@instruction(to_int32)
 def _(context, a):
     if not isinstance(a, Vector):
         return None
@@ -217,7 +217,7 @@ def _(context, a):
     return result(a), lambda context, at, signature, args: at.fptosi(args[0], result.llvm)
 
 
-def _across(function, relation):
+def _define_reduction(function, relation):
     @instruction(function)
     def _(context, a):
         if not isinstance(a, Vector):
@@ -233,28 +233,28 @@ def _across(function, relation):
         return a.dtype(a), emit
 
 
-_across(lowest, "<")
-_across(highest, ">")
+_define_reduction(reduce_min, "<")
+_define_reduction(reduce_max, ">")
 
 
-def shifted(a):
+def shift_lanes(a):
     """The lanes 1, 2, …, and the last one again."""
     return np.append(a[1:], a[-1])
 
 
-@instruction(shifted)
+@instruction(shift_lanes)
 def _(context, a):
     if not isinstance(a, Vector):
         return None
     return a(a), lambda context, at, signature, args: shuffle(at, args[0], args[0], [*range(1, a.lanes), a.lanes - 1])
 
 
-def quad(a, b, c, d):
+def vector4(a, b, c, d):
     """Four lanes of float64."""
     return np.array([a, b, c, d], np.float64)
 
 
-@instruction(quad)
+@instruction(vector4)
 def _(context, a, b, c, d):
     vector = Vector(types.float64, 4)
 
@@ -266,24 +266,24 @@ def _(context, a, b, c, d):
     return vector(*[types.float64] * 4), emit
 
 
-def cycled(a):
+def rotate3(a):
     """Of four lanes: 1, 2, 0, 3."""
     return np.array([a[1], a[2], a[0], a[3]])
 
 
-@instruction(cycled)
+@instruction(rotate3)
 def _(context, a):
     return a(a), lambda context, at, signature, args: shuffle(at, args[0], args[0], (1, 2, 0, 3))
 
 
-def total(a):
+def reduce_add(a):
     """The sum of all lanes, halves first."""
     while len(a) > 1:
         a = a[:len(a) // 2] + a[len(a) // 2:]
     return a[0]
 
 
-@instruction(total)
+@instruction(reduce_add)
 def _(context, a):
     if not isinstance(a, Vector):
         return None
@@ -297,12 +297,12 @@ def _(context, a):
     return a.dtype(a), emit
 
 
-def columns(a, b, c, d):
+def transpose4x3(a, b, c, d):
     """Four rows x y z · as three columns of four: (x, y, z)."""
     return tuple(np.stack([a, b, c, d], 1)[:3])
 
 
-@instruction(columns)
+@instruction(transpose4x3)
 def _(context, a, b, c, d):
     def emit(context, at, signature, args):
         a, b, c, d = args
@@ -313,12 +313,12 @@ def _(context, a, b, c, d):
     return types.UniTuple(a, 3)(a, b, c, d), emit
 
 
-def joined(a, b):
+def concat(a, b):
     """The lanes of a, then those of b."""
     return np.concatenate([a, b])
 
 
-@instruction(joined)
+@instruction(concat)
 def _(context, a, b):
     result = Vector(a.dtype, 2 * a.lanes)
     return result(a, b), lambda context, at, signature, args: shuffle(at, *args, range(result.lanes))
@@ -326,17 +326,17 @@ def _(context, a, b):
 
 # --- lanes of a flat array; records are read by core/soa.py ------------------------------------------------------------------
 
-def four(array, at):
+def load4(array, at):
     """Lanes array[at : at + 4] of a flat contiguous array."""
     return array[at:at + 4].copy()
 
 
-def item(array, at):
+def load(array, at):
     """array[at] of a flat contiguous array, at >= 0: without the instructions that Numba spends on negative indices."""
     return array[at]
 
 
-@instruction(item)
+@instruction(load)
 def _(context, array, at):
     def emit(context, builder, signature, args):
         kind = context.get_data_type(array.dtype)
@@ -345,7 +345,7 @@ def _(context, array, at):
     return array.dtype(array, types.int64), emit
 
 
-def put_four(array, at, value):
+def store4(array, at, value):
     """Store four lanes at array[at : at + 4]."""
     array[at:at + 4] = value
 
@@ -355,7 +355,7 @@ def _address(context, builder, array, value, at, vector):
     return builder.bitcast(builder.gep(data, [at], source_etype=vector.llvm.element), vector.llvm.as_pointer())
 
 
-@instruction(four)
+@instruction(load4)
 def _(context, array, at):
     vector = Vector(array.dtype, 4)
 
@@ -364,7 +364,7 @@ def _(context, array, at):
     return vector(array, types.int64), emit
 
 
-@instruction(put_four)
+@instruction(store4)
 def _(context, array, at, value):
     def emit(context, builder, signature, args):
         builder.store(args[2], _address(context, builder, array, *args[:2], value), align=4)
@@ -372,12 +372,12 @@ def _(context, array, at, value):
     return types.none(array, types.int64, value), emit
 
 
-def four_of(value):
+def splat4(value):
     """One float32 in four lanes."""
     return np.full(4, value, np.float32)
 
 
-@instruction(four_of)
+@instruction(splat4)
 def _(context, value):
     vector = Vector(types.float32, 4)
-    return vector(types.float32), lambda context, builder, signature, args: spread(context, builder, args[0], types.float32, vector)
+    return vector(types.float32), lambda context, builder, signature, args: broadcast(context, builder, args[0], types.float32, vector)

@@ -13,19 +13,19 @@ from numba import types
 from pliant.core.simd import where
 from pliant.core.vectors import BYTE, FLOAT, INT32, INT64, Vector, instruction
 
-CLASSES: dict[tuple[str, ...], type] = {}                               # field names -> NamedTuple class
-LINE = 64                                                               # bytes
+RECORD_CLASSES: dict[tuple[str, ...], type] = {}                               # field names -> NamedTuple class
+CACHE_LINE = 64                                                               # bytes
 
 
-def as_record(cls):
+def record_class(cls):
     """Let records hold values of this NamedTuple class; its field names must be its own."""
-    if cls._fields in CLASSES and CLASSES[cls._fields].__qualname__ != cls.__qualname__:
-        raise TypeError(f"{cls.__name__} and {CLASSES[cls._fields].__name__} have the same fields {cls._fields}")
-    CLASSES[cls._fields] = cls
+    if cls._fields in RECORD_CLASSES and RECORD_CLASSES[cls._fields].__qualname__ != cls.__qualname__:
+        raise TypeError(f"{cls.__name__} and {RECORD_CLASSES[cls._fields].__name__} have the same fields {cls._fields}")
+    RECORD_CLASSES[cls._fields] = cls
     return cls
 
 
-def packed(fields, alignment=LINE):
+def packed_dtype(fields, alignment=CACHE_LINE):
     """The dtype with these (name, dtype) fields one after another, its size a multiple of the alignment."""
     offsets = np.cumsum([0] + [dtype.itemsize for _, dtype in fields]).tolist()
     names, formats = zip(*fields, strict=True)
@@ -33,22 +33,22 @@ def packed(fields, alignment=LINE):
     return np.dtype({"names": list(names), "formats": list(formats), "offsets": offsets[:-1], "itemsize": size})
 
 
-def lanes_of(cls, width):
+def lanes_dtype(cls, width):
     """The dtype of `width` lanes of a class."""
     return np.dtype([(name, np.float32, (width,)) for name in cls._fields])
 
 
-def whole_of(cls):
+def bounds_dtype(cls):
     """The dtype of one value of a class."""
     return np.dtype([(name, np.float32) for name in cls._fields])
 
 
-def aligned(shape, dtype):
+def aligned_zeros(shape, dtype):
     """Zeros that start on a cache line."""
     dtype = np.dtype(dtype)
     size = int(np.prod(shape)) * dtype.itemsize
-    raw = np.zeros(size + LINE, np.uint8)
-    start = -raw.ctypes.data % LINE
+    raw = np.zeros(size + CACHE_LINE, np.uint8)
+    start = -raw.ctypes.data % CACHE_LINE
     return raw[start:start + size].view(dtype).reshape(shape)
 
 
@@ -57,10 +57,10 @@ def aligned(shape, dtype):
 def lanes(records, i):
     """All lanes of record i."""
     row = records[i]["lanes"]
-    return CLASSES[row.dtype.names](*(row[name].copy() for name in row.dtype.names))
+    return RECORD_CLASSES[row.dtype.names](*(row[name].copy() for name in row.dtype.names))
 
 
-def row(records, i, k):
+def field_lanes(records, i, k):
     """The lanes of field k of record i."""
     lanes = records[i]["lanes"]
     return lanes[lanes.dtype.names[k]].copy()
@@ -69,13 +69,13 @@ def row(records, i, k):
 def lane(records, i, k):
     """Lane k of record i: scalars."""
     row = records[i]["lanes"]
-    return CLASSES[row.dtype.names](*(row[name][k] for name in row.dtype.names))
+    return RECORD_CLASSES[row.dtype.names](*(row[name][k] for name in row.dtype.names))
 
 
-def whole(records, i):
+def load_bounds(records, i):
     """The value around record i: scalars."""
     row = records[i]["whole"]
-    return CLASSES[row.dtype.names](*(row[name] for name in row.dtype.names))
+    return RECORD_CLASSES[row.dtype.names](*(row[name] for name in row.dtype.names))
 
 
 def put_lanes(records, i, value):
@@ -84,7 +84,7 @@ def put_lanes(records, i, value):
         records[i]["lanes"][name][:] = row
 
 
-def put_row(records, i, k, value):
+def put_field_lanes(records, i, k, value):
     """Set the lanes of field k of record i."""
     lanes = records[i]["lanes"]
     lanes[lanes.dtype.names[k]][:] = value
@@ -96,13 +96,13 @@ def put_lane(records, i, k, value):
         records[i]["lanes"][name][k] = scalar
 
 
-def put_whole(records, i, value):
+def put_bounds(records, i, value):
     """Set the value around record i."""
     for name, scalar in zip(value._fields, value, strict=True):
         records[i]["whole"][name] = scalar
 
 
-def either(mask, one, other):
+def select(mask, one, other):
     """Of two values of a class the first where the mask holds, else the second; lane by lane."""
     return type(one)(*(where(mask, a, b) for a, b in zip(one, other, strict=True)))
 
@@ -125,13 +125,13 @@ def prefetch_stamp(records, i):
     """Tell the processor that the stamp of record i will be written soon."""
 
 
-def _part(records, name):
+def _nested_part(records, name):
     """(class, lanes or 1, byte offset of each field) of the nested part `name`."""
     part = records.dtype.fields[name]
     scalars = part.type.fields
     one = next(iter(scalars.values())).type
     width = one.shape[0] if isinstance(one, types.NestedArray) else 1
-    return CLASSES[tuple(scalars)], width, [part.offset + scalar.offset for scalar in scalars.values()]
+    return RECORD_CLASSES[tuple(scalars)], width, [part.offset + scalar.offset for scalar in scalars.values()]
 
 
 def _pointer(context, builder, records, array, i, offset, k=None):
@@ -145,7 +145,7 @@ def _pointer(context, builder, records, array, i, offset, k=None):
 
 
 def _load(records, name, as_vector, indices):
-    cls, width, offsets = _part(records, name)
+    cls, width, offsets = _nested_part(records, name)
     value = Vector(types.float32, width) if as_vector else types.float32
     result = types.NamedUniTuple(value, len(offsets), cls)
 
@@ -160,7 +160,7 @@ def _load(records, name, as_vector, indices):
 
 
 def _store(records, name, value, indices):
-    cls, _, offsets = _part(records, name)
+    cls, _, offsets = _nested_part(records, name)
     if value.instance_class is not cls:
         raise TypeError(f"a {value.instance_class.__name__} does not fit into a record of {cls.__name__}")
 
@@ -179,13 +179,13 @@ def _store(records, name, value, indices):
 
 instruction(lanes)(lambda context, records, i: _load(records, "lanes", True, 1))
 instruction(lane)(lambda context, records, i, k: _load(records, "lanes", False, 2))
-instruction(whole)(lambda context, records, i: _load(records, "whole", False, 1))
+instruction(load_bounds)(lambda context, records, i: _load(records, "whole", False, 1))
 instruction(put_lanes)(lambda context, records, i, value: _store(records, "lanes", value, 1))
 instruction(put_lane)(lambda context, records, i, k, value: _store(records, "lanes", value, 2))
-instruction(put_whole)(lambda context, records, i, value: _store(records, "whole", value, 1))
+instruction(put_bounds)(lambda context, records, i, value: _store(records, "whole", value, 1))
 
 
-@instruction(either)
+@instruction(select)
 def _(context, mask, one, other):
     if one != other or not isinstance(one, types.NamedUniTuple) or isinstance(mask, Vector) != isinstance(one.dtype, Vector):
         return None
@@ -196,9 +196,9 @@ def _(context, mask, one, other):
     return one(mask, one, other), emit
 
 
-@instruction(row)
+@instruction(field_lanes)
 def _(context, records, i, k):
-    _, width, offsets = _part(records, "lanes")
+    _, width, offsets = _nested_part(records, "lanes")
     vector = Vector(types.float32, width)
 
     def emit(context, builder, signature, args):
@@ -207,9 +207,9 @@ def _(context, records, i, k):
     return vector(records, types.int64, types.int64), emit
 
 
-@instruction(put_row)
+@instruction(put_field_lanes)
 def _(context, records, i, k, value):
-    _, width, offsets = _part(records, "lanes")
+    _, width, offsets = _nested_part(records, "lanes")
 
     def emit(context, builder, signature, args):
         at = _pointer(context, builder, records, *args[:2], offsets[0], builder.mul(args[2], ir.Constant(INT64, width)))
@@ -237,7 +237,7 @@ def _(context, records, i, frame):
 
 @instruction(prefetch)
 def _(context, records, i):
-    return types.none(records, types.int64), partial(_prefetch, range(0, getattr(records.dtype, "size", 1), LINE), 0)
+    return types.none(records, types.int64), partial(_prefetch, range(0, getattr(records.dtype, "size", 1), CACHE_LINE), 0)
 
 
 @instruction(prefetch_stamp)

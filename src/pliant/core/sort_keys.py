@@ -7,39 +7,39 @@ from numba import types
 
 from pliant.core.vectors import FLOAT, INT32, INT64, instruction
 
-NAMES = 0xFFFFFFFF
+INDEX_MASK = 0xFFFFFFFF
 
 
-def keyed(number, name):
+def pack_key(value, index):
     """number << 32 | name."""
-    return int(np.float32(number).view(np.int32)) << 32 | int(name) & NAMES
+    return int(np.float32(value).view(np.int32)) << 32 | int(index) & INDEX_MASK
 
 
-def number_of(key):
+def key_value(key):
     """The number of a key."""
     return np.int32(key >> 32).view(np.float32)
 
 
-def name_of(key):
+def key_index(key):
     """The name of a key."""
-    name = key & NAMES
-    return name - (1 << 32) if name >> 31 else name
+    index = key & INDEX_MASK
+    return index - (1 << 32) if index >> 31 else index
 
 
-@instruction(keyed)
+@instruction(pack_key)
 def _(context, number, name):
     def emit(context, builder, signature, args):
         high = builder.shl(builder.zext(builder.bitcast(args[0], INT32), INT64), INT64(32))
-        return builder.or_(high, builder.and_(args[1], INT64(NAMES)))
+        return builder.or_(high, builder.and_(args[1], INT64(INDEX_MASK)))
     return types.int64(types.float32, types.int64), emit
 
 
-@instruction(number_of)
+@instruction(key_value)
 def _(context, key):
     return types.float32(types.int64), lambda context, builder, signature, args: builder.bitcast(
         builder.trunc(builder.lshr(args[0], INT64(32)), INT32), FLOAT)
 
 
-@instruction(name_of)
+@instruction(key_index)
 def _(context, key):
     return types.int64(types.int64), lambda context, builder, signature, args: builder.sext(builder.trunc(args[0], INT32), INT64)

@@ -6,47 +6,47 @@ import numpy as np
 
 from pliant.core.jit import kernel
 
-DIGIT = 11
-FEW = 256                                                               # below this the general sort is quicker
+DIGIT_BITS = 11
+MIN_RADIX_KEYS = 256                                                               # below this the general sort is quicker
 
 
 @kernel
-def sort_digits(keys, room, n, width, counts):
+def radix_sort(keys, scratch, n, width, counts):
     """Sort keys[:n] by their lowest `width` bits, through `room`; True if the result is in `room`."""
-    elsewhere = False
-    for shift in range(0, width, DIGIT):
-        for k in range(1 << DIGIT):
+    in_scratch = False
+    for shift in range(0, width, DIGIT_BITS):
+        for k in range(1 << DIGIT_BITS):
             counts[k] = 0
         for i in range(n):
-            counts[(keys[i] >> shift) & ((1 << DIGIT) - 1)] += 1
+            counts[(keys[i] >> shift) & ((1 << DIGIT_BITS) - 1)] += 1
         total = 0
-        for k in range(1 << DIGIT):
+        for k in range(1 << DIGIT_BITS):
             total, counts[k] = total + counts[k], total
         for i in range(n):
-            digit = (keys[i] >> shift) & ((1 << DIGIT) - 1)
-            room[counts[digit]] = keys[i]
+            digit = (keys[i] >> shift) & ((1 << DIGIT_BITS) - 1)
+            scratch[counts[digit]] = keys[i]
             counts[digit] += 1
-        keys, room, elsewhere = room, keys, not elsewhere
-    return elsewhere
+        keys, scratch, in_scratch = scratch, keys, not in_scratch
+    return in_scratch
 
 
 @kernel
-def unpack(keys, high, low, pairs):
+def unpack_pairs(keys, high_bits, low_bits, pairs):
     """pairs[i] = (the `high` bits of keys[i] above the lowest `low`, the lowest `low`)."""
     for i in range(len(pairs)):
-        pairs[i, 0], pairs[i, 1] = (keys[i] >> low) & ((1 << high) - 1), keys[i] & ((1 << low) - 1)
+        pairs[i, 0], pairs[i, 1] = (keys[i] >> low_bits) & ((1 << high_bits) - 1), keys[i] & ((1 << low_bits) - 1)
 
 
-def sorted_pairs(keys, high, low, more=0):
+def sort_pairs(keys, high_bits, low_bits, extra_bits=0):
     """The (n, 2) int32 pairs of these keys, sorted: the lowest `low` bits of a key are the second number, `high` above them the first;
     `more` bits above these count for the order. The keys are used up."""
     n = len(keys)
-    if n < FEW:
+    if n < MIN_RADIX_KEYS:
         keys.sort()
     else:
-        room = np.empty_like(keys)
-        if sort_digits(keys, room, n, high + low + more, np.empty(1 << DIGIT, np.int64)):
-            keys = room
+        scratch = np.empty_like(keys)
+        if radix_sort(keys, scratch, n, high_bits + low_bits + extra_bits, np.empty(1 << DIGIT_BITS, np.int64)):
+            keys = scratch
     pairs = np.empty((n, 2), np.int32)
-    unpack(keys, high, low, pairs)
+    unpack_pairs(keys, high_bits, low_bits, pairs)
     return pairs

@@ -7,48 +7,48 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from pliant.core.soa import LINE
+from pliant.core.soa import CACHE_LINE
 from pliant.core.vectors import DOUBLE, FLOAT, INT64, Vector, instruction
 
 
-def floats(n):
+def stack_float64(n):
     """n float64."""
     return np.empty(n)
 
 
-def singles(n):
+def stack_float32(n):
     """n float32."""
     return np.empty(n, np.float32)
 
 
-def put_rows(scratch, k, value):
+def store_vectors(scratch, k, value):
     """Store the vectors of a NamedTuple as the rows k, k + 1, … of scratch from `singles`."""
     for row in value:
         scratch[len(row) * k:len(row) * (k + 1)] = row
         k += 1
 
 
-def one_of(scratch, k, i, like):
+def load_lane(scratch, k, i, like):
     """Lane i of what `put_rows` stored from row k on: scalars, in a NamedTuple of like's class."""
     return type(like)(*(scratch[len(row) * (k + n) + i] for n, row in enumerate(like)))
 
 
-def put_lanes(scratch, at, value):
+def store_vector(scratch, at, value):
     """Store the lanes of a vector at scratch[at], scratch[at + 1], …"""
     scratch[at:at + len(value)] = value
 
 
-def eight(scratch, at):
+def load8(scratch, at):
     """Lanes scratch[at : at + 8] of scratch from `singles`."""
     return scratch[at:at + 8].copy()
 
 
-def integers(n):
+def stack_int64(n):
     """n int64."""
     return np.empty(n, np.int64)
 
 
-def _on_stack(function, element, llvm):
+def _define_scratch(function, element, llvm):
     @instruction(function)
     def _(context, n):
         if not isinstance(n, types.IntegerLiteral):
@@ -58,17 +58,17 @@ def _on_stack(function, element, llvm):
         def emit(context, builder, signature, args):
             with builder.goto_entry_block():
                 room = builder.alloca(ir.ArrayType(llvm, size))
-                room.align = LINE
+                room.align = CACHE_LINE
             return builder.bitcast(room, context.get_value_type(pointer))
         return pointer(n), emit
 
 
-_on_stack(floats, types.float64, DOUBLE)
-_on_stack(singles, types.float32, FLOAT)
-_on_stack(integers, types.int64, INT64)
+_define_scratch(stack_float64, types.float64, DOUBLE)
+_define_scratch(stack_float32, types.float32, FLOAT)
+_define_scratch(stack_int64, types.int64, INT64)
 
 
-@instruction(put_rows)
+@instruction(store_vectors)
 def _(context, scratch, k, value):
     vector = value.types[0]
 
@@ -82,7 +82,7 @@ def _(context, scratch, k, value):
     return types.none(scratch, types.int64, value), emit
 
 
-@instruction(one_of)
+@instruction(load_lane)
 def _(context, scratch, k, i, like):
     lanes, n = like.types[0].lanes, len(like.types)
     result = types.NamedUniTuple(types.float32, n, like.instance_class)
@@ -94,7 +94,7 @@ def _(context, scratch, k, i, like):
     return result(scratch, types.int64, types.int64, like), emit
 
 
-@instruction(eight)
+@instruction(load8)
 def _(context, scratch, at):
     vector = Vector(types.float32, 8)
 
@@ -104,7 +104,7 @@ def _(context, scratch, at):
     return vector(scratch, types.int64), emit
 
 
-@instruction(put_lanes)
+@instruction(store_vector)
 def _(context, scratch, at, value):
     def emit(context, builder, signature, args):
         place = builder.bitcast(builder.gep(args[0], [args[1]], source_etype=value.llvm.element), value.llvm.as_pointer())

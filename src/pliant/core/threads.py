@@ -13,23 +13,23 @@ from functools import partial
 from typing import Any
 from weakref import WeakSet
 
-from pliant.core.environment import setting
+from pliant.core.environment import integer_setting
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _threads: int | None = None
-_guards: "WeakSet[Guard]" = WeakSet()
-failures: list[BaseException] = []                                      # what compiled code could not raise: core/lazy_compile.py
-LOOK_UP = 0.1                                                           # seconds between looks of the waiting thread at Ctrl-C
+_locks: "WeakSet[ReadWriteLock]" = WeakSet()
+compile_failures: list[BaseException] = []                                      # what compiled code could not raise: core/lazy_compile.py
+INTERRUPT_POLL = 0.1                                                           # seconds between looks of the waiting thread at Ctrl-C
 
 
 def threads() -> int:
     """How many threads a query may use: `set_threads`, else PLIANT_THREADS, else the processors this process may run on."""
     if _threads is not None:
         return _threads
-    asked = setting("PLIANT_THREADS", "a whole number from 1 up", least=1)
-    if asked is not None:
-        return asked
+    requested = integer_setting("PLIANT_THREADS", "a whole number from 1 up", minimum=1)
+    if requested is not None:
+        return requested
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -53,7 +53,7 @@ def set_threads(n: int | None) -> None:
 
 
 @contextmanager
-def only(n: int) -> Iterator[None]:
+def use_threads(n: int) -> Iterator[None]:
     """So many threads for a while, then as many as before."""
     before = _threads
     set_threads(n)
@@ -63,32 +63,32 @@ def only(n: int) -> Iterator[None]:
         set_threads(before)
 
 
-def _forget() -> None:
+def _reset_after_fork() -> None:
     """In a forked child: the threads of the parent are not here, and nothing that they held is held."""
     global _pool, _lock
     _pool, _lock = None, threading.Lock()
-    for guard in list(_guards):
+    for guard in list(_locks):
         guard.reset()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
-def background(job: Callable[[], object]) -> "Future[object]":
+def run_in_background(job: Callable[[], object]) -> "Future[object]":
     """Run one job in a thread of its own, beside everything else; its outcome. In a forked child it never comes."""
     future: Future[object] = Future()
 
-    def work() -> None:
+    def run_job() -> None:
         try:
             future.set_result(job())
         except BaseException as error:
             future.set_exception(error)
-    threading.Thread(target=work, name="pliant background", daemon=True).start()
+    threading.Thread(target=run_job, name="pliant background", daemon=True).start()
     return future
 
 
-def run(jobs: Iterable[Callable[[], object]], cancel: threading.Event) -> None:
+def run_jobs(jobs: Iterable[Callable[[], object]], cancel: threading.Event) -> None:
     """Run the jobs in the pool. An exception in one, or Ctrl-C here, sets `cancel` and is raised when all have stopped."""
     global _pool
     with _lock:
@@ -98,7 +98,7 @@ def run(jobs: Iterable[Callable[[], object]], cancel: threading.Event) -> None:
     futures = set(waiting)
     try:
         while waiting:
-            done, waiting = wait(waiting, LOOK_UP, FIRST_EXCEPTION)
+            done, waiting = wait(waiting, INTERRUPT_POLL, FIRST_EXCEPTION)
             if any(future.exception() for future in done):
                 cancel.set()
     except BaseException:
@@ -109,25 +109,25 @@ def run(jobs: Iterable[Callable[[], object]], cancel: threading.Event) -> None:
         future.result()
 
 
-def in_chunks(count: int, size: int, work: Callable[[int, int], Any]) -> list[Any]:
+def map_chunks(count: int, size: int, function: Callable[[int, int], Any]) -> list[Any]:
     """What `work(begin, end)` gives for chunks of 0 … count, in any order; in the pool if there are several. Ctrl-C ends it between two."""
-    cancel, given = threading.Event(), list[Any]()
+    cancel, results = threading.Event(), list[Any]()
 
-    def share(start: int, step: int) -> None:
+    def run_chunks(start: int, step: int) -> None:
         for begin in range(start, count, step):
             if cancel.is_set():
                 return
-            given.append(work(begin, min(begin + size, count)))
+            results.append(function(begin, min(begin + size, count)))
 
     n = min(threads(), -(-count // size))
     if n > 1:
-        run([partial(share, k * size, n * size) for k in range(n)], cancel)
+        run_jobs([partial(run_chunks, k * size, n * size) for k in range(n)], cancel)
     else:
-        share(0, size)
-    return given
+        run_chunks(0, size)
+    return results
 
 
-class Guard:
+class ReadWriteLock:
     """Many readers or one writer. A waiting writer goes before new readers, so that a stream of queries cannot keep an update out.
 
     Whoever reads several bodies takes their guards in the order of `number`: two queries on (a, b) and (b, a), with a writer waiting for
@@ -139,11 +139,11 @@ class Guard:
     def __init__(self) -> None:
         self.number = next(self._numbers)
         self.reset()
-        _guards.add(self)
+        _locks.add(self)
 
     def reset(self) -> None:
         """Nobody reads, nobody writes."""
-        self.refit = threading.RLock()                                  # held by the one thread that refits
+        self.refit_lock = threading.RLock()                                  # held by the one thread that refits
         self._lock = threading.Lock()                                   # taken bare: the condition around it costs a microsecond
         self._changed = threading.Condition(self._lock)
         self._readers = self._writers = self._waiting = 0               # writers: waiting or writing
@@ -184,10 +184,10 @@ class Guard:
         self._lock.release()
 
 
-class Reading:
+class ReadLock:
     """`with Reading(a.guard, b.guard):` nobody writes to these bodies."""
 
-    def __init__(self, *guards: Guard) -> None:
+    def __init__(self, *guards: ReadWriteLock) -> None:
         self._guards = sorted(guards, key=lambda guard: guard.number) if len(guards) > 1 else guards
 
     def __enter__(self) -> None:
@@ -204,5 +204,5 @@ class Reading:
     def __exit__(self, *error: object) -> None:
         for guard in self._guards:
             guard.stop_reading()
-        if failures:
-            raise RuntimeError("a function could not be compiled, and what was found is not to be used") from failures.pop()
+        if compile_failures:
+            raise RuntimeError("a function could not be compiled, and what was found is not to be used") from compile_failures.pop()

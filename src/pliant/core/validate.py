@@ -9,20 +9,20 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from pliant.core.device import on_host
+from pliant.core.device import check_on_host
 from pliant.errors import MeshError
 
 FLOAT64, INT32 = np.dtype(np.float64), np.dtype(np.int32)
-HALF_RIGID = 0.5e-5
-RIGID = 1e-5                                                            # how far from a rotation: matrices in float32 pass
-LARGE = 1e300                                                           # below, a placed vertex is finite
-SUM = 1e-6                                                              # how far from 1 the sum of weights may be
-NEARLY = 2.0**-52                                                      # for each weight: no worse than after a division by the sum
-MOST_FACES = 1 << 30                                                    # of a body: all links and depths of trees allow for that many
+CLEARLY_RIGID_TOLERANCE = 0.5e-5
+RIGID_TOLERANCE = 1e-5                                                            # how far from a rotation: matrices in float32 pass
+MAX_COORDINATE = 1e300                                                           # below, a placed vertex is finite
+WEIGHT_SUM_TOLERANCE = 1e-6                                                              # how far from 1 the sum of weights may be
+WEIGHT_ROUNDING = 2.0**-52                                                      # for each weight: no worse than after a division by the sum
+MAX_FACES = 1 << 30                                                    # of a body: all links and depths of trees allow for that many
 EXACT_INTEGER = 2**53                                                   # beyond, float64 skips integers
 
 
-def ready(value, rows):
+def is_canonical(value, rows):
     """Is this array (rows, 3) float64 as kernels want it? The quick way through for every frame."""
     return (type(value) is np.ndarray and value.dtype is FLOAT64 and value.shape == (rows, 3)
             and value.flags.carray)                                     # carray: C order, aligned, writable, native
@@ -33,18 +33,18 @@ def positions(name, value, rows=None, why="as many as the body has vertices, whi
     array = _array(name, value)
     if array.ndim == 1 and array.size == 0:
         array = array.reshape(0, 3)
-    positions_shape(name, array.shape)
+    check_positions_shape(name, array.shape)
     if rows is not None and len(array) != rows:
         raise MeshError(f"{name}: expected {rows} rows, {why}, got {len(array)}")
     kind = array.dtype.kind
     if kind in "iu":
-        _exactly_representable(name, array)
+        _check_exact(name, array)
     elif kind != "f" or array.dtype.itemsize > 8:
         raise TypeError(f"{name}: expected real numbers (float64, float32 or integers), got dtype {array.dtype}")
-    return _as(array, FLOAT64)
+    return _canonical(array, FLOAT64)
 
 
-def positions_shape(name, shape):
+def check_positions_shape(name, shape):
     """Refuse all shapes but (n, 3)."""
     if len(shape) != 2 or shape[1] != 3:
         raise MeshError(f"{name}: expected shape (n, 3), one row x y z a vertex, got {tuple(shape)}")
@@ -52,13 +52,13 @@ def positions_shape(name, shape):
 
 def targets(name, value, rows=None):
     """`value` as (k, n, 3) float64: the same vertices in k shapes."""
-    on_host(name, value)
+    check_on_host(name, value)
     if not isinstance(value, Iterable):
         raise TypeError(f"{name}: expected positions (k, n, 3), got {type(value).__name__}")
     each = []
     for k, shape in enumerate(value):
         each.append(positions(f"{name}[{k}]", shape, rows, "as many as the others have"))
-        finite(f"{name}[{k}]", each[-1])
+        check_finite(f"{name}[{k}]", each[-1])
         rows = len(each[-1])
     if not each:
         raise MeshError(f"{name}: expected at least one, got none")
@@ -74,36 +74,36 @@ def weights(name, value, count, convex):
     if array.shape != (count,):
         raise MeshError(f"{name}: expected shape ({count},), one for each target, got {array.shape}")
     array = array.astype(np.float64)
-    values, least = array.tolist(), 0.0 if convex else -math.inf
-    if not all(least <= value < math.inf and value != -math.inf for value in values):
+    values, minimum = array.tolist(), 0.0 if convex else -math.inf
+    if not all(minimum <= value < math.inf and value != -math.inf for value in values):
         bad = ~np.isfinite(array) | (array < 0) if convex else ~np.isfinite(array)
         row = int(bad.argmax())
         wanted = "finite and not negative; a base makes targets additive, with weights of any sign" if convex else "finite"
-        raise MeshError(f"{name}: row {row} is {array[row]}, expected to be {wanted}{_more(bad)}")
+        raise MeshError(f"{name}: row {row} is {array[row]}, expected to be {wanted}{_bad_row_count(bad)}")
     if not convex:
         return array
     total = sum(values)
-    if not abs(total - 1) <= SUM:
+    if not abs(total - 1) <= WEIGHT_SUM_TOLERANCE:
         raise MeshError(f"{name}: the sum is {total}, expected 1; divide by it, or give a base for additive targets")
-    return array if abs(total - 1) <= NEARLY * len(values) else array / total
+    return array if abs(total - 1) <= WEIGHT_ROUNDING * len(values) else array / total
 
 
-def finite(name, array):
+def check_finite(name, array):
     """Refuse NaN and infinity."""
     if np.isfinite(array).all():
         return
     bad = ~np.isfinite(array).all(axis=1)
     if bad.any():
         row = int(bad.argmax())
-        raise MeshError(f"{name}: row {row} is {array[row].tolist()}, not finite{_more(bad)}")
+        raise MeshError(f"{name}: row {row} is {array[row].tolist()}, not finite{_bad_row_count(bad)}")
 
 
-def below(name, array, most):
+def check_below(name, array, bound):
     """Refuse numbers of that size."""
-    bad = (np.abs(array) >= most).any(axis=1)
+    bad = (np.abs(array) >= bound).any(axis=1)
     if bad.any():
         row = int(bad.argmax())
-        raise MeshError(f"{name}: row {row} is {array[row].tolist()}, expected sizes below {most:.3g}{_more(bad)}")
+        raise MeshError(f"{name}: row {row} is {array[row].tolist()}, expected sizes below {bound:.3g}{_bad_row_count(bad)}")
 
 
 def faces(name, value, n_vertices):
@@ -111,28 +111,28 @@ def faces(name, value, n_vertices):
     array = _array(name, value)
     if array.size == 0 and (array.ndim == 1 or array.shape == (0, 3)):
         return np.zeros((0, 3), INT32)
-    faces_shape(name, array.shape)
+    check_faces_shape(name, array.shape)
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name}: expected integer indices, got dtype {array.dtype}; convert them with .astype(np.int32) if they are whole")
     bad = ((array < 0) | (array >= n_vertices)).any(axis=1)
     if bad.any():
         row = int(bad.argmax())
-        raise MeshError(f"{name}: row {row} is {array[row].tolist()}, but indices go from 0 to {n_vertices - 1}{_more(bad)}")
-    return _as(array, INT32)
+        raise MeshError(f"{name}: row {row} is {array[row].tolist()}, but indices go from 0 to {n_vertices - 1}{_bad_row_count(bad)}")
+    return _canonical(array, INT32)
 
 
-def faces_shape(name, shape):
+def check_faces_shape(name, shape):
     """Refuse all shapes but (f, 3), and more faces than can be numbered."""
     if len(shape) != 2 or shape[1] != 3:
         raise MeshError(f"{name}: expected shape (f, 3), three vertex indices a triangle, got {tuple(shape)}; triangulate polygons first")
-    if shape[0] >= MOST_FACES:
-        raise MeshError(f"{name}: {shape[0]} are too many for one body; at most {MOST_FACES - 1}")
+    if shape[0] >= MAX_FACES:
+        raise MeshError(f"{name}: {shape[0]} are too many for one body; at most {MAX_FACES - 1}")
 
 
-def count_faces(counts):
+def check_face_count(counts):
     """Refuse bodies that together have too many faces for one query."""
-    if sum(counts) >= MOST_FACES:
-        raise MeshError(f"faces: {sum(counts)} are too many for one query; at most {MOST_FACES - 1}, of all bodies together")
+    if sum(counts) >= MAX_FACES:
+        raise MeshError(f"faces: {sum(counts)} are too many for one query; at most {MAX_FACES - 1}, of all bodies together")
 
 
 def indices(name, value, count, what="the vertices that have changed"):
@@ -145,33 +145,33 @@ def indices(name, value, count, what="the vertices that have changed"):
     if array.size and (array.min() < 0 or array.max() >= count):
         bad = (array < 0) | (array >= count)
         row = int(bad.argmax())
-        raise MeshError(f"{name}: row {row} is {array[row]}, but indices go from 0 to {count - 1}{_more(bad)}")
+        raise MeshError(f"{name}: row {row} is {array[row]}, but indices go from 0 to {count - 1}{_bad_row_count(bad)}")
     return array.astype(np.int64)                                       # a copy: it is read again when a query comes
 
 
-def parts_of(name, vertices, given_faces):
+def mesh_arrays(name, vertices, faces_argument):
     """(vertices, faces) from two arrays, or from one object that has `.vertices` and `.faces` or `.triangles`; not examined. `name`: of the
     argument, if it is one of several."""
-    if given_faces is not None:
-        return vertices, given_faces
-    found = getattr(vertices, "faces", None)
-    found = getattr(vertices, "triangles", None) if found is None else found
-    if found is None or not hasattr(vertices, "vertices"):
+    if faces_argument is not None:
+        return vertices, faces_argument
+    faces_attribute = getattr(vertices, "faces", None)
+    faces_attribute = getattr(vertices, "triangles", None) if faces_attribute is None else faces_attribute
+    if faces_attribute is None or not hasattr(vertices, "vertices"):
         if name:
             raise TypeError(f"{name}: expected a Body, (vertices, faces), or an object with .vertices and .faces, "
                             f"got {type(vertices).__name__}")
         raise TypeError("faces: missing; give Body(vertices, faces), or an object with .vertices and .faces: "
                         f"{type(vertices).__name__} has not both")
-    return vertices.vertices, found
+    return vertices.vertices, faces_attribute
 
 
-def mesh(vertices, given_faces, name=""):
+def mesh(vertices, faces_argument, name=""):
     """`parts_of`, examined: (n, 3) float64 and (f, 3) int32."""
-    vertices, given_faces = parts_of(name, vertices, given_faces)
+    vertices, faces_argument = mesh_arrays(name, vertices, faces_argument)
     part = f"{name}." if name else ""
     rows = positions(f"{part}vertices", vertices)
-    finite(f"{part}vertices", rows)
-    return rows, faces(f"{part}faces", given_faces, len(rows))
+    check_finite(f"{part}vertices", rows)
+    return rows, faces(f"{part}faces", faces_argument, len(rows))
 
 
 def choice(name, value, options):
@@ -182,7 +182,7 @@ def choice(name, value, options):
     return value
 
 
-def one_of(options):
+def choice_of(options):
     """`choice` among these, as a check of a setting."""
     return lambda name, value: choice(name, value, options)
 
@@ -197,29 +197,29 @@ def integer(name, value, options):
     return int(value)
 
 
-def cells(name, value, aside, total):
+def cells(name, value, per_axis, total):
     """(3,) int64 from one integer or three, each from 1 to `aside`, and no more than `total` cells in all."""
     each = value if np.ndim(value) == 1 and len(value) == 3 else (value,) * 3
-    counts = np.array([integer(name, count, range(1, aside + 1)) for count in each], np.int64)
+    counts = np.array([integer(name, count, range(1, per_axis + 1)) for count in each], np.int64)
     if counts.prod() > total:
         raise ValueError(f"{name}: {value} are {counts.prod():,} cells, expected at most {total:,}")
     return counts
 
 
-def number(name, value, least=-np.inf):
+def number(name, value, minimum=-np.inf):
     """A finite float, `least` or more."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise TypeError(f"{name}: expected a number, got {type(value).__name__} {value!r}")
     try:
-        number = float(value)
+        result = float(value)
     except OverflowError:                                               # an integer beyond all floats
-        number = math.inf
-    if not (math.isfinite(number) and number >= least):
-        raise ValueError(f"{name}: expected a finite number{'' if least == -np.inf else f' from {least} up'}, got {value!r}")
-    return number
+        result = math.inf
+    if not (math.isfinite(result) and result >= minimum):
+        raise ValueError(f"{name}: expected a finite number{'' if minimum == -np.inf else f' from {minimum} up'}, got {value!r}")
+    return result
 
 
-def limit(name, value):
+def nonnegative(name, value):
     """A float from 0 up; it may be infinite."""
     if isinstance(value, (float, np.floating)) and value == np.inf:
         return np.inf
@@ -229,7 +229,7 @@ def limit(name, value):
 def point(name, value):
     """Three finite float64."""
     rows = positions(name, np.reshape(_array(name, value), (1, -1)))
-    finite(name, rows)
+    check_finite(name, rows)
     return rows[0]
 
 
@@ -247,7 +247,7 @@ def numbers(name, value):
         raise TypeError(f"{name}: expected a number, or one for each ray, got dtype {array.dtype}")
     if array.ndim > 1:
         raise ValueError(f"{name}: expected a number, or shape (n,), one for each ray, got {array.shape}")
-    return _as(array.reshape(-1), FLOAT64), len(array) if array.ndim else None
+    return _canonical(array.reshape(-1), FLOAT64), len(array) if array.ndim else None
 
 
 def masks(name, value):
@@ -273,9 +273,9 @@ def _real_rows(name, array):
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
         raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
     if array.dtype.kind in "iu":
-        _exactly_representable(name, array)
-    rows = _as(array, FLOAT64)
-    finite(name, rows)
+        _check_exact(name, array)
+    rows = _canonical(array, FLOAT64)
+    check_finite(name, rows)
     return rows
 
 
@@ -293,42 +293,42 @@ def transform(name, value):
         return array[:3].reshape(-1).copy()                             # the quick way for every frame
     if array.shape not in ((4, 4), (3, 4)):
         raise MeshError(f"{name}: expected a matrix of shape (4, 4) or (3, 4), got {array.shape}")
-    rows = _as(array, FLOAT64)
-    finite(name, rows)
-    if len(rows) == 4 and not np.allclose(rows[3], (0, 0, 0, 1), rtol=0, atol=RIGID):
+    rows = _canonical(array, FLOAT64)
+    check_finite(name, rows)
+    if len(rows) == 4 and not np.allclose(rows[3], (0, 0, 0, 1), rtol=0, atol=RIGID_TOLERANCE):
         raise MeshError(f"{name}: the last row must be 0 0 0 1, got {rows[3].tolist()}; is the matrix transposed?")
-    turn = rows[:3, :3]
+    rotation = rows[:3, :3]
     with np.errstate(over="ignore", invalid="ignore"):
-        error, lengths = np.abs(turn.T @ turn - np.eye(3)).max(), np.linalg.norm(turn, axis=0).tolist()
-    if not error <= RIGID:
+        error, lengths = np.abs(rotation.T @ rotation - np.eye(3)).max(), np.linalg.norm(rotation, axis=0).tolist()
+    if not error <= RIGID_TOLERANCE:
         raise MeshError(f"{name}: not rigid: lengths along x, y, z become {lengths}, and the axes are {error:.3g} from perpendicular "
-                        f"units, at most {RIGID:g} is allowed; move the vertices instead, or use Body.blended with one "
+                        f"units, at most {RIGID_TOLERANCE:g} is allowed; move the vertices instead, or use Body.blended with one "
                         "map for scaling and shear")
-    if np.linalg.det(turn) < 0:
-        raise MeshError(f"{name}: mirrors the body (determinant {np.linalg.det(turn):.3g}); mirror the vertices instead")
+    if np.linalg.det(rotation) < 0:
+        raise MeshError(f"{name}: mirrors the body (determinant {np.linalg.det(rotation):.3g}); mirror the vertices instead")
     return np.ascontiguousarray(rows[:3]).reshape(-1).copy()
 
 
 def _clearly_rigid(rows):
     """Rows of numbers that are good beyond doubt."""
     (a, b, c, x), (d, e, f, y), (g, h, i, z) = rows[:3]
-    return (abs(a * a + d * d + g * g - 1) < HALF_RIGID and abs(b * b + e * e + h * h - 1) < HALF_RIGID
-            and abs(c * c + f * f + i * i - 1) < HALF_RIGID and abs(a * b + d * e + g * h) < HALF_RIGID
-            and abs(a * c + d * f + g * i) < HALF_RIGID and abs(b * c + e * f + h * i) < HALF_RIGID
+    return (abs(a * a + d * d + g * g - 1) < CLEARLY_RIGID_TOLERANCE and abs(b * b + e * e + h * h - 1) < CLEARLY_RIGID_TOLERANCE
+            and abs(c * c + f * f + i * i - 1) < CLEARLY_RIGID_TOLERANCE and abs(a * b + d * e + g * h) < CLEARLY_RIGID_TOLERANCE
+            and abs(a * c + d * f + g * i) < CLEARLY_RIGID_TOLERANCE and abs(b * c + e * f + h * i) < CLEARLY_RIGID_TOLERANCE
             and a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g) > 0
-            and abs(x) < LARGE and abs(y) < LARGE and abs(z) < LARGE and (len(rows) == 3 or rows[3] == [0, 0, 0, 1]))
+            and abs(x) < MAX_COORDINATE and abs(y) < MAX_COORDINATE and abs(z) < MAX_COORDINATE and (len(rows) == 3 or rows[3] == [0, 0, 0, 1]))
 
 
-def within_range(name, matrix, bound, vertices):
+def check_transform_range(name, matrix, bound, vertices):
     """Refuse a placement (12,) that would put `vertices()` (n, 3), no coordinate larger than `bound`, where float64 ends."""
-    if bound < LARGE and max(map(abs, matrix.tolist())) < LARGE:
+    if bound < MAX_COORDINATE and max(map(abs, matrix.tolist())) < MAX_COORDINATE:
         return
     with np.errstate(over="ignore", invalid="ignore"):
         rows, matrix = vertices(), matrix.reshape(3, 4)
         bad = ~np.isfinite(rows @ matrix[:, :3].T + matrix[:, 3]).all(axis=1)
     if bad.any():
         row = int(bad.argmax())
-        raise MeshError(f"{name}: puts vertex {row}, {rows[row].tolist()}, beyond the largest numbers{_more(bad)}")
+        raise MeshError(f"{name}: puts vertex {row}, {rows[row].tolist()}, beyond the largest numbers{_bad_row_count(bad)}")
 
 
 def weld(name, value):
@@ -342,7 +342,7 @@ def weld(name, value):
     return float(value)
 
 
-def same(name, value, n_vertices):
+def weld_map(name, value, n_vertices):
     """`value` as (n_vertices,) int32 that names for each vertex the lowest one it is the same as."""
     if value.shape != (n_vertices,):
         raise MeshError(f"{name}: expected shape ({n_vertices},), one index a vertex, got {value.shape}")
@@ -350,15 +350,15 @@ def same(name, value, n_vertices):
     bad |= value[np.where(bad, 0, value)] != value
     if bad.any():
         row = int(bad.argmax())
-        raise MeshError(f"{name}: row {row} is {value[row]}, not the lowest of the vertices that are one{_more(bad)}")
+        raise MeshError(f"{name}: row {row} is {value[row]}, not the lowest of the vertices that are one{_bad_row_count(bad)}")
     return value
 
 
-def body(name, value):
+def check_body(name, value):
     """Something that queries can be asked about."""
-    if not hasattr(type(value), "shape_at"):
+    if not hasattr(type(value), "bvh_at"):
         for part in value if isinstance(value, tuple) else (value, getattr(value, "vertices", None)):
-            on_host(name, part)
+            check_on_host(name, part)
         raise TypeError(f"{name}: expected a Body, got {type(value).__name__}; make one with pliant.Body(vertices, faces)")
 
 
@@ -368,7 +368,7 @@ def _array(name, value):
     """Anything array-like on the host as an ndarray, without changing its numbers."""
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(f"{name}: masked arrays are refused, because a mask has no meaning here; pass .filled(…) or .data")
-    on_host(name, value)
+    check_on_host(name, value)
     try:
         array = np.from_dlpack(value) if hasattr(value, "__dlpack__") and not hasattr(value, "__array__") else np.asarray(value)
     except (ValueError, TypeError, BufferError, RuntimeError) as error:
@@ -378,19 +378,19 @@ def _array(name, value):
     return array if array.size or array.dtype.kind in "fiu" else array.astype(FLOAT64)
 
 
-def _as(array, dtype):
+def _canonical(array, dtype):
     """C order, native, aligned, writable; a copy only if it is none of these yet, and never of a subclass."""
     array = np.ascontiguousarray(array, dtype).view(np.ndarray)
     return array if array.flags.carray else array.copy()
 
 
-def _exactly_representable(name, array):
+def _check_exact(name, array):
     bad = ((array > EXACT_INTEGER) | (array < -EXACT_INTEGER)).any(axis=1) if array.dtype.itemsize == 8 else np.zeros(len(array), bool)
     if bad.any():
         row = int(bad.argmax())
-        raise MeshError(f"{name}: row {row} is {array[row].tolist()}; integers beyond 2**53 do not fit into float64{_more(bad)}")
+        raise MeshError(f"{name}: row {row} is {array[row].tolist()}; integers beyond 2**53 do not fit into float64{_bad_row_count(bad)}")
 
 
-def _more(bad):
+def _bad_row_count(bad):
     n = int(np.sum(bad))
     return "" if n == 1 else f" ({n} rows are bad, this is the first)"

@@ -1,17 +1,28 @@
 """Validation, as in `validate.py`, of what moves a body by few controls: simulation nodes, joints of skeletons, shares of vertices in them."""
 import numpy as np
 
-from pliant.core.validate import LARGE, NEARLY, RIGID, _array, _more, _real_rows, below, finite, number, positions
+from pliant.core.validate import (
+    MAX_COORDINATE,
+    RIGID_TOLERANCE,
+    WEIGHT_ROUNDING,
+    _array,
+    _bad_row_count,
+    _real_rows,
+    check_below,
+    check_finite,
+    number,
+    positions,
+)
 from pliant.errors import MeshError
 
-SUM = 1e-5                                                              # how far from 1 the weights of a vertex may sum up
+WEIGHT_SUM_TOLERANCE = 1e-5                                                              # how far from 1 the weights of a vertex may sum up
 
 
 def points(name, value, count=None, why="one for each node"):
     """(n, 3) float64, finite, that can be subtracted from each other; n must be `count` where that is given."""
     rows = positions(name, value, count, why)
-    finite(name, rows)
-    below(name, rows, LARGE)
+    check_finite(name, rows)
+    check_below(name, rows, MAX_COORDINATE)
     return rows
 
 
@@ -25,11 +36,11 @@ def positive(name, value):
 def positives(name, value, count, what):
     """(count,) float64, all finite and above 0; one number stands for all of them, `what` they belong to."""
     array = _array(name, value)
-    _real(name, array)
+    _check_real(name, array)
     if array.shape not in ((), (count,)):
         raise ValueError(f"{name}: expected a number, or shape ({count},), one for each {what}, got {array.shape}")
     rows = np.broadcast_to(array, (count,)).astype(np.float64)
-    _refuse(name, ~((rows > 0) & (rows < np.inf)), rows, "expected a positive finite number", ValueError)
+    _refuse_bad_rows(name, ~((rows > 0) & (rows < np.inf)), rows, "expected a positive finite number", ValueError)
     return rows
 
 
@@ -40,8 +51,8 @@ def affine(name, value, count, what="joint"):
         raise MeshError(f"{name}: expected shape ({count}, 4, 4) or ({count}, 3, 4), a matrix for each {what}, got {array.shape}")
     rows = _real_rows(name, array.reshape(count, -1)).reshape(array.shape)
     if array.shape[1] == 4:
-        bad = ~np.isclose(rows[:, 3], (0, 0, 0, 1), rtol=0, atol=RIGID).all(axis=1)
-        _refuse(name, bad, rows[:, 3], "but the last row of a matrix must be 0 0 0 1; is it transposed, as files have it?")
+        bad = ~np.isclose(rows[:, 3], (0, 0, 0, 1), rtol=0, atol=RIGID_TOLERANCE).all(axis=1)
+        _refuse_bad_rows(name, bad, rows[:, 3], "but the last row of a matrix must be 0 0 0 1; is it transposed, as files have it?")
     made = np.tile(np.eye(4), (count, 1, 1))
     made[:, :3] = rows[:, :3]
     return made
@@ -52,21 +63,21 @@ def parents(name, value):
     array = _array(name, value)
     if array.ndim != 1 or not array.size:
         raise MeshError(f"{name}: expected shape (m,), one for each of at least one joint, got {array.shape}")
-    _whole(name, array)
-    _refuse(name, (array < -1) | (array >= len(array)), array, f"expected −1 for none, or a joint from 0 to {len(array) - 1}")
+    _check_integer(name, array)
+    _refuse_bad_rows(name, (array < -1) | (array >= len(array)), array, f"expected −1 for none, or a joint from 0 to {len(array) - 1}")
     return array.astype(np.int64)
 
 
-def shares(name, value):
+def joint_weights(name, value):
     """(n, k) float64, not negative, each row divided by its sum."""
     array = _array(name, value)
-    _real(name, array)
+    _check_real(name, array)
     if array.ndim != 2:
         raise MeshError(f"{name}: expected shape (n, k), a row for each vertex, got {array.shape}")
     rows = array.astype(np.float64)
-    _refuse(name, ~((rows >= 0) & (rows < np.inf)).all(axis=1), rows, "expected finite numbers that are not negative")
+    _refuse_bad_rows(name, ~((rows >= 0) & (rows < np.inf)).all(axis=1), rows, "expected finite numbers that are not negative")
     largest = rows.max(axis=1, initial=0.0, keepdims=True)
-    _refuse(name, largest[:, 0] == 0, rows, "with a sum of 0, so that this vertex belongs to no joint")
+    _refuse_bad_rows(name, largest[:, 0] == 0, rows, "with a sum of 0, so that this vertex belongs to no joint")
     rows /= largest                                                     # their sum is finite then
     return rows / rows.sum(axis=1, keepdims=True)
 
@@ -76,69 +87,69 @@ def joints(name, value, used, count):
     array = _array(name, value)
     if array.shape != used.shape:
         raise MeshError(f"{name}: expected shape {used.shape}, as weights have it, got {array.shape}")
-    _whole(name, array)
-    _refuse(name, (((array < 0) | (array >= count)) & used).any(axis=1), array, f"but joints go from 0 to {count - 1}")
+    _check_integer(name, array)
+    _refuse_bad_rows(name, (((array < 0) | (array >= count)) & used).any(axis=1), array, f"but joints go from 0 to {count - 1}")
     return array.astype(np.int64)
 
 
-def convex(name, value, rows):
+def convex_weights(name, value, rows):
     """`value` (rows, m), dense or SciPy sparse, as (begins (rows + 1,) int64, which (k,) int32, weights (k,) float64, m): the maps that
     move vertex v, in ascending order, are which[begins[v] : begins[v + 1]]. Not negative, with sums of 1 within SUM, which are then
     made 1, but for roundings. What is 0 is left out."""
     from scipy import sparse  # a tenth of a second, for those who need it
     if not sparse.issparse(value):
         value = _array(name, value)
-    _real(name, value)
+    _check_real(name, value)
     if value.ndim != 2:
         raise MeshError(f"{name}: expected shape ({rows}, m), a row for each vertex, got {value.shape}")
-    given = _sound(name, value) if sparse.issparse(value) else sparse.csr_array(value, dtype=np.float64)
-    if given.shape[0] != rows or (rows and not given.shape[1]):
-        raise MeshError(f"{name}: expected shape ({rows}, m), a row for each vertex, a column for each map, got {given.shape}")
-    bad = ~(np.isfinite(given.data) & (given.data >= 0))
+    matrix = _checked_sparse(name, value) if sparse.issparse(value) else sparse.csr_array(value, dtype=np.float64)
+    if matrix.shape[0] != rows or (rows and not matrix.shape[1]):
+        raise MeshError(f"{name}: expected shape ({rows}, m), a row for each vertex, a column for each map, got {matrix.shape}")
+    bad = ~(np.isfinite(matrix.data) & (matrix.data >= 0))
     if bad.any():
         at = int(bad.argmax())
-        row = int(np.searchsorted(given.indptr, at, side="right")) - 1
-        raise MeshError(f"{name}: row {row} has {given.data[at]} in column {given.indices[at]}, expected to be finite and not negative")
-    given.sum_duplicates()
-    given.eliminate_zeros()
+        row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
+        raise MeshError(f"{name}: row {row} has {matrix.data[at]} in column {matrix.indices[at]}, expected to be finite and not negative")
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
     with np.errstate(over="ignore"):
-        totals, counts = given.sum(axis=1), np.diff(given.indptr)
-    bad = np.abs(totals - 1) > SUM
+        totals, counts = matrix.sum(axis=1), np.diff(matrix.indptr)
+    bad = np.abs(totals - 1) > WEIGHT_SUM_TOLERANCE
     if bad.any():
         row = int(bad.argmax())
-        raise MeshError(f"{name}: row {row} has a sum of {totals[row]}, expected 1; divide by it{_more(bad)}")
-    given.data /= np.repeat(np.where(np.abs(totals - 1) <= NEARLY * counts, 1.0, totals), counts)
-    return given.indptr.astype(np.int64), given.indices.astype(np.int32), given.data, given.shape[1]
+        raise MeshError(f"{name}: row {row} has a sum of {totals[row]}, expected 1; divide by it{_bad_row_count(bad)}")
+    matrix.data /= np.repeat(np.where(np.abs(totals - 1) <= WEIGHT_ROUNDING * counts, 1.0, totals), counts)
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data, matrix.shape[1]
 
 
-def _sound(name, value):
+def _checked_sparse(name, value):
     """A sparse array as one of rows, a copy. Its parts are the caller's, and may contradict each other: conversions would believe them, and
     write where they say."""
     from scipy import sparse
     try:
         if value.format in ("csr", "csc", "bsr"):
-            given = value.astype(np.float64)                            # first: what is given twice is summed up as it is
-            given.check_format(full_check=True)
+            matrix = value.astype(np.float64)                            # first: what is given twice is summed up as it is
+            matrix.check_format(full_check=True)
         else:
-            given = value.tocoo()
-            given = sparse.coo_array((given.data.astype(np.float64), (given.row, given.col)), shape=given.shape)
-        return sparse.csr_array(given)
+            matrix = value.tocoo()
+            matrix = sparse.coo_array((matrix.data.astype(np.float64), (matrix.row, matrix.col)), shape=matrix.shape)
+        return sparse.csr_array(matrix)
     except (ValueError, IndexError) as error:
         raise MeshError(f"{name}: not a sound sparse array: {error}") from None
 
 
-def _real(name, array):
+def _check_real(name, array):
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
         raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
 
 
-def _whole(name, array):
+def _check_integer(name, array):
     if array.dtype.kind not in "iu" and array.size:
         raise TypeError(f"{name}: expected integer indices, got dtype {array.dtype}")
 
 
-def _refuse(name, bad, rows, why, kind=MeshError):
+def _refuse_bad_rows(name, bad, rows, why, kind=MeshError):
     """Name the first bad row."""
     if bad.any():
         row = int(bad.argmax())
-        raise kind(f"{name}: row {row} is {rows[row].tolist()}, {why}{_more(bad)}")
+        raise kind(f"{name}: row {row} is {rows[row].tolist()}, {why}{_bad_row_count(bad)}")

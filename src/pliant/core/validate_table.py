@@ -17,8 +17,8 @@ from pliant.errors import FileError
 
 T = TypeVar("T")
 
-MOST_TEXT = 1 << 20  # bytes of a description
-LONG = 300  # characters of a message
+MAX_TEXT_BYTES = 1 << 20  # bytes of a description
+MAX_MESSAGE = 300  # characters of a message
 
 
 class Table:
@@ -30,7 +30,7 @@ class Table:
     def refuse(self, message: str) -> FileError:
         """The error that says this about a key of the table."""
         line = " ".join(message.split())
-        return FileError(f"{self.file}: {f'[{self.name}] ' if self.name else ''}{line if len(line) <= LONG else line[:LONG] + ' …'}")
+        return FileError(f"{self.file}: {f'[{self.name}] ' if self.name else ''}{line if len(line) <= MAX_MESSAGE else line[:MAX_MESSAGE] + ' …'}")
 
     def __contains__(self, key: str) -> bool:
         return key in self.content
@@ -55,10 +55,10 @@ class Table:
         self.known |= set(readers)
         return {key: self.get(key, read) for key, read in readers.items() if key in self.content}
 
-    def make(self, maker: Callable[..., T], **values: Any) -> T:
+    def make(self, factory: Callable[..., T], **values: Any) -> T:
         """What `maker` makes of values; what it refuses is an error of this table."""
         try:
-            return maker(**values)
+            return factory(**values)
         except FileError:
             raise
         except (ValueError, TypeError, OverflowError) as error:
@@ -66,18 +66,18 @@ class Table:
 
     def table(self, key: str) -> Table:
         """The table below this key; an empty one if there is none."""
-        content: dict[str, Any] = self.get(key, _a_table, dict[str, Any]())
+        content: dict[str, Any] = self.get(key, _as_table, dict[str, Any]())
         return Table(self.file, f"{self.name}.{key}" if self.name else key, content)
 
-    def tables(self, key: str, most: int) -> list[Table]:
+    def tables(self, key: str, maximum: int) -> list[Table]:
         """All tables of an array of tables, numbered from 1."""
-        content: list[dict[str, Any]] = self.get(key, _some_tables, list[dict[str, Any]]())
-        if len(content) > most:
-            raise self.refuse(f"{key}: expected at most {most}, got {len(content)}")
+        content: list[dict[str, Any]] = self.get(key, _as_tables, list[dict[str, Any]]())
+        if len(content) > maximum:
+            raise self.refuse(f"{key}: expected at most {maximum}, got {len(content)}")
         name = f"{self.name}.{key}" if self.name else key
         return [Table(self.file, f"{name} {number}", each) for number, each in enumerate(content, 1)]
 
-    def finish(self) -> None:
+    def refuse_unknown_keys(self) -> None:
         """Refuse keys that nobody has asked for."""
         unknown = sorted(set(self.content) - self.known)
         if unknown:
@@ -93,13 +93,13 @@ def _refuse_huge(key: str, value: Any) -> None:
         raise ValueError(f"{key}: expected integers of at most 64 bits")
 
 
-def _a_table(key: str, value: Any) -> dict[str, Any]:
+def _as_table(key: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise TypeError(f"{key}: expected a table, got {type(value).__name__}")
     return value
 
 
-def _some_tables(key: str, value: Any) -> list[dict[str, Any]]:
+def _as_tables(key: str, value: Any) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise TypeError(f"{key}: expected tables, each headed [[{key}]]")
     return value
@@ -112,19 +112,19 @@ def text(key: str, value: Any) -> str:
     return value
 
 
-def whole(least: int, most: int) -> Callable[[str, Any], int]:
+def integer_between(minimum: int, maximum: int) -> Callable[[str, Any], int]:
     """A reader of integers in a range."""
-    return lambda key, value: int(validate.integer(key, value, range(least, most + 1)))
+    return lambda key, value: int(validate.integer(key, value, range(minimum, maximum + 1)))
 
 
-def number(least: float = -math.inf, most: float = math.inf) -> Callable[[str, Any], float]:
+def number_between(minimum: float = -math.inf, maximum: float = math.inf) -> Callable[[str, Any], float]:
     """A reader of finite numbers in a range."""
 
     def read(key: str, value: Any) -> float:
-        found = float(validate.number(key, value))
-        if not least <= found <= most:
-            raise ValueError(f"{key}: expected a number from {least:g} to {most:g}, got {found:g}")
-        return found
+        result = float(validate.number(key, value))
+        if not minimum <= result <= maximum:
+            raise ValueError(f"{key}: expected a number from {minimum:g} to {maximum:g}, got {result:g}")
+        return result
 
     return read
 
@@ -147,12 +147,12 @@ def choice(options: Iterable[str]) -> Callable[[str, Any], str]:
     return lambda key, value: str(validate.choice(key, value, list(options)))
 
 
-def given(key: str, value: Any) -> Any:
+def unchecked(key: str, value: Any) -> Any:
     """As it is: whoever gets it examines it."""
     return value
 
 
-def ordinary(path: Path) -> bool:
+def is_regular_file(path: Path) -> bool:
     """A file, not a folder or a pipe: reading it comes to an end."""
     try:
         return path.is_file()
@@ -160,23 +160,23 @@ def ordinary(path: Path) -> bool:
         return False
 
 
-def read_bytes(path: Path, most: int, what: str) -> bytes:
+def read_bytes(path: Path, max_bytes: int, what: str) -> bytes:
     """All of an ordinary file, unless it is longer than any `what` is."""
     try:
         with path.open("rb") as file:
-            content = file.read(min(os.fstat(file.fileno()).st_size, most) + 1)  # not most: memory for that much is asked for first
+            content = file.read(min(os.fstat(file.fileno()).st_size, max_bytes) + 1)  # not most: memory for that much is asked for first
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
-    if len(content) > most:
-        raise FileError(f"{path}: longer than {most:,} bytes, which no {what} is")
+    if len(content) > max_bytes:
+        raise FileError(f"{path}: longer than {max_bytes:,} bytes, which no {what} is")
     return content
 
 
-def read_text(path: Path, what: str) -> Table:
+def read_toml(path: Path, what: str) -> Table:
     """The outermost table of a TOML file, which is to hold `what`."""
-    if not ordinary(path):
+    if not is_regular_file(path):
         raise FileError(f"{path}: no such file, or not an ordinary one")
-    content = read_bytes(path, MOST_TEXT, what)
+    content = read_bytes(path, MAX_TEXT_BYTES, what)
     try:
         return Table(path, "", tomllib.loads(content.decode("utf-8")))
     except UnicodeDecodeError:

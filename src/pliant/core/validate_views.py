@@ -1,13 +1,13 @@
 """Validation, as in `validate.py`, of ways to look at bodies: directions, planes, projections."""
-from pliant.core.validate import _array, _more, _real_rows, point
+from pliant.core.validate import _array, _bad_row_count, _real_rows, point
 
 
 def direction(name, value):
     """Three finite float64, not all 0."""
-    way = point(name, value)
-    if not way.any():
-        raise ValueError(f"{name}: expected a direction, got {way.tolist()}")
-    return way
+    vector = point(name, value)
+    if not vector.any():
+        raise ValueError(f"{name}: expected a direction, got {vector.tolist()}")
+    return vector
 
 
 def planes(name, value):
@@ -19,7 +19,7 @@ def planes(name, value):
     bad = (rows[:, :3] == 0).all(axis=1)
     if bad.any():
         row = int(bad.argmax())
-        raise ValueError(f"{name}: row {row} is {rows[row].tolist()}, which is no plane: its normal is 0{_more(bad)}")
+        raise ValueError(f"{name}: row {row} is {rows[row].tolist()}, which is no plane: its normal is 0{_bad_row_count(bad)}")
     return rows
 
 

@@ -42,7 +42,7 @@ def instruction(function):
     return register
 
 
-def common_of(operands):
+def common_type(operands):
     """The one vector type among the operands, if the others are scalars that can be spread over it."""
     vectors = {t for t in operands if isinstance(t, Vector)}
     others = [t for t in operands if not isinstance(t, (Vector, types.Number, types.Boolean))]
@@ -54,7 +54,7 @@ def shuffle(builder, a, b, order):
     return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(INT32, len(order)), list(order)))
 
 
-def spread(context, builder, value, source, common):
+def broadcast(context, builder, value, source, common):
     """The value, of type `source`, as one of type `common`: a scalar beside a vector is in all of its lanes."""
     if source == common:
         return value
@@ -68,14 +68,14 @@ def spread(context, builder, value, source, common):
 def lanewise(function, arity, build, gives=None, on_floats=False):
     """Define `function` through `build(builder, *values)`; where asked, also on floats alone, which the built-in operators leave out."""
     def body(operands):
-        common = common_of(operands)
+        common = common_type(operands)
         if common is None and on_floats and len(set(operands)) == 1 and isinstance(operands[0], types.Float):
             common = operands[0]
         if common is None:
             return None
 
         def emit(context, builder, signature, args):
-            return build(builder, *(spread(context, builder, v, t, common) for v, t in zip(args, signature.args, strict=True)))
+            return build(builder, *(broadcast(context, builder, v, t, common) for v, t in zip(args, signature.args, strict=True)))
         return (gives(common) if gives else common)(*operands), emit
 
     if arity == 1:

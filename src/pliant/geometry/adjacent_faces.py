@@ -25,9 +25,9 @@ import math
 import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
-from pliant.core.lazy_compile import deferred
-from pliant.geometry.predicates import E2, UNSURE, U, orient3d, orient3d_filter, sign_beyond
-from pliant.geometry.triangle_overlap import EXACT, FLAT, OPEN, QUICK, before, same, shows, turn
+from pliant.core.lazy_compile import lazy_compiled
+from pliant.geometry.predicates import E2, UNSURE, U, filtered_sign, orient3d, orient3d_filter
+from pliant.geometry.triangle_overlap import EXACT, FILTERED, PROJECTED, UNRESOLVED, lex_less, orient2d_k, projection_axis, same_point
 
 E_DOT = 5 * U
 TINY = 2.0**-1000
@@ -39,11 +39,11 @@ TINY = 2.0**-1000
 def dot_sign(wx, wy, wz, x, y, z):
     """The filtered side of a difference (x, y, z), rounded once, of the plane across w."""
     p, q, r = wx * x, wy * y, wz * z
-    return sign_beyond(p + q + r, E_DOT * (abs(p) + abs(q) + abs(r)) + TINY)
+    return filtered_sign(p + q + r, E_DOT * (abs(p) + abs(q) + abs(r)) + TINY)
 
 
 @helper
-def parted(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz, la, lb, lc, ld):
+def separated_by_plane(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz, la, lb, lc, ld):
     """Has the plane across a / la + b / lb − c / lc − d / ld certainly a, b on one side and c, d on the other?"""
     if min(min(la, lb), min(lc, ld)) == 0.0:
         return False
@@ -66,87 +66,87 @@ def length(x, y, z):
 
 
 @helper
-def beyond_vertex_filter(t, x, a, b, c, d):
+def overlap_at_vertex_filter(t, x, a, b, c, d):
     """`beyond_vertex`, or OPEN; corners in the range of the filters."""
     ox, oy, oz = t[x], t[x + 1], t[x + 2]
     ax, ay, az, bx, by, bz = t[a] - ox, t[a + 1] - oy, t[a + 2] - oz, t[b] - ox, t[b + 1] - oy, t[b + 2] - oz
     cx, cy, cz, dx, dy, dz = t[c] - ox, t[c + 1] - oy, t[c + 2] - oz, t[d] - ox, t[d + 1] - oy, t[d + 2] - oz
-    if parted(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz,
+    if separated_by_plane(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz,
               one_norm(ax, ay, az), one_norm(bx, by, bz), one_norm(cx, cy, cz), one_norm(dx, dy, dz)):
-        return QUICK
-    if parted(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz,
+        return FILTERED
+    if separated_by_plane(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz,
               length(ax, ay, az), length(bx, by, bz), length(cx, cy, cz), length(dx, dy, dz)):
-        return QUICK
+        return FILTERED
     s, o = orient3d_filter(t, x, a, b, c), orient3d_filter(t, x, a, b, d)
     if s == o and s * s == 1:
-        return FLAT
+        return PROJECTED
     p, q = orient3d_filter(t, x, c, d, a), orient3d_filter(t, x, c, d, b)
     if p == q and p * p == 1:
-        return FLAT
+        return PROJECTED
     if s * s == 1 and o * o == 1 and p * p == 1 and q * q == 1:
-        return FLAT + np.int64(s == q)
-    return OPEN
+        return PROJECTED + np.int64(s == q)
+    return UNRESOLVED
 
 
 @kernel
-def beyond_vertex(t, x, a, b, c, d, plain):
+def overlap_at_vertex(t, x, a, b, c, d, in_filter_range):
     """Faces (x, a, b) and (x, c, d): do they meet in more than x? `plain`: all corners are in the range of the filters."""
-    answer = beyond_vertex_filter(t, x, a, b, c, d) if plain else OPEN
-    return answer if answer != OPEN else EXACT + beyond_vertex_exact(t, x, a, b, c, d)
+    result = overlap_at_vertex_filter(t, x, a, b, c, d) if in_filter_range else UNRESOLVED
+    return result if result != UNRESOLVED else EXACT + overlap_at_vertex_exact(t, x, a, b, c, d)
 
 
 @helper
-def component(p, q):
-    return sign_beyond(p - q, E2 * (abs(p) + abs(q)))
+def component_sign(p, q):
+    return filtered_sign(p - q, E2 * (abs(p) + abs(q)))
 
 
 @helper
-def beyond_edge_filter(t, x, y, c, d):
+def overlap_at_edge_filter(t, x, y, c, d):
     """`beyond_edge`, or OPEN; corners in the range of the filters."""
     ox, oy, oz = t[x], t[x + 1], t[x + 2]
     ex, ey, ez = t[y] - ox, t[y + 1] - oy, t[y + 2] - oz
     cx, cy, cz, dx, dy, dz = t[c] - ox, t[c + 1] - oy, t[c + 2] - oz, t[d] - ox, t[d + 1] - oy, t[d + 2] - oz
-    if (component(ey * cz, ez * cy) * component(ey * dz, ez * dy) == -1
-            or component(ez * cx, ex * cz) * component(ez * dx, ex * dz) == -1
-            or component(ex * cy, ey * cx) * component(ex * dy, ey * dx) == -1):
-        return QUICK
+    if (component_sign(ey * cz, ez * cy) * component_sign(ey * dz, ez * dy) == -1
+            or component_sign(ez * cx, ex * cz) * component_sign(ez * dx, ex * dz) == -1
+            or component_sign(ex * cy, ey * cx) * component_sign(ex * dy, ey * dx) == -1):
+        return FILTERED
     s = orient3d_filter(t, x, y, c, d)
-    return FLAT if s != UNSURE and s != 0 else OPEN
+    return PROJECTED if s != UNSURE and s != 0 else UNRESOLVED
 
 
 @kernel
-def beyond_edge(t, x, y, c, d, plain):
+def overlap_at_edge(t, x, y, c, d, in_filter_range):
     """Faces (x, y, c) and (x, y, d): do they meet in more than the edge x y?"""
-    answer = beyond_edge_filter(t, x, y, c, d) if plain else OPEN
-    return answer if answer != OPEN else EXACT + beyond_edge_exact(t, x, y, c, d)
+    result = overlap_at_edge_filter(t, x, y, c, d) if in_filter_range else UNRESOLVED
+    return result if result != UNRESOLVED else EXACT + overlap_at_edge_exact(t, x, y, c, d)
 
 
 # --- exact -------------------------------------------------------------------------------------------------------------------
 
 @helper
-def order(t, p, q):
+def lex_compare(t, p, q):
     """−1, 0, 1: lexicographic order of two points, their order along any line."""
-    return 0 if same(t, p, q) else -1 if before(t, p, q) else 1
+    return 0 if same_point(t, p, q) else -1 if lex_less(t, p, q) else 1
 
 
 @routine
 def same_ray(t, x, c, d):
     """Do c and d lie on one ray from x, both away from it?"""
-    s = order(t, x, c)
-    return s != 0 and s == order(t, x, d) and shows(t, x, c, d) < 0
+    s = lex_compare(t, x, c)
+    return s != 0 and s == lex_compare(t, x, d) and projection_axis(t, x, c, d) < 0
 
 
 @routine
 def in_angle(t, x, a, b, c, k):
     """c ≠ x in the plane of the angle a x b, which shows along k: is it inside or on a side?"""
-    s = turn(t, x, a, b, k)
-    return turn(t, x, a, c, k) * s >= 0 and turn(t, x, c, b, k) * s >= 0
+    s = orient2d_k(t, x, a, b, k)
+    return orient2d_k(t, x, a, c, k) * s >= 0 and orient2d_k(t, x, c, b, k) * s >= 0
 
 
-@deferred
-def beyond_vertex_exact(t, x, a, b, c, d):
+@lazy_compiled
+def overlap_at_vertex_exact(t, x, a, b, c, d):
     """0 or 1 for any finite corners."""
-    k, m = shows(t, x, a, b), shows(t, x, c, d)
+    k, m = projection_axis(t, x, a, b), projection_axis(t, x, c, d)
     if k >= 0 and m >= 0:
         s, o = orient3d(t, x, a, b, c), orient3d(t, x, a, b, d)
         if s * o > 0:
@@ -162,37 +162,37 @@ def beyond_vertex_exact(t, x, a, b, c, d):
         return np.int64(same_ray(t, x, a, c) or same_ray(t, x, a, d) or same_ray(t, x, b, c) or same_ray(t, x, b, d))
     if m < 0:                                # let x a b be the degenerate one
         a, b, c, d, m = c, d, a, b, k
-    return np.int64((not same(t, a, x) and orient3d(t, x, c, d, a) == 0 and in_angle(t, x, c, d, a, m))
-                    or (not same(t, b, x) and orient3d(t, x, c, d, b) == 0 and in_angle(t, x, c, d, b, m)))
+    return np.int64((not same_point(t, a, x) and orient3d(t, x, c, d, a) == 0 and in_angle(t, x, c, d, a, m))
+                    or (not same_point(t, b, x) and orient3d(t, x, c, d, b) == 0 and in_angle(t, x, c, d, b, m)))
 
 
-@deferred
-def beyond_edge_exact(t, x, y, c, d):
+@lazy_compiled
+def overlap_at_edge_exact(t, x, y, c, d):
     """0 or 1 for any finite corners."""
     if orient3d(t, x, y, c, d) != 0:
         return 0
-    k, m = shows(t, x, y, c), shows(t, x, y, d)
+    k, m = projection_axis(t, x, y, c), projection_axis(t, x, y, d)
     if k >= 0 and m >= 0:
-        return np.int64(turn(t, x, y, c, k) == turn(t, x, y, d, k))
+        return np.int64(orient2d_k(t, x, y, c, k) == orient2d_k(t, x, y, d, k))
     if k >= 0 or m >= 0:
         return 0
-    if same(t, x, y):
+    if same_point(t, x, y):
         return np.int64(same_ray(t, x, c, d))
-    if before(t, y, x):
+    if lex_less(t, y, x):
         x, y = y, x
-    return np.int64((before(t, c, x) and before(t, d, x)) or (before(t, y, c) and before(t, y, d)))
+    return np.int64((lex_less(t, c, x) and lex_less(t, d, x)) or (lex_less(t, y, c) and lex_less(t, y, d)))
 
 
 # --- two faces by name -------------------------------------------------------------------------------------------------------
 
 @helper
-def named(faces, f, v):
+def has_vertex(faces, f, v):
     """Does face f name vertex v?"""
     return faces[f, 0] == v or faces[f, 1] == v or faces[f, 2] == v
 
 
 @helper
-def others(faces, f, x, y):
+def other_corners(faces, f, x, y):
     """The corners of face f besides x and y, as offsets; x stands in for what is missing."""
     p = q = x
     for k in range(3):
@@ -203,14 +203,14 @@ def others(faces, f, x, y):
 
 
 @routine
-def shared_at(faces, f, g, v):
+def shared_vertices(faces, f, g, v):
     """(k, y): how many distinct vertices two faces share, of which v is one, and another one of them; k = 0 if v is not the lowest
     (each pair of neighbours is the business of one vertex)."""
     k, y = 1, v
     for c in range(3):
         w = np.int64(faces[f, c])
-        seen = w == v or (c > 0 and w == faces[f, 0]) or (c > 1 and w == faces[f, 1])
-        if not seen and named(faces, g, w):
+        repeated = w == v or (c > 0 and w == faces[f, 0]) or (c > 1 and w == faces[f, 1])
+        if not repeated and has_vertex(faces, g, w):
             if w < v:
                 return 0, v
             k, y = k + 1, w
@@ -218,27 +218,27 @@ def shared_at(faces, f, g, v):
 
 
 @helper
-def roles(faces, f, g, v):
+def corner_roles(faces, f, g, v):
     """(k, y, a, b, c, d) of two faces around v: `shared_at`, and the other corners of f and g."""
-    k, y = shared_at(faces, f, g, v)
-    a, b = others(faces, f, v, y)
-    c, d = others(faces, g, v, y)
+    k, y = shared_vertices(faces, f, g, v)
+    a, b = other_corners(faces, f, v, y)
+    c, d = other_corners(faces, g, v, y)
     return k, y, a, b, c, d
 
 
 @helper
-def beyond_filter(t, faces, f, g, v):
+def adjacent_overlap_filter(t, faces, f, g, v):
     """`beyond`, or OPEN; corners in the range of the filters."""
-    k, y, a, b, c, d = roles(faces, f, g, v)
+    k, y, a, b, c, d = corner_roles(faces, f, g, v)
     if k == 1:
-        return beyond_vertex_filter(t, 3 * v, a, b, c, d)
-    return beyond_edge_filter(t, 3 * v, 3 * y, a, c) if k == 2 else QUICK + np.int64(k == 3)
+        return overlap_at_vertex_filter(t, 3 * v, a, b, c, d)
+    return overlap_at_edge_filter(t, 3 * v, 3 * y, a, c) if k == 2 else FILTERED + np.int64(k == 3)
 
 
 @kernel
-def beyond(t, faces, f, g, v, plain):
+def adjacent_overlap(t, faces, f, g, v, in_filter_range):
     """Faces f and g, both around v: do they meet in more than the vertices they share? QUICK where another vertex answers for them."""
-    k, y, a, b, c, d = roles(faces, f, g, v)
+    k, y, a, b, c, d = corner_roles(faces, f, g, v)
     if k == 1:
-        return beyond_vertex(t, 3 * v, a, b, c, d, plain)
-    return beyond_edge(t, 3 * v, 3 * y, a, c, plain) if k == 2 else QUICK + np.int64(k == 3)
+        return overlap_at_vertex(t, 3 * v, a, b, c, d, in_filter_range)
+    return overlap_at_edge(t, 3 * v, 3 * y, a, c, in_filter_range) if k == 2 else FILTERED + np.int64(k == 3)

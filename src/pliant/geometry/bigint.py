@@ -12,13 +12,13 @@ import math
 import numpy as np
 
 from pliant.core.jit import kernel, routine
-from pliant.core.lazy_compile import deferred
-from pliant.core.stack import integers
+from pliant.core.lazy_compile import lazy_compiled
+from pliant.core.stack import stack_int64
 
-BITS = 24
-MASK = (1 << BITS) - 1
-MANTISSA = 9007199254740992.0                                           # 2**53
-NONE = 10000                                                            # beyond every exponent
+DIGIT_BITS = 24
+DIGIT_MASK = (1 << DIGIT_BITS) - 1
+MANTISSA_SCALE = 9007199254740992.0                                           # 2**53
+NO_EXPONENT = 10000                                                            # beyond every exponent
 
 
 @routine
@@ -26,19 +26,19 @@ def put_difference(h, at, n, x, y, lowest):
     """h[at : at + n] = x − y."""
     for i in range(at, at + n):
         h[i] = 0
-    for turn in range(2):
-        m, e = math.frexp(x if turn == 0 else y)
-        k = np.int64(m * MANTISSA)
+    for term in range(2):
+        m, e = math.frexp(x if term == 0 else y)
+        k = np.int64(m * MANTISSA_SCALE)
         if k == 0:
             continue
         shift = np.int64(e) - 53 - lowest
-        one = np.int64(1) if (k > 0) == (turn == 0) else np.int64(-1)
-        i, s, k = at + shift // BITS, shift % BITS, abs(k)
+        sign = np.int64(1) if (k > 0) == (term == 0) else np.int64(-1)
+        i, s, k = at + shift // DIGIT_BITS, shift % DIGIT_BITS, abs(k)
         for _ in range(3):
-            t = (k & MASK) << s
-            h[i] += one * (t & MASK)
-            h[i + 1] += one * (t >> BITS)
-            k >>= BITS
+            t = (k & DIGIT_MASK) << s
+            h[i] += sign * (t & DIGIT_MASK)
+            h[i + 1] += sign * (t >> DIGIT_BITS)
+            k >>= DIGIT_BITS
             i += 1
 
 
@@ -48,16 +48,16 @@ def carry(h, n):
     c = np.int64(0)
     for i in range(n - 1):
         c += h[i]
-        h[i] = c & MASK
-        c >>= BITS
+        h[i] = c & DIGIT_MASK
+        c >>= DIGIT_BITS
     h[n - 1] += c
 
 
 @routine
-def add_product(h, a, i, n, b, j, m, one):
+def add_product(h, a, i, n, b, j, m, sign):
     """h += one · a[i : i + n] · b[j : j + m]."""
     for k in range(n):
-        f = one * a[i + k]
+        f = sign * a[i + k]
         if f != 0:
             for o in range(m):
                 h[k + o] += f * b[j + o]
@@ -87,12 +87,12 @@ def value_of_digits(h, n):
         top -= 1
     m = 0.0
     for i in range(max(top - 4, 0), top + 1):
-        m += float(h[i]) * 2.0 ** (BITS * (i - top))
-    return sign * m, BITS * top
+        m += float(h[i]) * 2.0 ** (DIGIT_BITS * (i - top))
+    return sign * m, DIGIT_BITS * top
 
 
 @routine
-def unit(lowest, highest, x):
+def extend_exponents(lowest, highest, x):
     """The exponents (lowest bit, highest bit) of what came before and of x."""
     if x == 0.0:
         return lowest, highest
@@ -101,15 +101,15 @@ def unit(lowest, highest, x):
 
 
 @routine
-def expand2d(ax, ay, bx, by, cx, cy, t):
+def orient2d_digits(ax, ay, bx, by, cx, cy, t):
     """(b − a) × (c − a) as digits in t (192); (how many, the exponent of their unit). None at all: everything is 0."""
-    lowest, highest = NONE, -NONE
+    lowest, highest = NO_EXPONENT, -NO_EXPONENT
     for x in (ax, ay, bx, by, cx, cy):
-        lowest, highest = unit(lowest, highest, x)
+        lowest, highest = extend_exponents(lowest, highest, x)
     if highest < lowest:
         return 0, 0
-    n = (highest - lowest) // BITS + 5
-    h = integers(384)                                                   # 4 differences
+    n = (highest - lowest) // DIGIT_BITS + 5
+    h = stack_int64(384)                                                   # 4 differences
     put_difference(h, 0, n, bx, ax, lowest)
     put_difference(h, n, n, by, ay, lowest)
     put_difference(h, 2 * n, n, cx, ax, lowest)
@@ -122,21 +122,21 @@ def expand2d(ax, ay, bx, by, cx, cy, t):
 
 
 @routine
-def expand3d(t, a, b, c, d, s, free):
+def orient3d_digits(t, a, b, c, d, s, d_is_vector):
     """((b − a) × (c − a)) · (d − a) as digits in s (288), for points at offsets of the buffer t; as `expand2d`. With `free` d is a vector:
     times d itself."""
-    lowest, highest = NONE, -NONE
+    lowest, highest = NO_EXPONENT, -NO_EXPONENT
     for p in (a, b, c, d):
         for k in range(3):
-            lowest, highest = unit(lowest, highest, t[p + k])
+            lowest, highest = extend_exponents(lowest, highest, t[p + k])
     if highest < lowest:
         return 0, 0
-    n = (highest - lowest) // BITS + 5
-    h, m = integers(864), integers(192)                                 # 9 differences, a minor
+    n = (highest - lowest) // DIGIT_BITS + 5
+    h, m = stack_int64(864), stack_int64(192)                                 # 9 differences, a minor
     row = 0
     for p in (b, c, d):
         for k in range(3):
-            put_difference(h, row * n, n, t[p + k], 0.0 if free and row > 5 else t[a + k], lowest)
+            put_difference(h, row * n, n, t[p + k], 0.0 if d_is_vector and row > 5 else t[a + k], lowest)
             row += 1
     for i in range(3 * n):
         s[i] = 0
@@ -152,34 +152,34 @@ def expand3d(t, a, b, c, d, s, free):
 
 
 @kernel
-def orient2d_wide(ax, ay, bx, by, cx, cy):
+def orient2d_bigint(ax, ay, bx, by, cx, cy):
     """The sign of (b − a) × (c − a)."""
-    t = integers(192)
-    n, _ = expand2d(ax, ay, bx, by, cx, cy, t)
+    t = stack_int64(192)
+    n, _ = orient2d_digits(ax, ay, bx, by, cx, cy, t)
     return sign_of_digits(t, n) if n > 0 else 0
 
 
-@deferred
-def orient3d_wide(t, a, b, c, d):
+@lazy_compiled
+def orient3d_bigint(t, a, b, c, d):
     """The sign of ((b − a) × (c − a)) · (d − a), for points at offsets of the buffer t."""
-    s = integers(288)
-    n, _ = expand3d(t, a, b, c, d, s, False)
+    s = stack_int64(288)
+    n, _ = orient3d_digits(t, a, b, c, d, s, False)
     return sign_of_digits(s, n) if n > 0 else 0
 
 
 @routine
-def orient2d_wide_value(ax, ay, bx, by, cx, cy):
+def orient2d_bigint_value(ax, ay, bx, by, cx, cy):
     """(m, e): (b − a) × (c − a) is m · 2**e, but for a part in 2**50."""
-    t = integers(192)
-    n, unit_of = expand2d(ax, ay, bx, by, cx, cy, t)
+    t = stack_int64(192)
+    n, exponent = orient2d_digits(ax, ay, bx, by, cx, cy, t)
     m, e = value_of_digits(t, n) if n > 0 else (0.0, 0)
-    return m, e + unit_of
+    return m, e + exponent
 
 
 @routine
-def orient3d_wide_value(t, a, b, c, d, free=False):
+def orient3d_bigint_value(t, a, b, c, d, d_is_vector=False):
     """(m, e): ((b − a) × (c − a)) · (d − a) is m · 2**e, but for a part in 2**50; with `free` d is a vector, as for `expand3d`."""
-    s = integers(288)
-    n, unit_of = expand3d(t, a, b, c, d, s, free)
+    s = stack_int64(288)
+    n, exponent = orient3d_digits(t, a, b, c, d, s, d_is_vector)
     m, e = value_of_digits(s, n) if n > 0 else (0.0, 0)
-    return m, e + unit_of
+    return m, e + exponent

@@ -11,33 +11,33 @@ import math
 from typing import NamedTuple
 
 from pliant.core.jit import helper, routine
-from pliant.core.simd import bits, greatest, least, magnitude, quad
+from pliant.core.simd import fabs, maximum, minimum, movemask, vector4
 from pliant.geometry.expansion import two_product
-from pliant.geometry.triangle_overlap import before, same
+from pliant.geometry.triangle_overlap import lex_less, same_point
 
-SECOND = 9
-FLAT = 1e-280                                                           # squares of lengths and areas below count as 0
-DOUBT = 2.0**-45
-CORNERS, EDGE_CORNER, CORNER_EDGE, EDGES, FACE_CORNER, CORNER_FACE = range(6)    # kinds of candidates
+TRI_B = 9
+MIN_SQUARE = 1e-280                                                           # squares of lengths and areas below count as 0
+EDGE_PAIR_ERROR = 2.0**-45
+CORNER_CORNER, EDGE_CORNER, CORNER_EDGE, EDGE_EDGE, FACE_CORNER, CORNER_FACE = range(6)    # kinds of candidates
 
 
 # --- order -------------------------------------------------------------------------------------------------------------------
 
 @helper
-def comes_before(t, p, q):
+def before_branchless(t, p, q):
     """`before` without branches, which would be mispredicted."""
     return (t[p] < t[q]) | ((t[p] == t[q]) & ((t[p + 1] < t[q + 1]) | ((t[p + 1] == t[q + 1]) & (t[p + 2] < t[q + 2]))))
 
 
 @helper
-def in_order(t, a):
+def sort_corners(t, a):
     """The offsets of the corners of the triangle at a, sorted."""
     p, q, r = a, a + 3, a + 6
-    swap = comes_before(t, q, p)
+    swap = before_branchless(t, q, p)
     p, q = q if swap else p, p if swap else q
-    swap = comes_before(t, r, q)
+    swap = before_branchless(t, r, q)
     q, r = r if swap else q, q if swap else r
-    swap = comes_before(t, q, p)
+    swap = before_branchless(t, q, p)
     return q if swap else p, p if swap else q, r
 
 
@@ -47,14 +47,14 @@ def copy_point(t, p, c, at):
 
 
 @helper
-def put_sorted(t, c):
+def sort_triangles(t, c):
     """Copy two triangles, both and their corners sorted; were they exchanged?"""
-    p, q, r = in_order(t, 0)
-    i, j, k = in_order(t, SECOND)
-    swap = before(t, i, p)
-    if same(t, p, i):
-        swap = before(t, k, r) if same(t, q, j) else before(t, j, q)
-    a, b = (SECOND, 0) if swap else (0, SECOND)
+    p, q, r = sort_corners(t, 0)
+    i, j, k = sort_corners(t, TRI_B)
+    swap = lex_less(t, i, p)
+    if same_point(t, p, i):
+        swap = lex_less(t, k, r) if same_point(t, q, j) else lex_less(t, j, q)
+    a, b = (TRI_B, 0) if swap else (0, TRI_B)
     copy_point(t, p, c, a)
     copy_point(t, q, c, a + 3)
     copy_point(t, r, c, a + 6)
@@ -66,7 +66,7 @@ def put_sorted(t, c):
 
 # --- candidates --------------------------------------------------------------------------------------------------------------
 
-class Lanes(NamedTuple):
+class Vectors(NamedTuple):
     """Three vectors, or points, in four lanes; the last is twice in."""
     x: float
     y: float
@@ -74,25 +74,25 @@ class Lanes(NamedTuple):
 
 
 @helper
-def lanes_of(c, p, q, r):
+def load_points(c, p, q, r):
     """The points at p, q and r."""
-    return Lanes(quad(c[p], c[q], c[r], c[r]), quad(c[p + 1], c[q + 1], c[r + 1], c[r + 1]), quad(c[p + 2], c[q + 2], c[r + 2], c[r + 2]))
+    return Vectors(vector4(c[p], c[q], c[r], c[r]), vector4(c[p + 1], c[q + 1], c[r + 1], c[r + 1]), vector4(c[p + 2], c[q + 2], c[r + 2], c[r + 2]))
 
 
 @helper
-def starts_of(c, b):
+def edge_starts(c, b):
     """The first corners of the three edges."""
-    return lanes_of(c, b + 3, b, b)
+    return load_points(c, b + 3, b, b)
 
 
 @helper
-def ends_of(c, b):
-    return lanes_of(c, b + 6, b + 6, b + 3)
+def edge_ends(c, b):
+    return load_points(c, b + 6, b + 6, b + 3)
 
 
 @helper
-def minus(a, x, y, z):
-    return Lanes(a.x - x, a.y - y, a.z - z)
+def subtract(a, x, y, z):
+    return Vectors(a.x - x, a.y - y, a.z - z)
 
 
 @helper
@@ -101,17 +101,17 @@ def dot(a, b):
 
 
 @helper
-def along(a, x, y, z):
+def dot_one(a, x, y, z):
     return a.x * x + a.y * y + a.z * z
 
 
 @helper
-def start(k):
+def edge_start(k):
     return 3 if k == 0 else 0
 
 
 @helper
-def end(k):
+def edge_end(k):
     return 3 if k == 2 else 6
 
 
@@ -124,11 +124,11 @@ def difference(c, p, q):
 @helper
 def cross(ax, ay, az, bx, by, bz):
     """a × b, each component right to a few U of itself (see PRECISION)."""
-    return minus_products(ay, bz, az, by), minus_products(az, bx, ax, bz), minus_products(ax, by, ay, bx)
+    return difference_of_products(ay, bz, az, by), difference_of_products(az, bx, ax, bz), difference_of_products(ax, by, ay, bx)
 
 
 @helper
-def minus_products(a, b, c, d):
+def difference_of_products(a, b, c, d):
     """a b − c d."""
     p, p_low = two_product(a, b)
     q, q_low = two_product(c, d)
@@ -136,58 +136,58 @@ def minus_products(a, b, c, d):
 
 
 @helper
-def share(x):
+def clamp01(x):
     """x from 0 to 1."""
-    return least(greatest(x, 0.0), 1.0)
+    return minimum(maximum(x, 0.0), 1.0)
 
 
 @helper
-def inverse_of(square):
-    return 1.0 / square if square > FLAT else 0.0
+def safe_inverse(square):
+    return 1.0 / square if square > MIN_SQUARE else 0.0
 
 
 @helper
-def from_edge(a, ex, ey, ez, inverse):
+def squares_to_edge(a, ex, ey, ez, inverse):
     """The squared distances of points, seen from the start of the edge e, from their feet on the edge."""
-    t = share(along(a, ex, ey, ez) * inverse)
-    feet = Lanes(a.x - t * ex, a.y - t * ey, a.z - t * ez)
-    return dot(feet, feet)
+    t = clamp01(dot_one(a, ex, ey, ez) * inverse)
+    offsets = Vectors(a.x - t * ex, a.y - t * ey, a.z - t * ez)
+    return dot(offsets, offsets)
 
 
 @helper
-def from_edges(a, e, inverse):
+def squares_to_edges(a, e, inverse):
     """The same of one point, seen from the starts of three edges."""
-    t = share(dot(a, e) * inverse)
-    feet = Lanes(a.x - t * e.x, a.y - t * e.y, a.z - t * e.z)
-    return dot(feet, feet)
+    t = clamp01(dot(a, e) * inverse)
+    offsets = Vectors(a.x - t * e.x, a.y - t * e.y, a.z - t * e.z)
+    return dot(offsets, offsets)
 
 
 @helper
-def edge_share(c, p, q, x):
+def edge_parameter(c, p, q, x):
     """Where the foot of the point at x on the edge from p to q is, from 0 to 1."""
     ex, ey, ez = difference(c, p, q)
     wx, wy, wz = difference(c, p, x)
-    return share((wx * ex + wy * ey + wz * ez) * inverse_of(ex * ex + ey * ey + ez * ez))
+    return clamp01((wx * ex + wy * ey + wz * ez) * safe_inverse(ex * ex + ey * ey + ez * ez))
 
 
 @helper
-def way(c, kind, i, j, s, t):
+def candidate_offset(c, kind, i, j, s, t):
     """The way r from the point on A to that on B of a candidate."""
-    p = start(i) if kind == EDGE_CORNER or kind == EDGES else 0 if kind == FACE_CORNER else 3 * i
-    q = SECOND + (start(j) if kind == CORNER_EDGE or kind == EDGES else 0 if kind == CORNER_FACE else 3 * j)
+    p = edge_start(i) if kind == EDGE_CORNER or kind == EDGE_EDGE else 0 if kind == FACE_CORNER else 3 * i
+    q = TRI_B + (edge_start(j) if kind == CORNER_EDGE or kind == EDGE_EDGE else 0 if kind == CORNER_FACE else 3 * j)
     x, y, z = difference(c, p, q)
-    if kind == EDGE_CORNER or kind == EDGES:
-        ex, ey, ez = difference(c, p, end(i))
+    if kind == EDGE_CORNER or kind == EDGE_EDGE:
+        ex, ey, ez = difference(c, p, edge_end(i))
         x, y, z = x - s * ex, y - s * ey, z - s * ez
-    if kind == CORNER_EDGE or kind == EDGES:
-        ex, ey, ez = difference(c, q, SECOND + end(j))
+    if kind == CORNER_EDGE or kind == EDGE_EDGE:
+        ex, ey, ez = difference(c, q, TRI_B + edge_end(j))
         x, y, z = x + t * ex, y + t * ey, z + t * ez
     if kind == FACE_CORNER or kind == CORNER_FACE:
-        a = 0 if kind == FACE_CORNER else SECOND
-        one = -1.0 if kind == FACE_CORNER else 1.0
+        a = 0 if kind == FACE_CORNER else TRI_B
+        sign = -1.0 if kind == FACE_CORNER else 1.0
         ex, ey, ez = difference(c, a, a + 3)
         fx, fy, fz = difference(c, a, a + 6)
-        x, y, z = x + one * (s * ex + t * fx), y + one * (s * ey + t * fy), z + one * (s * ez + t * fz)
+        x, y, z = x + sign * (s * ex + t * fx), y + sign * (s * ey + t * fy), z + sign * (s * ez + t * fz)
     return x, y, z
 
 
@@ -196,14 +196,14 @@ def put_weights(w, kind, i, j, s, t):
     """The weights of the corners of A, w[0 : 3], and of B, w[3 : 6], in the points of a candidate."""
     for k in range(6):
         w[k] = 0.0
-    if kind == EDGE_CORNER or kind == EDGES:
-        w[start(i) // 3], w[end(i) // 3] = 1.0 - s, s
+    if kind == EDGE_CORNER or kind == EDGE_EDGE:
+        w[edge_start(i) // 3], w[edge_end(i) // 3] = 1.0 - s, s
     elif kind == FACE_CORNER:
         w[0], w[1], w[2] = max(1.0 - (s + t), 0.0), s, t
     else:
         w[i] = 1.0
-    if kind == CORNER_EDGE or kind == EDGES:
-        w[3 + start(j) // 3], w[3 + end(j) // 3] = 1.0 - t, t
+    if kind == CORNER_EDGE or kind == EDGE_EDGE:
+        w[3 + edge_start(j) // 3], w[3 + edge_end(j) // 3] = 1.0 - t, t
     elif kind == CORNER_FACE:
         w[3], w[4], w[5] = max(1.0 - (s + t), 0.0), s, t
     else:
@@ -211,63 +211,63 @@ def put_weights(w, kind, i, j, s, t):
 
 
 @helper
-def edges_near(d, ex, ey, ez, f, limit, size, longest):
+def edge_pair_filter(d, ex, ey, ez, f, limit, size, longest):
     """Which of the edges f may have feet inside the edge e and inside itself, nearer than the root of `limit`? d is the way from start to
     start, `longest` the square of the longest edge."""
-    n = Lanes(ey * f.z - ez * f.y, ez * f.x - ex * f.z, ex * f.y - ey * f.x)
+    n = Vectors(ey * f.z - ez * f.y, ez * f.x - ex * f.z, ex * f.y - ey * f.x)
     area, line = dot(n, n), dot(d, n)
-    rise = dot(d, Lanes(f.y * n.z - f.z * n.y, f.z * n.x - f.x * n.z, f.x * n.y - f.y * n.x))
-    other = d.x * (ey * n.z - ez * n.y) + d.y * (ez * n.x - ex * n.z) + d.z * (ex * n.y - ey * n.x)
-    across = DOUBT * size * longest
-    doubt, more = across * math.sqrt(longest), area + DOUBT * (longest * longest)
-    line = greatest(magnitude(line) - across, 0.0)
-    return bits((rise > -doubt) & (rise < area + doubt) & (other > -doubt) & (other < area + doubt) & (line * line <= more * limit)) & 7
+    rise = dot(d, Vectors(f.y * n.z - f.z * n.y, f.z * n.x - f.x * n.z, f.x * n.y - f.y * n.x))
+    fall = d.x * (ey * n.z - ez * n.y) + d.y * (ez * n.x - ex * n.z) + d.z * (ex * n.y - ey * n.x)
+    line_error = EDGE_PAIR_ERROR * size * longest
+    error, area_max = line_error * math.sqrt(longest), area + EDGE_PAIR_ERROR * (longest * longest)
+    line = maximum(fabs(line) - line_error, 0.0)
+    return movemask((rise > -error) & (rise < area + error) & (fall > -error) & (fall < area + error) & (line * line <= area_max * limit)) & 7
 
 
 @helper
-def feet(dx, dy, dz, ex, ey, ez, fx, fy, fz):
+def edge_edge_parameters(dx, dy, dz, ex, ey, ez, fx, fy, fz):
     """(found, s, t): the points s e and d + t f of two edges that are next to each other, if both are inside."""
     nx, ny, nz = cross(ex, ey, ez, fx, fy, fz)
     area = nx * nx + ny * ny + nz * nz
     rise = dx * (fy * nz - fz * ny) + dy * (fz * nx - fx * nz) + dz * (fx * ny - fy * nx)
-    if not ((area > FLAT) & (rise > 0.0) & (rise < area)):
+    if not ((area > MIN_SQUARE) & (rise > 0.0) & (rise < area)):
         return False, 0.0, 0.0
     s = rise / area
-    t = (s * (ex * fx + ey * fy + ez * fz) - (dx * fx + dy * fy + dz * fz)) * inverse_of(fx * fx + fy * fy + fz * fz)
+    t = (s * (ex * fx + ey * fy + ez * fz) - (dx * fx + dy * fy + dz * fz)) * safe_inverse(fx * fx + fy * fy + fz * fz)
     return (t > 0.0) & (t < 1.0), s, t
 
 
 @helper
-def second_leads(c, i, j):
+def second_is_reference(c, i, j):
     """Which of two edges is the second of `feet`: the longer one, or the later one, so that it is the same for all faces that share it."""
-    ex, ey, ez = difference(c, start(i), end(i))
-    fx, fy, fz = difference(c, SECOND + start(j), SECOND + end(j))
+    ex, ey, ez = difference(c, edge_start(i), edge_end(i))
+    fx, fy, fz = difference(c, TRI_B + edge_start(j), TRI_B + edge_end(j))
     p, q = ex * ex + ey * ey + ez * ez, fx * fx + fy * fy + fz * fz
     if p != q:
         return q > p
-    a, b = start(i), SECOND + start(j)
-    return before(c, end(i), SECOND + end(j)) if same(c, a, b) else before(c, a, b)
+    a, b = edge_start(i), TRI_B + edge_start(j)
+    return lex_less(c, edge_end(i), TRI_B + edge_end(j)) if same_point(c, a, b) else lex_less(c, a, b)
 
 
 @routine
-def edge_feet(c, i, j):
+def edge_pair_parameters(c, i, j):
     """`feet` of edge i of A and edge j of B."""
-    dx, dy, dz = difference(c, start(i), SECOND + start(j))
-    ex, ey, ez = difference(c, start(i), end(i))
-    fx, fy, fz = difference(c, SECOND + start(j), SECOND + end(j))
-    if second_leads(c, i, j):
-        return feet(dx, dy, dz, ex, ey, ez, fx, fy, fz)
-    found, t, s = feet(-dx, -dy, -dz, fx, fy, fz, ex, ey, ez)
+    dx, dy, dz = difference(c, edge_start(i), TRI_B + edge_start(j))
+    ex, ey, ez = difference(c, edge_start(i), edge_end(i))
+    fx, fy, fz = difference(c, TRI_B + edge_start(j), TRI_B + edge_end(j))
+    if second_is_reference(c, i, j):
+        return edge_edge_parameters(dx, dy, dz, ex, ey, ez, fx, fy, fz)
+    found, t, s = edge_edge_parameters(-dx, -dy, -dz, fx, fy, fz, ex, ey, ez)
     return found, s, t
 
 
 @helper
-def face_feet(c, a, p):
+def face_uv(c, a, p):
     """(which, u, v): the feet of three points p, seen from the first corner of the triangle at a, as u e + v f; which are inside."""
     ex, ey, ez = difference(c, a, a + 3)
     fx, fy, fz = difference(c, a, a + 6)
     nx, ny, nz = cross(ex, ey, ez, fx, fy, fz)
     area = nx * nx + ny * ny + nz * nz
-    v = along(p, ny * ez - nz * ey, nz * ex - nx * ez, nx * ey - ny * ex) * inverse_of(area)
-    u = (along(p, ex, ey, ez) - v * (ex * fx + ey * fy + ez * fz)) * inverse_of(ex * ex + ey * ey + ez * ez)
-    return bits((u > 0.0) & (v > 0.0) & (u + v < 1.0)) & 7, u, v
+    v = dot_one(p, ny * ez - nz * ey, nz * ex - nx * ez, nx * ey - ny * ex) * safe_inverse(area)
+    u = (dot_one(p, ex, ey, ez) - v * (ex * fx + ey * fy + ez * fz)) * safe_inverse(ex * ex + ey * ey + ez * ez)
+    return movemask((u > 0.0) & (v > 0.0) & (u + v < 1.0)) & 7, u, v

@@ -29,35 +29,44 @@ import math
 import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
-from pliant.core.lazy_compile import deferred
-from pliant.core.stack import floats
+from pliant.core.lazy_compile import lazy_compiled
+from pliant.core.stack import stack_float64
 from pliant.geometry.expansion import estimate, minor, two_difference
-from pliant.geometry.predicates import E2, PRECISE, orient2d_value, orient3d, orient3d_value
-from pliant.geometry.triangle_overlap import above, alone, before, ordered, overlap_exact, same, shows, turn
+from pliant.geometry.predicates import E2, VALUE_ERROR, orient2d_value, orient3d, orient3d_value
+from pliant.geometry.triangle_overlap import (
+    exact_plane_side,
+    interval_order,
+    lex_less,
+    lone_corner,
+    orient2d_k,
+    overlap_exact,
+    projection_axis,
+    same_point,
+)
 
-POINT, POLYGON, ENDS, ROOM = 18, 27, 72, 78
+POINT, POLYGON, SEGMENT, BUFFER_SIZE = 18, 27, 72, 78
 
 
 # --- order -------------------------------------------------------------------------------------------------------------------
 
 @helper
-def exchange(t, p, q, n):
+def swap_numbers(t, p, q, n):
     """Exchange n numbers at p with those at q."""
     for k in range(n):
         t[p + k], t[q + k] = t[q + k], t[p + k]
 
 
 @routine
-def arrange(t):
+def sort_triangles(t):
     """Sort the corners of both triangles, and then these; were they exchanged?"""
     for a in (0, 9):
         for p, q in ((0, 3), (3, 6), (0, 3)):
-            if before(t, a + q, a + p):
-                exchange(t, a + p, a + q, 3)
+            if lex_less(t, a + q, a + p):
+                swap_numbers(t, a + p, a + q, 3)
     for p in (0, 3, 6):
-        if not same(t, p, 9 + p):
-            if before(t, 9 + p, p):
-                exchange(t, 0, 9, 9)
+        if not same_point(t, p, 9 + p):
+            if lex_less(t, 9 + p, p):
+                swap_numbers(t, 0, 9, 9)
                 return True
             return False
     return False
@@ -66,14 +75,14 @@ def arrange(t):
 # --- the common part -----------------------------------------------------------------------------------------------------------
 
 @helper
-def ratio(m, e, n, f):
+def magnitude_ratio(m, e, n, f):
     """|m · 2**e| / |n · 2**f|, 0 or infinite where it is beyond float64."""
     k = int(min(max(e - f, -2000), 2000))
     return abs(float(m) / float(n)) * math.ldexp(1.0, k >> 1) * math.ldexp(1.0, k - (k >> 1))
 
 
 @helper
-def put_between(t, p, q, r, out):
+def put_interpolated(t, p, q, r, out):
     """Put (r p + q) / (r + 1) at out, r >= 0."""
     weight = r / (1.0 + r) if r <= 1.0 else 1.0 / (1.0 + 1.0 / r)
     other = 1.0 / (1.0 + r)
@@ -95,45 +104,45 @@ def put_crossing(t, b, p, s, q, o, out):
     elif o == 0:
         put_point(t, q, out)
     else:
-        if before(t, q, p):
+        if lex_less(t, q, p):
             p, q = q, p
         m, e = orient3d_value(t, b, b + 3, b + 6, p)
         n, f = orient3d_value(t, b, b + 3, b + 6, q)
-        put_between(t, p, q, ratio(n, f, m, e), out)
+        put_interpolated(t, p, q, magnitude_ratio(n, f, m, e), out)
 
 
 @helper
-def pick(k, x, y, z):
+def select(k, x, y, z):
     return x if k == 0 else y if k == 3 else z
 
 
 @routine
-def common_part(t, out):
+def intersection_segment(t, out):
     """Put the ends of the common part of two triangles that meet at out and out + 3; are all six corners in one plane?"""
-    s0, s1, s2 = above(t, 0, 9), above(t, 0, 12), above(t, 0, 15)
-    t0, t1, t2 = above(t, 9, 0), above(t, 9, 3), above(t, 9, 6)
+    s0, s1, s2 = exact_plane_side(t, 0, 9), exact_plane_side(t, 0, 12), exact_plane_side(t, 0, 15)
+    t0, t1, t2 = exact_plane_side(t, 9, 0), exact_plane_side(t, 9, 3), exact_plane_side(t, 9, 6)
     if (s0 | s1 | s2) == 0 or (t0 | t1 | t2) == 0:
-        return special_part(t, out)
-    p, q, r, pp, qq, rr = ordered(alone(t0, t1, t2), alone(s0, s1, s2))
+        return special_segment(t, out)
+    p, q, r, pp, qq, rr = interval_order(lone_corner(t0, t1, t2), lone_corner(s0, s1, s2))
     if orient3d(t, p, r, 9 + pp, 9 + qq) <= 0:                          # the later one of two beginnings
-        put_crossing(t, 9, p, pick(p, t0, t1, t2), r, pick(r, t0, t1, t2), out)
+        put_crossing(t, 9, p, select(p, t0, t1, t2), r, select(r, t0, t1, t2), out)
     else:
-        put_crossing(t, 0, 9 + pp, pick(pp, s0, s1, s2), 9 + qq, pick(qq, s0, s1, s2), out)
+        put_crossing(t, 0, 9 + pp, select(pp, s0, s1, s2), 9 + qq, select(qq, s0, s1, s2), out)
     if orient3d(t, p, q, 9 + pp, 9 + rr) <= 0:                          # the earlier one of two ends
-        put_crossing(t, 0, 9 + pp, pick(pp, s0, s1, s2), 9 + rr, pick(rr, s0, s1, s2), out + 3)
+        put_crossing(t, 0, 9 + pp, select(pp, s0, s1, s2), 9 + rr, select(rr, s0, s1, s2), out + 3)
     else:
-        put_crossing(t, 9, p, pick(p, t0, t1, t2), q, pick(q, t0, t1, t2), out + 3)
+        put_crossing(t, 9, p, select(p, t0, t1, t2), q, select(q, t0, t1, t2), out + 3)
     return False
 
 
-@deferred
-def special_part(t, out):
+@lazy_compiled
+def special_segment(t, out):
     """As `common_part`, for triangles of one plane or degenerate ones. A degenerate triangle is the segment from its first corner to its
     last: they are sorted."""
-    k, m = shows(t, 0, 3, 6), shows(t, 9, 12, 15)
+    k, m = projection_axis(t, 0, 3, 6), projection_axis(t, 9, 12, 15)
     if (k < 0) != (m < 0):
         a, b = (0, 9) if k < 0 else (9, 0)
-        s, o = above(t, b, a), above(t, b, a + 6)
+        s, o = exact_plane_side(t, b, a), exact_plane_side(t, b, a + 6)
         if s != 0 or o != 0:
             put_crossing(t, b, a, s, a + 6, o, out)
             put_point(t, out, out + 3)
@@ -141,20 +150,20 @@ def special_part(t, out):
     n = np.int64(0)
     for a, b in ((0, 9), (9, 0)):
         for p in (a, a + 3, a + 6):
-            if inside(t, b, p):
+            if point_in_triangle(t, b, p):
                 put_point(t, p, POLYGON + 3 * n)
                 n += 1
-    axis = k if k >= 0 else m if m >= 0 else axis_of_segments(t)
+    axis = k if k >= 0 else m if m >= 0 else crossing_axis(t)
     if axis >= 0:
         for p, q in ((0, 3), (3, 6), (0, 6)):
             for r, s in ((9, 12), (12, 15), (9, 15)):
                 n = add_edge_crossing(t, p, q, r, s, axis, n)
-    put_longest(t, n, out)
+    put_longest_chord(t, n, out)
     return True
 
 
 @routine
-def inside(t, b, p):
+def point_in_triangle(t, b, p):
     """Is the point at p, of the plane of the triangle at b, in that triangle, degenerate or not?"""
     for k in (0, 3, 6):
         put_point(t, p, POINT + k)
@@ -162,10 +171,10 @@ def inside(t, b, p):
 
 
 @routine
-def axis_of_segments(t):
+def crossing_axis(t):
     """An axis along which two segments of one plane are seen to cross; −1: they lie on one line."""
     for p, q, r in ((0, 6, 9), (0, 6, 15), (9, 15, 0), (9, 15, 6)):
-        k = shows(t, p, q, r)
+        k = projection_axis(t, p, q, r)
         if k >= 0:
             return k
     return -1
@@ -174,22 +183,22 @@ def axis_of_segments(t):
 @routine
 def add_edge_crossing(t, p, q, r, s, k, n):
     """If segments p q and r s of one plane, seen along k, cross inside both, add the point to the polygon of n corners; how many then."""
-    if turn(t, r, s, p, k) * turn(t, r, s, q, k) >= 0 or turn(t, p, q, r, k) * turn(t, p, q, s, k) >= 0:
+    if orient2d_k(t, r, s, p, k) * orient2d_k(t, r, s, q, k) >= 0 or orient2d_k(t, p, q, r, k) * orient2d_k(t, p, q, s, k) >= 0:
         return n
     e, f = (k + 1) % 3, (k + 2) % 3
     m, i = orient2d_value(t[r + e], t[r + f], t[s + e], t[s + f], t[p + e], t[p + f])
     o, j = orient2d_value(t[r + e], t[r + f], t[s + e], t[s + f], t[q + e], t[q + f])
-    put_between(t, p, q, ratio(o, j, m, i), POLYGON + 3 * n)
+    put_interpolated(t, p, q, magnitude_ratio(o, j, m, i), POLYGON + 3 * n)
     return n + 1
 
 
 @routine
-def put_longest(t, n, out):
+def put_longest_chord(t, n, out):
     """Put two of the n corners of the polygon that are farthest apart at out and out + 3."""
-    best, scale, i, j = -1.0, scale_of(t, POLYGON, 3 * n), np.int64(0), np.int64(0)
+    best, scale, i, j = -1.0, normalizing_scale(t, POLYGON, 3 * n), np.int64(0), np.int64(0)
     for p in range(n):
         for q in range(p, n):
-            d = length(*difference(t, POLYGON + 3 * p, POLYGON + 3 * q, scale))
+            d = length(*scaled_difference(t, POLYGON + 3 * p, POLYGON + 3 * q, scale))
             if d > best:
                 best, i, j = d, p, q
     put_point(t, POLYGON + 3 * i, out)
@@ -199,7 +208,7 @@ def put_longest(t, n, out):
 # --- lengths and directions, where absurd sizes neither overflow nor vanish -------------------------------------------------------------
 
 @routine
-def scale_of(t, start, n):
+def normalizing_scale(t, start, n):
     """A power of two that brings the largest of n numbers near 1."""
     largest = 0.0
     for k in range(start, start + n):
@@ -208,7 +217,7 @@ def scale_of(t, start, n):
 
 
 @helper
-def difference(t, p, q, scale):
+def scaled_difference(t, p, q, scale):
     """(q − p) · scale"""
     return t[q] * scale - t[p] * scale, t[q + 1] * scale - t[p + 1] * scale, t[q + 2] * scale - t[p + 2] * scale
 
@@ -223,7 +232,7 @@ def length(x, y, z):
 
 
 @helper
-def unit(x, y, z):
+def normalize(x, y, z):
     """The direction of a vector; (0, 0, 0) has none."""
     m = max(abs(x), max(abs(y), abs(z)))
     if m == 0.0:
@@ -234,7 +243,7 @@ def unit(x, y, z):
 
 
 @helper
-def component(t, p, q, r, s, e, f, scale):
+def cross_component(t, p, q, r, s, e, f, scale):
     """(value, sum of absolute terms) of one component of (q − p) × (s − r), rounded."""
     a, b = t[q + e] * scale - t[p + e] * scale, t[s + f] * scale - t[r + f] * scale
     c, d = t[q + f] * scale - t[p + f] * scale, t[s + e] * scale - t[r + e] * scale
@@ -242,49 +251,49 @@ def component(t, p, q, r, s, e, f, scale):
 
 
 @routine
-def exact_component(t, p, q, r, s, e, f, scale):
+def exact_cross_component(t, p, q, r, s, e, f, scale):
     """The same to the last bit, as long as products do not underflow."""
     a, a_low = two_difference(t[q + e] * scale, t[p + e] * scale)
     b, b_low = two_difference(t[s + f] * scale, t[r + f] * scale)
     c, c_low = two_difference(t[q + f] * scale, t[p + f] * scale)
     d, d_low = two_difference(t[s + e] * scale, t[r + e] * scale)
-    h = floats(16)
+    h = stack_float64(16)
     return estimate(h, minor(h, a, a_low, b, b_low, c, c_low, d, d_low))
 
 
 @routine
 def cross(t, p, q, r, s, scale):
     """(q − p) × (s − r), times the scale squared; off by less than 2**-44 of its length, unless it underflows (DIRECTIONS)."""
-    x, x_size = component(t, p, q, r, s, 1, 2, scale)
-    y, y_size = component(t, p, q, r, s, 2, 0, scale)
-    z, z_size = component(t, p, q, r, s, 0, 1, scale)
-    if E2 * max(x_size, max(y_size, z_size)) > PRECISE * max(abs(x), max(abs(y), abs(z))):
-        x = exact_component(t, p, q, r, s, 1, 2, scale)
-        y = exact_component(t, p, q, r, s, 2, 0, scale)
-        z = exact_component(t, p, q, r, s, 0, 1, scale)
+    x, x_size = cross_component(t, p, q, r, s, 1, 2, scale)
+    y, y_size = cross_component(t, p, q, r, s, 2, 0, scale)
+    z, z_size = cross_component(t, p, q, r, s, 0, 1, scale)
+    if E2 * max(x_size, max(y_size, z_size)) > VALUE_ERROR * max(abs(x), max(abs(y), abs(z))):
+        x = exact_cross_component(t, p, q, r, s, 1, 2, scale)
+        y = exact_cross_component(t, p, q, r, s, 2, 0, scale)
+        z = exact_cross_component(t, p, q, r, s, 0, 1, scale)
     return x, y, z
 
 
 # --- how to part them ------------------------------------------------------------------------------------------------------------
 
 @helper
-def reach(t, d, a, scale):
+def project(t, d, a, scale):
     """The least and the largest d · (x − the first corner of all) over the corners x of the triangle at a."""
     low, high = np.inf, -np.inf
     for p in (a, a + 3, a + 6):
-        x, y, z = difference(t, 0, p, scale)
-        along = d[0] * x + d[1] * y + d[2] * z
-        low, high = min(low, along), max(high, along)
+        x, y, z = scaled_difference(t, 0, p, scale)
+        distance = d[0] * x + d[1] * y + d[2] * z
+        low, high = min(low, distance), max(high, distance)
     return low, high
 
 
 @routine
-def better(t, d, best, scale):
+def shorter_translation(t, d, best, scale):
     """The shorter one of the move `best` and the one along d: (length, direction)."""
     if d[0] == 0.0 and d[1] == 0.0 and d[2] == 0.0:
         return best
-    low_a, high_a = reach(t, d, 0, scale)
-    low_b, high_b = reach(t, d, 9, scale)
+    low_a, high_a = project(t, d, 0, scale)
+    low_b, high_b = project(t, d, 9, scale)
     if high_a - low_b < best[0]:
         best = high_a - low_b, d[0], d[1], d[2]
     if high_b - low_a < best[0]:
@@ -293,32 +302,32 @@ def better(t, d, best, scale):
 
 
 @routine
-def shortest_move(t):
+def minimum_translation(t):
     """(length, x, y, z): the shortest move of the triangle at 9 that parts it from the one at 0; they are not of one plane."""
-    scale, best = scale_of(t, 0, 18), (np.inf, 0.0, 0.0, 1.0)
+    scale, best = normalizing_scale(t, 0, 18), (np.inf, 0.0, 0.0, 1.0)
     for a in (0, 9):
-        best = better(t, unit(*cross(t, a, a + 3, a, a + 6, scale)), best, scale)
+        best = shorter_translation(t, normalize(*cross(t, a, a + 3, a, a + 6, scale)), best, scale)
     for p, q in ((0, 3), (3, 6), (0, 6)):
         for r, s in ((9, 12), (12, 15), (9, 15)):
-            best = better(t, unit(*cross(t, p, q, r, s, scale)), best, scale)
+            best = shorter_translation(t, normalize(*cross(t, p, q, r, s, scale)), best, scale)
     return max(best[0], 0.0) / scale, best[1], best[2], best[3]
 
 
 @routine
 def common_normal(t):
     """A unit normal of the plane of all six corners; of a line any perpendicular, of a point the z axis."""
-    scale, far, most, normal = scale_of(t, 0, 18), np.int64(0), 0.0, (0.0, 0.0, 0.0)
+    scale, farthest, longest, normal = normalizing_scale(t, 0, 18), np.int64(0), 0.0, (0.0, 0.0, 0.0)
     for p in range(3, 18, 3):
-        if length(*difference(t, 0, p, scale)) > length(*difference(t, 0, far, scale)):
-            far = p
+        if length(*scaled_difference(t, 0, p, scale)) > length(*scaled_difference(t, 0, farthest, scale)):
+            farthest = p
     for p in range(3, 18, 3):
-        across = cross(t, 0, far, 0, p, scale)
-        if length(*across) > most:
-            most, normal = length(*across), across
-    if most == 0.0:                                                     # a line: turn it by a right angle about x, or about z
-        x, y, z = difference(t, 0, far, scale)
+        across = cross(t, 0, farthest, 0, p, scale)
+        if length(*across) > longest:
+            longest, normal = length(*across), across
+    if longest == 0.0:                                                     # a line: turn it by a right angle about x, or about z
+        x, y, z = scaled_difference(t, 0, farthest, scale)
         normal = (0.0, z, -y) if abs(x) <= max(abs(y), abs(z)) else (y, -x, 0.0)
-    x, y, z = unit(*normal)
+    x, y, z = normalize(*normal)
     return (x, y, z) if x != 0.0 or y != 0.0 or z != 0.0 else (0.0, 0.0, 1.0)
 
 
@@ -331,14 +340,14 @@ def contacts(corners_a, corners_b, begin, end, segments, normals, depths, coplan
     for i in range(begin, end):
         for k in range(9):
             t[k], t[9 + k] = corners_a[i, k], corners_b[i, k]
-        sign = -1.0 if arrange(t) else 1.0
-        coplanar[i] = common_part(t, ENDS)
-        last = before(t, ENDS + 3, ENDS)
+        sign = -1.0 if sort_triangles(t) else 1.0
+        coplanar[i] = intersection_segment(t, SEGMENT)
+        last = lex_less(t, SEGMENT + 3, SEGMENT)
         for k in range(3):
-            segments[i, 0, k], segments[i, 1, k] = t[ENDS + 3 * last + k], t[ENDS + 3 - 3 * last + k]
+            segments[i, 0, k], segments[i, 1, k] = t[SEGMENT + 3 * last + k], t[SEGMENT + 3 - 3 * last + k]
         if coplanar[i]:
             depths[i], normal = 0.0, common_normal(t)
         else:
-            depths[i], x, y, z = shortest_move(t)
+            depths[i], x, y, z = minimum_translation(t)
             normal = x, y, z
         normals[i, 0], normals[i, 1], normals[i, 2] = sign * normal[0], sign * normal[1], sign * normal[2]

@@ -20,13 +20,13 @@ the size of a leaf times M exceeds 2**62.
 import numpy as np
 
 from pliant.core.jit import helper, routine
-from pliant.core.simd import greatest, least, root, where
-from pliant.core.stack import eight, one_of, put_lanes
+from pliant.core.simd import maximum, minimum, sqrt, where
+from pliant.core.stack import load8, load_lane, store_vector
 from pliant.geometry.triangle_overlap import Triangle
 
-OURS, THEIRS, LEAST, WAYS = 0, 9, 18, 19                                # rows of eight float32: corners of both leaves; bounds; directions
+LEAF_A, LEAF_B, BOUND, AXES = 0, 9, 18, 19                                # rows of eight float32: corners of both leaves; bounds; directions
 ROUNDING = np.float32(2.0**-20)                                         # of the largest coordinate
-ZERO, ONE, TINY, SHORT = np.float32(0), np.float32(1), np.float32(2.0**-100), np.float32(1 - 2.0**-20)
+ZERO, ONE, MIN_SQUARE, SHRINK = np.float32(0), np.float32(1), np.float32(2.0**-100), np.float32(1 - 2.0**-20)
 
 
 @helper
@@ -35,13 +35,13 @@ def dot(ax, ay, az, bx, by, bz):
 
 
 @helper
-def clamped(t):
+def clamp01(t):
     """Between 0 and 1; 0 where it cannot be compared."""
-    return least(greatest(t, ZERO), ONE)
+    return minimum(maximum(t, ZERO), ONE)
 
 
 @helper
-def nearer(best, x, y, z):
+def shorter_vector(best, x, y, z):
     """The shorter of two ways, squared length first."""
     length = dot(x, y, z, x, y, z)
     less = length < best[0]
@@ -49,18 +49,18 @@ def nearer(best, x, y, z):
 
 
 @helper
-def from_edge(best, px, py, pz, ux, uy, uz, a, qx, qy, qz, vx, vy, vz, e):
+def edge_edge_vector(best, px, py, pz, ux, uy, uz, a, qx, qy, qz, vx, vy, vz, e):
     """The way from the edge q + t v to the edge p + s u; a and e are the squared lengths of u and v."""
     rx, ry, rz = px - qx, py - qy, pz - qz
     b, c, f = dot(vx, vy, vz, ux, uy, uz), dot(rx, ry, rz, ux, uy, uz), dot(rx, ry, rz, vx, vy, vz)
-    s = clamped((b * f - c * e) / greatest(a * e - b * b, TINY))
-    t = clamped((b * s + f) / greatest(e, TINY))
-    s = clamped((b * t - c) / greatest(a, TINY))
-    return nearer(best, rx + (s * ux - t * vx), ry + (s * uy - t * vy), rz + (s * uz - t * vz))
+    s = clamp01((b * f - c * e) / maximum(a * e - b * b, MIN_SQUARE))
+    t = clamp01((b * s + f) / maximum(e, MIN_SQUARE))
+    s = clamp01((b * t - c) / maximum(a, MIN_SQUARE))
+    return shorter_vector(best, rx + (s * ux - t * vx), ry + (s * uy - t * vy), rz + (s * uz - t * vz))
 
 
 @helper
-def from_face(best, f, n, x, y, z, sign):
+def corner_face_vector(best, f, n, x, y, z, sign):
     """The way between the corner (x, y, z) and the face f with normal n, if it is above its inside; the sign turns it round."""
     nx, ny, nz, nn = n
     ax, ay, az = x - f.ax, y - f.ay, z - f.az
@@ -69,9 +69,9 @@ def from_face(best, f, n, x, y, z, sign):
     u = dot(ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx, nx, ny, nz)
     v = dot(by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx, nx, ny, nz)
     w = dot(cy * az - cz * ay, cz * ax - cx * az, cx * ay - cy * ax, nx, ny, nz)
-    inside = (least(u, least(v, w)) >= ZERO) & (nn > TINY)
+    inside = (minimum(u, minimum(v, w)) >= ZERO) & (nn > MIN_SQUARE)
     height = dot(ax, ay, az, nx, ny, nz) * sign
-    h = height / greatest(nn, TINY)
+    h = height / maximum(nn, MIN_SQUARE)
     length = h * height                                                 # not h² n², whose h² may vanish
     less = inside & (length < best[0])
     return where(less, length, best[0]), where(less, h * nx, best[1]), where(less, h * ny, best[2]), where(less, h * nz, best[3])
@@ -87,46 +87,46 @@ def normal(t):
 
 
 @helper
-def nearest_along(t, x, y, z):
+def min_along(t, x, y, z):
     """The least of n · p for the corners p of triangles; n or they are vectors."""
-    return least(dot(x, y, z, t.ax, t.ay, t.az), least(dot(x, y, z, t.bx, t.by, t.bz), dot(x, y, z, t.cx, t.cy, t.cz)))
+    return minimum(dot(x, y, z, t.ax, t.ay, t.az), minimum(dot(x, y, z, t.bx, t.by, t.bz), dot(x, y, z, t.cx, t.cy, t.cz)))
 
 
 @helper
-def farthest_along(t, x, y, z):
+def max_along(t, x, y, z):
     """The largest."""
-    return greatest(dot(x, y, z, t.ax, t.ay, t.az), greatest(dot(x, y, z, t.bx, t.by, t.bz), dot(x, y, z, t.cx, t.cy, t.cz)))
+    return maximum(dot(x, y, z, t.ax, t.ay, t.az), maximum(dot(x, y, z, t.bx, t.by, t.bz), dot(x, y, z, t.cx, t.cy, t.cz)))
 
 
 @routine
-def bound_gaps(rows, i):
+def bound_distances(rows, i):
     """Triangle i of OURS against all of THEIRS: LEAST, no more than their distances, but for ROUNDING, and WAYS, the directions of that."""
-    q = Triangle(eight(rows, 8 * THEIRS), eight(rows, 8 * THEIRS + 8), eight(rows, 8 * THEIRS + 16), eight(rows, 8 * THEIRS + 24),
-                 eight(rows, 8 * THEIRS + 32), eight(rows, 8 * THEIRS + 40), eight(rows, 8 * THEIRS + 48), eight(rows, 8 * THEIRS + 56),
-                 eight(rows, 8 * THEIRS + 64))
-    p = one_of(rows, OURS, i, q)
+    q = Triangle(load8(rows, 8 * LEAF_B), load8(rows, 8 * LEAF_B + 8), load8(rows, 8 * LEAF_B + 16), load8(rows, 8 * LEAF_B + 24),
+                 load8(rows, 8 * LEAF_B + 32), load8(rows, 8 * LEAF_B + 40), load8(rows, 8 * LEAF_B + 48), load8(rows, 8 * LEAF_B + 56),
+                 load8(rows, 8 * LEAF_B + 64))
+    p = load_lane(rows, LEAF_A, i, q)
     x, y, z = p.ax - q.ax, p.ay - q.ay, p.az - q.az
     best = dot(x, y, z, x, y, z), x, y, z
     n, m = normal(q), normal(p)
-    best = from_face(best, q, n, p.ax, p.ay, p.az, ONE)
-    best = from_face(best, q, n, p.bx, p.by, p.bz, ONE)
-    best = from_face(best, q, n, p.cx, p.cy, p.cz, ONE)
-    best = from_face(best, p, m, q.ax, q.ay, q.az, -ONE)
-    best = from_face(best, p, m, q.bx, q.by, q.bz, -ONE)
-    best = from_face(best, p, m, q.cx, q.cy, q.cz, -ONE)
+    best = corner_face_vector(best, q, n, p.ax, p.ay, p.az, ONE)
+    best = corner_face_vector(best, q, n, p.bx, p.by, p.bz, ONE)
+    best = corner_face_vector(best, q, n, p.cx, p.cy, p.cz, ONE)
+    best = corner_face_vector(best, p, m, q.ax, q.ay, q.az, -ONE)
+    best = corner_face_vector(best, p, m, q.bx, q.by, q.bz, -ONE)
+    best = corner_face_vector(best, p, m, q.cx, q.cy, q.cz, -ONE)
     for j in range(3):                                                  # edges of theirs, each with the three of ours
-        at, to = 8 * (THEIRS + 3 * j), 8 * (THEIRS + 3 * ((j + 1) % 3))
-        qx, qy, qz = eight(rows, at), eight(rows, at + 8), eight(rows, at + 16)
-        vx, vy, vz = eight(rows, to) - qx, eight(rows, to + 8) - qy, eight(rows, to + 16) - qz
+        at, to = 8 * (LEAF_B + 3 * j), 8 * (LEAF_B + 3 * ((j + 1) % 3))
+        qx, qy, qz = load8(rows, at), load8(rows, at + 8), load8(rows, at + 16)
+        vx, vy, vz = load8(rows, to) - qx, load8(rows, to + 8) - qy, load8(rows, to + 16) - qz
         e = dot(vx, vy, vz, vx, vy, vz)
         for k in range(3):
-            at, to = 8 * (OURS + 3 * k) + i, 8 * (OURS + 3 * ((k + 1) % 3)) + i
+            at, to = 8 * (LEAF_A + 3 * k) + i, 8 * (LEAF_A + 3 * ((k + 1) % 3)) + i
             px, py, pz = rows[at], rows[at + 8], rows[at + 16]
             ux, uy, uz = rows[to] - px, rows[to + 8] - py, rows[to + 16] - pz
-            best = from_edge(best, px, py, pz, ux, uy, uz, dot(ux, uy, uz, ux, uy, uz), qx, qy, qz, vx, vy, vz, e)
-    short = SHORT / root(greatest(best[0], TINY))
-    x, y, z = best[1] * short, best[2] * short, best[3] * short
-    put_lanes(rows, 8 * LEAST, nearest_along(p, x, y, z) - farthest_along(q, x, y, z))
-    put_lanes(rows, 8 * WAYS, x)
-    put_lanes(rows, 8 * WAYS + 8, y)
-    put_lanes(rows, 8 * WAYS + 16, z)
+            best = edge_edge_vector(best, px, py, pz, ux, uy, uz, dot(ux, uy, uz, ux, uy, uz), qx, qy, qz, vx, vy, vz, e)
+    inverse_length = SHRINK / sqrt(maximum(best[0], MIN_SQUARE))
+    x, y, z = best[1] * inverse_length, best[2] * inverse_length, best[3] * inverse_length
+    store_vector(rows, 8 * BOUND, min_along(p, x, y, z) - max_along(q, x, y, z))
+    store_vector(rows, 8 * AXES, x)
+    store_vector(rows, 8 * AXES + 8, y)
+    store_vector(rows, 8 * AXES + 16, z)

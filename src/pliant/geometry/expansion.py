@@ -16,24 +16,24 @@ from pliant.core.vectors import instruction
 SPLITTER = 134217729.0                                                  # 2**27 + 1
 
 
-def fused(a, b, c):
+def fma(a, b, c):
     """a · b + c with one rounding (llvm.fma: never llvm.fmuladd, which may round twice)."""
     return float(Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c)))
 
 
-@instruction(fused)
+@instruction(fma)
 def _(context, a, b, c):
     signature = types.float64(types.float64, types.float64, types.float64)
     return signature, lambda context, builder, signature, args: builder.fma(*args)
 
 
-def _has_fused():
+def _has_fma():
     """Has this processor a fused multiply-add? Without one `fused` would be a library call."""
     features = llvm.get_host_cpu_features()
     return not features or features.get("fma", False) or "neon" in features or llvm.get_process_triple().startswith(("aarch64", "arm64"))
 
 
-HAS_FUSED = DISABLED or _has_fused()
+HAS_FMA = DISABLED or _has_fma()
 
 
 @helper
@@ -51,7 +51,7 @@ def two_difference(a, b):
 
 
 @helper
-def halves(a):
+def split(a):
     """a as a sum of two numbers of at most 26 bits (Dekker, Veltkamp)."""
     t = SPLITTER * a
     high = t - (t - a)
@@ -62,22 +62,22 @@ def halves(a):
 def two_product_split(a, b):
     """`two_product` without fused multiply-add: 14 to 58 % slower."""
     p = a * b
-    ah, al = halves(a)
-    bh, bl = halves(b)
+    ah, al = split(a)
+    bh, bl = split(b)
     return p, al * bl - (((p - ah * bh) - al * bh) - ah * bl)
 
 
 @helper
 def two_product(a, b):
     """(p, e): p = fl(a · b), p + e = a · b exactly."""
-    if HAS_FUSED:
+    if HAS_FMA:
         p = a * b
-        return p, fused(a, b, -p)
+        return p, fma(a, b, -p)
     return two_product_split(a, b)
 
 
 @routine
-def grow(h, n, x):
+def grow_expansion(h, n, x):
     """Add x to the expansion h of n terms; its new length."""
     k = 0
     for i in range(n):
@@ -96,9 +96,9 @@ def grow_product(h, n, a, b):
     """Add a · b to h. Not inlined: the callers hold a dozen of these, and all that is built on them would compile them anew."""
     p, e = two_product(a, b)
     if e != 0.0:
-        n = grow(h, n, e)
+        n = grow_expansion(h, n, e)
     if p != 0.0:
-        n = grow(h, n, p)
+        n = grow_expansion(h, n, p)
     return n
 
 

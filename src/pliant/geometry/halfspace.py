@@ -14,14 +14,14 @@ import math
 import numpy as np
 
 from pliant.core.jit import helper, routine
-from pliant.core.stack import floats, integers
-from pliant.geometry.expansion import grow, sign_of, two_product
+from pliant.core.stack import stack_float64, stack_int64
+from pliant.geometry.expansion import grow_expansion, sign_of, two_product
 from pliant.geometry.predicates import UNSURE, U
 
-LOWEST, HIGHEST = 2.0**-900, 2.0**1000
-ERROR = 5 * U
-GAP = 200                                                               # bits
-NOTHING = -10000                                                        # the power of a term that is 0: below every other
+MIN_SIZE, MAX_SIZE = 2.0**-900, 2.0**1000
+FILTER_ERROR = 5 * U
+MAX_GAP = 200                                                               # bits
+ZERO_POWER = -10000                                                        # the power of a term that is 0: below every other
 
 
 @helper
@@ -35,7 +35,7 @@ def side_rounded(a, b, c, d, x, y, z):
 def side_filter(a, b, c, d, x, y, z):
     """−1 or 1, or UNSURE."""
     value, size = side_rounded(a, b, c, d, x, y, z)
-    if LOWEST <= size <= HIGHEST and abs(value) > ERROR * size:
+    if MIN_SIZE <= size <= MAX_SIZE and abs(value) > FILTER_ERROR * size:
         return np.int64(1) if value > 0.0 else np.int64(-1)
     return np.int64(UNSURE)
 
@@ -46,7 +46,7 @@ def put_term(terms, powers, k, u, v):
     m, e = math.frexp(u)
     n, f = math.frexp(v)
     high, low = two_product(m, n)
-    power = np.int64(e) + np.int64(f) if high != 0.0 else np.int64(NOTHING)
+    power = np.int64(e) + np.int64(f) if high != 0.0 else np.int64(ZERO_POWER)
     while k > 0 and powers[k - 1] < power:
         powers[k], terms[2 * k], terms[2 * k + 1] = powers[k - 1], terms[2 * k - 2], terms[2 * k - 1]
         k -= 1
@@ -56,21 +56,21 @@ def put_term(terms, powers, k, u, v):
 @routine
 def side_exact(a, b, c, d, x, y, z):
     """−1, 0 or 1."""
-    terms, powers, h = floats(8), integers(4), floats(8)
+    terms, powers, h = stack_float64(8), stack_int64(4), stack_float64(8)
     put_term(terms, powers, np.int64(0), a, x)
     put_term(terms, powers, np.int64(1), b, y)
     put_term(terms, powers, np.int64(2), c, z)
     put_term(terms, powers, np.int64(3), d, 1.0)
     k = 0
-    while k < 4 and powers[k] != NOTHING:
-        first, n = powers[k], 0
+    while k < 4 and powers[k] != ZERO_POWER:
+        largest, n = powers[k], 0
         while True:
-            shift = 2.0 ** (powers[k] - first)
+            shift = 2.0 ** (powers[k] - largest)
             if terms[2 * k] != 0.0:
-                n = grow(h, n, terms[2 * k] * shift)
-            n = grow(h, n, terms[2 * k + 1] * shift)
+                n = grow_expansion(h, n, terms[2 * k] * shift)
+            n = grow_expansion(h, n, terms[2 * k + 1] * shift)
             k += 1
-            if k == 4 or powers[k] < powers[k - 1] - GAP:
+            if k == 4 or powers[k] < powers[k - 1] - MAX_GAP:
                 break
         if n > 0:
             return np.int64(sign_of(h, n))

@@ -14,14 +14,14 @@ is wrong for up to 28 % of the points in tetrahedra thinner than 1e-14 of their 
 import numpy as np
 
 from pliant.core.jit import kernel
-from pliant.core.stack import floats
-from pliant.geometry.predicates import orient3d, point_fits
-from pliant.geometry.ray_triangle import DIRECTION, ORIGIN, SIZE, side
+from pliant.core.stack import stack_float64
+from pliant.geometry.predicates import orient3d, point_in_range
+from pliant.geometry.ray_triangle import BUFFER_SIZE, DIRECTION, ORIGIN, edge_side
 
 AMBIGUOUS = 1 << 40                                                     # added to the winding number where an edge was met
 
 
-def open_edge(mesh):
+def find_open_edge(mesh):
     """(a, b) of the first edge that does not belong to exactly two faces, with opposite directions; (−1, −1) if the surface is closed.
 
     First by its lower vertex, then by its other one. Faces that name a vertex twice are nothing but an edge, there and back: they count
@@ -36,26 +36,26 @@ def open_edge(mesh):
     key, which, count = np.unique(low * n + high, return_inverse=True, return_counts=True)
     balance = np.zeros(len(key), np.int64)
     np.add.at(balance, which.ravel(), np.where(ends[:, 0] < ends[:, 1], 1, -1))
-    wrong = np.flatnonzero((count != 2) | (balance != 0))
-    return (-1, -1) if len(wrong) == 0 else (int(key[wrong[0]] // n), int(key[wrong[0]] % n))
+    open_edges = np.flatnonzero((count != 2) | (balance != 0))
+    return (-1, -1) if len(open_edges) == 0 else (int(key[open_edges[0]] // n), int(key[open_edges[0]] % n))
 
 
 @kernel
-def count_crossings(points, direction, ray, face, vertices, faces, turns):
+def count_crossings(points, direction, ray, face, vertices, faces, winding):
     """Add up turns (n,) int64 of rays from points, flat, along a direction (3,): what line ray[i] and face[i] contribute, for all faces
     that lines meet. AMBIGUOUS and more: a line meets an edge."""
-    t = floats(SIZE)
+    t = stack_float64(BUFFER_SIZE)
     for i in range(len(ray)):
         r, f = np.int64(ray[i]), np.int64(face[i])
         for k in range(3):
             t[ORIGIN + k], t[DIRECTION + k] = points[3 * r + k], direction[k]
             for c in range(3):
                 t[3 * c + k] = vertices[3 * np.int64(faces[f, c]) + k]
-        plain = point_fits(t, 0) & point_fits(t, 3) & point_fits(t, 6) & point_fits(t, ORIGIN) & point_fits(t, DIRECTION)
-        p, q, s = side(t, 3, 6, plain)[0], side(t, 6, 0, plain)[0], side(t, 0, 3, plain)[0]
+        in_filter_range = point_in_range(t, 0) & point_in_range(t, 3) & point_in_range(t, 6) & point_in_range(t, ORIGIN) & point_in_range(t, DIRECTION)
+        p, q, s = edge_side(t, 3, 6, in_filter_range)[0], edge_side(t, 6, 0, in_filter_range)[0], edge_side(t, 0, 3, in_filter_range)[0]
         if p == 0 or q == 0 or s == 0:
-            turns[r] += AMBIGUOUS
+            winding[r] += AMBIGUOUS
             continue
-        along = 1 if p > 0 else -1                                      # of the normal and d
-        if orient3d(t, 0, 3, 6, ORIGIN) == -along:                      # the face is ahead
-            turns[r] += along
+        orientation = 1 if p > 0 else -1                                      # of the normal and d
+        if orient3d(t, 0, 3, 6, ORIGIN) == -orientation:                      # the face is ahead
+            winding[r] += orientation

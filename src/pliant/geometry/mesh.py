@@ -9,41 +9,41 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import kernel
-from pliant.geometry.vertex_fan import CLOSED, MORE, ROW, TURNS
+from pliant.geometry.vertex_fan import CLOSED, HAS_NEXT, ROW_SIZE, TURNS_PER_ROW
 
-SPAN = 1 << 10                                                          # vertices in a part
-MANY = 2**31 - 1
+PART_SIZE = 1 << 10                                                          # vertices in a part
+MAX_INT32 = 2**31 - 1
 
 
-class Mesh(NamedTuple):
+class MeshTopology(NamedTuple):
     """Static connectivity. `faces` (f, 3) int32, in which welded vertices have one name; `begins` (n + 1,) and `around` flat int32: the
     faces around vertex v are around[begins[v] : begins[v + 1]], each once; `stars` flat int32, rows for `geometry/vertex_fan.py`, of all
     vertices with two faces or more; `spans` (s,) int64 cuts the rows into parts, first << 32 | last + 1."""
     faces: np.ndarray
     begins: np.ndarray
-    around: np.ndarray
-    stars: np.ndarray
-    spans: np.ndarray
+    vertex_faces: np.ndarray
+    fans: np.ndarray
+    fan_parts: np.ndarray
 
 
-def mesh_of(faces, n_vertices, order):
+def build_topology(faces, n_vertices, order):
     """The Mesh of these faces; stars come in this order of vertices, which should keep neighbours together."""
     begins = np.zeros(n_vertices + 1, np.int32)
-    around = np.empty(3 * len(faces), np.int32)
-    around = around[:surround(faces, begins, around)].copy()
+    vertex_faces = np.empty(3 * len(faces), np.int32)
+    vertex_faces = vertex_faces[:list_vertex_faces(faces, begins, vertex_faces)].copy()
     valence = np.diff(begins)
-    rows = np.empty(ROW * int(np.maximum(-(-valence // TURNS), 1)[valence > 1].sum()), np.int32)
+    rows = np.empty(ROW_SIZE * int(np.maximum(-(-valence // TURNS_PER_ROW), 1)[valence > 1].sum()), np.int32)
     scratch = np.full((3, n_vertices), -1, np.int32)
     path = np.empty(int(valence.max(initial=0)) + 1, np.int32)
-    stars = rows[:list_stars(faces, begins, around, order, scratch, path, rows)].copy()
-    more = stars[1::ROW] & MORE != 0
-    first = (np.flatnonzero(~more) + 1)[SPAN - 1::SPAN].astype(np.int64)                   # a fan of several rows stays in one part
-    cuts = np.unique(np.concatenate([[0], first, [len(more)]]))
-    return Mesh(faces, begins, around, stars, cuts[:-1] << 32 | cuts[1:])
+    fans = rows[:list_fans(faces, begins, vertex_faces, order, scratch, path, rows)].copy()
+    continued = fans[1::ROW_SIZE] & HAS_NEXT != 0
+    first = (np.flatnonzero(~continued) + 1)[PART_SIZE - 1::PART_SIZE].astype(np.int64)                   # a fan of several rows stays in one part
+    cuts = np.unique(np.concatenate([[0], first, [len(continued)]]))
+    return MeshTopology(faces, begins, vertex_faces, fans, cuts[:-1] << 32 | cuts[1:])
 
 
 @kernel
-def surround(faces, begins, around):
+def list_vertex_faces(faces, begins, vertex_faces):
     """Fill begins and around; how many entries there are."""
     for f in range(len(faces)):
         a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
@@ -58,13 +58,13 @@ def surround(faces, begins, around):
     for f in range(len(faces) - 1, -1, -1):                             # fill from the back: begins ends up at the last of each, then moves
         a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
         begins[a + 1] -= 1
-        around[begins[a + 1]] = f
+        vertex_faces[begins[a + 1]] = f
         if b != a:
             begins[b + 1] -= 1
-            around[begins[b + 1]] = f
+            vertex_faces[begins[b + 1]] = f
         if c != a and c != b:
             begins[c + 1] -= 1
-            around[begins[c + 1]] = f
+            vertex_faces[begins[c + 1]] = f
     for v in range(len(begins) - 1):
         begins[v] = begins[v + 1]
     begins[len(begins) - 1] = n
@@ -72,41 +72,41 @@ def surround(faces, begins, around):
 
 
 @kernel
-def list_stars(faces, begins, around, order, scratch, path, rows):
+def list_fans(faces, begins, vertex_faces, order, scratch, path, rows):
     """Write the rows of all vertices that have two faces or more; how many numbers that is. `scratch` (3, n) is −1 at first: the vertex
     that last asked, and two faces that name a neighbour."""
     at = 0
     for v in order:
         if begins[v + 1] - begins[v] < 2:
             continue
-        n, closed = fan_path(faces, begins, around, v, scratch, path)
-        for start in range(0, max(n, 1), TURNS):
-            turns = min(TURNS, n - start)                               # 0: no fan
+        n, closed = fan_path(faces, begins, vertex_faces, v, scratch, path)
+        for start in range(0, max(n, 1), TURNS_PER_ROW):
+            turns = min(TURNS_PER_ROW, n - start)                               # 0: no fan
             rows[at] = v
-            rows[at + 1] = turns | (CLOSED if closed else 0) | (MORE if start + turns < n else 0)
-            for k in range(TURNS + 1):
+            rows[at + 1] = turns | (CLOSED if closed else 0) | (HAS_NEXT if start + turns < n else 0)
+            for k in range(TURNS_PER_ROW + 1):
                 rows[at + 2 + k] = path[start + min(k, turns)] if turns > 0 else v
-            at += ROW
+            at += ROW_SIZE
     return at
 
 
 @kernel
-def fan_path(faces, begins, around, v, scratch, path):
+def fan_path(faces, begins, vertex_faces, v, scratch, path):
     """(number of faces, closed?) with the neighbours of v in order in `path`, one more than faces; (0, False) if v has no fan."""
-    asked, one, two = scratch[0], scratch[1], scratch[2]
+    visited, first_face, second_face = scratch[0], scratch[1], scratch[2]
     n = begins[v + 1] - begins[v]
     ends, start = 0, np.int64(-1)
     for i in range(begins[v], begins[v + 1]):
-        p, q = across(faces, around[i], v)
+        p, q = opposite_corners(faces, vertex_faces[i], v)
         if p == v or q == v or p == q:
             return 0, False
         for w in (p, q):
-            if asked[w] != v:
-                asked[w], one[w], two[w] = v, around[i], -1
+            if visited[w] != v:
+                visited[w], first_face[w], second_face[w] = v, vertex_faces[i], -1
                 ends += 1
                 start = w if start < 0 else start
-            elif two[w] < 0:
-                two[w] = around[i]
+            elif second_face[w] < 0:
+                second_face[w] = vertex_faces[i]
                 ends -= 1
             else:
                 return 0, False
@@ -114,24 +114,24 @@ def fan_path(faces, begins, around, v, scratch, path):
         return 0, False
     if ends == 2:
         for i in range(begins[v], begins[v + 1]):
-            p, q = across(faces, around[i], v)
-            start = p if two[p] < 0 else q if two[q] < 0 else start
+            p, q = opposite_corners(faces, vertex_faces[i], v)
+            start = p if second_face[p] < 0 else q if second_face[q] < 0 else start
     elif n < 3:
         return 0, False
-    w, face = start, np.int64(one[start])
+    w, face = start, np.int64(first_face[start])
     path[0] = w
     for i in range(n):
-        p, q = across(faces, face, v)
+        p, q = opposite_corners(faces, face, v)
         w = q if p == w else p
         path[i + 1] = w
-        face = np.int64(two[w]) if one[w] == face else np.int64(one[w])
+        face = np.int64(second_face[w]) if first_face[w] == face else np.int64(first_face[w])
         if i + 1 < n and (w == start or face < 0):
             return 0, False                                             # back too early: more than one piece
     return np.int64(n), ends == 0
 
 
 @kernel
-def across(faces, f, v):
+def opposite_corners(faces, f, v):
     """The two corners of face f besides v; v itself where the face names it twice."""
     a, b, c = np.int64(faces[f, 0]), np.int64(faces[f, 1]), np.int64(faces[f, 2])
     if a == v:
@@ -141,24 +141,24 @@ def across(faces, f, v):
 
 # --- welding -------------------------------------------------------------------------------------------------------------------
 
-def welded(vertices, tolerance):
+def weld_map(vertices, tolerance):
     """(n,) int32: for each vertex the lowest one at its place; with a tolerance, the lowest that steps of at most that length lead to."""
     if len(vertices) == 0:
         return np.empty(0, np.int32)
     order = np.lexsort(vertices.T)                                      # stable: the lowest of each place comes first
     rows = vertices[order]
-    fresh = np.append(True, (rows[1:] != rows[:-1]).any(1))
-    place, lowest = np.empty(len(vertices), np.int64), order[fresh]     # the place of each vertex, the lowest vertex of each place
-    place[order] = np.cumsum(fresh) - 1
+    is_first = np.append(True, (rows[1:] != rows[:-1]).any(1))
+    place_of, lowest = np.empty(len(vertices), np.int64), order[is_first]     # the place of each vertex, the lowest vertex of each place
+    place_of[order] = np.cumsum(is_first) - 1
     if tolerance > 0.0:
-        piece = pieces(vertices[lowest], tolerance)
-        least = np.full(piece.max() + 1, MANY)
-        np.minimum.at(least, piece, lowest)
-        lowest = least[piece]
-    return lowest[place].astype(np.int32)
+        cluster = cluster_points(vertices[lowest], tolerance)
+        cluster_lowest = np.full(cluster.max() + 1, MAX_INT32)
+        np.minimum.at(cluster_lowest, cluster, lowest)
+        lowest = cluster_lowest[cluster]
+    return lowest[place_of].astype(np.int32)
 
 
-def pieces(points, tolerance):
+def cluster_points(points, tolerance):
     """Which points steps of at most that length connect: a number for each. Squares of lengths may neither overflow nor vanish."""
     from scipy.sparse import coo_array  # a fifth of a second, which only this needs
     from scipy.sparse.csgraph import connected_components
@@ -169,6 +169,6 @@ def pieces(points, tolerance):
     pairs = cKDTree(points).query_pairs(max(tolerance * (1 + 2.0**-40), 2.0**-400), output_type="ndarray")
     step = np.abs(points[pairs[:, 0]] - points[pairs[:, 1]])
     size = step.max(axis=1, initial=0.0, keepdims=True)
-    close = size[:, 0] * np.sqrt(((step / size) ** 2).sum(1)) <= tolerance
-    i, j = pairs[close].T
+    connected = size[:, 0] * np.sqrt(((step / size) ** 2).sum(1)) <= tolerance
+    i, j = pairs[connected].T
     return connected_components(coo_array((np.ones(len(i), bool), (i, j)), shape=(len(points), len(points))), directed=False)[1]

@@ -12,37 +12,37 @@ Whoever encloses with a ball takes its centre and measures how far it must reach
 import numpy as np
 
 from pliant.core.jit import helper, routine
-from pliant.core.stack import floats, integers
+from pliant.core.stack import stack_float64, stack_int64
 
-FAR = 1 + 2.0**-40                                                      # times the squared radius: outside
-FLAT = 2.0**-40                                                         # of the largest volume, or area, with such sides: none
-STEPS = 64                                                              # a pivot takes fewer than ten; against endless rounding
+OUTSIDE_FACTOR = 1 + 2.0**-40                                                      # times the squared radius: outside
+DEGENERATE = 2.0**-40                                                         # of the largest volume, or area, with such sides: none
+MAX_PIVOTS = 64                                                              # a pivot takes fewer than ten; against endless rounding
 
 
 @helper
-def distance(points, i, x, y, z):
+def squared_distance(points, i, x, y, z):
     """The squared distance of point i from a place."""
     u, v, w = points[3 * i] - x, points[3 * i + 1] - y, points[3 * i + 2] - z
     return u * u + v * v + w * w
 
 
 @helper
-def farthest(points, n, x, y, z):
+def farthest_point(points, n, x, y, z):
     """(the number of the point farthest from a place, its squared distance)."""
-    best, most = np.int64(0), -1.0
+    best, farthest_square = np.int64(0), -1.0
     for i in range(n):
-        d = distance(points, i, x, y, z)
-        if d > most:
-            best, most = np.int64(i), d
-    return best, most
+        d = squared_distance(points, i, x, y, z)
+        if d > farthest_square:
+            best, farthest_square = np.int64(i), d
+    return best, farthest_square
 
 
 @routine
-def through(points, at, n, out):
+def circumsphere(points, at, n, out):
     """Set out[:4] to centre and squared radius of the smallest ball with the points at[0], … at[n − 1], n <= 4, on its surface; is there
     one? With a, b, c the ways from the first to the others, the centre is o + p a + q b + r c where twice its products with them are
     a², b², c²: linear equations with the products of a, b, c as matrix."""
-    o, g, f = 3 * at[0], floats(9), floats(3)
+    o, g, f = 3 * at[0], stack_float64(9), stack_float64(3)
     for i in range(1, 4):
         for j in range(1, 4):
             s = 0.0
@@ -54,32 +54,32 @@ def through(points, at, n, out):
         f[i - 1] = 0.5 * g[4 * (i - 1)] if i < n else 0.0
     p, q, r = g[4] * g[8] - g[5] * g[7], g[5] * g[6] - g[3] * g[8], g[3] * g[7] - g[4] * g[6]
     det = g[0] * p + g[1] * q + g[2] * r
-    if not det > FLAT * (g[0] * g[4] * g[8]):
-        return n == 1 and put_ball(points, o, 0.0, 0.0, 0.0, out)
+    if not det > DEGENERATE * (g[0] * g[4] * g[8]):
+        return n == 1 and put_sphere(points, o, 0.0, 0.0, 0.0, out)
     s, t = g[2] * g[7] - g[1] * g[8], g[0] * g[8] - g[2] * g[6]
     u, v, w = g[1] * g[6] - g[0] * g[7], g[1] * g[5] - g[2] * g[4], g[2] * g[3] - g[0] * g[5]
     k = g[0] * g[4] - g[1] * g[3]
     a, b, c = (p * f[0] + s * f[1] + v * f[2]) / det, (q * f[0] + t * f[1] + w * f[2]) / det, (r * f[0] + u * f[1] + k * f[2]) / det
     x, y, z = 0.0, 0.0, 0.0
     if n > 1:
-        x, y, z = way(points, at[1], o, a)
+        x, y, z = scaled_offset(points, at[1], o, a)
     if n > 2:
-        along = way(points, at[2], o, b)
+        along = scaled_offset(points, at[2], o, b)
         x, y, z = x + along[0], y + along[1], z + along[2]
     if n > 3:
-        along = way(points, at[3], o, c)
+        along = scaled_offset(points, at[3], o, c)
         x, y, z = x + along[0], y + along[1], z + along[2]
-    return put_ball(points, o, x, y, z, out)
+    return put_sphere(points, o, x, y, z, out)
 
 
 @helper
-def way(points, i, o, share):
+def scaled_offset(points, i, o, share):
     """A share of the way to point i."""
     return (points[3 * i] - points[o]) * share, (points[3 * i + 1] - points[o + 1]) * share, (points[3 * i + 2] - points[o + 2]) * share
 
 
 @helper
-def put_ball(points, o, x, y, z, out):
+def put_sphere(points, o, x, y, z, out):
     out[0], out[1], out[2], out[3] = points[o] + x, points[o + 1] + y, points[o + 2] + z, x * x + y * y + z * z
     return True
 
@@ -88,7 +88,7 @@ def put_ball(points, o, x, y, z, out):
 def pivot(points, support, n, new, out):
     """Let a point outside the ball of the support join it: set out[:4] to the smallest ball around all of them and support to what holds it
     up; how many those are. Subsets with the new point, small ones first: the smallest ball of all is the smallest that holds all."""
-    at, best, of, ball = integers(4), integers(4), np.int64(0), floats(4)
+    at, best, of, sphere = stack_int64(4), stack_int64(4), np.int64(0), stack_float64(4)
     out[3] = np.inf
     for chosen in range(1 << n):
         at[0], m = new, np.int64(1)
@@ -96,41 +96,41 @@ def pivot(points, support, n, new, out):
             if chosen >> i & 1 and m < 4:
                 at[m] = support[i]
                 m += 1
-        if m == 1 or m - 1 < bits_of(chosen) or not through(points, at, m, ball) or not ball[3] < out[3]:
+        if m == 1 or m - 1 < popcount(chosen) or not circumsphere(points, at, m, sphere) or not sphere[3] < out[3]:
             continue
         holds = True
         for i in range(n):
-            holds &= distance(points, support[i], ball[0], ball[1], ball[2]) <= ball[3] * FAR
+            holds &= squared_distance(points, support[i], sphere[0], sphere[1], sphere[2]) <= sphere[3] * OUTSIDE_FACTOR
         if holds:
             of = m
             for i in range(4):
-                out[i], best[i] = ball[i], at[i]
+                out[i], best[i] = sphere[i], at[i]
     for i in range(of):
         support[i] = best[i]
     return of
 
 
 @helper
-def bits_of(chosen):
+def popcount(chosen):
     return np.int64(chosen & 1) + (chosen >> 1 & 1) + (chosen >> 2 & 1) + (chosen >> 3 & 1)
 
 
 @routine
-def smallest_ball(points, n, support, out):
+def min_sphere(points, n, support, out):
     """Set out[:4] to centre and squared radius of the smallest ball around n >= 1 points, but for rounding, and support (4,) to the points
     that hold it up; how many those are."""
-    size, before = np.int64(1), -1.0
+    size, last_square = np.int64(1), -1.0
     support[0] = 0
     out[0], out[1], out[2], out[3] = points[0], points[1], points[2], 0.0
-    for _ in range(STEPS):
-        new, most = farthest(points, n, out[0], out[1], out[2])
-        if most <= out[3] * FAR or out[3] <= before:
+    for _ in range(MAX_PIVOTS):
+        new, farthest_square = farthest_point(points, n, out[0], out[1], out[2])
+        if farthest_square <= out[3] * OUTSIDE_FACTOR or out[3] <= last_square:
             break
-        before, x, y, z = out[3], out[0], out[1], out[2]
+        last_square, x, y, z = out[3], out[0], out[1], out[2]
         found = pivot(points, support, size, new, out)
         if found == 0:                                                  # all subsets were flat: from here as far as the farthest
             out[0], out[1], out[2], support[0], size = x, y, z, new, np.int64(1)
             break
         size = found
-    out[3] = farthest(points, n, out[0], out[1], out[2])[1]
+    out[3] = farthest_point(points, n, out[0], out[1], out[2])[1]
     return size

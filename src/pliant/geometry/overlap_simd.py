@@ -33,14 +33,14 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.simd import bits, greatest, least, magnitude, where
+from pliant.core.simd import fabs, maximum, minimum, movemask, where
 
-TWO, FOUR, EIGHT, SLACK = np.float32(2), np.float32(4), np.float32(8), np.float32(1.05)
+TWO, FOUR, EIGHT, BOUND_FACTOR = np.float32(2), np.float32(4), np.float32(8), np.float32(1.05)
 TINY = np.float32(2.0**-120)                                            # far above what underflow can do to a product of four lengths
 E4, E8, E12, E40 = (np.float32(factor * 2.0**-24) for factor in (4, 8, 12, 40))
 
 
-class Doubt(NamedTuple):
+class ErrorBounds(NamedTuple):
     """What is uncertain between two leaves: DELTA, 2 DELTA + 12 e E_k, the bound of orientations, and the part of the bounds of planes that
     does not depend on their normals."""
     delta: float
@@ -62,62 +62,62 @@ class Plane(NamedTuple):
 
 
 @helper
-def doubt_between(delta, a, b, x, y, z):
+def error_bounds(delta, a, b, x, y, z):
     """The errors between leaves with boxes a and b, in a box with sides x, y, z around both; `delta` as their corners had it before they
     were made local."""
     two = TWO * delta
     x, y, z = x + two, y + two, z + two
-    delta = delta + E4 * greatest(x, greatest(y, z))                     # the local corner rounds once more, and so does the way to it
+    delta = delta + E4 * maximum(x, maximum(y, z))                     # the local corner rounds once more, and so does the way to it
     two = TWO * delta
-    return Doubt(delta, (two + E12 * x) * SLACK, (two + E12 * y) * SLACK, (two + E12 * z) * SLACK,
-                 products(x, y, z, x, y, z, EIGHT * delta, E40), plane_part(a, x, y, z, delta), plane_part(b, x, y, z, delta))
+    return ErrorBounds(delta, (two + E12 * x) * BOUND_FACTOR, (two + E12 * y) * BOUND_FACTOR, (two + E12 * z) * BOUND_FACTOR,
+                 product_bound(x, y, z, x, y, z, EIGHT * delta, E40), plane_bound(a, x, y, z, delta), plane_bound(b, x, y, z, delta))
 
 
 @helper
-def plane_part(a, x, y, z, delta):
+def plane_bound(a, x, y, z, delta):
     """The part of the bound that all planes of a leaf with this box share."""
     two = TWO * delta
-    return products(x, y, z, a.hix - a.lox + two, a.hiy - a.loy + two, a.hiz - a.loz + two, FOUR * delta, E8)
+    return product_bound(x, y, z, a.hix - a.lox + two, a.hiy - a.loy + two, a.hiz - a.loz + two, FOUR * delta, E8)
 
 
 @helper
-def products(x, y, z, u, v, w, sums, squares):
+def product_bound(x, y, z, u, v, w, sums, squares):
     """Σ x_k (sums (u_i + u_j) + squares u_i u_j), and a little more."""
     first, second, third = sums * (v + w) + squares * (v * w), sums * (w + u) + squares * (w * u), sums * (u + v) + squares * (u * v)
-    return (x * first + y * second + z * third) * SLACK
+    return (x * first + y * second + z * third) * BOUND_FACTOR
 
 
 @helper
-def plane_of(t, doubt, shared):
+def plane_of(t, errors, shared):
     """The plane of a triangle, or the planes of eight; `shared` is what their bounds have in common."""
     ux, uy, uz = t.bx - t.ax, t.by - t.ay, t.bz - t.az
     vx, vy, vz = t.cx - t.ax, t.cy - t.ay, t.cz - t.az
     nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-    bound = magnitude(nx) * doubt.gx + (magnitude(ny) * doubt.gy + (magnitude(nz) * doubt.gz + shared))
+    bound = fabs(nx) * errors.gx + (fabs(ny) * errors.gy + (fabs(nz) * errors.gz + shared))
     return Plane(nx, ny, nz, t.ax * nx + (t.ay * ny + t.az * nz), bound)
 
 
 @helper
-def sides(p, t):
+def plane_sides(p, t):
     """The corners of t against the plane. One of the two is a vector."""
     return (t.ax * p.nx + (t.ay * p.ny + (t.az * p.nz - p.k)), t.bx * p.nx + (t.by * p.ny + (t.bz * p.nz - p.k)),
             t.cx * p.nx + (t.cy * p.ny + (t.cz * p.nz - p.k)))
 
 
 @helper
-def apart(a, b, c, bound):
+def same_side(a, b, c, bound):
     """All three certainly on one side."""
-    return (least(a, least(b, c)) > bound) | (greatest(a, greatest(b, c)) < -bound)
+    return (minimum(a, minimum(b, c)) > bound) | (maximum(a, maximum(b, c)) < -bound)
 
 
 @helper
-def sure(a, b, c, bound):
+def signs_certain(a, b, c, bound):
     """All three signs certain, none 0."""
-    return least(magnitude(a), least(magnitude(b), magnitude(c))) > bound
+    return minimum(fabs(a), minimum(fabs(b), fabs(c))) > bound
 
 
 @helper
-def lone(a, b, c):
+def lone_corner(a, b, c):
     """Which corner is alone: not the first, then not the second; and is it above?"""
     x, y, z = a > 0, b > 0, c > 0
     not_first, not_second = y ^ z, x ^ z
@@ -125,7 +125,7 @@ def lone(a, b, c):
 
 
 @helper
-def rotated(not_first, not_second, a, b, c):
+def rotate_corners(not_first, not_second, a, b, c):
     """(p, q, r) with the lone one first."""
     return (where(not_first, where(not_second, c, b), a), where(not_first, where(not_second, a, c), b),
             where(not_first, where(not_second, b, a), c))
@@ -138,82 +138,82 @@ def determinant(ux, uy, uz, vx, vy, vz, wx, wy, wz):
 
 
 @helper
-def straddling(plane, others, near):
+def straddle_mask(plane, tris, mask):
     """Of the lanes `near`, those not certainly on one side of the plane of one."""
-    a, b, c = sides(plane, others)
-    return near & ~bits(apart(a, b, c, plane.bound))
+    a, b, c = plane_sides(plane, tris)
+    return mask & ~movemask(same_side(a, b, c, plane.bound))
 
 
 @helper
-def compare(one, plane, others, planes, near, doubt):
+def interval_test(tri, plane, tris, planes, mask, errors):
     """(maybe, yes): of the lanes `near`, those not certainly apart, and among them those that certainly meet."""
-    d, e, f = sides(planes, one)
-    near &= ~bits(apart(d, e, f, planes.bound))
-    if near == 0:
-        return near, near
-    a, b, c = sides(plane, others)
-    certain = near & bits(sure(a, b, c, plane.bound) & sure(d, e, f, planes.bound))
+    d, e, f = plane_sides(planes, tri)
+    mask &= ~movemask(same_side(d, e, f, planes.bound))
+    if mask == 0:
+        return mask, mask
+    a, b, c = plane_sides(plane, tris)
+    certain = mask & movemask(signs_certain(a, b, c, plane.bound) & signs_certain(d, e, f, planes.bound))
     if certain == 0:                                                     # as in flat sheets
-        return near, certain
+        return mask, certain
 
-    not_first, not_second, up = lone(a, b, c)                            # corners of the others against the plane of one
-    kx, lx, mx = rotated(not_first, not_second, others.ax, others.bx, others.cx)
-    ky, ly, my = rotated(not_first, not_second, others.ay, others.by, others.cy)
-    kz, lz, mz = rotated(not_first, not_second, others.az, others.bz, others.cz)
-    not_first, not_second, above = lone(d, e, f)                         # corners of one against the planes of the others
-    px, qx, rx = rotated(not_first, not_second, one.ax, one.bx, one.cx)
-    py, qy, ry = rotated(not_first, not_second, one.ay, one.by, one.cy)
-    pz, qz, rz = rotated(not_first, not_second, one.az, one.bz, one.cz)
-    swap = up ^ above
+    not_first, not_second, tris_above = lone_corner(a, b, c)                            # corners of the others against the plane of one
+    kx, lx, mx = rotate_corners(not_first, not_second, tris.ax, tris.bx, tris.cx)
+    ky, ly, my = rotate_corners(not_first, not_second, tris.ay, tris.by, tris.cy)
+    kz, lz, mz = rotate_corners(not_first, not_second, tris.az, tris.bz, tris.cz)
+    not_first, not_second, tri_above = lone_corner(d, e, f)                         # corners of one against the planes of the others
+    px, qx, rx = rotate_corners(not_first, not_second, tri.ax, tri.bx, tri.cx)
+    py, qy, ry = rotate_corners(not_first, not_second, tri.ay, tri.by, tri.cy)
+    pz, qz, rz = rotate_corners(not_first, not_second, tri.az, tri.bz, tri.cz)
+    swap = tris_above ^ tri_above
     vx, vy, vz = kx - px, ky - py, kz - pz
     f = determinant(qx - px, qy - py, qz - pz, vx, vy, vz, where(swap, mx, lx) - px, where(swap, my, ly) - py, where(swap, mz, lz) - pz)
     g = determinant(rx - px, ry - py, rz - pz, vx, vy, vz, where(swap, lx, mx) - px, where(swap, ly, my) - py, where(swap, lz, mz) - pz)
-    f, g = where(up, f, -f), where(up, g, -g)
-    near &= ~(certain & bits((f > doubt.orient) | (g < -doubt.orient)))
-    return near, certain & bits((f < -doubt.orient) & (g > doubt.orient))
+    f, g = where(tris_above, f, -f), where(tris_above, g, -g)
+    mask &= ~(certain & movemask((f > errors.orient) | (g < -errors.orient)))
+    return mask, certain & movemask((f < -errors.orient) & (g > errors.orient))
 
 
 @helper
-def gap_along(dx, dy, dz, mine, yours, doubt):
+def separation_along(dx, dy, dz, tri_a, tri_b, errors):
     """(how much farther along d all of `yours` is than all of `mine`, the bound of its error). Any d will do: nothing depends on its
     precision. One or both of the triangles are vectors."""
-    a = mine.ax * dx + (mine.ay * dy + mine.az * dz)
-    b = mine.bx * dx + (mine.by * dy + mine.bz * dz)
-    c = mine.cx * dx + (mine.cy * dy + mine.cz * dz)
-    p = yours.ax * dx + (yours.ay * dy + yours.az * dz)
-    q = yours.bx * dx + (yours.by * dy + yours.bz * dz)
-    r = yours.cx * dx + (yours.cy * dy + yours.cz * dz)
-    bound = magnitude(dx) * doubt.gx + (magnitude(dy) * doubt.gy + (magnitude(dz) * doubt.gz + TINY))
-    return least(p, least(q, r)) - greatest(a, greatest(b, c)), bound
+    a = tri_a.ax * dx + (tri_a.ay * dy + tri_a.az * dz)
+    b = tri_a.bx * dx + (tri_a.by * dy + tri_a.bz * dz)
+    c = tri_a.cx * dx + (tri_a.cy * dy + tri_a.cz * dz)
+    p = tri_b.ax * dx + (tri_b.ay * dy + tri_b.az * dz)
+    q = tri_b.bx * dx + (tri_b.by * dy + tri_b.bz * dz)
+    r = tri_b.cx * dx + (tri_b.cy * dy + tri_b.cz * dz)
+    bound = fabs(dx) * errors.gx + (fabs(dy) * errors.gy + (fabs(dz) * errors.gz + TINY))
+    return minimum(p, minimum(q, r)) - maximum(a, maximum(b, c)), bound
 
 
 @helper
-def parted(dx, dy, dz, mine, yours, doubt):
+def separates(dx, dy, dz, tri_a, tri_b, errors):
     """Is all of `yours` certainly farther along d than `mine`?"""
-    gap, bound = gap_along(dx, dy, dz, mine, yours, doubt)
-    return bits(gap > bound)
+    gap, bound = separation_along(dx, dy, dz, tri_a, tri_b, errors)
+    return movemask(gap > bound)
 
 
 @helper
-def beyond(ex, ey, ez, plane, mine, yours, doubt):
+def beyond_edge(ex, ey, ez, plane, tri_a, tri_b, errors):
     """Seen along the normal of `plane`, whose triangle `mine` has the edge e: is all of `yours` certainly beyond it?"""
-    return parted(ey * plane.nz - ez * plane.ny, ez * plane.nx - ex * plane.nz, ex * plane.ny - ey * plane.nx, mine, yours, doubt)
+    return separates(ey * plane.nz - ez * plane.ny, ez * plane.nx - ex * plane.nz, ex * plane.ny - ey * plane.nx, tri_a, tri_b, errors)
 
 
 @helper
-def beside(one, plane, others, planes, near, doubt):
+def edge_test(tri, plane, tris, planes, mask, errors):
     """Of the lanes `near`, those that nothing certainly parts from one, neither the way from middle to middle nor an edge. For flat sheets,
     where no plane can; one by one in float64 the same took three times as long."""
-    near &= ~parted((others.ax + others.bx + others.cx) - (one.ax + one.bx + one.cx),
-                    (others.ay + others.by + others.cy) - (one.ay + one.by + one.cy),
-                    (others.az + others.bz + others.cz) - (one.az + one.bz + one.cz), one, others, doubt)
-    if near == 0:
-        return near
-    near &= ~(beyond(one.bx - one.ax, one.by - one.ay, one.bz - one.az, plane, one, others, doubt)
-              | beyond(one.cx - one.bx, one.cy - one.by, one.cz - one.bz, plane, one, others, doubt)
-              | beyond(one.ax - one.cx, one.ay - one.cy, one.az - one.cz, plane, one, others, doubt))
-    if near == 0:
-        return near
-    return near & ~(beyond(others.bx - others.ax, others.by - others.ay, others.bz - others.az, planes, others, one, doubt)
-                    | beyond(others.cx - others.bx, others.cy - others.by, others.cz - others.bz, planes, others, one, doubt)
-                    | beyond(others.ax - others.cx, others.ay - others.cy, others.az - others.cz, planes, others, one, doubt))
+    mask &= ~separates((tris.ax + tris.bx + tris.cx) - (tri.ax + tri.bx + tri.cx),
+                    (tris.ay + tris.by + tris.cy) - (tri.ay + tri.by + tri.cy),
+                    (tris.az + tris.bz + tris.cz) - (tri.az + tri.bz + tri.cz), tri, tris, errors)
+    if mask == 0:
+        return mask
+    mask &= ~(beyond_edge(tri.bx - tri.ax, tri.by - tri.ay, tri.bz - tri.az, plane, tri, tris, errors)
+              | beyond_edge(tri.cx - tri.bx, tri.cy - tri.by, tri.cz - tri.bz, plane, tri, tris, errors)
+              | beyond_edge(tri.ax - tri.cx, tri.ay - tri.cy, tri.az - tri.cz, plane, tri, tris, errors))
+    if mask == 0:
+        return mask
+    return mask & ~(beyond_edge(tris.bx - tris.ax, tris.by - tris.ay, tris.bz - tris.az, planes, tris, tri, errors)
+                    | beyond_edge(tris.cx - tris.bx, tris.cy - tris.by, tris.cz - tris.bz, planes, tris, tri, errors)
+                    | beyond_edge(tris.ax - tris.cx, tris.ay - tris.cy, tris.az - tris.cz, planes, tris, tri, errors))

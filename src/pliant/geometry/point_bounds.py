@@ -17,39 +17,39 @@ see to it (MOST_PRODUCT in `query/proximity/closest_point.py`). As in `distance_
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.simd import greatest, least, root, where
-from pliant.geometry.distance_bounds import ONE, SHORT, TINY, ZERO, clamped, dot, nearer
+from pliant.core.simd import maximum, minimum, sqrt, where
+from pliant.geometry.distance_bounds import MIN_SQUARE, ONE, SHRINK, ZERO, clamp01, dot, shorter_vector
 
 INF = np.float32(np.inf)
-SHORTEST = np.float32(2.0**-50)                                         # the root of TINY
+MIN_LENGTH = np.float32(2.0**-50)                                         # the root of TINY
 
 
 @helper
-def on_edge(best, ax, ay, az, ux, uy, uz):
+def edge_vector(best, ax, ay, az, ux, uy, uz):
     """The point of the edge a + t u that is nearest to 0, if it is nearer."""
-    t = clamped(-dot(ax, ay, az, ux, uy, uz) / greatest(dot(ux, uy, uz, ux, uy, uz), TINY))
-    return nearer(best, ax + t * ux, ay + t * uy, az + t * uz)
+    t = clamp01(-dot(ax, ay, az, ux, uy, uz) / maximum(dot(ux, uy, uz, ux, uy, uz), MIN_SQUARE))
+    return shorter_vector(best, ax + t * ux, ay + t * uy, az + t * uz)
 
 
 @helper
-def bound_points(t, x, y, z):
+def bound_point_distances(t, x, y, z):
     """(least, most) distance of the point (x, y, z) from triangles t: vectors."""
     ax, ay, az, bx, by, bz, cx, cy, cz = t.ax - x, t.ay - y, t.az - z, t.bx - x, t.by - y, t.bz - z, t.cx - x, t.cy - y, t.cz - z
     ux, uy, uz, vx, vy, vz = bx - ax, by - ay, bz - az, cx - ax, cy - ay, cz - az
     nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
     # Weights of the foot in the plane, and where it is beyond an edge of a point that is in the triangle all the same.
-    p = greatest(dot(by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx, nx, ny, nz), ZERO)
-    q = greatest(dot(cy * az - cz * ay, cz * ax - cx * az, cx * ay - cy * ax, nx, ny, nz), ZERO)
-    r = greatest(dot(ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx, nx, ny, nz), ZERO)
+    p = maximum(dot(by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx, nx, ny, nz), ZERO)
+    q = maximum(dot(cy * az - cz * ay, cz * ax - cx * az, cx * ay - cy * ax, nx, ny, nz), ZERO)
+    r = maximum(dot(ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx, nx, ny, nz), ZERO)
     total = p + (q + r)
-    over = ONE / total
-    p, q, r = p * over, q * over, r * over
+    inverse_total = ONE / total
+    p, q, r = p * inverse_total, q * inverse_total, r * inverse_total
     mx, my, mz = dot(p, q, r, ax, bx, cx), dot(p, q, r, ay, by, cy), dot(p, q, r, az, bz, cz)
-    best = where(total > TINY, dot(mx, my, mz, mx, my, mz), INF), mx, my, mz
-    best = on_edge(best, ax, ay, az, ux, uy, uz)
-    best = on_edge(best, ax, ay, az, vx, vy, vz)
-    best = on_edge(best, bx, by, bz, vx - ux, vy - uy, vz - uz)
-    far = greatest(root(best[0]), SHORTEST)                             # squares may have underflowed: no direction is longer than 1
-    short = SHORT / far
-    x, y, z = best[1] * short, best[2] * short, best[3] * short
-    return least(dot(x, y, z, ax, ay, az), least(dot(x, y, z, bx, by, bz), dot(x, y, z, cx, cy, cz))), far
+    best = where(total > MIN_SQUARE, dot(mx, my, mz, mx, my, mz), INF), mx, my, mz
+    best = edge_vector(best, ax, ay, az, ux, uy, uz)
+    best = edge_vector(best, ax, ay, az, vx, vy, vz)
+    best = edge_vector(best, bx, by, bz, vx - ux, vy - uy, vz - uz)
+    length = maximum(sqrt(best[0]), MIN_LENGTH)                             # squares may have underflowed: no direction is longer than 1
+    inverse_length = SHRINK / length
+    x, y, z = best[1] * inverse_length, best[2] * inverse_length, best[3] * inverse_length
+    return minimum(dot(x, y, z, ax, ay, az), minimum(dot(x, y, z, bx, by, bz), dot(x, y, z, cx, cy, cz))), length

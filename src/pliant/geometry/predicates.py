@@ -22,40 +22,40 @@ that each partial sum is below twice its last part, and all roundings together a
 import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
-from pliant.core.lazy_compile import deferred
-from pliant.core.simd import magnitude
-from pliant.core.stack import floats
-from pliant.geometry.bigint import orient2d_wide, orient2d_wide_value, orient3d_wide, orient3d_wide_value
+from pliant.core.lazy_compile import lazy_compiled
+from pliant.core.simd import fabs
+from pliant.core.stack import stack_float64
+from pliant.geometry.bigint import orient2d_bigint, orient2d_bigint_value, orient3d_bigint, orient3d_bigint_value
 from pliant.geometry.expansion import estimate, grow_scaled, minor, sign_of, two_difference, two_product, two_sum
 
 U = 2.0**-53
 E2 = 5 * U
 E3 = 9 * U
-E3_PAIRS = 80 * U * U
-PRECISE = 2.0**-44                                                      # of values: 6e-14
-SMALLEST, LARGEST = 2.0**-250, 2.0**339
+E3_DD = 80 * U * U
+VALUE_ERROR = 2.0**-44                                                      # of values: 6e-14
+RANGE_MIN, RANGE_MAX = 2.0**-250, 2.0**339
 UNSURE = 2                                                              # what a filter says when it cannot tell; signs are −1, 0, 1
 
 
 @helper
-def sign_beyond(det, bound):
+def filtered_sign(det, bound):
     """The sign of det if the bound settles it, else UNSURE. Without branches, which would be mispredicted: 68 -> 48 ns a pair."""
     s = np.int64(det > bound) - np.int64(det < -bound)
     return s + UNSURE * (np.int64(s == 0) & np.int64(bound != 0.0))
 
 
 @helper
-def fits(x):
+def in_range(x):
     """Is x within the range of the filters?"""
     a = abs(x)
-    return (a == 0.0) | ((a >= SMALLEST) & (a <= LARGEST))
+    return (a == 0.0) | ((a >= RANGE_MIN) & (a <= RANGE_MAX))
 
 
 @helper
-def fit(x):
+def lanes_in_range(x):
     """The same of vectors, lane by lane."""
-    a = magnitude(x)
-    return (a <= 0.0) | ((a >= SMALLEST) & (a <= LARGEST))
+    a = fabs(x)
+    return (a <= 0.0) | ((a >= RANGE_MIN) & (a <= RANGE_MAX))
 
 
 # --- in the plane ------------------------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def fit(x):
 def orient2d_filter(ax, ay, bx, by, cx, cy):
     p = (bx - ax) * (cy - ay)
     q = (by - ay) * (cx - ax)
-    return sign_beyond(p - q, E2 * (abs(p) + abs(q)))
+    return filtered_sign(p - q, E2 * (abs(p) + abs(q)))
 
 
 @routine
@@ -78,29 +78,29 @@ def orient2d_expansion(ax, ay, bx, by, cx, cy, h):
 
 
 @routine
-def orient2d_expanded(ax, ay, bx, by, cx, cy):
+def orient2d_expansion_sign(ax, ay, bx, by, cx, cy):
     """Exact within the range."""
-    h = floats(16)
+    h = stack_float64(16)
     return sign_of(h, orient2d_expansion(ax, ay, bx, by, cx, cy, h))
 
 
-@deferred
+@lazy_compiled
 def orient2d_exact(t):
     """The sign for ax, ay, bx, by, cx, cy in t, any finite numbers."""
     ax, ay, bx, by, cx, cy = t[0], t[1], t[2], t[3], t[4], t[5]
-    if fits(ax) & fits(ay) & fits(bx) & fits(by) & fits(cx) & fits(cy):
-        return orient2d_expanded(ax, ay, bx, by, cx, cy)
-    return orient2d_wide(ax, ay, bx, by, cx, cy)
+    if in_range(ax) & in_range(ay) & in_range(bx) & in_range(by) & in_range(cx) & in_range(cy):
+        return orient2d_expansion_sign(ax, ay, bx, by, cx, cy)
+    return orient2d_bigint(ax, ay, bx, by, cx, cy)
 
 
 @kernel
 def orient2d(ax, ay, bx, by, cx, cy):
     """The sign of (b − a) × (c − a): 1 if a, b, c turn left. Right for all finite numbers."""
-    if fits(ax) & fits(ay) & fits(bx) & fits(by) & fits(cx) & fits(cy):
+    if in_range(ax) & in_range(ay) & in_range(bx) & in_range(by) & in_range(cx) & in_range(cy):
         s = orient2d_filter(ax, ay, bx, by, cx, cy)
         if s != UNSURE:
             return s
-    t = floats(6)
+    t = stack_float64(6)
     t[0], t[1], t[2], t[3], t[4], t[5] = ax, ay, bx, by, cx, cy
     return orient2d_exact(t)
 
@@ -108,7 +108,7 @@ def orient2d(ax, ay, bx, by, cx, cy):
 # --- in space ----------------------------------------------------------------------------------------------------------------
 
 @helper
-def triple_rounded(ux, uy, uz, vx, vy, vz, wx, wy, wz):
+def triple_product(ux, uy, uz, vx, vy, vz, wx, wy, wz):
     """((u × v) · w, rounded, the sum P of its absolute terms)."""
     p, q, r, s, o, m = uy * vz, uz * vy, uz * vx, ux * vz, ux * vy, uy * vx
     det = (p - q) * wx + (r - s) * wy + (o - m) * wz
@@ -119,34 +119,34 @@ def triple_rounded(ux, uy, uz, vx, vy, vz, wx, wy, wz):
 def orient3d_rounded(t, a, b, c, d):
     """(the determinant, rounded, the sum P of its absolute terms)."""
     ax, ay, az = t[a], t[a + 1], t[a + 2]
-    return triple_rounded(t[b] - ax, t[b + 1] - ay, t[b + 2] - az, t[c] - ax, t[c + 1] - ay, t[c + 2] - az,
+    return triple_product(t[b] - ax, t[b + 1] - ay, t[b + 2] - az, t[c] - ax, t[c + 1] - ay, t[c + 2] - az,
                           t[d] - ax, t[d + 1] - ay, t[d + 2] - az)
 
 
 @helper
 def orient3d_filter(t, a, b, c, d):
     det, size = orient3d_rounded(t, a, b, c, d)
-    return sign_beyond(det, E3 * size)
+    return filtered_sign(det, E3 * size)
 
 
 @helper
-def pair_product(a, a_low, b, b_low):
+def dd_product(a, a_low, b, b_low):
     p, e = two_product(a, b)
     return p, e + (a * b_low + a_low * b)
 
 
 @helper
-def pair_term(a, a_low, b, b_low, c, c_low, d, d_low, w, w_low):
+def dd_term(a, a_low, b, b_low, c, c_low, d, d_low, w, w_low):
     """(a b − c d) w of pairs: high, low, and the absolute size."""
-    p, p_low = pair_product(a, a_low, b, b_low)
-    q, q_low = pair_product(c, c_low, d, d_low)
+    p, p_low = dd_product(a, a_low, b, b_low)
+    q, q_low = dd_product(c, c_low, d, d_low)
     m, m_low = two_difference(p, q)
-    r, r_low = pair_product(m, m_low + (p_low - q_low), w, w_low)
+    r, r_low = dd_product(m, m_low + (p_low - q_low), w, w_low)
     return r, r_low, (abs(p) + abs(q)) * abs(w)
 
 
 @helper
-def difference_pairs(t, a, b):
+def dd_difference(t, a, b):
     """b − a as three pairs."""
     x, x_low = two_difference(t[b], t[a])
     y, y_low = two_difference(t[b + 1], t[a + 1])
@@ -155,33 +155,33 @@ def difference_pairs(t, a, b):
 
 
 @routine
-def triple_in_pairs(ux, ux_low, uy, uy_low, uz, uz_low, vx, vx_low, vy, vy_low, vz, vz_low, wx, wx_low, wy, wy_low, wz, wz_low):
+def triple_product_dd(ux, ux_low, uy, uy_low, uz, uz_low, vx, vx_low, vy, vy_low, vz, vz_low, wx, wx_low, wy, wy_low, wz, wz_low):
     """((u × v) · w of pairs, rounded at last, P)."""
-    p, p_low, p_size = pair_term(uy, uy_low, vz, vz_low, uz, uz_low, vy, vy_low, wx, wx_low)
-    q, q_low, q_size = pair_term(uz, uz_low, vx, vx_low, ux, ux_low, vz, vz_low, wy, wy_low)
-    r, r_low, r_size = pair_term(ux, ux_low, vy, vy_low, uy, uy_low, vx, vx_low, wz, wz_low)
+    p, p_low, p_size = dd_term(uy, uy_low, vz, vz_low, uz, uz_low, vy, vy_low, wx, wx_low)
+    q, q_low, q_size = dd_term(uz, uz_low, vx, vx_low, ux, ux_low, vz, vz_low, wy, wy_low)
+    r, r_low, r_size = dd_term(ux, ux_low, vy, vy_low, uy, uy_low, vx, vx_low, wz, wz_low)
     s, s_low = two_sum(p, q)
     s, o_low = two_sum(s, r)
     return s + (s_low + o_low + p_low + q_low + r_low), p_size + q_size + r_size
 
 
 @helper
-def orient3d_in_pairs(t, a, b, c, d):
+def orient3d_dd(t, a, b, c, d):
     """(the determinant in pairs, rounded at last, P)."""
-    return triple_in_pairs(*difference_pairs(t, a, b), *difference_pairs(t, a, c), *difference_pairs(t, a, d))
+    return triple_product_dd(*dd_difference(t, a, b), *dd_difference(t, a, c), *dd_difference(t, a, d))
 
 
 @routine
-def orient3d_pairs(t, a, b, c, d):
+def orient3d_dd_filter(t, a, b, c, d):
     """The second filter."""
-    det, size = orient3d_in_pairs(t, a, b, c, d)
-    return sign_beyond(det, E3_PAIRS * size)
+    det, size = orient3d_dd(t, a, b, c, d)
+    return filtered_sign(det, E3_DD * size)
 
 
 @routine
 def triple_expansion(h, ux, ux_low, uy, uy_low, uz, uz_low, vx, vx_low, vy, vy_low, vz, vz_low, wx, wx_low, wy, wy_low, wz, wz_low):
     """(u × v) · w of pairs as an expansion in h (192), exact within the range; how many components."""
-    m = floats(16)
+    m = stack_float64(16)
     n = grow_scaled(h, 0, m, minor(m, uy, uy_low, vz, vz_low, uz, uz_low, vy, vy_low), wx, wx_low)
     n = grow_scaled(h, n, m, minor(m, uz, uz_low, vx, vx_low, ux, ux_low, vz, vz_low), wy, wy_low)
     return grow_scaled(h, n, m, minor(m, ux, ux_low, vy, vy_low, uy, uy_low, vx, vx_low), wz, wz_low)
@@ -190,30 +190,30 @@ def triple_expansion(h, ux, ux_low, uy, uy_low, uz, uz_low, vx, vx_low, vy, vy_l
 @helper
 def orient3d_expansion(t, a, b, c, d, h):
     """The determinant as an expansion in h (192), exact within the range; how many components."""
-    return triple_expansion(h, *difference_pairs(t, a, b), *difference_pairs(t, a, c), *difference_pairs(t, a, d))
+    return triple_expansion(h, *dd_difference(t, a, b), *dd_difference(t, a, c), *dd_difference(t, a, d))
 
 
-@deferred
-def orient3d_expanded(t, a, b, c, d):
+@lazy_compiled
+def orient3d_expansion_sign(t, a, b, c, d):
     """Exact within the range."""
-    h = floats(192)
+    h = stack_float64(192)
     return sign_of(h, orient3d_expansion(t, a, b, c, d, h))
 
 
 @helper
-def point_fits(t, p):
-    return fits(t[p]) & fits(t[p + 1]) & fits(t[p + 2])
+def point_in_range(t, p):
+    return in_range(t[p]) & in_range(t[p + 1]) & in_range(t[p + 2])
 
 
 @kernel
 def orient3d(t, a, b, c, d):
     """The sign of ((b − a) × (c − a)) · (d − a): 1 if d lies where the normal of a, b, c points. Right for all finite numbers."""
-    if not (point_fits(t, a) & point_fits(t, b) & point_fits(t, c) & point_fits(t, d)):
-        return orient3d_wide(t, a, b, c, d)
+    if not (point_in_range(t, a) & point_in_range(t, b) & point_in_range(t, c) & point_in_range(t, d)):
+        return orient3d_bigint(t, a, b, c, d)
     s = orient3d_filter(t, a, b, c, d)
     if s == UNSURE:
-        s = orient3d_pairs(t, a, b, c, d)
-    return s if s != UNSURE else orient3d_expanded(t, a, b, c, d)
+        s = orient3d_dd_filter(t, a, b, c, d)
+    return s if s != UNSURE else orient3d_expansion_sign(t, a, b, c, d)
 
 
 # --- values ------------------------------------------------------------------------------------------------------------------
@@ -221,24 +221,24 @@ def orient3d(t, a, b, c, d):
 @routine
 def orient2d_value(ax, ay, bx, by, cx, cy):
     """(m, e): (b − a) × (c − a) is m · 2**e, but for a part in `PRECISE`. For all finite numbers."""
-    if not (fits(ax) & fits(ay) & fits(bx) & fits(by) & fits(cx) & fits(cy)):
-        return orient2d_wide_value(ax, ay, bx, by, cx, cy)
+    if not (in_range(ax) & in_range(ay) & in_range(bx) & in_range(by) & in_range(cx) & in_range(cy)):
+        return orient2d_bigint_value(ax, ay, bx, by, cx, cy)
     p, q = (bx - ax) * (cy - ay), (by - ay) * (cx - ax)
-    if E2 * (abs(p) + abs(q)) <= PRECISE * abs(p - q):
+    if E2 * (abs(p) + abs(q)) <= VALUE_ERROR * abs(p - q):
         return p - q, 0
-    h = floats(16)
+    h = stack_float64(16)
     return estimate(h, orient2d_expansion(ax, ay, bx, by, cx, cy, h)), 0
 
 
 @routine
 def orient3d_value(t, a, b, c, d):
     """(m, e): ((b − a) × (c − a)) · (d − a) is m · 2**e, but for a part in `PRECISE`. For all finite numbers."""
-    if not (point_fits(t, a) & point_fits(t, b) & point_fits(t, c) & point_fits(t, d)):
-        return orient3d_wide_value(t, a, b, c, d)
+    if not (point_in_range(t, a) & point_in_range(t, b) & point_in_range(t, c) & point_in_range(t, d)):
+        return orient3d_bigint_value(t, a, b, c, d)
     det, size = orient3d_rounded(t, a, b, c, d)
-    if E3 * size > PRECISE * abs(det):
-        det, size = orient3d_in_pairs(t, a, b, c, d)
-        if E3_PAIRS * size > PRECISE * abs(det):
-            h = floats(192)
+    if E3 * size > VALUE_ERROR * abs(det):
+        det, size = orient3d_dd(t, a, b, c, d)
+        if E3_DD * size > VALUE_ERROR * abs(det):
+            h = stack_float64(192)
             det = estimate(h, orient3d_expansion(t, a, b, c, d, h))
     return det, 0

@@ -6,16 +6,16 @@ order[begin : end] in flat float32 rows x y z ·.
 import numpy as np
 
 from pliant.core.jit import helper, routine
-from pliant.core.stack import floats, integers, singles
+from pliant.core.stack import stack_float32, stack_float64, stack_int64
 
 SWEEPS = 6                                                              # of three rotations: errors square with every one
-LEAST, STEEP = 1e-300, 1e150
+MIN_LENGTH, MAX_TANGENT = 1e-300, 1e150
 
 
 @routine
 def spread_axes(points, order, begin, end, frame):
     """Set the frame to the axes of the covariance of the points."""
-    a = floats(9)
+    a = stack_float64(9)
     for k in range(9):
         frame[k] = np.float32(1 if k % 4 == 0 else 0)
     covariance(points, order, begin, end, a)
@@ -45,7 +45,7 @@ def covariance(points, order, begin, end, a):
 @helper
 def principal_axes(a, frame):
     """Set the frame to the eigenvectors of a symmetric matrix (9,), which is lost."""
-    v = floats(9)
+    v = stack_float64(9)
     for k in range(9):
         v[k] = 1.0 if k % 4 == 0 else 0.0
     for _ in range(SWEEPS):
@@ -62,11 +62,11 @@ def principal_axes(a, frame):
 @helper
 def rotate(a, v, p, q):
     """Turn a and v in the plane of p and q so that a[p, q] becomes 0."""
-    off = a[3 * p + q]
-    if not abs(off) > LEAST:
+    off_diagonal = a[3 * p + q]
+    if not abs(off_diagonal) > MIN_LENGTH:
         return
-    theta = (a[4 * q] - a[4 * p]) / (2 * off)
-    t = (1.0 if theta >= 0 else -1.0) / (abs(theta) + np.sqrt(theta * theta + 1.0)) if abs(theta) < STEEP else 0.5 / theta
+    theta = (a[4 * q] - a[4 * p]) / (2 * off_diagonal)
+    t = (1.0 if theta >= 0 else -1.0) / (abs(theta) + np.sqrt(theta * theta + 1.0)) if abs(theta) < MAX_TANGENT else 0.5 / theta
     c = 1.0 / np.sqrt(t * t + 1.0)
     s = t * c
     for k in range(3):
@@ -84,12 +84,12 @@ def rotate(a, v, p, q):
 def put_frame(frame, ux, uy, uz, vx, vy, vz):
     """Set the frame to one along u, and along what of v is perpendicular to it; is there one? If not, it stays as it is."""
     length = np.sqrt(ux * ux + uy * uy + uz * uz)
-    if not length > LEAST:
+    if not length > MIN_LENGTH:
         return False
     ux, uy, uz = ux / length, uy / length, uz / length
-    along = ux * vx + uy * vy + uz * vz
+    component = ux * vx + uy * vy + uz * vz
     size = np.sqrt(vx * vx + vy * vy + vz * vz)
-    vx, vy, vz = vx - along * ux, vy - along * uy, vz - along * uz
+    vx, vy, vz = vx - component * ux, vy - component * uy, vz - component * uz
     length = np.sqrt(vx * vx + vy * vy + vz * vz)
     if not length > 1e-6 * size:
         return False
@@ -103,55 +103,55 @@ def put_frame(frame, ux, uy, uz, vx, vy, vz):
 # --- along triangles -----------------------------------------------------------------------------------------------------------------
 
 @routine
-def triangle_axes(points, names, n, frame):
+def triangle_axes(points, indices, n, frame):
     """Set the frame to the one with the smallest box around n points, names[:n], of those along the sides of seven triangles: a large one,
     and the six between its sides and the points farthest from it on either side (Larsson and Källberg 2011). Is there any?"""
-    at, best, trial, most = integers(5), np.inf, singles(9), -1.0
+    corners, best, candidate, largest = stack_int64(5), np.inf, stack_float32(9), -1.0
     for i in range(0, n, 2):                                            # pairs that are extreme along some direction
-        gap = gap_of(points, names[i], names[i + 1])
-        if gap > most:
-            at[0], at[1], most = names[i], names[i + 1], gap
-    nx, ny, nz, most = 0.0, 0.0, 0.0, 0.0
+        square = squared_distance(points, indices[i], indices[i + 1])
+        if square > largest:
+            corners[0], corners[1], largest = indices[i], indices[i + 1], square
+    nx, ny, nz, largest = 0.0, 0.0, 0.0, 0.0
     for i in range(n):
-        x, y, z = across(points, at[0], at[1], names[i])
-        if x * x + y * y + z * z > most:
-            at[2], nx, ny, nz, most = names[i], x, y, z, x * x + y * y + z * z
-    if not most > LEAST:
+        x, y, z = triangle_normal(points, corners[0], corners[1], indices[i])
+        if x * x + y * y + z * z > largest:
+            corners[2], nx, ny, nz, largest = indices[i], x, y, z, x * x + y * y + z * z
+    if not largest > MIN_LENGTH:
         return False
-    low, high, o = np.inf, -np.inf, 4 * at[0]
+    low, high, o = np.inf, -np.inf, 4 * corners[0]
     for i in range(n):
-        p = 4 * names[i]
+        p = 4 * indices[i]
         d = nx * (points[p] - points[o]) + ny * (points[p + 1] - points[o + 1]) + nz * (points[p + 2] - points[o + 2])
         if d < low:
-            low, at[3] = d, names[i]
+            low, corners[3] = d, indices[i]
         if d > high:
-            high, at[4] = d, names[i]
+            high, corners[4] = d, indices[i]
     for side in range(3):
-        p, q = at[side], at[(side + 1) % 3]
+        p, q = corners[side], corners[(side + 1) % 3]
         for third in range(2, 5):
-            x, y, z = across(points, p, q, at[(side + 2) % 3] if third == 2 else at[third])
-            for turn in range(1 if third == 2 else 3):                  # the sides of the large one come one by one
-                a, b = (p, q) if turn == 0 else (q, at[third]) if turn == 1 else (at[third], p)
+            x, y, z = triangle_normal(points, p, q, corners[(side + 2) % 3] if third == 2 else corners[third])
+            for rotation in range(1 if third == 2 else 3):                  # the sides of the large one come one by one
+                a, b = (p, q) if rotation == 0 else (q, corners[third]) if rotation == 1 else (corners[third], p)
                 ux, uy, uz = (np.float64(points[4 * b]) - points[4 * a], np.float64(points[4 * b + 1]) - points[4 * a + 1],
                               np.float64(points[4 * b + 2]) - points[4 * a + 2])
-                if put_frame(trial, ux, uy, uz, y * uz - z * uy, z * ux - x * uz, x * uy - y * ux):
-                    surface = surface_along(points, names, n, trial)
-                    if surface < best:
-                        best = surface
+                if put_frame(candidate, ux, uy, uz, y * uz - z * uy, z * ux - x * uz, x * uy - y * ux):
+                    area = half_area(points, indices, n, candidate)
+                    if area < best:
+                        best = area
                         for k in range(9):
-                            frame[k] = trial[k]
+                            frame[k] = candidate[k]
     return best < np.inf
 
 
 @helper
-def gap_of(points, i, j):
+def squared_distance(points, i, j):
     """The squared distance of two points."""
     x, y, z = points[4 * j] - points[4 * i], points[4 * j + 1] - points[4 * i + 1], points[4 * j + 2] - points[4 * i + 2]
     return np.float64(x) * x + np.float64(y) * y + np.float64(z) * z
 
 
 @helper
-def across(points, i, j, k):
+def triangle_normal(points, i, j, k):
     """A normal of the triangle of three points, as long as twice its area."""
     p, q, r = 4 * i, 4 * j, 4 * k
     x, y, z = np.float64(points[q]) - points[p], np.float64(points[q + 1]) - points[p + 1], np.float64(points[q + 2]) - points[p + 2]
@@ -160,12 +160,12 @@ def across(points, i, j, k):
 
 
 @helper
-def surface_along(points, names, n, frame):
+def half_area(points, indices, n, frame):
     """Half the surface of the box around points along the axes of a frame."""
-    o = 4 * names[0]
+    o = 4 * indices[0]
     low_u = low_v = low_w = high_u = high_v = high_w = 0.0
     for i in range(n):
-        p = 4 * names[i]
+        p = 4 * indices[i]
         x, y, z = np.float64(points[p] - points[o]), np.float64(points[p + 1] - points[o + 1]), np.float64(points[p + 2] - points[o + 2])
         u, v, w = (frame[0] * x + frame[1] * y + frame[2] * z, frame[3] * x + frame[4] * y + frame[5] * z,
                    frame[6] * x + frame[7] * y + frame[8] * z)

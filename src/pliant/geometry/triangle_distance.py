@@ -39,142 +39,142 @@ import numpy as np
 
 from pliant.core.function_pointer import address_of, floats_at
 from pliant.core.jit import DISABLED, helper, kernel, routine
-from pliant.core.simd import bits, element, first, greatest, highest, least, lowest, where
-from pliant.core.stack import floats
+from pliant.core.simd import ctz, extract, maximum, minimum, movemask, reduce_max, reduce_min, where
+from pliant.core.stack import stack_float64
 from pliant.geometry.closest_features import (
+    CORNER_CORNER,
     CORNER_EDGE,
     CORNER_FACE,
-    CORNERS,
     EDGE_CORNER,
-    EDGES,
+    EDGE_EDGE,
     FACE_CORNER,
-    FLAT,
-    SECOND,
-    Lanes,
-    along,
+    MIN_SQUARE,
+    TRI_B,
+    Vectors,
+    candidate_offset,
     difference,
     dot,
-    edge_feet,
-    edge_share,
-    edges_near,
-    end,
-    ends_of,
-    face_feet,
-    from_edge,
-    from_edges,
-    inverse_of,
-    lanes_of,
-    minus,
-    put_sorted,
+    dot_one,
+    edge_end,
+    edge_ends,
+    edge_pair_filter,
+    edge_pair_parameters,
+    edge_parameter,
+    edge_start,
+    edge_starts,
+    face_uv,
+    load_points,
     put_weights,
-    start,
-    starts_of,
-    way,
+    safe_inverse,
+    sort_triangles,
+    squares_to_edge,
+    squares_to_edges,
+    subtract,
 )
-from pliant.geometry.ray_triangle import scaled
+from pliant.geometry.ray_triangle import ldexp
 from pliant.geometry.triangle_overlap import EXACT, overlap_exact, overlap_stage
 
-POINTS, DISTANCE, ROOM = 18, 24, 26                                     # in a buffer of two triangles, which are at 0 and SECOND
-SMALL, LARGE = 2.0**-100, 2.0**100
+POINTS, DISTANCE, BUFFER_SIZE = 18, 24, 26                                     # in a buffer of two triangles, which are at 0 and SECOND
+MIN_SIZE, MAX_SIZE = 2.0**-100, 2.0**100
 MARGIN = 2.0**-46
-SURE = 2.0**-49
+SEPARATION_ERROR = 2.0**-49
 TINY = 2.0**-1000
-NEAREST = 1 - 2.0**-46
-LEAST = 5e-324
+NEAREST_RATIO = 1 - 2.0**-46
+MIN_DISTANCE = 5e-324
 
 
 @helper
-def bound_below(square, size):
+def squared_limit(square, size):
     """What squares must be below to be nearer by more than the margin."""
     length = max(math.sqrt(square) - MARGIN * size, 0.0)
     return length * length
 
 
 @helper
-def shortest_along(d0, d1, d2, x, y, z):
+def min_projection(d0, d1, d2, x, y, z):
     """The least of all ways from corner to corner along r = (x, y, z), times |r|."""
-    return lowest(least(along(d0, x, y, z), least(along(d1, x, y, z), along(d2, x, y, z))))
+    return reduce_min(minimum(dot_one(d0, x, y, z), minimum(dot_one(d1, x, y, z), dot_one(d2, x, y, z))))
 
 
 @routine
-def nearest(c, size, w):
+def closest_points(c, size, w):
     """(the distance of two sorted triangles that do not meet, is a plane certainly between them); the weights of the points into w.
 
     Nothing is nearer than r by more than a share of 2**-46 once all ways from corner to corner are as long along r."""
-    corners = lanes_of(c, SECOND, SECOND + 3, SECOND + 6)
-    d0, d1, d2 = minus(corners, c[0], c[1], c[2]), minus(corners, c[3], c[4], c[5]), minus(corners, c[6], c[7], c[8])
+    corners = load_points(c, TRI_B, TRI_B + 3, TRI_B + 6)
+    d0, d1, d2 = subtract(corners, c[0], c[1], c[2]), subtract(corners, c[3], c[4], c[5]), subtract(corners, c[6], c[7], c[8])
     s0, s1, s2 = dot(d0, d0), dot(d1, d1), dot(d2, d2)
-    best = lowest(least(s0, least(s1, s2)))
-    which = (bits(s0 <= best) & 7) | (bits(s1 <= best) & 7) << 3 | (bits(s2 <= best) & 7) << 6
-    kind, i, j, s, t = CORNERS, first(which) // 3, first(which) % 3, 0.0, 0.0
-    x, y, z = way(c, CORNERS, i, j, 0.0, 0.0)
-    short = shortest_along(d0, d1, d2, x, y, z)
-    if short < NEAREST * best:
-        starts, ends = starts_of(c, SECOND), ends_of(c, SECOND)
-        f = Lanes(ends.x - starts.x, ends.y - starts.y, ends.z - starts.z)
+    best = reduce_min(minimum(s0, minimum(s1, s2)))
+    which = (movemask(s0 <= best) & 7) | (movemask(s1 <= best) & 7) << 3 | (movemask(s2 <= best) & 7) << 6
+    kind, i, j, s, t = CORNER_CORNER, ctz(which) // 3, ctz(which) % 3, 0.0, 0.0
+    x, y, z = candidate_offset(c, CORNER_CORNER, i, j, 0.0, 0.0)
+    projection = min_projection(d0, d1, d2, x, y, z)
+    if projection < NEAREST_RATIO * best:
+        starts, ends = edge_starts(c, TRI_B), edge_ends(c, TRI_B)
+        f = Vectors(ends.x - starts.x, ends.y - starts.y, ends.z - starts.z)
         squares = dot(f, f)
-        over = where(squares > FLAT, 1.0 / greatest(squares, FLAT), 0.0)
-        longest, which, limit = highest(squares), np.int64(-1), bound_below(best, size)
+        inverses = where(squares > MIN_SQUARE, 1.0 / maximum(squares, MIN_SQUARE), 0.0)
+        longest, which, limit = reduce_max(squares), np.int64(-1), squared_limit(best, size)
         for k in range(3):
-            a, b = start(k), end(k)
+            a, b = edge_start(k), edge_end(k)
             ex, ey, ez = difference(c, a, b)
             square = ex * ex + ey * ey + ez * ez
             longest = max(longest, square)
-            squares = from_edge(minus(corners, c[a], c[a + 1], c[a + 2]), ex, ey, ez, inverse_of(square))
-            least_one = lowest(squares)
-            if least_one < limit:
-                limit, which = least_one, 6 * k + first(bits(squares <= least_one) & 7)
+            squares = squares_to_edge(subtract(corners, c[a], c[a + 1], c[a + 2]), ex, ey, ez, safe_inverse(square))
+            smallest = reduce_min(squares)
+            if smallest < limit:
+                limit, which = smallest, 6 * k + ctz(movemask(squares <= smallest) & 7)
             a = 3 * k
-            squares = from_edges(Lanes(c[a] - starts.x, c[a + 1] - starts.y, c[a + 2] - starts.z), f, over)
-            least_one = lowest(squares)
-            if least_one < limit:
-                limit, which = least_one, 6 * k + 3 + first(bits(squares <= least_one) & 7)
+            squares = squares_to_edges(Vectors(c[a] - starts.x, c[a + 1] - starts.y, c[a + 2] - starts.z), f, inverses)
+            smallest = reduce_min(squares)
+            if smallest < limit:
+                limit, which = smallest, 6 * k + 3 + ctz(movemask(squares <= smallest) & 7)
         if which >= 0:
             i, j = which // 6, which % 3
             if which % 6 < 3:
-                kind, s = EDGE_CORNER, edge_share(c, start(i), end(i), SECOND + 3 * j)
+                kind, s = EDGE_CORNER, edge_parameter(c, edge_start(i), edge_end(i), TRI_B + 3 * j)
             else:
-                kind, t = CORNER_EDGE, edge_share(c, SECOND + start(j), SECOND + end(j), 3 * i)
-            x, y, z = way(c, kind, i, j, s, t)
+                kind, t = CORNER_EDGE, edge_parameter(c, TRI_B + edge_start(j), TRI_B + edge_end(j), 3 * i)
+            x, y, z = candidate_offset(c, kind, i, j, s, t)
             best = x * x + y * y + z * z
-            short = shortest_along(d0, d1, d2, x, y, z)
-        if short < NEAREST * best:
-            limit = bound_below(best, size)
+            projection = min_projection(d0, d1, d2, x, y, z)
+        if projection < NEAREST_RATIO * best:
+            limit = squared_limit(best, size)
             for m in range(3):
-                a = start(m)
-                ex, ey, ez = difference(c, a, end(m))
-                which = edges_near(minus(starts, c[a], c[a + 1], c[a + 2]), ex, ey, ez, f, limit, size, longest)
+                a = edge_start(m)
+                ex, ey, ez = difference(c, a, edge_end(m))
+                which = edge_pair_filter(subtract(starts, c[a], c[a + 1], c[a + 2]), ex, ey, ez, f, limit, size, longest)
                 while which != 0:
-                    k, which = first(which), which & (which - 1)
-                    found, p, q = edge_feet(c, m, k)
+                    k, which = ctz(which), which & (which - 1)
+                    found, p, q = edge_pair_parameters(c, m, k)
                     if found:
-                        rx, ry, rz = way(c, EDGES, m, k, p, q)
+                        rx, ry, rz = candidate_offset(c, EDGE_EDGE, m, k, p, q)
                         square = rx * rx + ry * ry + rz * rz
                         if square < limit:
-                            best, limit, kind, i, j, s, t = square, square, EDGES, m, k, p, q
-            for one in (FACE_CORNER, CORNER_FACE):
-                if one == FACE_CORNER:
-                    which, u, v = face_feet(c, 0, d0)
+                            best, limit, kind, i, j, s, t = square, square, EDGE_EDGE, m, k, p, q
+            for face_kind in (FACE_CORNER, CORNER_FACE):
+                if face_kind == FACE_CORNER:
+                    which, u, v = face_uv(c, 0, d0)
                 else:
-                    which, u, v = face_feet(c, SECOND, minus(lanes_of(c, 0, 3, 6), c[SECOND], c[SECOND + 1], c[SECOND + 2]))
+                    which, u, v = face_uv(c, TRI_B, subtract(load_points(c, 0, 3, 6), c[TRI_B], c[TRI_B + 1], c[TRI_B + 2]))
                 while which != 0:
-                    k, which = first(which), which & (which - 1)
-                    p, q = element(u, k), element(v, k)
-                    rx, ry, rz = way(c, one, k, k, p, q)
+                    k, which = ctz(which), which & (which - 1)
+                    p, q = extract(u, k), extract(v, k)
+                    rx, ry, rz = candidate_offset(c, face_kind, k, k, p, q)
                     square = rx * rx + ry * ry + rz * rz
                     if square < limit:
-                        best, limit, kind, i, j, s, t = square, square, one, k, k, p, q
-            x, y, z = way(c, kind, i, j, s, t)
+                        best, limit, kind, i, j, s, t = square, square, face_kind, k, k, p, q
+            x, y, z = candidate_offset(c, kind, i, j, s, t)
             best = x * x + y * y + z * z
-            short = shortest_along(d0, d1, d2, x, y, z)
+            projection = min_projection(d0, d1, d2, x, y, z)
     put_weights(w, kind, i, j, s, t)
-    return math.sqrt(x * x + y * y + z * z), short > SURE * size * (abs(x) + abs(y) + abs(z)) + TINY
+    return math.sqrt(x * x + y * y + z * z), projection > SEPARATION_ERROR * size * (abs(x) + abs(y) + abs(z)) + TINY
 
 
 # --- two triangles -----------------------------------------------------------------------------------------------------------
 
 @helper
-def low_and_high(c, k, n):
+def coordinate_range(c, k, n):
     """The least and the greatest of c[k], c[k + 3], … of n points."""
     low = high = c[k]
     for i in range(1, n):
@@ -183,27 +183,27 @@ def low_and_high(c, k, n):
 
 
 @routine
-def nearest_scaled(c, half, w):
+def closest_points_scaled(c, half, w):
     """`nearest` of any finite numbers; half of M is given, which need not be a number of float64."""
-    y = floats(18)
-    first, size = 1.0, 0.0
-    if half > LARGE:
-        first, size = 0.25, 0.5 * half
+    y = stack_float64(18)
+    prescale, size = 1.0, 0.0
+    if half > MAX_SIZE:
+        prescale, size = 0.25, 0.5 * half
     else:
         for k in range(3):
-            low, high = low_and_high(c, k, 6)
+            low, high = coordinate_range(c, k, 6)
             size = max(size, high - low)
     e = math.frexp(size)[1]
     for k in range(3):
-        low = low_and_high(c, k, 6)[0]
+        low = coordinate_range(c, k, 6)[0]
         for i in range(6):
-            y[3 * i + k] = scaled(c[3 * i + k] * first - low * first, -e)
-    distance, apart = nearest(y, 1.0, w)
-    return scaled(distance, e) if first == 1.0 else scaled(distance, e + 2), apart
+            y[3 * i + k] = ldexp(c[3 * i + k] * prescale - low * prescale, -e)
+    distance, separated = closest_points(y, 1.0, w)
+    return ldexp(distance, e) if prescale == 1.0 else ldexp(distance, e + 2), separated
 
 
 @helper
-def put_mean(c, a, w, at, out, to):
+def put_weighted_mean(c, a, w, at, out, to):
     """The weighted mean of three corners, inside their box."""
     for k in range(3):
         x, y, z = c[a + k], c[a + 3 + k], c[a + 6 + k]
@@ -212,38 +212,38 @@ def put_mean(c, a, w, at, out, to):
 
 
 @kernel
-def triangle_gap(t, plain):
+def triangle_triangle_distance(t, in_filter_range):
     """The distance of two triangles at t[0 : 9] and t[9 : 18], put at t[24], and their nearest points, at t[18 : 21] and t[21 : 24].
 
     0 if they meet, which is exact, and the distance is 0 then (of the points each is on its triangle, but they need not be one); else 1.
     Plus EXACT where exact arithmetic was needed. `plain`: all corners are in the range of the filters of `geometry/predicates.py`."""
-    c, w = floats(18), floats(6)
-    swapped = put_sorted(t, c)
+    c, w = stack_float64(18), stack_float64(6)
+    swapped = sort_triangles(t, c)
     half, boxes = 0.0, True
     for k in range(3):
-        low_a, high_a = low_and_high(c, k, 3)
-        low_b, high_b = low_and_high(c, SECOND + k, 3)
+        low_a, high_a = coordinate_range(c, k, 3)
+        low_b, high_b = coordinate_range(c, TRI_B + k, 3)
         half = max(half, 0.5 * max(high_a, high_b) - 0.5 * min(low_a, low_b))
         boxes = boxes and low_a <= high_b and low_b <= high_a
-    size = 2.0 * half if half <= LARGE else LARGE
-    if half >= SMALL and half <= LARGE:
-        distance, apart = nearest(c, size, w)
+    size = 2.0 * half if half <= MAX_SIZE else MAX_SIZE
+    if half >= MIN_SIZE and half <= MAX_SIZE:
+        distance, separated = closest_points(c, size, w)
     else:
-        distance, apart = nearest_scaled(c, half, w)
-    put_mean(c, 0, w, 0, t, POINTS + 3 if swapped else POINTS)
-    put_mean(c, SECOND, w, 3, t, POINTS if swapped else POINTS + 3)
+        distance, separated = closest_points_scaled(c, half, w)
+    put_weighted_mean(c, 0, w, 0, t, POINTS + 3 if swapped else POINTS)
+    put_weighted_mean(c, TRI_B, w, 3, t, POINTS if swapped else POINTS + 3)
     stage = 0
-    if boxes and not apart:
-        stage = overlap_stage(t, 0, SECOND) if plain else EXACT + overlap_exact(t, 0, SECOND)
-    meet = stage & 1
-    t[DISTANCE] = 0.0 if meet else max(distance, LEAST)
-    return np.int64(1 - meet + (stage & EXACT))
+    if boxes and not separated:
+        stage = overlap_stage(t, 0, TRI_B) if in_filter_range else EXACT + overlap_exact(t, 0, TRI_B)
+    intersecting = stage & 1
+    t[DISTANCE] = 0.0 if intersecting else max(distance, MIN_DISTANCE)
+    return np.int64(1 - intersecting + (stage & EXACT))
 
 
 @cache
-def gap_entry():
+def triangle_distance_entry():
     """(address, what keeps it alive) of `triangle_gap` for 26 float64; see `core/function_pointer.py`."""
-    def enter(corners, plain):
-        return triangle_gap(floats_at(corners), plain)
+    def enter(corners, in_filter_range):
+        return triangle_triangle_distance(floats_at(corners), in_filter_range)
 
-    return address_of(triangle_gap if DISABLED else enter)
+    return address_of(triangle_triangle_distance if DISABLED else enter)

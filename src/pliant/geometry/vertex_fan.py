@@ -26,15 +26,15 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.simd import bits, columns, four, greatest, item, joined, magnitude, ones, shifted, total
+from pliant.core.simd import concat, fabs, load, load4, maximum, movemask, popcount, reduce_add, shift_lanes, transpose4x3
 
-TURNS = 7
-ROW = 10                                                                # numbers a row: vertex, code, 8 neighbours
-TURN_BITS, CLOSED, MORE = (1 << 8) - 1, 1 << 8, 1 << 9                 # of the code
-E8, EIGHT, SLACK, FOUR = np.float32(8 * 2.0**-24), np.float32(8), np.float32(1.05), np.float32(4)
+TURNS_PER_ROW = 7
+ROW_SIZE = 10                                                                # numbers a row: vertex, code, 8 neighbours
+TURNS_MASK, CLOSED, HAS_NEXT = (1 << 8) - 1, 1 << 8, 1 << 9                 # of the code
+E8, EIGHT, BOUND_FACTOR, FOUR = np.float32(8 * 2.0**-24), np.float32(8), np.float32(1.05), np.float32(4)
 
 
-class Spokes(NamedTuple):
+class FanEdges(NamedTuple):
     """Neighbours minus vertex, eight lanes; the normals between each and the next; the bound B of their errors."""
     x: float
     y: float
@@ -46,20 +46,20 @@ class Spokes(NamedTuple):
 
 
 @helper
-def spokes(points, rows, at, delta):
+def fan_edges(points, rows, at, delta):
     """Gather one row."""
-    v = four(points, 4 * np.int64(item(rows, at)))
-    p, q = four(points, 4 * np.int64(item(rows, at + 2))) - v, four(points, 4 * np.int64(item(rows, at + 3))) - v
-    r, s = four(points, 4 * np.int64(item(rows, at + 4))) - v, four(points, 4 * np.int64(item(rows, at + 5))) - v
-    t, u = four(points, 4 * np.int64(item(rows, at + 6))) - v, four(points, 4 * np.int64(item(rows, at + 7))) - v
-    w, o = four(points, 4 * np.int64(item(rows, at + 8))) - v, four(points, 4 * np.int64(item(rows, at + 9))) - v
-    left, right = columns(p, q, r, s), columns(t, u, w, o)
-    x, y, z = joined(left[0], right[0]), joined(left[1], right[1]), joined(left[2], right[2])
-    x1, y1, z1 = shifted(x), shifted(y), shifted(z)
-    size = greatest(magnitude(x), greatest(magnitude(y), magnitude(z)))
-    size = greatest(size, shifted(size))
-    bound = (size * (EIGHT * delta + E8 * size) + EIGHT * delta * delta) * SLACK
-    return Spokes(x, y, z, y * z1 - z * y1, z * x1 - x * z1, x * y1 - y * x1, bound)
+    v = load4(points, 4 * np.int64(load(rows, at)))
+    p, q = load4(points, 4 * np.int64(load(rows, at + 2))) - v, load4(points, 4 * np.int64(load(rows, at + 3))) - v
+    r, s = load4(points, 4 * np.int64(load(rows, at + 4))) - v, load4(points, 4 * np.int64(load(rows, at + 5))) - v
+    t, u = load4(points, 4 * np.int64(load(rows, at + 6))) - v, load4(points, 4 * np.int64(load(rows, at + 7))) - v
+    w, o = load4(points, 4 * np.int64(load(rows, at + 8))) - v, load4(points, 4 * np.int64(load(rows, at + 9))) - v
+    left, right = transpose4x3(p, q, r, s), transpose4x3(t, u, w, o)
+    x, y, z = concat(left[0], right[0]), concat(left[1], right[1]), concat(left[2], right[2])
+    x1, y1, z1 = shift_lanes(x), shift_lanes(y), shift_lanes(z)
+    size = maximum(fabs(x), maximum(fabs(y), fabs(z)))
+    size = maximum(size, shift_lanes(size))
+    bound = (size * (EIGHT * delta + E8 * size) + EIGHT * delta * delta) * BOUND_FACTOR
+    return FanEdges(x, y, z, y * z1 - z * y1, z * x1 - x * z1, x * y1 - y * x1, bound)
 
 
 @helper
@@ -69,43 +69,43 @@ def turns_along(s, dx, dy, dz):
 
 
 @helper
-def steady(s, dx, dy, dz, turns):
+def common_side(s, dx, dy, dz, turns):
     """(does every face show the same side along d, +1 or −1, else 0; how often the path crosses a line through the vertex); the largest
     of |d_k| is 1."""
-    need = (np.int64(1) << turns) - 1
+    all_turns = (np.int64(1) << turns) - 1
     turn, bound = turns_along(s, dx, dy, dz)
-    side = np.int64(bits(turn > bound) & need == need) - np.int64(bits(turn < -bound) & need == need)
+    side = np.int64(movemask(turn > bound) & all_turns == all_turns) - np.int64(movemask(turn < -bound) & all_turns == all_turns)
     if abs(dz) >= max(abs(dx), abs(dy)):
-        below = bits(s.y - s.z * (dy / dz) < 0)
+        below = movemask(s.y - s.z * (dy / dz) < 0)
     elif abs(dy) >= abs(dx):
-        below = bits(s.x - s.y * (dx / dy) < 0)
+        below = movemask(s.x - s.y * (dx / dy) < 0)
     else:
-        below = bits(s.z - s.x * (dz / dx) < 0)
-    return side, ones((below ^ (below >> 1)) & need)
+        below = movemask(s.z - s.x * (dz / dx) < 0)
+    return side, popcount((below ^ (below >> 1)) & all_turns)
 
 
 @helper
-def open_fan(points, rows, at, delta):
+def fan_disjoint(points, rows, at, delta):
     """Do the faces of the fan whose rows begin here certainly meet only in what they share?"""
-    code = np.int64(item(rows, at + 1))
-    s = spokes(points, rows, at, delta)
-    dx, dy, dz = total(s.nx), total(s.ny), total(s.nz)
+    code = np.int64(load(rows, at + 1))
+    s = fan_edges(points, rows, at, delta)
+    dx, dy, dz = reduce_add(s.nx), reduce_add(s.ny), reduce_add(s.nz)
     row = at
-    while code & MORE:
-        row += ROW
-        code = np.int64(item(rows, row + 1))
-        o = spokes(points, rows, row, delta)
-        dx, dy, dz = dx + total(o.nx), dy + total(o.ny), dz + total(o.nz)
+    while code & HAS_NEXT:
+        row += ROW_SIZE
+        code = np.int64(load(rows, row + 1))
+        o = fan_edges(points, rows, row, delta)
+        dx, dy, dz = dx + reduce_add(o.nx), dy + reduce_add(o.ny), dz + reduce_add(o.nz)
     size = max(abs(dx), max(abs(dy), abs(dz)))
     if not size > 0:
         return False
     dx, dy, dz = dx / size, dy / size, dz / size
-    code = np.int64(item(rows, at + 1))
-    side, crossings = steady(s, dx, dy, dz, code & TURN_BITS)
+    code = np.int64(load(rows, at + 1))
+    side, crossings = common_side(s, dx, dy, dz, code & TURNS_MASK)
     row = at
-    while code & MORE:
-        row += ROW
-        code = np.int64(item(rows, row + 1))
-        part, more = steady(spokes(points, rows, row, delta), dx, dy, dz, code & TURN_BITS)
-        side, crossings = side if side == part else 0, crossings + more
+    while code & HAS_NEXT:
+        row += ROW_SIZE
+        code = np.int64(load(rows, row + 1))
+        row_side, row_crossings = common_side(fan_edges(points, rows, row, delta), dx, dy, dz, code & TURNS_MASK)
+        side, crossings = side if side == row_side else 0, crossings + row_crossings
     return side != 0 and crossings <= (2 if code & CLOSED else 1)

@@ -6,134 +6,145 @@ import numpy as np
 from numba import float64, int64
 
 import pliant.core.atomic_cuda  # noqa: F401  what steps add up, they add up together
-from pliant.core.cooperative_cuda import THREADS, TILE, add_up, cuda, of_kernels, whole
-from pliant.geometry.predicates import fits
-from pliant.image.kernel_args import BAD_FACES, BAD_VERTICES, BEYOND, BOARD, BOXES, COUNTERS, EDGES, FLAGS, LAYERS, TURNED
-from pliant.image.pack import SIDES
-from pliant.image.screen import CELLS, CENTRE, FRAME, LOW, MOST_SCALE, SCALE, TURN, add_layers, turned
-from pliant.image.watertight import face_number
+from pliant.core.cooperative_cuda import BLOCK_SIZE, TILE, add_block_sum, cooperative_kernel, cuda, device_function
+from pliant.geometry.predicates import in_range
+from pliant.image.kernel_args import (
+    BAD_FACES,
+    BAD_VERTICES,
+    COUNTERS_SIZE,
+    EDGE_SUM,
+    N_COUNTERS,
+    N_FLAGS,
+    OUT_OF_RANGE,
+    PART_BOXES,
+    SURVEY_COUNTS,
+    VIEW_BOXES,
+)
+from pliant.image.pack import BOX_SIZE
+from pliant.image.screen import CENTRE, FRAME_SIZE, LOW, MAX_SCALE, ROTATION, SCALE, SURVEY_CELLS, survey_face, view_coord
+from pliant.image.watertight import face_hash
 
 REGISTERS = 64
 
 
-@of_kernels
-def put_box(room, box, at):
+@device_function
+def reduce_box(shared, box, at):
     """box[at : at + SIDES]: low sides and, negative, high sides around the boxes of all threads, in room (SIDES, THREADS)."""
     i = cuda.threadIdx.x
-    n = THREADS // 2
+    n = BLOCK_SIZE // 2
     while n > 0:
         cuda.syncthreads()
         if i < n:
-            for s in range(SIDES):
-                room[s, i] = min(room[s, i], room[s, i + n])
+            for s in range(BOX_SIZE):
+                shared[s, i] = min(shared[s, i], shared[s, i + n])
         n //= 2
     cuda.syncthreads()
-    for s in range(i, SIDES, THREADS):
-        cuda.atomic.min(box, at + s, room[s, 0])
+    for s in range(i, BOX_SIZE, BLOCK_SIZE):
+        cuda.atomic.min(box, at + s, shared[s, 0])
 
 
-@of_kernels
-def widen(room, i, k, x):
-    room[k, i], room[3 + k, i] = min(room[k, i], x), min(room[3 + k, i], -x)
+@device_function
+def expand_box(shared, i, k, x):
+    shared[k, i], shared[3 + k, i] = min(shared[k, i], x), min(shared[3 + k, i], -x)
 
 
-@of_kernels
-def admit(rows, indices, vertices, faces, first_vertex, first_face, flags, flag, box, side):
+@device_function
+def load_part(rows, indices, vertices, faces, first_vertex, first_face, flags, flag, box, side):
     """vertices = rows and faces = indices, from these places on; note what is wrong with them, whether they are closed, and their box."""
-    room = cuda.shared.array((SIDES, THREADS), float64)                 # each on a line of its own: the simulator knows them by that
+    shared = cuda.shared.array((BOX_SIZE, BLOCK_SIZE), float64)                 # each on a line of its own: the simulator knows them by that
     sums = cuda.shared.array(TILE, int64)
     i = cuda.threadIdx.x
-    for s in range(SIDES):
-        room[s, i] = math.inf
-    bad, beyond = np.int64(0), np.int64(0)
+    for s in range(BOX_SIZE):
+        shared[s, i] = math.inf
+    bad, n_out_of_range = np.int64(0), np.int64(0)
     for v in range(cuda.grid(1), rows.shape[0], cuda.gridsize(1)):
-        wrong, outside = False, False
+        invalid, out_of_range = False, False
         for k in range(3):
             x = np.float64(rows[v, k])
-            wrong |= not abs(x) < math.inf
-            outside |= not fits(x)
+            invalid |= not abs(x) < math.inf
+            out_of_range |= not in_range(x)
             if abs(x) < math.inf:                                       # what is wrong must do no harm until the host has heard of it
                 vertices[3 * (first_vertex + v) + k] = x
-                widen(room, i, k, x)
+                expand_box(shared, i, k, x)
             else:
                 vertices[3 * (first_vertex + v) + k] = 0.0
-        bad += np.int64(wrong)
-        beyond += np.int64(outside)
-    put_box(room, box, side)
-    add_up(bad, sums, flags, flag + BAD_VERTICES)
-    add_up(beyond, sums, flags, flag + BEYOND)
+        bad += np.int64(invalid)
+        n_out_of_range += np.int64(out_of_range)
+    reduce_box(shared, box, side)
+    add_block_sum(bad, sums, flags, flag + BAD_VERTICES)
+    add_block_sum(n_out_of_range, sums, flags, flag + OUT_OF_RANGE)
     bad, edges = np.int64(0), np.int64(0)
     for f in range(cuda.grid(1), indices.shape[0], cuda.gridsize(1)):
-        wrong = False
+        invalid = False
         for k in range(3):
-            wrong |= not 0 <= indices[f, k] < rows.shape[0]
+            invalid |= not 0 <= indices[f, k] < rows.shape[0]
         for k in range(3):
-            faces[3 * (first_face + f) + k] = first_vertex + (0 if wrong else indices[f, k])
-        bad += np.int64(wrong)
-        if not wrong:
-            edges += face_number(faces, first_face + f)
-    add_up(bad, sums, flags, flag + BAD_FACES)
-    add_up(edges, sums, flags, flag + EDGES)
+            faces[3 * (first_face + f) + k] = first_vertex + (0 if invalid else indices[f, k])
+        bad += np.int64(invalid)
+        if not invalid:
+            edges += face_hash(faces, first_face + f)
+    add_block_sum(bad, sums, flags, flag + BAD_FACES)
+    add_block_sum(edges, sums, flags, flag + EDGE_SUM)
 
 
-@of_kernels
-def bound(vertices, first, last, frame, boxes, side):
+@device_function
+def bound_part(vertices, first, last, frame, boxes, side):
     """The box around vertices first … last, turned, goes to `side`."""
-    room = cuda.shared.array((SIDES, THREADS), float64)
+    shared = cuda.shared.array((BOX_SIZE, BLOCK_SIZE), float64)
     i = cuda.threadIdx.x
     cuda.syncthreads()
-    for s in range(SIDES):
-        room[s, i] = math.inf
+    for s in range(BOX_SIZE):
+        shared[s, i] = math.inf
     for v in range(first + cuda.grid(1), last, cuda.gridsize(1)):
         for k in range(3):
-            widen(room, i, k, turned(vertices, v, frame, k))
-    put_box(room, boxes, side)
+            expand_box(shared, i, k, view_coord(vertices, v, frame, k))
+    reduce_box(shared, boxes, side)
 
 
-@of_kernels
-def put_frame(turn, boxes, parts, frame):
+@device_function
+def view_frame(rotation, boxes, parts, frame):
     """The frame, about the low corner of the first box, in cells of the window in which parts can meet, whose boxes, turned, are at TURNED;
     of no parts, the turn alone."""
     for k in range(9):
-        frame[TURN + k] = turn[k]
+        frame[ROTATION + k] = rotation[k]
     for k in range(3):
         low, high = -math.inf, math.inf
         for part in range(parts):
-            low, high = max(low, boxes[TURNED + SIDES * part + k]), min(high, -boxes[TURNED + SIDES * part + 3 + k])
-        frame[CENTRE + k], frame[LOW + k] = boxes[BOXES + k], low
-        frame[SCALE + k] = min(CELLS / (high - low), MOST_SCALE) if high > low else 0.0
+            low, high = max(low, boxes[VIEW_BOXES + BOX_SIZE * part + k]), min(high, -boxes[VIEW_BOXES + BOX_SIZE * part + 3 + k])
+        frame[CENTRE + k], frame[LOW + k] = boxes[PART_BOXES + k], low
+        frame[SCALE + k] = min(SURVEY_CELLS / (high - low), MAX_SCALE) if high > low else 0.0
 
 
-@whole(REGISTERS)
-def outline(rows_a, indices_a, rows_b, indices_b, parts, step, turn, vertices, faces, board, boxes, layers, report):
+@cooperative_kernel(REGISTERS)
+def inspect_parts(rows_a, indices_a, rows_b, indices_b, parts, step, rotation, vertices, faces, counters, boxes, layers, report):
     """Admit one part or two, then look at them: the boxes of the parts, turned about the low corner of the first, go to TURNED, and every
     so many-th face is counted in the window in which they can meet, at LAYERS. All of the board goes to `report`, in the host's memory."""
-    grid, frame = cuda.cg.this_grid(), cuda.local.array(FRAME, float64)
-    me, all_of_us = cuda.grid(1), cuda.gridsize(1)
+    grid, frame = cuda.cg.this_grid(), cuda.local.array(FRAME_SIZE, float64)
+    thread, n_threads = cuda.grid(1), cuda.gridsize(1)
     first_vertex, first_face = rows_a.shape[0], indices_a.shape[0]
-    for k in range(me, BOARD, all_of_us):
-        if BOXES <= k < LAYERS:
+    for k in range(thread, COUNTERS_SIZE, n_threads):
+        if PART_BOXES <= k < SURVEY_COUNTS:
             boxes[k] = math.inf
         else:
-            board[k] = 0
+            counters[k] = 0
     grid.sync()
-    admit(rows_a, indices_a, vertices, faces, 0, 0, board, COUNTERS, boxes, BOXES)
+    load_part(rows_a, indices_a, vertices, faces, 0, 0, counters, N_COUNTERS, boxes, PART_BOXES)
     if parts == 2:
-        admit(rows_b, indices_b, vertices, faces, first_vertex, first_face, board, COUNTERS + FLAGS, boxes, BOXES + SIDES)
+        load_part(rows_b, indices_b, vertices, faces, first_vertex, first_face, counters, N_COUNTERS + N_FLAGS, boxes, PART_BOXES + BOX_SIZE)
     grid.sync()
-    put_frame(turn, boxes, 0, frame)
-    bound(vertices, 0, first_vertex, frame, boxes, TURNED)
+    view_frame(rotation, boxes, 0, frame)
+    bound_part(vertices, 0, first_vertex, frame, boxes, VIEW_BOXES)
     n = first_face
     if parts == 2:
-        bound(vertices, first_vertex, first_vertex + rows_b.shape[0], frame, boxes, TURNED + SIDES)
+        bound_part(vertices, first_vertex, first_vertex + rows_b.shape[0], frame, boxes, VIEW_BOXES + BOX_SIZE)
         n += indices_b.shape[0]
     grid.sync()
-    put_frame(turn, boxes, parts, frame)
-    bad = board[COUNTERS + BAD_VERTICES] + board[COUNTERS + BAD_FACES]
+    view_frame(rotation, boxes, parts, frame)
+    bad = counters[N_COUNTERS + BAD_VERTICES] + counters[N_COUNTERS + BAD_FACES]
     if parts == 2:
-        bad += board[COUNTERS + FLAGS + BAD_VERTICES] + board[COUNTERS + FLAGS + BAD_FACES]
-    for f in range(step * me, n if bad == 0 else 0, step * all_of_us):
-        add_layers(vertices, faces, f, 0, step, frame, layers, 2 * LAYERS)
+        bad += counters[N_COUNTERS + N_FLAGS + BAD_VERTICES] + counters[N_COUNTERS + N_FLAGS + BAD_FACES]
+    for f in range(step * thread, n if bad == 0 else 0, step * n_threads):
+        survey_face(vertices, faces, f, 0, step, frame, layers, 2 * SURVEY_COUNTS)
     grid.sync()
-    for k in range(me, BOARD, all_of_us):
-        report[k] = board[k]
+    for k in range(thread, COUNTERS_SIZE, n_threads):
+        report[k] = counters[k]

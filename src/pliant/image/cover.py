@@ -23,14 +23,14 @@ import numpy as np
 
 from pliant.core.jit import helper
 from pliant.geometry.triangle_overlap import Triangle
-from pliant.image.screen import DEPTH, ERROR, FARTHEST, STRIDE
+from pliant.image.screen import DEPTH, MAX_COORDINATE, RELATIVE_ERROR, STRIDE
 
-HALF, ONE, FOUR, STEEP, SMALL = np.float32(0.5), np.float32(1), np.float32(4), np.float32(160), np.float32(2.0**-20)
-NARROW = np.float32(2)                                                   # pixels: spans of narrower faces do not pay
-ROOM, FLAT_EDGE, MOST_REACH, MOST_DOWN = np.float32(1.5), np.float32(32), np.float32(2.0**20), np.float32(2.0**100)
-LOST = ERROR * np.float32(FARTHEST / 2)                                 # errors of corners that were brought back from beyond
-FINE, MIDDLE = 256, 128                                                 # steps of a pixel, and of half a pixel
-FARTHEST_FINE = 2.0**29                                                 # differences have 31 bits, and products 62
+HALF, ONE, FOUR, MIN_NORMAL_RATIO, ROUNDING = np.float32(0.5), np.float32(1), np.float32(4), np.float32(160), np.float32(2.0**-20)
+NARROW_WIDTH = np.float32(2)                                                   # pixels: spans of narrower faces do not pay
+PIXEL_REACH, MIN_RISE_RATIO, MAX_REACH, MAX_NORMAL = np.float32(1.5), np.float32(32), np.float32(2.0**20), np.float32(2.0**100)
+CLAMPED_ERROR = RELATIVE_ERROR * np.float32(MAX_COORDINATE / 2)                                 # errors of corners that were brought back from beyond
+SUBPIXELS, HALF_PIXEL = 256, 128                                                 # steps of a pixel, and of half a pixel
+MAX_FIXED_POINT = 2.0**29                                                 # differences have 31 bits, and products 62
 
 
 class Extent(NamedTuple):
@@ -64,29 +64,29 @@ def corners_of(screen, faces, f):
 
 
 @helper
-def largest(a, b, c):
+def max_abs(a, b, c):
     return max(abs(a), max(abs(b), abs(c)))
 
 
 @helper
-def extent_of(t, slack, slack_z):
+def extent_of(t, error_xy, error_z):
     """The Extent of a face."""
-    e = ERROR * max(largest(t.ax, t.bx, t.cx), largest(t.ay, t.by, t.cy)) + slack
-    d = ERROR * largest(t.az, t.bz, t.cz) + slack_z
+    e = RELATIVE_ERROR * max(max_abs(t.ax, t.bx, t.cx), max_abs(t.ay, t.by, t.cy)) + error_xy
+    d = RELATIVE_ERROR * max_abs(t.az, t.bz, t.cz) + error_z
     return Extent(min(t.ax, min(t.bx, t.cx)) - e, min(t.ay, min(t.by, t.cy)) - e, min(t.az, min(t.bz, t.cz)) - d,
                   max(t.ax, max(t.bx, t.cx)) + e, max(t.ay, max(t.by, t.cy)) + e, max(t.az, max(t.bz, t.cz)) + d, e, d)
 
 
 @helper
-def in_sight(box, size):
+def in_window_xy(box, size):
     """May rays through the window meet it?"""
     return (box.right >= 0) & (box.left <= size) & (box.high >= 0) & (box.low <= size)
 
 
 @helper
-def inside(box, size):
+def in_window(box, size):
     """Is any of it in the window?"""
-    return in_sight(box, size) & (box.far >= 0) & (box.near <= DEPTH)
+    return in_window_xy(box, size) & (box.far >= 0) & (box.near <= DEPTH)
 
 
 @helper
@@ -104,19 +104,19 @@ def edge_span(ax, ay, bx, by, low, high, e, first, last):
         return first, last
     left, right = min(ax, bx), max(ax, bx)
     rise = by - ay
-    if abs(rise) >= FLAT_EDGE * e:
+    if abs(rise) >= MIN_RISE_RATIO * e:
         slope = (bx - ax) / rise
-        doubt = FOUR * e * (ONE + abs(slope))
+        error = FOUR * e * (ONE + abs(slope))
         p = ax + (min(max(low, min(ay, by)), max(ay, by)) - ay) * slope
         q = ax + (min(max(high, min(ay, by)), max(ay, by)) - ay) * slope
-        left, right = max(left, min(p, q) - doubt), min(right, max(p, q) + doubt)
+        left, right = max(left, min(p, q) - error), min(right, max(p, q) + error)
     return min(first, left - e), max(last, right + e)
 
 
 @helper
-def span(t, box, row, size):
+def row_span(t, box, row, size):
     """The first and the last pixel of a row that the face touches, or so it may seem; last < first: none."""
-    if box.right - box.left <= NARROW or box.e >= LOST:
+    if box.right - box.left <= NARROW_WIDTH or box.e >= CLAMPED_ERROR:
         return pixel_at(box.left, size), pixel_at(box.right, size)
     first, last = np.float32(np.inf), np.float32(-np.inf)
     low, high = np.float32(row) - box.e, np.float32(row + 1) + box.e
@@ -133,15 +133,15 @@ def slopes_of(t, box):
     """The Slopes of a face; an infinite `reach` where they say nothing."""
     ux, uy, uz, vx, vy, vz = t.bx - t.ax, t.by - t.ay, t.bz - t.az, t.cx - t.ax, t.cy - t.ay, t.cz - t.az
     size, height = max(box.right - box.left, box.high - box.low), box.far - box.near
-    down = ux * vy - uy * vx
+    normal_z = ux * vy - uy * vx
     g, h, reach = np.float32(0), np.float32(0), np.float32(np.inf)
-    if STEEP * box.e * size < abs(down) <= MOST_DOWN:
-        g, h = (uz * vy - uy * vz) / down, (ux * vz - uz * vx) / down
+    if MIN_NORMAL_RATIO * box.e * size < abs(normal_z) <= MAX_NORMAL:
+        g, h = (uz * vy - uy * vz) / normal_z, (ux * vz - uz * vx) / normal_z
         steep = abs(g) + abs(h)
-        doubt = (np.float32(1.1) * (size + ROOM) * (np.float32(8) * box.d * size + np.float32(12) * box.e * height
-                                                    + np.float32(10) * box.e * size * steep) / abs(down))
-        reach = HALF * steep + doubt + np.float32(2) * (box.d + box.e * steep) + SMALL * steep
-        if not reach <= MOST_REACH:
+        error = (np.float32(1.1) * (size + PIXEL_REACH) * (np.float32(8) * box.d * size + np.float32(12) * box.e * height
+                                                    + np.float32(10) * box.e * size * steep) / abs(normal_z))
+        reach = HALF * steep + error + np.float32(2) * (box.d + box.e * steep) + ROUNDING * steep
+        if not reach <= MAX_REACH:
             g, h, reach = np.float32(0), np.float32(0), np.float32(np.inf)
     return Slopes(t.ax, t.ay, t.az, g, h, reach)
 
@@ -153,7 +153,7 @@ def plane_at(slopes, x, y):
 
 
 @helper
-def depths(slopes, box, x, y):
+def depth_interval(slopes, box, x, y):
     """The least and the largest depth of the face in the pixel (x, y)."""
     z = plane_at(slopes, x, y)
     return max(box.near, z - slopes.reach), min(box.far, z + slopes.reach)
@@ -162,21 +162,21 @@ def depths(slopes, box, x, y):
 # --- centres -----------------------------------------------------------------------------------------------------------------------
 
 @helper
-def fine(x):
+def fixed_point(x):
     """A coordinate in steps of 1/256 of a pixel."""
-    return np.int64(math.floor(min(max(np.float64(x) * FINE, -FARTHEST_FINE), FARTHEST_FINE) + 0.5))
+    return np.int64(math.floor(min(max(np.float64(x) * SUBPIXELS, -MAX_FIXED_POINT), MAX_FIXED_POINT) + 0.5))
 
 
 @helper
-def across(ax, ay, bx, by):
+def tie_side(ax, ay, bx, by):
     """On which side a centre on the line ab counts: 1 left, −1 right, 0 if there is no line."""
     dx, dy = bx - ax, by - ay
     return 1 if dy < 0 or (dy == 0 and dx > 0) else -1 if dy > 0 or dx < 0 else 0
 
 
 @helper
-def side(ax, ay, bx, by, px, py):
+def edge_side(ax, ay, bx, by, px, py):
     """1 if p lies left of the line ab, −1 if right; a point on it is moved a little."""
-    turn = (bx - ax) * (py - ay) - (by - ay) * (px - ax)
-    return 1 if turn > 0 else -1 if turn < 0 else across(ax, ay, bx, by)
+    cross = (bx - ax) * (py - ay) - (by - ay) * (px - ax)
+    return 1 if cross > 0 else -1 if cross < 0 else tie_side(ax, ay, bx, by)
 

@@ -8,65 +8,65 @@ import math
 
 import numpy as np
 
-from pliant.core.atomic import add
+from pliant.core.atomic import atomic_add
 from pliant.core.jit import helper
 from pliant.image.cover import pixel_at
-from pliant.image.pack import FAR, HIGH, LEFT, LOW, NEAR, RIGHT, SIDES
+from pliant.image.pack import BOX_SIZE, FAR, HIGH, LEFT, LOW, NEAR, RIGHT
 from pliant.volume.aabb import Box
 
-MOST_STRIP = 12
-NAMES = 0xFFFFFFFF
+MAX_STRIP_BITS = 12
+INDEX_MASK = 0xFFFFFFFF
 
 
-def strip_for(height):
+def strip_bits_for(height):
     """How many rows, as a power of two, a strip has for boxes of this mean height."""
-    return min(max(math.ceil(math.log2(max(height, 1.0))), 0) + 1, MOST_STRIP)
+    return min(max(math.ceil(math.log2(max(height, 1.0))), 0) + 1, MAX_STRIP_BITS)
 
 
-def strips(size, strip):
+def strip_count(size, strip_bits):
     """How many strips there are."""
-    return ((size - 1) >> strip) + 1
+    return ((size - 1) >> strip_bits) + 1
 
 
 @helper
-def count_in_strips(boxes, i, size, strip, counts):
+def count_in_strips(boxes, i, size, strip_bits, counts):
     """Count thing i where it begins, in each of its strips."""
-    at = SIDES * i
+    at = BOX_SIZE * i
     column = pixel_at(boxes[at + LEFT], size)
-    for row in range(pixel_at(boxes[at + LOW], size) >> strip, (pixel_at(boxes[at + HIGH], size) >> strip) + 1):
-        add(counts, row * size + column, np.int32(1))
+    for row in range(pixel_at(boxes[at + LOW], size) >> strip_bits, (pixel_at(boxes[at + HIGH], size) >> strip_bits) + 1):
+        atomic_add(counts, row * size + column, np.int32(1))
 
 
 @helper
-def list_in_strips(boxes, i, size, strip, begins, counts, order, lined, stride):
+def list_in_strips(boxes, i, size, strip_bits, begins, counts, order, sorted_boxes, stride):
     """Put thing i into the order, in each of its strips, as strip << 32 | i, and its box along with it: side k at k · stride."""
-    at = SIDES * i
+    at = BOX_SIZE * i
     column = pixel_at(boxes[at + LEFT], size)
-    for row in range(pixel_at(boxes[at + LOW], size) >> strip, (pixel_at(boxes[at + HIGH], size) >> strip) + 1):
+    for row in range(pixel_at(boxes[at + LOW], size) >> strip_bits, (pixel_at(boxes[at + HIGH], size) >> strip_bits) + 1):
         cell = row * size + column
-        place = np.int64(begins[cell] + add(counts, cell, np.int32(-1)) - 1)
-        order[place] = (np.int64(row) << 32) | i
-        for k in range(SIDES):
-            lined[stride * k + place] = boxes[at + k]
+        slot = np.int64(begins[cell] + atomic_add(counts, cell, np.int32(-1)) - 1)
+        order[slot] = (np.int64(row) << 32) | i
+        for k in range(BOX_SIZE):
+            sorted_boxes[stride * k + slot] = boxes[at + k]
 
 
 @helper
-def reach_of(lined, stride, begins, size, at, row):
+def sweep_end(sorted_boxes, stride, begins, size, at, row):
     """Where in the order those end that the thing at `at` must be compared with."""
-    return np.int64(begins[row * size + pixel_at(lined[stride * RIGHT + at], size) + 1])
+    return np.int64(begins[row * size + pixel_at(sorted_boxes[stride * RIGHT + at], size) + 1])
 
 
 @helper
-def box_at(lined, stride, p):
+def box_at(sorted_boxes, stride, p):
     """The box of a thing in the order."""
-    return Box(lined[stride * LEFT + p], lined[stride * LOW + p], lined[stride * NEAR + p],
-               lined[stride * RIGHT + p], lined[stride * HIGH + p], lined[stride * FAR + p])
+    return Box(sorted_boxes[stride * LEFT + p], sorted_boxes[stride * LOW + p], sorted_boxes[stride * NEAR + p],
+               sorted_boxes[stride * RIGHT + p], sorted_boxes[stride * HIGH + p], sorted_boxes[stride * FAR + p])
 
 
 @helper
-def business(lined, stride, p, q, row, strip, size):
+def owns_pair(sorted_boxes, stride, p, q, row, strip_bits, size):
     """Is it the strip in which two things are found?"""
-    return pixel_at(max(lined[stride * LOW + p], lined[stride * LOW + q]), size) >> strip == row
+    return pixel_at(max(sorted_boxes[stride * LOW + p], sorted_boxes[stride * LOW + q]), size) >> strip_bits == row
 
 
 @helper

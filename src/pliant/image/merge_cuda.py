@@ -2,25 +2,25 @@
 import numpy as np
 from numba import int64
 
-from pliant.core.cooperative_cuda import TILE, add_up, cuda, of_kernels
-from pliant.image.kernel_args import RAYS
-from pliant.image.merge import put_levels, texel
+from pliant.core.cooperative_cuda import TILE, add_block_sum, cuda, device_function
+from pliant.image.kernel_args import N_RAYS
+from pliant.image.merge import layout_levels, merge_texel
 
 
-@of_kernels
-def merge(size, margin, on, texels, levels, level_begins, level_sides, board):
+@device_function
+def merge(size, margin, active, texels, levels, level_begins, level_sides, counters):
     """Pass 2: all levels from 1 up. The grid waits after each."""
     grid, tile = cuda.cg.this_grid(), cuda.shared.array(TILE, int64)
-    me, all_of_us, rays = cuda.grid(1), cuda.gridsize(1), np.int64(0)
-    for p in range(me, size * size, all_of_us):
-        rays += np.int64(on[p] != 0)
-    add_up(rays, tile, board, RAYS)
-    if me == 0:
-        put_levels(size, level_begins, level_sides)
+    thread, n_threads, rays = cuda.grid(1), cuda.gridsize(1), np.int64(0)
+    for p in range(thread, size * size, n_threads):
+        rays += np.int64(active[p] != 0)
+    add_block_sum(rays, tile, counters, N_RAYS)
+    if thread == 0:
+        layout_levels(size, level_begins, level_sides)
     grid.sync()
     for level in range(1, levels):
         side = level_sides[level]
-        for i in range(me, side * side, all_of_us):
-            texels[level_begins[level] + i] = texel(on, texels, size, margin, level_begins[level - 1], level_sides[level - 1], i % side,
+        for i in range(thread, side * side, n_threads):
+            texels[level_begins[level] + i] = merge_texel(active, texels, size, margin, level_begins[level - 1], level_sides[level - 1], i % side,
                                                     i // side)
         grid.sync()

@@ -4,10 +4,10 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 
 from pliant.core import validate, validate_views
-from pliant.image.merge import MOST_SIZE
+from pliant.image.merge import MAX_SIZE
 
-MODES, REST, DEVICES, OUT = ("conservative", "sampled"), ("mark", "drop"), ("cpu", "cuda"), ("numpy", "device")
-MOST_PASSES = 1 << 16
+MODES, REST_MODES, DEVICES, OUTPUTS = ("conservative", "sampled"), ("mark", "drop"), ("cpu", "cuda"), ("numpy", "device")
+MAX_PASSES = 1 << 16
 
 
 class ImageOptions(TypedDict, total=False):
@@ -22,7 +22,7 @@ class ImageOptions(TypedDict, total=False):
     out: str
 
 
-class Options(NamedTuple):
+class CheckedOptions(NamedTuple):
     """The same, checked. `ends`: peel from both ends, or from the near one alone, which only experiments do."""
     resolution: int = 1024
     mode: str = "conservative"
@@ -35,21 +35,21 @@ class Options(NamedTuple):
     ends: int = 2
 
 
-def options_of(given: dict[str, Any]) -> Options:
+def check_options(image_options: dict[str, Any]) -> CheckedOptions:
     """Checked Options."""
-    unknown = sorted(set(given) - set(ImageOptions.__annotations__))
+    unknown = sorted(set(image_options) - set(ImageOptions.__annotations__))
     if unknown:
         raise TypeError(f'{unknown[0]}: not known with engine="image"; there are {", ".join(ImageOptions.__annotations__)}')
-    options = Options(**given)
+    options = CheckedOptions(**image_options)
     options = options._replace(
         mode=validate.choice("mode", options.mode, MODES),
-        rest=validate.choice("rest", options.rest, REST),
-        resolution=validate.integer("resolution", options.resolution, range(1, MOST_SIZE + 1)),
-        passes=None if options.passes is None else validate.integer("passes", options.passes, range(1, MOST_PASSES + 1)),
+        rest=validate.choice("rest", options.rest, REST_MODES),
+        resolution=validate.integer("resolution", options.resolution, range(1, MAX_SIZE + 1)),
+        passes=None if options.passes is None else validate.integer("passes", options.passes, range(1, MAX_PASSES + 1)),
         direction=None if options.direction is None else validate_views.direction("direction", options.direction),
         closed=None if options.closed is None else validate.flag("closed", options.closed),
         device=None if options.device is None else validate.choice("device", options.device, DEVICES),
-        out=validate.choice("out", options.out, OUT))
+        out=validate.choice("out", options.out, OUTPUTS))
     if options.mode == "conservative" and options.rest == "drop":
         raise ValueError('rest: "drop" forgets faces, which mode="conservative" never does; use mode="sampled"')
     if options.mode == "conservative" and options.passes is not None:

@@ -2,30 +2,30 @@
 import numpy as np
 
 from pliant.core.jit import kernel
-from pliant.image.merge import NONE
-from pliant.image.pack import SIDES, put_left
+from pliant.image.merge import EMPTY_BOX
+from pliant.image.pack import BOX_SIZE, clip_face_box
 
 
 @kernel
-def pack_some(sparse, left, boxes):
+def compact(sparse, packed_faces, boxes):
     """Put the faces whose box is not NONE, and these boxes, one after the other; how many."""
     n = 0
     for f in range(len(sparse)):
-        if sparse[f] != NONE:
-            left[n], boxes[n] = f, sparse[f]
+        if sparse[f] != EMPTY_BOX:
+            packed_faces[n], boxes[n] = f, sparse[f]
             n += 1
     return n
 
 
 @kernel
-def cut_down(screen, faces, left, pixels, slack, slack_z, boxes):
+def clip_boxes(screen, faces, packed_faces, pixels, error_xy, error_z, boxes):
     """Put what is left of these faces within their boxes of pixels."""
-    for i in range(len(left)):
-        put_left(screen, faces, np.int64(left[i]), slack, slack_z, pixels[i], boxes, SIDES * i)
+    for i in range(len(packed_faces)):
+        clip_face_box(screen, faces, np.int64(packed_faces[i]), error_xy, error_z, pixels[i], boxes, BOX_SIZE * i)
 
 
 def pack(sparse):
     """(faces that are left, their boxes of pixels)."""
-    left, boxes = np.empty(len(sparse), np.int32), np.empty(len(sparse), np.int64)
-    n = pack_some(sparse, left, boxes)
-    return left[:n], boxes[:n]
+    packed_faces, boxes = np.empty(len(sparse), np.int32), np.empty(len(sparse), np.int64)
+    n = compact(sparse, packed_faces, boxes)
+    return packed_faces[:n], boxes[:n]

@@ -7,104 +7,104 @@ import numpy as np
 
 from pliant.core import threads as pool
 from pliant.core.jit import kernel
-from pliant.image.estimate import rays_through
-from pliant.image.sample import COUNTED, MOST, collides, count_face, judge, list_face, peel_face, starts_on, wanted
+from pliant.image.estimate import shared_rays
+from pliant.image.sample import COUNT_MASK, MAX_LISTED, any_overlap, count_face, list_face, listed_count, odd_count, peel_face, update_ray
 
-CHUNK = 1 << 14                                                         # faces between looks at Ctrl-C
-LOTS = 1 << 21                                                          # pixels that these may cover
+FACE_CHUNK = 1 << 14                                                         # faces between looks at Ctrl-C
+MAX_CHUNK_PIXELS = 1 << 21                                                          # pixels that these may cover
 
 
 @kernel
-def count(screen, faces, first_b, slack, slack_z, size, low, high, begin, end, counts):
+def count_faces(screen, faces, first_b, error_xy, error_z, size, low, high, begin, end, counts):
     for f in range(begin, end):
-        count_face(screen, faces, f, first_b, slack, slack_z, size, low, high, counts)
+        count_face(screen, faces, f, first_b, error_xy, error_z, size, low, high, counts)
 
 
 @kernel
-def lay_out(counts, itself, begins, on):
+def layout_lists(counts, is_self, begins, active):
     """Where the list of each pixel begins, and how long it is; pixels with too many faces are on. (Length of all lists, the most faces
     over one pixel)."""
     total, deepest = np.int64(0), np.int64(0)
     for p in range(len(counts)):
-        n = wanted(counts[p], itself)
-        deepest = max(deepest, (counts[p] & COUNTED) + (counts[p] >> 32))
-        on[p] = n > MOST
+        n = listed_count(counts[p], is_self)
+        deepest = max(deepest, (counts[p] & COUNT_MASK) + (counts[p] >> 32))
+        active[p] = n > MAX_LISTED
         begins[p] = total
-        total += n if n <= MOST else 0
+        total += n if n <= MAX_LISTED else 0
     begins[len(counts)] = total
     return total, deepest
 
 
 @kernel
-def fill(screen, faces, first_b, slack, slack_z, size, low, high, begin, end, begins, counts, listed):
+def list_faces(screen, faces, first_b, error_xy, error_z, size, low, high, begin, end, begins, counts, fragments):
     for f in range(begin, end):
-        list_face(screen, faces, f, first_b, slack, slack_z, size, low, high, begins, counts, listed)
+        list_face(screen, faces, f, first_b, error_xy, error_z, size, low, high, begins, counts, fragments)
 
 
 @kernel
-def look(faces, first_b, itself, begin, end, begins, listed, on):
+def test_pixels(faces, first_b, is_self, begin, end, begins, fragments, active):
     """Put on the pixels begin … end in which something may collide."""
     for p in range(begin, end):
-        if begins[p + 1] - begins[p] > 1 and collides(faces, first_b, itself, begins[p], begins[p + 1], listed):
-            on[p] = 1
+        if begins[p + 1] - begins[p] > 1 and any_overlap(faces, first_b, is_self, begins[p], begins[p + 1], fragments):
+            active[p] = 1
 
 
 @kernel
-def peel(screen, faces, slack, slack_z, size, low, high, begin, end, counting, counts, fronts, backs, next_fronts, next_backs):
+def peel_faces(screen, faces, error_xy, error_z, size, low, high, begin, end, counting, counts, fronts, backs, next_fronts, next_backs):
     for f in range(begin, end):
-        peel_face(screen, faces, f, slack, slack_z, size, low, high, counting, counts, fronts, backs, next_fronts, next_backs)
+        peel_face(screen, faces, f, error_xy, error_z, size, low, high, counting, counts, fronts, backs, next_fronts, next_backs)
 
 
 @kernel
-def start_rays(closed, counts, on):
+def start_rays(closed, counts, active):
     """Put on the rays whose number of fragments says so. (Fragments, most of them on one ray)."""
     total, deepest = np.int64(0), np.int64(0)
     for p in range(len(counts)):
         total, deepest = total + counts[p], max(deepest, counts[p])
-        on[p] = starts_on(counts[p], closed)
+        active[p] = odd_count(counts[p], closed)
     return total, deepest
 
 
 @kernel
-def judge_rays(screen, faces, first_b, itself, slack, slack_z, begin, end, done, ends, closed, counts, fronts, backs, next_fronts,
-               next_backs, on):
+def update_rays(screen, faces, first_b, is_self, error_xy, error_z, begin, end, passes_done, ends, closed, counts, fronts, backs, next_fronts,
+               next_backs, active):
     for p in range(begin, end):
-        if counts[p] > ends * done and on[p] == 0:
-            on[p] = judge(screen, faces, first_b, itself, slack, slack_z, p, done, ends, closed, counts, fronts, backs, next_fronts,
+        if counts[p] > ends * passes_done and active[p] == 0:
+            active[p] = update_ray(screen, faces, first_b, is_self, error_xy, error_z, p, passes_done, ends, closed, counts, fronts, backs, next_fronts,
                           next_backs)
 
 
 @kernel
-def end_rays(counts, layers, mark, on):
+def finish_rays(counts, layers, mark, active):
     """Of rays with more fragments than were peeled off, which nothing has put on: put them on, or count what is dropped."""
     dropped = np.int64(0)
     for p in range(len(counts)):
-        if counts[p] > layers and on[p] == 0:
-            on[p] = mark
+        if counts[p] > layers and active[p] == 0:
+            active[p] = mark
             dropped += 0 if mark else counts[p] - layers
     return dropped
 
 
 @kernel
-def tally_rays(screen, faces, keys, slack, slack_z, size, margin, on, tally):
+def count_shared_rays(screen, faces, keys, error_xy, error_z, size, margin, active, histogram):
     """Count the pairs by the rays through both faces."""
     for k in range(len(keys)):
-        tally[rays_through(screen, faces, keys[k], slack, slack_z, size, margin, on)] += 1
+        histogram[shared_rays(screen, faces, keys[k], error_xy, error_z, size, margin, active)] += 1
 
 
-def over_rows(size, faces, area, work):
+def for_row_blocks(size, faces, area, run_block):
     """`work(low, high, begin, end)` for all rows and faces: rows by thread, faces in chunks; each covers `area` pixels on average."""
-    cancel, step = threading.Event(), max(min(CHUNK, int(LOTS / max(area, 1.0))), 1)
+    cancel, step = threading.Event(), max(min(FACE_CHUNK, int(MAX_CHUNK_PIXELS / max(area, 1.0))), 1)
 
-    def share(low, high):
+    def run_rows(low, high):
         for begin in range(0, faces, step):
             if cancel.is_set():
                 return
-            work(low, high, begin, min(begin + step, faces))
+            run_block(low, high, begin, min(begin + step, faces))
 
-    n = min(pool.threads(), size) if faces > CHUNK >> 3 else 1
+    n = min(pool.threads(), size) if faces > FACE_CHUNK >> 3 else 1
     cuts = [size * k // n for k in range(n + 1)]
     if n > 1:
-        pool.run([partial(share, *rows) for rows in pairwise(cuts)], cancel)
+        pool.run_jobs([partial(run_rows, *rows) for rows in pairwise(cuts)], cancel)
     else:
-        share(0, size)
+        run_rows(0, size)

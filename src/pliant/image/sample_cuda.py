@@ -4,156 +4,168 @@ import numpy as np
 from numba import int64
 
 import pliant.core.atomic_cuda  # noqa: F401
-from pliant.core.cooperative_cuda import TILE, add_up, cuda, of_kernels, scan
+from pliant.core.cooperative_cuda import TILE, add_block_sum, cuda, device_function, grid_scan
 from pliant.image.cover import corners_of, extent_of, pixel_at
-from pliant.image.kernel_args import COUNTERS, DEEPEST, DROPPED, LARGE_FACES, PASSES, TOTAL
-from pliant.image.sample import AFTER, BEFORE, COUNTED, MOST, collides, count_face, judge, list_face, peel_face, starts_on, wanted
-from pliant.image.screen import STRIDE, put_vertex
+from pliant.image.kernel_args import MAX_DEPTH, N_COUNTERS, N_DROPPED, N_FRAGMENTS, N_LARGE_FACES, N_PEELS
+from pliant.image.sample import (
+    COUNT_MASK,
+    MAX_KEY,
+    MAX_LISTED,
+    MIN_KEY,
+    any_overlap,
+    count_face,
+    list_face,
+    listed_count,
+    odd_count,
+    peel_face,
+    update_ray,
+)
+from pliant.image.screen import STRIDE, project_vertex
 
-LARGE = 256                                                             # pixels of a box
+LARGE_PIXELS = 256                                                             # pixels of a box
 
 
-@of_kernels
-def rows_of(screen, faces, f, slack, slack_z, size):
+@device_function
+def rows_of(screen, faces, f, error_xy, error_z, size):
     """(first row, rows, pixels) of the box of a face."""
-    box = extent_of(corners_of(screen, faces, f), slack, slack_z)
+    box = extent_of(corners_of(screen, faces, f), error_xy, error_z)
     low, high = pixel_at(box.low, size), pixel_at(box.high, size)
     return low, high - low + 1, (high - low + 1) * (pixel_at(box.right, size) - pixel_at(box.left, size) + 1)
 
 
-@of_kernels
-def is_large(screen, faces, f, slack, slack_z, size):
-    _, _, pixels = rows_of(screen, faces, f, slack, slack_z, size)
-    return pixels > LARGE
+@device_function
+def is_large(screen, faces, f, error_xy, error_z, size):
+    _, _, pixels = rows_of(screen, faces, f, error_xy, error_z, size)
+    return pixels > LARGE_PIXELS
 
 
-@of_kernels
-def put_aside(screen, faces, f, slack, slack_z, size, large, board):
+@device_function
+def defer_large(screen, faces, f, error_xy, error_z, size, large, counters):
     """Is this face too large for a thread? Then it goes onto the list."""
-    if is_large(screen, faces, f, slack, slack_z, size):
-        large[cuda.atomic.add(board, LARGE_FACES, 1)] = f
+    if is_large(screen, faces, f, error_xy, error_z, size):
+        large[cuda.atomic.add(counters, N_LARGE_FACES, 1)] = f
         return True
     return False
 
 
-@of_kernels
-def start(vertices, n_vertices, frame, screen, rays, counts, board):
+@device_function
+def reset_and_project(vertices, n_vertices, frame, screen, rays, counts, counters):
     """Wipe the counters and counts, and put the vertices on the screen."""
-    me, all_of_us = cuda.grid(1), cuda.gridsize(1)
-    for k in range(me, COUNTERS, all_of_us):
-        board[k] = 0
-    for p in range(me, rays, all_of_us):
+    thread, n_threads = cuda.grid(1), cuda.gridsize(1)
+    for k in range(thread, N_COUNTERS, n_threads):
+        counters[k] = 0
+    for p in range(thread, rays, n_threads):
         counts[p] = 0
-    for v in range(me, n_vertices, all_of_us):
-        put_vertex(vertices, v, frame, screen, STRIDE * v)
+    for v in range(thread, n_vertices, n_threads):
+        project_vertex(vertices, v, frame, screen, STRIDE * v)
 
 
-@of_kernels
-def note_deepest(deepest, board):
-    if deepest > board[DEEPEST]:
-        cuda.atomic.max(board, DEEPEST, deepest)
+@device_function
+def record_max_depth(deepest, counters):
+    if deepest > counters[MAX_DEPTH]:
+        cuda.atomic.max(counters, MAX_DEPTH, deepest)
 
 
-@of_kernels
-def sample(vertices, n_vertices, frame, screen, faces, n, first_b, itself, slack, slack_z, size, counts, begins, listed, room, on, large,
-           sums, board):
+@device_function
+def sample(vertices, n_vertices, frame, screen, faces, n, first_b, is_self, error_xy, error_z, size, counts, begins, fragments, max_fragments, active, large,
+           sums, counters):
     """Put the vertices on the screen, list fragments by pixel, `room` of them at most, and put on the pixels in which something may
     collide."""
     grid, tile = cuda.cg.this_grid(), cuda.shared.array(TILE, int64)
-    me, all_of_us, rays = cuda.grid(1), cuda.gridsize(1), size * size
-    start(vertices, n_vertices, frame, screen, rays, counts, board)
+    thread, n_threads, rays = cuda.grid(1), cuda.gridsize(1), size * size
+    reset_and_project(vertices, n_vertices, frame, screen, rays, counts, counters)
     grid.sync()
 
-    for f in range(me, n, all_of_us):
-        if not put_aside(screen, faces, f, slack, slack_z, size, large, board):
-            count_face(screen, faces, np.int64(f), first_b, slack, slack_z, size, 0, size, counts)
+    for f in range(thread, n, n_threads):
+        if not defer_large(screen, faces, f, error_xy, error_z, size, large, counters):
+            count_face(screen, faces, np.int64(f), first_b, error_xy, error_z, size, 0, size, counts)
     grid.sync()
-    for k in range(cuda.blockIdx.x, board[LARGE_FACES], cuda.gridDim.x):
+    for k in range(cuda.blockIdx.x, counters[N_LARGE_FACES], cuda.gridDim.x):
         f = np.int64(large[k])
-        low, rows, _ = rows_of(screen, faces, f, slack, slack_z, size)
+        low, rows, _ = rows_of(screen, faces, f, error_xy, error_z, size)
         for y in range(low + cuda.threadIdx.x, low + rows, cuda.blockDim.x):
-            count_face(screen, faces, f, first_b, slack, slack_z, size, y, y + 1, counts)
+            count_face(screen, faces, f, first_b, error_xy, error_z, size, y, y + 1, counts)
     grid.sync()
 
     deepest = np.int64(0)
-    for p in range(me, rays, all_of_us):
-        found = wanted(counts[p], itself)
-        deepest = max(deepest, (counts[p] & COUNTED) + (counts[p] >> 32))
-        on[p] = 1 if found > MOST else 0
-        begins[p] = found if found <= MOST else 0
-    note_deepest(deepest, board)
+    for p in range(thread, rays, n_threads):
+        n_listed = listed_count(counts[p], is_self)
+        deepest = max(deepest, (counts[p] & COUNT_MASK) + (counts[p] >> 32))
+        active[p] = 1 if n_listed > MAX_LISTED else 0
+        begins[p] = n_listed if n_listed <= MAX_LISTED else 0
+    record_max_depth(deepest, counters)
     grid.sync()
-    scan(begins, rays, sums, tile, board, TOTAL)
+    grid_scan(begins, rays, sums, tile, counters, N_FRAGMENTS)
     grid.sync()
-    if board[TOTAL] > room:                                             # the host gives more, and begins again
+    if counters[N_FRAGMENTS] > max_fragments:                                             # the host gives more, and begins again
         return
 
-    for f in range(me, n, all_of_us):
-        if not is_large(screen, faces, f, slack, slack_z, size):
-            list_face(screen, faces, np.int64(f), first_b, slack, slack_z, size, 0, size, begins, counts, listed)
-    for k in range(cuda.blockIdx.x, board[LARGE_FACES], cuda.gridDim.x):
+    for f in range(thread, n, n_threads):
+        if not is_large(screen, faces, f, error_xy, error_z, size):
+            list_face(screen, faces, np.int64(f), first_b, error_xy, error_z, size, 0, size, begins, counts, fragments)
+    for k in range(cuda.blockIdx.x, counters[N_LARGE_FACES], cuda.gridDim.x):
         f = np.int64(large[k])
-        low, rows, _ = rows_of(screen, faces, f, slack, slack_z, size)
+        low, rows, _ = rows_of(screen, faces, f, error_xy, error_z, size)
         for y in range(low + cuda.threadIdx.x, low + rows, cuda.blockDim.x):
-            list_face(screen, faces, f, first_b, slack, slack_z, size, y, y + 1, begins, counts, listed)
+            list_face(screen, faces, f, first_b, error_xy, error_z, size, y, y + 1, begins, counts, fragments)
     grid.sync()
-    for p in range(me, rays, all_of_us):
-        if begins[p + 1] - begins[p] > 1 and collides(faces, first_b, itself, begins[p], begins[p + 1], listed):
-            on[p] = 1
+    for p in range(thread, rays, n_threads):
+        if begins[p + 1] - begins[p] > 1 and any_overlap(faces, first_b, is_self, begins[p], begins[p + 1], fragments):
+            active[p] = 1
 
 
-@of_kernels
-def peel(vertices, n_vertices, frame, screen, faces, n, first_b, itself, slack, slack_z, size, closed, passes, ends, mark, counts,
-         fronts, backs, next_fronts, next_backs, on, large, board):
+@device_function
+def peel(vertices, n_vertices, frame, screen, faces, n, first_b, is_self, error_xy, error_z, size, closed, max_peels, ends, mark, counts,
+         fronts, backs, next_fronts, next_backs, active, large, counters):
     """Put the vertices on the screen, peel off fragments, pass after pass, and put on the rays in which something collides."""
     grid, tile = cuda.cg.this_grid(), cuda.shared.array(TILE, int64)
-    me, all_of_us, rays = cuda.grid(1), cuda.gridsize(1), size * size
-    start(vertices, n_vertices, frame, screen, rays, counts, board)
-    for p in range(me, rays, all_of_us):
-        fronts[p], backs[p], next_fronts[p], next_backs[p] = BEFORE, AFTER, AFTER, BEFORE
+    thread, n_threads, rays = cuda.grid(1), cuda.gridsize(1), size * size
+    reset_and_project(vertices, n_vertices, frame, screen, rays, counts, counters)
+    for p in range(thread, rays, n_threads):
+        fronts[p], backs[p], next_fronts[p], next_backs[p] = MIN_KEY, MAX_KEY, MAX_KEY, MIN_KEY
     grid.sync()
 
-    for f in range(me, n, all_of_us):
-        if not put_aside(screen, faces, f, slack, slack_z, size, large, board):
-            peel_face(screen, faces, np.int64(f), slack, slack_z, size, 0, size, True, counts, fronts, backs, next_fronts, next_backs)
+    for f in range(thread, n, n_threads):
+        if not defer_large(screen, faces, f, error_xy, error_z, size, large, counters):
+            peel_face(screen, faces, np.int64(f), error_xy, error_z, size, 0, size, True, counts, fronts, backs, next_fronts, next_backs)
     grid.sync()
-    peel_large(screen, faces, slack, slack_z, size, True, counts, fronts, backs, next_fronts, next_backs, large, board)
+    peel_large(screen, faces, error_xy, error_z, size, True, counts, fronts, backs, next_fronts, next_backs, large, counters)
     grid.sync()
     deepest, total = np.int64(0), np.int64(0)
-    for p in range(me, rays, all_of_us):
+    for p in range(thread, rays, n_threads):
         deepest, total = max(deepest, counts[p]), total + counts[p]
-        on[p] = 1 if starts_on(counts[p], closed) else 0
-    note_deepest(deepest, board)
-    add_up(total, tile, board, TOTAL)
+        active[p] = 1 if odd_count(counts[p], closed) else 0
+    record_max_depth(deepest, counters)
+    add_block_sum(total, tile, counters, N_FRAGMENTS)
     grid.sync()
 
-    needed = (board[DEEPEST] + ends - 1) // ends
-    made = needed if passes < 0 else min(passes, needed)
-    for done in range(made):
-        for f in range(me, n, all_of_us):
-            if not is_large(screen, faces, f, slack, slack_z, size):
-                peel_face(screen, faces, np.int64(f), slack, slack_z, size, 0, size, False, counts, fronts, backs, next_fronts, next_backs)
-        peel_large(screen, faces, slack, slack_z, size, False, counts, fronts, backs, next_fronts, next_backs, large, board)
+    needed = (counters[MAX_DEPTH] + ends - 1) // ends
+    n_peels = needed if max_peels < 0 else min(max_peels, needed)
+    for passes_done in range(n_peels):
+        for f in range(thread, n, n_threads):
+            if not is_large(screen, faces, f, error_xy, error_z, size):
+                peel_face(screen, faces, np.int64(f), error_xy, error_z, size, 0, size, False, counts, fronts, backs, next_fronts, next_backs)
+        peel_large(screen, faces, error_xy, error_z, size, False, counts, fronts, backs, next_fronts, next_backs, large, counters)
         grid.sync()
-        for p in range(me, rays, all_of_us):
-            if counts[p] > ends * done and on[p] == 0 and judge(
-                    screen, faces, first_b, itself, slack, slack_z, p, done, ends, closed, counts, fronts, backs, next_fronts, next_backs):
-                on[p] = 1
+        for p in range(thread, rays, n_threads):
+            if counts[p] > ends * passes_done and active[p] == 0 and update_ray(
+                    screen, faces, first_b, is_self, error_xy, error_z, p, passes_done, ends, closed, counts, fronts, backs, next_fronts, next_backs):
+                active[p] = 1
         grid.sync()
     dropped = np.int64(0)
-    for p in range(me, rays, all_of_us):
-        if counts[p] > ends * made and on[p] == 0:
-            on[p] = mark
-            dropped += 0 if mark else counts[p] - ends * made
-    add_up(dropped, tile, board, DROPPED)
-    if me == 0:
-        board[PASSES] = made
+    for p in range(thread, rays, n_threads):
+        if counts[p] > ends * n_peels and active[p] == 0:
+            active[p] = mark
+            dropped += 0 if mark else counts[p] - ends * n_peels
+    add_block_sum(dropped, tile, counters, N_DROPPED)
+    if thread == 0:
+        counters[N_PEELS] = n_peels
 
 
-@of_kernels
-def peel_large(screen, faces, slack, slack_z, size, counting, counts, fronts, backs, next_fronts, next_backs, large, board):
-    for k in range(cuda.blockIdx.x, board[LARGE_FACES], cuda.gridDim.x):
+@device_function
+def peel_large(screen, faces, error_xy, error_z, size, counting, counts, fronts, backs, next_fronts, next_backs, large, counters):
+    for k in range(cuda.blockIdx.x, counters[N_LARGE_FACES], cuda.gridDim.x):
         f = np.int64(large[k])
-        low, rows, _ = rows_of(screen, faces, f, slack, slack_z, size)
+        low, rows, _ = rows_of(screen, faces, f, error_xy, error_z, size)
         for y in range(low + cuda.threadIdx.x, low + rows, cuda.blockDim.x):
-            peel_face(screen, faces, f, slack, slack_z, size, y, y + 1, counting, counts, fronts, backs, next_fronts, next_backs)
+            peel_face(screen, faces, f, error_xy, error_z, size, y, y + 1, counting, counts, fronts, backs, next_fronts, next_backs)

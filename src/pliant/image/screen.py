@@ -14,100 +14,100 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.core.atomic import add
+from pliant.core.atomic import atomic_add
 from pliant.core.jit import helper
 
 DEPTH = 1024.0                                                          # of the window, in units of z
-QUARTER = 0.25
-ERROR = np.float32(2.0**-21)
-FARTHEST = 2.0**100                                                     # coordinates end there: differences and products stay finite
-MOST_SCALE = 2.0**1000
-CELLS = 32                                                              # a side, where layers of surface are counted
-SHARES = 32                                                             # in which sums are kept: threads that add to one place wait
-LAYERS, SURVEY = 3 * CELLS * CELLS, 3 * CELLS * CELLS + 9 * SHARES
-FEW_BITS = 14                                                           # 2**FEW_BITS faces, or up to twice as many, are surveyed
+PRESCALE = 0.25
+RELATIVE_ERROR = np.float32(2.0**-21)
+MAX_COORDINATE = 2.0**100                                                     # coordinates end there: differences and products stay finite
+MAX_SCALE = 2.0**1000
+SURVEY_CELLS = 32                                                              # a side, where layers of surface are counted
+PARTIAL_SUMS = 32                                                             # in which sums are kept: threads that add to one place wait
+N_LAYER_CELLS, SURVEY_SIZE = 3 * SURVEY_CELLS * SURVEY_CELLS, 3 * SURVEY_CELLS * SURVEY_CELLS + 9 * PARTIAL_SUMS
+SURVEY_BITS = 14                                                           # 2**FEW_BITS faces, or up to twice as many, are surveyed
 STRIDE = 4                                                              # numbers of a vertex on the screen: x, y, z and nothing
-TURN, CENTRE, LOW, SCALE, FRAME = 0, 9, 12, 15, 18                      # where they are in a frame
-AXES = np.array([[[0, 1, 0], [0, 0, 1], [1, 0, 0]], [[0, 0, 1], [1, 0, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0], [0, 0, 1]]], np.float64)
+ROTATION, CENTRE, LOW, SCALE, FRAME_SIZE = 0, 9, 12, 15, 18                      # where they are in a frame
+AXIS_ROTATIONS = np.array([[[0, 1, 0], [0, 0, 1], [1, 0, 0]], [[0, 0, 1], [1, 0, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0], [0, 0, 1]]], np.float64)
 
-NO_TURN = AXES[2]
+IDENTITY_ROTATION = AXIS_ROTATIONS[2]
 
 
-class View(NamedTuple):
+class Viewport(NamedTuple):
     """A window of `size` pixels a side: `frame` (FRAME,) float64 holds R, c, low and scale as above; the slack in x and y, and in z."""
     frame: np.ndarray
-    slack: np.float32
-    slack_z: np.float32
+    error_xy: np.float32
+    error_z: np.float32
     size: int
 
 
 # --- steps -----------------------------------------------------------------------------------------------------------------------
 
 @helper
-def turned(vertices, v, frame, k):
+def view_coord(vertices, v, frame, k):
     """Coordinate k of R (p − c) / 4."""
-    x = QUARTER * vertices[3 * v] - QUARTER * frame[CENTRE]
-    y = QUARTER * vertices[3 * v + 1] - QUARTER * frame[CENTRE + 1]
-    z = QUARTER * vertices[3 * v + 2] - QUARTER * frame[CENTRE + 2]
-    return frame[TURN + 3 * k] * x + frame[TURN + 3 * k + 1] * y + frame[TURN + 3 * k + 2] * z
+    x = PRESCALE * vertices[3 * v] - PRESCALE * frame[CENTRE]
+    y = PRESCALE * vertices[3 * v + 1] - PRESCALE * frame[CENTRE + 1]
+    z = PRESCALE * vertices[3 * v + 2] - PRESCALE * frame[CENTRE + 2]
+    return frame[ROTATION + 3 * k] * x + frame[ROTATION + 3 * k + 1] * y + frame[ROTATION + 3 * k + 2] * z
 
 
 @helper
-def put_vertex(vertices, v, frame, screen, at):
+def project_vertex(vertices, v, frame, screen, at):
     """Put vertex v on the screen, at `at`."""
     for k in range(3):
-        x = (turned(vertices, v, frame, k) - frame[LOW + k]) * frame[SCALE + k]
-        screen[at + k] = np.float32(min(max(x, -FARTHEST), FARTHEST))
+        x = (view_coord(vertices, v, frame, k) - frame[LOW + k]) * frame[SCALE + k]
+        screen[at + k] = np.float32(min(max(x, -MAX_COORDINATE), MAX_COORDINATE))
 
 
 @helper
-def within(x, low, scale):
+def clamp_to_cells(x, low, scale):
     """A coordinate in cells, no farther than the border."""
-    return min(max((x - low) * scale, 0.0), float(CELLS))
+    return min(max((x - low) * scale, 0.0), float(SURVEY_CELLS))
 
 
 @helper
 def cell_of(x):
-    return int(min(x, CELLS - 1.0))
+    return int(min(x, SURVEY_CELLS - 1.0))
 
 
 @helper
-def add_layers(vertices, faces, f, shift, weight, frame, layers, base):
+def survey_face(vertices, faces, f, shift, weight, frame, layers, base):
     """Count face f, `weight` times, as seen along each axis; low and scale of the frame are in cells of the window. To the layers of
     surface in the cells of its box it adds its area, spread evenly; after all layers come the sums of width × height, of width + height,
     and of 1, over the faces in the window, for each axis. All from layers[base] on."""
     i, j, k = np.int64(faces[3 * f] - shift), np.int64(faces[3 * f + 1] - shift), np.int64(faces[3 * f + 2] - shift)
     for axis in range(3):
         e, g = (axis + 1) % 3, (axis + 2) % 3
-        ax, bx, cx = turned(vertices, i, frame, e), turned(vertices, j, frame, e), turned(vertices, k, frame, e)
-        ay, by, cy = turned(vertices, i, frame, g), turned(vertices, j, frame, g), turned(vertices, k, frame, g)
+        ax, bx, cx = view_coord(vertices, i, frame, e), view_coord(vertices, j, frame, e), view_coord(vertices, k, frame, e)
+        ay, by, cy = view_coord(vertices, i, frame, g), view_coord(vertices, j, frame, g), view_coord(vertices, k, frame, g)
         p, q, s, t = frame[LOW + e], frame[LOW + g], frame[SCALE + e], frame[SCALE + g]
-        if ((max(ax, max(bx, cx)) - p) * s < 0.0 or (min(ax, min(bx, cx)) - p) * s > CELLS
-                or (max(ay, max(by, cy)) - q) * t < 0.0 or (min(ay, min(by, cy)) - q) * t > CELLS):
+        if ((max(ax, max(bx, cx)) - p) * s < 0.0 or (min(ax, min(bx, cx)) - p) * s > SURVEY_CELLS
+                or (max(ay, max(by, cy)) - q) * t < 0.0 or (min(ay, min(by, cy)) - q) * t > SURVEY_CELLS):
             continue
         area = 0.5 * abs((bx - ax) * s * ((cy - ay) * t) - (by - ay) * t * ((cx - ax) * s))
-        left, right = within(min(ax, min(bx, cx)), p, s), within(max(ax, max(bx, cx)), p, s)
-        low, high = within(min(ay, min(by, cy)), q, t), within(max(ay, max(by, cy)), q, t)
-        at = base + LAYERS + 9 * (f // weight % SHARES) + 3 * axis
-        add(layers, at, np.float32(weight * (right - left) * (high - low)))
-        add(layers, at + 1, np.float32(weight * (right - left + high - low)))
-        add(layers, at + 2, np.float32(weight))
+        left, right = clamp_to_cells(min(ax, min(bx, cx)), p, s), clamp_to_cells(max(ax, max(bx, cx)), p, s)
+        low, high = clamp_to_cells(min(ay, min(by, cy)), q, t), clamp_to_cells(max(ay, max(by, cy)), q, t)
+        at = base + N_LAYER_CELLS + 9 * (f // weight % PARTIAL_SUMS) + 3 * axis
+        atomic_add(layers, at, np.float32(weight * (right - left) * (high - low)))
+        atomic_add(layers, at + 1, np.float32(weight * (right - left + high - low)))
+        atomic_add(layers, at + 2, np.float32(weight))
         first, last, lowest, highest = cell_of(left), cell_of(right), cell_of(low), cell_of(high)
-        share = np.float32(weight * min(area / ((last - first + 1) * (highest - lowest + 1)), 1.0))
-        if share > 0.0:
+        area_per_cell = np.float32(weight * min(area / ((last - first + 1) * (highest - lowest + 1)), 1.0))
+        if area_per_cell > 0.0:
             for y in range(lowest, highest + 1):
                 for x in range(first, last + 1):
-                    add(layers, base + (axis * CELLS + y) * CELLS + x, share)
+                    atomic_add(layers, base + (axis * SURVEY_CELLS + y) * SURVEY_CELLS + x, area_per_cell)
 
 
 # --- views -----------------------------------------------------------------------------------------------------------------------
 
-def frame_of(turn, centre, low=0.0, scale=1.0):
+def frame_of(rotation, centre, low=0.0, scale=1.0):
     """All of a frame in one array."""
-    return np.concatenate([np.reshape(turn, 9), centre, np.broadcast_to(low, 3), np.broadcast_to(scale, 3)])
+    return np.concatenate([np.reshape(rotation, 9), centre, np.broadcast_to(low, 3), np.broadcast_to(scale, 3)])
 
 
-def turned_to(direction):
+def rotation_to(direction):
     """(3, 3): lines x, y, z of a frame whose z goes along the direction."""
     z = direction / np.abs(direction).max()
     z = z / math.sqrt(float(z @ z))
@@ -118,7 +118,7 @@ def turned_to(direction):
     return np.array([x, np.cross(z, x), z])
 
 
-def doubt_of(boxes):
+def position_error(boxes):
     """How far from the truth coordinates of `turned` within these boxes can be, twice over."""
     return float((2.0**-48 * np.abs(boxes).max(axis=(0, 1))).sum() + 2.0**-1070)
 
@@ -128,16 +128,16 @@ def common_box(boxes):
     seem to be apart by as much as the doubt."""
     low, high = boxes[:, 0].max(0), boxes[:, 1].min(0)
     with np.errstate(over="ignore"):
-        return np.sort([low, high], axis=0) if (low - high <= doubt_of(boxes)).all() else None
+        return np.sort([low, high], axis=0) if (low - high <= position_error(boxes)).all() else None
 
 
 def scale_to(box, pixels):
     """What brings the sides of a box to so many pixels; 0 where it is flat."""
     with np.errstate(divide="ignore", over="ignore"):
-        return np.where(box[1] > box[0], np.minimum(pixels / (box[1] - box[0]), MOST_SCALE), 0.0)
+        return np.where(box[1] > box[0], np.minimum(pixels / (box[1] - box[0]), MAX_SCALE), 0.0)
 
 
-def view_of(turn, centre, boxes, size, deep):
+def viewport_of(rotation, centre, boxes, size, deep):
     """The View through where parts with these boxes of `turned` (m, 2, 3) can meet; None if they cannot. `deep`: all that the rays meet on
     their way, before and after, is in the window; without it facings would not take turns."""
     box = common_box(boxes)
@@ -147,31 +147,31 @@ def view_of(turn, centre, boxes, size, deep):
         box[0, 2], box[1, 2] = boxes[:, 0, 2].min(), boxes[:, 1, 2].max()
     scale = scale_to(box, np.array([size, size, DEPTH]))
     with np.errstate(over="ignore"):
-        slack = np.minimum(scale * doubt_of(boxes), FARTHEST) + 2.0**-100
-    return View(frame_of(turn, centre, box[0], scale), np.float32(1.01 * slack[:2].max()), np.float32(1.01 * slack[2]), size)
+        error_xy = np.minimum(scale * position_error(boxes), MAX_COORDINATE) + 2.0**-100
+    return Viewport(frame_of(rotation, centre, box[0], scale), np.float32(1.01 * error_xy[:2].max()), np.float32(1.01 * error_xy[2]), size)
 
 
 class Survey(NamedTuple):
     """Of a window seen along an axis: which; sums over the faces in it of width × height and of width + height, in sides of the window; how
     many there are."""
     axis: int
-    square: float
-    around: float
+    area_sum: float
+    extent_sum: float
     faces: float
 
     def fragments(self, size):
         """About how many fragments faces have, on a screen of this size."""
-        return self.square * size * size + self.around * size + self.faces
+        return self.area_sum * size * size + self.extent_sum * size + self.faces
 
 
-def survey_of(values, axis):
+def read_survey(values, axis):
     """What `add_layers` has counted, for an axis; for None, for that along which the deepest cell has the fewest layers of surface."""
-    layers, sums = values[:LAYERS].reshape(3, -1), values[LAYERS:SURVEY].reshape(SHARES, 3, 3).sum(0, np.float64)
+    layers, sums = values[:N_LAYER_CELLS].reshape(3, -1), values[N_LAYER_CELLS:SURVEY_SIZE].reshape(PARTIAL_SUMS, 3, 3).sum(0, np.float64)
     if axis is None:
         axis = int(np.lexsort((layers.sum(1), layers.max(1)))[0])
-    return Survey(axis, sums[axis, 0] / CELLS**2, sums[axis, 1] / CELLS, sums[axis, 2])
+    return Survey(axis, sums[axis, 0] / SURVEY_CELLS**2, sums[axis, 1] / SURVEY_CELLS, sums[axis, 2])
 
 
-def step_for(count):
+def survey_step(count):
     """Of so many faces one is enough to survey them all."""
-    return max(count >> FEW_BITS, 1)
+    return max(count >> SURVEY_BITS, 1)

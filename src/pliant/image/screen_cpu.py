@@ -2,7 +2,7 @@
 import numpy as np
 
 from pliant.core.jit import kernel
-from pliant.image.screen import STRIDE, add_layers, put_vertex, turned
+from pliant.image.screen import STRIDE, project_vertex, survey_face, view_coord
 
 
 @kernel
@@ -12,7 +12,7 @@ def bounds(vertices, frame, out):
         out[0, k], out[1, k] = np.inf, -np.inf
     for v in range(len(vertices) // 3):
         for k in range(3):
-            x = turned(vertices, v, frame, k)
+            x = view_coord(vertices, v, frame, k)
             out[0, k], out[1, k] = min(out[0, k], x), max(out[1, k], x)
 
 
@@ -20,12 +20,12 @@ def bounds(vertices, frame, out):
 def project(vertices, frame, first, screen, begin, end):
     """Put vertices begin … end on the screen."""
     for v in range(begin, end):
-        put_vertex(vertices, v, frame, screen, STRIDE * (first + v))
+        project_vertex(vertices, v, frame, screen, STRIDE * (first + v))
 
 
 @kernel
 def survey(vertices, faces, shift, begin, end, step, frame, layers):
     """Count every so many-th face of a part."""
     for f in range(begin, end, step):
-        add_layers(vertices, faces, f, shift, step, frame, layers, 0)
+        survey_face(vertices, faces, f, shift, step, frame, layers, 0)
 

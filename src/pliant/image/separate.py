@@ -6,12 +6,12 @@ the boxes of these bundles and its own have in common is where the face may coll
 looked for around the box.
 """
 from pliant.core.jit import helper
-from pliant.image.cover import corners_of, extent_of, inside, pixel_at
-from pliant.image.merge import NONE, around, around_ray, merged, packed, unpacked
+from pliant.image.cover import corners_of, extent_of, in_window, pixel_at
+from pliant.image.merge import EMPTY_BOX, enclosing, pack_box, ray_box, texel_below, unpack_box
 
 
 @helper
-def level_of(left, low, right, high):
+def finest_level(left, low, right, high):
     """The finest level at which the texels at the corners of a box are neighbours, or one."""
     level = 0
     while (right >> level) - (left >> level) > 1 or (high >> level) - (low >> level) > 1:
@@ -20,24 +20,24 @@ def level_of(left, low, right, high):
 
 
 @helper
-def texel_at(on, boxes, begins, sides, size, margin, level, x, y):
-    return (around_ray(on, x, y, size, margin) if level == 0
-            else merged(boxes, begins[level], sides[level], x >> level, y >> level))
+def texel_at(active, boxes, begins, sides, size, margin, level, x, y):
+    return (ray_box(active, x, y, size, margin) if level == 0
+            else texel_below(boxes, begins[level], sides[level], x >> level, y >> level))
 
 
 @helper
-def separated(screen, faces, f, slack, slack_z, size, margin, on, boxes, begins, sides):
+def separate_face(screen, faces, f, error_xy, error_z, size, margin, active, boxes, begins, sides):
     """The box of pixels in which face f may collide; NONE: it cannot."""
-    box = extent_of(corners_of(screen, faces, f), slack, slack_z)
-    if not inside(box, size):
-        return NONE
+    box = extent_of(corners_of(screen, faces, f), error_xy, error_z)
+    if not in_window(box, size):
+        return EMPTY_BOX
     left, low, right, high = pixel_at(box.left, size), pixel_at(box.low, size), pixel_at(box.right, size), pixel_at(box.high, size)
     p, q, r, s = max(left - margin, 0), max(low - margin, 0), min(right + margin, size - 1), min(high + margin, size - 1)
-    level = level_of(p, q, r, s)                                        # rays beside the box stand for pixels in it, too
-    found = around(around(texel_at(on, boxes, begins, sides, size, margin, level, p, q),
-                          texel_at(on, boxes, begins, sides, size, margin, level, r, q)),
-                   around(texel_at(on, boxes, begins, sides, size, margin, level, p, s),
-                          texel_at(on, boxes, begins, sides, size, margin, level, r, s)))
-    p, q, r, s = unpacked(found)
+    level = finest_level(p, q, r, s)                                        # rays beside the box stand for pixels in it, too
+    bundle = enclosing(enclosing(texel_at(active, boxes, begins, sides, size, margin, level, p, q),
+                          texel_at(active, boxes, begins, sides, size, margin, level, r, q)),
+                   enclosing(texel_at(active, boxes, begins, sides, size, margin, level, p, s),
+                          texel_at(active, boxes, begins, sides, size, margin, level, r, s)))
+    p, q, r, s = unpack_box(bundle)
     left, low, right, high = max(left, p), max(low, q), min(right, r), min(high, s)
-    return packed(left, low, right, high) if left <= right and low <= high else NONE
+    return pack_box(left, low, right, high) if left <= right and low <= high else EMPTY_BOX

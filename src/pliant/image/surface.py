@@ -2,36 +2,36 @@
 import numpy as np
 
 from pliant.core import validate
-from pliant.core.threads import Guard
+from pliant.core.threads import ReadWriteLock
 from pliant.geometry import mesh
 from pliant.motion.free import Free
 
 
-class Surface:
+class BareMesh:
     """`vertices` (n, 3) float64 and `faces` (f, 3) int32, both checked."""
 
     def __init__(self, vertices, faces):
-        self.guard, self.motion, self.corners, self.faces, self.placement = Guard(), Free(vertices, None), faces, faces, None
+        self.guard, self.motion, self.welded_faces, self.faces, self.matrix = ReadWriteLock(), Free(vertices, None), faces, faces, None
 
-    def placed_vertices(self):
+    def world_vertices(self):
         """As `Body.placed_vertices`."""
-        return self.motion.flat, self.motion.plain, 0.0
+        return self.motion.flat, self.motion.in_filter_range, 0.0
 
     def mesh(self):
         """As `Body.mesh`."""
-        return mesh.mesh_of(self.corners, self.motion.count, np.arange(self.motion.count, dtype=np.int32))
+        return mesh.build_topology(self.welded_faces, self.motion.count, np.arange(self.motion.count, dtype=np.int32))
 
 
 def is_body(value):
     """Is this a body, rather than vertices and faces?"""
-    return hasattr(type(value), "shape_at")
+    return hasattr(type(value), "bvh_at")
 
 
-def mesh_of(name, value):
+def mesh_arguments(name, value):
     """(vertices, faces) of an argument that is both, or has both; not examined."""
-    return validate.parts_of(name, *(value if isinstance(value, tuple) and len(value) == 2 else (value, None)))
+    return validate.mesh_arrays(name, *(value if isinstance(value, tuple) and len(value) == 2 else (value, None)))
 
 
-def host_surface(name, value):
+def as_subject(name, value):
     """A body as it is; (vertices, faces) as a Surface."""
-    return value if is_body(value) else Surface(*validate.mesh(*value, name))
+    return value if is_body(value) else BareMesh(*validate.mesh(*value, name))

@@ -8,25 +8,25 @@ import numpy as np
 
 from pliant.core.jit import helper, kernel
 
-PRIME = 2**31 - 1
-FACTORS = 1_640_531_527, 1_181_783_497, 741_103_597                     # any will do that are below the prime
+HASH_PRIME = 2**31 - 1
+HASH_FACTORS = 1_640_531_527, 1_181_783_497, 741_103_597                     # any will do that are below the prime
 
 
 @helper
-def edge_number(u, v):
+def edge_hash(u, v):
     """The number of the edge from u to v, below the PRIME: minus that of the edge from v to u."""
     low, high = np.int64(min(u, v)), np.int64(max(u, v))
-    x = (low * FACTORS[0] + high * FACTORS[1]) % PRIME
-    x = (x * x + FACTORS[2]) % PRIME
-    x = (x * x + high) % PRIME
+    x = (low * HASH_FACTORS[0] + high * HASH_FACTORS[1]) % HASH_PRIME
+    x = (x * x + HASH_FACTORS[2]) % HASH_PRIME
+    x = (x * x + high) % HASH_PRIME
     return x if u < v else -x if u > v else np.int64(0)
 
 
 @helper
-def face_number(faces, f):
+def face_hash(faces, f):
     """The sum over the edges of a face."""
     a, b, c = faces[3 * f], faces[3 * f + 1], faces[3 * f + 2]
-    return edge_number(a, b) + edge_number(b, c) + edge_number(c, a)
+    return edge_hash(a, b) + edge_hash(b, c) + edge_hash(c, a)
 
 
 @kernel
@@ -34,7 +34,7 @@ def edge_sum(faces):
     """The sum over all faces, flat; 0: the surface is closed."""
     total = np.int64(0)
     for f in range(len(faces) // 3):
-        total += face_number(faces, f)
+        total += face_hash(faces, f)
     return total
 
 

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from pliant.body import Body
 from pliant.errors import MeshError
-from pliant.io.limits import refuse, title
+from pliant.io.limits import display_name, refuse
 
 Floats = NDArray[np.float64]
 Faces = NDArray[np.int32]
 Mesh = tuple[Floats, Faces]
 
-RATE = 30.0  # frames a second, where neither the file nor the user says
+DEFAULT_RATE = 30.0  # frames a second, where neither the file nor the user says
 
 
 class Settings(NamedTuple):
@@ -35,7 +35,7 @@ class Settings(NamedTuple):
     clip: str | None = None  # the name or the number of an animation, where a file has several
 
 
-PLAIN = Settings()  # nothing is said
+DEFAULT_SETTINGS = Settings()  # nothing is said
 
 
 class Actor:
@@ -47,9 +47,9 @@ class Actor:
     kind = "free"
 
     def __init__(self, name: str, frames: int) -> None:
-        self.name, self.frames = title(name), frames
+        self.name, self.frames = display_name(name), frames
 
-    def within(self, frame: int) -> int:
+    def clamp_frame(self, frame: int) -> int:
         """The frame that is shown: the last one, for an actor that has ended."""
         if frame < 0:
             raise ValueError(f"frame: expected 0 or more, got {frame}")
@@ -61,7 +61,7 @@ class Actor:
         raise NotImplementedError
 
 
-class Moved(Actor):
+class MovingActor(Actor):
     """An actor whose body is made once and then moved, by few numbers a frame. What a body refuses is the fault of `path`, the file."""
 
     def __init__(self, path: Path, name: str, frames: int) -> None:
@@ -69,17 +69,17 @@ class Moved(Actor):
         self._path = path
 
     def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
-        shown = self.within(frame)
+        clamped = self.clamp_frame(frame)
         try:
-            stays = body is not None and self.frames == 1
-            body = self._made(**options) if body is None else body
-            if not stays:
-                self._move(body, shown)
+            is_static = body is not None and self.frames == 1
+            body = self._make_body(**options) if body is None else body
+            if not is_static:
+                self._move(body, clamped)
         except MeshError as error:
             raise refuse(self._path, f"{self.name}, frame {frame}: {error}") from None
         return body
 
-    def _made(self, **options: Any) -> Body:
+    def _make_body(self, **options: Any) -> Body:
         """The body, wherever it is."""
         raise NotImplementedError
 
@@ -88,7 +88,7 @@ class Moved(Actor):
         raise NotImplementedError
 
 
-class Frames(Actor):
+class FrameActor(Actor):
     """An actor whose vertices and faces are read frame by frame: `read(frame)` gives (vertices (n, 3), faces (f, 3)), and the very same
     array of faces as long as they do not change, unless `soup`. An actor that meets other faces later becomes a soup then.
 
@@ -102,43 +102,43 @@ class Frames(Actor):
                  source: Path | Callable[[int], Path] | None = None) -> None:  # fmt: skip
         super().__init__(name, frames)
         self._read, self._source = read, source
-        self._first: tuple[int, Faces] | None = None  # vertices and faces of frame 0
+        self._first_frame: tuple[int, Faces] | None = None  # vertices and faces of frame 0
         if soup:
             self.kind = "soup"
 
     def mesh(self, frame: int) -> Mesh:
         """Vertices and faces in that frame, as they were read."""
-        return self._read(self.within(frame))
+        return self._read(self.clamp_frame(frame))
 
     def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
-        frame = self.within(frame)
+        frame = self.clamp_frame(frame)
         vertices, faces = self._read(frame)
         start = None
-        if self._first is None:
+        if self._first_frame is None:
             start = (vertices, faces) if frame == 0 else self._read(0)
-            self._first = len(start[0]), start[1]
-        count, first = self._first
-        if len(vertices) != count or not (faces is first or np.array_equal(faces, first)):
+            self._first_frame = len(start[0]), start[1]
+        count, first_faces = self._first_frame
+        if len(vertices) != count or not (faces is first_faces or np.array_equal(faces, first_faces)):
             self.kind = "soup"
-            with self._named(frame):
+            with self._error_context(frame):
                 return Body(vertices, faces, **options)
-        if body is None or body.motion.count != count or not np.array_equal(body.faces, first):
-            with self._named(0):
+        if body is None or body.motion.count != count or not np.array_equal(body.faces, first_faces):
+            with self._error_context(0):
                 body = Body(*((vertices, faces) if frame == 0 else start or self._read(0)), **options)
-        with self._named(frame):
+        with self._error_context(frame):
             body.update(vertices)
         return body
 
     @contextmanager
-    def _named(self, frame: int) -> Iterator[None]:
+    def _error_context(self, frame: int) -> Iterator[None]:
         """What a body refuses is the fault of a file, which the error names."""
         try:
             yield
         except MeshError as error:
-            where = self._source(frame) if callable(self._source) else self._source
-            if where is None:
+            source = self._source(frame) if callable(self._source) else self._source
+            if source is None:
                 raise
-            raise refuse(where, f"{self.name}, frame {frame}: {error}") from None
+            raise refuse(source, f"{self.name}, frame {frame}: {error}") from None
 
 
 class Animation(NamedTuple):
@@ -147,9 +147,9 @@ class Animation(NamedTuple):
     name: str
     actors: Sequence[Actor]
     frames: int
-    rate: float = RATE  # frames a second
+    rate: float = DEFAULT_RATE  # frames a second
     up: str = ""  # "x", "y" or "z"; empty where the file does not say
     unit: str = ""  # of lengths, such as "m" or "mm"; empty where the file does not say
     notes: tuple[str, ...] = ()  # what was left out or assumed, a sentence each
     files: tuple[Path, ...] = ()  # everything that was read or will be
-    asked: Settings = PLAIN  # what the user said about reading
+    asked: Settings = DEFAULT_SETTINGS  # what the user said about reading

@@ -25,68 +25,68 @@ from numpy.typing import NDArray
 from pliant.errors import FileError
 from pliant.io.limits import refuse, size_of
 
-MOST_UNFOLDED = 1 << 36  # bytes of all members together
-MOST_HELD = 1 << 30  # bytes in memory at once: of a frame, or of a whole array unless its reader says otherwise
-WIDE = 8  # bytes that a number takes in memory, whatever it takes in the file
-MOST_FOLD, HARMLESS = 100, 1 << 26  # how many times its size a member may unfold to, and bytes up to which it may do so anyway
-MOST_DIRECTORY = 1 << 22  # bytes that are read at once to find the members: some tens of thousands
-HEAD = 1 << 14  # bytes in which the header of an array is
-BLOCK = 1 << 16  # bytes that are taken and unfolded at once
-KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+MAX_INFLATED = 1 << 36  # bytes of all members together
+MAX_MEMORY = 1 << 30  # bytes in memory at once: of a frame, or of a whole array unless its reader says otherwise
+NUMBER_BYTES = 8  # bytes that a number takes in memory, whatever it takes in the file
+MAX_RATIO, RATIO_EXEMPT_BYTES = 100, 1 << 26  # how many times its size a member may unfold to, and bytes up to which it may do so anyway
+MAX_DIRECTORY = 1 << 22  # bytes that are read at once to find the members: some tens of thousands
+HEADER_BYTES = 1 << 14  # bytes in which the header of an array is
+BLOCK_BYTES = 1 << 16  # bytes that are taken and unfolded at once
+COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
-def room(size: int) -> int:
+def max_inflated_bytes(size: int) -> int:
     """Bytes that `size` bytes of a file may become."""
-    return max(HARMLESS, MOST_FOLD * size)
+    return max(RATIO_EXEMPT_BYTES, MAX_RATIO * size)
 
 
-class _Careful(io.FileIO):
+class _BoundedFile(io.FileIO):
     """A file that gives little at a time: an archive whose list of members is endless is refused, and not read."""
 
     def read(self, size: int | None = -1, /) -> bytes:
-        wanted = MOST_DIRECTORY + 1 if size is None or size < 0 else min(size, MOST_DIRECTORY + 1)
+        wanted = MAX_DIRECTORY + 1 if size is None or size < 0 else min(size, MAX_DIRECTORY + 1)
         found = super().read(wanted) or b""
-        if len(found) > MOST_DIRECTORY:
-            raise ValueError(f"holds a list of members of more than {MOST_DIRECTORY:,} bytes")
+        if len(found) > MAX_DIRECTORY:
+            raise ValueError(f"holds a list of members of more than {MAX_DIRECTORY:,} bytes")
         return found
 
 
 def members(path: Path) -> dict[str, zipfile.ZipInfo]:
     """The arrays of an archive by name, each of a believable size."""
     size = size_of(path)
-    with _Careful(path) as file, zipfile.ZipFile(file) as archive:
+    with _BoundedFile(path) as file, zipfile.ZipFile(file) as archive:
         found = [member for member in archive.infolist() if member.filename.endswith(".npy")]
-    named = {member.filename.removesuffix(".npy"): member for member in found}
-    if len(named) != len(found):
+    by_name = {member.filename.removesuffix(".npy"): member for member in found}
+    if len(by_name) != len(found):
         raise refuse(path, "holds two members of one name")
-    for name, member in named.items():
-        if member.compress_type not in KINDS or member.flag_bits & 1:
+    for name, member in by_name.items():
+        if member.compress_type not in COMPRESSIONS or member.flag_bits & 1:
             raise refuse(path, f"{name}: is encrypted, or compressed in another way than by deflate")
-        if member.header_offset + member.compress_size > size or member.file_size > room(member.compress_size):
+        if member.header_offset + member.compress_size > size or member.file_size > max_inflated_bytes(member.compress_size):
             raise refuse(path, f"{name}: announces {member.file_size:,} bytes, in {member.compress_size:,} of the file's {size:,}")
     total = sum(member.file_size for member in found)
-    if total > MOST_UNFOLDED:
-        raise refuse(path, f"unfolds to {total:,} bytes, at most {MOST_UNFOLDED:,} are read")
-    return named
+    if total > MAX_INFLATED:
+        raise refuse(path, f"unfolds to {total:,} bytes, at most {MAX_INFLATED:,} are read")
+    return by_name
 
 
-class _Place(NamedTuple):
+class _InflatePosition(NamedTuple):
     """How far a thread has unfolded a member."""
 
-    unfold: Any  # a zlib decompressor
-    taken: int  # bytes of the file
-    given: int  # bytes of the member
+    decompressor: Any  # a zlib decompressor
+    bytes_read: int  # bytes of the file
+    bytes_inflated: int  # bytes of the member
 
 
 class Member:
     """An array of an archive: its header is known, its numbers are read when they are asked for."""
 
     def __init__(self, path: Path, member: zipfile.ZipInfo) -> None:
-        self.path, self.name, self._packed = path, member.filename.removesuffix(".npy"), member.compress_type != zipfile.ZIP_STORED
-        self._size, self._length, self._sum, self._threads = member.compress_size, member.file_size, member.CRC, threading.local()
-        self._start = self._data(member)
-        head = io.BytesIO(self._bytes(0, min(member.file_size, HEAD)))
-        self._threads.place = None  # frames are read much later, if at all
+        self.path, self.name, self._is_compressed = path, member.filename.removesuffix(".npy"), member.compress_type != zipfile.ZIP_STORED
+        self._stored_size, self._inflated_size, self._crc, self._thread_local = member.compress_size, member.file_size, member.CRC, threading.local()
+        self._start = self._data_offset(member)
+        head = io.BytesIO(self._read_bytes(0, min(member.file_size, HEADER_BYTES)))
+        self._thread_local.place = None  # frames are read much later, if at all
         version = np.lib.format.read_magic(head)
         if version not in ((1, 0), (2, 0)):
             raise self.refuse(f"is of version {version}, expected 1.0 or 2.0")
@@ -101,7 +101,7 @@ class Member:
     def refuse(self, message: str) -> FileError:
         return refuse(self.path, f"{self.name}: {message}")
 
-    def _data(self, member: zipfile.ZipInfo) -> int:
+    def _data_offset(self, member: zipfile.ZipInfo) -> int:
         """Where the bytes of the member begin: after its local header, whose names may be longer than the directory's."""
         with self.path.open("rb") as file:
             file.seek(member.header_offset)
@@ -110,67 +110,67 @@ class Member:
                 raise self.refuse("has no header where the list of members says")
             name, extra = struct.unpack("<HH", head[26:])
             start: int = member.header_offset + 30 + name + extra
-            plain = member.file_size if not self._packed else member.compress_size
-            if plain != member.compress_size or start + plain > file.seek(0, io.SEEK_END):
+            stored = member.file_size if not self._is_compressed else member.compress_size
+            if stored != member.compress_size or start + stored > file.seek(0, io.SEEK_END):
                 raise self.refuse(f"announces {member.file_size:,} bytes, which are not there")
         return start
 
-    def _bytes(self, start: int, count: int) -> bytearray:
+    def _read_bytes(self, start: int, count: int) -> bytearray:
         """Some bytes of the member."""
         with self.path.open("rb") as file:
-            if not self._packed:
+            if not self._is_compressed:
                 file.seek(self._start + start)
                 found = bytearray(count)
                 del found[file.readinto(found) :]
             else:
-                found = self._unfolded(file, start, count)
+                found = self._inflate(file, start, count)
         if len(found) != count:
             raise self.refuse("ends before all that it announces")
         return found
 
-    def _unfolded(self, file: BufferedReader, start: int, count: int) -> bytearray:
-        place: _Place | None = getattr(self._threads, "place", None)
-        if place is None or place.given > start:
-            place = _Place(zlib.decompressobj(-zlib.MAX_WBITS), 0, 0)
-        self._threads.place = None  # an error leaves none
-        unfold, taken, given = place
-        file.seek(self._start + taken)
-        kept = bytearray()
-        while given < start + count:
-            fresh = unfold.unconsumed_tail
-            if not fresh:
-                fresh = file.read(min(BLOCK, self._size - taken))
-                taken += len(fresh)
-            piece = unfold.decompress(fresh, min(BLOCK, start - given if given < start else start + count - given))
-            if not piece and (unfold.eof or not fresh):
+    def _inflate(self, file: BufferedReader, start: int, count: int) -> bytearray:
+        position: _InflatePosition | None = getattr(self._thread_local, "place", None)
+        if position is None or position.bytes_inflated > start:
+            position = _InflatePosition(zlib.decompressobj(-zlib.MAX_WBITS), 0, 0)
+        self._thread_local.place = None  # an error leaves none
+        decompressor, bytes_read, bytes_inflated = position
+        file.seek(self._start + bytes_read)
+        output = bytearray()
+        while bytes_inflated < start + count:
+            compressed = decompressor.unconsumed_tail
+            if not compressed:
+                compressed = file.read(min(BLOCK_BYTES, self._stored_size - bytes_read))
+                bytes_read += len(compressed)
+            piece = decompressor.decompress(compressed, min(BLOCK_BYTES, start - bytes_inflated if bytes_inflated < start else start + count - bytes_inflated))
+            if not piece and (decompressor.eof or not compressed):
                 break
-            if given >= start:
-                kept += piece
-            given += len(piece)
-        if given < self._length:  # at the end there is nothing more to unfold
-            self._threads.place = _Place(unfold, taken, given)
-        return kept
+            if bytes_inflated >= start:
+                output += piece
+            bytes_inflated += len(piece)
+        if bytes_inflated < self._inflated_size:  # at the end there is nothing more to unfold
+            self._thread_local.place = _InflatePosition(decompressor, bytes_read, bytes_inflated)
+        return output
 
-    def whole(self, most: int | None = None) -> NDArray[Any]:
+    def read_all(self, maximum: int | None = None) -> NDArray[Any]:
         """All of the array, which may take `most` bytes in memory; unlike a frame it is compared with the checksum of its member."""
-        self._held(self.shape, MOST_HELD if most is None else most)
-        data = self._bytes(0, self._length)
-        if zlib.crc32(data) != self._sum:
+        self._check_memory(self.shape, MAX_MEMORY if maximum is None else maximum)
+        data = self._read_bytes(0, self._inflated_size)
+        if zlib.crc32(data) != self._crc:
             raise self.refuse("is damaged: its checksum is not the one that is written")
         return self._array(memoryview(data)[self._offset :], self.shape)
 
     def frame(self, number: int) -> NDArray[Any]:
         """One of the arrays along the first dimension."""
         shape = self.shape[1:]
-        self._held(shape, MOST_HELD)
+        self._check_memory(shape, MAX_MEMORY)
         count = math.prod(shape) * self.dtype.itemsize
-        return self._array(self._bytes(self._offset + number * count, count), shape)
+        return self._array(self._read_bytes(self._offset + number * count, count), shape)
 
-    def _held(self, shape: tuple[int, ...], most: int) -> None:
+    def _check_memory(self, shape: tuple[int, ...], maximum: int) -> None:
         """Refuse numbers that take too much memory."""
-        held, most = math.prod(shape) * max(self.dtype.itemsize, WIDE), min(most, room(self._size))
-        if held > most:
-            raise self.refuse(f"takes {held:,} bytes in memory, of which at most {most:,} are held at once")
+        needed, maximum = math.prod(shape) * max(self.dtype.itemsize, NUMBER_BYTES), min(maximum, max_inflated_bytes(self._stored_size))
+        if needed > maximum:
+            raise self.refuse(f"takes {needed:,} bytes in memory, of which at most {maximum:,} are held at once")
 
     def _array(self, data: bytearray | memoryview, shape: tuple[int, ...]) -> NDArray[Any]:
         return np.frombuffer(data, self.dtype).reshape(shape, order="F" if self.fortran else "C")

@@ -8,56 +8,56 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from pliant.core.validate_table import ordinary
+from pliant.core.validate_table import is_regular_file
 from pliant.errors import FileError
 
-MOST_BYTES = 1 << 34  # of one file
-MOST_MESH = 1 << 30  # of one that is a single frame
-MOST_LINES, SOME_LINES, SHORTEST = 1 << 25, 1 << 21, 6  # of a text; and with more than some, bytes that they have on average
-MOST_IDLE = 0.9  # of those, the part that may mean nothing: comments, blanks, words that are of no surface
-LONGEST = BLOCK = 1 << 20  # bytes of a line, and of what is read at once
-RATES = 0.01, 1e5  # frames a second that are believed
-LONG, NAME, NUMBER = 300, 100, 8  # characters of a message, of a name, and of the number behind a name that is not the only one
+MAX_FILE_BYTES = 1 << 34  # of one file
+MAX_MESH_BYTES = 1 << 30  # of one that is a single frame
+MAX_LINES, LINES_PER_CHECK, MIN_LINE_BYTES = 1 << 25, 1 << 21, 6  # of a text; and with more than some, bytes that they have on average
+MAX_IDLE_SHARE = 0.9  # of those, the part that may mean nothing: comments, blanks, words that are of no surface
+MAX_LINE_BYTES = BLOCK_BYTES = 1 << 20  # bytes of a line, and of what is read at once
+RATE_RANGE = 0.01, 1e5  # frames a second that are believed
+MAX_MESSAGE, MAX_NAME, NUMBER_LENGTH = 300, 100, 8  # characters of a message, of a name, and of the number behind a name that is not the only one
 
 
 def refuse(path: str | os.PathLike[str], message: str) -> FileError:
     """The error that says in one line which file is wrong, and how."""
-    line = " ".join(plain(message).split())
-    return FileError(f"{plain(os.fspath(path))}: {line if len(line) <= LONG else line[:LONG] + ' …'}")
+    line = " ".join(printable(message).split())
+    return FileError(f"{printable(os.fspath(path))}: {line if len(line) <= MAX_MESSAGE else line[:MAX_MESSAGE] + ' …'}")
 
 
-def plain(text: str) -> str:
+def printable(text: str) -> str:
     """The same text, with spaces for all that is no sign: control characters could clear a screen or begin a line of their own."""
     return text if text.isprintable() else "".join(sign if sign.isprintable() else " " for sign in text)
 
 
-def title(text: str, instead: str = "unnamed") -> str:
+def display_name(text: str, default: str = "unnamed") -> str:
     """A name from a file, for people: one line, short; another where nothing is left of it."""
-    return plain(text[: 2 * NAME]).strip()[:NAME].strip() or instead
+    return printable(text[: 2 * MAX_NAME]).strip()[:MAX_NAME].strip() or default
 
 
-class Names:
+class UniqueNames:
     """Names that differ: of those that are equal the first stays, others become "name 2", "name 3", … A number is not used if that name is
     `coming`: whoever has it keeps it. No name becomes longer than `title` leaves it; n names take O(n), also if all are equal."""
 
-    def __init__(self, coming: Iterable[str] = ()) -> None:
-        self._coming, self._given = set(coming), set[str]()
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
+        self._reserved, self._used = set(reserved), set[str]()
         self._numbers = dict[str, int]()  # the last one that was given, by what stands before it
 
-    def new(self, name: str) -> str:
+    def assign(self, name: str) -> str:
         """The name that somebody gets who is called so."""
-        if name in self._given:
-            stem = name[: NAME - NUMBER].rstrip()
+        if name in self._used:
+            stem = name[: MAX_NAME - NUMBER_LENGTH].rstrip()
             number = self._numbers.get(stem, 1) + 1
-            while (name := f"{stem} {number}") in self._given or name in self._coming:
+            while (name := f"{stem} {number}") in self._used or name in self._reserved:
                 number += 1
             self._numbers[stem] = number
-        self._given.add(name)
+        self._used.add(name)
         return name
 
 
 @contextmanager
-def examined(path: Path) -> Iterator[None]:
+def file_errors(path: Path) -> Iterator[None]:
     """Whatever a parser raises over a file becomes a `FileError` that names it. What is nobody's fault, such as Ctrl-C, passes."""
     try:
         yield
@@ -72,19 +72,19 @@ def examined(path: Path) -> Iterator[None]:
         raise refuse(path, text.removeprefix(f"{path}: ") or type(error).__name__) from None
 
 
-def size_of(path: Path, most: int = MOST_BYTES) -> int:
+def size_of(path: Path, maximum: int = MAX_FILE_BYTES) -> int:
     """Bytes of an ordinary file that is not too large to be read."""
-    if not ordinary(path):
+    if not is_regular_file(path):
         raise refuse(path, "no such file, or not an ordinary one")
     size = path.stat().st_size
-    if size > most:
-        raise refuse(path, f"has {size:,} bytes, at most {most:,} are read")
+    if size > maximum:
+        raise refuse(path, f"has {size:,} bytes, at most {maximum:,} are read")
     return size
 
 
-def fits(path: Path, what: str, count: int, each: int, present: int) -> None:
+def check_fits(path: Path, what: str, count: int, item_bytes: int, present: int) -> None:
     """Refuse `count` things of `each` bytes if fewer bytes are present: before memory is asked for, not after."""
-    if count < 0 or count * each > present:
+    if count < 0 or count * item_bytes > present:
         raise refuse(path, f"announces {count:,} {what}, which do not fit into the {present:,} bytes that are there")
 
 
@@ -99,30 +99,30 @@ class Lines:
         self.path, self.idle, self._file = path, 0, file
 
     def __iter__(self) -> Iterator[bytes]:
-        number, rest, looked, size = 0, b"", 0, 0  # lines so far; those that were looked at, and bytes since
-        while block := self._file.read(BLOCK):
+        number, rest, checked, size = 0, b"", 0, 0  # lines so far; those that were looked at, and bytes since
+        while block := self._file.read(BLOCK_BYTES):
             found = (rest + block).split(b"\n")
             rest, size = found.pop(), size + len(block)
-            if len(rest) > LONGEST or (found and len(found[0]) > LONGEST):  # others are shorter than a block
-                raise refuse(self.path, f"has a line of more than {LONGEST:,} bytes")
+            if len(rest) > MAX_LINE_BYTES or (found and len(found[0]) > MAX_LINE_BYTES):  # others are shorter than a block
+                raise refuse(self.path, f"has a line of more than {MAX_LINE_BYTES:,} bytes")
             yield from found
             number += len(found)
-            if number - looked >= SOME_LINES:
-                self._look(number, number - looked, size)
-                looked, size = number, 0
+            if number - checked >= LINES_PER_CHECK:
+                self._check_density(number, number - checked, size)
+                checked, size = number, 0
         if rest:
             yield rest
 
-    def _look(self, number: int, fresh: int, size: int) -> None:
+    def _check_density(self, number: int, count: int, size: int) -> None:
         """Refuse a file whose last lines, `fresh` ones of `size` bytes, are not worth reading."""
-        if size < SHORTEST * fresh or self.idle > MOST_IDLE * fresh:
-            raise refuse(self.path, f"has {fresh:,} lines, up to line {number:,}, that are empty or hold next to nothing")
-        if number >= MOST_LINES:
-            raise refuse(self.path, f"has {MOST_LINES:,} lines or more")
+        if size < MIN_LINE_BYTES * count or self.idle > MAX_IDLE_SHARE * count:
+            raise refuse(self.path, f"has {count:,} lines, up to line {number:,}, that are empty or hold next to nothing")
+        if number >= MAX_LINES:
+            raise refuse(self.path, f"has {MAX_LINES:,} lines or more")
         self.idle = 0
 
 
-def inside(path: Path, name: str) -> Path:
+def resolve_inside(path: Path, name: str) -> Path:
     """The file that `path` refers to by a relative name: beside or below it, also after all links are followed."""
     folder = path.parent.resolve()
     if not name or "\0" in name or "://" in name or name.startswith(("data:", "/", "\\", "~")) or ":" in name[:2]:

@@ -12,34 +12,34 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.geometry.mesh import welded
+from pliant.geometry.mesh import weld_map
 from pliant.io.animation import Faces, Floats
 from pliant.io.limits import refuse
 
 Indices = NDArray[np.int64]
 
-MOST_PARTS = 10_000  # of one file
-NOTHING = np.zeros((0, 3)), np.zeros((0, 3), np.int32)
+MAX_PARTS = 10_000  # of one file
+EMPTY_MESH = np.zeros((0, 3)), np.zeros((0, 3), np.int32)
 
 
-class Part(NamedTuple):
+class MeshPart(NamedTuple):
     """A mesh of a file."""
 
     name: str
     vertices: Floats  # (n, 3)
     faces: Faces  # (f, 3)
     rows: Indices | None = None  # (n,) which of the file's vertices these are; None: all of them, in their order
-    among: int | None = None  # how many vertices the file has, where these are some of them
-    loose: bool = False  # no two faces share vertices, because the format has no way to say so (STL)
+    file_vertices: int | None = None  # how many vertices the file has, where these are some of them
+    unindexed: bool = False  # no two faces share vertices, because the format has no way to say so (STL)
 
 
-def doubles(numbers: NDArray[Any]) -> Floats:
+def to_float64(numbers: NDArray[Any]) -> Floats:
     """The same numbers in float64. That some are none is said later, by whoever knows their place."""
     with np.errstate(all="ignore"):
         return numbers.astype(np.float64)
 
 
-def fans(corners: Indices, counts: Indices) -> Indices:
+def fan_triangulate(corners: Indices, counts: Indices) -> Indices:
     """(f, 3) triangles of polygons, whose corners follow each other: those of polygon i are `counts[i]`. A polygon becomes a fan around its
     first corner, which is right for convex ones; one of fewer than three corners becomes nothing."""
     triangles = np.maximum(counts - 2, 0)
@@ -49,12 +49,12 @@ def fans(corners: Indices, counts: Indices) -> Indices:
     return found
 
 
-def whole(path: Path, name: str, vertices: Floats, faces: Indices, loose: bool = False) -> list[Part]:
+def single_part(path: Path, name: str, vertices: Floats, faces: Indices, unindexed: bool = False) -> list[MeshPart]:
     """The one part of a file; none, if there are no faces."""
-    return [Part(name, vertices, in_range(path, faces, len(vertices)), loose=loose)] if len(faces) else []
+    return [MeshPart(name, vertices, checked_faces(path, faces, len(vertices)), unindexed=unindexed)] if len(faces) else []
 
 
-def in_range(path: Path, faces: Indices, count: int) -> Faces:
+def checked_faces(path: Path, faces: Indices, count: int) -> Faces:
     """Faces as bodies want them; refused where a corner is no vertex."""
     bad = ((faces < 0) | (faces >= count)).any(axis=1)
     if bad.any():
@@ -65,16 +65,16 @@ def in_range(path: Path, faces: Indices, count: int) -> Faces:
     return faces.astype(np.int32)
 
 
-def joined(part: Part, like: Faces | None = None) -> Part:
+def welded_part(part: MeshPart, earlier_faces: Faces | None = None) -> MeshPart:
     """A loose part, whose vertices at one place become one: the faces around it are neighbours then, and not in contact.
 
     `like`: faces of an earlier frame. What was one vertex there stays one, and what were two stay two, as long as no face is torn off: so a
     surface that touches itself in a later frame is seen to do so. If one is, the places of this frame decide."""
-    if not part.loose:
+    if not part.unindexed:
         return part
-    if like is not None and len(like) == len(part.faces):
-        vertices = part.vertices[np.unique(like, return_index=True)[1]]
-        if np.array_equal(vertices[like], part.vertices[part.faces]):
-            return Part(part.name, vertices, like)
-    lowest, faces = np.unique(welded(part.vertices + 0.0, 0.0), return_inverse=True)
-    return Part(part.name, part.vertices[lowest], faces.reshape(-1, 3).astype(np.int32))
+    if earlier_faces is not None and len(earlier_faces) == len(part.faces):
+        vertices = part.vertices[np.unique(earlier_faces, return_index=True)[1]]
+        if np.array_equal(vertices[earlier_faces], part.vertices[part.faces]):
+            return MeshPart(part.name, vertices, earlier_faces)
+    lowest, faces = np.unique(weld_map(part.vertices + 0.0, 0.0), return_inverse=True)
+    return MeshPart(part.name, part.vertices[lowest], faces.reshape(-1, 3).astype(np.int32))

@@ -12,32 +12,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from pliant.io.animation import RATE, Animation, Frames, Mesh, Settings
-from pliant.io.limits import examined, refuse
-from pliant.io.mesh_part import Part, joined
+from pliant.io.animation import DEFAULT_RATE, Animation, FrameActor, Mesh, Settings
+from pliant.io.limits import file_errors, refuse
+from pliant.io.mesh_part import MeshPart, welded_part
 from pliant.io.text.obj import read_obj
 from pliant.io.text.off import read_off
 from pliant.io.text.ply import read_ply
 from pliant.io.text.stl import read_stl
 
 
-def read_parts(path: Path) -> list[Part]:
+def read_parts(path: Path) -> list[MeshPart]:
     """The parts of a file; none, if it has no faces."""
-    with examined(path):
-        return FORMATS[path.suffix.lower()](path)
+    with file_errors(path):
+        return PART_READERS[path.suffix.lower()](path)
 
 
 def read_mesh(path: Path, settings: Settings) -> Animation:
     """A file as an animation of one frame: an actor for each part."""
-    parts = [joined(part) for part in read_parts(path)]
+    parts = [welded_part(part) for part in read_parts(path)]
     if not parts:
         raise refuse(path, "holds no faces")
-    actors = [Frames(part.name, 1, _still(part), source=path) for part in parts]
-    return Animation(path.stem, actors, 1, settings.rate or RATE, files=(path,))
+    actors = [FrameActor(part.name, 1, _static_frame(part), source=path) for part in parts]
+    return Animation(path.stem, actors, 1, settings.rate or DEFAULT_RATE, files=(path,))
 
 
-def _still(part: Part) -> Callable[[int], Mesh]:
+def _static_frame(part: MeshPart) -> Callable[[int], Mesh]:
     return lambda frame: (part.vertices, part.faces)
 
 
-FORMATS: dict[str, Callable[[Path], list[Part]]] = {".obj": read_obj, ".ply": read_ply, ".stl": read_stl, ".off": read_off}
+PART_READERS: dict[str, Callable[[Path], list[MeshPart]]] = {".obj": read_obj, ".ply": read_ply, ".stl": read_stl, ".off": read_off}

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pliant.core.validate_rig import positive
-from pliant.io.animation import PLAIN, Animation, Frames, Settings
-from pliant.io.limits import Names, examined, inside, plain, refuse, size_of, title
-from pliant.io.mesh_part import Part
-from pliant.io.sequence import Load, Run, numbered, read_sequence
+from pliant.io.animation import DEFAULT_SETTINGS, Animation, FrameActor, Settings
+from pliant.io.limits import UniqueNames, display_name, file_errors, printable, refuse, resolve_inside, size_of
+from pliant.io.mesh_part import MeshPart
+from pliant.io.sequence import FileRun, LoadParts, group_numbered, read_sequence
 
 
 class Format(NamedTuple):
@@ -29,10 +29,10 @@ class Format(NamedTuple):
     numbered: bool = False  # several, numbered, are frames of a sequence
 
 
-MESH, NPZ, CACHE = Format("meshes", "read_mesh", True), Format("npz", "read_npz", True), Format("pointcache", "read_moved")
-GLTF, VTK, SERIES = Format("gltf", "read_gltf"), Format("vtk", "read_vtk", True), Format("vtk", "read_vtk")
-XDMF, USD = Format("xdmf", "read_xdmf"), Format("usd", "read_usd")
-LISTS = (SERIES, XDMF, USD, GLTF)  # these name other files
+MESH, NPZ, CACHE = Format("meshes", "read_mesh", True), Format("npz", "read_npz", True), Format("point_cache", "read_cached_mesh")
+GLTF, VTK, SERIES = Format("gltf.gltf", "read_gltf"), Format("vtk.vtk", "read_vtk", True), Format("vtk.vtk", "read_vtk")
+XDMF, USD = Format("vtk.xdmf", "read_xdmf"), Format("usd.usd", "read_usd")
+LIST_FORMATS = (SERIES, XDMF, USD, GLTF)  # these name other files
 
 FORMATS = {
     **dict.fromkeys((".obj", ".ply", ".stl", ".off"), MESH),
@@ -46,7 +46,7 @@ FORMATS = {
 }
 
 
-def read(paths: Sequence[str | Path], settings: Settings = PLAIN) -> Animation:
+def read(paths: Sequence[str | Path], settings: Settings = DEFAULT_SETTINGS) -> Animation:
     """One animation of all these files and folders.
 
     paths : files of any known suffix, and folders: of files, which are frames if they are numbered, or of such folders, a body each. Files
@@ -61,84 +61,84 @@ def read(paths: Sequence[str | Path], settings: Settings = PLAIN) -> Animation:
         raise ValueError(f"paths: expected at least one file or folder, in a list, got {paths!r:.80}")
     if settings.rate is not None:
         positive("rate", settings.rate)
-    runs, files, known = list[Run](), list[Path](), dict[Path, Animation]()
+    runs, files, already_read = list[FileRun](), list[Path](), dict[Path, Animation]()
     for path in dict.fromkeys(map(Path, paths)):
-        with examined(path):  # names that are too long
+        with file_errors(path):  # names that are too long
             folder = path.is_dir()
         if folder:
-            runs += _runs(files) + _folder(path, settings, known)
+            runs += _group_runs(files) + _folder_runs(path, settings, already_read)
             files = []
         else:
             size_of(path)
             if path.suffix.lower() not in FORMATS:
                 raise refuse(path, f"has no known suffix; known are {' '.join(FORMATS)}")
             files.append(path)
-    return _together([reading() for reading in _readings(runs + _runs(files), settings, known)])._replace(asked=settings)
+    return _merge([reading() for reading in _make_readers(runs + _group_runs(files), settings, already_read)])._replace(asked=settings)
 
 
-def _runs(files: list[Path]) -> list[Run]:
+def _group_runs(files: list[Path]) -> list[FileRun]:
     """Sequences and single files, in the order in which they were named first. A mesh that has a cache of its own name is no frame."""
     form = {path: FORMATS[path.suffix.lower()] for path in files}
     caches = {path.stem for path in files if form[path] is CACHE}
     series = {path: None for path in files if form[path].numbered and not (form[path] is MESH and path.stem in caches)}
-    runs = numbered(list(series)) + [Run(path.stem, [path]) for path in form if path not in series]
+    runs = group_numbered(list(series)) + [FileRun(path.stem, [path]) for path in form if path not in series]
     order = {path: k for k, path in enumerate(files)}
     return sorted(runs, key=lambda run: min(order[path] for path in run.files))
 
 
-def _folder(path: Path, settings: Settings, known: dict[Path, Animation], deep: bool = True) -> list[Run]:
+def _folder_runs(path: Path, settings: Settings, already_read: dict[Path, Animation], recursive: bool = True) -> list[FileRun]:
     """The runs of a folder; if it has no files that are known, those of its folders. A single run is named as the folder is."""
-    with examined(path):  # folders that may not be entered
+    with file_errors(path):  # folders that may not be entered
         entries = sorted(each for each in path.iterdir() if not each.name.startswith("."))
         files = [each for each in entries if each.suffix.lower() in FORMATS and not each.is_dir()]
-        folders = [each for each in entries if each.is_dir() and inside(each, each.name)] if deep and not files else []
+        folders = [each for each in entries if each.is_dir() and resolve_inside(each, each.name)] if recursive and not files else []
         for each in files:
-            size_of(inside(each, each.name))
-    runs = _runs(_unlisted(files, settings, known))
-    if not files and deep:
-        runs = [run for each in folders for run in _folder(each, settings, known, deep=False)]
+            size_of(resolve_inside(each, each.name))
+    runs = _group_runs(_drop_listed(files, settings, already_read))
+    if not files and recursive:
+        runs = [run for each in folders for run in _folder_runs(each, settings, already_read, recursive=False)]
         if not runs:
             raise refuse(path, f"holds no files that are known, and neither do its folders; known are {' '.join(FORMATS)}")
         return runs
     return [runs[0]._replace(name=path.resolve().name)] if len(runs) == 1 and len(runs[0].files) > 1 else runs
 
 
-def _unlisted(files: list[Path], settings: Settings, known: dict[Path, Animation]) -> list[Path]:
+def _drop_listed(files: list[Path], settings: Settings, already_read: dict[Path, Animation]) -> list[Path]:
     """The files that no other one of them lists. Lists are read for that, and `known` then."""
-    lists, listed = [path for path in files if FORMATS[path.suffix.lower()] in LISTS], set[Path]()
+    lists, listed = [path for path in files if FORMATS[path.suffix.lower()] in LIST_FORMATS], set[Path]()
     for path in lists if len(files) > 1 else ():
         if path.resolve() not in listed:
-            known[path] = _function(path)(path, settings)
-            listed |= {each.resolve() for each in known[path].files} - {path.resolve()}
+            already_read[path] = _read_function(path)(path, settings)
+            listed |= {each.resolve() for each in already_read[path].files} - {path.resolve()}
     return [path for path in files if path.resolve() not in listed]
 
 
-def _readings(runs: list[Run], settings: Settings, known: dict[Path, Animation]) -> list[Callable[[], Animation]]:
+def _make_readers(runs: list[FileRun], settings: Settings, already_read: dict[Path, Animation]) -> list[Callable[[], Animation]]:
     """How each animation is read, unless it is known; meshes that a cache moves are read with it."""
-    moved = _moved(runs)
-    return [_reading(run, moved.get(run.files[0]), settings, known) for run in runs if run.files[0] not in moved.values()]
+    mesh_of_cache = _match_caches(runs)
+    return [_make_reader(run, mesh_of_cache.get(run.files[0]), settings, already_read) for run in runs if run.files[0] not in mesh_of_cache.values()]
 
 
-def _reading(run: Run, mesh: Path | None, settings: Settings, known: dict[Path, Animation]) -> Callable[[], Animation]:
+def _make_reader(run: FileRun, mesh: Path | None, settings: Settings, already_read: dict[Path, Animation]) -> Callable[[], Animation]:
     path = run.files[0]
-    if path in known:
-        found = known.pop(path)
+    if path in already_read:
+        found = already_read.pop(path)
         return lambda: found
     if mesh is not None:
-        return lambda: _function(path)(mesh, path, settings)
+        return lambda: _read_function(path)(mesh, path, settings)
     if len(run.files) == 1:
-        return lambda: _function(path)(path, settings)
-    return lambda: _sequence(run, settings)
+        return lambda: _read_function(path)(path, settings)
+    return lambda: _read_run(run, settings)
 
 
-def _function(path: Path) -> Callable[..., Animation]:
+def _read_function(path: Path) -> Callable[..., Animation]:
     """The function that reads files of this suffix."""
     form = FORMATS[path.suffix.lower()]
     found: Callable[..., Animation] = getattr(importlib.import_module(f"pliant.io.{form.module}"), form.function)
     return found
 
 
-def _moved(runs: list[Run]) -> dict[Path, Path]:
+def _match_caches(runs: list[FileRun]) -> dict[Path, Path]:
     """By each cache the mesh that it moves: of the same name, else right before it, else the only one there is."""
     single = [run.files[0] for run in runs if len(run.files) == 1]
     meshes = [path for path in single if FORMATS[path.suffix.lower()] is MESH]
@@ -146,17 +146,17 @@ def _moved(runs: list[Run]) -> dict[Path, Path]:
     for k, path in enumerate(single):
         if FORMATS[path.suffix.lower()] is not CACHE:
             continue
-        free = [mesh for mesh in meshes if mesh not in found.values()]
-        alike = [mesh for mesh in free if mesh.stem == path.stem]
-        near = [mesh for mesh in alike if mesh.parent == path.parent] or alike
-        near = near or [mesh for mesh in free if k and mesh == single[k - 1]] or (free if len(meshes) == 1 else [])
-        if not near:
+        unmatched = [mesh for mesh in meshes if mesh not in found.values()]
+        same_stem = [mesh for mesh in unmatched if mesh.stem == path.stem]
+        candidates = [mesh for mesh in same_stem if mesh.parent == path.parent] or same_stem
+        candidates = candidates or [mesh for mesh in unmatched if k and mesh == single[k - 1]] or (unmatched if len(meshes) == 1 else [])
+        if not candidates:
             raise refuse(path, f"moves a mesh, and there is none for it: name that before it, such as {path.stem}.obj {path.name}")
-        found[path] = near[0]
+        found[path] = candidates[0]
     return found
 
 
-def _sequence(run: Run, settings: Settings) -> Animation:
+def _read_run(run: FileRun, settings: Settings) -> Animation:
     path = run.files[0]
     name = run.name or path.resolve().parent.name or "frames"
     if FORMATS[path.suffix.lower()] is VTK:
@@ -164,50 +164,50 @@ def _sequence(run: Run, settings: Settings) -> Animation:
 
         found = read_vtk_sequence(run.files, name, settings)
     else:
-        found = read_sequence(run.files, _load(path, settings), name, settings)
+        found = read_sequence(run.files, _part_loader(path, settings), name, settings)
     return found._replace(notes=run.notes() + found.notes)
 
 
-def _load(path: Path, settings: Settings) -> Load:
+def _part_loader(path: Path, settings: Settings) -> LoadParts:
     """What reads a file of a sequence."""
     if FORMATS[path.suffix.lower()] is MESH:
         from pliant.io.meshes import read_parts
 
         return read_parts
-    function = _function(path)
+    function = _read_function(path)
 
-    def load(path: Path) -> list[Part]:
+    def load(path: Path) -> list[MeshPart]:
         found = function(path, settings)
-        if found.frames != 1 or not all(isinstance(actor, Frames) for actor in found.actors):
+        if found.frames != 1 or not all(isinstance(actor, FrameActor) for actor in found.actors):
             raise refuse(path, f"holds {found.frames:,} frames; expected one, since it is itself a frame of a sequence")
-        return [Part(actor.name, *actor.mesh(0)) for actor in found.actors if isinstance(actor, Frames)]
+        return [MeshPart(actor.name, *actor.mesh(0)) for actor in found.actors if isinstance(actor, FrameActor)]
 
     return load
 
 
-def _together(found: list[Animation]) -> Animation:
+def _merge(animations: list[Animation]) -> Animation:
     """All animations as one scene."""
-    notes = [note for each in found for note in each.notes]
-    up = _agreed("axis that points up", [each.up for each in found], notes)
-    unit = _agreed("unit of length", [each.unit for each in found], notes)
-    rates = list(dict.fromkeys(each.rate for each in found if each.frames > 1)) or [found[0].rate]
+    notes = [note for each in animations for note in each.notes]
+    up = _common_value("axis that points up", [each.up for each in animations], notes)
+    unit = _common_value("unit of length", [each.unit for each in animations], notes)
+    rates = list(dict.fromkeys(each.rate for each in animations if each.frames > 1)) or [animations[0].rate]
     if len(rates) > 1:
-        different = ", ".join(f"{rate:g}" for rate in rates)
-        notes.append(f"The files play at {different} frames a second; frames of one number are shown together")
-    names = [title(each.name) for each in found]
+        distinct = ", ".join(f"{rate:g}" for rate in rates)
+        notes.append(f"The files play at {distinct} frames a second; frames of one number are shown together")
+    names = [display_name(each.name) for each in animations]
     name = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
-    actors = [actor for each in found for actor in each.actors]
-    apart = Names(actor.name for actor in actors)
+    actors = [actor for each in animations for actor in each.actors]
+    unique_names = UniqueNames(actor.name for actor in actors)
     for actor in actors:
-        actor.name = apart.new(actor.name)
-    files = tuple(dict.fromkeys(path for each in found for path in each.files))
-    return Animation(name, actors, max(each.frames for each in found), rates[0], up, unit, tuple(map(plain, notes)), files)
+        actor.name = unique_names.assign(actor.name)
+    files = tuple(dict.fromkeys(path for each in animations for path in each.files))
+    return Animation(name, actors, max(each.frames for each in animations), rates[0], up, unit, tuple(map(printable, notes)), files)
 
 
-def _agreed(what: str, said: list[str], notes: list[str]) -> str:
+def _common_value(what: str, values: list[str], notes: list[str]) -> str:
     """What files say, if all that say anything say the same; else nothing, and a note."""
-    different = list(dict.fromkeys(each for each in said if each))
-    if len(different) > 1:
-        notes.append(f"The files do not agree on the {what} ({', '.join(different)}); coordinates are taken as they are")
+    distinct = list(dict.fromkeys(each for each in values if each))
+    if len(distinct) > 1:
+        notes.append(f"The files do not agree on the {what} ({', '.join(distinct)}); coordinates are taken as they are")
         return ""
-    return different[0] if different else ""
+    return distinct[0] if distinct else ""

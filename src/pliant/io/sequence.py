@@ -17,61 +17,61 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.io.animation import RATE, Animation, Frames, Mesh, Settings
+from pliant.io.animation import DEFAULT_RATE, Animation, FrameActor, Mesh, Settings
 from pliant.io.limits import refuse
-from pliant.io.mesh_part import NOTHING, Part, joined
+from pliant.io.mesh_part import EMPTY_MESH, MeshPart, welded_part
 
-Load = Callable[[Path], list[Part]]
+LoadParts = Callable[[Path], list[MeshPart]]
 
 DIGITS = re.compile("[0-9]+")
-BETWEEN = " ._-"  # what stands between a name and a number
+SEPARATORS = " ._-"  # what stands between a name and a number
 
 
-def read_sequence(files: Sequence[Path], load: Load, name: str, settings: Settings) -> Animation:
+def read_sequence(files: Sequence[Path], load: LoadParts, name: str, settings: Settings) -> Animation:
     """The animation of these files, in this order; `load` gives the parts of one. A body that is named as its file is gets `name`."""
-    reader = Reader(files, load)
-    alone = len(reader.first) == 1 and reader.first[0].name == reader.model.stem
+    reader = SequenceReader(files, load)
+    is_single = len(reader.first_parts) == 1 and reader.first_parts[0].name == reader.first_path.stem
     actors = [
-        Frames(name if alone else part.name, len(files), partial(reader.read, k), reader.soup[k], source=files.__getitem__)
-        for k, part in enumerate(reader.first)
+        FrameActor(name if is_single else part.name, len(files), partial(reader.read, k), reader.is_soup[k], source=files.__getitem__)
+        for k, part in enumerate(reader.first_parts)
     ]
-    return Animation(name, actors, len(files), settings.rate or RATE, files=tuple(files))
+    return Animation(name, actors, len(files), settings.rate or DEFAULT_RATE, files=tuple(files))
 
 
-class Reader:
+class SequenceReader:
     """Reads the files of a sequence. Every thread keeps the parts of the file that it has read last, since the actors of a frame ask for
     them one after the other; nothing else is kept but the faces of the first file."""
 
-    def __init__(self, files: Sequence[Path], load: Load) -> None:
+    def __init__(self, files: Sequence[Path], load: LoadParts) -> None:
         self._files, self._load, self._last = files, load, threading.local()
         ends = {path: load(path) for path in (files[0], files[-1])}
-        self.model = next((path for path, parts in ends.items() if parts), files[0])
-        if not ends[self.model]:
-            raise refuse(self.model, "holds no faces, and neither does the last file of the sequence")
-        self.first = [joined(part)._replace(vertices=NOTHING[0]) for part in ends[self.model]]  # names and faces
-        both = [self._matched(path, parts) for path, parts in ends.items()]
-        self.soup = [any(not self._same(k, parts[k]) for parts in both) for k in range(len(self.first))]  # what comes between is seen later
+        self.first_path = next((path for path, parts in ends.items() if parts), files[0])
+        if not ends[self.first_path]:
+            raise refuse(self.first_path, "holds no faces, and neither does the last file of the sequence")
+        self.first_parts = [welded_part(part)._replace(vertices=EMPTY_MESH[0]) for part in ends[self.first_path]]  # names and faces
+        end_parts = [self._match_parts(path, parts) for path, parts in ends.items()]
+        self.is_soup = [any(not self._same_faces(k, parts[k]) for parts in end_parts) for k in range(len(self.first_parts))]  # what comes between is seen later
 
     def read(self, k: int, frame: int) -> Mesh:
         """Vertices and faces of body k."""
         if getattr(self._last, "frame", None) != frame:
-            self._last.parts, self._last.frame = self._matched(self._files[frame], self._load(self._files[frame])), frame
-        part: Part = self._last.parts[k]
-        return part.vertices, self.first[k].faces if self._same(k, part) else part.faces
+            self._last.parts, self._last.frame = self._match_parts(self._files[frame], self._load(self._files[frame])), frame
+        part: MeshPart = self._last.parts[k]
+        return part.vertices, self.first_parts[k].faces if self._same_faces(k, part) else part.faces
 
-    def _same(self, k: int, part: Part) -> bool:
-        return np.array_equal(part.faces, self.first[k].faces)
+    def _same_faces(self, k: int, part: MeshPart) -> bool:
+        return np.array_equal(part.faces, self.first_parts[k].faces)
 
-    def _matched(self, path: Path, parts: list[Part]) -> list[Part]:
+    def _match_parts(self, path: Path, parts: list[MeshPart]) -> list[MeshPart]:
         """The parts of a file as the bodies of the first one."""
         if not parts:
-            return [Part(part.name, *NOTHING) for part in self.first]
-        if len(parts) != len(self.first):
-            raise refuse(path, f"holds {len(parts)} bodies, expected {len(self.first)}, as many as {self.model.name} has")
-        return [joined(part, first.faces) for part, first in zip(parts, self.first, strict=True)]
+            return [MeshPart(part.name, *EMPTY_MESH) for part in self.first_parts]
+        if len(parts) != len(self.first_parts):
+            raise refuse(path, f"holds {len(parts)} bodies, expected {len(self.first_parts)}, as many as {self.first_path.name} has")
+        return [welded_part(part, first.faces) for part, first in zip(parts, self.first_parts, strict=True)]
 
 
-class Run(NamedTuple):
+class FileRun(NamedTuple):
     """Files that are the frames of one sequence, or a file alone."""
 
     name: str  # what their names have in common, which may be nothing; of one file its stem
@@ -80,13 +80,13 @@ class Run(NamedTuple):
 
     def notes(self) -> tuple[str, ...]:
         """What a user may not expect: that two files are a sequence, that one has a gap."""
-        said, count = f"{self.files[0].name} … {self.files[-1].name} are {len(self.files):,} frames of one sequence", len(self.files)
+        note, count = f"{self.files[0].name} … {self.files[-1].name} are {len(self.files):,} frames of one sequence", len(self.files)
         if self.missing is not None:
-            return (f"{said}, one after the other, though numbers are missing, the first of them {self.missing}",)
-        return (said,) if count == 2 else ()
+            return (f"{note}, one after the other, though numbers are missing, the first of them {self.missing}",)
+        return (note,) if count == 2 else ()
 
 
-def numbered(files: Sequence[Path]) -> list[Run]:
+def group_numbered(files: Sequence[Path]) -> list[FileRun]:
     """Files that differ in one number of their names, and in nothing else, in the order of that number: a run each. A file that is like no
     other is a run of its own. Where several numbers differ, that which most files differ in counts, and of two such the later one."""
     order = {path: k for k, path in enumerate(files)}
@@ -94,26 +94,26 @@ def numbered(files: Sequence[Path]) -> list[Run]:
     for path in order:
         for place, run in enumerate(DIGITS.finditer(path.stem)):
             groups.setdefault((place, path.parent, path.stem[: run.start()], path.stem[run.end() :], path.suffix), []).append(path)
-    runs, used = list[Run](), set[Path]()
+    runs, used = list[FileRun](), set[Path]()
     for (place, _, before, after, _), group in sorted(groups.items(), key=lambda item: (-len(item[1]), -item[0][0])):
-        some = [path for path in group if path not in used]
-        if len(some) > 1:
-            used.update(some)
-            runs.append(Run(f"{before.strip(BETWEEN)} {after.strip(BETWEEN)}".strip(), *_ordered(some, place)))
-    runs += [Run(path.stem, [path]) for path in order if path not in used]
+        unused = [path for path in group if path not in used]
+        if len(unused) > 1:
+            used.update(unused)
+            runs.append(FileRun(f"{before.strip(SEPARATORS)} {after.strip(SEPARATORS)}".strip(), *_sort_by_number(unused, place)))
+    runs += [FileRun(path.stem, [path]) for path in order if path not in used]
     return sorted(runs, key=lambda run: min(order[path] for path in run.files))
 
 
-def _ordered(files: list[Path], place: int) -> tuple[list[Path], int | None]:
+def _sort_by_number(files: list[Path], place: int) -> tuple[list[Path], int | None]:
     """The files in the order of that number of their names, and the first number that is missing: every tenth is no gap, but what is left
     out of such a row."""
-    known: dict[int, Path] = {}
+    by_number: dict[int, Path] = {}
     for path in files:
         number = int(DIGITS.findall(path.stem)[place])
-        if known.setdefault(number, path) != path:
-            raise refuse(path, f"has the same number as {known[number].name}")
-    numbers = sorted(known)
+        if by_number.setdefault(number, path) != path:
+            raise refuse(path, f"has the same number as {by_number[number].name}")
+    numbers = sorted(by_number)
     steps = [later - number for number, later in pairwise(numbers)]
     step = math.gcd(*steps)
     missing = (number + step for number, each in zip(numbers[:-1], steps, strict=True) if each > step)
-    return [known[number] for number in numbers], next(missing, None)
+    return [by_number[number] for number in numbers], next(missing, None)

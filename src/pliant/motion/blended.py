@@ -20,21 +20,21 @@ import numpy as np
 
 from pliant.core import validate, validate_rig
 from pliant.core.jit import helper, kernel
-from pliant.core.simd import element, four, narrow, plus, put_four, times
-from pliant.core.soa import aligned, packed, publish, stamp
+from pliant.core.simd import add_rounded, extract, load4, mul_rounded, store4, to_float32
+from pliant.core.soa import aligned_zeros, packed_dtype, publish, stamp
 from pliant.errors import MeshError
-from pliant.geometry.predicates import LARGEST, SMALLEST
-from pliant.motion.free import PLACE, STRAYED, coarse, scale_for
-from pliant.motion.morph import EPSILON, MOST
+from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN
+from pliant.motion.free import MAX_DRIFT, MOTION_DTYPE, round_origin, scale_for
+from pliant.motion.morph import EPSILON, MAX_COORDINATE
 from pliant.motion.motion import Motion
-from pliant.motion.rigid import LEAST
-from pliant.motion.weight_bounds import SECOND, bound, limits_dtypes, slack
-from pliant.motion.weight_ranges import desk_for, put_shares, survey
+from pliant.motion.rigid import UNDERFLOW_BOUND
+from pliant.motion.weight_bounds import SECOND, bound_direction, range_dtypes, rounding_margin
+from pliant.motion.weight_ranges import collect_ranges, put_ranges, range_scratch
 
-SPARE = 2.0**120                                                        # of products of three: so far above, sums are above SMALLEST or 0
-TRIES = 4                                                               # bounds from far away are loose, and so is the middle between them
-LAST = 2**31 - 1
-STAMP = packed([("stamp", np.dtype(np.int32))], 4)
+FILTER_HEADROOM = 2.0**120                                                        # of products of three: so far above, sums are above SMALLEST or 0
+MAX_RECENTRINGS = 4                                                               # bounds from far away are loose, and so is the middle between them
+LAST_FRAME = 2**31 - 1
+STAMP_DTYPE = packed_dtype([("stamp", np.dtype(np.int32))], 4)
 LANES = 8                                                               # as of most nodes; one bounds the body
 
 
@@ -42,10 +42,10 @@ class Skin(NamedTuple):
     """What moves vertices, row by row in an order of its own: `names` (n,) of vertices, places at rest (3 n,), the maps of each and their
     weights (`core/validate_rig.py`), stamps; columns of maps (16 m,). And what a vertex is written to, by its name: its place (3 n,), its
     row of float32 (4 n,), (x − origin) · scale."""
-    names: np.ndarray
+    vertex_ids: np.ndarray
     rest: np.ndarray
     begins: np.ndarray
-    which: np.ndarray
+    map_ids: np.ndarray
     weights: np.ndarray
     columns: np.ndarray
     stamps: np.ndarray
@@ -57,27 +57,27 @@ class Skin(NamedTuple):
 
 
 @helper
-def blended(skin, r):
+def blend_position(skin, r):
     """x y z · of the vertex in row r."""
     begin, end, columns = skin.begins[r], skin.begins[r + 1], skin.columns
-    at, w = 16 * np.int64(skin.which[begin]), skin.weights[begin]
-    a, b = times(four(columns, at), w), times(four(columns, at + 4), w)
-    c, d = times(four(columns, at + 8), w), times(four(columns, at + 12), w)
+    at, w = 16 * np.int64(skin.map_ids[begin]), skin.weights[begin]
+    a, b = mul_rounded(load4(columns, at), w), mul_rounded(load4(columns, at + 4), w)
+    c, d = mul_rounded(load4(columns, at + 8), w), mul_rounded(load4(columns, at + 12), w)
     for e in range(begin + 1, end):
-        at, w = 16 * np.int64(skin.which[e]), skin.weights[e]
-        a, b = plus(a, times(four(columns, at), w)), plus(b, times(four(columns, at + 4), w))
-        c, d = plus(c, times(four(columns, at + 8), w)), plus(d, times(four(columns, at + 12), w))
+        at, w = 16 * np.int64(skin.map_ids[e]), skin.weights[e]
+        a, b = add_rounded(a, mul_rounded(load4(columns, at), w)), add_rounded(b, mul_rounded(load4(columns, at + 4), w))
+        c, d = add_rounded(c, mul_rounded(load4(columns, at + 8), w)), add_rounded(d, mul_rounded(load4(columns, at + 12), w))
     x, y, z = skin.rest[3 * r], skin.rest[3 * r + 1], skin.rest[3 * r + 2]
-    return plus(plus(plus(times(a, x), times(b, y)), times(c, z)), d)
+    return add_rounded(add_rounded(add_rounded(mul_rounded(a, x), mul_rounded(b, y)), mul_rounded(c, z)), d)
 
 
 @helper
 def blend_vertex(skin, r):
     """Set the vertex in row r, and its row of float32, if that has not been done in this frame."""
     if stamp(skin.stamps, r) != skin.frame:
-        row, flat, v = blended(skin, r), skin.flat, np.int64(skin.names[r])
-        flat[3 * v], flat[3 * v + 1], flat[3 * v + 2] = element(row, 0), element(row, 1), element(row, 2)
-        put_four(skin.points, 4 * v, narrow((row - four(skin.origin, 0)) * skin.scale))
+        row, flat, v = blend_position(skin, r), skin.flat, np.int64(skin.vertex_ids[r])
+        flat[3 * v], flat[3 * v + 1], flat[3 * v + 2] = extract(row, 0), extract(row, 1), extract(row, 2)
+        store4(skin.points, 4 * v, to_float32((row - load4(skin.origin, 0)) * skin.scale))
         publish(skin.stamps, r, skin.frame)
 
 
@@ -91,26 +91,26 @@ def blend_all(skin):
 # --- an update ---------------------------------------------------------------------------------------------------------------------
 
 @kernel
-def farthest(maps, far):
+def max_coordinate(maps, half_extent):
     """The largest coordinate to which one of the maps (m, 3, 4) may take what is within `far` of 0; NaN or infinite if a number is."""
     largest, total = 0.0, 0.0
     for j in range(len(maps)):
         for r in range(3):
             x, y, z, t = maps[j, r, 0], maps[j, r, 1], maps[j, r, 2], maps[j, r, 3]
-            most = abs(x) * far[0] + abs(y) * far[1] + abs(z) * far[2] + abs(t)
-            largest, total = max(largest, most), total + (x + y + z + t) * 0.0
+            size = abs(x) * half_extent[0] + abs(y) * half_extent[1] + abs(z) * half_extent[2] + abs(t)
+            largest, total = max(largest, size), total + (x + y + z + t) * 0.0
     return largest + total                                              # 0 is added, unless a number is not finite
 
 
 @kernel
-def take_maps(maps, columns, centre, half, far, origin):
+def set_maps(maps, columns, centre, half, far, origin):
     """Copy the maps (m, 3, 4) into columns; (the largest distance from the origin to which one may take a place within `half` of the
     centre, the largest coordinate of what is within `far` of 0, the smallest number that is not 0)."""
     size, largest, smallest = 0.0, 0.0, np.inf
     for j in range(len(maps)):
         for r in range(3):
             t = maps[j, r, 3]
-            place, wide, most = t - origin[r], 0.0, abs(t)
+            row_center, radius, coordinate = t - origin[r], 0.0, abs(t)
             for c in range(4):
                 value = maps[j, r, c]
                 columns[16 * j + 4 * c + r] = value
@@ -118,8 +118,8 @@ def take_maps(maps, columns, centre, half, far, origin):
                     smallest = min(smallest, abs(value))
             for c in range(3):
                 value = maps[j, r, c]
-                place, wide, most = place + value * centre[c], wide + abs(value) * half[c], most + abs(value) * far[c]
-            size, largest = max(size, abs(place) + wide), max(largest, most)
+                row_center, radius, coordinate = row_center + value * centre[c], radius + abs(value) * half[c], coordinate + abs(value) * far[c]
+            size, largest = max(size, abs(row_center) + radius), max(largest, coordinate)
     return size, largest, smallest
 
 
@@ -137,61 +137,61 @@ def set_planes(maps, centre, half, rest_scale, origin, scale, planes):
 
 
 @kernel
-def bound_body(about, shares, which, hulls, rests, planes, loose, size):
+def bound_body(record, weight_ranges, map_ids, rest_boxes, weight_sums, planes, margin, size):
     """Set the box and the reach from the bounds of the first lane; `loose` is what these may be short of, in the units of the planes."""
-    place, reach = about[0], 0.0
+    place, reach = record[0], 0.0
     box, origin, scale = place["box"], place["origin"], place["scale"]
     for d in range(3):
-        low, high = bound(shares, which, np.int64(0), len(which), hulls, np.int64(0), np.int64(1), rests, np.int64(0), planes,
+        low, high = bound_direction(weight_ranges, map_ids, np.int64(0), len(map_ids), rest_boxes, np.int64(0), np.int64(1), weight_sums, np.int64(0), planes,
                           np.int64(3), np.int64(d), np.int64(0), np.int64(SECOND))
-        low, high = max(element(low, 0) - loose, -size) / scale, min(element(high, 0) + loose, size) / scale
+        low, high = max(extract(low, 0) - margin, -size) / scale, min(extract(high, 0) + margin, size) / scale
         box[d], box[d + 4] = origin[d] + low - abs(origin[d]) * EPSILON, origin[d] + high + abs(origin[d]) * EPSILON
         reach = max(reach, max(-low, high))
     place["reach"] = reach * (1 + 2.0**-40)
 
 
-def gathered(skin, rows):
+def gather_rows(skin, rows):
     """(begins, which, weights) of these rows of a skin, in that order."""
-    begins, which, weights = skin
+    begins, map_ids, weights = skin
     counts = np.diff(begins)[rows]
     ends = np.cumsum(counts)
-    at = np.repeat(begins[rows] - (ends - counts), counts) + np.arange(len(which))
-    return np.concatenate([[0], ends]), which[at], weights[at]
+    at = np.repeat(begins[rows] - (ends - counts), counts) + np.arange(len(map_ids))
+    return np.concatenate([[0], ends]), map_ids[at], weights[at]
 
 
 class Blended(Motion):
     """Vertices of one body; see the module. `skin` = (begins, which, weights, m), as `core/validate_rig.py` makes it. Rows are in the
     order of `names`, at first that of the vertices; `rows` has the row of each."""
 
-    name, kind, takes = "blended", "blended", "maps"
+    name, kind, input_name = "blended", "blended", "maps"
 
     def __init__(self, rest, skin, origin=None):
         n = len(rest)
         self.skin, self.n_maps = skin[:3], skin[3]
-        self.names, self.rows = np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
+        self.vertex_ids, self.rows = np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
         self.count, self.fixed, self.rest = n, origin is not None, np.array(rest)
-        self.flat, self.points = np.zeros(3 * n), aligned(4 * n, np.float32)
-        self.stamps, self.frame = aligned(n, STAMP), 0
-        self.columns, self.planes = aligned(16 * self.n_maps, np.float64), aligned(12 * self.n_maps, np.float32)
-        self.about = aligned(1, PLACE)
-        self.address, self._place = self.about.ctypes.data, self.about[0]
-        self.box, self.origin = self._place["box"], self._place["origin"]
-        self._place["flat"], self._place["n_flat"], self._place["plain"] = self.flat.ctypes.data, 3 * n, True
-        self.scale = self._place["scale"] = 1.0
-        self.doubt, self.size = 0.0, 0.0
+        self.flat, self.points = np.zeros(3 * n), aligned_zeros(4 * n, np.float32)
+        self.stamps, self.frame = aligned_zeros(n, STAMP_DTYPE), 0
+        self.columns, self.planes = aligned_zeros(16 * self.n_maps, np.float64), aligned_zeros(12 * self.n_maps, np.float32)
+        self.record = aligned_zeros(1, MOTION_DTYPE)
+        self.address, self._record = self.record.ctypes.data, self.record[0]
+        self.box, self.origin = self._record["box"], self._record["origin"]
+        self._record["flat"], self._record["n_flat"], self._record["plain"] = self.flat.ctypes.data, 3 * n, True
+        self.scale = self._record["scale"] = 1.0
+        self.error_bound, self.size = 0.0, 0.0
         low, high = self.rest.min(axis=0, initial=np.inf), self.rest.max(axis=0, initial=-np.inf)
-        self.centre = coarse(0.5 * low + 0.5 * high, float((0.5 * high - 0.5 * low).max())) if n else np.zeros(3)
+        self.centre = round_origin(0.5 * low + 0.5 * high, float((0.5 * high - 0.5 * low).max())) if n else np.zeros(3)
         with np.errstate(over="ignore"):
-            self._half, self._far = ((np.maximum(high - point, point - low) if n else np.zeros(3)) for point in (self.centre, np.zeros(3)))
+            self._half, self._max_rest = ((np.maximum(high - point, point - low) if n else np.zeros(3)) for point in (self.centre, np.zeros(3)))
         self.rest_scale = np.array([scale_for(half) for half in self._half.tolist()])      # a map may stretch what is flat to any size
         sizes = np.abs(self.rest[self.rest != 0])
         self._smallest = min(float(sizes.min(initial=1.0)), 1.0) * float(self.skin[2].min(initial=1.0))
-        self.most_maps = int(np.diff(self.skin[0]).max(initial=0))
+        self.max_influences = int(np.diff(self.skin[0]).max(initial=0))
         self.origin[:3] = self.centre if origin is None else origin
-        self._survey()
+        self._collect_ranges()
         self.update(np.tile(np.eye(3, 4), (self.n_maps, 1, 1)))
 
-    parts = property(lambda self: f"{self.n_maps} maps, ")
+    repr_parts = property(lambda self: f"{self.n_maps} maps, ")
 
     @property
     def local(self):
@@ -201,128 +201,128 @@ class Blended(Motion):
     def arrange(self, vertices):
         """Bring rows into the order in which vertices are named here first, those that are not behind them: what is placed together then
         lies together in memory. Before anybody else knows of the body."""
-        everyone = np.concatenate([vertices, np.arange(self.count, dtype=np.int32)])
-        _, first = np.unique(everyone, return_index=True)
-        names = everyone[np.sort(first)]
-        rows = self.rows[names]
-        self.skin, self.rest = gathered(self.skin, rows), self.rest[rows]
+        candidates = np.concatenate([vertices, np.arange(self.count, dtype=np.int32)])
+        _, first = np.unique(candidates, return_index=True)
+        order = candidates[np.sort(first)]
+        rows = self.rows[order]
+        self.skin, self.rest = gather_rows(self.skin, rows), self.rest[rows]
         self.stamps["stamp"] = self.stamps["stamp"][rows]
-        self.names = names
-        self.rows = np.empty_like(names)
-        self.rows[names] = np.arange(self.count)
+        self.vertex_ids = order
+        self.rows = np.empty_like(order)
+        self.rows[order] = np.arange(self.count)
 
-    def _survey(self):
+    def _collect_ranges(self):
         """What each map has of the whole body."""
-        desk, one = desk_for(self.n_maps), np.eye(3)
-        everyone = np.arange(self.count, dtype=np.int32)
-        n = survey(everyone, 0, self.count, *self.skin, self.local, one, *desk) if self.count else 0
-        share, hull, rest = limits_dtypes(LANES)
-        self._which, self._shares, self._hulls, self._rests = desk.met[:n].copy(), aligned(n, share), aligned(n, hull), aligned(1, rest)
+        scratch, identity = range_scratch(self.n_maps), np.eye(3)
+        rows = np.arange(self.count, dtype=np.int32)
+        n = collect_ranges(rows, 0, self.count, *self.skin, self.local, identity, *scratch) if self.count else 0
+        share, hull, rest = range_dtypes(LANES)
+        self._map_ids, self._weight_ranges, self._rest_boxes, self._weight_sums = scratch.map_ids[:n].copy(), aligned_zeros(n, share), aligned_zeros(n, hull), aligned_zeros(1, rest)
         slots = np.zeros(self.n_maps, np.int64)
-        slots[self._which] = np.arange(n)
-        put_shares(desk.met, n, slots, desk.limits, desk.boxes, desk.sums, one, self._shares, self._hulls, 0, 1, self._rests, 0, 0)
+        slots[self._map_ids] = np.arange(n)
+        put_ranges(scratch.map_ids, n, slots, scratch.limits, scratch.boxes, scratch.sums, identity, self._weight_ranges, self._rest_boxes, 0, 1, self._weight_sums, 0, 0)
 
     @property
-    def placed(self):
+    def n_evaluated(self):
         """How many vertices have been placed since the last update."""
         return int(np.count_nonzero(self.stamps["stamp"] == self.frame))
 
-    def checked(self, maps):
+    def validate_input(self, maps):
         """What an update would be given, examined: (m, 3, 4) float64."""
         if not (type(maps) is np.ndarray and maps.dtype is validate.FLOAT64 and maps.shape == (self.n_maps, 3, 4) and maps.flags.carray
-                and farthest(maps, self._far) < MOST):                  # the quick way for every frame
+                and max_coordinate(maps, self._max_rest) < MAX_COORDINATE):                  # the quick way for every frame
             maps = np.ascontiguousarray(validate_rig.affine("maps", maps, self.n_maps, "column of the weights")[:, :3])
             with np.errstate(over="ignore"):
-                bad = ~(np.abs(maps[:, :, :3]) @ self._far + np.abs(maps[:, :, 3]) < MOST).all(axis=1)
+                bad = ~(np.abs(maps[:, :, :3]) @ self._max_rest + np.abs(maps[:, :, 3]) < MAX_COORDINATE).all(axis=1)
             if bad.any():
                 row = int(bad.argmax())
                 raise MeshError(f"maps: row {row}, {maps[row].tolist()}, puts vertices beyond the largest numbers")
         return maps
 
-    def after(self, maps, some):
+    def vertices_after(self, maps, some):
         """(n, 3): all vertices after this update, None for none."""
-        maps = self.given if maps is None else maps
-        (begins, which, weights), columns = self.skin, np.ascontiguousarray(maps.transpose(0, 2, 1))
+        maps = self.controls if maps is None else maps
+        (begins, map_ids, weights), columns = self.skin, np.ascontiguousarray(maps.transpose(0, 2, 1))
         total, counts = np.zeros((self.count, 4, 3)), np.diff(begins)
-        for k in range(self.most_maps):
+        for k in range(self.max_influences):
             some_rows = np.flatnonzero(counts > k)
             at = begins[some_rows] + k
-            product = columns[which[at]] * weights[at][:, None, None]
+            product = columns[map_ids[at]] * weights[at][:, None, None]
             total[some_rows] = product if k == 0 else total[some_rows] + product
         x, y, z = self.rest.T[:, :, None]
         return (total[:, 0] * x + total[:, 1] * y + total[:, 2] * z + total[:, 3])[self.rows]
 
     def bound_after(self, maps, some):
         """No coordinate is larger then."""
-        return 1.01 * farthest(self.given if maps is None else maps, self._far)
+        return 1.01 * max_coordinate(self.controls if maps is None else maps, self._max_rest)
 
     @property
-    def stored(self):
+    def file_vertices(self):
         """(1, n, 3): the vertices at rest, as a file keeps them."""
         return self.rest[self.rows][None]
 
     @property
-    def stored_skin(self):
+    def file_skin(self):
         """(begins, which, weights) of vertex after vertex, as a file keeps them."""
-        return gathered(self.skin, self.rows)
+        return gather_rows(self.skin, self.rows)
 
     def update(self, maps, copy=True):
         """Take maps (m, 3, 4), checked, without looking at a vertex."""
-        if self.frame == LAST:
+        if self.frame == LAST_FRAME:
             self.stamps["stamp"], self.frame = 0, 0
         self.frame += 1
-        self.given = maps.copy()                                        # whatever is asked for: they are few, and `restore` needs them
+        self.controls = maps.copy()                                        # whatever is asked for: they are few, and `restore` needs them
         if not self.count:
             return
-        self._take(self.given)
-        for _ in range(TRIES):
+        self._set_state(self.controls)
+        for _ in range(MAX_RECENTRINGS):
             half = max(0.5 * high - 0.5 * low for low, high in zip(self.box[:3].tolist(), self.box[4:7].tolist(), strict=True))
-            if self.reach / STRAYED <= half or (self.fixed and self.reach != math.inf):
+            if self.reach / MAX_DRIFT <= half or (self.fixed and self.reach != math.inf):
                 break
-            self.origin[:3] = coarse(0.5 * self.box[:3] + 0.5 * self.box[4:7], half)
-            self._take(self.given)
+            self.origin[:3] = round_origin(0.5 * self.box[:3] + 0.5 * self.box[4:7], half)
+            self._set_state(self.controls)
 
-    def _take(self, maps):
-        size, largest, smallest = take_maps(maps, self.columns, self.centre, self._half, self._far, self.origin)
+    def _set_state(self, maps):
+        size, largest, smallest = set_maps(maps, self.columns, self.centre, self._half, self._max_rest, self.origin)
         x, y, z, _ = self.origin.tolist()
-        least = LEAST * (1 + self._far.sum())                           # what is too small for a sum of maps counts times the coordinates
-        error = (self.most_maps + 8) * (EPSILON * (largest + max(abs(x), abs(y), abs(z))) + least)
+        underflow = UNDERFLOW_BOUND * (1 + self._max_rest.sum())                           # what is too small for a sum of maps counts times the coordinates
+        error = (self.max_influences + 8) * (EPSILON * (largest + max(abs(x), abs(y), abs(z))) + underflow)
         size = (size + error) * (1 + 2.0**-40)
-        self.scale = self._place["scale"] = scale_for(size)
-        self.size, self.doubt = size * self.scale, error * self.scale
-        self._place["plain"] = min(smallest, 1.0) * self._smallest >= SMALLEST * SPARE and largest <= LARGEST
+        self.scale = self._record["scale"] = scale_for(size)
+        self.size, self.error_bound = size * self.scale, error * self.scale
+        self._record["plain"] = min(smallest, 1.0) * self._smallest >= RANGE_MIN * FILTER_HEADROOM and largest <= RANGE_MAX
         set_planes(maps, self.centre, self._half, self.rest_scale, self.origin, self.scale, self.planes)
-        loose = slack(len(self._which), self.size) + 2 * self.doubt
-        bound_body(self.about, self._shares, self._which, self._hulls, self._rests, self.planes, loose, self.size)
+        margin = rounding_margin(len(self._map_ids), self.size) + 2 * self.error_bound
+        bound_body(self.record, self._weight_ranges, self._map_ids, self._rest_boxes, self._weight_sums, self.planes, margin, self.size)
 
     def copy(self):
         """Another motion in the same state, independent of this one."""
-        motion = Blended(self.stored[0], (*self.stored_skin, self.n_maps), self.given_origin)
-        motion.update(self.given)
+        motion = Blended(self.file_vertices[0], (*self.file_skin, self.n_maps), self.given_origin)
+        motion.update(self.controls)
         return motion
 
     def complete(self):
         """Set every vertex that has not been set."""
-        blend_all(self.whole_skin())
+        blend_all(self.frame_skin())
 
-    def whole_skin(self):
+    def frame_skin(self):
         """The Skin of this frame."""
-        return Skin(self.names, self.rest.reshape(-1), *self.skin, self.columns, self.stamps, self.flat, self.points, self.origin,
+        return Skin(self.vertex_ids, self.rest.reshape(-1), *self.skin, self.columns, self.stamps, self.flat, self.points, self.origin,
                     self.scale, np.int32(self.frame))
 
     def restore(self):
         """After an interrupted update: everything from the maps again, the old or the new ones."""
-        self.update(self.given)
+        self.update(self.controls)
 
 
-def blended_of(rest, weights, maps, origin):
+def blended_motion(rest, weights, maps, origin):
     """The motion of these vertices at rest (n, 3) float64; weights, maps (None: none moves anything) and origin are as users give them."""
-    validate.finite("rest", rest)
-    validate.below("rest", rest, MOST)
+    validate.check_finite("rest", rest)
+    validate.check_below("rest", rest, MAX_COORDINATE)
     point = None if origin is None else validate.point("origin", origin)
     if point is not None:
-        validate.below("origin", point[None], MOST)
-    motion = Blended(rest, validate_rig.convex("weights", weights, len(rest)), point)
+        validate.check_below("origin", point[None], MAX_COORDINATE)
+    motion = Blended(rest, validate_rig.convex_weights("weights", weights, len(rest)), point)
     if maps is not None:
-        motion.update(motion.checked(maps))
+        motion.update(motion.validate_input(maps))
     return motion

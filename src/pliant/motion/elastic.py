@@ -32,10 +32,10 @@ from pliant.errors import MeshError
 from pliant.motion.meshless import Floats, Indices, Nodes
 from pliant.motion.polar import rotations
 
-MOST_NODES = 4096                                                       # the matrix is dense: 128 MiB
-SMALLEST, LARGEST = 1e-60, 1e60                                         # extents, volumes and masses between these: products are finite
-LEAST_PART = 1e-6                                                       # of the largest volume, for nodes that nearly coincide
-FULL = 3
+MAX_NODES = 4096                                                       # the matrix is dense: 128 MiB
+MIN_SIZE, MAX_SIZE = 1e-60, 1e60                                         # extents, volumes and masses between these: products are finite
+MIN_VOLUME_SHARE = 1e-6                                                       # of the largest volume, for nodes that nearly coincide
+FULL_RANK = 3
 
 
 class System(NamedTuple):
@@ -80,48 +80,48 @@ class Elastic:
         if not isinstance(nodes, Nodes):
             raise TypeError(f"nodes: expected Nodes, got {type(nodes).__name__}; make them with pliant.Nodes(positions, radius)")
         count = len(nodes)
-        if count > MOST_NODES:
-            raise ValueError(f"nodes: {count} are too many for this solver; at most {MOST_NODES}")
+        if count > MAX_NODES:
+            raise ValueError(f"nodes: {count} are too many for this solver; at most {MAX_NODES}")
         self.nodes, self.young, self.damping = nodes, validate_rig.positive("young", young), validate.number("damping", damping, 0.0)
         self.gravity = np.zeros(3) if gravity is None else validate.point("gravity", gravity)
         unit, slopes = math.ldexp(1.0, nodes.frame.exponent), nodes.slopes
-        _moderate("nodes: extent", np.array([unit]))
+        _check_moderate("nodes: extent", np.array([unit]))
         self.volumes = _volumes(nodes, volume)
-        self.masses = _moderate("masses, density times volume", validate_rig.positive("density", density) * self.volumes)
+        self.masses = _check_moderate("masses, density times volume", validate_rig.positive("density", density) * self.volumes)
         held = np.zeros(count, bool)
         held[validate.indices("pinned", pinned, count, "the nodes that are held")] = True
-        self._held, self._free = np.flatnonzero(held), np.flatnonzero(~held)
+        self._pinned, self._free = np.flatnonzero(held), np.flatnonzero(~held)
         self._rank = np.rint(np.trace(slopes.span, axis1=1, axis2=2)).astype(np.int64)
-        self._part = unit**2 * np.trace(slopes.moments, axis1=1, axis2=2) / np.maximum(self._rank, 1)     # λ
-        self._part[self._rank == 0] = unit**2                           # all nodes around are at the same place
+        self._mean_moment = unit**2 * np.trace(slopes.moments, axis1=1, axis2=2) / np.maximum(self._rank, 1)     # λ
+        self._mean_moment[self._rank == 0] = unit**2                           # all nodes around are at the same place
         self._operator: csr_array = slopes.operator / unit
-        self._back: csr_array = self._operator.T.tocsr()
+        self._transposed_operator: csr_array = self._operator.T.tocsr()
         with np.errstate(over="ignore", invalid="ignore"):
-            self._strength = self.young * self.volumes
-            self._links = (self._strength / self._part)[nodes.links.node] * nodes.links.weight
+            self._node_stiffness = self.young * self.volumes
+            self._link_stiffness = (self._node_stiffness / self._mean_moment)[nodes.links.node] * nodes.links.weight
             self._matrix = self._stiffness(unit)
         if not np.isfinite(self._matrix).all():
             raise ValueError(f"young: {young!r} leads beyond the largest numbers; use other units")
         pairs = coo_array((np.ones(len(nodes.links.node)), (nodes.links.node, nodes.links.other)), shape=(count, count))
-        self._pieces, self._piece = connected_components(pairs, directed=False)
-        self._weight = np.bincount(self._piece, self.masses)
-        self._loose = np.bincount(self._piece, held, self._pieces) == 0  # pieces that nothing holds
+        self._n_components, self._component = connected_components(pairs, directed=False)
+        self._component_mass = np.bincount(self._component, self.masses)
+        self._unpinned_component = np.bincount(self._component, held, self._n_components) == 0  # pieces that nothing holds
         self._system: System | None = None
         self._positions, self._velocities = np.array(nodes.positions), np.zeros((count, 3))
-        self._wanted = self._positions[self._held]
+        self._pinned_targets = self._positions[self._pinned]
 
     def _stiffness(self, unit: float) -> Floats:
         """(m, m): L, of which ½ xᵀ L x is the energy but for what rotations add; the same for all three coordinates."""
         links, count = self.nodes.links, len(self.nodes)
-        lengths = coo_array((self._links, (links.node, links.other)), shape=(count, count)).toarray()
+        lengths = coo_array((self._link_stiffness, (links.node, links.other)), shape=(count, count)).toarray()
         both = lengths + lengths.T
         laplacian = np.diag(both.sum(axis=1)) - both
         # |x_ij − F X_ij|² summed is |x_ij|² summed, less what F explains of it: (M / λ) along F. The first part has 1 there.
-        blocks = np.eye(3) - unit**2 * self.nodes.slopes.moments / self._part[:, None, None]
-        blocks *= self._strength[:, None, None]
+        blocks = np.eye(3) - unit**2 * self.nodes.slopes.moments / self._mean_moment[:, None, None]
+        blocks *= self._node_stiffness[:, None, None]
         rows = np.arange(3 * count).reshape(-1, 3)
-        middle = coo_array((blocks.reshape(-1), (np.repeat(rows, 3), np.tile(rows, 3).reshape(-1))), shape=(3 * count, 3 * count)).tocsr()
-        made: Floats = laplacian + (self._back @ (middle @ self._operator)).toarray()
+        block_diagonal = coo_array((blocks.reshape(-1), (np.repeat(rows, 3), np.tile(rows, 3).reshape(-1))), shape=(3 * count, 3 * count)).tocsr()
+        made: Floats = laplacian + (self._transposed_operator @ (block_diagonal @ self._operator)).toarray()
         return made
 
     @property
@@ -137,70 +137,70 @@ class Elastic:
     @property
     def pinned(self) -> Indices:
         """(k,) the nodes that are held, sorted."""
-        return np.array(self._held)
+        return np.array(self._pinned)
 
     def __repr__(self) -> str:
-        return f"Elastic({len(self.nodes)} nodes, {len(self._held)} pinned, young={self.young:g}, mass={self.masses.sum():g})"
+        return f"Elastic({len(self.nodes)} nodes, {len(self._pinned)} pinned, young={self.young:g}, mass={self.masses.sum():g})"
 
     def move(self, indices: ArrayLike, positions: ArrayLike) -> None:
         """Say where these pinned nodes (k,) will be after the next step: (k, 3). The others stay where they are held."""
         some = validate.indices("indices", indices, len(self.nodes), "nodes that are pinned")
-        bad = ~np.isin(some, self._held)
+        bad = ~np.isin(some, self._pinned)
         if bad.any():
             raise MeshError(f"indices: row {int(bad.argmax())} is {some[bad.argmax()]}, a node that is not pinned: forces move it")
         rows = validate_rig.points("positions", positions, len(some), "one for each of indices")
-        self._wanted[np.searchsorted(self._held, some)] = rows
+        self._pinned_targets[np.searchsorted(self._pinned, some)] = rows
 
     def place(self, positions: ArrayLike, velocities: ArrayLike | None = None) -> None:
         """Put all nodes there (m, 3), pinned ones as well, with these velocities (m, 3) or none."""
         rows = validate_rig.points("positions", positions, len(self.nodes))
         speeds = np.zeros_like(rows) if velocities is None else validate_rig.points("velocities", velocities, len(self.nodes))
-        self._positions, self._velocities, self._wanted = np.array(rows), np.array(speeds), rows[self._held]
+        self._positions, self._velocities, self._pinned_targets = np.array(rows), np.array(speeds), rows[self._pinned]
 
     def step(self, dt: float, *, iterations: int = 4, forces: ArrayLike | None = None) -> None:
         """Go on by the time dt. `forces` (m, 3) act during this step, besides gravity; neither moves what is pinned. More iterations come
         nearer to the implicit step: bodies that are bent or turned far in one step are less stiff to it then."""
-        dt, turns = validate_rig.positive("dt", dt), validate.integer("iterations", iterations, range(1, 1 << 31))
-        pull = None if forces is None else validate_rig.points("forces", forces, len(self.nodes))
+        dt, n_iterations = validate_rig.positive("dt", dt), validate.integer("iterations", iterations, range(1, 1 << 31))
+        force_rows = None if forces is None else validate_rig.points("forces", forces, len(self.nodes))
         system, before, masses = self._system_for(dt), self._positions, self.masses[:, None]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            speed = math.exp(-self.damping * dt) * self._velocities + dt * (self.gravity if pull is None else self.gravity + pull / masses)
-            flown = before + dt * speed
-            flown[self._held] = self._wanted
-            middle = self._middles(flown)[self._piece]
-            now, flown = before - middle, flown - middle                # rigid shifts cost nothing, and are taken out of what is rounded
-            now[self._held] = flown[self._held]
-            if np.isfinite(now).all() and np.isfinite(flown).all() and len(self._free):
-                now = self._settled(system, now, system.inertia * masses * flown, turns)
-            now += middle
-            now[self._held] = self._wanted                              # to the bit
+            speed = math.exp(-self.damping * dt) * self._velocities + dt * (self.gravity if force_rows is None else self.gravity + force_rows / masses)
+            predicted = before + dt * speed
+            predicted[self._pinned] = self._pinned_targets
+            center = self._centers_of_mass(predicted)[self._component]
+            now, predicted = before - center, predicted - center                # rigid shifts cost nothing, and are taken out of what is rounded
+            now[self._pinned] = predicted[self._pinned]
+            if np.isfinite(now).all() and np.isfinite(predicted).all() and len(self._free):
+                now = self._minimise(system, now, system.inertia * masses * predicted, n_iterations)
+            now += center
+            now[self._pinned] = self._pinned_targets                              # to the bit
             speeds = (now - before) / dt
         if not (np.isfinite(now).all() and np.isfinite(speeds).all()):
             raise MeshError(f"dt: a step of {dt!r} with these velocities and forces leads beyond the largest numbers")
         self._positions, self._velocities = now, speeds
 
-    def _settled(self, system: System, now: Floats, drive: Floats, turns: int) -> Floats:
+    def _minimise(self, system: System, now: Floats, drive: Floats, n_iterations: int) -> Floats:
         """Positions after local and global minimisation in turn."""
-        for _ in range(turns):
-            turned = self._turned(self._slopes(now)) * (system.stiffness * self._strength)[:, None, None]
-            wanted = (drive + self._back @ turned.reshape(-1, 3))[self._free] - system.coupling @ now[self._held]
-            now[self._free] = cho_solve(system.factor, wanted, overwrite_b=True, check_finite=False)
+        for _ in range(n_iterations):
+            rotated = self._rotations(self._gradients(now)) * (system.stiffness * self._node_stiffness)[:, None, None]
+            right_side = (drive + self._transposed_operator @ rotated.reshape(-1, 3))[self._free] - system.coupling @ now[self._pinned]
+            now[self._free] = cho_solve(system.factor, right_side, overwrite_b=True, check_finite=False)
         return now
 
-    def _slopes(self, positions: Floats) -> Floats:
+    def _gradients(self, positions: Floats) -> Floats:
         """(m, 3, 3): the transposed gradients of positions, 0 in directions that are not spanned."""
         made: Floats = (self._operator @ positions).reshape(-1, 3, 3)
         return made
 
-    def _turned(self, slopes: Floats) -> Floats:
+    def _rotations(self, slopes: Floats) -> Floats:
         """(m, 3, 3): transposed rotations, 0 in directions that are not spanned."""
-        made: Floats = self.nodes.slopes.span @ rotations(slopes, self._rank < FULL)
+        made: Floats = self.nodes.slopes.span @ rotations(slopes, self._rank < FULL_RANK)
         return made
 
-    def _middles(self, rows: Floats) -> Floats:
+    def _centers_of_mass(self, rows: Floats) -> Floats:
         """(pieces, 3): the centre of mass of each."""
-        sums = [np.bincount(self._piece, self.masses * column, self._pieces) for column in rows.T]
-        made: Floats = np.stack(sums, axis=1) / self._weight[:, None]
+        sums = [np.bincount(self._component, self.masses * column, self._n_components) for column in rows.T]
+        made: Floats = np.stack(sums, axis=1) / self._component_mass[:, None]
         return made
 
     def _system_for(self, dt: float) -> System:
@@ -210,55 +210,55 @@ class Elastic:
         inertia, stiffness = (1.0, dt * dt) if dt < 1 else (1.0 / dt / dt, 1.0)
         matrix = stiffness * self._matrix
         matrix[np.diag_indices(len(matrix))] += inertia * self.masses
-        for piece in np.flatnonzero(self._loose):
+        for piece in np.flatnonzero(self._unpinned_component):
             # Its centre of mass is known, which makes it harmless to add what only that would feel: no dt is too large then.
-            some = np.flatnonzero(self._piece == piece)
+            some = np.flatnonzero(self._component == piece)
             mass = self.masses[some] / np.linalg.norm(self.masses[some])
             matrix[np.ix_(some, some)] += matrix[some, some].mean() * np.outer(mass, mass)
         try:
             factor = cho_factor(matrix[np.ix_(self._free, self._free)], lower=True, overwrite_a=True) if len(self._free) else None
         except (LinAlgError, ValueError):
             raise MeshError(f"dt: a step of {dt!r} leads beyond the precision of numbers, with Young's modulus {self.young!r}") from None
-        self._system = System(dt, inertia, stiffness, factor, matrix[np.ix_(self._free, self._held)])
+        self._system = System(dt, inertia, stiffness, factor, matrix[np.ix_(self._free, self._pinned)])
         return self._system
 
     def maps(self) -> Floats:
         """(m, 3, 4): the affine map of each node, for `update` of a blended body. As `Nodes.maps`, but directions across flat sets of nodes
         turn along with them."""
         gradients = self.nodes.gradients_at(self._positions)
-        flat = self._rank < FULL
+        flat = self._rank < FULL_RANK
         if flat.any():
-            slopes = self._slopes(self._positions - self._middles(self._positions)[self._piece])
-            turn = rotations(slopes[flat], np.ones(flat.sum(), bool)).transpose(0, 2, 1)
-            gradients[flat] += (turn - np.eye(3)) @ (np.eye(3) - self.nodes.slopes.span[flat])
+            slopes = self._gradients(self._positions - self._centers_of_mass(self._positions)[self._component])
+            rotation = rotations(slopes[flat], np.ones(flat.sum(), bool)).transpose(0, 2, 1)
+            gradients[flat] += (rotation - np.eye(3)) @ (np.eye(3) - self.nodes.slopes.span[flat])
         return self.nodes.maps_with(gradients, self._positions)
 
     def energy(self) -> float:
         """The elastic energy, 0 at rest wherever that is, and however turned."""
-        near = self._positions - self._middles(self._positions)[self._piece]
-        slopes, links = self._slopes(near), self.nodes.links
-        strain = ((slopes - self._turned(slopes)) ** 2).sum(axis=(1, 2))
+        near = self._positions - self._centers_of_mass(self._positions)[self._component]
+        slopes, links = self._gradients(near), self.nodes.links
+        strain = ((slopes - self._rotations(slopes)) ** 2).sum(axis=(1, 2))
         offsets = np.ldexp(links.offset, self.nodes.frame.exponent)
-        left = near[links.other] - near[links.node] - (offsets[:, None] @ slopes[links.node])[:, 0]
-        return float(0.5 * (self._strength @ strain + self._links @ (left**2).sum(axis=1)))
+        residual = near[links.other] - near[links.node] - (offsets[:, None] @ slopes[links.node])[:, 0]
+        return float(0.5 * (self._node_stiffness @ strain + self._link_stiffness @ (residual**2).sum(axis=1)))
 
 
 def _volumes(nodes: Nodes, volume: ArrayLike | None) -> Floats:
     """(m,) of each node."""
     if volume is not None and np.ndim(volume):
-        return _moderate("volume", validate_rig.positives("volume", volume, len(nodes), "node"))
+        return _check_moderate("volume", validate_rig.positives("volume", volume, len(nodes), "node"))
     with np.errstate(over="ignore", under="ignore"):
         each = nodes.spacing**3
-        each = np.maximum(each, LEAST_PART * each.max())
+        each = np.maximum(each, MIN_VOLUME_SHARE * each.max())
         if volume is not None:
-            each = each / _moderate("volume of nodes", each).sum() * validate_rig.positives("volume", volume, len(nodes), "node")
-    return _moderate("volume of nodes", each)
+            each = each / _check_moderate("volume of nodes", each).sum() * validate_rig.positives("volume", volume, len(nodes), "node")
+    return _check_moderate("volume of nodes", each)
 
 
-def _moderate(name: str, values: Floats) -> Floats:
+def _check_moderate(name: str, values: Floats) -> Floats:
     """Refuse what products would make infinite, or 0."""
-    bad = ~((values >= SMALLEST) & (values <= LARGEST))
+    bad = ~((values >= MIN_SIZE) & (values <= MAX_SIZE))
     if bad.any():
         row = int(bad.argmax())
-        raise ValueError(f"{name}: row {row} is {values[row]}, expected {SMALLEST:g} to {LARGEST:g}; use other units")
+        raise ValueError(f"{name}: row {row} is {values[row]}, expected {MIN_SIZE:g} to {MAX_SIZE:g}; use other units")
     return values

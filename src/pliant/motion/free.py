@@ -33,53 +33,53 @@ import numpy as np
 
 from pliant.core import validate
 from pliant.core.jit import helper, kernel
-from pliant.core.simd import bits, four, greatest, least, magnitude, narrow, put_four
-from pliant.core.soa import aligned, packed, prefetch
+from pliant.core.simd import fabs, load4, maximum, minimum, movemask, store4, to_float32
+from pliant.core.soa import aligned_zeros, packed_dtype, prefetch
 from pliant.errors import MeshError
-from pliant.geometry.predicates import LARGEST, SMALLEST, fits, point_fits
+from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN, in_range, point_in_range
 from pliant.motion.motion import Motion
 
-STRAYED = 3.0                                                           # of the half extent: farther from the origin, and it moves
+MAX_DRIFT = 3.0                                                           # of the half extent: farther from the origin, and it moves
 REFUSED = -1
-AHEAD = 12                                                              # rows that are on their way from memory
-COARSE = 10                                                             # bits of the half extent that an origin keeps
-LEAST_REACH, MOST_REACH, STEP = 2.0**-20, 2.0**28, 48                   # between these the scale is 1; bits of a step of scales: see LIMITS
+PREFETCH_ROWS = 12                                                              # rows that are on their way from memory
+ORIGIN_BITS = 10                                                             # bits of the half extent that an origin keeps
+MIN_REACH, MAX_REACH, SCALE_STEP_BITS = 2.0**-20, 2.0**28, 48                   # between these the scale is 1; bits of a step of scales: see LIMITS
 
 # Where a body is, for kernels that know it by address: box (low at 0, high at 4) and origin, `reach`, `scale` and `plain` as in `Free`, the
 # address and length of the flat vertices, and whether the origin was given.
-PLACE = packed([("box", np.dtype((np.float64, (8,)))), ("origin", np.dtype((np.float64, (4,)))), ("reach", np.dtype(np.float64)),
+MOTION_DTYPE = packed_dtype([("box", np.dtype((np.float64, (8,)))), ("origin", np.dtype((np.float64, (4,)))), ("reach", np.dtype(np.float64)),
                 ("scale", np.dtype(np.float64)), *((name, np.dtype(np.int64)) for name in ("flat", "n_flat", "plain", "fixed"))])
 
 
 @kernel
-def admit(rows, vertices, points, origin, scale, box, copying):
+def copy_checked(rows, vertices, points, origin, scale, box, copy):
     """Check the flat rows and take them in: vertices = rows where `copying`, points = float32((rows − origin) · scale), box = (low, high).
 
     Is every coordinate finite and in the range of the filters? Four numbers are read at once; the fourth, the next vertex's x, is
     overwritten in the next turn. The last vertex has no next one and goes through `box`, which has room for four.
     """
-    n, start = len(points) // 4, four(origin, 0)
+    n, start = len(points) // 4, load4(origin, 0)
     row = last_row(rows, box)
     low = high = row
-    good = ordinary(row)
-    put_four(points, 4 * n - 4, narrow((row - start) * scale))
+    good = filter_range_mask(row)
+    store4(points, 4 * n - 4, to_float32((row - start) * scale))
     for k in range(n - 1):
-        row = four(rows, 3 * k)
-        put_four(points, 4 * k, narrow((row - start) * scale))
-        low, high = least(low, row), greatest(high, row)
-        good = good & ordinary(row)
-        if copying:
-            put_four(vertices, 3 * k, row)
-    if copying:
+        row = load4(rows, 3 * k)
+        store4(points, 4 * k, to_float32((row - start) * scale))
+        low, high = minimum(low, row), maximum(high, row)
+        good = good & filter_range_mask(row)
+        if copy:
+            store4(vertices, 3 * k, row)
+    if copy:
         for k in range(3 * n - 3, 3 * n):
             vertices[k] = rows[k]
-    put_four(box, 0, low)
-    put_four(box, 4, high)
-    return bits(good) & 7 == 7
+    store4(box, 0, low)
+    store4(box, 4, high)
+    return movemask(good) & 7 == 7
 
 
 @kernel
-def admit_some(rows, indices, vertices, points, origin, scale, box, outside):
+def copy_checked_rows(rows, indices, vertices, points, origin, scale, box, outside):
     """As `admit` for some vertices: vertices and points take their rows (k, 3), the box grows. REFUSED, and nothing has changed, if one is
     not finite; else how many vertices of the body are outside the range of the filters now, where it was `outside` before."""
     total = 0.0
@@ -90,33 +90,33 @@ def admit_some(rows, indices, vertices, points, origin, scale, box, outside):
         return REFUSED
     last, some = len(indices) - 1, outside > 0
     for i in range(len(indices)):
-        v, soon, good = np.int64(indices[i]), np.int64(indices[min(i + AHEAD, last)]), True
-        prefetch(vertices, 3 * soon)
-        prefetch(points, 4 * soon)
+        v, ahead, good = np.int64(indices[i]), np.int64(indices[min(i + PREFETCH_ROWS, last)]), True
+        prefetch(vertices, 3 * ahead)
+        prefetch(points, 4 * ahead)
         if some:                                                        # if none was, this one was not
-            outside -= np.int64(not point_fits(vertices, 3 * v))
+            outside -= np.int64(not point_in_range(vertices, 3 * v))
         for k in range(3):
             x = rows[i, k]
             vertices[3 * v + k] = x
             points[4 * v + k] = np.float32((x - origin[k]) * scale)
             box[k], box[k + 4] = min(box[k], x), max(box[k + 4], x)
-            good &= fits(x)
+            good &= in_range(x)
         if not good:
             outside, some = outside + 1, True                           # a vertex may be named twice
     return np.int64(outside)
 
 
 @kernel
-def count_outside(vertices):
+def count_out_of_range(vertices):
     """How many vertices, flat, are outside the range of the filters?"""
     n = 0
     for v in range(0, len(vertices), 3):
-        n += np.int64(not point_fits(vertices, v))
+        n += np.int64(not point_in_range(vertices, v))
     return n
 
 
 @kernel
-def bound(vertices, box):
+def bounding_box(vertices, box):
     """The box (low at 0, high at 4) around all vertices, flat."""
     for k in range(3):
         low = high = vertices[k]
@@ -126,54 +126,54 @@ def bound(vertices, box):
 
 
 @kernel
-def place(vertices, points, origin, scale, room):
+def set_points(vertices, points, origin, scale, scratch):
     """points = float32((vertices − origin) · scale), for vertices that were admitted before; `room` for four numbers."""
-    n, start = len(points) // 4, four(origin, 0)
-    put_four(points, 4 * n - 4, narrow((last_row(vertices, room) - start) * scale))
+    n, start = len(points) // 4, load4(origin, 0)
+    store4(points, 4 * n - 4, to_float32((last_row(vertices, scratch) - start) * scale))
     for k in range(n - 1):
-        put_four(points, 4 * k, narrow((four(vertices, 3 * k) - start) * scale))
+        store4(points, 4 * k, to_float32((load4(vertices, 3 * k) - start) * scale))
 
 
 @kernel
-def take(about, box, flat, plain):
+def set_record(record, box, flat, in_filter_range):
     """The vertices at address `flat` have been admitted, with this box around them: let the record say so. (Has the body left its origin?
     Does it need another scale?)"""
-    place, half, reach = about[0], 0.0, 0.0
-    origin, whole = place["origin"], place["box"]
+    fields, half, reach = record[0], 0.0, 0.0
+    origin, bounds = fields["origin"], fields["box"]
     for k in range(3):
-        whole[k], whole[k + 4] = box[k], box[k + 4]
+        bounds[k], bounds[k + 4] = box[k], box[k + 4]
         reach = max(reach, max(origin[k] - box[k], box[k + 4] - origin[k]))
         half = max(half, 0.5 * box[k + 4] - 0.5 * box[k])
-    place["flat"], place["plain"], place["reach"] = flat, plain, reach
-    strayed = reach / STRAYED > half and (place["fixed"] == 0 or reach == np.inf)
-    return strayed, not (place["scale"] == 1.0 and (LEAST_REACH <= reach <= MOST_REACH or reach == 0.0))
+    fields["flat"], fields["plain"], fields["reach"] = flat, in_filter_range, reach
+    drifted = reach / MAX_DRIFT > half and (fields["fixed"] == 0 or reach == np.inf)
+    return drifted, not (fields["scale"] == 1.0 and (MIN_REACH <= reach <= MAX_REACH or reach == 0.0))
 
 
 @helper
-def last_row(rows, room):
+def last_row(rows, scratch):
     n = len(rows) // 3
-    room[0], room[1], room[2] = rows[3 * n - 3], rows[3 * n - 2], rows[3 * n - 1]
-    return four(room, 0)
+    scratch[0], scratch[1], scratch[2] = rows[3 * n - 3], rows[3 * n - 2], rows[3 * n - 1]
+    return load4(scratch, 0)
 
 
 @helper
-def ordinary(row):
+def filter_range_mask(row):
     """Which numbers are 0 or of a size that the filters allow? NaN and infinity are not."""
-    size = magnitude(row)
-    return (size <= LARGEST) & ((size >= SMALLEST) | (size <= 0))
+    size = fabs(row)
+    return (size <= RANGE_MAX) & ((size >= RANGE_MIN) | (size <= 0))
 
 
 def scale_for(reach):
     """The power of two that brings `reach` into the range of float32 lanes: of 2**STEP, but for the smallest subnormal numbers."""
-    if LEAST_REACH <= reach <= MOST_REACH or reach == 0.0:
+    if MIN_REACH <= reach <= MAX_REACH or reach == 0.0:
         return 1.0
-    steps = math.ceil((math.frexp(reach)[1] - math.log2(MOST_REACH)) / STEP)
-    return math.ldexp(1.0, min(-STEP * steps, 1023))
+    steps = math.ceil((math.frexp(reach)[1] - math.log2(MAX_REACH)) / SCALE_STEP_BITS)
+    return math.ldexp(1.0, min(-SCALE_STEP_BITS * steps, 1023))
 
 
-def coarse(point, half):
+def round_origin(point, half):
     """A point near this one with few bits, so that the way between two origins is exact in float32."""
-    step = math.ldexp(1.0, max(math.frexp(half)[1] - COARSE, -1022)) if half > 0 else 0.0
+    step = math.ldexp(1.0, max(math.frexp(half)[1] - ORIGIN_BITS, -1022)) if half > 0 else 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         rounded = np.round(point / step) * step if step else point
     return np.where(np.isfinite(rounded), rounded, point)
@@ -182,34 +182,34 @@ def coarse(point, half):
 class Free(Motion):
     """Vertices of one body; see the module. `reach` is the largest |x − origin|, unscaled; `plain` says that filters may be trusted."""
 
-    name, kind, takes = "free", "free", "vertices"
+    name, kind, input_name = "free", "free", "vertices"
 
     def __init__(self, vertices, origin=None):
         n = len(vertices)
         self.count = n
-        self._own = np.zeros(3 * n), np.zeros(3 * n)                    # the frame that is, and the next one, which may be refused
-        self._addresses = self._own[0].ctypes.data, self._own[1].ctypes.data
-        self.flat, self.points, self._room = self._own[0], aligned(4 * n, np.float32), aligned(8, np.float64)
-        self.about = aligned(1, PLACE)
-        self.address, self._place = self.about.ctypes.data, self.about[0]
-        self.box, self.origin = self._place["box"], self._place["origin"]
+        self._buffers = np.zeros(3 * n), np.zeros(3 * n)                    # the frame that is, and the next one, which may be refused
+        self._addresses = self._buffers[0].ctypes.data, self._buffers[1].ctypes.data
+        self.flat, self.points, self._scratch = self._buffers[0], aligned_zeros(4 * n, np.float32), aligned_zeros(8, np.float64)
+        self.record = aligned_zeros(1, MOTION_DTYPE)
+        self.address, self._record = self.record.ctypes.data, self.record[0]
+        self.box, self.origin = self._record["box"], self._record["origin"]
         self._borrowed = False
-        self._since = 0                                                 # vertices moved since the box was tight
-        self._outside = 0                                               # vertices outside the range of the filters
-        self.given = np.zeros(0)                                        # weights: none
-        self._place["n_flat"], self._place["flat"], self._place["plain"] = 3 * n, self._addresses[0], True
-        self.scale = self._place["scale"] = 1.0
+        self._n_moved = 0                                                 # vertices moved since the box was tight
+        self._n_out_of_range = 0                                               # vertices outside the range of the filters
+        self.controls = np.zeros(0)                                        # weights: none
+        self._record["n_flat"], self._record["flat"], self._record["plain"] = 3 * n, self._addresses[0], True
+        self.scale = self._record["scale"] = 1.0
         if origin is not None:
-            self._place["fixed"], self.origin[:3] = True, origin
+            self._record["fixed"], self.origin[:3] = True, origin
         self.update(vertices)
 
-    fixed = property(lambda self: bool(self._place["fixed"]), doc="Has the origin been given?")
+    fixed = property(lambda self: bool(self._record["fixed"]), doc="Has the origin been given?")
 
-    def checked(self, vertices):
+    def validate_input(self, vertices):
         """What an update would be given, examined: (n, 3) float64."""
-        return vertices if validate.ready(vertices, self.count) else validate.positions("vertices", vertices, self.count)
+        return vertices if validate.is_canonical(vertices, self.count) else validate.positions("vertices", vertices, self.count)
 
-    def after(self, vertices, some):
+    def vertices_after(self, vertices, some):
         """(n, 3): all vertices after this update, None for none, or some of them."""
         if some is None:
             return self.vertices if vertices is None else vertices
@@ -224,7 +224,7 @@ class Free(Motion):
         return max(max(kept), -min(kept), max(new), -min(new))
 
     @property
-    def stored(self):
+    def file_vertices(self):
         """(1, n, 3): the vertices, as a file keeps them."""
         return self.vertices[None]
 
@@ -232,20 +232,20 @@ class Free(Motion):
         """Take new positions, (n, 3) float64 as `core/validate.py` makes them; refused ones change nothing."""
         if self.count == 0:
             return
-        rows, free = vertices.reshape(-1), 0 if self.flat is not self._own[0] else 1
+        rows, free = vertices.reshape(-1), 0 if self.flat is not self._buffers[0] else 1
         if not copy or self._borrowed:                                  # what is borrowed may have changed: no way back to it
-            validate.finite("vertices", vertices)
-        plain, outside = admit(rows, self._own[free], self.points, self.origin, self.scale, self._room, copy), 0
-        if not plain:
+            validate.check_finite("vertices", vertices)
+        in_filter_range, outside = copy_checked(rows, self._buffers[free], self.points, self.origin, self.scale, self._scratch, copy), 0
+        if not in_filter_range:
             try:
-                validate.finite("vertices", vertices)
+                validate.check_finite("vertices", vertices)
             except MeshError:
-                place(self.flat, self.points, self.origin, self.scale, self._room)
+                set_points(self.flat, self.points, self.origin, self.scale, self._scratch)
                 raise
-            outside = count_outside(rows)
-        self._outside = outside
-        self.flat, self._borrowed, self._since = self._own[free] if copy else rows, not copy, 0
-        self._take(self._room, self._addresses[free] if copy else rows.ctypes.data, plain)
+            outside = count_out_of_range(rows)
+        self._n_out_of_range = outside
+        self.flat, self._borrowed, self._n_moved = self._buffers[free] if copy else rows, not copy, 0
+        self._set_state(self._scratch, self._addresses[free] if copy else rows.ctypes.data, in_filter_range)
 
     def update_some(self, rows, indices):
         """Take new positions (k, 3) of these vertices (k,), both as `core/validate.py` makes them. The box grows with them, and is made tight
@@ -253,18 +253,18 @@ class Free(Motion):
         if not len(indices):
             return
         if self._borrowed:                                              # not ours to write to
-            validate.finite("vertices", rows)
-            self._own[0][:] = self.flat
-            self.flat, self._borrowed, self._outside = self._own[0], False, count_outside(self._own[0])
-        outside = admit_some(rows, indices, self.flat, self.points, self.origin, self.scale, self.box, self._outside)
+            validate.check_finite("vertices", rows)
+            self._buffers[0][:] = self.flat
+            self.flat, self._borrowed, self._n_out_of_range = self._buffers[0], False, count_out_of_range(self._buffers[0])
+        outside = copy_checked_rows(rows, indices, self.flat, self.points, self.origin, self.scale, self.box, self._n_out_of_range)
         if outside == REFUSED:
-            validate.finite("vertices", rows)
-        self._outside = outside
-        self._since += len(indices)
-        if self._since >= self.count:
-            bound(self.flat, self.box)
-            self._since = 0
-        self._take(self.box, self._addresses[self.flat is self._own[1]], outside == 0)
+            validate.check_finite("vertices", rows)
+        self._n_out_of_range = outside
+        self._n_moved += len(indices)
+        if self._n_moved >= self.count:
+            bounding_box(self.flat, self.box)
+            self._n_moved = 0
+        self._set_state(self.box, self._addresses[self.flat is self._buffers[1]], outside == 0)
 
     def copy(self):
         """Another motion in the same state, independent of this one."""
@@ -273,20 +273,20 @@ class Free(Motion):
     def restore(self):
         """After an interrupted update: everything from the vertices again, the old or the new ones."""
         if self.count:
-            plain = admit(self.flat, self.flat, self.points, self.origin, self.scale, self._room, False)
-            self._outside = 0 if plain else count_outside(self.flat)
-            self._take(self._room, self.flat.ctypes.data, plain)
+            in_filter_range = copy_checked(self.flat, self.flat, self.points, self.origin, self.scale, self._scratch, False)
+            self._n_out_of_range = 0 if in_filter_range else count_out_of_range(self.flat)
+            self._set_state(self._scratch, self.flat.ctypes.data, in_filter_range)
 
-    def _take(self, box, flat, plain):
+    def _set_state(self, box, flat, in_filter_range):
         """Publish the frame; move the origin, and choose the scale, where the body has outgrown them."""
-        strayed, resized = take(self.about, box, flat, plain)
-        if not (strayed or resized):
+        drifted, resized = set_record(self.record, box, flat, in_filter_range)
+        if not (drifted or resized):
             return
-        if strayed:
+        if drifted:
             half = float((0.5 * box[4:7] - 0.5 * box[:3]).max())
-            self.origin[:3] = coarse(0.5 * box[:3] + 0.5 * box[4:7], half)
-            take(self.about, box, flat, plain)
+            self.origin[:3] = round_origin(0.5 * box[:3] + 0.5 * box[4:7], half)
+            set_record(self.record, box, flat, in_filter_range)
         scale = scale_for(self.reach)
-        if strayed or scale != self.scale:
-            self.scale = self._place["scale"] = scale
-            place(self.flat, self.points, self.origin, scale, self._room)
+        if drifted or scale != self.scale:
+            self.scale = self._record["scale"] = scale
+            set_points(self.flat, self.points, self.origin, scale, self._scratch)

@@ -29,29 +29,29 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 NEIGHBOURS = 8                                                          # around a node, for its gradient
-NEAREST = 3                                                             # nodes that say how far apart nodes are
-WIDER = 1.25                                                            # times the farthest of these: there a kernel is 0
-FLAT = 1e-8                                                             # of the largest moment: below, nodes do not span that direction
-BLOCK = 4096                                                            # vertices that are weighed at a time: bounds what is in memory
-SAME = 1e-150                                                           # in frames: nearer, two nodes are at one place
-FAR = 1e100                                                             # in frames: farther, all nodes are at the same distance
+SPACING_NEIGHBOURS = 3                                                             # nodes that say how far apart nodes are
+RADIUS_FACTOR = 1.25                                                            # times the farthest of these: there a kernel is 0
+RANK_TOLERANCE = 1e-8                                                             # of the largest moment: below, nodes do not span that direction
+VERTEX_BLOCK = 4096                                                            # vertices that are weighed at a time: bounds what is in memory
+COINCIDENT = 1e-150                                                           # in frames: nearer, two nodes are at one place
+MAX_DISTANCE = 1e100                                                             # in frames: farther, all nodes are at the same distance
 
 
-class Frame(NamedTuple):
+class UnitFrame(NamedTuple):
     """Coordinates of about 1: (x − middle) / 2**exponent, a division without rounding."""
-    middle: Floats
+    center: Floats
     exponent: int
 
-    def into(self, points: Floats) -> Floats:
-        return self.shrunk(points - self.middle)
+    def normalize(self, points: Floats) -> Floats:
+        return self.normalize_lengths(points - self.center)
 
-    def shrunk(self, lengths: Floats) -> Floats:
+    def normalize_lengths(self, lengths: Floats) -> Floats:
         with np.errstate(over="ignore", under="ignore"):
-            made: Floats = np.clip(np.ldexp(lengths, -self.exponent), -FAR, FAR)
+            made: Floats = np.clip(np.ldexp(lengths, -self.exponent), -MAX_DISTANCE, MAX_DISTANCE)
         return made
 
 
-class Links(NamedTuple):
+class NodeLinks(NamedTuple):
     """Which nodes are around which at rest, sorted by both: `node` has `other` at X_other − X_node = `offset`, in units of the frame."""
     node: Indices
     other: Indices
@@ -59,7 +59,7 @@ class Links(NamedTuple):
     weight: Floats                                                      # ω
 
 
-class Slopes(NamedTuple):
+class GradientOperator(NamedTuple):
     """What gradients are made of. `operator` @ u, (3 m, 3), has ∂u_c / ∂X_k of node i in row 3 i + k and column c, in units of the
     frame."""
     operator: csr_array
@@ -94,11 +94,11 @@ class Nodes:
         self._positions = np.array(rows)
         self._radius: Floats = validate_rig.positives("radius", radius, len(rows), "node")
         wanted = validate.integer("neighbours", neighbours, range(1, 1 << 31))
-        self.frame = frame_of(rows, float(self._radius.max()))
-        self._rest, self._reach = self.frame.into(rows), self.frame.shrunk(self._radius)
+        self.frame = unit_frame(rows, float(self._radius.max()))
+        self._rest, self._reach = self.frame.normalize(rows), self.frame.normalize_lengths(self._radius)
         self._tree = cKDTree(self._rest)
-        self.links = _linked(self._rest, self._reach, self._tree, min(wanted, len(rows) - 1))
-        self.slopes = _sloped(self.links, len(rows))
+        self.links = _neighbour_links(self._rest, self._reach, self._tree, min(wanted, len(rows) - 1))
+        self.slopes = _gradient_operator(self.links, len(rows))
         for array in (self._positions, self._radius):
             array.flags.writeable = False
 
@@ -115,7 +115,7 @@ class Nodes:
     @property
     def spacing(self) -> Floats:
         """(m,) how far the nearest nodes are: the mean distance of the three nearest; the radius, if all are at one place."""
-        near = min(NEAREST, len(self) - 1)
+        near = min(SPACING_NEIGHBOURS, len(self) - 1)
         far = self._tree.query(self._rest, [*range(2, near + 2)])[0].mean(axis=1) if near else np.zeros(1)
         return np.ldexp(far, self.frame.exponent) if far.any() else np.array(self._radius)
 
@@ -132,17 +132,17 @@ class Nodes:
         A vertex that no node reaches belongs to the nearest one. `most` keeps only so many nodes a vertex, those of the largest weights
         (of equal ones the first).
         """
-        rows = self.frame.into(validate_rig.points("vertices", vertices))
+        rows = self.frame.normalize(validate_rig.points("vertices", vertices))
         if most is not None:
             most = validate.integer("most", most, range(1, 1 << 31))
         if not len(rows):
             return csr_array((0, len(self)))
-        return vstack([self._weighed(rows[start:start + BLOCK], most) for start in range(0, len(rows), BLOCK)], format="csr")
+        return vstack([self._block_weights(rows[start:start + VERTEX_BLOCK], most) for start in range(0, len(rows), VERTEX_BLOCK)], format="csr")
 
-    def _weighed(self, rows: Floats, most: int | None) -> csr_array:
+    def _block_weights(self, rows: Floats, most: int | None) -> csr_array:
         """The weights of some of the vertices."""
-        vertex, node, distance = _within(rows, self._rest, self._reach)
-        value = _kernel(distance / self._reach[node])
+        vertex, node, distance = _pairs_within(rows, self._rest, self._reach)
+        value = _poly6_kernel(distance / self._reach[node])
         lost = np.flatnonzero(np.bincount(vertex, value, len(rows)) == 0)
         places = np.concatenate([vertex, lost]), np.concatenate([node, self._tree.query(rows[lost])[1]])
         made = coo_array((np.concatenate([value, np.ones(len(lost))]), places), shape=(len(rows), len(self))).tocsr()
@@ -168,7 +168,7 @@ class Nodes:
             moved = np.ldexp(rows - self._positions, -self.frame.exponent)
             slopes = self.slopes.operator @ (moved - moved.mean(axis=0))  # the mean: far away, less is lost to rounding
         made: Floats = np.eye(3) + slopes.reshape(-1, 3, 3).transpose(0, 2, 1)
-        validate.finite("positions: gradients", made.reshape(-1, 9))
+        validate.check_finite("positions: gradients", made.reshape(-1, 9))
         return made
 
     def maps(self, positions: ArrayLike) -> Floats:
@@ -180,11 +180,11 @@ class Nodes:
         """(m, 3, 4) from gradients (m, 3, 3), with nodes at these rows."""
         with np.errstate(over="ignore", invalid="ignore"):
             shift = rows - (gradients @ self._positions[:, :, None])[:, :, 0]
-        validate.finite("positions: maps", shift)
+        validate.check_finite("positions: maps", shift)
         return np.concatenate([gradients, shift[:, :, None]], axis=2)
 
 
-def farthest(points: ArrayLike, count: int, seed: int = 0) -> Indices:
+def farthest_point_sampling(points: ArrayLike, count: int, seed: int = 0) -> Indices:
     """(count,) int64: points (n, 3) that lie far from each other, by index. The first is chosen at random, every other is the one that is
     farthest from those before it (of several the first), so that any number of them from the front is spread as evenly as it can be.
     Each is chosen once, also where points coincide. Takes count · n steps: 550 of 45,682 take 0.1 s.
@@ -199,7 +199,7 @@ def farthest(points: ArrayLike, count: int, seed: int = 0) -> Indices:
     chosen = np.empty(count, np.int64)
     if not count:
         return chosen
-    columns = np.ascontiguousarray(frame_of(rows).into(rows).T)
+    columns = np.ascontiguousarray(unit_frame(rows).normalize(rows).T)
     nearest = np.full(len(rows), np.inf)                                # squares of distances to those chosen; −1 for themselves
     at = int(np.random.default_rng(seed).integers(len(rows)))
     for k in range(count):
@@ -210,20 +210,20 @@ def farthest(points: ArrayLike, count: int, seed: int = 0) -> Indices:
     return chosen
 
 
-def frame_of(rows: Floats, otherwise: float = 1.0) -> Frame:
+def unit_frame(rows: Floats, otherwise: float = 1.0) -> UnitFrame:
     """The frame in which these rows, not none, reach from about −1 to 1; if they are all at one place, one of that size."""
     low, high = rows.min(axis=0), rows.max(axis=0)
     half = float((0.5 * high - 0.5 * low).max())
-    return Frame(0.5 * low + 0.5 * high, int(np.frexp(half or otherwise)[1]))
+    return UnitFrame(0.5 * low + 0.5 * high, int(np.frexp(half or otherwise)[1]))
 
 
-def _kernel(part: Floats) -> Floats:
+def _poly6_kernel(distance: Floats) -> Floats:
     """(1 − q²)³ for distances q in units of the radius."""
-    made: Floats = ((1.0 - part) * (1.0 + part)) ** 3
+    made: Floats = ((1.0 - distance) * (1.0 + distance)) ** 3
     return made
 
 
-def _within(points: Floats, centres: Floats, reach: Floats) -> tuple[Indices, Indices, Floats]:
+def _pairs_within(points: Floats, centres: Floats, reach: Floats) -> tuple[Indices, Indices, Floats]:
     """(point, centre, distance), arrays in no order, for all that are nearer than the reach (m,) of the centre. Centres whose reaches
     are alike are searched together: a few long ones do not make all others find too much."""
     tree, octave = cKDTree(points), np.frexp(reach)[1]
@@ -238,32 +238,32 @@ def _within(points: Floats, centres: Floats, reach: Floats) -> tuple[Indices, In
     return point, centre, distance
 
 
-def _linked(rest: Floats, reach: Floats, tree: cKDTree, least: int) -> Links:
+def _neighbour_links(rest: Floats, reach: Floats, tree: cKDTree, minimum: int) -> NodeLinks:
     """Nodes within the reach of each, which is made longer where that would be fewer than `least`."""
-    if least:
-        reach = np.maximum(reach, WIDER * tree.query(rest, [least + 1])[0][:, 0])
-    other, node, distance = _within(rest, rest, reach)
+    if minimum:
+        reach = np.maximum(reach, RADIUS_FACTOR * tree.query(rest, [minimum + 1])[0][:, 0])
+    other, node, distance = _pairs_within(rest, rest, reach)
     order = np.lexsort((other, node))
     order = order[other[order] != node[order]]
     other, node, distance = other[order], node[order], distance[order]
-    return Links(node, other, rest[other] - rest[node], _kernel(distance / reach[node]))
+    return NodeLinks(node, other, rest[other] - rest[node], _poly6_kernel(distance / reach[node]))
 
 
-def _sloped(links: Links, count: int) -> Slopes:
+def _gradient_operator(links: NodeLinks, count: int) -> GradientOperator:
     """Moments, their pseudo-inverses, and what they make of displacements."""
     size = np.zeros(count)
     np.maximum.at(size, links.node, np.abs(links.offset).max(axis=1))
-    size[size < SAME] = 1.0                                             # nobody is around, or all are at the same place
+    size[size < COINCIDENT] = 1.0                                             # nobody is around, or all are at the same place
     unit = links.offset / size[links.node, None]
     starts = np.searchsorted(links.node, np.arange(count + 1))
     products = np.concatenate([links.weight[:, None, None] * unit[:, :, None] * unit[:, None, :], np.zeros((1, 3, 3))])
     moments = np.where((starts[1:] > starts[:-1])[:, None, None], np.add.reduceat(products, starts[:-1]), 0.0)
     values, axes = np.linalg.eigh(moments)
-    spanned = (values > FLAT * values[:, 2:]) & (values > 0)
+    spanned = (values > RANK_TOLERANCE * values[:, 2:]) & (values > 0)
     inverse = (axes * np.where(spanned, 1.0 / np.where(spanned, values, 1.0), 0.0)[:, None]) @ axes.transpose(0, 2, 1)
     span = (axes * spanned[:, None]) @ axes.transpose(0, 2, 1)
     span[spanned.all(axis=1)] = np.eye(3)
-    kept = (axes * np.where(spanned, values, 0.0)[:, None]) @ axes.transpose(0, 2, 1) * size[:, None, None] ** 2
+    regular_moments = (axes * np.where(spanned, values, 0.0)[:, None]) @ axes.transpose(0, 2, 1) * size[:, None, None] ** 2
     steps = (links.weight / size[links.node])[:, None] * (inverse[links.node] @ unit[:, :, None])[:, :, 0]
     own = -np.add.reduceat(np.concatenate([steps, np.zeros((1, 3))]), starts[:-1])
     own[starts[1:] == starts[:-1]] = 0.0
@@ -271,4 +271,4 @@ def _sloped(links: Links, count: int) -> Slopes:
     columns = np.repeat(np.concatenate([links.other, np.arange(count)]), 3)
     operator = coo_array((np.concatenate([steps, own]).reshape(-1), (rows.reshape(-1), columns)), shape=(3 * count, count)).tocsr()
     operator.sum_duplicates()
-    return Slopes(operator, span, kept)
+    return GradientOperator(operator, span, regular_moments)

@@ -16,34 +16,34 @@ import numpy as np
 
 from pliant.core import validate
 from pliant.core.jit import helper, kernel
-from pliant.core.simd import element, four, narrow, plus, put_four, times
-from pliant.core.soa import aligned
+from pliant.core.simd import add_rounded, extract, load4, mul_rounded, store4, to_float32
+from pliant.core.soa import aligned_zeros
 from pliant.errors import MeshError
-from pliant.geometry.predicates import LARGEST, SMALLEST
-from pliant.motion.free import PLACE, coarse, scale_for
+from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN
+from pliant.motion.free import MOTION_DTYPE, round_origin, scale_for
 from pliant.motion.motion import Motion
-from pliant.motion.rigid import LEAST
+from pliant.motion.rigid import UNDERFLOW_BOUND
 
 PAD = 4                                                                 # numbers behind the last vertex of a shape
-EPSILON, MOST = 2.0**-52, 2.0**1020
-SPARE = 2.0**60                                                         # a sum of products this far above SMALLEST is above it, or 0
+EPSILON, MAX_COORDINATE = 2.0**-52, 2.0**1020
+FILTER_HEADROOM = 2.0**60                                                         # a sum of products this far above SMALLEST is above it, or 0
 
 
 @helper
-def blended(shapes, stride, active, weights, n, at):
+def blend_row(shapes, stride, active, weights, n, at):
     """Four numbers of the flat vertices from `at` on."""
-    row = times(four(shapes, stride * active[0] + at), weights[0])
+    row = mul_rounded(load4(shapes, stride * active[0] + at), weights[0])
     for k in range(1, n):
-        row = plus(row, times(four(shapes, stride * active[k] + at), weights[k]))
+        row = add_rounded(row, mul_rounded(load4(shapes, stride * active[k] + at), weights[k]))
     return row
 
 
 @helper
 def blend_vertex(shapes, stride, active, weights, n, origin, scale, v, flat, points):
     """Set vertex v, and its row of float32."""
-    row = blended(shapes, stride, active, weights, n, 3 * v)
-    flat[3 * v], flat[3 * v + 1], flat[3 * v + 2] = element(row, 0), element(row, 1), element(row, 2)
-    put_four(points, 4 * v, narrow((row - four(origin, 0)) * scale))
+    row = blend_row(shapes, stride, active, weights, n, 3 * v)
+    flat[3 * v], flat[3 * v + 1], flat[3 * v + 2] = extract(row, 0), extract(row, 1), extract(row, 2)
+    store4(points, 4 * v, to_float32((row - load4(origin, 0)) * scale))
 
 
 @kernel
@@ -54,82 +54,82 @@ def blend_all(shapes, stride, active, weights, n, origin, scale, flat, points):
 
 
 @kernel
-def take_weights(about, extents, ranges, given, additive, active, weights):
+def set_weights(record, boxes, ranges, target_weights, additive, active, weights):
     """List the shapes whose weight is not 0, and let the record say where the body is then, from the boxes (r, 8) of the shapes and the
     ranges (r, 2) of the sizes of coordinates that are not 0. (How many are listed, what rounding does to a position, the reach.)"""
     n = 0
     if additive:
         active[0], weights[0], n = 0, 1.0, 1
-    for j in range(len(given)):
-        if given[j] != 0.0:
-            active[n], weights[n] = j + additive, given[j]
+    for j in range(len(target_weights)):
+        if target_weights[j] != 0.0:
+            active[n], weights[n] = j + additive, target_weights[j]
             n += 1
-    first, place = 1 if additive else len(extents), about[0]            # from here on shapes are displacements, relative to no origin
-    box, origin = place["box"], place["origin"]
-    largest, error, reach, plain = 0.0, 0.0, 0.0, True
+    first, fields = 1 if additive else len(boxes), record[0]            # from here on shapes are displacements, relative to no origin
+    box, origin = fields["box"], fields["origin"]
+    largest, error, reach, in_filter_range = 0.0, 0.0, 0.0, True
     for j in range(n):
         w, size = abs(weights[j]), ranges[active[j], 1]
         largest += w * size
-        plain &= ranges[active[j], 0] * w >= SMALLEST * SPARE
+        in_filter_range &= ranges[active[j], 0] * w >= RANGE_MIN * FILTER_HEADROOM
     error = (2 * n + 4) * EPSILON * (largest + max(abs(origin[0]), max(abs(origin[1]), abs(origin[2]))))
     if largest > 0.0:
-        error += n * LEAST
+        error += n * UNDERFLOW_BOUND
     for k in range(3):
-        low = high = far = 0.0
+        low = high = half_extent = 0.0
         for j in range(n):
-            w, p, q = weights[j], extents[active[j], k], extents[active[j], k + 4]
+            w, p, q = weights[j], boxes[active[j], k], boxes[active[j], k + 4]
             low, high = low + min(w * p, w * q), high + max(w * p, w * q)
-            far += abs(w) * (max(abs(p), abs(q)) if active[j] >= first else max(abs(p - origin[k]), abs(q - origin[k])))
+            half_extent += abs(w) * (max(abs(p), abs(q)) if active[j] >= first else max(abs(p - origin[k]), abs(q - origin[k])))
         box[k], box[k + 4] = low - error, high + error
-        reach = max(reach, far)
-    place["reach"] = reach = reach * (1 + 2.0**-40) + error
-    place["plain"] = plain and largest <= LARGEST
+        reach = max(reach, half_extent)
+    fields["reach"] = reach = reach * (1 + 2.0**-40) + error
+    fields["plain"] = in_filter_range and largest <= RANGE_MAX
     return n, error, reach
 
 
 class Morph(Motion):
     """Vertices of one body; see the module. `shapes` (r, n, 3) are the targets, or a base and displacements from it if `additive`."""
 
-    name, kind, takes = "morph", "morphing", "weights"
+    name, kind, input_name = "morph", "morphing", "weights"
 
     def __init__(self, shapes, additive, origin=None):
         r, n, _ = shapes.shape
         for j in range(1 if additive else r):
-            validate.below("base" if additive else f"targets[{j}]", shapes[j], MOST)
+            validate.check_below("base" if additive else f"targets[{j}]", shapes[j], MAX_COORDINATE)
         self.count, self.additive, self.fixed = n, additive, origin is not None
         self.shapes = np.zeros((r, 3 * n + PAD))
         self.shapes[:, :3 * n] = shapes.reshape(r, -1)
-        self.flat, self.points = np.zeros(3 * n), aligned(4 * n, np.float32)
-        self.about = aligned(1, PLACE)
-        self.address, self._place = self.about.ctypes.data, self.about[0]
-        self.box, self.origin = self._place["box"], self._place["origin"]
-        self._place["flat"], self._place["n_flat"] = self.flat.ctypes.data, 3 * n
+        self.flat, self.points = np.zeros(3 * n), aligned_zeros(4 * n, np.float32)
+        self.record = aligned_zeros(1, MOTION_DTYPE)
+        self.address, self._record = self.record.ctypes.data, self.record[0]
+        self.box, self.origin = self._record["box"], self._record["origin"]
+        self._record["flat"], self._record["n_flat"] = self.flat.ctypes.data, 3 * n
         self.active, self.weights, self.n_active = np.zeros(r, np.int64), np.zeros(r), 0
-        self.extents, self.ranges = np.zeros((r, 8)), np.zeros((r, 2))
+        self.boxes, self.ranges = np.zeros((r, 8)), np.zeros((r, 2))
         if n:
-            self.extents[:, :3], self.extents[:, 4:7] = shapes.min(axis=1), shapes.max(axis=1)
+            self.boxes[:, :3], self.boxes[:, 4:7] = shapes.min(axis=1), shapes.max(axis=1)
             sizes = np.abs(shapes).reshape(r, -1)
             self.ranges[:, 0], self.ranges[:, 1] = np.where(sizes > 0, sizes, np.inf).min(axis=1), sizes.max(axis=1)
-            whole = self.extents[:1] if additive else self.extents
-            low, high = whole[:, :3].min(axis=0), whole[:, 4:7].max(axis=0)
-            self.origin[:3] = coarse(0.5 * low + 0.5 * high, float((0.5 * high - 0.5 * low).max())) if origin is None else origin
-        self.scale = self._place["scale"] = 1.0
-        self._most = 1.01 * float(self.ranges[:, 1].max())
-        self.doubt, self._whole = 0.0, False
-        self.update(self.start(0))
+            boxes = self.boxes[:1] if additive else self.boxes
+            low, high = boxes[:, :3].min(axis=0), boxes[:, 4:7].max(axis=0)
+            self.origin[:3] = round_origin(0.5 * low + 0.5 * high, float((0.5 * high - 0.5 * low).max())) if origin is None else origin
+        self.scale = self._record["scale"] = 1.0
+        self._max_size = 1.01 * float(self.ranges[:, 1].max())
+        self.error_bound, self._all_set = 0.0, False
+        self.update(self.single_shape_weights(0))
 
-    parts = property(lambda self: f"{len(self.shapes) - self.additive} targets, ")
+    repr_parts = property(lambda self: f"{len(self.shapes) - self.additive} targets, ")
 
-    def checked(self, weights):
+    def validate_input(self, weights):
         """What an update would be given, examined: (k,) float64."""
         weights = validate.weights("weights", weights, len(self.shapes) - self.additive, not self.additive)
-        if not (self.bound_after(weights, None) < MOST or self._bound(weights) < MOST):
+        if not (self.bound_after(weights, None) < MAX_COORDINATE or self._close_bound(weights) < MAX_COORDINATE):
             raise MeshError(f"weights: {weights.tolist()} put vertices beyond the largest numbers")
         return weights
 
-    def after(self, weights, some):
+    def vertices_after(self, weights, some):
         """(n, 3): all vertices after this update, None for none."""
-        full = self._full(self.given if weights is None else weights)
+        full = self._shape_weights(self.controls if weights is None else weights)
         active = np.flatnonzero(full)
         total = self.shapes[active[0], :-PAD] * full[active[0]]
         for j in active[1:]:
@@ -138,22 +138,22 @@ class Morph(Motion):
 
     def bound_after(self, weights, some):
         """No coordinate is larger then, by far."""
-        return self._most * (self.additive + sum(map(abs, (self.given if weights is None else weights).tolist())))
+        return self._max_size * (self.additive + sum(map(abs, (self.controls if weights is None else weights).tolist())))
 
-    def _bound(self, weights):
+    def _close_bound(self, weights):
         """The same, closely."""
         with np.errstate(over="ignore"):
-            return np.abs(self._full(weights)) @ self.ranges[:, 1]
+            return np.abs(self._shape_weights(weights)) @ self.ranges[:, 1]
 
-    def _full(self, weights):
+    def _shape_weights(self, weights):
         return np.concatenate([[1.0], weights]) if self.additive else weights
 
     @property
-    def stored(self):
+    def file_vertices(self):
         """(r, n, 3): the shapes, as a file keeps them."""
         return self.shapes[:, :-PAD].reshape(len(self.shapes), -1, 3)
 
-    def start(self, which):
+    def single_shape_weights(self, which):
         """The weights of one shape: of a target, or, 0, of the base and, k, of target k − 1; of their "mean"."""
         weights = np.zeros(len(self.shapes))
         weights[slice(None) if which == "mean" else which] = 1 / len(weights) if which == "mean" else 1.0
@@ -161,60 +161,60 @@ class Morph(Motion):
 
     def update(self, weights, copy=True):
         """Take weights (k,), checked, without looking at a vertex."""
-        self._whole = False
-        self.n_active, error, reach = take_weights(self.about, self.extents, self.ranges, weights, self.additive, self.active, self.weights)
-        self.given = weights
+        self._all_set = False
+        self.n_active, error, reach = set_weights(self.record, self.boxes, self.ranges, weights, self.additive, self.active, self.weights)
+        self.controls = weights
         scale = scale_for(reach) if self.count else 1.0
         if scale != self.scale:
-            self.scale = self._place["scale"] = scale
-        self.doubt = error * scale
+            self.scale = self._record["scale"] = scale
+        self.error_bound = error * scale
 
     def copy(self):
         """Another motion in the same state, independent of this one."""
-        motion = Morph(self.stored, self.additive, self.given_origin)
-        motion.update(self.given)
+        motion = Morph(self.file_vertices, self.additive, self.given_origin)
+        motion.update(self.controls)
         return motion
 
     def complete(self):
         """Set every vertex."""
-        if not self._whole:
+        if not self._all_set:
             blend_all(self.shapes.reshape(-1), self.shapes.shape[1], self.active, self.weights, self.n_active, self.origin, self.scale,
                       self.flat, self.points)
-            self._whole = True
+            self._all_set = True
 
     def restore(self):
         """After an interrupted update: everything from the weights again, the old or the new ones."""
-        self.update(self.given)
+        self.update(self.controls)
 
     def shape(self, j):
         """`rows_of` shape j as volumes see it, displacements relative to nothing."""
-        return rows_of(self.shapes[j, :-PAD], self.origin if not (self.additive and j) else np.zeros(4))
+        return scaled_rows(self.shapes[j, :-PAD], self.origin if not (self.additive and j) else np.zeros(4))
 
-    def between(self, i, s):
+    def shape_between(self, i, s):
         """`rows_of` the shape between targets i and i + 1, at s of the way."""
         p, q = self.shapes[i, :-PAD], self.shapes[i + 1, :-PAD]
-        return rows_of(p * (1 - s) + q * s, self.origin)
+        return scaled_rows(p * (1 - s) + q * s, self.origin)
 
 
-def morph_of(shapes, additive, origin, between):
+def morph_motion(shapes, additive, origin, between):
     """The motion between these shapes, examined but for the origin, which is as users give it; `between` as in `Body.morph`."""
     point = None if origin is None else validate.point("origin", origin)
     if point is not None:
-        validate.below("origin", point[None], MOST)
+        validate.check_below("origin", point[None], MAX_COORDINATE)
     if additive and between:
         raise ValueError("between: additive targets are no chain; expected 0 with a base")
     return Morph(shapes, additive, point)
 
 
-def rows_of(flat, origin):
+def scaled_rows(flat, origin):
     """(4 n,) float32: rows x y z · of flat vertices, relative to the origin and times a power of two that suits them; that power."""
     rows = np.zeros((len(flat) // 3, 4))
     rows[:, :3] = flat.reshape(-1, 3) - origin[:3]
-    made, scale = aligned(rows.size, np.float32), scale_for(float(np.abs(rows).max(initial=0.0)))
+    made, scale = aligned_zeros(rows.size, np.float32), scale_for(float(np.abs(rows).max(initial=0.0)))
     made[:] = (rows * scale).reshape(-1)
     return made, scale
 
 
-def single_up(value):
+def round_up_float32(value):
     """At least this much, in float32."""
     return np.nextafter(np.float32(min(value, 3e38)), np.float32(math.inf)) if value > 0 else np.float32(0)

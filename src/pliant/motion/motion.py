@@ -8,10 +8,10 @@
 class Motion:
     """`flat` (3 n,) are the vertices; what has not been set yet `complete` sets."""
 
-    additive, parts = False, ""                                         # parts: what it is made of besides vertices, for `repr`
+    additive, repr_parts = False, ""                                         # parts: what it is made of besides vertices, for `repr`
 
-    reach = property(lambda self: float(self._place["reach"]))
-    plain = property(lambda self: bool(self._place["plain"]))
+    reach = property(lambda self: float(self._record["reach"]))
+    in_filter_range = property(lambda self: bool(self._record["plain"]))
 
     @property
     def vertices(self):

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-STURDY = 1e-3                                                           # of the cube of its size: the least determinant for Newton
-CLOSE = 1e-8                                                            # the last step, which squares itself, leaves no more than roundings
-MOST_STEPS = 20
-NEXT, LAST = [1, 2, 0], [2, 0, 1]                                       # the two other rows, or columns, in cyclic order
+NEWTON_MIN_DETERMINANT = 1e-3                                                           # of the cube of its size: the least determinant for Newton
+CONVERGED = 1e-8                                                            # the last step, which squares itself, leaves no more than roundings
+MAX_STEPS = 20
+NEXT, PREVIOUS = [1, 2, 0], [2, 0, 1]                                       # the two other rows, or columns, in cyclic order
 
 
 def rotations(matrices: Floats, flat: NDArray[np.bool_] | None = None) -> Floats:
@@ -23,35 +23,35 @@ def rotations(matrices: Floats, flat: NDArray[np.bool_] | None = None) -> Floats
     directions alone (rank 2), the third follows them."""
     columns = np.ascontiguousarray(np.asarray(matrices).transpose(1, 2, 0))     # (3, 3, m): whole rows of numbers are worked on
     if flat is not None and flat.any():
-        across = cofactors(columns)
-        size = np.sqrt(np.sqrt((across**2).sum(axis=(0, 1))))
-        columns = columns + np.where(flat & (size > 0), across / np.where(size > 0, size, 1.0), 0.0)
+        normals = cofactors(columns)
+        size = np.sqrt(np.sqrt((normals**2).sum(axis=(0, 1))))
+        columns = columns + np.where(flat & (size > 0), normals / np.where(size > 0, size, 1.0), 0.0)
     size = np.sqrt((columns**2).sum(axis=(0, 1)))
-    sturdy = (columns[0] * cofactors(columns)[0]).sum(axis=0) > STURDY * size**3
-    if sturdy.all():
+    regular = (columns[0] * cofactors(columns)[0]).sum(axis=0) > NEWTON_MIN_DETERMINANT * size**3
+    if regular.all():
         return np.ascontiguousarray(_newton(columns).transpose(2, 0, 1))
     made = np.empty((columns.shape[2], 3, 3))
-    made[sturdy] = _newton(np.ascontiguousarray(columns[:, :, sturdy])).transpose(2, 0, 1)
-    left, _, right = np.linalg.svd(columns[:, :, ~sturdy].transpose(2, 0, 1))
+    made[regular] = _newton(np.ascontiguousarray(columns[:, :, regular])).transpose(2, 0, 1)
+    left, _, right = np.linalg.svd(columns[:, :, ~regular].transpose(2, 0, 1))
     left[:, :, 2] *= (np.linalg.det(left) * np.linalg.det(right))[:, None]
-    made[~sturdy] = left @ right
+    made[~regular] = left @ right
     return made
 
 
 def cofactors(columns: Floats) -> Floats:
     """(3, 3, m): the transposed inverses times the determinants."""
-    below, above = columns[NEXT], columns[LAST]
-    made: Floats = below[:, NEXT] * above[:, LAST] - below[:, LAST] * above[:, NEXT]
+    below, above = columns[NEXT], columns[PREVIOUS]
+    made: Floats = below[:, NEXT] * above[:, PREVIOUS] - below[:, PREVIOUS] * above[:, NEXT]
     return made
 
 
 def _newton(columns: Floats) -> Floats:
     """Rotations (3, 3, m) of matrices with positive determinants."""
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         other = cofactors(columns)
         other /= (columns[0] * other[0]).sum(axis=0)
         scale = np.sqrt(np.sqrt((other**2).sum(axis=(0, 1)) / (columns**2).sum(axis=(0, 1))))
         before, columns = columns, 0.5 * (scale * columns + other / scale)
-        if columns.size == 0 or np.abs(columns - before).max() < CLOSE:
+        if columns.size == 0 or np.abs(columns - before).max() < CONVERGED:
             break
     return columns

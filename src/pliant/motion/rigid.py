@@ -10,70 +10,70 @@ from one widens the volumes (`loose`).
 import numpy as np
 
 from pliant.core.jit import helper, kernel
-from pliant.core.stack import floats
-from pliant.geometry.predicates import point_fits
+from pliant.core.stack import stack_float64
+from pliant.geometry.predicates import point_in_range
 
 IDENTITY = np.eye(3, 4).reshape(-1)
-LEAST = 2.0**-1070                                                      # above all that rounding does to the smallest numbers
-ROUNDING = 2.0**-48                                                     # of the largest numbers that a position is made of
+UNDERFLOW_BOUND = 2.0**-1070                                                      # above all that rounding does to the smallest numbers
+TRANSFORM_ROUNDING = 2.0**-48                                                     # of the largest numbers that a position is made of
 
 
 @helper
-def placed(m, k, x, y, z):
+def transform_coordinate(m, k, x, y, z):
     """Coordinate k of a point of the model, in the world."""
     return m[4 * k] * x + (m[4 * k + 1] * y + (m[4 * k + 2] * z + m[4 * k + 3]))
 
 
 @kernel
-def place_all(m, vertices, out):
+def transform_vertices(m, vertices, out):
     """All vertices, flat; are they all in the range of the filters (`geometry/predicates.py`)?"""
     good = True
     for v in range(0, len(vertices), 3):
         x, y, z = vertices[v], vertices[v + 1], vertices[v + 2]
-        out[v], out[v + 1], out[v + 2] = placed(m, 0, x, y, z), placed(m, 1, x, y, z), placed(m, 2, x, y, z)
-        good &= point_fits(out, v)
+        out[v], out[v + 1], out[v + 2] = transform_coordinate(m, 0, x, y, z), transform_coordinate(m, 1, x, y, z), transform_coordinate(m, 2, x, y, z)
+        good &= point_in_range(out, v)
     return good
 
 
 @kernel
-def place_corners(m, vertices, faces, which, column, out):
+def transform_corners(m, vertices, faces, pairs, column, out):
     """out (k, 9) = the placed corners of faces which[:, column]."""
-    for i in range(len(which)):
+    for i in range(len(pairs)):
         for c in range(3):
-            v = 3 * np.int64(faces[which[i, column], c])
+            v = 3 * np.int64(faces[pairs[i, column], c])
             x, y, z = vertices[v], vertices[v + 1], vertices[v + 2]
             for k in range(3):
-                out[i, 3 * c + k] = placed(m, k, x, y, z)
+                out[i, 3 * c + k] = transform_coordinate(m, k, x, y, z)
 
 
 @helper
-def farthest(x, y, z):
+def max_abs(x, y, z):
     return max(abs(x), max(abs(y), abs(z)))
 
 
 @kernel
-def rounding(m, box):
+def rounding_bound(m, box):
     """A bound of how far `placed` may move a vertex in this box (8,) from where the real numbers put it."""
-    largest = farthest(m[3], m[7], m[11])
+    largest = max_abs(m[3], m[7], m[11])
     for k in range(8):
         largest = max(largest, abs(box[k]))
-    return ROUNDING * 8 * largest + LEAST
+    return TRANSFORM_ROUNDING * 8 * largest + UNDERFLOW_BOUND
 
 
 @kernel
-def world_box(m, box, out):
+def world_bounds(m, box, out):
     """out (6,) = low and high corner of a placed box (8,), rounded outward."""
     for k in range(3):
-        centre, size, largest = m[4 * k + 3], 0.0, abs(m[4 * k + 3])
+        centre, half_size, largest = m[4 * k + 3], 0.0, abs(m[4 * k + 3])
         for j in range(3):
             entry, middle, half = m[4 * k + j], 0.5 * box[j] + 0.5 * box[j + 4], 0.5 * box[j + 4] - 0.5 * box[j]
-            centre, size, largest = centre + entry * middle, size + abs(entry) * half, largest + abs(entry) * (abs(middle) + half)
-        size += ROUNDING * largest + 2 * LEAST
-        out[k], out[k + 3] = centre - size, centre + size
+            centre, half_size, largest = centre + entry * middle, half_size + abs(entry) * half, largest + abs(entry) * (abs(middle) + half)
+        half_size += TRANSFORM_ROUNDING * largest + 2 * UNDERFLOW_BOUND
+        out[k], out[k + 3] = centre - half_size, centre + half_size
 
 
 @helper
-def invert(m, out):
+def invert_rotation(m, out):
     """Entries of the inverse of the turn of m, a rotation or nearly so."""
     for k in range(3):
         p, q = 4 * ((k + 1) % 3), 4 * ((k + 2) % 3)
@@ -87,25 +87,25 @@ def invert(m, out):
 
 
 @kernel
-def relate(m_a, origin_a, reach_a, m_b, origin_b, reach_b, scale, there, back):
+def relative_transform(m_a, origin_a, reach_a, m_b, origin_b, reach_b, scale, b_to_a, a_to_b):
     """How model coordinates of b look from a, relative to their origins and times the scale: `there` (12,) and its inverse `back` (12,), as
     rows of (R | t). (How far an entry of their turns is from a rotation's; what is uncertain of a position in a's frame, times the scale.)
     A reach is the largest |x − origin|."""
-    turn = floats(12)
-    invert(m_a, turn)
-    loose, largest = 0.0, reach_a + reach_b + farthest(m_a[3], m_a[7], m_a[11]) + farthest(m_b[3], m_b[7], m_b[11])
-    largest += farthest(origin_a[0], origin_a[1], origin_a[2]) + farthest(origin_b[0], origin_b[1], origin_b[2])
+    inverse_a = stack_float64(12)
+    invert_rotation(m_a, inverse_a)
+    rotation_error, largest = 0.0, reach_a + reach_b + max_abs(m_a[3], m_a[7], m_a[11]) + max_abs(m_b[3], m_b[7], m_b[11])
+    largest += max_abs(origin_a[0], origin_a[1], origin_a[2]) + max_abs(origin_b[0], origin_b[1], origin_b[2])
     for k in range(3):
         for j in range(3):
-            there[4 * k + j] = turn[4 * k] * m_b[j] + turn[4 * k + 1] * m_b[4 + j] + turn[4 * k + 2] * m_b[8 + j]
+            b_to_a[4 * k + j] = inverse_a[4 * k] * m_b[j] + inverse_a[4 * k + 1] * m_b[4 + j] + inverse_a[4 * k + 2] * m_b[8 + j]
     for k in range(3):
-        turned = there[4 * k] * origin_b[0] + there[4 * k + 1] * origin_b[1] + there[4 * k + 2] * origin_b[2]
-        away = turn[4 * k] * (m_b[3] - m_a[3]) + turn[4 * k + 1] * (m_b[7] - m_a[7]) + turn[4 * k + 2] * (m_b[11] - m_a[11])
-        there[4 * k + 3] = (turned + away - origin_a[k]) * scale
+        rotated = b_to_a[4 * k] * origin_b[0] + b_to_a[4 * k + 1] * origin_b[1] + b_to_a[4 * k + 2] * origin_b[2]
+        translation = inverse_a[4 * k] * (m_b[3] - m_a[3]) + inverse_a[4 * k + 1] * (m_b[7] - m_a[7]) + inverse_a[4 * k + 2] * (m_b[11] - m_a[11])
+        b_to_a[4 * k + 3] = (rotated + translation - origin_a[k]) * scale
         for j in range(3):
-            product = there[k] * there[j] + there[4 + k] * there[4 + j] + there[8 + k] * there[8 + j]
-            loose = max(loose, abs(product - (1.0 if j == k else 0.0)))
-    invert(there, back)
+            product = b_to_a[k] * b_to_a[j] + b_to_a[4 + k] * b_to_a[4 + j] + b_to_a[8 + k] * b_to_a[8 + j]
+            rotation_error = max(rotation_error, abs(product - (1.0 if j == k else 0.0)))
+    invert_rotation(b_to_a, a_to_b)
     for k in range(3):
-        back[4 * k + 3] = -(back[4 * k] * there[3] + back[4 * k + 1] * there[7] + back[4 * k + 2] * there[11])
-    return loose, (ROUNDING * largest + LEAST) * scale
+        a_to_b[4 * k + 3] = -(a_to_b[4 * k] * b_to_a[3] + a_to_b[4 * k + 1] * b_to_a[7] + a_to_b[4 * k + 2] * b_to_a[11])
+    return rotation_error, (TRANSFORM_ROUNDING * largest + UNDERFLOW_BOUND) * scale

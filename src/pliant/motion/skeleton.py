@@ -71,7 +71,7 @@ class Skeleton:
         weights : (n, k) not negative, of any real dtype: rows are divided by their sums, so that integers which stand for 0 to 1, such as
             uint8 and uint16 in files, are as good. A joint that comes twice in a row has both
         """
-        shares = validate_rig.shares("weights", weights)
+        shares = validate_rig.joint_weights("weights", weights)
         used = shares > 0
         columns = validate_rig.joints("joints", joints, used, len(self))
         rows = np.repeat(np.arange(len(shares)), used.sum(axis=1))
@@ -85,7 +85,7 @@ class Skeleton:
         with np.errstate(over="ignore", invalid="ignore"):
             for some in self._levels[1:]:
                 made[some] = made[self._parents[some]] @ made[some]
-        validate.finite("local: matrices in the world", made.reshape(len(made), 16))
+        validate.check_finite("local: matrices in the world", made.reshape(len(made), 16))
         return made
 
     def maps(self, local: ArrayLike | None = None, *, world: ArrayLike | None = None) -> Floats:
@@ -93,10 +93,10 @@ class Skeleton:
         (m, 4, 4) or (m, 3, 4)."""
         if (local is None) == (world is None):
             raise TypeError(f"maps: expected local matrices or those in the world, got {'neither' if local is None else 'both'}")
-        placed = self.world(local) if local is not None else validate_rig.affine("world", world, len(self))
+        matrices = self.world(local) if local is not None else validate_rig.affine("world", world, len(self))
         with np.errstate(over="ignore", invalid="ignore"):
-            made: Floats = placed[:, :3] @ self._inverse_bind
-        validate.finite("maps", made.reshape(len(made), 12))
+            made: Floats = matrices[:, :3] @ self._inverse_bind
+        validate.check_finite("maps", made.reshape(len(made), 12))
         return made
 
 

@@ -28,38 +28,38 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.simd import bits, greatest, least, magnitude, where
-from pliant.core.soa import as_record, lanes, lanes_of, packed
+from pliant.core.simd import fabs, maximum, minimum, movemask, where
+from pliant.core.soa import lanes, lanes_dtype, packed_dtype, record_class
 
 SECOND, GREEDY = range(2)
 BOUNDS = {"eq12": SECOND, "greedy": GREEDY}
-NOWHERE, ZERO, ONE = np.float32(-3e38), np.float32(0), np.float32(1)
-MASS = np.float32(2)
-CLOSE = np.float32(2.0**-7)                                             # of the range of b: nearer to the least g nobody looks
-STEPS = 8
+LOWEST, ZERO, ONE = np.float32(-3e38), np.float32(0), np.float32(1)
+MAX_MASS = np.float32(2)
+CONVERGED = np.float32(2.0**-7)                                             # of the range of b: nearer to the least g nobody looks
+MAX_STEPS = 8
 ROUNDING = 2.0**-22
 
 
-@as_record
-class Share(NamedTuple):
+@record_class
+class WeightRange(NamedTuple):
     """What one map has of the vertices of a lane: the least weight, and the room above it."""
-    base: float
-    room: float
+    minimum: float
+    width: float
 
 
-@as_record
-class Hull(NamedTuple):
+@record_class
+class RestBox(NamedTuple):
     """A box at rest around those vertices: centre and half extents."""
     x: float
     y: float
     z: float
-    wide: float
-    deep: float
-    tall: float
+    half_x: float
+    half_y: float
+    half_z: float
 
 
-@as_record
-class Rest(NamedTuple):
+@record_class
+class WeightSum(NamedTuple):
     """What weights have to sum up to beyond their least values: between `lower` and `upper`; axes of boxes that are turned."""
     lower: float
     upper: float
@@ -74,77 +74,77 @@ class Rest(NamedTuple):
     wz: float
 
 
-class Heap(NamedTuple):
+class TopBreakpoints(NamedTuple):
     """What one pass over the b of a direction says: Σ l b, the largest b and the room there, the second."""
     fixed: float
     top: float
-    room: float
+    width: float
     second: float
 
 
-class Depth(NamedTuple):
+class BreakpointSums(NamedTuple):
     """What a search for the least g also needs: Σ room, Σ room b, the smallest b."""
-    rooms: float
+    widths: float
     moment: float
     bottom: float
 
 
 @cache
-def limits_dtypes(width):
+def range_dtypes(width):
     """The records of a Share, a Hull and a Rest of each lane."""
-    return tuple(packed([("lanes", lanes_of(kind, width))]) for kind in (Share, Hull, Rest))
+    return tuple(packed_dtype([("lanes", lanes_dtype(kind, width))]) for kind in (WeightRange, RestBox, WeightSum))
 
 
 @helper
-def ends(hull, rest, planes, at, turned):
+def projection_ends(box, weight_sum, planes, at, oriented):
     """(farthest along n, farthest against it) that a map takes its boxes; planes[at : at + 4] is n · T, as a row of the map."""
     x, y, z, t = planes[at], planes[at + 1], planes[at + 2], planes[at + 3]
-    middle = hull.x * x + (hull.y * y + (hull.z * z + t))
-    if turned != 0:
-        u, v, w = (rest.ux * x + (rest.uy * y + rest.uz * z), rest.vx * x + (rest.vy * y + rest.vz * z),
-                   rest.wx * x + (rest.wy * y + rest.wz * z))
-        half = hull.wide * magnitude(u) + (hull.deep * magnitude(v) + hull.tall * magnitude(w))
+    center = box.x * x + (box.y * y + (box.z * z + t))
+    if oriented != 0:
+        u, v, w = (weight_sum.ux * x + (weight_sum.uy * y + weight_sum.uz * z), weight_sum.vx * x + (weight_sum.vy * y + weight_sum.vz * z),
+                   weight_sum.wx * x + (weight_sum.wy * y + weight_sum.wz * z))
+        half = box.half_x * fabs(u) + (box.half_y * fabs(v) + box.half_z * fabs(w))
     else:
-        half = hull.wide * abs(x) + (hull.deep * abs(y) + hull.tall * abs(z))
-    return middle + half, half - middle
+        half = box.half_x * abs(x) + (box.half_y * abs(y) + box.half_z * abs(z))
+    return center + half, half - center
 
 
 @helper
-def piled(heap, share, b):
+def add_breakpoint(top, weight_range, b):
     """One more b. What has no room is no breakpoint of g."""
-    high = where(share.room > ZERO, b, NOWHERE)
-    more = high > heap.top
-    return Heap(heap.fixed + share.base * b, where(more, high, heap.top), where(more, share.room, heap.room),
-                greatest(least(high, heap.top), heap.second))
+    high = where(weight_range.width > ZERO, b, LOWEST)
+    larger = high > top.top
+    return TopBreakpoints(top.fixed + weight_range.minimum * b, where(larger, high, top.top), where(larger, weight_range.width, top.width),
+                maximum(minimum(high, top.top), top.second))
 
 
 @helper
-def deepened(depth, share, b):
+def add_to_sums(sums, weight_range, b):
     """One more b."""
-    return Depth(depth.rooms + share.room, depth.moment + share.room * b, least(depth.bottom, where(share.room > ZERO, b, -NOWHERE)))
+    return BreakpointSums(sums.widths + weight_range.width, sums.moment + weight_range.width * b, minimum(sums.bottom, where(weight_range.width > ZERO, b, -LOWEST)))
 
 
 @helper
-def remainder(rest, x):
+def remainder(weight_sum, x):
     """What the sum has left, so that x times it is at most this."""
-    return where(x >= ZERO, rest.upper, rest.lower)
+    return where(x >= ZERO, weight_sum.upper, weight_sum.lower)
 
 
 @helper
-def at_top(heap, rest):
+def bound_at_largest(top, weight_sum):
     """g at the largest b that has room; at 0 if none has."""
-    x = where(heap.top > NOWHERE, heap.top, ZERO)
-    return heap.fixed + remainder(rest, x) * x
+    x = where(top.top > LOWEST, top.top, ZERO)
+    return top.fixed + remainder(weight_sum, x) * x
 
 
 @helper
-def at_second(heap, rest):
+def bound_at_second(top, weight_sum):
     """g at the second largest: eq. 12."""
-    x = heap.second
-    return where(x > NOWHERE, heap.fixed + (heap.room * (heap.top - x) + remainder(rest, x) * x), at_top(heap, rest))
+    x = top.second
+    return where(x > LOWEST, top.fixed + (top.width * (top.top - x) + remainder(weight_sum, x) * x), bound_at_largest(top, weight_sum))
 
 
-class Search(NamedTuple):
+class TangentSearch(NamedTuple):
     """Tangents left and right of the least g: where, g and slope there; the best bound so far; x to look at next; what g is at least."""
     x_left: float
     g_left: float
@@ -158,79 +158,79 @@ class Search(NamedTuple):
 
 
 @helper
-def met(x_left, g_left, s_left, x_right, g_right, s_right, best):
+def tangent_intersection(x_left, g_left, s_left, x_right, g_right, s_right, best):
     """The Search with these tangents."""
     bend = s_right - s_left
     x = x_right - (g_right - g_left - s_left * (x_right - x_left)) / where(bend > ZERO, bend, ONE)
     inside = (bend > ZERO) & (x > x_left) & (x < x_right)
     x = where(inside, x, x_right)
-    return Search(x_left, g_left, s_left, x_right, g_right, s_right, best, x, where(inside, g_left + s_left * (x - x_left), best))
+    return TangentSearch(x_left, g_left, s_left, x_right, g_right, s_right, best, x, where(inside, g_left + s_left * (x - x_left), best))
 
 
 @helper
-def begun(heap, depth, rest):
+def start_search(top, sums, weight_sum):
     """Between the smallest b and the second largest; where the largest has room for all that is left, that is the solution."""
-    several = heap.second > NOWHERE
-    bottom, second = where(several, depth.bottom, ZERO), where(several, heap.second, ZERO)
-    s_right = rest.upper - heap.room
+    several = top.second > LOWEST
+    bottom, second = where(several, sums.bottom, ZERO), where(several, top.second, ZERO)
+    s_right = weight_sum.upper - top.width
     far = several & (s_right > ZERO) & (bottom < second)
-    best = least(at_top(heap, rest), at_second(heap, rest))
-    g_left = heap.fixed + (depth.moment - depth.rooms * bottom) + rest.upper * bottom
-    return met(where(far, bottom, second), g_left, least(rest.upper - depth.rooms, ZERO), second, at_second(heap, rest), s_right, best)
+    best = minimum(bound_at_largest(top, weight_sum), bound_at_second(top, weight_sum))
+    g_left = top.fixed + (sums.moment - sums.widths * bottom) + weight_sum.upper * bottom
+    return tangent_intersection(where(far, bottom, second), g_left, minimum(weight_sum.upper - sums.widths, ZERO), second, bound_at_second(top, weight_sum), s_right, best)
 
 
 @helper
-def narrowed(search, rest, above, mass, fixed):
+def refine_search(search, weight_sum, above, mass, fixed):
     """The Search when at its x Σ room (b − x) over the b above is `above`, and the room of these `mass`."""
-    rest_at = remainder(rest, search.x)
-    g, slope = fixed + (above + rest_at * search.x), rest_at - mass
+    sum_at = remainder(weight_sum, search.x)
+    g, slope = fixed + (above + sum_at * search.x), sum_at - mass
     lower = slope < ZERO
-    best = where(mass <= MASS, least(search.best, g), search.best)
-    return met(where(lower, search.x, search.x_left), where(lower, g, search.g_left), where(lower, slope, search.s_left),
+    best = where(mass <= MAX_MASS, minimum(search.best, g), search.best)
+    return tangent_intersection(where(lower, search.x, search.x_left), where(lower, g, search.g_left), where(lower, slope, search.s_left),
                where(lower, search.x_right, search.x), where(lower, search.g_right, g), where(lower, search.s_right, slope), best)
 
 
 @helper
-def far_from(search, heap, depth):
+def not_converged(search, top, sums):
     """Lanes in which the best bound may be clearly above the least g."""
-    return bits(search.best - search.floor > greatest(heap.top - depth.bottom, ZERO) * CLOSE)
+    return movemask(search.best - search.floor > maximum(top.top - sums.bottom, ZERO) * CONVERGED)
 
 
 @helper
-def bound(shares, which, begin, end, hulls, at, step, rests, i, planes, directions, d, turned, how):
+def bound_direction(weight_ranges, map_ids, begin, end, rest_boxes, at, step, weight_sums, i, planes, directions, d, oriented, method):
     """(low, high) of the vertices of each lane of node i along direction d, not rounded outward. Of `shares` those from begin to end are
     the node's, of the maps `which`; of `hulls` those from `at` on, one for each, or with step 0 one for all; `planes` (m, directions, 4)
     are flat."""
-    rest = lanes(rests, i)
-    nothing = rest.lower * ZERO
-    none = nothing + NOWHERE
-    ahead = behind = Heap(nothing, none, nothing, none)
-    if how == SECOND:
+    weight_sum = lanes(weight_sums, i)
+    zero = weight_sum.lower * ZERO
+    lowest = zero + LOWEST
+    top_high = top_low = TopBreakpoints(zero, lowest, zero, lowest)
+    if method == SECOND:
         for e in range(begin, end):
-            share = lanes(shares, e)
-            p, q = ends(lanes(hulls, at + step * (e - begin)), rest, planes, 4 * (np.int64(which[e]) * directions + d), turned)
-            ahead, behind = piled(ahead, share, p), piled(behind, share, q)
-        return -at_second(behind, rest), at_second(ahead, rest)
-    deep = far = Depth(nothing, nothing, -none)
+            weight_range = lanes(weight_ranges, e)
+            p, q = projection_ends(lanes(rest_boxes, at + step * (e - begin)), weight_sum, planes, 4 * (np.int64(map_ids[e]) * directions + d), oriented)
+            top_high, top_low = add_breakpoint(top_high, weight_range, p), add_breakpoint(top_low, weight_range, q)
+        return -bound_at_second(top_low, weight_sum), bound_at_second(top_high, weight_sum)
+    sums_high = sums_low = BreakpointSums(zero, zero, -lowest)
     for e in range(begin, end):
-        share = lanes(shares, e)
-        p, q = ends(lanes(hulls, at + step * (e - begin)), rest, planes, 4 * (np.int64(which[e]) * directions + d), turned)
-        ahead, behind, deep, far = piled(ahead, share, p), piled(behind, share, q), deepened(deep, share, p), deepened(far, share, q)
-    one, other = begun(ahead, deep, rest), begun(behind, far, rest)
-    for _ in range(STEPS):
-        if far_from(one, ahead, deep) | far_from(other, behind, far) == 0:
+        weight_range = lanes(weight_ranges, e)
+        p, q = projection_ends(lanes(rest_boxes, at + step * (e - begin)), weight_sum, planes, 4 * (np.int64(map_ids[e]) * directions + d), oriented)
+        top_high, top_low, sums_high, sums_low = add_breakpoint(top_high, weight_range, p), add_breakpoint(top_low, weight_range, q), add_to_sums(sums_high, weight_range, p), add_to_sums(sums_low, weight_range, q)
+    search_high, search_low = start_search(top_high, sums_high, weight_sum), start_search(top_low, sums_low, weight_sum)
+    for _ in range(MAX_STEPS):
+        if not_converged(search_high, top_high, sums_high) | not_converged(search_low, top_low, sums_low) == 0:
             break
-        above, mass, over, weight = nothing, nothing, nothing, nothing
+        above_high, mass_high, above_low, mass_low = zero, zero, zero, zero
         for e in range(begin, end):
-            share = lanes(shares, e)
-            p, q = ends(lanes(hulls, at + step * (e - begin)), rest, planes, 4 * (np.int64(which[e]) * directions + d), turned)
-            above, mass = above + share.room * greatest(p - one.x, ZERO), mass + where(p > one.x, share.room, ZERO)
-            over, weight = over + share.room * greatest(q - other.x, ZERO), weight + where(q > other.x, share.room, ZERO)
-        one, other = narrowed(one, rest, above, mass, ahead.fixed), narrowed(other, rest, over, weight, behind.fixed)
-    return -other.best, one.best
+            weight_range = lanes(weight_ranges, e)
+            p, q = projection_ends(lanes(rest_boxes, at + step * (e - begin)), weight_sum, planes, 4 * (np.int64(map_ids[e]) * directions + d), oriented)
+            above_high, mass_high = above_high + weight_range.width * maximum(p - search_high.x, ZERO), mass_high + where(p > search_high.x, weight_range.width, ZERO)
+            above_low, mass_low = above_low + weight_range.width * maximum(q - search_low.x, ZERO), mass_low + where(q > search_low.x, weight_range.width, ZERO)
+        search_high, search_low = refine_search(search_high, weight_sum, above_high, mass_high, top_high.fixed), refine_search(search_low, weight_sum, above_low, mass_low, top_low.fixed)
+    return -search_low.best, search_high.best
 
 
 @helper
-def slack(n, size):
+def rounding_margin(n, size):
     """More than what `bound` of n maps rounds by, where no |b| is larger than the size."""
     return (n + 24) * ROUNDING * size

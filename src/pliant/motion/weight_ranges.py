@@ -8,45 +8,45 @@ import numpy as np
 
 from pliant.core.jit import helper, kernel
 from pliant.core.soa import put_lane
-from pliant.motion.weight_bounds import Hull, Rest, Share
+from pliant.motion.weight_bounds import RestBox, WeightRange, WeightSum
 
 
-class Desk(NamedTuple):
+class RangeScratch(NamedTuple):
     """Room for `survey`: see there."""
     counts: np.ndarray
     limits: np.ndarray
     boxes: np.ndarray
     sums: np.ndarray
-    met: np.ndarray
+    map_ids: np.ndarray
 
 
-def desk_for(m):
+def range_scratch(m):
     """The Desk for so many maps."""
-    return Desk(np.zeros(m, np.int64), np.zeros((m, 2)), np.zeros((m + 1, 6)), np.zeros(2), np.zeros(m, np.int32))
+    return RangeScratch(np.zeros(m, np.int64), np.zeros((m, 2)), np.zeros((m + 1, 6)), np.zeros(2), np.zeros(m, np.int32))
 
 
 @kernel
-def survey(order, begin, end, begins, which, weights, local, axes, counts, limits, boxes, sums, met):
+def collect_ranges(order, begin, end, begins, maps, weights, local, axes, counts, limits, boxes, sums, map_ids):
     """Of the vertices in the rows order[begin : end]: the maps that move them, in `met`; how many. Of map j limits[j] are the least and the
     largest weight, boxes[j] = low, high of those it moves, boxes[-1] of all, along `axes` (3, 3), a row each. `sums` are the least and the
     largest sum of weights. `local` (n, 3) are places at rest; counts (m,), 0 at first, are left at 0."""
     n = 0
     sums[0], sums[1] = np.inf, -np.inf
-    whole = boxes[len(boxes) - 1]
+    bounds = boxes[len(boxes) - 1]
     for k in range(3):
-        whole[k], whole[k + 3] = np.inf, -np.inf
+        bounds[k], bounds[k + 3] = np.inf, -np.inf
     for at in range(begin, end):
         r, total = np.int64(order[at]), 0.0
         x, y, z = local[r, 0], local[r, 1], local[r, 2]
         for k in range(3):
             p = axes[k, 0] * x + axes[k, 1] * y + axes[k, 2] * z
-            whole[k], whole[k + 3] = min(whole[k], p), max(whole[k + 3], p)
+            bounds[k], bounds[k + 3] = min(bounds[k], p), max(bounds[k + 3], p)
         for e in range(begins[r], begins[r + 1]):
-            j, w = np.int64(which[e]), weights[e]
+            j, w = np.int64(maps[e]), weights[e]
             box = boxes[j]
             total += w
             if counts[j] == 0:
-                met[n] = j
+                map_ids[n] = j
                 n += 1
                 limits[j, 0], limits[j, 1] = w, w
                 for k in range(3):
@@ -58,7 +58,7 @@ def survey(order, begin, end, begins, which, weights, local, axes, counts, limit
                 box[k], box[k + 3] = min(box[k], p), max(box[k + 3], p)
         sums[0], sums[1] = min(sums[0], total), max(sums[1], total)
     for k in range(n):
-        j = np.int64(met[k])
+        j = np.int64(map_ids[k])
         if counts[j] < end - begin:
             limits[j, 0] = 0.0                                          # some of them it does not move
         counts[j] = 0
@@ -66,51 +66,51 @@ def survey(order, begin, end, begins, which, weights, local, axes, counts, limit
 
 
 @helper
-def beyond(value):
+def round_up_float32(value):
     """At least this, in float32; 0 stays 0."""
     return np.float32(value * (1 + 2.0**-22))
 
 
 @helper
-def share_of(least, most):
+def weight_range(minimum, maximum):
     """The Share between these weights."""
-    base = np.float32(least * (1 - 2.0**-22))
-    return Share(base, beyond(most - np.float64(base)))
+    base = np.float32(minimum * (1 - 2.0**-22))
+    return WeightRange(base, round_up_float32(maximum - np.float64(base)))
 
 
 @helper
-def hull_of(box, back):
+def rest_box(box, to_xyz):
     """The Hull of this box along axes, which `back` (3, 3) turns back into x, y and z."""
     p, q, r = 0.5 * box[0] + 0.5 * box[3], 0.5 * box[1] + 0.5 * box[4], 0.5 * box[2] + 0.5 * box[5]
-    x = np.float32(back[0, 0] * p + back[0, 1] * q + back[0, 2] * r)
-    y = np.float32(back[1, 0] * p + back[1, 1] * q + back[1, 2] * r)
-    z = np.float32(back[2, 0] * p + back[2, 1] * q + back[2, 2] * r)
-    more = (abs(p) + abs(q) + abs(r)) * 2.0**-22                        # for the rounding of the centre
-    return Hull(x, y, z, beyond(box[3] - p + more), beyond(box[4] - q + more), beyond(box[5] - r + more))
+    x = np.float32(to_xyz[0, 0] * p + to_xyz[0, 1] * q + to_xyz[0, 2] * r)
+    y = np.float32(to_xyz[1, 0] * p + to_xyz[1, 1] * q + to_xyz[1, 2] * r)
+    z = np.float32(to_xyz[2, 0] * p + to_xyz[2, 1] * q + to_xyz[2, 2] * r)
+    margin = (abs(p) + abs(q) + abs(r)) * 2.0**-22                        # for the rounding of the centre
+    return RestBox(x, y, z, round_up_float32(box[3] - p + margin), round_up_float32(box[4] - q + margin), round_up_float32(box[5] - r + margin))
 
 
 @helper
-def rest_of(sums, bases, back):
+def weight_sum(sums, minimum, to_xyz):
     """The Rest where weights sum up to between these and their least values to `bases`."""
-    lower, upper = sums[0] * (1 - 2.0**-40) - bases, sums[1] * (1 + 2.0**-40) - bases
-    return Rest(np.float32(lower - abs(lower) * 2.0**-22), np.float32(upper + abs(upper) * 2.0**-22),
-                np.float32(back[0, 0]), np.float32(back[1, 0]), np.float32(back[2, 0]),
-                np.float32(back[0, 1]), np.float32(back[1, 1]), np.float32(back[2, 1]),
-                np.float32(back[0, 2]), np.float32(back[1, 2]), np.float32(back[2, 2]))
+    lower, upper = sums[0] * (1 - 2.0**-40) - minimum, sums[1] * (1 + 2.0**-40) - minimum
+    return WeightSum(np.float32(lower - abs(lower) * 2.0**-22), np.float32(upper + abs(upper) * 2.0**-22),
+                np.float32(to_xyz[0, 0]), np.float32(to_xyz[1, 0]), np.float32(to_xyz[2, 0]),
+                np.float32(to_xyz[0, 1]), np.float32(to_xyz[1, 1]), np.float32(to_xyz[2, 1]),
+                np.float32(to_xyz[0, 2]), np.float32(to_xyz[1, 2]), np.float32(to_xyz[2, 2]))
 
 
 @kernel
-def put_shares(met, n, slots, limits, boxes, sums, back, shares, hulls, at, step, rests, i, k):
+def put_ranges(map_ids, n, slots, limits, boxes, sums, to_xyz, weight_ranges, rest_boxes, at, step, weight_sums, i, k):
     """Write what `survey` has said of lane k of node i: of map j into the share slots[j] and the hull slots[j] + at; with step 0 the hull
     `at` is around all."""
-    bases, whole = 0.0, len(boxes) - 1
+    minimum, last = 0.0, len(boxes) - 1
     for m in range(n):
-        j = np.int64(met[m])
-        share = share_of(limits[j, 0], limits[j, 1])
-        put_lane(shares, slots[j], k, share)
-        bases += np.float64(share.base)
+        j = np.int64(map_ids[m])
+        entry = weight_range(limits[j, 0], limits[j, 1])
+        put_lane(weight_ranges, slots[j], k, entry)
+        minimum += np.float64(entry.minimum)
         if step != 0:
-            put_lane(hulls, at + slots[j], k, hull_of(boxes[j], back))
+            put_lane(rest_boxes, at + slots[j], k, rest_box(boxes[j], to_xyz))
     if step == 0:
-        put_lane(hulls, at, k, hull_of(boxes[whole], back))
-    put_lane(rests, i, k, rest_of(sums, bases, back))
+        put_lane(rest_boxes, at, k, rest_box(boxes[last], to_xyz))
+    put_lane(weight_sums, i, k, weight_sum(sums, minimum, to_xyz))

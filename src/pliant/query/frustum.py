@@ -23,27 +23,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pliant.core import validate, validate_views
-from pliant.core.jit import helper, kernel, silent
-from pliant.core.simd import bits, first, greatest, magnitude, ones
-from pliant.core.soa import lanes, row
-from pliant.core.stack import integers
-from pliant.core.threads import Reading
+from pliant.core.jit import helper, ignore_float_errors, kernel
+from pliant.core.simd import ctz, fabs, maximum, movemask, popcount
+from pliant.core.soa import field_lanes, lanes
+from pliant.core.stack import stack_int64
+from pliant.core.threads import ReadLock
 from pliant.geometry.halfspace import side_exact, side_filter
 from pliant.geometry.predicates import UNSURE
-from pliant.geometry.ray_triangle import scaled
-from pliant.motion.rigid import LEAST, placed, rounding
-from pliant.query.traverse import BUDGET, DONE, fetch, freshen, freshen_leaf
+from pliant.geometry.ray_triangle import ldexp
+from pliant.motion.rigid import UNDERFLOW_BOUND, rounding_bound, transform_coordinate
+from pliant.query.traverse import BUDGET_SPENT, DONE, prefetch_child, refresh_leaf, refresh_node
 from pliant.results import Stats, Visible
-from pliant.volume.protocol import NEARLY, middle, span
+from pliant.volume.protocol import REL_ERROR, center, support_value
 
-SLACK, FAR_AWAY, TINIEST = 2.0**-18, 2.0**-48, 2.0**-120
-BLIND = 2.0**90                                                         # beyond anything that volumes reach
-CHUNK = 1 << 13                                                         # nodes of one call: about a millisecond
-MOST_PLANES = 62                                                        # bits of one search
-WORD = 32                                                               # faces of a number in which faces are marked
+PLANE_ERROR, FLOAT64_ERROR, UNDERFLOW_ERROR = 2.0**-18, 2.0**-48, 2.0**-120
+UNBOUNDED = 2.0**90                                                         # beyond anything that volumes reach
+CALL_BUDGET = 1 << 13                                                         # nodes of one call: about a millisecond
+MAX_PLANES = 62                                                        # bits of one search
+WORD_BITS = 32                                                               # faces of a number in which faces are marked
 OUTSIDE = -1
-NOT_PLACED = np.zeros(0)
-LOOK = np.dtype([(name, np.int64) for name in ("position", "budget", "n_v", "n_p", "n_u", "n_x", "frame", "entry", "fill", "context")])
+NO_TRANSFORM = np.zeros(0)
+CULL_STATE = np.dtype([(name, np.int64) for name in ("position", "budget", "n_v", "n_p", "n_u", "n_x", "frame", "entry", "fill", "context")])
 
 
 def visible(target: Any, frustum: ArrayLike | None = None, *, matrix: ArrayLike | None = None) -> Any:
@@ -66,110 +66,110 @@ def visible(target: Any, frustum: ArrayLike | None = None, *, matrix: ArrayLike 
     """
     if (frustum is None) == (matrix is None):
         raise TypeError("visible: expected a frustum (k, 4), or a matrix (4, 4), and not both")
-    planes = planes_of(validate_views.matrix("matrix", matrix)) if frustum is None else validate_views.planes("frustum", frustum)
+    planes = matrix_planes(validate_views.matrix("matrix", matrix)) if frustum is None else validate_views.planes("frustum", frustum)
     if hasattr(target, "members_with_faces"):
-        bodies, numbers, _ = target.members_with_faces()
-        with Reading(*(body.guard for body in bodies)):
-            found = [faces_within(body, planes) for body in bodies]
+        bodies, body_ids, _ = target.members_with_faces()
+        with ReadLock(*(body.guard for body in bodies)):
+            found = [cull_faces(body, planes) for body in bodies]
         faces = np.concatenate([np.zeros(0, np.int32), *(faces for faces, _ in found)])
-        owners = np.repeat(np.array(numbers, np.int64), [len(faces) for faces, _ in found])
+        owners = np.repeat(np.array(body_ids, np.int64), [len(faces) for faces, _ in found])
         return Visible(owners, faces, Stats(*np.sum([Stats(), *(stats for _, stats in found)], axis=0).tolist()))
-    validate.body("target", target)
-    with Reading(target.guard):
-        return faces_within(target, planes)[0]
+    validate.check_body("target", target)
+    with ReadLock(target.guard):
+        return cull_faces(target, planes)[0]
 
 
-def planes_of(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def matrix_planes(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """(k, 4): the planes of a view-projection matrix, k = 6 unless some have no normal."""
     with np.errstate(over="ignore"):
         planes = np.stack([matrix[3] + sign * matrix[k] for k in range(3) for sign in (1.0, -1.0)])
-    none = (planes[:, :3] == 0).all(axis=1)
-    if not np.isfinite(planes).all() or (none & (planes[:, 3] < 0)).any() or none.all():
+    no_normal = (planes[:, :3] == 0).all(axis=1)
+    if not np.isfinite(planes).all() or (no_normal & (planes[:, 3] < 0)).any() or no_normal.all():
         raise ValueError(f"matrix: {matrix.tolist()} shows nothing: expected a view-projection matrix")
-    return np.ascontiguousarray(planes[~none])
+    return np.ascontiguousarray(planes[~no_normal])
 
 
-def faces_within(body: Any, planes: NDArray[np.float64]) -> tuple[NDArray[np.int32], Stats]:
+def cull_faces(body: Any, planes: NDArray[np.float64]) -> tuple[NDArray[np.int32], Stats]:
     """(faces, Stats) of a body that nobody writes to; any number of planes."""
     found, stats = np.arange(len(body), dtype=np.int32), Stats()
-    for k in range(0, len(planes), MOST_PLANES):
-        some, more = search(body, planes[k:k + MOST_PLANES].reshape(-1)) if len(body) else (found, Stats())
-        found, stats = some if k == 0 else np.intersect1d(found, some, assume_unique=True), stats.plus(more)
+    for k in range(0, len(planes), MAX_PLANES):
+        faces, more_stats = cull_by_planes(body, planes[k:k + MAX_PLANES].reshape(-1)) if len(body) else (found, Stats())
+        found, stats = faces if k == 0 else np.intersect1d(found, faces, assume_unique=True), stats.plus(more_stats)
     return found, stats
 
 
-def search(body, planes):
+def cull_by_planes(body, planes):
     """The same for at most MOST_PLANES, flat."""
-    motion, m = body.motion, NOT_PLACED if body.placement is None else body.placement
+    motion, m = body.motion, NO_TRANSFORM if body.matrix is None else body.matrix
     local = np.zeros(5 * (len(planes) // 4), np.float32)
-    mask = bring(planes, motion.about, m, local)
+    mask = to_local_planes(planes, motion.record, m, local)
     if mask == 0:
         return np.arange(len(body), dtype=np.int32), Stats()
     if mask == OUTSIDE:
         return np.zeros(0, np.int32), Stats()
-    shape, query = body.shape_at(motion.scale), np.zeros(1, LOOK)
+    bvh, query = body.bvh_at(motion.scale), np.zeros(1, CULL_STATE)
     state = query[0]
-    state["n_u"] = shape.follow()
-    tree = shape.tree
-    stack, marks = np.zeros(2 * (tree.depth + 1) * tree.width, np.int64), np.zeros(len(body) // WORD + 1, np.int64)
+    state["n_u"] = bvh.refit()
+    tree = bvh.tree
+    stack, marks = np.zeros(2 * (tree.depth + 1) * tree.width, np.int64), np.zeros(len(body) // WORD_BITS + 1, np.int64)
     state["position"], stack[1] = 2, mask
-    state["frame"], state["entry"], state["fill"], state["context"] = shape.frame, shape.entry, shape.fill, shape.context
-    reason, ranges = BUDGET, shape.ranges()
-    with silent():
-        while reason == BUDGET:                                         # in between Ctrl-C is heard
-            state["budget"] = CHUNK
-            reason = look(shape.nodes, shape.leaves, tree.faces, ranges, motion.flat, m, planes, local, query, stack, marks)
+    state["frame"], state["entry"], state["fill"], state["context"] = bvh.frame, bvh.entry, bvh.fill, bvh.context
+    reason, ranges = BUDGET_SPENT, bvh.ranges()
+    with ignore_float_errors():
+        while reason == BUDGET_SPENT:                                         # in between Ctrl-C is heard
+            state["budget"] = CALL_BUDGET
+            reason = traverse_planes(bvh.nodes, bvh.leaves, tree.faces, ranges, motion.flat, m, planes, local, query, stack, marks)
     found = np.empty(count_marks(marks), np.int32)
     list_marks(marks, found)
     return found, Stats(*(int(state[name]) for name in Stats._fields))
 
 
 @kernel
-def bring(planes, place, m, local):
+def to_local_planes(planes, motion_record, m, local):
     """Set local (5 k,) to planes (4 k,), flat, as the volumes of a body see them: n, h and the slack of each. Bits of the planes that its
     box is not wholly inside of; OUTSIDE if it is wholly outside one. `m` (12,) or (0,) places it."""
-    here, mask, is_placed = place[0], np.int64(0), len(m) > 0
-    box, origin, scale = here["box"], here["origin"], here["scale"]
-    reach, doubt = here["reach"] * scale, rounding(m, box) * scale if is_placed else 0.0
-    grown = math.frexp(scale)[1] - 1
+    body_frame, mask, is_placed = motion_record[0], np.int64(0), len(m) > 0
+    box, origin, scale = body_frame["box"], body_frame["origin"], body_frame["scale"]
+    reach, error_bound = body_frame["reach"] * scale, rounding_bound(m, box) * scale if is_placed else 0.0
+    scale_exponent = math.frexp(scale)[1] - 1
     for j in range(len(planes) // 4):
         a, b, c, d = planes[4 * j], planes[4 * j + 1], planes[4 * j + 2], planes[4 * j + 3]
         e = math.frexp(max(abs(a), max(abs(b), abs(c))))[1]
-        a, b, c, h = scaled(a, -e), scaled(b, -e), scaled(c, -e), scaled(d, grown - e)       # in one step: a subnormal d / 2**e would round
-        x, y, z, terms, far = a, b, c, abs(h), 0.0
+        a, b, c, h = ldexp(a, -e), ldexp(b, -e), ldexp(c, -e), ldexp(d, scale_exponent - e)       # in one step: a subnormal d / 2**e would round
+        x, y, z, terms, offset_size = a, b, c, abs(h), 0.0
         if is_placed:                                                   # n · (R v + t) + d = (Rᵀ n) · v + n · t + d
             p, q, r = m[3] * scale, m[7] * scale, m[11] * scale
             x, y, z = a * m[0] + b * m[4] + c * m[8], a * m[1] + b * m[5] + c * m[9], a * m[2] + b * m[6] + c * m[10]
-            h, terms, far = h + (a * p + (b * q + c * r)), terms + (abs(a * p) + (abs(b * q) + abs(c * r))), abs(p) + (abs(q) + abs(r))
+            h, terms, offset_size = h + (a * p + (b * q + c * r)), terms + (abs(a * p) + (abs(b * q) + abs(c * r))), abs(p) + (abs(q) + abs(r))
         p, q, r = origin[0] * scale, origin[1] * scale, origin[2] * scale
-        h, far = h + (x * p + (y * q + z * r)), far + (abs(p) + (abs(q) + abs(r)))
+        h, offset_size = h + (x * p + (y * q + z * r)), offset_size + (abs(p) + (abs(q) + abs(r)))
         terms += 2 * (abs(p) + (abs(q) + abs(r)))                       # with all roundings of Rᵀ n
-        slack = (reach + abs(h)) * SLACK + (terms + reach) * FAR_AWAY + 6 * doubt + far * LEAST + TINIEST
-        if not (abs(h) < BLIND and slack < BLIND):                      # NaN is neither
-            x, y, z, h, slack = 0.0, 0.0, 0.0, 0.0, BLIND
+        margin = (reach + abs(h)) * PLANE_ERROR + (terms + reach) * FLOAT64_ERROR + 6 * error_bound + offset_size * UNDERFLOW_BOUND + UNDERFLOW_ERROR
+        if not (abs(h) < UNBOUNDED and margin < UNBOUNDED):                      # NaN is neither
+            x, y, z, h, margin = 0.0, 0.0, 0.0, 0.0, UNBOUNDED
         local[5 * j], local[5 * j + 1], local[5 * j + 2] = x, y, z
-        local[5 * j + 3], local[5 * j + 4] = h, slack * (1 + 2.0**-20)
-        along, wide = h, 0.0
+        local[5 * j + 3], local[5 * j + 4] = h, margin * (1 + 2.0**-20)
+        box_side, half_extent = h, 0.0
         for k in range(3):
             n = x if k == 0 else y if k == 1 else z
             low, high = box[k] * scale - origin[k] * scale, box[k + 4] * scale - origin[k] * scale
-            along, wide = along + n * (0.5 * low + 0.5 * high), wide + abs(n) * (0.5 * high - 0.5 * low)
-        if along + wide < -slack:
+            box_side, half_extent = box_side + n * (0.5 * low + 0.5 * high), half_extent + abs(n) * (0.5 * high - 0.5 * low)
+        if box_side + half_extent < -margin:
             return np.int64(OUTSIDE)
-        if not along - wide >= slack:
+        if not box_side - half_extent >= margin:
             mask |= np.int64(1) << j
     return mask
 
 
 @helper
-def take(faces, begin, end, marks):
+def mark_leaves(faces, begin, end, marks):
     """Mark all faces of these leaves."""
     for leaf in range(begin, end):
         for k in range(faces.shape[1]):
             face = np.int64(faces[leaf, k])
             if face < 0:
                 break
-            marks[face // WORD] |= np.int64(1) << (face % WORD)
+            marks[face // WORD_BITS] |= np.int64(1) << (face % WORD_BITS)
 
 
 @helper
@@ -178,7 +178,7 @@ def corner_side(leaves, leaf, c, i, flat, m, planes, j):
     v = 3 * np.int64(leaves[leaf]["corner"][c, i])
     x, y, z = flat[v], flat[v + 1], flat[v + 2]
     if len(m) > 0:
-        x, y, z = placed(m, 0, x, y, z), placed(m, 1, x, y, z), placed(m, 2, x, y, z)
+        x, y, z = transform_coordinate(m, 0, x, y, z), transform_coordinate(m, 1, x, y, z), transform_coordinate(m, 2, x, y, z)
     a, b, c, d = planes[4 * j], planes[4 * j + 1], planes[4 * j + 2], planes[4 * j + 3]
     side = side_filter(a, b, c, d, x, y, z)
     if side != UNSURE:
@@ -187,85 +187,85 @@ def corner_side(leaves, leaf, c, i, flat, m, planes, j):
 
 
 @helper
-def look_at_leaf(leaves, leaf, flat, m, planes, local, mask):
+def cull_leaf(leaves, leaf, flat, m, planes, local, mask):
     """(Bits of the triangles of a leaf that none of these planes leaves out, how many signs took more than the filter.)"""
-    some, hard = np.int64(leaves[leaf]["used"]), np.int64(0)
-    while mask != 0 and some != 0:
-        j, mask = first(mask), mask & (mask - 1)
-        x, y, z, h, slack = local[5 * j], local[5 * j + 1], local[5 * j + 2], local[5 * j + 3], local[5 * j + 4]
-        p = row(leaves, leaf, 0) * x + (row(leaves, leaf, 1) * y + (row(leaves, leaf, 2) * z + h))
-        q = row(leaves, leaf, 3) * x + (row(leaves, leaf, 4) * y + (row(leaves, leaf, 5) * z + h))
-        r = row(leaves, leaf, 6) * x + (row(leaves, leaf, 7) * y + (row(leaves, leaf, 8) * z + h))
-        most = greatest(p, greatest(q, r))
-        some &= ~bits(most < -slack)
-        unsure = some & ~bits(most >= slack)
+    kept_mask, n_exact = np.int64(leaves[leaf]["used"]), np.int64(0)
+    while mask != 0 and kept_mask != 0:
+        j, mask = ctz(mask), mask & (mask - 1)
+        x, y, z, h, margin = local[5 * j], local[5 * j + 1], local[5 * j + 2], local[5 * j + 3], local[5 * j + 4]
+        p = field_lanes(leaves, leaf, 0) * x + (field_lanes(leaves, leaf, 1) * y + (field_lanes(leaves, leaf, 2) * z + h))
+        q = field_lanes(leaves, leaf, 3) * x + (field_lanes(leaves, leaf, 4) * y + (field_lanes(leaves, leaf, 5) * z + h))
+        r = field_lanes(leaves, leaf, 6) * x + (field_lanes(leaves, leaf, 7) * y + (field_lanes(leaves, leaf, 8) * z + h))
+        largest = maximum(p, maximum(q, r))
+        kept_mask &= ~movemask(largest < -margin)
+        unsure = kept_mask & ~movemask(largest >= margin)
         while unsure != 0:
-            i, unsure = first(unsure), unsure & (unsure - 1)
+            i, unsure = ctz(unsure), unsure & (unsure - 1)
             c, side = 0, np.int64(-1)
             while c < 3 and side < 0:
-                side, more = corner_side(leaves, leaf, c, i, flat, m, planes, j)
-                c, hard = c + 1, hard + more
+                side, is_exact = corner_side(leaves, leaf, c, i, flat, m, planes, j)
+                c, n_exact = c + 1, n_exact + is_exact
             if side < 0:
-                some &= ~(np.int64(1) << i)
-    return some, hard
+                kept_mask &= ~(np.int64(1) << i)
+    return kept_mask, n_exact
 
 
 @helper
-def compare(nodes, i, local, mask, rest):
+def cull_children(nodes, i, local, mask, plane_masks):
     """Bits of the lanes of node i that none of these planes leaves out; rest[k] becomes the planes that still count for lane k."""
     count, volumes = np.int64(nodes[i]["count"]), lanes(nodes, i)
-    x, y, z = middle(volumes)
-    some = (np.int64(1) << count) - 1
+    x, y, z = center(volumes)
+    kept_mask = (np.int64(1) << count) - 1
     for k in range(count):
-        rest[k] = 0
-    while mask != 0 and some != 0:
-        j, mask = first(mask), mask & (mask - 1)
-        a, b, c, h, slack = local[5 * j], local[5 * j + 1], local[5 * j + 2], local[5 * j + 3], local[5 * j + 4]
+        plane_masks[k] = 0
+    while mask != 0 and kept_mask != 0:
+        j, mask = ctz(mask), mask & (mask - 1)
+        a, b, c, h, margin = local[5 * j], local[5 * j + 1], local[5 * j + 2], local[5 * j + 3], local[5 * j + 4]
         p, q, r = x * a, y * b, z * c
-        along = p + (q + (r + h))
-        doubt = (magnitude(p) + (magnitude(q) + (magnitude(r) + abs(h)))) * NEARLY + slack
-        some &= ~bits(along + span(volumes, a, b, c) < -doubt)
-        still = some & ~bits(along - span(volumes, -a, -b, -c) >= doubt)
-        while still != 0:
-            k, still = first(still), still & (still - 1)
-            rest[k] |= np.int64(1) << j
-    return some
+        center_side = p + (q + (r + h))
+        error_bound = (fabs(p) + (fabs(q) + (fabs(r) + abs(h)))) * REL_ERROR + margin
+        kept_mask &= ~movemask(center_side + support_value(volumes, a, b, c) < -error_bound)
+        crossing = kept_mask & ~movemask(center_side - support_value(volumes, -a, -b, -c) >= error_bound)
+        while crossing != 0:
+            k, crossing = ctz(crossing), crossing & (crossing - 1)
+            plane_masks[k] |= np.int64(1) << j
+    return kept_mask
 
 
 @kernel
-def look(nodes, leaves, faces, ranges, flat, m, planes, local, query, stack, marks):
+def traverse_planes(nodes, leaves, faces, ranges, flat, m, planes, local, query, stack, marks):
     """Go on with a search, whose state is in `query` (1,) and `stack`, pairs of a node and the planes that count for it: mark the faces
     that are kept. DONE, or BUDGET."""
-    state, rest = query[0], integers(8)
-    position, budget, n_v, n_p, n_u, n_x = state["position"], state["budget"], state["n_v"], state["n_p"], state["n_u"], state["n_x"]
+    state, plane_masks = query[0], stack_int64(8)
+    position, budget, n_v, n_p, n_u, n_exact = state["position"], state["budget"], state["n_v"], state["n_p"], state["n_u"], state["n_x"]
     frame, entry, fill, context = state["frame"], state["entry"], state["fill"], state["context"]
     while position > 0 and budget > 0:
         budget, position = budget - 1, position - 2
         i, mask = stack[position], stack[position + 1]
-        n_u += freshen(nodes, i, frame, entry, context)
+        n_u += refresh_node(nodes, i, frame, entry, context)
         n_v += nodes[i]["count"]
-        some = compare(nodes, i, local, mask, rest)
-        while some != 0:
-            k, some = first(some), some & (some - 1)
+        kept_mask = cull_children(nodes, i, local, mask, plane_masks)
+        while kept_mask != 0:
+            k, kept_mask = ctz(kept_mask), kept_mask & (kept_mask - 1)
             child = np.int64(nodes[i]["child"][k])
-            if rest[k] == 0:
+            if plane_masks[k] == 0:
                 begin, end = (~child, ~child + 1) if child < 0 else (ranges[child, 0], ranges[child, 1])
-                take(faces, begin, end, marks)
+                mark_leaves(faces, begin, end, marks)
             elif child >= 0:
-                fetch(nodes, leaves, child)
-                stack[position], stack[position + 1] = child, rest[k]
+                prefetch_child(nodes, leaves, child)
+                stack[position], stack[position + 1] = child, plane_masks[k]
                 position += 2
             else:
-                freshen_leaf(leaves, ~child, frame, fill, context)
-                n_p += ones(np.int64(leaves[~child]["used"]))
-                kept, hard = look_at_leaf(leaves, ~child, flat, m, planes, local, rest[k])
-                n_x += hard
-                while kept != 0:
-                    t, kept = first(kept), kept & (kept - 1)
+                refresh_leaf(leaves, ~child, frame, fill, context)
+                n_p += popcount(np.int64(leaves[~child]["used"]))
+                visible_mask, exact_signs = cull_leaf(leaves, ~child, flat, m, planes, local, plane_masks[k])
+                n_exact += exact_signs
+                while visible_mask != 0:
+                    t, visible_mask = ctz(visible_mask), visible_mask & (visible_mask - 1)
                     face = np.int64(leaves[~child]["face"][t])
-                    marks[face // WORD] |= np.int64(1) << (face % WORD)
-    state["position"], state["n_v"], state["n_p"], state["n_u"], state["n_x"] = position, n_v, n_p, n_u, n_x
-    return DONE if position == 0 else BUDGET
+                    marks[face // WORD_BITS] |= np.int64(1) << (face % WORD_BITS)
+    state["position"], state["n_v"], state["n_p"], state["n_u"], state["n_x"] = position, n_v, n_p, n_u, n_exact
+    return DONE if position == 0 else BUDGET_SPENT
 
 
 @kernel
@@ -273,7 +273,7 @@ def count_marks(marks):
     """How many faces are marked."""
     n = np.int64(0)
     for word in marks:
-        n += ones(word)
+        n += popcount(word)
     return n
 
 
@@ -284,6 +284,6 @@ def list_marks(marks, found):
     for at in range(len(marks)):
         word = marks[at]
         while word != 0:
-            k, word = first(word), word & (word - 1)
-            found[n] = at * WORD + k
+            k, word = ctz(word), word & (word - 1)
+            found[n] = at * WORD_BITS + k
             n += 1

@@ -13,36 +13,36 @@ import numpy as np
 
 from pliant.core import memory
 from pliant.core import threads as pool
-from pliant.core.jit import silent
-from pliant.core.threads import Guard
+from pliant.core.jit import ignore_float_errors
+from pliant.core.threads import ReadWriteLock
 from pliant.errors import TooManyPairsError
-from pliant.query.budget import NOTHING, STEP, late
-from pliant.query.traverse import BUDGET, COUNTERS, ENOUGH, FULL, QUERY
+from pliant.query.budget import NO_ENTRIES, TIMED_CALL_BUDGET, time_is_up
+from pliant.query.traverse import BUDGET_SPENT, COUNTERS, EARLY_EXIT, OUTPUT_FULL, QUERY_STATE
 from pliant.results import Stats
 
-CHUNK = 1 << 14                                                         # pairs of nodes per call: about a millisecond
-ROOM = 1 << 13                                                          # keys to begin with
-KEPT_ROOM = 1 << 20                                                     # keys that a thread keeps between queries
-LOOK_UP = 0.05                                                          # seconds between looks of an idle worker
+CALL_BUDGET = 1 << 14                                                         # pairs of nodes per call: about a millisecond
+INITIAL_KEYS = 1 << 13                                                          # keys to begin with
+MAX_KEPT_KEYS = 1 << 20                                                     # keys that a thread keeps between queries
+IDLE_WAIT = 0.05                                                          # seconds between looks of an idle worker
 
 
-class Subject(Protocol):
+class Queryable(Protocol):
     """What a query may be asked about; `Body` is one."""
 
-    guard: Guard
+    guard: ReadWriteLock
     motion: Any
-    corners: np.ndarray                                                 # (f, 3) int32, faces with one name for welded vertices
-    placement: np.ndarray | None                                        # rows of 3 × 4, from model space to the world
-    nearest: Any                                                        # where distances to others were found last: distance.py
+    welded_faces: np.ndarray                                                 # (f, 3) int32, faces with one name for welded vertices
+    matrix: np.ndarray | None                                        # rows of 3 × 4, from model space to the world
+    distance_cache: Any                                                        # where distances to others were found last: distance.py
 
     @property
     def faces(self) -> np.ndarray:
         """(f, 3) vertex indices."""
 
-    def shape_at(self, scale: float) -> Any:
+    def bvh_at(self, scale: float) -> Any:
         """The tree and volumes, for coordinates times this power of two."""
 
-    def placed_vertices(self) -> tuple[np.ndarray, bool, float]:
+    def world_vertices(self) -> tuple[np.ndarray, bool, float]:
         """All vertices in the world, flat; are they in the range of the filters; by how much rounding moved them from model space."""
 
     def mesh(self) -> Any:
@@ -53,169 +53,169 @@ class Workspace:
     """What a query needs while it runs: a state, a stack, room for keys. Kept from one query of a thread to the next."""
 
     def __init__(self):
-        self.query = np.zeros(1, QUERY)
-        self.stack, self.keys, self._waits = np.empty(1024, np.int64), np.empty(ROOM, np.int64), np.empty(0, np.float32)
+        self.query = np.zeros(1, QUERY_STATE)
+        self.stack, self.keys, self._lower_bounds = np.empty(1024, np.int64), np.empty(INITIAL_KEYS, np.int64), np.empty(0, np.float32)
 
-    def prepare(self, depth):
+    def reserve_stack(self, stack_size):
         """Room for a stack of that many pairs."""
-        if len(self.stack) < depth:
-            self.stack = np.empty(depth, np.int64)
+        if len(self.stack) < stack_size:
+            self.stack = np.empty(stack_size, np.int64)
 
     def waiting(self):
         """Room for a number beside each of them."""
-        if len(self._waits) < len(self.stack):
-            self._waits = np.empty(len(self.stack), np.float32)
-        return self._waits
+        if len(self._lower_bounds) < len(self.stack):
+            self._lower_bounds = np.empty(len(self.stack), np.float32)
+        return self._lower_bounds
 
 
-_free = threading.local()
+_idle = threading.local()
 
 
 @contextmanager
 def workspace():
     """One that nobody else uses: a signal handler may ask a query while another is under way in the same thread."""
-    kept = _free.__dict__.setdefault("kept", [])
-    work = kept.pop() if kept else Workspace()
+    idle = _idle.__dict__.setdefault("kept", [])
+    space = idle.pop() if idle else Workspace()
     try:
-        yield work
+        yield space
     finally:
-        if len(work.keys) > KEPT_ROOM:
-            work.keys = np.empty(ROOM, np.int64)
-        kept.append(work)
+        if len(space.keys) > MAX_KEPT_KEYS:
+            space.keys = np.empty(INITIAL_KEYS, np.int64)
+        idle.append(space)
 
 
-class Loop(NamedTuple):
+class ResumableLoop(NamedTuple):
     """A query that can be run: `go(query, stack, keys)` is the kernel bound to its bodies, `depth` the capacity of its stack.
 
     `shapes` are kept alive: the kernel knows what they hold by address.
     """
-    go: Any
-    depth: int
+    resume: Any
+    stack_size: int
     shapes: tuple
 
 
-def collect(loop, work, until=None):
+def run_loop(loop, space, end_time=None):
     """Run the query that `work` holds at its start; (keys in any order, counters, what was left on the stack when time was up)."""
-    state, step, visited = work.query[0], CHUNK if until is None else STEP, 0
-    while not late(until):
-        state["budget"] = step
-        with silent():
-            reason = loop.go(work.query, work.stack, work.keys)
-        visited += step
-        if reason == FULL:
-            work.keys = grown(work.keys)
-        elif reason != BUDGET:
-            return finish(work), counters(state), NOTHING
-        elif visited >= CHUNK and pool.threads() > 1 and state["position"] > 1:
-            return share(loop, work, until)
-    return finish(work), counters(state), work.stack[:state["position"]].copy()
+    state, budget, visited = space.query[0], CALL_BUDGET if end_time is None else TIMED_CALL_BUDGET, 0
+    while not time_is_up(end_time):
+        state["budget"] = budget
+        with ignore_float_errors():
+            reason = loop.resume(space.query, space.stack, space.keys)
+        visited += budget
+        if reason == OUTPUT_FULL:
+            space.keys = grow_keys(space.keys)
+        elif reason != BUDGET_SPENT:
+            return copy_keys(space), read_stats(state), NO_ENTRIES
+        elif visited >= CALL_BUDGET and pool.threads() > 1 and state["position"] > 1:
+            return run_shared(loop, space, end_time)
+    return copy_keys(space), read_stats(state), space.stack[:state["position"]].copy()
 
 
-def finish(work):
+def copy_keys(space):
     """The keys found, which are the caller's from now on."""
-    return work.keys[:work.query["found"][0]].copy()
+    return space.keys[:space.query["found"][0]].copy()
 
 
-def counters(state):
+def read_stats(state):
     return Stats(*(int(state[name]) for name in COUNTERS))
 
 
-def grown(keys):
+def grow_keys(keys):
     """Twice the room, if memory allows: the copy, the sorted pairs and the caller's own need as much again."""
-    if not memory.fits(4 * keys.nbytes):
+    if not memory.fits_in_memory(4 * keys.nbytes):
         raise TooManyPairsError(f"more than {len(keys):,} pairs meet, and memory for twice as many is not available; "
                                 "ask for first=True, or test fewer faces at a time")
     return np.concatenate([keys, np.empty_like(keys)])
 
 
-class _Share:
+class _SharedStacks:
     """The stacks that wait for a worker, and what has come of the others. A worker that starts late, or never, is not missed."""
 
-    def __init__(self, stacks, stats, until):
-        self.changed, self.cancel, self.until = threading.Condition(), threading.Event(), until
-        self.stacks, self.busy, self.waiting, self.left = stacks, 0, 0, [NOTHING]
+    def __init__(self, stacks, stats, end_time):
+        self.condition, self.cancelled, self.end_time = threading.Condition(), threading.Event(), end_time
+        self.stacks, self.n_busy, self.waiting, self.unfinished = stacks, 0, 0, [NO_ENTRIES]
         self.found, self.stats = [], stats
 
-    def take(self):
+    def pop_stack(self):
         """A stack; None when all is done, nothing more is wanted or time is up."""
-        with self.changed:
+        with self.condition:
             self.waiting += 1
-            while not self.stacks and self.busy and not self.cancel.is_set():
-                self.changed.wait(LOOK_UP)
+            while not self.stacks and self.n_busy and not self.cancelled.is_set():
+                self.condition.wait(IDLE_WAIT)
             self.waiting -= 1
-            if not self.stacks or self.cancel.is_set() or late(self.until):
+            if not self.stacks or self.cancelled.is_set() or time_is_up(self.end_time):
                 return None
-            self.busy += 1
+            self.n_busy += 1
             return self.stacks.pop()
 
-    def give(self, stack):
-        with self.changed:
+    def push_stack(self, stack):
+        with self.condition:
             self.stacks.append(stack)
-            self.changed.notify()
+            self.condition.notify()
 
-    def leave(self, stack):
+    def abandon_stack(self, stack):
         """There is no time for these."""
-        with self.changed:
-            self.left.append(stack)
+        with self.condition:
+            self.unfinished.append(stack)
 
-    def done(self):
-        with self.changed:
-            self.busy -= 1
-            self.changed.notify_all()
+    def finish_stack(self):
+        with self.condition:
+            self.n_busy -= 1
+            self.condition.notify_all()
 
-    def hand_in(self, work):
-        with self.changed:
-            self.found.append(finish(work))
-            self.stats = self.stats.plus(counters(work.query[0]))
+    def add_results(self, space):
+        with self.condition:
+            self.found.append(copy_keys(space))
+            self.stats = self.stats.plus(read_stats(space.query[0]))
 
 
-def share(loop, work, until):
+def run_shared(loop, space, end_time):
     """Deal out the stack of `work` to the pool and put the answers together."""
-    n_workers, position = pool.threads(), int(work.query["position"][0])
-    parts = [work.stack[k:position:4 * n_workers].copy() for k in range(min(position, 4 * n_workers))]
-    shared = _Share(parts, Stats(), until)
-    shared.hand_in(work)
-    start = work.query.copy()
+    n_workers, position = pool.threads(), int(space.query["position"][0])
+    stacks = [space.stack[k:position:4 * n_workers].copy() for k in range(min(position, 4 * n_workers))]
+    shared = _SharedStacks(stacks, Stats(), end_time)
+    shared.add_results(space)
+    initial_state = space.query.copy()
     for name in ("found", *COUNTERS):
-        start[name] = 0
-    pool.run([partial(serve, loop, start, shared)] * n_workers, shared.cancel)
-    left = NOTHING if shared.cancel.is_set() else np.concatenate([*shared.left, *shared.stacks])          # cancelled: there is enough
-    return np.concatenate(shared.found), shared.stats, left
+        initial_state[name] = 0
+    pool.run_jobs([partial(run_worker, loop, initial_state, shared)] * n_workers, shared.cancelled)
+    unfinished = NO_ENTRIES if shared.cancelled.is_set() else np.concatenate([*shared.unfinished, *shared.stacks])          # cancelled: there is enough
+    return np.concatenate(shared.found), shared.stats, unfinished
 
 
-def serve(loop, start, shared):
+def run_worker(loop, initial_state, shared):
     """One worker: take stacks until there are none."""
-    work = Workspace()
-    work.query[:] = start
-    while (stack := shared.take()) is not None:
+    space = Workspace()
+    space.query[:] = initial_state
+    while (stack := shared.pop_stack()) is not None:
         try:
-            go_on(loop, work, stack, shared)
+            run_stack(loop, space, stack, shared)
         finally:
-            shared.done()
-    shared.hand_in(work)
+            shared.finish_stack()
+    shared.add_results(space)
 
 
-def go_on(loop, work, stack, shared):
+def run_stack(loop, space, stack, shared):
     """Work off one stack, giving away half of it whenever somebody waits."""
-    work.prepare(len(stack) + loop.depth)
-    work.stack[:len(stack)] = stack
-    state = work.query[0]
+    space.reserve_stack(len(stack) + loop.stack_size)
+    space.stack[:len(stack)] = stack
+    state = space.query[0]
     state["position"] = len(stack)
-    while not shared.cancel.is_set():
-        if late(shared.until):
-            return shared.leave(work.stack[:state["position"]].copy())
-        state["budget"] = CHUNK if shared.until is None else STEP
-        with silent():
-            reason = loop.go(work.query, work.stack, work.keys)
-        if reason == FULL:
-            work.keys = grown(work.keys)
-        elif reason == ENOUGH:
-            shared.cancel.set()
-        elif reason != BUDGET:
+    while not shared.cancelled.is_set():
+        if time_is_up(shared.end_time):
+            return shared.abandon_stack(space.stack[:state["position"]].copy())
+        state["budget"] = CALL_BUDGET if shared.end_time is None else TIMED_CALL_BUDGET
+        with ignore_float_errors():
+            reason = loop.resume(space.query, space.stack, space.keys)
+        if reason == OUTPUT_FULL:
+            space.keys = grow_keys(space.keys)
+        elif reason == EARLY_EXIT:
+            shared.cancelled.set()
+        elif reason != BUDGET_SPENT:
             return
         elif shared.waiting and not shared.stacks and state["position"] > 1:
             position = int(state["position"])
             half = position // 2
-            shared.give(work.stack[:half].copy())
-            work.stack[:position - half] = work.stack[half:position].copy()
+            shared.push_stack(space.stack[:half].copy())
+            space.stack[:position - half] = space.stack[half:position].copy()
             state["position"] = position - half

@@ -4,13 +4,13 @@ That is `lazy` with a front (`front_tracking.py`): active nodes follow ahead, de
 the vertices under it.
 """
 from pliant.refit import front_tracking, lazy
-from pliant.refit.policy import Policy, register
+from pliant.refit.policy import Policy, register_policy
 
 
-def follow(shape):
+def refit_bvh(bvh):
     """Refit what is active."""
-    lazy.refit(shape)
-    front_tracking.advance(shape)
+    lazy.refit_on_demand(bvh)
+    front_tracking.advance_front(bvh)
 
 
-register(Policy("active", follow, local=False))
+register_policy(Policy("active", refit_bvh, allows_partial=False))

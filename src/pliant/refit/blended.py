@@ -14,72 +14,72 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core import jit, validate
-from pliant.core.function_pointer import CONTEXTS, address_of, array_at, pointer
+from pliant.core.function_pointer import CONTEXTS, address_of, array_at, as_pointer
 from pliant.core.jit import kernel
-from pliant.core.simd import first
-from pliant.core.soa import aligned, lane, lanes, lanes_of, packed, put_lane, put_lanes, put_whole, whole
-from pliant.motion.morph import blend_vertex, single_up
+from pliant.core.simd import ctz
+from pliant.core.soa import aligned_zeros, lane, lanes, lanes_dtype, load_bounds, packed_dtype, put_bounds, put_lane, put_lanes
+from pliant.motion.morph import blend_vertex, round_up_float32
 from pliant.refit import front_tracking, lazy
-from pliant.refit.leaf_fill import CONTEXT, came_to_ready, fill, kept_of, node_of, stamp_for
+from pliant.refit.leaf_fill import CONTEXT, fill_leaf, requested_lanes, requested_node, requested_stamp, stamp_if_ready
 from pliant.refit.policy import Policy
-from pliant.refit.refit_node import settle
+from pliant.refit.refit_node import merge_and_stamp
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
-from pliant.volume.protocol import blend, inflate, merge, mirror
+from pliant.volume.protocol import blend, inflate, merge, negate
 
-HALF, ONE, MOST_BETWEEN = np.float32(0.5), np.float32(1), 1 << 10
-MOST_WEIGHT = 2.0**100                                                  # a shape that it would make larger than its body is 0 all over
-BLEND = np.dtype([(name, np.int64) for name in (
+HALF, ONE, MAX_BETWEEN = np.float32(0.5), np.float32(1), 1 << 10
+MAX_WEIGHT = 2.0**100                                                  # a shape that it would make larger than its body is 0 all over
+BLEND_DTYPE = np.dtype([(name, np.int64) for name in (
     "references", "n_references", "active", "weights", "n_active", "stamps",                                    # of volumes
     "shapes", "n_shapes", "stride", "used", "factors", "n_used", "flat", "vertices", "n_vertices", "begins")]    # of vertices
     + [("origin", np.float64, (4,)), ("scale", np.float64), ("slack", np.float32)])
 
 
-class References(NamedTuple):
+class ReferenceVolumes(NamedTuple):
     """Reference volumes (n, r) of all nodes, `steps` of them between two targets, at `scales` (r,); which of them are active, and how much:
     `number` (r,) and `weight` (r,), from that scale to the body's; `about` (1,) is what entries read."""
     volumes: np.ndarray
-    number: np.ndarray
+    active: np.ndarray
     weight: np.ndarray
     steps: int
-    about: np.ndarray
+    record: np.ndarray
     scales: np.ndarray
 
 
 @kernel
-def blend_node(nodes, i, kept, references, r, number, weight, n, slack, stamps, stamp):
+def blend_node(nodes, i, merged_lanes, references, r, active, weight, n, margin, stamps, stamp):
     """Set node i from its references, lanes in `kept` from the nodes under them, which are true; the number of volumes set."""
-    made = signed(references, i * r + number[0], weight[0])
+    made = signed_reference(references, i * r + active[0], weight[0])
     if n == 1 and abs(weight[0]) != ONE:
         made = blend(made, made, HALF * abs(weight[0]), HALF * abs(weight[0]))
     if n > 1:
-        made = blend(made, signed(references, i * r + number[1], weight[1]), abs(weight[0]), abs(weight[1]))
+        made = blend(made, signed_reference(references, i * r + active[1], weight[1]), abs(weight[0]), abs(weight[1]))
     for k in range(2, n):
-        made = blend(made, signed(references, i * r + number[k], weight[k]), ONE, abs(weight[k]))
-    put_lanes(nodes, i, inflate(made, slack))
-    while kept != 0:
-        k, kept = first(kept), kept & (kept - 1)
-        put_lane(nodes, i, k, whole(nodes, np.int64(nodes[i]["child"][k])))
+        made = blend(made, signed_reference(references, i * r + active[k], weight[k]), ONE, abs(weight[k]))
+    put_lanes(nodes, i, inflate(made, margin))
+    while merged_lanes != 0:
+        k, merged_lanes = ctz(merged_lanes), merged_lanes & (merged_lanes - 1)
+        put_lane(nodes, i, k, load_bounds(nodes, np.int64(nodes[i]["child"][k])))
     for k in range(nodes[i]["count"], len(nodes[i]["child"])):          # sums of what is empty are nothing at all
         put_lane(nodes, i, k, lane(references, i * r, k))
     if stamps != 0:
-        return settle(nodes, i, stamp)
-    put_whole(nodes, i, merge(lanes(nodes, i)))
+        return merge_and_stamp(nodes, i, stamp)
+    put_bounds(nodes, i, merge(lanes(nodes, i)))
     return np.int64(nodes[i]["count"])
 
 
 @jit.helper
-def signed(references, i, weight):
+def signed_reference(references, i, weight):
     """Reference i, or its mirror image where the weight is negative."""
     made = lanes(references, i)
-    return mirror(made) if weight < 0 else made
+    return negate(made) if weight < 0 else made
 
 
 @kernel
-def fill_blended(leaves, i, points, vertices, begins, shapes, stride, used, factors, n, origin, scale, flat, frame):
+def fill_blended_leaf(leaves, i, points, vertices, begins, shapes, stride, used, factors, n, origin, scale, flat, frame):
     """Set the vertices of leaf i, then its triangles."""
     for at in range(begins[i], begins[i + 1]):
         blend_vertex(shapes, stride, used, factors, n, origin, scale, np.int64(vertices[at]), flat, points)
-    return fill(leaves, i, points, frame)
+    return fill_leaf(leaves, i, points, frame)
 
 
 # --- entries -------------------------------------------------------------------------------------------------------------------
@@ -90,24 +90,24 @@ def node_entry(volume, width):
     node, reference = node_dtype(volume, width), reference_dtype(volume, width)
 
     def enter(context, i):
-        about = array_at(pointer(context), 1, CONTEXT)[0]
-        more = array_at(pointer(about["blend"]), 1, BLEND)[0]
-        nodes = array_at(pointer(about["nodes"]), about["n_nodes"], node)
-        if came_to_ready(i, nodes, array_at(pointer(about["ready"]), about["n_nodes"], np.int32), np.int32(about["frame"])):
+        record = array_at(as_pointer(context), 1, CONTEXT)[0]
+        blend = array_at(as_pointer(record["blend"]), 1, BLEND_DTYPE)[0]
+        nodes = array_at(as_pointer(record["nodes"]), record["n_nodes"], node)
+        if stamp_if_ready(i, nodes, array_at(as_pointer(record["ready"]), record["n_nodes"], np.int32), np.int32(record["frame"])):
             return np.int64(0)
-        references = array_at(pointer(more["references"]), about["n_nodes"] * more["n_references"], reference)
-        number = array_at(pointer(more["active"]), more["n_references"], np.int64)
-        weight = array_at(pointer(more["weights"]), more["n_references"], np.float32)
-        return blend_node(nodes, node_of(i), kept_of(i), references, more["n_references"], number, weight, more["n_active"], more["slack"],
-                          more["stamps"], stamp_for(i, nodes, np.int32(about["frame"])))
+        references = array_at(as_pointer(blend["references"]), record["n_nodes"] * blend["n_references"], reference)
+        number = array_at(as_pointer(blend["active"]), blend["n_references"], np.int64)
+        weight = array_at(as_pointer(blend["weights"]), blend["n_references"], np.float32)
+        return blend_node(nodes, requested_node(i), requested_lanes(i), references, blend["n_references"], number, weight, blend["n_active"], blend["slack"],
+                          blend["stamps"], requested_stamp(i, nodes, np.int32(record["frame"])))
 
     def enter_python(context, i):
-        shape = CONTEXTS[context]
-        if came_to_ready(i, shape.nodes, shape.ready, shape.frame):
+        bvh = CONTEXTS[context]
+        if stamp_if_ready(i, bvh.nodes, bvh.ready, bvh.frame):
             return 0
-        kept, more = shape.kept, shape.kept.about[0]
-        return blend_node(shape.nodes, node_of(i), kept_of(i), kept.volumes.reshape(-1), kept.volumes.shape[1], kept.number, kept.weight,
-                          int(more["n_active"]), more["slack"], more["stamps"], stamp_for(i, shape.nodes, shape.frame))
+        state, blend = bvh.tree_state, bvh.tree_state.record[0]
+        return blend_node(bvh.nodes, requested_node(i), requested_lanes(i), state.volumes.reshape(-1), state.volumes.shape[1], state.active, state.weight,
+                          int(blend["n_active"]), blend["slack"], blend["stamps"], requested_stamp(i, bvh.nodes, bvh.frame))
 
     return address_of(enter_python if jit.DISABLED else enter)
 
@@ -116,24 +116,24 @@ def node_entry(volume, width):
 def leaf_entry():
     """(address, what keeps it alive) of `fill_blended`."""
     def enter(context, i):
-        about = array_at(pointer(context), 1, CONTEXT)[0]
-        more = array_at(pointer(about["blend"]), 1, BLEND)[0]
-        leaves = array_at(pointer(about["leaves"]), about["n_leaves"], LEAF_DTYPE)
-        points = array_at(pointer(about["points"]), about["n_points"], np.float32)
-        vertices = array_at(pointer(more["vertices"]), more["n_vertices"], np.int32)
-        begins = array_at(pointer(more["begins"]), about["n_leaves"] + 1, np.int32)
-        shapes = array_at(pointer(more["shapes"]), more["n_shapes"] * more["stride"], np.float64)
-        used = array_at(pointer(more["used"]), more["n_shapes"], np.int64)
-        factors = array_at(pointer(more["factors"]), more["n_shapes"], np.float64)
-        flat = array_at(pointer(more["flat"]), 3 * (about["n_points"] // 4), np.float64)
-        return np.int64(fill_blended(leaves, i, points, vertices, begins, shapes, more["stride"], used, factors, more["n_used"],
-                                     more["origin"], more["scale"], flat, np.int32(about["frame"])))
+        record = array_at(as_pointer(context), 1, CONTEXT)[0]
+        blend = array_at(as_pointer(record["blend"]), 1, BLEND_DTYPE)[0]
+        leaves = array_at(as_pointer(record["leaves"]), record["n_leaves"], LEAF_DTYPE)
+        points = array_at(as_pointer(record["points"]), record["n_points"], np.float32)
+        vertices = array_at(as_pointer(blend["vertices"]), blend["n_vertices"], np.int32)
+        begins = array_at(as_pointer(blend["begins"]), record["n_leaves"] + 1, np.int32)
+        shapes = array_at(as_pointer(blend["shapes"]), blend["n_shapes"] * blend["stride"], np.float64)
+        used = array_at(as_pointer(blend["used"]), blend["n_shapes"], np.int64)
+        factors = array_at(as_pointer(blend["factors"]), blend["n_shapes"], np.float64)
+        flat = array_at(as_pointer(blend["flat"]), 3 * (record["n_points"] // 4), np.float64)
+        return np.int64(fill_blended_leaf(leaves, i, points, vertices, begins, shapes, blend["stride"], used, factors, blend["n_used"],
+                                     blend["origin"], blend["scale"], flat, np.int32(record["frame"])))
 
     def enter_python(context, i):
-        shape = CONTEXTS[context]
-        motion, tree = shape.motion, shape.tree
-        return fill_blended(shape.leaves, i, shape.points, tree.vertices, tree.begins, motion.shapes.reshape(-1), motion.shapes.shape[1],
-                            motion.active, motion.weights, motion.n_active, motion.origin, motion.scale, motion.flat, shape.frame)
+        bvh = CONTEXTS[context]
+        motion, tree = bvh.motion, bvh.tree
+        return fill_blended_leaf(bvh.leaves, i, bvh.points, tree.vertices, tree.begins, motion.shapes.reshape(-1), motion.shapes.shape[1],
+                            motion.active, motion.weights, motion.n_active, motion.origin, motion.scale, motion.flat, bvh.frame)
 
     return address_of(enter_python if jit.DISABLED else enter)
 
@@ -143,84 +143,84 @@ def leaf_entry():
 @cache
 def reference_dtype(volume, width):
     """The record of the lanes of one node in one shape."""
-    return packed([("lanes", lanes_of(volume, width))])
+    return packed_dtype([("lanes", lanes_dtype(volume, width))])
 
 
-def prepare(shape, steps, stamps):
+def prepare_bvh(bvh, steps, stamps):
     """On a new tree: reference volumes of all shapes, and of `steps` shapes between any two consecutive targets."""
-    motion, tree, volume = shape.motion, shape.tree, shape.options.family.volume
+    motion, tree, volume = bvh.motion, bvh.tree, bvh.options.volume_type.volume
     shapes = []
     for j in range(len(motion.shapes)):
         shapes.append(motion.shape(j))
         if j + 1 < len(motion.shapes):
-            shapes += [motion.between(j, s / (steps + 1)) for s in range(1, steps + 1)]
-    nodes, _ = tree.records(shape.options.family)
-    volumes = aligned((len(nodes), len(shapes)), reference_dtype(volume, tree.width))
-    spans = lazy.spans_of(tree, motion.count)
+            shapes += [motion.shape_between(j, s / (steps + 1)) for s in range(1, steps + 1)]
+    nodes, _ = tree.allocate(bvh.options.volume_type)
+    volumes = aligned_zeros((len(nodes), len(shapes)), reference_dtype(volume, tree.width))
+    spans = lazy.vertex_spans(tree, motion.count)
     for j, (points, _) in enumerate(shapes):
-        lazy.refresh_each(nodes, points, *spans, np.int32(0))
+        lazy.refit_each_node(nodes, points, *spans, np.int32(0))
         volumes["lanes"][:, j] = nodes["lanes"]
-    about, number, weight = np.zeros(1, BLEND), np.zeros(len(shapes), np.int64), np.zeros(len(shapes), np.float32)
-    more = about[0]
-    more["references"], more["active"], more["weights"] = volumes.ctypes.data, number.ctypes.data, weight.ctypes.data
-    more["n_references"], more["stamps"] = len(shapes), stamps
-    more["shapes"], more["n_shapes"], more["stride"] = motion.shapes.ctypes.data, *motion.shapes.shape
-    more["used"], more["factors"], more["flat"] = motion.active.ctypes.data, motion.weights.ctypes.data, motion.flat.ctypes.data
-    more["vertices"], more["n_vertices"], more["begins"] = tree.vertices.ctypes.data, len(tree.vertices), tree.begins.ctypes.data
-    more["origin"] = motion.origin
-    shape.kept = References(volumes, number, weight, steps, about, np.array([scale for _, scale in shapes]))
-    shape.know(blend=about, entry=node_entry(volume, tree.width)[0], fill=leaf_entry()[0])
+    record, number, weight = np.zeros(1, BLEND_DTYPE), np.zeros(len(shapes), np.int64), np.zeros(len(shapes), np.float32)
+    blend = record[0]
+    blend["references"], blend["active"], blend["weights"] = volumes.ctypes.data, number.ctypes.data, weight.ctypes.data
+    blend["n_references"], blend["stamps"] = len(shapes), stamps
+    blend["shapes"], blend["n_shapes"], blend["stride"] = motion.shapes.ctypes.data, *motion.shapes.shape
+    blend["used"], blend["factors"], blend["flat"] = motion.active.ctypes.data, motion.weights.ctypes.data, motion.flat.ctypes.data
+    blend["vertices"], blend["n_vertices"], blend["begins"] = tree.vertices.ctypes.data, len(tree.vertices), tree.begins.ctypes.data
+    blend["origin"] = motion.origin
+    bvh.tree_state = ReferenceVolumes(volumes, number, weight, steps, record, np.array([scale for _, scale in shapes]))
+    bvh.set_context(blend=record, entry=node_entry(volume, tree.width)[0], fill=leaf_entry()[0])
 
 
 @kernel
-def choose(active, weights, n, steps, scales, scale, number, weight):
+def choose_references(active, weights, n, steps, scales, scale, number, weight):
     """Which references are active, and how much: those of the shapes, or, between two consecutive targets, of the two nearest steps.
     Their number."""
     for k in range(n):
         number[k] = active[k] * (steps + 1)
-        weight[k] = share(weights[k], scales[number[k]], scale)
+        weight[k] = scaled_weight(weights[k], scales[number[k]], scale)
     if steps == 0 or n != 2 or active[1] != active[0] + 1:
         return n
-    back, way = weights[0] * (steps + 1), weights[1] * (steps + 1)      # from the second, from the first: both, as one may be tiny
-    step = min(int(way), steps)
+    backward, forward = weights[0] * (steps + 1), weights[1] * (steps + 1)      # from the second, from the first: both, as one may be tiny
+    step = min(int(forward), steps)
     at, n = number[0] + step, 0
     for k in range(2):
-        part = way - step if k == 1 else back - (steps - step)
-        if part != 0.0:
-            number[n], weight[n] = at + k, share(part, scales[at + k], scale)
+        share_of_step = forward - step if k == 1 else backward - (steps - step)
+        if share_of_step != 0.0:
+            number[n], weight[n] = at + k, scaled_weight(share_of_step, scales[at + k], scale)
             n += 1
     return n
 
 
 @jit.helper
-def share(part, scale, wanted):
+def scaled_weight(weight, scale, body_scale):
     """The weight of a reference of one scale in a body of another."""
-    return min(max(part / scale * wanted, -MOST_WEIGHT), MOST_WEIGHT)
+    return min(max(weight / scale * body_scale, -MAX_WEIGHT), MAX_WEIGHT)
 
 
-def follow(shape):
+def refit_bvh(bvh):
     """Say how much of each reference counts; the rest on demand."""
-    motion, settings = shape.motion, shape.options.settings
-    if shape.kept is None:
-        prepare(shape, settings["between"], settings["stamps"])
-    kept, more = shape.kept, shape.kept.about[0]
+    motion, settings = bvh.motion, bvh.options.settings
+    if bvh.tree_state is None:
+        prepare_bvh(bvh, settings["between"], settings["stamps"])
+    state, blend = bvh.tree_state, bvh.tree_state.record[0]
     n, weights = motion.n_active, motion.weights
-    more["n_active"] = choose(motion.active, weights, n, kept.steps, kept.scales, motion.scale, kept.number, kept.weight)
-    more["n_used"], more["scale"], more["slack"] = motion.n_active, motion.scale, single_up(2 * motion.doubt)
+    blend["n_active"] = choose_references(motion.active, weights, n, state.steps, state.scales, motion.scale, state.active, state.weight)
+    blend["n_used"], blend["scale"], blend["slack"] = motion.n_active, motion.scale, round_up_float32(2 * motion.error_bound)
     if settings["front"]:
-        front_tracking.advance(shape)
+        front_tracking.advance_front(bvh)
 
 
 def check_between(name, value):
     """How many steps lie between two targets."""
-    return validate.integer(name, value, range(MOST_BETWEEN))
+    return validate.integer(name, value, range(MAX_BETWEEN))
 
 
-def suits(family, settings):
+def check_front(volume_type, settings):
     """A front is told by stamps."""
     if settings["front"] and not settings["stamps"]:
         raise ValueError("policy: a front is told by stamps; expected stamps=True with front=True")
 
 
-BLENDED = Policy("blended", follow, {"between": (0, check_between), "stamps": (True, validate.flag), "front": front_tracking.OPTION},
-                 suits=suits, motion="morph")
+BLENDED = Policy("blended", refit_bvh, {"between": (0, check_between), "stamps": (True, validate.flag), "front": front_tracking.OPTION},
+                 check=check_front, motion="morph")

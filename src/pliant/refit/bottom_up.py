@@ -6,30 +6,30 @@ each leaf: 1.2 ns a triangle where the tree fits the caches (20,480), 4.7 where 
 import numpy as np
 
 from pliant.core.jit import kernel
-from pliant.core.soa import put_lane, whole
-from pliant.refit.policy import Policy, register
-from pliant.refit.refit_node import settle, volume_of
+from pliant.core.soa import load_bounds, put_lane
+from pliant.refit.policy import Policy, register_policy
+from pliant.refit.refit_node import enclose_range, merge_and_stamp
 
 
 @kernel
-def refit(nodes, vertices, begins, points, frame):
+def refit_all(nodes, vertices, begins, points, frame):
     """Every volume; the number of them."""
-    updated = 0
+    n_refitted = 0
     for i in range(len(nodes) - 1, -1, -1):
-        like = whole(nodes, i)
+        like = load_bounds(nodes, i)
         for k in range(nodes[i]["count"]):
             child = np.int64(nodes[i]["child"][k])
             if child < 0:
-                put_lane(nodes, i, k, volume_of(like, points, vertices, np.int64(begins[~child]), np.int64(begins[~child + 1])))
+                put_lane(nodes, i, k, enclose_range(like, points, vertices, np.int64(begins[~child]), np.int64(begins[~child + 1])))
             else:
-                put_lane(nodes, i, k, whole(nodes, child))
-        updated += settle(nodes, i, frame)
-    return updated
+                put_lane(nodes, i, k, load_bounds(nodes, child))
+        n_refitted += merge_and_stamp(nodes, i, frame)
+    return n_refitted
 
 
-def follow(shape):
+def refit_bvh(bvh):
     """Refit all of it."""
-    shape.updated += refit(shape.nodes, shape.tree.vertices, shape.tree.begins, shape.points, np.int32(shape.frame))
+    bvh.n_refitted += refit_all(bvh.nodes, bvh.tree.vertices, bvh.tree.begins, bvh.points, np.int32(bvh.frame))
 
 
-register(Policy("bottom_up", follow))
+register_policy(Policy("bottom_up", refit_bvh))

@@ -20,31 +20,31 @@ import numpy as np
 
 from pliant.core import jit, validate
 from pliant.core.dispatch import generic
-from pliant.core.function_pointer import CONTEXTS, address_of, array_at, invoke, pointer
+from pliant.core.function_pointer import CONTEXTS, address_of, array_at, as_pointer, call_address
 from pliant.core.jit import helper, kernel
-from pliant.core.simd import narrow, quad
-from pliant.core.soa import aligned, lane, put_lane, put_row, stamp, whole
-from pliant.core.stack import put_lanes, singles
-from pliant.motion.blended import STAMP, Skin, blend_vertex
-from pliant.motion.weight_bounds import BOUNDS, bound, limits_dtypes, slack
-from pliant.motion.weight_ranges import desk_for, put_shares, survey
+from pliant.core.simd import to_float32, vector4
+from pliant.core.soa import aligned_zeros, lane, load_bounds, put_field_lanes, put_lane, stamp
+from pliant.core.stack import stack_float32, store_vector
+from pliant.motion.blended import STAMP_DTYPE, Skin, blend_vertex
+from pliant.motion.weight_bounds import BOUNDS, bound_direction, range_dtypes, rounding_margin
+from pliant.motion.weight_ranges import collect_ranges, put_ranges, range_scratch
 from pliant.refit import front_tracking, lazy
 from pliant.refit.fitted import fit_nodes
-from pliant.refit.leaf_fill import CONTEXT, came_to_ready, fill, kept_of, node_of, stamp_for
+from pliant.refit.leaf_fill import CONTEXT, fill_leaf, requested_lanes, requested_node, requested_stamp, stamp_if_ready
 from pliant.refit.policy import Policy
-from pliant.refit.refit_node import settle, volume_of
+from pliant.refit.refit_node import enclose_range, merge_and_stamp
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 from pliant.volume.aabb import Box
 from pliant.volume.kdop import KDop14, KDop18, KDop26
-from pliant.volume.protocol import FAMILIES, HOWS, around
+from pliant.volume.protocol import FIT_METHODS, VOLUME_TYPES, enclose_box
 from pliant.volume.slabs import DIAGONALS, EDGES
 
 AXES = ["lopoo", "loopo", "looop"]
 BOXES, LEAVES = ("own", "aabb", "obb"), ("exact", "bound")
 SLABS = {Box: AXES, KDop14: AXES + DIAGONALS[::2], KDop18: AXES + EDGES[::2], KDop26: AXES + DIAGONALS[::2] + EDGES[::2]}
-SMALLER = 0.9                                                           # of the sides of boxes around all: then a map is worth its own
+OWN_BOX_RATIO = 0.9                                                           # of the sides of boxes around all: then a map is worth its own
 SIGNS = {"p": 1, "m": -1, "o": 0}
-BENT = np.dtype([(name, np.int64) for name in (
+CONVEX_DTYPE = np.dtype([(name, np.int64) for name in (
     "shares", "which", "begins", "n_shares", "hulls", "starts", "n_hulls", "rests", "planes", "norms", "n_planes", "n_norms", "empty",
     "turned", "how", "exact",
     "names", "rest", "skin_begins", "skin_which", "skin_weights", "columns", "stamps", "flat", "n_weights", "n_columns", "moment",
@@ -52,101 +52,101 @@ BENT = np.dtype([(name, np.int64) for name in (
                                                   ("doubt", np.float64)])
 
 
-class Limits(NamedTuple):
+class NodeRanges(NamedTuple):
     """What nodes know of the maps: `shares` of node i from begins[i] to begins[i + 1], of the maps `which`; hulls from starts[i] on, as
     many or one for all; `rests` (n,); the 1-norms (D,) of directions and planes (m · D · 4,), the rows of maps along them; a node of
     nothing."""
-    shares: np.ndarray
-    which: np.ndarray
+    weight_ranges: np.ndarray
+    map_ids: np.ndarray
     begins: np.ndarray
-    hulls: np.ndarray
+    rest_boxes: np.ndarray
     starts: np.ndarray
-    rests: np.ndarray
+    weight_sums: np.ndarray
     norms: np.ndarray
     planes: np.ndarray
     empty: np.ndarray
 
 
-class Kept(NamedTuple):
+class ConvexState(NamedTuple):
     """What a shape keeps with its tree: directions (D, 3), the rows of the vertices of its leaves, and `about` (1,), what entries read."""
-    limits: Limits
-    ways: np.ndarray
+    ranges: NodeRanges
+    directions: np.ndarray
     rows: np.ndarray
-    about: np.ndarray
+    record: np.ndarray
 
 
 # --- one node --------------------------------------------------------------------------------------------------------------------
 
 @generic("like")
-def seat(like, nodes, i, d, low, high, room):
+def put_slab(like, nodes, i, d, low, high, scratch):
     """Take in the ends of all lanes of node i along direction d."""
 
 
 @generic("like")
-def seated(like, nodes, i, room):
+def finish_slabs(like, nodes, i, scratch):
     """All directions have been seated: set the lanes of node i."""
 
 
-def _seat(like, nodes, i, d, low, high, room):
-    put_row(nodes, i, d if d < 3 else 2 * d, low)                       # fields of a k-DOP: those of a box, then ends of slabs, in twos
-    put_row(nodes, i, d + 3 if d < 3 else 2 * d + 1, high)
+def _put_field(like, nodes, i, d, low, high, scratch):
+    put_field_lanes(nodes, i, d if d < 3 else 2 * d, low)                       # fields of a k-DOP: those of a box, then ends of slabs, in twos
+    put_field_lanes(nodes, i, d + 3 if d < 3 else 2 * d + 1, high)
 
 
-def _seated(like, nodes, i, room):
+def _finish_fields(like, nodes, i, scratch):
     pass
 
 
-def _seat_apart(like, nodes, i, d, low, high, room):
-    put_lanes(room, 8 * d, low)
-    put_lanes(room, 8 * (d + 3), high)
+def _put_scratch(like, nodes, i, d, low, high, scratch):
+    store_vector(scratch, 8 * d, low)
+    store_vector(scratch, 8 * (d + 3), high)
 
 
-def _around(like, nodes, i, room):
+def _enclose_scratch(like, nodes, i, scratch):
     for k in range(nodes[i]["count"]):
-        low = narrow(quad(np.float64(room[k]), np.float64(room[k + 8]), np.float64(room[k + 16]), 0.0))
-        high = narrow(quad(np.float64(room[k + 24]), np.float64(room[k + 32]), np.float64(room[k + 40]), 0.0))
-        put_lane(nodes, i, k, around(like, low, high))
+        low = to_float32(vector4(np.float64(scratch[k]), np.float64(scratch[k + 8]), np.float64(scratch[k + 16]), 0.0))
+        high = to_float32(vector4(np.float64(scratch[k + 24]), np.float64(scratch[k + 32]), np.float64(scratch[k + 40]), 0.0))
+        put_lane(nodes, i, k, enclose_box(like, low, high))
 
 
-for _volume in dict.fromkeys(family.volume for family in FAMILIES.values()):
-    seat.on(_volume)(_seat if _volume in SLABS else _seat_apart)
-    seated.on(_volume)(_seated if _volume in SLABS else _around)
+for _volume in dict.fromkeys(family.volume for family in VOLUME_TYPES.values()):
+    put_slab.register(_volume)(_put_field if _volume in SLABS else _put_scratch)
+    finish_slabs.register(_volume)(_finish_fields if _volume in SLABS else _enclose_scratch)
 
 
 @kernel
-def bend_node(nodes, leaves, i, kept, limits, more, points, vertices, begins, fill_leaf, context, frame, stamp_after):
+def bound_node(nodes, leaves, i, merged_lanes, ranges, record, points, vertices, begins, fill_leaf, context, frame, stamp_after):
     """Set node i: lanes in `kept` from the nodes under them, which are true, leaves from their vertices if `exact`, the others by their
     limits; of the record `more` also `turned` and `how`, as in the module, the largest `size` of a bound, and the `doubt` of vertices.
     How many lanes."""
-    begin, end, like, room = limits.begins[i], limits.begins[i + 1], whole(nodes, i), singles(48)
-    if begin < end and kept != (np.int64(1) << nodes[i]["count"]) - 1:
-        loose, at = slack(end - begin, more["size"]) + 2 * more["doubt"], limits.starts[i]
-        step = np.int64(limits.starts[i + 1] - at > 1)
-        for d in range(len(limits.norms)):
-            low, high = bound(limits.shares, limits.which, begin, end, limits.hulls, at, step, limits.rests, i, limits.planes,
-                              len(limits.norms), np.int64(d), more["turned"], more["how"])
-            out = np.float32(loose * limits.norms[d])
-            seat(like, nodes, i, np.int64(d), low - out, high + out, room)
-        seated(like, nodes, i, room)
+    begin, end, like, scratch = ranges.begins[i], ranges.begins[i + 1], load_bounds(nodes, i), stack_float32(48)
+    if begin < end and merged_lanes != (np.int64(1) << nodes[i]["count"]) - 1:
+        margin, at = rounding_margin(end - begin, record["size"]) + 2 * record["doubt"], ranges.starts[i]
+        step = np.int64(ranges.starts[i + 1] - at > 1)
+        for d in range(len(ranges.norms)):
+            low, high = bound_direction(ranges.weight_ranges, ranges.map_ids, begin, end, ranges.rest_boxes, at, step, ranges.weight_sums, i, ranges.planes,
+                              len(ranges.norms), np.int64(d), record["turned"], record["how"])
+            out = np.float32(margin * ranges.norms[d])
+            put_slab(like, nodes, i, np.int64(d), low - out, high + out, scratch)
+        finish_slabs(like, nodes, i, scratch)
     for k in range(nodes[i]["count"]):
         child = np.int64(nodes[i]["child"][k])
-        if child < 0 and more["exact"] != 0:
+        if child < 0 and record["exact"] != 0:
             if stamp(leaves, ~child) != frame:
-                invoke(fill_leaf, context, ~child)
-            put_lane(nodes, i, k, volume_of(like, points, vertices, np.int64(begins[~child]), np.int64(begins[~child + 1])))
-        elif kept >> k & 1:
-            put_lane(nodes, i, k, whole(nodes, child))
+                call_address(fill_leaf, context, ~child)
+            put_lane(nodes, i, k, enclose_range(like, points, vertices, np.int64(begins[~child]), np.int64(begins[~child + 1])))
+        elif merged_lanes >> k & 1:
+            put_lane(nodes, i, k, load_bounds(nodes, child))
     for k in range(nodes[i]["count"], len(nodes[i]["child"])):
-        put_lane(nodes, i, k, lane(limits.empty, np.int64(0), k))
-    return settle(nodes, i, stamp_after)
+        put_lane(nodes, i, k, lane(ranges.empty, np.int64(0), k))
+    return merge_and_stamp(nodes, i, stamp_after)
 
 
 @kernel
-def fill_bent(leaves, i, skin, rows, begins, frame):
+def fill_blended_leaf(leaves, i, skin, rows, begins, frame):
     """Set the vertices of leaf i, which are in these rows of the skin, then its triangles."""
     for at in range(begins[i], begins[i + 1]):
         blend_vertex(skin, np.int64(rows[at]))
-    return fill(leaves, i, skin.points, frame)
+    return fill_leaf(leaves, i, skin.points, frame)
 
 
 # --- entries -------------------------------------------------------------------------------------------------------------------
@@ -154,34 +154,34 @@ def fill_bent(leaves, i, skin, rows, begins, frame):
 @cache
 def node_entry(volume, width):
     """(address, what keeps it alive) of `bend_node` for nodes of this class and width."""
-    node, (share, hull, rest) = node_dtype(volume, width), limits_dtypes(width)
+    node, (share, hull, rest) = node_dtype(volume, width), range_dtypes(width)
 
     def enter(context, i):
-        about = array_at(pointer(context), 1, CONTEXT)[0]
-        more = array_at(pointer(about["blend"]), 1, BENT)[0]
-        n = about["n_nodes"]
-        nodes, leaves = array_at(pointer(about["nodes"]), n, node), array_at(pointer(about["leaves"]), about["n_leaves"], LEAF_DTYPE)
-        if came_to_ready(i, nodes, array_at(pointer(about["ready"]), about["n_nodes"], np.int32), np.int32(about["frame"])):
+        record = array_at(as_pointer(context), 1, CONTEXT)[0]
+        convex = array_at(as_pointer(record["blend"]), 1, CONVEX_DTYPE)[0]
+        n = record["n_nodes"]
+        nodes, leaves = array_at(as_pointer(record["nodes"]), n, node), array_at(as_pointer(record["leaves"]), record["n_leaves"], LEAF_DTYPE)
+        if stamp_if_ready(i, nodes, array_at(as_pointer(record["ready"]), record["n_nodes"], np.int32), np.int32(record["frame"])):
             return np.int64(0)
-        limits = Limits(array_at(pointer(more["shares"]), more["n_shares"], share),
-                        array_at(pointer(more["which"]), more["n_shares"], np.int32),
-                        array_at(pointer(more["begins"]), n + 1, np.int64), array_at(pointer(more["hulls"]), more["n_hulls"], hull),
-                        array_at(pointer(more["starts"]), n + 1, np.int64), array_at(pointer(more["rests"]), n, rest),
-                        array_at(pointer(more["norms"]), more["n_norms"], np.float64),
-                        array_at(pointer(more["planes"]), more["n_planes"], np.float32), array_at(pointer(more["empty"]), 1, node))
-        vertices = array_at(pointer(more["vertices"]), more["n_vertices"], np.int32)
-        begins = array_at(pointer(more["leaf_begins"]), about["n_leaves"] + 1, np.int32)
-        points = array_at(pointer(about["points"]), about["n_points"], np.float32)
-        frame = np.int32(about["frame"])
-        return bend_node(nodes, leaves, node_of(i), kept_of(i), limits, more, points, vertices, begins, about["fill"], context, frame,
-                         stamp_for(i, nodes, frame))
+        ranges = NodeRanges(array_at(as_pointer(convex["shares"]), convex["n_shares"], share),
+                        array_at(as_pointer(convex["which"]), convex["n_shares"], np.int32),
+                        array_at(as_pointer(convex["begins"]), n + 1, np.int64), array_at(as_pointer(convex["hulls"]), convex["n_hulls"], hull),
+                        array_at(as_pointer(convex["starts"]), n + 1, np.int64), array_at(as_pointer(convex["rests"]), n, rest),
+                        array_at(as_pointer(convex["norms"]), convex["n_norms"], np.float64),
+                        array_at(as_pointer(convex["planes"]), convex["n_planes"], np.float32), array_at(as_pointer(convex["empty"]), 1, node))
+        vertices = array_at(as_pointer(convex["vertices"]), convex["n_vertices"], np.int32)
+        begins = array_at(as_pointer(convex["leaf_begins"]), record["n_leaves"] + 1, np.int32)
+        points = array_at(as_pointer(record["points"]), record["n_points"], np.float32)
+        frame = np.int32(record["frame"])
+        return bound_node(nodes, leaves, requested_node(i), requested_lanes(i), ranges, convex, points, vertices, begins, record["fill"], context, frame,
+                         requested_stamp(i, nodes, frame))
 
     def enter_python(context, i):
-        shape = CONTEXTS[context]
-        if came_to_ready(i, shape.nodes, shape.ready, shape.frame):
+        bvh = CONTEXTS[context]
+        if stamp_if_ready(i, bvh.nodes, bvh.ready, bvh.frame):
             return 0
-        return bend_node(shape.nodes, shape.leaves, node_of(i), kept_of(i), shape.kept.limits, shape.kept.about[0], shape.points,
-                         shape.tree.vertices, shape.tree.begins, shape.fill, context, shape.frame, stamp_for(i, shape.nodes, shape.frame))
+        return bound_node(bvh.nodes, bvh.leaves, requested_node(i), requested_lanes(i), bvh.tree_state.ranges, bvh.tree_state.record[0], bvh.points,
+                         bvh.tree.vertices, bvh.tree.begins, bvh.fill, context, bvh.frame, requested_stamp(i, bvh.nodes, bvh.frame))
 
     return address_of(enter_python if jit.DISABLED else enter)
 
@@ -190,23 +190,23 @@ def node_entry(volume, width):
 def leaf_entry():
     """(address, what keeps it alive) of `fill_bent`."""
     def enter(context, i):
-        about = array_at(pointer(context), 1, CONTEXT)[0]
-        more = array_at(pointer(about["blend"]), 1, BENT)[0]
-        leaves = array_at(pointer(about["leaves"]), about["n_leaves"], LEAF_DTYPE)
-        rows = array_at(pointer(more["rows"]), more["n_vertices"], np.int32)
-        begins, n = array_at(pointer(more["leaf_begins"]), about["n_leaves"] + 1, np.int32), about["n_points"] // 4
-        skin = Skin(array_at(pointer(more["names"]), n, np.int32), array_at(pointer(more["rest"]), 3 * n, np.float64),
-                    array_at(pointer(more["skin_begins"]), n + 1, np.int64),
-                    array_at(pointer(more["skin_which"]), more["n_weights"], np.int32),
-                    array_at(pointer(more["skin_weights"]), more["n_weights"], np.float64),
-                    array_at(pointer(more["columns"]), more["n_columns"], np.float64), array_at(pointer(more["stamps"]), n, STAMP),
-                    array_at(pointer(more["flat"]), 3 * n, np.float64), array_at(pointer(about["points"]), 4 * n, np.float32),
-                    more["origin"], more["scale"], np.int32(more["moment"]))
-        return np.int64(fill_bent(leaves, i, skin, rows, begins, np.int32(about["frame"])))
+        record = array_at(as_pointer(context), 1, CONTEXT)[0]
+        convex = array_at(as_pointer(record["blend"]), 1, CONVEX_DTYPE)[0]
+        leaves = array_at(as_pointer(record["leaves"]), record["n_leaves"], LEAF_DTYPE)
+        rows = array_at(as_pointer(convex["rows"]), convex["n_vertices"], np.int32)
+        begins, n = array_at(as_pointer(convex["leaf_begins"]), record["n_leaves"] + 1, np.int32), record["n_points"] // 4
+        skin = Skin(array_at(as_pointer(convex["names"]), n, np.int32), array_at(as_pointer(convex["rest"]), 3 * n, np.float64),
+                    array_at(as_pointer(convex["skin_begins"]), n + 1, np.int64),
+                    array_at(as_pointer(convex["skin_which"]), convex["n_weights"], np.int32),
+                    array_at(as_pointer(convex["skin_weights"]), convex["n_weights"], np.float64),
+                    array_at(as_pointer(convex["columns"]), convex["n_columns"], np.float64), array_at(as_pointer(convex["stamps"]), n, STAMP_DTYPE),
+                    array_at(as_pointer(convex["flat"]), 3 * n, np.float64), array_at(as_pointer(record["points"]), 4 * n, np.float32),
+                    convex["origin"], convex["scale"], np.int32(convex["moment"]))
+        return np.int64(fill_blended_leaf(leaves, i, skin, rows, begins, np.int32(record["frame"])))
 
     def enter_python(context, i):
-        shape = CONTEXTS[context]
-        return fill_bent(shape.leaves, i, shape.motion.whole_skin(), shape.kept.rows, shape.tree.begins, shape.frame)
+        bvh = CONTEXTS[context]
+        return fill_blended_leaf(bvh.leaves, i, bvh.motion.frame_skin(), bvh.tree_state.rows, bvh.tree.begins, bvh.frame)
 
     return address_of(enter_python if jit.DISABLED else enter)
 
@@ -214,33 +214,33 @@ def leaf_entry():
 # --- the limits ----------------------------------------------------------------------------------------------------------------
 
 @kernel
-def list_shares(child, count, spans, order, begins, which, weights, local, axes, backs, exact, own, counts, limits, boxes, sums, met,
-                seen, slots, firsts, starts, maps, shares, hulls, rests):
+def list_ranges(child, count, spans, order, begins, skin_maps, weights, local, axes, to_xyz, exact, own, counts, limits, boxes, sums, map_ids,
+                last_node, slots, firsts, starts, maps, weight_ranges, rest_boxes, weight_sums):
     """Of every lane, but leaves where these are `exact`, what maps have of its vertices; how many shares there are. Without room for maps
     it fills firsts (n + 1,) and starts (n + 1,), which say where the shares and hulls of a node begin, and thereby whether it has one for
     each map; with room it reads them, and fills maps, shares, hulls and rests. `seen` (m,) is −1 at first."""
     total, n_hulls, filling = 0, 0, len(maps) > 0
     for i in range(len(child)):
-        firsts[i], mine, common, n = total, 0.0, 0.0, 0
+        firsts[i], own_size, common_size, n = total, 0.0, 0.0, 0
         at = starts[i]
         step = np.int64(starts[i + 1] - at > 1)
         for k in range(count[i]):
             if child[i, k] < 0 and exact:
                 continue
-            n = survey(order, spans[i, k, 0], spans[i, k, 1], begins, which, weights, local, axes[i, k], counts, limits, boxes, sums, met)
+            n = collect_ranges(order, spans[i, k, 0], spans[i, k, 1], begins, skin_maps, weights, local, axes[i, k], counts, limits, boxes, sums, map_ids)
             for e in range(n):
-                j = np.int64(met[e])
-                if seen[j] != i:
-                    seen[j], slots[j] = i, total
+                j = np.int64(map_ids[e])
+                if last_node[j] != i:
+                    last_node[j], slots[j] = i, total
                     if filling:
                         maps[total] = j
                     total += 1
-                mine, common = mine + extent(boxes[j]), common + extent(boxes[len(boxes) - 1])
+                own_size, common_size = own_size + side_sum(boxes[j]), common_size + side_sum(boxes[len(boxes) - 1])
             if filling:
-                put_shares(met, n, slots, limits, boxes, sums, backs[i, k], shares, hulls, at - step * firsts[i], step, rests, i, k)
+                put_ranges(map_ids, n, slots, limits, boxes, sums, to_xyz[i, k], weight_ranges, rest_boxes, at - step * firsts[i], step, weight_sums, i, k)
         if not filling:
             starts[i] = n_hulls
-            n_hulls += total - firsts[i] if own and mine < SMALLER * common else min(total - firsts[i], 1)
+            n_hulls += total - firsts[i] if own and own_size < OWN_BOX_RATIO * common_size else min(total - firsts[i], 1)
     firsts[len(child)] = total
     if not filling:
         starts[len(child)] = n_hulls
@@ -248,86 +248,86 @@ def list_shares(child, count, spans, order, begins, which, weights, local, axes,
 
 
 @helper
-def extent(box):
+def side_sum(box):
     """The sides of a box, together."""
     return (box[3] - box[0]) + (box[4] - box[1]) + (box[5] - box[2])
 
 
-def axes_of(shape, boxes):
+def lane_axes(bvh, boxes):
     """(n, W, 3, 3) twice: the axes of each lane's box at rest, rows that give a place along them, and columns that lead back."""
-    tree, motion = shape.tree, shape.motion
-    one = np.broadcast_to(np.eye(3), (*tree.child.shape, 3, 3))
+    tree, motion = bvh.tree, bvh.motion
+    identity = np.broadcast_to(np.eye(3), (*tree.child.shape, 3, 3))
     if boxes != "obb":
-        return one, one
-    family = FAMILIES["obb"]
-    nodes, _ = tree.records(family)
-    rows = aligned((motion.count, 4), np.float32)
+        return identity, identity
+    volume_type = VOLUME_TYPES["obb"]
+    nodes, _ = tree.allocate(volume_type)
+    rows = aligned_zeros((motion.count, 4), np.float32)
     rows[:, :3] = motion.local[motion.rows]
-    fit_nodes(HOWS["best"], nodes, shape.ranges(), tree.vertices, tree.begins, rows.reshape(-1), np.int32(0))
+    fit_nodes(FIT_METHODS["best"], nodes, bvh.ranges(), tree.vertices, tree.begins, rows.reshape(-1), np.int32(0))
     rows = np.stack([nodes["lanes"][f"r{k}{c}"] for k in range(3) for c in range(3)], axis=-1).astype(np.float64)
-    backs = np.where(np.arange(tree.width)[None, :, None, None] < tree.count[:, None, None, None],
+    to_xyz = np.where(np.arange(tree.width)[None, :, None, None] < tree.count[:, None, None, None],
                      rows.reshape(*tree.child.shape, 3, 3), np.eye(3)).swapaxes(-1, -2)
-    return np.linalg.inv(backs), np.ascontiguousarray(backs)
+    return np.linalg.inv(to_xyz), np.ascontiguousarray(to_xyz)
 
 
-def ways_of(volume):
+def slab_directions(volume):
     """(D, 3): the directions along which volumes of this class have ends."""
     return np.array([[SIGNS[sign] for sign in name[2:]] for name in SLABS.get(volume, AXES)], np.float64)
 
 
-def prepare(shape, settings):
+def prepare_bvh(bvh, settings):
     """On a new tree: what is known of every lane for good."""
-    motion, tree, volume = shape.motion, shape.tree, shape.options.family.volume
+    motion, tree, volume = bvh.motion, bvh.tree, bvh.options.volume_type.volume
     rows = motion.rows[tree.vertices]
-    spans, ways = lazy.spans_of(tree, motion.count), ways_of(volume)
-    axes, backs = axes_of(shape, settings["boxes"])
+    spans, directions = lazy.vertex_spans(tree, motion.count), slab_directions(volume)
+    axes, to_xyz = lane_axes(bvh, settings["boxes"])
     exact, own, m = settings["leaves"] == "exact", settings["boxes"] == "own", motion.n_maps
-    n, room, order = len(tree.child), desk_for(m), motion.rows[spans.order]
-    share, hull, rest = limits_dtypes(tree.width)
-    begins, starts, slots, rests = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), np.zeros(m, np.int64), aligned(n, rest)
+    n, scratch, order = len(tree.child), range_scratch(m), motion.rows[spans.order]
+    share, hull, rest = range_dtypes(tree.width)
+    begins, starts, slots, weight_sums = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), np.zeros(m, np.int64), aligned_zeros(n, rest)
 
-    def listed(maps, shares, hulls):
-        return list_shares(tree.child, tree.count, spans.spans, order, *motion.skin, motion.local, axes, backs, exact, own, *room,
-                           np.full(m, -1), slots, begins, starts, maps, shares, hulls, rests)
+    def fill_ranges(maps, weight_ranges, rest_boxes):
+        return list_ranges(tree.child, tree.count, spans.spans, order, *motion.skin, motion.local, axes, to_xyz, exact, own, *scratch,
+                           np.full(m, -1), slots, begins, starts, maps, weight_ranges, rest_boxes, weight_sums)
 
-    total = listed(np.zeros(0, np.int32), aligned(0, share), aligned(0, hull))
-    which, shares, hulls = np.zeros(total, np.int32), aligned(total, share), aligned(int(starts[n]), hull)
+    total = fill_ranges(np.zeros(0, np.int32), aligned_zeros(0, share), aligned_zeros(0, hull))
+    map_ids, weight_ranges, rest_boxes = np.zeros(total, np.int32), aligned_zeros(total, share), aligned_zeros(int(starts[n]), hull)
     if total:
-        listed(which, shares, hulls)
-    empty, norms = aligned(1, node_dtype(volume, tree.width)), np.abs(ways).sum(axis=1)
-    for name, value in zip(volume._fields, shape.options.family.empty, strict=True):
+        fill_ranges(map_ids, weight_ranges, rest_boxes)
+    empty, norms = aligned_zeros(1, node_dtype(volume, tree.width)), np.abs(directions).sum(axis=1)
+    for name, value in zip(volume._fields, bvh.options.volume_type.empty, strict=True):
         empty["lanes"][name] = value
-    planes = motion.planes if len(ways) == 3 else aligned(4 * len(ways) * m, np.float32)
-    limits = Limits(shares, which, begins, hulls, starts, rests, norms, planes, empty)
-    about = np.zeros(1, BENT)
-    more = about[0]
+    planes = motion.planes if len(directions) == 3 else aligned_zeros(4 * len(directions) * m, np.float32)
+    ranges = NodeRanges(weight_ranges, map_ids, begins, rest_boxes, starts, weight_sums, norms, planes, empty)
+    record = np.zeros(1, CONVEX_DTYPE)
+    convex = record[0]
     begins_of_skin, maps_of_skin, weights_of_skin = motion.skin
-    arrays = {"shares": shares, "which": which, "begins": begins, "hulls": hulls, "starts": starts, "rests": rests, "planes": planes,
-              "norms": norms, "empty": empty, "names": motion.names, "rest": motion.rest, "skin_begins": begins_of_skin,
+    arrays = {"shares": weight_ranges, "which": map_ids, "begins": begins, "hulls": rest_boxes, "starts": starts, "rests": weight_sums, "planes": planes,
+              "norms": norms, "empty": empty, "names": motion.vertex_ids, "rest": motion.rest, "skin_begins": begins_of_skin,
               "skin_which": maps_of_skin, "skin_weights": weights_of_skin, "columns": motion.columns, "stamps": motion.stamps,
               "flat": motion.flat, "rows": rows, "vertices": tree.vertices, "leaf_begins": tree.begins}
     for name, array in arrays.items():
-        more[name] = array.ctypes.data
-    more["n_shares"], more["n_planes"], more["n_norms"], more["n_weights"] = total, len(planes), len(norms), len(maps_of_skin)
-    more["n_columns"], more["n_vertices"], more["n_hulls"] = len(motion.columns), len(tree.vertices), len(hulls)
-    more["turned"], more["how"], more["exact"] = settings["boxes"] == "obb", BOUNDS[settings["bound"]], exact
-    shape.kept = Kept(limits, ways, rows, about)
-    shape.know(blend=about, entry=node_entry(volume, tree.width)[0], fill=leaf_entry()[0])
+        convex[name] = array.ctypes.data
+    convex["n_shares"], convex["n_planes"], convex["n_norms"], convex["n_weights"] = total, len(planes), len(norms), len(maps_of_skin)
+    convex["n_columns"], convex["n_vertices"], convex["n_hulls"] = len(motion.columns), len(tree.vertices), len(rest_boxes)
+    convex["turned"], convex["how"], convex["exact"] = settings["boxes"] == "obb", BOUNDS[settings["bound"]], exact
+    bvh.tree_state = ConvexState(ranges, directions, rows, record)
+    bvh.set_context(blend=record, entry=node_entry(volume, tree.width)[0], fill=leaf_entry()[0])
 
 
-def follow(shape):
+def refit_bvh(bvh):
     """Say where the maps are; the rest on demand."""
-    motion = shape.motion
-    if shape.kept is None:
-        prepare(shape, shape.options.settings)
-    kept, more = shape.kept, shape.kept.about[0]
-    if len(kept.ways) > 3:
-        kept.limits.planes.reshape(-1, len(kept.ways), 4)[:] = np.einsum("dk,mkc->mdc", kept.ways, motion.planes.reshape(-1, 3, 4))
-    more["origin"], more["scale"], more["moment"] = motion.origin, motion.scale, motion.frame
-    more["size"], more["doubt"] = motion.size, motion.doubt
-    if shape.options.settings["front"]:
-        front_tracking.advance(shape)
+    motion = bvh.motion
+    if bvh.tree_state is None:
+        prepare_bvh(bvh, bvh.options.settings)
+    state, convex = bvh.tree_state, bvh.tree_state.record[0]
+    if len(state.directions) > 3:
+        state.ranges.planes.reshape(-1, len(state.directions), 4)[:] = np.einsum("dk,mkc->mdc", state.directions, motion.planes.reshape(-1, 3, 4))
+    convex["origin"], convex["scale"], convex["moment"] = motion.origin, motion.scale, motion.frame
+    convex["size"], convex["doubt"] = motion.size, motion.error_bound
+    if bvh.options.settings["front"]:
+        front_tracking.advance_front(bvh)
 
 
-CONVEX = Policy("convex", follow, {"bound": ("eq12", validate.one_of(BOUNDS)), "boxes": ("own", validate.one_of(BOXES)),
-                                    "leaves": ("bound", validate.one_of(LEAVES)), "front": front_tracking.OPTION}, motion="blended")
+CONVEX = Policy("convex", refit_bvh, {"bound": ("eq12", validate.choice_of(BOUNDS)), "boxes": ("own", validate.choice_of(BOXES)),
+                                    "leaves": ("bound", validate.choice_of(LEAVES)), "front": front_tracking.OPTION}, motion="blended")

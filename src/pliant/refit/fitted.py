@@ -8,54 +8,54 @@ import numpy as np
 
 from pliant.core import validate
 from pliant.core.jit import helper, kernel
-from pliant.core.soa import lane, publish, put_lane, put_whole, whole
-from pliant.refit.policy import Policy, register
-from pliant.refit.refit_node import rows_around
-from pliant.volume.protocol import FAMILIES, HOWS, fit
+from pliant.core.soa import lane, load_bounds, publish, put_bounds, put_lane
+from pliant.refit.policy import Policy, register_policy
+from pliant.refit.refit_node import bounding_rows
+from pliant.volume.protocol import FIT_METHODS, VOLUME_TYPES, fit
 
 
 @helper
-def fitted_to(how, like, points, order, begin, end):
+def fit_points(method, like, points, order, begin, end):
     """The volume around the points named by order[begin : end], a multiple of four of them."""
-    low, high = rows_around(points, order, begin, end)
-    return fit(how, like, low, high, points, order, begin, end)
+    low, high = bounding_rows(points, order, begin, end)
+    return fit(method, like, low, high, points, order, begin, end)
 
 
 @kernel
-def fit_nodes(how, nodes, ranges, vertices, begins, points, frame):
+def fit_nodes(method, nodes, ranges, vertices, begins, points, frame):
     """Every volume of every node, parents first; the number of them."""
-    updated = 0
+    n_refitted = 0
     if len(nodes) > 0:
-        put_whole(nodes, 0, fitted_to(how, whole(nodes, 0), points, vertices, np.int64(0), np.int64(begins[len(begins) - 1])))
+        put_bounds(nodes, 0, fit_points(method, load_bounds(nodes, 0), points, vertices, np.int64(0), np.int64(begins[len(begins) - 1])))
     for i in range(len(nodes)):
-        like = whole(nodes, i)
+        like = load_bounds(nodes, i)
         for k in range(nodes[i]["count"]):
             child = np.int64(nodes[i]["child"][k])
             first, last = (~child, ~child + 1) if child < 0 else (ranges[child, 0], ranges[child, 1])
-            put_lane(nodes, i, k, fitted_to(how, like, points, vertices, np.int64(begins[first]), np.int64(begins[last])))
+            put_lane(nodes, i, k, fit_points(method, like, points, vertices, np.int64(begins[first]), np.int64(begins[last])))
             if child >= 0:
-                put_whole(nodes, child, lane(nodes, i, k))
-        updated += nodes[i]["count"]
+                put_bounds(nodes, child, lane(nodes, i, k))
+        n_refitted += nodes[i]["count"]
         if i > 0:
             publish(nodes, i, frame)
     if len(nodes) > 0:
         publish(nodes, 0, frame)                                        # last: whoever sees it does not wait
-    return updated
+    return n_refitted
 
 
-def follow(shape):
+def refit_bvh(bvh):
     """Fit all of it."""
-    tree = shape.tree
-    how = HOWS[shape.options.settings["how"]]
-    shape.updated += fit_nodes(how, shape.nodes, shape.ranges(), tree.vertices, tree.begins, shape.points, np.int32(shape.frame))
+    tree = bvh.tree
+    how = FIT_METHODS[bvh.options.settings["how"]]
+    bvh.n_refitted += fit_nodes(how, bvh.nodes, bvh.ranges(), tree.vertices, tree.begins, bvh.points, np.int32(bvh.frame))
 
 
-def suits(family, settings):
+def check_fit_method(volume_type, settings):
     """Can volumes of this family be fitted so?"""
     how = settings["how"]
-    if (type(HOWS[how]), family.volume) not in fit.table:
-        known = ", ".join(sorted(other.name for other in FAMILIES.values() if (type(HOWS[how]), other.volume) in fit.table))
-        raise ValueError(f"policy: how={how!r} is not for volume={family.name!r}; it is for {known}")
+    if (type(FIT_METHODS[how]), volume_type.volume) not in fit.table:
+        known = ", ".join(sorted(other.name for other in VOLUME_TYPES.values() if (type(FIT_METHODS[how]), other.volume) in fit.table))
+        raise ValueError(f"policy: how={how!r} is not for volume={volume_type.name!r}; it is for {known}")
 
 
-register(Policy("fitted", follow, {"how": ("best", validate.one_of(HOWS))}, suits=suits))
+register_policy(Policy("fitted", refit_bvh, {"how": ("best", validate.choice_of(FIT_METHODS))}, check=check_fit_method))

@@ -20,11 +20,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core import validate
-from pliant.core.function_pointer import invoke
+from pliant.core.function_pointer import call_address
 from pliant.core.jit import kernel
 from pliant.core.soa import publish, stamp
-from pliant.refit.leaf_fill import asked_ahead
-from pliant.tree.nodes import NEVER
+from pliant.refit.leaf_fill import ahead_request
+from pliant.tree.nodes import NEVER_STAMPED
 
 OPTION = (False, validate.flag)                                            # of policies that can have one: {"front": True}
 
@@ -37,49 +37,49 @@ class Counts(NamedTuple):
     merged: int = 0
 
 
-class Front:
+class ActiveFront:
     """What a shape keeps besides `ready` (n,) int32, the frame for which each node has followed ahead: the frame in which some last did,
     counters, and room."""
 
     def __init__(self, n):
-        self.frame, self.counts, self.room = -1, Counts(), np.zeros(n, np.int64)
+        self.frame, self.counts, self.scratch = -1, Counts(), np.zeros(n, np.int64)
 
 
 @kernel
-def refit_ahead(nodes, ready, last, frame, entry, context, room, counts):
+def refit_front(nodes, ready, last_frame, frame, entry, context, queue, counts):
     """Make the root, and the nodes with the stamp `last` that are under such nodes, true to the frame. counts = (nodes, volumes set, merged
     ones)."""
     n, at = 1, 0
-    room[0] = 0
+    queue[0] = 0
     counts[0] = counts[1] = counts[2] = 0
     while at < n:                                                       # parents before children
-        i = room[at]
+        i = queue[at]
         for k in range(nodes[i]["count"]):
             child = np.int64(nodes[i]["child"][k])
-            if child >= 0 and stamp(nodes, child) == last:
-                room[n] = child
+            if child >= 0 and stamp(nodes, child) == last_frame:
+                queue[n] = child
                 n += 1
         at += 1
     for at in range(n - 1, -1, -1):
-        i, merged = room[at], np.int64(0)
+        i, merged = queue[at], np.int64(0)
         for k in range(nodes[i]["count"]):
             child = np.int64(nodes[i]["child"][k])
             if child >= 0 and ready[child] == frame:
                 merged |= np.int64(1) << k
                 counts[2] += 1
-        counts[1] += invoke(entry, context, asked_ahead(i, merged))
+        counts[1] += call_address(entry, context, ahead_request(i, merged))
         ready[i] = frame
     counts[0] = n
     publish(nodes, np.int64(0), frame)
 
 
-def advance(shape):
+def advance_front(bvh):
     """Let what the last queries came to follow; a shape that has its entry set, and no front yet, gets one."""
-    if shape.front is None:
-        shape.front = Front(len(shape.nodes))
-    front, counts = shape.front, np.zeros(3, np.int64)
-    if shape.frame < front.frame:                                       # frames have begun again, and these are of long ago
-        shape.ready[:] = NEVER
-    refit_ahead(shape.nodes, shape.ready, np.int32(front.frame), np.int32(shape.frame), shape.entry, shape.context, front.room, counts)
-    front.counts, front.frame = Counts(*counts.tolist()), shape.frame
-    shape.updated += front.counts.volumes
+    if bvh.front is None:
+        bvh.front = ActiveFront(len(bvh.nodes))
+    front, counts = bvh.front, np.zeros(3, np.int64)
+    if bvh.frame < front.frame:                                       # frames have begun again, and these are of long ago
+        bvh.ready[:] = NEVER_STAMPED
+    refit_front(bvh.nodes, bvh.ready, np.int32(front.frame), np.int32(bvh.frame), bvh.entry, bvh.context, front.scratch, counts)
+    front.counts, front.frame = Counts(*counts.tolist()), bvh.frame
+    bvh.n_refitted += front.counts.volumes

@@ -24,35 +24,35 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core import jit, validate
-from pliant.core.function_pointer import CONTEXTS, address_of, array_at, pointer
+from pliant.core.function_pointer import CONTEXTS, address_of, array_at, as_pointer
 from pliant.core.jit import helper, kernel
-from pliant.core.simd import columns, four, greatest, highest, item, magnitude, put_four, root, where
+from pliant.core.simd import fabs, load, load4, maximum, reduce_max, sqrt, store4, transpose4x3, where
 from pliant.core.soa import (
-    aligned,
-    as_record,
-    either,
+    aligned_zeros,
+    bounds_dtype,
     lane,
     lanes,
-    lanes_of,
-    packed,
+    lanes_dtype,
+    load_bounds,
+    packed_dtype,
     publish,
+    put_bounds,
     put_lane,
     put_lanes,
-    put_whole,
+    record_class,
+    select,
     stamp,
-    whole,
-    whole_of,
 )
-from pliant.refit.fitted import fitted_to, suits
+from pliant.refit.fitted import check_fit_method, fit_points
 from pliant.refit.leaf_fill import CONTEXT
-from pliant.refit.policy import Policy, register
+from pliant.refit.policy import Policy, register_policy
 from pliant.tree.nodes import node_dtype
-from pliant.volume.aabb import WIDER, ZERO
-from pliant.volume.protocol import HOWS, ULP, inflate, size, thickness, up
-from pliant.volume.sphere import SMALLEST, squared
+from pliant.volume.aabb import SCALE_UP, ZERO
+from pliant.volume.protocol import FIT_METHODS, ULP, inflate, min_half_extent, round_up, size
+from pliant.volume.sphere import MIN_RADIUS, squared_norm
 
-FLAT = np.float32(1 / 32)                                               # of its size a volume is thick, at least
-NO_MARK = np.float32(-1)
+MIN_THICKNESS_SHARE = np.float32(1 / 32)                                               # of its size a volume is thick, at least
+NO_LOOSENESS = np.float32(-1)
 CRITERIA = {                                                            # bit A + 2 B + 4 C: is a volume unfit of which these are so?
     name: sum(bool(rule(case & 1, case >> 1 & 1, case >> 2)) << case for case in range(8)) for name, rule in {
         "A": lambda a, b, c: a,
@@ -67,90 +67,90 @@ CRITERIA = {                                                            # bit A 
         "none": lambda a, b, c: False}.items()}
 
 
-@as_record
+@record_class
 class Growth(NamedTuple):
     """What a volume has grown by since it was fitted, and how thick it was then."""
     inflation: float
-    thick: float
+    thickness: float
 
 
-class Limits(NamedTuple):
+class FitnessLimits(NamedTuple):
     """What is unfit: the rule, a value of CRITERIA, and the limits of A and C; `last`: the frame of the scan before; `anew`: everything."""
     rule: int
     p_max: float
     k: float
     gamma: float
-    last: int
-    anew: bool
+    last_frame: int
+    fit_all: bool
 
 
-class Past:
+class LastScan:
     """The frame of the last scan, and where the body's origin was, at which scale."""
 
     def __init__(self):
-        self.frame, self.place = None, None
+        self.frame, self.coordinates = None, None
 
 
-class Kept(NamedTuple):
+class InflatedState(NamedTuple):
     """Volumes as they were fitted (n,), that of the root in whole of the first; growth (n + 1,), the root's last; before: the points of the
     last scan; anchors: of the tree's `vertices`, their points when their leaf was fitted; steps, of vertices, and latest (n,): scratch."""
     originals: np.ndarray
     growth: np.ndarray
-    before: np.ndarray
+    last_points: np.ndarray
     anchors: np.ndarray
     steps: np.ndarray
-    latest: np.ndarray
-    past: Past
+    longest_steps: np.ndarray
+    last_scan: LastScan
 
 
 # --- displacements -----------------------------------------------------------------------------------------------------------------
 
 @helper
-def way(x, y, z, p, q, r):
+def displacement_bound(x, y, z, p, q, r):
     """How far it is from (p, q, r) to all that rounds to (x, y, z), or more; 0 where they are the same."""
-    u, v, w = magnitude(x - p), magnitude(y - q), magnitude(z - r)
-    hidden = (magnitude(x) + magnitude(y) + magnitude(z)) * ULP + SMALLEST          # squares may have underflowed
-    return where(greatest(u, greatest(v, w)) > ZERO, root(squared(u, v, w)) * WIDER + hidden, ZERO)
+    u, v, w = fabs(x - p), fabs(y - q), fabs(z - r)
+    hidden = (fabs(x) + fabs(y) + fabs(z)) * ULP + MIN_RADIUS          # squares may have underflowed
+    return where(maximum(u, maximum(v, w)) > ZERO, sqrt(squared_norm(u, v, w)) * SCALE_UP + hidden, ZERO)
 
 
 @kernel
-def take_steps(points, before, steps):
+def measure_steps(points, last_points, steps):
     """steps: how far each vertex has come since `before`, which then is where it is. Four at a time, the last ones again and again."""
     last = len(points) // 4 - 1
     for at in range(0, last + 1, 4):
         p, q, r, s = 4 * at, 4 * min(at + 1, last), 4 * min(at + 2, last), 4 * min(at + 3, last)
-        x, y, z = columns(four(points, p), four(points, q), four(points, r), four(points, s))
-        u, v, w = columns(four(before, p), four(before, q), four(before, r), four(before, s))
-        put_four(steps, at, way(x, y, z, u, v, w))
+        x, y, z = transpose4x3(load4(points, p), load4(points, q), load4(points, r), load4(points, s))
+        u, v, w = transpose4x3(load4(last_points, p), load4(last_points, q), load4(last_points, r), load4(last_points, s))
+        store4(steps, at, displacement_bound(x, y, z, u, v, w))
         for k in (p, q, r, s):
-            put_four(before, k, four(points, k))
+            store4(last_points, k, load4(points, k))
 
 
 @helper
 def longest_step(steps, vertices, begin, end):
     """Of the vertices named by vertices[begin : end]."""
-    found = ZERO
+    longest = ZERO
     for at in range(begin, end):
-        found = greatest(found, item(steps, np.int64(item(vertices, at))))
-    return found
+        longest = maximum(longest, load(steps, np.int64(load(vertices, at))))
+    return longest
 
 
 @helper
-def strayed(points, anchors, vertices, begin, end):
+def max_anchor_distance(points, anchors, vertices, begin, end):
     """How far the farthest of these vertices is from its anchor."""
-    found = ZERO
+    largest = ZERO
     for at in range(begin, end, 4):
-        x, y, z = columns(four(points, 4 * np.int64(item(vertices, at))), four(points, 4 * np.int64(item(vertices, at + 1))),
-                          four(points, 4 * np.int64(item(vertices, at + 2))), four(points, 4 * np.int64(item(vertices, at + 3))))
-        p, q, r = columns(four(anchors, 4 * at), four(anchors, 4 * at + 4), four(anchors, 4 * at + 8), four(anchors, 4 * at + 12))
-        found = greatest(found, highest(way(x, y, z, p, q, r)))
-    return found
+        x, y, z = transpose4x3(load4(points, 4 * np.int64(load(vertices, at))), load4(points, 4 * np.int64(load(vertices, at + 1))),
+                          load4(points, 4 * np.int64(load(vertices, at + 2))), load4(points, 4 * np.int64(load(vertices, at + 3))))
+        p, q, r = transpose4x3(load4(anchors, 4 * at), load4(anchors, 4 * at + 4), load4(anchors, 4 * at + 8), load4(anchors, 4 * at + 12))
+        largest = maximum(largest, reduce_max(displacement_bound(x, y, z, p, q, r)))
+    return largest
 
 
 # --- the scan ----------------------------------------------------------------------------------------------------------------------
 
 @helper
-def seen(nodes, leaves, child, last):
+def was_visited(nodes, leaves, child, last):
     """Have queries come to this child in that frame? To the root they always have."""
     if child < 0:
         return stamp(leaves, ~child) == last
@@ -158,70 +158,70 @@ def seen(nodes, leaves, child, last):
 
 
 @helper
-def unfit(limits, nodes, leaves, child, inflation, thick, mark):
+def needs_fit(limits, nodes, leaves, child, inflation, thickness, looseness):
     """Shall a volume be fitted? Leaves are large, and their stamps cold: they are read only if it depends on them."""
-    if limits.anew or inflation == ZERO:
-        return limits.anew
+    if limits.fit_all or inflation == ZERO:
+        return limits.fit_all
     case = 0
-    if inflation >= limits.p_max * thick:
+    if inflation >= limits.p_max * thickness:
         case += 1
-    if inflation >= limits.gamma * thick and mark > limits.k * inflation:
+    if inflation >= limits.gamma * thickness and looseness > limits.k * inflation:
         case += 4
-    here, there = limits.rule >> case & 1, limits.rule >> (case + 2) & 1
-    return (here if here == there or not seen(nodes, leaves, child, limits.last) else there) != 0
+    if_not_visited, if_visited = limits.rule >> case & 1, limits.rule >> (case + 2) & 1
+    return (if_not_visited if if_not_visited == if_visited or not was_visited(nodes, leaves, child, limits.last_frame) else if_visited) != 0
 
 
 @kernel
-def scan(how, limits, nodes, leaves, originals, growth, latest, marks, ranges, vertices, begins, points, anchors, steps, frame):
+def refit_scan(method, limits, nodes, leaves, originals, growth, longest_steps, looseness, ranges, vertices, begins, points, anchors, steps, frame):
     """Let all volumes be true to the points: by growing, or fitted if they are unfit; the number of these, but for the root's. The last
     turn, i = −1, is for the root: the one lane of what is above it."""
-    updated, n = 0, len(nodes)
+    n_refitted, n = 0, len(nodes)
     for i in range(n - 1, -2, -1):
         at, slot = max(i, 0), i if i >= 0 else n
-        like, most, changed = whole(nodes, at), ZERO, False
+        like, longest, changed = load_bounds(nodes, at), ZERO, False
         for k in range(nodes[at]["count"] if i >= 0 else 1):
-            child, was = np.int64(nodes[at]["child"][k] if i >= 0 else 0), lane(growth, slot, k)
+            child, old = np.int64(nodes[at]["child"][k] if i >= 0 else 0), lane(growth, slot, k)
             first, last = (~child, ~child + 1) if child < 0 else (ranges[child, 0], ranges[child, 1])
-            begin, end, inflation, mark = np.int64(begins[first]), np.int64(begins[last]), was.inflation, NO_MARK
+            begin, end, inflation, child_looseness = np.int64(begins[first]), np.int64(begins[last]), old.inflation, NO_LOOSENESS
             if child < 0:
                 step = longest_step(steps, vertices, begin, end)
                 if step > ZERO:
-                    inflation = strayed(points, anchors, vertices, begin, end)
+                    inflation = max_anchor_distance(points, anchors, vertices, begin, end)
             else:
-                step, mark = latest[child], marks[child]
+                step, child_looseness = longest_steps[child], looseness[child]
                 if step > ZERO:
-                    inflation = up(inflation + step)
-            most = greatest(most, step)
-            if unfit(limits, nodes, leaves, child, inflation, was.thick, mark):
-                made = fitted_to(how, like, points, vertices, begin, end)
+                    inflation = round_up(inflation + step)
+            longest = maximum(longest, step)
+            if needs_fit(limits, nodes, leaves, child, inflation, old.thickness, child_looseness):
+                made = fit_points(method, like, points, vertices, begin, end)
                 if i >= 0:
                     put_lane(originals, i, k, made)
-                    updated += 1
+                    n_refitted += 1
                 else:
-                    put_whole(originals, 0, made)
+                    put_bounds(originals, 0, made)
                 if child < 0:
                     for name in range(begin, end):
-                        put_four(anchors, 4 * name, four(points, 4 * np.int64(item(vertices, name))))
-                put_lane(growth, slot, k, Growth(ZERO, greatest(thickness(made), FLAT * size(made))))
+                        store4(anchors, 4 * name, load4(points, 4 * np.int64(load(vertices, name))))
+                put_lane(growth, slot, k, Growth(ZERO, maximum(min_half_extent(made), MIN_THICKNESS_SHARE * size(made))))
                 changed = True
-            elif inflation != was.inflation:
-                put_lane(growth, slot, k, Growth(inflation, was.thick))
+            elif inflation != old.inflation:
+                put_lane(growth, slot, k, Growth(inflation, old.thickness))
                 changed = True
         if i >= 0:
-            latest[i] = most
+            longest_steps[i] = longest
         if changed and i >= 0:
             grown = lanes(growth, i).inflation
-            put_lanes(nodes, i, either(grown > ZERO, inflate(lanes(originals, i), grown), lanes(originals, i)))
+            put_lanes(nodes, i, select(grown > ZERO, inflate(lanes(originals, i), grown), lanes(originals, i)))
             for k in range(nodes[i]["count"]):
                 if nodes[i]["child"][k] >= 0:
-                    put_whole(nodes, np.int64(nodes[i]["child"][k]), lane(nodes, i, k))
+                    put_bounds(nodes, np.int64(nodes[i]["child"][k]), lane(nodes, i, k))
         elif changed:
             more = lane(growth, n, 0).inflation
-            put_whole(nodes, 0, either(more > ZERO, inflate(whole(originals, 0), more), whole(originals, 0)))
+            put_bounds(nodes, 0, select(more > ZERO, inflate(load_bounds(originals, 0), more), load_bounds(originals, 0)))
     for i in range(n):
-        marks[i] = NO_MARK
+        looseness[i] = NO_LOOSENESS
     publish(nodes, 0, frame)
-    return updated
+    return n_refitted
 
 
 # --- the entry -----------------------------------------------------------------------------------------------------------------
@@ -232,13 +232,13 @@ def entry_for(volume, width):
     node = node_dtype(volume, width)
 
     def enter(context, i):
-        about = array_at(pointer(context), 1, CONTEXT)[0]
-        publish(array_at(pointer(about["nodes"]), about["n_nodes"], node), i, np.int32(about["frame"]))
+        record = array_at(as_pointer(context), 1, CONTEXT)[0]
+        publish(array_at(as_pointer(record["nodes"]), record["n_nodes"], node), i, np.int32(record["frame"]))
         return np.int64(0)
 
     def enter_python(context, i):
-        shape = CONTEXTS[context]
-        publish(shape.nodes, i, shape.frame)
+        bvh = CONTEXTS[context]
+        publish(bvh.nodes, i, bvh.frame)
         return 0
 
     return address_of(enter_python if jit.DISABLED else enter)
@@ -247,43 +247,43 @@ def entry_for(volume, width):
 @cache
 def original_dtype(volume, width):
     """The record of the volumes of one node as they were fitted."""
-    return packed([("lanes", lanes_of(volume, width)), ("whole", whole_of(volume))])
+    return packed_dtype([("lanes", lanes_dtype(volume, width)), ("whole", bounds_dtype(volume))])
 
 
 @cache
 def growth_dtype(width):
     """The record of the growth of one node."""
-    return packed([("lanes", lanes_of(Growth, width))])
+    return packed_dtype([("lanes", lanes_dtype(Growth, width))])
 
 
-def prepare(shape):
+def prepare_bvh(bvh):
     """On a new tree: nothing is fitted yet, and nobody has been anywhere."""
-    tree, family, n = shape.tree, shape.options.family, len(shape.nodes)
-    originals = aligned(n, original_dtype(family.volume, tree.width))
-    for name in family.volume._fields:                                  # lanes without a volume stay empty
-        originals["lanes"][name], originals["whole"][name] = shape.nodes["lanes"][name], shape.nodes["whole"][name]
-    steps = aligned(-(-len(shape.points) // 16) * 4, np.float32)
-    shape.kept = Kept(originals, aligned(n + 1, growth_dtype(tree.width)), aligned(len(shape.points), np.float32),
-                      aligned(4 * len(tree.vertices), np.float32), steps, np.zeros(n, np.float32), Past())
-    shape.marks = np.full(n, NO_MARK)
-    shape.know(entry=entry_for(family.volume, tree.width)[0])
+    tree, volume_type, n = bvh.tree, bvh.options.volume_type, len(bvh.nodes)
+    originals = aligned_zeros(n, original_dtype(volume_type.volume, tree.width))
+    for name in volume_type.volume._fields:                                  # lanes without a volume stay empty
+        originals["lanes"][name], originals["whole"][name] = bvh.nodes["lanes"][name], bvh.nodes["whole"][name]
+    steps = aligned_zeros(-(-len(bvh.points) // 16) * 4, np.float32)
+    bvh.tree_state = InflatedState(originals, aligned_zeros(n + 1, growth_dtype(tree.width)), aligned_zeros(len(bvh.points), np.float32),
+                      aligned_zeros(4 * len(tree.vertices), np.float32), steps, np.zeros(n, np.float32), LastScan())
+    bvh.looseness = np.full(n, NO_LOOSENESS)
+    bvh.set_context(entry=entry_for(volume_type.volume, tree.width)[0])
 
 
-def follow(shape):
+def refit_bvh(bvh):
     """Let all volumes grow, and fit those that are unfit."""
-    if shape.kept is None:
-        prepare(shape)
-    kept, tree, settings, motion = shape.kept, shape.tree, shape.options.settings, shape.motion
-    place = None if motion is None else (motion.origin[:3].tolist(), motion.scale)
-    past, anew = kept.past, kept.past.frame is None or kept.past.place != place
-    if anew:
-        kept.before[:], kept.steps[:] = shape.points, 0                 # how far anyone has come is not known
+    if bvh.tree_state is None:
+        prepare_bvh(bvh)
+    state, tree, settings, motion = bvh.tree_state, bvh.tree, bvh.options.settings, bvh.motion
+    coordinates = None if motion is None else (motion.origin[:3].tolist(), motion.scale)
+    last_scan, fit_all = state.last_scan, state.last_scan.frame is None or state.last_scan.coordinates != coordinates
+    if fit_all:
+        state.last_points[:], state.steps[:] = bvh.points, 0                 # how far anyone has come is not known
     else:
-        take_steps(shape.points, kept.before, kept.steps)
-    limits = Limits(CRITERIA[settings["criterion"]], settings["p_max"], settings["k"], settings["gamma"], -1 if anew else past.frame, anew)
-    shape.updated += scan(HOWS[settings["how"]], limits, shape.nodes, shape.leaves, kept.originals, kept.growth, kept.latest, shape.marks,
-                          shape.ranges(), tree.vertices, tree.begins, shape.points, kept.anchors, kept.steps, np.int32(shape.frame))
-    past.frame, past.place = shape.frame, place
+        measure_steps(bvh.points, state.last_points, state.steps)
+    limits = FitnessLimits(CRITERIA[settings["criterion"]], settings["p_max"], settings["k"], settings["gamma"], -1 if fit_all else last_scan.frame, fit_all)
+    bvh.n_refitted += refit_scan(FIT_METHODS[settings["how"]], limits, bvh.nodes, bvh.leaves, state.originals, state.growth, state.longest_steps, bvh.looseness,
+                          bvh.ranges(), tree.vertices, tree.begins, bvh.points, state.anchors, state.steps, np.int32(bvh.frame))
+    last_scan.frame, last_scan.coordinates = bvh.frame, coordinates
 
 
 def check_factor(name, value):
@@ -299,6 +299,6 @@ def check_share(name, value):
 
 
 # Parameters: `pliant tune bitar2011 --volume rss --build matching --arity 2 --leaf 1` (docs/tuning.md).
-SETTINGS = {"criterion": ("(A&B)|(B&C)", validate.one_of(CRITERIA)), "p_max": (3.95, check_factor), "k": (0.218, check_share),
-            "gamma": (0.562, check_factor), "how": ("plain", validate.one_of(HOWS))}
-register(Policy("inflated", follow, SETTINGS, suits=suits, local=False))
+SETTINGS = {"criterion": ("(A&B)|(B&C)", validate.choice_of(CRITERIA)), "p_max": (3.95, check_factor), "k": (0.218, check_share),
+            "gamma": (0.562, check_factor), "how": ("plain", validate.choice_of(FIT_METHODS))}
+register_policy(Policy("inflated", refit_bvh, SETTINGS, check=check_fit_method, allows_partial=False))

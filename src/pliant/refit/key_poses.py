@@ -9,14 +9,14 @@ volumes were true to is past: they follow like those of any body that has moved.
 """
 from pliant.core import validate
 from pliant.motion.free import Free
-from pliant.refit.policy import Shape
+from pliant.refit.policy import Bvh
 
 
-class Keys:
+class KeyPoses:
     """The key shapes (k, n, 3) of a body and, for those that have been chosen, {key: Shape}; none for a body without faces."""
 
     def __init__(self, rows, options, guard, faces, motion):
-        self.rows, self.shapes = rows, {}
+        self.rows, self.bvhs = rows, {}
         self._options, self._guard, self._faces, self._motion = options, guard, faces, motion
 
     def __len__(self):
@@ -24,36 +24,36 @@ class Keys:
 
     def shape(self, key):
         """The Shape of a key; its tree is built when it is first asked for."""
-        if key not in self.shapes and len(self._faces):
+        if key not in self.bvhs and len(self._faces):
             options, points = self._options, Free(self.rows[key]).points.reshape(-1, 4)
             tree = options.builder.build(points, self._faces, options.arity, options.leaf)
-            shape = Shape(options, self._guard, self._faces, self._motion.points, tree, self._motion)
-            shape.fixed = True
-            self.shapes[key] = shape
-        return self.shapes.get(key)
+            bvh = Bvh(options, self._guard, self._faces, self._motion.points, tree, self._motion)
+            bvh.fixed = True
+            self.bvhs[key] = bvh
+        return self.bvhs.get(key)
 
-    def number(self, shape):
+    def key_of(self, bvh):
         """The key of a Shape."""
-        return next(key for key, known in self.shapes.items() if known is shape)
+        return next(key for key, known in self.bvhs.items() if known is bvh)
 
     def log(self):
         """What `auto` has chosen, for all keys, in the order of updates."""
-        minds = [shape.mind for shape in self.shapes.values() if shape.mind is not None]
-        return sorted((choice for mind in minds for choice in mind.log), key=lambda choice: choice.update)
+        states = [shape.policy_state for shape in self.bvhs.values() if shape.policy_state is not None]
+        return sorted((choice for mind in states for choice in mind.log), key=lambda choice: choice.update)
 
 
-def keys_for(given, count, poses, options):
+def check_key_poses(key_poses, count, poses, options):
     """(k, count, 3) float64, or None: what `Body(keys=…)` was given, if it suits the other options."""
-    if given is None:
+    if key_poses is None:
         return None
     if poses is not None:
         raise ValueError("keys: have a tree each, and poses are for one tree: give either")
     if options.policy.name == "rebuild":
         raise ValueError("keys: policy 'rebuild' would build another tree for every frame: choose another policy")
-    return validate.targets("keys", given, count)
+    return validate.targets("keys", key_poses, count)
 
 
-def chosen_key(keys, key, vertices, some):
+def check_key_pose(keys, key, vertices, some):
     """The number of a key, for an update by these vertices, if there are any and all vertices come with it."""
     if keys is None:
         raise TypeError("update: key is given, but the body has no keys; make it with Body(vertices, faces, keys=…)")
@@ -62,6 +62,6 @@ def chosen_key(keys, key, vertices, some):
     return validate.integer("key", key, range(len(keys)))
 
 
-def mean(shapes):
+def mean_pose(shapes):
     """(n, 3) of (k, n, 3), whatever their size."""
     return (shapes / len(shapes)).sum(axis=0)

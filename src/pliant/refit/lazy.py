@@ -13,18 +13,18 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core import jit
-from pliant.core.function_pointer import CONTEXTS, address_of, array_at, pointer
+from pliant.core.function_pointer import CONTEXTS, address_of, array_at, as_pointer
 from pliant.core.jit import kernel
-from pliant.core.soa import put_lane, whole
-from pliant.refit.leaf_fill import CONTEXT, came_to_ready, kept_of, node_of, stamp_for
-from pliant.refit.policy import Policy, register
-from pliant.refit.refit_node import settle, volume_of
-from pliant.tree.nodes import node_dtype, ranges_of
+from pliant.core.soa import load_bounds, put_lane
+from pliant.refit.leaf_fill import CONTEXT, requested_lanes, requested_node, requested_stamp, stamp_if_ready
+from pliant.refit.policy import Policy, register_policy
+from pliant.refit.refit_node import enclose_range, merge_and_stamp
+from pliant.tree.nodes import node_dtype, subtree_leaf_ranges
 
-ALL = 1 << 20                                                           # levels: more than a tree has
+ALL_LEVELS = 1 << 20                                                           # levels: more than a tree has
 
 
-class Spans(NamedTuple):
+class VertexSpans(NamedTuple):
     """What `refresh` reads of a tree: spans (n, W, 2) and order, the distinct vertices under each lane; levels (n,) int32, 0 for the root;
     ends (n,) int32: the nodes under i are i + 1 … ends[i] − 1."""
     spans: np.ndarray
@@ -34,37 +34,37 @@ class Spans(NamedTuple):
 
 
 @kernel
-def refresh(nodes, points, spans, order, levels, ends, frame, i, kept, deep):
+def refit_subtree(nodes, points, spans, order, levels, ends, frame, i, merged_lanes, n_levels):
     """Make node i, and all under it that are less than `deep` levels down, true to the points; the number of volumes set. Lanes in `kept`
     follow from the nodes under them, which are true: then deep is 1."""
-    updated, most = 0, np.int64(levels[i]) + deep
-    for j in range(i if deep == 1 else np.int64(ends[i]) - 1, i - 1, -1):
-        if levels[j] >= most:
+    n_refitted, end_level = 0, np.int64(levels[i]) + n_levels
+    for j in range(i if n_levels == 1 else np.int64(ends[i]) - 1, i - 1, -1):
+        if levels[j] >= end_level:
             continue
-        like = whole(nodes, j)
+        like = load_bounds(nodes, j)
         for k in range(nodes[j]["count"]):
             child = np.int64(nodes[j]["child"][k])
-            if child >= 0 and (levels[j] + 1 < most or kept >> k & 1):
-                put_lane(nodes, j, k, whole(nodes, child))
+            if child >= 0 and (levels[j] + 1 < end_level or merged_lanes >> k & 1):
+                put_lane(nodes, j, k, load_bounds(nodes, child))
             else:
-                put_lane(nodes, j, k, volume_of(like, points, order, spans[j, k, 0], spans[j, k, 1]))
-        updated += settle(nodes, j, frame)
-    return updated
+                put_lane(nodes, j, k, enclose_range(like, points, order, spans[j, k, 0], spans[j, k, 1]))
+        n_refitted += merge_and_stamp(nodes, j, frame)
+    return n_refitted
 
 
 @kernel
-def refresh_each(nodes, points, spans, order, levels, ends, frame):
+def refit_each_node(nodes, points, spans, order, levels, ends, frame):
     """Every node from the vertices under it."""
     for i in range(len(nodes)):
-        refresh(nodes, points, spans, order, levels, ends, frame, i, 0, 1)
+        refit_subtree(nodes, points, spans, order, levels, ends, frame, i, 0, 1)
 
 
 # --- the distinct vertices under each lane -------------------------------------------------------------------------------------
 
 @kernel
-def list_vertices(child, count, ranges, vertices, begins, seen, spans, order):
+def list_vertices(child, count, ranges, vertices, begins, last_lane, spans, order):
     """Fill spans and, where there is room, order; how many entries there are. `seen` (vertices,) int64 starts at −1."""
-    n, mark = 0, 0
+    n, lane = 0, 0
     for i in range(len(child)):
         for k in range(count[i]):
             c = np.int64(child[i, k])
@@ -72,8 +72,8 @@ def list_vertices(child, count, ranges, vertices, begins, seen, spans, order):
             spans[i, k, 0] = n
             for at in range(begins[begin], begins[end]):
                 v = vertices[at]
-                if seen[v] != mark:
-                    seen[v] = mark
+                if last_lane[v] != lane:
+                    last_lane[v] = lane
                     if n < len(order):
                         order[n] = v
                     n += 1
@@ -82,7 +82,7 @@ def list_vertices(child, count, ranges, vertices, begins, seen, spans, order):
                     order[n] = order[n - 1]
                 n += 1
             spans[i, k, 1] = n
-            mark += 1
+            lane += 1
     return n
 
 
@@ -100,16 +100,16 @@ def list_levels(child, count, levels, ends):
                 ends[i] = max(ends[i], ends[child[i, k]])
 
 
-def spans_of(tree, n_points):
+def vertex_spans(tree, n_points):
     """The Spans of a tree."""
-    ranges = ranges_of(tree)
+    ranges = subtree_leaf_ranges(tree)
     spans = np.zeros((*tree.child.shape, 2), np.int64)
     lists = tree.child, tree.count, ranges, tree.vertices, tree.begins
     order = np.zeros(list_vertices(*lists, np.full(n_points, -1), spans, np.zeros(0, np.int32)), np.int32)
     list_vertices(*lists, np.full(n_points, -1), spans, order)
     levels, ends = np.zeros(len(tree.child), np.int32), np.zeros(len(tree.child), np.int32)
     list_levels(tree.child, tree.count, levels, ends)
-    return Spans(spans, order, levels, ends)
+    return VertexSpans(spans, order, levels, ends)
 
 
 # --- the entry -----------------------------------------------------------------------------------------------------------------
@@ -120,46 +120,46 @@ def entry_for(volume, width):
     node = node_dtype(volume, width)
 
     def enter(context, i):
-        about = array_at(pointer(context), 1, CONTEXT)[0]
-        nodes = array_at(pointer(about["nodes"]), about["n_nodes"], node)
-        if came_to_ready(i, nodes, array_at(pointer(about["ready"]), about["n_nodes"], np.int32), np.int32(about["frame"])):
+        record = array_at(as_pointer(context), 1, CONTEXT)[0]
+        nodes = array_at(as_pointer(record["nodes"]), record["n_nodes"], node)
+        if stamp_if_ready(i, nodes, array_at(as_pointer(record["ready"]), record["n_nodes"], np.int32), np.int32(record["frame"])):
             return np.int64(0)
-        points = array_at(pointer(about["points"]), about["n_points"], np.float32)
-        spans = array_at(pointer(about["spans"]), (about["n_nodes"], width, 2), np.int64)
-        order = array_at(pointer(about["order"]), about["n_order"], np.int32)
-        levels = array_at(pointer(about["levels"]), about["n_nodes"], np.int32)
-        ends = array_at(pointer(about["ends"]), about["n_nodes"], np.int32)
-        return refresh(nodes, points, spans, order, levels, ends, stamp_for(i, nodes, np.int32(about["frame"])), node_of(i), kept_of(i),
-                       about["deep"] if i else about["upper"])
+        points = array_at(as_pointer(record["points"]), record["n_points"], np.float32)
+        spans = array_at(as_pointer(record["spans"]), (record["n_nodes"], width, 2), np.int64)
+        order = array_at(as_pointer(record["order"]), record["n_order"], np.int32)
+        levels = array_at(as_pointer(record["levels"]), record["n_nodes"], np.int32)
+        ends = array_at(as_pointer(record["ends"]), record["n_nodes"], np.int32)
+        return refit_subtree(nodes, points, spans, order, levels, ends, requested_stamp(i, nodes, np.int32(record["frame"])), requested_node(i), requested_lanes(i),
+                       record["deep"] if i else record["upper"])
 
     def enter_python(context, i):
-        shape = CONTEXTS[context]
-        if came_to_ready(i, shape.nodes, shape.ready, shape.frame):
+        bvh = CONTEXTS[context]
+        if stamp_if_ready(i, bvh.nodes, bvh.ready, bvh.frame):
             return 0
-        return refresh(shape.nodes, shape.points, *shape.kept, stamp_for(i, shape.nodes, shape.frame), node_of(i), kept_of(i),
-                       int(shape.about["deep" if i else "upper"][0]))
+        return refit_subtree(bvh.nodes, bvh.points, *bvh.tree_state, requested_stamp(i, bvh.nodes, bvh.frame), requested_node(i), requested_lanes(i),
+                       int(bvh.record["deep" if i else "upper"][0]))
 
     return address_of(enter_python if jit.DISABLED else enter)
 
 
-def prepare(shape, upper, deep):
+def prepare_bvh(bvh, root_levels, n_levels):
     """`upper` levels follow with the root (0: as with any other node), `deep` with others. On a new tree also: what its entry needs."""
-    if shape.kept is None:
-        spans = spans_of(shape.tree, len(shape.points) // 4)
-        shape.know(spans=spans.spans, order=spans.order, levels=spans.levels, ends=spans.ends, n_order=len(spans.order),
-                   entry=entry_for(shape.options.family.volume, shape.tree.width)[0])
-        shape.kept = spans
-    shape.know(upper=upper or deep, deep=deep)
+    if bvh.tree_state is None:
+        spans = vertex_spans(bvh.tree, len(bvh.points) // 4)
+        bvh.set_context(spans=spans.spans, order=spans.order, levels=spans.levels, ends=spans.ends, n_order=len(spans.order),
+                   entry=entry_for(bvh.options.volume_type.volume, bvh.tree.width)[0])
+        bvh.tree_state = spans
+    bvh.set_context(upper=root_levels or n_levels, deep=n_levels)
 
 
-def refit(shape):
+def refit_on_demand(bvh):
     """From now on all on demand, node by node."""
-    prepare(shape, 1, 1)
+    prepare_bvh(bvh, 1, 1)
 
 
-def follow(shape):
+def refit_bvh(bvh):
     """Nothing, yet."""
-    refit(shape)
+    refit_on_demand(bvh)
 
 
-register(Policy("lazy", follow))
+register_policy(Policy("lazy", refit_bvh))

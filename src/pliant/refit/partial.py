@@ -13,15 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import kernel
-from pliant.core.soa import lanes, prefetch_stamp, publish, put_lane, put_whole, stamp, whole
-from pliant.refit.refit_node import volume_of
-from pliant.tree.nodes import NEVER
+from pliant.core.soa import lanes, load_bounds, prefetch_stamp, publish, put_bounds, put_lane, stamp
+from pliant.refit.refit_node import enclose_range
+from pliant.tree.nodes import NEVER_STAMPED
 from pliant.volume.protocol import merge
 
-SHARE = 4                                                               # one leaf in so many: more is left to a full pass
+MAX_LEAF_SHARE = 4                                                               # one leaf in so many: more is left to a full pass
 
 
-class Paths(NamedTuple):
+class VertexPaths(NamedTuple):
     """The way up from vertices: the leaves that name vertex v are leaves[begins[v] : begins[v + 1]]; parents (n, 2) the node and lane above
     each node; dirty (n,) and touched (m,) uint8, all 0, and room for leaves are scratch."""
     begins: np.ndarray
@@ -29,16 +29,16 @@ class Paths(NamedTuple):
     parents: np.ndarray
     dirty: np.ndarray
     touched: np.ndarray
-    room: np.ndarray
+    scratch: np.ndarray
 
 
-def paths_of(tree, n_points):
+def vertex_paths(tree, n_points):
     """The Paths of a tree."""
     begins, leaves = np.zeros(n_points + 1, np.int32), np.empty(len(tree.vertices), np.int32)
     parents = np.zeros((len(tree.child), 2), np.int32)
     n = list_paths(tree.child, tree.count, tree.vertices, tree.begins, begins, leaves, parents)
-    return Paths(begins, leaves[:n].copy(), parents, np.zeros(len(tree.child), np.uint8), np.zeros(len(tree.faces), np.uint8),
-                 np.zeros(len(tree.faces) // SHARE + 1, np.int32))
+    return VertexPaths(begins, leaves[:n].copy(), parents, np.zeros(len(tree.child), np.uint8), np.zeros(len(tree.faces), np.uint8),
+                 np.zeros(len(tree.faces) // MAX_LEAF_SHARE + 1, np.int32))
 
 
 @kernel
@@ -68,71 +68,71 @@ def list_paths(child, count, vertices, leaf_begins, begins, leaves, parents):
 
 
 @kernel
-def touch_leaves(moved, begins, above, slots, leaves, dirty, touched, room):
+def mark_leaves(moved, begins, vertex_leaves, slots, leaves, dirty, touched, scratch):
     """Mark the lanes of all leaves that name one of the moved vertices, and let their triangles be filled again; False, and no marks, if
     there is no room for so many."""
-    n, most = 0, len(room) - 1
+    n, capacity = 0, len(scratch) - 1
     for v in moved:
         for at in range(begins[v], begins[v + 1]):
-            leaf = np.int64(above[at])
-            if touched[leaf] == 0 and n <= most:
-                touched[leaf], room[n] = 1, leaf
+            leaf = np.int64(vertex_leaves[at])
+            if touched[leaf] == 0 and n <= capacity:
+                touched[leaf], scratch[n] = 1, leaf
                 prefetch_stamp(leaves, leaf)                            # cold, most often
                 n += 1
-        if n > most:
+        if n > capacity:
             break
     for k in range(n):
-        leaf = np.int64(room[k])
+        leaf = np.int64(scratch[k])
         touched[leaf] = 0
-        if n <= most:
+        if n <= capacity:
             dirty[slots[leaf, 0]] |= np.uint8(1) << np.uint8(slots[leaf, 1])
-            publish(leaves, leaf, np.int32(NEVER))
-    return n <= most
+            publish(leaves, leaf, np.int32(NEVER_STAMPED))
+    return n <= capacity
 
 
 @kernel
 def refit_paths(nodes, points, vertices, leaf_begins, spans, order, parents, dirty, frame, merge_exact):
     """Make true again what is marked and was true, upwards; the number of volumes set. Without spans there must be no stale nodes."""
-    updated = 0
+    n_refitted = 0
     for i in range(len(nodes) - 1, -1, -1):
-        marks = np.int64(dirty[i])
-        if marks == 0:
+        dirty_lanes = np.int64(dirty[i])
+        if dirty_lanes == 0:
             continue
         dirty[i] = 0
         changed = True
         if stamp(nodes, i) == frame:
-            like = whole(nodes, i)
+            like = load_bounds(nodes, i)
             for k in range(nodes[i]["count"]):
-                if (marks >> k) & 1 == 0:
+                if (dirty_lanes >> k) & 1 == 0:
                     continue
                 child = np.int64(nodes[i]["child"][k])
                 if child < 0:
                     begin, end = np.int64(leaf_begins[~child]), np.int64(leaf_begins[~child + 1])
-                    put_lane(nodes, i, k, volume_of(like, points, vertices, begin, end))
+                    put_lane(nodes, i, k, enclose_range(like, points, vertices, begin, end))
                 elif stamp(nodes, child) == frame:
-                    put_lane(nodes, i, k, whole(nodes, child))
+                    put_lane(nodes, i, k, load_bounds(nodes, child))
                 else:
-                    put_lane(nodes, i, k, volume_of(like, points, order, spans[i, k, 0], spans[i, k, 1]))
-                updated += 1
+                    put_lane(nodes, i, k, enclose_range(like, points, order, spans[i, k, 0], spans[i, k, 1]))
+                n_refitted += 1
             made = merge(lanes(nodes, i))
             changed = not merge_exact or made != like
-            put_whole(nodes, i, made)
+            put_bounds(nodes, i, made)
         if changed and i > 0:
             dirty[parents[i, 0]] |= np.uint8(1) << np.uint8(parents[i, 1])
-    return updated
+    return n_refitted
 
 
-def follow(shape, moved):
+def refit_partial(bvh, moved):
     """Let the paths above these vertices follow; False if they are too many, and then nothing has changed."""
-    tree = shape.tree
-    if shape.paths is None:
-        shape.paths = paths_of(tree, len(shape.points) // 4)
-    paths, spans = shape.paths, shape.kept
-    if not touch_leaves(moved, paths.begins, paths.leaves, tree.slots, shape.leaves, paths.dirty, paths.touched, paths.room):
+    tree = bvh.tree
+    if bvh.paths is None:
+        bvh.paths = vertex_paths(tree, len(bvh.points) // 4)
+    paths, spans = bvh.paths, bvh.tree_state
+    if not mark_leaves(moved, paths.begins, paths.leaves, tree.slots, bvh.leaves, paths.dirty, paths.touched, paths.scratch):
         return False
     lists = NO_SPANS if spans is None else (spans.spans, spans.order)
-    shape.updated += refit_paths(shape.nodes, shape.points, tree.vertices, tree.begins, *lists, paths.parents, paths.dirty,
-                                 np.int32(shape.frame), shape.options.family.merge_exact)
+    bvh.n_refitted += refit_paths(bvh.nodes, bvh.points, tree.vertices, tree.begins, *lists, paths.parents, paths.dirty,
+                                 np.int32(bvh.frame), bvh.options.volume_type.merge_exact)
     return True
 
 

@@ -10,18 +10,18 @@ import numpy as np
 
 from pliant.core import validate
 from pliant.core.function_pointer import CONTEXTS
-from pliant.core.jit import silent
-from pliant.core.soa import aligned
+from pliant.core.jit import ignore_float_errors
+from pliant.core.soa import aligned_zeros
 from pliant.refit import partial
 from pliant.refit.leaf_fill import CONTEXT, fill_entry
-from pliant.tree.adjacency import masks_of
-from pliant.tree.nodes import BUILDERS, LEAF, NEVER, WIDTHS, ranges_of, skips_of
-from pliant.volume.protocol import FAMILIES
+from pliant.tree.adjacency import adjacency_masks
+from pliant.tree.nodes import BUILDERS, LEAF_WIDTH, NEVER_STAMPED, WIDTH_OF_ARITY, skip_links, subtree_leaf_ranges
+from pliant.volume.protocol import VOLUME_TYPES
 
-LAST = 2**31 - 1                                                        # frame that fits a stamp
+LAST_FRAME = 2**31 - 1                                                        # frame that fits a stamp
 
 
-class Shape:
+class Bvh:
     """A tree, its volumes and the float32 rows they follow; one per body (and scale).
 
     `frame` counts updates; what has another stamp is stale. `fill`, `entry` and `context` are addresses for `core/function_pointer.py`: how a loop
@@ -35,59 +35,59 @@ class Shape:
 
     def __init__(self, options, guard, faces, points, tree=None, motion=None):
         self.options, self.guard, self.faces, self.points, self.motion, self.frame = options, guard, faces, points, motion, 0
-        self.about = aligned(1, CONTEXT)
-        self.context, self._about = self.about.ctypes.data, self.about[0]
-        self.mind = None                                                # what a policy remembers beyond a tree
-        self.updated = 0                                                # volumes set outside traversals since they were last asked for
-        self.passed = 0                                                 # volumes and triangles that rays were compared with, in all
-        self.plant(tree or self.build())
+        self.record = aligned_zeros(1, CONTEXT)
+        self.context, self._context = self.record.ctypes.data, self.record[0]
+        self.policy_state = None                                                # what a policy remembers beyond a tree
+        self.n_refitted = 0                                                # volumes set outside traversals since they were last asked for
+        self.ray_tests = 0                                                 # volumes and triangles that rays were compared with, in all
+        self.set_tree(tree or self.build())
 
     def build(self, points=None):
         """A new tree from where the points are, or from others."""
         rows = (self.points if points is None else points).reshape(-1, 4)
         return self.options.builder.build(rows, self.faces, self.options.arity, self.options.leaf)
 
-    def plant(self, tree):
+    def set_tree(self, tree):
         """Take another tree; its volumes are true to no frame yet."""
         self.tree = tree
-        self.nodes, self.leaves = tree.records(self.options.family)
-        self.kept = self.marks = None                                   # what a policy keeps with this tree; for `query/proximity/branch_and_bound.py`
+        self.nodes, self.leaves = tree.allocate(self.options.volume_type)
+        self.tree_state = self.looseness = None                                   # what a policy keeps with this tree; for `query/proximity/branch_and_bound.py`
         self.paths = self._masks = self._skips = self._ranges = None    # see local.py, tree/adjacency.py and tree/nodes.py
-        self.marks = None                                               # (n,) float32: see above
-        self.ready, self.front = np.full(len(self.nodes), NEVER, np.int32), None        # see front.py
-        self.waiting = 0
+        self.looseness = None                                               # (n,) float32: see above
+        self.ready, self.front = np.full(len(self.nodes), NEVER_STAMPED, np.int32), None        # see front.py
+        self.n_pending = 0
         self.pending = []                                               # vertices that have moved alone since the last query
-        self.know(nodes=self.nodes, leaves=self.leaves, slots=tree.slots, points=self.points, ready=self.ready, entry=0,
+        self.set_context(nodes=self.nodes, leaves=self.leaves, slots=tree.slots, points=self.points, ready=self.ready, entry=0,
                   fill=fill_entry()[0], n_nodes=len(self.nodes), n_leaves=len(self.leaves), n_points=len(self.points))
         CONTEXTS[self.context] = self
 
-    def know(self, **values):
+    def set_context(self, **values):
         """Write numbers, and the addresses of arrays, into the context, for entries."""
         for name, value in values.items():
-            self._about[name] = value.ctypes.data if isinstance(value, np.ndarray) else value
+            self._context[name] = value.ctypes.data if isinstance(value, np.ndarray) else value
 
-    entry = property(lambda self: int(self._about["entry"]))
-    fill = property(lambda self: int(self._about["fill"]))
+    entry = property(lambda self: int(self._context["entry"]))
+    fill = property(lambda self: int(self._context["fill"]))
 
     def masks(self, mesh):
         """Which triangles of its leaves are neighbours: `tree/adjacency.py`, made once per tree."""
-        with self.guard.refit:
+        with self.guard.refit_lock:
             if self._masks is None:
-                self._masks = masks_of(self.tree, mesh)
+                self._masks = adjacency_masks(self.tree, mesh)
             return self._masks
 
     def skips(self):
         """(n,) int32: the node after the subtree of each, made once per tree."""
-        with self.guard.refit:
+        with self.guard.refit_lock:
             if self._skips is None:
-                self._skips = skips_of(self.tree)
+                self._skips = skip_links(self.tree)
             return self._skips
 
     def ranges(self):
         """(n, 2) int64: the leaves under each node, made once per tree."""
-        with self.guard.refit:
+        with self.guard.refit_lock:
             if self._ranges is None:
-                self._ranges = ranges_of(self.tree)
+                self._ranges = subtree_leaf_ranges(self.tree)
             return self._ranges
 
     @property
@@ -95,50 +95,50 @@ class Shape:
         """Is the root older than the frame, or have vertices moved since?"""
         return bool(self.pending) or self.nodes["stamp"][0] != self.frame
 
-    def succeed(self, other):
+    def take_over(self, other):
         """Take over from another shape of the same points: the frame goes on, and all that this one has is older than it now."""
         if other is not self:
             self.frame = max(self.frame, other.frame)
-        self.moved()
+        self.invalidate()
 
-    def moved(self):
+    def invalidate(self):
         """The points have changed: everything is older than the frame now."""
-        if self.frame == LAST:
-            self.nodes["stamp"] = self.leaves["stamp"] = NEVER          # after 2**31 updates
+        if self.frame == LAST_FRAME:
+            self.nodes["stamp"] = self.leaves["stamp"] = NEVER_STAMPED          # after 2**31 updates
             self.frame = -1
         self.frame += 1
-        self._about["frame"] = self.frame
-        self.pending, self.waiting = [], 0
+        self._context["frame"] = self.frame
+        self.pending, self.n_pending = [], 0
 
-    def moved_some(self, indices):
+    def invalidate_vertices(self, indices):
         """Only these points have changed."""
-        if self.options.policy.local and self.nodes["stamp"][0] == self.frame:
+        if self.options.policy.allows_partial and self.nodes["stamp"][0] == self.frame:
             self.pending.append(indices)
-            self.waiting += len(indices)
-            if self.waiting > len(self.points) // 4:
-                self.moved()
+            self.n_pending += len(indices)
+            if self.n_pending > len(self.points) // 4:
+                self.invalidate()
         else:
-            self.moved()
+            self.invalidate()
 
-    def follow(self):
+    def refit(self):
         """Let the policy do what it does before a query; how many volumes that has set."""
         if self.stale:
-            with self.guard.refit, silent():
+            with self.guard.refit_lock, ignore_float_errors():
                 try:
                     if self.pending:                                    # emptied last: whoever sees it empty does not wait
                         moved = self.pending[0] if len(self.pending) == 1 else np.concatenate(self.pending)
-                        if partial.follow(self, moved):
-                            if self.options.policy.watch is not None:
-                                self.options.policy.watch(self, len(moved))
-                            self.pending, self.waiting = [], 0
+                        if partial.refit_partial(self, moved):
+                            if self.options.policy.after_partial is not None:
+                                self.options.policy.after_partial(self, len(moved))
+                            self.pending, self.n_pending = [], 0
                         else:
-                            self.moved()
+                            self.invalidate()
                     if self.stale:
-                        self.options.policy.follow(self)
+                        self.options.policy.refit(self)
                 except BaseException:
-                    self.plant(self.tree)                               # Ctrl-C: whatever is half done is done again
+                    self.set_tree(self.tree)                               # Ctrl-C: whatever is half done is done again
                     raise
-        updated, self.updated = self.updated, 0
+        updated, self.n_refitted = self.n_refitted, 0
         return updated
 
 
@@ -149,26 +149,26 @@ class Policy(NamedTuple):
     family that it cannot serve so; `local`: where a few vertices move, may others set volumes for it (`partial.py`)? `motion`: the name of
     the only one whose volumes it knows without vertices, and which sets these on demand; others set all of them in every update."""
     name: str
-    follow: object
+    refit: object
     settings: dict = {}                                                 # noqa: RUF012 - never written to
-    watch: object = None
-    suits: object = None
-    local: bool = True
+    after_partial: object = None
+    check: object = None
+    allows_partial: bool = True
     motion: str = ""
 
-    def chosen(self, given):
+    def resolve_settings(self, settings):
         """All settings, checked; those not given have their defaults."""
-        unknown = set(given) - set(self.settings)
+        unknown = set(settings) - set(self.settings)
         if unknown:
             known = ", ".join(self.settings) or "none"
             raise ValueError(f"policy: {self.name!r} has no option {sorted(unknown)[0]!r}; it has {known}")
-        return {name: checked(f"policy: {name}", given[name]) if name in given else default
+        return {name: checked(f"policy: {name}", settings[name]) if name in settings else default
                 for name, (default, checked) in self.settings.items()}
 
 
 class Options(NamedTuple):
     """How a body was asked to be built and kept."""
-    family: Any
+    volume_type: Any
     builder: Any
     policy: Policy
     arity: int
@@ -179,23 +179,23 @@ class Options(NamedTuple):
 POLICIES: dict[str, Policy] = {}
 
 
-def options_for(volume, build, policy, arity, leaf, policies=POLICIES):
+def resolve_options(volume, build, policy, arity, leaf, policies=POLICIES):
     """Names into what they stand for. A policy may come with settings: {"name": "hybrid", "depth": 3}."""
-    given = dict(policy) if isinstance(policy, Mapping) else {"name": policy}
-    chosen = policies[validate.choice("policy", given.pop("name", None), policies)]
-    family, builder = FAMILIES[validate.choice("volume", volume, FAMILIES)], BUILDERS[validate.choice("build", build, BUILDERS)]
-    settings = chosen.chosen(given)
-    if chosen.suits is not None:
-        chosen.suits(family, settings)
-    return Options(family, builder, chosen, validate.integer("arity", arity, tuple(WIDTHS)),
-                   validate.integer("leaf", leaf, tuple(range(1, LEAF + 1))), settings)
+    policy_settings = dict(policy) if isinstance(policy, Mapping) else {"name": policy}
+    policy_type = policies[validate.choice("policy", policy_settings.pop("name", None), policies)]
+    volume_type, builder = VOLUME_TYPES[validate.choice("volume", volume, VOLUME_TYPES)], BUILDERS[validate.choice("build", build, BUILDERS)]
+    settings = policy_type.resolve_settings(policy_settings)
+    if policy_type.check is not None:
+        policy_type.check(volume_type, settings)
+    return Options(volume_type, builder, policy_type, validate.integer("arity", arity, tuple(WIDTH_OF_ARITY)),
+                   validate.integer("leaf", leaf, tuple(range(1, LEAF_WIDTH + 1))), settings)
 
 
-def policies_for(own):
+def policies_with(own):
     """All policies that a body may have whose motion has one of its own."""
     return {**POLICIES, own.name: own}
 
 
-def register(policy):
+def register_policy(policy):
     """Add a policy."""
     POLICIES[policy.name] = policy

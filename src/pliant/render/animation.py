@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import pliant
 from pliant.render.camera import Camera
 from pliant.render.materials import Light, Material, Sky
-from pliant.render.scene import Stage
+from pliant.render.scene import RenderScene
 
 Floats = NDArray[np.float64]
 Faces = NDArray[np.int32]
@@ -38,7 +38,7 @@ class Actor(NamedTuple):
     tree: Callable[[int], int] = lambda frame: 0
 
 
-class View(NamedTuple):
+class CameraPose(NamedTuple):
     """Where the camera is at a frame."""
 
     eye: tuple[float, float, float]
@@ -52,7 +52,7 @@ class View(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Show:
+class AnimatedScene:
     """Everything that is to be seen.
 
     view : the camera at a frame
@@ -65,7 +65,7 @@ class Show:
     actors: list[Actor]
     lights: list[Light]
     sky: Sky
-    view: Callable[[int], View]
+    view: Callable[[int], CameraPose]
     rate: float = 25.0
     poster: int = 0
     settings: Mapping[str, Any] | None = None
@@ -86,7 +86,7 @@ class Show:
         return self.view(frame).camera(width, height)
 
 
-class Moved(NamedTuple):
+class FrameTimes(NamedTuple):
     """When a frame began, and what came before any ray: seconds that formulas took for new shapes, and bodies for their update."""
 
     started: float
@@ -94,35 +94,35 @@ class Moved(NamedTuple):
     update: float
 
 
-class Performance:
+class Playback:
     """The bodies of a show on a stage, its own or another one; `move` takes them to a frame. Options are those of `Body`."""
 
-    def __init__(self, show: Show, stage: Stage | None = None, **options: Any) -> None:
-        self.show, self.stage = show, stage or Stage(show.lights, show.sky)
+    def __init__(self, show: AnimatedScene, stage: RenderScene | None = None, **options: Any) -> None:
+        self.show, self.stage = show, stage or RenderScene(show.lights, show.sky)
         self._bodies = [[pliant.Body(actor.shape(frame), actor.faces, **options) for frame in actor.trees] for actor in show.actors]
-        self._now = [actor.tree(0) for actor in show.actors]
-        self._numbers = [self.stage.add(bodies[tree], actor.material)
-                         for actor, bodies, tree in zip(show.actors, self._bodies, self._now, strict=True)]  # fmt: skip
+        self._current_tree = [actor.tree(0) for actor in show.actors]
+        self._ids = [self.stage.add(bodies[tree], actor.material)
+                         for actor, bodies, tree in zip(show.actors, self._bodies, self._current_tree, strict=True)]  # fmt: skip
 
-    def move(self, frame: int) -> Moved:
+    def move(self, frame: int) -> FrameTimes:
         """Let all bodies take their shapes of a frame. The frame begins when these are known."""
         before = time.perf_counter()
         shapes = self.show.shapes(frame)
         started = time.perf_counter()
-        self.take(frame, shapes)
-        return Moved(started, started - before, time.perf_counter() - started)
+        self.set_shapes(frame, shapes)
+        return FrameTimes(started, started - before, time.perf_counter() - started)
 
-    def take(self, frame: int, shapes: Sequence[Floats | None]) -> None:
+    def set_shapes(self, frame: int, shapes: Sequence[Floats | None]) -> None:
         """Let all bodies take these shapes, which are lent; those of None stay as they are."""
         for k, (actor, shape) in enumerate(zip(self.show.actors, shapes, strict=True)):
             tree = actor.tree(frame)
-            if tree != self._now[k]:
-                self.stage.remove(self._numbers[k])
-                self._numbers[k], self._now[k] = self.stage.add(self._bodies[k][tree], actor.material), tree
+            if tree != self._current_tree[k]:
+                self.stage.remove(self._ids[k])
+                self._ids[k], self._current_tree[k] = self.stage.add(self._bodies[k][tree], actor.material), tree
             if shape is not None:
                 self._bodies[k][tree].update(shape, copy=False)
 
     @property
     def bodies(self) -> list[pliant.Body]:
         """Those on stage, one for each actor."""
-        return [bodies[now] for bodies, now in zip(self._bodies, self._now, strict=True)]
+        return [bodies[now] for bodies, now in zip(self._bodies, self._current_tree, strict=True)]

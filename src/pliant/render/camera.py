@@ -20,9 +20,9 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Point = tuple[float, float, float]
 
-TILE = 8  # pixels a side
-NARROW, WIDE = 0.01, 179.0  # degrees: what a flat picture can show
-LARGEST = 16_384  # pixels a side
+TILE_SIZE = 8  # pixels a side
+MIN_FIELD_OF_VIEW, MAX_FIELD_OF_VIEW = 0.01, 179.0  # degrees: what a flat picture can show
+MAX_PICTURE_SIDE = 16_384  # pixels a side
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class Camera:
         for name in ("eye", "look_at", "up"):
             object.__setattr__(self, name, tuple(validate.point(name, getattr(self, name)).tolist()))
         for name in ("width", "height"):
-            object.__setattr__(self, name, validate.integer(name, getattr(self, name), range(1, LARGEST + 1)))
+            object.__setattr__(self, name, validate.integer(name, getattr(self, name), range(1, MAX_PICTURE_SIDE + 1)))
         angle = validate.number("field_of_view", self.field_of_view)
-        if not NARROW <= angle <= WIDE:
-            raise ValueError(f"field_of_view: expected degrees from {NARROW} to {WIDE}, got {angle}")
+        if not MIN_FIELD_OF_VIEW <= angle <= MAX_FIELD_OF_VIEW:
+            raise ValueError(f"field_of_view: expected degrees from {MIN_FIELD_OF_VIEW} to {MAX_FIELD_OF_VIEW}, got {angle}")
         self.axes()
 
     @property
@@ -64,10 +64,10 @@ class Camera:
             raise ValueError(f"look_at: expected another point than the eye, and not too far, got {self.look_at} and {self.eye}")
         ahead = ahead / length
         right = np.cross(ahead, np.divide(self.up, high or 1.0))
-        across = np.linalg.norm(right)
-        if across < 1e-9:
+        sine = np.linalg.norm(right)
+        if sine < 1e-9:
             raise ValueError(f"up: expected a direction across the view, got {self.up}, which is 0 or along it")
-        right = right / across
+        right = right / sine
         return np.stack([right, np.cross(ahead, right), ahead])
 
     @property
@@ -75,7 +75,7 @@ class Camera:
         """The distance from the eye at which a pixel is 1 wide."""
         return float(0.5 * self.height / np.tan(np.radians(0.5 * self.field_of_view)))
 
-    def through(self, positions: ArrayLike) -> tuple[Floats, Floats]:
+    def rays_at(self, positions: ArrayLike) -> tuple[Floats, Floats]:
         """Rays through positions (n, 2) in the picture: origins and directions, (n, 3) each."""
         x, y = np.asarray(positions, np.float64).reshape(-1, 2).T
         local = np.stack([x - 0.5 * self.width, y - 0.5 * self.height, np.full(len(x), self.focus)], axis=1)
@@ -90,14 +90,14 @@ class Camera:
         """
         numbers = np.arange(self.pixels) if pixels is None else np.asarray(pixels, np.int64).ravel()
         row, column = np.divmod(numbers, self.width)
-        return self.through(parts(np.stack([column, row], axis=1), antialias))
+        return self.rays_at(subpixel_positions(np.stack([column, row], axis=1), antialias))
 
     def project(self, points: ArrayLike) -> Floats:
         """(n, 3): where points (n, 3) are in the picture, x and y, and how far ahead of the eye; not finite where that is 0."""
         local = (np.asarray(points, np.float64).reshape(-1, 3) - self.eye) @ self.axes().T
         with np.errstate(divide="ignore", invalid="ignore"):
-            place = local[:, :2] * (self.focus / local[:, 2:]) + (0.5 * self.width, 0.5 * self.height)
-        return np.column_stack([place, local[:, 2]])
+            position = local[:, :2] * (self.focus / local[:, 2:]) + (0.5 * self.width, 0.5 * self.height)
+        return np.column_stack([position, local[:, 2]])
 
     def frustum(self, near: float = 0.0, far: float | None = None) -> Floats:
         """(k, 4): the planes around what the picture shows, from `near` to `far` ahead of the eye, for `pliant.visible`: left, right,
@@ -112,17 +112,17 @@ class Camera:
 
     def tiles(self) -> Indices:
         """(pixels,): all pixels by number, one tile of 8 × 8 after the other."""
-        return tiles(self.width, self.height)
+        return tile_order(self.width, self.height)
 
 
-def parts(corners: ArrayLike, antialias: int = 1) -> Floats:
+def subpixel_positions(corners: ArrayLike, antialias: int = 1) -> Floats:
     """(n · antialias², 2): the middles (x, y) of the parts of pixels whose upper left corners (n, 2) are given."""
-    part = (np.arange(antialias) + 0.5) / antialias
-    within = np.stack([np.tile(part, antialias), np.repeat(part, antialias)], axis=1)
-    return (np.asarray(corners, np.float64)[:, None, :] + within).reshape(-1, 2)
+    middles = (np.arange(antialias) + 0.5) / antialias
+    offsets = np.stack([np.tile(middles, antialias), np.repeat(middles, antialias)], axis=1)
+    return (np.asarray(corners, np.float64)[:, None, :] + offsets).reshape(-1, 2)
 
 
-def tiles(width: int, height: int) -> Indices:
+def tile_order(width: int, height: int) -> Indices:
     """The numbers of a grid's points, one tile of 8 × 8 after the other; those at the right and lower edge may be smaller."""
     row, column = np.divmod(np.arange(width * height), width)
-    return np.lexsort((column, row, column // TILE, row // TILE))
+    return np.lexsort((column, row, column // TILE_SIZE, row // TILE_SIZE))

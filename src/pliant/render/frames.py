@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 
 from pliant.core import validate
 from pliant.render import sampling, shade
-from pliant.render.camera import LARGEST, Camera, parts
-from pliant.render.colours import eight_bits, encoded, exposed
-from pliant.render.scene import Stage
+from pliant.render.camera import MAX_PICTURE_SIDE, Camera, subpixel_positions
+from pliant.render.colours import linear_to_srgb, to_uint8, tone_map
+from pliant.render.scene import RenderScene
 from pliant.render.shade import Phase
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 MODES = ("full", "frameless", "budget")
-BLOCK = 1 << 19  # rays that are traced breadth first together, so that memory stays bounded: 640 × 480 are one block
+BLOCK_SIZE = 1 << 19  # rays that are traced breadth first together, so that memory stays bounded: 640 × 480 are one block
 SHORT_BATCH = 1 << 12  # rays between two looks at the clock
 
 
@@ -52,14 +52,14 @@ class Settings:
     exposure: float = 1.0
 
     def __post_init__(self) -> None:
-        whole = {"width": range(1, LARGEST + 1), "height": range(1, LARGEST + 1), "step": range(1, sampling.LARGEST_STEP + 1),
+        integer_ranges = {"width": range(1, MAX_PICTURE_SIDE + 1), "height": range(1, MAX_PICTURE_SIDE + 1), "step": range(1, sampling.MAX_STEP + 1),
                  "parts": range(1, 1025), "bounces": range(33), "antialias": range(1, 17)}  # fmt: skip
         for name in (field.name for field in fields(self)):
             value = getattr(self, name)
-            if name in whole:
-                value = validate.integer(name, value, whole[name])
+            if name in integer_ranges:
+                value = validate.integer(name, value, integer_ranges[name])
             elif name in ("reconstruct", "mode"):
-                value = validate.choice(name, value, sampling.WAYS if name == "reconstruct" else MODES)
+                value = validate.choice(name, value, sampling.FILTERS if name == "reconstruct" else MODES)
             else:
                 value = validate.number(name, value, 0.0)
             object.__setattr__(self, name, value)
@@ -89,13 +89,13 @@ class Picture(NamedTuple):
 class Renderer:
     """Draws a stage, frame by frame. It remembers the last picture for the frameless mode."""
 
-    def __init__(self, stage: Stage, settings: Settings | None = None) -> None:
+    def __init__(self, stage: RenderScene, settings: Settings | None = None) -> None:
         self.stage, self.settings = stage, settings or Settings()
-        self.grid = sampling.grid(self.settings.width, self.settings.height, self.settings.step)
+        self.grid = sampling.pixel_grid(self.settings.width, self.settings.height, self.settings.step)
         self._tiles = self.grid.tiles()
         self._values: Floats | None = None
-        self._turn = 0
-        self._finishing = 0.0  # seconds that the last picture took when its rays were traced
+        self._frame_number = 0
+        self._display_seconds = 0.0  # seconds that the last picture took when its rays were traced
         if self.settings.mode == "budget":
             sampling.coarse_to_fine(self.grid.columns, self.grid.rows)  # remembered: not at the expense of the first frame
 
@@ -108,9 +108,9 @@ class Renderer:
         draw = {"full": self._full, "frameless": self._frameless, "budget": self._budget}[settings.mode]
         values, phases, traced = draw(camera, started)
         self._values = values
-        image = eight_bits(sampling.reconstruct(values, self.grid, settings.reconstruct))
+        image = to_uint8(sampling.reconstruct(values, self.grid, settings.reconstruct))
         finished = time.perf_counter()
-        self._finishing = finished - traced
+        self._display_seconds = finished - traced
         return Picture(image, phases, finished - started)
 
     def _full(self, camera: Camera, started: float) -> tuple[Floats, list[Phase], float]:
@@ -121,35 +121,35 @@ class Renderer:
     def _frameless(self, camera: Camera, started: float) -> tuple[Floats, list[Phase], float]:
         if self._values is None:  # nothing yet that could be kept
             return self._full(camera, started)
-        self._turn += 1
+        self._frame_number += 1
         values = self._values.copy()
-        phases = self._trace(camera, sampling.share(self.grid.points, self.settings.parts, self._turn), values)
+        phases = self._trace(camera, sampling.points_of_turn(self.grid.points, self.settings.parts, self._frame_number), values)
         return values, phases, time.perf_counter()
 
     def _budget(self, camera: Camera, started: float) -> tuple[Floats, list[Phase], float]:
         """The time that the last picture took after its rays is kept for this one too."""
         order, ends = sampling.coarse_to_fine(self.grid.columns, self.grid.rows)
-        deadline = started + 1e-3 * self.settings.budget_ms - self._finishing
-        each = self.settings.antialias**2  # rays of a point, all of which come in one batch
+        deadline = started + 1e-3 * self.settings.budget_ms - self._display_seconds
+        rays_per_point = self.settings.antialias**2  # rays of a point, all of which come in one batch
 
         def rays(rows: slice) -> tuple[Floats, Floats]:
-            return self._rays(camera, order[rows.start // each : rows.stop // each])
+            return self._rays(camera, order[rows.start // rays_per_point : rows.stop // rays_per_point])
 
-        result = shade.trace_made(self.stage, each * len(order), rays, bounces=self.settings.bounces, at_least=each * ends[0],
-                                  batch=max(1, SHORT_BATCH // each) * each, spent=lambda: time.perf_counter() >= deadline)  # fmt: skip
-        traced, done = time.perf_counter(), result.phases[0].traced // each
-        values, known = np.zeros((self.grid.points, 3)), np.zeros(self.grid.points, bool)
-        values[order[:done]], known[order[:done]] = self._display(result.light[: each * done]), True
-        return sampling.spread(values, known, self.grid.columns) if done < len(order) else values, result.phases, traced
+        result = shade.trace_generated(self.stage, rays_per_point * len(order), rays, bounces=self.settings.bounces, at_least=rays_per_point * ends[0],
+                                  batch=max(1, SHORT_BATCH // rays_per_point) * rays_per_point, out_of_time=lambda: time.perf_counter() >= deadline)  # fmt: skip
+        traced, n_traced = time.perf_counter(), result.phases[0].traced // rays_per_point
+        values, is_traced = np.zeros((self.grid.points, 3)), np.zeros(self.grid.points, bool)
+        values[order[:n_traced]], is_traced[order[:n_traced]] = self._display(result.light[: rays_per_point * n_traced]), True
+        return sampling.fill_from_coarse(values, is_traced, self.grid.columns) if n_traced < len(order) else values, result.phases, traced
 
     def _trace(self, camera: Camera, points: Indices, values: Floats) -> list[Phase]:
         """Trace these points, block by block; the work of all blocks together."""
         phases: dict[tuple[str, int], Phase] = {}
-        block = max(1, BLOCK // self.settings.antialias**2)
+        block = max(1, BLOCK_SIZE // self.settings.antialias**2)
         for start in range(0, len(points), block):
-            some = points[start : start + block]
-            traced = shade.trace(self.stage, *self._rays(camera, some), bounces=self.settings.bounces)
-            values[some] = self._display(traced.light)
+            chunk = points[start : start + block]
+            traced = shade.trace(self.stage, *self._rays(camera, chunk), bounces=self.settings.bounces)
+            values[chunk] = self._display(traced.light)
             for phase in traced.phases:
                 total = phases.setdefault((phase.name, phase.bounce), Phase(phase.name, phase.bounce, 0))
                 total.rays += phase.rays
@@ -158,9 +158,9 @@ class Renderer:
         return list(phases.values())
 
     def _rays(self, camera: Camera, points: Indices) -> tuple[Floats, Floats]:
-        return camera.through(parts(self.grid.corners(points), self.settings.antialias))
+        return camera.rays_at(subpixel_positions(self.grid.corners(points), self.settings.antialias))
 
     def _display(self, light: Floats) -> Floats:
         """The colours of points, encoded, from the light of their rays. Rays are averaged as they would be seen: highlights stay soft."""
-        mean = exposed(light, self.settings.exposure).reshape(-1, self.settings.antialias**2, 3).mean(axis=1)
-        return encoded(mean)
+        mean = tone_map(light, self.settings.exposure).reshape(-1, self.settings.antialias**2, 3).mean(axis=1)
+        return linear_to_srgb(mean)

@@ -19,10 +19,10 @@ Image = NDArray[np.uint8]  # (height, width, 3)
 SUFFIXES = (".png", ".gif", ".mp4")
 CODECS = ("libx264", "libopenh264", "mpeg4")  # the first that this PyAV has
 QUALITY = {"libx264": {"crf": "18", "preset": "medium"}, "mpeg4": {"q": "3"}}
-TICK = 0.01  # seconds: the unit of a GIF's pauses
+GIF_TICK = 0.01  # seconds: the unit of a GIF's pauses
 
 
-class Film(Protocol):
+class PictureWriter(Protocol):
     """Something that takes pictures, one after the other."""
 
     def add(self, image: Image, frame: int) -> None:
@@ -35,7 +35,7 @@ class Film(Protocol):
         """Leave nothing unfinished behind."""
 
 
-def film(path: str | os.PathLike[str], rate: float, numbered: bool = False) -> Film:
+def picture_writer(path: str | os.PathLike[str], rate: float, numbered: bool = False) -> PictureWriter:
     """A film of the kind that the file's name says. `numbered` PNGs have their frame in their names, a file each.
 
     Raises ImportError, in one line that says what to install, if the library for it is missing.
@@ -51,7 +51,7 @@ def film(path: str | os.PathLike[str], rate: float, numbered: bool = False) -> F
     return _Stills(target, numbered) if suffix == ".png" else _Gif(target, rate)
 
 
-def unfinished(target: Path) -> Path:
+def temporary_path(target: Path) -> Path:
     """The name that a file has until it is finished."""
     return target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
 
@@ -60,15 +60,15 @@ class _Stills:
     """PNG: the picture, or one file a frame."""
 
     def __init__(self, target: Path, numbered: bool) -> None:
-        _pillow()
+        _import_pillow()
         self.target, self.numbered = target, numbered
         self.written: list[Path] = []
 
     def add(self, image: Image, frame: int) -> None:
-        from pliant.report.picture import save
+        from pliant.report.picture import save_picture
 
         name = f"{self.target.stem}-{frame:04d}{self.target.suffix}" if self.numbered else self.target.name
-        self.written.append(save(self.target.with_name(name), image))
+        self.written.append(save_picture(self.target.with_name(name), image))
 
     def close(self) -> list[Path]:
         return self.written
@@ -82,7 +82,7 @@ class _Gif:
 
     def __init__(self, target: Path, rate: float) -> None:
         self.target, self.rate = target, rate
-        self.library = _pillow()
+        self.library = _import_pillow()
         self.images: list[Any] = []
 
     def add(self, image: Image, frame: int) -> None:
@@ -93,10 +93,10 @@ class _Gif:
         if not self.images:
             return []
         # Pauses are whole hundredths of a second: rounded so that the film as a whole keeps its pace.
-        ends = [round((k + 1) / self.rate / TICK) for k in range(len(self.images))]
+        ends = [round((k + 1) / self.rate / GIF_TICK) for k in range(len(self.images))]
         pauses = [max(1, end - start) * 10 for start, end in zip([0, *ends[:-1]], ends, strict=True)]
         self.target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = unfinished(self.target)
+        temporary = temporary_path(self.target)
         try:
             first, *rest = self.images
             first.save(temporary, save_all=True, append_images=rest, duration=pauses, loop=0)
@@ -118,7 +118,7 @@ class _Video:
         except ImportError as error:
             raise ImportError("films need PyAV: pip install 'pliant[video]'") from error
         self.library: Any = av
-        self.target, self.temporary, self.rate = target, unfinished(target), Fraction(rate).limit_denominator(1000)
+        self.target, self.temporary, self.rate = target, temporary_path(target), Fraction(rate).limit_denominator(1000)
         self.container: Any = None
         self.stream: Any = None
 
@@ -157,7 +157,7 @@ class _Video:
         self.temporary.unlink(missing_ok=True)
 
 
-def _pillow() -> Any:
+def _import_pillow() -> Any:
     try:
         from PIL import Image as library
     except ImportError as error:

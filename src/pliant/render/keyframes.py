@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-def smooth(times: Floats, rows: Floats, time: float) -> Floats:
+def interpolate(times: Floats, rows: Floats, time: float) -> Floats:
     """A smooth curve through rows (k, c) at increasing times (k,): cubic between two of them, along the chord of their neighbours at each.
 
     Slopes are weighted by how near the neighbours are in time (a parabola through three points); it stands still beyond its ends.
@@ -22,6 +22,6 @@ def smooth(times: Floats, rows: Floats, time: float) -> Floats:
     k = int(np.clip(np.searchsorted(times, time, side="right") - 1, 0, len(times) - 2))
     step = float(steps[k, 0])
     t = (time - times[k]) / step
-    start, end = (1 + 2 * t) * (1 - t) ** 2, t * t * (3 - 2 * t)
-    curve: Floats = start * rows[k] + end * rows[k + 1] + step * (t * (1 - t) ** 2 * slopes[k] - t * t * (1 - t) * slopes[k + 1])
+    start_weight, end_weight = (1 + 2 * t) * (1 - t) ** 2, t * t * (3 - 2 * t)
+    curve: Floats = start_weight * rows[k] + end_weight * rows[k + 1] + step * (t * (1 - t) ** 2 * slopes[k] - t * t * (1 - t) * slopes[k + 1])
     return curve

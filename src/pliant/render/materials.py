@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.core import validate
-from pliant.render.colours import linear
+from pliant.render.colours import srgb_to_linear
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Colour = tuple[float, float, float]
 
 WHITE: Colour = (1.0, 1.0, 1.0)
-SHORT = 1e-6  # no light reaches less far, no haze is thicker
+MIN_LENGTH = 1e-6  # no light reaches less far, no haze is thicker
 
 
-def colour(name: str, value: Any) -> Colour:
+def parse_colour(name: str, value: Any) -> Colour:
     """Three numbers 0 … 1, or "#rrggbb"."""
     if isinstance(value, str):
         digits = value.removeprefix("#")
@@ -36,19 +36,19 @@ def colour(name: str, value: Any) -> Colour:
     return red, green, blue
 
 
-def amount(name: str, value: Any, least: float = 0.0, most: float = np.inf) -> float:
+def check_number(name: str, value: Any, minimum: float = 0.0, maximum: float = np.inf) -> float:
     """A number in a range."""
-    found = validate.number(name, value)
-    if not least <= found <= most:
-        upper = "" if most == np.inf else f" to {most:g}"
-        raise ValueError(f"{name}: expected a number from {least:g}{upper}{' up' if most == np.inf else ''}, got {found!r}")
-    return float(found)
+    checked = validate.number(name, value)
+    if not minimum <= checked <= maximum:
+        upper = "" if maximum == np.inf else f" to {maximum:g}"
+        raise ValueError(f"{name}: expected a number from {minimum:g}{upper}{' up' if maximum == np.inf else ''}, got {checked!r}")
+    return float(checked)
 
 
-def length(name: str, value: Any) -> float:
+def check_length(name: str, value: Any) -> float:
     """A distance that is not tiny; infinity is one."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= SHORT:
-        raise ValueError(f"{name}: expected a number from {SHORT:g} up, or infinity, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= MIN_LENGTH:
+        raise ValueError(f"{name}: expected a number from {MIN_LENGTH:g} up, or infinity, got {value!r}")
     return float(value)
 
 
@@ -78,10 +78,10 @@ class Material:
 
     def __post_init__(self) -> None:
         for name in ("colour", "second", "tint"):
-            object.__setattr__(self, name, colour(name, getattr(self, name)))
-        for name, least, most in (("checker", 0.0, np.inf), ("gloss", 0.0, 100.0), ("shine", 1.0, 1e6), ("reflect", 0.0, 1.0)):
-            object.__setattr__(self, name, amount(name, getattr(self, name), least, most))
-        index = amount("index", self.index, 0.0, 10.0)
+            object.__setattr__(self, name, parse_colour(name, getattr(self, name)))
+        for name, minimum, maximum in (("checker", 0.0, np.inf), ("gloss", 0.0, 100.0), ("shine", 1.0, 1e6), ("reflect", 0.0, 1.0)):
+            object.__setattr__(self, name, check_number(name, getattr(self, name), minimum, maximum))
+        index = check_number("index", self.index, 0.0, 10.0)
         if 0 < index < 1:
             raise ValueError(f"index: expected 0, for what is not clear, or a number from 1 to 10, got {index!r}")
         absorb = validate.point("absorb", self.absorb)
@@ -128,15 +128,15 @@ class Light:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "position", tuple(validate.point("position", self.position).tolist()))
-        object.__setattr__(self, "colour", colour("colour", self.colour))
-        object.__setattr__(self, "strength", amount("strength", self.strength, 0.0, 1e6))
-        object.__setattr__(self, "radius", amount("radius", self.radius))
-        object.__setattr__(self, "reach", length("reach", self.reach))
+        object.__setattr__(self, "colour", parse_colour("colour", self.colour))
+        object.__setattr__(self, "strength", check_number("strength", self.strength, 0.0, 1e6))
+        object.__setattr__(self, "radius", check_number("radius", self.radius))
+        object.__setattr__(self, "reach", check_length("reach", self.reach))
 
     @property
     def light(self) -> Floats:
         """(3,) its colour and strength."""
-        return self.strength * linear(self.colour)
+        return self.strength * srgb_to_linear(self.colour)
 
 
 @dataclass(frozen=True)
@@ -155,21 +155,21 @@ class Sky:
 
     def __post_init__(self) -> None:
         for name in ("zenith", "horizon", "ground"):
-            object.__setattr__(self, name, colour(name, getattr(self, name)))
-        object.__setattr__(self, "ambient", amount("ambient", self.ambient, 0.0, 100.0))
-        object.__setattr__(self, "haze", length("haze", self.haze))
+            object.__setattr__(self, name, parse_colour(name, getattr(self, name)))
+        object.__setattr__(self, "ambient", check_number("ambient", self.ambient, 0.0, 100.0))
+        object.__setattr__(self, "haze", check_length("haze", self.haze))
 
-    def towards(self, directions: Floats) -> Floats:
+    def radiance(self, directions: Floats) -> Floats:
         """(n, 3) light from directions (n, 3): a gradient up from the horizon, and one down."""
         height = directions[:, 2:3]
-        horizon = linear(self.horizon)
+        horizon = srgb_to_linear(self.horizon)
         up, down = np.sqrt(np.maximum(height, 0.0)), np.sqrt(np.maximum(-height, 0.0))
-        return horizon + up * (linear(self.zenith) - horizon) + down * (linear(self.ground) - horizon)
+        return horizon + up * (srgb_to_linear(self.zenith) - horizon) + down * (srgb_to_linear(self.ground) - horizon)
 
-    def around(self, normals: Floats) -> Floats:
+    def ambient_light(self, normals: Floats) -> Floats:
         """(n, 3) ambient light on surfaces with these normals."""
         share = 0.5 + 0.5 * normals[:, 2:3]
-        above, below = 0.5 * (linear(self.zenith) + linear(self.horizon)), linear(self.ground)
+        above, below = 0.5 * (srgb_to_linear(self.zenith) + srgb_to_linear(self.horizon)), srgb_to_linear(self.ground)
         light: Floats = self.ambient * (below + share * (above - below))
         return light
 
@@ -182,26 +182,26 @@ class Materials(NamedTuple):
     checker: Floats  # (m, 1)
     gloss: Floats  # (m, 3): strength times tint
     shine: Floats  # (m, 1)
-    straight: Floats  # (m, 3): what is mirrored at a right angle
-    bends: Floats  # (m, 1) index of refraction; 0: not clear
+    normal_reflectance: Floats  # (m, 3): what is mirrored at a right angle
+    refraction_index: Floats  # (m, 1) index of refraction; 0: not clear
     absorb: Floats  # (m, 3)
     smooth: Flags  # (m,)
 
     @classmethod
-    def of(cls, materials: Sequence[Material]) -> Materials:
+    def from_list(cls, materials: Sequence[Material]) -> Materials:
         """The table of these."""
 
         def column(values: list[Any], width: int) -> Floats:
             return np.array(values, np.float64).reshape(len(materials), width)
 
-        tint = linear(column([each.tint for each in materials], 3))
-        return cls(linear(column([each.colour for each in materials], 3)), linear(column([each.second for each in materials], 3)),
+        tint = srgb_to_linear(column([each.tint for each in materials], 3))
+        return cls(srgb_to_linear(column([each.colour for each in materials], 3)), srgb_to_linear(column([each.second for each in materials], 3)),
                    column([each.checker for each in materials], 1), tint * column([each.gloss for each in materials], 1),
                    column([each.shine for each in materials], 1), tint * column([each.reflect for each in materials], 1),
                    column([each.index for each in materials], 1), column([each.absorb for each in materials], 3),
                    np.array([each.smooth for each in materials], bool))  # fmt: skip
 
-    def scattered(self, rows: NDArray[np.int64], points: Floats) -> Floats:
+    def diffuse_colour(self, rows: NDArray[np.int64], points: Floats) -> Floats:
         """(n, 3) the colour that material `rows` (n,) scatters at points (n, 3)."""
         size, first = self.checker[rows], self.colour[rows]
         squares = np.floor(points[:, :2] / np.where(size > 0, size, 1.0)).sum(axis=1, keepdims=True)

@@ -9,22 +9,22 @@ from numpy.typing import NDArray
 
 from pliant.core import validate
 from pliant.io.archive import Member, members
-from pliant.io.limits import examined
+from pliant.io.limits import file_errors
 
-MOST_HELD = 1 << 33  # bytes of an array in memory
+MAX_ARRAY_BYTES = 1 << 33  # bytes of an array in memory
 
 
 def read_mesh(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     """Vertices in all frames (k, n, 3) and faces (f, 3) of an NPZ file: `faces`, and either `vertices` (n, 3) or `frames` (k, n, 3). What
     is wrong with it is a `FileError`."""
-    with examined(path):
-        held = members(path)
-        moving = "frames" in held
+    with file_errors(path):
+        file_members = members(path)
+        moving = "frames" in file_members
         rows = "frames" if moving else "vertices"
-        missing = [name for name in ("faces", rows) if name not in held]
+        missing = [name for name in ("faces", rows) if name not in file_members]
         if missing:
             raise ValueError(f"holds no {missing[0]}; expected faces, and vertices or frames")
-        faces, vertices = (Member(path, held[name]).whole(MOST_HELD) for name in ("faces", rows))
+        faces, vertices = (Member(path, file_members[name]).read_all(MAX_ARRAY_BYTES) for name in ("faces", rows))
         if vertices.ndim != (3 if moving else 2):
             raise ValueError(f"{rows}: expected shape {'(k, n, 3)' if moving else '(n, 3)'}, got {vertices.shape}")
         shapes = validate.targets(rows, vertices if moving else vertices[None])

@@ -23,12 +23,12 @@ def unit(rows: Floats) -> Floats:
     return rows / np.where(length > 0, length, 1.0)
 
 
-def reflected(directions: Floats, normals: Floats) -> Floats:
+def reflect(directions: Floats, normals: Floats) -> Floats:
     """Where a mirror sends each ray."""
     return directions - 2.0 * dot(directions, normals) * normals
 
 
-def refracted(directions: Floats, normals: Floats, ratio: Floats) -> tuple[Floats, Flags]:
+def refract(directions: Floats, normals: Floats, ratio: Floats) -> tuple[Floats, Flags]:
     """Where a ray goes on behind the surface (Snell's law), and where it does not: total internal reflection.
 
     ratio : (n, 1) index of refraction on the side that the ray comes from ÷ that behind the surface
@@ -40,25 +40,25 @@ def refracted(directions: Floats, normals: Floats, ratio: Floats) -> tuple[Float
     return unit(bent), total
 
 
-def schlick(cosine: Floats, straight: Floats) -> Floats:
+def schlick(cosine: Floats, normal_reflectance: Floats) -> Floats:
     """The share of light that is mirrored (Schlick 1994): `straight` of it at a right angle, all of it along the surface."""
-    return straight + (1.0 - straight) * np.clip(1.0 - cosine, 0.0, 1.0) ** 5
+    return normal_reflectance + (1.0 - normal_reflectance) * np.clip(1.0 - cosine, 0.0, 1.0) ** 5
 
 
-def glass_share(cosine: Floats, ratio: Floats) -> Floats:
+def glass_reflectance(cosine: Floats, ratio: Floats) -> Floats:
     """The share that the surface of a clear body mirrors, by its index of refraction.
 
     Schlick's formula wants the larger of the two angles: out of the denser side it takes the cosine behind the surface.
     """
-    straight = ((ratio - 1.0) / (ratio + 1.0)) ** 2
+    normal_reflectance = ((ratio - 1.0) / (ratio + 1.0)) ** 2
     behind = np.sqrt(np.maximum(1.0 - ratio * ratio * (1.0 - cosine * cosine), 0.0))
-    return schlick(np.where(ratio > 1.0, behind, cosine), straight)
+    return schlick(np.where(ratio > 1.0, behind, cosine), normal_reflectance)
 
 
-def kept_outside(directions: Floats, faces: Floats, least: float = 1e-3) -> Floats:
+def above_face(directions: Floats, faces: Floats, minimum: float = 1e-3) -> Floats:
     """Directions turned up to rise from the face by at least that sine.
 
     Smooth normals are not those of faces: along a silhouette a mirrored ray would go into its own face.
     """
     rise = dot(directions, faces)
-    return np.where(rise < least, unit(directions + (least - rise) * faces), directions)
+    return np.where(rise < minimum, unit(directions + (minimum - rise) * faces), directions)

@@ -20,17 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.core import validate
-from pliant.render.camera import tiles
+from pliant.render.camera import tile_order
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
-SPACINGS = (8, 4, 2, 1)  # of the grids of a time budget, in points, from coarse to fine
-LARGEST_STEP = 256
+GRID_SPACINGS = (8, 4, 2, 1)  # of the grids of a time budget, in points, from coarse to fine
+MAX_STEP = 256
 
 
-class Grid(NamedTuple):
+class PixelGrid(NamedTuple):
     """Every `step`-th pixel of a picture, in both directions, from the upper left corner to the edges and, where needed, one beyond."""
 
     width: int
@@ -56,12 +56,12 @@ class Grid(NamedTuple):
 
     def tiles(self) -> Indices:
         """All points, neighbours together."""
-        return tiles(self.columns, self.rows)
+        return tile_order(self.columns, self.rows)
 
 
-def grid(width: int, height: int, step: int = 1) -> Grid:
+def pixel_grid(width: int, height: int, step: int = 1) -> PixelGrid:
     """The grid of every `step`-th pixel."""
-    return Grid(width, height, validate.integer("step", step, range(1, LARGEST_STEP + 1)))
+    return PixelGrid(width, height, validate.integer("step", step, range(1, MAX_STEP + 1)))
 
 
 # --- filling squares -------------------------------------------------------------------------------------------------------
@@ -81,22 +81,22 @@ def quads(u: Floats, v: Floats) -> Floats:
     across, down = np.minimum(u, 1 - u), np.minimum(v, 1 - v)
     horizontal = down <= across  # on the upper or the lower side
     h, s = np.where(horizontal, down, across), np.where(horizontal, u, v)
-    second = np.where(horizontal, v, u) > 0.5  # the lower side, or the right one
-    near, far = 1 - h - s, s - h
+    second_side = np.where(horizontal, v, u) > 0.5  # the lower side, or the right one
+    near_weight, far_weight = 1 - h - s, s - h
     zero = np.zeros_like(h)
-    upper_left = np.where(second, zero, near)
-    lower_right = np.where(second, far, zero)
-    upper_right = np.where(horizontal, np.where(second, zero, far), np.where(second, near, zero))
-    lower_left = np.where(horizontal, np.where(second, near, zero), np.where(second, zero, far))
+    upper_left = np.where(second_side, zero, near_weight)
+    lower_right = np.where(second_side, far_weight, zero)
+    upper_right = np.where(horizontal, np.where(second_side, zero, far_weight), np.where(second_side, near_weight, zero))
+    lower_left = np.where(horizontal, np.where(second_side, near_weight, zero), np.where(second_side, zero, far_weight))
     return np.stack([upper_left, upper_right, lower_left, lower_right], axis=-1) + 0.5 * h[..., None]
 
 
-WAYS: dict[str, Callable[[Floats, Floats], Floats]] = {"quads": quads, "bilinear": bilinear}
+FILTERS: dict[str, Callable[[Floats, Floats], Floats]] = {"quads": quads, "bilinear": bilinear}
 
 
-def reconstruct(values: Floats, grid: Grid, way: str = "quads") -> Floats:
+def reconstruct(values: Floats, grid: PixelGrid, method: str = "quads") -> Floats:
     """(height, width, c): a whole picture from the colours (points, c) of a grid."""
-    weights = WAYS[validate.choice("way", way, WAYS)]
+    weights = FILTERS[validate.choice("way", method, FILTERS)]
     table = np.asarray(values, np.float64).reshape(grid.rows, grid.columns, -1)
     if grid.step == 1:
         return table.copy()
@@ -104,46 +104,46 @@ def reconstruct(values: Floats, grid: Grid, way: str = "quads") -> Floats:
     table = np.pad(table, ((0, 1), (0, 1), (0, 0)), mode="edge")
     u, v = np.meshgrid(np.arange(grid.step) / grid.step, np.arange(grid.step) / grid.step)
     corners = np.stack([table[:-1, :-1], table[:-1, 1:], table[1:, :-1], table[1:, 1:]])
-    filled = np.einsum("yxk,krsc->rysxc", weights(u, v), corners, optimize=True)
-    whole: Floats = filled.reshape(grid.rows * grid.step, grid.columns * grid.step, -1)
-    return whole[: grid.height, : grid.width].copy()
+    squares = np.einsum("yxk,krsc->rysxc", weights(u, v), corners, optimize=True)
+    picture: Floats = squares.reshape(grid.rows * grid.step, grid.columns * grid.step, -1)
+    return picture[: grid.height, : grid.width].copy()
 
 
 # --- parts and orders ------------------------------------------------------------------------------------------------------
 
 
 @cache
-def shuffled(points: int) -> Indices:
+def shuffled_points(points: int) -> Indices:
     """All points in a pseudo-random order, the same each time."""
     order = np.random.default_rng(points).permutation(points)
     order.flags.writeable = False
     return order
 
 
-def share(points: int, parts: int, turn: int) -> Indices:
+def points_of_turn(points: int, parts: int, turn: int) -> Indices:
     """The points that are traced in this turn, sorted; in any `parts` turns that follow each other every point comes exactly once."""
-    return np.sort(shuffled(points)[turn % parts :: parts])
+    return np.sort(shuffled_points(points)[turn % parts :: parts])
 
 
 @cache
 def coarse_to_fine(columns: int, rows: int) -> tuple[Indices, tuple[int, ...]]:
     """All points, those of coarse grids first, and how many there are up to the end of each grid."""
     row, column = np.divmod(np.arange(columns * rows), columns)
-    level = np.full(columns * rows, len(SPACINGS) - 1)
-    for number, spacing in reversed(list(enumerate(SPACINGS))):
+    level = np.full(columns * rows, len(GRID_SPACINGS) - 1)
+    for number, spacing in reversed(list(enumerate(GRID_SPACINGS))):
         level[(row % spacing == 0) & (column % spacing == 0)] = number
     order = np.argsort(level, kind="stable")
     order.flags.writeable = False
-    return order, tuple(np.cumsum(np.bincount(level, minlength=len(SPACINGS))).tolist())
+    return order, tuple(np.cumsum(np.bincount(level, minlength=len(GRID_SPACINGS))).tolist())
 
 
-def spread(values: Floats, known: Flags, columns: int) -> Floats:
+def fill_from_coarse(values: Floats, known: Flags, columns: int) -> Floats:
     """Colours (points, c) with those that are not known taken from the nearest coarser grid, whose coarsest must be known."""
     values, known = values.copy(), known.copy()
-    for spacing in reversed(SPACINGS):
-        rest = np.flatnonzero(~known)
-        row, column = np.divmod(rest, columns)
+    for spacing in reversed(GRID_SPACINGS):
+        missing = np.flatnonzero(~known)
+        row, column = np.divmod(missing, columns)
         parent = (row - row % spacing) * columns + column - column % spacing
-        found = known[parent]
-        values[rest[found]], known[rest[found]] = values[parent[found]], True
+        parent_known = known[parent]
+        values[missing[parent_known]], known[missing[parent_known]] = values[parent[parent_known]], True
     return values

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pliant.render.animation import Show
-from pliant.render.demo_soup import museum
-from pliant.render.demo_spheres import nine
+from pliant.render.animation import AnimatedScene
+from pliant.render.demo_soup import make_demo_soup
+from pliant.render.demo_spheres import make_demo_spheres
 
-SHOWS: dict[str, Callable[..., Show]] = {"nine": nine, "museum": museum}  # each takes `faces`
+SCENES: dict[str, Callable[..., AnimatedScene]] = {"nine": make_demo_spheres, "museum": make_demo_soup}  # each takes `faces`

@@ -23,7 +23,7 @@ class Hierarchy(NamedTuple):
     levels: Sequence[Indices]  # (v, 2) ranges each, from the root down; level 0 is the whole body
 
 
-class Character(NamedTuple):
+class ReportBody(NamedTuple):
     """A body of the report."""
 
     name: str
@@ -39,7 +39,7 @@ class Snapshot(NamedTuple):
     marked: Sequence[Indices]  # of each body: the faces that meet something, sorted, each once
 
 
-class Meeting(NamedTuple):
+class Contact(NamedTuple):
     """Two bodies in a frame, or one that meets itself: a row of the table."""
 
     frame: int
@@ -50,19 +50,19 @@ class Meeting(NamedTuple):
     radius: float  # around it
 
 
-class Story(NamedTuple):
+class ReportData(NamedTuple):
     """All that a report tells."""
 
     title: str
     facts: Sequence[tuple[str, str]]  # name and value, for the head of the page
     notes: Sequence[str]  # sentences
-    bodies: Sequence[Character]
+    bodies: Sequence[ReportBody]
     frames: Indices  # (k,) numbers of the frames that were looked at, rising
     counts: Mapping[str, NDArray[np.int64]]  # by name (k,): pairs of faces in each of them, parts of a sum: "between bodies", …
-    meetings: Sequence[Meeting]  # the worst first, for the table
+    contacts: Sequence[Contact]  # the worst first, for the table
     snapshots: Iterable[Snapshot]  # of some or all of these frames, rising
     rate: float = 30.0  # frames a second
     up: str = ""  # "x", "y", "z"; empty: not known
     unit: str = ""
-    loads: NDArray[np.int64] | None = None  # (l, 3) frame, body, pairs in which it takes part; None: what the meetings add up to
-    more: int = 0  # meetings beside these
+    body_pairs: NDArray[np.int64] | None = None  # (l, 3) frame, body, pairs in which it takes part; None: what the meetings add up to
+    omitted_contacts: int = 0  # meetings beside these

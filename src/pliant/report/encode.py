@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 
 Ints = NDArray[Any]
 
-ORDER, NEIGHBOURS, SAME = 3, 4, 8  # bits of a mode
-LEVEL = 4  # of zlib: 6 takes six times as long and saves 4 % (100 frames of a cloth of 50,000 triangles: 1.5 s, 2.8 MB)
-FINE, FEWEST, MOST = 10_000, 7_000, 32_000  # steps in half a side: of a new grid, and where it becomes too coarse or too small
+ORDER_BITS, NEIGHBOUR_BIT, SAME_BIT = 3, 4, 8  # bits of a mode
+ZLIB_LEVEL = 4  # of zlib: 6 takes six times as long and saves 4 % (100 frames of a cloth of 50,000 triangles: 1.5 s, 2.8 MB)
+NEW_STEPS, MIN_STEPS, MAX_STEPS = 10_000, 7_000, 32_000  # steps in half a side: of a new grid, and where it becomes too coarse or too small
 
 
-class Piece(NamedTuple):
+class QuantizedBody(NamedTuple):
     """A body in a frame, on its grid: vertex i is at zero + step · grid[:, i]."""
 
     grid: NDArray[np.int16]  # (3, n)
@@ -46,50 +46,50 @@ class Frame(NamedTuple):
     """All bodies at once."""
 
     place: int  # in Story.frames
-    pieces: Sequence[Piece]
+    pieces: Sequence[QuantizedBody]
 
 
-class Grid:
+class Quantizer:
     """Puts one body on its grid, frame after frame. Vertices that no face has are left out: nobody sees them."""
 
     def __init__(self) -> None:
         self.step = 0.0
-        self.given: Ints | None = None
+        self.source_faces: Ints | None = None
         self.count = -1
-        self.used: NDArray[np.intp] | None = None  # None: all
+        self.used_vertices: NDArray[np.intp] | None = None  # None: all
         self.faces = np.empty((0, 3), np.int32)
 
-    def piece(self, vertices: Ints, faces: Ints, marked: Ints) -> Piece:
+    def quantize(self, vertices: Ints, faces: Ints, marked: Ints) -> QuantizedBody:
         """The body as it is told."""
         self._connect(len(vertices), faces)
-        rows = np.asarray(vertices if self.used is None else vertices[self.used], np.float64)
+        rows = np.asarray(vertices if self.used_vertices is None else vertices[self.used_vertices], np.float64)
         if not len(rows):
-            return Piece(np.zeros((3, 0), np.int16), np.zeros(3), 1.0, self.faces, np.asarray(marked, np.int32))
+            return QuantizedBody(np.zeros((3, 0), np.int16), np.zeros(3), 1.0, self.faces, np.asarray(marked, np.int32))
         low, high = 0.5 * rows.min(axis=0), 0.5 * rows.max(axis=0)  # halves, since a sum of large numbers may not be one
         zero, half = low + high, float((high - low).max())
         if not np.isfinite(half):
             raise ValueError("vertices: expected finite numbers")
-        if not FEWEST * self.step <= half <= MOST * self.step or not self.step:
-            self.step = max(half / FINE, np.finfo(float).tiny) if half else 1.0
+        if not MIN_STEPS * self.step <= half <= MAX_STEPS * self.step or not self.step:
+            self.step = max(half / NEW_STEPS, np.finfo(float).tiny) if half else 1.0
         grid = np.rint((rows - zero).T / self.step).astype(np.int16, order="C")
-        return Piece(grid, zero, self.step, self.faces, np.asarray(marked, np.int32))
+        return QuantizedBody(grid, zero, self.step, self.faces, np.asarray(marked, np.int32))
 
     def _connect(self, count: int, faces: Ints) -> None:
         """Note which vertices are used, where faces are new ones."""
-        known = self.given
-        if count == self.count and known is not None and _equal(faces, known):
+        source = self.source_faces
+        if count == self.count and source is not None and _equal(faces, source):
             return
         if faces.ndim != 2 or faces.shape[1] != 3 or (faces.size and not 0 <= faces.min() <= faces.max() < count):
             raise ValueError(f"faces: expected shape (f, 3), vertices from 0 to {count - 1}")
-        seen = np.zeros(count, bool)
-        seen[faces] = True
-        self.given, self.count = faces, count
-        self.used = None if seen.all() else np.flatnonzero(seen)
-        self.faces = np.asarray((np.cumsum(seen) - 1)[faces], np.int32).reshape(-1, 3)
+        is_used = np.zeros(count, bool)
+        is_used[faces] = True
+        self.source_faces, self.count = faces, count
+        self.used_vertices = None if is_used.all() else np.flatnonzero(is_used)
+        self.faces = np.asarray((np.cumsum(is_used) - 1)[faces], np.int32).reshape(-1, 3)
 
 
-def _equal(faces: Ints, known: Ints) -> bool:
-    return faces is known or np.array_equal(faces, known)
+def _equal(faces: Ints, source: Ints) -> bool:
+    return faces is source or np.array_equal(faces, source)
 
 
 def zigzag(values: Ints) -> Ints:
@@ -98,65 +98,65 @@ def zigzag(values: Ints) -> Ints:
     return ((values << 1) ^ (values >> bits)).view(f"u{values.itemsize}")
 
 
-def planes(values: Ints) -> bytes:
+def byte_planes(values: Ints) -> bytes:
     """Signed integers as bytes: all lowest ones, then all that come next, and so on; the higher ones are zero nearly always."""
     return np.ascontiguousarray(zigzag(values).ravel().view(np.uint8).reshape(-1, values.itemsize).T).tobytes()
 
 
-def from_planes(data: bytes, count: int, kind: type[np.signedinteger[Any]]) -> Ints:
+def from_byte_planes(data: bytes, count: int, kind: type[np.signedinteger[Any]]) -> Ints:
     """What `planes` made bytes of."""
     size = np.dtype(kind).itemsize
     mixed = np.ascontiguousarray(np.frombuffer(data, np.uint8, count * size).reshape(size, count).T).view(f"u{size}").ravel()
     return (mixed >> 1).view(kind) ^ -(mixed & 1).view(kind)
 
 
-def steps(values: Ints) -> Ints:
+def deltas(values: Ints) -> Ints:
     """Entries by how they differ from the one before, along the last axis; the first differs from zero."""
     found = values.copy()
     found[..., 1:] -= values[..., :-1]
     return found
 
 
-def expected(order: int, before: Ints, earlier: Ints) -> Ints:
+def predict(order: int, before: Ints, earlier: Ints) -> Ints:
     """Where positions are expected, from those of the last two frames."""
     return before if order == 1 else before + (before - earlier)
 
 
-class Coder:
+class Encoder:
     """Frames to bytes, in order."""
 
     def __init__(self) -> None:
-        self.past: dict[int, list[Piece]] = {}  # of each body up to two frames, the last one first
+        self.history: dict[int, list[QuantizedBody]] = {}  # of each body up to two frames, the last one first
 
     def frame(self, frame: Frame) -> bytes:
         """A frame as a chunk has it."""
         head, places, parts = [], [], []
         for body, piece in enumerate(frame.pieces):
-            past = self.past.get(body, [])
-            fresh = not past or piece.grid.shape != past[0].grid.shape or not _equal(piece.faces, past[0].faces)
-            if fresh or piece.step != past[0].step:
-                past = []
-            mode, coded = _positions(piece.grid, [each.grid for each in past])
-            faces = planes(steps(piece.faces.ravel())) if fresh else b""
-            head.append((mode, piece.grid.shape[1], len(piece.faces) if fresh else -1, len(piece.marked)))
+            history = self.history.get(body, [])
+            new_faces = not history or piece.grid.shape != history[0].grid.shape or not _equal(piece.faces, history[0].faces)
+            if new_faces or piece.step != history[0].step:
+                history = []
+            mode, coded = _encode_positions(piece.grid, [each.grid for each in history])
+            faces = byte_planes(deltas(piece.faces.ravel())) if new_faces else b""
+            head.append((mode, piece.grid.shape[1], len(piece.faces) if new_faces else -1, len(piece.marked)))
             places.append((*piece.zero, piece.step))
-            parts += [faces, coded, planes(steps(piece.marked))]
-            self.past[body] = [piece, *past[:1]]
+            parts += [faces, coded, byte_planes(deltas(piece.marked))]
+            self.history[body] = [piece, *history[:1]]
         count = len(frame.pieces)
         rows = np.array(head, "<i4").reshape(count, 4).tobytes(), np.array(places, "<f8").reshape(count, 4).tobytes()
         return b"".join([np.array([frame.place], "<i4").tobytes(), *rows, *parts])
 
 
-def _positions(grid: NDArray[np.int16], past: Sequence[NDArray[np.int16]]) -> tuple[int, bytes]:
+def _encode_positions(grid: NDArray[np.int16], history: Sequence[NDArray[np.int16]]) -> tuple[int, bytes]:
     """(mode, bytes) of positions, whichever mode leaves the smallest numbers."""
-    if past and np.array_equal(grid, past[0]):
-        return SAME, b""
-    told: dict[int, Ints] = {}
-    for order in range(len(past) + 1):
-        rest = grid - expected(order, past[0], past[-1]) if order else grid
-        told |= {order: rest, order | NEIGHBOURS: steps(rest)}
-    mode = min(told, key=lambda each: int(zigzag(told[each]).sum(dtype=np.int64)))
-    return mode, planes(told[mode])
+    if history and np.array_equal(grid, history[0]):
+        return SAME_BIT, b""
+    residuals: dict[int, Ints] = {}
+    for order in range(len(history) + 1):
+        residual = grid - predict(order, history[0], history[-1]) if order else grid
+        residuals |= {order: residual, order | NEIGHBOUR_BIT: deltas(residual)}
+    mode = min(residuals, key=lambda each: int(zigzag(residuals[each]).sum(dtype=np.int64)))
+    return mode, byte_planes(residuals[mode])
 
 
 class Decoder:
@@ -164,7 +164,7 @@ class Decoder:
 
     def __init__(self, bodies: int) -> None:
         self.bodies = bodies
-        self.past: dict[int, list[Piece]] = {}
+        self.history: dict[int, list[QuantizedBody]] = {}
 
     def frames(self, chunk: bytes) -> Iterator[Frame]:
         """All frames of an inflated chunk."""
@@ -176,28 +176,28 @@ class Decoder:
             at += 4 + 48 * self.bodies
             pieces = []
             for body, (mode, vertices, faces, marked) in enumerate(head):
-                sizes = 12 * max(faces, 0), 0 if mode & SAME else 6 * vertices, 4 * marked
+                sizes = 12 * max(faces, 0), 0 if mode & SAME_BIT else 6 * vertices, 4 * marked
                 ends = at + np.cumsum([0, *sizes])
                 parts = [chunk[begin:end] for begin, end in pairwise(ends)]
-                past, at = self.past.get(body, []), int(ends[-1])
-                connected = past[0].faces if faces < 0 else _summed(parts[0], 3 * faces).reshape(-1, 3)
-                grid = past[0].grid if mode & SAME else _placed(mode, parts[1], vertices, [each.grid for each in past])
-                pieces.append(Piece(grid, places[body, :3], float(places[body, 3]), connected, _summed(parts[2], marked)))
-                self.past[body] = [pieces[-1], *past[:1]]
+                history, at = self.history.get(body, []), int(ends[-1])
+                connected = history[0].faces if faces < 0 else _decode_deltas(parts[0], 3 * faces).reshape(-1, 3)
+                grid = history[0].grid if mode & SAME_BIT else _decode_positions(mode, parts[1], vertices, [each.grid for each in history])
+                pieces.append(QuantizedBody(grid, places[body, :3], float(places[body, 3]), connected, _decode_deltas(parts[2], marked)))
+                self.history[body] = [pieces[-1], *history[:1]]
             yield Frame(place, pieces)
 
 
-def _summed(data: bytes, count: int) -> NDArray[np.int32]:
-    return np.cumsum(from_planes(data, count, np.int32), dtype=np.int32)
+def _decode_deltas(data: bytes, count: int) -> NDArray[np.int32]:
+    return np.cumsum(from_byte_planes(data, count, np.int32), dtype=np.int32)
 
 
-def _placed(mode: int, data: bytes, count: int, past: Sequence[NDArray[np.int16]]) -> NDArray[np.int16]:
-    rest = from_planes(data, 3 * count, np.int16).reshape(3, count)
-    if mode & NEIGHBOURS:
-        rest = np.cumsum(rest, axis=1, dtype=np.int16)
-    return rest + expected(mode & ORDER, past[0], past[-1]) if mode & ORDER else rest
+def _decode_positions(mode: int, data: bytes, count: int, history: Sequence[NDArray[np.int16]]) -> NDArray[np.int16]:
+    residual = from_byte_planes(data, 3 * count, np.int16).reshape(3, count)
+    if mode & NEIGHBOUR_BIT:
+        residual = np.cumsum(residual, axis=1, dtype=np.int16)
+    return residual + predict(mode & ORDER_BITS, history[0], history[-1]) if mode & ORDER_BITS else residual
 
 
-def deflated(data: bytes) -> bytes:
+def deflate(data: bytes) -> bytes:
     """As the page inflates it: the format zlib (RFC 1950), which `DecompressionStream` calls deflate."""
-    return zlib.compress(data, LEVEL)
+    return zlib.compress(data, ZLIB_LEVEL)

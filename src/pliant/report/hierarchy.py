@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.core import validate
-from pliant.core.threads import Reading
+from pliant.core.threads import ReadLock
 from pliant.report.data import Hierarchy
-from pliant.tree.nodes import ranges_of
+from pliant.tree.nodes import subtree_leaf_ranges
 
 
 def hierarchy_of(body: Any) -> Hierarchy | None:
@@ -27,24 +27,24 @@ def hierarchy_of(body: Any) -> Hierarchy | None:
     >>> len(found.order), [len(level) for level in found.levels[:4]]
     (80, [1, 2, 4, 8])
     """
-    validate.body("body", body)
-    with Reading(body.guard):
+    validate.check_body("body", body)
+    with ReadLock(body.guard):
         if not len(body):
             return None
-        tree = body.shape_at(body.motion.scale).tree
+        tree = body.bvh_at(body.motion.scale).tree
         used = tree.faces >= 0
         order = tree.faces[used]
         ends = np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int32)  # leaf i has the faces from ends[i] to ends[i + 1]
-        leaves = ranges_of(tree)
+        leaves = subtree_leaf_ranges(tree)
         levels, rows, found = [np.array([[0, len(order)]], np.int32)], np.zeros(1, np.int64), np.empty((0, 2), np.int64)
         while len(rows):
             nodes, lanes = np.nonzero(np.arange(tree.width) < tree.count[rows, None])
             child = tree.child[rows[nodes], lanes].astype(np.int64)
             rows = child[child >= 0]
             found = np.concatenate([found, np.stack([~child[child < 0], ~child[child < 0] + 1], axis=1)])
-            levels.append(_in_order(ends[np.concatenate([found, leaves[rows]])]))
+            levels.append(_sort_ranges(ends[np.concatenate([found, leaves[rows]])]))
         return Hierarchy(order, levels)
 
 
-def _in_order(ranges: NDArray[np.int32]) -> NDArray[np.int32]:
+def _sort_ranges(ranges: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.ascontiguousarray(ranges[np.argsort(ranges[:, 0])])

@@ -25,9 +25,9 @@ Indices = NDArray[np.int64]
 Mesh = tuple[ArrayLike, ArrayLike]
 
 SUPERSAMPLE = 2  # samples per pixel and axis
-MARGIN = 0.07  # free space on each side, as a part of what is shown
-BLOCK = 1 << 20  # fragments tested at a time: about 100 MB of temporaries
-EMPTY = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+VIEW_MARGIN = 0.07  # free space on each side, as a part of what is shown
+FRAGMENT_BLOCK = 1 << 20  # fragments tested at a time: about 100 MB of temporaries
+EMPTY_KEY = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 DEPTH_STEPS = float(2**32 - 2)
 
 # Lights in view space (x right, y up, z towards the eye): direction, colour.
@@ -37,7 +37,7 @@ SKY, GROUND = (0.34, 0.37, 0.42), (0.20, 0.17, 0.15)
 BACKDROP_TOP, BACKDROP_BOTTOM = (0.965, 0.970, 0.978), (0.790, 0.815, 0.845)
 
 
-class View(NamedTuple):
+class Viewpoint(NamedTuple):
     """Where the eye stands and what it sees; angles in degrees, z is up. By default everything, with a margin."""
 
     azimuth: float = -58.0
@@ -53,7 +53,7 @@ class Layer(NamedTuple):
     depth: Floats
 
 
-class Planes(NamedTuple):
+class FacePlanes(NamedTuple):
     """Affine functions of a sample's position, one row (x, y, constant) a face: weights of corners 1 and 2, and depth."""
 
     first: Floats
@@ -61,18 +61,18 @@ class Planes(NamedTuple):
     depth: Floats
 
 
-class Surface(NamedTuple):
+class ProjectedMesh(NamedTuple):
     """All meshes as one, placed before the eye."""
 
     vertices: Floats  # (n, 3) column, row, depth, in samples
     normals: Floats  # (n, 3) in view space
     faces: Indices  # (m, 3)
-    planes: Planes
+    planes: FacePlanes
     rgba: Floats  # (m, 4)
     body: Indices  # (m,) the mesh a face comes from
 
 
-def draw(meshes: Sequence[Mesh], colours: Sequence[ArrayLike], size: int = 900, view: View | None = None) -> NDArray[np.uint8]:
+def draw(meshes: Sequence[Mesh], colours: Sequence[ArrayLike], size: int = 900, view: Viewpoint | None = None) -> NDArray[np.uint8]:
     """Draw ``meshes``, pairs (vertices, faces), as a square picture of ``size`` pixels a side.
 
     ``colours`` has one entry a mesh: one colour, or one a face. A fourth channel below 1 makes faces see-through.
@@ -83,21 +83,21 @@ def draw(meshes: Sequence[Mesh], colours: Sequence[ArrayLike], size: int = 900, 
     samples = size * SUPERSAMPLE
     image = _backdrop(samples)
     if not len(faces):
-        return _finish(image)
-    placed = _project(vertices, faces, samples, view or View())
-    surface = Surface(placed, _vertex_normals(placed, faces), faces, _planes(placed, faces), rgba, body)
+        return _to_pixels(image)
+    projected = _project(vertices, faces, samples, view or Viewpoint())
+    surface = ProjectedMesh(projected, _vertex_normals(projected, faces), faces, _face_planes(projected, faces), rgba, body)
     # The far wall of a see-through body stays solid: it shows as a bowl, with whatever pokes into it.
-    opaque = (rgba[:, 3] >= 1.0) | (_facing(placed, faces) <= 0.0)
-    solid = _layer(surface, np.flatnonzero(opaque), samples)
-    clear = _layer(surface, np.flatnonzero(~opaque), samples)
+    opaque = (rgba[:, 3] >= 1.0) | (_facing(projected, faces) <= 0.0)
+    solid = _nearest_faces(surface, np.flatnonzero(opaque), samples)
+    clear = _nearest_faces(surface, np.flatnonzero(~opaque), samples)
     hidden = clear.depth > solid.depth
     clear = Layer(np.where(hidden, -1, clear.face), np.where(hidden, np.inf, clear.depth))
-    _paint(image, solid, surface, np.ones(len(faces)))
-    _paint(image, clear, surface, rgba[:, 3])
-    return _finish(image)
+    _shade_layer(image, solid, surface, np.ones(len(faces)))
+    _shade_layer(image, clear, surface, rgba[:, 3])
+    return _to_pixels(image)
 
 
-def with_detail(image: NDArray[np.uint8], detail: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def insert_detail(image: NDArray[np.uint8], detail: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """``image`` with ``detail``, a smaller square picture, framed in its emptiest corner."""
     size, side = len(image), len(detail)
     gap, frame = size // 40, max(2, size // 300)
@@ -110,7 +110,7 @@ def with_detail(image: NDArray[np.uint8], detail: NDArray[np.uint8]) -> NDArray[
     return result
 
 
-def save(path: str | os.PathLike[str], image: NDArray[np.uint8]) -> Path:
+def save_picture(path: str | os.PathLike[str], image: NDArray[np.uint8]) -> Path:
     """Write ``image`` to ``path``; a reader never meets a file that is half written."""
     try:
         from PIL import Image
@@ -151,25 +151,25 @@ def _join(meshes: Sequence[Mesh], colours: Sequence[ArrayLike]) -> tuple[Floats,
     return np.concatenate(all_vertices), np.concatenate(all_faces), np.concatenate(all_colours), body
 
 
-def _project(vertices: Floats, faces: Indices, samples: int, view: View) -> Floats:
+def _project(vertices: Floats, faces: Indices, samples: int, view: Viewpoint) -> Floats:
     """Vertices as (column, row, depth), all in samples; depth grows away from the eye."""
     a, e = np.radians([view.azimuth, view.elevation])
     right = np.array([-np.sin(a), np.cos(a), 0.0])
     eye = np.array([np.cos(a) * np.cos(e), np.sin(a) * np.cos(e), np.sin(e)])
     up = np.cross(eye, right)
-    turn = np.stack([right, -up, -eye], axis=1)
-    turned = vertices @ turn
-    used = turned[np.unique(faces)]
+    rotation = np.stack([right, -up, -eye], axis=1)
+    rotated = vertices @ rotation
+    used = rotated[np.unique(faces)]
     low, high = used.min(axis=0), used.max(axis=0)
-    centre = 0.5 * (low + high) if view.centre is None else np.asarray(view.centre) @ turn
-    width = view.width or float((high - low)[:2].max()) * (1.0 + 2.0 * MARGIN) or 1.0
-    placed: Floats = (turned - centre) * (samples / width)
-    placed[:, :2] += 0.5 * samples
-    return placed
+    centre = 0.5 * (low + high) if view.centre is None else np.asarray(view.centre) @ rotation
+    width = view.width or float((high - low)[:2].max()) * (1.0 + 2.0 * VIEW_MARGIN) or 1.0
+    projected: Floats = (rotated - centre) * (samples / width)
+    projected[:, :2] += 0.5 * samples
+    return projected
 
 
-def _planes(placed: Floats, faces: Indices) -> Planes:
-    p0, p1, p2 = (placed[faces[:, k]] for k in range(3))
+def _face_planes(projected: Floats, faces: Indices) -> FacePlanes:
+    p0, p1, p2 = (projected[faces[:, k]] for k in range(3))
     e1, e2 = p1 - p0, p2 - p0
     area = e1[:, 0] * e2[:, 1] - e1[:, 1] * e2[:, 0]
     flat = np.abs(area) < 1e-12  # edge-on: covers no pixel centre worth drawing
@@ -178,48 +178,48 @@ def _planes(placed: Floats, faces: Indices) -> Planes:
     second = np.stack([-e1[:, 1], e1[:, 0]], axis=1) * inverse[:, None]
     depth = first * e1[:, 2:] + second * e2[:, 2:]
 
-    def through(gradient: Floats, value: Floats) -> Floats:
+    def plane_through(gradient: Floats, value: Floats) -> Floats:
         return np.column_stack([gradient, value - (gradient * p0[:, :2]).sum(axis=1)])
 
     zero = np.where(flat, -1.0, 0.0)  # a weight of -1 everywhere rejects the face
-    return Planes(through(first, zero), through(second, zero), through(depth, p0[:, 2]))
+    return FacePlanes(plane_through(first, zero), plane_through(second, zero), plane_through(depth, p0[:, 2]))
 
 
-def _facing(placed: Floats, faces: Indices) -> Floats:
+def _facing(projected: Floats, faces: Indices) -> Floats:
     """Positive for faces whose corners run counter-clockwise as the eye sees them: the outside of a closed body."""
-    p0, p1, p2 = (placed[faces[:, k], :2] for k in range(3))
+    p0, p1, p2 = (projected[faces[:, k], :2] for k in range(3))
     e1, e2 = p1 - p0, p2 - p0
     return e1[:, 1] * e2[:, 0] - e1[:, 0] * e2[:, 1]  # rows grow downwards
 
 
-def _vertex_normals(placed: Floats, faces: Indices) -> Floats:
+def _vertex_normals(projected: Floats, faces: Indices) -> Floats:
     """Normals in view space, weighted by area; zero where faces cancel."""
-    corner = placed * (1.0, -1.0, -1.0)  # rows grow downwards, depth away from the eye
+    corner = projected * (1.0, -1.0, -1.0)  # rows grow downwards, depth away from the eye
     p0, p1, p2 = (corner[faces[:, k]] for k in range(3))
     face_normal = np.cross(p1 - p0, p2 - p0)
-    normals = np.zeros_like(placed)
+    normals = np.zeros_like(projected)
     for k in range(3):
         np.add.at(normals, faces[:, k], face_normal)
-    return _unit(normals)
+    return _normalize(normals)
 
 
 # ---- visibility --------------------------------------------------------------------------------------------------------
 
 
-def _layer(surface: Surface, chosen: Indices, samples: int) -> Layer:
+def _nearest_faces(surface: ProjectedMesh, chosen: Indices, samples: int) -> Layer:
     """The nearest of the ``chosen`` faces at every sample."""
-    keys = np.full(samples * samples, EMPTY)
-    reach = float(np.abs(surface.vertices[:, 2]).max()) + 1.0
+    keys = np.full(samples * samples, EMPTY_KEY)
+    max_depth = float(np.abs(surface.vertices[:, 2]).max()) + 1.0
     for pixel, depth, face in _fragments(surface, chosen, samples):
-        steps = np.clip((depth + reach) / (2.0 * reach), 0.0, 1.0) * DEPTH_STEPS
+        steps = np.clip((depth + max_depth) / (2.0 * max_depth), 0.0, 1.0) * DEPTH_STEPS
         np.minimum.at(keys, pixel, (steps.astype(np.uint64) << np.uint64(32)) | face.astype(np.uint64))
-    hit = keys != EMPTY
+    hit = keys != EMPTY_KEY
     face = np.where(hit, (keys & np.uint64(0xFFFF_FFFF)).astype(np.int64), -1)
-    depth = np.where(hit, (keys >> np.uint64(32)).astype(np.float64) / DEPTH_STEPS * 2.0 * reach - reach, np.inf)
+    depth = np.where(hit, (keys >> np.uint64(32)).astype(np.float64) / DEPTH_STEPS * 2.0 * max_depth - max_depth, np.inf)
     return Layer(face.reshape(samples, samples), depth.reshape(samples, samples))
 
 
-def _fragments(surface: Surface, chosen: Indices, samples: int) -> Iterator[tuple[Indices, Floats, Indices]]:
+def _fragments(surface: ProjectedMesh, chosen: Indices, samples: int) -> Iterator[tuple[Indices, Floats, Indices]]:
     """Blocks of (pixel, depth, face): the pixel centres inside each face, from the rectangle around it."""
     planes = surface.planes
     corner = surface.vertices[surface.faces[chosen]][:, :, :2] - 0.5
@@ -231,7 +231,7 @@ def _fragments(surface: Surface, chosen: Indices, samples: int) -> Iterator[tupl
     start = 0
     while start < len(chosen):
         done = int(ends[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, done + BLOCK, side="right")))
+        stop = max(start + 1, int(np.searchsorted(ends, done + FRAGMENT_BLOCK, side="right")))
         block = slice(start, stop)
         face = np.repeat(np.arange(start, stop), count[block])
         place = np.arange(len(face)) - np.repeat(ends[block] - count[block] - done, count[block])
@@ -240,15 +240,15 @@ def _fragments(surface: Surface, chosen: Indices, samples: int) -> Iterator[tupl
         row += low[face, 1]
         face = chosen[face]
         x, y = column + 0.5, row + 0.5
-        w1 = _at(planes.first, face, x, y)
-        w2 = _at(planes.second, face, x, y)
+        w1 = _evaluate_planes(planes.first, face, x, y)
+        w2 = _evaluate_planes(planes.second, face, x, y)
         inside = (w1 >= 0.0) & (w2 >= 0.0) & (w1 + w2 <= 1.0)
         face = face[inside]
-        yield (row * samples + column)[inside], _at(planes.depth, face, x[inside], y[inside]), face
+        yield (row * samples + column)[inside], _evaluate_planes(planes.depth, face, x[inside], y[inside]), face
         start = stop
 
 
-def _at(plane: Floats, face: Indices, x: Floats, y: Floats) -> Floats:
+def _evaluate_planes(plane: Floats, face: Indices, x: Floats, y: Floats) -> Floats:
     row = plane[face]
     return row[:, 0] * x + row[:, 1] * y + row[:, 2]
 
@@ -256,47 +256,47 @@ def _at(plane: Floats, face: Indices, x: Floats, y: Floats) -> Floats:
 # ---- shading -----------------------------------------------------------------------------------------------------------
 
 
-def _paint(image: Floats, layer: Layer, surface: Surface, opacity: Floats) -> None:
+def _shade_layer(image: Floats, layer: Layer, surface: ProjectedMesh, opacity: Floats) -> None:
     """Shade the samples of ``layer`` and lay them over ``image`` (linear light), by the ``opacity`` of each face."""
     row, column = np.nonzero(layer.face >= 0)
     if not len(row):
         return
     face = layer.face[row, column]
     x, y = column.astype(np.float64) + 0.5, row.astype(np.float64) + 0.5
-    w1, w2 = _at(surface.planes.first, face, x, y)[:, None], _at(surface.planes.second, face, x, y)[:, None]
+    w1, w2 = _evaluate_planes(surface.planes.first, face, x, y)[:, None], _evaluate_planes(surface.planes.second, face, x, y)[:, None]
     n0, n1, n2 = (surface.normals[surface.faces[face, k]] for k in range(3))
-    normal = _unit((1.0 - w1 - w2) * n0 + w1 * n1 + w2 * n2)
+    normal = _normalize((1.0 - w1 - w2) * n0 + w1 * n1 + w2 * n2)
     normal *= np.where(normal[:, 2:] < 0.0, -1.0, 1.0)  # both sides of a face are lit
     grazing = (1.0 - normal[:, 2]) ** 3
-    alpha, given = opacity[face], surface.rgba[face, 3]
-    shade = (1.0 - 0.55 * grazing) * _openness(layer.depth)[row, column] * _outline(layer, surface.body)[row, column]
-    shade *= np.where(given < alpha, 0.85, 1.0)  # inside a bowl
-    colour = _linear(surface.rgba[face, :3]) * _light(normal) * shade[:, None] + 0.10 * _gloss(normal)[:, None]
+    alpha, own_opacity = opacity[face], surface.rgba[face, 3]
+    shade = (1.0 - 0.55 * grazing) * _ambient_occlusion(layer.depth)[row, column] * _outline(layer, surface.body)[row, column]
+    shade *= np.where(own_opacity < alpha, 0.85, 1.0)  # inside a bowl
+    colour = _srgb_to_linear(surface.rgba[face, :3]) * _diffuse(normal) * shade[:, None] + 0.10 * _specular(normal)[:, None]
     cover = (alpha + (1.0 - alpha) * 0.2 * grazing)[:, None]  # seen at a grazing angle a thin wall covers more
     image[row, column] += (colour - image[row, column]) * cover
 
 
-def _light(normal: Floats) -> Floats:
+def _diffuse(normal: Floats) -> Floats:
     sky = 0.5 + 0.5 * normal[:, 1:2]
     total = np.asarray(GROUND) + (np.asarray(SKY) - np.asarray(GROUND)) * sky
     for direction, colour in (KEY_LIGHT, FILL_LIGHT):
-        total = total + np.maximum(normal @ _unit(np.array(direction)), 0.0)[:, None] * np.asarray(colour)
+        total = total + np.maximum(normal @ _normalize(np.array(direction)), 0.0)[:, None] * np.asarray(colour)
     return np.asarray(total)
 
 
-def _gloss(normal: Floats) -> Floats:
-    halfway = _unit(_unit(np.array(KEY_LIGHT[0])) + np.array([0.0, 0.0, 1.0]))
+def _specular(normal: Floats) -> Floats:
+    halfway = _normalize(_normalize(np.array(KEY_LIGHT[0])) + np.array([0.0, 0.0, 1.0]))
     shine: Floats = np.maximum(normal @ halfway, 0.0) ** 40
     return shine
 
 
-def _openness(depth: Floats) -> Floats:
+def _ambient_occlusion(depth: Floats) -> Floats:
     """Darker where the surroundings are nearer to the eye than the sample: creases and the seam between bodies."""
-    seen = np.isfinite(depth)
+    visible = np.isfinite(depth)
     radius = max(2, len(depth) // 40)
-    weight = _blur(seen.astype(np.float64), radius)
-    around = _blur(np.where(seen, depth, 0.0), radius) / np.maximum(weight, 1e-9)
-    return 1.0 - 0.55 * np.clip((np.where(seen, depth, 0.0) - around) / (1.5 * radius), 0.0, 1.0)
+    weight = _blur(visible.astype(np.float64), radius)
+    mean_depth = _blur(np.where(visible, depth, 0.0), radius) / np.maximum(weight, 1e-9)
+    return 1.0 - 0.55 * np.clip((np.where(visible, depth, 0.0) - mean_depth) / (1.5 * radius), 0.0, 1.0)
 
 
 def _outline(layer: Layer, body: Indices) -> Floats:
@@ -323,14 +323,14 @@ def _blur(values: Floats, radius: int) -> Floats:
 def _backdrop(samples: int) -> Floats:
     """A vertical gradient, a little darker towards the corners."""
     t = np.linspace(0.0, 1.0, samples)
-    top, bottom = _linear(np.array(BACKDROP_TOP)), _linear(np.array(BACKDROP_BOTTOM))
+    top, bottom = _srgb_to_linear(np.array(BACKDROP_TOP)), _srgb_to_linear(np.array(BACKDROP_BOTTOM))
     column = top + (bottom - top) * (t**1.3)[:, None]
     from_middle = (t - 0.5) ** 2
     corner = 1.0 - 0.28 * (from_middle[:, None] + from_middle[None, :])
     return column[:, None, :] * corner[:, :, None]
 
 
-def _finish(image: Floats) -> NDArray[np.uint8]:
+def _to_pixels(image: Floats) -> NDArray[np.uint8]:
     """Samples to pixels: mean in linear light, then sRGB."""
     side = len(image) // SUPERSAMPLE
     mean: Floats = image.reshape(side, SUPERSAMPLE, side, SUPERSAMPLE, 3).mean(axis=(1, 3))
@@ -339,10 +339,10 @@ def _finish(image: Floats) -> NDArray[np.uint8]:
     return np.round(encoded * 255.0).astype(np.uint8)
 
 
-def _linear(srgb: Floats) -> Floats:
+def _srgb_to_linear(srgb: Floats) -> Floats:
     return np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
 
 
-def _unit(vectors: Floats) -> Floats:
+def _normalize(vectors: Floats) -> Floats:
     length: Any = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors / np.where(length > 0.0, length, 1.0)

@@ -14,13 +14,13 @@ from typing import IO
 import numpy as np
 
 from pliant.report.data import Snapshot
-from pliant.report.encode import Coder, Decoder, Frame, Grid, Piece, deflated
+from pliant.report.encode import Decoder, Encoder, Frame, QuantizedBody, Quantizer, deflate
 
-CHUNK = 1 << 20  # bytes before they are deflated; the frame that goes beyond is still in it
-MOST_INFLATED = 512 << 20  # bytes of all chunks: the page has them in memory
+CHUNK_BYTES = 1 << 20  # bytes before they are deflated; the frame that goes beyond is still in it
+MAX_INFLATED = 512 << 20  # bytes of all chunks: the page has them in memory
 
 
-class Outline:
+class ExtremePoints:
     """The outermost points of all frames in 26 directions, those of a cube's corners, edges and sides: what a camera must see."""
 
     AXES = np.array([(x, y, z) for x in (0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1) if (x, y, z) > (0, 0, 0)], np.float64)  # (13, 3)
@@ -28,35 +28,35 @@ class Outline:
     def __init__(self) -> None:
         self.reach, self.points = np.full(2 * len(self.AXES), -np.inf), np.zeros((2 * len(self.AXES), 3))
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: QuantizedBody) -> None:
         """See this body too."""
         if not piece.grid.size:
             return
-        along = self.AXES.astype(np.float32) @ piece.grid.astype(np.float32)
-        ends = np.concatenate([along.argmax(axis=1), along.argmin(axis=1)])
+        projections = self.AXES.astype(np.float32) @ piece.grid.astype(np.float32)
+        ends = np.concatenate([projections.argmax(axis=1), projections.argmin(axis=1)])
         points = piece.zero + piece.step * piece.grid[:, ends].T
         reach = (np.concatenate([self.AXES, -self.AXES]) * points).sum(axis=1)
         farther = reach > self.reach
         self.reach[farther], self.points[farther] = reach[farther], points[farther]
 
 
-class Spool:
+class FrameStore:
     """Snapshots of a number of bodies, as deflated chunks of frames. `favoured`: places in `Story.frames`, worth more than others."""
 
-    def __init__(self, bodies: int, favoured: Iterable[int] = ()) -> None:
-        self.bodies, self.favoured = bodies, set(favoured)
-        self.stride, self.seen = 1, 0  # snapshots: which ones are kept, and how many there were
+    def __init__(self, bodies: int, priority: Iterable[int] = ()) -> None:
+        self.bodies, self.priority = bodies, set(priority)
+        self.stride, self.snapshot_count = 1, 0  # snapshots: which ones are kept, and how many there were
         self.faces: list[int] = []  # of each body in the first snapshot
-        self.outline = Outline()
-        self._grids = [Grid() for _ in range(bodies)]
-        self._start()
+        self.extremes = ExtremePoints()
+        self._quantizers = [Quantizer() for _ in range(bodies)]
+        self._reset()
 
-    def _start(self) -> None:
-        self.kept: list[tuple[int, int]] = []  # of each frame: its place in Story.frames, and the number of the snapshot
+    def _reset(self) -> None:
+        self.stored: list[tuple[int, int]] = []  # of each frame: its place in Story.frames, and the number of the snapshot
         self.lengths: list[int] = []  # of each chunk
-        self.inflated = 0
+        self.inflated_bytes = 0
         self._file: IO[bytes] = tempfile.TemporaryFile()
-        self._coder, self._waiting = Coder(), bytearray()
+        self._coder, self._waiting = Encoder(), bytearray()
 
     def close(self) -> None:
         """Forget all frames."""
@@ -64,30 +64,30 @@ class Spool:
 
     def add(self, place: int, snapshot: Snapshot) -> None:
         """The next snapshot, unless it is one to leave out."""
-        number, self.seen = self.seen, self.seen + 1
-        if self._keeps(place, number):
-            meshes = zip(self._grids, snapshot.meshes, snapshot.marked, strict=True)
-            pieces = [grid.piece(np.asarray(mesh[0]), np.asarray(mesh[1]), np.asarray(marked)) for grid, mesh, marked in meshes]
+        number, self.snapshot_count = self.snapshot_count, self.snapshot_count + 1
+        if self._is_stored(place, number):
+            meshes = zip(self._quantizers, snapshot.meshes, snapshot.marked, strict=True)
+            pieces = [grid.quantize(np.asarray(mesh[0]), np.asarray(mesh[1]), np.asarray(marked)) for grid, mesh, marked in meshes]
             for piece in pieces:
-                self.outline.add(piece)
+                self.extremes.add(piece)
             self.faces = self.faces or [len(piece.faces) for piece in pieces]
             self._append(Frame(place, pieces), number)
 
-    def _keeps(self, place: int, number: int) -> bool:
-        return number % self.stride == 0 or place in self.favoured
+    def _is_stored(self, place: int, number: int) -> bool:
+        return number % self.stride == 0 or place in self.priority
 
     def _append(self, frame: Frame, number: int) -> None:
         coded = self._coder.frame(frame)
-        self.inflated += len(coded)
-        self.kept.append((frame.place, number))
+        self.inflated_bytes += len(coded)
+        self.stored.append((frame.place, number))
         self._waiting += coded
-        if len(self._waiting) >= CHUNK:
+        if len(self._waiting) >= CHUNK_BYTES:
             self.flush()
 
     def flush(self) -> None:
         """No frame waits for others to share a chunk with."""
         if self._waiting:
-            chunk = deflated(bytes(self._waiting))
+            chunk = deflate(bytes(self._waiting))
             self._file.write(chunk)
             self.lengths.append(len(chunk))
             self._waiting.clear()
@@ -96,33 +96,33 @@ class Spool:
         """All that is flushed."""
         return _read(self._file, self.lengths)
 
-    def fit(self, most: int) -> bool:
+    def fit(self, maximum: int) -> bool:
         """Leave frames out until chunks have at most so many bytes, as base64; False if the first frame alone has more."""
-        while self.encoded > most or self.inflated > MOST_INFLATED:
-            if len(self.kept) <= 1:
+        while self.encoded_bytes > maximum or self.inflated_bytes > MAX_INFLATED:
+            if len(self.stored) <= 1:
                 return False
-            self._thin()
+            self._drop_every_second()
         return True
 
     @property
-    def encoded(self) -> int:
+    def encoded_bytes(self) -> int:
         """Bytes of all chunks in base64: four for three, rounded up."""
         return sum(4 * -(-length // 3) for length in self.lengths)
 
-    def _thin(self) -> None:
+    def _drop_every_second(self) -> None:
         """Leave out every second frame; where all but the first are favoured ones, these."""
-        if sum(number % self.stride == 0 for _, number in self.kept) > 1:
+        if sum(number % self.stride == 0 for _, number in self.stored) > 1:
             self.stride *= 2
         else:
-            self.favoured.clear()
+            self.priority.clear()
         self.flush()
-        old, chunks, decoder, kept = self._file, self.chunks(), Decoder(self.bodies), iter(self.kept)
-        self._start()
+        old, chunks, decoder, kept = self._file, self.chunks(), Decoder(self.bodies), iter(self.stored)
+        self._reset()
         with old:
             for chunk in chunks:
                 for frame in decoder.frames(zlib.decompress(chunk)):
                     place, number = next(kept)
-                    if self._keeps(place, number):
+                    if self._is_stored(place, number):
                         self._append(frame, number)
         self.flush()
 

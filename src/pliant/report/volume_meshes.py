@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from pliant.core import validate
 from pliant.core.soa import lane
-from pliant.core.threads import Reading
-from pliant.refit.policy import POLICIES, Shape
+from pliant.core.threads import ReadLock
+from pliant.refit.policy import POLICIES, Bvh
 from pliant.shapes import icosphere
-from pliant.volume.protocol import Ray, middle, pierce
+from pliant.volume.protocol import Ray, center, ray_interval
 
-STRETCHES, LEAST = 4, 1e-8
+ITERATIONS, MIN_RATIO = 4, 1e-8
 
 
-def outlines(body: Any, level: int, detail: int = 2) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def volume_meshes(body: Any, level: int, detail: int = 2) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """(vertices, faces) of meshes of all volumes at a level of the body's tree, in its own coordinates: those of the root's children are
     at level 1. Branches that end above count with their leaves. `detail`: a volume has 20 · 4**detail triangles.
 
@@ -31,51 +31,51 @@ def outlines(body: Any, level: int, detail: int = 2) -> tuple[NDArray[np.float64
     2
     """
     level, detail = validate.integer("level", level, range(1, 129)), validate.integer("detail", detail, range(6))
-    validate.body("body", body)
+    validate.check_body("body", body)
     directions, faces = icosphere(detail)
-    with Reading(body.guard):
+    with ReadLock(body.guard):
         if not len(body):
             return np.zeros((0, 3)), np.zeros((0, 3), np.int64)
         body.motion.complete()
-        own, motion = body.shape_at(body.motion.scale), body.motion
+        bvh, motion = body.bvh_at(body.motion.scale), body.motion
         policy = "fitted" if body.options.policy.name == "fitted" else "bottom_up"
         settings = body.options.settings if policy == "fitted" else {}
         options = body.options._replace(policy=POLICIES[policy], settings=settings)
-        shape = Shape(options, body.guard, body.corners, own.points, own.tree)      # a copy, so that nothing of the body's own moves
-        shape.follow()
-        hulls = [outline(lane(shape.nodes, i, k), directions) for i, k in at_level(shape.tree, level)]
+        copied = Bvh(options, body.guard, body.welded_faces, bvh.points, bvh.tree)      # a copy, so that nothing of the body's own moves
+        copied.refit()
+        hulls = [volume_hull(lane(copied.nodes, i, k), directions) for i, k in volumes_at_level(copied.tree, level)]
         vertices = np.concatenate(hulls) / motion.scale + motion.origin[:3]
     count = len(directions)
     return vertices, (faces[None].astype(np.int64) + count * np.arange(len(hulls))[:, None, None]).reshape(-1, 3)
 
 
-def at_level(tree: Any, level: int) -> list[tuple[int, int]]:
+def volumes_at_level(tree: Any, level: int) -> list[tuple[int, int]]:
     """(node, lane) of all volumes at a level, and of leaves above it."""
     found, rows = [], [0]
     for depth in range(1, level + 1):
-        below = [(i, k, int(tree.child[i, k])) for i in rows for k in range(tree.count[i])]
-        found += [(i, k) for i, k, child in below if child < 0 or depth == level]
-        rows = [child for _, _, child in below if child >= 0]
+        children = [(i, k, int(tree.child[i, k])) for i in rows for k in range(tree.count[i])]
+        found += [(i, k) for i, k, child in children if child < 0 or depth == level]
+        rows = [child for _, _, child in children if child >= 0]
     return found
 
 
-def outline(volume: Any, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+def volume_hull(volume: Any, directions: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n, 3): where rays from the middle leave a volume. Rays that are spread evenly hardly ever leave a thin disc by its rim, so they are
     stretched as what they have found is, again and again."""
-    start, ways = np.float64(middle(volume)), directions
-    for _ in range(STRETCHES):
-        found = leaving(volume, ways) * ways
+    start, rays = np.float64(center(volume)), directions
+    for _ in range(ITERATIONS):
+        found = exit_distances(volume, rays) * rays
         spread, axes = np.linalg.eigh(found.T @ found)
-        ways = directions @ (axes * np.sqrt(np.maximum(spread, spread[-1] * LEAST))) @ axes.T
-        ways /= np.maximum(np.linalg.norm(ways, axis=1, keepdims=True), LEAST)
-    return np.asarray(start + leaving(volume, ways) * ways)
+        rays = directions @ (axes * np.sqrt(np.maximum(spread, spread[-1] * MIN_RATIO))) @ axes.T
+        rays /= np.maximum(np.linalg.norm(rays, axis=1, keepdims=True), MIN_RATIO)
+    return np.asarray(start + exit_distances(volume, rays) * rays)
 
 
-def leaving(volume: Any, ways: NDArray[np.float64]) -> NDArray[np.float64]:
+def exit_distances(volume: Any, directions: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n, 1): how far rays go from the middle."""
-    zero, start = np.float32(0), np.array(middle(volume), np.float32)
+    zero, start = np.float32(0), np.array(center(volume), np.float32)
     with np.errstate(all="ignore"):
-        steps = ways.astype(np.float32)
-        over = np.where(steps == 0, np.float32(np.inf), 1 / steps).astype(np.float32)
-        values: list[Any] = [*start, *over.T, zero, np.float32(np.inf), zero]
-        return np.maximum(np.asarray(pierce(volume, Ray(*values))[1], np.float64), 0)[:, None]
+        steps = directions.astype(np.float32)
+        reciprocals = np.where(steps == 0, np.float32(np.inf), 1 / steps).astype(np.float32)
+        values: list[Any] = [*start, *reciprocals.T, zero, np.float32(np.inf), zero]
+        return np.maximum(np.asarray(ray_interval(volume, Ray(*values))[1], np.float64), 0)[:, None]

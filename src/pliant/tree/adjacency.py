@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper, kernel
-from pliant.core.simd import item
-from pliant.tree.nodes import LEAF
+from pliant.core.simd import load
+from pliant.tree.nodes import LEAF_WIDTH
 
-HUB = 256                                                               # faces
-HALF = sum(1 << (LEAF * i + j) for i in range(LEAF) for j in range(i + 1)) - (1 << 64)      # j <= i, as an int64
+HUB_VALENCE = 256                                                               # faces
+SELF_MASK = sum(1 << (LEAF_WIDTH * i + j) for i in range(LEAF_WIDTH) for j in range(i + 1)) - (1 << 64)      # j <= i, as an int64
 
 
-class Masks(NamedTuple):
+class AdjacencyMasks(NamedTuple):
     """The neighbours of leaf a, none lower than a itself, are others[begins[a] : begins[a + 1]], the first one a; with them their masks."""
     begins: np.ndarray
     others: np.ndarray
@@ -26,59 +26,59 @@ class Masks(NamedTuple):
     hubs: bool
 
 
-def masks_of(tree, mesh):
+def adjacency_masks(tree, mesh):
     """The Masks of a tree over a `geometry/mesh.py` Mesh."""
     n_leaves = len(tree.faces)
-    held = tree.faces >= 0
-    place = np.empty(len(mesh.faces), np.int32)                         # leaf and lane of each face
-    place[tree.faces[held]] = np.flatnonzero(held.reshape(-1))
-    begins, seen = np.zeros(n_leaves + 1, np.int32), np.full(n_leaves, -1, np.int32)
-    none = np.empty(0, np.int32), np.empty(0, np.int64)
-    n = list_masks(tree.faces, mesh.faces, mesh.begins, mesh.around, place, begins, seen, *none)
+    occupied = tree.faces >= 0
+    slot_of_face = np.empty(len(mesh.faces), np.int32)                         # leaf and lane of each face
+    slot_of_face[tree.faces[occupied]] = np.flatnonzero(occupied.reshape(-1))
+    begins, last_entry = np.zeros(n_leaves + 1, np.int32), np.full(n_leaves, -1, np.int32)
+    no_masks = np.empty(0, np.int32), np.empty(0, np.int64)
+    n = fill_masks(tree.faces, mesh.faces, mesh.begins, mesh.vertex_faces, slot_of_face, begins, last_entry, *no_masks)
     others, masks = np.empty(n, np.int32), np.empty(n, np.int64)
-    seen[:] = -1
-    list_masks(tree.faces, mesh.faces, mesh.begins, mesh.around, place, begins, seen, others, masks)
-    return Masks(begins, others, masks, bool(np.diff(mesh.begins).max(initial=0) > HUB))
+    last_entry[:] = -1
+    fill_masks(tree.faces, mesh.faces, mesh.begins, mesh.vertex_faces, slot_of_face, begins, last_entry, others, masks)
+    return AdjacencyMasks(begins, others, masks, bool(np.diff(mesh.begins).max(initial=0) > HUB_VALENCE))
 
 
 @kernel
-def list_masks(leaf_faces, faces, face_begins, around, place, begins, seen, others, masks):
+def fill_masks(leaf_faces, faces, face_begins, incident_faces, slot_of_face, begins, last_entry, others, masks):
     """Fill begins and, where there is room, others and masks; how many there are. `seen` (leaves,) −1: where each was put last."""
     n, writing = 0, len(others) > 0
     for a in range(len(leaf_faces)):
         start = n
-        begins[a], seen[a] = n, n
+        begins[a], last_entry[a] = n, n
         if writing:
-            others[n], masks[n] = a, HALF
+            others[n], masks[n] = a, SELF_MASK
         n += 1
-        for i in range(LEAF):
+        for i in range(LEAF_WIDTH):
             f = np.int64(leaf_faces[a, i])
             if f < 0:
                 break
             for c in range(3):
                 v = np.int64(faces[f, c])
-                if face_begins[v + 1] - face_begins[v] > HUB:
+                if face_begins[v + 1] - face_begins[v] > HUB_VALENCE:
                     continue
                 for k in range(face_begins[v], face_begins[v + 1]):
-                    at = np.int64(place[around[k]])
-                    b, j = at // LEAF, at % LEAF
+                    at = np.int64(slot_of_face[incident_faces[k]])
+                    b, j = at // LEAF_WIDTH, at % LEAF_WIDTH
                     if b < a:
                         continue
-                    if seen[b] < start:
-                        seen[b] = n
+                    if last_entry[b] < start:
+                        last_entry[b] = n
                         if writing:
                             others[n], masks[n] = b, 0
                         n += 1
                     if writing:
-                        masks[seen[b]] |= np.int64(1) << (LEAF * i + j)
+                        masks[last_entry[b]] |= np.int64(1) << (LEAF_WIDTH * i + j)
         begins[a + 1] = n
     return n
 
 
 @helper
-def mask_between(begins, others, masks, a, b):
+def find_mask(begins, others, masks, a, b):
     """The mask of leaves a <= b."""
-    for k in range(item(begins, a), item(begins, a + 1)):
-        if item(others, np.int64(k)) == b:
-            return item(masks, np.int64(k))
+    for k in range(load(begins, a), load(begins, a + 1)):
+        if load(others, np.int64(k)) == b:
+            return load(masks, np.int64(k))
     return np.int64(0)

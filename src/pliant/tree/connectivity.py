@@ -20,53 +20,53 @@ import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
 from pliant.tree import sah
-from pliant.tree.face_graph import links_of
-from pliant.tree.nodes import WIDTHS, Builder, register, tree_of_spans
+from pliant.tree.face_graph import build_face_graph
+from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
 
-DEPTH_LIMIT = 96                                                        # with log2 MOST_FACES less than MOST_LEVELS
+MAX_DEPTH = 96                                                        # with log2 MOST_FACES less than MOST_LEVELS
 
 
 @routine
-def walk(begins, near, owner, patch, begin, first, old, new, up):
+def walk_patch(begins, adjacent, owner, patch, begin, first, old, new, parent):
     """List the patch that `first` is in, the faces owned by `old`, in patch[begin:], nearest first; they become owned by `new`. up[k]: the
     place from which the face at place k was reached."""
     head, tail = begin, begin + 1
-    patch[begin], owner[first], up[begin] = first, new, begin
+    patch[begin], owner[first], parent[begin] = first, new, begin
     while head < tail:
         f = patch[head]
         for k in range(begins[f], begins[f + 1]):
-            g = near[k]
+            g = adjacent[k]
             if owner[g] == old:
-                owner[g], patch[tail], up[tail] = new, g, head
+                owner[g], patch[tail], parent[tail] = new, g, head
                 tail += 1
         head += 1
 
 
 @helper
-def next_to(begins, near, owner, f, old):
+def unassigned_neighbor(begins, adjacent, owner, f, old):
     """A face linked to f that is still owned by `old`; −1: none."""
     for k in range(begins[f], begins[f + 1]):
-        if owner[near[k]] == old:
-            return near[k]
+        if owner[adjacent[k]] == old:
+            return adjacent[k]
     return np.int32(-1)
 
 
 @routine
-def grow_two(begins, near, owner, patch, begin, cut, end, one, two, old, new):
+def grow_regions(begins, adjacent, owner, patch, begin, cut, end, one, two, old, new):
     """Grow regions from faces `one` and `two`, at both ends of the patch, owned by `new` and `new + 1`; where the second begins, which is
     the cut if that can be."""
     a, a_next, b, b_next = begin, begin + 1, end - 1, end - 2           # the face whose neighbours are next, the next place to fill
     patch[a], patch[b], owner[one], owner[two] = one, two, new, new + 1
     while a_next <= b_next:
         if b <= b_next or (a < a_next and (a_next - begin) * (end - cut) <= (end - 1 - b_next) * (cut - begin)):
-            g = next_to(begins, near, owner, patch[a], old)
+            g = unassigned_neighbor(begins, adjacent, owner, patch[a], old)
             if g < 0:
                 a += 1
             else:
                 owner[g], patch[a_next] = new, g
                 a_next += 1
         else:
-            g = next_to(begins, near, owner, patch[b], old)
+            g = unassigned_neighbor(begins, adjacent, owner, patch[b], old)
             if g < 0:
                 b -= 1
             else:
@@ -76,17 +76,17 @@ def grow_two(begins, near, owner, patch, begin, cut, end, one, two, old, new):
 
 
 @routine
-def part_at_link(owner, patch, begin, end, new, up, size, spare):
+def split_at_link(owner, patch, begin, end, new, parent, size, spare):
     """Cut a walk where one of its steps parts it best; where the second part begins."""
     for k in range(begin, end):
         size[k] = 1
     best = begin + 1
     for k in range(end - 1, begin, -1):
-        size[up[k]] += size[k]
+        size[parent[k]] += size[k]
         best = k if abs(2 * size[k] - (end - begin)) < abs(2 * size[best] - (end - begin)) else best
     left, right = begin, 0
     for k in range(begin, end):
-        if k == best or size[up[k]] < 0:
+        if k == best or size[parent[k]] < 0:
             size[k] = -1
             spare[right] = patch[k]
             right += 1
@@ -101,27 +101,27 @@ def part_at_link(owner, patch, begin, end, new, up, size, spare):
 
 
 @routine
-def part_patch(begins, near, owner, patch, begin, cut, end, old, new, up, size, spare):
+def split_patch(begins, adjacent, owner, patch, begin, cut, end, old, new, parent, size, spare):
     """Cut a patch in two that are connected, owned by `new` and `new + 1`, as near to the cut as can be; where the second begins."""
-    walk(begins, near, owner, patch, begin, patch[begin], old, ~old, up)
+    walk_patch(begins, adjacent, owner, patch, begin, patch[begin], old, ~old, parent)
     one = patch[end - 1]
-    walk(begins, near, owner, patch, begin, one, ~old, old, up)
-    found = grow_two(begins, near, owner, patch, begin, cut, end, one, patch[end - 1], old, new)
+    walk_patch(begins, adjacent, owner, patch, begin, one, ~old, old, parent)
+    found = grow_regions(begins, adjacent, owner, patch, begin, cut, end, one, patch[end - 1], old, new)
     if found == cut or 4 * min(found - begin, end - found) >= end - begin - 1:
         return found
     for k in range(begin, end):
         owner[patch[k]] = old
-    walk(begins, near, owner, patch, begin, one, old, new, up)
-    return part_at_link(owner, patch, begin, end, new, up, size, spare)
+    walk_patch(begins, adjacent, owner, patch, begin, one, old, new, parent)
+    return split_at_link(owner, patch, begin, end, new, parent, size, spare)
 
 
 @helper
-def component_at(starts, n, place):
+def component_at(starts, n, position):
     """The component that this place in the line belongs to."""
     low, high = 0, n
     while high - low > 1:
         middle = (low + high) // 2
-        if starts[middle] <= place:
+        if starts[middle] <= position:
             low = middle
         else:
             high = middle
@@ -129,39 +129,39 @@ def component_at(starts, n, place):
 
 
 @helper
-def which_to_cut(spans, n, arity, leaf):
+def choose_span_to_split(spans, n, arity, leaf):
     """The set to cut next, −1: none. The largest, if it is too large for one node of leaves. Then the smallest, if there is room for all
     its leaves here, as in `tree/sah.py`."""
-    most, fewest = 0, -1
+    largest, smallest = 0, -1
     for s in range(n):
         faces = spans[s, 1] - spans[s, 0]
-        most = s if faces > spans[most, 1] - spans[most, 0] else most
-        if faces > leaf and (fewest < 0 or faces < spans[fewest, 1] - spans[fewest, 0]):
-            fewest = s
-    if spans[most, 1] - spans[most, 0] > leaf * arity:
-        return most
-    if fewest < 0 or n == 1:
-        return fewest
-    faces = spans[fewest, 1] - spans[fewest, 0]
-    return fewest if (faces + faces // 4 + leaf - 1) // leaf <= arity - n + 1 else -1
+        largest = s if faces > spans[largest, 1] - spans[largest, 0] else largest
+        if faces > leaf and (smallest < 0 or faces < spans[smallest, 1] - spans[smallest, 0]):
+            smallest = s
+    if spans[largest, 1] - spans[largest, 0] > leaf * arity:
+        return largest
+    if smallest < 0 or n == 1:
+        return smallest
+    faces = spans[smallest, 1] - spans[smallest, 0]
+    return smallest if (faces + faces // 4 + leaf - 1) // leaf <= arity - n + 1 else -1
 
 
 @kernel
-def grow_tree(begins, near, starts, n_starts, arity, leaf, limit, owner, patch, up, size, spare, spans, waiting, child, count, leaf_spans):
+def build_nodes(begins, adjacent, starts, n_starts, arity, leaf, limit, owner, patch, parent, size, spare, spans, stack, child, count, leaf_spans):
     """Build; (nodes, leaves). `waiting` (k, 6): parent, lane, begin, end, owner, depth; `spans` (arity, 3) begin, end, owner. Leaves are
     numbered as they come."""
     n_nodes, n_leaves, top, new = 0, 0, 1, n_starts
     while top > 0:
         top -= 1
-        node, depth = n_nodes, waiting[top, 5]
+        node, depth = n_nodes, stack[top, 5]
         n_nodes += 1
-        if waiting[top, 0] >= 0:
-            child[waiting[top, 0], waiting[top, 1]] = node
-        spans[0, 0], spans[0, 1], spans[0, 2] = waiting[top, 2], waiting[top, 3], waiting[top, 4]
+        if stack[top, 0] >= 0:
+            child[stack[top, 0], stack[top, 1]] = node
+        spans[0, 0], spans[0, 1], spans[0, 2] = stack[top, 2], stack[top, 3], stack[top, 4]
 
         n = 1
         while n < arity:
-            s = which_to_cut(spans, n, arity, leaf)
+            s = choose_span_to_split(spans, n, arity, leaf)
             if s < 0:
                 break
             begin, end, old = spans[s, 0], spans[s, 1], spans[s, 2]
@@ -176,7 +176,7 @@ def grow_tree(begins, near, starts, n_starts, arity, leaf, limit, owner, patch, 
                 cut = starts[c]
                 spans[s, 2], spans[n, 2] = first, c
             else:
-                cut = part_patch(begins, near, owner, patch, begin, cut, end, old, new, up, size, spare)
+                cut = split_patch(begins, adjacent, owner, patch, begin, cut, end, old, new, parent, size, spare)
                 spans[s, 2], spans[n, 2] = new, new + 1
                 new += 2
             spans[s, 0], spans[s, 1], spans[n, 0], spans[n, 1] = begin, cut, cut, end
@@ -189,13 +189,13 @@ def grow_tree(begins, near, starts, n_starts, arity, leaf, limit, owner, patch, 
                 child[node, s] = ~n_leaves
                 n_leaves += 1
             else:
-                waiting[top, 0], waiting[top, 1], waiting[top, 5] = node, s, depth + 1
-                waiting[top, 2], waiting[top, 3], waiting[top, 4] = spans[s, 0], spans[s, 1], spans[s, 2]
+                stack[top, 0], stack[top, 1], stack[top, 5] = node, s, depth + 1
+                stack[top, 2], stack[top, 3], stack[top, 4] = spans[s, 0], spans[s, 1], spans[s, 2]
                 top += 1
     return n_nodes, n_leaves
 
 
-def line_of(corners, starts):
+def order_components(corners, starts):
     """The components, of which corners (n, 3, 4) from starts[i] on are the i-th, in an order in which neighbours are near each other."""
     low, high = np.minimum.reduceat(corners.min(1), starts[:-1]), np.maximum.reduceat(corners.max(1), starts[:-1])
     first = np.arange(len(low), dtype=np.int32)
@@ -203,21 +203,21 @@ def line_of(corners, starts):
     return sah.build(np.concatenate([low, high]), np.stack([first, second, second], 1), 2, 1).faces[:, 0]
 
 
-def build(points, faces, arity, leaf, limit=DEPTH_LIMIT):
+def build(points, faces, arity, leaf, limit=MAX_DEPTH):
     """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
-    n, width = len(faces), WIDTHS[arity]
-    order, starts, begins, near = links_of(faces, len(points), lambda order, starts: line_of(points[faces[order]], starts))
+    n, width = len(faces), WIDTH_OF_ARITY[arity]
+    order, starts, begins, adjacent = build_face_graph(faces, len(points), lambda order, starts: order_components(points[faces[order]], starts))
     components = len(starts) - 1
     owner = np.repeat(np.arange(components, dtype=np.int32), np.diff(starts))
-    waiting = np.zeros(((limit + n.bit_length() + 2) * arity, 6), np.int64)
-    waiting[0] = -1, 0, 0, n, 0, 0
+    stack = np.zeros(((limit + n.bit_length() + 2) * arity, 6), np.int64)
+    stack[0] = -1, 0, 0, n, 0, 0
     child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)       # every node has two children or more
     leaf_spans = np.zeros((n, 2), np.int64)
     patch = np.arange(n, dtype=np.int32)
-    up, size, spare = np.empty((3, n), np.int32)
-    n_nodes, n_leaves = grow_tree(begins, near, starts, components, arity, leaf, limit, owner, patch, up, size, spare,
-                                  np.zeros((arity, 3), np.int64), waiting, child, count, leaf_spans)
-    return tree_of_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], order[patch], faces)
+    parent, size, spare = np.empty((3, n), np.int32)
+    n_nodes, n_leaves = build_nodes(begins, adjacent, starts, components, arity, leaf, limit, owner, patch, parent, size, spare,
+                                  np.zeros((arity, 3), np.int64), stack, child, count, leaf_spans)
+    return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], order[patch], faces)
 
 
 register(Builder("connectivity", build))

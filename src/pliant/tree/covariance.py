@@ -18,22 +18,22 @@ midpoints. A level reads every face a fixed number of times, but for the selecti
 import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
-from pliant.core.soa import aligned
-from pliant.core.stack import floats, singles
+from pliant.core.soa import aligned_zeros
+from pliant.core.stack import stack_float32, stack_float64
 from pliant.geometry.principal_axes import covariance, principal_axes
-from pliant.tree.nodes import WIDTHS, Builder, register, tree_of_spans
-from pliant.tree.partition import FACTOR, PRIME
-from pliant.tree.sah import gather
-from pliant.tree.split import half_way, largest_of, put_children
+from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
+from pliant.tree.partition import LCG_FACTOR, LCG_MODULUS
+from pliant.tree.sah import gather_boxes
+from pliant.tree.split import append_children, largest_span, leaf_aligned_middle
 
-ROUNDING = 2.0**-23                                                     # of a doubled midpoint: its corners, and their sum
+MIDPOINT_ERROR = 2.0**-23                                                     # of a doubled midpoint: its corners, and their sum
 
 
 @helper
-def forget_noise(a, n, x, y, z):
+def clear_rounding_noise(a, n, x, y, z):
     """Clear what is off the diagonal of the sums of products (9,) of n midpoints about their mean, where rounding may have made it."""
     spread = a[0] + a[4] + a[8]
-    most = ROUNDING * np.sqrt(spread * (spread + n * (x * x + y * y + z * z)))
+    most = MIDPOINT_ERROR * np.sqrt(spread * (spread + n * (x * x + y * y + z * z)))
     for i in range(3):
         for j in range(i):
             if abs(a[3 * i + j]) <= most:
@@ -41,23 +41,23 @@ def forget_noise(a, n, x, y, z):
 
 
 @routine
-def put_axis(middles, order, begin, end, axis):
+def set_split_axis(midpoints, order, begin, end, axis):
     """Set axis[:3] to the unit vector along which the midpoints of a set are spread the most."""
-    a, frame = floats(9), singles(9)
-    x, y, z = covariance(middles, order, begin, end, a)
-    forget_noise(a, end - begin, x, y, z)
+    a, frame = stack_float64(9), stack_float32(9)
+    x, y, z = covariance(midpoints, order, begin, end, a)
+    clear_rounding_noise(a, end - begin, x, y, z)
     principal_axes(a, frame)
     axis[0], axis[1], axis[2] = frame[0], frame[1], frame[2]
 
 
 @routine
-def select(values, begin, at, end):
+def quickselect(values, begin, at, end):
     """What would stand at `at` if values[begin : end] were sorted (Hoare). Pivots are pseudo-random, seeded from the place of the set:
     the middle of values that rise and fall again, as around a body, is their greatest."""
-    low, high, chosen = begin, end - 1, (begin + end * FACTOR) % PRIME + 1
+    low, high, random = begin, end - 1, (begin + end * LCG_FACTOR) % LCG_MODULUS + 1
     while low < high:
-        chosen = chosen * FACTOR % PRIME
-        pivot, i, j = values[low + chosen % (high - low + 1)], low, high
+        random = random * LCG_FACTOR % LCG_MODULUS
+        pivot, i, j = values[low + random % (high - low + 1)], low, high
         while i <= j:
             while values[i] < pivot:
                 i += 1
@@ -77,73 +77,73 @@ def select(values, begin, at, end):
 
 
 @routine
-def part(middles, order, begin, cut, end, axis, places, spare):
+def partition_along_axis(midpoints, order, begin, cut, end, axis, scratch, spare_order):
     """Bring the lowest faces along the axis before the cut. Both parts keep their order. `places` (2, n), `spare` (n,): room."""
-    heights, shuffled = places[0], places[1]
+    heights, selected = scratch[0], scratch[1]
     for at in range(begin, end):
         m = 4 * np.int64(order[at])
-        heights[at] = axis[0] * middles[m] + axis[1] * middles[m + 1] + axis[2] * middles[m + 2]
-        shuffled[at] = heights[at]
-    border, level = select(shuffled, begin, cut, end), cut - begin
+        heights[at] = axis[0] * midpoints[m] + axis[1] * midpoints[m + 1] + axis[2] * midpoints[m + 2]
+        selected[at] = heights[at]
+    median, n_ties_below = quickselect(selected, begin, cut, end), cut - begin
     for at in range(begin, end):
-        level -= 1 if heights[at] < border else 0                       # so many of those on the border go before the cut
+        n_ties_below -= 1 if heights[at] < median else 0                       # so many of those on the border go before the cut
     left, right = begin, 0
     for at in range(begin, end):                                        # to both places, and one moves on: nobody could predict the side
-        face, before = order[at], 1 if heights[at] < border else 0
-        if level > 0 and heights[at] == border:
-            before, level = 1, level - 1
-        order[left], spare[right] = face, face
-        left, right = left + before, right + (1 - before)
+        face, goes_left = order[at], 1 if heights[at] < median else 0
+        if n_ties_below > 0 and heights[at] == median:
+            goes_left, n_ties_below = 1, n_ties_below - 1
+        order[left], spare_order[right] = face, face
+        left, right = left + goes_left, right + (1 - goes_left)
     for k in range(right):
-        order[left + k] = spare[k]
+        order[left + k] = spare_order[k]
 
 
 @kernel
-def grow_tree(middles, order, arity, leaf, axis, places, spare, spans, waiting, child, count, leaf_spans):
+def build_nodes(midpoints, order, arity, leaf, axis, scratch, spare_order, spans, stack, child, count, leaf_spans):
     """Build; (nodes, leaves). `waiting` (k, 5): parent, lane, begin, end, depth. Leaves are numbered as they come."""
     n_nodes, n_leaves, top = 0, 0, 1
     while top > 0:
         top -= 1
-        node, depth = n_nodes, waiting[top, 4]
+        node, depth = n_nodes, stack[top, 4]
         n_nodes += 1
-        if waiting[top, 0] >= 0:
-            child[waiting[top, 0], waiting[top, 1]] = node
-        spans[0, 0], spans[0, 1] = waiting[top, 2], waiting[top, 3]
+        if stack[top, 0] >= 0:
+            child[stack[top, 0], stack[top, 1]] = node
+        spans[0, 0], spans[0, 1] = stack[top, 2], stack[top, 3]
 
         n = 1
         while n < arity:
-            largest = largest_of(spans, n)
+            largest = largest_span(spans, n)
             begin, end = spans[largest, 0], spans[largest, 1]
             if end - begin <= leaf:
                 break
-            cut = half_way(begin, end, leaf)
+            cut = leaf_aligned_middle(begin, end, leaf)
             if end - begin > 2:                                         # two need no axis: half of all cuts down to single faces
-                put_axis(middles, order, begin, end, axis)
-                part(middles, order, begin, cut, end, axis, places, spare)
+                set_split_axis(midpoints, order, begin, end, axis)
+                partition_along_axis(midpoints, order, begin, cut, end, axis, scratch, spare_order)
             spans[largest, 1], spans[n, 0], spans[n, 1] = cut, cut, end
             n += 1
-        n_leaves, top = put_children(node, n, depth, leaf, spans, child, count, leaf_spans, n_leaves, waiting, top)
+        n_leaves, top = append_children(node, n, depth, leaf, spans, child, count, leaf_spans, n_leaves, stack, top)
     return n_nodes, n_leaves
 
 
-def middles_of(points, faces):
+def doubled_midpoints(points, faces):
     """Flat rows x y z · of the doubled midpoints of faces (f, 3) int32 of points (n, 4) float32."""
-    rows = aligned(8 * len(faces) + 8, np.float32)
-    gather(points.reshape(-1), faces, rows, rows.view(np.int32), np.empty(16, np.float32))
+    rows = aligned_zeros(8 * len(faces) + 8, np.float32)
+    gather_boxes(points.reshape(-1), faces, rows, rows.view(np.int32), np.empty(16, np.float32))
     return (rows[:-8].reshape(-1, 8)[:, :4] + rows[:-8].reshape(-1, 8)[:, 4:]).reshape(-1)
 
 
 def build(points, faces, arity, leaf):
     """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
-    n, width = len(faces), WIDTHS[arity]
-    order, spare = np.arange(n, dtype=np.int32), np.empty(n, np.int32)
-    waiting = np.zeros(((n.bit_length() + 2) * arity, 5), np.int64)
-    waiting[0] = -1, 0, 0, n, 0
+    n, width = len(faces), WIDTH_OF_ARITY[arity]
+    order, spare_order = np.arange(n, dtype=np.int32), np.empty(n, np.int32)
+    stack = np.zeros(((n.bit_length() + 2) * arity, 5), np.int64)
+    stack[0] = -1, 0, 0, n, 0
     child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)       # every node has two children or more
     leaf_spans = np.zeros((n, 2), np.int64)
-    n_nodes, n_leaves = grow_tree(middles_of(points, faces), order, arity, leaf, np.empty(3), np.empty((2, n)), spare,
-                                  np.zeros((arity, 2), np.int64), waiting, child, count, leaf_spans)
-    return tree_of_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], order, faces)
+    n_nodes, n_leaves = build_nodes(doubled_midpoints(points, faces), order, arity, leaf, np.empty(3), np.empty((2, n)), spare_order,
+                                  np.zeros((arity, 2), np.int64), stack, child, count, leaf_spans)
+    return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], order, faces)
 
 
 register(Builder("covariance", build))

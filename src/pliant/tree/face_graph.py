@@ -10,50 +10,50 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper, kernel
-from pliant.geometry.mesh import surround
+from pliant.geometry.mesh import list_vertex_faces
 
-LINKS = 12                                                              # most links of a face: two for each edge and each vertex
+MAX_LINKS = 12                                                              # most links of a face: two for each edge and each vertex
 
 
-class Links(NamedTuple):
+class FaceGraph(NamedTuple):
     """`order` (n,) int32, the faces as walks come to them, component after component; in that order, component i starts at starts[i],
     (c + 1,) int64, and the face at place k is linked to those at places near[begins[k] : begins[k + 1]], int32."""
     order: np.ndarray
     starts: np.ndarray
     begins: np.ndarray
-    near: np.ndarray
+    adjacent: np.ndarray
 
 
-def links_of(faces, n_vertices, line_up):
+def build_face_graph(faces, n_vertices, order_components):
     """The Links of these faces. `line_up(order, starts)` gives the components in the order in which they are to stand, if there are
     several."""
     n = len(faces)
-    begins, around = np.zeros(n_vertices + 1, np.int32), np.empty(3 * n, np.int32)
-    surround(faces, begins, around)
-    asked, last = np.full(n_vertices, -1, np.int32), np.empty(n_vertices, np.int32)
-    links = np.empty((LINKS * n // 2, 2), np.int32)
-    links = links[:link_faces(faces, begins, around, asked, last, np.empty(int(np.diff(begins).max()), np.int32), links)]
+    begins, incident_faces = np.zeros(n_vertices + 1, np.int32), np.empty(3 * n, np.int32)
+    list_vertex_faces(faces, begins, incident_faces)
+    visited_by, last = np.full(n_vertices, -1, np.int32), np.empty(n_vertices, np.int32)
+    links = np.empty((MAX_LINKS * n // 2, 2), np.int32)
+    links = links[:link_faces(faces, begins, incident_faces, visited_by, last, np.empty(int(np.diff(begins).max()), np.int32), links)]
 
     order, rank, starts = np.empty(n, np.int32), np.full(n, -1, np.int32), np.empty(n + 1, np.int64)
-    starts = starts[:list_components(*listed(links, np.arange(n, dtype=np.int32)), order, rank, starts) + 1]
+    starts = starts[:list_components(*adjacency_lists(links, np.arange(n, dtype=np.int32)), order, rank, starts) + 1]
     if len(starts) > 2:
-        line = line_up(order, starts)
-        sizes = np.diff(starts)[line]
-        moved = np.append(0, np.cumsum(sizes))
-        order, starts = order[np.repeat(starts[line] - moved[:-1], sizes) + np.arange(n)], moved
+        permutation = order_components(order, starts)
+        sizes = np.diff(starts)[permutation]
+        new_starts = np.append(0, np.cumsum(sizes))
+        order, starts = order[np.repeat(starts[permutation] - new_starts[:-1], sizes) + np.arange(n)], new_starts
         rank[order] = np.arange(n, dtype=np.int32)
-    return Links(order, starts, *listed(links, rank))
+    return FaceGraph(order, starts, *adjacency_lists(links, rank))
 
 
-def listed(links, rank):
+def adjacency_lists(links, rank):
     """(begins, near) with each face named by its rank."""
-    begins, near = np.zeros(len(rank) + 1, np.int32), np.empty(2 * len(links), np.int32)
-    list_links(links, rank, begins, near)
-    return begins, near
+    begins, adjacent = np.zeros(len(rank) + 1, np.int32), np.empty(2 * len(links), np.int32)
+    fill_adjacency(links, rank, begins, adjacent)
+    return begins, adjacent
 
 
 @helper
-def piece_of(pieces, i):
+def find_root(pieces, i):
     """The lowest of the piece that i belongs to."""
     while pieces[i] != i:
         pieces[i] = pieces[pieces[i]]
@@ -62,43 +62,43 @@ def piece_of(pieces, i):
 
 
 @kernel
-def link_faces(faces, begins, around, asked, last, pieces, links):
+def link_faces(faces, begins, incident_faces, visited_by, last, pieces, links):
     """Fill links (k, 2); how many there are. `asked` (−1 at first) is the vertex that last looked at a neighbour, `last` where among its
     faces that was."""
     n = 0
     for v in range(len(begins) - 1):
         begin, valence = np.int64(begins[v]), np.int64(begins[v + 1] - begins[v])
-        apart = valence
+        n_pieces = valence
         for i in range(valence):
             pieces[i] = i
         for i in range(valence):
-            f = around[begin + i]
+            f = incident_faces[begin + i]
             for c in range(3):
                 w = faces[f, c]
                 if w == v:
                     continue
-                j = np.int64(last[w]) if asked[w] == v else i
-                asked[w], last[w] = v, i
+                j = np.int64(last[w]) if visited_by[w] == v else i
+                visited_by[w], last[w] = v, i
                 if i == j:
                     continue                                            # the first face of this edge, or one that names it twice
                 if v < w:                                               # each edge once
-                    links[n, 0], links[n, 1] = around[begin + j], f
+                    links[n, 0], links[n, 1] = incident_faces[begin + j], f
                     n += 1
-                one, two = piece_of(pieces, i), piece_of(pieces, j)
+                one, two = find_root(pieces, i), find_root(pieces, j)
                 if one != two:
                     pieces[max(one, two)] = min(one, two)
-                    apart -= 1
-        if apart > 1:
-            before = 0
+                    n_pieces -= 1
+        if n_pieces > 1:
+            previous = 0
             for i in range(1, valence):
                 if pieces[i] == i:
-                    links[n, 0], links[n, 1] = around[begin + before], around[begin + i]
-                    n, before = n + 1, i
+                    links[n, 0], links[n, 1] = incident_faces[begin + previous], incident_faces[begin + i]
+                    n, previous = n + 1, i
     return n
 
 
 @kernel
-def list_links(links, rank, begins, near):
+def fill_adjacency(links, rank, begins, adjacent):
     """Fill begins, 0 at first, and near."""
     for i in range(len(links)):
         begins[rank[links[i, 0]]] += 1
@@ -109,11 +109,11 @@ def list_links(links, rank, begins, near):
         a, b = rank[links[i, 0]], rank[links[i, 1]]
         begins[a] -= 1
         begins[b] -= 1
-        near[begins[a]], near[begins[b]] = b, a
+        adjacent[begins[a]], adjacent[begins[b]] = b, a
 
 
 @kernel
-def list_components(begins, near, order, rank, starts):
+def list_components(begins, adjacent, order, rank, starts):
     """Bring the faces into the order of a walk, component after component; how many there are. `rank` is −1 at first."""
     n, tail = 0, 0
     for first in range(len(order)):
@@ -127,7 +127,7 @@ def list_components(begins, near, order, rank, starts):
             f = order[head]
             head += 1
             for k in range(begins[f], begins[f + 1]):
-                g = near[k]
+                g = adjacent[k]
                 if rank[g] < 0:
                     order[tail], rank[g] = g, tail
                     tail += 1

@@ -24,8 +24,8 @@ import numpy as np
 
 from pliant.core.jit import kernel, routine
 
-PHASES = 24                                                             # of step 2, at most; surfaces take 5 or so
-FREE = -1
+MAX_PHASES = 24                                                             # of step 2, at most; surfaces take 5 or so
+UNMATCHED = -1
 INNER = -2                                                              # a group that a tree passes through to the other of its pair
 
 
@@ -35,41 +35,41 @@ class Graph(NamedTuple):
     edges: np.ndarray
     weights: np.ndarray
     begins: np.ndarray
-    near: np.ndarray
-    through: np.ndarray
+    adjacent: np.ndarray
+    edge_ids: np.ndarray
 
 
-class Pairing(NamedTuple):
+class Matching(NamedTuple):
     """`mate` (n,) int32, −1 for a group that is left, and how many of the pairs do not touch."""
     mate: np.ndarray
-    apart: int
+    n_disconnected: int
 
 
-def graph_of(edges, weights, n):
+def build_graph(edges, weights, n):
     """The Graph of n groups."""
-    begins, near, through = np.zeros(n + 1, np.int32), np.empty(2 * len(edges), np.int32), np.empty(2 * len(edges), np.int32)
-    list_neighbours(edges, begins, near, through)
-    return Graph(edges, weights, begins, near, through)
+    begins, adjacent, edge_ids = np.zeros(n + 1, np.int32), np.empty(2 * len(edges), np.int32), np.empty(2 * len(edges), np.int32)
+    fill_adjacency(edges, begins, adjacent, edge_ids)
+    return Graph(edges, weights, begins, adjacent, edge_ids)
 
 
-def pair_up(graph, waits, sizes, halvings):
+def match_groups(graph, waits, sizes, halvings):
     """The Pairing of these groups, which have waited for so many rounds and hold so many faces. A component of n faces is left with
     n / 2^halvings groups at most, rounded up; it must not have had more than twice as many."""
     n = len(waits)
-    mate = np.full(n, FREE, np.int32)
-    left = n - 2 * take_best(graph.edges, np.lexsort((-graph.weights, -waits[graph.edges].max(1))), mate)
-    root, up, queue = np.empty((3, n), np.int32)
+    mate = np.full(n, UNMATCHED, np.int32)
+    n_unmatched = n - 2 * match_greedily(graph.edges, np.lexsort((-graph.weights, -waits[graph.edges].max(1))), mate)
+    root, parent, queue = np.empty((3, n), np.int32)
     found, before = 1, 1                                                # in this phase and the one before it
-    for phase in range(PHASES):
-        if left < 2 or found + before == 0:
+    for phase in range(MAX_PHASES):
+        if n_unmatched < 2 or found + before == 0:
             break
-        before, found = found, exchange(graph.begins, graph.near, mate, phase % 2 == 1, root, up, queue)
-        left -= 2 * found
-    return Pairing(mate, pair_left(graph.begins, graph.near, mate, waits, sizes, halvings, root, up, queue) if left > 1 else 0)
+        before, found = found, augment_paths(graph.begins, graph.adjacent, mate, phase % 2 == 1, root, parent, queue)
+        n_unmatched -= 2 * found
+    return Matching(mate, match_leftovers(graph.begins, graph.adjacent, mate, waits, sizes, halvings, root, parent, queue) if n_unmatched > 1 else 0)
 
 
 @kernel
-def list_neighbours(edges, begins, near, through):
+def fill_adjacency(edges, begins, adjacent, edge_ids):
     """Fill begins, 0 at first, near and through."""
     for i in range(len(edges)):
         begins[edges[i, 0]] += 1
@@ -80,12 +80,12 @@ def list_neighbours(edges, begins, near, through):
         a, b = edges[i, 0], edges[i, 1]
         begins[a] -= 1
         begins[b] -= 1
-        near[begins[a]], near[begins[b]] = b, a
-        through[begins[a]] = through[begins[b]] = i
+        adjacent[begins[a]], adjacent[begins[b]] = b, a
+        edge_ids[begins[a]] = edge_ids[begins[b]] = i
 
 
 @kernel
-def take_best(edges, order, mate):
+def match_greedily(edges, order, mate):
     """Step 1; how many pairs. `order`: the numbers of the edges, the best first."""
     n = 0
     for i in order:
@@ -97,13 +97,13 @@ def take_best(edges, order, mate):
 
 
 @kernel
-def exchange(begins, near, mate, backwards, root, up, queue):
+def augment_paths(begins, adjacent, mate, backwards, root, parent, queue):
     """One phase of step 2; how many pairs it adds. root[g]: where the tree of g began, −1: in none. up[g]: from where the pair of g was
     reached through its mate; INNER for that mate. The trees of a path that was exchanged are left alone until the next phase."""
     n, tail = 0, 0
     for k in range(len(mate)):
         g = len(mate) - 1 - k if backwards else k
-        root[g], up[g] = -1, -1
+        root[g], parent[g] = -1, -1
         if mate[g] < 0:
             root[g], queue[tail] = g, g
             tail += 1
@@ -114,25 +114,25 @@ def exchange(begins, near, mate, backwards, root, up, queue):
         for k in range(begins[g], begins[g + 1]):
             if mate[root[g]] >= 0:
                 break                                                   # this tree has met another
-            h = near[k]
+            h = adjacent[k]
             if root[h] < 0:
                 other = mate[h]
-                root[h], root[other], up[h], up[other] = root[g], root[g], INNER, g
+                root[h], root[other], parent[h], parent[other] = root[g], root[g], INNER, g
                 queue[tail] = other
                 tail += 1
-            elif root[h] != root[g] and up[h] != INNER and mate[root[h]] < 0:
-                exchange_to_root(mate, root, up, g, h)
-                exchange_to_root(mate, root, up, h, g)
+            elif root[h] != root[g] and parent[h] != INNER and mate[root[h]] < 0:
+                augment_to_root(mate, root, parent, g, h)
+                augment_to_root(mate, root, parent, h, g)
                 n += 1
     return n
 
 
 @routine
-def exchange_to_root(mate, root, up, g, new):
+def augment_to_root(mate, root, parent, g, new):
     """Give g this new mate, its old one to the group before them on the path, and so on up to the root, which had none."""
     first = root[g]
     while g != first:
-        old, before = mate[g], up[g]
+        old, before = mate[g], parent[g]
         mate[g], new = new, old
         mate[old] = before
         g = before
@@ -140,53 +140,53 @@ def exchange_to_root(mate, root, up, g, new):
 
 
 @kernel
-def pair_left(begins, near, mate, waits, sizes, halvings, at, stack, left):
+def match_leftovers(begins, adjacent, mate, waits, sizes, halvings, cursor, stack, unmatched):
     """Step 3, component by component; how many pairs that do not touch. `at`: the next neighbour to go to, −1 where no walk has been."""
-    apart = 0
+    n_disconnected = 0
     for g in range(len(mate)):
-        at[g] = -1
+        cursor[g] = -1
     for first in range(len(mate)):
-        if at[first] >= 0:
+        if cursor[first] >= 0:
             continue
         stack[0], top = first, 1
-        groups, faces, n_left, n_waited = 0, 0, 0, 0                    # groups after this round
+        groups, faces, n_unmatched, n_waited = 0, 0, 0, 0                    # groups after this round
         while top > 0:
             g = stack[top - 1]
-            if at[g] < 0:
-                at[g] = begins[g]
+            if cursor[g] < 0:
+                cursor[g] = begins[g]
                 groups += 1 if mate[g] < g else 0                       # or none
                 faces += sizes[g]
                 if mate[g] < 0:
-                    left[n_left] = g
-                    n_left += 1
+                    unmatched[n_unmatched] = g
+                    n_unmatched += 1
                     n_waited += 1 if waits[g] > 0 else 0
-            while at[g] < begins[g + 1] and at[near[at[g]]] >= 0:
-                at[g] += 1
-            if at[g] == begins[g + 1]:
+            while cursor[g] < begins[g + 1] and cursor[adjacent[cursor[g]]] >= 0:
+                cursor[g] += 1
+            if cursor[g] == begins[g + 1]:
                 top -= 1
             else:
-                stack[top] = near[at[g]]
+                stack[top] = adjacent[cursor[g]]
                 top += 1
-        over = groups - ((faces + (1 << halvings) - 1) >> halvings)
-        if over > 0:
-            apart += over
-            pair_in_line(mate, waits, left, n_left, over, n_waited >= 2 * over)
-    return apart
+        excess = groups - ((faces + (1 << halvings) - 1) >> halvings)
+        if excess > 0:
+            n_disconnected += excess
+            match_in_order(mate, waits, unmatched, n_unmatched, excess, n_waited >= 2 * excess)
+    return n_disconnected
 
 
 @routine
-def pair_in_line(mate, waits, left, n_left, n, waited):
+def match_in_order(mate, waits, unmatched, n_unmatched, n, only_waited):
     """Make n pairs of the groups in `left`, of neighbours; only of those that have waited, if so told."""
-    one = np.int32(-1)
-    for k in range(n_left):
+    first = np.int32(-1)
+    for k in range(n_unmatched):
         if n == 0:
             return
-        g = left[k]
-        if waited and waits[g] == 0:
+        g = unmatched[k]
+        if only_waited and waits[g] == 0:
             continue
-        if one < 0:
-            one = g
+        if first < 0:
+            first = g
         else:
-            mate[one], mate[g] = g, one
-            one = np.int32(-1)
+            mate[first], mate[g] = g, first
+            first = np.int32(-1)
             n -= 1

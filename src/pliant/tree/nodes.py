@@ -20,24 +20,24 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import kernel
-from pliant.core.soa import aligned, lanes_of, packed, whole_of
+from pliant.core.soa import aligned_zeros, bounds_dtype, lanes_dtype, packed_dtype
 from pliant.geometry.triangle_overlap import Triangle
 from pliant.volume.aabb import Box
 
-LEAF = 8                                                                # lanes of a leaf
+LEAF_WIDTH = 8                                                                # lanes of a leaf
 INT32 = np.dtype(np.int32)
-WIDTHS = {2: 4, 4: 4, 8: 8}                                             # arity -> W
-MOST_LEVELS = 128                                                       # more than any builder makes; bounds stacks
-NEVER = -2**31                                                          # the stamp of volumes that were never set
+WIDTH_OF_ARITY = {2: 4, 4: 4, 8: 8}                                             # arity -> W
+MAX_LEVELS = 128                                                       # more than any builder makes; bounds stacks
+NEVER_STAMPED = -2**31                                                          # the stamp of volumes that were never set
 
-LEAF_DTYPE = packed([("lanes", lanes_of(Triangle, LEAF)), ("whole", whole_of(Box)), ("used", INT32), ("stamp", INT32),
-                     ("corner", np.dtype((np.int32, (3, LEAF)))), ("face", np.dtype((np.int32, (LEAF,))))])
+LEAF_DTYPE = packed_dtype([("lanes", lanes_dtype(Triangle, LEAF_WIDTH)), ("whole", bounds_dtype(Box)), ("used", INT32), ("stamp", INT32),
+                     ("corner", np.dtype((np.int32, (3, LEAF_WIDTH)))), ("face", np.dtype((np.int32, (LEAF_WIDTH,))))])
 
 
 @cache                                                # one object per dtype: equal but distinct ones cost 2 to 4 µs a call
 def node_dtype(volume, width):
     """The record of `width` siblings of this class of volumes."""
-    return packed([("lanes", lanes_of(volume, width)), ("whole", whole_of(volume)), ("child", np.dtype((np.int32, (width,)))),
+    return packed_dtype([("lanes", lanes_dtype(volume, width)), ("whole", bounds_dtype(volume)), ("child", np.dtype((np.int32, (width,)))),
                    ("count", INT32), ("stamp", INT32)])
 
 
@@ -62,37 +62,37 @@ class Tree(NamedTuple):
         """Lanes of a node."""
         return self.child.shape[1]
 
-    def records(self, family):
+    def allocate(self, volume_type):
         """Fresh (nodes, leaves) of this topology for a family of volumes, true to no frame."""
-        nodes = aligned(len(self.child), node_dtype(family.volume, self.width))
-        leaves = aligned(len(self.faces), LEAF_DTYPE)
-        for name, value in zip(family.volume._fields, family.empty, strict=True):
+        nodes = aligned_zeros(len(self.child), node_dtype(volume_type.volume, self.width))
+        leaves = aligned_zeros(len(self.faces), LEAF_DTYPE)
+        for name, value in zip(volume_type.volume._fields, volume_type.empty, strict=True):
             nodes["lanes"][name] = nodes["whole"][name] = value
-        nodes["child"], nodes["count"], nodes["stamp"] = self.child, self.count, NEVER
-        leaves["used"], leaves["stamp"] = (self.faces >= 0) @ (1 << np.arange(LEAF)), NEVER
+        nodes["child"], nodes["count"], nodes["stamp"] = self.child, self.count, NEVER_STAMPED
+        leaves["used"], leaves["stamp"] = (self.faces >= 0) @ (1 << np.arange(LEAF_WIDTH)), NEVER_STAMPED
         leaves["corner"], leaves["face"] = self.corners, self.faces
         return nodes, leaves
 
 
-def tree_of(child, count, faces, mesh_faces):
+def make_tree(child, count, faces, mesh_faces):
     """The Tree of these links; what follows from them is worked out here."""
     m = len(faces)
-    corners, slots, vertices = np.empty((m, 3, LEAF), np.int32), np.empty((m, 2), np.int32), np.empty(3 * len(mesh_faces) + 8 * m, np.int32)
-    begins, seen = np.zeros(m + 1, np.int32), np.full(int(mesh_faces.max(initial=-1)) + 1, -1, np.int32)
-    depth = derive(child, count, faces, mesh_faces, corners, slots, vertices, begins, seen, np.zeros(len(child), np.int32))
+    corners, slots, vertices = np.empty((m, 3, LEAF_WIDTH), np.int32), np.empty((m, 2), np.int32), np.empty(3 * len(mesh_faces) + 8 * m, np.int32)
+    begins, last_leaf = np.zeros(m + 1, np.int32), np.full(int(mesh_faces.max(initial=-1)) + 1, -1, np.int32)
+    depth = derive_leaf_arrays(child, count, faces, mesh_faces, corners, slots, vertices, begins, last_leaf, np.zeros(len(child), np.int32))
     return Tree(child, count, faces, corners, vertices[:begins[-1]].copy(), begins, slots, int(depth))
 
 
-def tree_of_spans(child, count, spans, order, mesh_faces):
+def tree_from_spans(child, count, spans, order, mesh_faces):
     """The Tree whose leaf i holds the faces order[spans[i, 0] : spans[i, 1]]: builders number leaves as they come to them. Here they are
     numbered by position, so that a subtree owns a contiguous range of them."""
     rank, by_position = np.empty(len(spans), np.int32), np.argsort(spans[:, 0])
     rank[by_position] = np.arange(len(spans), dtype=np.int32)
     is_leaf = (child < 0) & (np.arange(child.shape[1]) < count[:, None])
     child[is_leaf] = ~rank[~child[is_leaf]]
-    faces = np.full((len(spans), LEAF), -1, np.int32)
+    faces = np.full((len(spans), LEAF_WIDTH), -1, np.int32)
     list_faces(spans[by_position], order, faces)
-    return tree_of(child.copy(), count.copy(), faces, mesh_faces)
+    return make_tree(child.copy(), count.copy(), faces, mesh_faces)
 
 
 @kernel
@@ -104,7 +104,7 @@ def list_faces(spans, order, faces):
 
 
 @kernel
-def derive(child, count, faces, mesh_faces, corners, slots, vertices, begins, seen, level):
+def derive_leaf_arrays(child, count, faces, mesh_faces, corners, slots, vertices, begins, last_leaf, level):
     """Fill corners, slots, vertices and begins; the number of levels of nodes. Parents come first, so one pass is enough. `seen` (−1 at
     first) keeps the last leaf that named a vertex."""
     deepest = 0
@@ -118,13 +118,13 @@ def derive(child, count, faces, mesh_faces, corners, slots, vertices, begins, se
     n = 0
     for i in range(len(faces)):
         last, begin = 0, n
-        for k in range(LEAF):
+        for k in range(LEAF_WIDTH):
             last = k if faces[i, k] >= 0 else last
             for c in range(3):
                 v = mesh_faces[faces[i, last], c]
                 corners[i, c, k] = v
-                if seen[v] != i:
-                    seen[v], vertices[n] = i, v
+                if last_leaf[v] != i:
+                    last_leaf[v], vertices[n] = i, v
                     n += 1
         while n % 4 != 0 or 4 < n - begin < 12:                         # refits take four at a time, most often twelve: no surprises
             vertices[n] = vertices[n - 1]
@@ -133,15 +133,15 @@ def derive(child, count, faces, mesh_faces, corners, slots, vertices, begins, se
     return deepest
 
 
-def skips_of(tree):
+def skip_links(tree):
     """(n,) int32: for every node the one after its subtree."""
     skips = np.empty(len(tree.child), np.int32)
-    skip_subtrees(tree.child, tree.count, skips)
+    fill_skip_links(tree.child, tree.count, skips)
     return skips
 
 
 @kernel
-def skip_subtrees(child, count, skips):
+def fill_skip_links(child, count, skips):
     """A subtree is a range of nodes: it ends where that of its last child does."""
     for i in range(len(child) - 1, -1, -1):
         skips[i] = i + 1
@@ -150,15 +150,15 @@ def skip_subtrees(child, count, skips):
                 skips[i] = max(skips[i], skips[child[i, k]])
 
 
-def ranges_of(tree):
+def subtree_leaf_ranges(tree):
     """(n, 2) int64: of every node the leaves under it, from the first to behind the last."""
     ranges = np.zeros((len(tree.child), 2), np.int64)
-    leaf_ranges(tree.child, tree.count, ranges)
+    fill_leaf_ranges(tree.child, tree.count, ranges)
     return ranges
 
 
 @kernel
-def leaf_ranges(child, count, ranges):
+def fill_leaf_ranges(child, count, ranges):
     """ranges (n, 2): the leaves under each node, [first, last + 1). Children come after parents."""
     for i in range(len(child) - 1, -1, -1):
         low, high = np.int64(1 << 40), np.int64(0)
@@ -171,16 +171,16 @@ def leaf_ranges(child, count, ranges):
         ranges[i, 0], ranges[i, 1] = low, high
 
 
-def no_tree(arity):
+def empty_tree(arity):
     """The tree of a body without faces."""
-    width = WIDTHS[arity]
-    return tree_of(np.zeros((0, width), np.int32), np.zeros(0, np.int32), np.zeros((0, LEAF), np.int32), np.zeros((0, 3), np.int32))
+    width = WIDTH_OF_ARITY[arity]
+    return make_tree(np.zeros((0, width), np.int32), np.zeros(0, np.int32), np.zeros((0, LEAF_WIDTH), np.int32), np.zeros((0, 3), np.int32))
 
 
-def tree_from_outside(child, count, faces, mesh_faces, arity, leaf):
+def validated_tree(child, count, faces, mesh_faces, arity, leaf):
     """The Tree of links that come from a file: every promise of this module is examined before a kernel trusts it."""
-    n, m, width = len(child), len(faces), WIDTHS[arity]
-    if child.shape != (n, width) or count.shape != (n,) or faces.shape != (m, LEAF):
+    n, m, width = len(child), len(faces), WIDTH_OF_ARITY[arity]
+    if child.shape != (n, width) or count.shape != (n,) or faces.shape != (m, LEAF_WIDTH):
         raise ValueError(f"tree: shapes {child.shape}, {count.shape}, {faces.shape} do not fit together for arity {arity}")
     if not len(mesh_faces):
         if n or m:
@@ -196,24 +196,24 @@ def tree_from_outside(child, count, faces, mesh_faces, arity, leaf):
         raise ValueError("tree: every node but the first must be the child of one earlier node")
     if sorted(leaves.tolist()) != list(range(m)):
         raise ValueError("tree: every leaf must be the child of one node")
-    held = faces >= 0
-    filled = held.sum(1)
-    if m and (filled.min() < 1 or filled.max() > leaf or (held != (np.arange(LEAF) < filled[:, None])).any()):
+    occupied = faces >= 0
+    filled = occupied.sum(1)
+    if m and (filled.min() < 1 or filled.max() > leaf or (occupied != (np.arange(LEAF_WIDTH) < filled[:, None])).any()):
         raise ValueError(f"tree: leaves must hold 1 to {leaf} faces, padding last")
-    if not np.array_equal(np.sort(faces[held]), np.arange(len(mesh_faces))):
+    if not np.array_equal(np.sort(faces[occupied]), np.arange(len(mesh_faces))):
         raise ValueError("tree: every face must be in one leaf")
-    sizes, low, high, held_by = np.ones(n, np.int64), np.full(n, m), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    sizes, low, high, n_leaves = np.ones(n, np.int64), np.full(n, m), np.zeros(n, np.int64), np.zeros(n, np.int64)
     for i in range(n - 1, -1, -1):                                      # children come after parents
-        mine = child[i, :count[i]]
-        nodes, own = mine[mine >= 0], ~mine[mine < 0]
+        children = child[i, :count[i]]
+        nodes, leaf_children = children[children >= 0], ~children[children < 0]
         sizes[i] += sizes[nodes].sum()
-        held_by[i] = len(own) + held_by[nodes].sum()
-        low[i], high[i] = min([*own, *low[nodes]]), max([*(own + 1), *high[nodes]])
-        if max(nodes + sizes[nodes], default=i + 1) != i + sizes[i] or high[i] - low[i] != held_by[i]:
+        n_leaves[i] = len(leaf_children) + n_leaves[nodes].sum()
+        low[i], high[i] = min([*leaf_children, *low[nodes]]), max([*(leaf_children + 1), *high[nodes]])
+        if max(nodes + sizes[nodes], default=i + 1) != i + sizes[i] or high[i] - low[i] != n_leaves[i]:
             raise ValueError("tree: a subtree must own a range of nodes and one of leaves")
-    made = tree_of(child, count, faces, mesh_faces)
-    if made.depth > MOST_LEVELS:
-        raise ValueError(f"tree: {made.depth} levels are too many, at most {MOST_LEVELS}")
+    made = make_tree(child, count, faces, mesh_faces)
+    if made.depth > MAX_LEVELS:
+        raise ValueError(f"tree: {made.depth} levels are too many, at most {MAX_LEVELS}")
     return made
 
 

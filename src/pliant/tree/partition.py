@@ -20,43 +20,43 @@ Rows and sets are those of `tree/sah.py`: a face is 8 float32, low x y z, its nu
 import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
-from pliant.core.simd import element, four
-from pliant.core.soa import aligned
-from pliant.tree.nodes import WIDTHS, Builder, register, tree_of_spans
-from pliant.tree.sah import gather, measure, midpoint, numbers_of, part_at_median, swap_rows, which_to_split
-from pliant.tree.split import half_way, part_at_medians, put_children
+from pliant.core.simd import extract, load4
+from pliant.core.soa import aligned_zeros
+from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
+from pliant.tree.sah import choose_set_to_split, doubled_midpoint, face_order, gather_boxes, measure_set, partition_at_median, swap_rows
+from pliant.tree.split import append_children, leaf_aligned_middle, split_at_medians
 
-DEPTH_LIMIT = 96                                                        # with log2 MOST_FACES less than MOST_LEVELS
-TENTH = 10                                                              # a part has one in so many of the faces, or more
-SORTED = 8                                                              # smaller sets are sorted
-SEVEN = 7
-FACTOR, PRIME = 48_271, 2**31 - 1                                       # of Park and Miller's generator
+MAX_DEPTH = 96                                                        # with log2 MOST_FACES less than MOST_LEVELS
+MAX_IMBALANCE = 10                                                              # a part has one in so many of the faces, or more
+INSERTION_SORT_SIZE = 8                                                              # smaller sets are sorted
+N_SAMPLES = 7
+LCG_FACTOR, LCG_MODULUS = 48_271, 2**31 - 1                                       # of Park and Miller's generator
 
 
 @helper
-def side(sets, s, rank):
+def axis_by_length(sets, s, rank):
     """The axis of the longest (rank 0), second longest or shortest side of the box of set s. Of equal sides the first is the longest."""
-    size = four(sets, 16 * s + 4) - four(sets, 16 * s)
-    x, y, z = element(size, 0), element(size, 1), element(size, 2)
+    size = load4(sets, 16 * s + 4) - load4(sets, 16 * s)
+    x, y, z = extract(size, 0), extract(size, 1), extract(size, 2)
     above_x = (1 if y > x else 0) + (1 if z > x else 0)                 # how many sides are longer
     above_y = (1 if x >= y else 0) + (1 if z > y else 0)
     return 0 if above_x == rank else (1 if above_y == rank else 2)
 
 
 @helper
-def fair(begin, cut, end):
+def is_balanced(begin, cut, end):
     """Have both parts a tenth of the faces?"""
-    return TENTH * min(cut - begin, end - cut) >= end - begin
+    return MAX_IMBALANCE * min(cut - begin, end - cut) >= end - begin
 
 
 @routine
-def part_at_plane(rows, begin, end, axis, plane):
+def partition_at_plane(rows, begin, end, axis, plane):
     """Bring the faces below the plane to the front (Hoare); where the others begin. The plane is doubled, as midpoints are."""
     i, j = begin, end - 1
     while True:
-        while i <= j and midpoint(rows, i, axis) < plane:
+        while i <= j and doubled_midpoint(rows, i, axis) < plane:
             i += 1
-        while i <= j and midpoint(rows, j, axis) >= plane:
+        while i <= j and doubled_midpoint(rows, j, axis) >= plane:
             j -= 1
         if i > j:
             return i
@@ -66,101 +66,101 @@ def part_at_plane(rows, begin, end, axis, plane):
 
 
 @routine
-def median_of_seven(rows, begin, end, axis, seven):
+def median_of_samples(rows, begin, end, axis, samples):
     """The median of seven midpoints of the set, chosen by a generator that starts from the set's place."""
-    chosen = (begin + end * FACTOR) % PRIME + 1
-    for k in range(SEVEN):
-        chosen = chosen * FACTOR % PRIME
-        value, at = midpoint(rows, begin + chosen % (end - begin), axis), k
-        while at > 0 and seven[at - 1] > value:
-            seven[at] = seven[at - 1]
+    random = (begin + end * LCG_FACTOR) % LCG_MODULUS + 1
+    for k in range(N_SAMPLES):
+        random = random * LCG_FACTOR % LCG_MODULUS
+        value, at = doubled_midpoint(rows, begin + random % (end - begin), axis), k
+        while at > 0 and samples[at - 1] > value:
+            samples[at] = samples[at - 1]
             at -= 1
-        seven[at] = value
-    return seven[SEVEN // 2]
+        samples[at] = value
+    return samples[N_SAMPLES // 2]
 
 
 @routine
-def sort_few(rows, begin, end, axis):
+def insertion_sort(rows, begin, end, axis):
     """Insertion sort by midpoints; equal ones keep their order."""
     for i in range(begin + 1, end):
         j = i
-        while j > begin and midpoint(rows, j - 1, axis) > midpoint(rows, j, axis):
+        while j > begin and doubled_midpoint(rows, j - 1, axis) > doubled_midpoint(rows, j, axis):
             swap_rows(rows, j - 1, j)
             j -= 1
 
 
 @routine
-def halve(rows, begin, end, leaf, sets, s):
+def split_at_median(rows, begin, end, leaf, sets, s):
     """Cut set s at the median, into whole leaves; where the second part begins."""
-    cut = half_way(begin, end, leaf)
-    if end - begin < SORTED:
-        sort_few(rows, begin, end, side(sets, s, 0))
+    cut = leaf_aligned_middle(begin, end, leaf)
+    if end - begin < INSERTION_SORT_SIZE:
+        insertion_sort(rows, begin, end, axis_by_length(sets, s, 0))
     else:
-        part_at_median(rows, begin, cut, end, sets, s)
+        partition_at_median(rows, begin, cut, end, sets, s)
     return cut
 
 
 @routine
-def part(rows, begin, end, leaf, sets, s, seven):
+def split_set(rows, begin, end, leaf, sets, s, samples):
     """Cut set s by the rules above; where the second part begins."""
     for rank in range(3):
-        axis = side(sets, s, rank)
-        cut = part_at_plane(rows, begin, end, axis, sets[16 * s + axis] + sets[16 * s + 4 + axis])
-        if fair(begin, cut, end):
+        axis = axis_by_length(sets, s, rank)
+        cut = partition_at_plane(rows, begin, end, axis, sets[16 * s + axis] + sets[16 * s + 4 + axis])
+        if is_balanced(begin, cut, end):
             return cut
-    axis = side(sets, s, 0)
-    cut = part_at_plane(rows, begin, end, axis, median_of_seven(rows, begin, end, axis, seven))
-    return cut if fair(begin, cut, end) else halve(rows, begin, end, leaf, sets, s)
+    axis = axis_by_length(sets, s, 0)
+    cut = partition_at_plane(rows, begin, end, axis, median_of_samples(rows, begin, end, axis, samples))
+    return cut if is_balanced(begin, cut, end) else split_at_median(rows, begin, end, leaf, sets, s)
 
 
 @kernel
-def grow_tree(rows, arity, leaf, limit, sets, seven, spans, waiting, child, count, leaf_spans):
+def build_nodes(rows, arity, leaf, limit, sets, samples, spans, stack, child, count, leaf_spans):
     """Build; (nodes, leaves). `waiting` (k, 5): parent, lane, begin, end, depth. Leaves are numbered as they come."""
-    few = SORTED - 1 if leaf == 1 else leaf * arity                     # so many are halved
+    median_size = INSERTION_SORT_SIZE - 1 if leaf == 1 else leaf * arity                     # so many are halved
     n_nodes, n_leaves, top = 0, 0, 1
     while top > 0:
         top -= 1
-        node, depth = n_nodes, waiting[top, 4]
+        node, depth = n_nodes, stack[top, 4]
         n_nodes += 1
-        if waiting[top, 0] >= 0:
-            child[waiting[top, 0], waiting[top, 1]] = node
-        spans[0, 0], spans[0, 1] = waiting[top, 2], waiting[top, 3]
+        if stack[top, 0] >= 0:
+            child[stack[top, 0], stack[top, 1]] = node
+        spans[0, 0], spans[0, 1] = stack[top, 2], stack[top, 3]
 
         n = 1
-        if leaf > 1 and spans[0, 1] - spans[0, 0] <= few:
-            n = part_at_medians(rows, arity, leaf, sets, spans)
+        if leaf > 1 and spans[0, 1] - spans[0, 0] <= median_size:
+            n = split_at_medians(rows, arity, leaf, sets, spans)
         else:
-            measure(rows, spans[0, 0], spans[0, 1], sets, 0)
+            measure_set(rows, spans[0, 0], spans[0, 1], sets, 0)
             while n < arity:
-                s = which_to_split(sets, spans, n, arity, leaf, depth)
+                s = choose_set_to_split(sets, spans, n, arity, leaf, depth)
                 if s < 0:
                     break
                 begin, end = spans[s, 0], spans[s, 1]
-                if depth < limit and end - begin > few:
-                    cut = part(rows, begin, end, leaf, sets, s, seven)
+                if depth < limit and end - begin > median_size:
+                    cut = split_set(rows, begin, end, leaf, sets, s, samples)
                 else:
-                    cut = halve(rows, begin, end, leaf, sets, s)
-                measure(rows, begin, cut, sets, s)
-                measure(rows, cut, end, sets, n)
+                    cut = split_at_median(rows, begin, end, leaf, sets, s)
+                measure_set(rows, begin, cut, sets, s)
+                measure_set(rows, cut, end, sets, n)
                 spans[s, 0], spans[s, 1], spans[n, 0], spans[n, 1] = begin, cut, cut, end
                 n += 1
 
-        n_leaves, top = put_children(node, n, depth, leaf, spans, child, count, leaf_spans, n_leaves, waiting, top)
+        n_leaves, top = append_children(node, n, depth, leaf, spans, child, count, leaf_spans, n_leaves, stack, top)
     return n_nodes, n_leaves
 
 
-def build(points, faces, arity, leaf, limit=DEPTH_LIMIT):
+def build(points, faces, arity, leaf, limit=MAX_DEPTH):
     """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
-    n, width = len(faces), WIDTHS[arity]
-    rows, sets = aligned(8 * n + 8, np.float32), np.empty(16 * arity, np.float32)
-    gather(points.reshape(-1), faces, rows, rows.view(np.int32), sets)
-    waiting = np.zeros(((limit + n.bit_length() + 2) * arity, 5), np.int64)
-    waiting[0] = -1, 0, 0, n, 0
+    n, width = len(faces), WIDTH_OF_ARITY[arity]
+    rows, sets = aligned_zeros(8 * n + 8, np.float32), np.empty(16 * arity, np.float32)
+    gather_boxes(points.reshape(-1), faces, rows, rows.view(np.int32), sets)
+    stack = np.zeros(((limit + n.bit_length() + 2) * arity, 5), np.int64)
+    stack[0] = -1, 0, 0, n, 0
     child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)       # every node has two children or more
     leaf_spans = np.zeros((n, 2), np.int64)
-    n_nodes, n_leaves = grow_tree(rows, arity, leaf, limit, sets, np.zeros(SEVEN, np.float32), np.zeros((arity, 2), np.int64), waiting,
+    n_nodes, n_leaves = build_nodes(rows, arity, leaf, limit, sets, np.zeros(N_SAMPLES, np.float32), np.zeros((arity, 2), np.int64), stack,
                                   child, count, leaf_spans)
-    return tree_of_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], numbers_of(rows), faces)
+    return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], face_order(rows), faces)
 
 
 register(Builder("partition", build))

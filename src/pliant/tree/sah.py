@@ -13,103 +13,103 @@ the doubled midpoints low + high; rows of four are one register.
 import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
-from pliant.core.simd import bits, element, four, four_of, greatest, item, least, put_four, truncate
-from pliant.core.soa import aligned
-from pliant.tree.nodes import WIDTHS, Builder, register, tree_of_spans
+from pliant.core.simd import extract, load, load4, maximum, minimum, movemask, splat4, store4, to_int32
+from pliant.core.soa import aligned_zeros
+from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
 
-BINS = 32
-DEPTH_LIMIT = 24
-NUMBER_BITS = 0x3F800000                                                # numbers stand for floats from 1 up: never NaN, never denormal
+MAX_BINS = 32
+MAX_DEPTH = 24
+FACE_ID_BIAS = 0x3F800000                                                # numbers stand for floats from 1 up: never NaN, never denormal
 INF, ZERO, ONE = np.float32(np.inf), np.float32(0), np.float32(1)
-FINEST = np.float32(1e-18)                                              # narrower than this is no extent: 16 / FINEST must not overflow
-NEARLY_ALL = np.float32(0.99)                                           # keeps the last midpoint out of bin number `bins`
+MIN_EXTENT = np.float32(1e-18)                                              # narrower than this is no extent: 16 / FINEST must not overflow
+BIN_SCALE = np.float32(0.99)                                           # keeps the last midpoint out of bin number `bins`
 
 
 @helper
 def half_area(low, high):
     size = high - low
-    x, y, z = element(size, 0), element(size, 1), element(size, 2)
+    x, y, z = extract(size, 0), extract(size, 1), extract(size, 2)
     return x * y + y * z + z * x
 
 
 @kernel
-def gather(points, faces, rows, numbers, sets):
+def gather_boxes(points, faces, rows, numbers, sets):
     """Fill the rows with the boxes of the faces, and set 0 with all of them."""
-    low_all = low_mid = four_of(INF)
-    high_all = high_mid = four_of(-INF)
+    low_all = low_mid = splat4(INF)
+    high_all = high_mid = splat4(-INF)
     for i in range(len(faces)):
-        a, b, c = four(points, 4 * faces[i, 0]), four(points, 4 * faces[i, 1]), four(points, 4 * faces[i, 2])
-        low, high = least(a, least(b, c)), greatest(a, greatest(b, c))
-        put_four(rows, 8 * i, low)
-        put_four(rows, 8 * i + 4, high)
-        numbers[8 * i + 3] = NUMBER_BITS + i
+        a, b, c = load4(points, 4 * faces[i, 0]), load4(points, 4 * faces[i, 1]), load4(points, 4 * faces[i, 2])
+        low, high = minimum(a, minimum(b, c)), maximum(a, maximum(b, c))
+        store4(rows, 8 * i, low)
+        store4(rows, 8 * i + 4, high)
+        numbers[8 * i + 3] = FACE_ID_BIAS + i
         rows[8 * i + 7] = ONE
         middle = low + high
-        low_all, high_all = least(low_all, low), greatest(high_all, high)
-        low_mid, high_mid = least(low_mid, middle), greatest(high_mid, middle)
-    put_set(sets, 0, low_all, high_all, low_mid, high_mid)
+        low_all, high_all = minimum(low_all, low), maximum(high_all, high)
+        low_mid, high_mid = minimum(low_mid, middle), maximum(high_mid, middle)
+    store_set(sets, 0, low_all, high_all, low_mid, high_mid)
 
 
 @helper
-def put_set(sets, s, low, high, low_mid, high_mid):
-    put_four(sets, 16 * s, low)
-    put_four(sets, 16 * s + 4, high)
-    put_four(sets, 16 * s + 8, low_mid)
-    put_four(sets, 16 * s + 12, high_mid)
+def store_set(sets, s, low, high, low_mid, high_mid):
+    store4(sets, 16 * s, low)
+    store4(sets, 16 * s + 4, high)
+    store4(sets, 16 * s + 8, low_mid)
+    store4(sets, 16 * s + 12, high_mid)
 
 
 @helper
 def swap_rows(rows, i, j):
-    a, b, c, d = four(rows, 8 * i), four(rows, 8 * i + 4), four(rows, 8 * j), four(rows, 8 * j + 4)
-    put_four(rows, 8 * i, c)
-    put_four(rows, 8 * i + 4, d)
-    put_four(rows, 8 * j, a)
-    put_four(rows, 8 * j + 4, b)
+    a, b, c, d = load4(rows, 8 * i), load4(rows, 8 * i + 4), load4(rows, 8 * j), load4(rows, 8 * j + 4)
+    store4(rows, 8 * i, c)
+    store4(rows, 8 * i + 4, d)
+    store4(rows, 8 * j, a)
+    store4(rows, 8 * j + 4, b)
 
 
 @helper
-def midpoint(rows, i, axis):
+def doubled_midpoint(rows, i, axis):
     """Twice the middle of face i's box."""
     return rows[8 * i + axis] + rows[8 * i + 4 + axis]
 
 
 @helper
-def put_in_bin(bins, counts, j, low, high):
-    put_four(bins, 8 * j, least(four(bins, 8 * j), low))
-    put_four(bins, 8 * j + 4, greatest(four(bins, 8 * j + 4), high))
+def add_to_bin(bins, counts, j, low, high):
+    store4(bins, 8 * j, minimum(load4(bins, 8 * j), low))
+    store4(bins, 8 * j + 4, maximum(load4(bins, 8 * j + 4), high))
     counts[j] += 1
 
 
 @helper
-def bins_for(n):
+def bin_count(n):
     """How many bins n faces are sorted into. Sixteen at least: with four, as is common, leaves are less full (6.7 instead of 7.5 of 8
     faces), and queries 8 % slower, for a build that is 8 % quicker."""
-    return min(BINS, 16 + n // 16)
+    return min(MAX_BINS, 16 + n // 16)
 
 
 @routine
-def best_plane(rows, begin, end, sets, s, leaf, bins, counts, areas):
+def best_split(rows, begin, end, sets, s, leaf, bins, counts, areas):
     """(axis, bin, scale) of the cheapest plane for set s, faces begin … end; axis −1 if the midpoints cannot be told apart."""
-    low_mid = four(sets, 16 * s + 8)
-    extent = four(sets, 16 * s + 12) - low_mid
-    n_bins = bins_for(end - begin)
-    wide = np.float32(n_bins) * NEARLY_ALL
-    empty_low, empty_high = four_of(INF), four_of(-INF)
+    low_mid = load4(sets, 16 * s + 8)
+    extent = load4(sets, 16 * s + 12) - low_mid
+    n_bins = bin_count(end - begin)
+    bin_range = np.float32(n_bins) * BIN_SCALE
+    empty_low, empty_high = splat4(INF), splat4(-INF)
     scale = areas[0:4]
     for axis in range(3):
-        scale[axis] = wide / element(extent, axis) if element(extent, axis) > FINEST else ZERO
-        for j in range(axis * BINS, axis * BINS + n_bins):
-            put_four(bins, 8 * j, empty_low)
-            put_four(bins, 8 * j + 4, empty_high)
+        scale[axis] = bin_range / extract(extent, axis) if extract(extent, axis) > MIN_EXTENT else ZERO
+        for j in range(axis * MAX_BINS, axis * MAX_BINS + n_bins):
+            store4(bins, 8 * j, empty_low)
+            store4(bins, 8 * j + 4, empty_high)
             counts[j] = 0
     scale[3] = ZERO
-    scales = four(scale, 0)
+    scales = load4(scale, 0)
     for i in range(begin, end):
-        low, high = four(rows, 8 * i), four(rows, 8 * i + 4)
-        bin_of = truncate(((low + high) - low_mid) * scales)
-        put_in_bin(bins, counts, np.int64(element(bin_of, 0)), low, high)
-        put_in_bin(bins, counts, np.int64(element(bin_of, 1)) + BINS, low, high)
-        put_in_bin(bins, counts, np.int64(element(bin_of, 2)) + 2 * BINS, low, high)
+        low, high = load4(rows, 8 * i), load4(rows, 8 * i + 4)
+        bin_of = to_int32(((low + high) - low_mid) * scales)
+        add_to_bin(bins, counts, np.int64(extract(bin_of, 0)), low, high)
+        add_to_bin(bins, counts, np.int64(extract(bin_of, 1)) + MAX_BINS, low, high)
+        add_to_bin(bins, counts, np.int64(extract(bin_of, 2)) + 2 * MAX_BINS, low, high)
 
     best, best_axis, best_bin = INF, -1, 0
     for axis in range(3):
@@ -117,13 +117,13 @@ def best_plane(rows, begin, end, sets, s, leaf, bins, counts, areas):
             continue
         low, high, n = empty_low, empty_high, 0
         for j in range(n_bins - 1, 0, -1):                              # what a plane before bin j would cost on its right
-            k = axis * BINS + j
-            low, high, n = least(low, four(bins, 8 * k)), greatest(high, four(bins, 8 * k + 4)), n + counts[k]
+            k = axis * MAX_BINS + j
+            low, high, n = minimum(low, load4(bins, 8 * k)), maximum(high, load4(bins, 8 * k + 4)), n + counts[k]
             areas[4 + j] = half_area(low, high) * np.float32((n + leaf - 1) // leaf) if n > 0 else INF
         low, high, n = empty_low, empty_high, 0
         for j in range(1, n_bins):
-            k = axis * BINS + j - 1
-            low, high, n = least(low, four(bins, 8 * k)), greatest(high, four(bins, 8 * k + 4)), n + counts[k]
+            k = axis * MAX_BINS + j - 1
+            low, high, n = minimum(low, load4(bins, 8 * k)), maximum(high, load4(bins, 8 * k + 4)), n + counts[k]
             if n > 0 and areas[4 + j] < INF:
                 cost = half_area(low, high) * np.float32((n + leaf - 1) // leaf) + areas[4 + j]
                 if cost < best:
@@ -132,70 +132,70 @@ def best_plane(rows, begin, end, sets, s, leaf, bins, counts, areas):
 
 
 @routine
-def part_at(rows, spare, begin, end, axis, scale, plane, sets, s, r, bins, away):
+def partition_at_bin(rows, spare, begin, end, axis, scale, plane, sets, s, r, bins, push):
     """Bring the faces in bins before the plane to the front, in order; sets s and r become the two parts. Where the second begins.
 
     Without branches on the side, which nobody could predict: every row is written to both places, and one of the two moves on; the midpoint
     goes into both sets, pushed to infinity in one of them by a look-up (`away`), which no compiler turns into a branch. Boxes of the parts
     are those of their bins.
     """
-    start, border = sets[16 * s + 8 + axis], np.float32(plane)
-    away[0], away[1] = INF, ZERO
-    low_m = low_n = four_of(INF)
-    high_m = high_n = four_of(-INF)
+    start, first_right_bin = sets[16 * s + 8 + axis], np.float32(plane)
+    push[0], push[1] = INF, ZERO
+    low_m = low_n = splat4(INF)
+    high_m = high_n = splat4(-INF)
     left, right = begin, 0
     for i in range(begin, end):
-        low, high = four(rows, 8 * i), four(rows, 8 * i + 4)
+        low, high = load4(rows, 8 * i), load4(rows, 8 * i + 4)
         middle = low + high
-        before = bits(((middle - start) * scale) < border) >> axis & 1
-        put_four(rows, 8 * left, low)                                   # left <= i: what stood there was read
-        put_four(rows, 8 * left + 4, high)
-        put_four(spare, 8 * right, low)
-        put_four(spare, 8 * right + 4, high)
-        here, there = item(away, before), item(away, 1 - before)
-        low_m, high_m = least(low_m, middle + here), greatest(high_m, middle - here)
-        low_n, high_n = least(low_n, middle + there), greatest(high_n, middle - there)
+        before = movemask(((middle - start) * scale) < first_right_bin) >> axis & 1
+        store4(rows, 8 * left, low)                                   # left <= i: what stood there was read
+        store4(rows, 8 * left + 4, high)
+        store4(spare, 8 * right, low)
+        store4(spare, 8 * right + 4, high)
+        here, there = load(push, before), load(push, 1 - before)
+        low_m, high_m = minimum(low_m, middle + here), maximum(high_m, middle - here)
+        low_n, high_n = minimum(low_n, middle + there), maximum(high_n, middle - there)
         left, right = left + before, right + (1 - before)
     for i in range(0, 8 * right, 4):
-        put_four(rows, 8 * left + i, four(spare, i))
-    low_l = low_r = four_of(INF)
-    high_l = high_r = four_of(-INF)
-    for j in range(axis * BINS, axis * BINS + plane):
-        low_l, high_l = least(low_l, four(bins, 8 * j)), greatest(high_l, four(bins, 8 * j + 4))
-    for j in range(axis * BINS + plane, axis * BINS + bins_for(end - begin)):
-        low_r, high_r = least(low_r, four(bins, 8 * j)), greatest(high_r, four(bins, 8 * j + 4))
-    put_set(sets, s, low_l, high_l, low_m, high_m)
-    put_set(sets, r, low_r, high_r, low_n, high_n)
+        store4(rows, 8 * left + i, load4(spare, i))
+    low_l = low_r = splat4(INF)
+    high_l = high_r = splat4(-INF)
+    for j in range(axis * MAX_BINS, axis * MAX_BINS + plane):
+        low_l, high_l = minimum(low_l, load4(bins, 8 * j)), maximum(high_l, load4(bins, 8 * j + 4))
+    for j in range(axis * MAX_BINS + plane, axis * MAX_BINS + bin_count(end - begin)):
+        low_r, high_r = minimum(low_r, load4(bins, 8 * j)), maximum(high_r, load4(bins, 8 * j + 4))
+    store_set(sets, s, low_l, high_l, low_m, high_m)
+    store_set(sets, r, low_r, high_r, low_n, high_n)
     return left
 
 
 @routine
-def measure(rows, begin, end, sets, s):
+def measure_set(rows, begin, end, sets, s):
     """Set s from its faces."""
-    low_all, high_all = four(rows, 8 * begin), four(rows, 8 * begin + 4)
+    low_all, high_all = load4(rows, 8 * begin), load4(rows, 8 * begin + 4)
     low_mid = high_mid = low_all + high_all
     for i in range(begin + 1, end):
-        low, high = four(rows, 8 * i), four(rows, 8 * i + 4)
+        low, high = load4(rows, 8 * i), load4(rows, 8 * i + 4)
         middle = low + high
-        low_all, high_all = least(low_all, low), greatest(high_all, high)
-        low_mid, high_mid = least(low_mid, middle), greatest(high_mid, middle)
-    put_set(sets, s, low_all, high_all, low_mid, high_mid)
+        low_all, high_all = minimum(low_all, low), maximum(high_all, high)
+        low_mid, high_mid = minimum(low_mid, middle), maximum(high_mid, middle)
+    store_set(sets, s, low_all, high_all, low_mid, high_mid)
 
 
 @routine
-def part_at_median(rows, begin, cut, end, sets, s):
+def partition_at_median(rows, begin, cut, end, sets, s):
     """Bring the lowest faces along the widest axis of set s before the cut (Hoare's selection); the middle makes it the median."""
-    extent = four(sets, 16 * s + 12) - four(sets, 16 * s + 8)
-    x, y, z = element(extent, 0), element(extent, 1), element(extent, 2)
+    extent = load4(sets, 16 * s + 12) - load4(sets, 16 * s + 8)
+    x, y, z = extract(extent, 0), extract(extent, 1), extract(extent, 2)
     axis = 0 if x >= y and x >= z else (1 if y >= z else 2)
     low, high = begin, end - 1
     while low < high:
-        pivot = midpoint(rows, (low + high) // 2, axis)
+        pivot = doubled_midpoint(rows, (low + high) // 2, axis)
         i, j = low, high
         while i <= j:
-            while midpoint(rows, i, axis) < pivot:
+            while doubled_midpoint(rows, i, axis) < pivot:
                 i += 1
-            while midpoint(rows, j, axis) > pivot:
+            while doubled_midpoint(rows, j, axis) > pivot:
                 j -= 1
             if i <= j:
                 swap_rows(rows, i, j)
@@ -210,14 +210,14 @@ def part_at_median(rows, begin, cut, end, sets, s):
 
 
 @helper
-def which_to_split(sets, spans, n, arity, leaf, depth):
+def choose_set_to_split(sets, spans, n, arity, leaf, depth):
     """The set to split next, −1: none. The one with the largest box among those too large for one node of leaves. Then the smallest, if
     there is room for all its leaves here: that saves it a node of its own (10,392 nodes instead of 18,369 for 327,680 triangles)."""
     chosen, best = -1, -ONE
     for s in range(n):
         faces = spans[s, 1] - spans[s, 0]
         if faces > leaf * arity:
-            weight = np.float32(faces) if depth >= DEPTH_LIMIT else half_area(four(sets, 16 * s), four(sets, 16 * s + 4))
+            weight = np.float32(faces) if depth >= MAX_DEPTH else half_area(load4(sets, 16 * s), load4(sets, 16 * s + 4))
             if weight > best:
                 chosen, best = s, weight
     if chosen >= 0:
@@ -231,35 +231,35 @@ def which_to_split(sets, spans, n, arity, leaf, depth):
 
 
 @kernel
-def grow_tree(rows, spare, arity, leaf, sets, spans, waiting, waiting_sets, scratch, counts, child, count, leaf_spans):
+def build_nodes(rows, spare, arity, leaf, sets, spans, stack, stack_sets, scratch, counts, child, count, leaf_spans):
     """Build; (nodes, leaves). `waiting` (k, 5): parent, lane, begin, end, depth. Leaves are numbered as they come."""
-    bins, areas = scratch[0:8 * 3 * BINS], scratch[8 * 3 * BINS:]
+    bins, areas = scratch[0:8 * 3 * MAX_BINS], scratch[8 * 3 * MAX_BINS:]
     n_nodes, n_leaves, top = 0, 0, 1
     while top > 0:
         top -= 1
-        node, depth = n_nodes, waiting[top, 4]
+        node, depth = n_nodes, stack[top, 4]
         n_nodes += 1
-        if waiting[top, 0] >= 0:
-            child[waiting[top, 0], waiting[top, 1]] = node
-        spans[0, 0], spans[0, 1] = waiting[top, 2], waiting[top, 3]
+        if stack[top, 0] >= 0:
+            child[stack[top, 0], stack[top, 1]] = node
+        spans[0, 0], spans[0, 1] = stack[top, 2], stack[top, 3]
         for k in range(0, 16, 4):
-            put_four(sets, k, four(waiting_sets, 16 * top + k))
+            store4(sets, k, load4(stack_sets, 16 * top + k))
 
         n = 1
         while n < arity:
-            widest = which_to_split(sets, spans, n, arity, leaf, depth)
+            widest = choose_set_to_split(sets, spans, n, arity, leaf, depth)
             if widest < 0:
                 break
             begin, end, axis = spans[widest, 0], spans[widest, 1], -1
-            if depth < DEPTH_LIMIT:
-                axis, plane, scale = best_plane(rows, begin, end, sets, widest, leaf, bins, counts, areas)
+            if depth < MAX_DEPTH:
+                axis, plane, scale = best_split(rows, begin, end, sets, widest, leaf, bins, counts, areas)
             if axis >= 0:
-                cut = part_at(rows, spare, begin, end, axis, scale, plane, sets, widest, n, bins, areas)
+                cut = partition_at_bin(rows, spare, begin, end, axis, scale, plane, sets, widest, n, bins, areas)
             else:
                 cut = (begin + end) // 2
-                part_at_median(rows, begin, cut, end, sets, widest)
-                measure(rows, begin, cut, sets, widest)
-                measure(rows, cut, end, sets, n)
+                partition_at_median(rows, begin, cut, end, sets, widest)
+                measure_set(rows, begin, cut, sets, widest)
+                measure_set(rows, cut, end, sets, n)
             spans[widest, 0], spans[widest, 1], spans[n, 0], spans[n, 1] = begin, cut, cut, end
             n += 1
 
@@ -270,36 +270,36 @@ def grow_tree(rows, spare, arity, leaf, sets, spans, waiting, waiting_sets, scra
                 child[node, s] = ~n_leaves
                 n_leaves += 1
             else:
-                waiting[top, 0], waiting[top, 1], waiting[top, 2], waiting[top, 3] = node, s, spans[s, 0], spans[s, 1]
-                waiting[top, 4] = depth + 1
+                stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = node, s, spans[s, 0], spans[s, 1]
+                stack[top, 4] = depth + 1
                 for k in range(0, 16, 4):
-                    put_four(waiting_sets, 16 * top + k, four(sets, 16 * s + k))
+                    store4(stack_sets, 16 * top + k, load4(sets, 16 * s + k))
                 top += 1
     return n_nodes, n_leaves
 
 
 def build(points, faces, arity, leaf):
     """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
-    n, width = len(faces), WIDTHS[arity]
-    rows = aligned(8 * n + 8, np.float32)
+    n, width = len(faces), WIDTH_OF_ARITY[arity]
+    rows = aligned_zeros(8 * n + 8, np.float32)
     sets = np.empty(16 * arity, np.float32)
-    gather(points.reshape(-1), faces, rows, rows.view(np.int32), sets)
-    room = (DEPTH_LIMIT + n.bit_length() + 2) * arity
-    waiting = np.zeros((room, 5), np.int64)
-    waiting[0] = -1, 0, 0, n, 0
-    waiting_sets = np.zeros(16 * room, np.float32)
-    waiting_sets[:16] = sets[:16]
+    gather_boxes(points.reshape(-1), faces, rows, rows.view(np.int32), sets)
+    capacity = (MAX_DEPTH + n.bit_length() + 2) * arity
+    stack = np.zeros((capacity, 5), np.int64)
+    stack[0] = -1, 0, 0, n, 0
+    stack_sets = np.zeros(16 * capacity, np.float32)
+    stack_sets[:16] = sets[:16]
     child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)       # every node has two children or more
     leaf_spans = np.zeros((n, 2), np.int64)
-    spare, spans, scratch = aligned(8 * n + 8, np.float32), np.zeros((arity, 2), np.int64), np.empty(8 * 3 * BINS + 4 + BINS, np.float32)
-    n_nodes, n_leaves = grow_tree(rows, spare, arity, leaf, sets, spans, waiting, waiting_sets, scratch, np.zeros(3 * BINS, np.int64),
+    spare, spans, scratch = aligned_zeros(8 * n + 8, np.float32), np.zeros((arity, 2), np.int64), np.empty(8 * 3 * MAX_BINS + 4 + MAX_BINS, np.float32)
+    n_nodes, n_leaves = build_nodes(rows, spare, arity, leaf, sets, spans, stack, stack_sets, scratch, np.zeros(3 * MAX_BINS, np.int64),
                                   child, count, leaf_spans)
-    return tree_of_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], numbers_of(rows), faces)
+    return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], face_order(rows), faces)
 
 
-def numbers_of(rows):
+def face_order(rows):
     """The faces in the order that the rows have come to."""
-    return rows.view(np.int32)[3:-8:8] - NUMBER_BITS
+    return rows.view(np.int32)[3:-8:8] - FACE_ID_BIAS
 
 
 register(Builder("sah", build))

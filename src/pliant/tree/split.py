@@ -22,78 +22,78 @@ from functools import partial
 import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
-from pliant.core.simd import bits, element, four, put_four
-from pliant.core.soa import aligned
-from pliant.tree.nodes import WIDTHS, Builder, register, tree_of_spans
-from pliant.tree.sah import gather, measure, numbers_of, part_at_median
+from pliant.core.simd import extract, load4, movemask, store4
+from pliant.core.soa import aligned_zeros
+from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
+from pliant.tree.sah import face_order, gather_boxes, measure_set, partition_at_median
 
-DEPTH_LIMIT = 48                                                        # with log2 MOST_FACES less than MOST_LEVELS
+MAX_DEPTH = 48                                                        # with log2 MOST_FACES less than MOST_LEVELS
 INF = np.float32(np.inf)
-SUBS = 8                                                                # sub-volumes: bit k of a number is set above the plane of axis k
+N_OCTANTS = 8                                                                # sub-volumes: bit k of a number is set above the plane of axis k
 
 
 @helper
-def put_centre(sets, planes):
+def set_planes_at_center(sets, planes):
     """Twice the middle of the box of set 0, x y z."""
-    put_four(planes, 0, four(sets, 0) + four(sets, 4))
+    store4(planes, 0, load4(sets, 0) + load4(sets, 4))
 
 
 @routine
-def put_mean(rows, begin, end, planes):
+def set_planes_at_mean(rows, begin, end, planes):
     """Twice the mean of the midpoints, x y z; summed in float64, since float32 would lose small faces among many."""
     x = y = z = 0.0
     for i in range(begin, end):
-        middle = four(rows, 8 * i) + four(rows, 8 * i + 4)
-        x, y, z = x + element(middle, 0), y + element(middle, 1), z + element(middle, 2)
+        middle = load4(rows, 8 * i) + load4(rows, 8 * i + 4)
+        x, y, z = x + extract(middle, 0), y + extract(middle, 1), z + extract(middle, 2)
     n = end - begin
     planes[0], planes[1], planes[2] = x / n, y / n, z / n
 
 
 @helper
-def keep_longest(sets, planes, arity):
+def keep_longest_axes(sets, planes, arity):
     """Take away the planes across the shortest sides of the box of set 0: all but one for arity 2, all but two for 4. Of equal sides the
     first is the longest."""
-    size = four(sets, 4) - four(sets, 0)
-    x, y, z = element(size, 0), element(size, 1), element(size, 2)
+    size = load4(sets, 4) - load4(sets, 0)
+    x, y, z = extract(size, 0), extract(size, 1), extract(size, 2)
     above_x = (1 if y > x else 0) + (1 if z > x else 0)                 # how many sides are longer
     above_y = (1 if x >= y else 0) + (1 if z > y else 0)
     above_z = (1 if x >= z else 0) + (1 if y >= z else 0)
-    kept = 1 if arity == 2 else (2 if arity == 4 else 3)
-    planes[0] = planes[0] if above_x < kept else INF
-    planes[1] = planes[1] if above_y < kept else INF
-    planes[2] = planes[2] if above_z < kept else INF
+    n_axes = 1 if arity == 2 else (2 if arity == 4 else 3)
+    planes[0] = planes[0] if above_x < n_axes else INF
+    planes[1] = planes[1] if above_y < n_axes else INF
+    planes[2] = planes[2] if above_z < n_axes else INF
 
 
 @routine
-def part_at_planes(rows, spare, begin, end, planes, places, spans):
+def partition_at_planes(rows, spare, begin, end, planes, offsets, spans):
     """Sort the rows by sub-volume, in order; the spans of those that hold faces, and how many. One: nothing was parted."""
-    border = four(planes, 0)
-    for s in range(SUBS):
-        places[s] = 0
+    plane_row = load4(planes, 0)
+    for s in range(N_OCTANTS):
+        offsets[s] = 0
     for i in range(begin, end):
-        places[bits((four(rows, 8 * i) + four(rows, 8 * i + 4)) >= border) & 7] += 1
+        offsets[movemask((load4(rows, 8 * i) + load4(rows, 8 * i + 4)) >= plane_row) & 7] += 1
     n, start = 0, begin
-    for s in range(SUBS):
-        faces = places[s]
-        places[s] = start - begin
+    for s in range(N_OCTANTS):
+        faces = offsets[s]
+        offsets[s] = start - begin
         if faces > 0:
             spans[n, 0], spans[n, 1] = start, start + faces
             n, start = n + 1, start + faces
     if n == 1:
         return 1
     for i in range(begin, end):
-        low, high = four(rows, 8 * i), four(rows, 8 * i + 4)
-        s = bits((low + high) >= border) & 7
-        put_four(spare, 8 * places[s], low)
-        put_four(spare, 8 * places[s] + 4, high)
-        places[s] += 1
+        low, high = load4(rows, 8 * i), load4(rows, 8 * i + 4)
+        s = movemask((low + high) >= plane_row) & 7
+        store4(spare, 8 * offsets[s], low)
+        store4(spare, 8 * offsets[s] + 4, high)
+        offsets[s] += 1
     for i in range(0, 8 * (end - begin), 4):
-        put_four(rows, 8 * begin + i, four(spare, i))
+        store4(rows, 8 * begin + i, load4(spare, i))
     return n
 
 
 @helper
-def largest_of(spans, n):
+def largest_span(spans, n):
     """Which of n sets has the most faces; of equal ones the first."""
     largest = 0
     for s in range(1, n):
@@ -102,14 +102,14 @@ def largest_of(spans, n):
 
 
 @helper
-def half_way(begin, end, leaf):
+def leaf_aligned_middle(begin, end, leaf):
     """Where the second half of a set begins. Halves are as near as can be to whole leaves: no set of k leaves becomes k + 1."""
     leaves = (end - begin + leaf - 1) // leaf
     return begin + (end - begin) * (leaves // 2) // leaves
 
 
 @helper
-def put_children(node, n, depth, leaf, spans, child, count, leaf_spans, n_leaves, waiting, top):
+def append_children(node, n, depth, leaf, spans, child, count, leaf_spans, n_leaves, stack, top):
     """Make n sets the children of a node: leaves, or nodes yet to come; (leaves, waiting) so far."""
     count[node] = n
     for s in range(n):
@@ -118,69 +118,69 @@ def put_children(node, n, depth, leaf, spans, child, count, leaf_spans, n_leaves
             child[node, s] = ~n_leaves
             n_leaves += 1
         else:
-            waiting[top, 0], waiting[top, 1], waiting[top, 2], waiting[top, 3] = node, s, spans[s, 0], spans[s, 1]
-            waiting[top, 4] = depth + 1
+            stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = node, s, spans[s, 0], spans[s, 1]
+            stack[top, 4] = depth + 1
             top += 1
     return n_leaves, top
 
 
 @routine
-def part_at_medians(rows, arity, leaf, sets, spans):
+def split_at_medians(rows, arity, leaf, sets, spans):
     """Halve the set spans[0], and always the largest, until there are `arity` or all are leaves; how many there are."""
     n = 1
     while n < arity:
-        largest = largest_of(spans, n)
+        largest = largest_span(spans, n)
         begin, end = spans[largest, 0], spans[largest, 1]
         if end - begin <= leaf:
             break
-        cut = half_way(begin, end, leaf)
-        measure(rows, begin, end, sets, 0)
-        part_at_median(rows, begin, cut, end, sets, 0)
+        cut = leaf_aligned_middle(begin, end, leaf)
+        measure_set(rows, begin, end, sets, 0)
+        partition_at_median(rows, begin, cut, end, sets, 0)
         spans[largest, 1], spans[n, 0], spans[n, 1] = cut, cut, end
         n += 1
     return n
 
 
 @kernel
-def grow_tree(rows, spare, arity, leaf, at_mean, limit, sets, planes, places, spans, waiting, child, count, leaf_spans):
+def build_nodes(rows, spare, arity, leaf, at_mean, limit, sets, planes, offsets, spans, stack, child, count, leaf_spans):
     """Build; (nodes, leaves). `waiting` (k, 5): parent, lane, begin, end, depth. Leaves are numbered as they come."""
     n_nodes, n_leaves, top = 0, 0, 1
     while top > 0:
         top -= 1
-        node, begin, end, depth = n_nodes, waiting[top, 2], waiting[top, 3], waiting[top, 4]
+        node, begin, end, depth = n_nodes, stack[top, 2], stack[top, 3], stack[top, 4]
         n_nodes += 1
-        if waiting[top, 0] >= 0:
-            child[waiting[top, 0], waiting[top, 1]] = node
+        if stack[top, 0] >= 0:
+            child[stack[top, 0], stack[top, 1]] = node
 
         n = 1
         if depth < limit and end - begin > (1 if leaf == 1 else leaf * arity):
-            measure(rows, begin, end, sets, 0)
+            measure_set(rows, begin, end, sets, 0)
             if at_mean:
-                put_mean(rows, begin, end, planes)
+                set_planes_at_mean(rows, begin, end, planes)
             else:
-                put_centre(sets, planes)
-            keep_longest(sets, planes, arity)
-            n = part_at_planes(rows, spare, begin, end, planes, places, spans)
+                set_planes_at_center(sets, planes)
+            keep_longest_axes(sets, planes, arity)
+            n = partition_at_planes(rows, spare, begin, end, planes, offsets, spans)
         if n == 1:
             spans[0, 0], spans[0, 1] = begin, end
-            n = part_at_medians(rows, arity, leaf, sets, spans)
+            n = split_at_medians(rows, arity, leaf, sets, spans)
 
-        n_leaves, top = put_children(node, n, depth, leaf, spans, child, count, leaf_spans, n_leaves, waiting, top)
+        n_leaves, top = append_children(node, n, depth, leaf, spans, child, count, leaf_spans, n_leaves, stack, top)
     return n_nodes, n_leaves
 
 
-def build(points, faces, arity, leaf, at_mean, limit=DEPTH_LIMIT):
+def build(points, faces, arity, leaf, at_mean, limit=MAX_DEPTH):
     """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
-    n, width = len(faces), WIDTHS[arity]
-    rows, spare, sets = aligned(8 * n + 8, np.float32), aligned(8 * n + 8, np.float32), np.empty(16, np.float32)
-    gather(points.reshape(-1), faces, rows, rows.view(np.int32), sets)
-    waiting = np.zeros(((limit + n.bit_length() + 2) * arity, 5), np.int64)
-    waiting[0] = -1, 0, 0, n, 0
+    n, width = len(faces), WIDTH_OF_ARITY[arity]
+    rows, spare, sets = aligned_zeros(8 * n + 8, np.float32), aligned_zeros(8 * n + 8, np.float32), np.empty(16, np.float32)
+    gather_boxes(points.reshape(-1), faces, rows, rows.view(np.int32), sets)
+    stack = np.zeros(((limit + n.bit_length() + 2) * arity, 5), np.int64)
+    stack[0] = -1, 0, 0, n, 0
     child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)       # every node has two children or more
     leaf_spans = np.zeros((n, 2), np.int64)
-    n_nodes, n_leaves = grow_tree(rows, spare, arity, leaf, at_mean, limit, sets, np.full(4, INF), np.zeros(SUBS, np.int64),
-                                  np.zeros((SUBS, 2), np.int64), waiting, child, count, leaf_spans)
-    return tree_of_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], numbers_of(rows), faces)
+    n_nodes, n_leaves = build_nodes(rows, spare, arity, leaf, at_mean, limit, sets, np.full(4, INF), np.zeros(N_OCTANTS, np.int64),
+                                  np.zeros((N_OCTANTS, 2), np.int64), stack, child, count, leaf_spans)
+    return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], face_order(rows), faces)
 
 
 register(Builder("centre", partial(build, at_mean=False)))

@@ -16,18 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.core import validate
-from pliant.core.validate_table import ordinary
+from pliant.core.validate_table import is_regular_file
 from pliant.errors import FileError, MeshError
 from pliant.io.archive import Member, members
-from pliant.io.limits import examined
-from pliant.render.npz import MOST_HELD, read_mesh
+from pliant.io.limits import file_errors
+from pliant.render.npz import MAX_ARRAY_BYTES, read_mesh
 
-MOST_BODIES = 2
-MOST_FRAMES = 100_000  # of a folder: one file each
+MAX_BODIES = 2
+MAX_FRAMES = 100_000  # of a folder: one file each
 MEMBERS = ("faces", "vertices"), ("faces_b", "vertices_b")
-EXPECTED = "expected faces and vertices, and perhaps faces_b and vertices_b"
+EXPECTED_MEMBERS = "expected faces and vertices, and perhaps faces_b and vertices_b"
 
-Moving = tuple[NDArray[np.int32], NDArray[np.float64]]
+MovingMesh = tuple[NDArray[np.int32], NDArray[np.float64]]
 
 
 class Animation(NamedTuple):
@@ -43,15 +43,15 @@ class Animation(NamedTuple):
         return max(len(frames) for _, frames in self.bodies)
 
 
-def checked(animation: Animation) -> Animation:
+def check_animation(animation: Animation) -> Animation:
     """The same, as kernels want it."""
     if not isinstance(animation, Animation):
         raise TypeError(f"animation: expected an Animation, or several, got {type(animation).__name__}")
     name = animation.name
-    if not isinstance(animation.bodies, Sequence) or not 1 <= len(animation.bodies) <= MOST_BODIES:
-        many = f"{len(animation.bodies)} bodies" if isinstance(animation.bodies, Sequence) else type(animation.bodies).__name__
-        raise ValueError(f"{name}: expected one body or two, each (faces, frames), got {many}")
-    bodies: list[Moving] = []
+    if not isinstance(animation.bodies, Sequence) or not 1 <= len(animation.bodies) <= MAX_BODIES:
+        count = f"{len(animation.bodies)} bodies" if isinstance(animation.bodies, Sequence) else type(animation.bodies).__name__
+        raise ValueError(f"{name}: expected one body or two, each (faces, frames), got {count}")
+    bodies: list[MovingMesh] = []
     for i, body in enumerate(animation.bodies):
         if not isinstance(body, Sequence) or len(body) != 2:
             raise TypeError(f"{name}: bodies[{i}]: expected (faces, frames), got {type(body).__name__}")
@@ -68,14 +68,14 @@ def checked(animation: Animation) -> Animation:
 
 def digest(animations: Iterable[Animation]) -> str:
     """What tells these animations from others; their names do not."""
-    seen = hashlib.sha256()
+    sha = hashlib.sha256()
     for animation in animations:
-        seen.update(f"animation {len(animation.bodies)}".encode())
+        sha.update(f"animation {len(animation.bodies)}".encode())
         for faces, frames in animation.bodies:
             for array in (faces, frames):
-                seen.update(f"{array.dtype.str} {array.shape}".encode())
-                seen.update(np.ascontiguousarray(array).data)
-    return seen.hexdigest()
+                sha.update(f"{array.dtype.str} {array.shape}".encode())
+                sha.update(np.ascontiguousarray(array).data)
+    return sha.hexdigest()
 
 
 def read_animations(names: Iterable[str | Path]) -> list[Animation]:
@@ -87,8 +87,8 @@ def read_animation(path: str | Path) -> Animation:
     """The animation in a file or a folder; what is wrong with it is a `FileError`."""
     path = Path(path)
     try:
-        bodies = _folder(path) if path.is_dir() else _file(path)
-        return checked(Animation(bodies, path.stem))
+        bodies = _read_folder(path) if path.is_dir() else _read_file(path)
+        return check_animation(Animation(bodies, path.stem))
     except FileError:
         raise
     except (ValueError, TypeError, OSError) as error:
@@ -96,38 +96,38 @@ def read_animation(path: str | Path) -> Animation:
         raise FileError(line if line.startswith(str(path)) else f"{path}: {line}") from None
 
 
-def _file(path: Path) -> list[Moving]:
-    if not ordinary(path):
+def _read_file(path: Path) -> list[MovingMesh]:
+    if not is_regular_file(path):
         raise FileError(f"{path}: no such file or folder")
-    with examined(path):
-        held = members(path)
-        unknown = sorted(set(held) - {name for pair in MEMBERS for name in pair})
+    with file_errors(path):
+        file_members = members(path)
+        unknown = sorted(set(file_members) - {name for pair in MEMBERS for name in pair})
         if unknown:
-            raise ValueError(f"holds {unknown[0][:60]!r}; {EXPECTED}")
+            raise ValueError(f"holds {unknown[0][:60]!r}; {EXPECTED_MEMBERS}")
         bodies = []
-        for names in MEMBERS[: 1 + any(name in held for name in MEMBERS[1])]:
-            missing = [name for name in names if name not in held]
+        for names in MEMBERS[: 1 + any(name in file_members for name in MEMBERS[1])]:
+            missing = [name for name in names if name not in file_members]
             if missing:
-                raise ValueError(f"holds no {missing[0]}; {EXPECTED}")
-            faces, rows = (Member(path, held[name]).whole(MOST_HELD) for name in names)
-            if rows.ndim != 3:
-                raise ValueError(f"{names[1]}: expected shape (k, n, 3), all frames, got {rows.shape}")
-            shapes = validate.targets(names[1], rows)
+                raise ValueError(f"holds no {missing[0]}; {EXPECTED_MEMBERS}")
+            faces, vertices = (Member(path, file_members[name]).read_all(MAX_ARRAY_BYTES) for name in names)
+            if vertices.ndim != 3:
+                raise ValueError(f"{names[1]}: expected shape (k, n, 3), all frames, got {vertices.shape}")
+            shapes = validate.targets(names[1], vertices)
             bodies.append((validate.faces(names[0], faces, shapes.shape[1]), shapes))
     return bodies
 
 
-def _folder(path: Path) -> list[Moving]:
+def _read_folder(path: Path) -> list[MovingMesh]:
     """A body of numbered meshes, or two in a folder each."""
-    within = sorted(each for each in path.iterdir() if each.is_dir())
-    if not within:
-        return [_numbered(path)]
-    if len(within) != MOST_BODIES:
-        raise FileError(f"{path}: holds {len(within)} folders; expected numbered meshes, or two folders of them, one for each body")
-    return [_numbered(each) for each in within]
+    folders = sorted(each for each in path.iterdir() if each.is_dir())
+    if not folders:
+        return [_read_numbered(path)]
+    if len(folders) != MAX_BODIES:
+        raise FileError(f"{path}: holds {len(folders)} folders; expected numbered meshes, or two folders of them, one for each body")
+    return [_read_numbered(each) for each in folders]
 
 
-def _numbered(path: Path) -> Moving:
+def _read_numbered(path: Path) -> MovingMesh:
     """The meshes of a folder in the order of the last number in their names; all must have the same faces."""
     files: dict[int, Path] = {}
     for file in path.glob("*.npz"):
@@ -138,18 +138,18 @@ def _numbered(path: Path) -> Moving:
             raise FileError(f"{file}: has the same number as {files[int(numbers[-1])].name}")
     if not files:
         raise FileError(f"{path}: holds no meshes; expected files such as 0001.npz, with faces and vertices")
-    if len(files) > MOST_FRAMES:
-        raise FileError(f"{path}: holds {len(files):,} meshes, expected at most {MOST_FRAMES:,}")
+    if len(files) > MAX_FRAMES:
+        raise FileError(f"{path}: holds {len(files):,} meshes, expected at most {MAX_FRAMES:,}")
     rows: list[NDArray[np.float64]] = []
-    known = None
+    first_faces = None
     for number in sorted(files):
         shapes, faces = read_mesh(files[number])
         if len(shapes) != 1:
             raise FileError(f"{files[number]}: holds {len(shapes)} frames, expected one: vertices (n, 3)")
-        if known is None:
-            known = faces
-        if shapes.shape[1:] != (rows[0].shape if rows else shapes.shape[1:]) or not np.array_equal(faces, known):
+        if first_faces is None:
+            first_faces = faces
+        if shapes.shape[1:] != (rows[0].shape if rows else shapes.shape[1:]) or not np.array_equal(faces, first_faces):
             raise FileError(f"{files[number]}: expected as many vertices as {files[min(files)].name} has, and the same faces")
         rows.append(shapes[0])
-    assert known is not None
-    return known, np.array(rows)
+    assert first_faces is not None
+    return first_faces, np.array(rows)

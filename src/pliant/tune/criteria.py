@@ -21,7 +21,7 @@ class Gene(NamedTuple):
     high: float
     start: float
 
-    def rounded(self, value: float) -> float:
+    def round_value(self, value: float) -> float:
         """The nearest value that is scored."""
         return round(min(max(float(value), self.low), self.high), DECIMALS) + 0.0  # no −0.0
 
@@ -47,7 +47,7 @@ CRITERIA: dict[str, tuple[Gene, ...]] = {
 
 def genome(genes: Iterable[Gene], values: Iterable[float]) -> Genome:
     """The values as they are scored."""
-    return tuple(gene.rounded(value) for gene, value in zip(genes, values, strict=True))
+    return tuple(gene.round_value(value) for gene, value in zip(genes, values, strict=True))
 
 
 def parameters(criterion: str, values: Genome) -> dict[str, float]:

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from pliant.tune.criteria import Gene, Genome, genome
 
-CROSSED, MUTATED = 0.9, 0.01  # probabilities: of a child, of a gene
-BEYOND = 0.5  # how far children may lie outside of their parents, in distances between them
-CONTEST = 3  # members of which the best becomes a parent
-FEWEST, MOST = 4, 10_000  # members, and generations
+CROSSOVER_RATE, MUTATION_RATE = 0.9, 0.01  # probabilities: of a child, of a gene
+BLEND_MARGIN = 0.5  # how far children may lie outside of their parents, in distances between them
+TOURNAMENT_SIZE = 3  # members of which the best becomes a parent
+MIN_POPULATION, MAX_COUNT = 4, 10_000  # members, and generations
 
 
-class Plan(NamedTuple):
+class SearchPlan(NamedTuple):
     """How long to search."""
 
     population: int = 30
@@ -35,51 +35,51 @@ class Plan(NamedTuple):
     seed: int = 0
 
 
-class _Stop(BaseException):
+class _SearchError(BaseException):
     """An error on its way through the library, which would print others or, in old versions, end the process."""
 
 
-def evolve(genes: Sequence[Gene], score: Callable[[Genome], float], plan: Plan, turn: Callable[[int], None]) -> None:
+def evolve(genes: Sequence[Gene], score: Callable[[Genome], float], plan: SearchPlan, on_generation: Callable[[int], None]) -> None:
     """Call `score` for genomes that get better and better, again for some that were scored before, and `turn(generation)` after each
     generation, 0 being the first members: random ones, and the start of each gene. What `score` raises ends the search."""
-    pygad = library()
-    numbers = np.random.default_rng(plan.seed)
-    kept = plan.population // 2
+    pygad = import_pygad()
+    rng = np.random.default_rng(plan.seed)
+    survivors = plan.population // 2
     low, high = (np.array([getattr(gene, name) for gene in genes]) for name in ("low", "high"))
-    first = numbers.uniform(low, high, (plan.population, len(genes)))
-    first[0] = [gene.start for gene in genes]
-    failed: list[Exception] = []
+    initial = rng.uniform(low, high, (plan.population, len(genes)))
+    initial[0] = [gene.start for gene in genes]
+    errors: list[Exception] = []
 
     def fitness(_: Any, values: NDArray[np.float64], __: Any) -> float:
         try:
             return -score(genome(genes, values))
         except Exception as error:
-            failed.append(error)
-            raise _Stop from None
+            errors.append(error)
+            raise _SearchError from None
 
     def mix(parents: NDArray[np.float64], shape: tuple[int, int], ga: Any) -> NDArray[np.float64]:
         count = shape[0]
         mother, father = (np.asarray(parents, np.float64)[(np.arange(count) + k) % len(parents)] for k in (0, 1))
-        reach = BEYOND * np.abs(father - mother)
-        drawn = numbers.uniform(np.minimum(mother, father) - reach, np.maximum(mother, father) + reach)
-        return np.where(numbers.random((count, 1)) < ga.crossover_probability, np.clip(drawn, low, high), mother)
+        margin = BLEND_MARGIN * np.abs(father - mother)
+        blended = rng.uniform(np.minimum(mother, father) - margin, np.maximum(mother, father) + margin)
+        return np.where(rng.random((count, 1)) < ga.crossover_probability, np.clip(blended, low, high), mother)
 
-    with _random_state():
+    with _saved_random_state():
         search = pygad.GA(
-            num_generations=plan.generations, initial_population=first, fitness_func=fitness,
-            num_parents_mating=plan.population - kept, keep_elitism=kept, parent_selection_type="tournament", K_tournament=CONTEST,
-            crossover_type=mix, crossover_probability=CROSSED, mutation_type="random", mutation_probability=MUTATED,
+            num_generations=plan.generations, initial_population=initial, fitness_func=fitness,
+            num_parents_mating=plan.population - survivors, keep_elitism=survivors, parent_selection_type="tournament", K_tournament=TOURNAMENT_SIZE,
+            crossover_type=mix, crossover_probability=CROSSOVER_RATE, mutation_type="random", mutation_probability=MUTATION_RATE,
             gene_space=[{"low": gene.low, "high": gene.high} for gene in genes], random_seed=plan.seed % 2**32, suppress_warnings=True,
-            logger=_silent(), on_start=None, on_fitness=lambda ga, _: turn(int(ga.generations_completed)),
+            logger=_null_logger(), on_start=None, on_fitness=lambda ga, _: on_generation(int(ga.generations_completed)),
         )  # fmt: skip
         try:
             search.run()
-        except _Stop:
-            raise failed[0] from None
-    turn(plan.generations)
+        except _SearchError:
+            raise errors[0] from None
+    on_generation(plan.generations)
 
 
-def library() -> Any:
+def import_pygad() -> Any:
     """PyGAD, if it is there."""
     try:
         import pygad
@@ -88,7 +88,7 @@ def library() -> Any:
     return pygad
 
 
-def _silent() -> logging.Logger:
+def _null_logger() -> logging.Logger:
     """A logger of nobody: errors are raised, and progress is the caller's."""
     logger = logging.Logger("pliant tune")
     logger.addHandler(logging.NullHandler())
@@ -96,11 +96,11 @@ def _silent() -> logging.Logger:
 
 
 @contextlib.contextmanager
-def _random_state() -> Iterator[None]:
+def _saved_random_state() -> Iterator[None]:
     """Old versions of the library seed the generators that a whole process shares."""
-    ours, theirs = random.getstate(), np.random.get_state()
+    python_state, numpy_state = random.getstate(), np.random.get_state()
     try:
         yield
     finally:
-        random.setstate(ours)
-        np.random.set_state(theirs)
+        random.setstate(python_state)
+        np.random.set_state(numpy_state)

@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 
 import pliant
 from pliant.core import validate
-from pliant.core.threads import only
+from pliant.core.threads import use_threads
 from pliant.tune import criteria as known
-from pliant.tune.animation import Animation, checked, digest
+from pliant.tune.animation import Animation, check_animation, digest
 from pliant.tune.criteria import CRITERIA, Genome
-from pliant.tune.score import WEIGHTS, goal, plain_options, scorer
-from pliant.tune.search import FEWEST, MOST, Plan, evolve, library
-from pliant.tune.state import Scored, read_state, write_state
+from pliant.tune.score import WEIGHTS, check_options, make_goal, scorer
+from pliant.tune.search import MAX_COUNT, MIN_POPULATION, SearchPlan, evolve, import_pygad
+from pliant.tune.state import Scores, read_state, write_state
 
-OFTEN = 1.0  # seconds between two states on disk; an interruption writes one as well
+SAVE_INTERVAL = 1.0  # seconds between two states on disk; an interruption writes one as well
 SEEDS = range(2**32)
-LONG = 200  # characters of the names of all animations
+MAX_NAMES = 200  # characters of the names of all animations
 
 
 class Row(NamedTuple):
@@ -80,102 +80,102 @@ def tune(animation: Animation | Sequence[Animation], *, query: str = "distance",
     several = [animation] if isinstance(animation, Animation) else list(animation)
     if not several:
         raise ValueError("animation: expected one or several, got none")
-    given = [checked(each) for each in several]
-    asked, chosen = goal(query, score, tolerance, weights), _criteria(criteria)
-    plan = Plan(validate.integer("population", population, range(FEWEST, MOST + 1)),
-                validate.integer("generations", generations, range(1, MOST + 1)), validate.integer("seed", seed, SEEDS))  # fmt: skip
-    bodies = plain_options(options)
-    library()
-    settings = {**asked._asdict(), "weights": list(asked.weights), **plan._asdict(), "options": bodies,
+    animations = [check_animation(each) for each in several]
+    query_goal, chosen = make_goal(query, score, tolerance, weights), _check_criteria(criteria)
+    plan = SearchPlan(validate.integer("population", population, range(MIN_POPULATION, MAX_COUNT + 1)),
+                validate.integer("generations", generations, range(1, MAX_COUNT + 1)), validate.integer("seed", seed, SEEDS))  # fmt: skip
+    bodies = check_options(options)
+    import_pygad()
+    settings = {**query_goal._asdict(), "weights": list(query_goal.weights), **plan._asdict(), "options": bodies,
                 "criteria": chosen, "version": pliant.__version__}  # fmt: skip
-    work = scorer(given, asked, bodies)
-    with only(1):  # counters of threads that prune for each other depend on who comes first, and clocks on who else is at work
-        book = Book(given, settings, None if state is None else Path(state), work)
+    score_policy = scorer(animations, query_goal, bodies)
+    with use_threads(1):  # counters of threads that prune for each other depend on who comes first, and clocks on who else is at work
+        cache = ScoreCache(animations, settings, None if state is None else Path(state), score_policy)
         try:
-            table = [_best_of(criterion, book, plan, progress) for criterion in chosen]
+            table = [_best_of(criterion, cache, plan, progress) for criterion in chosen]
         finally:
-            book.write()
+            cache.write()
     best = min(table, key=lambda row: row.score)
     policy = known.policy(best.criterion, tuple(best.parameters.values()))
     about: dict[str, str | float] = {
-        "animations": ", ".join(each.name for each in given)[:LONG], "digest": book.digest, "query": query, "by": score,
+        "animations": ", ".join(each.name for each in animations)[:MAX_NAMES], "digest": cache.digest, "query": query, "by": score,
         "score": best.score, "evaluations": sum(row.evaluations for row in table), **plan._asdict(), "version": pliant.__version__,
         "options": ", ".join(f"{name} {value}" for name, value in bodies.items()) or "as Body has them",
     }  # fmt: skip
-    return Tuned(policy, best.score, table, about if asked.tolerance is None else {**about, "tolerance": asked.tolerance})
+    return Tuned(policy, best.score, table, about if query_goal.tolerance is None else {**about, "tolerance": query_goal.tolerance})
 
 
-class Book:
+class ScoreCache:
     """Scores of genomes: each is worked out once, and kept on disk if there is a file for it."""
 
     def __init__(self, animations: list[Animation], settings: dict[str, Any], path: Path | None,
-                 work: Callable[[Mapping[str, Any]], float]) -> None:  # fmt: skip
-        self.digest, self.settings, self.path, self.work = digest(animations), settings, path, work
-        self.scored: Scored = {} if path is None else read_state(path, self.digest, settings)
+                 score_policy: Callable[[Mapping[str, Any]], float]) -> None:  # fmt: skip
+        self.digest, self.settings, self.path, self.score_policy = digest(animations), settings, path, score_policy
+        self.scores: Scores = {} if path is None else read_state(path, self.digest, settings)
         self.write()  # a file that cannot be written is better known now than after hours
 
     def score(self, criterion: str, genes: Genome) -> tuple[float, bool]:
         """The score, and whether it is new."""
-        scores = self.scored.setdefault(criterion, {})
+        scores = self.scores.setdefault(criterion, {})
         fresh = genes not in scores
         if fresh:
-            value = self.work(known.policy(criterion, genes))
+            value = self.score_policy(known.policy(criterion, genes))
             if not 0 <= value < math.inf:
                 raise ValueError(f"score: expected a finite number from 0 up, got {value!r} for {criterion} {genes}")
             scores[genes] = value
-            if time.monotonic() - self.written >= OFTEN:
+            if time.monotonic() - self.last_write >= SAVE_INTERVAL:
                 self.write()
         return scores[genes], fresh
 
     def best(self, criterion: str) -> Row:
         """The least score, of several the one with the smallest parameters: whatever the order in which they came."""
-        scores = self.scored[criterion]
+        scores = self.scores[criterion]
         genes = min(scores, key=lambda each: (scores[each], each))
         return Row(criterion, known.parameters(criterion, genes), scores[genes], len(scores))
 
     def write(self) -> None:
         """Put everything on disk."""
         if self.path is not None:
-            write_state(self.path, self.digest, self.settings, self.scored)
-        self.written = time.monotonic()
+            write_state(self.path, self.digest, self.settings, self.scores)
+        self.last_write = time.monotonic()
 
 
-def _best_of(criterion: str, book: Book, plan: Plan, progress: Callable[[Report], None] | None) -> Row:
+def _best_of(criterion: str, cache: ScoreCache, plan: SearchPlan, progress: Callable[[Report], None] | None) -> Row:
     """Search the parameters of one criterion."""
     generation = 0
 
-    def tell() -> None:
+    def report_progress() -> None:
         if progress is not None:
-            progress(Report(criterion, generation, plan.generations if genes else 0, book.best(criterion)))
+            progress(Report(criterion, generation, plan.generations if genes else 0, cache.best(criterion)))
 
     def score(values: Genome) -> float:
-        value, fresh = book.score(criterion, values)
+        value, fresh = cache.score(criterion, values)
         if fresh:
-            tell()
+            report_progress()
         return value
 
-    def turn(number: int) -> None:
+    def on_generation(number: int) -> None:
         nonlocal generation
         generation = number
-        tell()
+        report_progress()
 
     genes = CRITERIA[criterion]
     try:
         if genes:
             # A seed of its own, so that what a criterion finds does not depend on which others are searched.
-            own = int.from_bytes(hashlib.sha256(f"{plan.seed} {criterion}".encode()).digest()[:4], "little")
-            evolve(genes, score, plan._replace(seed=own), turn)
+            criterion_seed = int.from_bytes(hashlib.sha256(f"{plan.seed} {criterion}".encode()).digest()[:4], "little")
+            evolve(genes, score, plan._replace(seed=criterion_seed), on_generation)
         else:
             score(())
-            turn(0)
+            on_generation(0)
     except KeyboardInterrupt:
-        if book.scored.get(criterion):
-            tell()  # what was scored last is kept, and may not have been told
+        if cache.scores.get(criterion):
+            report_progress()  # what was scored last is kept, and may not have been told
         raise
-    return book.best(criterion)
+    return cache.best(criterion)
 
 
-def _criteria(names: Iterable[str] | None) -> list[str]:
+def _check_criteria(names: Iterable[str] | None) -> list[str]:
     """Those named, in the order of the registry, or all."""
     if isinstance(names, str):
         raise TypeError(f"criteria: expected names in a list, got the text {names!r}")

@@ -3,4 +3,4 @@ from pliant.volume import (  # noqa: F401, I001 - in this order they are shown
     aabb, kdop, generic_overlap, obb, rss, slabcutball, double_slabcutball, sphere, obb_sat,
 )
 
-generic_overlap.complete()
+generic_overlap.register_defaults()

@@ -7,37 +7,37 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.simd import element, greatest, highest, least, lowest, magnitude, where
+from pliant.core.simd import extract, fabs, maximum, minimum, reduce_max, reduce_min, where
 from pliant.volume.protocol import (
-    MOST,
-    TINY,
+    MAX_ULP_BOUND,
+    MIN_NORMAL,
     ULP,
-    Family,
-    Shift,
-    around,
+    Translation,
+    VolumeType,
     blend,
-    carry,
-    down,
-    enclose,
+    center,
+    enclose_box,
+    enclose_points,
     gap,
     inflate,
     merge,
-    middle,
-    mirror,
+    min_half_extent,
+    negate,
     overlap,
-    part,
-    pierce,
+    ray_interval,
     register,
+    round_down,
+    round_up,
+    separating_gap,
     separation,
     size,
-    span,
-    thickness,
-    up,
+    support_value,
+    transform_volume,
 )
 
 INF, ZERO, HALF, ONE, TWO_ULP = np.float32(np.inf), np.float32(0), np.float32(0.5), np.float32(1), np.float32(2) * ULP
-WIDER = np.float32(1 + 2.0**-20)
-LESS = np.float32(1 - 2.0**-20)                                         # below 1 by more than the rounding of a squared distance
+SCALE_UP = np.float32(1 + 2.0**-20)
+SCALE_DOWN = np.float32(1 - 2.0**-20)                                         # below 1 by more than the rounding of a squared distance
 
 
 class Box(NamedTuple):
@@ -50,17 +50,17 @@ class Box(NamedTuple):
     hiz: float
 
 
-register(Family("aabb", Box, empty=Box(INF, INF, INF, -INF, -INF, -INF), merge_exact=True))
+register(VolumeType("aabb", Box, empty=Box(INF, INF, INF, -INF, -INF, -INF), merge_exact=True))
 
 
 @helper
-def bounds(t):
+def triangle_bounds(t):
     """The box of a triangle, or of each lane, not rounded further."""
-    return Box(least(t.ax, least(t.bx, t.cx)), least(t.ay, least(t.by, t.cy)), least(t.az, least(t.bz, t.cz)),
-               greatest(t.ax, greatest(t.bx, t.cx)), greatest(t.ay, greatest(t.by, t.cy)), greatest(t.az, greatest(t.bz, t.cz)))
+    return Box(minimum(t.ax, minimum(t.bx, t.cx)), minimum(t.ay, minimum(t.by, t.cy)), minimum(t.az, minimum(t.bz, t.cz)),
+               maximum(t.ax, maximum(t.bx, t.cx)), maximum(t.ay, maximum(t.by, t.cy)), maximum(t.az, maximum(t.bz, t.cz)))
 
 
-@overlap.on(Box, Box)
+@overlap.register(Box, Box)
 def _(a, b):
     x = (a.lox <= b.hix) & (a.hix >= b.lox)
     y = (a.loy <= b.hiy) & (a.hiy >= b.loy)
@@ -68,108 +68,108 @@ def _(a, b):
     return x & y & z
 
 
-@separation.on(Box, Box)
+@separation.register(Box, Box)
 def _(a, b):
-    x = greatest(greatest(a.lox - b.hix, b.lox - a.hix), ZERO)
-    y = greatest(greatest(a.loy - b.hiy, b.loy - a.hiy), ZERO)
-    z = greatest(greatest(a.loz - b.hiz, b.loz - a.hiz), ZERO)
-    return (x * x + y * y + z * z) * LESS
+    x = maximum(maximum(a.lox - b.hix, b.lox - a.hix), ZERO)
+    y = maximum(maximum(a.loy - b.hiy, b.loy - a.hiy), ZERO)
+    z = maximum(maximum(a.loz - b.hiz, b.loz - a.hiz), ZERO)
+    return (x * x + y * y + z * z) * SCALE_DOWN
 
 
-@pierce.on(Box)
+@ray_interval.register(Box)
 def _(a, ray):
     # Slabs, entered by the side that the direction comes from, so that the inverted empty box is left before it is entered. Where the
     # direction is 0 and the origin lies in a face, 0 · inf is NaN; `least` and `greatest` give their second operand when they cannot
     # compare, so a NaN falls away. WIDER covers the roundings of both ends (Ize 2013).
-    s = ray.slack
-    x, y, z = (a.lox - (ray.x + s)) * ray.over_x, (a.loy - (ray.y + s)) * ray.over_y, (a.loz - (ray.z + s)) * ray.over_z
-    p, q, r = (a.hix - (ray.x - s)) * ray.over_x, (a.hiy - (ray.y - s)) * ray.over_y, (a.hiz - (ray.z - s)) * ray.over_z
-    ahead_x, ahead_y, ahead_z = ray.over_x >= 0, ray.over_y >= 0, ray.over_z >= 0
-    near = greatest(where(ahead_z, z, r), greatest(where(ahead_y, y, q), greatest(where(ahead_x, x, p), ray.near)))
-    far = least(where(ahead_z, r, z), least(where(ahead_y, q, y), least(where(ahead_x, p, x), ray.far)))
-    return near, far * WIDER
+    s = ray.margin
+    x, y, z = (a.lox - (ray.x + s)) * ray.inv_x, (a.loy - (ray.y + s)) * ray.inv_y, (a.loz - (ray.z + s)) * ray.inv_z
+    p, q, r = (a.hix - (ray.x - s)) * ray.inv_x, (a.hiy - (ray.y - s)) * ray.inv_y, (a.hiz - (ray.z - s)) * ray.inv_z
+    ahead_x, ahead_y, ahead_z = ray.inv_x >= 0, ray.inv_y >= 0, ray.inv_z >= 0
+    near = maximum(where(ahead_z, z, r), maximum(where(ahead_y, y, q), maximum(where(ahead_x, x, p), ray.t_near)))
+    far = minimum(where(ahead_z, r, z), minimum(where(ahead_y, q, y), minimum(where(ahead_x, p, x), ray.t_far)))
+    return near, far * SCALE_UP
 
 
-@merge.on(Box)
+@merge.register(Box)
 def _(a):
-    return Box(lowest(a.lox), lowest(a.loy), lowest(a.loz), highest(a.hix), highest(a.hiy), highest(a.hiz))
+    return Box(reduce_min(a.lox), reduce_min(a.loy), reduce_min(a.loz), reduce_max(a.hix), reduce_max(a.hiy), reduce_max(a.hiz))
 
 
-@inflate.on(Box)
+@inflate.register(Box)
 def _(a, distance):
-    return Box(down(a.lox - distance), down(a.loy - distance), down(a.loz - distance),
-               up(a.hix + distance), up(a.hiy + distance), up(a.hiz + distance))
+    return Box(round_down(a.lox - distance), round_down(a.loy - distance), round_down(a.loz - distance),
+               round_up(a.hix + distance), round_up(a.hiy + distance), round_up(a.hiz + distance))
 
 
-@carry.on(Box, Shift)
-def _(a, way):
-    return Box(a.lox + (way.x - way.slack), a.loy + (way.y - way.slack), a.loz + (way.z - way.slack),
-               a.hix + (way.x + way.slack), a.hiy + (way.y + way.slack), a.hiz + (way.z + way.slack))
+@transform_volume.register(Box, Translation)
+def _(a, transform):
+    return Box(a.lox + (transform.x - transform.margin), a.loy + (transform.y - transform.margin), a.loz + (transform.z - transform.margin),
+               a.hix + (transform.x + transform.margin), a.hiy + (transform.y + transform.margin), a.hiz + (transform.z + transform.margin))
 
 
-@blend.on(Box, Box)
+@blend.register(Box, Box)
 def _(a, b, s, t):
-    return Box(below(a.lox * s, b.lox * t), below(a.loy * s, b.loy * t), below(a.loz * s, b.loz * t),
-               above(a.hix * s, b.hix * t), above(a.hiy * s, b.hiy * t), above(a.hiz * s, b.hiz * t))
+    return Box(add_down(a.lox * s, b.lox * t), add_down(a.loy * s, b.loy * t), add_down(a.loz * s, b.loz * t),
+               add_up(a.hix * s, b.hix * t), add_up(a.hiy * s, b.hiy * t), add_up(a.hiz * s, b.hiz * t))
 
 
 @helper
-def doubt(p, q):
+def sum_ulp_bound(p, q):
     """More than what rounds in the sum of two rounded numbers; finite, as `rounding`."""
-    return least((magnitude(p) + magnitude(q)) * TWO_ULP, MOST) + TINY
+    return minimum((fabs(p) + fabs(q)) * TWO_ULP, MAX_ULP_BOUND) + MIN_NORMAL
 
 
 @helper
-def below(p, q):
+def add_down(p, q):
     """At most the sum of what rounds to p and what rounds to q."""
-    return (p + q) - doubt(p, q)
+    return (p + q) - sum_ulp_bound(p, q)
 
 
 @helper
-def above(p, q):
+def add_up(p, q):
     """At least that sum."""
-    return (p + q) + doubt(p, q)
+    return (p + q) + sum_ulp_bound(p, q)
 
 
-@mirror.on(Box)
+@negate.register(Box)
 def _(a):
     return Box(-a.hix, -a.hiy, -a.hiz, -a.lox, -a.loy, -a.loz)
 
 
-@size.on(Box)
+@size.register(Box)
 def _(a):
     x, y, z = a.hix - a.lox, a.hiy - a.loy, a.hiz - a.loz
-    return greatest(x, greatest(y, z))
+    return maximum(x, maximum(y, z))
 
 
-@thickness.on(Box)
+@min_half_extent.register(Box)
 def _(a):
-    return least(a.hix - a.lox, least(a.hiy - a.loy, a.hiz - a.loz)) * HALF
+    return minimum(a.hix - a.lox, minimum(a.hiy - a.loy, a.hiz - a.loz)) * HALF
 
 
-@middle.on(Box)
+@center.register(Box)
 def _(a):
     return (a.lox + a.hix) * HALF, (a.loy + a.hiy) * HALF, (a.loz + a.hiz) * HALF
 
 
-@span.on(Box)
+@support_value.register(Box)
 def _(a, x, y, z):
-    cx, cy, cz = middle(a)
-    p, q, r = greatest(a.hix - cx, cx - a.lox), greatest(a.hiy - cy, cy - a.loy), greatest(a.hiz - cz, cz - a.loz)
-    return (magnitude(x) * p + (magnitude(y) * q + magnitude(z) * r)) * WIDER
+    cx, cy, cz = center(a)
+    p, q, r = maximum(a.hix - cx, cx - a.lox), maximum(a.hiy - cy, cy - a.loy), maximum(a.hiz - cz, cz - a.loz)
+    return (fabs(x) * p + (fabs(y) * q + fabs(z) * r)) * SCALE_UP
 
 
-@part.on(Box)
+@separating_gap.register(Box)
 def _(a, b, x, y, z):
-    return greatest(gap(a, b, x, y, z, ONE, ZERO, ZERO), greatest(gap(a, b, x, y, z, ZERO, ONE, ZERO), gap(a, b, x, y, z, ZERO, ZERO, ONE)))
+    return maximum(gap(a, b, x, y, z, ONE, ZERO, ZERO), maximum(gap(a, b, x, y, z, ZERO, ONE, ZERO), gap(a, b, x, y, z, ZERO, ZERO, ONE)))
 
 
-@around.on(Box)
+@enclose_box.register(Box)
 def _(like, low, high):
-    low, high = down(low), up(high)
-    return Box(element(low, 0), element(low, 1), element(low, 2), element(high, 0), element(high, 1), element(high, 2))
+    low, high = round_down(low), round_up(high)
+    return Box(extract(low, 0), extract(low, 1), extract(low, 2), extract(high, 0), extract(high, 1), extract(high, 2))
 
 
-@enclose.on(Box)
+@enclose_points.register(Box)
 def _(like, low, high, points, order, begin, end):
-    return around(like, low, high)
+    return enclose_box(like, low, high)

@@ -7,37 +7,37 @@ direction it reaches no farther than the ball cut by either slab alone does; tha
 from typing import NamedTuple
 
 from pliant.core.jit import helper
-from pliant.core.simd import greatest, least
-from pliant.core.stack import integers
+from pliant.core.simd import maximum, minimum
+from pliant.core.stack import stack_int64
 from pliant.volume.aabb import INF, ONE, ZERO
-from pliant.volume.fitting import N_NAMES, extremes, narrowest_slab, slab_across, smallest_around
-from pliant.volume.planes import between_planes
+from pliant.volume.fitting import N_EXTREMES, extreme_points, narrowest_slab, perpendicular_slab, smallest_sphere
+from pliant.volume.planes import clip_ray_to_slab
 from pliant.volume.protocol import (
-    Family,
-    Shift,
-    Turn,
-    around,
+    RigidTransform,
+    Translation,
+    VolumeType,
     blend,
-    carry,
-    enclose,
+    center,
+    enclose_box,
+    enclose_points,
     gap,
     inflate,
     merge,
-    middle,
-    mirror,
-    part,
-    pierce,
+    min_half_extent,
+    negate,
+    ray_interval,
     register,
+    separating_gap,
     size,
-    span,
-    thickness,
+    support_value,
+    transform_volume,
 )
-from pliant.volume.slabcutball import SlabCutBall, cut
-from pliant.volume.slabs import wide
+from pliant.volume.slabcutball import SlabCutBall, cut_ball
+from pliant.volume.slabs import sum_error
 from pliant.volume.sphere import TWO
 
 
-class TwiceCutBall(NamedTuple):
+class DoubleSlabCutBall(NamedTuple):
     """A slab cut ball, and of it what is between the planes at g and h from its centre along m."""
     x: float
     y: float
@@ -55,102 +55,102 @@ class TwiceCutBall(NamedTuple):
     h: float
 
 
-EMPTY = TwiceCutBall(ZERO, ZERO, ZERO, -INF, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ZERO, ONE, ZERO, ZERO)
-register(Family("slabcutball2", TwiceCutBall, EMPTY, fitted=True))
+EMPTY = DoubleSlabCutBall(ZERO, ZERO, ZERO, -INF, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ZERO, ONE, ZERO, ZERO)
+register(VolumeType("slabcutball2", DoubleSlabCutBall, EMPTY, loosened_by_merge=True))
 
 
 @helper
-def once(a):
+def first_cut(a):
     """Cut by the first slab alone."""
     return SlabCutBall(a.x, a.y, a.z, a.radius, a.nx, a.ny, a.nz, a.f, a.e)
 
 
 @helper
-def other(a):
+def second_cut(a):
     """Cut by the second slab alone."""
     return SlabCutBall(a.x, a.y, a.z, a.radius, a.mx, a.my, a.mz, a.g, a.h)
 
 
 @helper
-def both(a, b):
+def combine_cuts(a, b):
     """One ball, cut by the slabs of a and of b."""
-    return TwiceCutBall(a.x, a.y, a.z, a.radius, a.nx, a.ny, a.nz, a.f, a.e, b.nx, b.ny, b.nz, b.f, b.e)
+    return DoubleSlabCutBall(a.x, a.y, a.z, a.radius, a.nx, a.ny, a.nz, a.f, a.e, b.nx, b.ny, b.nz, b.f, b.e)
 
 
-@pierce.on(TwiceCutBall)
+@ray_interval.register(DoubleSlabCutBall)
 def _(a, ray):
-    near, far = pierce(once(a), ray)
-    return between_planes(near, far, ray, ray.x - a.x, ray.y - a.y, ray.z - a.z, a.mx, a.my, a.mz, a.g, a.h)
+    near, far = ray_interval(first_cut(a), ray)
+    return clip_ray_to_slab(near, far, ray, ray.x - a.x, ray.y - a.y, ray.z - a.z, a.mx, a.my, a.mz, a.g, a.h)
 
 
-@merge.on(TwiceCutBall)
+@merge.register(DoubleSlabCutBall)
 def _(a):
     # Each slab as if there were no other: the balls are the same.
-    return both(merge(once(a)), merge(other(a)))
+    return combine_cuts(merge(first_cut(a)), merge(second_cut(a)))
 
 
-@inflate.on(TwiceCutBall)
+@inflate.register(DoubleSlabCutBall)
 def _(a, distance):
-    return both(inflate(once(a), distance), inflate(other(a), distance))
+    return combine_cuts(inflate(first_cut(a), distance), inflate(second_cut(a), distance))
 
 
-@carry.on(TwiceCutBall, Shift)
-def _(a, way):
-    return both(carry(once(a), way), carry(other(a), way))
+@transform_volume.register(DoubleSlabCutBall, Translation)
+def _(a, transform):
+    return combine_cuts(transform_volume(first_cut(a), transform), transform_volume(second_cut(a), transform))
 
 
-@carry.on(TwiceCutBall, Turn)
-def _(a, way):
-    return both(carry(once(a), way), carry(other(a), way))
+@transform_volume.register(DoubleSlabCutBall, RigidTransform)
+def _(a, transform):
+    return combine_cuts(transform_volume(first_cut(a), transform), transform_volume(second_cut(a), transform))
 
 
-@mirror.on(TwiceCutBall)
+@negate.register(DoubleSlabCutBall)
 def _(a):
-    return both(mirror(once(a)), mirror(other(a)))
+    return combine_cuts(negate(first_cut(a)), negate(second_cut(a)))
 
 
-@blend.on(TwiceCutBall, TwiceCutBall)
+@blend.register(DoubleSlabCutBall, DoubleSlabCutBall)
 def _(a, b, s, t):
-    return both(blend(once(a), once(b), s, t), blend(other(a), other(b), s, t))
+    return combine_cuts(blend(first_cut(a), first_cut(b), s, t), blend(second_cut(a), second_cut(b), s, t))
 
 
-@size.on(TwiceCutBall)
+@size.register(DoubleSlabCutBall)
 def _(a):
     return a.radius * TWO
 
 
-@thickness.on(TwiceCutBall)
+@min_half_extent.register(DoubleSlabCutBall)
 def _(a):
-    return least(thickness(once(a)), thickness(other(a)))
+    return minimum(min_half_extent(first_cut(a)), min_half_extent(second_cut(a)))
 
 
-@middle.on(TwiceCutBall)
+@center.register(DoubleSlabCutBall)
 def _(a):
     return a.x, a.y, a.z
 
 
-@span.on(TwiceCutBall)
+@support_value.register(DoubleSlabCutBall)
 def _(a, x, y, z):
-    return least(span(once(a), x, y, z), span(other(a), x, y, z))
+    return minimum(support_value(first_cut(a), x, y, z), support_value(second_cut(a), x, y, z))
 
 
-@part.on(TwiceCutBall)
+@separating_gap.register(DoubleSlabCutBall)
 def _(a, b, x, y, z):
-    return greatest(gap(a, b, x, y, z, a.nx, a.ny, a.nz), gap(a, b, x, y, z, a.mx, a.my, a.mz))
+    return maximum(gap(a, b, x, y, z, a.nx, a.ny, a.nz), gap(a, b, x, y, z, a.mx, a.my, a.mz))
 
 
-@around.on(TwiceCutBall)
+@enclose_box.register(DoubleSlabCutBall)
 def _(like, low, high):
-    a = around(once(like), low, high)
+    a = enclose_box(first_cut(like), low, high)
     # The second shortest side of the box is not known here any more; the slab of the ball itself does no harm.
-    return both(a, cut(a, a.ny, a.nz, a.nx, -a.radius, a.radius))
+    return combine_cuts(a, cut_ball(a, a.ny, a.nz, a.nx, -a.radius, a.radius))
 
 
-@enclose.on(TwiceCutBall)
+@enclose_points.register(DoubleSlabCutBall)
 def _(like, low, high, points, order, begin, end):
-    names, m = integers(N_NAMES), wide(low, high)
-    extremes(points, order, begin, end, names)
-    ball = smallest_around(names, low, high, points, order, begin, end)
-    nx, ny, nz, f, e = narrowest_slab(names, ball.x, ball.y, ball.z, points, order, begin, end)
-    mx, my, mz, g, h = slab_across(names, nx, ny, nz, ball.x, ball.y, ball.z, points, order, begin, end)
-    return both(cut(ball, nx, ny, nz, f - m, e + m), cut(ball, mx, my, mz, g - m, h + m))
+    extreme_ids, m = stack_int64(N_EXTREMES), sum_error(low, high)
+    extreme_points(points, order, begin, end, extreme_ids)
+    ball = smallest_sphere(extreme_ids, low, high, points, order, begin, end)
+    nx, ny, nz, f, e = narrowest_slab(extreme_ids, ball.x, ball.y, ball.z, points, order, begin, end)
+    mx, my, mz, g, h = perpendicular_slab(extreme_ids, nx, ny, nz, ball.x, ball.y, ball.z, points, order, begin, end)
+    return combine_cuts(cut_ball(ball, nx, ny, nz, f - m, e + m), cut_ball(ball, mx, my, mz, g - m, h + m))

@@ -5,58 +5,72 @@ Every convex volume says how far it reaches along a direction (`span`), and a di
 parts them; which ones to try is all that a pair of families could know better. Families that have a better test define it.
 """
 from pliant.core.jit import helper
-from pliant.core.simd import greatest, magnitude, root, where
-from pliant.volume.aabb import INF, LESS, ZERO
-from pliant.volume.obb_sat import TurnedBox
-from pliant.volume.protocol import FAMILIES, TINY, Best, Plain, enclose, fit, gap, middle, overlap, part, separation, size, skew
+from pliant.core.simd import fabs, maximum, sqrt, where
+from pliant.volume.aabb import INF, SCALE_DOWN, ZERO
+from pliant.volume.obb_sat import RotatedBox
+from pliant.volume.protocol import (
+    MIN_NORMAL,
+    VOLUME_TYPES,
+    DefaultFit,
+    TightestFit,
+    center,
+    enclose_points,
+    fit,
+    gap,
+    overlap,
+    sat_cross_axes,
+    separating_gap,
+    separation,
+    size,
+)
 
 
 @helper
-def widest(a, b):
+def widest_gap(a, b):
     """The widest gap between a and b that is found; at most their distance."""
-    ax, ay, az = middle(a)
-    bx, by, bz = middle(b)
+    ax, ay, az = center(a)
+    bx, by, bz = center(b)
     x, y, z = bx - ax, by - ay, bz - az
-    length = root(x * x + (y * y + z * z))
-    over = where(length > TINY, LESS / greatest(length, TINY), ZERO)    # the way between middles, a little shorter than 1
-    flat = greatest(part(a, b, x, y, z), part(b, a, -x, -y, -z))
-    return greatest(flat, gap(a, b, x, y, z, x * over, y * over, z * over))
+    length = sqrt(x * x + (y * y + z * z))
+    over = where(length > MIN_NORMAL, SCALE_DOWN / maximum(length, MIN_NORMAL), ZERO)    # the way between middles, a little shorter than 1
+    flat = maximum(separating_gap(a, b, x, y, z), separating_gap(b, a, -x, -y, -z))
+    return maximum(flat, gap(a, b, x, y, z, x * over, y * over, z * over))
 
 
 @helper
-def filled(a, b):
+def both_nonempty(a, b):
     """Are both something?"""
     return (size(a) >= ZERO) & (size(b) >= ZERO)
 
 
 def _overlap(a, b):
-    return (widest(a, b) <= ZERO) & filled(a, b)
+    return (widest_gap(a, b) <= ZERO) & both_nonempty(a, b)
 
 
 def _separation(a, b):
-    far = greatest(widest(a, b), ZERO)
-    return where(filled(a, b), far * far * LESS, INF)
+    far = maximum(widest_gap(a, b), ZERO)
+    return where(both_nonempty(a, b), far * far * SCALE_DOWN, INF)
 
 
-def _nothing_finer(a, b):
-    return magnitude(size(a)) < ZERO
+def _no_cross_axes(a, b):
+    return fabs(size(a)) < ZERO
 
 
-def _fit(how, like, low, high, points, order, begin, end):
-    return enclose(like, low, high, points, order, begin, end)
+def _fit(method, like, low, high, points, order, begin, end):
+    return enclose_points(like, low, high, points, order, begin, end)
 
 
-def complete():
+def register_defaults():
     """Let all families speak to each other. Called when all are registered."""
-    volumes = list(dict.fromkeys(family.volume for family in FAMILIES.values()))
+    volumes = list(dict.fromkeys(family.volume for family in VOLUME_TYPES.values()))
     for a in volumes:
-        for how in (Best, Plain):
-            if (how, a) not in fit.table:
-                fit.on(how, a)(_fit)
-        for b in (*volumes, TurnedBox):
+        for method in (TightestFit, DefaultFit):
+            if (method, a) not in fit.table:
+                fit.register(method, a)(_fit)
+        for b in (*volumes, RotatedBox):
             if (a, b) not in separation.table:
-                separation.on(a, b)(_separation)
+                separation.register(a, b)(_separation)
             if (a, b) not in overlap.table:
-                overlap.on(a, b)(_overlap)
-            if (a, b) not in skew.table:
-                skew.on(a, b)(_nothing_finer)
+                overlap.register(a, b)(_overlap)
+            if (a, b) not in sat_cross_axes.table:
+                sat_cross_axes.register(a, b)(_no_cross_axes)

@@ -9,57 +9,57 @@ put together as a family needs. All slabs of an empty k-DOP are inverted, as tho
 from typing import NamedTuple
 
 from pliant.core.jit import helper
-from pliant.core.simd import greatest, least
+from pliant.core.simd import maximum, minimum
 from pliant.volume.aabb import INF, Box
-from pliant.volume.obb_sat import TurnedBox
+from pliant.volume.obb_sat import RotatedBox
 from pliant.volume.protocol import (
-    Family,
-    Shift,
-    Turn,
-    around,
+    RigidTransform,
+    Translation,
+    VolumeType,
     blend,
-    carry,
-    enclose,
+    center,
+    enclose_box,
+    enclose_points,
     inflate,
     merge,
-    middle,
-    mirror,
+    min_half_extent,
+    negate,
     overlap,
-    part,
-    pierce,
+    ray_interval,
     register,
+    sat_cross_axes,
+    separating_gap,
     separation,
     size,
-    skew,
-    span,
-    thickness,
+    support_value,
+    transform_volume,
 )
 from pliant.volume.slabs import (
     DIAGONALS,
     EDGES,
     ROOT_2,
     ROOT_3,
-    diagonals_apart,
-    diagonals_around,
-    diagonals_blended,
-    diagonals_carried,
-    diagonals_meet,
-    diagonals_merged,
-    diagonals_mirrored,
-    diagonals_moved,
-    diagonals_of,
-    diagonals_thickness,
-    edges_apart,
-    edges_around,
-    edges_blended,
-    edges_carried,
-    edges_meet,
-    edges_merged,
-    edges_mirrored,
-    edges_moved,
-    edges_of,
-    edges_thickness,
-    wide,
+    blend_diagonals,
+    blend_edges,
+    diagonals_of_box,
+    diagonals_of_points,
+    diagonals_overlap,
+    diagonals_separation,
+    edges_of_box,
+    edges_of_points,
+    edges_overlap,
+    edges_separation,
+    merge_diagonals,
+    merge_edges,
+    min_half_extent_of_diagonals,
+    min_half_extent_of_edges,
+    negate_diagonals,
+    negate_edges,
+    shift_diagonals,
+    shift_edges,
+    sum_error,
+    translate_diagonals,
+    translate_edges,
 )
 from pliant.volume.sphere import Sphere
 
@@ -68,11 +68,11 @@ BOX = ["lox", "loy", "loz", "hix", "hiy", "hiz"]
 KDop14 = NamedTuple("KDop14", [(name, float) for name in BOX + DIAGONALS])
 KDop18 = NamedTuple("KDop18", [(name, float) for name in BOX + EDGES])
 KDop26 = NamedTuple("KDop26", [(name, float) for name in BOX + DIAGONALS + EDGES])
-KINDS = (KDop14, KDop18, KDop26)
+KDOP_CLASSES = (KDop14, KDop18, KDop26)
 
-register(Family("kdop6", Box, empty=Box(INF, INF, INF, -INF, -INF, -INF), merge_exact=True))
-for _kind in KINDS:
-    register(Family(_kind.__name__.lower(), _kind, empty=_kind(*(INF if name[:2] == "lo" else -INF for name in _kind._fields)),
+register(VolumeType("kdop6", Box, empty=Box(INF, INF, INF, -INF, -INF, -INF), merge_exact=True))
+for _cls in KDOP_CLASSES:
+    register(VolumeType(_cls.__name__.lower(), _cls, empty=_cls(*(INF if name[:2] == "lo" else -INF for name in _cls._fields)),
                     merge_exact=True))                                  # margins (`slabs.wide`) grow with the box around the points
 
 
@@ -85,19 +85,19 @@ def box_of(a):
 
 
 @helper
-def cut_corners(a, d):
+def make_kdop14(a, d):
     """A box and the ends of its diagonals, as in `DIAGONALS`."""
     return KDop14(a.lox, a.loy, a.loz, a.hix, a.hiy, a.hiz, d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7])
 
 
 @helper
-def cut_edges(a, e):
+def make_kdop18(a, e):
     """A box and the ends along its edges, as in `EDGES`."""
     return KDop18(a.lox, a.loy, a.loz, a.hix, a.hiy, a.hiz, e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], e[8], e[9], e[10], e[11])
 
 
 @helper
-def cut_both(a, d, e):
+def make_kdop26(a, d, e):
     """A box and both."""
     return KDop26(a.lox, a.loy, a.loz, a.hix, a.hiy, a.hiz, d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7],
                   e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], e[8], e[9], e[10], e[11])
@@ -105,134 +105,134 @@ def cut_both(a, d, e):
 
 # --- one volume ------------------------------------------------------------------------------------------------------------------
 
-@merge.on(KDop14)
+@merge.register(KDop14)
 def _(a):
-    return cut_corners(merge(box_of(a)), diagonals_merged(a))
+    return make_kdop14(merge(box_of(a)), merge_diagonals(a))
 
 
-@merge.on(KDop18)
+@merge.register(KDop18)
 def _(a):
-    return cut_edges(merge(box_of(a)), edges_merged(a))
+    return make_kdop18(merge(box_of(a)), merge_edges(a))
 
 
-@merge.on(KDop26)
+@merge.register(KDop26)
 def _(a):
-    return cut_both(merge(box_of(a)), diagonals_merged(a), edges_merged(a))
+    return make_kdop26(merge(box_of(a)), merge_diagonals(a), merge_edges(a))
 
 
-@thickness.on(KDop14)
+@min_half_extent.register(KDop14)
 def _(a):
-    return least(thickness(box_of(a)), diagonals_thickness(a))
+    return minimum(min_half_extent(box_of(a)), min_half_extent_of_diagonals(a))
 
 
-@thickness.on(KDop18)
+@min_half_extent.register(KDop18)
 def _(a):
-    return least(thickness(box_of(a)), edges_thickness(a))
+    return minimum(min_half_extent(box_of(a)), min_half_extent_of_edges(a))
 
 
-@thickness.on(KDop26)
+@min_half_extent.register(KDop26)
 def _(a):
-    return least(thickness(box_of(a)), least(diagonals_thickness(a), edges_thickness(a)))
+    return minimum(min_half_extent(box_of(a)), minimum(min_half_extent_of_diagonals(a), min_half_extent_of_edges(a)))
 
 
-@mirror.on(KDop14)
+@negate.register(KDop14)
 def _(a):
-    return cut_corners(mirror(box_of(a)), diagonals_mirrored(a))
+    return make_kdop14(negate(box_of(a)), negate_diagonals(a))
 
 
-@mirror.on(KDop18)
+@negate.register(KDop18)
 def _(a):
-    return cut_edges(mirror(box_of(a)), edges_mirrored(a))
+    return make_kdop18(negate(box_of(a)), negate_edges(a))
 
 
-@mirror.on(KDop26)
+@negate.register(KDop26)
 def _(a):
-    return cut_both(mirror(box_of(a)), diagonals_mirrored(a), edges_mirrored(a))
+    return make_kdop26(negate(box_of(a)), negate_diagonals(a), negate_edges(a))
 
 
-@inflate.on(KDop14)
+@inflate.register(KDop14)
 def _(a, distance):
-    return cut_corners(inflate(box_of(a), distance), diagonals_moved(a, -ROOT_3 * distance, ROOT_3 * distance))
+    return make_kdop14(inflate(box_of(a), distance), shift_diagonals(a, -ROOT_3 * distance, ROOT_3 * distance))
 
 
-@inflate.on(KDop18)
+@inflate.register(KDop18)
 def _(a, distance):
-    return cut_edges(inflate(box_of(a), distance), edges_moved(a, -ROOT_2 * distance, ROOT_2 * distance))
+    return make_kdop18(inflate(box_of(a), distance), shift_edges(a, -ROOT_2 * distance, ROOT_2 * distance))
 
 
-@inflate.on(KDop26)
+@inflate.register(KDop26)
 def _(a, distance):
-    return cut_both(inflate(box_of(a), distance), diagonals_moved(a, -ROOT_3 * distance, ROOT_3 * distance),
-                    edges_moved(a, -ROOT_2 * distance, ROOT_2 * distance))
+    return make_kdop26(inflate(box_of(a), distance), shift_diagonals(a, -ROOT_3 * distance, ROOT_3 * distance),
+                    shift_edges(a, -ROOT_2 * distance, ROOT_2 * distance))
 
 
-@carry.on(KDop14, Shift)
-def _(a, way):
-    return cut_corners(carry(box_of(a), way), diagonals_carried(a, way))
+@transform_volume.register(KDop14, Translation)
+def _(a, transform):
+    return make_kdop14(transform_volume(box_of(a), transform), translate_diagonals(a, transform))
 
 
-@carry.on(KDop18, Shift)
-def _(a, way):
-    return cut_edges(carry(box_of(a), way), edges_carried(a, way))
+@transform_volume.register(KDop18, Translation)
+def _(a, transform):
+    return make_kdop18(transform_volume(box_of(a), transform), translate_edges(a, transform))
 
 
-@carry.on(KDop26, Shift)
-def _(a, way):
-    return cut_both(carry(box_of(a), way), diagonals_carried(a, way), edges_carried(a, way))
+@transform_volume.register(KDop26, Translation)
+def _(a, transform):
+    return make_kdop26(transform_volume(box_of(a), transform), translate_diagonals(a, transform), translate_edges(a, transform))
 
 
 # --- around points -----------------------------------------------------------------------------------------------------------------
 
-@around.on(KDop14)
+@enclose_box.register(KDop14)
 def _(like, low, high):
-    box = around(box_of(like), low, high)
-    return cut_corners(box, diagonals_of(box, wide(low, high)))
+    box = enclose_box(box_of(like), low, high)
+    return make_kdop14(box, diagonals_of_box(box, sum_error(low, high)))
 
 
-@around.on(KDop18)
+@enclose_box.register(KDop18)
 def _(like, low, high):
-    box = around(box_of(like), low, high)
-    return cut_edges(box, edges_of(box, wide(low, high)))
+    box = enclose_box(box_of(like), low, high)
+    return make_kdop18(box, edges_of_box(box, sum_error(low, high)))
 
 
-@around.on(KDop26)
+@enclose_box.register(KDop26)
 def _(like, low, high):
-    box, m = around(box_of(like), low, high), wide(low, high)
-    return cut_both(box, diagonals_of(box, m), edges_of(box, m))
+    box, m = enclose_box(box_of(like), low, high), sum_error(low, high)
+    return make_kdop26(box, diagonals_of_box(box, m), edges_of_box(box, m))
 
 
-@enclose.on(KDop14)
+@enclose_points.register(KDop14)
 def _(like, low, high, points, order, begin, end):
-    return cut_corners(around(box_of(like), low, high), diagonals_around(points, order, begin, end, wide(low, high)))
+    return make_kdop14(enclose_box(box_of(like), low, high), diagonals_of_points(points, order, begin, end, sum_error(low, high)))
 
 
-@enclose.on(KDop18)
+@enclose_points.register(KDop18)
 def _(like, low, high, points, order, begin, end):
-    return cut_edges(around(box_of(like), low, high), edges_around(points, order, begin, end, wide(low, high)))
+    return make_kdop18(enclose_box(box_of(like), low, high), edges_of_points(points, order, begin, end, sum_error(low, high)))
 
 
-@enclose.on(KDop26)
+@enclose_points.register(KDop26)
 def _(like, low, high, points, order, begin, end):
-    m = wide(low, high)
-    return cut_both(around(box_of(like), low, high), diagonals_around(points, order, begin, end, m),
-                    edges_around(points, order, begin, end, m))
+    m = sum_error(low, high)
+    return make_kdop26(enclose_box(box_of(like), low, high), diagonals_of_points(points, order, begin, end, m),
+                    edges_of_points(points, order, begin, end, m))
 
 
 # --- two volumes -----------------------------------------------------------------------------------------------------------------
 
-@blend.on(KDop14, KDop14)
+@blend.register(KDop14, KDop14)
 def _(a, b, s, t):
-    return cut_corners(blend(box_of(a), box_of(b), s, t), diagonals_blended(a, b, s, t))
+    return make_kdop14(blend(box_of(a), box_of(b), s, t), blend_diagonals(a, b, s, t))
 
 
-@blend.on(KDop18, KDop18)
+@blend.register(KDop18, KDop18)
 def _(a, b, s, t):
-    return cut_edges(blend(box_of(a), box_of(b), s, t), edges_blended(a, b, s, t))
+    return make_kdop18(blend(box_of(a), box_of(b), s, t), blend_edges(a, b, s, t))
 
 
-@blend.on(KDop26, KDop26)
+@blend.register(KDop26, KDop26)
 def _(a, b, s, t):
-    return cut_both(blend(box_of(a), box_of(b), s, t), diagonals_blended(a, b, s, t), edges_blended(a, b, s, t))
+    return make_kdop26(blend(box_of(a), box_of(b), s, t), blend_diagonals(a, b, s, t), blend_edges(a, b, s, t))
 
 
 # Two of them, or one and a box: by the directions that both have.
@@ -241,15 +241,15 @@ def _overlap_by_box(a, b):
 
 
 def _overlap_by_diagonals(a, b):
-    return overlap(box_of(a), box_of(b)) & diagonals_meet(a, b)
+    return overlap(box_of(a), box_of(b)) & diagonals_overlap(a, b)
 
 
 def _overlap_by_edges(a, b):
-    return overlap(box_of(a), box_of(b)) & edges_meet(a, b)
+    return overlap(box_of(a), box_of(b)) & edges_overlap(a, b)
 
 
 def _overlap_by_all(a, b):
-    return overlap(box_of(a), box_of(b)) & diagonals_meet(a, b) & edges_meet(a, b)
+    return overlap(box_of(a), box_of(b)) & diagonals_overlap(a, b) & edges_overlap(a, b)
 
 
 def _separation_by_box(a, b):
@@ -257,27 +257,27 @@ def _separation_by_box(a, b):
 
 
 def _separation_by_diagonals(a, b):
-    return greatest(separation(box_of(a), box_of(b)), diagonals_apart(a, b))
+    return maximum(separation(box_of(a), box_of(b)), diagonals_separation(a, b))
 
 
 def _separation_by_edges(a, b):
-    return greatest(separation(box_of(a), box_of(b)), edges_apart(a, b))
+    return maximum(separation(box_of(a), box_of(b)), edges_separation(a, b))
 
 
 def _separation_by_all(a, b):
-    return greatest(separation(box_of(a), box_of(b)), greatest(diagonals_apart(a, b), edges_apart(a, b)))
+    return maximum(separation(box_of(a), box_of(b)), maximum(diagonals_separation(a, b), edges_separation(a, b)))
 
 
-for _a in (Box, *KINDS):
-    for _b in (Box, *KINDS):
+for _a in (Box, *KDOP_CLASSES):
+    for _b in (Box, *KDOP_CLASSES):
         if _a is not Box or _b is not Box:
-            _both = set(_a._fields) & set(_b._fields)
-            _by = ("all" if _both >= {*DIAGONALS, *EDGES} else "diagonals" if _both >= {*DIAGONALS} else
-                   "edges" if _both >= {*EDGES} else "box")
-            overlap.on(_a, _b)({"all": _overlap_by_all, "diagonals": _overlap_by_diagonals, "edges": _overlap_by_edges,
-                                "box": _overlap_by_box}[_by])
-            separation.on(_a, _b)({"all": _separation_by_all, "diagonals": _separation_by_diagonals, "edges": _separation_by_edges,
-                                   "box": _separation_by_box}[_by])
+            _shared_fields = set(_a._fields) & set(_b._fields)
+            _directions = ("all" if _shared_fields >= {*DIAGONALS, *EDGES} else "diagonals" if _shared_fields >= {*DIAGONALS} else
+                   "edges" if _shared_fields >= {*EDGES} else "box")
+            overlap.register(_a, _b)({"all": _overlap_by_all, "diagonals": _overlap_by_diagonals, "edges": _overlap_by_edges,
+                                "box": _overlap_by_box}[_directions])
+            separation.register(_a, _b)({"all": _separation_by_all, "diagonals": _separation_by_diagonals, "edges": _separation_by_edges,
+                                   "box": _separation_by_box}[_directions])
 
 
 # --- by the box alone --------------------------------------------------------------------------------------------------------------
@@ -288,24 +288,24 @@ def _size(a):
     return size(box_of(a))
 
 
-def _pierce(a, ray):
-    return pierce(box_of(a), ray)
+def _ray_interval(a, ray):
+    return ray_interval(box_of(a), ray)
 
 
-def _middle(a):
-    return middle(box_of(a))
+def _center(a):
+    return center(box_of(a))
 
 
-def _span(a, x, y, z):
-    return span(box_of(a), x, y, z)
+def _support_value(a, x, y, z):
+    return support_value(box_of(a), x, y, z)
 
 
-def _part(a, b, x, y, z):
-    return part(box_of(a), b, x, y, z)
+def _separating_gap(a, b, x, y, z):
+    return separating_gap(box_of(a), b, x, y, z)
 
 
-def _carry(a, way):
-    return carry(box_of(a), way)
+def _transform_volume(a, transform):
+    return transform_volume(box_of(a), transform)
 
 
 def _overlap_first(a, b):
@@ -316,8 +316,8 @@ def _overlap_second(a, b):
     return overlap(a, box_of(b))
 
 
-def _skew(a, b):
-    return skew(box_of(a), b)
+def _sat_cross_axes(a, b):
+    return sat_cross_axes(box_of(a), b)
 
 
 def _separation_first(a, b):
@@ -328,16 +328,16 @@ def _separation_second(a, b):
     return separation(a, box_of(b))
 
 
-for _kind in KINDS:
-    size.on(_kind)(_size)
-    pierce.on(_kind)(_pierce)
-    middle.on(_kind)(_middle)
-    span.on(_kind)(_span)
-    part.on(_kind)(_part)
-    carry.on(_kind, Turn)(_carry)
-    for _other in (TurnedBox, Sphere):
-        overlap.on(_kind, _other)(_overlap_first)
-        skew.on(_kind, _other)(_skew)
-        separation.on(_kind, _other)(_separation_first)
-    overlap.on(Sphere, _kind)(_overlap_second)
-    separation.on(Sphere, _kind)(_separation_second)
+for _cls in KDOP_CLASSES:
+    size.register(_cls)(_size)
+    ray_interval.register(_cls)(_ray_interval)
+    center.register(_cls)(_center)
+    support_value.register(_cls)(_support_value)
+    separating_gap.register(_cls)(_separating_gap)
+    transform_volume.register(_cls, RigidTransform)(_transform_volume)
+    for _other in (RotatedBox, Sphere):
+        overlap.register(_cls, _other)(_overlap_first)
+        sat_cross_axes.register(_cls, _other)(_sat_cross_axes)
+        separation.register(_cls, _other)(_separation_first)
+    overlap.register(Sphere, _cls)(_overlap_second)
+    separation.register(Sphere, _cls)(_separation_second)

@@ -12,14 +12,27 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.simd import greatest, magnitude, where
-from pliant.volume.aabb import HALF, INF, LESS, WIDER, ZERO, Box
-from pliant.volume.protocol import NEARLY, Turn, carry, gap, middle, moved, overlap, part, separation, size, skew, span
+from pliant.core.simd import fabs, maximum, where
+from pliant.volume.aabb import HALF, INF, SCALE_DOWN, SCALE_UP, ZERO, Box
+from pliant.volume.protocol import (
+    REL_ERROR,
+    RigidTransform,
+    center,
+    gap,
+    overlap,
+    sat_cross_axes,
+    separating_gap,
+    separation,
+    size,
+    support_value,
+    transform_point,
+    transform_volume,
+)
 
 FOUR = np.float32(4)
 
 
-class TurnedBox(NamedTuple):
+class RotatedBox(NamedTuple):
     """Middle c and half sides h along its own axes, which are the columns of r."""
     cx: float
     cy: float
@@ -36,100 +49,100 @@ class TurnedBox(NamedTuple):
     r20: float
     r21: float
     r22: float
-    loose: float
+    rotation_error: float
 
 
-@carry.on(Box, Turn)
-def _(a, way):
-    x, y, z, p, q, r = halves(a)
-    x, y, z = moved(way, x, y, z)
-    return TurnedBox(x, y, z, p + way.slack, q + way.slack, r + way.slack,
-                     way.r00, way.r01, way.r02, way.r10, way.r11, way.r12, way.r20, way.r21, way.r22, FOUR * way.loose)
+@transform_volume.register(Box, RigidTransform)
+def _(a, transform):
+    x, y, z, p, q, r = center_half_extents(a)
+    x, y, z = transform_point(transform, x, y, z)
+    return RotatedBox(x, y, z, p + transform.margin, q + transform.margin, r + transform.margin,
+                     transform.r00, transform.r01, transform.r02, transform.r10, transform.r11, transform.r12, transform.r20, transform.r21, transform.r22, FOUR * transform.rotation_error)
 
 
 @helper
-def halves(a):
+def center_half_extents(a):
     """Middles and half sides of boxes."""
     return ((a.lox + a.hix) * HALF, (a.loy + a.hiy) * HALF, (a.loz + a.hiz) * HALF,
             (a.hix - a.lox) * HALF, (a.hiy - a.loy) * HALF, (a.hiz - a.loz) * HALF)
 
 
 @helper
-def absolute(b):
+def abs_rotation(b):
     """|r|, and a little more."""
-    return (magnitude(b.r00) + b.loose, magnitude(b.r01) + b.loose, magnitude(b.r02) + b.loose, magnitude(b.r10) + b.loose,
-            magnitude(b.r11) + b.loose, magnitude(b.r12) + b.loose, magnitude(b.r20) + b.loose, magnitude(b.r21) + b.loose,
-            magnitude(b.r22) + b.loose)
+    return (fabs(b.r00) + b.rotation_error, fabs(b.r01) + b.rotation_error, fabs(b.r02) + b.rotation_error, fabs(b.r10) + b.rotation_error,
+            fabs(b.r11) + b.rotation_error, fabs(b.r12) + b.rotation_error, fabs(b.r20) + b.rotation_error, fabs(b.r21) + b.rotation_error,
+            fabs(b.r22) + b.rotation_error)
 
 
-@overlap.on(Box, TurnedBox)
+@overlap.register(Box, RotatedBox)
 def _(a, b):
-    mx, my, mz, sx, sy, sz = halves(a)
-    s00, s01, s02, s10, s11, s12, s20, s21, s22 = absolute(b)
+    mx, my, mz, sx, sy, sz = center_half_extents(a)
+    s00, s01, s02, s10, s11, s12, s20, s21, s22 = abs_rotation(b)
     tx, ty, tz = b.cx - mx, b.cy - my, b.cz - mz
-    meet = magnitude(tx) <= sx + (s00 * b.hx + (s01 * b.hy + s02 * b.hz))
-    meet = meet & (magnitude(ty) <= sy + (s10 * b.hx + (s11 * b.hy + s12 * b.hz)))
-    meet = meet & (magnitude(tz) <= sz + (s20 * b.hx + (s21 * b.hy + s22 * b.hz)))
-    more = b.loose * (b.hx + b.hy + b.hz)                               # its own axes are neither units nor perpendicular to the last bit
-    meet = meet & (magnitude(tx * b.r00 + (ty * b.r10 + tz * b.r20)) <= sx * s00 + (sy * s10 + (sz * s20 + (b.hx + more))))
-    meet = meet & (magnitude(tx * b.r01 + (ty * b.r11 + tz * b.r21)) <= sx * s01 + (sy * s11 + (sz * s21 + (b.hy + more))))
-    return meet & (magnitude(tx * b.r02 + (ty * b.r12 + tz * b.r22)) <= sx * s02 + (sy * s12 + (sz * s22 + (b.hz + more))))
+    meet = fabs(tx) <= sx + (s00 * b.hx + (s01 * b.hy + s02 * b.hz))
+    meet = meet & (fabs(ty) <= sy + (s10 * b.hx + (s11 * b.hy + s12 * b.hz)))
+    meet = meet & (fabs(tz) <= sz + (s20 * b.hx + (s21 * b.hy + s22 * b.hz)))
+    more = b.rotation_error * (b.hx + b.hy + b.hz)                               # its own axes are neither units nor perpendicular to the last bit
+    meet = meet & (fabs(tx * b.r00 + (ty * b.r10 + tz * b.r20)) <= sx * s00 + (sy * s10 + (sz * s20 + (b.hx + more))))
+    meet = meet & (fabs(tx * b.r01 + (ty * b.r11 + tz * b.r21)) <= sx * s01 + (sy * s11 + (sz * s21 + (b.hy + more))))
+    return meet & (fabs(tx * b.r02 + (ty * b.r12 + tz * b.r22)) <= sx * s02 + (sy * s12 + (sz * s22 + (b.hz + more))))
 
 
-@separation.on(Box, TurnedBox)
+@separation.register(Box, RotatedBox)
 def _(a, b):
     # The larger of two distances: between a and the box around b along a's axes, and the other way round.
-    mx, my, mz, sx, sy, sz = halves(a)
-    s00, s01, s02, s10, s11, s12, s20, s21, s22 = absolute(b)
+    mx, my, mz, sx, sy, sz = center_half_extents(a)
+    s00, s01, s02, s10, s11, s12, s20, s21, s22 = abs_rotation(b)
     tx, ty, tz = b.cx - mx, b.cy - my, b.cz - mz
-    x = greatest(magnitude(tx) - (sx + (s00 * b.hx + (s01 * b.hy + s02 * b.hz))), ZERO)
-    y = greatest(magnitude(ty) - (sy + (s10 * b.hx + (s11 * b.hy + s12 * b.hz))), ZERO)
-    z = greatest(magnitude(tz) - (sz + (s20 * b.hx + (s21 * b.hy + s22 * b.hz))), ZERO)
-    far = magnitude(tx) + (magnitude(ty) + magnitude(tz))
-    more = b.loose * (b.hx + b.hy + b.hz + far) + far * NEARLY          # its own axes are neither units nor perpendicular to the last bit
-    p = magnitude(tx * b.r00 + (ty * b.r10 + tz * b.r20)) - (sx * s00 + (sy * s10 + (sz * s20 + (b.hx + more))))
-    q = magnitude(tx * b.r01 + (ty * b.r11 + tz * b.r21)) - (sx * s01 + (sy * s11 + (sz * s21 + (b.hy + more))))
-    r = magnitude(tx * b.r02 + (ty * b.r12 + tz * b.r22)) - (sx * s02 + (sy * s12 + (sz * s22 + (b.hz + more))))
-    p, q, r = greatest(p, ZERO), greatest(q, ZERO), greatest(r, ZERO)
-    far = greatest(x * x + (y * y + z * z), (p * p + (q * q + r * r)) * greatest(LESS - FOUR * b.loose, ZERO)) * LESS
+    x = maximum(fabs(tx) - (sx + (s00 * b.hx + (s01 * b.hy + s02 * b.hz))), ZERO)
+    y = maximum(fabs(ty) - (sy + (s10 * b.hx + (s11 * b.hy + s12 * b.hz))), ZERO)
+    z = maximum(fabs(tz) - (sz + (s20 * b.hx + (s21 * b.hy + s22 * b.hz))), ZERO)
+    far = fabs(tx) + (fabs(ty) + fabs(tz))
+    more = b.rotation_error * (b.hx + b.hy + b.hz + far) + far * REL_ERROR          # its own axes are neither units nor perpendicular to the last bit
+    p = fabs(tx * b.r00 + (ty * b.r10 + tz * b.r20)) - (sx * s00 + (sy * s10 + (sz * s20 + (b.hx + more))))
+    q = fabs(tx * b.r01 + (ty * b.r11 + tz * b.r21)) - (sx * s01 + (sy * s11 + (sz * s21 + (b.hy + more))))
+    r = fabs(tx * b.r02 + (ty * b.r12 + tz * b.r22)) - (sx * s02 + (sy * s12 + (sz * s22 + (b.hz + more))))
+    p, q, r = maximum(p, ZERO), maximum(q, ZERO), maximum(r, ZERO)
+    far = maximum(x * x + (y * y + z * z), (p * p + (q * q + r * r)) * maximum(SCALE_DOWN - FOUR * b.rotation_error, ZERO)) * SCALE_DOWN
     return where((a.lox <= a.hix) & (b.hx >= ZERO), far, INF)
 
 
-@skew.on(Box, TurnedBox)
+@sat_cross_axes.register(Box, RotatedBox)
 def _(a, b):
-    mx, my, mz, sx, sy, sz = halves(a)
-    s00, s01, s02, s10, s11, s12, s20, s21, s22 = absolute(b)
+    mx, my, mz, sx, sy, sz = center_half_extents(a)
+    s00, s01, s02, s10, s11, s12, s20, s21, s22 = abs_rotation(b)
     tx, ty, tz = b.cx - mx, b.cy - my, b.cz - mz
-    apart = magnitude(tz * b.r10 - ty * b.r20) > sy * s20 + (sz * s10 + (b.hy * s02 + b.hz * s01))
-    apart = apart | (magnitude(tz * b.r11 - ty * b.r21) > sy * s21 + (sz * s11 + (b.hx * s02 + b.hz * s00)))
-    apart = apart | (magnitude(tz * b.r12 - ty * b.r22) > sy * s22 + (sz * s12 + (b.hx * s01 + b.hy * s00)))
-    apart = apart | (magnitude(tx * b.r20 - tz * b.r00) > sx * s20 + (sz * s00 + (b.hy * s12 + b.hz * s11)))
-    apart = apart | (magnitude(tx * b.r21 - tz * b.r01) > sx * s21 + (sz * s01 + (b.hx * s12 + b.hz * s10)))
-    apart = apart | (magnitude(tx * b.r22 - tz * b.r02) > sx * s22 + (sz * s02 + (b.hx * s11 + b.hy * s10)))
-    apart = apart | (magnitude(ty * b.r00 - tx * b.r10) > sx * s10 + (sy * s00 + (b.hy * s22 + b.hz * s21)))
-    apart = apart | (magnitude(ty * b.r01 - tx * b.r11) > sx * s11 + (sy * s01 + (b.hx * s22 + b.hz * s20)))
-    return apart | (magnitude(ty * b.r02 - tx * b.r12) > sx * s12 + (sy * s02 + (b.hx * s21 + b.hy * s20)))
+    apart = fabs(tz * b.r10 - ty * b.r20) > sy * s20 + (sz * s10 + (b.hy * s02 + b.hz * s01))
+    apart = apart | (fabs(tz * b.r11 - ty * b.r21) > sy * s21 + (sz * s11 + (b.hx * s02 + b.hz * s00)))
+    apart = apart | (fabs(tz * b.r12 - ty * b.r22) > sy * s22 + (sz * s12 + (b.hx * s01 + b.hy * s00)))
+    apart = apart | (fabs(tx * b.r20 - tz * b.r00) > sx * s20 + (sz * s00 + (b.hy * s12 + b.hz * s11)))
+    apart = apart | (fabs(tx * b.r21 - tz * b.r01) > sx * s21 + (sz * s01 + (b.hx * s12 + b.hz * s10)))
+    apart = apart | (fabs(tx * b.r22 - tz * b.r02) > sx * s22 + (sz * s02 + (b.hx * s11 + b.hy * s10)))
+    apart = apart | (fabs(ty * b.r00 - tx * b.r10) > sx * s10 + (sy * s00 + (b.hy * s22 + b.hz * s21)))
+    apart = apart | (fabs(ty * b.r01 - tx * b.r11) > sx * s11 + (sy * s01 + (b.hx * s22 + b.hz * s20)))
+    return apart | (fabs(ty * b.r02 - tx * b.r12) > sx * s12 + (sy * s02 + (b.hx * s21 + b.hy * s20)))
 
 
-@size.on(TurnedBox)
+@size.register(RotatedBox)
 def _(a):
-    return greatest(a.hx, greatest(a.hy, a.hz))
+    return maximum(a.hx, maximum(a.hy, a.hz))
 
 
-@middle.on(TurnedBox)
+@center.register(RotatedBox)
 def _(a):
     return a.cx, a.cy, a.cz
 
 
-@span.on(TurnedBox)
+@support_value.register(RotatedBox)
 def _(a, x, y, z):
-    more = a.loose * (magnitude(x) + (magnitude(y) + magnitude(z)))
-    p, q, r = (magnitude(a.r00 * x + (a.r10 * y + a.r20 * z)) + more, magnitude(a.r01 * x + (a.r11 * y + a.r21 * z)) + more,
-               magnitude(a.r02 * x + (a.r12 * y + a.r22 * z)) + more)
-    return (a.hx * p + (a.hy * q + a.hz * r)) * WIDER
+    more = a.rotation_error * (fabs(x) + (fabs(y) + fabs(z)))
+    p, q, r = (fabs(a.r00 * x + (a.r10 * y + a.r20 * z)) + more, fabs(a.r01 * x + (a.r11 * y + a.r21 * z)) + more,
+               fabs(a.r02 * x + (a.r12 * y + a.r22 * z)) + more)
+    return (a.hx * p + (a.hy * q + a.hz * r)) * SCALE_UP
 
 
-@part.on(TurnedBox)
+@separating_gap.register(RotatedBox)
 def _(a, b, x, y, z):
-    return greatest(gap(a, b, x, y, z, a.r00, a.r10, a.r20),
-                    greatest(gap(a, b, x, y, z, a.r01, a.r11, a.r21), gap(a, b, x, y, z, a.r02, a.r12, a.r22)))
+    return maximum(gap(a, b, x, y, z, a.r00, a.r10, a.r20),
+                    maximum(gap(a, b, x, y, z, a.r01, a.r11, a.r21), gap(a, b, x, y, z, a.r02, a.r12, a.r22)))

@@ -18,15 +18,15 @@ import numpy as np
 
 from pliant.core.dispatch import generic
 from pliant.core.jit import helper
-from pliant.core.simd import greatest, least, magnitude
-from pliant.core.soa import as_record
+from pliant.core.simd import fabs, maximum, minimum
+from pliant.core.soa import record_class
 
-ULP, TINY = np.float32(2.0**-23), np.float32(2.0**-126)
-NEARLY = np.float32(2.0**-20)                                           # above the rounding of a sum of a few products
-MOST = np.float32(2.0**105)                                            # above ULP of any number, so that infinite ones stay what they are
+ULP, MIN_NORMAL = np.float32(2.0**-23), np.float32(2.0**-126)
+REL_ERROR = np.float32(2.0**-20)                                           # above the rounding of a sum of a few products
+MAX_ULP_BOUND = np.float32(2.0**105)                                            # above ULP of any number, so that infinite ones stay what they are
 
 
-class Family(NamedTuple):
+class VolumeType(NamedTuple):
     """One kind of volume: its name in `Body(volume=…)`, its class, its empty value; does it lose by being merged from others, so that
     where a body keeps its shape every volume is worth a fit of its own? `merge_exact`: the volume around a set of points contains the merge
     of the volumes around its parts. Then a merged volume that has not changed is contained in all its ancestors, however those were made,
@@ -34,19 +34,19 @@ class Family(NamedTuple):
     name: str
     volume: type
     empty: tuple
-    fitted: bool = False
+    loosened_by_merge: bool = False
     merge_exact: bool = False
 
 
-class Shift(NamedTuple):
+class Translation(NamedTuple):
     """From one body's origin to another's: add (x, y, z). `slack` exceeds every rounding error that this brings in a query."""
     x: float
     y: float
     z: float
-    slack: float
+    margin: float
 
 
-class Turn(NamedTuple):
+class RigidTransform(NamedTuple):
     """From one body's frame to another's: r · v + (x, y, z), r a rotation but for errors below `loose` in each entry. `slack` exceeds every
     rounding error that this brings to a place in a query."""
     r00: float
@@ -61,8 +61,8 @@ class Turn(NamedTuple):
     x: float
     y: float
     z: float
-    slack: float
-    loose: float
+    margin: float
+    rotation_error: float
 
 
 class Ray(NamedTuple):
@@ -71,21 +71,21 @@ class Ray(NamedTuple):
     x: float
     y: float
     z: float
-    over_x: float
-    over_y: float
-    over_z: float
-    near: float
-    far: float
-    slack: float
+    inv_x: float
+    inv_y: float
+    inv_z: float
+    t_near: float
+    t_far: float
+    margin: float
 
 
-FAMILIES: dict[str, Family] = {}
+VOLUME_TYPES: dict[str, VolumeType] = {}
 
 
-def register(family):
+def register(volume_type):
     """Add a family of volumes."""
-    FAMILIES[family.name] = family
-    as_record(family.volume)
+    VOLUME_TYPES[volume_type.name] = volume_type
+    record_class(volume_type.volume)
 
 
 @generic("a", "b")
@@ -99,7 +99,7 @@ def separation(a, b):
 
 
 @generic("a")
-def pierce(a, ray):
+def ray_interval(a, ray):
     """(near, far): the part of the ray's interval that may lie in a; near > far: it misses."""
 
 
@@ -113,13 +113,13 @@ def inflate(a, distance):
     """The volume a, grown by a distance on every side."""
 
 
-@generic("a", "way")
-def carry(a, way):
+@generic("a", "transform")
+def transform_volume(a, transform):
     """The volume a as seen from another body: a Shift gives a volume of the same family, a Turn one that knows how it was turned."""
 
 
 @generic("a", "b")
-def skew(a, b):
+def sat_cross_axes(a, b):
     """Of the volumes a, which `overlap` would let through, those that a finer test parts from b, which was turned."""
 
 
@@ -129,7 +129,7 @@ def blend(a, b, s, t):
 
 
 @generic("a")
-def mirror(a):
+def negate(a):
     """A volume around −p for every p in a, of the same family: blends with a negative factor are those of what is mirrored."""
 
 
@@ -139,100 +139,100 @@ def size(a):
 
 
 @generic("a")
-def thickness(a):
+def min_half_extent(a):
     """Half of the least extent of a, or the radius where it has one: what is grown by as much has lost its shape. Of empty volumes −inf."""
 
 
 @generic("a")
-def middle(a):
+def center(a):
     """(x, y, z) of a point amid a; it may round."""
 
 
 @generic("a")
-def span(a, x, y, z):
+def support_value(a, x, y, z):
     """How far a reaches from its middle along n = (x, y, z), whatever the length of that: at least n · (p − middle) for all p in a."""
 
 
 @generic("a")
-def part(a, b, x, y, z):
+def separating_gap(a, b, x, y, z):
     """The widest gap between a and b along the directions in which a is flat; these have length 1 or a little less. (x, y, z): from the
     middle of a to that of b. Less than 0 if there is none."""
 
 
 @generic("like")
-def around(like, low, high):
+def enclose_box(like, low, high):
     """The volume of like's family around the box from low to high (rows x y z · of float32 rounded to nearest)."""
 
 
 @generic("like")
-def enclose(like, low, high, points, order, begin, end):
+def enclose_points(like, low, high, points, order, begin, end):
     """The volume of like's family around the points (flat rows x y z ·) named by order[begin : end], whose box is low … high; at most as
     large as `around`."""
 
 
-class Best(NamedTuple):
+class TightestFit(NamedTuple):
     """As tightly as the family can: for volumes that stay as they are."""
     best: int = 0
 
 
-class Plain(NamedTuple):
+class DefaultFit(NamedTuple):
     """As `enclose`."""
     plain: int = 0
 
 
-class Ritter(NamedTuple):
+class RitterFit(NamedTuple):
     """Balls by Ritter's method."""
     ritter: int = 0
 
 
-HOWS = {"best": Best(), "plain": Plain(), "ritter": Ritter()}
+FIT_METHODS = {"best": TightestFit(), "plain": DefaultFit(), "ritter": RitterFit()}
 
 
-@generic("how", "like")
-def fit(how, like, low, high, points, order, begin, end):
+@generic("method", "like")
+def fit(method, like, low, high, points, order, begin, end):
     """As `enclose`, in a way of its own; where a family has nothing better that is `enclose` (`generic_overlap.py`)."""
 
 
-PROTOCOL = (overlap, separation, pierce, merge, inflate, carry, skew, blend, mirror, size, thickness, middle, span, part, around,
-            enclose, fit)
+PROTOCOL = (overlap, separation, ray_interval, merge, inflate, transform_volume, sat_cross_axes, blend, negate, size, min_half_extent, center, support_value, separating_gap, enclose_box,
+            enclose_points, fit)
 
 
 @helper
-def rounding(a):
+def ulp_bound(a):
     """More than a unit in the last place of a, and less than two; finite, so that the ends of an empty volume stay what they are."""
-    return least(magnitude(a) * ULP, MOST) + TINY
+    return minimum(fabs(a) * ULP, MAX_ULP_BOUND) + MIN_NORMAL
 
 
 @helper
-def down(a):
+def round_down(a):
     """Below all that rounds to a: one to two units in the last place."""
-    return a - rounding(a)
+    return a - ulp_bound(a)
 
 
 @helper
-def up(a):
+def round_up(a):
     """Above all that rounds to a."""
-    return a + rounding(a)
+    return a + ulp_bound(a)
 
 
 @helper
 def gap(a, b, x, y, z, nx, ny, nz):
     """How far a and b are apart along n, in units of |n|, at least; (x, y, z) is the way from the middle of a to that of b."""
     along = nx * x + (ny * y + nz * z)
-    ahead = span(a, nx, ny, nz) + span(b, -nx, -ny, -nz)
-    behind = span(a, -nx, -ny, -nz) + span(b, nx, ny, nz)
-    less = (magnitude(nx * x) + (magnitude(ny * y) + magnitude(nz * z))) * NEARLY
-    return greatest(along - ahead, -along - behind) - less
+    reach_ahead = support_value(a, nx, ny, nz) + support_value(b, -nx, -ny, -nz)
+    reach_behind = support_value(a, -nx, -ny, -nz) + support_value(b, nx, ny, nz)
+    error = (fabs(nx * x) + (fabs(ny * y) + fabs(nz * z))) * REL_ERROR
+    return maximum(along - reach_ahead, -along - reach_behind) - error
 
 
 @helper
-def turned(way, x, y, z):
+def rotate(transform, x, y, z):
     """A direction as seen from where a Turn leads."""
-    return (way.r00 * x + (way.r01 * y + way.r02 * z), way.r10 * x + (way.r11 * y + way.r12 * z), way.r20 * x + (way.r21 * y + way.r22 * z))
+    return (transform.r00 * x + (transform.r01 * y + transform.r02 * z), transform.r10 * x + (transform.r11 * y + transform.r12 * z), transform.r20 * x + (transform.r21 * y + transform.r22 * z))
 
 
 @helper
-def moved(way, x, y, z):
+def transform_point(transform, x, y, z):
     """A place as seen from there."""
-    return (way.r00 * x + (way.r01 * y + (way.r02 * z + way.x)), way.r10 * x + (way.r11 * y + (way.r12 * z + way.y)),
-            way.r20 * x + (way.r21 * y + (way.r22 * z + way.z)))
+    return (transform.r00 * x + (transform.r01 * y + (transform.r02 * z + transform.x)), transform.r10 * x + (transform.r11 * y + (transform.r12 * z + transform.y)),
+            transform.r20 * x + (transform.r21 * y + (transform.r22 * z + transform.z)))

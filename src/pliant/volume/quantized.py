@@ -23,10 +23,10 @@ import numpy as np
 
 from pliant.volume.slabcutball import SlabCutBall
 
-PACKED = np.dtype([("centre", np.float32, (3,)), ("radius", np.float32), ("normal", np.int16, (3,)), ("f", np.int16), ("e", np.int16)])
-LARGEST, UNIT = 32767, 32766
-LENGTHS = 16
-MORE = 2.0**-30                                                         # of the radius: above s² / 2, and above what float64 rounds
+PACKED_DTYPE = np.dtype([("centre", np.float32, (3,)), ("radius", np.float32), ("normal", np.int16, (3,)), ("f", np.int16), ("e", np.int16)])
+INT16_MAX, UNITS_PER_RADIUS = 32767, 32766
+N_LENGTHS = 16
+RADIUS_ERROR = 2.0**-30                                                         # of the radius: above s² / 2, and above what float64 rounds
 
 
 def pack(volumes):
@@ -46,19 +46,19 @@ def pack(volumes):
         if np.isnan(row).any():
             raise ValueError(f"volumes: {name} is not a number at {np.argwhere(np.isnan(row))[0].tolist()}")
     x, y, z, radius, nx, ny, nz, f, e = rows
-    made = np.zeros(x.shape, PACKED)
+    made = np.zeros(x.shape, PACKED_DTYPE)
     made["centre"], made["radius"] = np.stack([x, y, z], axis=-1), radius
-    normal, heights = _unit(np.stack([nx, ny, nz], axis=-1).astype(np.float64), f, e, radius)
-    made["normal"] = _direction(normal)
-    turned, r = _normals(made).astype(np.float64), np.where(np.isfinite(radius), np.maximum(radius, 0), 0).astype(np.float64)
-    k, s = (turned * normal).sum(axis=-1), np.linalg.norm(np.cross(turned, normal), axis=-1)
+    normal, heights = _normalize_slabs(np.stack([nx, ny, nz], axis=-1).astype(np.float64), f, e, radius)
+    made["normal"] = _quantize_normals(normal)
+    unit_normals, r = _dequantize_normals(made).astype(np.float64), np.where(np.isfinite(radius), np.maximum(radius, 0), 0).astype(np.float64)
+    k, s = (unit_normals * normal).sum(axis=-1), np.linalg.norm(np.cross(unit_normals, normal), axis=-1)
     for name, at, sign in zip("fe", heights, (-1, 1), strict=True):
         height = np.clip(at, -r, r)
-        end = np.minimum(sign * k * height + s * np.sqrt(np.maximum(r * r - height * height, 0)) + MORE * r, r * (1 + 2.0**-22))
-        units = np.ceil(end * (UNIT / np.where(r > 0, r, 1)))
-        units = np.where(units * r < end * UNIT, units + 1, units)      # the quotient may have been rounded down
-        units = np.where(radius == np.inf, LARGEST, units)
-        made[name] = (sign * np.clip(units, -LARGEST, LARGEST)).astype(np.int16)
+        end = np.minimum(sign * k * height + s * np.sqrt(np.maximum(r * r - height * height, 0)) + RADIUS_ERROR * r, r * (1 + 2.0**-22))
+        units = np.ceil(end * (UNITS_PER_RADIUS / np.where(r > 0, r, 1)))
+        units = np.where(units * r < end * UNITS_PER_RADIUS, units + 1, units)      # the quotient may have been rounded down
+        units = np.where(radius == np.inf, INT16_MAX, units)
+        made[name] = (sign * np.clip(units, -INT16_MAX, INT16_MAX)).astype(np.int16)
     return made
 
 
@@ -69,16 +69,16 @@ def unpack(packed):
     >>> bool(unpack(pack(ball)).e >= ball.e)
     True
     """
-    packed = np.asarray(packed, PACKED)
-    radius, normal = packed["radius"], _normals(packed)
+    packed = np.asarray(packed, PACKED_DTYPE)
+    radius, normal = packed["radius"], _dequantize_normals(packed)
     r = np.where(radius > 0, radius, 0).astype(np.float64)
-    f, e = (packed[name] * np.where(packed[name] == 0, 0.0, r) / UNIT for name in "fe")         # r may be infinite
+    f, e = (packed[name] * np.where(packed[name] == 0, 0.0, r) / UNITS_PER_RADIUS for name in "fe")         # r may be infinite
     centre = packed["centre"]
     return SlabCutBall(centre[..., 0], centre[..., 1], centre[..., 2], radius, normal[..., 0], normal[..., 1], normal[..., 2],
-                       _outward(f, -np.inf), _outward(e, np.inf))
+                       _round_outward(f, -np.inf), _round_outward(e, np.inf))
 
 
-def _unit(normal, f, e, radius):
+def _normalize_slabs(normal, f, e, radius):
     """(Normals of length 1, (f, e) as heights along them.) Where there is no normal, the slab is the whole ball."""
     length = np.linalg.norm(normal, axis=-1)
     over = 1 / np.where(length > 0, length, 1)
@@ -87,24 +87,24 @@ def _unit(normal, f, e, radius):
         return normal, [np.where(length > 0, end * over, sign * np.inf) for sign, end in ((-1, f), (1, e))]
 
 
-def _direction(normal):
+def _quantize_normals(normal):
     """Whole numbers (…, 3) nearly along units (…, 3), of the length that comes nearest."""
     best, least = np.zeros(normal.shape), np.full(normal.shape[:-1], np.inf)
-    for length in np.linspace(LARGEST, LARGEST * 2 / 3, LENGTHS):
+    for length in np.linspace(INT16_MAX, INT16_MAX * 2 / 3, N_LENGTHS):
         q = np.round(normal * length)
-        off = np.linalg.norm(np.cross(q, normal), axis=-1) / np.linalg.norm(q, axis=-1)
-        best, least = np.where((off < least)[..., None], q, best), np.minimum(off, least)
+        error = np.linalg.norm(np.cross(q, normal), axis=-1) / np.linalg.norm(q, axis=-1)
+        best, least = np.where((error < least)[..., None], q, best), np.minimum(error, least)
     return best.astype(np.int16)
 
 
-def _normals(packed):
+def _dequantize_normals(packed):
     """(…, 3) float32: of length 1, but for rounding."""
     q = packed["normal"].astype(np.float64)
     return (q / np.linalg.norm(q, axis=-1, keepdims=True)).astype(np.float32)
 
 
-def _outward(value, way):
+def _round_outward(value, direction):
     """float64 as float32, not short of it in that direction."""
-    near = np.asarray(value, np.float32)
-    short = near < value if way > 0 else near > value
-    return np.where(short, np.nextafter(near, np.float32(way)), near)
+    nearest = np.asarray(value, np.float32)
+    short = nearest < value if direction > 0 else nearest > value
+    return np.where(short, np.nextafter(nearest, np.float32(direction)), nearest)

@@ -12,44 +12,44 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.simd import bits, element, first, greatest, highest, least, lowest, magnitude, root, where
-from pliant.core.soa import either
-from pliant.core.stack import integers, singles
+from pliant.core.simd import ctz, extract, fabs, maximum, minimum, movemask, reduce_max, reduce_min, sqrt, where
+from pliant.core.soa import select
+from pliant.core.stack import stack_float32, stack_int64
 from pliant.geometry.principal_axes import spread_axes, triangle_axes
-from pliant.volume.aabb import HALF, INF, LESS, ONE, TWO_ULP, WIDER, ZERO
-from pliant.volume.fitting import N_NAMES, extremes
-from pliant.volume.obb import EIGHT, NEARER, OWN, SOME
-from pliant.volume.planes import CLEARLY, TINIEST, amid_direction, between_planes, leaned
+from pliant.volume.aabb import HALF, INF, ONE, SCALE_DOWN, SCALE_UP, TWO_ULP, ZERO
+from pliant.volume.fitting import N_EXTREMES, extreme_points
+from pliant.volume.obb import AXIS_ERROR, AXIS_SCALE, DIAGONAL_WEIGHT, EIGHT
+from pliant.volume.planes import MIN_LENGTH, TIE_FACTOR, align_axes, clip_ray_to_slab, mean_direction
 from pliant.volume.protocol import (
-    NEARLY,
-    Best,
-    Family,
-    Shift,
-    Turn,
-    around,
+    REL_ERROR,
+    RigidTransform,
+    TightestFit,
+    Translation,
+    VolumeType,
     blend,
-    carry,
-    enclose,
+    center,
+    enclose_box,
+    enclose_points,
     fit,
     gap,
     inflate,
     merge,
-    middle,
-    mirror,
-    moved,
+    min_half_extent,
+    negate,
     overlap,
-    part,
-    pierce,
+    ray_interval,
     register,
+    rotate,
+    round_up,
+    separating_gap,
     separation,
     size,
-    span,
-    thickness,
-    turned,
-    up,
+    support_value,
+    transform_point,
+    transform_volume,
 )
-from pliant.volume.slabs import wide
-from pliant.volume.sphere import SMALLEST, TWO, squared
+from pliant.volume.slabs import sum_error
+from pliant.volume.sphere import MIN_RADIUS, TWO, squared_norm
 
 FOUR = np.float32(4)
 
@@ -68,11 +68,11 @@ class SweptRectangle(NamedTuple):
     a: float
     b: float
     radius: float
-    original: float
+    fitted_radius: float
 
 
 EMPTY = SweptRectangle(ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, -INF, -INF)
-register(Family("rss", SweptRectangle, EMPTY, fitted=True))
+register(VolumeType("rss", SweptRectangle, EMPTY, loosened_by_merge=True))
 
 
 @helper
@@ -81,216 +81,216 @@ def normal(r):
 
 
 @helper
-def changed(r, x, y, z, a, b, radius, original):
+def with_half_extents(r, x, y, z, a, b, radius, fitted_radius):
     """A swept rectangle along the axes of r."""
-    return SweptRectangle(x, y, z, r.ux, r.uy, r.uz, r.vx, r.vy, r.vz, a, b, radius, original)
+    return SweptRectangle(x, y, z, r.ux, r.uy, r.uz, r.vx, r.vy, r.vz, a, b, radius, fitted_radius)
 
 
 # --- two volumes -----------------------------------------------------------------------------------------------------------------
 
 @helper
-def onto(r, x, y, z):
+def project_on_rectangle(r, x, y, z):
     """The point of a rectangle nearest to one, both from the middle of the rectangle."""
-    s = least(greatest(r.ux * x + (r.uy * y + r.uz * z), -r.a), r.a)
-    t = least(greatest(r.vx * x + (r.vy * y + r.vz * z), -r.b), r.b)
+    s = minimum(maximum(r.ux * x + (r.uy * y + r.uz * z), -r.a), r.a)
+    t = minimum(maximum(r.vx * x + (r.vy * y + r.vz * z), -r.b), r.b)
     return r.ux * s + r.vx * t, r.uy * s + r.vy * t, r.uz * s + r.vz * t
 
 
 @helper
-def apart(a, b):
+def rectangle_gap(a, b):
     """How far a and b are apart, at least; negative where no direction is found that parts them."""
     x, y, z = b.x - a.x, b.y - a.y, b.z - a.z
     # From the middle of b onto a, onto b, onto a, onto b.
-    p, q, r = onto(a, x, y, z)
-    s, t, o = onto(b, p - x, q - y, r - z)
-    p, q, r = onto(a, s + x, t + y, o + z)
-    s, t, o = onto(b, p - x, q - y, r - z)
+    p, q, r = project_on_rectangle(a, x, y, z)
+    s, t, o = project_on_rectangle(b, p - x, q - y, r - z)
+    p, q, r = project_on_rectangle(a, s + x, t + y, o + z)
+    s, t, o = project_on_rectangle(b, p - x, q - y, r - z)
     nx, ny, nz = s + x - p, t + y - q, o + z - r
-    length = root(squared(nx, ny, nz))
-    over = where(length > TINIEST, LESS / greatest(length, TINIEST), ZERO)
+    length = sqrt(squared_norm(nx, ny, nz))
+    over = where(length > MIN_LENGTH, SCALE_DOWN / maximum(length, MIN_LENGTH), ZERO)
     found = gap(a, b, x, y, z, nx * over, ny * over, nz * over)
-    return greatest(found, greatest(part(a, b, x, y, z), part(b, a, -x, -y, -z)))
+    return maximum(found, maximum(separating_gap(a, b, x, y, z), separating_gap(b, a, -x, -y, -z)))
 
 
-@overlap.on(SweptRectangle, SweptRectangle)
+@overlap.register(SweptRectangle, SweptRectangle)
 def _(a, b):
-    return (apart(a, b) <= ZERO) & (a.radius >= ZERO) & (b.radius >= ZERO)
+    return (rectangle_gap(a, b) <= ZERO) & (a.radius >= ZERO) & (b.radius >= ZERO)
 
 
-@separation.on(SweptRectangle, SweptRectangle)
+@separation.register(SweptRectangle, SweptRectangle)
 def _(a, b):
-    far = greatest(apart(a, b), ZERO)
-    return where((a.radius >= ZERO) & (b.radius >= ZERO), far * far * LESS, INF)
+    far = maximum(rectangle_gap(a, b), ZERO)
+    return where((a.radius >= ZERO) & (b.radius >= ZERO), far * far * SCALE_DOWN, INF)
 
 
 # --- one volume ------------------------------------------------------------------------------------------------------------------
 
-@pierce.on(SweptRectangle)
+@ray_interval.register(SweptRectangle)
 def _(a, ray):
     # The box around it. Axes are perpendicular but for OWN: along each the rectangle reaches by so much of its other sides, however thin.
     x, y, z = ray.x - a.x, ray.y - a.y, ray.z - a.z
     p, q, r = normal(a)
-    thick = a.radius * WIDER + (a.a + a.b) * OWN
-    long, wide_ = a.a * WIDER + thick, a.b * WIDER + thick
-    near, far = between_planes(ray.near, ray.far, ray, x, y, z, p, q, r, -thick, thick)
-    near, far = between_planes(near, far, ray, x, y, z, a.ux, a.uy, a.uz, -long, long)
-    near, far = between_planes(near, far, ray, x, y, z, a.vx, a.vy, a.vz, -wide_, wide_)
+    thick = a.radius * SCALE_UP + (a.a + a.b) * AXIS_ERROR
+    long, wide_ = a.a * SCALE_UP + thick, a.b * SCALE_UP + thick
+    near, far = clip_ray_to_slab(ray.t_near, ray.t_far, ray, x, y, z, p, q, r, -thick, thick)
+    near, far = clip_ray_to_slab(near, far, ray, x, y, z, a.ux, a.uy, a.uz, -long, long)
+    near, far = clip_ray_to_slab(near, far, ray, x, y, z, a.vx, a.vy, a.vz, -wide_, wide_)
     return where(a.radius >= ZERO, near, INF), where(a.radius >= ZERO, far, -INF)
 
 
 @helper
-def ends(r, x, y, z):
+def project_interval(r, x, y, z):
     """Where the rectangles of all lanes begin and end along a direction."""
-    some, at = r.radius >= ZERO, r.x * x + (r.y * y + r.z * z)
-    more = (magnitude(r.x * x) + (magnitude(r.y * y) + magnitude(r.z * z))) * NEARLY + across(r, x, y, z)
-    return lowest(where(some, at - more, INF)), highest(where(some, at + more, -INF))
+    nonempty, at = r.radius >= ZERO, r.x * x + (r.y * y + r.z * z)
+    margin = (fabs(r.x * x) + (fabs(r.y * y) + fabs(r.z * z))) * REL_ERROR + rectangle_support(r, x, y, z)
+    return reduce_min(where(nonempty, at - margin, INF)), reduce_max(where(nonempty, at + margin, -INF))
 
 
 @helper
-def across(r, x, y, z):
+def rectangle_support(r, x, y, z):
     """How far a rectangle reaches from its middle along a direction of length 1, or a little less."""
-    along = r.a * magnitude(r.ux * x + (r.uy * y + r.uz * z)) + r.b * magnitude(r.vx * x + (r.vy * y + r.vz * z))
-    return along * WIDER + (r.a + r.b) * NEARLY
+    along = r.a * fabs(r.ux * x + (r.uy * y + r.uz * z)) + r.b * fabs(r.vx * x + (r.vy * y + r.vz * z))
+    return along * SCALE_UP + (r.a + r.b) * REL_ERROR
 
 
 @helper
-def swept(r, ux, uy, uz, vx, vy, vz):
+def merge_along(r, ux, uy, uz, vx, vy, vz):
     """One swept rectangle around all lanes of r along u and v: a rectangle around their rectangles, and the farthest way to it."""
     wx, wy, wz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-    low_u, high_u = ends(r, ux, uy, uz)
-    low_v, high_v = ends(r, vx, vy, vz)
-    low_w, high_w = ends(r, wx, wy, wz)
+    low_u, high_u = project_interval(r, ux, uy, uz)
+    low_v, high_v = project_interval(r, vx, vy, vz)
+    low_w, high_w = project_interval(r, wx, wy, wz)
     p, q, o = (low_u + high_u) * HALF, (low_v + high_v) * HALF, (low_w + high_w) * HALF
     x, y, z = ux * p + (vx * q + wx * o), uy * p + (vy * q + wy * o), uz * p + (vz * q + wz * o)
-    more = (magnitude(p) + (magnitude(q) + magnitude(o))) * (EIGHT * OWN) + (high_u - low_u + (high_v - low_v)) * (FOUR * OWN)
-    thick = magnitude(wx * (r.x - x) + (wy * (r.y - y) + wz * (r.z - z))) + across(r, wx, wy, wz)
-    radius = highest(where(r.radius >= ZERO, (thick + r.radius) * WIDER, -INF)) + more
+    margin = (fabs(p) + (fabs(q) + fabs(o))) * (EIGHT * AXIS_ERROR) + (high_u - low_u + (high_v - low_v)) * (FOUR * AXIS_ERROR)
+    thick = fabs(wx * (r.x - x) + (wy * (r.y - y) + wz * (r.z - z))) + rectangle_support(r, wx, wy, wz)
+    radius = reduce_max(where(r.radius >= ZERO, (thick + r.radius) * SCALE_UP, -INF)) + margin
     return SweptRectangle(x, y, z, ux, uy, uz, vx, vy, vz, (high_u - low_u) * HALF, (high_v - low_v) * HALF, radius, radius)
 
 
 @helper
-def smaller(r, s):
+def pick_smaller(r, s):
     """That of two which is smaller, clearly: rounding does not choose."""
-    return either(extent(s) * CLEARLY < extent(r), s, r)
+    return select(fit_cost(s) * TIE_FACTOR < fit_cost(r), s, r)
 
 
 @helper
-def extent(r):
+def fit_cost(r):
     """That of the box around it."""
     p, q = r.a + r.radius, r.b + r.radius
-    return p * q + r.radius * (p + q) + squared(p, q, r.radius) * SOME
+    return p * q + r.radius * (p + q) + squared_norm(p, q, r.radius) * DIAGONAL_WEIGHT
 
 
-@merge.on(SweptRectangle)
+@merge.register(SweptRectangle)
 def _(a):
     # Flat along an axis, as the largest, or amid all normals.
     some = a.radius >= ZERO
-    k = first(bits(size(a) >= highest(size(a))))
-    ux, uy, uz, vx, vy, vz = (element(a.ux, k), element(a.uy, k), element(a.uz, k), element(a.vx, k), element(a.vy, k), element(a.vz, k))
+    k = ctz(movemask(size(a) >= reduce_max(size(a))))
+    ux, uy, uz, vx, vy, vz = (extract(a.ux, k), extract(a.uy, k), extract(a.uz, k), extract(a.vx, k), extract(a.vy, k), extract(a.vz, k))
     wx, wy, wz = normal(a)
-    nx, ny, nz = amid_direction(wx, wy, wz, some, element(wx, k), element(wy, k), element(wz, k))
-    px, py, pz, qx, qy, qz = leaned(ux, uy, uz, vx, vy, vz, nx, ny, nz)
-    best = smaller(swept(a, ux, uy, uz, vx, vy, vz), swept(a, px, py, pz, qx, qy, qz))
-    best = smaller(best, swept(a, ONE, ZERO, ZERO, ZERO, ONE, ZERO))
-    best = smaller(best, smaller(swept(a, ZERO, ONE, ZERO, ZERO, ZERO, ONE), swept(a, ZERO, ZERO, ONE, ONE, ZERO, ZERO)))
-    return either(highest(a.radius) >= ZERO, best, EMPTY)
+    nx, ny, nz = mean_direction(wx, wy, wz, some, extract(wx, k), extract(wy, k), extract(wz, k))
+    px, py, pz, qx, qy, qz = align_axes(ux, uy, uz, vx, vy, vz, nx, ny, nz)
+    best = pick_smaller(merge_along(a, ux, uy, uz, vx, vy, vz), merge_along(a, px, py, pz, qx, qy, qz))
+    best = pick_smaller(best, merge_along(a, ONE, ZERO, ZERO, ZERO, ONE, ZERO))
+    best = pick_smaller(best, pick_smaller(merge_along(a, ZERO, ONE, ZERO, ZERO, ZERO, ONE), merge_along(a, ZERO, ZERO, ONE, ONE, ZERO, ZERO)))
+    return select(reduce_max(a.radius) >= ZERO, best, EMPTY)
 
 
-@inflate.on(SweptRectangle)
+@inflate.register(SweptRectangle)
 def _(a, distance):
-    return changed(a, a.x, a.y, a.z, a.a, a.b, up(a.radius + distance * WIDER), a.original)
+    return with_half_extents(a, a.x, a.y, a.z, a.a, a.b, round_up(a.radius + distance * SCALE_UP), a.fitted_radius)
 
 
-@carry.on(SweptRectangle, Shift)
-def _(a, way):
-    return changed(a, a.x + way.x, a.y + way.y, a.z + way.z, a.a, a.b, a.radius + FOUR * way.slack, a.original)
+@transform_volume.register(SweptRectangle, Translation)
+def _(a, transform):
+    return with_half_extents(a, a.x + transform.x, a.y + transform.y, a.z + transform.z, a.a, a.b, a.radius + FOUR * transform.margin, a.fitted_radius)
 
 
-@carry.on(SweptRectangle, Turn)
-def _(a, way):
+@transform_volume.register(SweptRectangle, RigidTransform)
+def _(a, transform):
     # Axes are made units perpendicular to each other again: a rectangle moves by a share of its sides.
-    x, y, z = moved(way, a.x, a.y, a.z)
-    ux, uy, uz = turned(way, a.ux, a.uy, a.uz)
-    over = ONE / root(squared(ux, uy, uz))
+    x, y, z = transform_point(transform, a.x, a.y, a.z)
+    ux, uy, uz = rotate(transform, a.ux, a.uy, a.uz)
+    over = ONE / sqrt(squared_norm(ux, uy, uz))
     ux, uy, uz = ux * over, uy * over, uz * over
-    vx, vy, vz = turned(way, a.vx, a.vy, a.vz)
+    vx, vy, vz = rotate(transform, a.vx, a.vy, a.vz)
     off = ux * vx + (uy * vy + uz * vz)
     vx, vy, vz = vx - off * ux, vy - off * uy, vz - off * uz
-    over = ONE / root(squared(vx, vy, vz))
-    more = (a.a + a.b + a.radius) * (EIGHT * way.loose + OWN) + FOUR * way.slack
-    return SweptRectangle(x, y, z, ux, uy, uz, vx * over, vy * over, vz * over, a.a, a.b, a.radius + more, a.original)
+    over = ONE / sqrt(squared_norm(vx, vy, vz))
+    more = (a.a + a.b + a.radius) * (EIGHT * transform.rotation_error + AXIS_ERROR) + FOUR * transform.margin
+    return SweptRectangle(x, y, z, ux, uy, uz, vx * over, vy * over, vz * over, a.a, a.b, a.radius + more, a.fitted_radius)
 
 
-@mirror.on(SweptRectangle)
+@negate.register(SweptRectangle)
 def _(a):
-    return changed(a, -a.x, -a.y, -a.z, a.a, a.b, a.radius, a.original)
+    return with_half_extents(a, -a.x, -a.y, -a.z, a.a, a.b, a.radius, a.fitted_radius)
 
 
 @helper
-def added(a, b, s, t):
+def blend_along_a(a, b, s, t):
     """Around s p + t q, along the axes of a: what b has beside them makes the radius larger."""
     x, y, z = a.x * s + b.x * t, a.y * s + b.y * t, a.z * s + b.z * t
-    more = (magnitude(a.x) + magnitude(a.y) + magnitude(a.z)) * s + (magnitude(b.x) + magnitude(b.y) + magnitude(b.z)) * t
+    more = (fabs(a.x) + fabs(a.y) + fabs(a.z)) * s + (fabs(b.x) + fabs(b.y) + fabs(b.z)) * t
     p, q, r = normal(a)
-    long, wide_, thick = across(b, a.ux, a.uy, a.uz), across(b, a.vx, a.vy, a.vz), across(b, p, q, r)
+    long, wide_, thick = rectangle_support(b, a.ux, a.uy, a.uz), rectangle_support(b, a.vx, a.vy, a.vz), rectangle_support(b, p, q, r)
     radius = a.radius * s + (b.radius + thick) * t
-    radius = up((radius + (a.a * s + b.a * t + (a.b * s + b.b * t)) * OWN) * WIDER + more * (TWO * TWO_ULP))
-    return changed(a, x, y, z, a.a * s + long * t, a.b * s + wide_ * t, radius, a.original * s + b.original * t)
+    radius = round_up((radius + (a.a * s + b.a * t + (a.b * s + b.b * t)) * AXIS_ERROR) * SCALE_UP + more * (TWO * TWO_ULP))
+    return with_half_extents(a, x, y, z, a.a * s + long * t, a.b * s + wide_ * t, radius, a.fitted_radius * s + b.fitted_radius * t)
 
 
-@blend.on(SweptRectangle, SweptRectangle)
+@blend.register(SweptRectangle, SweptRectangle)
 def _(a, b, s, t):
-    return smaller(added(a, b, s, t), added(b, a, t, s))
+    return pick_smaller(blend_along_a(a, b, s, t), blend_along_a(b, a, t, s))
 
 
-@size.on(SweptRectangle)
+@size.register(SweptRectangle)
 def _(a):
-    return where(a.radius >= ZERO, root(extent(a)) * TWO, -INF)
+    return where(a.radius >= ZERO, sqrt(fit_cost(a)) * TWO, -INF)
 
 
-@thickness.on(SweptRectangle)
+@min_half_extent.register(SweptRectangle)
 def _(a):
     return a.radius
 
 
-@middle.on(SweptRectangle)
+@center.register(SweptRectangle)
 def _(a):
     return a.x, a.y, a.z
 
 
-@span.on(SweptRectangle)
+@support_value.register(SweptRectangle)
 def _(a, x, y, z):
-    length = root(squared(x, y, z)) * WIDER
-    along = a.a * magnitude(a.ux * x + (a.uy * y + a.uz * z)) + a.b * magnitude(a.vx * x + (a.vy * y + a.vz * z))
-    return along * WIDER + length * (a.radius + (a.a + a.b) * NEARLY)
+    length = sqrt(squared_norm(x, y, z)) * SCALE_UP
+    along = a.a * fabs(a.ux * x + (a.uy * y + a.uz * z)) + a.b * fabs(a.vx * x + (a.vy * y + a.vz * z))
+    return along * SCALE_UP + length * (a.radius + (a.a + a.b) * REL_ERROR)
 
 
-@part.on(SweptRectangle)
+@separating_gap.register(SweptRectangle)
 def _(a, b, x, y, z):
     p, q, r = normal(a)
-    return greatest(gap(a, b, x, y, z, p * NEARER, q * NEARER, r * NEARER),
-                    greatest(gap(a, b, x, y, z, a.ux * NEARER, a.uy * NEARER, a.uz * NEARER),
-                             gap(a, b, x, y, z, a.vx * NEARER, a.vy * NEARER, a.vz * NEARER)))
+    return maximum(gap(a, b, x, y, z, p * AXIS_SCALE, q * AXIS_SCALE, r * AXIS_SCALE),
+                    maximum(gap(a, b, x, y, z, a.ux * AXIS_SCALE, a.uy * AXIS_SCALE, a.uz * AXIS_SCALE),
+                             gap(a, b, x, y, z, a.vx * AXIS_SCALE, a.vy * AXIS_SCALE, a.vz * AXIS_SCALE)))
 
 
 # --- around points -----------------------------------------------------------------------------------------------------------------
 
-@around.on(SweptRectangle)
+@enclose_box.register(SweptRectangle)
 def _(like, low, high):
     # The box, thinnest along the normal: axes y z, z x or x y.
     centre = (low + high) * HALF
-    side, m = greatest(high - centre, centre - low), wide(low, high)
-    x, y, z = element(side, 0), element(side, 1), element(side, 2)
+    side, m = maximum(high - centre, centre - low), sum_error(low, high)
+    x, y, z = extract(side, 0), extract(side, 1), extract(side, 2)
     thin_x, thin_y = (x <= y) & (x <= z), (y < x) & (y <= z)
     a, b = where(thin_x, y, where(thin_y, z, x)), where(thin_x, z, where(thin_y, x, y))
-    radius = least(x, least(y, z)) + TWO * m
+    radius = minimum(x, minimum(y, z)) + TWO * m
     one, two = where(thin_x, ONE, ZERO), where(thin_y, ONE, ZERO)
     rest = ONE - one - two
-    return SweptRectangle(element(centre, 0), element(centre, 1), element(centre, 2), rest, one, two, two, rest, one, a, b, radius, radius)
+    return SweptRectangle(extract(centre, 0), extract(centre, 1), extract(centre, 2), rest, one, two, two, rest, one, a, b, radius, radius)
 
 
 @helper
-def fitted(frame, points, order, begin, end, m):
+def rectangle_along(frame, points, order, begin, end, m):
     """Along the axes of a frame, thin along its last. The radius is half the thickness; a rectangle of that thickness need not reach points
     by as much as the radius still does at their height; then the radius is how far it must reach."""
     v = 4 * np.int64(order[begin])
@@ -300,46 +300,46 @@ def fitted(frame, points, order, begin, end, m):
     for at in range(begin, end):
         v = 4 * np.int64(order[at])
         o = wx * (points[v] - x) + (wy * (points[v + 1] - y) + wz * (points[v + 2] - z))
-        low, high = least(low, o), greatest(high, o)
+        low, high = minimum(low, o), maximum(high, o)
     flat, radius = (low + high) * HALF, (high - low) * HALF
     low_u, high_u, low_v, high_v = INF, -INF, INF, -INF
     for at in range(begin, end):
         v = 4 * np.int64(order[at])
         p, q, r = points[v] - x, points[v + 1] - y, points[v + 2] - z
         s, t, o = ux * p + (uy * q + uz * r), vx * p + (vy * q + vz * r), wx * p + (wy * q + wz * r) - flat
-        free = root(greatest(radius * radius - o * o, ZERO))
-        low_u, high_u = least(low_u, s + free), greatest(high_u, s - free)
-        low_v, high_v = least(low_v, t + free), greatest(high_v, t - free)
+        half_chord = sqrt(maximum(radius * radius - o * o, ZERO))
+        low_u, high_u = minimum(low_u, s + half_chord), maximum(high_u, s - half_chord)
+        low_v, high_v = minimum(low_v, t + half_chord), maximum(high_v, t - half_chord)
     p, q = (low_u + high_u) * HALF, (low_v + high_v) * HALF
-    a, b = greatest((high_u - low_u) * HALF, ZERO), greatest((high_v - low_v) * HALF, ZERO)
+    a, b = maximum((high_u - low_u) * HALF, ZERO), maximum((high_v - low_v) * HALF, ZERO)
     cx, cy, cz = ux * p + (vx * q + wx * flat), uy * p + (vy * q + wy * flat), uz * p + (vz * q + wz * flat)
     most = ZERO
     for at in range(begin, end):
         v = 4 * np.int64(order[at])
         p, q, r = points[v] - x - cx, points[v + 1] - y - cy, points[v + 2] - z - cz
-        s, t = magnitude(ux * p + (uy * q + uz * r)) - a, magnitude(vx * p + (vy * q + vz * r)) - b
+        s, t = fabs(ux * p + (uy * q + uz * r)) - a, fabs(vx * p + (vy * q + vz * r)) - b
         o = wx * p + (wy * q + wz * r)
-        most = greatest(most, squared(greatest(s, ZERO), greatest(t, ZERO), o))
-    radius = root(most) * WIDER + TWO * m + (a + b + root(most)) * (FOUR * OWN) + SMALLEST          # squares may have underflowed
+        most = maximum(most, squared_norm(maximum(s, ZERO), maximum(t, ZERO), o))
+    radius = sqrt(most) * SCALE_UP + TWO * m + (a + b + sqrt(most)) * (FOUR * AXIS_ERROR) + MIN_RADIUS          # squares may have underflowed
     return SweptRectangle(x + cx, y + cy, z + cz, ux, uy, uz, vx, vy, vz, a, b, radius, radius)
 
 
-@enclose.on(SweptRectangle)
+@enclose_points.register(SweptRectangle)
 def _(like, low, high, points, order, begin, end):
-    frame, box = singles(9), around(like, low, high)
+    frame, box = stack_float32(9), enclose_box(like, low, high)
     spread_axes(points, order, begin, end, frame)
-    return smaller(box, fitted(frame, points, order, begin, end, wide(low, high)))
+    return pick_smaller(box, rectangle_along(frame, points, order, begin, end, sum_error(low, high)))
 
 
-@fit.on(Best, SweptRectangle)
-def _(how, like, low, high, points, order, begin, end):
-    frame, names, found = singles(9), integers(N_NAMES), enclose(like, low, high, points, order, begin, end)
-    extremes(points, order, begin, end, names)
-    if not triangle_axes(points, names, N_NAMES, frame):
+@fit.register(TightestFit, SweptRectangle)
+def _(method, like, low, high, points, order, begin, end):
+    frame, extreme_ids, found = stack_float32(9), stack_int64(N_EXTREMES), enclose_points(like, low, high, points, order, begin, end)
+    extreme_points(points, order, begin, end, extreme_ids)
+    if not triangle_axes(points, extreme_ids, N_EXTREMES, frame):
         return found
-    m = wide(low, high)
+    m = sum_error(low, high)
     for _ in range(3):                                                  # thin along each of its axes
         frame[0], frame[1], frame[2], frame[3], frame[4], frame[5], frame[6], frame[7], frame[8] = (
             frame[3], frame[4], frame[5], frame[6], frame[7], frame[8], frame[0], frame[1], frame[2])
-        found = smaller(found, fitted(frame, points, order, begin, end, m))
+        found = pick_smaller(found, rectangle_along(frame, points, order, begin, end, m))
     return found

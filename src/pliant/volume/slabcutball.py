@@ -18,39 +18,39 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.simd import bits, element, first, greatest, highest, least, lowest, magnitude, root, where
-from pliant.core.soa import either
-from pliant.core.stack import integers
-from pliant.volume.aabb import HALF, INF, LESS, ONE, TWO_ULP, WIDER, ZERO
-from pliant.volume.fitting import N_NAMES, extremes, narrowest_slab, smallest_around
-from pliant.volume.planes import CLEARLY, TINIEST, amid_direction, between_planes
+from pliant.core.simd import ctz, extract, fabs, maximum, minimum, movemask, reduce_max, reduce_min, sqrt, where
+from pliant.core.soa import select
+from pliant.core.stack import stack_int64
+from pliant.volume.aabb import HALF, INF, ONE, SCALE_DOWN, SCALE_UP, TWO_ULP, ZERO
+from pliant.volume.fitting import N_EXTREMES, extreme_points, narrowest_slab, smallest_sphere
+from pliant.volume.planes import MIN_LENGTH, TIE_FACTOR, clip_ray_to_slab, mean_direction
 from pliant.volume.protocol import (
-    NEARLY,
-    Family,
-    Shift,
-    Turn,
-    around,
+    REL_ERROR,
+    RigidTransform,
+    Translation,
+    VolumeType,
     blend,
-    carry,
-    enclose,
+    center,
+    enclose_box,
+    enclose_points,
     gap,
     inflate,
     merge,
-    middle,
-    mirror,
+    min_half_extent,
+    negate,
     overlap,
-    part,
-    pierce,
+    ray_interval,
     register,
+    rotate,
+    round_up,
+    separating_gap,
     separation,
     size,
-    span,
-    thickness,
-    turned,
-    up,
+    support_value,
+    transform_volume,
 )
-from pliant.volume.slabs import wide
-from pliant.volume.sphere import TWO, Sphere, away, corner_distance, reaches, squared, with_radius
+from pliant.volume.slabs import sum_error
+from pliant.volume.sphere import TWO, Sphere, make_sphere, squared_gap, squared_half_diagonal, squared_norm, within_radius
 
 PI, THREE, FOUR, EIGHT = np.float32(np.pi), np.float32(3), np.float32(4), np.float32(8)
 
@@ -69,7 +69,7 @@ class SlabCutBall(NamedTuple):
 
 
 EMPTY = SlabCutBall(ZERO, ZERO, ZERO, -INF, ZERO, ZERO, ONE, ZERO, ZERO)
-register(Family("slabcutball", SlabCutBall, EMPTY, fitted=True))
+register(VolumeType("slabcutball", SlabCutBall, EMPTY, loosened_by_merge=True))
 
 
 @helper
@@ -79,26 +79,26 @@ def ball_of(a):
 
 
 @helper
-def cut(ball, nx, ny, nz, f, e):
+def cut_ball(ball, nx, ny, nz, f, e):
     """A ball between two planes; planes beyond it come back to its surface."""
-    most = ball.radius * WIDER
-    return SlabCutBall(ball.x, ball.y, ball.z, ball.radius, nx, ny, nz, greatest(f, -most), least(e, most))
+    limit = ball.radius * SCALE_UP
+    return SlabCutBall(ball.x, ball.y, ball.z, ball.radius, nx, ny, nz, maximum(f, -limit), minimum(e, limit))
 
 
 @helper
-def support(a, k, s):
+def support_at_angle(a, k, s):
     """How far a reaches from its centre along a direction at an angle of cosine k and sine s, or a little more, to its normal."""
     # Near the pole r² − z² is small, but z, a height along a normal that is a unit but for rounding, is off by a share of r: that moves
     # the root by up to 2**-11 r. So it is taken of no less than what is left when z is less by NEARLY r.
-    z = least(greatest(a.radius * k, a.f), a.e)
-    rest = (a.radius - z) * (a.radius + z) + a.radius * a.radius * (NEARLY + NEARLY)
-    return k * z + s * root(greatest(rest, ZERO)) + a.radius * NEARLY
+    z = minimum(maximum(a.radius * k, a.f), a.e)
+    remainder = (a.radius - z) * (a.radius + z) + a.radius * a.radius * (REL_ERROR + REL_ERROR)
+    return k * z + s * sqrt(maximum(remainder, ZERO)) + a.radius * REL_ERROR
 
 
 @helper
 def sine(nx, ny, nz, x, y, z):
     """The length of a cross product, and what may have rounded."""
-    return root(squared(ny * z - nz * y, nz * x - nx * z, nx * y - ny * x)) * WIDER
+    return sqrt(squared_norm(ny * z - nz * y, nz * x - nx * z, nx * y - ny * x)) * SCALE_UP
 
 
 def area(a):
@@ -124,154 +124,154 @@ def volume(a):
 # --- two volumes -----------------------------------------------------------------------------------------------------------------
 
 @helper
-def slabs_apart(a, b):
+def slab_gap(a, b):
     """How far apart b is from the slab of a, and a from the slab of b; at most that."""
     x, y, z = b.x - a.x, b.y - a.y, b.z - a.z
     k, s = a.nx * b.nx + (a.ny * b.ny + a.nz * b.nz), sine(a.nx, a.ny, a.nz, b.nx, b.ny, b.nz)
     p, q = a.nx * x + (a.ny * y + a.nz * z), b.nx * x + (b.ny * y + b.nz * z)
-    less = (magnitude(x) + (magnitude(y) + magnitude(z))) * NEARLY
-    one = greatest(p - support(b, -k, s) - a.e, a.f - p - support(b, k, s))
-    other = greatest(-q - support(a, -k, s) - b.e, b.f + q - support(a, k, s))
-    return greatest(one, other) - less
+    error = (fabs(x) + (fabs(y) + fabs(z))) * REL_ERROR
+    one = maximum(p - support_at_angle(b, -k, s) - a.e, a.f - p - support_at_angle(b, k, s))
+    other = maximum(-q - support_at_angle(a, -k, s) - b.e, b.f + q - support_at_angle(a, k, s))
+    return maximum(one, other) - error
 
 
-@overlap.on(SlabCutBall, SlabCutBall)
+@overlap.register(SlabCutBall, SlabCutBall)
 def _(a, b):
-    some = reaches(squared(b.x - a.x, b.y - a.y, b.z - a.z), a.radius + b.radius)
-    if bits(some) == 0:
+    some = within_radius(squared_norm(b.x - a.x, b.y - a.y, b.z - a.z), a.radius + b.radius)
+    if movemask(some) == 0:
         return some
-    return some & (slabs_apart(a, b) <= ZERO)
+    return some & (slab_gap(a, b) <= ZERO)
 
 
-@separation.on(SlabCutBall, SlabCutBall)
+@separation.register(SlabCutBall, SlabCutBall)
 def _(a, b):
-    flat = greatest(slabs_apart(a, b), ZERO)
-    return greatest(away(squared(b.x - a.x, b.y - a.y, b.z - a.z), a.radius + b.radius), flat * flat * LESS)
+    flat = maximum(slab_gap(a, b), ZERO)
+    return maximum(squared_gap(squared_norm(b.x - a.x, b.y - a.y, b.z - a.z), a.radius + b.radius), flat * flat * SCALE_DOWN)
 
 
 # --- one volume ------------------------------------------------------------------------------------------------------------------
 
-@pierce.on(SlabCutBall)
+@ray_interval.register(SlabCutBall)
 def _(a, ray):
-    near, far = pierce(ball_of(a), ray)
-    return between_planes(near, far, ray, ray.x - a.x, ray.y - a.y, ray.z - a.z, a.nx, a.ny, a.nz, a.f, a.e)
+    near, far = ray_interval(ball_of(a), ray)
+    return clip_ray_to_slab(near, far, ray, ray.x - a.x, ray.y - a.y, ray.z - a.z, a.nx, a.ny, a.nz, a.f, a.e)
 
 
-@merge.on(SlabCutBall)
+@merge.register(SlabCutBall)
 def _(a):
     # Around all balls; and the narrowest of the slabs along the axes and amid all normals, turned to the side of the largest ball's.
     ball, some = merge(ball_of(a)), a.radius >= ZERO
-    k = first(bits(a.radius >= highest(a.radius)))
-    x, y, z = amid_direction(a.nx, a.ny, a.nz, some, element(a.nx, k), element(a.ny, k), element(a.nz, k))
-    best = narrower(narrower(spread(a, ball, x, y, z), spread(a, ball, ONE, ZERO, ZERO)),
-                    narrower(spread(a, ball, ZERO, ONE, ZERO), spread(a, ball, ZERO, ZERO, ONE)))
-    return either(ball.radius >= ZERO, best, EMPTY)
+    k = ctz(movemask(a.radius >= reduce_max(a.radius)))
+    x, y, z = mean_direction(a.nx, a.ny, a.nz, some, extract(a.nx, k), extract(a.ny, k), extract(a.nz, k))
+    best = narrower_slab(narrower_slab(merge_along(a, ball, x, y, z), merge_along(a, ball, ONE, ZERO, ZERO)),
+                    narrower_slab(merge_along(a, ball, ZERO, ONE, ZERO), merge_along(a, ball, ZERO, ZERO, ONE)))
+    return select(ball.radius >= ZERO, best, EMPTY)
 
 
 @helper
-def spread(a, ball, nx, ny, nz):
+def merge_along(a, ball, nx, ny, nz):
     """The ball, cut to what all lanes of a leave of it along n."""
     along = nx * (a.x - ball.x) + (ny * (a.y - ball.y) + nz * (a.z - ball.z))
     k, s = nx * a.nx + (ny * a.ny + nz * a.nz), sine(nx, ny, nz, a.nx, a.ny, a.nz)
-    some, more = a.radius >= ZERO, ball.radius * (NEARLY + NEARLY)
-    e, f = highest(where(some, along + support(a, k, s), -INF)), lowest(where(some, along - support(a, -k, s), INF))
-    return cut(ball, nx, ny, nz, f - more, e + more)
+    nonempty, margin = a.radius >= ZERO, ball.radius * (REL_ERROR + REL_ERROR)
+    e, f = reduce_max(where(nonempty, along + support_at_angle(a, k, s), -INF)), reduce_min(where(nonempty, along - support_at_angle(a, -k, s), INF))
+    return cut_ball(ball, nx, ny, nz, f - margin, e + margin)
 
 
 @helper
-def narrower(a, b):
+def narrower_slab(a, b):
     """That of two whose planes are closer."""
-    return either((b.e - b.f) * CLEARLY < a.e - a.f, b, a)
+    return select((b.e - b.f) * TIE_FACTOR < a.e - a.f, b, a)
 
 
-@inflate.on(SlabCutBall)
+@inflate.register(SlabCutBall)
 def _(a, distance):
-    ball, more = inflate(ball_of(a), distance), distance * WIDER
-    return cut(ball, a.nx, a.ny, a.nz, -up(more - a.f), up(more + a.e))
+    ball, more = inflate(ball_of(a), distance), distance * SCALE_UP
+    return cut_ball(ball, a.nx, a.ny, a.nz, -round_up(more - a.f), round_up(more + a.e))
 
 
-@carry.on(SlabCutBall, Shift)
-def _(a, way):
-    more = TWO * way.slack                                              # as the centre may be off along n
-    return cut(carry(ball_of(a), way), a.nx, a.ny, a.nz, a.f - more, a.e + more)
+@transform_volume.register(SlabCutBall, Translation)
+def _(a, transform):
+    more = TWO * transform.margin                                              # as the centre may be off along n
+    return cut_ball(transform_volume(ball_of(a), transform), a.nx, a.ny, a.nz, a.f - more, a.e + more)
 
 
-@carry.on(SlabCutBall, Turn)
-def _(a, way):
+@transform_volume.register(SlabCutBall, RigidTransform)
+def _(a, transform):
     # What is turned is no rotation to the last bit: planes move by a share of the radius, and the normal must be made a unit again.
-    x, y, z = turned(way, a.nx, a.ny, a.nz)
-    over, more = ONE / root(squared(x, y, z)), a.radius * (EIGHT * way.loose + NEARLY) + FOUR * way.slack
-    return cut(carry(ball_of(a), way), x * over, y * over, z * over, (a.f - more) * over, (a.e + more) * over)
+    x, y, z = rotate(transform, a.nx, a.ny, a.nz)
+    over, more = ONE / sqrt(squared_norm(x, y, z)), a.radius * (EIGHT * transform.rotation_error + REL_ERROR) + FOUR * transform.margin
+    return cut_ball(transform_volume(ball_of(a), transform), x * over, y * over, z * over, (a.f - more) * over, (a.e + more) * over)
 
 
-@mirror.on(SlabCutBall)
+@negate.register(SlabCutBall)
 def _(a):
     return SlabCutBall(-a.x, -a.y, -a.z, a.radius, -a.nx, -a.ny, -a.nz, a.f, a.e)
 
 
-@blend.on(SlabCutBall, SlabCutBall)
+@blend.register(SlabCutBall, SlabCutBall)
 def _(a, b, s, t):
     # As of balls; and along either normal what both reach, of which the narrower counts.
     ball = blend(ball_of(a), ball_of(b), s, t)
     k, sin = a.nx * b.nx + (a.ny * b.ny + a.nz * b.nz), sine(a.nx, a.ny, a.nz, b.nx, b.ny, b.nz)
-    reach = (magnitude(a.x) + magnitude(a.y) + magnitude(a.z)) * s + (magnitude(b.x) + magnitude(b.y) + magnitude(b.z)) * t
-    more = ball.radius * NEARLY + reach * TWO_ULP * TWO
-    one = cut(ball, a.nx, a.ny, a.nz, a.f * s - support(b, -k, sin) * t - more, a.e * s + support(b, k, sin) * t + more)
-    other = cut(ball, b.nx, b.ny, b.nz, b.f * t - support(a, -k, sin) * s - more, b.e * t + support(a, k, sin) * s + more)
-    return narrower(one, other)
+    reach = (fabs(a.x) + fabs(a.y) + fabs(a.z)) * s + (fabs(b.x) + fabs(b.y) + fabs(b.z)) * t
+    more = ball.radius * REL_ERROR + reach * TWO_ULP * TWO
+    one = cut_ball(ball, a.nx, a.ny, a.nz, a.f * s - support_at_angle(b, -k, sin) * t - more, a.e * s + support_at_angle(b, k, sin) * t + more)
+    other = cut_ball(ball, b.nx, b.ny, b.nz, b.f * t - support_at_angle(a, -k, sin) * s - more, b.e * t + support_at_angle(a, k, sin) * s + more)
+    return narrower_slab(one, other)
 
 
-@size.on(SlabCutBall)
+@size.register(SlabCutBall)
 def _(a):
     return a.radius * TWO
 
 
-@thickness.on(SlabCutBall)
+@min_half_extent.register(SlabCutBall)
 def _(a):
-    return least(a.radius, (a.e - a.f) * HALF)
+    return minimum(a.radius, (a.e - a.f) * HALF)
 
 
-@middle.on(SlabCutBall)
+@center.register(SlabCutBall)
 def _(a):
     return a.x, a.y, a.z
 
 
-@span.on(SlabCutBall)
+@support_value.register(SlabCutBall)
 def _(a, x, y, z):
     # `support` along n / |n|, times |n|. A cosine that is less by NEARLY would count twice for a ball that is not cut, and a length that
     # is more would take away where the slab is on the other side: so both are as near as they can be, off by 6 e and 3 e, e = 2**-24,
     # and what they take of the radius, and the sine with them, is added.
-    length = root(squared(x, y, z))
-    over = ONE / greatest(length, TINIEST)
-    reach = support(a, (x * a.nx + (y * a.ny + z * a.nz)) * over, sine(x, y, z, a.nx, a.ny, a.nz) * over * WIDER)
-    return length * (reach + a.radius * NEARLY)
+    length = sqrt(squared_norm(x, y, z))
+    over = ONE / maximum(length, MIN_LENGTH)
+    reach = support_at_angle(a, (x * a.nx + (y * a.ny + z * a.nz)) * over, sine(x, y, z, a.nx, a.ny, a.nz) * over * SCALE_UP)
+    return length * (reach + a.radius * REL_ERROR)
 
 
-@part.on(SlabCutBall)
+@separating_gap.register(SlabCutBall)
 def _(a, b, x, y, z):
     return gap(a, b, x, y, z, a.nx, a.ny, a.nz)
 
 
 # --- around points -----------------------------------------------------------------------------------------------------------------
 
-@around.on(SlabCutBall)
+@enclose_box.register(SlabCutBall)
 def _(like, low, high):
     # Around the box, cut along its shortest side.
     centre = (low + high) * HALF
-    ball, m = with_radius(centre, low, high, corner_distance(centre, low, high)), wide(low, high)
-    side = greatest(high - centre, centre - low)
-    x, y, z = element(side, 0), element(side, 1), element(side, 2)
+    ball, m = make_sphere(centre, low, high, squared_half_diagonal(centre, low, high)), sum_error(low, high)
+    side = maximum(high - centre, centre - low)
+    x, y, z = extract(side, 0), extract(side, 1), extract(side, 2)
     along_x, along_y = (x <= y) & (x <= z), y <= z
-    half = least(x, least(y, z)) + m
+    half = minimum(x, minimum(y, z)) + m
     nx = where(along_x, ONE, ZERO)
     ny = where(along_x, ZERO, where(along_y, ONE, ZERO))
-    return cut(ball, nx, ny, ONE - nx - ny, -half, half)
+    return cut_ball(ball, nx, ny, ONE - nx - ny, -half, half)
 
 
-@enclose.on(SlabCutBall)
+@enclose_points.register(SlabCutBall)
 def _(like, low, high, points, order, begin, end):
-    names, m = integers(N_NAMES), wide(low, high)
-    extremes(points, order, begin, end, names)
-    ball = smallest_around(names, low, high, points, order, begin, end)
-    nx, ny, nz, f, e = narrowest_slab(names, ball.x, ball.y, ball.z, points, order, begin, end)
-    return cut(ball, nx, ny, nz, f - m, e + m)
+    extreme_ids, m = stack_int64(N_EXTREMES), sum_error(low, high)
+    extreme_points(points, order, begin, end, extreme_ids)
+    ball = smallest_sphere(extreme_ids, low, high, points, order, begin, end)
+    nx, ny, nz, f, e = narrowest_slab(extreme_ids, ball.x, ball.y, ball.z, points, order, begin, end)
+    return cut_ball(ball, nx, ny, nz, f - m, e + m)

@@ -13,96 +13,96 @@ A part is a tuple of ends, low and high of each slab, in the order of `DIAGONALS
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.simd import columns, element, four, greatest, highest, item, least, lowest, magnitude
-from pliant.volume.aabb import LESS, ZERO, above, below
-from pliant.volume.protocol import TINY, ULP, down, up
+from pliant.core.simd import extract, fabs, load, load4, maximum, minimum, reduce_max, reduce_min, transpose4x3
+from pliant.volume.aabb import SCALE_DOWN, ZERO, add_down, add_up
+from pliant.volume.protocol import MIN_NORMAL, ULP, round_down, round_up
 
 FOUR, THREE_ULP = np.float32(4), np.float32(3) * ULP
 ROOT_2, ROOT_3 = np.float32(2.0**0.5 * (1 + 2.0**-22)), np.float32(3.0**0.5 * (1 + 2.0**-22))         # |n|, and more
-HALF_2, HALF_3 = np.float32(0.5 / 2.0**0.5), np.float32(0.5 / 3.0**0.5)                                       # 1 / 2 |n|
-OVER_2, OVER_3 = np.float32(1 / 2) * LESS, np.float32(1 / 3) * LESS                                   # 1 / n², and less
+HALF_OVER_ROOT_2, HALF_OVER_ROOT_3 = np.float32(0.5 / 2.0**0.5), np.float32(0.5 / 3.0**0.5)                                       # 1 / 2 |n|
+INV_2, INV_3 = np.float32(1 / 2) * SCALE_DOWN, np.float32(1 / 3) * SCALE_DOWN                                   # 1 / n², and less
 DIAGONALS = ["loppp", "hippp", "loppm", "hippm", "lopmp", "hipmp", "lopmm", "hipmm"]
 EDGES = ["loppo", "hippo", "lopmo", "hipmo", "lopop", "hipop", "lopom", "hipom", "loopp", "hiopp", "loopm", "hiopm"]
 
 
 @helper
-def diagonals_merged(a):
-    return (lowest(a.loppp), highest(a.hippp), lowest(a.loppm), highest(a.hippm),
-            lowest(a.lopmp), highest(a.hipmp), lowest(a.lopmm), highest(a.hipmm))
+def merge_diagonals(a):
+    return (reduce_min(a.loppp), reduce_max(a.hippp), reduce_min(a.loppm), reduce_max(a.hippm),
+            reduce_min(a.lopmp), reduce_max(a.hipmp), reduce_min(a.lopmm), reduce_max(a.hipmm))
 
 
 @helper
-def edges_merged(a):
-    return (lowest(a.loppo), highest(a.hippo), lowest(a.lopmo), highest(a.hipmo), lowest(a.lopop), highest(a.hipop),
-            lowest(a.lopom), highest(a.hipom), lowest(a.loopp), highest(a.hiopp), lowest(a.loopm), highest(a.hiopm))
+def merge_edges(a):
+    return (reduce_min(a.loppo), reduce_max(a.hippo), reduce_min(a.lopmo), reduce_max(a.hipmo), reduce_min(a.lopop), reduce_max(a.hipop),
+            reduce_min(a.lopom), reduce_max(a.hipom), reduce_min(a.loopp), reduce_max(a.hiopp), reduce_min(a.loopm), reduce_max(a.hiopm))
 
 
 @helper
-def diagonals_mirrored(a):
+def negate_diagonals(a):
     return -a.hippp, -a.loppp, -a.hippm, -a.loppm, -a.hipmp, -a.lopmp, -a.hipmm, -a.lopmm
 
 
 @helper
-def edges_mirrored(a):
+def negate_edges(a):
     return (-a.hippo, -a.loppo, -a.hipmo, -a.lopmo, -a.hipop, -a.lopop, -a.hipom, -a.lopom, -a.hiopp, -a.loopp, -a.hiopm, -a.loopm)
 
 
 @helper
-def diagonals_moved(a, low, high):
+def shift_diagonals(a, low, high):
     """Ends moved by these numbers, and out again by what that rounds."""
-    return (down(a.loppp + low), up(a.hippp + high), down(a.loppm + low), up(a.hippm + high),
-            down(a.lopmp + low), up(a.hipmp + high), down(a.lopmm + low), up(a.hipmm + high))
+    return (round_down(a.loppp + low), round_up(a.hippp + high), round_down(a.loppm + low), round_up(a.hippm + high),
+            round_down(a.lopmp + low), round_up(a.hipmp + high), round_down(a.lopmm + low), round_up(a.hipmm + high))
 
 
 @helper
-def edges_moved(a, low, high):
-    return (down(a.loppo + low), up(a.hippo + high), down(a.lopmo + low), up(a.hipmo + high), down(a.lopop + low), up(a.hipop + high),
-            down(a.lopom + low), up(a.hipom + high), down(a.loopp + low), up(a.hiopp + high), down(a.loopm + low), up(a.hiopm + high))
+def shift_edges(a, low, high):
+    return (round_down(a.loppo + low), round_up(a.hippo + high), round_down(a.lopmo + low), round_up(a.hipmo + high), round_down(a.lopop + low), round_up(a.hipop + high),
+            round_down(a.lopom + low), round_up(a.hipom + high), round_down(a.loopp + low), round_up(a.hiopp + high), round_down(a.loopm + low), round_up(a.hiopm + high))
 
 
 @helper
-def diagonals_carried(a, way):
-    s, d, more = way.x + way.y, way.x - way.y, FOUR * way.slack
-    return (a.loppp + (s + way.z - more), a.hippp + (s + way.z + more), a.loppm + (s - way.z - more), a.hippm + (s - way.z + more),
-            a.lopmp + (d + way.z - more), a.hipmp + (d + way.z + more), a.lopmm + (d - way.z - more), a.hipmm + (d - way.z + more))
+def translate_diagonals(a, offset):
+    s, d, margin = offset.x + offset.y, offset.x - offset.y, FOUR * offset.margin
+    return (a.loppp + (s + offset.z - margin), a.hippp + (s + offset.z + margin), a.loppm + (s - offset.z - margin), a.hippm + (s - offset.z + margin),
+            a.lopmp + (d + offset.z - margin), a.hipmp + (d + offset.z + margin), a.lopmm + (d - offset.z - margin), a.hipmm + (d - offset.z + margin))
 
 
 @helper
-def edges_carried(a, way):
-    x, y, z, more = way.x, way.y, way.z, FOUR * way.slack
-    return (a.loppo + (x + y - more), a.hippo + (x + y + more), a.lopmo + (x - y - more), a.hipmo + (x - y + more),
-            a.lopop + (x + z - more), a.hipop + (x + z + more), a.lopom + (x - z - more), a.hipom + (x - z + more),
-            a.loopp + (y + z - more), a.hiopp + (y + z + more), a.loopm + (y - z - more), a.hiopm + (y - z + more))
+def translate_edges(a, offset):
+    x, y, z, margin = offset.x, offset.y, offset.z, FOUR * offset.margin
+    return (a.loppo + (x + y - margin), a.hippo + (x + y + margin), a.lopmo + (x - y - margin), a.hipmo + (x - y + margin),
+            a.lopop + (x + z - margin), a.hipop + (x + z + margin), a.lopom + (x - z - margin), a.hipom + (x - z + margin),
+            a.loopp + (y + z - margin), a.hiopp + (y + z + margin), a.loopm + (y - z - margin), a.hiopm + (y - z + margin))
 
 
 @helper
-def diagonals_thickness(a):
+def min_half_extent_of_diagonals(a):
     """Half of the least distance between two planes."""
-    return HALF_3 * least(least(a.hippp - a.loppp, a.hippm - a.loppm), least(a.hipmp - a.lopmp, a.hipmm - a.lopmm))
+    return HALF_OVER_ROOT_3 * minimum(minimum(a.hippp - a.loppp, a.hippm - a.loppm), minimum(a.hipmp - a.lopmp, a.hipmm - a.lopmm))
 
 
 @helper
-def edges_thickness(a):
-    return HALF_2 * least(least(least(a.hippo - a.loppo, a.hipmo - a.lopmo), least(a.hipop - a.lopop, a.hipom - a.lopom)),
-                          least(a.hiopp - a.loopp, a.hiopm - a.loopm))
+def min_half_extent_of_edges(a):
+    return HALF_OVER_ROOT_2 * minimum(minimum(minimum(a.hippo - a.loppo, a.hipmo - a.lopmo), minimum(a.hipop - a.lopop, a.hipom - a.lopom)),
+                          minimum(a.hiopp - a.loopp, a.hiopm - a.loopm))
 
 
 @helper
-def wide(low, high):
+def sum_error(low, high):
     """More than all that rounds a sum of coordinates between these rows; see the module."""
-    most = greatest(magnitude(low), magnitude(high))
-    return (element(most, 0) + element(most, 1) + element(most, 2)) * THREE_ULP + TINY
+    most = maximum(fabs(low), fabs(high))
+    return (extract(most, 0) + extract(most, 1) + extract(most, 2)) * THREE_ULP + MIN_NORMAL
 
 
 @helper
-def diagonals_of(a, m):
+def diagonals_of_box(a, m):
     """Of a box, its lowest and highest corner along each."""
     return (a.lox + a.loy + a.loz - m, a.hix + a.hiy + a.hiz + m, a.lox + a.loy - a.hiz - m, a.hix + a.hiy - a.loz + m,
             a.lox - a.hiy + a.loz - m, a.hix - a.loy + a.hiz + m, a.lox - a.hiy - a.hiz - m, a.hix - a.loy - a.loz + m)
 
 
 @helper
-def edges_of(a, m):
+def edges_of_box(a, m):
     return (a.lox + a.loy - m, a.hix + a.hiy + m, a.lox - a.hiy - m, a.hix - a.loy + m, a.lox + a.loz - m, a.hix + a.hiz + m,
             a.lox - a.hiz - m, a.hix - a.loz + m, a.loy + a.loz - m, a.hiy + a.hiz + m, a.loy - a.hiz - m, a.hiy - a.loz + m)
 
@@ -110,12 +110,12 @@ def edges_of(a, m):
 @helper
 def four_points(points, order, at):
     """Columns x, y, z of four points."""
-    return columns(four(points, 4 * np.int64(item(order, at))), four(points, 4 * np.int64(item(order, at + 1))),
-                   four(points, 4 * np.int64(item(order, at + 2))), four(points, 4 * np.int64(item(order, at + 3))))
+    return transpose4x3(load4(points, 4 * np.int64(load(order, at))), load4(points, 4 * np.int64(load(order, at + 1))),
+                   load4(points, 4 * np.int64(load(order, at + 2))), load4(points, 4 * np.int64(load(order, at + 3))))
 
 
 @helper
-def diagonals_around(points, order, begin, end, m):
+def diagonals_of_points(points, order, begin, end, m):
     """Of points, four at a time."""
     x, y, z = four_points(points, order, begin)
     p = q = x + y + z
@@ -124,15 +124,15 @@ def diagonals_around(points, order, begin, end, m):
     v = w = x - y - z
     for at in range(begin + 4, end, 4):
         x, y, z = four_points(points, order, at)
-        p, q = least(p, x + y + z), greatest(q, x + y + z)
-        r, s = least(r, x + y - z), greatest(s, x + y - z)
-        t, u = least(t, x - y + z), greatest(u, x - y + z)
-        v, w = least(v, x - y - z), greatest(w, x - y - z)
-    return lowest(p) - m, highest(q) + m, lowest(r) - m, highest(s) + m, lowest(t) - m, highest(u) + m, lowest(v) - m, highest(w) + m
+        p, q = minimum(p, x + y + z), maximum(q, x + y + z)
+        r, s = minimum(r, x + y - z), maximum(s, x + y - z)
+        t, u = minimum(t, x - y + z), maximum(u, x - y + z)
+        v, w = minimum(v, x - y - z), maximum(w, x - y - z)
+    return reduce_min(p) - m, reduce_max(q) + m, reduce_min(r) - m, reduce_max(s) + m, reduce_min(t) - m, reduce_max(u) + m, reduce_min(v) - m, reduce_max(w) + m
 
 
 @helper
-def edges_around(points, order, begin, end, m):
+def edges_of_points(points, order, begin, end, m):
     x, y, z = four_points(points, order, begin)
     a = b = x + y
     c = d = x - y
@@ -142,56 +142,56 @@ def edges_around(points, order, begin, end, m):
     k = n = y - z
     for at in range(begin + 4, end, 4):
         x, y, z = four_points(points, order, at)
-        a, b, c, d = least(a, x + y), greatest(b, x + y), least(c, x - y), greatest(d, x - y)
-        e, f, g, h = least(e, x + z), greatest(f, x + z), least(g, x - z), greatest(h, x - z)
-        i, j, k, n = least(i, y + z), greatest(j, y + z), least(k, y - z), greatest(n, y - z)
-    return (lowest(a) - m, highest(b) + m, lowest(c) - m, highest(d) + m, lowest(e) - m, highest(f) + m,
-            lowest(g) - m, highest(h) + m, lowest(i) - m, highest(j) + m, lowest(k) - m, highest(n) + m)
+        a, b, c, d = minimum(a, x + y), maximum(b, x + y), minimum(c, x - y), maximum(d, x - y)
+        e, f, g, h = minimum(e, x + z), maximum(f, x + z), minimum(g, x - z), maximum(h, x - z)
+        i, j, k, n = minimum(i, y + z), maximum(j, y + z), minimum(k, y - z), maximum(n, y - z)
+    return (reduce_min(a) - m, reduce_max(b) + m, reduce_min(c) - m, reduce_max(d) + m, reduce_min(e) - m, reduce_max(f) + m,
+            reduce_min(g) - m, reduce_max(h) + m, reduce_min(i) - m, reduce_max(j) + m, reduce_min(k) - m, reduce_max(n) + m)
 
 
 @helper
-def diagonals_blended(a, b, s, t):
-    return (below(a.loppp * s, b.loppp * t), above(a.hippp * s, b.hippp * t), below(a.loppm * s, b.loppm * t),
-            above(a.hippm * s, b.hippm * t), below(a.lopmp * s, b.lopmp * t), above(a.hipmp * s, b.hipmp * t),
-            below(a.lopmm * s, b.lopmm * t), above(a.hipmm * s, b.hipmm * t))
+def blend_diagonals(a, b, s, t):
+    return (add_down(a.loppp * s, b.loppp * t), add_up(a.hippp * s, b.hippp * t), add_down(a.loppm * s, b.loppm * t),
+            add_up(a.hippm * s, b.hippm * t), add_down(a.lopmp * s, b.lopmp * t), add_up(a.hipmp * s, b.hipmp * t),
+            add_down(a.lopmm * s, b.lopmm * t), add_up(a.hipmm * s, b.hipmm * t))
 
 
 @helper
-def edges_blended(a, b, s, t):
-    return (below(a.loppo * s, b.loppo * t), above(a.hippo * s, b.hippo * t), below(a.lopmo * s, b.lopmo * t),
-            above(a.hipmo * s, b.hipmo * t), below(a.lopop * s, b.lopop * t), above(a.hipop * s, b.hipop * t),
-            below(a.lopom * s, b.lopom * t), above(a.hipom * s, b.hipom * t), below(a.loopp * s, b.loopp * t),
-            above(a.hiopp * s, b.hiopp * t), below(a.loopm * s, b.loopm * t), above(a.hiopm * s, b.hiopm * t))
+def blend_edges(a, b, s, t):
+    return (add_down(a.loppo * s, b.loppo * t), add_up(a.hippo * s, b.hippo * t), add_down(a.lopmo * s, b.lopmo * t),
+            add_up(a.hipmo * s, b.hipmo * t), add_down(a.lopop * s, b.lopop * t), add_up(a.hipop * s, b.hipop * t),
+            add_down(a.lopom * s, b.lopom * t), add_up(a.hipom * s, b.hipom * t), add_down(a.loopp * s, b.loopp * t),
+            add_up(a.hiopp * s, b.hiopp * t), add_down(a.loopm * s, b.loopm * t), add_up(a.hiopm * s, b.hiopm * t))
 
 
 @helper
-def diagonals_meet(a, b):
+def diagonals_overlap(a, b):
     return ((a.loppp <= b.hippp) & (a.hippp >= b.loppp) & (a.loppm <= b.hippm) & (a.hippm >= b.loppm)
             & (a.lopmp <= b.hipmp) & (a.hipmp >= b.lopmp) & (a.lopmm <= b.hipmm) & (a.hipmm >= b.lopmm))
 
 
 @helper
-def edges_meet(a, b):
+def edges_overlap(a, b):
     return ((a.loppo <= b.hippo) & (a.hippo >= b.loppo) & (a.lopmo <= b.hipmo) & (a.hipmo >= b.lopmo)
             & (a.lopop <= b.hipop) & (a.hipop >= b.lopop) & (a.lopom <= b.hipom) & (a.hipom >= b.lopom)
             & (a.loopp <= b.hiopp) & (a.hiopp >= b.loopp) & (a.loopm <= b.hiopm) & (a.hiopm >= b.loopm))
 
 
 @helper
-def apart(low, high, other_low, other_high):
+def squared_slab_gap(low, high, other_low, other_high):
     """How far two slabs are apart, squared, in units of n²."""
-    gap = greatest(greatest(low - other_high, other_low - high), ZERO)
+    gap = maximum(maximum(low - other_high, other_low - high), ZERO)
     return gap * gap
 
 
 @helper
-def diagonals_apart(a, b):
-    return OVER_3 * greatest(greatest(apart(a.loppp, a.hippp, b.loppp, b.hippp), apart(a.loppm, a.hippm, b.loppm, b.hippm)),
-                             greatest(apart(a.lopmp, a.hipmp, b.lopmp, b.hipmp), apart(a.lopmm, a.hipmm, b.lopmm, b.hipmm)))
+def diagonals_separation(a, b):
+    return INV_3 * maximum(maximum(squared_slab_gap(a.loppp, a.hippp, b.loppp, b.hippp), squared_slab_gap(a.loppm, a.hippm, b.loppm, b.hippm)),
+                             maximum(squared_slab_gap(a.lopmp, a.hipmp, b.lopmp, b.hipmp), squared_slab_gap(a.lopmm, a.hipmm, b.lopmm, b.hipmm)))
 
 
 @helper
-def edges_apart(a, b):
-    return OVER_2 * greatest(greatest(greatest(apart(a.loppo, a.hippo, b.loppo, b.hippo), apart(a.lopmo, a.hipmo, b.lopmo, b.hipmo)),
-                                      greatest(apart(a.lopop, a.hipop, b.lopop, b.hipop), apart(a.lopom, a.hipom, b.lopom, b.hipom))),
-                             greatest(apart(a.loopp, a.hiopp, b.loopp, b.hiopp), apart(a.loopm, a.hiopm, b.loopm, b.hiopm)))
+def edges_separation(a, b):
+    return INV_2 * maximum(maximum(maximum(squared_slab_gap(a.loppo, a.hippo, b.loppo, b.hippo), squared_slab_gap(a.lopmo, a.hipmo, b.lopmo, b.hipmo)),
+                                      maximum(squared_slab_gap(a.lopop, a.hipop, b.lopop, b.hipop), squared_slab_gap(a.lopom, a.hipom, b.lopom, b.hipom))),
+                             maximum(squared_slab_gap(a.loopp, a.hiopp, b.loopp, b.hiopp), squared_slab_gap(a.loopm, a.hiopm, b.loopm, b.hiopm)))

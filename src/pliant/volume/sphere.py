@@ -11,36 +11,36 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.simd import columns, element, four, greatest, highest, item, least, lowest, magnitude, root, where
-from pliant.volume.aabb import HALF, INF, LESS, ONE, TWO_ULP, WIDER, ZERO, Box
-from pliant.volume.obb_sat import TurnedBox
+from pliant.core.simd import extract, fabs, load, load4, maximum, minimum, reduce_max, reduce_min, sqrt, transpose4x3, where
+from pliant.volume.aabb import HALF, INF, ONE, SCALE_DOWN, SCALE_UP, TWO_ULP, ZERO, Box
+from pliant.volume.obb_sat import RotatedBox
 from pliant.volume.protocol import (
-    NEARLY,
+    REL_ERROR,
     ULP,
-    Family,
-    Shift,
-    Turn,
-    around,
+    RigidTransform,
+    Translation,
+    VolumeType,
     blend,
-    carry,
-    enclose,
+    center,
+    enclose_box,
+    enclose_points,
     inflate,
     merge,
-    middle,
-    mirror,
-    moved,
+    min_half_extent,
+    negate,
     overlap,
-    part,
-    pierce,
+    ray_interval,
     register,
+    sat_cross_axes,
+    separating_gap,
     separation,
     size,
-    skew,
-    span,
-    thickness,
+    support_value,
+    transform_point,
+    transform_volume,
 )
 
-TWO, SMALLEST = np.float32(2), np.float32(2.0**-60)
+TWO, MIN_RADIUS = np.float32(2), np.float32(2.0**-60)
 
 
 class Sphere(NamedTuple):
@@ -51,223 +51,223 @@ class Sphere(NamedTuple):
     radius: float
 
 
-register(Family("sphere", Sphere, empty=Sphere(ZERO, ZERO, ZERO, -INF), fitted=True))
+register(VolumeType("sphere", Sphere, empty=Sphere(ZERO, ZERO, ZERO, -INF), loosened_by_merge=True))
 
 
 @helper
-def squared(x, y, z):
+def squared_norm(x, y, z):
     return x * x + y * y + z * z
 
 
 @helper
-def reaches(gap, radius):
+def within_radius(d2, radius):
     """Is a squared distance, rounded as ever, at most that of this radius?"""
-    return (gap * LESS <= radius * radius) & (radius >= ZERO)
+    return (d2 * SCALE_DOWN <= radius * radius) & (radius >= ZERO)
 
 
 @helper
-def away(gap, radius):
+def squared_gap(d2, radius):
     """At most the square of what is between a point at this squared distance and a sphere of this radius."""
-    rest = greatest(root(gap) * LESS - radius * WIDER, ZERO)
-    return rest * rest * LESS
+    rest = maximum(sqrt(d2) * SCALE_DOWN - radius * SCALE_UP, ZERO)
+    return rest * rest * SCALE_DOWN
 
 
 @helper
-def to_box(a, b):
+def squared_distance_to_box(a, b):
     """The squared distance from the middle of a sphere a to a box b."""
-    x = greatest(greatest(b.lox - a.x, a.x - b.hix), ZERO)
-    y = greatest(greatest(b.loy - a.y, a.y - b.hiy), ZERO)
-    z = greatest(greatest(b.loz - a.z, a.z - b.hiz), ZERO)
-    return squared(x, y, z)
+    x = maximum(maximum(b.lox - a.x, a.x - b.hix), ZERO)
+    y = maximum(maximum(b.loy - a.y, a.y - b.hiy), ZERO)
+    z = maximum(maximum(b.loz - a.z, a.z - b.hiz), ZERO)
+    return squared_norm(x, y, z)
 
 
 @helper
-def widened(radius, error):
+def grow_radius(radius, error):
     """At least radius + error, whatever rounds."""
-    return radius * WIDER + (error + SMALLEST)
+    return radius * SCALE_UP + (error + MIN_RADIUS)
 
 
 # --- two volumes -----------------------------------------------------------------------------------------------------------------
 
-@overlap.on(Sphere, Sphere)
+@overlap.register(Sphere, Sphere)
 def _(a, b):
-    return reaches(squared(b.x - a.x, b.y - a.y, b.z - a.z), a.radius + b.radius)
+    return within_radius(squared_norm(b.x - a.x, b.y - a.y, b.z - a.z), a.radius + b.radius)
 
 
-@overlap.on(Sphere, Box)
+@overlap.register(Sphere, Box)
 def _(a, b):
-    return reaches(to_box(a, b), a.radius) & (b.lox <= b.hix)           # an infinite radius must not find empty boxes
+    return within_radius(squared_distance_to_box(a, b), a.radius) & (b.lox <= b.hix)           # an infinite radius must not find empty boxes
 
 
-@overlap.on(Box, Sphere)
+@overlap.register(Box, Sphere)
 def _(a, b):
-    return reaches(to_box(b, a), b.radius) & (a.lox <= a.hix)
+    return within_radius(squared_distance_to_box(b, a), b.radius) & (a.lox <= a.hix)
 
 
-@overlap.on(Sphere, TurnedBox)
+@overlap.register(Sphere, RotatedBox)
 def _(a, b):
     # The way from the box to the sphere along the axes of the box; these are no rotation to the last bit (`obb_sat.py`).
     x, y, z = a.x - b.cx, a.y - b.cy, a.z - b.cz
-    more = b.loose * (b.hx + b.hy + b.hz + a.radius)
-    p = greatest(magnitude(x * b.r00 + (y * b.r10 + z * b.r20)) - (b.hx + more), ZERO)
-    q = greatest(magnitude(x * b.r01 + (y * b.r11 + z * b.r21)) - (b.hy + more), ZERO)
-    r = greatest(magnitude(x * b.r02 + (y * b.r12 + z * b.r22)) - (b.hz + more), ZERO)
-    return reaches(squared(p, q, r), a.radius + more) & (b.hx >= ZERO)
+    more = b.rotation_error * (b.hx + b.hy + b.hz + a.radius)
+    p = maximum(fabs(x * b.r00 + (y * b.r10 + z * b.r20)) - (b.hx + more), ZERO)
+    q = maximum(fabs(x * b.r01 + (y * b.r11 + z * b.r21)) - (b.hy + more), ZERO)
+    r = maximum(fabs(x * b.r02 + (y * b.r12 + z * b.r22)) - (b.hz + more), ZERO)
+    return within_radius(squared_norm(p, q, r), a.radius + more) & (b.hx >= ZERO)
 
 
-@skew.on(Sphere, TurnedBox)
+@sat_cross_axes.register(Sphere, RotatedBox)
 def _(a, b):
     return a.radius < a.radius                                          # nothing finer is known
 
 
-@skew.on(Sphere, Sphere)
+@sat_cross_axes.register(Sphere, Sphere)
 def _(a, b):
     return a.radius < a.radius
 
 
-@skew.on(Box, Sphere)
+@sat_cross_axes.register(Box, Sphere)
 def _(a, b):
     return a.lox < a.lox
 
 
-@separation.on(Sphere, Sphere)
+@separation.register(Sphere, Sphere)
 def _(a, b):
-    return away(squared(b.x - a.x, b.y - a.y, b.z - a.z), a.radius + b.radius)
+    return squared_gap(squared_norm(b.x - a.x, b.y - a.y, b.z - a.z), a.radius + b.radius)
 
 
-@separation.on(Sphere, Box)
+@separation.register(Sphere, Box)
 def _(a, b):
-    return away(to_box(a, b), a.radius)
+    return squared_gap(squared_distance_to_box(a, b), a.radius)
 
 
-@separation.on(Box, Sphere)
+@separation.register(Box, Sphere)
 def _(a, b):
-    return away(to_box(b, a), b.radius)
+    return squared_gap(squared_distance_to_box(b, a), b.radius)
 
 
 # --- one volume ------------------------------------------------------------------------------------------------------------------
 
-@pierce.on(Sphere)
+@ray_interval.register(Sphere)
 def _(a, ray):
     # From the point of the ray that is next to the centre half a chord to either side. Where the direction is 0 that point is NaN, which
     # limits nothing: `least` and `greatest` give their second operand when they cannot compare.
     x, y, z = a.x - ray.x, a.y - ray.y, a.z - ray.z
-    u, v, w = ONE / ray.over_x, ONE / ray.over_y, ONE / ray.over_z
-    length = squared(u, v, w)
+    u, v, w = ONE / ray.inv_x, ONE / ray.inv_y, ONE / ray.inv_z
+    length = squared_norm(u, v, w)
     t = (x * u + y * v + z * w) / length
     # Both t · direction and what is left of the way to the centre are off by a share of the latter.
-    radius = widened(a.radius, (magnitude(x) + magnitude(y) + magnitude(z)) * NEARLY + ray.slack * TWO)
-    rest = radius * radius - squared(x - t * u, y - t * v, z - t * w) * LESS
-    half = root(greatest(rest, ZERO) / length)
-    more = (magnitude(t) + half) * NEARLY + ray.slack * TWO / root(length)
+    radius = grow_radius(a.radius, (fabs(x) + fabs(y) + fabs(z)) * REL_ERROR + ray.margin * TWO)
+    rest = radius * radius - squared_norm(x - t * u, y - t * v, z - t * w) * SCALE_DOWN
+    half = sqrt(maximum(rest, ZERO) / length)
+    more = (fabs(t) + half) * REL_ERROR + ray.margin * TWO / sqrt(length)
     misses = (rest < ZERO) | (a.radius < ZERO)
-    near, far = greatest(t - (half + more), ray.near), least(t + (half + more), ray.far)
+    near, far = maximum(t - (half + more), ray.t_near), minimum(t + (half + more), ray.t_far)
     return where(misses, INF, near), where(misses, -INF, far)
 
 
-@merge.on(Sphere)
+@merge.register(Sphere)
 def _(a):
     # The middle of the box around all, where empty ones have no part; then as far as any of them reaches.
-    x, y, z = (between(lowest(a.x - a.radius), highest(a.x + a.radius)), between(lowest(a.y - a.radius), highest(a.y + a.radius)),
-               between(lowest(a.z - a.radius), highest(a.z + a.radius)))
-    return Sphere(x, y, z, widened(highest(root(squared(a.x - x, a.y - y, a.z - z)) + a.radius), ZERO))
+    x, y, z = (midpoint_or_zero(reduce_min(a.x - a.radius), reduce_max(a.x + a.radius)), midpoint_or_zero(reduce_min(a.y - a.radius), reduce_max(a.y + a.radius)),
+               midpoint_or_zero(reduce_min(a.z - a.radius), reduce_max(a.z + a.radius)))
+    return Sphere(x, y, z, grow_radius(reduce_max(sqrt(squared_norm(a.x - x, a.y - y, a.z - z)) + a.radius), ZERO))
 
 
 @helper
-def between(low, high):
+def midpoint_or_zero(low, high):
     """The middle; 0 where low and high are those of nothing."""
     return where(low <= high, (low + high) * HALF, ZERO)
 
 
-@inflate.on(Sphere)
+@inflate.register(Sphere)
 def _(a, distance):
-    return Sphere(a.x, a.y, a.z, widened(a.radius + distance, ZERO))
+    return Sphere(a.x, a.y, a.z, grow_radius(a.radius + distance, ZERO))
 
 
-@carry.on(Sphere, Shift)
-def _(a, way):
-    return Sphere(a.x + way.x, a.y + way.y, a.z + way.z, a.radius + TWO * way.slack)          # sqrt(3), and what rounds
+@transform_volume.register(Sphere, Translation)
+def _(a, transform):
+    return Sphere(a.x + transform.x, a.y + transform.y, a.z + transform.z, a.radius + TWO * transform.margin)          # sqrt(3), and what rounds
 
 
-@carry.on(Sphere, Turn)
-def _(a, way):
-    x, y, z = moved(way, a.x, a.y, a.z)
-    return Sphere(x, y, z, a.radius + (a.radius * TWO * way.loose + TWO * way.slack))
+@transform_volume.register(Sphere, RigidTransform)
+def _(a, transform):
+    x, y, z = transform_point(transform, a.x, a.y, a.z)
+    return Sphere(x, y, z, a.radius + (a.radius * TWO * transform.rotation_error + TWO * transform.margin))
 
 
-@mirror.on(Sphere)
+@negate.register(Sphere)
 def _(a):
     return Sphere(-a.x, -a.y, -a.z, a.radius)
 
 
-@blend.on(Sphere, Sphere)
+@blend.register(Sphere, Sphere)
 def _(a, b, s, t):
     # |s p + t q − (s a + t b)| <= s |p − a| + t |q − b| (thesis B 6.3).
     x, y, z, p, q, r = a.x * s, a.y * s, a.z * s, b.x * t, b.y * t, b.z * t
-    size = magnitude(x) + magnitude(y) + magnitude(z) + magnitude(p) + magnitude(q) + magnitude(r)
-    return Sphere(x + p, y + q, z + r, widened(a.radius * s + b.radius * t, size * TWO_ULP))
+    size = fabs(x) + fabs(y) + fabs(z) + fabs(p) + fabs(q) + fabs(r)
+    return Sphere(x + p, y + q, z + r, grow_radius(a.radius * s + b.radius * t, size * TWO_ULP))
 
 
-@size.on(Sphere)
+@size.register(Sphere)
 def _(a):
     return a.radius * TWO
 
 
-@thickness.on(Sphere)
+@min_half_extent.register(Sphere)
 def _(a):
     return a.radius
 
 
-@middle.on(Sphere)
+@center.register(Sphere)
 def _(a):
     return a.x, a.y, a.z
 
 
-@span.on(Sphere)
+@support_value.register(Sphere)
 def _(a, x, y, z):
-    return a.radius * (root(squared(x, y, z)) * WIDER)
+    return a.radius * (sqrt(squared_norm(x, y, z)) * SCALE_UP)
 
 
-@part.on(Sphere)
+@separating_gap.register(Sphere)
 def _(a, b, x, y, z):
     return a.radius * ZERO - INF                                        # it is nowhere flat
 
 
-@around.on(Sphere)
+@enclose_box.register(Sphere)
 def _(like, low, high):
-    amid = (low + high) * HALF
-    return with_radius(amid, low, high, corner_distance(amid, low, high))
+    center_row = (low + high) * HALF
+    return make_sphere(center_row, low, high, squared_half_diagonal(center_row, low, high))
 
 
 @helper
-def corner_distance(amid, low, high):
+def squared_half_diagonal(center_row, low, high):
     """The square of half the diagonal of a box."""
-    side = greatest(high - amid, amid - low)
-    return squared(element(side, 0), element(side, 1), element(side, 2))
+    side = maximum(high - center_row, center_row - low)
+    return squared_norm(extract(side, 0), extract(side, 1), extract(side, 2))
 
 
 @helper
-def rounded(low, high):
+def point_error(low, high):
     """More than the way that points between these rows were moved by rounding them."""
-    most = greatest(magnitude(low), magnitude(high))
-    return (element(most, 0) + element(most, 1) + element(most, 2)) * ULP
+    most = maximum(fabs(low), fabs(high))
+    return (extract(most, 0) + extract(most, 1) + extract(most, 2)) * ULP
 
 
 @helper
-def with_radius(amid, low, high, gap):
+def make_sphere(center_row, low, high, d2):
     """The sphere around this point as far as a squared distance, and what the points were rounded by."""
-    return Sphere(element(amid, 0), element(amid, 1), element(amid, 2), widened(root(gap), rounded(low, high)))
+    return Sphere(extract(center_row, 0), extract(center_row, 1), extract(center_row, 2), grow_radius(sqrt(d2), point_error(low, high)))
 
 
-@enclose.on(Sphere)
+@enclose_points.register(Sphere)
 def _(like, low, high, points, order, begin, end):
-    amid = (low + high) * HALF
-    cx, cy, cz = element(amid, 0), element(amid, 1), element(amid, 2)
-    x, y, z = columns(four(points, 4 * np.int64(item(order, begin))), four(points, 4 * np.int64(item(order, begin + 1))),
-                      four(points, 4 * np.int64(item(order, begin + 2))), four(points, 4 * np.int64(item(order, begin + 3))))
-    most = squared(x - cx, y - cy, z - cz)
+    center_row = (low + high) * HALF
+    cx, cy, cz = extract(center_row, 0), extract(center_row, 1), extract(center_row, 2)
+    x, y, z = transpose4x3(load4(points, 4 * np.int64(load(order, begin))), load4(points, 4 * np.int64(load(order, begin + 1))),
+                      load4(points, 4 * np.int64(load(order, begin + 2))), load4(points, 4 * np.int64(load(order, begin + 3))))
+    most = squared_norm(x - cx, y - cy, z - cz)
     for at in range(begin + 4, end, 4):
-        x, y, z = columns(four(points, 4 * np.int64(item(order, at))), four(points, 4 * np.int64(item(order, at + 1))),
-                          four(points, 4 * np.int64(item(order, at + 2))), four(points, 4 * np.int64(item(order, at + 3))))
-        most = greatest(most, squared(x - cx, y - cy, z - cz))
-    return with_radius(amid, low, high, least(highest(most), corner_distance(amid, low, high)))
+        x, y, z = transpose4x3(load4(points, 4 * np.int64(load(order, at))), load4(points, 4 * np.int64(load(order, at + 1))),
+                          load4(points, 4 * np.int64(load(order, at + 2))), load4(points, 4 * np.int64(load(order, at + 3))))
+        most = maximum(most, squared_norm(x - cx, y - cy, z - cz))
+    return make_sphere(center_row, low, high, minimum(reduce_max(most), squared_half_diagonal(center_row, low, high)))

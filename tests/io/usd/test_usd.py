@@ -20,7 +20,7 @@ from stages import MESH, SQUARE, hexahedra, mesh_at, refused, stage_at
 
 @pytest.fixture(autouse=True)
 def _here(monkeypatch):
-    monkeypatch.setattr(usd, "Apart", Here)
+    monkeypatch.setattr(usd, "SubprocessClient", Here)
 
 
 @pytest.mark.parametrize("suffix", [".usda", ".usdc", ".usd"])
@@ -221,17 +221,17 @@ def test_what_joints_alone_do_not_move_is_worked_out(tmp_path):
 @pytest.mark.parametrize("blend", [False, True])
 def test_a_crowd_takes_little_memory(tmp_path, blend, monkeypatch):
     """Of a mesh the process keeps nothing but how to ask for it: not its points, of which there may be thousands of copies."""
-    made, rows_of = [], meshes.rows_of
+    made, rows_of = [], meshes.finite_points
 
     def remembered(*about):
         rows = rows_of(*about)
         made.append(weakref.ref(rows))
         return rows
 
-    monkeypatch.setattr(meshes, "rows_of", remembered)
-    scene = Here("pliant.io.usd.scene", "Scene", str(skinned(tmp_path / "a.usda", blend=blend)), None)
-    assert scene.ask(tmp_path, "following")[0]["kind"] == ("free" if blend else "blended")
-    assert scene.ask(tmp_path, "following")[0] is None  # the last mesh is there until the next is asked for
+    monkeypatch.setattr(meshes, "finite_points", remembered)
+    scene = Here("pliant.io.usd.scene", "SceneService", str(skinned(tmp_path / "a.usda", blend=blend)), None)
+    assert scene.request(tmp_path, "next_mesh")[0]["kind"] == ("free" if blend else "blended")
+    assert scene.request(tmp_path, "next_mesh")[0] is None  # the last mesh is there until the next is asked for
     gc.collect()
     assert made and all(each() is None for each in made)
 
@@ -282,7 +282,7 @@ def test_long_clips_are_looked_at_where_something_is_said(tmp_path, monkeypatch)
     (actor,) = read_usd(long(tmp_path / "b.usda", f"1: {still}, 100001: {TURNED}", "matrix4d xformOp:transform")).actors
     assert actor.kind == "blended"  # rigid where something is said, flattened between
     np.testing.assert_allclose(actor.at(25_000).vertices[1], (0.5, 0, 0))
-    monkeypatch.setattr(meshes, "MOST_LOOKED_AT", 3)
+    monkeypatch.setattr(meshes, "MAX_TESTED_MATRICES", 3)
     (actor,) = read_usd(long(tmp_path / "c.usda", "1: (0, 0, 0), 3: (1, 0, 0), 5: (2, 0, 0)")).actors
     assert actor.kind == "blended"
     np.testing.assert_allclose(actor.at(3).vertices[0], (1.5, 0, 0))

@@ -14,7 +14,7 @@ from stages import MESH, refused
 
 @pytest.fixture(autouse=True)
 def _here(monkeypatch):
-    monkeypatch.setattr(usd, "Apart", Here)
+    monkeypatch.setattr(usd, "SubprocessClient", Here)
 
 
 @pytest.mark.parametrize("arc", ["references = @{}@</m>", "payload = @{}@</m>", "inherits = </n>\n references = [@{}@</m>]"])

@@ -42,15 +42,15 @@ def test_entities_are_refused_in_every_encoding(tmp_path):
 def test_elements_are_counted(tmp_path, monkeypatch):
     (tmp_path / "deep.pvd").write_text("<a>" * 100_000)
     refused(tmp_path / "deep.pvd", "deep")
-    monkeypatch.setattr("pliant.io.vtk.safe_xml.MOST_ELEMENTS", 10)
+    monkeypatch.setattr("pliant.io.vtk.safe_xml.MAX_ELEMENTS", 10)
     (tmp_path / "many.pvd").write_text('<VTKFile type="Collection">' + "<a/>" * 20 + "</VTKFile>")
     refused(tmp_path / "many.pvd", "more than 10 elements")
 
 
 def test_what_unfolds_too_far_is_refused(tmp_path, monkeypatch):
     path = handmade(tmp_path / "a.vtu", "raw", True)
-    monkeypatch.setattr(arrays, "LEAST_UNFOLDED", 10)
-    monkeypatch.setattr(arrays, "UNFOLDED", 0)
+    monkeypatch.setattr(arrays, "RATIO_EXEMPT_BYTES", 10)
+    monkeypatch.setattr(arrays, "MAX_RATIO", 0)
     refused(path, "unfolds to")
 
 
@@ -92,7 +92,7 @@ def test_legacy_files_that_lie(old, new, told, tmp_path):
 
 @pytest.mark.parametrize("junk", ["METADATA\nx\n\n", "FIELD a 0\n", "FIELD a 999999\n" + "x 0 0 int\n" * 9])
 def test_legacy_files_of_countless_sections_are_refused(junk, tmp_path, monkeypatch):
-    monkeypatch.setattr(legacy, "MOST_KEYWORDS", 9)
+    monkeypatch.setattr(legacy, "MAX_KEYWORDS", 9)
     path = tmp_path / "p.vtk"
     path.write_text(POLYDATA)
     assert len(read_vtk(path).actors) == 1
@@ -177,7 +177,7 @@ def test_changed_files_are_read_or_refused(samples, choice, changes):
 def test_the_end_of_some_words_is_found(words, count):
     """Words and blanks of any length, against splitting."""
     head = b"# vtk DataFile Version 3.0\ntitle\nASCII\n"
-    reader = legacy._Reader(Path("x"), head + "".join(word + blank for word, blank in words).encode())
+    reader = legacy._LegacyReader(Path("x"), head + "".join(word + blank for word, blank in words).encode())
     if count > len(words):
         with pytest.raises(FileError, match="more are announced"):
             reader._behind("words", count)

@@ -24,7 +24,7 @@ TIMES = [0.0, 0.5, 1.0, 1.5]
 
 @pytest.fixture(autouse=True)
 def _here(monkeypatch):
-    monkeypatch.setattr(xdmf, "Apart", Here)
+    monkeypatch.setattr(xdmf, "SubprocessClient", Here)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.io.vtk.xpath import LONGEST, pointed
+from pliant.io.vtk.xpath import MAX_POINTER, find_element
 
 DOCUMENT = fromstring("""<Xdmf><Domain><Grid n="0" t="C"><Grid n="1" t="U"><Topology n="2"/></Grid><Grid n="3"/></Grid>
 <Grid n="4" t="U"/><Grid n="5" t="U"><Topology n="6"/><Topology n="7" t="C"/></Grid></Domain></Xdmf>""")
@@ -17,10 +17,10 @@ DOCUMENT = fromstring("""<Xdmf><Domain><Grid n="0" t="C"><Grid n="1" t="U"><Topo
     ("/Xdmf/Domain/Grid", "0"), ("/Xdmf/Domain/Grid[2]", "4"), ("/Xdmf/Domain/Grid[@t='U'][2]", "5"), ("/Xdmf/Domain/Grid[2][@t='U']", "4"),
     ("/Xdmf/Domain/Grid[2][@t='C']", None), ('/Xdmf/Domain/Grid[@n="5"]/Topology[2]', "7"), ("//Grid[2]", "3"), ("//Topology", "2"),
     ("//Grid[3]", "5"), ("//Topology[@t='C']", "7"), ("//Grid[0]", None), ("/Domain/Grid", None), ("Grid", None), ("", None), ("//", None),
-    ("//Grid//Grid", None), ("/Xdmf/*", None), ("//Grid[n]", None), ("//Grid[1", None), ("//Grid" + "[1]" * LONGEST, None),
+    ("//Grid//Grid", None), ("/Xdmf/*", None), ("//Grid[n]", None), ("//Grid[1", None), ("//Grid" + "[1]" * MAX_POINTER, None),
 ])  # fmt: skip
 def test_what_is_meant(pointer, number):
-    found = pointed(DOCUMENT, pointer)
+    found = find_element(DOCUMENT, pointer)
     assert (None if found is None else found.get("n")) == number
 
 
@@ -54,7 +54,7 @@ def test_all_small_documents(root, anywhere, steps):
 
     text = "/".join(name + "".join(f"[{each}]" if isinstance(each, int) else f"[@t='{each}']" for each in some) for name, some in steps)
     expected = next((each for each in root.iter() if matches(each, steps)), None)
-    assert pointed(root, ("//" if anywhere else "/") + text) is expected
+    assert find_element(root, ("//" if anywhere else "/") + text) is expected
 
 
 def test_positions_among_many_take_no_longer():
@@ -62,5 +62,5 @@ def test_positions_among_many_take_no_longer():
     for _ in range(100_000):
         SubElement(root, "a")
     start = time.process_time()
-    assert pointed(root, "//a[999999999]") is None and pointed(root, "//a[100000]") is root[-1]
+    assert find_element(root, "//a[999999999]") is None and find_element(root, "//a[100000]") is root[-1]
     assert time.process_time() - start < 10  # by the square: minutes

@@ -12,7 +12,7 @@ import pliant as pl
 import poses
 from morphs import twin
 from pliant import shapes
-from pliant.query.collide.two_bodies import DESCEND, SAT
+from pliant.query.collide.two_bodies import DESCEND_MODES, SAT_MODES
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]
@@ -33,7 +33,7 @@ def other(at):
 QUESTIONS = {
     "collide": lambda body: pl.collide(body, other(0.9), contacts=True),
     "swapped": lambda body: pl.collide(other(0.9), body, contacts=True),
-    "all ways": lambda body: [pl.collide(body, other(0.9), sat=sat, descend=descend) for sat in SAT for descend in DESCEND],
+    "all ways": lambda body: [pl.collide(body, other(0.9), sat=sat, descend=descend) for sat in SAT_MODES for descend in DESCEND_MODES],
     "self_collide": lambda body: pl.self_collide(body, contacts=True),
     "distance": lambda body: pl.distance(body, other(2.5)),
     "distance, swapped": lambda body: pl.distance(other(2.5), body),

@@ -47,7 +47,7 @@ def clock(monkeypatch):
     ticking = Clock()
     monkeypatch.setattr(budget, "now", ticking)
     for module in (scheduler, narrow_phase):
-        monkeypatch.setattr(module, "STEP", 3)
+        monkeypatch.setattr(module, "TIMED_CALL_BUDGET", 3)
     return ticking
 
 
@@ -151,11 +151,11 @@ def test_contacts_are_those_of_the_pairs_found(clock):
 def test_workers_stop_together(clock, monkeypatch, set_threads):
     """Every stack that a worker leaves, or that no worker has taken, is marked."""
     set_threads(3)
-    monkeypatch.setattr(scheduler, "CHUNK", 6)
-    monkeypatch.setattr(scheduler, "STEP", 2)
+    monkeypatch.setattr(scheduler, "CALL_BUDGET", 6)
+    monkeypatch.setattr(scheduler, "TIMED_CALL_BUDGET", 2)
     a, b = (pl.Body(*meshes.needles(6 if OFF else 30, along), arity=2, leaf=1) for along in (0, 1))
-    full, shared, real = pl.collide(a, b), [], scheduler.share
-    monkeypatch.setattr(scheduler, "share", lambda *args: shared.append(args) or real(*args))
+    full, shared, real = pl.collide(a, b), [], scheduler.run_shared
+    monkeypatch.setattr(scheduler, "run_shared", lambda *args: shared.append(args) or real(*args))
     seen = set()
     for limit in (0, 5, 20, 60, 200, 100_000):
         found = pl.collide(a, b, budget_ms=limit)

@@ -13,7 +13,7 @@ import naive
 import pliant as pl
 from pliant.errors import MeshError
 from pliant.refit.policy import POLICIES
-from pliant.tree.nodes import BUILDERS, LEAF, WIDTHS
+from pliant.tree.nodes import BUILDERS, LEAF_WIDTH, WIDTH_OF_ARITY
 from siblings import NARROW, PAIRS, VOLUMES
 from trials import often
 
@@ -39,8 +39,8 @@ any_options = st.fixed_dictionaries({
     "volume": st.sampled_from(VOLUMES),
     "build": st.sampled_from(sorted(BUILDERS)),
     "policy": st.sampled_from(sorted(POLICIES)),
-    "arity": st.sampled_from(sorted(WIDTHS)),
-    "leaf": st.integers(1, LEAF),
+    "arity": st.sampled_from(sorted(WIDTH_OF_ARITY)),
+    "leaf": st.integers(1, LEAF_WIDTH),
 })
 
 

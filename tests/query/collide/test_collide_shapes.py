@@ -10,7 +10,7 @@ import adversarial
 import meshes
 import pliant as pl
 from pliant import shapes
-from pliant.tree.nodes import MOST_LEVELS
+from pliant.tree.nodes import MAX_LEVELS
 from test_naive import WRITTEN
 
 OFF = bool(numba.config.DISABLE_JIT)
@@ -231,7 +231,7 @@ def test_from_end_to_end_of_float64(kept):
 # --- what trees find hard ----------------------------------------------------------------------------------------------------------
 
 def depth(body):
-    return body.shape_at(body.motion.scale).tree.depth
+    return body.bvh_at(body.motion.scale).tree.depth
 
 
 @pytest.mark.formulas
@@ -262,7 +262,7 @@ def test_faces_that_boxes_hardly_part(name, builds):
               [[1, 1, 1], [1, 1, 0], [0, 1, 1]]]
     a, b = pl.Body(*meshes.soup(triangles), **builds), pl.Body(*meshes.soup(probes))
     assert len(meshes.assert_right(a, b)) > 0
-    assert depth(a) <= MOST_LEVELS
+    assert depth(a) <= MAX_LEVELS
 
 
 @pytest.mark.formulas
@@ -273,7 +273,7 @@ def test_exponentially_spaced_faces(base, builds):
     mesh = meshes.in_row(n, lambda k: base**k)
     a, b = pl.Body(*mesh, **builds), pl.Body(mesh[0][::-1][:60], np.arange(60).reshape(-1, 3))
     assert len(meshes.assert_right(a, b)) >= 20 or n < 20
-    assert depth(a) <= min(MOST_LEVELS, 2 * n)
+    assert depth(a) <= min(MAX_LEVELS, 2 * n)
 
 
 def test_deep_trees():

@@ -297,13 +297,13 @@ def test_what_is_refused(given, error, message):
     with pytest.raises(error, match=message):
         pl.first_contact(arguments.pop("a"), arguments.pop("b"), arguments.pop("path_a"), arguments.pop("path_b"), **arguments)
     assert np.array_equal(b.vertices, TIP)
-    assert b.moves == 0
+    assert b.version == 0
 
 
 @pytest.mark.parametrize("steps", [0, -1, 10**6])
 def test_steps_out_of_range(steps, monkeypatch):
     """Said in a line, not by listing what would have been allowed: that may be a thousand million numbers."""
-    monkeypatch.setattr(first_contact, "MOST_STEPS", 10**5)
+    monkeypatch.setattr(first_contact, "MAX_STEPS", 10**5)
     with pytest.raises(ValueError, match=r"steps: expected .* got") as caught:
         pl.first_contact(*bodies(), None, falling, steps=steps)
     assert len(str(caught.value)) < 160

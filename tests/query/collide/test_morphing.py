@@ -14,8 +14,8 @@ import pliant as pl
 import poses
 from morphs import BLENDED, EVERY, FORMS, STAMPLESS, TIGHTER, morph, targets, twin, weights, where
 from pliant import shapes
-from pliant.query.collide.two_bodies import DESCEND, SAT
-from pliant.tree.nodes import BUILDERS, WIDTHS
+from pliant.query.collide.two_bodies import DESCEND_MODES, SAT_MODES
+from pliant.tree.nodes import BUILDERS, WIDTH_OF_ARITY
 from scenes import assert_scene
 from trials import often
 
@@ -28,7 +28,7 @@ FACES = FACES[:8] if OFF else FACES
 THREE = targets(BALL, 3)
 ASIDE = BALL + np.array([0.5, 0.4, -0.3])
 TURN = poses.matrix(meshes.rotation([1, 2, 3], 0.7), (0.2, -0.1, 0.3))
-TREES = list(product(WIDTHS, (1, 3, 8)))
+TREES = list(product(WIDTH_OF_ARITY, (1, 3, 8)))
 
 
 def assert_same(a, b, contacts=True):
@@ -55,7 +55,7 @@ def test_every_tree_and_builder(policy, number):
     for k, build in enumerate(list(BUILDERS)[:1] if OFF else BUILDERS):
         form = ("targets", "maps")[k % 2] if policy is TIGHTER else EVERY[(k + number) % 4]
         body = morph(form, THREE, FACES, policy=policy, build=build, arity=arity, leaf=leaf, rest="mean" if k % 2 else 0)
-        other = pl.Body.morph(THREE[::-1] + np.array([0.9, 0.2, 0.3]), FACES, arity=list(WIDTHS)[k % 3])
+        other = pl.Body.morph(THREE[::-1] + np.array([0.9, 0.2, 0.3]), FACES, arity=list(WIDTH_OF_ARITY)[k % 3])
         for active in (3, 1) if OFF else (1, 2, 3):
             body.update(weights(form, 3, rng, active))
             other.update(weights("targets", 3, rng))
@@ -95,7 +95,7 @@ def test_transforms_against_bodies_of_all_kinds(form, policy):
             body.update(weights(form, 3, rng), transform=transform)
             met += len(assert_same(body, other, contacts=k % 2 == 0))
         found = pl.collide(body, other).faces
-        for sat, descend in [] if OFF else product(SAT, DESCEND):
+        for sat, descend in [] if OFF else product(SAT_MODES, DESCEND_MODES):
             np.testing.assert_array_equal(pl.collide(body, other, sat=sat, descend=descend).faces, found)
         body.update(transform=poses.matrix(meshes.rotation([3, 1, 2], 0.3 + k)))        # the weights stay
         met += len(assert_same(body, other, contacts=False))
@@ -130,7 +130,7 @@ corner = st.tuples(lattice, lattice, lattice)
 
 @often(100, least=2)
 @given(st.sampled_from(FORMS), st.lists(st.lists(corner, min_size=6, max_size=6), min_size=2, max_size=4), st.integers(0, 10**6),
-       st.lists(corner, min_size=6, max_size=6), st.sampled_from([0, 1, 4]), st.sampled_from(sorted(WIDTHS)))
+       st.lists(corner, min_size=6, max_size=6), st.sampled_from([0, 1, 4]), st.sampled_from(sorted(WIDTH_OF_ARITY)))
 def test_against_the_reference(form, rows, seed, other, between, arity):
     """Whole numbers and weights with few bits: much touches, and much is degenerate."""
     rng, rows = np.random.default_rng(seed), np.array(rows)
@@ -210,7 +210,7 @@ def test_scenes():
             body = scene[number]
             if body.motion.name != "free":
                 form = "maps" if body.motion.name == "blended" else "base" if body.motion.additive else "targets"
-                body.update(weights(form, len(body.motion.given) if form == "maps" else len(body.motion.shapes), rng),
+                body.update(weights(form, len(body.motion.controls) if form == "maps" else len(body.motion.shapes), rng),
                             transform=poses.matrix(poses.any_turn(rng)) if number % 4 == frame else None)
         found = scene.collide(contacts=True)
         twins = pl.Scene([twin(scene[number]) for number in scene])
@@ -239,6 +239,6 @@ def test_a_scene_makes_true_what_it_reaches():
             body.update(factors)
         found = scene.collide()
         assert found.tested.tolist() == [[0, 2]]
-        filled = (near._shape.leaves["stamp"] == near._shape.frame).sum()
-        assert filled < len(near._shape.leaves) / 10 and found.stats.n_u < near._shape.nodes["count"].sum() / 2
-        assert (far._shape.nodes["stamp"] != far._shape.frame).all() and not far.motion._whole
+        filled = (near._bvh.leaves["stamp"] == near._bvh.frame).sum()
+        assert filled < len(near._bvh.leaves) / 10 and found.stats.n_u < near._bvh.nodes["count"].sum() / 2
+        assert (far._bvh.nodes["stamp"] != far._bvh.frame).all() and not far.motion._all_set

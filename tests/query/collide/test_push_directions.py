@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pliant as pl
-from pliant.query.collide.contacts import responses, unit_normals
+from pliant.query.collide.contacts import push_directions, unit_normals
 from pliant.shapes import icosphere
 
 pytestmark = pytest.mark.formulas
@@ -38,7 +38,7 @@ def test_without_a_difference_of_normals_the_shortest_move_serves():
     """Of faces that look the same way, and of those without area."""
     flat, point = FLOOR.reshape(1, 9), np.tile([0.2, 0.2, 0.0], 3).reshape(1, 9)
     up = np.array([[0.0, 0, 1]])
-    assert responses(flat, flat + 0.0, up).tolist() == [[[0, 0, -1], [0, 0, 1]]]
-    assert responses(point, point, up).tolist() == [[[0, 0, -1], [0, 0, 1]]]
-    assert np.allclose(responses(point, flat, -up), [[[0, 0, 1], [0, 0, -1]]])
-    assert responses(flat[:0], flat[:0], up[:0]).shape == (0, 2, 3)
+    assert push_directions(flat, flat + 0.0, up).tolist() == [[[0, 0, -1], [0, 0, 1]]]
+    assert push_directions(point, point, up).tolist() == [[[0, 0, -1], [0, 0, 1]]]
+    assert np.allclose(push_directions(point, flat, -up), [[[0, 0, 1], [0, 0, -1]]])
+    assert push_directions(flat[:0], flat[:0], up[:0]).shape == (0, 2, 3)

@@ -16,7 +16,7 @@ from child import together
 from pliant import shapes
 from pliant.query import scheduler
 from pliant.refit.policy import POLICIES
-from pliant.tree.nodes import LEAF, WIDTHS
+from pliant.tree.nodes import LEAF_WIDTH, WIDTH_OF_ARITY
 from trials import often
 
 OFF = bool(numba.config.DISABLE_JIT)
@@ -110,8 +110,8 @@ loosely = st.one_of(st.just(0), st.integers(0, 99)).map(
     lambda seed: lambda turn: poses.loosened(turn, np.random.default_rng(seed), min(poses.MOST_LOOSE, seed * 1e-7)) if seed else turn)
 moves = st.one_of(st.tuples(whole, whole, whole), st.builds(lambda x, e: (x * 2.0**e, 0.5, -x * 2.0**e), whole, st.integers(-60, 60)))
 matrices = st.builds(lambda turn, loosely, move: poses.matrix(loosely(turn), move), turns, loosely, moves)
-options = st.fixed_dictionaries({"policy": st.sampled_from(sorted(POLICIES)), "arity": st.sampled_from(sorted(WIDTHS)),
-                                 "leaf": st.integers(1, LEAF)})
+options = st.fixed_dictionaries({"policy": st.sampled_from(sorted(POLICIES)), "arity": st.sampled_from(sorted(WIDTH_OF_ARITY)),
+                                 "leaf": st.integers(1, LEAF_WIDTH)})
 
 
 @st.composite
@@ -325,7 +325,7 @@ def test_all_axes_leave_less_to_do():
 
 def test_threads_do_not_change_the_answer(monkeypatch, set_threads):
     """Many small shares of work."""
-    monkeypatch.setattr(scheduler, "CHUNK", 64)
+    monkeypatch.setattr(scheduler, "CALL_BUDGET", 64)
     a, b = pl.Body.rigid(*shapes.icosphere(4)), pl.Body(*shapes.icosphere(4), policy="lazy")
     a.update(poses.matrix(meshes.rotation([1, 2, 3], 1.0), (0.3, 0.2, 0.1)))
     seen = set()
@@ -342,7 +342,7 @@ def test_threads_do_not_change_the_answer(monkeypatch, set_threads):
 @pytest.mark.skipif(OFF, reason="takes too long without kernels")
 def test_an_update_is_seen_whole_or_not_at_all(policy, monkeypatch, set_threads):
     """One thread moves a body to and fro by matrix and by vertices; what others see belongs to one of the states, never to two."""
-    monkeypatch.setattr(scheduler, "CHUNK", 64)
+    monkeypatch.setattr(scheduler, "CALL_BUDGET", 64)
     set_threads(2)
     vertices, faces = shapes.icosphere(2)
     still = pl.Body.rigid(vertices, faces)

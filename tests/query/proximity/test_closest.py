@@ -125,7 +125,7 @@ def test_threads_and_chunks_give_the_same(set_threads, monkeypatch):
     points, found = spots(100), []
     for n, chunk in ((1, 1000), (3, 7)):
         set_threads(n)
-        monkeypatch.setattr(module, "CHUNK", chunk)
+        monkeypatch.setattr(module, "POINTS_PER_CHUNK", chunk)
         answer = pl.closest(pl.Body(vertices, faces), points)
         found.append((answer.distance.tolist(), answer.face.tolist(), answer.points.tolist()))
     assert found[0] == found[1]

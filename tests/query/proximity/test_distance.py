@@ -101,7 +101,7 @@ def test_a_query_may_pause_at_any_pair(monkeypatch):
     faces = near_pairs.scene().faces
     first, second = near_pairs.frames()[0]
     right = pl.distance(pl.Body(first, faces), pl.Body(second, faces))
-    monkeypatch.setattr(module, "CHUNK", 1)
+    monkeypatch.setattr(module, "CALL_BUDGET", 1)
     found = pl.distance(pl.Body(first, faces), pl.Body(second, faces))
     assert (found.distance, found.faces.tolist(), found.stats) == (right.distance, right.faces.tolist(), right.stats)
 

@@ -10,7 +10,7 @@ import poses
 from morphs import targets
 from pliant import shapes
 from pliant.refit.policy import POLICIES
-from pliant.tree.nodes import WIDTHS
+from pliant.tree.nodes import WIDTH_OF_ARITY
 from ray_checks import assert_rays, assert_same, both, some_rays, targets_on
 from siblings import NARROW, VOLUMES
 
@@ -27,7 +27,7 @@ TETRAHEDRON = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], float) - 0.
 def member(k, **options):
     """Body k of a scene: free, rigid and morphing ones by turns, of several shapes, policies and trees."""
     vertices, faces = (meshes.cube((-0.4, -0.4, -0.4), 0.8), TETRAHEDRON, shapes.icosphere(0))[k % 3]
-    options = {"policy": sorted(POLICIES)[k % len(POLICIES)], "arity": sorted(WIDTHS)[k // 2 % len(WIDTHS)], "leaf": 1 + k % 8, **options}
+    options = {"policy": sorted(POLICIES)[k % len(POLICIES)], "arity": sorted(WIDTH_OF_ARITY)[k // 2 % len(WIDTH_OF_ARITY)], "leaf": 1 + k % 8, **options}
     if k % 4 == 3:
         options["policy"] = "auto"
         return pl.Body.morph(targets(vertices, 3, k), faces, **options)

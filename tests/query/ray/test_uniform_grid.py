@@ -92,7 +92,7 @@ def test_rays_from_afar(away):
     found = assert_as_body(grid, origins, aims - origins, t_min=-INF)
     assert found.hit.any()
     assert_rays(grid, origins[:4], (aims - origins)[:4])
-    assert (found.stats.n_p == n * len(faces)) == (away > 2 * kernels.FARTHEST)
+    assert (found.stats.n_p == n * len(faces)) == (away > 2 * kernels.MAX_DISTANCE)
     assert_as_body(pl.Grid(vertices + origins[0], faces), origins, (aims + origins[0]) - origins)
     assert_as_body(pl.Grid(vertices + origins[0], faces), vertices[:n] + origins[0], ways[: len(vertices)])
 
@@ -202,7 +202,7 @@ def test_about_as_many_cells_as_faces():
     for stretch in ((1, 1, 1), (9, 1, 1), (4, 4, 1), (1, 0, 1), (100, 1e-9, 0)):
         vertices, faces = soup(60 if OFF else 4000, 0.2, 7, stretch)
         cells = np.array(pl.Grid(vertices, faces).cells)
-        assert len(faces) / 2 < cells.prod() <= len(faces) * 2 or cells.max() == kernels.MOST_ASIDE
+        assert len(faces) / 2 < cells.prod() <= len(faces) * 2 or cells.max() == kernels.MAX_CELLS_PER_AXIS
         sides = np.ptp(vertices, axis=0) / cells
         assert sides[cells > 2].max() <= 2 * sides[cells > 2].min()
 
@@ -213,7 +213,7 @@ def test_large_faces_make_large_cells():
     vertices *= np.repeat(np.random.default_rng(9).uniform(1, 30, len(faces)), 3)[:, None]
     grid = pl.Grid(vertices, faces, cells=16 if OFF else 250)
     assert max(grid.cells) < (16 if OFF else 250) or OFF
-    assert len(grid._lists.items) <= kernels.CROWDED * len(faces) + kernels.CROWD
+    assert len(grid._lists.items) <= kernels.MAX_PER_FACE * len(faces) + kernels.MIN_ENTRIES
     assert_as_body(grid, *some_rays(vertices, faces, np.random.default_rng(10), 5 if OFF else 300))
 
 

@@ -104,10 +104,10 @@ def test_many_rays_and_many_hits(n_threads, set_threads):
 
 
 def test_memory_for_hits_may_end(monkeypatch):
-    monkeypatch.setattr(kernels, "ROOM", 1)
+    monkeypatch.setattr(kernels, "FIRST_HITS", 1)
     grid = pl.Grid(*meshes.soup(np.repeat(T[None], 5, axis=0)))
     assert len(pl.cast_all(grid, [1, 1, -1], [0, 0, 1]).t) == 5
-    monkeypatch.setattr(memory, "fits", lambda size: False)
+    monkeypatch.setattr(memory, "fits_in_memory", lambda size: False)
     with pytest.raises(TooManyPairsError, match="hits"):
         pl.cast_all(grid, [1, 1, -1], [0, 0, 1])
     assert pl.pick(grid, [1, 1, -1], [0, 0, 1]).face == 0
@@ -115,8 +115,8 @@ def test_memory_for_hits_may_end(monkeypatch):
 
 def test_marks_begin_again(monkeypatch):
     """After very many rays their marks are used again."""
-    monkeypatch.setattr(kernels, "MOST_MARKS", 0)
-    monkeypatch.setattr(kernels, "ROOM", 1)
+    monkeypatch.setattr(kernels, "MAX_MARK", 0)
+    monkeypatch.setattr(kernels, "FIRST_HITS", 1)
     grid = pl.Grid(*soup(6 if OFF else 60, 2.0, 19))
     assert_as_body(grid, *some_rays(grid.vertices, grid.faces, np.random.default_rng(20), 4 if OFF else 50))
 
@@ -152,7 +152,7 @@ def test_interrupted_updates_and_fillings_leave_a_grid_whole(monkeypatch, place)
     (old, faces), (new, _) = soup(10 if OFF else 50, 1.0, 23), soup(10 if OFF else 50, 1.0, 24)
     grid, rays = pl.Grid(old, faces), some_rays(old, faces, np.random.default_rng(25), 4 if OFF else 50)
     pl.cast(grid, *rays)
-    module, name = (free, "admit") if place.startswith("update") else (kernels, place)
+    module, name = (free, "copy_checked") if place.startswith("update") else (kernels, place)
     original, times = getattr(module, name), []
 
     def stop_once(*args):

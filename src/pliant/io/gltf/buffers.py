@@ -18,46 +18,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.io.animation import Floats
-from pliant.io.gltf.document import COMPRESSED, CONVERT, Document, Entry
-from pliant.io.limits import inside, refuse, size_of
+from pliant.io.gltf.document import COMPRESSION_EXTENSIONS, CONVERSION_HINT, Document, Entry
+from pliant.io.limits import refuse, resolve_inside, size_of
 
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-COMPONENTS = {5120: np.int8, 5121: np.uint8, 5122: np.int16, 5123: np.uint16, 5125: np.uint32, 5126: np.float32}
+COMPONENT_TYPES = {5120: np.int8, 5121: np.uint8, 5122: np.int16, 5123: np.uint16, 5125: np.uint32, 5126: np.float32}
 WIDTHS = {"SCALAR": 1, "VEC3": 3, "VEC4": 4, "MAT4": 16}
 DATA_URIS = ("data:application/octet-stream;base64,", "data:application/gltf-buffer;base64,")
-ALLOWANCE, UNFOLDS = 1 << 26, 16  # what is read may take so many bytes of memory, and this many more for each byte of the files
-MOST_STRIDE = 252
+BASE_MEMORY, MEMORY_FACTOR = 1 << 26, 16  # what is read may take so many bytes of memory, and this many more for each byte of the files
+MAX_STRIDE = 252
 
 
-class Data:
+class Accessors:
     """The accessors of a document; `files`: those that were read."""
 
     def __init__(self, document: Document) -> None:
         self.document, self.path = document, document.file
         self.files: list[Path] = [self.path]
-        self._present, self._spent = size_of(self.path), 0
+        self._file_bytes, self._spent = size_of(self.path), 0
         self._buffers: dict[int, tuple[Path | bytes, int, int]] = {}
-        self._known: dict[int, Floats] = {}  # what `floats` has read: meshes may share vertices
+        self._float_cache: dict[int, Floats] = {}  # what `floats` has read: meshes may share vertices
 
     def spend(self, numbers: int, what: str) -> None:
         """Refuse so many more numbers if files of this size have no business with them."""
         self._spent += 8 * numbers
-        if self._spent > ALLOWANCE + UNFOLDS * self._present:
-            raise refuse(self.path, f"{what}: unfolds {self._present:,} bytes of files to {self._spent:,} or more")
+        if self._spent > BASE_MEMORY + MEMORY_FACTOR * self._file_bytes:
+            raise refuse(self.path, f"{what}: unfolds {self._file_bytes:,} bytes of files to {self._spent:,} or more")
 
     def count(self, index: int) -> int:
         """Elements of an accessor."""
-        return self.document.get("accessors", index).whole("count")
+        return self.document.get("accessors", index).integer("count")
 
     def floats(self, index: int, kind: str) -> Floats:
         """(count, width) float64, finite, read-only: an accessor of this type, such as "VEC3"; normalised integers as fractions."""
         entry = self.document.get("accessors", index)
-        if index not in self._known or self._known[index].shape[1] != WIDTHS[kind]:
-            self._known[index] = self._floats(entry, kind)
-            self._known[index].flags.writeable = False
-        return self._known[index]
+        if index not in self._float_cache or self._float_cache[index].shape[1] != WIDTHS[kind]:
+            self._float_cache[index] = self._floats(entry, kind)
+            self._float_cache[index].flags.writeable = False
+        return self._float_cache[index]
 
     def _floats(self, entry: Entry, kind: str) -> Floats:
         rows = self._elements(entry, kind)
@@ -72,7 +72,7 @@ class Data:
             made = np.maximum(made / np.iinfo(rows.dtype).max, -1.0)
         return made
 
-    def wholes(self, index: int, kind: str) -> Indices:
+    def integers(self, index: int, kind: str) -> Indices:
         """(count, width) int64: an accessor of unsigned integers."""
         entry = self.document.get("accessors", index)
         rows = self._elements(entry, kind)
@@ -84,39 +84,39 @@ class Data:
         found = entry.text("type")
         if found != kind:
             raise entry.refuse("type", f"expected {kind}, got {found[:20]!r}")
-        count, dtype = entry.whole("count"), self._component(entry)
-        there = self._view(entry, count, WIDTHS[kind], dtype) if "bufferView" in entry else None
+        count, dtype = entry.integer("count"), self._component(entry)
+        stored = self._view(entry, count, WIDTHS[kind], dtype) if "bufferView" in entry else None
         self.spend(count * WIDTHS[kind], entry.name)
-        rows = np.zeros((count, WIDTHS[kind]), dtype) if there is None else there
+        rows = np.zeros((count, WIDTHS[kind]), dtype) if stored is None else stored
         if "sparse" in entry:
-            rows = self._replaced(entry.entry("sparse"), rows)
+            rows = self._apply_sparse(entry.entry("sparse"), rows)
         return rows
 
     def _component(self, entry: Entry) -> np.dtype[Any]:
-        code = entry.whole("componentType")
-        if code not in COMPONENTS:
-            raise entry.refuse("componentType", f"expected one of {', '.join(map(str, COMPONENTS))}, got {code}")
-        return np.dtype(COMPONENTS[code]).newbyteorder("<")
+        code = entry.integer("componentType")
+        if code not in COMPONENT_TYPES:
+            raise entry.refuse("componentType", f"expected one of {', '.join(map(str, COMPONENT_TYPES))}, got {code}")
+        return np.dtype(COMPONENT_TYPES[code]).newbyteorder("<")
 
-    def _replaced(self, sparse: Entry, rows: NDArray[Any]) -> NDArray[Any]:
+    def _apply_sparse(self, sparse: Entry, rows: NDArray[Any]) -> NDArray[Any]:
         """Rows of which a few are others (section 3.6.2.3)."""
-        count, where = sparse.whole("count", most=len(rows)), sparse.entry("indices")
-        dtype = self._component(where)
+        count, index_entry = sparse.integer("count", maximum=len(rows)), sparse.entry("indices")
+        dtype = self._component(index_entry)
         if dtype.kind != "u":
-            raise where.refuse("componentType", f"expected unsigned integers, got {dtype}")
-        which = self._view(where, count, 1, dtype)[:, 0].astype(np.int64)
-        if count and (which[-1] >= len(rows) or (np.diff(which) <= 0).any()):
-            raise refuse(self.path, f"{where.name}: expected rising indices below {len(rows)}")
+            raise index_entry.refuse("componentType", f"expected unsigned integers, got {dtype}")
+        indices = self._view(index_entry, count, 1, dtype)[:, 0].astype(np.int64)
+        if count and (indices[-1] >= len(rows) or (np.diff(indices) <= 0).any()):
+            raise refuse(self.path, f"{index_entry.name}: expected rising indices below {len(rows)}")
         made = rows.copy()
-        made[which] = self._view(sparse.entry("values"), count, rows.shape[1], rows.dtype)
+        made[indices] = self._view(sparse.entry("values"), count, rows.shape[1], rows.dtype)
         return made
 
     def _view(self, entry: Entry, count: int, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         """(count, width) elements of the buffer view that an entry names, from its offset on."""
-        view = self.document.get("bufferViews", self.document.needed(entry, "bufferView", "bufferViews"))
-        begin, length = view.whole("byteOffset", 0), view.whole("byteLength")
-        offset, size = entry.whole("byteOffset", 0), width * dtype.itemsize
-        stride = view.whole("byteStride", size, size, max(MOST_STRIDE, size))
+        view = self.document.get("bufferViews", self.document.required_index(entry, "bufferView", "bufferViews"))
+        begin, length = view.integer("byteOffset", 0), view.integer("byteLength")
+        offset, size = entry.integer("byteOffset", 0), width * dtype.itemsize
+        stride = view.integer("byteStride", size, size, max(MAX_STRIDE, size))
         needed = (count - 1) * stride + size if count else 0
         if offset + needed > length:
             raise entry.refuse("count", f"{count:,} elements need {offset + needed:,} bytes, but {view.name} has {length:,}")
@@ -125,7 +125,7 @@ class Data:
 
     def _bytes(self, view: Entry, begin: int, length: int, offset: int, needed: int) -> bytes:
         """What a view has from an offset on."""
-        index = self.document.needed(view, "buffer", "buffers")
+        index = self.document.required_index(view, "buffer", "buffers")
         if index not in self._buffers:
             self._buffers[index] = self._buffer(self.document.get("buffers", index))
         source, first, present = self._buffers[index]
@@ -146,19 +146,19 @@ class Data:
 
     def _buffer(self, buffer: Entry) -> tuple[Path | bytes, int, int]:
         """Where a buffer is: a file or bytes, where it begins in it, and its length."""
-        length, uri = buffer.whole("byteLength"), buffer.text("uri")
+        length, uri = buffer.integer("byteLength"), buffer.text("uri")
         if uri.startswith("data:"):
-            return self._decoded(buffer, uri, length), 0, length
+            return self._decode_uri(buffer, uri, length), 0, length
         if "uri" in buffer:
-            return self._beside(buffer, uri, length), 0, length
+            return self._external_file(buffer, uri, length), 0, length
         if self.document.blob is None or buffer.name != "buffers[0]":
-            raise buffer.refuse("uri", f"missing, and there is no chunk for it; with {' or '.join(COMPRESSED[1:])} it is a file {CONVERT}")
+            raise buffer.refuse("uri", f"missing, and there is no chunk for it; with {' or '.join(COMPRESSION_EXTENSIONS[1:])} it is a file {CONVERSION_HINT}")
         begin, present = self.document.blob
         if length > present:
             raise buffer.refuse("byteLength", f"announces {length:,} bytes, but the binary chunk has {present:,}")
         return self.path, begin, length
 
-    def _decoded(self, buffer: Entry, uri: str, length: int) -> bytes:
+    def _decode_uri(self, buffer: Entry, uri: str, length: int) -> bytes:
         head = next((head for head in DATA_URIS if uri.startswith(head)), None)
         if head is None:
             raise buffer.refuse("uri", f"expected data in base64 as octet-stream or gltf-buffer, got {uri[:60]!r}")
@@ -170,13 +170,13 @@ class Data:
             raise buffer.refuse("byteLength", f"announces {length:,} bytes, but its URI has {len(raw):,}")
         return raw
 
-    def _beside(self, buffer: Entry, uri: str, length: int) -> Path:
+    def _external_file(self, buffer: Entry, uri: str, length: int) -> Path:
         """A file in the same folder or below it; percent signs as RFC 3986 has them."""
-        found = inside(self.path, unquote(uri))
+        found = resolve_inside(self.path, unquote(uri))
         present = size_of(found)
         if length > present:
             raise buffer.refuse("byteLength", f"announces {length:,} bytes, but {found.name} has {present:,}")
         if found not in self.files:
             self.files.append(found)
-            self._present += present
+            self._file_bytes += present
         return found

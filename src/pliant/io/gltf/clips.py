@@ -14,61 +14,61 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.io.animation import Floats
-from pliant.io.gltf.buffers import Data, Flags, Indices
+from pliant.io.gltf.buffers import Accessors, Flags, Indices
 from pliant.io.gltf.document import Document, Entry
-from pliant.io.gltf.nodes import unit
+from pliant.io.gltf.nodes import normalize
 
-KINDS = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3", "weights": "SCALAR"}
+ACCESSOR_TYPES = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3", "weights": "SCALAR"}
 LINEAR, STEP, CUBIC = "LINEAR", "STEP", "CUBICSPLINE"
-NEAR = 1e-9  # sine of an angle between rotations below which there is no difference between an arc and its chord
-SHOWN = 10  # names of clips in a message
+MIN_SINE = 1e-9  # sine of an angle between rotations below which there is no difference between an arc and its chord
+MAX_LISTED = 10  # names of clips in a message
 
 
 class Track:
     """Values of `nodes` (c,) over `times` (k,): `values` (k, 3, c, w), of which the middle row is the value and the others are the tangents
     in and out, which only cubic splines have: (k, 1, c, w) for the others."""
 
-    def __init__(self, path: str, how: str, times: Floats, nodes: list[int], values: Floats) -> None:
-        self.path, self.how, self.times, self.values = path, how, times, values
+    def __init__(self, path: str, interpolation: str, times: Floats, nodes: list[int], values: Floats) -> None:
+        self.path, self.interpolation, self.times, self.values = path, interpolation, times, values
         self.nodes: Indices = np.array(nodes, np.int64)
 
-    def at(self, time: float) -> Floats:
+    def sample(self, time: float) -> Floats:
         """(c, w) values; rotations are unit quaternions."""
         times, values = self.times, self.values
         after = int(np.searchsorted(times, time, side="right"))
         middle = values.shape[1] // 2
-        if after in (0, len(times)) or self.how == STEP:
-            return _sound(self.path, values[max(after - 1, 0), middle], values[0, middle])
+        if after in (0, len(times)) or self.interpolation == STEP:
+            return _normalize_rotations(self.path, values[max(after - 1, 0), middle], values[0, middle])
         before, span = after - 1, times[after] - times[after - 1]
         part = (time - times[before]) / span
-        if self.how == CUBIC:
-            made = _cubic(values[before], values[after], part, span)
+        if self.interpolation == CUBIC:
+            made = _cubic_spline(values[before], values[after], part, span)
         elif self.path == "rotation":
-            return _turned(values[before, 0], values[after, 0], part)
+            return _slerp(values[before, 0], values[after, 0], part)
         else:
             made = (1 - part) * values[before, 0] + part * values[after, 0]
-        return _sound(self.path, made, values[before, middle])
+        return _normalize_rotations(self.path, made, values[before, middle])
 
     def extremes(self) -> tuple[Floats, Floats]:
         """(c, w) each: no value is below the first or above the second. Splines stay between their control points as Bézier has them."""
         middle = self.values.shape[1] // 2
         points = [self.values[:, middle]]
-        if self.how == CUBIC:
+        if self.interpolation == CUBIC:
             third = np.diff(self.times)[:, None, None] / 3
             points += [points[0][:-1] + third * self.values[:-1, 2], points[0][1:] - third * self.values[1:, 0]]
         rows = np.concatenate(points)
         return rows.min(axis=0), rows.max(axis=0)
 
 
-def _sound(path: str, made: Floats, instead: Floats) -> Floats:
+def _normalize_rotations(path: str, made: Floats, fallback: Floats) -> Floats:
     """Rotations (c, 4) made unit ones; where a spline passes through zero, another."""
     if path != "rotation":
         return made
-    made = unit(made)
-    return np.where(made.any(axis=1, keepdims=True), made, unit(instead))
+    made = normalize(made)
+    return np.where(made.any(axis=1, keepdims=True), made, normalize(fallback))
 
 
-def _cubic(before: Floats, after: Floats, t: float, span: float) -> Floats:
+def _cubic_spline(before: Floats, after: Floats, t: float, span: float) -> Floats:
     """Between two keys (3, c, w) of a spline (appendix C.5)."""
     squared, cubed = t * t, t * t * t
     made: Floats = ((2 * cubed - 3 * squared + 1) * before[1] + span * (cubed - 2 * squared + t) * before[2]
@@ -76,16 +76,16 @@ def _cubic(before: Floats, after: Floats, t: float, span: float) -> Floats:
     return made
 
 
-def _turned(before: Floats, after: Floats, t: float) -> Floats:
+def _slerp(before: Floats, after: Floats, t: float) -> Floats:
     """On the shorter arc between unit quaternions (c, 4) (appendix C.4)."""
     cosine = (before * after).sum(axis=1)
     after = np.where(cosine[:, None] < 0, -after, after)
     angle = np.arccos(np.clip(np.abs(cosine), 0.0, 1.0))
     sine = np.sin(angle)
-    near = sine < NEAR
+    near = sine < MIN_SINE
     safe = np.where(near, 1.0, sine)
     first, second = np.where(near, 1 - t, np.sin((1 - t) * angle) / safe), np.where(near, t, np.sin(t * angle) / safe)
-    return unit(first[:, None] * before + second[:, None] * after)
+    return normalize(first[:, None] * before + second[:, None] * after)
 
 
 class Clip(NamedTuple):
@@ -93,20 +93,20 @@ class Clip(NamedTuple):
 
     tracks: list[Track]
     weights: dict[int, Track]
-    held: list[tuple[int, str, Floats]]  # node, path, value
+    constants: list[tuple[int, str, Floats]]  # node, path, value
     start: float
     end: float
 
 
-def titles(document: Document) -> list[str]:
+def clip_names(document: Document) -> list[str]:
     """Names of all clips."""
-    return [document.get("animations", number).title() or f"clip {number}" for number in range(document.count("animations"))]
+    return [document.get("animations", number).display_name() or f"clip {number}" for number in range(document.count("animations"))]
 
 
-def chosen(document: Document, wanted: str | None, notes: list[str]) -> int | None:
+def choose_clip(document: Document, wanted: str | None, notes: list[str]) -> int | None:
     """The clip that is wanted, by name or by number from 0; the first where nothing is said; None where there is none."""
-    names = titles(document)
-    listed = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+    names = clip_names(document)
+    listed = ", ".join(names[:MAX_LISTED]) + (", …" if len(names) > MAX_LISTED else "")
     if wanted is not None:
         if wanted in names:
             return names.index(wanted)
@@ -118,72 +118,72 @@ def chosen(document: Document, wanted: str | None, notes: list[str]) -> int | No
     return 0 if names else None
 
 
-def read_clip(data: Data, number: int, fixed: Flags, targets: dict[int, int], notes: list[str]) -> Clip:
+def read_clip(data: Accessors, number: int, has_matrix: Flags, targets: dict[int, int], notes: list[str]) -> Clip:
     """A clip. `fixed` (n,) marks nodes with a matrix, which cannot be moved; `targets` counts the morph targets of nodes that have any."""
     clip = data.document.get("animations", number)
     samplers = clip.entries("samplers")
     groups: dict[tuple[int, str, str], list[tuple[int, Floats]]] = defaultdict(list)
     times: dict[int, Floats] = {}
-    held: list[tuple[int, str, Floats]] = []
-    moved: set[tuple[int, str]] = set()
+    constants: list[tuple[int, str, Floats]] = []
+    animated: set[tuple[int, str]] = set()
     known: dict[tuple[int, str, str, int, int], tuple[Floats, bool]] = {}  # channels may share what they hold: it is examined once
     for channel in clip.entries("channels"):
-        found = _target(data.document, channel, fixed, moved)
+        found = _channel_target(data.document, channel, has_matrix, animated)
         if found is None:
             notes.append("channels of extensions or without a node are left out")
             continue
         node, path = found
         if path == "weights" and node not in targets:
             continue  # nothing that could be morphed
-        sampler = samplers[channel.whole("sampler", most=len(samplers) - 1)]
-        how, since = sampler.text("interpolation") or LINEAR, data.document.needed(sampler, "input", "accessors")
-        if since not in times:
-            times[since] = _times(data, sampler, since)
-        shared = data.document.needed(sampler, "output", "accessors"), how, path, len(times[since]), targets.get(node, 1)
-        if shared not in known:
-            values = _values(data, sampler, *shared)
-            known[shared] = values, _constant(values)
-        values, constant = known[shared]
+        sampler = samplers[channel.integer("sampler", maximum=len(samplers) - 1)]
+        interpolation, input_index = sampler.text("interpolation") or LINEAR, data.document.required_index(sampler, "input", "accessors")
+        if input_index not in times:
+            times[input_index] = _read_times(data, sampler, input_index)
+        key = data.document.required_index(sampler, "output", "accessors"), interpolation, path, len(times[input_index]), targets.get(node, 1)
+        if key not in known:
+            values = _read_values(data, sampler, *key)
+            known[key] = values, _is_constant(values)
+        values, constant = known[key]
         if constant:
             value = values[0, values.shape[1] // 2]
-            held.append((node, path, unit(value) if path == "rotation" else value))
+            constants.append((node, path, normalize(value) if path == "rotation" else value))
         else:
             data.spend(0 if path == "weights" else values.size, f"channels of {path}")  # each has a column of its track
-            groups[since, how, path].append((node, values))
+            groups[input_index, interpolation, path].append((node, values))
     ends = [(float(some[0]), float(some[-1])) for some in times.values()] or [(0.0, 0.0)]
-    return Clip(*_tracks(groups, times), held, min(start for start, _ in ends), max(end for _, end in ends))
+    return Clip(*_group_tracks(groups, times), constants, min(start for start, _ in ends), max(end for _, end in ends))
 
 
-def _target(document: Document, channel: Entry, fixed: Flags, moved: set[tuple[int, str]]) -> tuple[int, str] | None:
+def _channel_target(document: Document, channel: Entry, has_matrix: Flags, animated: set[tuple[int, str]]) -> tuple[int, str] | None:
     """The node of a channel and what of it changes, which is new; None for what is not of nodes."""
     target = channel.entry("target")
     node, path = document.index(target, "node", "nodes"), target.text("path")
     if path == "pointer" or node is None:
         return None
-    if path not in KINDS:
-        raise target.refuse("path", f"expected one of {', '.join(KINDS)}, got {path[:60]!r}")
-    if (node, path) in moved:
+    if path not in ACCESSOR_TYPES:
+        raise target.refuse("path", f"expected one of {', '.join(ACCESSOR_TYPES)}, got {path[:60]!r}")
+    if (node, path) in animated:
         raise target.refuse("path", f"nodes[{node}].{path} has a channel already")
-    if path != "weights" and fixed[node]:
+    if path != "weights" and has_matrix[node]:
         raise target.refuse("node", f"nodes[{node}] has a matrix, so that its {path} cannot change")
-    moved.add((node, path))
+    animated.add((node, path))
     return node, path
 
 
-def _tracks(groups: dict[tuple[int, str, str], list[tuple[int, Floats]]], times: dict[int, Floats]) -> tuple[list[Track], dict[int, Track]]:
+def _group_tracks(groups: dict[tuple[int, str, str], list[tuple[int, Floats]]], times: dict[int, Floats]) -> tuple[list[Track], dict[int, Track]]:
     """A track for each group of channels, in which linear rotations are unit ones; but one for each node of which weights change."""
     tracks, weights = list[Track](), dict[int, Track]()
-    for (since, how, path), members in groups.items():
+    for (input_index, interpolation, path), members in groups.items():
         if path == "weights":
-            weights |= {node: Track(path, how, times[since], [node], values[:, :, None]) for node, values in members}
+            weights |= {node: Track(path, interpolation, times[input_index], [node], values[:, :, None]) for node, values in members}
         else:
             rows = np.stack([values for _, values in members], axis=2)
-            rows = unit(rows) if path == "rotation" and how != CUBIC else rows
-            tracks.append(Track(path, how, times[since], [node for node, _ in members], rows))
+            rows = normalize(rows) if path == "rotation" and interpolation != CUBIC else rows
+            tracks.append(Track(path, interpolation, times[input_index], [node for node, _ in members], rows))
     return tracks, weights
 
 
-def _times(data: Data, sampler: Entry, index: int) -> Floats:
+def _read_times(data: Accessors, sampler: Entry, index: int) -> Floats:
     """(k,) times of a sampler, at least one."""
     times = data.floats(index, "SCALAR")[:, 0]
     if not len(times):
@@ -193,15 +193,15 @@ def _times(data: Data, sampler: Entry, index: int) -> Floats:
     return times
 
 
-def _values(data: Data, sampler: Entry, index: int, how: str, path: str, keys: int, targets: int) -> Floats:
+def _read_values(data: Accessors, sampler: Entry, index: int, interpolation: str, path: str, keys: int, targets: int) -> Floats:
     """(keys, 3, w) values and tangents of splines, (keys, 1, w) of others."""
-    if how not in (LINEAR, STEP, CUBIC):
-        raise sampler.refuse("interpolation", f"expected {LINEAR}, {STEP} or {CUBIC}, got {how[:60]!r}")
-    rows, each = 3 if how == CUBIC else 1, targets if path == "weights" else 1
+    if interpolation not in (LINEAR, STEP, CUBIC):
+        raise sampler.refuse("interpolation", f"expected {LINEAR}, {STEP} or {CUBIC}, got {interpolation[:60]!r}")
+    rows, each = 3 if interpolation == CUBIC else 1, targets if path == "weights" else 1
     if data.count(index) != keys * rows * each:
         found = f"accessors[{index}] has {data.count(index):,}"
         raise sampler.refuse("output", f"expected {keys * rows * each:,} elements, for {keys:,} times, but {found}")
-    values = data.floats(index, KINDS[path]).reshape(keys, rows, -1)
+    values = data.floats(index, ACCESSOR_TYPES[path]).reshape(keys, rows, -1)
     if path == "rotation":
         bad = ~values[:, rows // 2].any(axis=1)
         if bad.any():
@@ -209,7 +209,7 @@ def _values(data: Data, sampler: Entry, index: int, how: str, path: str, keys: i
     return values
 
 
-def _constant(values: Floats) -> bool:
+def _is_constant(values: Floats) -> bool:
     """Do keys (k, 3 or 1, w) say the same for all times? Tangents matter between two keys only."""
     middle = values.shape[1] // 2
     flat = not values[:, :middle].any() and not values[:, middle + 1 :].any()

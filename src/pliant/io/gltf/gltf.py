@@ -15,64 +15,64 @@ import numpy as np
 
 from pliant.core.validate_rig import positive
 from pliant.errors import MeshError
-from pliant.io.animation import PLAIN, RATE, Actor, Animation, Floats, Settings
-from pliant.io.gltf.actors import Bound, actor_of
-from pliant.io.gltf.buffers import Data
-from pliant.io.gltf.clips import chosen, read_clip
+from pliant.io.animation import DEFAULT_RATE, DEFAULT_SETTINGS, Actor, Animation, Floats, Settings
+from pliant.io.gltf.actors import SkinBinding, make_actor
+from pliant.io.gltf.buffers import Accessors
+from pliant.io.gltf.clips import choose_clip, read_clip
 from pliant.io.gltf.document import Document, read_document
-from pliant.io.gltf.meshes import MOST_VERTICES, Skin, Surface, read_mesh, read_skin
-from pliant.io.gltf.nodes import Nodes
+from pliant.io.gltf.meshes import MAX_VERTICES, GltfSurface, Skin, read_mesh, read_skin
+from pliant.io.gltf.nodes import NodeTree
 from pliant.io.gltf.poses import Poses
-from pliant.io.limits import Names, examined, refuse
+from pliant.io.limits import UniqueNames, file_errors, refuse
 
-MOST_ACTORS = 10_000
-UNREAD = {"EXT_mesh_gpu_instancing": "instances are left out", "KHR_node_visibility": "nodes that are hidden are read as well"}
+MAX_ACTORS = 10_000
+IGNORED_EXTENSIONS = {"EXT_mesh_gpu_instancing": "instances are left out", "KHR_node_visibility": "nodes that are hidden are read as well"}
 
 
-def read_gltf(path: Path, settings: Settings = PLAIN) -> Animation:
+def read_gltf(path: Path, settings: Settings = DEFAULT_SETTINGS) -> Animation:
     """The animation in a .gltf or .glb file. Of several clips one is played, `settings.clip` says which; `settings.rate` is how many frames
     of a second are looked at."""
-    rate = RATE if settings.rate is None else positive("rate", settings.rate)
+    rate = DEFAULT_RATE if settings.rate is None else positive("rate", settings.rate)
     notes: list[str] = []
-    with examined(path):
+    with file_errors(path):
         document = read_document(path)
-    clip_number = chosen(document, settings.clip, notes)
-    with examined(path):
-        return _read(document, clip_number, rate, notes)
+    clip_number = choose_clip(document, settings.clip, notes)
+    with file_errors(path):
+        return _read_animation(document, clip_number, rate, notes)
 
 
-def _read(document: Document, clip_number: int | None, rate: float, notes: list[str]) -> Animation:
-    path, data, nodes = document.file, Data(document), Nodes(document)
-    cast = Cast(data, nodes, notes)
-    clip = None if clip_number is None else read_clip(data, clip_number, nodes.fixed, cast.targets(), notes)
+def _read_animation(document: Document, clip_number: int | None, rate: float, notes: list[str]) -> Animation:
+    path, data, nodes = document.file, Accessors(document), NodeTree(document)
+    mesh_nodes = MeshNodes(data, nodes, notes)
+    clip = None if clip_number is None else read_clip(data, clip_number, nodes.has_matrix, mesh_nodes.targets(), notes)
     poses = Poses(nodes, clip, rate)
-    actors = cast.actors(poses)
+    actors = mesh_nodes.actors(poses)
     if not actors:
         raise refuse(path, "has no triangles in its scene")
-    notes += _left_out(document)
+    notes += _skipped_features(document)
     return Animation(path.stem, actors, poses.frames, rate, "y", "m", tuple(dict.fromkeys(notes)), tuple(data.files))
 
 
-def _left_out(document: Document) -> list[str]:
+def _skipped_features(document: Document) -> list[str]:
     """What a file has and nobody reads."""
     used = {name for name in document.items("extensionsUsed") if isinstance(name, str)}
-    found = [f"{name}: {what}" for name, what in UNREAD.items() if name in used]
+    found = [f"{name}: {what}" for name, what in IGNORED_EXTENSIONS.items() if name in used]
     if document.count("scenes") > 1:
         found.append(f"of {document.count('scenes')} scenes the default one is read")
     return found
 
 
-class Cast:
+class MeshNodes:
     """The nodes of the scene that have meshes, with what they share: every mesh and skin is read once."""
 
-    def __init__(self, data: Data, nodes: Nodes, notes: list[str]) -> None:
+    def __init__(self, data: Accessors, nodes: NodeTree, notes: list[str]) -> None:
         self._data, self._notes, document = data, notes, data.document
-        self._surfaces: dict[tuple[int, bool], Surface | None] = {}
+        self._surfaces: dict[tuple[int, bool], GltfSurface | None] = {}
         self._skins: dict[int, Skin] = {}
-        self._bounds: dict[tuple[int, int], Bound] = {}
-        self._members: list[tuple[int, Surface, int, int | None]] = []  # node, surface, mesh, skin
+        self._bindings: dict[tuple[int, int], SkinBinding] = {}
+        self._mesh_nodes: list[tuple[int, GltfSurface, int, int | None]] = []  # node, surface, mesh, skin
         vertices = 0
-        for node in nodes.of_scene(document):
+        for node in nodes.scene_nodes(document):
             entry = document.get("nodes", node)
             mesh = document.index(entry, "mesh", "meshes")
             if mesh is None:
@@ -81,55 +81,55 @@ class Cast:
             surface = self._surface(mesh, skin is not None)
             if surface is None:
                 continue
-            self._members.append((node, surface, mesh, skin))
+            self._mesh_nodes.append((node, surface, mesh, skin))
             vertices += len(surface.vertices)
-            if len(self._members) > MOST_ACTORS or vertices > MOST_VERTICES:
-                raise refuse(data.path, f"{entry.name}: with it there are {len(self._members):,} nodes with {vertices:,} vertices; at most "
-                                        f"{MOST_ACTORS:,} and {MOST_VERTICES:,} are read")  # fmt: skip
+            if len(self._mesh_nodes) > MAX_ACTORS or vertices > MAX_VERTICES:
+                raise refuse(data.path, f"{entry.name}: with it there are {len(self._mesh_nodes):,} nodes with {vertices:,} vertices; at most "
+                                        f"{MAX_ACTORS:,} and {MAX_VERTICES:,} are read")  # fmt: skip
 
-    def _surface(self, mesh: int, skinned: bool) -> Surface | None:
+    def _surface(self, mesh: int, skinned: bool) -> GltfSurface | None:
         if (mesh, skinned) not in self._surfaces:
             self._surfaces[mesh, skinned] = read_mesh(self._data, mesh, skinned, self._notes)
         return self._surfaces[mesh, skinned]
 
-    def _bound(self, surface: Surface, mesh: int, skin: int | None) -> Bound | None:
+    def _bind_skin(self, surface: GltfSurface, mesh: int, skin: int | None) -> SkinBinding | None:
         """How a mesh follows a skin; None where there is none."""
         if skin is None:
             return None
         if skin not in self._skins:
             self._skins[skin] = read_skin(self._data, skin)
-        if (mesh, skin) not in self._bounds:
-            idle = int((~surface.shares.any(axis=1)).sum())
+        if (mesh, skin) not in self._bindings:
+            idle = int((~surface.joint_weights.any(axis=1)).sum())
             if idle:
                 self._notes.append(f"meshes[{mesh}]: {idle:,} vertices have no weights; they follow the first joint that they name")
-            self._data.spend(2 * surface.shares.size, f"meshes[{mesh}] with skins[{skin}]")
+            self._data.spend(2 * surface.joint_weights.size, f"meshes[{mesh}] with skins[{skin}]")
             try:
-                self._bounds[mesh, skin] = Bound(self._skins[skin], self._skins[skin].weights(surface))
+                self._bindings[mesh, skin] = SkinBinding(self._skins[skin], self._skins[skin].weights(surface))
             except MeshError as error:
                 raise refuse(self._data.path, f"meshes[{mesh}] with skins[{skin}]: {error}") from None
-        return self._bounds[mesh, skin]
+        return self._bindings[mesh, skin]
 
     def targets(self) -> dict[int, int]:
         """How many morph targets nodes have, where they have any."""
-        return {node: len(surface.targets) for node, surface, *_ in self._members if surface.targets is not None}
+        return {node: len(surface.targets) for node, surface, *_ in self._mesh_nodes if surface.targets is not None}
 
     def actors(self, poses: Poses) -> list[Actor]:
         """All of them, each with a name of its own."""
-        names, made = [self._name(node) for node, *_ in self._members], list[Actor]()
-        apart = Names(names)
-        for (node, surface, mesh, skin), name in zip(self._members, names, strict=True):
-            weights, bound = self._weights(node, surface), self._bound(surface, mesh, skin)
-            made.append(actor_of(self._data.path, apart.new(name), node, poses, surface, weights, bound))
+        names, made = [self._node_name(node) for node, *_ in self._mesh_nodes], list[Actor]()
+        unique_names = UniqueNames(names)
+        for (node, surface, mesh, skin), name in zip(self._mesh_nodes, names, strict=True):
+            weights, bound = self._weights(node, surface), self._bind_skin(surface, mesh, skin)
+            made.append(make_actor(self._data.path, unique_names.assign(name), node, poses, surface, weights, bound))
         return made
 
-    def _weights(self, node: int, surface: Surface) -> Floats:
+    def _weights(self, node: int, surface: GltfSurface) -> Floats:
         """(k,) weights of the morph targets of a node: its own, else those of the mesh."""
         if surface.targets is None:
             return np.zeros(0)
         return np.array(self._data.document.get("nodes", node).numbers("weights", len(surface.weights), surface.weights.tolist()))
 
-    def _name(self, node: int) -> str:
+    def _node_name(self, node: int) -> str:
         """The name of a node, else that of its mesh, else its number."""
         document = self._data.document
         entry = document.get("nodes", node)
-        return entry.title() or document.get("meshes", entry.whole("mesh")).title() or f"node {node}"
+        return entry.display_name() or document.get("meshes", entry.integer("mesh")).display_name() or f"node {node}"

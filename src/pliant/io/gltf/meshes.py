@@ -12,14 +12,14 @@ import numpy as np
 
 from pliant.errors import MeshError
 from pliant.io.animation import Faces, Floats
-from pliant.io.gltf.buffers import Data, Indices
-from pliant.io.gltf.document import COMPRESSED, CONVERT, Entry
+from pliant.io.gltf.buffers import Accessors, Indices
+from pliant.io.gltf.document import COMPRESSION_EXTENSIONS, CONVERSION_HINT, Entry
 from pliant.io.limits import refuse
 from pliant.motion.skeleton import Skeleton
 
 TRIANGLES, STRIP, FAN = 4, 5, 6
-MOST_VERTICES = 1 << 24  # of a mesh, and of all actors, where it counts as often as it is used
-MOST_SETS = 64  # of joints and weights
+MAX_VERTICES = 1 << 24  # of a mesh, and of all actors, where it counts as often as it is used
+MAX_JOINT_SETS = 64  # of joints and weights
 
 
 class Attributes(NamedTuple):
@@ -31,10 +31,10 @@ class Attributes(NamedTuple):
     weights: tuple[int, ...]
 
 
-Parts = list[tuple[Attributes, Indices | slice]]  # and which of their vertices
+PrimitiveRows = list[tuple[Attributes, Indices | slice]]  # and which of their vertices
 
 
-class Surface(NamedTuple):
+class GltfSurface(NamedTuple):
     """A mesh: vertices (n, 3), faces (f, 3), displacements `targets` (k, n, 3) with their weights (k,) where it has any, and of each vertex
     of a skinned one the joints (n, j) and how much it belongs to them (n, j)."""
 
@@ -43,53 +43,53 @@ class Surface(NamedTuple):
     targets: Floats | None
     weights: Floats
     joints: Indices
-    shares: Floats
+    joint_weights: Floats
 
 
-def read_mesh(data: Data, index: int, skinned: bool, notes: list[str]) -> Surface | None:
+def read_mesh(data: Accessors, index: int, skinned: bool, notes: list[str]) -> GltfSurface | None:
     """A mesh; None for one without triangles."""
     mesh = data.document.get("meshes", index)
     parts: dict[Attributes, int] = {}  # and the first vertex of each
     faces: list[Faces] = []
     total = 0
     for primitive in mesh.entries("primitives"):
-        mode = primitive.whole("mode", TRIANGLES, 0, FAN)
+        mode = primitive.integer("mode", TRIANGLES, 0, FAN)
         if mode < TRIANGLES:
             notes.append("primitives of points or lines are left out")
             continue
-        attributes = _attributes(data, primitive, skinned)
+        attributes = _read_attributes(data, primitive, skinned)
         if attributes is None:
             notes.append("primitives without positions are left out")
             continue
         count = data.count(attributes.position)
         if attributes not in parts:
             parts[attributes], total = total, total + count
-        if total > MOST_VERTICES:
-            raise refuse(data.path, f"{mesh.name}: has {total:,} vertices, at most {MOST_VERTICES:,} are read")
-        faces.append(_faces(data, primitive, mode, count) + np.int32(parts[attributes]))
+        if total > MAX_VERTICES:
+            raise refuse(data.path, f"{mesh.name}: has {total:,} vertices, at most {MAX_VERTICES:,} are read")
+        faces.append(_read_faces(data, primitive, mode, count) + np.int32(parts[attributes]))
     if not sum(map(len, faces)):
         return None
     corners = np.concatenate(faces)
-    rows = _named(corners, total)
+    rows = _used_vertices(corners, total)
     if rows is not None:
         corners = np.searchsorted(rows, corners).astype(np.int32)
-    some = _rows(data, parts, rows)
-    joints, shares = _shares(data, some, skinned)
-    targets, weights = _targets(data, mesh, some)
-    return Surface(_positions(data, mesh, some), corners, targets, weights, joints, shares)
+    kept_rows = _primitive_rows(data, parts, rows)
+    joints, joint_weights = _read_joint_weights(data, kept_rows, skinned)
+    targets, weights = _read_targets(data, mesh, kept_rows)
+    return GltfSurface(_read_positions(data, mesh, kept_rows), corners, targets, weights, joints, joint_weights)
 
 
-def _named(corners: Faces, total: int) -> Indices | None:
+def _used_vertices(corners: Faces, total: int) -> Indices | None:
     """The vertices that faces name, rising, where all others are most of them; else None, and all stay. Many meshes may share one large
     accessor, so this takes no more time than the faces are worth."""
     if 2 * corners.size < total:
         return np.unique(corners).astype(np.int64)
-    named = np.zeros(total, bool)
-    named[corners] = True
-    return np.flatnonzero(named) if 2 * named.sum() < total else None
+    is_used = np.zeros(total, bool)
+    is_used[corners] = True
+    return np.flatnonzero(is_used) if 2 * is_used.sum() < total else None
 
 
-def _rows(data: Data, parts: dict[Attributes, int], rows: Indices | None) -> Parts:
+def _primitive_rows(data: Accessors, parts: dict[Attributes, int], rows: Indices | None) -> PrimitiveRows:
     """Of each primitive the vertices that are kept, by their number in it."""
     if rows is None:
         return [(part, slice(0, data.count(part.position))) for part in parts]
@@ -97,31 +97,31 @@ def _rows(data: Data, parts: dict[Attributes, int], rows: Indices | None) -> Par
     return [(part, rows[slice(*np.searchsorted(rows, end))] - end[0]) for part, end in zip(parts, ends, strict=True)]
 
 
-def _count(rows: Indices | slice) -> int:
+def _row_count(rows: Indices | slice) -> int:
     return int(rows.stop) if isinstance(rows, slice) else len(rows)
 
 
-def _positions(data: Data, mesh: Entry, parts: Parts) -> Floats:
+def _read_positions(data: Accessors, mesh: Entry, parts: PrimitiveRows) -> Floats:
     """(n, 3): those of the accessor itself, where a mesh has all of one; else a copy, which counts."""
     if len(parts) == 1 and isinstance(parts[0][1], slice):
         return data.floats(parts[0][0].position, "VEC3")
-    data.spend(3 * sum(_count(rows) for _, rows in parts), mesh.name)
+    data.spend(3 * sum(_row_count(rows) for _, rows in parts), mesh.name)
     return np.concatenate([data.floats(part.position, "VEC3")[rows] for part, rows in parts])
 
 
-def _attributes(data: Data, primitive: Entry, skinned: bool) -> Attributes | None:
+def _read_attributes(data: Accessors, primitive: Entry, skinned: bool) -> Attributes | None:
     document, entry = data.document, primitive.entry("attributes")
     position = document.index(entry, "POSITION", "accessors")
     if position is None:
         return None
-    compressed = [name for name in COMPRESSED if name in primitive.entry("extensions")]
+    compressed = [name for name in COMPRESSION_EXTENSIONS if name in primitive.entry("extensions")]
     if compressed and "bufferView" not in document.get("accessors", position):
-        raise refuse(data.path, f"{primitive.name}: is one of {compressed[0]}, {CONVERT}")
+        raise refuse(data.path, f"{primitive.name}: is one of {compressed[0]}, {CONVERSION_HINT}")
     targets = tuple(document.index(target, "POSITION", "accessors") for target in primitive.entries("targets"))
     joints, weights = list[int](), list[int]()
-    while skinned and f"JOINTS_{len(joints)}" in entry and len(joints) < MOST_SETS:
-        weights.append(document.needed(entry, f"WEIGHTS_{len(joints)}", "accessors"))
-        joints.append(document.needed(entry, f"JOINTS_{len(joints)}", "accessors"))
+    while skinned and f"JOINTS_{len(joints)}" in entry and len(joints) < MAX_JOINT_SETS:
+        weights.append(document.required_index(entry, f"WEIGHTS_{len(joints)}", "accessors"))
+        joints.append(document.required_index(entry, f"JOINTS_{len(joints)}", "accessors"))
     if skinned and not joints:
         raise entry.refuse("JOINTS_0", "missing, but a node with this mesh has a skin")
     attributes = Attributes(position, targets, tuple(joints), tuple(weights))
@@ -132,14 +132,14 @@ def _attributes(data: Data, primitive: Entry, skinned: bool) -> Attributes | Non
     return attributes
 
 
-def _faces(data: Data, primitive: Entry, mode: int, count: int) -> Faces:
+def _read_faces(data: Accessors, primitive: Entry, mode: int, count: int) -> Faces:
     """(f, 3): triangles of a list, a strip or a fan; what is left over at its end is no triangle."""
     index = data.document.index(primitive, "indices", "accessors")
     if index is None:
         data.spend(count, primitive.name)
         corners: Faces = np.arange(count, dtype=np.int32)
     else:
-        named = data.wholes(index, "SCALAR")[:, 0]
+        named = data.integers(index, "SCALAR")[:, 0]
         if named.max(initial=-1) >= count:
             raise primitive.refuse("indices", f"accessors[{index}] names vertex {named.max()}, but there are {count:,}")
         corners = named.astype(np.int32)
@@ -155,9 +155,9 @@ def _faces(data: Data, primitive: Entry, mode: int, count: int) -> Faces:
     return np.stack([corners[:-2], corners[first + 1 + odd], corners[first + 2 - odd]], axis=1)
 
 
-def _targets(data: Data, mesh: Entry, parts: Parts) -> tuple[Floats | None, Floats]:
+def _read_targets(data: Accessors, mesh: Entry, parts: PrimitiveRows) -> tuple[Floats | None, Floats]:
     """(k, n, 3) displacements and (k,) their weights; None where no target moves a vertex."""
-    count, total = len(parts[0][0].targets), sum(_count(rows) for _, rows in parts)
+    count, total = len(parts[0][0].targets), sum(_row_count(rows) for _, rows in parts)
     if any(len(part.targets) != count for part, _ in parts):
         raise mesh.refuse("primitives", "expected as many targets in all of them")
     weights = np.array(mesh.numbers("weights", count, [0.0] * count))
@@ -166,7 +166,7 @@ def _targets(data: Data, mesh: Entry, parts: Parts) -> tuple[Floats | None, Floa
     data.spend(3 * count * total, mesh.name)
     made, begin = np.zeros((count, total, 3)), 0
     for part, rows in parts:
-        end = begin + _count(rows)
+        end = begin + _row_count(rows)
         for number, target in enumerate(part.targets):
             if target is not None:
                 made[number, begin:end] = data.floats(target, "VEC3")[rows]
@@ -174,22 +174,22 @@ def _targets(data: Data, mesh: Entry, parts: Parts) -> tuple[Floats | None, Floa
     return made, weights
 
 
-def _shares(data: Data, parts: Parts, skinned: bool) -> tuple[Indices, Floats]:
+def _read_joint_weights(data: Accessors, parts: PrimitiveRows, skinned: bool) -> tuple[Indices, Floats]:
     """(n, j) joints and weights, as many for all as the primitive with the most has; nothing if not skinned."""
     if not skinned:
         return np.zeros((0, 0), np.int64), np.zeros((0, 0))
     width = 4 * max(len(part.joints) for part, _ in parts)
-    joints, shares = list[Indices](), list[Floats]()
+    joints, weights = list[Indices](), list[Floats]()
     for part, rows in parts:
-        count = _count(rows)
+        count = _row_count(rows)
         data.spend(2 * width * count, "joints and weights")
-        some, much = np.zeros((count, width), np.int64), np.zeros((count, width))
-        for number, (which, share) in enumerate(zip(part.joints, part.weights, strict=True)):
+        part_joints, part_weights = np.zeros((count, width), np.int64), np.zeros((count, width))
+        for number, (joint_accessor, weight_accessor) in enumerate(zip(part.joints, part.weights, strict=True)):
             columns = slice(4 * number, 4 * number + 4)
-            some[:, columns], much[:, columns] = data.wholes(which, "VEC4")[rows], data.floats(share, "VEC4")[rows]
-        joints.append(some)
-        shares.append(much)
-    return np.concatenate(joints), np.concatenate(shares)
+            part_joints[:, columns], part_weights[:, columns] = data.integers(joint_accessor, "VEC4")[rows], data.floats(weight_accessor, "VEC4")[rows]
+        joints.append(part_joints)
+        weights.append(part_weights)
+    return np.concatenate(joints), np.concatenate(weights)
 
 
 class Skin(NamedTuple):
@@ -202,14 +202,14 @@ class Skin(NamedTuple):
         """(m, 3, 4): where each joint carries what belongs to it, from the matrices (n, 4, 4) of all nodes in the world."""
         return self.skeleton.maps(world=world[self.joints])
 
-    def weights(self, surface: Surface) -> Any:
+    def weights(self, surface: GltfSurface) -> Any:
         """(n, m) sparse: how much each vertex belongs to each joint. One that belongs to none follows the first that it names."""
-        shares = surface.shares.copy()
-        shares[~shares.any(axis=1), 0] = 1.0
-        return self.skeleton.weights(surface.joints, shares)
+        joint_weights = surface.joint_weights.copy()
+        joint_weights[~joint_weights.any(axis=1), 0] = 1.0
+        return self.skeleton.weights(surface.joints, joint_weights)
 
 
-def read_skin(data: Data, index: int) -> Skin:
+def read_skin(data: Accessors, index: int) -> Skin:
     """A skin: its joints, and the inverse bind matrices, by default those that change nothing."""
     document, entry = data.document, data.document.get("skins", index)
     joints = document.indices(entry, "joints", "nodes")

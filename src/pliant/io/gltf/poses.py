@@ -15,40 +15,40 @@ import numpy as np
 from pliant.io.animation import Floats
 from pliant.io.gltf.buffers import Flags, Indices
 from pliant.io.gltf.clips import Clip
-from pliant.io.gltf.nodes import FAR, Nodes, composed, stretch_of
+from pliant.io.gltf.nodes import NOT_RIGID, NodeTree, compose, stretch_bounds
 from pliant.io.limits import refuse
 
-MOST_FRAMES = 1_000_000
-ROUNDED = 1e-3  # of a frame: so much may be missing at the end of a clip, whose times are float32
-RIGID = 4e-6  # a stretch that bodies accept as rigid: with exp(2 × RIGID) − 1 below the 1e-5 that they allow
+MAX_FRAMES = 1_000_000
+END_TOLERANCE = 1e-3  # of a frame: so much may be missing at the end of a clip, whose times are float32
+RIGID_STRETCH = 4e-6  # a stretch that bodies accept as rigid: with exp(2 × RIGID) − 1 below the 1e-5 that they allow
 
 
 class Poses:
     """All frames of a clip; of no clip, the one frame in which everything rests. `nodes` are taken over: held channels are their rest."""
 
-    def __init__(self, nodes: Nodes, clip: Clip | None, rate: float) -> None:
+    def __init__(self, nodes: NodeTree, clip: Clip | None, rate: float) -> None:
         self.nodes, self.rate, self._clip = nodes, rate, clip
         self._path = nodes.path
         self._tracks = clip.tracks if clip else []
-        self._held = {node: value for node, path, value in clip.held if path == "weights"} if clip else {}
-        for node, path, value in clip.held if clip else []:
+        self._constant_weights = {node: value for node, path, value in clip.constants if path == "weights"} if clip else {}
+        for node, path, value in clip.constants if clip else []:
             if path != "weights":
                 getattr(nodes, path)[node] = value
-        self.frames = self._count(clip, rate)
+        self.frames = self._frame_count(clip, rate)
         animated = self._animated()
-        self.moving, self._animated_nodes = self._below(animated), np.flatnonzero(animated)
-        self._levels = [some[self.moving[some]] for some in nodes.levels if self.moving[some].any()]
-        at_rest = composed(nodes.translation, nodes.rotation, nodes.scale)
-        self._local = np.where(nodes.fixed[:, None, None], nodes.matrix, at_rest)
-        self._rest = self._placed(self._local.copy(), nodes.levels)
+        self.is_animated, self._animated_nodes = self._with_descendants(animated), np.flatnonzero(animated)
+        self._levels = [some[self.is_animated[some]] for some in nodes.levels if self.is_animated[some].any()]
+        at_rest = compose(nodes.translation, nodes.rotation, nodes.scale)
+        self._local = np.where(nodes.has_matrix[:, None, None], nodes.matrix, at_rest)
+        self._rest = self._to_world(self._local.copy(), nodes.levels)
         self.stretch = self._stretch()
-        self._kept = threading.local()
+        self._thread_local = threading.local()
 
-    def _count(self, clip: Clip | None, rate: float) -> int:
+    def _frame_count(self, clip: Clip | None, rate: float) -> int:
         length = (clip.end - clip.start) * rate if clip else 0.0
-        if not length < MOST_FRAMES:
-            raise refuse(self._path, f"its clip has more than {MOST_FRAMES:,} frames at {rate:g} a second")
-        return math.floor(length + ROUNDED) + 1
+        if not length < MAX_FRAMES:
+            raise refuse(self._path, f"its clip has more than {MAX_FRAMES:,} frames at {rate:g} a second")
+        return math.floor(length + END_TOLERANCE) + 1
 
     def _animated(self) -> Flags:
         """(n,): nodes that tracks move."""
@@ -57,7 +57,7 @@ class Poses:
             found[track.nodes] = True
         return found
 
-    def _below(self, found: Flags) -> Flags:
+    def _with_descendants(self, found: Flags) -> Flags:
         """These nodes, and all that hang on them."""
         made = found.copy()
         if made.any():
@@ -65,14 +65,14 @@ class Poses:
                 made[some] |= made[self.nodes.parents[some]]
         return made
 
-    def _placed(self, matrices: Floats, levels: list[Indices]) -> Floats:
+    def _to_world(self, matrices: Floats, levels: list[Indices]) -> Floats:
         """Matrices in the world, from those at parents, for nodes of these levels; those of the others are in the world already."""
         parents = self.nodes.parents
         with np.errstate(over="ignore", invalid="ignore"):
-            for some in levels:
-                above = parents[some]
+            for nodes in levels:
+                above = parents[nodes]
                 if above[0] >= 0:  # all of a level or none
-                    matrices[some] = matrices[above] @ matrices[some]
+                    matrices[nodes] = matrices[above] @ matrices[nodes]
         bad = ~np.isfinite(matrices).all(axis=(1, 2))
         if bad.any():
             raise refuse(self._path, f"nodes[{int(bad.argmax())}]: its matrix in the world is beyond the largest numbers")
@@ -82,19 +82,19 @@ class Poses:
     def _stretch(self) -> Floats:
         """(n,): that of every node in the world, which is at most the sum of its own and of those above it. For |s − 1| <= ¼ the stretch of
         a scale s is at most 2 |s − 1|."""
-        local = stretch_of(self._local)
+        local = stretch_bounds(self._local)
         for track in self._tracks:
             if track.path == "scale":
                 low, high = track.extremes()
-                off = 2 * np.maximum(np.abs(low - 1), np.abs(high - 1)).max(axis=1)
-                local[track.nodes] = np.where(off <= 0.5, off, FAR)
-        for some in self.nodes.levels[1:]:
-            local[some] += local[self.nodes.parents[some]]
+                deviation = 2 * np.maximum(np.abs(low - 1), np.abs(high - 1)).max(axis=1)
+                local[track.nodes] = np.where(deviation <= 0.5, deviation, NOT_RIGID)
+        for nodes in self.nodes.levels[1:]:
+            local[nodes] += local[self.nodes.parents[nodes]]
         return local
 
     def rigid(self, node: int) -> bool:
         """Is its matrix rigid in every frame, as bodies see it?"""
-        return bool(self.stretch[node] <= RIGID)
+        return bool(self.stretch[node] <= RIGID_STRETCH)
 
     def time(self, frame: int) -> float:
         """Of a frame, in seconds."""
@@ -104,29 +104,29 @@ class Poses:
         """(n, 4, 4), read-only: the matrix of every node in the world."""
         if not self._tracks:
             return self._rest
-        kept: tuple[int, Floats] | None = getattr(self._kept, "last", None)
-        if kept is None or kept[0] != frame:
-            kept = self._kept.last = frame, self._worked_out(self.time(frame))
-        return kept[1]
+        cached: tuple[int, Floats] | None = getattr(self._thread_local, "last", None)
+        if cached is None or cached[0] != frame:
+            cached = self._thread_local.last = frame, self._world_matrices(self.time(frame))
+        return cached[1]
 
-    def _worked_out(self, time: float) -> Floats:
-        some = self._animated_nodes
+    def _world_matrices(self, time: float) -> Floats:
+        nodes = self._animated_nodes
         at = np.full(len(self.nodes), -1)
-        at[some] = np.arange(len(some))
-        parts = {path: getattr(self.nodes, path)[some] for path in ("translation", "rotation", "scale")}
+        at[nodes] = np.arange(len(nodes))
+        parts = {path: getattr(self.nodes, path)[nodes] for path in ("translation", "rotation", "scale")}
         for track in self._tracks:
-            parts[track.path][at[track.nodes]] = track.at(time)
-        made = np.where(self.moving[:, None, None], self._local, self._rest)
-        made[some] = composed(**parts)
-        return self._placed(made, self._levels)
+            parts[track.path][at[track.nodes]] = track.sample(time)
+        made = np.where(self.is_animated[:, None, None], self._local, self._rest)
+        made[nodes] = compose(**parts)
+        return self._to_world(made, self._levels)
 
     def weights(self, node: int, frame: int) -> Floats | None:
         """(k,) weights of the morph targets of a node, where the clip says them."""
         if self._clip is not None and node in self._clip.weights:
-            now: Floats = self._clip.weights[node].at(self.time(frame))[0]
+            now: Floats = self._clip.weights[node].sample(self.time(frame))[0]
             return now
-        return self._held.get(node)
+        return self._constant_weights.get(node)
 
-    def morphs(self, node: int) -> bool:
+    def has_animated_weights(self, node: int) -> bool:
         """Do its weights change?"""
         return self._clip is not None and node in self._clip.weights

@@ -16,20 +16,20 @@ from pathlib import Path
 import numpy as np
 
 from pliant.io.animation import Floats
-from pliant.io.limits import LONGEST, MOST_MESH, Lines, refuse, size_of
-from pliant.io.mesh_part import MOST_PARTS, Indices, Part, fans, in_range, whole
+from pliant.io.limits import MAX_LINE_BYTES, MAX_MESH_BYTES, Lines, refuse, size_of
+from pliant.io.mesh_part import MAX_PARTS, Indices, MeshPart, checked_faces, fan_triangulate, single_part
 
-GOES_ON = (b"\\", b"\\\r")  # how a line ends that the next one continues
-PASSED = (b"vn", b"vt", b"vp", b"l ", b"p ")  # normals, textures, lines and points: worth writing down, but of no surface
+CONTINUATIONS = (b"\\", b"\\\r")  # how a line ends that the next one continues
+IGNORED_KEYS = (b"vn", b"vt", b"vp", b"l ", b"p ")  # normals, textures, lines and points: worth writing down, but of no surface
 
 
-class Content:
+class ObjContent:
     """What has been read of a file so far; of faces the indices as they are written, and how many vertices came before."""
 
     def __init__(self) -> None:
         self.coordinates, self.corners = array("d"), array("q")
-        self.counts, self.before = array("q"), array("q")
-        self.names = {b"o": Names(), b"g": Names()}
+        self.counts, self.vertices_before = array("q"), array("q")
+        self.names = {b"o": FaceLabels(), b"g": FaceLabels()}
 
     def vertex(self, words: list[bytes]) -> None:
         if len(words) < 4:
@@ -39,97 +39,97 @@ class Content:
     def face(self, words: list[bytes]) -> None:
         self.corners.extend([int(word.partition(b"/")[0]) for word in words])
         self.counts.append(len(words))
-        self.before.append(len(self.coordinates) // 3)
+        self.vertices_before.append(len(self.coordinates) // 3)
 
     def polygons(self) -> tuple[Indices, Indices]:
         """Corners, counted from 0, with −1 for what is no index; and how many each polygon has."""
         counts, corners = np.array(self.counts, np.int64), np.array(self.corners, np.int64)
-        return np.where(corners >= 0, corners - 1, corners + np.repeat(np.array(self.before, np.int64), counts)), counts
+        return np.where(corners >= 0, corners - 1, corners + np.repeat(np.array(self.vertices_before, np.int64), counts)), counts
 
 
-class Names:
+class FaceLabels:
     """The objects, or the groups: label 0 is for faces before the first."""
 
     def __init__(self) -> None:
-        self.known, self.labels, self.starts = {b"": 0}, [0], [0]
+        self.label_of_name, self.labels, self.starts = {b"": 0}, [0], [0]
 
-    def enter(self, name: bytes, face: int) -> bool:
+    def begin(self, name: bytes, face: int) -> bool:
         """From this face on it is that one; whether the one before has any."""
-        label, new = self.known.setdefault(name, len(self.known)), face > self.starts[-1]
-        if len(self.known) > MOST_PARTS:
-            raise ValueError(f"more than {MOST_PARTS:,} objects or groups")
+        label, new = self.label_of_name.setdefault(name, len(self.label_of_name)), face > self.starts[-1]
+        if len(self.label_of_name) > MAX_PARTS:
+            raise ValueError(f"more than {MAX_PARTS:,} objects or groups")
         if new:
             self.labels.append(label)
             self.starts.append(face)
         self.labels[-1] = label
         return new
 
-    def of(self, faces: int) -> Indices:
+    def of_faces(self, faces: int) -> Indices:
         """(faces,) the label of each."""
         return np.repeat(np.array(self.labels, np.int64), np.diff(self.starts, append=faces))
 
 
-def read_obj(path: Path) -> list[Part]:
+def read_obj(path: Path) -> list[MeshPart]:
     """The parts of a file."""
-    size_of(path, MOST_MESH)
-    content, begun = Content(), bytearray()
+    size_of(path, MAX_MESH_BYTES)
+    content, continued = ObjContent(), bytearray()
     with path.open("rb") as file:
         text = Lines(path, file)
         for number, line in enumerate(text, 1):
             try:
-                if line.endswith(GOES_ON):
-                    begun += line.rstrip()[:-1] + b" "
-                    if len(begun) > LONGEST:
-                        raise ValueError(f"continues lines of more than {LONGEST:,} bytes")
+                if line.endswith(CONTINUATIONS):
+                    continued += line.rstrip()[:-1] + b" "
+                    if len(continued) > MAX_LINE_BYTES:
+                        raise ValueError(f"continues lines of more than {MAX_LINE_BYTES:,} bytes")
                 else:
-                    text.idle += not _line(content, bytes(begun) + line if begun else line)
-                    begun.clear()
+                    text.idle += not _parse_line(content, bytes(continued) + line if continued else line)
+                    continued.clear()
             except (ValueError, OverflowError) as error:
                 raise refuse(path, f"line {number}: {error}") from None
-    if begun:
+    if continued:
         raise refuse(path, "ends in the middle of a line that is to go on")
-    return _parts(path, content)
+    return _split_parts(path, content)
 
 
-def _line(content: Content, line: bytes) -> bool:
+def _parse_line(content: ObjContent, line: bytes) -> bool:
     """Take in what a line says; whether it says anything."""
     key = line[:2]
     if key == b"v ":
         content.vertex(line.split(None, 4))
     elif key == b"f ":
         content.face(line.partition(b"#")[0].split()[1:])
-    elif key in PASSED:
+    elif key in IGNORED_KEYS:
         return True
     elif key in (b"o ", b"g "):
-        return content.names[key[:1]].enter(line[2:].strip(), len(content.counts))
+        return content.names[key[:1]].begin(line[2:].strip(), len(content.counts))
     elif key[:1].isspace() or key[1:] == b"\t":
         words = line.split()
-        return bool(words) and _line(content, b" ".join(words))
+        return bool(words) and _parse_line(content, b" ".join(words))
     else:
         return False
     return True
 
 
-def _parts(path: Path, content: Content) -> list[Part]:
+def _split_parts(path: Path, content: ObjContent) -> list[MeshPart]:
     vertices = np.array(content.coordinates).reshape(-1, 3)
     corners, counts = content.polygons()
-    faces = fans(corners, counts)
-    names = content.names[b"o" if len(content.names[b"o"].known) > 1 else b"g"]
-    label = np.repeat(names.of(len(counts)), np.maximum(counts - 2, 0))
-    known = [name.decode("utf-8", "replace") or path.stem for name in names.known]
+    faces = fan_triangulate(corners, counts)
+    names = content.names[b"o" if len(content.names[b"o"].label_of_name) > 1 else b"g"]
+    label = np.repeat(names.of_faces(len(counts)), np.maximum(counts - 2, 0))
+    label_names = [name.decode("utf-8", "replace") or path.stem for name in names.label_of_name]
     used = np.unique(label)
     if len(used) <= 1:
-        return whole(path, known[used[0]] if len(used) else path.stem, vertices, faces)
-    in_range(path, faces, len(vertices))
-    owner = _connected(faces, label, len(known), len(vertices))[label]
+        return single_part(path, label_names[used[0]] if len(used) else path.stem, vertices, faces)
+    checked_faces(path, faces, len(vertices))
+    owner = _connected_labels(faces, label, len(label_names), len(vertices))[label]
     order = np.argsort(owner, kind="stable")
     surfaces = sorted(np.split(order, np.flatnonzero(np.diff(owner[order])) + 1), key=lambda some: int(some[0]))
     if len(surfaces) == 1:
-        return whole(path, path.stem, vertices, faces)
-    return [_part(known[label[some[0]]], vertices, faces[some]) for some in surfaces]
+        return single_part(path, path.stem, vertices, faces)
+    return [_make_part(label_names[label[some[0]]], vertices, faces[some]) for some in surfaces]
 
 
-def _connected(faces: Indices, label: Indices, labels: int, count: int) -> Indices:
+def _connected_labels(faces: Indices, label: Indices, labels: int, count: int) -> Indices:
     """(labels,): which of the labels are one, because faces of both have a vertex in common."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -140,6 +140,6 @@ def _connected(faces: Indices, label: Indices, labels: int, count: int) -> Indic
     return found
 
 
-def _part(name: str, vertices: Floats, faces: Indices) -> Part:
+def _make_part(name: str, vertices: Floats, faces: Indices) -> MeshPart:
     rows, corners = np.unique(faces, return_inverse=True)
-    return Part(name, vertices[rows], corners.reshape(-1, 3).astype(np.int32), rows, len(vertices))
+    return MeshPart(name, vertices[rows], corners.reshape(-1, 3).astype(np.int32), rows, len(vertices))

@@ -12,25 +12,25 @@ from pathlib import Path
 
 import numpy as np
 
-from pliant.io.limits import MOST_MESH, Lines, fits, refuse, size_of
-from pliant.io.mesh_part import Part, fans, whole
+from pliant.io.limits import MAX_MESH_BYTES, Lines, check_fits, refuse, size_of
+from pliant.io.mesh_part import MeshPart, fan_triangulate, single_part
 
-WORDS = (b"OFF", b"COFF", b"NOFF", b"STOFF", b"CNOFF", b"STCOFF", b"STNOFF", b"STCNOFF")
+KEYWORDS = (b"OFF", b"COFF", b"NOFF", b"STOFF", b"CNOFF", b"STCOFF", b"STNOFF", b"STCNOFF")
 
 
-def read_off(path: Path) -> list[Part]:
+def read_off(path: Path) -> list[MeshPart]:
     """The part of a file, named as the file is."""
-    size = size_of(path, MOST_MESH)
+    size = size_of(path, MAX_MESH_BYTES)
     coordinates, corners, counts = array("d"), array("q"), array("q")
     with path.open("rb") as file:
-        rows = _rows(text := Lines(path, file))
+        rows = _word_rows(text := Lines(path, file))
         first = next(rows, [b""])
-        if first[0].upper() not in WORDS:
+        if first[0].upper() not in KEYWORDS:
             raise refuse(path, "does not begin with OFF")
         try:
             vertices, faces = map(int, (first[1:] or next(rows))[:2])
-            fits(path, "vertices", vertices, len("0 0 0\n"), size)
-            fits(path, "faces", faces, len("0\n"), size)
+            check_fits(path, "vertices", vertices, len("0 0 0\n"), size)
+            check_fits(path, "faces", faces, len("0\n"), size)
             for _ in range(vertices):
                 x, y, z = next(rows)[:3]
                 coordinates.extend((float(x), float(y), float(z)))
@@ -46,11 +46,11 @@ def read_off(path: Path) -> list[Part]:
                 counts.append(count)
         except StopIteration:
             raise refuse(path, "ends before all the vertices and faces that it announces") from None
-    found = fans(np.array(corners, np.int64), np.array(counts, np.int64))
-    return whole(path, path.stem, np.array(coordinates).reshape(-1, 3), found)
+    found = fan_triangulate(np.array(corners, np.int64), np.array(counts, np.int64))
+    return single_part(path, path.stem, np.array(coordinates).reshape(-1, 3), found)
 
 
-def _rows(text: Lines) -> Iterator[list[bytes]]:
+def _word_rows(text: Lines) -> Iterator[list[bytes]]:
     """The words of each line that has any, without comments."""
     for line in text:
         if words := line.partition(b"#")[0].split():

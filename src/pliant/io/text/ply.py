@@ -19,19 +19,19 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from pliant.io.animation import Floats
-from pliant.io.limits import LONGEST, MOST_MESH, Lines, fits, refuse, size_of
-from pliant.io.mesh_part import Indices, Part, doubles, fans, whole
+from pliant.io.limits import MAX_LINE_BYTES, MAX_MESH_BYTES, Lines, check_fits, refuse, size_of
+from pliant.io.mesh_part import Indices, MeshPart, fan_triangulate, single_part, to_float64
 
-MOST_LINES = 1_000  # of a header
-MOST_UNLIKE = 1 << 23  # lists, where not all are as long: they are read one by one
-LISTS = ("vertex_indices", "vertex_index")
-SIZES = {
+MAX_HEADER_LINES = 1_000  # of a header
+MAX_RAGGED_LISTS = 1 << 23  # lists, where not all are as long: they are read one by one
+CORNER_LISTS = ("vertex_indices", "vertex_index")
+TYPE_CODES = {
     **dict.fromkeys(("char", "int8"), "i1"), **dict.fromkeys(("uchar", "uint8"), "u1"),
     **dict.fromkeys(("short", "int16"), "i2"), **dict.fromkeys(("ushort", "uint16"), "u2"),
     **dict.fromkeys(("int", "int32"), "i4"), **dict.fromkeys(("uint", "uint32"), "u4"),
     **dict.fromkeys(("float", "float32"), "f4"), **dict.fromkeys(("double", "float64"), "f8"),
 }  # fmt: skip
-ORDERS = {b"ascii": "", b"binary_little_endian": "<", b"binary_big_endian": ">"}
+BYTE_ORDERS = {b"ascii": "", b"binary_little_endian": "<", b"binary_big_endian": ">"}
 
 
 class Property(NamedTuple):
@@ -46,7 +46,7 @@ class Element(NamedTuple):
     properties: list[Property]
 
 
-class Step(NamedTuple):
+class ListStep(NamedTuple):
     """To the next list of a row: over `gap` bytes to its length, which `unpack` reads of `skip` bytes; then numbers of `width` each."""
 
     gap: int
@@ -56,33 +56,33 @@ class Step(NamedTuple):
     wanted: bool
 
 
-def read_ply(path: Path) -> list[Part]:
+def read_ply(path: Path) -> list[MeshPart]:
     """The part of a file, named as the file is."""
-    size = size_of(path, MOST_MESH)
+    size = size_of(path, MAX_MESH_BYTES)
     with path.open("rb") as file:
-        order, elements = _header(path, file)
+        order, elements = _read_header(path, file)
         present = size - file.tell()
         for element in elements:
-            fits(path, f"rows of {element.name!r}", element.rows, _least(element, order), present + 1)
-        found = _text(path, file, elements) if not order else _binary(path, file, elements, size)
+            check_fits(path, f"rows of {element.name!r}", element.rows, _min_row_bytes(element, order), present + 1)
+        found = _read_text(path, file, elements) if not order else _read_binary(path, file, elements, size)
     vertices, (corners, counts) = found
-    return whole(path, path.stem, vertices, fans(corners, counts))
+    return single_part(path, path.stem, vertices, fan_triangulate(corners, counts))
 
 
-def _least(element: Element, order: str) -> int:
+def _min_row_bytes(element: Element, order: str) -> int:
     """Bytes that a row takes at least: its numbers and empty lists; as text, a digit and what follows it for each."""
     if not order:
         return 2 * len(element.properties)
     return sum(np.dtype(each.length or each.type).itemsize for each in element.properties)
 
 
-def _header(path: Path, file: BinaryIO) -> tuple[str, list[Element]]:
+def _read_header(path: Path, file: BinaryIO) -> tuple[str, list[Element]]:
     """The byte order, empty for text, and the elements; the file is where the data begins."""
     order, elements = None, list[Element]()
-    for number in range(1, MOST_LINES + 1):
-        line = file.readline(LONGEST + 1)
-        if len(line) > LONGEST:
-            raise refuse(path, f"has a line of more than {LONGEST:,} bytes")
+    for number in range(1, MAX_HEADER_LINES + 1):
+        line = file.readline(MAX_LINE_BYTES + 1)
+        if len(line) > MAX_LINE_BYTES:
+            raise refuse(path, f"has a line of more than {MAX_LINE_BYTES:,} bytes")
         words = line.split()
         if number == 1 and words[:1] != [b"ply"]:
             raise refuse(path, "not a PLY file: it does not begin with 'ply'")
@@ -91,31 +91,31 @@ def _header(path: Path, file: BinaryIO) -> tuple[str, list[Element]]:
             if order is None:
                 raise refuse(path, "its header names no format")
             return order, elements
-        if key == b"format" and len(words) > 1 and words[1] in ORDERS:
-            order = ORDERS[words[1]]
+        if key == b"format" and len(words) > 1 and words[1] in BYTE_ORDERS:
+            order = BYTE_ORDERS[words[1]]
         elif key == b"element" and len(words) == 3 and words[2].isdigit() and len(words[2]) < 20:
             elements.append(Element(words[1].decode("ascii", "replace"), int(words[2]), []))
         elif key == b"property" and elements:
-            elements[-1].properties.append(_property(path, number, order or "", [word.decode("ascii", "replace") for word in words]))
+            elements[-1].properties.append(_parse_property(path, number, order or "", [word.decode("ascii", "replace") for word in words]))
         elif key not in (b"ply", b"comment", b"obj_info", b""):
             raise refuse(path, f"line {number} of its header cannot be understood")
-    raise refuse(path, f"its header does not end within {MOST_LINES:,} lines")
+    raise refuse(path, f"its header does not end within {MAX_HEADER_LINES:,} lines")
 
 
-def _property(path: Path, number: int, order: str, words: list[str]) -> Property:
-    if len(words) == 3 and words[1] in SIZES:
-        return Property(words[2], order + SIZES[words[1]])
-    if len(words) == 5 and words[1] == "list" and words[2] in SIZES and words[3] in SIZES and SIZES[words[2]][0] != "f":
-        return Property(words[4], order + SIZES[words[3]], order + SIZES[words[2]])
+def _parse_property(path: Path, number: int, order: str, words: list[str]) -> Property:
+    if len(words) == 3 and words[1] in TYPE_CODES:
+        return Property(words[2], order + TYPE_CODES[words[1]])
+    if len(words) == 5 and words[1] == "list" and words[2] in TYPE_CODES and words[3] in TYPE_CODES and TYPE_CODES[words[2]][0] != "f":
+        return Property(words[4], order + TYPE_CODES[words[3]], order + TYPE_CODES[words[2]])
     raise refuse(path, f"line {number} of its header is no property")
 
 
-def _text(path: Path, file: BinaryIO, elements: list[Element]) -> tuple[Floats, tuple[Indices, Indices]]:
+def _read_text(path: Path, file: BinaryIO, elements: list[Element]) -> tuple[Floats, tuple[Indices, Indices]]:
     text = Lines(path, file)
     rows = iter(text)
     vertices, faces, counts = array("d"), array("q"), array("q")
     for element in elements:
-        chosen = _chosen(path, element)
+        chosen = _wanted_properties(path, element)
         for number in range(element.rows):
             line = next(rows, None)
             if line is None:
@@ -127,7 +127,7 @@ def _text(path: Path, file: BinaryIO, elements: list[Element]) -> tuple[Floats, 
                 if element.name == "vertex":
                     vertices.extend([float(words[k]) for k in chosen])
                     continue
-                start = _start(words, element.properties[: chosen[0]])
+                start = _property_start(words, element.properties[: chosen[0]])
                 count = int(words[start])
                 corners = list(map(int, words[start + 1 : start + 1 + count]))
                 if count < 0 or len(corners) != count:
@@ -140,7 +140,7 @@ def _text(path: Path, file: BinaryIO, elements: list[Element]) -> tuple[Floats, 
     return np.array(vertices).reshape(-1, 3), (np.array(faces, np.int64), np.array(counts, np.int64))
 
 
-def _start(words: list[bytes], before: list[Property]) -> int:
+def _property_start(words: list[bytes], before: list[Property]) -> int:
     """The word at which a property begins that comes after these."""
     start = 0
     for each in before:
@@ -148,7 +148,7 @@ def _start(words: list[bytes], before: list[Property]) -> int:
     return start
 
 
-def _chosen(path: Path, element: Element) -> list[int]:
+def _wanted_properties(path: Path, element: Element) -> list[int]:
     """The properties of an element that matter here: those of x, y and z, or that of the corners."""
     names = [each.name for each in element.properties]
     if element.name == "vertex":
@@ -159,39 +159,39 @@ def _chosen(path: Path, element: Element) -> list[int]:
         return [names.index(axis) for axis in "xyz"]
     if element.name != "face":
         return []
-    found = [k for k, each in enumerate(element.properties) if each.name in LISTS and each.length and "f" not in each.type]
+    found = [k for k, each in enumerate(element.properties) if each.name in CORNER_LISTS and each.length and "f" not in each.type]
     if not found and element.rows:
-        raise refuse(path, f"its faces have no list of whole numbers {LISTS[0]!r}")
+        raise refuse(path, f"its faces have no list of whole numbers {CORNER_LISTS[0]!r}")
     return found[:1]
 
 
-def _binary(path: Path, file: BinaryIO, elements: list[Element], size: int) -> tuple[Floats, tuple[Indices, Indices]]:
+def _read_binary(path: Path, file: BinaryIO, elements: list[Element], size: int) -> tuple[Floats, tuple[Indices, Indices]]:
     vertices, faces = np.zeros((0, 3)), (np.zeros(0, np.int64), np.zeros(0, np.int64))
     for element in elements:
-        chosen = _chosen(path, element)
+        chosen = _wanted_properties(path, element)
         if not any(each.length for each in element.properties):
             kind = np.dtype([(f"p{k}", each.type) for k, each in enumerate(element.properties)])
-            fits(path, f"rows of {element.name!r}", element.rows, kind.itemsize, size - file.tell())
+            check_fits(path, f"rows of {element.name!r}", element.rows, kind.itemsize, size - file.tell())
             if chosen:
                 table = np.fromfile(file, kind, element.rows)
-                vertices = np.stack([doubles(table[f"p{k}"]) for k in chosen], axis=1)
+                vertices = np.stack([to_float64(table[f"p{k}"]) for k in chosen], axis=1)
             else:
                 file.seek(element.rows * kind.itemsize, SEEK_CUR)
         elif element.rows:
             start = file.tell()
-            found = _alike(path, file, element, chosen, size)
+            found = _read_equal_lists(path, file, element, chosen, size)
             if found is None:
                 file.seek(start)
-                found = _unlike(path, file, element, chosen, size)
+                found = _read_ragged_lists(path, file, element, chosen, size)
             faces = found if chosen else faces
     return vertices, faces
 
 
-def _alike(path: Path, file: BinaryIO, element: Element, chosen: list[int], size: int) -> tuple[Indices, Indices] | None:
+def _read_equal_lists(path: Path, file: BinaryIO, element: Element, chosen: list[int], size: int) -> tuple[Indices, Indices] | None:
     """Lists that are as long as those of the first row: one table. None, if they are not."""
     start, fields = file.tell(), list[tuple[str, str] | tuple[str, str, tuple[int, ...]]]()
     for k, each in enumerate(element.properties):
-        length = _length(path, file, each, size) if each.length else 1
+        length = _read_length(path, file, each, size) if each.length else 1
         fields += [(f"n{k}", each.length), (f"p{k}", each.type, (length,))] if each.length else [(f"p{k}", each.type)]
         file.seek(length * np.dtype(each.type).itemsize, SEEK_CUR)
     kind = np.dtype(fields)
@@ -206,12 +206,12 @@ def _alike(path: Path, file: BinaryIO, element: Element, chosen: list[int], size
     return table[f"p{chosen[0]}"].astype(np.int64).ravel(), table[f"n{chosen[0]}"].astype(np.int64)
 
 
-def _unlike(path: Path, file: BinaryIO, element: Element, chosen: list[int], size: int) -> tuple[Indices, Indices]:
+def _read_ragged_lists(path: Path, file: BinaryIO, element: Element, chosen: list[int], size: int) -> tuple[Indices, Indices]:
     """Lists of any lengths: row by row."""
     lists = element.rows * sum(bool(each.length) for each in element.properties)
-    if lists > MOST_UNLIKE:
-        raise refuse(path, f"has {lists:,} lists of different lengths in {element.name!r}, at most {MOST_UNLIKE:,} are read")
-    start, (steps, rest) = file.tell(), _steps(element, chosen)
+    if lists > MAX_RAGGED_LISTS:
+        raise refuse(path, f"has {lists:,} lists of different lengths in {element.name!r}, at most {MAX_RAGGED_LISTS:,} are read")
+    start, (steps, rest) = file.tell(), _list_steps(element, chosen)
     data = file.read(size - start)
     found, counts, at, end = bytearray(), array("q"), 0, len(data)
     try:
@@ -220,7 +220,7 @@ def _unlike(path: Path, file: BinaryIO, element: Element, chosen: list[int], siz
                 (length,) = unpack(data, at + gap)
                 at += gap + skip
                 if length < 0 or at + length * width > end:
-                    fits(path, f"numbers in a list of {element.name!r}", length, width, end - at)
+                    check_fits(path, f"numbers in a list of {element.name!r}", length, width, end - at)
                 if wanted:
                     found += data[at : at + length * width]
                     counts.append(length)
@@ -235,25 +235,25 @@ def _unlike(path: Path, file: BinaryIO, element: Element, chosen: list[int], siz
     return np.frombuffer(found, kind).astype(np.int64), np.array(counts, np.int64)
 
 
-def _steps(element: Element, chosen: list[int]) -> tuple[list[Step], int]:
+def _list_steps(element: Element, chosen: list[int]) -> tuple[list[ListStep], int]:
     """How a row is walked through: the steps from list to list, and the bytes after the last."""
-    steps, gap = list[Step](), 0
+    steps, gap = list[ListStep](), 0
     for k, each in enumerate(element.properties):
         width = np.dtype(each.type).itemsize
         if each.length:
-            order = each.length[0] if each.length[0] in ORDERS.values() else "="
+            order = each.length[0] if each.length[0] in BYTE_ORDERS.values() else "="
             length = struct.Struct(order + np.dtype(each.length).char)
-            steps.append(Step(gap, length.unpack_from, length.size, width, k in chosen))
+            steps.append(ListStep(gap, length.unpack_from, length.size, width, k in chosen))
         gap = 0 if each.length else gap + width
     return steps, gap
 
 
-def _length(path: Path, file: BinaryIO, each: Property, size: int) -> int:
+def _read_length(path: Path, file: BinaryIO, each: Property, size: int) -> int:
     """The length of the list that begins here, which must fit into what is left."""
     kind = np.dtype(each.length)
     data = file.read(kind.itemsize)
     if len(data) < kind.itemsize:
         raise refuse(path, f"ends before the list {each.name!r} of some row")
     length = int(np.frombuffer(data, kind)[0])
-    fits(path, f"numbers in a list {each.name!r}", length, np.dtype(each.type).itemsize, size - file.tell())
+    check_fits(path, f"numbers in a list {each.name!r}", length, np.dtype(each.type).itemsize, size - file.tell())
     return length

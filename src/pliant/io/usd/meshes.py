@@ -17,15 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.core.validate import RIGID
+from pliant.core.validate import RIGID_TOLERANCE
 from pliant.io.limits import refuse
-from pliant.io.usd.skin import Skin, maps_of, weights_of, worked_out
+from pliant.io.usd.skin import Skin, convex_weights, joint_maps, make_deformer
 
 Floats = NDArray[np.float64]
 Faces = NDArray[np.int32]
-Arrays = tuple[NDArray[Any], ...]
+ArrayTuple = tuple[NDArray[Any], ...]
 
-MOST_LOOKED_AT = 60_000  # matrices, of a mesh and of what is above it, that are worked out to see how it moves: about a second
+MAX_TESTED_MATRICES = 60_000  # matrices, of a mesh and of what is above it, that are worked out to see how it moves: about a second
 
 
 class Clock(NamedTuple):
@@ -36,12 +36,12 @@ class Clock(NamedTuple):
     step: float
     frames: int
 
-    def code(self, pxr: Any, frame: int) -> Any:
+    def time_code(self, pxr: Any, frame: int) -> Any:
         """The time code of a frame."""
         return pxr.Usd.TimeCode(self.start + self.step * frame)
 
 
-class Told(NamedTuple):
+class MeshRecord(NamedTuple):
     """A mesh: what it is, by kind, and where it is in a frame.
 
         rigid    points (n, 3), faces (f, 3), the matrix (4, 4) that places them, for rows; at: (4, 4) that moves them from there
@@ -52,26 +52,26 @@ class Told(NamedTuple):
 
     kind: str
     frames: int
-    arrays: Arrays
-    at: Callable[[int], Arrays]
+    arrays: ArrayTuple
+    pose: Callable[[int], ArrayTuple]
     joints: int = 0  # m
 
 
-def told(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Skin | None) -> Told | None:
+def read_mesh(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Skin | None) -> MeshRecord | None:
     """What a UsdGeom.Mesh says; None if it has no faces."""
-    first, points, changing = clock.code(pxr, 0), mesh.GetPointsAttr(), _changing(mesh)
-    rest = rows_of(path, name, points.Get(first))
-    faces = faces_of(path, name, mesh, first, len(rest))
+    first, points, varying_faces = clock.time_code(pxr, 0), mesh.GetPointsAttr(), _has_varying_faces(mesh)
+    rest = finite_points(path, name, points.Get(first))
+    faces = triangulate_faces(path, name, mesh, first, len(rest))
     if not len(faces):
         return None
-    if skin is not None and not changing:
-        return _skinned(pxr, path, name, mesh, clock, skin, rest, faces)
-    if changing or points.ValueMightBeTimeVarying():
-        return _free(pxr, path, name, mesh, clock, changing, faces)
-    return _carried(pxr, mesh, clock, rest, faces)
+    if skin is not None and not varying_faces:
+        return _skinned_mesh(pxr, path, name, mesh, clock, skin, rest, faces)
+    if varying_faces or points.ValueMightBeTimeVarying():
+        return _free_mesh(pxr, path, name, mesh, clock, varying_faces, faces)
+    return _static_mesh(pxr, mesh, clock, rest, faces)
 
 
-def _changing(mesh: Any) -> bool:
+def _has_varying_faces(mesh: Any) -> bool:
     """Whether faces may differ from frame to frame."""
     return any(attribute.ValueMightBeTimeVarying() for attribute in _topology(mesh))
 
@@ -81,19 +81,19 @@ def _topology(mesh: Any) -> tuple[Any, Any, Any]:
     return mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr(), mesh.GetHoleIndicesAttr()
 
 
-def rows_of(path: Path, name: str, points: Any) -> Floats:
+def finite_points(path: Path, name: str, points: Any) -> Floats:
     """(n, 3) finite points."""
-    return finite(path, name, np.array(() if points is None else points, np.float64).reshape(-1, 3))
+    return check_finite(path, name, np.array(() if points is None else points, np.float64).reshape(-1, 3))
 
 
-def finite(path: Path, name: str, rows: Floats) -> Floats:
+def check_finite(path: Path, name: str, rows: Floats) -> Floats:
     """The same points (n, 3), none of which may be NaN or infinite."""
     if not np.isfinite(rows).all():
         raise refuse(path, f"{name}: point {int((~np.isfinite(rows).all(axis=1)).argmax())} is not finite")
     return rows
 
 
-def faces_of(path: Path, name: str, mesh: Any, time: Any, points: int) -> Faces:
+def triangulate_faces(path: Path, name: str, mesh: Any, time: Any, points: int) -> Faces:
     """(f, 3): faces without holes, cut into fans, counterclockwise seen from outside after the matrix of the mesh has been applied."""
     named = (attribute.Get(time) for attribute in _topology(mesh))
     counts, corners, holes = (np.array(() if each is None else each, np.int32) for each in named)
@@ -102,12 +102,12 @@ def faces_of(path: Path, name: str, mesh: Any, time: Any, points: int) -> Faces:
         raise refuse(path, f"{name}: faces have {total:,} corners, {len(corners):,} are there")
     if len(corners) and not 0 <= corners.min() <= corners.max() < points:
         raise refuse(path, f"{name}: a face names point {corners.min() if corners.min() < 0 else corners.max()} of {points}")
-    made: Faces = corners.reshape(-1, 3) if not len(holes) and (counts == 3).all() else _fans(counts, corners, holes)
-    mirrored = np.linalg.det(_world(mesh, time)[:3, :3]) < 0
+    made: Faces = corners.reshape(-1, 3) if not len(holes) and (counts == 3).all() else _fan_triangles(counts, corners, holes)
+    mirrored = np.linalg.det(_local_to_world(mesh, time)[:3, :3]) < 0
     return made[:, ::-1] if (mesh.GetOrientationAttr().Get(time) == "leftHanded") != mirrored else made
 
 
-def _fans(counts: Faces, corners: Faces, holes: Faces) -> Faces:
+def _fan_triangles(counts: Faces, corners: Faces, holes: Faces) -> Faces:
     """(f, 3): triangles of polygons that are no holes."""
     pieces = np.maximum(counts - 2, 0)
     pieces[holes[(holes >= 0) & (holes < len(counts))]] = 0
@@ -118,7 +118,7 @@ def _fans(counts: Faces, corners: Faces, holes: Faces) -> Faces:
     return made
 
 
-def _world(mesh: Any, time: Any) -> Floats:
+def _local_to_world(mesh: Any, time: Any) -> Floats:
     """(4, 4) that takes columns of the mesh into the world."""
     matrix = np.array(mesh.ComputeLocalToWorldTransform(time), np.float64).T
     if not np.isfinite(matrix).all() or not np.array_equal(matrix[3], (0, 0, 0, 1)):
@@ -126,32 +126,32 @@ def _world(mesh: Any, time: Any) -> Floats:
     return matrix
 
 
-def _carried(pxr: Any, mesh: Any, clock: Clock, rest: Floats, faces: Faces) -> Told:
+def _static_mesh(pxr: Any, mesh: Any, clock: Clock, rest: Floats, faces: Faces) -> MeshRecord:
     """Points that never change. Scale and shear that never change are applied to them once."""
-    start = _world(mesh, clock.code(pxr, 0))
-    placed = rest, faces, start.T
+    start = _local_to_world(mesh, clock.time_code(pxr, 0))
+    arrays = rest, faces, start.T
     if not _may_move(pxr, mesh.GetPrim()):
-        return Told("rigid", 1, placed, lambda _: (np.eye(4),))
-    back = np.linalg.inv(start).astype(np.float64) if abs(np.linalg.det(start[:3, :3])) > 0 else None
-    if back is not None and _stays_rigid(pxr, mesh, clock, back):
-        return Told("rigid", clock.frames, placed, lambda frame: (_upright(_world(mesh, clock.code(pxr, frame)) @ back),))
-    return Told("blended", clock.frames, (rest, faces), lambda frame: (_world(mesh, clock.code(pxr, frame))[None],))
+        return MeshRecord("rigid", 1, arrays, lambda _: (np.eye(4),))
+    inverse = np.linalg.inv(start).astype(np.float64) if abs(np.linalg.det(start[:3, :3])) > 0 else None
+    if inverse is not None and _stays_rigid(pxr, mesh, clock, inverse):
+        return MeshRecord("rigid", clock.frames, arrays, lambda frame: (_set_last_row(_local_to_world(mesh, clock.time_code(pxr, frame)) @ inverse),))
+    return MeshRecord("blended", clock.frames, (rest, faces), lambda frame: (_local_to_world(mesh, clock.time_code(pxr, frame))[None],))
 
 
-def _stays_rigid(pxr: Any, mesh: Any, clock: Clock, back: Floats) -> bool:
+def _stays_rigid(pxr: Any, mesh: Any, clock: Clock, inverse: Floats) -> bool:
     """Whether the matrix, seen from the first one, is rigid in every frame. Frames are looked at, or, where these are fewer, the times that
     something is said of and the middles between them: there a matrix that is interpolated differs most from a rigid one. If both are very
     many, the answer is no, since other bodies are right too."""
-    said = _said(pxr, mesh.GetPrim())
-    said = np.unique(np.concatenate([said, (said[1:] + said[:-1]) / 2]))
+    samples = _sample_times(pxr, mesh.GetPrim())
+    samples = np.unique(np.concatenate([samples, (samples[1:] + samples[:-1]) / 2]))
     last = clock.start + clock.step * (clock.frames - 1)
-    inner = np.concatenate([[clock.start], said[(said > clock.start) & (said < last)], [last]])
+    inner = np.concatenate([[clock.start], samples[(samples > clock.start) & (samples < last)], [last]])
     times = inner if len(inner) < clock.frames else clock.start + clock.step * np.arange(clock.frames)
     depth = mesh.GetPrim().GetPath().pathElementCount
-    return len(times) * depth <= MOST_LOOKED_AT and all(_is_rigid(_world(mesh, pxr.Usd.TimeCode(time)) @ back) for time in times.tolist())
+    return len(times) * depth <= MAX_TESTED_MATRICES and all(_is_rigid(_local_to_world(mesh, pxr.Usd.TimeCode(time)) @ inverse) for time in times.tolist())
 
 
-def _said(pxr: Any, prim: Any) -> Floats:
+def _sample_times(pxr: Any, prim: Any) -> Floats:
     """The times that something is said of in the matrix of a prim or of any above it, rising."""
     times: list[float] = []
     while prim and not prim.IsPseudoRoot():
@@ -170,7 +170,7 @@ def _may_move(pxr: Any, prim: Any) -> bool:
     return False
 
 
-def _upright(matrix: Floats) -> Floats:
+def _set_last_row(matrix: Floats) -> Floats:
     """The same, with the last row as it is but for rounding."""
     matrix[3] = 0, 0, 0, 1
     return matrix
@@ -178,40 +178,40 @@ def _upright(matrix: Floats) -> Floats:
 
 def _is_rigid(matrix: Floats) -> bool:
     """Whether bodies would take it, with room to spare."""
-    turn = matrix[:3, :3]
-    return bool(np.abs(turn.T @ turn - np.eye(3)).max() < RIGID / 2 and np.linalg.det(turn) > 0)
+    linear = matrix[:3, :3]
+    return bool(np.abs(linear.T @ linear - np.eye(3)).max() < RIGID_TOLERANCE / 2 and np.linalg.det(linear) > 0)
 
 
-def _free(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, changing: bool, faces: Faces) -> Told:
+def _free_mesh(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, varying_faces: bool, faces: Faces) -> MeshRecord:
     """Points, perhaps faces, that change."""
-    named = int(faces.max())
+    max_index = int(faces.max())
 
-    def at(frame: int) -> Arrays:
-        time = clock.code(pxr, frame)
-        rows, matrix = rows_of(path, name, mesh.GetPointsAttr().Get(time)), _world(mesh, time).T
-        if changing:
-            return rows, matrix, faces_of(path, name, mesh, time, len(rows))
-        if named >= len(rows):
-            raise refuse(path, f"{name}, frame {frame}: {len(rows)} points are there, faces name {named}")
+    def at(frame: int) -> ArrayTuple:
+        time = clock.time_code(pxr, frame)
+        rows, matrix = finite_points(path, name, mesh.GetPointsAttr().Get(time)), _local_to_world(mesh, time).T
+        if varying_faces:
+            return rows, matrix, triangulate_faces(path, name, mesh, time, len(rows))
+        if max_index >= len(rows):
+            raise refuse(path, f"{name}, frame {frame}: {len(rows)} points are there, faces name {max_index}")
         return rows, matrix
 
-    return Told("soup", clock.frames, (), at) if changing else Told("free", clock.frames, (faces,), at)
+    return MeshRecord("soup", clock.frames, (), at) if varying_faces else MeshRecord("free", clock.frames, (faces,), at)
 
 
-def _skinned(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Skin, rest: Floats, faces: Faces) -> Told:
+def _skinned_mesh(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Skin, rest: Floats, faces: Faces) -> MeshRecord:
     """Points that joints carry, or blend shapes too. Nothing of a mesh is kept but for how many points it has: there may be crowds."""
     count = len(rest)
 
     def points(time: Any) -> Floats:
-        rows = rows_of(path, name, mesh.GetPointsAttr().Get(time))
+        rows = finite_points(path, name, mesh.GetPointsAttr().Get(time))
         if len(rows) != count:
             raise refuse(path, f"{name}: {len(rows)} points at time code {time.GetValue():g}, of {count} the joints are known")
         return rows
 
     varying = mesh.GetPointsAttr().ValueMightBeTimeVarying()
-    found = None if varying else weights_of(skin, count, clock.code(pxr, 0))
+    found = None if varying else convex_weights(skin, count, clock.time_code(pxr, 0))
     if found is None:
-        vertices = worked_out(pxr, skin, points)
-        return Told("free", clock.frames, (faces,), lambda frame: vertices(clock.code(pxr, frame)))
-    carried = rest, faces, found.named, found.shares
-    return Told("blended", clock.frames, carried, lambda frame: (maps_of(pxr, skin, clock.code(pxr, frame)),), found.joints)
+        vertices = make_deformer(pxr, skin, points)
+        return MeshRecord("free", clock.frames, (faces,), lambda frame: vertices(clock.time_code(pxr, frame)))
+    arrays = rest, faces, found.joint_ids, found.weights
+    return MeshRecord("blended", clock.frames, arrays, lambda frame: (joint_maps(pxr, skin, clock.time_code(pxr, frame)),), found.joints)

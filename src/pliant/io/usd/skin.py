@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
-CONVEX = 1e-3  # how far from 1 sums of weights may be: files have them in float32, or rounded
+WEIGHT_SUM_TOLERANCE = 1e-3  # how far from 1 sums of weights may be: files have them in float32, or rounded
 
 
 class Skin(NamedTuple):
@@ -34,15 +34,15 @@ class Skin(NamedTuple):
         return np.array(pxr.UsdGeom.Imageable(self.skeleton.GetPrim()).ComputeLocalToWorldTransform(time), np.float64)
 
 
-class Weights(NamedTuple):
+class JointWeights(NamedTuple):
     """By how much joints carry vertices: as many for each vertex, which may name a joint twice or with nothing."""
 
-    named: Indices  # (n k,) which joint
-    shares: Floats  # (n k,), those of a vertex add up to one
+    joint_ids: Indices  # (n k,) which joint
+    weights: Floats  # (n k,), those of a vertex add up to one
     joints: int  # how many there are
 
 
-def skins_of(pxr: Any, stage: Any, predicate: Any) -> dict[Any, Skin]:
+def find_skins(pxr: Any, stage: Any, predicate: Any) -> dict[Any, Skin]:
     """By path, all meshes that a skeleton moves."""
     found: dict[Any, Skin] = {}
     cache = pxr.UsdSkel.Cache()
@@ -58,23 +58,23 @@ def skins_of(pxr: Any, stage: Any, predicate: Any) -> dict[Any, Skin]:
     return found
 
 
-def weights_of(skin: Skin, vertices: int, time: Any) -> Weights | None:
+def convex_weights(skin: Skin, vertices: int, time: Any) -> JointWeights | None:
     """Convex weights; None where vertices have to be worked out by the library."""
     query = skin.query
     if query.HasBlendShapes() or not query.HasJointInfluences() or query.GetSkinningMethod() != "classicLinear":
         return None
     found = query.ComputeVaryingJointInfluences(vertices, time)
-    joints, shares = np.array(found[0], np.int64), np.array(found[1], np.float64)
+    joints, weights = np.array(found[0], np.int64), np.array(found[1], np.float64)
     count = len(skin.transforms(time))
-    if not vertices or not len(joints) or len(joints) != len(shares) or len(joints) % vertices or joints.min() < 0 or joints.max() >= count:
+    if not vertices or not len(joints) or len(joints) != len(weights) or len(joints) % vertices or joints.min() < 0 or joints.max() >= count:
         return None
-    sums = shares.reshape(vertices, -1).sum(axis=1)
-    if not (np.isfinite(shares).all() and shares.min() >= 0 and np.abs(sums - 1).max() <= CONVEX):
+    sums = weights.reshape(vertices, -1).sum(axis=1)
+    if not (np.isfinite(weights).all() and weights.min() >= 0 and np.abs(sums - 1).max() <= WEIGHT_SUM_TOLERANCE):
         return None
-    return Weights(joints, shares / np.repeat(sums, len(joints) // vertices), count)
+    return JointWeights(joints, weights / np.repeat(sums, len(joints) // vertices), count)
 
 
-def maps_of(pxr: Any, skin: Skin, time: Any) -> Floats:
+def joint_maps(pxr: Any, skin: Skin, time: Any) -> Floats:
     """(m, 3, 4): where joints take vertices at rest to."""
     bind = np.array(skin.query.GetGeomBindTransform(time), np.float64)
     moved = np.array(skin.transforms(time), np.float64).reshape(-1, 4, 4)
@@ -82,7 +82,7 @@ def maps_of(pxr: Any, skin: Skin, time: Any) -> Floats:
     return made
 
 
-def worked_out(pxr: Any, skin: Skin, points: Callable[[Any], Floats]) -> Callable[[Any], tuple[Floats, Floats]]:
+def make_deformer(pxr: Any, skin: Skin, points: Callable[[Any], Floats]) -> Callable[[Any], tuple[Floats, Floats]]:
     """Vertices (n, 3) as a function of the time, by the library, and the matrix (4, 4), for rows, that places them in the world.
     `points(time)`: where they are before joints move them."""
 

@@ -19,19 +19,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pliant.io.limits import examined, inside, refuse, size_of
-from pliant.io.subprocess_server import MEMORY, allow
-from pliant.io.usd.size import Layers, counted
+from pliant.io.limits import file_errors, refuse, resolve_inside, size_of
+from pliant.io.subprocess_server import BASE_MEMORY, allow_resources
+from pliant.io.usd.size import Layers, count_prims
 
-MOST_BYTES = 1 << 32  # of one layer
-MOST_LAYERS = 10_000
+MAX_LAYER_BYTES = 1 << 32  # of one layer
+MAX_LAYERS = 10_000
 SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
-PRIM = 1000  # bytes of a file that a prim counts as, where time and memory are allowed: composing one takes 15 µs and 1.3 kB
-TIMES = 48  # bytes of memory for one of a file: faces, which are compressed in it, take 20 to 30
-RESERVED = 1 << 29  # bytes of address space that the library reserves for paths at its first layer, and hardly uses: 400 MB
+BYTES_PER_PRIM = 1000  # bytes of a file that a prim counts as, where time and memory are allowed: composing one takes 15 µs and 1.3 kB
+MEMORY_FACTOR = 48  # bytes of memory for one of a file: faces, which are compressed in it, take 20 to 30
+RESERVED_MEMORY = 1 << 29  # bytes of address space that the library reserves for paths at its first layer, and hardly uses: 400 MB
 
 
-def library() -> Any:
+def import_pxr() -> Any:
     """The package pxr, which is optional."""
     try:
         import pxr
@@ -42,10 +42,10 @@ def library() -> Any:
 
 
 @contextmanager
-def asking(path: Path) -> Iterator[Any]:
+def usd_errors(path: Path) -> Iterator[Any]:
     """The library. What it prints is kept from the terminal, what it raises becomes a `FileError` of one line."""
-    pxr = library()
-    with examined(path), _quiet(pxr):
+    pxr = import_pxr()
+    with file_errors(path), _silence_warnings(pxr):
         try:
             yield pxr
         except pxr.Tf.ErrorException as error:
@@ -54,7 +54,7 @@ def asking(path: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def _quiet(pxr: Any) -> Iterator[None]:
+def _silence_warnings(pxr: Any) -> Iterator[None]:
     """Warnings of this thread go nowhere, if this version of the library can catch them."""
     if not hasattr(pxr.Tf, "DiagnosticTrap"):
         yield
@@ -66,7 +66,7 @@ def _quiet(pxr: Any) -> Iterator[None]:
             trap.Clear()
 
 
-class Opened(NamedTuple):
+class OpenStage(NamedTuple):
     """A stage."""
 
     stage: Any
@@ -74,41 +74,41 @@ class Opened(NamedTuple):
     size: int  # bytes of these, with something for each prim: what time and memory are allowed for
 
 
-def permit(size: int) -> None:
+def allow_bytes(size: int) -> None:
     """Allow time and memory for so many bytes."""
-    allow(size, TIMES, MEMORY + RESERVED)
+    allow_resources(size, MEMORY_FACTOR, BASE_MEMORY + RESERVED_MEMORY)
 
 
-def opened(pxr: Any, path: Path) -> Opened:
+def open_stage(pxr: Any, path: Path) -> OpenStage:
     """The stage of a file."""
-    packed, files = path.suffix.lower() == ".usdz", {path.resolve(): None}
-    layers, named = dict[str, Any](), dict[tuple[str, str], str]()
-    waiting, size = [_first_member(path)] if packed else [str(path.resolve())], 0
+    is_package, files = path.suffix.lower() == ".usdz", {path.resolve(): None}
+    layers, references = dict[str, Any](), dict[tuple[str, str], str]()
+    waiting, size = [_first_member(path)] if is_package else [str(path.resolve())], 0
     while waiting:
         name = waiting.pop()
         if name in layers:
             continue
-        if len(layers) >= MOST_LAYERS:
-            raise refuse(path, f"is composed of more than {MOST_LAYERS:,} layers")
-        size += size_of(path if packed else Path(name), MOST_BYTES)
-        permit(size)
-        layers[name] = layer = _layer(pxr, path, name)
+        if len(layers) >= MAX_LAYERS:
+            raise refuse(path, f"is composed of more than {MAX_LAYERS:,} layers")
+        size += size_of(path if is_package else Path(name), MAX_LAYER_BYTES)
+        allow_bytes(size)
+        layers[name] = layer = _open_layer(pxr, path, name)
         for dependency in filter(None, layer.GetCompositionAssetDependencies()):  # without a name, it is in the same layer
-            found = named[name, dependency] = _member(path, name, dependency) if packed else _beside(path, name, dependency)
-            if not packed:
+            found = references[name, dependency] = _resolve_member(path, name, dependency) if is_package else _resolve_file(path, name, dependency)
+            if not is_package:
                 files[Path(found)] = None
             waiting.append(found)
     first = next(iter(layers))
-    size += PRIM * counted(path, Layers(layers, named), first)
-    permit(size)
+    size += BYTES_PER_PRIM * count_prims(path, Layers(layers, references), first)
+    allow_bytes(size)
     stage = pxr.Usd.Stage.Open(layers[first])
     if stage is None:
         raise refuse(path, "cannot be opened as a stage")
-    _known(path, stage, {each.realPath for each in layers.values()})
-    return Opened(stage, tuple(files), size)
+    _check_layers(path, stage, {each.realPath for each in layers.values()})
+    return OpenStage(stage, tuple(files), size)
 
 
-def _layer(pxr: Any, path: Path, name: str) -> Any:
+def _open_layer(pxr: Any, path: Path, name: str) -> Any:
     """A layer that says nothing which leads to files later."""
     layer = pxr.Sdf.Layer.FindOrOpen(name)
     if layer is None:
@@ -126,7 +126,7 @@ def _layer(pxr: Any, path: Path, name: str) -> Any:
     return layer
 
 
-def _plain(path: Path, name: str) -> None:
+def _check_reference(path: Path, name: str) -> None:
     """Refuse names that do not mean a file of just that name."""
     if any(sign in name for sign in ("`", ":", "[", "\0", "<")) or name.startswith(("/", "\\", "~")):
         raise refuse(path, f"refers to {name[:80]!r}; expected the name of a file in its own folder")
@@ -134,11 +134,11 @@ def _plain(path: Path, name: str) -> None:
         raise refuse(path, f"refers to {name[:80]!r}; expected a layer, {', '.join(SUFFIXES[:3])}")
 
 
-def _beside(path: Path, layer: str, name: str) -> str:
+def _resolve_file(path: Path, layer: str, name: str) -> str:
     """The file that a layer refers to. It must be there: a missing one would be looked for in other places."""
-    _plain(path, name)
+    _check_reference(path, name)
     wanted = os.path.normpath(Path(layer).parent / name)
-    found = inside(path, os.path.relpath(wanted, path.parent.resolve()))
+    found = resolve_inside(path, os.path.relpath(wanted, path.parent.resolve()))
     if not found.is_file():
         raise refuse(path, f"refers to {name[:80]!r}, which is not there")
     return str(found)
@@ -146,7 +146,7 @@ def _beside(path: Path, layer: str, name: str) -> str:
 
 def _first_member(path: Path) -> str:
     """The layer that a package shows: its first member. None may be compressed, so that nothing unfolds."""
-    size_of(path, MOST_BYTES)
+    size_of(path, MAX_LAYER_BYTES)
     members = _members(path)
     if not members or not members[0].lower().endswith(SUFFIXES[:3]):
         raise refuse(path, "is a package whose first member is no layer")
@@ -164,9 +164,9 @@ def _members(path: Path) -> list[str]:
     return [member.filename for member in members]
 
 
-def _member(path: Path, layer: str, name: str) -> str:
+def _resolve_member(path: Path, layer: str, name: str) -> str:
     """The member of a package that a layer in it refers to."""
-    _plain(path, name)
+    _check_reference(path, name)
     base = posixpath.dirname(layer.rpartition("[")[2].removesuffix("]"))
     found = posixpath.normpath(posixpath.join(base, name))
     if found not in _members(path):
@@ -174,8 +174,8 @@ def _member(path: Path, layer: str, name: str) -> str:
     return f"{path.resolve()}[{found}]"
 
 
-def _known(path: Path, stage: Any, places: set[str]) -> None:
+def _check_layers(path: Path, stage: Any, paths: set[str]) -> None:
     """Refuse a stage that is composed of anything else after all."""
     for layer in stage.GetUsedLayers():
-        if not layer.anonymous and layer.realPath not in places:
+        if not layer.anonymous and layer.realPath not in paths:
             raise refuse(path, f"is composed of {layer.identifier[:80]!r} too, which was not expected")

@@ -18,19 +18,19 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from pliant.body import Body
-from pliant.io.animation import PLAIN, RATE, Actor, Animation, Faces, Floats, Frames, Moved, Settings
-from pliant.io.limits import examined, plain, refuse, size_of
-from pliant.io.subprocess_client import Apart
-from pliant.io.usd.meshes import Arrays, finite
-from pliant.io.usd.scene import MOST_ACTORS, MOST_FRAMES
-from pliant.io.usd.stage import MOST_BYTES
+from pliant.io.animation import DEFAULT_RATE, DEFAULT_SETTINGS, Actor, Animation, Faces, Floats, FrameActor, MovingActor, Settings
+from pliant.io.limits import file_errors, printable, refuse, size_of
+from pliant.io.subprocess_client import SubprocessClient
+from pliant.io.usd.meshes import ArrayTuple, check_finite
+from pliant.io.usd.scene import MAX_ACTORS, MAX_FRAMES
+from pliant.io.usd.stage import MAX_LAYER_BYTES
 
-MOST_JOINTS = 1_000_000
+MAX_JOINTS = 1_000_000
 
-Pose = Callable[[int], Arrays]
+ReadPose = Callable[[int], ArrayTuple]
 
 
-class Carried(Moved):
+class MatrixActor(MovingActor):
     """Vertices that matrices move: `make(**options)` is the body, `pose(frame)` what its update takes."""
 
     def __init__(self, path: Path, name: str, kind: str, frames: int, make: Callable[..., Body], pose: Callable[[int], Floats]) -> None:
@@ -38,114 +38,114 @@ class Carried(Moved):
         self.kind = kind
         self._make, self._pose = make, pose
 
-    def _made(self, **options: Any) -> Body:
+    def _make_body(self, **options: Any) -> Body:
         return self._make(**options)
 
     def _move(self, body: Body, frame: int) -> None:
-        with examined(self._path):
+        with file_errors(self._path):
             pose = self._pose(frame)
         body.update(pose)
 
 
-def read_usd(path: str | Path, settings: Settings = PLAIN) -> Animation:
+def read_usd(path: str | Path, settings: Settings = DEFAULT_SETTINGS) -> Animation:
     """The animation in a USD file, which needs usd-core: pip install 'pliant[usd]'. A process of its own reads it, since damaged files may
     crash the library: if it ends, that is a `FileError`. The file is read as it is on disk when this is called."""
     path = Path(path)
-    size_of(path, MOST_BYTES)
-    scene = Apart("pliant.io.usd.scene", "Scene", str(path), None if settings.rate is None else float(settings.rate))
-    moving = False
+    size_of(path, MAX_LAYER_BYTES)
+    scene = SubprocessClient("pliant.io.usd.scene", "SceneService", str(path), None if settings.rate is None else float(settings.rate))
+    animated = False
     try:
-        with examined(path):
-            actors = list(_actors(path, scene))
-            about, _ = scene.ask(path, "about")
-            frames, rate = max(actor.frames for actor in actors), float(about["rate"])
-            rate = rate if 0 < rate < math.inf else settings.rate or RATE
-            notes, files = tuple(plain(note) for note in about["notes"]), tuple(Path(file) for file in about["files"])
-            moving = not all(actor.kind == "rigid" and actor.frames == 1 for actor in actors)
-            return Animation(path.stem, actors, frames, rate, plain(about["up"]), plain(about["unit"]), notes, files)
+        with file_errors(path):
+            actors = list(_make_actors(path, scene))
+            metadata, _ = scene.request(path, "metadata")
+            frames, rate = max(actor.frames for actor in actors), float(metadata["rate"])
+            rate = rate if 0 < rate < math.inf else settings.rate or DEFAULT_RATE
+            notes, files = tuple(printable(note) for note in metadata["notes"]), tuple(Path(file) for file in metadata["files"])
+            animated = not all(actor.kind == "rigid" and actor.frames == 1 for actor in actors)
+            return Animation(path.stem, actors, frames, rate, printable(metadata["up"]), printable(metadata["unit"]), notes, files)
     finally:
-        if not moving:  # nothing more will be asked
+        if not animated:  # nothing more will be asked
             scene.close()
 
 
-def _actors(path: Path, scene: Apart) -> Iterator[Actor]:
+def _make_actors(path: Path, scene: SubprocessClient) -> Iterator[Actor]:
     """The actors of all meshes that the other process finds."""
-    for number in range(MOST_ACTORS + 1):
-        head, arrays = scene.ask(path, "following")
+    for number in range(MAX_ACTORS + 1):
+        head, arrays = scene.request(path, "next_mesh")
         if head is None:
             return
 
-        def pose(frame: int, number: int = number) -> Arrays:
-            return tuple(scene.ask(path, "at", number, frame)[1])
+        def pose(frame: int, number: int = number) -> ArrayTuple:
+            return tuple(scene.request(path, "pose", number, frame)[1])
 
-        yield _actor(path, str(head["name"]), head, tuple(arrays), pose)
-    raise refuse(path, f"has more than {MOST_ACTORS:,} meshes")
+        yield _make_actor(path, str(head["name"]), head, tuple(arrays), pose)
+    raise refuse(path, f"has more than {MAX_ACTORS:,} meshes")
 
 
-def _actor(path: Path, name: str, head: dict[str, Any], arrays: Arrays, pose: Pose) -> Actor:
+def _make_actor(path: Path, name: str, head: dict[str, Any], arrays: ArrayTuple, pose: ReadPose) -> Actor:
     """The actor of a mesh; `usdmeshes.Told` says what the arrays of each kind are."""
     kind, frames = head["kind"], int(head["frames"])
-    if not 1 <= frames <= MOST_FRAMES:
-        raise refuse(path, f"{name}: has {frames:,} frames, at most {MOST_FRAMES:,} are read")
+    if not 1 <= frames <= MAX_FRAMES:
+        raise refuse(path, f"{name}: has {frames:,} frames, at most {MAX_FRAMES:,} are read")
     if kind == "rigid":
-        rest, faces, matrix = _floats(arrays[0], -1, 3), _faces(arrays[1]), _floats(arrays[2], 4, 4)
-        return _rigid(path, name, frames, _placed(rest, matrix), faces, pose)
+        rest, faces, matrix = _float_rows(arrays[0], -1, 3), _face_rows(arrays[1]), _float_rows(arrays[2], 4, 4)
+        return _rigid_actor(path, name, frames, _to_world(rest, matrix), faces, pose)
     if kind == "blended":
-        rest, faces = _floats(arrays[0], -1, 3), _faces(arrays[1])
-        weights = _weights(len(rest), int(head["joints"]), *arrays[2:]) if arrays[2:] else np.ones((len(rest), 1))
-        return Carried(path, name, "blended", frames, lambda **options: Body.blended(rest, faces, weights, **options),
-                       lambda frame: _numbers(pose(frame)[0], "f"))  # fmt: skip
+        rest, faces = _float_rows(arrays[0], -1, 3), _face_rows(arrays[1])
+        weights = _weight_matrix(len(rest), int(head["joints"]), *arrays[2:]) if arrays[2:] else np.ones((len(rest), 1))
+        return MatrixActor(path, name, "blended", frames, lambda **options: Body.blended(rest, faces, weights, **options),
+                       lambda frame: _check_kind(pose(frame)[0], "f"))  # fmt: skip
     if kind not in ("free", "soup"):
         raise refuse(path, f"{name}: is of kind {kind!r:.40}, which is none")
-    return _free(path, name, frames, _faces(arrays[0]) if kind == "free" else None, pose)
+    return _free_actor(path, name, frames, _face_rows(arrays[0]) if kind == "free" else None, pose)
 
 
-def _rigid(path: Path, name: str, frames: int, placed: Floats, faces: Faces, pose: Pose) -> Actor:
+def _rigid_actor(path: Path, name: str, frames: int, vertices: Floats, faces: Faces, pose: ReadPose) -> Actor:
     def matrix(frame: int) -> Floats:
-        return np.eye(4) if frames == 1 else _floats(pose(frame)[0], 4, 4)
+        return np.eye(4) if frames == 1 else _float_rows(pose(frame)[0], 4, 4)
 
-    return Carried(path, name, "rigid", frames, lambda **options: Body.rigid(placed, faces, **options), matrix)
+    return MatrixActor(path, name, "rigid", frames, lambda **options: Body.rigid(vertices, faces, **options), matrix)
 
 
-def _free(path: Path, name: str, frames: int, faces: Faces | None, pose: Pose) -> Actor:
+def _free_actor(path: Path, name: str, frames: int, faces: Faces | None, pose: ReadPose) -> Actor:
     """Vertices, and faces if there are none yet, of each frame."""
 
     def read(frame: int) -> tuple[Floats, Faces]:
-        with examined(path):
+        with file_errors(path):
             rows, matrix, *rest = pose(frame)
-            vertices = _placed(_floats(rows, -1, 3), _floats(matrix, 4, 4))
-            return finite(path, name, vertices), _faces(rest[0]) if faces is None else faces
+            vertices = _to_world(_float_rows(rows, -1, 3), _float_rows(matrix, 4, 4))
+            return check_finite(path, name, vertices), _face_rows(rest[0]) if faces is None else faces
 
-    return Frames(name, frames, read, soup=faces is None)
+    return FrameActor(name, frames, read, soup=faces is None)
 
 
-def _weights(vertices: int, joints: int, named: NDArray[Any], shares: NDArray[Any]) -> csr_array:
+def _weight_matrix(vertices: int, joints: int, joint_ids: NDArray[Any], weights: NDArray[Any]) -> csr_array:
     """(n, m) of each vertex and joint, from as many joints and shares for each vertex."""
-    if not 0 < joints <= MOST_JOINTS or not vertices or len(named) % vertices:
-        raise ValueError(f"{len(named):,} weights of {joints:,} joints for {vertices:,} vertices")
-    rows = np.repeat(np.arange(vertices), len(named) // vertices)
-    made = coo_array((_numbers(shares, "f"), (rows, _numbers(named, "i"))), shape=(vertices, joints)).tocsr()
+    if not 0 < joints <= MAX_JOINTS or not vertices or len(joint_ids) % vertices:
+        raise ValueError(f"{len(joint_ids):,} weights of {joints:,} joints for {vertices:,} vertices")
+    rows = np.repeat(np.arange(vertices), len(joint_ids) // vertices)
+    made = coo_array((_check_kind(weights, "f"), (rows, _check_kind(joint_ids, "i"))), shape=(vertices, joints)).tocsr()
     made.sum_duplicates()
     made.eliminate_zeros()
     return made
 
 
-def _placed(rows: Floats, matrix: Floats) -> Floats:
+def _to_world(rows: Floats, matrix: Floats) -> Floats:
     """(n, 3) in the world, by a matrix (4, 4) for rows."""
     made: Floats = rows @ matrix[:3, :3] + matrix[3, :3]
     return made
 
 
-def _numbers(values: NDArray[Any], kind: str) -> NDArray[Any]:
+def _check_kind(values: NDArray[Any], kind: str) -> NDArray[Any]:
     if values.dtype.kind != kind:
         raise TypeError(f"numbers of type {values.dtype}, expected {kind}")
     return values
 
 
-def _floats(values: NDArray[Any], rows: int, columns: int) -> Floats:
+def _float_rows(values: NDArray[Any], rows: int, columns: int) -> Floats:
     """As float64 in this shape; -1 rows are any."""
-    return _numbers(values, "f").astype(np.float64, copy=False).reshape(rows, columns)
+    return _check_kind(values, "f").astype(np.float64, copy=False).reshape(rows, columns)
 
 
-def _faces(values: NDArray[Any]) -> Faces:
-    return _numbers(values, "i").astype(np.int32, copy=False).reshape(-1, 3)
+def _face_rows(values: NDArray[Any]) -> Faces:
+    return _check_kind(values, "i").astype(np.int32, copy=False).reshape(-1, 3)

@@ -17,14 +17,14 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.io.limits import fits, refuse
-from pliant.io.vtk.safe_xml import attribute, count, numbers, parse
+from pliant.io.limits import check_fits, refuse
+from pliant.io.vtk.safe_xml import attribute, count_attribute, parse_numbers, parse_xml
 
 TYPES = {f"{kind}{bits}": f"{letter}{bits // 8}" for kind, letter in (("Int", "i"), ("UInt", "u")) for bits in (8, 16, 32, 64)}
 TYPES |= {"Float32": "f4", "Float64": "f8"}
 COMPRESSORS = ("vtkZLibDataCompressor", "vtkLZMADataCompressor")
-UNFOLDED, LEAST_UNFOLDED = 100, 1 << 24  # times the bytes of a file; and always so many bytes
-WIDTH = 8  # bytes of a number in memory
+MAX_RATIO, RATIO_EXEMPT_BYTES = 100, 1 << 24  # times the bytes of a file; and always so many bytes
+NUMBER_BYTES = 8  # bytes of a number in memory
 BLANKS = b" \t\r\n"
 LZMA_MEMORY = 1 << 27  # bytes that its dictionaries may take
 
@@ -32,20 +32,20 @@ LZMA_MEMORY = 1 << 27  # bytes that its dictionaries may take
 Bytes = bytes | memoryview
 
 
-class _Blocks(NamedTuple):
+class _BlockHeader(NamedTuple):
     """The header of compressed blocks."""
 
     lengths: list[int]  # of each, unfolded
     sizes: list[int]  # of each, as stored
 
 
-class Arrays:
+class ArrayReader:
     """A file, and how its arrays are written."""
 
     def __init__(self, path: Path, content: bytes) -> None:
         self.path = path
-        head, self.appended = _parted(path, content)
-        self.root = parse(path, [head])
+        head, self.appended = _split_appended(path, content)
+        self.root = parse_xml(path, [head])
         if self.root.tag != "VTKFile":
             raise refuse(path, f"is <{self.root.tag[:40]}>, expected <VTKFile>")
         order = attribute(path, self.root, "byte_order", default="LittleEndian")
@@ -56,11 +56,11 @@ class Arrays:
             raise refuse(path, f"is compressed by {self.compressor[:40]!r}; expected {', '.join(COMPRESSORS)} or none")
         self.order = "<" if order == "LittleEndian" else ">"
         self.header = np.dtype(self.order + TYPES[header])
-        self.left, self.room = len(content), max(UNFOLDED * len(content), LEAST_UNFOLDED)
+        self.bytes_left, self.inflated_left = len(content), max(MAX_RATIO * len(content), RATIO_EXEMPT_BYTES)
         section = self.root.find("AppendedData")
         self.raw = section is not None and attribute(path, section, "encoding", default="base64") == "raw"
         if section is not None and not self.raw:
-            self.appended = _packed(section.text)[1:]  # it begins with an underscore
+            self.appended = _strip_blanks(section.text)[1:]  # it begins with an underscore
 
     def read(self, element: Element) -> NDArray[np.generic]:
         """(m,) the numbers of a DataArray."""
@@ -69,25 +69,25 @@ class Arrays:
             raise refuse(self.path, f"an array is of type {kind[:40]!r}, expected one of {', '.join(TYPES)}")
         what, form = f"array {element.get('Name', 'of points')[:40]!r}", attribute(self.path, element, "format", default="ascii")
         if form == "ascii":
-            return numbers(self.path, what, element.text or "", np.dtype(TYPES[kind]))
+            return parse_numbers(self.path, what, element.text or "", np.dtype(TYPES[kind]))
         if form == "binary":
-            data, raw = _packed(element.text), False
+            data, raw = _strip_blanks(element.text), False
         elif form == "appended":
-            start = count(self.path, element, "offset")
-            fits(self.path, f"bytes before {what}", start, 1, len(self.appended))
+            start = count_attribute(self.path, element, "offset")
+            check_fits(self.path, f"bytes before {what}", start, 1, len(self.appended))
             data, raw = self.appended[start:], self.raw
         else:
             raise refuse(self.path, f"{what}: its format is {form[:40]!r}, expected ascii, binary or appended")
         dtype = np.dtype(self.order + TYPES[kind])
-        plain = self._unfolded(what, data, raw, dtype.itemsize) if self.compressor else self._plain(what, data, raw)
-        if len(plain) % dtype.itemsize:
-            raise refuse(self.path, f"{what}: {len(plain):,} bytes are no whole number of {kind}")
-        return np.frombuffer(plain, dtype)
+        content = self._inflate(what, data, raw, dtype.itemsize) if self.compressor else self._read_plain(what, data, raw)
+        if len(content) % dtype.itemsize:
+            raise refuse(self.path, f"{what}: {len(content):,} bytes are no whole number of {kind}")
+        return np.frombuffer(content, dtype)
 
-    def _taken(self, what: str, data: memoryview, length: int, raw: bool) -> tuple[Bytes, memoryview]:
+    def _decode(self, what: str, data: memoryview, length: int, raw: bool) -> tuple[Bytes, memoryview]:
         """The first `length` bytes of what data stands for, and the rest of data. Base64 is padded after each part that VTK writes."""
         size = length if raw else (length + 2) // 3 * 4
-        fits(self.path, f"bytes of {what}", size, 1, len(data))
+        check_fits(self.path, f"bytes of {what}", size, 1, len(data))
         if raw:
             return data[:size], data[size:]
         try:
@@ -95,49 +95,49 @@ class Arrays:
         except binascii.Error as error:
             raise refuse(self.path, f"{what}: not base64: {error}") from None
 
-    def _plain(self, what: str, data: memoryview, raw: bool) -> Bytes:
+    def _read_plain(self, what: str, data: memoryview, raw: bool) -> Bytes:
         """Length and bytes, encoded as one."""
         width, chars = self.header.itemsize, (self.header.itemsize + 2) // 3 * 4
-        length, alone = self._first(what, data, raw)
-        fits(self.path, f"bytes of {what}", length, 1, self.left)  # arrays that overlap would add up to more than the file has
-        self.left -= length
-        if alone and length:  # some writers encode the length apart from the rest
-            return self._taken(what, data[chars:], length, raw)[0]
-        return self._taken(what, data, width + length, raw)[0][width:]
+        length, separate = self._read_length(what, data, raw)
+        check_fits(self.path, f"bytes of {what}", length, 1, self.bytes_left)  # arrays that overlap would add up to more than the file has
+        self.bytes_left -= length
+        if separate and length:  # some writers encode the length apart from the rest
+            return self._decode(what, data[chars:], length, raw)[0]
+        return self._decode(what, data, width + length, raw)[0][width:]
 
-    def _first(self, what: str, data: memoryview, raw: bool) -> tuple[int, bool]:
+    def _read_length(self, what: str, data: memoryview, raw: bool) -> tuple[int, bool]:
         """The number that data begins with, whatever comes behind it; and whether that was encoded apart, which padding shows."""
         width = self.header.itemsize
-        found, _ = self._taken(what, data, width if raw else (width + 2) // 3 * 3, raw)
-        fits(self.path, f"bytes of the length of {what}", width, 1, len(found))
+        found, _ = self._decode(what, data, width if raw else (width + 2) // 3 * 3, raw)
+        check_fits(self.path, f"bytes of the length of {what}", width, 1, len(found))
         return int(np.frombuffer(found[:width], self.header)[0]), not raw and len(found) == width
 
-    def _unfolded(self, what: str, data: memoryview, raw: bool, each: int) -> bytes:
+    def _inflate(self, what: str, data: memoryview, raw: bool, number_bytes: int) -> bytes:
         """Blocks, each compressed, of numbers of `each` bytes; their header is encoded apart from them."""
-        blocks, data = self._blocks(what, data, raw)
-        total = sum(blocks.lengths) // each * WIDTH
-        if total > self.room:
-            raise refuse(self.path, f"{what}: unfolds to numbers of {total:,} bytes, more than {UNFOLDED} times what the file has")
-        self.room -= total
-        stored, _ = self._taken(what, data, sum(blocks.sizes), raw)
+        blocks, data = self._read_block_header(what, data, raw)
+        total = sum(blocks.lengths) // number_bytes * NUMBER_BYTES
+        if total > self.inflated_left:
+            raise refuse(self.path, f"{what}: unfolds to numbers of {total:,} bytes, more than {MAX_RATIO} times what the file has")
+        self.inflated_left -= total
+        stored, _ = self._decode(what, data, sum(blocks.sizes), raw)
         parts, start = [], 0
         for length, size in zip(blocks.lengths, blocks.sizes, strict=True):
-            parts.append(self._block(what, stored[start : start + size], length))
+            parts.append(self._inflate_block(what, stored[start : start + size], length))
             start += size
         return b"".join(parts)
 
-    def _blocks(self, what: str, data: memoryview, raw: bool) -> tuple[_Blocks, memoryview]:
+    def _read_block_header(self, what: str, data: memoryview, raw: bool) -> tuple[_BlockHeader, memoryview]:
         """The header (number of blocks, length of each, length of the last if shorter, stored sizes) and what is behind it."""
         width = self.header.itemsize
-        number, _ = self._first(what, data, raw)
+        number, _ = self._read_length(what, data, raw)
         if number == 0:
-            return _Blocks([], []), data[:0]
-        fits(self.path, f"blocks of {what}", number, width, len(data))
-        head, data = self._taken(what, data, (3 + number) * width, raw)
+            return _BlockHeader([], []), data[:0]
+        check_fits(self.path, f"blocks of {what}", number, width, len(data))
+        head, data = self._decode(what, data, (3 + number) * width, raw)
         _, length, last, *sizes = np.frombuffer(head, self.header).tolist()
-        return _Blocks([length] * (number - 1) + [last or length], sizes), data
+        return _BlockHeader([length] * (number - 1) + [last or length], sizes), data
 
-    def _block(self, what: str, stored: Bytes, length: int) -> bytes:
+    def _inflate_block(self, what: str, stored: Bytes, length: int) -> bytes:
         try:
             if self.compressor == "vtkZLibDataCompressor":
                 found = zlib.decompressobj().decompress(stored, length + 1)
@@ -150,12 +150,12 @@ class Arrays:
         return found
 
 
-def _packed(text: str | None) -> memoryview:
+def _strip_blanks(text: str | None) -> memoryview:
     """Base64 without the blanks that writers put around and into it."""
     return memoryview((text or "").encode("ascii", "replace").translate(None, BLANKS))
 
 
-def _parted(path: Path, content: bytes) -> tuple[bytes, memoryview]:
+def _split_appended(path: Path, content: bytes) -> tuple[bytes, memoryview]:
     """The XML of a file, and the raw bytes that an AppendedData section has behind its underscore: no parser of XML takes those."""
     start = content.find(b"<AppendedData")
     if start < 0:

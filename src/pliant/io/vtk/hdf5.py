@@ -20,19 +20,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.io.limits import examined, refuse, size_of
-from pliant.io.subprocess_server import Answer, allow
+from pliant.io.limits import file_errors, refuse, size_of
+from pliant.io.subprocess_server import Response, allow_resources
 
-STRETCH = 1032  # what deflate makes of a byte at most (zlib, technical details)
-UNFOLDED, LEAST_UNFOLDED = 100, 1 << 24  # times the bytes of a file that an array may have; and always so many bytes
-WIDTH = 8  # bytes of a number in memory, whatever it is stored in
+MAX_DEFLATE_RATIO = 1032  # what deflate makes of a byte at most (zlib, technical details)
+MAX_RATIO, RATIO_EXEMPT_BYTES = 100, 1 << 24  # times the bytes of a file that an array may have; and always so many bytes
+NUMBER_BYTES = 8  # bytes of a number in memory, whatever it is stored in
 DEFLATE, SHUFFLE, CHECKSUM = FILTERS = (1, 2, 3)  # numbers of filters; the checksum is Fletcher's
 CHECKSUM_BYTES = 4
-MOST_CHUNKS = 100_000
-TIMES = 3 * UNFOLDED  # bytes of memory for one of a file: an array, its chunks as they are unfolded, and as the library keeps them
+MAX_CHUNKS = 100_000
+MEMORY_FACTOR = 3 * MAX_RATIO  # bytes of memory for one of a file: an array, its chunks as they are unfolded, and as the library keeps them
 
 
-def h5py() -> Any:
+def import_h5py() -> Any:
     """The library, which is optional."""
     try:
         import h5py as library
@@ -41,26 +41,26 @@ def h5py() -> Any:
     return library
 
 
-class Arrays:
+class Hdf5Service:
     """What a process of its own is asked for."""
 
     def __init__(self) -> None:
-        h5py()  # loaded before anything is limited
+        import_h5py()  # loaded before anything is limited
 
-    def read_array(self, path: str, name: str) -> Answer:
+    def read_array(self, path: str, name: str) -> Response:
         """The dataset of this name."""
         return None, (read_array(Path(path), name),)
 
 
 def read_array(path: Path, name: str) -> NDArray[np.generic]:
     """The dataset of this name, such as /Mesh/0/mesh/geometry: numbers in at most two dimensions."""
-    library, size = h5py(), size_of(path)
-    allow(size, TIMES)
-    with examined(path), library.File(path, "r") as file:
-        return _checked(path, name, _found(library, path, file, name), size)
+    library, size = import_h5py(), size_of(path)
+    allow_resources(size, MEMORY_FACTOR)
+    with file_errors(path), library.File(path, "r") as file:
+        return _read_checked(path, name, _find_dataset(library, path, file, name), size)
 
 
-def _found(library: Any, path: Path, file: Any, name: str) -> Any:
+def _find_dataset(library: Any, path: Path, file: Any, name: str) -> Any:
     """The dataset at the end of a path whose every step is in this file."""
     at, steps = file, [step for step in name.split("/") if step]
     for step in steps:
@@ -73,7 +73,7 @@ def _found(library: Any, path: Path, file: Any, name: str) -> Any:
     return at
 
 
-def _checked(path: Path, name: str, dataset: Any, size: int) -> NDArray[np.generic]:
+def _read_checked(path: Path, name: str, dataset: Any, size: int) -> NDArray[np.generic]:
     """The numbers of a dataset that is stored where it says, and is not larger than that."""
     if dataset.is_virtual or dataset.external:
         raise refuse(path, f"{name[:80]!r} is stored in other files, which are not read")
@@ -84,11 +84,11 @@ def _checked(path: Path, name: str, dataset: Any, size: int) -> NDArray[np.gener
     if not set(filters) <= set(FILTERS):
         raise refuse(path, f"{name[:80]!r} is compressed by filter {max(set(filters) - set(FILTERS))}; expected deflate or none")
     bytes_, stored = dataset.size * dataset.dtype.itemsize, int(dataset.id.get_storage_size())
-    if stored > size or bytes_ > stored * (STRETCH if filters else 1):
+    if stored > size or bytes_ > stored * (MAX_DEFLATE_RATIO if filters else 1):
         raise refuse(path, f"{name[:80]!r} announces {bytes_:,} bytes, of which {stored:,} are stored")
-    held, most = dataset.size * WIDTH, max(UNFOLDED * size, LEAST_UNFOLDED)
-    if held > most:
-        raise refuse(path, f"{name[:80]!r} takes {held:,} bytes in memory, of which a file of {size:,} may take {most:,}")
+    needed, maximum = dataset.size * NUMBER_BYTES, max(MAX_RATIO * size, RATIO_EXEMPT_BYTES)
+    if needed > maximum:
+        raise refuse(path, f"{name[:80]!r} takes {needed:,} bytes in memory, of which a file of {size:,} may take {maximum:,}")
     if dataset.chunks is not None:
         _check_chunks(path, name, dataset, filters, size)
     values: NDArray[np.generic] = dataset[()]
@@ -100,24 +100,24 @@ def _check_chunks(path: Path, name: str, dataset: Any, filters: list[int], size:
     behind deflate there may be a checksum only, so that the bytes of a chunk begin with what deflate has made."""
     length = math.prod(dataset.chunks) * dataset.dtype.itemsize
     count = math.prod(-(-rows // each) for rows, each in zip(dataset.shape, dataset.chunks, strict=True))
-    if length > max(UNFOLDED * size, LEAST_UNFOLDED) or count > MOST_CHUNKS:
+    if length > max(MAX_RATIO * size, RATIO_EXEMPT_BYTES) or count > MAX_CHUNKS:
         raise refuse(path, f"{name[:80]!r} has {count:,} chunks of {length:,} bytes, which is too much for {size:,} bytes")
     if DEFLATE not in filters:
         return
-    place = filters.index(DEFLATE)
-    if set(filters[place + 1 :]) - {CHECKSUM}:
+    deflate_position = filters.index(DEFLATE)
+    if set(filters[deflate_position + 1 :]) - {CHECKSUM}:
         raise refuse(path, f"{name[:80]!r} has filters behind deflate")
-    most = length + CHECKSUM_BYTES * filters[:place].count(CHECKSUM)
-    kept: dict[tuple[int, ...], Any] = {}
+    maximum = length + CHECKSUM_BYTES * filters[:deflate_position].count(CHECKSUM)
+    chunks: dict[tuple[int, ...], Any] = {}
 
-    def note(stored: Any) -> bool | None:
-        kept[stored.chunk_offset] = stored
-        return len(kept) > MOST_CHUNKS or None  # anything but None ends it
+    def collect(stored: Any) -> bool | None:
+        chunks[stored.chunk_offset] = stored
+        return len(chunks) > MAX_CHUNKS or None  # anything but None ends it
 
-    dataset.id.chunk_iter(note)  # asked for one by one, each chunk is looked for among all
+    dataset.id.chunk_iter(collect)  # asked for one by one, each chunk is looked for among all
     for start in product(*(range(0, rows, each) for rows, each in zip(dataset.shape, dataset.chunks, strict=True))):
-        stored = kept.get(start)
-        if stored is None or stored.filter_mask >> place & 1:  # not stored at all, or without deflate
+        stored = chunks.get(start)
+        if stored is None or stored.filter_mask >> deflate_position & 1:  # not stored at all, or without deflate
             continue
-        if stored.size > size or len(zlib.decompressobj().decompress(dataset.id.read_direct_chunk(start)[1], most + 1)) > most:
-            raise refuse(path, f"{name[:80]!r}: the chunk at {start} unfolds to more than its {most:,} bytes")
+        if stored.size > size or len(zlib.decompressobj().decompress(dataset.id.read_direct_chunk(start)[1], maximum + 1)) > maximum:
+            raise refuse(path, f"{name[:80]!r}: the chunk at {start} unfolds to more than its {maximum:,} bytes")

@@ -17,12 +17,12 @@ from numpy.typing import DTypeLike, NDArray
 
 from pliant.io.limits import refuse, size_of
 
-MOST_ELEMENTS, MOST_DEPTH = 1_000_000, 64  # attributes count as elements do
+MAX_ELEMENTS, MAX_DEPTH = 1_000_000, 64  # attributes count as elements do
 ENCODINGS = ("utf-8", "utf8", "us-ascii", "ascii")
-PART = 1 << 22  # characters of a text whose numbers are parsed at a time, bytes of a file whose elements are
+CHUNK = 1 << 22  # characters of a text whose numbers are parsed at a time, bytes of a file whose elements are
 
 
-class _Parser:
+class _SafeParser:
     """Builds the tree of a document and refuses what hostile ones are made of. Names lose the prefix of their namespace."""
 
     def __init__(self, path: Path) -> None:
@@ -46,8 +46,8 @@ class _Parser:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self.count, self.depth = self.count + 1 + len(attributes), self.depth + 1
-        if self.count > MOST_ELEMENTS or self.depth > MOST_DEPTH:
-            raise refuse(self.path, f"has more than {MOST_ELEMENTS:,} elements and attributes, or some more than {MOST_DEPTH} deep")
+        if self.count > MAX_ELEMENTS or self.depth > MAX_DEPTH:
+            raise refuse(self.path, f"has more than {MAX_ELEMENTS:,} elements and attributes, or some more than {MAX_DEPTH} deep")
         self.tree.start(name.rpartition(":")[2], attributes)
 
     def _end(self, name: str) -> None:
@@ -55,9 +55,9 @@ class _Parser:
         self.tree.end(name.rpartition(":")[2])
 
 
-def parse(path: Path, content: Iterable[bytes]) -> Element:
+def parse_xml(path: Path, content: Iterable[bytes]) -> Element:
     """The outermost element of what is read from `path`, part by part."""
-    parser = _Parser(path)
+    parser = _SafeParser(path)
     try:
         for part in content:
             parser.expat.Parse(part, False)
@@ -70,15 +70,15 @@ def parse(path: Path, content: Iterable[bytes]) -> Element:
     return root
 
 
-def parts_of(path: Path, most: int) -> Iterator[bytes]:
+def read_chunks(path: Path, maximum: int) -> Iterator[bytes]:
     """The content of a file of at most so many bytes."""
-    size_of(path, most)
+    size_of(path, maximum)
     with path.open("rb") as file:
-        while part := file.read(PART):
+        while part := file.read(CHUNK):
             yield part
 
 
-def check_head(path: Path) -> None:
+def check_xml_start(path: Path) -> None:
     """Refuse a file that does not begin as XML does, before all of it is read."""
     with path.open("rb") as file:
         head = file.read(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -96,7 +96,7 @@ def attribute(path: Path, element: Element, *names: str, default: str | None = N
     return default
 
 
-def count(path: Path, element: Element, name: str, default: str | None = None) -> int:
+def count_attribute(path: Path, element: Element, name: str, default: str | None = None) -> int:
     """An attribute that is a number of things."""
     text = attribute(path, element, name, default=default)
     if not (text.isascii() and text.isdigit() and len(text) < 16):
@@ -104,12 +104,12 @@ def count(path: Path, element: Element, name: str, default: str | None = None) -
     return int(text)
 
 
-def numbers(path: Path, what: str, text: str, dtype: DTypeLike) -> NDArray[np.generic]:
+def parse_numbers(path: Path, what: str, text: str, dtype: DTypeLike) -> NDArray[np.generic]:
     """The numbers of a text, which blanks separate. Words are made in parts, since each takes ten times the memory of its number."""
     parts, start = [], 0
     try:
         while start < len(text):
-            end = start + PART
+            end = start + CHUNK
             while end < len(text) and not text[end].isspace():
                 end += 1
             with np.errstate(over="ignore"):  # becomes infinite, which is refused where it is used

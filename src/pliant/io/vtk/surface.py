@@ -23,18 +23,18 @@ from pliant.io.limits import refuse
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Faces = NDArray[np.int32]
-Kinds = NDArray[np.uint8]
+CellTypes = NDArray[np.uint8]
 
 TRIANGLE, STRIP, POLYGON, PIXEL, QUAD, VOXEL = 5, 6, 7, 8, 9, 11
-LINES = (0, 1, 2, 3, 4, 21, 35, 68, 75)  # nothing, points and curves: they have no surface
-MOST_POINTS = 1 << 31
+LINE_TYPES = (0, 1, 2, 3, 4, 21, 35, 68, 75)  # nothing, points and curves: they have no surface
+MAX_POINTS = 1 << 31
 NO_SURFACE = "has no surface: no cells that are triangles, polygons or solids"
 
 # Numbers of corners of cells that are surfaces; 0: as many as there are.
-FLAT = {TRIANGLE: 3, STRIP: 0, POLYGON: 0, PIXEL: 4, QUAD: 4, 22: 3, 23: 4, 28: 4, 30: 4, 34: 3, 69: 3, 70: 4, 76: 3, 77: 4}
+SURFACE_CORNERS = {TRIANGLE: 3, STRIP: 0, POLYGON: 0, PIXEL: 4, QUAD: 4, 22: 3, 23: 4, 28: 4, 30: 4, 34: 3, 69: 3, 70: 4, 76: 3, 77: 4}
 
 _TETRA = ((0, 2, 1), (0, 1, 3), (1, 2, 3), (2, 0, 3))
-_CUBE = ((0, 3, 2, 1), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3, 0, 4, 7))
+_HEXAHEDRON = ((0, 3, 2, 1), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3, 0, 4, 7))
 _VOXEL = ((0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (1, 3, 7, 5), (3, 2, 6, 7), (2, 0, 4, 6))
 _WEDGE = ((0, 2, 1), (3, 4, 5), (0, 1, 4, 3), (1, 2, 5, 4), (2, 0, 3, 5))
 _PYRAMID = ((0, 3, 2, 1), (0, 1, 4), (1, 2, 4), (2, 3, 4), (3, 0, 4))
@@ -46,7 +46,7 @@ def _prism(sides: int) -> tuple[tuple[int, ...], ...]:
 
 
 # The faces of cells that have a volume.
-SOLID = (dict.fromkeys((10, 24, 71, 78), _TETRA) | dict.fromkeys((12, 25, 29, 33, 72, 79), _CUBE)
+SOLID_FACES = (dict.fromkeys((10, 24, 71, 78), _TETRA) | dict.fromkeys((12, 25, 29, 33, 72, 79), _HEXAHEDRON)
          | dict.fromkeys((13, 26, 31, 32, 73, 80), _WEDGE) | dict.fromkeys((14, 27, 37, 74, 81), _PYRAMID)
          | {VOXEL: _VOXEL, 15: _prism(5), 16: _prism(6)})  # fmt: skip
 
@@ -54,20 +54,20 @@ SOLID = (dict.fromkeys((10, 24, 71, 78), _TETRA) | dict.fromkeys((12, 25, 29, 33
 class Cells(NamedTuple):
     """Cell c is of type `types[c]` and has the points connectivity[offsets[c]:offsets[c + 1]]."""
 
-    types: Kinds  # (c,)
+    types: CellTypes  # (c,)
     offsets: Indices  # (c + 1,) from 0, rising
     connectivity: Indices  # (m,)
 
-    def same(self, other: Cells) -> bool:
+    def equals(self, other: Cells) -> bool:
         """Whether the surface is the same, wherever points are."""
         return self is other or (np.array_equal(self.types, other.types) and np.array_equal(self.offsets, other.offsets)
                                  and np.array_equal(self.connectivity, other.connectivity))  # fmt: skip
 
 
-EMPTY = Cells(np.empty(0, np.uint8), np.zeros(1, np.int64), np.empty(0, np.int64))
+NO_CELLS = Cells(np.empty(0, np.uint8), np.zeros(1, np.int64), np.empty(0, np.int64))
 
 
-class Grid(NamedTuple):
+class VtkGrid(NamedTuple):
     """What a file of a simulation says of one moment."""
 
     points: Floats  # (n, 3)
@@ -75,30 +75,30 @@ class Grid(NamedTuple):
     displacement: Floats | None = None  # (n, 3), where there is such a field
 
 
-class Surface(NamedTuple):
+class GridSurface(NamedTuple):
     """The triangles of a grid."""
 
-    used: Indices  # (k,) the points that are kept, rising
+    point_ids: Indices  # (k,) the points that are kept, rising
     faces: Faces  # (f, 3) of kept points
     curved: bool  # whether there were cells that bend between their corners
     lines: int  # cells left out because they are points or curves
 
 
-def kinds(path: Path, values: NDArray[np.generic]) -> Kinds:
+def cell_types(path: Path, values: NDArray[np.generic]) -> CellTypes:
     """Types of cells, which have numbers below 256."""
     if values.dtype.kind not in "iu" or (len(values) and not 0 <= values.min() <= values.max() < 256):
         raise refuse(path, "types of cells: expected integers from 0 to 255")
     return values.astype(np.uint8)
 
 
-def indices(path: Path, name: str, values: NDArray[np.generic]) -> Indices:
+def to_int64(path: Path, name: str, values: NDArray[np.generic]) -> Indices:
     """Integers as int64. What is beyond becomes negative, and so is refused where indices are examined."""
     if values.dtype.kind not in "iu":
         raise refuse(path, f"{name}: expected integers, got {values.dtype}")
     return values.astype(np.int64)
 
 
-def joined(path: Path, parts: list[Grid]) -> Grid:
+def merge_grids(path: Path, parts: list[VtkGrid]) -> VtkGrid:
     """Several grids as one: points one after the other."""
     if len(parts) == 1:
         return parts[0]
@@ -111,14 +111,14 @@ def joined(path: Path, parts: list[Grid]) -> Grid:
     fields = [part.displacement for part in parts if part.displacement is not None]
     if fields and len(fields) != len(parts):
         raise refuse(path, "has a displacement in some of its pieces only")
-    return Grid(np.concatenate([part.points for part in parts]), cells, np.concatenate(fields) if fields else None)
+    return VtkGrid(np.concatenate([part.points for part in parts]), cells, np.concatenate(fields) if fields else None)
 
 
-def checked(path: Path, grid: Grid) -> Grid:
+def check_grid(path: Path, grid: VtkGrid) -> VtkGrid:
     """The same grid, if its cells have the points that their types need, and these exist."""
     types, offsets, connectivity = grid.cells
-    if len(grid.points) >= MOST_POINTS:
-        raise refuse(path, f"has {len(grid.points):,} points, expected less than {MOST_POINTS:,}")
+    if len(grid.points) >= MAX_POINTS:
+        raise refuse(path, f"has {len(grid.points):,} points, expected less than {MAX_POINTS:,}")
     if len(offsets) != len(types) + 1 or offsets[0] != 0 or offsets[-1] != len(connectivity) or (np.diff(offsets) < 0).any():
         raise refuse(path, "cells: offsets do not rise from 0 to the number of corners")
     if len(connectivity) and not 0 <= connectivity.min() <= connectivity.max() < len(grid.points):
@@ -129,7 +129,7 @@ def checked(path: Path, grid: Grid) -> Grid:
     return grid
 
 
-def surface(path: Path, grid: Grid) -> Surface:
+def extract_surface(path: Path, grid: VtkGrid) -> GridSurface:
     """The triangles of a checked grid, which may be none."""
     types, sizes = grid.cells.types, np.diff(grid.cells.offsets)
     triangles: list[Indices] = []
@@ -137,38 +137,38 @@ def surface(path: Path, grid: Grid) -> Surface:
     curved, lines = False, 0
     for kind in np.unique(types).tolist():
         rows = np.flatnonzero(types == kind)
-        if kind in LINES:
+        if kind in LINE_TYPES:
             lines += len(rows)
-        elif kind in SOLID:
-            count = 1 + max(max(face) for face in SOLID[kind])
+        elif kind in SOLID_FACES:
+            count = 1 + max(max(face) for face in SOLID_FACES[kind])
             curved = curved or bool((sizes[rows] > count).any())
-            for face in _turned(grid.points, _corners(path, kind, grid.cells, rows, count), SOLID[kind]):
+            for face in _oriented_faces(grid.points, _cell_corners(path, kind, grid.cells, rows, count), SOLID_FACES[kind]):
                 walls.setdefault(face.shape[1], []).append(face)
-        elif kind in FLAT:
-            curved = curved or bool(FLAT[kind] and (sizes[rows] > FLAT[kind]).any())
-            triangles += _flat(path, kind, grid.cells, rows)
+        elif kind in SURFACE_CORNERS:
+            curved = curved or bool(SURFACE_CORNERS[kind] and (sizes[rows] > SURFACE_CORNERS[kind]).any())
+            triangles += _surface_triangles(path, kind, grid.cells, rows)
         else:
             raise refuse(path, f"has cells of VTK's type {kind}, which is not read; expected triangles, quads, polygons, tetrahedra, "
                                "hexahedra, wedges or pyramids (ParaView's filter Tetrahedralize makes these of others)")  # fmt: skip
-    triangles += [_fans(_single(np.concatenate(some))) for _, some in sorted(walls.items())]
+    triangles += [_fan_triangles(_boundary_faces(np.concatenate(some))) for _, some in sorted(walls.items())]
     found = np.concatenate(triangles) if triangles else np.empty((0, 3), np.int64)
-    kept = np.zeros(len(grid.points), np.bool_)
-    kept[found] = True
-    number = np.cumsum(kept, dtype=np.int32) - np.int32(1)
-    return Surface(np.flatnonzero(kept), number[found], curved, lines)
+    is_used = np.zeros(len(grid.points), np.bool_)
+    is_used[found] = True
+    number = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
+    return GridSurface(np.flatnonzero(is_used), number[found], curved, lines)
 
 
-def _flat(path: Path, kind: int, cells: Cells, rows: Indices) -> list[Indices]:
+def _surface_triangles(path: Path, kind: int, cells: Cells, rows: Indices) -> list[Indices]:
     """Triangles of cells of one type that are surfaces, in parts of as many corners each."""
     sizes = np.diff(cells.offsets)[rows]
-    if FLAT[kind]:
-        corners = _corners(path, kind, cells, rows, FLAT[kind])
-        return [_fans(corners[:, [0, 1, 3, 2]] if kind == PIXEL else corners)]
-    parts = [_corners(path, kind, cells, rows[sizes == size], size) for size in np.unique(sizes).tolist() if size >= 3]
-    return [_strips(corners) if kind == STRIP else _fans(corners) for corners in parts]
+    if SURFACE_CORNERS[kind]:
+        corners = _cell_corners(path, kind, cells, rows, SURFACE_CORNERS[kind])
+        return [_fan_triangles(corners[:, [0, 1, 3, 2]] if kind == PIXEL else corners)]
+    parts = [_cell_corners(path, kind, cells, rows[sizes == size], size) for size in np.unique(sizes).tolist() if size >= 3]
+    return [_strip_triangles(corners) if kind == STRIP else _fan_triangles(corners) for corners in parts]
 
 
-def _corners(path: Path, kind: int, cells: Cells, rows: Indices, count: int) -> Indices:
+def _cell_corners(path: Path, kind: int, cells: Cells, rows: Indices, count: int) -> Indices:
     """(r, count) the first points of some cells of one type."""
     if (np.diff(cells.offsets)[rows] < count).any():
         raise refuse(path, f"cells of VTK's type {kind}: expected at least {count} points each")
@@ -176,7 +176,7 @@ def _corners(path: Path, kind: int, cells: Cells, rows: Indices, count: int) -> 
     return found
 
 
-def _turned(points: Floats, cells: Indices, faces: tuple[tuple[int, ...], ...]) -> list[Indices]:
+def _oriented_faces(points: Floats, cells: Indices, faces: tuple[tuple[int, ...], ...]) -> list[Indices]:
     """Each face of all cells (r, k), outward: sums of tetrahedra from a corner of the cell to its faces' fans tell which way that is."""
     volume = np.zeros(len(cells))
     origin = points[cells[:, 0]]
@@ -190,26 +190,26 @@ def _turned(points: Floats, cells: Indices, faces: tuple[tuple[int, ...], ...]) 
     return [np.where(inside_out, cells[:, face[::-1]], cells[:, face]) for face in faces]
 
 
-def _single(faces: Indices) -> Indices:
+def _boundary_faces(faces: Indices) -> Indices:
     """Those of (r, k) faces whose set of corners no other has."""
     keys = np.sort(faces, axis=1)
     order = np.lexsort(keys.T)
     keys = keys[order]
     differs = np.ones(len(keys) + 1, np.bool_)
     differs[1:-1] = (keys[1:] != keys[:-1]).any(axis=1)
-    alone = np.sort(order[differs[:-1] & differs[1:]])  # as they came
-    found: Indices = faces[alone]
+    unshared = np.sort(order[differs[:-1] & differs[1:]])  # as they came
+    found: Indices = faces[unshared]
     return found
 
 
-def _fans(corners: Indices) -> Indices:
+def _fan_triangles(corners: Indices) -> Indices:
     """(r, k) polygons as r (k − 2) triangles around their first corners."""
     ahead = np.arange(1, corners.shape[1] - 1)
     made: Indices = np.stack([np.repeat(corners[:, :1], len(ahead), axis=1), corners[:, ahead], corners[:, ahead + 1]], axis=2)
     return made.reshape(-1, 3)
 
 
-def _strips(corners: Indices) -> Indices:
+def _strip_triangles(corners: Indices) -> Indices:
     """(r, k) strips as r (k − 2) triangles; every other one is turned, so that all face the same side."""
     at = np.arange(corners.shape[1] - 2)
     odd = at % 2

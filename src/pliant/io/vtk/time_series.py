@@ -14,65 +14,65 @@ from pathlib import Path
 
 import numpy as np
 
-from pliant.io.animation import RATE, Faces, Floats, Frames, Settings
-from pliant.io.limits import examined, refuse
-from pliant.io.vtk.surface import NO_SURFACE, Grid, Indices, Surface, checked, surface
+from pliant.io.animation import DEFAULT_RATE, Faces, Floats, FrameActor, Settings
+from pliant.io.limits import file_errors, refuse
+from pliant.io.vtk.surface import NO_SURFACE, GridSurface, Indices, VtkGrid, check_grid, extract_surface
 
-DISPLACEMENTS = ("displacement", "displacements", "displ", "disp")
-EVEN = 1e-3  # of a step: times that differ by less are evenly spaced; files round them to few digits
-MOST_FRAMES = 1_000_000
+DISPLACEMENT_NAMES = ("displacement", "displacements", "displ", "disp")
+STEP_TOLERANCE = 1e-3  # of a step: times that differ by less are evenly spaced; files round them to few digits
+MAX_FRAMES = 1_000_000
 
-Load = Callable[[int], Grid]
-Where = Callable[[int], Path]
+LoadGrid = Callable[[int], VtkGrid]
+FramePath = Callable[[int], Path]
 
 
 def is_displacement(name: str) -> bool:
     """Whether a field is one that points are to be moved by."""
-    return name.strip().lower() in DISPLACEMENTS
+    return name.strip().lower() in DISPLACEMENT_NAMES
 
 
-def actor(name: str, frames: int, load: Load, where: Where, moments: int) -> tuple[Frames, tuple[str, ...]]:
+def make_actor(name: str, frames: int, load: LoadGrid, path_of: FramePath, distinct_grids: int) -> tuple[FrameActor, tuple[str, ...]]:
     """The actor whose grid in each frame is `load(frame)`, from the file `where(frame)`, and what is to be noted of it. `moments`: how many
     grids there are that differ; if it is one, it is read once."""
 
-    def loaded(frame: int) -> Grid:
-        with examined(where(frame)):
-            return checked(where(frame), load(frame))
+    def load_checked(frame: int) -> VtkGrid:
+        with file_errors(path_of(frame)):
+            return check_grid(path_of(frame), load(frame))
 
-    first = loaded(0)
-    found, cells = surface(where(0), first), first.cells
-    rest, seen, soup = None, 0, False
-    for frame in sorted({0, 1, frames // 2, frames - 1}) if moments > 1 else (0,):
-        grid = loaded(frame) if frame else first
-        same = grid.cells.same(cells)
+    first = load_checked(0)
+    found, cells = extract_surface(path_of(0), first), first.cells
+    rest, sampled, soup = None, 0, False
+    for frame in sorted({0, 1, frames // 2, frames - 1}) if distinct_grids > 1 else (0,):
+        grid = load_checked(frame) if frame else first
+        same = grid.cells.equals(cells)
         soup = soup or not same
-        if len((found if same else surface(where(frame), grid)).faces):  # a moment in which there is nothing does not tell
-            stays = grid.displacement is not None if not seen else rest is not None and np.array_equal(rest, grid.points)
-            rest, seen = grid.points if stays else None, seen + 1
-    if not seen:
-        raise refuse(where(0), NO_SURFACE)
-    field = "" if rest is None else "is added" if seen > 1 else "is not added"
-    if seen == 1:
+        if len((found if same else extract_surface(path_of(frame), grid)).faces):  # a moment in which there is nothing does not tell
+            is_candidate = grid.displacement is not None if not sampled else rest is not None and np.array_equal(rest, grid.points)
+            rest, sampled = grid.points if is_candidate else None, sampled + 1
+    if not sampled:
+        raise refuse(path_of(0), NO_SURFACE)
+    field = "" if rest is None else "is added" if sampled > 1 else "is not added"
+    if sampled == 1:
         rest = None
 
     def read(frame: int) -> tuple[Floats, Faces]:
-        grid, path = loaded(frame), where(frame)
-        shape = found if grid.cells.same(cells) else surface(path, grid)
+        grid, path = load_checked(frame), path_of(frame)
+        shape = found if grid.cells.equals(cells) else extract_surface(path, grid)
         if rest is None or not len(shape.faces):
-            return _placed(path, grid, shape.used, False), shape.faces
+            return _surface_points(path, grid, shape.point_ids, False), shape.faces
         if not np.array_equal(rest, grid.points):
             raise refuse(path, "has other points than the first frame, to which displacements are added")
-        return _placed(path, grid, shape.used, True), shape.faces
+        return _surface_points(path, grid, shape.point_ids, True), shape.faces
 
-    if moments == 1:
-        vertices = _placed(where(0), first, found.used, False)
-        return Frames(name, frames, lambda _: (vertices.copy(), found.faces), source=where), _notes(name, found, field)
-    return Frames(name, frames, read, soup, where), _notes(name, found, field)
+    if distinct_grids == 1:
+        vertices = _surface_points(path_of(0), first, found.point_ids, False)
+        return FrameActor(name, frames, lambda _: (vertices.copy(), found.faces), source=path_of), _surface_notes(name, found, field)
+    return FrameActor(name, frames, read, soup, path_of), _surface_notes(name, found, field)
 
 
-def _notes(name: str, found: Surface, field: str) -> tuple[str, ...]:
+def _surface_notes(name: str, found: GridSurface, field: str) -> tuple[str, ...]:
     """What is to be said of a surface, and of what is done with the field of displacements, if there is one."""
-    told = {"is added": "points do not move by themselves; the field of displacements is added to them.",
+    sentences = {"is added": "points do not move by themselves; the field of displacements is added to them.",
             "is not added": "the field of displacements is not added to points, which one frame does not ask for."}  # fmt: skip
     notes = []
     if found.curved:
@@ -80,14 +80,14 @@ def _notes(name: str, found: Surface, field: str) -> tuple[str, ...]:
     if found.lines:
         notes.append(f"{name}: {found.lines:,} points or lines were left out.")
     if field:
-        notes.append(f"{name}: {told[field]}")
+        notes.append(f"{name}: {sentences[field]}")
     return tuple(notes)
 
 
-def _placed(path: Path, grid: Grid, used: Indices, moved: bool) -> Floats:
+def _surface_points(path: Path, grid: VtkGrid, used: Indices, displaced: bool) -> Floats:
     """(k, 3) where the points of a surface are."""
     rows: Floats = grid.points[used]
-    if moved:
+    if displaced:
         if grid.displacement is None:
             raise refuse(path, "has no field of displacements, which the first frame has")
         rows = rows + grid.displacement[used]
@@ -96,14 +96,14 @@ def _placed(path: Path, grid: Grid, used: Indices, moved: bool) -> Floats:
     return rows
 
 
-def rate_of(times: Sequence[float], settings: Settings) -> tuple[float, tuple[str, ...]]:
+def frame_rate(times: Sequence[float], settings: Settings) -> tuple[float, tuple[str, ...]]:
     """Frames a second: what the user says, else what evenly spaced times say, else the usual, with a note."""
     if settings.rate is not None:
         return settings.rate, ()
     steps = np.diff(np.asarray(times, np.float64))
     if not len(steps):
-        return RATE, ()
+        return DEFAULT_RATE, ()
     mean = float(steps.mean())
-    if not (np.isfinite(mean) and mean > 0 and np.isfinite(1 / mean)) or np.abs(steps - mean).max() > EVEN * mean:
-        return RATE, (f"Times are not evenly spaced; frames are played at {RATE:g} a second.",)
+    if not (np.isfinite(mean) and mean > 0 and np.isfinite(1 / mean)) or np.abs(steps - mean).max() > STEP_TOLERANCE * mean:
+        return DEFAULT_RATE, (f"Times are not evenly spaced; frames are played at {DEFAULT_RATE:g} a second.",)
     return 1 / mean, ()

@@ -21,17 +21,17 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.io.animation import PLAIN, Animation, Settings
-from pliant.io.limits import examined, fits, inside, refuse, size_of, title
-from pliant.io.subprocess_client import Apart
-from pliant.io.vtk.safe_xml import attribute, numbers, parse, parts_of
-from pliant.io.vtk.surface import POLYGON, Cells, Floats, Grid, Indices, indices
-from pliant.io.vtk.time_series import MOST_FRAMES, actor, is_displacement, rate_of
-from pliant.io.vtk.xpath import LONGEST, pointed
+from pliant.io.animation import DEFAULT_SETTINGS, Animation, Settings
+from pliant.io.limits import check_fits, display_name, file_errors, refuse, resolve_inside, size_of
+from pliant.io.subprocess_client import SubprocessClient
+from pliant.io.vtk.safe_xml import attribute, parse_numbers, parse_xml, read_chunks
+from pliant.io.vtk.surface import POLYGON, Cells, Floats, Indices, VtkGrid, to_int64
+from pliant.io.vtk.time_series import MAX_FRAMES, frame_rate, is_displacement, make_actor
+from pliant.io.vtk.xpath import MAX_POINTER, find_element
 
-MOST_XML = 1 << 31  # bytes
+MAX_XML = 1 << 31  # bytes
 TYPES = {"int": "i", "uint": "u", "float": "f", "char": "i", "uchar": "u"}
-NAMES = ("Topology", "Geometry")
+MESH_TAGS = ("Topology", "Geometry")
 
 # XDMF's topologies: number in mixed ones, VTK's type, nodes; the names are compared without case and underscores.
 TOPOLOGIES = {"polyvertex": (1, 2, 0), "polyline": (2, 4, 0), "polygon": (3, POLYGON, 0), "triangle": (4, 5, 3), "quadrilateral": (5, 9, 4),
@@ -39,91 +39,91 @@ TOPOLOGIES = {"polyvertex": (1, 2, 0), "polyline": (2, 4, 0), "polygon": (3, POL
               "quadrilateral9": (35, 28, 9), "triangle6": (36, 22, 6), "quadrilateral8": (37, 23, 8), "tetrahedron10": (38, 24, 10),
               "pyramid13": (39, 27, 13), "wedge15": (40, 26, 15), "wedge18": (41, 32, 18), "hexahedron20": (48, 25, 20),
               "hexahedron24": (49, 33, 24), "hexahedron27": (50, 29, 27)}  # fmt: skip
-SHORT = {"tri": "triangle", "quad": "quadrilateral", "tet": "tetrahedron", "hex": "hexahedron"}
-MIXED = {number: (kind, nodes) for number, kind, nodes in TOPOLOGIES.values()}
+ABBREVIATIONS = {"tri": "triangle", "quad": "quadrilateral", "tet": "tetrahedron", "hex": "hexahedron"}
+MIXED_TYPES = {number: (kind, nodes) for number, kind, nodes in TOPOLOGIES.values()}
 
 
-class _Document:
+class _XdmfDocument:
     """The XML, and what its elements refer to."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.root = path, parse(path, parts_of(path, MOST_XML))
+        self.path, self.root = path, parse_xml(path, read_chunks(path, MAX_XML))
         if self.root.tag != "Xdmf":
             raise refuse(path, f"is <{self.root.tag[:40]}>, expected <Xdmf>")
         items = [item for item in self.root.iter("DataItem") if "Reference" not in item.attrib]
-        named = {_file(item) for item in items if _format(item) in ("HDF", "BINARY")}
-        self.files = path, *(inside(path, name) for name in sorted(named))  # refused at once, whenever they would be read
-        self._known: dict[str, Element] = {}
-        self._kept: tuple[Element, Cells] | None = None
+        named = {_item_file(item) for item in items if _item_format(item) in ("HDF", "BINARY")}
+        self.files = path, *(resolve_inside(path, name) for name in sorted(named))  # refused at once, whenever they would be read
+        self._elements: dict[str, Element] = {}
+        self._last_cells: tuple[Element, Cells] | None = None
         self._lock = threading.Lock()
-        self._arrays = _arrays()
+        self._arrays = _hdf5_client()
 
-    def grid(self, grid: Element) -> Grid:
+    def grid(self, grid: Element) -> VtkGrid:
         """A uniform grid in numbers, not checked yet."""
-        topology, geometry = (self._part(grid, name) for name in NAMES)
-        fields = [each for each in grid.findall("Attribute") if is_displacement(each.get("Name", "")) and _centred(each)]
+        topology, geometry = (self._mesh_element(grid, name) for name in MESH_TAGS)
+        fields = [each for each in grid.findall("Attribute") if is_displacement(each.get("Name", "")) and _is_nodal(each)]
         moved = self._rows(fields[0].findall("DataItem"), "displacements") if fields else None
-        return Grid(self._points(geometry), self._cells(topology), moved)
+        return VtkGrid(self._points(geometry), self._cells(topology), moved)
 
-    def _part(self, grid: Element, name: str) -> Element:
+    def _mesh_element(self, grid: Element, name: str) -> Element:
         """The topology or geometry of a grid, its own or one that it refers to."""
         found = grid.find(name)
         for include in grid.findall("include") if found is None else ():
             if "href" in include.attrib:
                 raise refuse(self.path, "includes another file, which is not read")
-            text = include.get("xpointer", "").strip()[: 2 * LONGEST]  # a longer one is not found
+            text = include.get("xpointer", "").strip()[: 2 * MAX_POINTER]  # a longer one is not found
             pointer = re.fullmatch(r"xpointer\((.*)\)", text, re.DOTALL)
-            way = pointer[1].strip() if pointer else text
-            found = self._at(re.sub(r"/\*\[self::[^\]]*\]$|/(Topology|Geometry)$", "", way)).find(name)
+            target = pointer[1].strip() if pointer else text
+            found = self._element_at(re.sub(r"/\*\[self::[^\]]*\]$|/(Topology|Geometry)$", "", target)).find(name)
             if found is not None:
                 break
         if found is None:
             raise refuse(self.path, f"a grid has no {name}")
-        return self._referred(found)
+        return self._dereference(found)
 
-    def _referred(self, element: Element) -> Element:
+    def _dereference(self, element: Element) -> Element:
         """The element that this one stands for: itself, or the one whose path its attribute Reference has or, if that is XML, its text."""
-        way = element.get("Reference")
-        if way is None:
+        pointer = element.get("Reference")
+        if pointer is None:
             return element
-        found = self._at((element.text or "") if way == "XML" else way)
+        found = self._element_at((element.text or "") if pointer == "XML" else pointer)
         if found.tag != element.tag or "Reference" in found.attrib:
-            raise refuse(self.path, f"refers to {way[:80]!r}, which is no {element.tag} with values")
+            raise refuse(self.path, f"refers to {pointer[:80]!r}, which is no {element.tag} with values")
         return found
 
-    def _at(self, way: str) -> Element:
+    def _element_at(self, pointer: str) -> Element:
         """The element that a pointer means."""
-        way = way.strip()
-        if way not in self._known:
-            found = pointed(self.root, way)
+        pointer = pointer.strip()
+        if pointer not in self._elements:
+            found = find_element(self.root, pointer)
             if found is None:
-                raise refuse(self.path, f"refers to {way[:80]!r}, which is not found")
-            self._known[way] = found
-        return self._known[way]
+                raise refuse(self.path, f"refers to {pointer[:80]!r}, which is not found")
+            self._elements[pointer] = found
+        return self._elements[pointer]
 
     def _cells(self, topology: Element) -> Cells:
         """Cells of a topology. The last is kept, since in most files all grids have the same."""
         with self._lock:
-            if self._kept is not None and self._kept[0] is topology:
-                return self._kept[1]
+            if self._last_cells is not None and self._last_cells[0] is topology:
+                return self._last_cells[1]
         found = self._read_cells(topology)
         with self._lock:
-            self._kept = topology, found
+            self._last_cells = topology, found
         return found
 
     def _read_cells(self, topology: Element) -> Cells:
         kind = attribute(self.path, topology, "TopologyType", "Type").lower().replace("_", "")
-        values = indices(self.path, "topology", self._values(self._only(topology)))
+        values = to_int64(self.path, "topology", self._values(self._single_item(topology)))
         if topology.get("BaseOffset", "0").strip() != "0":
             raise refuse(self.path, "has corners that are not counted from 0")
         if kind == "mixed":
-            return _mixed(self.path, values.ravel())
-        for short, full in SHORT.items():
+            return _mixed_cells(self.path, values.ravel())
+        for short, full in ABBREVIATIONS.items():
             kind = re.sub(rf"^{short}(?=\d*$)", full, kind)
         if kind not in TOPOLOGIES:
             raise refuse(self.path, f"has a topology of type {kind[:40]!r}, expected Mixed or one of {', '.join(TOPOLOGIES)}")
         _, vtk, nodes = TOPOLOGIES[kind]
-        nodes = nodes or _integer(self.path, topology.get("NodesPerElement") or str(values.shape[-1] if values.ndim == 2 else 0))
+        nodes = nodes or _parse_integer(self.path, topology.get("NodesPerElement") or str(values.shape[-1] if values.ndim == 2 else 0))
         if nodes < 1 or values.size % nodes:
             raise refuse(self.path, f"{values.size:,} corners do not make cells of {nodes} each")
         count = values.size // nodes
@@ -137,7 +137,7 @@ class _Document:
 
     def _rows(self, items: list[Element], what: str, width: int = 3) -> Floats:
         """(n, 3) numbers of one item, or of one for each axis; what is flat gets zeros."""
-        parts = [self._values(self._referred(item)) for item in items]
+        parts = [self._values(self._dereference(item)) for item in items]
         if len(parts) == 1:
             columns = parts[0].shape[1] if parts[0].ndim == 2 else width
             rows = parts[0].reshape(-1, columns) if columns in (2, 3) and parts[0].size % columns == 0 else None
@@ -148,45 +148,45 @@ class _Document:
             raise refuse(self.path, f"{what}: expected rows of two or three numbers")
         return np.pad(rows.astype(np.float64), ((0, 0), (0, 3 - rows.shape[1])))
 
-    def _only(self, element: Element) -> Element:
+    def _single_item(self, element: Element) -> Element:
         items = element.findall("DataItem")
         if len(items) != 1:
             raise refuse(self.path, f"<{element.tag}> has {len(items)} items, expected one; structured grids are not read")
-        return self._referred(items[0])
+        return self._dereference(items[0])
 
     def _values(self, item: Element) -> NDArray[np.generic]:
         """The numbers of a DataItem in the shape of its Dimensions."""
         if item.get("ItemType", "Uniform") != "Uniform":
             raise refuse(self.path, f"has an item of type {item.get('ItemType', '')[:40]!r}; only uniform ones are read")
-        shape = [_integer(self.path, word) for word in attribute(self.path, item, "Dimensions").split()]
+        shape = [_parse_integer(self.path, word) for word in attribute(self.path, item, "Dimensions").split()]
         if not 1 <= len(shape) <= 2:
             raise refuse(self.path, f"has an item of dimensions {shape!r:.60}, expected one or two")
-        found = self._stored(item, math.prod(shape))
+        found = self._read_item(item, math.prod(shape))
         if found.size != math.prod(shape):
             raise refuse(self.path, f"has an item of dimensions {shape}, where {found.size:,} numbers are")
         return found.reshape(shape)
 
-    def _stored(self, item: Element, count: int) -> NDArray[np.generic]:
-        form, text = _format(item), item.text or ""
+    def _read_item(self, item: Element, count: int) -> NDArray[np.generic]:
+        form, text = _item_format(item), item.text or ""
         if form == "XML":
-            return numbers(self.path, "an item", text, self._dtype(item))
+            return parse_numbers(self.path, "an item", text, self._dtype(item))
         if form == "HDF":
-            return self._dataset(inside(self.path, _file(item)), text.rpartition(":")[2].strip())
+            return self._dataset(resolve_inside(self.path, _item_file(item)), text.rpartition(":")[2].strip())
         if form == "BINARY" and attribute(self.path, item, "Compression", default="Raw") == "Raw":
-            return self._binary(item, inside(self.path, _file(item)), count)
+            return self._binary(item, resolve_inside(self.path, _item_file(item)), count)
         raise refuse(self.path, f"has an item of format {form[:40]!r}, expected XML, HDF or uncompressed Binary")
 
     def _dataset(self, path: Path, name: str) -> NDArray[np.generic]:
         """Numbers of an HDF5 file."""
-        _, (values,) = self._arrays.ask(path, "read_array", str(path), name)
+        _, (values,) = self._arrays.request(path, "read_array", str(path), name)
         return values
 
     def _binary(self, item: Element, path: Path, count: int) -> NDArray[np.generic]:
         """Numbers of a raw file, from the byte that Seek says."""
-        dtype, start = self._dtype(item), _integer(self.path, item.get("Seek", "0"))
+        dtype, start = self._dtype(item), _parse_integer(self.path, item.get("Seek", "0"))
         order = attribute(self.path, item, "Endian", default="Native").upper()
         dtype = dtype.newbyteorder("<") if order == "LITTLE" else dtype.newbyteorder(">") if order == "BIG" else dtype
-        fits(path, "numbers", count, dtype.itemsize, size_of(path) - start)
+        check_fits(path, "numbers", count, dtype.itemsize, size_of(path) - start)
         return np.fromfile(path, dtype, count, offset=start)
 
     def _dtype(self, item: Element) -> np.dtype[Any]:
@@ -198,35 +198,35 @@ class _Document:
         return np.dtype(f"{TYPES[kind]}{size}")
 
 
-_reader: weakref.ReferenceType[Apart] | None = None
-_sharing = threading.Lock()
+_shared_client: weakref.ReferenceType[SubprocessClient] | None = None
+_client_lock = threading.Lock()
 
 
-def _arrays() -> Apart:
+def _hdf5_client() -> SubprocessClient:
     """A process that starts when something in HDF5 is asked for: one for all documents there are, since it remembers nothing of a file."""
-    global _reader
-    with _sharing:
-        found = None if _reader is None else _reader()
+    global _shared_client
+    with _client_lock:
+        found = None if _shared_client is None else _shared_client()
         if found is None:
-            found = Apart("pliant.io.vtk.hdf5", "Arrays")
-            _reader = weakref.ref(found)
+            found = SubprocessClient("pliant.io.vtk.hdf5", "Hdf5Service")
+            _shared_client = weakref.ref(found)
         return found
 
 
-def read_xdmf(path: str | Path, settings: Settings = PLAIN) -> Animation:
+def read_xdmf(path: str | Path, settings: Settings = DEFAULT_SETTINGS) -> Animation:
     """The animation in an XDMF file. Numbers in HDF5 need h5py: pip install 'pliant[vtk]'."""
     path = Path(path)
-    with examined(path):
-        document = _Document(path)
-        steps, times, notes = _steps(document)
-        if not 1 <= len(steps) <= MOST_FRAMES:
-            raise refuse(path, f"has {len(steps):,} grids that are steps of time, expected 1 to {MOST_FRAMES:,}")
-        made, more = actor(path.stem, len(steps), lambda frame: document.grid(steps[frame]), lambda _: path, len(steps))
-        rate, uneven = rate_of(times, settings)
+    with file_errors(path):
+        document = _XdmfDocument(path)
+        steps, times, notes = _time_steps(document)
+        if not 1 <= len(steps) <= MAX_FRAMES:
+            raise refuse(path, f"has {len(steps):,} grids that are steps of time, expected 1 to {MAX_FRAMES:,}")
+        made, more = make_actor(path.stem, len(steps), lambda frame: document.grid(steps[frame]), lambda _: path, len(steps))
+        rate, uneven = frame_rate(times, settings)
         return Animation(path.stem, [made], len(steps), rate, notes=notes + uneven + more, files=document.files)
 
 
-def _steps(document: _Document) -> tuple[list[Element], list[float], tuple[str, ...]]:
+def _time_steps(document: _XdmfDocument) -> tuple[list[Element], list[float], tuple[str, ...]]:
     """The grids of all frames, their times, and what was left out."""
     path, grids = document.path, document.root.findall("Domain/Grid")
     series = [each for each in grids if each.get("GridType") == "Collection" and each.get("CollectionType", "Spatial") == "Temporal"]
@@ -235,26 +235,26 @@ def _steps(document: _Document) -> tuple[list[Element], list[float], tuple[str, 
         return uniform, [0.0], ()
     if not series:
         raise refuse(path, f"has {len(grids)} grids; expected a temporal collection, or one uniform grid")
-    moving = [each for each in series if any(is_displacement(field.get("Name", "")) for field in each.iterfind("Grid/Attribute"))]
-    chosen = (moving or series)[0]
+    with_displacement = [each for each in series if any(is_displacement(field.get("Name", "")) for field in each.iterfind("Grid/Attribute"))]
+    chosen = (with_displacement or series)[0]
     steps = chosen.findall("Grid")
     if any(step.get("GridType", "Uniform") != "Uniform" for step in steps):
         raise refuse(path, "has collections within collections, which are not read")
-    left = len(series) - 1
-    notes = (f"{left} more collections of the file were left out: {title(chosen.get('Name', 'the first'))} is shown.",) if left else ()
-    return steps, _times(document, chosen, steps), notes
+    skipped = len(series) - 1
+    notes = (f"{skipped} more collections of the file were left out: {display_name(chosen.get('Name', 'the first'))} is shown.",) if skipped else ()
+    return steps, _step_times(document, chosen, steps), notes
 
 
-def _times(document: _Document, collection: Element, steps: list[Element]) -> list[float]:
+def _step_times(document: _XdmfDocument, collection: Element, steps: list[Element]) -> list[float]:
     """Of each step: its own, or by a list or start, stride and count of the collection; else their numbers."""
     own = [step.find("Time") for step in steps]
     if all(each is not None and "Value" in each.attrib for each in own):
-        return [_number(document.path, each.get("Value", "")) for each in own if each is not None]
+        return [_parse_number(document.path, each.get("Value", "")) for each in own if each is not None]
     shared = collection.find("Time")
     item = None if shared is None else shared.find("DataItem")
     if shared is None or item is None:
         return [float(number) for number in range(len(steps))]
-    values = [_number(document.path, word) for word in (item.text or "").split()]
+    values = [_parse_number(document.path, word) for word in (item.text or "").split()]
     if shared.get("TimeType") == "HyperSlab" and len(values) == 3:
         return [values[0] + values[1] * number for number in range(len(steps))]
     if len(values) != len(steps):
@@ -262,13 +262,13 @@ def _times(document: _Document, collection: Element, steps: list[Element]) -> li
     return values
 
 
-def _mixed(path: Path, values: Indices) -> Cells:
+def _mixed_cells(path: Path, values: Indices) -> Cells:
     """Cells of several types: the number of each type comes before its corners, with their count where that is not fixed."""
     types, starts, sizes, at, data = [], [], [], 0, values.tolist()
     while at < len(data):
-        if data[at] not in MIXED:
+        if data[at] not in MIXED_TYPES:
             raise refuse(path, f"has a mixed topology with cells of type {data[at]}, which are not read")
-        kind, nodes = MIXED[data[at]]
+        kind, nodes = MIXED_TYPES[data[at]]
         at += 1
         if not nodes:
             nodes, at = data[at] if at < len(data) else -1, at + 1
@@ -278,34 +278,34 @@ def _mixed(path: Path, values: Indices) -> Cells:
         starts.append(at)
         sizes.append(nodes)
         at += nodes
-    kept = np.zeros(len(values) + 1, np.int64)
-    np.add.at(kept, starts, 1)
-    np.add.at(kept, np.add(starts, sizes, dtype=np.int64) if starts else np.empty(0, np.int64), -1)
+    depth = np.zeros(len(values) + 1, np.int64)
+    np.add.at(depth, starts, 1)
+    np.add.at(depth, np.add(starts, sizes, dtype=np.int64) if starts else np.empty(0, np.int64), -1)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
-    return Cells(np.array(types, np.uint8), offsets, values[np.cumsum(kept)[:-1] > 0])
+    return Cells(np.array(types, np.uint8), offsets, values[np.cumsum(depth)[:-1] > 0])
 
 
-def _format(item: Element) -> str:
+def _item_format(item: Element) -> str:
     return item.get("Format", "XML").strip().upper()
 
 
-def _file(item: Element) -> str:
+def _item_file(item: Element) -> str:
     """The name of the file that an item is in: all of its text or, for HDF5, what is before the path of the dataset."""
     text = item.text or ""
-    return (text.rpartition(":")[0] if _format(item) == "HDF" else text).strip()
+    return (text.rpartition(":")[0] if _item_format(item) == "HDF" else text).strip()
 
 
-def _centred(field: Element) -> bool:
+def _is_nodal(field: Element) -> bool:
     return field.get("Center", "Node") == "Node"
 
 
-def _integer(path: Path, text: str) -> int:
+def _parse_integer(path: Path, text: str) -> int:
     if not (text.strip().isascii() and text.strip().isdigit() and len(text) < 16):
         raise refuse(path, f"has {text[:40]!r} where a count is expected")
     return int(text)
 
 
-def _number(path: Path, text: str) -> float:
+def _parse_number(path: Path, text: str) -> float:
     try:
         value = float(text)
     except ValueError:

@@ -11,19 +11,19 @@ from __future__ import annotations
 import re
 from xml.etree.ElementTree import Element
 
-LONGEST = 500  # characters of a pointer
+MAX_POINTER = 500  # characters of a pointer
 _PREDICATE = r"""\[(?:@([A-Za-z]+)=("[^"]*"|'[^']*')|([0-9]{1,9}))\]"""
 PREDICATE = re.compile(_PREDICATE)
 STEP = re.compile(rf"(//|/)([A-Za-z]+)((?:{_PREDICATE})*)")
 
 
-def pointed(root: Element, pointer: str) -> Element | None:
+def find_element(root: Element, pointer: str) -> Element | None:
     """The first element, in the order of the document, that a pointer means; None if there is none, or the pointer is of another form."""
-    steps = _steps(pointer) if len(pointer) <= LONGEST else []
+    steps = _parse_steps(pointer) if len(pointer) <= MAX_POINTER else []
     if not steps:
         return None
     anywhere, name, predicates = steps.pop(0)
-    found = {root} if name == root.tag and _left([root], predicates) else set[Element]()
+    found = {root} if name == root.tag and _apply_predicates([root], predicates) else set[Element]()
     if anywhere:
         found.update(each for parent in root.iter() for each in _children(parent, name, predicates))
     for _, name, predicates in steps:
@@ -31,7 +31,7 @@ def pointed(root: Element, pointer: str) -> Element | None:
     return next((each for each in root.iter() if each in found), None)
 
 
-def _steps(pointer: str) -> list[tuple[bool, str, str]]:
+def _parse_steps(pointer: str) -> list[tuple[bool, str, str]]:
     """(whether it may begin anywhere, name, predicates) of each step; none where the pointer has another form."""
     steps, at = list[tuple[bool, str, str]](), 0
     while at < len(pointer):
@@ -45,10 +45,10 @@ def _steps(pointer: str) -> list[tuple[bool, str, str]]:
 
 def _children(parent: Element, name: str, predicates: str) -> list[Element]:
     """The children of this name that all predicates leave."""
-    return _left([each for each in parent if each.tag == name], predicates)
+    return _apply_predicates([each for each in parent if each.tag == name], predicates)
 
 
-def _left(elements: list[Element], predicates: str) -> list[Element]:
+def _apply_predicates(elements: list[Element], predicates: str) -> list[Element]:
     """Those of some siblings that all predicates leave, one after the other."""
     for predicate in PREDICATE.finditer(predicates) if elements else ():
         attribute, value, position = predicate.groups()

@@ -6,14 +6,14 @@ from typing import Any
 
 from pliant.core import validate
 from pliant.query.collide.two_bodies import collide
-from pliant.query.scheduler import Subject
+from pliant.query.scheduler import Queryable
 from pliant.results import FirstContact
 
-Path = Callable[[float], Any]
-MOST_STEPS = 10**9
+MotionPath = Callable[[float], Any]
+MAX_STEPS = 10**9
 
 
-def first_contact(a: Subject, b: Subject, path_a: Path | None, path_b: Path | None, *, start: float = 0.0, stop: float = 1.0,
+def first_contact(a: Queryable, b: Queryable, path_a: MotionPath | None, path_b: MotionPath | None, *, start: float = 0.0, stop: float = 1.0,
                   steps: int = 1, tolerance: float = 1e-6) -> FirstContact | None:
     """The first time between `start` and `stop` at which the bodies meet, to within `tolerance`, and the faces that meet then; else None.
 
@@ -32,42 +32,42 @@ def first_contact(a: Subject, b: Subject, path_a: Path | None, path_b: Path | No
     >>> round(found.time, 5), found.pairs.faces.tolist()
     (0.66667, [[0, 0]])
     """
-    validate.body("a", a)
-    validate.body("b", b)
+    validate.check_body("a", a)
+    validate.check_body("b", b)
     start, stop = validate.number("start", start), validate.number("stop", stop)
-    tolerance, steps = validate.number("tolerance", tolerance, least=0.0), validate.integer("steps", steps, range(1, MOST_STEPS))
+    tolerance, steps = validate.number("tolerance", tolerance, minimum=0.0), validate.integer("steps", steps, range(1, MAX_STEPS))
     if not start <= stop:
         raise ValueError(f"stop: expected at least start, {start}, got {stop}")
     for name, path in (("path_a", path_a), ("path_b", path_b)):
         if path is not None and not callable(path):
             raise TypeError(f"{name}: expected a function of time, or None for a body that stays, got {type(path).__name__}")
 
-    def meet(time: float) -> bool:
+    def collide_at(time: float) -> bool:
         for body, path in ((a, path_a), (b, path_b)):
             if path is not None:
                 body.update(path(time))
         return bool(collide(a, b, first=True))
 
-    def found(time: float, before: float) -> FirstContact:
+    def contact_at(time: float, before: float) -> FirstContact:
         return FirstContact(time, before, collide(a, b))
 
-    if meet(start):
-        return found(start, start)
+    if collide_at(start):
+        return contact_at(start, start)
     before = start
     for k in range(1, steps + 1):
         time = stop if k == steps else start * (1 - k / steps) + stop * (k / steps)
-        if meet(time):
+        if collide_at(time):
             break
         before = time
     else:
         return None
-    there = True                                                        # the bodies are where they meet
+    in_contact = True                                                        # the bodies are where they meet
     while time - before > tolerance:
-        middle = 0.5 * before + 0.5 * time
-        if not before < middle < time:
+        midpoint = 0.5 * before + 0.5 * time
+        if not before < midpoint < time:
             break
-        there = meet(middle)
-        before, time = (before, middle) if there else (middle, time)
-    if not there:
-        meet(time)
-    return found(time, before)
+        in_contact = collide_at(midpoint)
+        before, time = (before, midpoint) if in_contact else (midpoint, time)
+    if not in_contact:
+        collide_at(time)
+    return contact_at(time, before)

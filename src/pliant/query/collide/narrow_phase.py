@@ -9,208 +9,208 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.core.function_pointer import address_of, array_at, pointer
+from pliant.core.function_pointer import address_of, array_at, as_pointer
 from pliant.core.jit import DISABLED
-from pliant.core.sorting import sorted_pairs
-from pliant.core.threads import Reading, threads
-from pliant.motion.free import PLACE
+from pliant.core.sorting import sort_pairs
+from pliant.core.threads import ReadLock, threads
+from pliant.motion.free import MOTION_DTYPE
 from pliant.motion.rigid import IDENTITY
-from pliant.query.budget import STEP, late
-from pliant.query.collide.contacts import CONTACTS, contacts_of
+from pliant.query.budget import TIMED_CALL_BUDGET, time_is_up
+from pliant.query.collide.contacts import CONTACT_FIELDS, contacts_of
 from pliant.query.collide.leaf_overlap import exact_entry
-from pliant.query.collide.transformed import CollidePlaced, begin_placed
-from pliant.query.collide.two_bodies import Collide, bits_for
-from pliant.query.scheduler import CHUNK, ROOM, grown
-from pliant.query.traverse import BUDGET, COUNTERS, FULL, QUERY, begin, traverse
+from pliant.query.collide.transformed import CollideTransformed, init_query_transformed
+from pliant.query.collide.two_bodies import Collide, face_bits
+from pliant.query.scheduler import CALL_BUDGET, INITIAL_KEYS, grow_keys
+from pliant.query.traverse import BUDGET_SPENT, COUNTERS, OUTPUT_FULL, QUERY_STATE, init_query, traverse
 from pliant.refit.leaf_fill import CONTEXT
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 
-LARGE = 1 << 15                                                         # faces
+MAX_BATCHED_FACES = 1 << 15                                                         # faces
 KEY_BITS = 62
-STAYS = IDENTITY.ctypes.data
-JOB = np.dtype([(name, np.int64) for name in (
+IDENTITY_ADDRESS = IDENTITY.ctypes.data
+BATCH_STATE = np.dtype([(name, np.int64) for name in (
     "bodies", "n_bodies", "pairs", "n_pairs", "query", "counters", "ends", "stack", "n_stack", "keys", "n_keys", "exact", "low", "full",
     "first", "total", "budget", "under_way", "reason")])
 
 
-class Found(NamedTuple):
+class PairResults(NamedTuple):
     """Answers about pairs of bodies, one after another: those of pair p end at ends[p], and took counters[p] (`COUNTERS`); by name in
     `arrays`: `faces` (m, 2) int32 and, if that was asked for, what `contacts_of` gives. `done` (p,) bool: False where time was up before
     all was looked at."""
     ends: np.ndarray
     counters: np.ndarray
     arrays: dict
-    done: np.ndarray
+    complete: np.ndarray
 
     @property
     def counts(self):
         """How many pairs of faces each pair of bodies has."""
         return np.diff(self.ends, prepend=0)
 
-    def take(self, rows):
+    def select(self, rows):
         """The answers about these pairs of bodies, in that order."""
         counts, begins = self.counts[rows], (self.ends - self.counts)[rows]
         ends = np.cumsum(counts)
         at = np.repeat(begins - (ends - counts), counts) + np.arange(int(counts.sum()))
-        return Found(ends, self.counters[rows], {name: array[at] for name, array in self.arrays.items()}, self.done[rows])
+        return PairResults(ends, self.counters[rows], {name: array[at] for name, array in self.arrays.items()}, self.complete[rows])
 
 
-def found_in(pairs):
+def wrap_pairs(pairs):
     """One answer, the Pairs of two bodies, as Found."""
-    names = ("faces", *CONTACTS) if pairs.segments is not None else ("faces",)
-    return Found(np.array([len(pairs)]), np.array([pairs.stats], np.int64), {name: getattr(pairs, name) for name in names},
+    names = ("faces", *CONTACT_FIELDS) if pairs.segments is not None else ("faces",)
+    return PairResults(np.array([len(pairs)]), np.array([pairs.stats], np.int64), {name: getattr(pairs, name) for name in names},
                  np.array([pairs.complete]))
 
 
-def nothing(contacts, n=0):
+def empty_results(contacts, n=0):
     """No answers, about so many pairs of bodies that were not looked at."""
-    return Found(np.zeros(n, np.int64), np.zeros((n, len(COUNTERS)), np.int64),
+    return PairResults(np.zeros(n, np.int64), np.zeros((n, len(COUNTERS)), np.int64),
                  {"faces": np.zeros((0, 2), np.int32), **(contacts_of([]) if contacts else {})}, np.zeros(n, np.bool_))
 
 
-def joined(parts):
+def concat_results(results):
     """Several, one after another."""
-    starts = np.cumsum([0] + [len(part.arrays["faces"]) for part in parts])
-    return Found(np.concatenate([part.ends + start for part, start in zip(parts, starts[:-1], strict=True)]),
-                 np.concatenate([part.counters for part in parts]),
-                 {name: np.concatenate([part.arrays[name] for part in parts]) for name in parts[0].arrays},
-                 np.concatenate([part.done for part in parts]))
+    starts = np.cumsum([0] + [len(part.arrays["faces"]) for part in results])
+    return PairResults(np.concatenate([part.ends + start for part, start in zip(results, starts[:-1], strict=True)]),
+                 np.concatenate([part.counters for part in results]),
+                 {name: np.concatenate([part.arrays[name] for part in results]) for name in results[0].arrays},
+                 np.concatenate([part.complete for part in results]))
 
 
-def possible(body):
+def can_batch(body):
     """Can this body be asked together with others? Those of absurd size are asked one by one; so are large ones if there are threads to
     share them."""
-    return body.motion.scale == 1.0 and not DISABLED and (len(body) < LARGE or threads() == 1)
+    return body.motion.scale == 1.0 and not DISABLED and (len(body) < MAX_BATCHED_FACES or threads() == 1)
 
 
-def boxes_of(bodies):
+def world_boxes(bodies):
     """(n, 2, 3): `box()` of each."""
     boxes = np.array([body.motion.box for body in bodies]).reshape(-1, 2, 4)[:, :, :3].copy()
     for k, body in enumerate(bodies):
-        if body.placement is not None:
+        if body.matrix is not None:
             boxes[k] = body.box()
     return boxes
 
 
-def ask_many(bodies, pairs, full, contacts, first, until=None):
+def collide_batched(bodies, pairs, full_sat, contacts, first, end_time=None):
     """The answers about these pairs (p, 2) of indices into `bodies`, which have nodes of one kind; None if an update has made one of them
     impossible to ask so. `full`: boxes of bodies with a transform are compared along all axes; `first`: one answer each, if any. What is
     not done by `until` stays undone; refits stop between two bodies."""
     used, places = np.unique(pairs, return_inverse=True)
     bodies, pairs = [bodies[k] for k in used.tolist()], places.reshape(-1, 2)
-    with Reading(*(body.guard for body in bodies)):
-        if not all(map(possible, bodies)):
+    with ReadLock(*(body.guard for body in bodies)):
+        if not all(map(can_batch, bodies)):
             return None
-        shapes, boxes = [body.shape_at(1.0) for body in bodies], boxes_of(bodies)
+        bvhs, boxes = [body.bvh_at(1.0) for body in bodies], world_boxes(bodies)
         low, high = boxes[pairs, 0], boxes[pairs, 1]
         close = np.flatnonzero(((low[:, 0] <= high[:, 1]) & (low[:, 1] <= high[:, 0])).all(axis=1))
-        needed, where = np.unique(pairs[close], return_index=True)      # boxes may be loose: what they part need not follow
-        updated = [shapes[k].follow() for k in needed.tolist() if not late(until)]
-        found = run_all(bodies, shapes, pairs, full, first, until)      # if there was no time for all refits, there is none for a loop
-        where = where[:len(updated)]
-        np.add.at(found.counters[:, COUNTERS.index("n_u")], close[where // 2], updated)        # counted where a body was first needed
+        used_bodies, first_use = np.unique(pairs[close], return_index=True)      # boxes may be loose: what they part need not follow
+        updated = [bvhs[k].refit() for k in used_bodies.tolist() if not time_is_up(end_time)]
+        found = run_batches(bodies, bvhs, pairs, full_sat, first, end_time)      # if there was no time for all refits, there is none for a loop
+        first_use = first_use[:len(updated)]
+        np.add.at(found.counters[:, COUNTERS.index("n_u")], close[first_use // 2], updated)        # counted where a body was first needed
         if contacts:
             ends, faces = found.ends.tolist(), found.arrays["faces"]
-            met = [(faces[start:end], bodies[i], bodies[j]) for start, end, (i, j) in zip([0, *ends], ends, pairs.tolist(), strict=False)]
-            found.arrays.update(contacts_of([part for part in met if len(part[0])]))
+            face_pairs = [(faces[start:end], bodies[i], bodies[j]) for start, end, (i, j) in zip([0, *ends], ends, pairs.tolist(), strict=False)]
+            found.arrays.update(contacts_of([part for part in face_pairs if len(part[0])]))
         return found
 
 
-def run_all(bodies, shapes, pairs, full, first, until):
+def run_batches(bodies, bvhs, pairs, full_sat, first, end_time):
     """Found, without contacts, for shapes that are true: pairs with and without transforms, each in as many calls as keys have bits for."""
-    placed = np.array([body.placement is not None for body in bodies])[pairs].any(axis=1)
-    low = max(map(bits_for, bodies))
-    most, parts, order = 1 << min(KEY_BITS - 2 * low, 30), [], []
-    for turned in (False, True):
-        rows = np.flatnonzero(placed == turned)
-        for k in range(0, len(rows), most):
-            parts.append(run(bodies, shapes, pairs[rows[k:k + most]], low, turned, full, first, until))
+    has_transform = np.array([body.matrix is not None for body in bodies])[pairs].any(axis=1)
+    low = max(map(face_bits, bodies))
+    batch_size, parts, order = 1 << min(KEY_BITS - 2 * low, 30), [], []
+    for wanted in (False, True):
+        rows = np.flatnonzero(has_transform == wanted)
+        for k in range(0, len(rows), batch_size):
+            parts.append(run_batch(bodies, bvhs, pairs[rows[k:k + batch_size]], low, wanted, full_sat, first, end_time))
         order.append(rows)
-    return parts[0] if len(parts) == 1 else joined(parts).take(np.argsort(np.concatenate(order)))
+    return parts[0] if len(parts) == 1 else concat_results(parts).select(np.argsort(np.concatenate(order)))
 
 
-def run(bodies, shapes, pairs, low, placed, full, first, until):
+def run_batch(bodies, bvhs, pairs, low, has_transform, full_sat, first, end_time):
     """Found, without contacts, for shapes that are true. A key has the pair in its upper bits, then two faces of `low` bits."""
-    known = np.array([(shape.context, body.motion.address, STAYS if body.placement is None else body.placement.ctypes.data)
-                      for shape, body in zip(shapes, bodies, strict=True)], np.int64)
-    query, counters, ends = np.zeros(1, QUERY), np.zeros((len(pairs), len(COUNTERS)), np.int64), np.zeros(len(pairs), np.int64)
-    deepest, widest = max(shape.tree.depth for shape in shapes), shapes[0].tree.width
-    stack, keys, job = np.empty((2 * deepest + 2) * widest**2, np.int64), np.empty(ROOM, np.int64), np.zeros(1, JOB)
+    addresses = np.array([(shape.context, body.motion.address, IDENTITY_ADDRESS if body.matrix is None else body.matrix.ctypes.data)
+                      for shape, body in zip(bvhs, bodies, strict=True)], np.int64)
+    query, counters, ends = np.zeros(1, QUERY_STATE), np.zeros((len(pairs), len(COUNTERS)), np.int64), np.zeros(len(pairs), np.int64)
+    deepest, widest = max(shape.tree.depth for shape in bvhs), bvhs[0].tree.width
+    stack, keys, job = np.empty((2 * deepest + 2) * widest**2, np.int64), np.empty(INITIAL_KEYS, np.int64), np.zeros(1, BATCH_STATE)
     state = job[0]
     state["n_bodies"], state["n_pairs"], state["n_stack"], state["exact"], state["low"], state["full"], state["first"] = (
-        len(known), len(pairs), len(stack), exact_entry()[0], low, full, first)
-    for name, array in (("bodies", known), ("pairs", pairs), ("query", query), ("counters", counters), ("ends", ends), ("stack", stack)):
+        len(addresses), len(pairs), len(stack), exact_entry()[0], low, full_sat, first)
+    for name, array in (("bodies", addresses), ("pairs", pairs), ("query", query), ("counters", counters), ("ends", ends), ("stack", stack)):
         state[name] = array.ctypes.data
-    enter, at, step = pairs_entry(shapes[0].options.family.volume, widest, placed), 0, CHUNK if until is None else STEP
-    while at < len(pairs) and not late(until):
-        state["keys"], state["n_keys"], state["budget"] = keys.ctypes.data, len(keys), step
+    enter, at, budget = batch_entry(bvhs[0].options.volume_type.volume, widest, has_transform), 0, CALL_BUDGET if end_time is None else TIMED_CALL_BUDGET
+    while at < len(pairs) and not time_is_up(end_time):
+        state["keys"], state["n_keys"], state["budget"] = keys.ctypes.data, len(keys), budget
         at = enter(job.ctypes.data, at)
-        if at < len(pairs) and state["reason"] == FULL:
-            keys = grown(keys)
+        if at < len(pairs) and state["reason"] == OUTPUT_FULL:
+            keys = grow_keys(keys)
     total, done = int(state["total"]), np.arange(len(pairs)) < at
     if state["under_way"]:                                              # what was found so far of the pair at which time was up
         total += int(query["found"][0])
         keys[int(state["total"]):total] |= at << (2 * low)
         counters[at] = [query[name][0] for name in COUNTERS]
     ends[at:] = total
-    return Found(ends, counters, {"faces": sorted_pairs(keys[:total], low, low, (len(pairs) - 1).bit_length())}, done)
+    return PairResults(ends, counters, {"faces": sort_pairs(keys[:total], low, low, (len(pairs) - 1).bit_length())}, done)
 
 
 @cache
-def pairs_entry(volume, width, placed):
+def batch_entry(volume, width, has_transform):
     """The function (address of a JOB, first pair) -> pair at which it stopped, for bodies with nodes of this kind, one of a pair with a
     transform if `placed` (a constant: the other loop is not compiled); without the GIL."""
     node = node_dtype(volume, width)
 
     def enter(address, p):
-        job = array_at(pointer(address), 1, JOB)[0]
-        bodies = array_at(pointer(job["bodies"]), (job["n_bodies"], 3), np.int64)
-        pairs = array_at(pointer(job["pairs"]), (job["n_pairs"], 2), np.int64)
-        counters = array_at(pointer(job["counters"]), (job["n_pairs"], 4), np.int64)
-        ends = array_at(pointer(job["ends"]), job["n_pairs"], np.int64)
-        stack = array_at(pointer(job["stack"]), job["n_stack"], np.int64)
-        query = array_at(pointer(job["query"]), 1, QUERY)
+        job = array_at(as_pointer(address), 1, BATCH_STATE)[0]
+        bodies = array_at(as_pointer(job["bodies"]), (job["n_bodies"], 3), np.int64)
+        pairs = array_at(as_pointer(job["pairs"]), (job["n_pairs"], 2), np.int64)
+        counters = array_at(as_pointer(job["counters"]), (job["n_pairs"], 4), np.int64)
+        ends = array_at(as_pointer(job["ends"]), job["n_pairs"], np.int64)
+        stack = array_at(as_pointer(job["stack"]), job["n_stack"], np.int64)
+        query = array_at(as_pointer(job["query"]), 1, QUERY_STATE)
         state, low, first = query[0], job["low"], job["first"]
         state["first"] = first
         while p < job["n_pairs"]:
             context_a, context_b = bodies[pairs[p, 0], 0], bodies[pairs[p, 1], 0]
-            a, b = array_at(pointer(context_a), 1, CONTEXT)[0], array_at(pointer(context_b), 1, CONTEXT)[0]
-            at_a = array_at(pointer(bodies[pairs[p, 0], 1]), 1, PLACE)[0]
-            at_b = array_at(pointer(bodies[pairs[p, 1], 1]), 1, PLACE)[0]
-            m_a, m_b = array_at(pointer(bodies[pairs[p, 0], 2]), 12, np.float64), array_at(pointer(bodies[pairs[p, 1], 2]), 12, np.float64)
+            a, b = array_at(as_pointer(context_a), 1, CONTEXT)[0], array_at(as_pointer(context_b), 1, CONTEXT)[0]
+            motion_a = array_at(as_pointer(bodies[pairs[p, 0], 1]), 1, MOTION_DTYPE)[0]
+            motion_b = array_at(as_pointer(bodies[pairs[p, 1], 1]), 1, MOTION_DTYPE)[0]
+            m_a, m_b = array_at(as_pointer(bodies[pairs[p, 0], 2]), 12, np.float64), array_at(as_pointer(bodies[pairs[p, 1], 2]), 12, np.float64)
             if not job["under_way"]:
-                if placed:
-                    close = begin_placed(query, at_a["box"], at_a["origin"], at_a["reach"], m_a,
-                                         at_b["box"], at_b["origin"], at_b["reach"], m_b, at_a["scale"], 0.0, job["full"])
+                if has_transform:
+                    close = init_query_transformed(query, motion_a["box"], motion_a["origin"], motion_a["reach"], m_a,
+                                         motion_b["box"], motion_b["origin"], motion_b["reach"], m_b, motion_a["scale"], 0.0, job["full"])
                 else:
-                    close = begin(query, at_a["box"], at_a["origin"], at_a["reach"], at_b["box"], at_b["origin"], at_b["reach"],
-                                  at_a["scale"], 0.0)
+                    close = init_query(query, motion_a["box"], motion_a["origin"], motion_a["reach"], motion_b["box"], motion_b["origin"], motion_b["reach"],
+                                  motion_a["scale"], 0.0)
                 if not close:
                     ends[p] = job["total"]
                     p += 1
                     continue
-                state["plain"], state["low"], state["exact"] = at_a["plain"] & at_b["plain"], low, job["exact"]
+                state["plain"], state["low"], state["exact"] = motion_a["plain"] & motion_b["plain"], low, job["exact"]
                 state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"] = a["frame"], a["entry"], a["fill"], context_a
                 state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"] = b["frame"], b["entry"], b["fill"], context_b
                 stack[0] = 0
             job["under_way"] = 0
-            nodes_a = array_at(pointer(a["nodes"]), a["n_nodes"], node)
-            nodes_b = array_at(pointer(b["nodes"]), b["n_nodes"], node)
-            leaves_a = array_at(pointer(a["leaves"]), a["n_leaves"], LEAF_DTYPE)
-            leaves_b = array_at(pointer(b["leaves"]), b["n_leaves"], LEAF_DTYPE)
-            slots_a = array_at(pointer(a["slots"]), (a["n_leaves"], 2), np.int32)
-            slots_b = array_at(pointer(b["slots"]), (b["n_leaves"], 2), np.int32)
-            flat_a = array_at(pointer(at_a["flat"]), at_a["n_flat"], np.float64)
-            flat_b = array_at(pointer(at_b["flat"]), at_b["n_flat"], np.float64)
-            keys = array_at(pointer(job["keys"] + 8 * job["total"]), job["n_keys"] - job["total"], np.int64)
+            nodes_a = array_at(as_pointer(a["nodes"]), a["n_nodes"], node)
+            nodes_b = array_at(as_pointer(b["nodes"]), b["n_nodes"], node)
+            leaves_a = array_at(as_pointer(a["leaves"]), a["n_leaves"], LEAF_DTYPE)
+            leaves_b = array_at(as_pointer(b["leaves"]), b["n_leaves"], LEAF_DTYPE)
+            slots_a = array_at(as_pointer(a["slots"]), (a["n_leaves"], 2), np.int32)
+            slots_b = array_at(as_pointer(b["slots"]), (b["n_leaves"], 2), np.int32)
+            flat_a = array_at(as_pointer(motion_a["flat"]), motion_a["n_flat"], np.float64)
+            flat_b = array_at(as_pointer(motion_b["flat"]), motion_b["n_flat"], np.float64)
+            keys = array_at(as_pointer(job["keys"] + 8 * job["total"]), job["n_keys"] - job["total"], np.int64)
             state["budget"] = job["budget"]
-            if placed:
-                reason = traverse(CollidePlaced(flat_a, flat_b, keys, m_a, m_b), nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b,
+            if has_transform:
+                reason = traverse(CollideTransformed(flat_a, flat_b, keys, m_a, m_b), nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b,
                                   query, stack)
             else:
                 reason = traverse(Collide(flat_a, flat_b, keys), nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, query, stack)
             job["budget"] = max(state["budget"], 1)
-            if reason == FULL or reason == BUDGET:
+            if reason == OUTPUT_FULL or reason == BUDGET_SPENT:
                 job["reason"], job["under_way"] = reason, 1
                 return p
             found = min(state["found"], 1) if first else state["found"]         # a leaf may have given more than one

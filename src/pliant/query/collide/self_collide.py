@@ -10,55 +10,55 @@ import numpy as np
 
 from pliant.core import validate
 from pliant.core.jit import helper, kernel
-from pliant.core.simd import bits, item
-from pliant.core.sorting import sorted_pairs
-from pliant.core.threads import Reading
-from pliant.geometry.adjacent_faces import beyond
-from pliant.geometry.predicates import point_fits
+from pliant.core.simd import load, movemask
+from pliant.core.sorting import sort_pairs
+from pliant.core.threads import ReadLock
+from pliant.geometry.adjacent_faces import adjacent_overlap
+from pliant.geometry.predicates import point_in_range
 from pliant.geometry.triangle_overlap import EXACT
-from pliant.geometry.vertex_fan import MORE, ROW, TURN_BITS, open_fan
-from pliant.query.budget import NOTHING, deadline, undecided_of
+from pliant.geometry.vertex_fan import HAS_NEXT, ROW_SIZE, TURNS_MASK, fan_disjoint
+from pliant.query.budget import NO_ENTRIES, deadline, unresolved_faces
 from pliant.query.collide.leaf_overlap import (
-    error,
+    box_to_frame_a,
+    collect_leaf_pairs,
+    corner_error,
     exact_entry,
-    key_of,
-    moved,
-    seen,
-    seen_box,
-    settle,
-    settle_unplaced,
-    touch_leaves,
-    unwanted,
+    exact_test,
+    exact_test_untransformed,
+    pair_key,
+    skip_pair,
+    to_frame_a,
+    translate,
 )
-from pliant.query.collide.transformed import single
-from pliant.query.collide.two_bodies import answer, bits_for, by_image, two_trees
-from pliant.query.scheduler import Loop, collect, workspace
+from pliant.query.collide.transformed import clamp_float32
+from pliant.query.collide.two_bodies import bind_trees, face_bits, make_pairs, uses_image_engine
+from pliant.query.scheduler import ResumableLoop, run_loop, workspace
 from pliant.query.traverse import (
-    BUDGET,
+    BUDGET_SPENT,
+    CONTINUE,
     DONE,
-    ENOUGH,
+    EARLY_EXIT,
     EXACT_COST,
-    FULL,
-    GOING,
-    begin,
-    itself,
-    low_name,
-    near,
-    packed,
-    shifts,
-    touch,
+    OUTPUT_FULL,
+    frames,
+    init_query,
+    is_self,
+    overlaps,
+    pack_pair,
+    translation_frames,
     traverse,
-    ways,
+    unpack_low,
+    visit_leaves,
 )
 from pliant.results import Pairs, Stats
-from pliant.tree.adjacency import mask_between
+from pliant.tree.adjacency import find_mask
 from pliant.volume.protocol import overlap
 
 if TYPE_CHECKING:
     from pliant.image.options import ImageOptions
 
-ADJACENT = ("exact", "ignore")
-SPARE = 4                                                               # entries that `go_around` may push
+ADJACENT_MODES = ("exact", "ignore")
+SPARE_ENTRIES = 4                                                               # entries that `go_around` may push
 
 
 class SelfCollide(NamedTuple):
@@ -71,26 +71,26 @@ class SelfCollide(NamedTuple):
     masks: np.ndarray
 
 
-@itself.on(SelfCollide)
+@is_self.register(SelfCollide)
 def _(visitor):
     return True
 
 
-@ways.on(SelfCollide)
+@frames.register(SelfCollide)
 def _(visitor, state):
-    return shifts(state)
+    return translation_frames(state)
 
 
-@near.on(SelfCollide)
+@overlaps.register(SelfCollide)
 def _(visitor, state, volumes, volume):
-    return bits(overlap(volumes, volume))
+    return movemask(overlap(volumes, volume))
 
 
-@touch.on(SelfCollide)
+@visit_leaves.register(SelfCollide)
 def _(visitor, state, leaves_a, a, leaves_b, b):
     low, high = min(a, b), max(a, b)
-    skip = mask_between(visitor.begins, visitor.others, visitor.masks, low, high)
-    return touch_leaves(visitor, state, leaves_a, low, leaves_a, high, skip)
+    skip = find_mask(visitor.begins, visitor.others, visitor.masks, low, high)
+    return collect_leaf_pairs(visitor, state, leaves_a, low, leaves_a, high, skip)
 
 
 @helper
@@ -98,12 +98,12 @@ def ordered_key(state, f, g):
     return (min(f, g) << state["low"]) | max(f, g)
 
 
-@key_of.on(SelfCollide)
+@pair_key.register(SelfCollide)
 def _(visitor, state, f, g):
     return ordered_key(state, f, g)
 
 
-@unwanted.on(SelfCollide)
+@skip_pair.register(SelfCollide)
 def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
     if state["hubs"]:
         for c in range(3):
@@ -114,63 +114,63 @@ def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
     return False
 
 
-@seen_box.on(SelfCollide)
+@box_to_frame_a.register(SelfCollide)
 def _(visitor, state, box):
     return box
 
 
-@seen.on(SelfCollide)
+@to_frame_a.register(SelfCollide)
 def _(visitor, state, triangles, box, x, y, z):
-    return moved(triangles, -x, -y, -z)
+    return translate(triangles, -x, -y, -z)
 
 
-@error.on(SelfCollide)
+@corner_error.register(SelfCollide)
 def _(visitor, state, box):
     return state["delta"]
 
 
-@settle.on(SelfCollide)
+@exact_test.register(SelfCollide)
 def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
-    return settle_unplaced(visitor, state, leaves_a, a, i, leaves_b, b, j)
+    return exact_test_untransformed(visitor, state, leaves_a, a, i, leaves_b, b, j)
 
 
 @kernel
-def go_around(stars, begins, around, faces, points, vertices, keys, query, stack):
+def compare_adjacent(stars, begins, vertex_faces, faces, points, vertices, keys, query, stack):
     """Pairs of faces that share a vertex. On the stack: rows [first, last) of `stars`, packed; or ~vertex and the first of its faces still
     to be compared with those after it. Stops for the reasons of `traverse`."""
     state = query[0]
-    position, budget, delta = state["position"], state["budget"], state["delta"]
+    position, budget, corner_error_bound = state["position"], state["budget"], state["delta"]
     reason = DONE
     while position > 0:
         if budget <= 0:
-            reason = BUDGET
+            reason = BUDGET_SPENT
             break
         position -= 1
-        at, end = stack[position] >> 32, low_name(stack[position])
+        at, end = stack[position] >> 32, unpack_low(stack[position])
         if at < 0:
-            reason, row = compare_around(begins, around, faces, vertices, keys, state, ~at, end, budget)
-            if reason == FULL or reason == BUDGET:
-                stack[position] = packed(at, row)
+            reason, row = compare_fan(begins, vertex_faces, faces, vertices, keys, state, ~at, end, budget)
+            if reason == OUTPUT_FULL or reason == BUDGET_SPENT:
+                stack[position] = pack_pair(at, row)
                 position += 1
-            if reason != GOING:
+            if reason != CONTINUE:
                 break
             budget -= EXACT_COST
             reason = DONE
             continue
-        closed_up = np.int64(-1)                                        # a vertex whose fan may overlap itself
-        while at < end and budget > 0 and closed_up < 0:
-            row = ROW * at
-            if item(stars, row + 1) & TURN_BITS == 0 or not open_fan(points, stars, row, delta):
-                closed_up = np.int64(item(stars, row))
-            while item(stars, ROW * at + 1) & MORE:
+        folded_vertex = np.int64(-1)                                        # a vertex whose fan may overlap itself
+        while at < end and budget > 0 and folded_vertex < 0:
+            row = ROW_SIZE * at
+            if load(stars, row + 1) & TURNS_MASK == 0 or not fan_disjoint(points, stars, row, corner_error_bound):
+                folded_vertex = np.int64(load(stars, row))
+            while load(stars, ROW_SIZE * at + 1) & HAS_NEXT:
                 at += 1
             at += 1
             budget -= 1
         if at < end:
-            stack[position] = packed(at, end)
+            stack[position] = pack_pair(at, end)
             position += 1
-        if closed_up >= 0:
-            stack[position] = packed(~closed_up, 0)
+        if folded_vertex >= 0:
+            stack[position] = pack_pair(~folded_vertex, 0)
             position += 1
     state["position"], state["budget"] = position, budget
     return reason
@@ -179,39 +179,39 @@ def go_around(stars, begins, around, faces, points, vertices, keys, query, stack
 @helper
 def face_fits(vertices, faces, f):
     """Are the corners of a face in the range of the filters?"""
-    return point_fits(vertices, 3 * np.int64(faces[f, 0])) & point_fits(vertices, 3 * np.int64(faces[f, 1])) & point_fits(
+    return point_in_range(vertices, 3 * np.int64(faces[f, 0])) & point_in_range(vertices, 3 * np.int64(faces[f, 1])) & point_in_range(
         vertices, 3 * np.int64(faces[f, 2]))
 
 
 @helper
-def compare_around(begins, around, faces, vertices, keys, state, v, row, budget):
+def compare_fan(begins, vertex_faces, faces, vertices, keys, state, v, row, budget):
     """The faces around v two by two, from this one on: (GOING, or why it stopped, where to go on). The budget counts pairs here."""
-    first, last, plain = np.int64(begins[v]), np.int64(begins[v + 1]), state["plain"] != 0
-    found, n_p, n_x = state["found"], np.int64(0), np.int64(0)
-    reason = GOING
+    first, last, in_filter_range = np.int64(begins[v]), np.int64(begins[v + 1]), state["plain"] != 0
+    found, n_p, n_exact = state["found"], np.int64(0), np.int64(0)
+    reason = CONTINUE
     while first + row + 1 < last:
         if found + (last - first) > len(keys):
-            reason = FULL
+            reason = OUTPUT_FULL
             break
         if n_p > budget:
-            reason = BUDGET
+            reason = BUDGET_SPENT
             break
-        f = np.int64(around[first + row])
+        f = np.int64(vertex_faces[first + row])
         for k in range(first + row + 1, last):
-            g = np.int64(around[k])
-            answer = beyond(vertices, faces, f, g, v, plain or (face_fits(vertices, faces, f) and face_fits(vertices, faces, g)))
-            n_x += answer >= EXACT
+            g = np.int64(vertex_faces[k])
+            answer = adjacent_overlap(vertices, faces, f, g, v, in_filter_range or (face_fits(vertices, faces, f) and face_fits(vertices, faces, g)))
+            n_exact += answer >= EXACT
             if answer & 1:
                 keys[found] = ordered_key(state, f, g)
                 found += 1
         n_p += last - first - row - 1
         row += 1
         if state["first"] and found > state["found"]:
-            reason = ENOUGH
+            reason = EARLY_EXIT
             break
     state["found"] = found
     state["n_p"] += n_p
-    state["n_x"] += n_x
+    state["n_x"] += n_exact
     return reason, row
 
 
@@ -232,81 +232,81 @@ def self_collide(body: Any, *, adjacent: str = "exact", first: bool = False, con
     >>> len(pl.self_collide(folded))
     0
     """
-    adjacent = validate.choice("adjacent", adjacent, ADJACENT)
+    adjacent = validate.choice("adjacent", adjacent, ADJACENT_MODES)
     first, contacts = validate.flag("first", first), validate.flag("contacts", contacts)
-    if by_image(engine, image, budget_ms=budget_ms is not None):
+    if uses_image_engine(engine, image, budget_ms=budget_ms is not None):
         from pliant.image import api
-        return api.within(body, adjacent, first, contacts, dict(image))
-    until = deadline(budget_ms)
-    validate.body("body", body)
+        return api.self_collide(body, adjacent, first, contacts, dict(image))
+    end_time = deadline(budget_ms)
+    validate.check_body("body", body)
     with workspace() as work:
-        return within(work, body, adjacent, first, contacts, until)
+        return self_collide_validated(work, body, adjacent, first, contacts, end_time)
 
 
-def within(work, body, adjacent, first, contacts, until=None):
+def self_collide_validated(space, body, adjacent, first, contacts, end_time=None):
     """`self_collide` after all checks."""
-    with Reading(body.guard):
-        keys, stats, low, undecided = [NOTHING], Stats(), bits_for(body), None
-        for start in (start_around, start_apart)[adjacent == "ignore":]:
-            loop = start(work, body, first) if len(body.faces) > 1 and not (first and len(keys[-1])) else None
+    with ReadLock(body.guard):
+        keys, stats, key_bits, unresolved = [NO_ENTRIES], Stats(), face_bits(body), None
+        for make_loop in (adjacent_loop, non_adjacent_loop)[adjacent == "ignore":]:
+            loop = make_loop(space, body, first) if len(body.faces) > 1 and not (first and len(keys[-1])) else None
             if loop:
-                found, more, left = collect(loop, work, until)
-                keys, stats = [*keys, found], stats.plus(more)
-                if len(left):
-                    undecided = still_open(body, loop, start, left)
+                found, more_stats, unfinished = run_loop(loop, space, end_time)
+                keys, stats = [*keys, found], stats.plus(more_stats)
+                if len(unfinished):
+                    unresolved = self_unresolved_faces(body, loop, make_loop, unfinished)
                     break
-        return answer(body, body, sorted_pairs(np.concatenate(keys), low, low), stats, first, contacts, undecided)
+        return make_pairs(body, body, sort_pairs(np.concatenate(keys), key_bits, key_bits), stats, first, contacts, unresolved)
 
 
-def still_open(body, loop, start, left):
+def self_unresolved_faces(body, loop, make_loop, unfinished):
     """`Pairs.undecided`. Whoever stops among the neighbours has not begun with the rest: any two faces may meet."""
-    n = len(body.corners)
-    return undecided_of((loop.shapes[0],) * 2, (n, n), left) if start is start_apart else (np.ones(n, np.bool_),) * 2
+    n = len(body.welded_faces)
+    return unresolved_faces((loop.shapes[0],) * 2, (n, n), unfinished) if make_loop is non_adjacent_loop else (np.ones(n, np.bool_),) * 2
 
 
-def start_without(work, body, first):
+def init_self_query(space, body, first):
     """Set the query for a body and itself; no tree is looked at."""
-    motion, state = body.motion, work.query[0]
-    begin(work.query, motion.box, motion.origin, motion.reach, motion.box, motion.origin, motion.reach, motion.scale, 0.0)
+    motion, state = body.motion, space.query[0]
+    init_query(space.query, motion.box, motion.origin, motion.reach, motion.box, motion.origin, motion.reach, motion.scale, 0.0)
     state["larger"] = False
-    _, plain, doubt = body.placed_vertices()
-    doubt = single(doubt * motion.scale)                                # volumes and lanes stay in model space, exact tests do not
-    state["slack"], state["delta"] = single(2.1 * doubt), single(float(state["delta"]) + doubt)
-    state["first"], state["plain"], state["low"], state["exact"] = first, plain, bits_for(body), exact_entry()[0]
+    _, in_filter_range, error_bound = body.world_vertices()
+    error_bound = clamp_float32(error_bound * motion.scale)                                # volumes and lanes stay in model space, exact tests do not
+    state["slack"], state["delta"] = clamp_float32(2.1 * error_bound), clamp_float32(float(state["delta"]) + error_bound)
+    state["first"], state["plain"], state["low"], state["exact"] = first, in_filter_range, face_bits(body), exact_entry()[0]
 
 
-def start_with(work, body, first):
+def init_self_query_bvh(space, body, first):
     """The same; its shape, made true. Masks come after that: it may have another tree now."""
-    start_without(work, body, first)
-    shape = body.shape_at(body.motion.scale)
-    work.query["n_u"] = shape.follow()
-    return shape
+    init_self_query(space, body, first)
+    bvh = body.bvh_at(body.motion.scale)
+    space.query["n_u"] = bvh.refit()
+    return bvh
 
 
-def start_apart(work, body, first):
+def non_adjacent_loop(space, body, first):
     """The loop over faces that share no vertex."""
-    shape, flat = start_with(work, body, first), body.placed_vertices()[0]
-    near_by = shape.masks(body.mesh())
-    work.query["hubs"] = near_by.hubs
-    trees, depth = two_trees(work, shape, shape)
+    bvh, flat = init_self_query_bvh(space, body, first), body.world_vertices()[0]
+    adjacency = bvh.masks(body.mesh())
+    space.query["hubs"] = adjacency.hubs
+    tree_args, stack_size = bind_trees(space, bvh, bvh)
 
-    def go(query, stack, keys):
-        return traverse(SelfCollide(flat, flat, keys, near_by.begins, near_by.others, near_by.masks), *trees, query, stack)
-    return Loop(go, depth, (shape, near_by))
+    def resume(query, stack, keys):
+        return traverse(SelfCollide(flat, flat, keys, adjacency.begins, adjacency.others, adjacency.masks), *tree_args, query, stack)
+    return ResumableLoop(resume, stack_size, (bvh, adjacency))
 
 
-def start_around(work, body, first):
+def adjacent_loop(space, body, first):
     """The loop over faces that do; None if there are none. It needs no tree."""
     mesh = body.mesh()
-    n, flat = len(mesh.spans), body.placed_vertices()[0]
+    n, flat = len(mesh.fan_parts), body.world_vertices()[0]
     if n == 0:
         return None
     points = body.motion.points
-    start_without(work, body, first)
-    work.prepare(n + SPARE)
-    work.stack[:n] = mesh.spans
-    work.query["position"], work.query["n_v"] = n, 0
+    init_self_query(space, body, first)
+    space.reserve_stack(n + SPARE_ENTRIES)
+    space.stack[:n] = mesh.fan_parts
+    space.query["position"], space.query["n_v"] = n, 0
 
-    def go(query, stack, keys):
-        return go_around(mesh.stars, mesh.begins, mesh.around, mesh.faces, points, flat, keys, query, stack)
-    return Loop(go, SPARE, (points, mesh))
+    def resume(query, stack, keys):
+        return compare_adjacent(mesh.fans, mesh.begins, mesh.vertex_faces, mesh.faces, points, flat, keys, query, stack)
+    return ResumableLoop(resume, SPARE_ENTRIES, (points, mesh))

@@ -5,42 +5,42 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from pliant.core import validate
-from pliant.core.simd import bits
-from pliant.core.sorting import sorted_pairs
-from pliant.core.threads import Reading
+from pliant.core.simd import movemask
+from pliant.core.sorting import sort_pairs
+from pliant.core.threads import ReadLock
 from pliant.motion.free import scale_for
 from pliant.motion.rigid import IDENTITY
-from pliant.query.budget import NOTHING, deadline, undecided_of
+from pliant.query.budget import NO_ENTRIES, deadline, unresolved_faces
 from pliant.query.collide.contacts import contacts_of
 from pliant.query.collide.leaf_overlap import (
-    error,
+    box_to_frame_a,
+    collect_leaf_pairs,
+    corner_error,
     exact_entry,
-    key_of,
-    moved,
-    moved_box,
-    seen,
-    seen_box,
-    settle,
-    settle_unplaced,
-    touch_leaves,
-    unwanted,
+    exact_test,
+    exact_test_untransformed,
+    pair_key,
+    skip_pair,
+    to_frame_a,
+    translate,
+    translate_box,
 )
-from pliant.query.collide.transformed import CollidePlaced, begin_placed
-from pliant.query.scheduler import Loop, collect, workspace
-from pliant.query.traverse import begin, itself, near, shifts, touch, traverse, ways
+from pliant.query.collide.transformed import CollideTransformed, init_query_transformed
+from pliant.query.scheduler import ResumableLoop, run_loop, workspace
+from pliant.query.traverse import frames, init_query, is_self, overlaps, translation_frames, traverse, visit_leaves
 from pliant.results import Pairs, Stats
 from pliant.volume.protocol import overlap
 
 if TYPE_CHECKING:
     from pliant.image.options import ImageOptions
 
-SAT, DESCEND, ENGINES = ("full", "lite"), ("both", "larger"), ("tree", "image")
+SAT_MODES, DESCEND_MODES, ENGINES = ("full", "lite"), ("both", "larger"), ("tree", "image")
 
 
-class How(NamedTuple):
+class TraversalOptions(NamedTuple):
     """Choices that change the work, not the answer: all separating axes of turned boxes? One of two nodes at a time?"""
-    full: bool
-    larger: bool
+    full_sat: bool
+    descend_larger: bool
 
 
 class Collide(NamedTuple):
@@ -50,54 +50,54 @@ class Collide(NamedTuple):
     keys: np.ndarray
 
 
-@itself.on(Collide)
+@is_self.register(Collide)
 def _(visitor):
     return False
 
 
-@ways.on(Collide)
+@frames.register(Collide)
 def _(visitor, state):
-    return shifts(state)
+    return translation_frames(state)
 
 
-@near.on(Collide)
+@overlaps.register(Collide)
 def _(visitor, state, volumes, volume):
-    return bits(overlap(volumes, volume))
+    return movemask(overlap(volumes, volume))
 
 
-@touch.on(Collide)
+@visit_leaves.register(Collide)
 def _(visitor, state, leaves_a, a, leaves_b, b):
-    return touch_leaves(visitor, state, leaves_a, a, leaves_b, b, np.int64(0))
+    return collect_leaf_pairs(visitor, state, leaves_a, a, leaves_b, b, np.int64(0))
 
 
-@key_of.on(Collide)
+@pair_key.register(Collide)
 def _(visitor, state, f, g):
     return (f << state["low"]) | g
 
 
-@unwanted.on(Collide)
+@skip_pair.register(Collide)
 def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
     return False
 
 
-@seen_box.on(Collide)
+@box_to_frame_a.register(Collide)
 def _(visitor, state, box):
-    return moved_box(box, state["x"], state["y"], state["z"])
+    return translate_box(box, state["x"], state["y"], state["z"])
 
 
-@seen.on(Collide)
+@to_frame_a.register(Collide)
 def _(visitor, state, triangles, box, x, y, z):
-    return moved(triangles, state["x"] - x, state["y"] - y, state["z"] - z)
+    return translate(triangles, state["x"] - x, state["y"] - y, state["z"] - z)
 
 
-@error.on(Collide)
+@corner_error.register(Collide)
 def _(visitor, state, box):
     return state["delta"]
 
 
-@settle.on(Collide)
+@exact_test.register(Collide)
 def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
-    return settle_unplaced(visitor, state, leaves_a, a, i, leaves_b, b, j)
+    return exact_test_untransformed(visitor, state, leaves_a, a, i, leaves_b, b, j)
 
 
 def collide(a: Any, b: Any, *, first: bool = False, contacts: bool = False, sat: str = "full", descend: str = "both",
@@ -131,100 +131,100 @@ def collide(a: Any, b: Any, *, first: bool = False, contacts: bool = False, sat:
     (0, False, (array([ True]), array([ True])))
     """
     first, contacts = validate.flag("first", first), validate.flag("contacts", contacts)
-    if by_image(engine, image, sat=sat != "full", descend=descend != "both", budget_ms=budget_ms is not None):
+    if uses_image_engine(engine, image, sat=sat != "full", descend=descend != "both", budget_ms=budget_ms is not None):
         from pliant.image import api
-        return api.between(a, b, first, contacts, dict(image))
-    until = deadline(budget_ms)
-    how = How(validate.choice("sat", sat, SAT) == "full", validate.choice("descend", descend, DESCEND) == "larger")
-    validate.body("a", a)
-    validate.body("b", b)
+        return api.collide(a, b, first, contacts, dict(image))
+    end_time = deadline(budget_ms)
+    options = TraversalOptions(validate.choice("sat", sat, SAT_MODES) == "full", validate.choice("descend", descend, DESCEND_MODES) == "larger")
+    validate.check_body("a", a)
+    validate.check_body("b", b)
     if a is b:
         raise ValueError("collide: a and b are the same body; self_collide(body) finds where a body meets itself")
     with workspace() as work:
-        return between(work, a, b, first, contacts, how, until)
+        return collide_validated(work, a, b, first, contacts, options, end_time)
 
 
-def by_image(engine: str, image: Mapping[str, Any], **trees: bool) -> bool:
+def uses_image_engine(engine: str, image: Mapping[str, Any], **tree_options: bool) -> bool:
     """Is the image engine asked for? Options of the other one are refused; `trees`: which of its options were given."""
-    chosen = validate.choice("engine", engine, ENGINES) == "image"
-    for name in [name for name, given in trees.items() if given] if chosen else image:
-        raise TypeError(f'{name}: an option of engine="{"tree" if chosen else "image"}", and engine is "{engine}"')
-    return chosen
+    is_image = validate.choice("engine", engine, ENGINES) == "image"
+    for name in [name for name, given in tree_options.items() if given] if is_image else image:
+        raise TypeError(f'{name}: an option of engine="{"tree" if is_image else "image"}", and engine is "{engine}"')
+    return is_image
 
 
-def between(work, a, b, first, contacts, how, until=None):
+def collide_validated(space, a, b, first, contacts, options, end_time=None):
     """`collide` after all checks."""
-    with Reading(a.guard, b.guard):
-        loop = start(work, a, b, first, how)
-        keys, stats, left = collect(loop, work, until) if loop else (NOTHING, Stats(), NOTHING)
-        undecided = undecided_of(loop.shapes, (len(a.corners), len(b.corners)), left) if len(left) else None
-        return answer(a, b, sorted_pairs(keys, bits_for(a), bits_for(b)), stats, first, contacts, undecided)
+    with ReadLock(a.guard, b.guard):
+        loop = pair_loop(space, a, b, first, options)
+        keys, stats, unfinished = run_loop(loop, space, end_time) if loop else (NO_ENTRIES, Stats(), NO_ENTRIES)
+        unresolved = unresolved_faces(loop.shapes, (len(a.welded_faces), len(b.welded_faces)), unfinished) if len(unfinished) else None
+        return make_pairs(a, b, sort_pairs(keys, face_bits(a), face_bits(b)), stats, first, contacts, unresolved)
 
 
-def answer(a, b, pairs, stats, first, contacts, undecided):
+def make_pairs(a, b, pairs, stats, first, contacts, unresolved):
     """What the user gets."""
     pairs = pairs[:1].copy() if first else pairs                        # a leaf, or another thread, may have found more
-    undecided = None if first and len(pairs) else undecided
-    return Pairs(pairs, stats, **(contacts_of([(pairs, a, b)]) if contacts else {}), complete=undecided is None, undecided=undecided)
+    unresolved = None if first and len(pairs) else unresolved
+    return Pairs(pairs, stats, **(contacts_of([(pairs, a, b)]) if contacts else {}), complete=unresolved is None, undecided=unresolved)
 
 
-def bits_for(body):
+def face_bits(body):
     """How many bits the number of a face takes."""
-    return max(len(body.corners) - 1, 1).bit_length()
+    return max(len(body.welded_faces) - 1, 1).bit_length()
 
 
-class Meeting(NamedTuple):
+class PairSetup(NamedTuple):
     """Two shapes of one scale, and where they are placed, if one of them is: rows of 3 × 4, else None."""
-    p: Any
-    q: Any
-    m_a: np.ndarray | None
-    m_b: np.ndarray | None
+    bvh_a: Any
+    bvh_b: Any
+    transform_a: np.ndarray | None
+    transform_b: np.ndarray | None
     scale: float
 
 
-def meeting(work, a, b, tolerance=0.0, full=False):
+def set_up_pair(space, a, b, tolerance=0.0, full_sat=False):
     """Set the query at the roots of two bodies; None if their boxes are farther apart than that, and then nothing was refitted."""
     if not (len(a.faces) and len(b.faces)):
         return None
-    motion_a, motion_b, m_a, m_b, query = a.motion, b.motion, a.placement, b.placement, work.query
+    motion_a, motion_b, m_a, m_b, query = a.motion, b.motion, a.matrix, b.matrix, space.query
     scale = motion_a.scale if motion_a.scale == motion_b.scale else scale_for(max(motion_a.reach, motion_b.reach))
     if m_a is None and m_b is None:
-        near_by = begin(query, motion_a.box, motion_a.origin, motion_a.reach,
+        close = init_query(query, motion_a.box, motion_a.origin, motion_a.reach,
                         motion_b.box, motion_b.origin, motion_b.reach, scale, tolerance)
     else:
         m_a, m_b = IDENTITY if m_a is None else m_a, IDENTITY if m_b is None else m_b
-        near_by = begin_placed(query, motion_a.box, motion_a.origin, motion_a.reach, m_a,
-                               motion_b.box, motion_b.origin, motion_b.reach, m_b, scale, tolerance, full)
-    if not near_by:
+        close = init_query_transformed(query, motion_a.box, motion_a.origin, motion_a.reach, m_a,
+                               motion_b.box, motion_b.origin, motion_b.reach, m_b, scale, tolerance, full_sat)
+    if not close:
         return None
-    p, q, state = a.shape_at(scale), b.shape_at(scale), query[0]
-    state["n_u"], state["larger"] = p.follow() + q.follow(), False
-    state["plain"], state["low"], state["exact"] = motion_a.plain and motion_b.plain, bits_for(b), exact_entry()[0]
-    return Meeting(p, q, m_a, m_b, scale)
+    bvh_a, bvh_b, state = a.bvh_at(scale), b.bvh_at(scale), query[0]
+    state["n_u"], state["larger"] = bvh_a.refit() + bvh_b.refit(), False
+    state["plain"], state["low"], state["exact"] = motion_a.in_filter_range and motion_b.in_filter_range, face_bits(b), exact_entry()[0]
+    return PairSetup(bvh_a, bvh_b, m_a, m_b, scale)
 
 
-def start(work, a, b, first, how):
+def pair_loop(space, a, b, first, options):
     """The loop over two bodies; None if they are certainly apart."""
-    met = meeting(work, a, b, full=how.full)
-    if met is None:
+    setup = set_up_pair(space, a, b, full_sat=options.full_sat)
+    if setup is None:
         return None
-    work.query["first"], work.query["larger"] = first, how.larger
-    trees, depth = two_trees(work, met.p, met.q)
+    space.query["first"], space.query["larger"] = first, options.descend_larger
+    tree_args, stack_size = bind_trees(space, setup.bvh_a, setup.bvh_b)
 
-    def go(query, stack, keys):
-        return traverse(Collide(a.motion.flat, b.motion.flat, keys), *trees, query, stack)
+    def resume(query, stack, keys):
+        return traverse(Collide(a.motion.flat, b.motion.flat, keys), *tree_args, query, stack)
 
-    def go_placed(query, stack, keys):
-        return traverse(CollidePlaced(a.motion.flat, b.motion.flat, keys, met.m_a, met.m_b), *trees, query, stack)
-    return Loop(go if met.m_a is None else go_placed, depth, (met.p, met.q))
+    def resume_transformed(query, stack, keys):
+        return traverse(CollideTransformed(a.motion.flat, b.motion.flat, keys, setup.transform_a, setup.transform_b), *tree_args, query, stack)
+    return ResumableLoop(resume if setup.transform_a is None else resume_transformed, stack_size, (setup.bvh_a, setup.bvh_b))
 
 
-def two_trees(work, p, q):
+def bind_trees(space, bvh_a, bvh_b):
     """(the arguments of `traverse`, the capacity of its stack) for two shapes; the state learns how they make things true."""
-    state = work.query[0]
-    state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"] = p.frame, p.entry, p.fill, p.context
-    state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"] = q.frame, q.entry, q.fill, q.context
-    depth = (p.tree.depth + q.tree.depth + 2) * p.tree.width * q.tree.width
-    work.prepare(depth)
-    work.stack[0] = 0
-    return (p.nodes, p.leaves, p.tree.slots, q.nodes, q.leaves, q.tree.slots), depth
+    state = space.query[0]
+    state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"] = bvh_a.frame, bvh_a.entry, bvh_a.fill, bvh_a.context
+    state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"] = bvh_b.frame, bvh_b.entry, bvh_b.fill, bvh_b.context
+    stack_size = (bvh_a.tree.depth + bvh_b.tree.depth + 2) * bvh_a.tree.width * bvh_b.tree.width
+    space.reserve_stack(stack_size)
+    space.stack[0] = 0
+    return (bvh_a.nodes, bvh_a.leaves, bvh_a.tree.slots, bvh_b.nodes, bvh_b.leaves, bvh_b.tree.slots), stack_size

@@ -10,121 +10,121 @@ the node itself its nearest child was, at most.
 """
 import numpy as np
 
-from pliant.core.function_pointer import invoke
+from pliant.core.function_pointer import call_address
 from pliant.core.jit import helper, kernel
-from pliant.core.simd import bits, element, first, root
-from pliant.core.soa import lane, lanes, whole
+from pliant.core.simd import ctz, extract, movemask, sqrt
+from pliant.core.soa import lane, lanes, load_bounds
 from pliant.query.traverse import (
-    BUDGET,
+    BUDGET_SPENT,
+    CONTINUE,
     DONE,
     EXACT_COST,
-    GOING,
-    around,
-    fetch,
-    freshen,
-    freshen_leaf,
-    itself,
-    low_name,
-    packed,
-    ways,
+    enclosing,
+    frames,
+    is_self,
+    pack_pair,
+    prefetch_child,
+    refresh_leaf,
+    refresh_node,
+    unpack_low,
 )
-from pliant.volume.protocol import carry, separation, size
+from pliant.volume.protocol import separation, size, transform_volume
 
 ZERO, INF = np.float32(0), np.float32(np.inf)
-UNKNOWN = np.float32(-1)                                                # how far apart two roots are
+UNKNOWN_BOUND = np.float32(-1)                                                # how far apart two roots are
 
 
 @helper
-def push(stack, waits, base, position, pair, far):
+def push_sorted(stack, lower_bounds, base, position, pair, lower_bound):
     """Put a pair among those from `base` on, which are sorted, the nearest last."""
-    while position > base and waits[position - 1] < far:
-        stack[position], waits[position] = stack[position - 1], waits[position - 1]
+    while position > base and lower_bounds[position - 1] < lower_bound:
+        stack[position], lower_bounds[position] = stack[position - 1], lower_bounds[position - 1]
         position -= 1
-    stack[position], waits[position] = pair, far
+    stack[position], lower_bounds[position] = pair, lower_bound
 
 
 @helper
-def mark(marks, i, bound, fars, count):
+def record_looseness(looseness, i, bound, squared_gaps, count):
     """Node i, so far apart from another volume, was opened: its children are farther by the least of `fars`."""
-    if len(marks) > 0 and bound >= ZERO:
+    if len(looseness) > 0 and bound >= ZERO:
         nearest = INF
         for k in range(count):
-            nearest = min(nearest, element(fars, k))
-        marks[i] = max(marks[i], np.float32(root(nearest) - root(bound)))
+            nearest = min(nearest, extract(squared_gaps, k))
+        looseness[i] = max(looseness[i], np.float32(sqrt(nearest) - sqrt(bound)))
 
 
 @kernel
-def approach(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, marks_a, marks_b, query, stack, waits):
+def branch_and_bound(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, looseness_a, looseness_b, query, stack, lower_bounds):
     """Go on with the query, whose state is in `query` (1,), `stack` and `waits`."""
     state = query[0]
     position, budget, n_v, n_u = state["position"], state["budget"], state["n_v"], state["n_u"]
     frame_a, entry_a, fill_a, context_a = state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"]
     frame_b, entry_b, fill_b, context_b = state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"]
-    to_a, to_b = ways(visitor, state)
+    to_a, to_b = frames(visitor, state)
     reason = DONE
 
     while position > 0:
         if budget <= 0:
-            reason = BUDGET
+            reason = BUDGET_SPENT
             break
         budget -= 1
         position -= 1
-        entry, bound = stack[position], waits[position]
+        entry, bound = stack[position], lower_bounds[position]
         if bound > state["limit"]:
             continue
-        a, b = entry >> 32, low_name(entry)
+        a, b = entry >> 32, unpack_low(entry)
         if a < 0 and b < 0:
-            freshen_leaf(leaves_a, ~a, frame_a, fill_a, context_a)
-            freshen_leaf(leaves_b, ~b, frame_b, fill_b, context_b)
-            exact = state["n_x"]
-            reason = invoke(state["leaf"], state["me"], packed(~a, ~b))
-            budget -= EXACT_COST * (state["n_x"] - exact)
-            if reason != GOING:
+            refresh_leaf(leaves_a, ~a, frame_a, fill_a, context_a)
+            refresh_leaf(leaves_b, ~b, frame_b, fill_b, context_b)
+            n_exact_before = state["n_x"]
+            reason = call_address(state["leaf"], state["me"], pack_pair(~a, ~b))
+            budget -= EXACT_COST * (state["n_x"] - n_exact_before)
+            if reason != CONTINUE:
                 break
             reason = DONE
             continue
 
         base = position
         if a >= 0:
-            n_u += freshen(nodes_a, a, frame_a, entry_a, context_a)
-        if itself(visitor) and a == b:
+            n_u += refresh_node(nodes_a, a, frame_a, entry_a, context_a)
+        if is_self(visitor) and a == b:
             count = np.int64(nodes_a[a]["count"])
             for i in range(count):
                 child = nodes_a[a]["child"][i]
-                fetch(nodes_a, leaves_a, child)
-                fars = separation(lanes(nodes_a, a), carry(lane(nodes_a, a, i), to_a))
-                some = bits(fars <= state["limit"]) & ((np.int64(1) << count) - 1) & (np.int64(-2) << i)
+                prefetch_child(nodes_a, leaves_a, child)
+                squared_gaps = separation(lanes(nodes_a, a), transform_volume(lane(nodes_a, a, i), to_a))
+                mask = movemask(squared_gaps <= state["limit"]) & ((np.int64(1) << count) - 1) & (np.int64(-2) << i)
                 n_v += count - 1 - i
-                while some != 0:
-                    j, some = first(some), some & (some - 1)
-                    push(stack, waits, base, position, packed(child, nodes_a[a]["child"][j]), element(fars, j))
+                while mask != 0:
+                    j, mask = ctz(mask), mask & (mask - 1)
+                    push_sorted(stack, lower_bounds, base, position, pack_pair(child, nodes_a[a]["child"][j]), extract(squared_gaps, j))
                     position += 1
             for i in range(count):
                 child = nodes_a[a]["child"][i]
-                stack[position], waits[position] = packed(child, child), ZERO
+                stack[position], lower_bounds[position] = pack_pair(child, child), ZERO
                 position += 1
             continue
         if b >= 0:
-            n_u += freshen(nodes_b, b, frame_b, entry_b, context_b)
-        if b < 0 or (a >= 0 and size(whole(nodes_a, a)) >= size(whole(nodes_b, b))):
+            n_u += refresh_node(nodes_b, b, frame_b, entry_b, context_b)
+        if b < 0 or (a >= 0 and size(load_bounds(nodes_a, a)) >= size(load_bounds(nodes_b, b))):
             count = np.int64(nodes_a[a]["count"])
-            fars = separation(lanes(nodes_a, a), carry(around(nodes_b, slots_b, b), to_a))
-            some = bits(fars <= state["limit"]) & ((np.int64(1) << count) - 1)
-            mark(marks_a, a, bound, fars, count)
-            while some != 0:
-                i, some = first(some), some & (some - 1)
-                fetch(nodes_a, leaves_a, nodes_a[a]["child"][i])
-                push(stack, waits, base, position, packed(nodes_a[a]["child"][i], b), element(fars, i))
+            squared_gaps = separation(lanes(nodes_a, a), transform_volume(enclosing(nodes_b, slots_b, b), to_a))
+            mask = movemask(squared_gaps <= state["limit"]) & ((np.int64(1) << count) - 1)
+            record_looseness(looseness_a, a, bound, squared_gaps, count)
+            while mask != 0:
+                i, mask = ctz(mask), mask & (mask - 1)
+                prefetch_child(nodes_a, leaves_a, nodes_a[a]["child"][i])
+                push_sorted(stack, lower_bounds, base, position, pack_pair(nodes_a[a]["child"][i], b), extract(squared_gaps, i))
                 position += 1
         else:
             count = np.int64(nodes_b[b]["count"])
-            fars = separation(lanes(nodes_b, b), carry(around(nodes_a, slots_a, a), to_b))
-            some = bits(fars <= state["limit"]) & ((np.int64(1) << count) - 1)
-            mark(marks_b, b, bound, fars, count)
-            while some != 0:
-                j, some = first(some), some & (some - 1)
-                fetch(nodes_b, leaves_b, nodes_b[b]["child"][j])
-                push(stack, waits, base, position, packed(a, nodes_b[b]["child"][j]), element(fars, j))
+            squared_gaps = separation(lanes(nodes_b, b), transform_volume(enclosing(nodes_a, slots_a, a), to_b))
+            mask = movemask(squared_gaps <= state["limit"]) & ((np.int64(1) << count) - 1)
+            record_looseness(looseness_b, b, bound, squared_gaps, count)
+            while mask != 0:
+                j, mask = ctz(mask), mask & (mask - 1)
+                prefetch_child(nodes_b, leaves_b, nodes_b[b]["child"][j])
+                push_sorted(stack, lower_bounds, base, position, pack_pair(a, nodes_b[b]["child"][j]), extract(squared_gaps, j))
                 position += 1
         n_v += count
 

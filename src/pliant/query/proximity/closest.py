@@ -9,28 +9,28 @@ from numpy.typing import ArrayLike, NDArray
 
 from pliant.core import threads as pool
 from pliant.core import validate
-from pliant.core.jit import silent
-from pliant.core.soa import aligned
-from pliant.core.sorting import DIGIT, sort_digits
-from pliant.core.threads import Reading
+from pliant.core.jit import ignore_float_errors
+from pliant.core.soa import aligned_zeros
+from pliant.core.sorting import DIGIT_BITS, radix_sort
+from pliant.core.threads import ReadLock
 from pliant.errors import MeshError
-from pliant.geometry.inside import AMBIGUOUS, count_crossings, open_edge
-from pliant.geometry.point_triangle import point_entry
-from pliant.motion.rigid import IDENTITY, invert, rounding
-from pliant.query.proximity.closest_point import ASKED, FARTHEST, MOST_PRODUCT, SHORT, number_cells, seek
-from pliant.query.proximity.distance import stretch_of
-from pliant.query.ray.cast import hits_along, members_of
+from pliant.geometry.inside import AMBIGUOUS, count_crossings, find_open_edge
+from pliant.geometry.point_triangle import point_triangle_entry
+from pliant.motion.rigid import IDENTITY, invert_rotation, rounding_bound
+from pliant.query.proximity.closest_point import BODY_CONTEXT, MAX_COORDINATE, MAX_PRODUCT, ROUND_DOWN, morton_keys, search_points
+from pliant.query.proximity.distance import max_stretch
+from pliant.query.ray.cast import bodies_of, hits_along
 from pliant.query.traverse import COUNTERS
 from pliant.results import Closest, Stats
 
-CHUNK = 1 << 12                                                         # points between looks at Ctrl-C: some ten milliseconds
-MEASURED = 1 << 20                                                      # points times faces that are measured in about 0.1 s
-FEW = 64                                                                # points that come as they are
+POINTS_PER_CHUNK = 1 << 12                                                         # points between looks at Ctrl-C: some ten milliseconds
+MEASURED_PER_CHUNK = 1 << 20                                                      # points times faces that are measured in about 0.1 s
+MIN_SORTED_POINTS = 64                                                                # points that come as they are
 CELL_BITS = 30
-BEHIND = -2.0**-20                                                      # of t, which is about 1: what is behind is left to exact signs
+MIN_T = -2.0**-20                                                      # of t, which is about 1: what is behind is left to exact signs
 
 
-class Answers(NamedTuple):
+class ClosestArrays(NamedTuple):
     """What goes back: (n,), flat (n, 3), (n,) int32, (n,) int64, flat (n, 2)."""
     distance: NDArray[np.float64]
     points: NDArray[np.float64]
@@ -57,136 +57,136 @@ def closest(target: Any, points: ArrayLike, *, max_distance: float = np.inf, sig
     ([2.0, 2.0], [[0.25, 0.25, 0.0], [1.0, 0.0, 0.0]], [0, 0])
     """
     flat, _ = validate.vectors("points", points)
-    most = validate.limit("max_distance", max_distance)
+    farthest = validate.nonnegative("max_distance", max_distance)
     signed = validate.flag("signed", signed)
-    bodies, numbers, _ = members_of(target)
+    bodies, body_ids, _ = bodies_of(target)
     n = len(flat) // 3
-    answers = Answers(np.full(n, most), np.full(3 * n, np.nan), np.full(n, -1, np.int32), np.full(n, -1, np.int64), np.zeros(2 * n))
+    answers = ClosestArrays(np.full(n, farthest), np.full(3 * n, np.nan), np.full(n, -1, np.int32), np.full(n, -1, np.int64), np.zeros(2 * n))
     stats = Stats()
     if bodies and n:
-        with Reading(*(body.guard for body in bodies)):
+        with ReadLock(*(body.guard for body in bodies)):
             if signed:
                 for body in bodies:
                     check_closed(body)
-            stats = _Search(bodies, numbers, flat, answers).run()
+            stats = _ClosestSearch(bodies, body_ids, flat, answers).run()
             if signed:
-                sign(bodies, numbers, flat, answers)
+                negate_inside(bodies, body_ids, flat, answers)
     answers.distance[answers.face < 0] = np.inf
     return Closest(answers.distance, answers.points.reshape(-1, 3), answers.face, answers.body, answers.uv.reshape(-1, 2), stats)
 
 
 def check_closed(body: Any) -> None:
     """Refuse what has no inside."""
-    one, other = open_edge(body.mesh())
+    one, other = find_open_edge(body.mesh())
     if one >= 0:
         raise MeshError(f"signed: the body is not closed: the edge between vertices {one} and {other} does not belong to two faces that "
                         "go around it in opposite ways; ask without signed")
 
 
-def sign(bodies: list[Any], numbers: list[int], flat: NDArray[np.float64], answers: Answers) -> None:
+def negate_inside(bodies: list[Any], body_ids: list[int], flat: NDArray[np.float64], answers: ClosestArrays) -> None:
     """Make distances inside negative."""
     points = flat.reshape(-1, 3)
-    for body, number in zip(bodies, numbers, strict=True):
+    for body, body_id in zip(bodies, body_ids, strict=True):
         low, high = body.box()
-        rows = np.flatnonzero((answers.body == number) & (answers.distance > 0) & ((points >= low) & (points <= high)).all(axis=1))
+        rows = np.flatnonzero((answers.body == body_id) & (answers.distance > 0) & ((points >= low) & (points <= high)).all(axis=1))
         if len(rows):
-            inside = rows[encloses(body, points[rows])]
+            inside = rows[points_inside(body, points[rows])]
             answers.distance[inside] = -answers.distance[inside]
 
 
-def encloses(body: Any, points: NDArray[np.float64]) -> NDArray[np.bool_]:
+def points_inside(body: Any, points: NDArray[np.float64]) -> NDArray[np.bool_]:
     """(n,): is the winding number of the surface around each point (n, 3) in the body's box above 0? Exactly, by rays in directions that
     meet no edge: a random one all but never does."""
-    vertices, turns, left = body.placed_vertices()[0], np.zeros(len(points), np.int64), np.arange(len(points))
+    vertices, windings, remaining = body.world_vertices()[0], np.zeros(len(points), np.int64), np.arange(len(points))
     size, rng = float(np.abs(body.box()).max()), np.random.default_rng(len(points))
-    while len(left):
+    while len(remaining):
         direction = rng.standard_normal(3) * 2.0 ** min(max(np.frexp(size)[1], -960), 1020)
-        flat, some = np.ascontiguousarray(points[left]), np.zeros(len(left), np.int64)
-        hits = hits_along(body, flat, direction, BEHIND)
-        with silent():
-            count_crossings(flat.reshape(-1), direction, hits["ray"], hits["face"], vertices, body.corners, some)
-        turns[left] = some
-        left = left[some >= AMBIGUOUS // 2]
-    return turns > 0
+        flat, crossings = np.ascontiguousarray(points[remaining]), np.zeros(len(remaining), np.int64)
+        hits = hits_along(body, flat, direction, MIN_T)
+        with ignore_float_errors():
+            count_crossings(flat.reshape(-1), direction, hits["ray"], hits["face"], vertices, body.welded_faces, crossings)
+        windings[remaining] = crossings
+        remaining = remaining[crossings >= AMBIGUOUS // 2]
+    return windings > 0
 
 
-def order_of(flat: NDArray[np.float64]) -> NDArray[np.int64]:
+def morton_order(flat: NDArray[np.float64]) -> NDArray[np.int64]:
     """Numbers of the points, neighbours together."""
     n = len(flat) // 3
-    if n <= FEW:
+    if n <= MIN_SORTED_POINTS:
         return np.arange(n)
     keys, room = np.empty(n, np.int64), np.empty(n, np.int64)
-    number_cells(flat, keys)
-    if sort_digits(keys, room, n, CELL_BITS, np.empty(1 << DIGIT, np.int64)):
+    morton_keys(flat, keys)
+    if radix_sort(keys, room, n, CELL_BITS, np.empty(1 << DIGIT_BITS, np.int64)):
         keys = room
     return keys >> CELL_BITS
 
 
-class _Search:
+class _ClosestSearch:
     """All points of a query, and the bodies that they may be near to."""
 
-    def __init__(self, bodies: list[Any], numbers: list[int], flat: NDArray[np.float64], answers: Answers) -> None:
-        self.flat, self.order, self.answers, self.lock = flat, order_of(flat), answers, threading.Lock()
-        self.shapes = [body.shape_at(body.motion.scale) for body in bodies]
+    def __init__(self, bodies: list[Any], body_ids: list[int], flat: NDArray[np.float64], answers: ClosestArrays) -> None:
+        self.flat, self.order, self.answers, self.lock = flat, morton_order(flat), answers, threading.Lock()
+        self.shapes = [body.bvh_at(body.motion.scale) for body in bodies]
         self.counters = np.zeros(len(COUNTERS), np.int64)
-        self.counters[COUNTERS.index("n_u")] = sum(shape.follow() for shape in self.shapes)
-        self.asked = [asked_of(body, shape, number) for body, shape, number in zip(bodies, self.shapes, numbers, strict=True)]
-        self.flats = [body.motion.flat for body in bodies]
+        self.counters[COUNTERS.index("n_u")] = sum(shape.refit() for shape in self.shapes)
+        self.asked = [body_context(body, shape, number) for body, shape, number in zip(bodies, self.shapes, body_ids, strict=True)]
+        self.vertex_arrays = [body.motion.flat for body in bodies]
         self.boxes = np.array([body.box() for body in bodies])
 
     def run(self) -> Stats:
         """Answer all points. Those so far away that float32 says nothing are measured against every face: few between looks at Ctrl-C."""
         with np.errstate(all="ignore"):
             far = np.nanmax(np.where(np.abs(self.flat) < np.inf, np.abs(self.flat), 0.0))
-            blind = any(may_be_blind(far, about[0]) for about in self.asked)
-        size = max(MEASURED // max(len(shape.faces) for shape in self.shapes), 1) if blind else CHUNK
-        pool.in_chunks(len(self.order), min(size, CHUNK), self.work)
+            blind = any(exceeds_float32(far, about[0]) for about in self.asked)
+        size = max(MEASURED_PER_CHUNK // max(len(shape.faces) for shape in self.shapes), 1) if blind else POINTS_PER_CHUNK
+        pool.map_chunks(len(self.order), min(size, POINTS_PER_CHUNK), self.search_range)
         return Stats(*self.counters.tolist())
 
-    def work(self, begin: int, end: int) -> None:
+    def search_range(self, begin: int, end: int) -> None:
         """Answer some of the points: the nearest bodies first, the others unless they are certainly too far."""
-        nearest_first, aways = [0], np.zeros(1)
+        body_order, gaps = [0], np.zeros(1)
         if len(self.asked) > 1:
-            some = self.order[begin:end]
-            rows = self.flat.reshape(-1, 3)[some]
+            order = self.order[begin:end]
+            rows = self.flat.reshape(-1, 3)[order]
             rows = rows[np.isfinite(rows).all(axis=1)]
             low, high = (rows.min(axis=0), rows.max(axis=0)) if len(rows) else (np.zeros(3), np.zeros(3))
-            aways = np.maximum(self.boxes[:, 0] - high, low - self.boxes[:, 1]).max(axis=1) * SHORT
-            nearest_first = np.argsort(aways, kind="stable").tolist()
-        counted = np.zeros(len(COUNTERS), np.int64)
-        for k in nearest_first:
-            if len(self.asked) > 1 and aways[k] > self.answers.distance[some].max():
+            gaps = np.maximum(self.boxes[:, 0] - high, low - self.boxes[:, 1]).max(axis=1) * ROUND_DOWN
+            body_order = np.argsort(gaps, kind="stable").tolist()
+        counts = np.zeros(len(COUNTERS), np.int64)
+        for k in body_order:
+            if len(self.asked) > 1 and gaps[k] > self.answers.distance[order].max():
                 break
-            asked = self.asked[k].copy()
-            with silent():
-                seek(self.shapes[k].nodes, self.shapes[k].leaves, self.flats[k], asked, self.flat, self.order, begin, end, self.answers)
-            counted += [asked[name][0] for name in COUNTERS]
+            context = self.asked[k].copy()
+            with ignore_float_errors():
+                search_points(self.shapes[k].nodes, self.shapes[k].leaves, self.vertex_arrays[k], context, self.flat, self.order, begin, end, self.answers)
+            counts += [context[name][0] for name in COUNTERS]
         with self.lock:
-            self.counters += counted
+            self.counters += counts
 
 
-def may_be_blind(far: float, about: Any) -> bool:
+def exceeds_float32(largest: float, context: Any) -> bool:
     """May a point with no larger coordinate than this be too far from a body for float32? As `seek` says, and on the safe side."""
-    reach = about["reach"] * about["scale"]
-    size = 4 * (far + np.abs(about["origin"]).max() + np.abs(about["m"]).max()) * about["scale"]
-    return not (size < FARTHEST and (size + reach) * reach < MOST_PRODUCT)
+    reach = context["reach"] * context["scale"]
+    size = 4 * (largest + np.abs(context["origin"]).max() + np.abs(context["m"]).max()) * context["scale"]
+    return not (size < MAX_COORDINATE and (size + reach) * reach < MAX_PRODUCT)
 
 
-def asked_of(body: Any, shape: Any, number: int) -> NDArray[Any]:
+def body_context(body: Any, bvh: Any, body_id: int) -> NDArray[Any]:
     """A body as points see it."""
-    motion, placement = body.motion, body.placement
-    asked = aligned(1, ASKED)
-    about = asked[0]
-    about["frame"], about["entry"], about["fill"], about["context"] = shape.frame, shape.entry, shape.fill, shape.context
-    about["number"], about["placed"], about["exact"] = number, placement is not None, point_entry()[0]
-    about["scale"], about["reach"], about["stretch"], about["origin"] = motion.scale, motion.reach, stretch_of(placement), motion.origin
+    motion, placement = body.motion, body.matrix
+    array = aligned_zeros(1, BODY_CONTEXT)
+    context = array[0]
+    context["frame"], context["entry"], context["fill"], context["context"] = bvh.frame, bvh.entry, bvh.fill, bvh.context
+    context["number"], context["placed"], context["exact"] = body_id, placement is not None, point_triangle_entry()[0]
+    context["scale"], context["reach"], context["stretch"], context["origin"] = motion.scale, motion.reach, max_stretch(placement), motion.origin
     box = body.box()
-    about["box"][:3], about["box"][4:7] = box
+    context["box"][:3], context["box"][4:7] = box
     if placement is not None:
-        back = np.zeros(12)
-        invert(placement, back)
-        back[[3, 7, 11]] = placement[[3, 7, 11]]
-        about["m"], about["back"], about["doubt"] = placement, back, rounding(placement, motion.box)
+        inverse = np.zeros(12)
+        invert_rotation(placement, inverse)
+        inverse[[3, 7, 11]] = placement[[3, 7, 11]]
+        context["m"], context["back"], context["doubt"] = placement, inverse, rounding_bound(placement, motion.box)
     else:
-        about["m"] = IDENTITY
-    return asked
+        context["m"] = IDENTITY
+    return array

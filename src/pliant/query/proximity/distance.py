@@ -6,26 +6,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pliant.core import validate
-from pliant.core.jit import silent
-from pliant.core.threads import Reading
+from pliant.core.jit import ignore_float_errors
+from pliant.core.threads import ReadLock
 from pliant.query.collide.contacts import contacts_of
-from pliant.query.collide.self_collide import SelfCollide, start_with
-from pliant.query.collide.transformed import CollidePlaced
-from pliant.query.collide.two_bodies import Collide, meeting, two_trees
-from pliant.query.proximity.branch_and_bound import UNKNOWN, approach
+from pliant.query.collide.self_collide import SelfCollide, init_self_query_bvh
+from pliant.query.collide.transformed import CollideTransformed
+from pliant.query.collide.two_bodies import Collide, bind_trees, set_up_pair
+from pliant.query.proximity.branch_and_bound import UNKNOWN_BOUND, branch_and_bound
 from pliant.query.proximity.far_field import far_apart, nearest_faces
-from pliant.query.proximity.leaf_distance import Apart, Nearest, Placed, Same, tell
-from pliant.query.ray.cast import members_of
-from pliant.query.scheduler import CHUNK, Subject, counters, workspace
-from pliant.query.traverse import BUDGET, packed
+from pliant.query.proximity.leaf_distance import Nearest, PairTransformed, PairUntransformed, SelfPair, bind_leaf_stage
+from pliant.query.ray.cast import bodies_of
+from pliant.query.scheduler import CALL_BUDGET, Queryable, read_stats, workspace
+from pliant.query.traverse import BUDGET_SPENT, pack_pair
 from pliant.results import Separation, Stats
 
-NO_MARKS = np.zeros(0, np.float32)
-NOWHERE = np.full((2, 3), np.nan)
-EXCESS = 2.0**-40                                                       # above all roundings of distances in float64
+NO_LOOSENESS = np.zeros(0, np.float32)
+NO_POINTS = np.full((2, 3), np.nan)
+LENGTH_ERROR = 2.0**-40                                                       # above all roundings of distances in float64
 
 
-class Known(NamedTuple):
+class NearestLeaves(NamedTuple):
     """Which leaves of which trees were nearest last time: where to look first."""
     trees: tuple[Any, Any]
     leaves: tuple[int, int]
@@ -51,14 +51,14 @@ def distance(a: Any, b: Any) -> Separation:
         raise ValueError("distance: a and b are the same; self_distance(body) finds what of a body is nearest to itself, scene.distance() "
                          "the nearest two bodies of a scene")
     if hasattr(a, "members_with_faces") or hasattr(b, "members_with_faces"):
-        from pliant.query.proximity.scene import nearest
+        from pliant.query.proximity.scene import nearest_bodies
 
-        (bodies, ids, _), (others, other_ids, _) = members_of(a, "a"), members_of(b, "b")
+        (bodies, ids, _), (others, other_ids, _) = bodies_of(a, "a"), bodies_of(b, "b")
         pairs = [(i, j) for i, one in enumerate(bodies) for j, other in enumerate(others) if one is not other]
-        return nearest(bodies, ids, others, other_ids, np.array(pairs, np.int64).reshape(-1, 2))
-    validate.body("a", a)
-    validate.body("b", b)
-    return between(a, b)
+        return nearest_bodies(bodies, ids, others, other_ids, np.array(pairs, np.int64).reshape(-1, 2))
+    validate.check_body("a", a)
+    validate.check_body("b", b)
+    return distance_validated(a, b)
 
 
 def self_distance(body: Any) -> Separation:
@@ -71,81 +71,81 @@ def self_distance(body: Any) -> Separation:
     >>> pl.self_distance(stack).distance
     1.0
     """
-    validate.body("body", body)
-    with workspace() as work, Reading(body.guard):
+    validate.check_body("body", body)
+    with workspace() as space, ReadLock(body.guard):
         if len(body.faces) < 2:
-            return nowhere()
-        shape, flat = start_with(work, body, False), body.placed_vertices()[0]
-        near_by = shape.masks(body.mesh())
-        work.query["hubs"] = near_by.hubs
-        visitor = SelfCollide(flat, flat, work.keys, near_by.begins, near_by.others, near_by.masks)
-        return common(search(work, Same(), shape, shape, visitor, body.motion.scale, body.placement, body.nearest, body), body, body)
+            return no_distance()
+        bvh, flat = init_self_query_bvh(space, body, False), body.world_vertices()[0]
+        adjacency = bvh.masks(body.mesh())
+        space.query["hubs"] = adjacency.hubs
+        visitor = SelfCollide(flat, flat, space.keys, adjacency.begins, adjacency.others, adjacency.masks)
+        return set_common_point(search_nearest(space, SelfPair(), bvh, bvh, visitor, body.motion.scale, body.matrix, body.distance_cache, body), body, body)
 
 
-def between(a: Subject, b: Subject, most: float = np.inf) -> Separation:
+def distance_validated(a: Queryable, b: Queryable, max_distance: float = np.inf) -> Separation:
     """`distance` after all checks; nothing, if they are farther apart than `most`."""
-    with workspace() as work, Reading(a.guard, b.guard):
+    with workspace() as space, ReadLock(a.guard, b.guard):
         if not (len(a.faces) and len(b.faces)):
-            return nowhere()
+            return no_distance()
         if far_apart(a, b):
-            return from_afar(a, b)
-        met = meeting(work, a, b, most)
-        if met is None:
-            return nowhere()
-        if met.m_a is None:
-            visitor: Any = Collide(a.motion.flat, b.motion.flat, work.keys)
-            return common(search(work, Apart(), met.p, met.q, visitor, met.scale, None, a.nearest, b, most), a, b)
-        visitor = CollidePlaced(a.motion.flat, b.motion.flat, work.keys, met.m_a, met.m_b)
-        return common(search(work, Placed(), met.p, met.q, visitor, met.scale, met.m_a, a.nearest, b, most), a, b)
+            return far_distance(a, b)
+        setup = set_up_pair(space, a, b, max_distance)
+        if setup is None:
+            return no_distance()
+        if setup.transform_a is None:
+            visitor: Any = Collide(a.motion.flat, b.motion.flat, space.keys)
+            return set_common_point(search_nearest(space, PairUntransformed(), setup.bvh_a, setup.bvh_b, visitor, setup.scale, None, a.distance_cache, b, max_distance), a, b)
+        visitor = CollideTransformed(a.motion.flat, b.motion.flat, space.keys, setup.transform_a, setup.transform_b)
+        return set_common_point(search_nearest(space, PairTransformed(), setup.bvh_a, setup.bvh_b, visitor, setup.scale, setup.transform_a, a.distance_cache, b, max_distance), a, b)
 
 
-def from_afar(a: Subject, b: Subject) -> Separation:
+def far_distance(a: Queryable, b: Queryable) -> Separation:
     """`distance` of bodies that are far apart."""
-    best = nearest_faces(a.placed_vertices()[0], a.corners, b.placed_vertices()[0], b.corners)[0]
+    best = nearest_faces(a.world_vertices()[0], a.welded_faces, b.world_vertices()[0], b.welded_faces)[0]
     return Separation(float(best["distance"]), best["ends"].reshape(2, 3).copy(), np.array([best["f"], best["g"]], np.int32),
                       Stats(n_p=int(best["n_p"]), n_x=int(best["n_x"])))
 
 
-def common(found: Separation, a: Subject, b: Subject) -> Separation:
+def set_common_point(found: Separation, a: Queryable, b: Queryable) -> Separation:
     """Faces that meet have a point in common: that, twice."""
     if found.distance == 0.0:
         found.points[:] = contacts_of([(found.faces[None], a, b)])["segments"][0, 0]
     return found
 
 
-def nowhere(stats: Stats = Stats()) -> Separation:  # noqa: B008 - a tuple
+def no_distance(stats: Stats = Stats()) -> Separation:  # noqa: B008 - a tuple
     """Of nothing."""
-    return Separation(np.inf, NOWHERE.copy(), np.array([-1, -1], np.int32), stats)
+    return Separation(np.inf, NO_POINTS.copy(), np.array([-1, -1], np.int32), stats)
 
 
-def stretch_of(placement: Any) -> float:
+def max_stretch(placement: Any) -> float:
     """By how much lengths in model space may exceed those in the world, and more than what rounds."""
     if placement is None:
-        return 1 + EXCESS
-    turn = placement.reshape(3, 4)[:, :3]
-    return 1 + EXCESS + 2 * float(np.abs(turn.T @ turn - np.eye(3)).max())
+        return 1 + LENGTH_ERROR
+    rotation = placement.reshape(3, 4)[:, :3]
+    return 1 + LENGTH_ERROR + 2 * float(np.abs(rotation.T @ rotation - np.eye(3)).max())
 
 
-def search(work: Any, kind: Any, p: Any, q: Any, visitor: Any, scale: float, placement: Any, known: Any, other: Any,
-           most: float = np.inf) -> Separation:
+def search_nearest(space: Any, kind: Any, bvh_a: Any, bvh_b: Any, visitor: Any, scale: float, placement: Any, nearest_leaves: Any, other: Any,
+           max_distance: float = np.inf) -> Separation:
     """The nearest two faces of two shapes, if they are no farther apart than `most`; where they were last time is in `known`, by the other
     body, and is noted there."""
-    trees, _ = two_trees(work, p, q)
-    waits, state = work.waiting(), work.query[0]
-    alive = tell(work.query, Nearest(), kind, p, q, visitor, most, scale, stretch_of(placement))
-    waits[0] = UNKNOWN
-    last = known.get(other)
-    if last is not None and last.trees[0] is p.tree and last.trees[1] is q.tree:
-        work.stack[1], waits[1], state["position"] = packed(~last.leaves[0], ~last.leaves[1]), 0.0, 2
-    marks = [NO_MARKS if shape.marks is None else shape.marks for shape in (p, q)]
-    reason = BUDGET
-    while reason == BUDGET:
-        state["budget"] = CHUNK
-        with silent():
-            reason = approach(visitor, *trees, *marks, work.query, work.stack, waits)
-    del alive
+    tree_args, _ = bind_trees(space, bvh_a, bvh_b)
+    lower_bounds, state = space.waiting(), space.query[0]
+    keep_alive = bind_leaf_stage(space.query, Nearest(), kind, bvh_a, bvh_b, visitor, max_distance, scale, max_stretch(placement))
+    lower_bounds[0] = UNKNOWN_BOUND
+    last = nearest_leaves.get(other)
+    if last is not None and last.trees[0] is bvh_a.tree and last.trees[1] is bvh_b.tree:
+        space.stack[1], lower_bounds[1], state["position"] = pack_pair(~last.leaves[0], ~last.leaves[1]), 0.0, 2
+    looseness = [NO_LOOSENESS if shape.looseness is None else shape.looseness for shape in (bvh_a, bvh_b)]
+    reason = BUDGET_SPENT
+    while reason == BUDGET_SPENT:
+        state["budget"] = CALL_BUDGET
+        with ignore_float_errors():
+            reason = branch_and_bound(visitor, *tree_args, *looseness, space.query, space.stack, lower_bounds)
+    del keep_alive
     if state["face_a"] < 0:
-        return nowhere(counters(state))
-    known[other] = Known((p.tree, q.tree), (int(state["leaf_a"]), int(state["leaf_b"])))
+        return no_distance(read_stats(state))
+    nearest_leaves[other] = NearestLeaves((bvh_a.tree, bvh_b.tree), (int(state["leaf_a"]), int(state["leaf_b"])))
     return Separation(float(state["best"]), state["ends"].reshape(2, 3).copy(), np.array([state["face_a"], state["face_b"]], np.int32),
-                      counters(state))
+                      read_stats(state))

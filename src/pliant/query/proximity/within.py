@@ -11,32 +11,32 @@ import numpy as np
 
 from pliant.core import memory, validate
 from pliant.core import threads as pool
-from pliant.core.function_pointer import invoke
+from pliant.core.function_pointer import call_address
 from pliant.core.jit import kernel
-from pliant.core.simd import bits
-from pliant.core.sorting import sorted_pairs
-from pliant.core.stack import floats
-from pliant.core.threads import Reading
+from pliant.core.simd import movemask
+from pliant.core.sorting import sort_pairs
+from pliant.core.stack import stack_float64
+from pliant.core.threads import ReadLock
 from pliant.errors import TooManyPairsError
-from pliant.geometry.predicates import point_fits
-from pliant.geometry.triangle_distance import DISTANCE, POINTS, triangle_gap
+from pliant.geometry.predicates import point_in_range
+from pliant.geometry.triangle_distance import DISTANCE, POINTS, triangle_triangle_distance
 from pliant.geometry.triangle_overlap import EXACT
-from pliant.motion.rigid import IDENTITY, placed
+from pliant.motion.rigid import IDENTITY, transform_coordinate
 from pliant.query.collide.contacts import contacts_of
-from pliant.query.collide.self_collide import SelfCollide, start_with
-from pliant.query.collide.transformed import CollidePlaced, turns
-from pliant.query.collide.two_bodies import Collide, bits_for, meeting, two_trees
-from pliant.query.proximity.distance import stretch_of
-from pliant.query.proximity.leaf_distance import Apart, Candidates, Placed, Same, tell
-from pliant.query.scheduler import Loop, collect, workspace
-from pliant.query.traverse import itself, near, packed, shifts, touch, traverse, ways
+from pliant.query.collide.self_collide import SelfCollide, init_self_query_bvh
+from pliant.query.collide.transformed import CollideTransformed, transform_frames
+from pliant.query.collide.two_bodies import Collide, bind_trees, face_bits, set_up_pair
+from pliant.query.proximity.distance import max_stretch
+from pliant.query.proximity.leaf_distance import Candidates, PairTransformed, PairUntransformed, SelfPair, bind_leaf_stage
+from pliant.query.scheduler import ResumableLoop, run_loop, workspace
+from pliant.query.traverse import frames, is_self, overlaps, pack_pair, translation_frames, traverse, visit_leaves
 from pliant.results import Pairs, Stats
 from pliant.volume.protocol import separation
 
-CHUNK = 1 << 11                                                         # pairs between looks at Ctrl-C
-FEW = 1 << 16                                                           # pairs for which asking how much memory there is takes longest
-FARTHEST = 2.0**60                                                      # squares of more do not fit into float32: empty lanes would be near
-BYTES = 8 * (1 + 6) + 8                                                 # of a pair and what is measured
+PAIRS_PER_CHUNK = 1 << 11                                                         # pairs between looks at Ctrl-C
+MEMORY_CHECK_PAIRS = 1 << 16                                                           # pairs for which asking how much memory there is takes longest
+MAX_TOLERANCE = 2.0**60                                                      # squares of more do not fit into float32: empty lanes would be near
+BYTES_PER_PAIR = 8 * (1 + 6) + 8                                                 # of a pair and what is measured
 
 
 class Within(NamedTuple):
@@ -44,76 +44,76 @@ class Within(NamedTuple):
     keys: np.ndarray
 
 
-class WithinPlaced(NamedTuple):
+class WithinTransformed(NamedTuple):
     """The same where one is placed."""
     keys: np.ndarray
 
 
-class WithinItself(NamedTuple):
+class SelfWithin(NamedTuple):
     """A body and itself."""
     keys: np.ndarray
 
 
-def _near(visitor, state, volumes, volume):
-    return bits(separation(volumes, volume) <= state["limit"])
+def _overlaps(visitor, state, volumes, volume):
+    return movemask(separation(volumes, volume) <= state["limit"])
 
 
-def _touch(visitor, state, leaves_a, a, leaves_b, b):
-    return invoke(state["leaf"], state["me"], packed(a, b))
+def _visit_leaves(visitor, state, leaves_a, a, leaves_b, b):
+    return call_address(state["leaf"], state["me"], pack_pair(a, b))
 
 
-for _visitor in (Within, WithinPlaced, WithinItself):
-    near.on(_visitor)(_near)
-    touch.on(_visitor)(_touch)
+for _visitor in (Within, WithinTransformed, SelfWithin):
+    overlaps.register(_visitor)(_overlaps)
+    visit_leaves.register(_visitor)(_visit_leaves)
 
 
-@itself.on(Within)
+@is_self.register(Within)
 def _(visitor):
     return False
 
 
-@itself.on(WithinPlaced)
+@is_self.register(WithinTransformed)
 def _(visitor):
     return False
 
 
-@itself.on(WithinItself)
+@is_self.register(SelfWithin)
 def _(visitor):
     return True
 
 
-def _shifted(visitor, state):
-    return shifts(state)
+def _translation_frames(visitor, state):
+    return translation_frames(state)
 
 
-ways.on(Within)(_shifted)
-ways.on(WithinItself)(_shifted)
+frames.register(Within)(_translation_frames)
+frames.register(SelfWithin)(_translation_frames)
 
 
-@ways.on(WithinPlaced)
+@frames.register(WithinTransformed)
 def _(visitor, state):
-    return turns(state)
+    return transform_frames(state)
 
 
 @kernel
-def measure(pairs, m_a, flat_a, faces_a, m_b, flat_b, faces_b, begin, end, distances, points):
+def measure_pairs(pairs, m_a, flat_a, faces_a, m_b, flat_b, faces_b, begin, end, distances, points):
     """Distances (m,) and, if there is room for them, nearest points (m, 6) of the pairs from `begin` to `end`; how many took exact
     arithmetic."""
-    n_x, t = 0, floats(26)
+    n_exact, t = 0, stack_float64(26)
     for i in range(begin, end):
-        plain = True
+        in_filter_range = True
         for c in range(3):
             v, w = 3 * np.int64(faces_a[pairs[i, 0], c]), 3 * np.int64(faces_b[pairs[i, 1], c])
             for k in range(3):
-                t[3 * c + k] = placed(m_a, k, flat_a[v], flat_a[v + 1], flat_a[v + 2])
-                t[9 + 3 * c + k] = placed(m_b, k, flat_b[w], flat_b[w + 1], flat_b[w + 2])
-            plain &= point_fits(t, 3 * c) & point_fits(t, 9 + 3 * c)
-        n_x += triangle_gap(t, np.int64(plain)) >= EXACT
+                t[3 * c + k] = transform_coordinate(m_a, k, flat_a[v], flat_a[v + 1], flat_a[v + 2])
+                t[9 + 3 * c + k] = transform_coordinate(m_b, k, flat_b[w], flat_b[w + 1], flat_b[w + 2])
+            in_filter_range &= point_in_range(t, 3 * c) & point_in_range(t, 9 + 3 * c)
+        n_exact += triangle_triangle_distance(t, np.int64(in_filter_range)) >= EXACT
         distances[i] = t[DISTANCE]
         if len(points) > 0:
             for k in range(6):
                 points[i, k] = t[POINTS + k]
-    return n_x
+    return n_exact
 
 
 def within(a: Any, b: Any, tolerance: float, *, points: bool = False) -> Pairs:
@@ -130,11 +130,11 @@ def within(a: Any, b: Any, tolerance: float, *, points: bool = False) -> Pairs:
     ([[0, 0]], [2.0])
     """
     tolerance, points = validate.number("tolerance", tolerance, 0.0), validate.flag("points", points)
-    validate.body("a", a)
-    validate.body("b", b)
+    validate.check_body("a", a)
+    validate.check_body("b", b)
     if a is b:
         raise ValueError("within: a and b are the same body; self_within(body, tolerance) finds what of a body is near itself")
-    return between(a, b, tolerance, points)
+    return within_validated(a, b, tolerance, points)
 
 
 def self_within(body: Any, tolerance: float, *, points: bool = False) -> Pairs:
@@ -148,59 +148,59 @@ def self_within(body: Any, tolerance: float, *, points: bool = False) -> Pairs:
     [1.0]
     """
     tolerance, points = validate.number("tolerance", tolerance, 0.0), validate.flag("points", points)
-    validate.body("body", body)
-    return inside(body, tolerance, points)
+    validate.check_body("body", body)
+    return self_within_validated(body, tolerance, points)
 
 
-def between(a, b, tolerance, points):
+def within_validated(a, b, tolerance, points):
     """`within` after all checks."""
-    with workspace() as work, Reading(a.guard, b.guard):
-        met = meeting(work, a, b, tolerance)
-        if met is None:
-            return answer(a, b, np.empty((0, 2), np.int32), Stats(), tolerance, points)
-        farthest = FARTHEST / met.scale
-        if tolerance > farthest and span_of(a, b) > farthest / 4:
-            return answer(a, b, all_pairs(len(a.faces), len(b.faces), tolerance), Stats(), tolerance, points)
-        kind, loop_kind = (Apart(), Within) if met.m_a is None else (Placed(), WithinPlaced)
-        stretch = stretch_of(met.m_a)
-        trees, depth = two_trees(work, met.p, met.q)
+    with workspace() as space, ReadLock(a.guard, b.guard):
+        setup = set_up_pair(space, a, b, tolerance)
+        if setup is None:
+            return pairs_in_tolerance(a, b, np.empty((0, 2), np.int32), Stats(), tolerance, points)
+        max_tolerance = MAX_TOLERANCE / setup.scale
+        if tolerance > max_tolerance and joint_extent(a, b) > max_tolerance / 4:
+            return pairs_in_tolerance(a, b, all_pairs(len(a.faces), len(b.faces), tolerance), Stats(), tolerance, points)
+        kind, visitor_class = (PairUntransformed(), Within) if setup.transform_a is None else (PairTransformed(), WithinTransformed)
+        stretch = max_stretch(setup.transform_a)
+        tree_args, stack_size = bind_trees(space, setup.bvh_a, setup.bvh_b)
 
-        def visitor(keys):
-            if met.m_a is None:
+        def make_visitor(keys):
+            if setup.transform_a is None:
                 return Collide(a.motion.flat, b.motion.flat, keys)
-            return CollidePlaced(a.motion.flat, b.motion.flat, keys, met.m_a, met.m_b)
+            return CollideTransformed(a.motion.flat, b.motion.flat, keys, setup.transform_a, setup.transform_b)
 
-        def go(query, stack, keys):
-            alive = tell(query, Candidates(), kind, met.p, met.q, visitor(keys), min(tolerance, farthest), met.scale, stretch)
-            reason = traverse(loop_kind(keys), *trees, query, stack)
-            del alive
+        def resume(query, stack, keys):
+            keep_alive = bind_leaf_stage(query, Candidates(), kind, setup.bvh_a, setup.bvh_b, make_visitor(keys), min(tolerance, max_tolerance), setup.scale, stretch)
+            reason = traverse(visitor_class(keys), *tree_args, query, stack)
+            del keep_alive
             return reason
-        keys, stats, _ = collect(Loop(go, depth, (met.p, met.q)), work)
-        return answer(a, b, sorted_pairs(keys, bits_for(a), bits_for(b)), stats, tolerance, points)
+        keys, stats, _ = run_loop(ResumableLoop(resume, stack_size, (setup.bvh_a, setup.bvh_b)), space)
+        return pairs_in_tolerance(a, b, sort_pairs(keys, face_bits(a), face_bits(b)), stats, tolerance, points)
 
 
-def inside(body, tolerance, points):
+def self_within_validated(body, tolerance, points):
     """`self_within` after all checks."""
-    with workspace() as work, Reading(body.guard):
+    with workspace() as space, ReadLock(body.guard):
         if len(body.faces) < 2:
-            return answer(body, body, np.empty((0, 2), np.int32), Stats(), tolerance, points)
-        shape, flat = start_with(work, body, False), body.placed_vertices()[0]
-        masks = shape.masks(body.mesh())
-        work.query["hubs"] = masks.hubs
-        scale, stretch = body.motion.scale, stretch_of(body.placement)
-        trees, depth = two_trees(work, shape, shape)
+            return pairs_in_tolerance(body, body, np.empty((0, 2), np.int32), Stats(), tolerance, points)
+        bvh, flat = init_self_query_bvh(space, body, False), body.world_vertices()[0]
+        adjacency = bvh.masks(body.mesh())
+        space.query["hubs"] = adjacency.hubs
+        scale, stretch = body.motion.scale, max_stretch(body.matrix)
+        tree_args, stack_size = bind_trees(space, bvh, bvh)
 
-        def go(query, stack, keys):
-            visitor = SelfCollide(flat, flat, keys, masks.begins, masks.others, masks.masks)
-            alive = tell(query, Candidates(), Same(), shape, shape, visitor, min(tolerance, FARTHEST / scale), scale, stretch)
-            reason = traverse(WithinItself(keys), *trees, query, stack)
-            del alive
+        def resume(query, stack, keys):
+            visitor = SelfCollide(flat, flat, keys, adjacency.begins, adjacency.others, adjacency.masks)
+            keep_alive = bind_leaf_stage(query, Candidates(), SelfPair(), bvh, bvh, visitor, min(tolerance, MAX_TOLERANCE / scale), scale, stretch)
+            reason = traverse(SelfWithin(keys), *tree_args, query, stack)
+            del keep_alive
             return reason
-        keys, stats, _ = collect(Loop(go, depth, (shape, masks)), work)
-        return answer(body, body, sorted_pairs(keys, bits_for(body), bits_for(body)), stats, tolerance, points)
+        keys, stats, _ = run_loop(ResumableLoop(resume, stack_size, (bvh, adjacency)), space)
+        return pairs_in_tolerance(body, body, sort_pairs(keys, face_bits(body), face_bits(body)), stats, tolerance, points)
 
 
-def span_of(a, b):
+def joint_extent(a, b):
     """The longest side of a box around both bodies."""
     boxes = np.stack([a.box(), b.box()])
     with np.errstate(over="ignore"):
@@ -209,22 +209,22 @@ def span_of(a, b):
 
 def all_pairs(m, n, tolerance):
     """(m n, 2) int32, sorted: for bodies so far apart that float32 knows nothing of their distance."""
-    if not memory.fits(2 * BYTES * m * n):
+    if not memory.fits_in_memory(2 * BYTES_PER_PAIR * m * n):
         raise TooManyPairsError(f"{m * n:,} pairs may be within {tolerance}, and memory for their distances is not available; ask for less")
     return np.stack(np.divmod(np.arange(m * n), n), axis=1).astype(np.int32)
 
 
-def answer(a, b, pairs, stats, tolerance, points):
+def pairs_in_tolerance(a, b, pairs, stats, tolerance, points):
     """What the user gets: those of the pairs that are within the tolerance."""
     m = len(pairs)
-    if m > FEW and not memory.fits(BYTES * m):
+    if m > MEMORY_CHECK_PAIRS and not memory.fits_in_memory(BYTES_PER_PAIR * m):
         raise TooManyPairsError(f"{m:,} pairs may be within {tolerance}, and memory for their distances is not available; ask for less")
-    distances, ends = np.empty(m), np.empty((m if points else 0, 6))
-    bodies = [(IDENTITY if body.placement is None else body.placement, body.motion.flat, body.corners) for body in (a, b)]
-    exact = sum(pool.in_chunks(m, CHUNK, lambda begin, end: measure(pairs, *bodies[0], *bodies[1], begin, end, distances, ends)))
-    near_enough = distances <= tolerance
-    meet = np.flatnonzero(distances == 0.0) if points else ()
-    if len(meet):                                                       # a point that they have in common, twice
-        ends[meet] = np.tile(contacts_of([(pairs[meet], a, b)])["segments"][:, 0], 2)
-    return Pairs(pairs[near_enough], stats.plus(Stats(n_x=exact)), distances=distances[near_enough],
-                 points=ends[near_enough].reshape(-1, 2, 3) if points else None)
+    distances, nearest_points = np.empty(m), np.empty((m if points else 0, 6))
+    bodies = [(IDENTITY if body.matrix is None else body.matrix, body.motion.flat, body.welded_faces) for body in (a, b)]
+    n_exact = sum(pool.map_chunks(m, PAIRS_PER_CHUNK, lambda begin, end: measure_pairs(pairs, *bodies[0], *bodies[1], begin, end, distances, nearest_points)))
+    in_tolerance = distances <= tolerance
+    touching = np.flatnonzero(distances == 0.0) if points else ()
+    if len(touching):                                                       # a point that they have in common, twice
+        nearest_points[touching] = np.tile(contacts_of([(pairs[touching], a, b)])["segments"][:, 0], 2)
+    return Pairs(pairs[in_tolerance], stats.plus(Stats(n_x=n_exact)), distances=distances[in_tolerance],
+                 points=nearest_points[in_tolerance].reshape(-1, 2, 3) if points else None)

@@ -9,43 +9,43 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.core.function_pointer import CONTEXTS, address_of, array_at, floats_at, invoke, pointer
+from pliant.core.function_pointer import CONTEXTS, address_of, array_at, as_pointer, call_address, floats_at
 from pliant.core.jit import DISABLED, helper, kernel
-from pliant.core.simd import bits, columns, element, first, four, greatest, magnitude, put_four, quad
-from pliant.core.soa import prefetch, whole
-from pliant.core.stack import floats, integers, singles
-from pliant.geometry.predicates import fit
-from pliant.geometry.ray_triangle import pierced_exact, scaled
-from pliant.motion.free import PLACE
-from pliant.motion.rigid import invert, rounding, world_box
+from pliant.core.simd import ctz, extract, fabs, load4, maximum, movemask, store4, transpose4x3, vector4
+from pliant.core.soa import load_bounds, prefetch
+from pliant.core.stack import stack_float32, stack_float64, stack_int64
+from pliant.geometry.predicates import lanes_in_range
+from pliant.geometry.ray_triangle import hit_exact, ldexp
+from pliant.motion.free import MOTION_DTYPE
+from pliant.motion.rigid import invert_rotation, rounding_bound, world_bounds
 from pliant.query.ray.leaf import (
-    ALL,
+    ALL_HITS,
     BATCH,
-    BATCHED,
-    DOUBT,
-    FOUND,
-    GAZE,
+    BATCH_DTYPE,
+    BODY_DTYPE,
     GOING,
-    N_ROWS,
-    N_WIDE,
-    NEEDED,
-    PER,
-    SEEN,
+    HIT_DTYPE,
+    INV_STEP,
+    N_LOCAL_ROWS,
+    N_WORLD_ROWS,
+    NEEDS_REFIT,
+    RAY_DTYPE,
+    START_ERROR,
     STEP,
-    View,
+    BatchView,
 )
-from pliant.query.ray.packet import march, together
-from pliant.query.ray.single import wander
-from pliant.query.ray.stackless import stroll
-from pliant.query.ray.top_level import sort_all, sort_some
-from pliant.query.ray.transform import axis_of, bring, doubt_of, lean_of, per_of
+from pliant.query.ray.packet import is_coherent, trace_packet
+from pliant.query.ray.single import trace_single
+from pliant.query.ray.stackless import trace_stackless
+from pliant.query.ray.top_level import sort_bodies, sort_bodies_by_tree
+from pliant.query.ray.transform import dominant_axis, inverse_step, shears_of, start_error, transform_rays
 from pliant.refit.leaf_fill import CONTEXT
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 
-FEW, TILE = 32, 8                                                        # bodies; rays, whose square is BATCH
-ORDINARY = 2.0**20
-FIRST_PACE, HARD, MUCH, BUDGET = 8, 256, 1 << 16, 1 << 22                # rays; of an exact test; work for a ray, and for a call
-N_LOCAL, N_EXACT = N_ROWS * BATCH, 2 * BATCH
+MAX_SORTED_BODIES, TILE = 32, 8                                                        # bodies; rays, whose square is BATCH
+MAX_UNSCALED = 2.0**20
+FIRST_BATCH, EXACT_COST, MAX_RAY_WORK, CALL_WORK = 8, 256, 1 << 16, 1 << 22                # rays; of an exact test; work for a ray, and for a call
+LOCAL_SIZE, T_MAP_SIZE = N_LOCAL_ROWS * BATCH, 2 * BATCH
 
 
 class Rays(NamedTuple):
@@ -56,12 +56,12 @@ class Rays(NamedTuple):
     t_min: np.ndarray
     t_max: np.ndarray
     masks: np.ndarray
-    steps: np.ndarray                                                   # (5,) int64
+    strides: np.ndarray                                                   # (5,) int64
     n: int
     width: int
 
 
-class Answers(NamedTuple):
+class RayHits(NamedTuple):
     """What goes back: (n,), (n,), (n,), (2 n,)."""
     t: np.ndarray
     face: np.ndarray
@@ -69,31 +69,31 @@ class Answers(NamedTuple):
     uv: np.ndarray
 
 
-class Hand(NamedTuple):
+class BatchArrays(NamedTuple):
     """JIT off: what the addresses in a BATCHED stand for."""
     batch: np.ndarray
-    gazes: np.ndarray
+    ray_states: np.ndarray
     bodies: np.ndarray
     hits: np.ndarray
-    wide: np.ndarray
+    world: np.ndarray
 
 
 @kernel
-def note_body(bodies, k, box, m):
+def set_body_record(bodies, k, box, transform):
     """Set the world box of body k, and what a transform (12,), if it has one, needs."""
     body = bodies[k]
-    if len(m) == 0:
+    if len(transform) == 0:
         for i in range(8):
             body["box"][i] = box[i]
         return
-    corners = floats(6)
-    world_box(m, box, corners)
+    corners = stack_float64(6)
+    world_bounds(transform, box, corners)
     for i in range(3):
         body["box"][i], body["box"][4 + i] = corners[i], corners[3 + i]
     for i in range(12):
-        body["m"][i], body["back"][i] = m[i], 0.0
-    invert(m, body["back"])
-    body["doubt"], body["placed"] = rounding(m, box), 1
+        body["m"][i], body["back"][i] = transform[i], 0.0
+    invert_rotation(transform, body["back"])
+    body["doubt"], body["placed"] = rounding_bound(transform, box), 1
 
 
 @helper
@@ -107,195 +107,195 @@ def tile_at(r, n, width):
 
 
 @helper
-def member(begin, step, i):
+def ray_at(begin, stride, i):
     """Ray i of a batch."""
-    return begin + i // TILE * step + i % TILE
+    return begin + i // TILE * stride + i % TILE
 
 
 @helper
-def fetch_tile(rays, answers, begin, step):
+def prefetch_tile(rays, results, begin, step):
     """Start loading what belongs to a tile: its rows are far from each other."""
     for i in range(TILE):
         r = min(begin + i * step, rays.n - TILE)
         for k in range(0, 3 * TILE, 8):
-            prefetch(rays.origins, r * rays.steps[0] + (k if rays.steps[0] != 0 else 0))
-            prefetch(rays.directions, r * rays.steps[1] + (k if rays.steps[1] != 0 else 0))
-        prefetch(answers.t, r)
-        prefetch(answers.face, r)
-        prefetch(answers.body, r)
-        prefetch(answers.uv, 2 * r)
-        prefetch(answers.uv, 2 * r + TILE)
+            prefetch(rays.origins, r * rays.strides[0] + (k if rays.strides[0] != 0 else 0))
+            prefetch(rays.directions, r * rays.strides[1] + (k if rays.strides[1] != 0 else 0))
+        prefetch(results.t, r)
+        prefetch(results.face, r)
+        prefetch(results.body, r)
+        prefetch(results.uv, 2 * r)
+        prefetch(results.uv, 2 * r + TILE)
 
 
 @helper
-def three_at(flat, i):
+def load_xyz(flat, i):
     """Lanes flat[i : i + 3], and one that is no one's."""
-    return quad(flat[i], flat[i + 1], flat[i + 2], 0.0)
+    return vector4(flat[i], flat[i + 1], flat[i + 2], 0.0)
 
 
 @helper
-def put_three(wide, number, j, a, b, c):
+def put_xyz(world, row, j, a, b, c):
     """Write of the rays j, j + 1, … the rows number, number + 1, number + 2."""
-    put_four(wide, number * BATCH + j, a)
-    put_four(wide, (number + 1) * BATCH + j, b)
-    put_four(wide, (number + 2) * BATCH + j, c)
+    store4(world, row * BATCH + j, a)
+    store4(world, (row + 1) * BATCH + j, b)
+    store4(world, (row + 2) * BATCH + j, c)
 
 
 @helper
-def shorten(wide, j, x, y, z):
+def normalize_directions(world, j, x, y, z):
     """Write four directions of any size, over powers of two that make them at least 1 and less than 2 long, as the steps j, j + 1, …; the
     powers. So a parameter of a step is no larger than the way to where it leads, which is finite."""
-    grow = floats(4)
+    scale = stack_float64(4)
     for k in range(4):
-        longest = max(abs(element(x, k)), max(abs(element(y, k)), abs(element(z, k))))
+        longest = max(abs(extract(x, k)), max(abs(extract(y, k)), abs(extract(z, k))))
         e = math.frexp(longest)[1] - 1 if 0.0 < longest < np.inf else 0
-        wide[STEP * BATCH + j + k] = scaled(element(x, k), -e)
-        wide[(STEP + 1) * BATCH + j + k] = scaled(element(y, k), -e)
-        wide[(STEP + 2) * BATCH + j + k] = scaled(element(z, k), -e)
-        grow[k] = scaled(1.0, e)
-    return quad(grow[0], grow[1], grow[2], grow[3])
+        world[STEP * BATCH + j + k] = ldexp(extract(x, k), -e)
+        world[(STEP + 1) * BATCH + j + k] = ldexp(extract(y, k), -e)
+        world[(STEP + 2) * BATCH + j + k] = ldexp(extract(z, k), -e)
+        scale[k] = ldexp(1.0, e)
+    return vector4(scale[0], scale[1], scale[2], scale[3])
 
 
 @helper
-def columns_at(flat, step, p, q, r, s):
+def load_vectors4(flat, stride, p, q, r, s):
     """x, y and z of four rays."""
-    return columns(three_at(flat, step * p), three_at(flat, step * q), three_at(flat, step * r), three_at(flat, step * s))
+    return transpose4x3(load_xyz(flat, stride * p), load_xyz(flat, stride * q), load_xyz(flat, stride * r), load_xyz(flat, stride * s))
 
 
 @helper
-def numbers_at(flat, step, p, q, r, s):
-    return quad(flat[step * p], flat[step * q], flat[step * r], flat[step * s])
+def load_scalars4(flat, stride, p, q, r, s):
+    return vector4(flat[stride * p], flat[stride * q], flat[stride * r], flat[stride * s])
 
 
 @helper
-def note(rays, r, gaze):
+def init_ray_state(rays, r, ray):
     """Begin to look for what ray r hits."""
-    o, d = gaze["o"], gaze["d"]
+    o, d = ray["o"], ray["d"]
     for k in range(3):
-        o[k], d[k] = rays.origins[r * rays.steps[0] + k], rays.directions[r * rays.steps[1] + k]
-    gaze["t_min"], gaze["best"], gaze["mask"] = rays.t_min[r * rays.steps[2]], rays.t_max[r * rays.steps[3]], rays.masks[r * rays.steps[4]]
-    gaze["ray"], gaze["face"], gaze["body"] = r, -1, -1
+        o[k], d[k] = rays.origins[r * rays.strides[0] + k], rays.directions[r * rays.strides[1] + k]
+    ray["t_min"], ray["best"], ray["mask"] = rays.t_min[r * rays.strides[2]], rays.t_max[r * rays.strides[3]], rays.masks[r * rays.strides[4]]
+    ray["ray"], ray["face"], ray["body"] = r, -1, -1
 
 
 @helper
-def start(rays, p, q, r, s, gazes, wide, j):
+def load_rays4(rays, p, q, r, s, ray_states, world, j):
     """Load the rays p, q, r, s as the numbers j, j + 1, … of the batch; bits of those that can hit anything."""
-    x, y, z = columns_at(rays.origins, rays.steps[0], p, q, r, s)
-    u, v, w = columns_at(rays.directions, rays.steps[1], p, q, r, s)
-    near, far = numbers_at(rays.t_min, rays.steps[2], p, q, r, s), numbers_at(rays.t_max, rays.steps[3], p, q, r, s)
-    longest = greatest(magnitude(u), greatest(magnitude(v), magnitude(w)))
+    x, y, z = load_vectors4(rays.origins, rays.strides[0], p, q, r, s)
+    u, v, w = load_vectors4(rays.directions, rays.strides[1], p, q, r, s)
+    near, far = load_scalars4(rays.t_min, rays.strides[2], p, q, r, s), load_scalars4(rays.t_max, rays.strides[3], p, q, r, s)
+    longest = maximum(fabs(u), maximum(fabs(v), fabs(w)))
     finite = x * 0.0 + y * 0.0 + z * 0.0 + u * 0.0 + v * 0.0 + w * 0.0 >= 0.0        # else NaN
-    good, plain = bits(finite & (longest > 0.0) & (near <= far)), bits(fit(x) & fit(y) & fit(z) & fit(u) & fit(v) & fit(w))
-    grow, steps = quad(1.0, 1.0, 1.0, 1.0), (u, v, w)
-    if bits((longest >= 1 / ORDINARY) & (longest <= ORDINARY)) != 15:
-        grow = shorten(wide, j, u, v, w)
-        steps = four(wide, STEP * BATCH + j), four(wide, (STEP + 1) * BATCH + j), four(wide, (STEP + 2) * BATCH + j)
+    valid, in_filter_range = movemask(finite & (longest > 0.0) & (near <= far)), movemask(lanes_in_range(x) & lanes_in_range(y) & lanes_in_range(z) & lanes_in_range(u) & lanes_in_range(v) & lanes_in_range(w))
+    scale, steps = vector4(1.0, 1.0, 1.0, 1.0), (u, v, w)
+    if movemask((longest >= 1 / MAX_UNSCALED) & (longest <= MAX_UNSCALED)) != 15:
+        scale = normalize_directions(world, j, u, v, w)
+        steps = load4(world, STEP * BATCH + j), load4(world, (STEP + 1) * BATCH + j), load4(world, (STEP + 2) * BATCH + j)
     else:
-        put_three(wide, STEP, j, u, v, w)
-    put_three(wide, 0, j, x, y, z)
-    put_three(wide, PER, j, per_of(steps[0], u), per_of(steps[1], v), per_of(steps[2], w))
-    put_three(wide, DOUBT, j, doubt_of(x, y, z), near * grow, far * grow)
-    lean = lean_of(steps[0], steps[1], steps[2])
-    note(rays, p, gazes[j])
-    note(rays, q, gazes[j + 1])
-    note(rays, r, gazes[j + 2])
-    note(rays, s, gazes[j + 3])
+        put_xyz(world, STEP, j, u, v, w)
+    put_xyz(world, 0, j, x, y, z)
+    put_xyz(world, INV_STEP, j, inverse_step(steps[0], u), inverse_step(steps[1], v), inverse_step(steps[2], w))
+    put_xyz(world, START_ERROR, j, start_error(x, y, z), near * scale, far * scale)
+    shears = shears_of(steps[0], steps[1], steps[2])
+    init_ray_state(rays, p, ray_states[j])
+    init_ray_state(rays, q, ray_states[j + 1])
+    init_ray_state(rays, r, ray_states[j + 2])
+    init_ray_state(rays, s, ray_states[j + 3])
     for k in range(4):
-        gaze = gazes[j + k]
-        gaze["plain"], gaze["grow"], gaze["axis"] = plain >> k & 1, element(grow, k), axis_of(lean, k)
-    return good
+        ray = ray_states[j + k]
+        ray["plain"], ray["grow"], ray["axis"] = in_filter_range >> k & 1, extract(scale, k), dominant_axis(shears, k)
+    return valid
 
 
 @helper
-def finish(answers, state):
+def store_result(results, ray):
     """Write what a ray has hit."""
-    hit, r = state["face"] >= 0, state["ray"]
-    answers.t[r] = state["best"] if hit else np.inf
-    answers.face[r], answers.body[r] = state["face"], state["body"]
-    answers.uv[2 * r], answers.uv[2 * r + 1] = state["u"] if hit else 0.0, state["v"] if hit else 0.0
+    hit, r = ray["face"] >= 0, ray["ray"]
+    results.t[r] = ray["best"] if hit else np.inf
+    results.face[r], results.body[r] = ray["face"], ray["body"]
+    results.uv[2 * r], results.uv[2 * r + 1] = ray["u"] if hit else 0.0, ray["v"] if hit else 0.0
 
 
 @helper
-def work(state):
+def work_done(state):
     """What the batches so far have cost, in tests of a volume and a ray."""
-    return state["n_v"] + state["n_p"] + HARD * state["n_x"]
+    return state["n_v"] + state["n_p"] + EXACT_COST * state["n_x"]
 
 
 @helper
-def ask(batch, gazes, bodies, k, mask, about, roots):
+def query_entry(batch, ray_states, bodies, k, mask, batch_arg, top_level):
     """Look into body k with those rays of the mask that see it; GOING, or why not."""
-    rest = mask if batch[0]["choosy"] != 0 else np.int64(0)
-    while rest != 0:
-        j, rest = first(rest), rest & (rest - 1)
-        if bodies[k]["mask"] & gazes[j]["mask"] == 0:
+    pending = mask if batch[0]["choosy"] != 0 else np.int64(0)
+    while pending != 0:
+        j, pending = ctz(pending), pending & (pending - 1)
+        if bodies[k]["mask"] & ray_states[j]["mask"] == 0:
             mask &= ~(np.int64(1) << j)
     if mask == 0:
         return np.int64(GOING)
     if bodies[k]["ready"] == 0:
         batch[0]["needed"] = k
-        return np.int64(NEEDED)
-    batch[0]["mask"], before = mask, work(batch[0])
-    stop = invoke(bodies[k]["entry"], about, k)
-    roots.passed[k] += work(batch[0]) - before
-    return stop
+        return np.int64(NEEDS_REFIT)
+    batch[0]["mask"], work_before = mask, work_done(batch[0])
+    reason = call_address(bodies[k]["entry"], batch_arg, k)
+    top_level.ray_tests[k] += work_done(batch[0]) - work_before
+    return reason
 
 
 @helper
-def ask_all(batch, gazes, wide, bodies, mask, about, roots):
+def query_bodies(batch, ray_states, world, bodies, mask, batch_arg, top_level):
     """Look into all bodies that the rays of the mask may meet, those first that they enter first; GOING, or why not."""
-    stop = np.int64(GOING)
+    reason = np.int64(GOING)
     if len(bodies) == 1:
-        return ask(batch, gazes, bodies, 0, mask, about, roots)
-    if len(bodies) <= FEW:
-        n = sort_all(wide, bodies, mask, roots)
+        return query_entry(batch, ray_states, bodies, 0, mask, batch_arg, top_level)
+    if len(bodies) <= MAX_SORTED_BODIES:
+        n = sort_bodies(world, bodies, mask, top_level)
         for i in range(n):
-            stop = ask(batch, gazes, bodies, roots.order[i], mask, about, roots)
-            if stop != GOING:
+            reason = query_entry(batch, ray_states, bodies, top_level.order[i], mask, batch_arg, top_level)
+            if reason != GOING:
                 break
-        return stop
+        return reason
     while mask != 0:                                                    # rays into a crowd go alone
-        j, mask = first(mask), mask & (mask - 1)
-        gaze = gazes[j]
-        n = sort_some(wide, j, gaze["mask"], bodies, roots)
+        j, mask = ctz(mask), mask & (mask - 1)
+        ray = ray_states[j]
+        n = sort_bodies_by_tree(world, j, ray["mask"], bodies, top_level)
         for i in range(n):
-            if roots.nears[i] > gaze["best"] * gaze["grow"]:
+            if top_level.t_enter[i] > ray["best"] * ray["grow"]:
                 break
-            stop = ask(batch, gazes, bodies, roots.order[i], np.int64(1) << j, about, roots)
-            if stop != GOING:
-                return stop
-    return stop
+            reason = query_entry(batch, ray_states, bodies, top_level.order[i], np.int64(1) << j, batch_arg, top_level)
+            if reason != GOING:
+                return reason
+    return reason
 
 
 @kernel
-def cast_some(rays, answers, bodies, roots, gazes, batch, wide, about, r, end):
+def trace_batches(rays, results, bodies, top_level, ray_states, batch, world, batch_arg, r, end):
     """Answer the rays from r on; the one at which it stopped, for the reason in the batch, or for want of time. `about` is the batch as
     entries take it. Batches are as large as their work allows: some rays meet thousands of faces, and Ctrl-C must not wait."""
     state = batch[0]
-    spent = work(state) + BUDGET
-    while r < end and work(state) < spent:
-        kept, stop, mask, n, before = state["n_hits"], np.int64(GOING), np.int64(0), min(end - r, state["pace"]), work(state)
+    work_limit = work_done(state) + CALL_WORK
+    while r < end and work_done(state) < work_limit:
+        hits_before, reason, mask, n, before = state["n_hits"], np.int64(GOING), np.int64(0), min(end - r, state["pace"]), work_done(state)
         n_v, n_p, n_u, n_x = state["n_v"], state["n_p"], state["n_u"], state["n_x"]
-        head = r & ~(BATCH - 1)                                         # of a whole batch, of which this may be a part
-        begin, step = tile_at(head, rays.n, rays.width) if rays.width > 0 else (head, np.int64(TILE))
-        if step != TILE and r == head:
-            fetch_tile(rays, answers, begin + TILE, step)
+        batch_begin = r & ~(BATCH - 1)                                         # of a whole batch, of which this may be a part
+        begin, step = tile_at(batch_begin, rays.n, rays.width) if rays.width > 0 else (batch_begin, np.int64(TILE))
+        if step != TILE and r == batch_begin:
+            prefetch_tile(rays, results, begin + TILE, step)
         for j in range(0, n, 4):
-            i, last = r - head + j, r - head + n - 1
-            some = start(rays, member(begin, step, i), member(begin, step, min(i + 1, last)), member(begin, step, min(i + 2, last)),
-                         member(begin, step, min(i + 3, last)), gazes, wide, j)
-            mask |= (some & ((np.int64(1) << min(n - j, 4)) - 1)) << j
+            i, last = r - batch_begin + j, r - batch_begin + n - 1
+            valid = load_rays4(rays, ray_at(begin, step, i), ray_at(begin, step, min(i + 1, last)), ray_at(begin, step, min(i + 2, last)),
+                         ray_at(begin, step, min(i + 3, last)), ray_states, world, j)
+            mask |= (valid & ((np.int64(1) << min(n - j, 4)) - 1)) << j
         if mask != 0:
-            stop = ask_all(batch, gazes, wide, bodies, mask, about, roots)
-        if stop != GOING:
-            state["reason"], state["n_hits"] = stop, kept
+            reason = query_bodies(batch, ray_states, world, bodies, mask, batch_arg, top_level)
+        if reason != GOING:
+            state["reason"], state["n_hits"] = reason, hits_before
             state["n_v"], state["n_p"], state["n_u"], state["n_x"] = n_v, n_p, n_u, n_x
             return r
-        if state["kind"] != ALL:
+        if state["kind"] != ALL_HITS:
             for j in range(n):
-                finish(answers, gazes[j])
+                store_result(results, ray_states[j])
         r += n
-        much = work(state) - before > MUCH * n
-        state["pace"] = max(state["pace"] // 2, 1) if much else BATCH if r & (BATCH - 1) == 0 else state["pace"]
+        expensive = work_done(state) - before > MAX_RAY_WORK * n
+        state["pace"] = max(state["pace"] // 2, 1) if expensive else BATCH if r & (BATCH - 1) == 0 else state["pace"]
     state["reason"] = GOING
     return r
 
@@ -303,56 +303,56 @@ def cast_some(rays, answers, bodies, roots, gazes, batch, wide, about, r, end):
 # --- entries -----------------------------------------------------------------------------------------------------------------------------
 
 @helper
-def see(nodes, leaves, flat, place, bodies, k, gazes, wide, hits, batch, skips, frame, entry, fill, context):
+def query_body(nodes, leaves, flat, place, bodies, k, ray_states, world, hits, batch, skips, frame, entry, fill, context):
     """Look for what the rays of the mask meet in body k; GOING, or FULL."""
-    local, exact, who = singles(N_LOCAL), floats(N_EXACT), integers(BATCH)
-    view = View(leaves, flat, bodies, k, gazes, wide, hits, batch, local, exact, who, frame, entry, fill, context)
-    count = bring(view, place)
+    local, t_map, ray_axes = stack_float32(LOCAL_SIZE), stack_float64(T_MAP_SIZE), stack_int64(BATCH)
+    view = BatchView(leaves, flat, bodies, k, ray_states, world, hits, batch, local, t_map, ray_axes, frame, entry, fill, context)
+    count = transform_rays(view, place)
     if count == 0:
         return np.int64(GOING)
     if len(skips) > 0:
-        return stroll(view, nodes, skips, place[0]["plain"], count)
-    if together(whole(nodes, 0), view, count, place[0]["reach"] * place[0]["scale"]):
-        return march(view, nodes, place[0]["plain"], count)
-    return wander(view, nodes, place[0]["plain"], count)
+        return trace_stackless(view, nodes, skips, place[0]["plain"], count)
+    if is_coherent(load_bounds(nodes, 0), view, count, place[0]["reach"] * place[0]["scale"]):
+        return trace_packet(view, nodes, place[0]["plain"], count)
+    return trace_single(view, nodes, place[0]["plain"], count)
 
 
 @cache
-def sight_entry(volume, width):
+def trace_entry(volume, width):
     """(address, what keeps it alive) of the function (BATCHED, number of a body) -> GOING or FULL for nodes of this kind."""
     node = node_dtype(volume, width)
 
     def enter(address, k):
-        batch = array_at(pointer(address), 1, BATCHED)
+        batch = array_at(as_pointer(address), 1, BATCH_DTYPE)
         state = batch[0]
-        gazes, bodies = array_at(pointer(state["gazes"]), BATCH, GAZE), array_at(pointer(state["bodies"]), k + 1, SEEN)
-        hits, wide = array_at(pointer(state["hits"]), state["room"], FOUND), array_at(pointer(state["wide"]), N_WIDE * BATCH, np.float64)
-        about = array_at(pointer(bodies[k]["context"]), 1, CONTEXT)[0]
-        place = array_at(pointer(bodies[k]["place"]), 1, PLACE)
-        nodes = array_at(pointer(about["nodes"]), about["n_nodes"], node)
-        leaves = array_at(pointer(about["leaves"]), about["n_leaves"], LEAF_DTYPE)
-        flat = array_at(pointer(place[0]["flat"]), place[0]["n_flat"], np.float64)
-        skips = array_at(pointer(bodies[k]["skips"]), about["n_nodes"] if bodies[k]["skips"] != 0 else 0, np.int32)
-        return see(nodes, leaves, flat, place, bodies, k, gazes, wide, hits, batch, skips, about["frame"], about["entry"], about["fill"],
+        ray_states, bodies = array_at(as_pointer(state["gazes"]), BATCH, RAY_DTYPE), array_at(as_pointer(state["bodies"]), k + 1, BODY_DTYPE)
+        hits, world = array_at(as_pointer(state["hits"]), state["room"], HIT_DTYPE), array_at(as_pointer(state["wide"]), N_WORLD_ROWS * BATCH, np.float64)
+        context = array_at(as_pointer(bodies[k]["context"]), 1, CONTEXT)[0]
+        place = array_at(as_pointer(bodies[k]["place"]), 1, MOTION_DTYPE)
+        nodes = array_at(as_pointer(context["nodes"]), context["n_nodes"], node)
+        leaves = array_at(as_pointer(context["leaves"]), context["n_leaves"], LEAF_DTYPE)
+        flat = array_at(as_pointer(place[0]["flat"]), place[0]["n_flat"], np.float64)
+        skips = array_at(as_pointer(bodies[k]["skips"]), context["n_nodes"] if bodies[k]["skips"] != 0 else 0, np.int32)
+        return query_body(nodes, leaves, flat, place, bodies, k, ray_states, world, hits, batch, skips, context["frame"], context["entry"], context["fill"],
                    bodies[k]["context"])
 
-    def enter_python(hand, k):
-        shape = CONTEXTS[int(hand.bodies[k]["context"])]
-        motion = shape.motion
-        skips = shape.skips() if hand.bodies[k]["skips"] != 0 else np.zeros(0, np.int32)
-        return see(shape.nodes, shape.leaves, motion.flat, motion.about, hand.bodies, k, hand.gazes, hand.wide, hand.hits, hand.batch,
-                   skips, shape.frame, shape.entry, shape.fill, shape.context)
+    def enter_python(arrays, k):
+        bvh = CONTEXTS[int(arrays.bodies[k]["context"])]
+        motion = bvh.motion
+        skips = bvh.skips() if arrays.bodies[k]["skips"] != 0 else np.zeros(0, np.int32)
+        return query_body(bvh.nodes, bvh.leaves, motion.flat, motion.record, arrays.bodies, k, arrays.ray_states, arrays.world, arrays.hits, arrays.batch,
+                   skips, bvh.frame, bvh.entry, bvh.fill, bvh.context)
 
     return address_of(enter_python if DISABLED else enter)
 
 
 @cache
-def exact_entry():
+def exact_test_entry():
     """(address, what keeps it alive) of the exact test on a buffer; its second argument is 2 · axis + plain."""
     def enter(buffer, code):
-        return np.int64(pierced_exact(floats_at(buffer), code >> 1, code & 1))
+        return np.int64(hit_exact(floats_at(buffer), code >> 1, code & 1))
 
     def enter_python(buffer, code):
-        return pierced_exact(buffer, code >> 1, code & 1)
+        return hit_exact(buffer, code >> 1, code & 1)
 
     return address_of(enter_python if DISABLED else enter)

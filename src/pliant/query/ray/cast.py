@@ -14,24 +14,47 @@ from numpy.typing import ArrayLike, NDArray
 
 from pliant.core import memory, validate
 from pliant.core import threads as pool
-from pliant.core.jit import DISABLED, silent
-from pliant.core.soa import aligned
-from pliant.core.threads import Reading
+from pliant.core.jit import DISABLED, ignore_float_errors
+from pliant.core.soa import aligned_zeros
+from pliant.core.threads import ReadLock
 from pliant.errors import TooManyPairsError
-from pliant.query.ray.batch import FEW, FIRST_PACE, TILE, Answers, Hand, Rays, cast_some, exact_entry, note_body, sight_entry
-from pliant.query.ray.leaf import ALL, ANY, BATCH, BATCHED, CLOSEST, FOUND, FULL, GAZE, N_WIDE, NEEDED, SEEN
-from pliant.query.ray.top_level import Roots, bound
+from pliant.query.ray.batch import (
+    FIRST_BATCH,
+    MAX_SORTED_BODIES,
+    TILE,
+    BatchArrays,
+    RayHits,
+    Rays,
+    exact_test_entry,
+    set_body_record,
+    trace_batches,
+    trace_entry,
+)
+from pliant.query.ray.leaf import (
+    ALL_HITS,
+    ANY_HIT,
+    BATCH,
+    BATCH_DTYPE,
+    BODY_DTYPE,
+    CLOSEST_HIT,
+    FULL,
+    HIT_DTYPE,
+    N_WORLD_ROWS,
+    NEEDS_REFIT,
+    RAY_DTYPE,
+)
+from pliant.query.ray.top_level import TopLevel, fit_boxes
 from pliant.query.traverse import COUNTERS
 from pliant.results import AllHits, Hit, Hits, Stats
 from pliant.tree.nodes import BUILDERS
 
 TRAVERSALS = ("wide", "stackless")
-CHUNK = 1 << 11                                                         # rays of one call: about a millisecond
-ROOM = 1 << 12                                                          # hits to begin with, where all are wanted
-PICTURE, NARROW, FARTHER = 1 << 13, 32, 8.0                             # rays that are looked at; in a row; steps between neighbours
-SAMPLE = 256                                                            # rays
-EVERY = np.int64(-1)                                                    # a mask with all bits
-NOT_PLACED = np.zeros(0)
+CHUNK_SIZE = 1 << 11                                                         # rays of one call: about a millisecond
+FIRST_HITS = 1 << 12                                                          # hits to begin with, where all are wanted
+MIN_IMAGE, MIN_WIDTH, ROW_JUMP_RATIO = 1 << 13, 32, 8.0                             # rays that are looked at; in a row; steps between neighbours
+SAMPLE_RAYS = 256                                                            # rays
+ANY_MASK = np.int64(-1)                                                    # a mask with all bits
+NO_TRANSFORM = np.zeros(0)
 NO_TREE = np.zeros((0, 8), np.int32), np.zeros(0, np.int32), np.zeros((0, 8), np.int32), np.zeros(0)
 
 
@@ -55,8 +78,8 @@ def cast(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: Array
     ([1.0, inf], [0, -1])
     """
     rays = rays_of(origins, directions, t_min, t_max, mask)
-    answers, _, stats = look(target, rays, CLOSEST, validate.choice("traversal", traversal, TRAVERSALS) == "stackless")
-    return Hits(answers.t, answers.face, answers.body, answers.uv.reshape(-1, 2), stats)
+    results, _, stats = trace_rays(target, rays, CLOSEST_HIT, validate.choice("traversal", traversal, TRAVERSALS) == "stackless")
+    return Hits(results.t, results.face, results.body, results.uv.reshape(-1, 2), stats)
 
 
 def occluded(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: ArrayLike = 0.0, t_max: ArrayLike = np.inf,
@@ -68,8 +91,8 @@ def occluded(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: A
     >>> pl.occluded(body, [0.25, 0.25, -1], [[0, 0, 1], [0, 0, -1]]).tolist()
     [True, False]
     """
-    answers, _, _ = look(target, rays_of(origins, directions, t_min, t_max, mask), ANY)
-    return np.asarray(answers.face >= 0)
+    results, _, _ = trace_rays(target, rays_of(origins, directions, t_min, t_max, mask), ANY_HIT)
+    return np.asarray(results.face >= 0)
 
 
 def cast_all(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: ArrayLike = 0.0, t_max: ArrayLike = np.inf,
@@ -81,7 +104,7 @@ def cast_all(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: A
     >>> pl.cast_all(body, [0.25, 0.25, -1], [0, 0, 1]).t.tolist()
     [1.0, 2.0]
     """
-    _, hits, stats = look(target, rays_of(origins, directions, t_min, t_max, mask), ALL)
+    _, hits, stats = trace_rays(target, rays_of(origins, directions, t_min, t_max, mask), ALL_HITS)
     hits = hits[np.lexsort((hits["face"], hits["body"], hits["t"], hits["ray"]))]
     return AllHits(hits["ray"].copy(), hits["t"].copy(), hits["face"].astype(np.int32), hits["body"].copy(),
                    np.stack([hits["u"], hits["v"]], axis=1), stats)
@@ -97,235 +120,235 @@ def pick(target: Any, origin: ArrayLike, direction: ArrayLike, *, t_min: float =
     [0.25, 0.25, 0.0]
     """
     rays, n = rays_of(origin, direction, t_min, t_max, mask, ("origin", "direction"))
-    if rays.steps.any():
+    if rays.strides.any():
         raise ValueError("pick: expected one ray: an origin (3,), a direction (3,) and numbers; use cast for several")
-    answers, _, _ = look(target, (rays, n), CLOSEST)
-    if answers.face[0] < 0:
+    results, _, _ = trace_rays(target, (rays, n), CLOSEST_HIT)
+    if results.face[0] < 0:
         return None
-    t = float(answers.t[0])
-    return Hit(t, int(answers.face[0]), int(answers.body[0]), answers.uv, rays.origins + t * rays.directions)
+    t = float(results.t[0])
+    return Hit(t, int(results.face[0]), int(results.body[0]), results.uv, rays.origins + t * rays.directions)
 
 
 # --- what is asked ---------------------------------------------------------------------------------------------------------------------
 
-def rays_of(origins, directions, t_min, t_max, mask, called=("origins", "directions")):
+def rays_of(origins, directions, t_min, t_max, mask, labels=("origins", "directions")):
     """(Rays, how many), from outside."""
-    parts = [validate.vectors(called[0], origins), validate.vectors(called[1], directions)]
-    parts += [validate.numbers("t_min", t_min), validate.numbers("t_max", t_max), validate.masks("mask", EVERY if mask is None else mask)]
-    names = (*called, "t_min", "t_max", "mask")
+    parts = [validate.vectors(labels[0], origins), validate.vectors(labels[1], directions)]
+    parts += [validate.numbers("t_min", t_min), validate.numbers("t_max", t_max), validate.masks("mask", ANY_MASK if mask is None else mask)]
+    names = (*labels, "t_min", "t_max", "mask")
     n = next((many for _, many in parts if many is not None), 1)
     for name, (_, many) in zip(names, parts, strict=True):
         if many is not None and many != n:
             other = next(other for other, (_, some) in zip(names, parts, strict=True) if some is not None)
             raise ValueError(f"{name}: has {many} rows, {other} has {n}; expected as many, or one for all")
     steps = np.array([0 if many is None else width for (_, many), width in zip(parts, (3, 3, 1, 1, 1), strict=True)], np.int64)
-    width = width_of(parts[0][0], parts[1][0]) if n >= PICTURE else 0
+    width = image_width(parts[0][0], parts[1][0]) if n >= MIN_IMAGE else 0
     return Rays(*(array for array, _ in parts), steps, n, width), n
 
 
-def width_of(origins, directions):
+def image_width(origins, directions):
     """How many rays are in a row, if they look like those of a picture, row by row: neighbours go nearly the same way, but for the last of
     a row and the first of the next. 0: they do not. A guess: it changes the order of the work, nothing else."""
     with np.errstate(all="ignore"):
-        rows = [flat.reshape(-1, 3)[:PICTURE] for flat in (origins, directions) if len(flat) > 3]
+        rows = [flat.reshape(-1, 3)[:MIN_IMAGE] for flat in (origins, directions) if len(flat) > 3]
         steps = sum(np.square(np.diff(some, axis=0)).sum(axis=1) for some in rows)
-        jumps = np.flatnonzero(steps > FARTHER**2 * np.median(steps)) + 1
+        jumps = np.flatnonzero(steps > ROW_JUMP_RATIO**2 * np.median(steps)) + 1
     width = int(jumps[0]) if len(jumps) > 2 else 0
-    return width if width > NARROW and width % TILE == 0 and np.array_equal(jumps, np.arange(width, PICTURE, width)) else 0
+    return width if width > MIN_WIDTH and width % TILE == 0 and np.array_equal(jumps, np.arange(width, MIN_IMAGE, width)) else 0
 
 
-class Subjects(NamedTuple):
+class RayTargets(NamedTuple):
     """The bodies that are looked into: as rays see them, and their shapes; those who are `stackless` keep what that takes."""
-    seen: np.ndarray
-    shapes: list[Any]
+    records: np.ndarray
+    bvhs: list[Any]
     stackless: bool
-    kept: dict[int, Any]
+    skip_links: dict[int, Any]
 
-    def ready(self, k):
+    def set_ready(self, k):
         """Body k has followed its motion: only now it is known which tree it has."""
         if self.stackless:
-            self.kept[k] = self.shapes[k].skips()
-            self.seen[k]["skips"] = self.kept[k].ctypes.data
-        self.seen[k]["ready"] = 1
+            self.skip_links[k] = self.bvhs[k].skips()
+            self.records[k]["skips"] = self.skip_links[k].ctypes.data
+        self.records[k]["ready"] = 1
 
 
-def members_of(target, name="target"):
+def bodies_of(target, name="target"):
     """(bodies, their numbers, their masks) of a body or a scene, without those that have no faces."""
     if hasattr(target, "members_with_faces"):
         return target.members_with_faces()
-    validate.body(name, target)
-    return ([target], [0], [EVERY]) if len(target) else ([], [], [])
+    validate.check_body(name, target)
+    return ([target], [0], [ANY_MASK]) if len(target) else ([], [], [])
 
 
-def subjects_of(bodies, numbers, masks, stackless):
+def ray_targets(bodies, numbers, masks, stackless):
     """As rays see them."""
-    seen = aligned(len(bodies), SEEN)
-    shapes = [body.shape_at(body.motion.scale) for body in bodies]
+    records = aligned_zeros(len(bodies), BODY_DTYPE)
+    bvhs = [body.bvh_at(body.motion.scale) for body in bodies]
     for k, body in enumerate(bodies):
-        note_body(seen, k, body.motion.box, NOT_PLACED if body.placement is None else body.placement)
-    seen["context"], seen["place"] = [shape.context for shape in shapes], [body.motion.address for body in bodies]
-    seen["entry"] = [sight_entry(shape.options.family.volume, shape.tree.width)[0] for shape in shapes]
-    seen["number"], seen["mask"] = numbers, masks
-    subjects = Subjects(seen, shapes, stackless, {})
-    for k in [k for k, shape in enumerate(shapes) if not shape.stale]:
-        subjects.ready(k)
-    return subjects
+        set_body_record(records, k, body.motion.box, NO_TRANSFORM if body.matrix is None else body.matrix)
+    records["context"], records["place"] = [shape.context for shape in bvhs], [body.motion.address for body in bodies]
+    records["entry"] = [trace_entry(shape.options.volume_type.volume, shape.tree.width)[0] for shape in bvhs]
+    records["number"], records["mask"] = numbers, masks
+    targets = RayTargets(records, bvhs, stackless, {})
+    for k in [k for k, shape in enumerate(bvhs) if not shape.stale]:
+        targets.set_ready(k)
+    return targets
 
 
-def roots_of(seen):
+def build_top_level(records):
     """Room to sort the bodies, and a tree of their boxes if they are many: to the builder a box is a triangle from its low corner to its
     high one and back."""
-    room = np.empty(len(seen)), np.empty(len(seen), np.int64), np.zeros(len(seen), np.int64)
-    if len(seen) <= FEW:
-        return Roots(*room, *NO_TREE)
-    rows = np.zeros((len(seen), 2, 4))
-    rows[:, 0, :3], rows[:, 1, :3] = seen["box"][:, :3], seen["box"][:, 4:7]
-    middle, size = rows[..., :3].mean(axis=(0, 1)), np.abs(rows[..., :3]).max(initial=1e-300)
-    rows[..., :3] = (rows[..., :3] - middle) / size                     # float32 does for who is next to whom
-    faces = 2 * np.arange(len(seen), dtype=np.int32)[:, None] + np.array([0, 1, 0], np.int32)
+    arrays = np.empty(len(records)), np.empty(len(records), np.int64), np.zeros(len(records), np.int64)
+    if len(records) <= MAX_SORTED_BODIES:
+        return TopLevel(*arrays, *NO_TREE)
+    rows = np.zeros((len(records), 2, 4))
+    rows[:, 0, :3], rows[:, 1, :3] = records["box"][:, :3], records["box"][:, 4:7]
+    center, size = rows[..., :3].mean(axis=(0, 1)), np.abs(rows[..., :3]).max(initial=1e-300)
+    rows[..., :3] = (rows[..., :3] - center) / size                     # float32 does for who is next to whom
+    faces = 2 * np.arange(len(records), dtype=np.int32)[:, None] + np.array([0, 1, 0], np.int32)
     tree = BUILDERS["sah"].build(np.ascontiguousarray(rows.reshape(-1, 4), np.float32), faces, 8, 8)
-    roots = Roots(*room, tree.child, tree.count, tree.faces, np.empty(64 * len(tree.child)))
-    bound(roots, seen)
-    return roots
+    top_level = TopLevel(*arrays, tree.child, tree.count, tree.faces, np.empty(64 * len(tree.child)))
+    fit_boxes(top_level, records)
+    return top_level
 
 
-def met_by_some(seen, rays):
+def sample_stale_targets(records, rays):
     """Numbers of bodies that have not followed their motion yet and that some of the rays, of a sample, will ask for: with several threads
     they follow at once (thesis C 7.1 does not, and is limited by it); the others when they are asked for."""
-    stale = np.flatnonzero(seen["ready"] == 0)
+    stale = np.flatnonzero(records["ready"] == 0)
     if len(stale) < 2:
         return []
-    sample = np.linspace(0, rays.n - 1, min(rays.n, SAMPLE)).astype(np.int64)
-    o, d = (flat.reshape(-1, 3)[sample if step else [0]] for flat, step in zip((rays.origins, rays.directions), rays.steps, strict=False))
+    sample = np.linspace(0, rays.n - 1, min(rays.n, SAMPLE_RAYS)).astype(np.int64)
+    o, d = (flat.reshape(-1, 3)[sample if step else [0]] for flat, step in zip((rays.origins, rays.directions), rays.strides, strict=False))
     with np.errstate(all="ignore"):
-        sides = [(seen["box"][stale, None, k:k + 3] - o) / d for k in (0, 4)]
+        sides = [(records["box"][stale, None, k:k + 3] - o) / d for k in (0, 4)]
         near, far = np.minimum(*sides).max(axis=2), np.maximum(*sides).min(axis=2)
         return stale[(near <= far).any(axis=1) & (far >= 0).any(axis=1)].tolist()
 
 
-def look(target, asked, kind, stackless=False):
+def trace_rays(target, rays_and_count, kind, stackless=False):
     """(Answers, hits in any order, Stats) of all rays. A target may know itself how to look into it: a grid does."""
-    rays, n = asked
-    if hasattr(type(target), "look"):
-        return target.look(rays, kind)
-    bodies, numbers, masks = members_of(target)
+    rays, n = rays_and_count
+    if hasattr(type(target), "trace"):
+        return target.trace(rays, kind)
+    bodies, numbers, masks = bodies_of(target)
     if not bodies or not n:
-        return nothing(n)
-    with Reading(*(body.guard for body in bodies)):
-        return _Job(rays, kind, subjects_of(bodies, numbers, masks, stackless)).run()
+        return no_hits(n)
+    with ReadLock(*(body.guard for body in bodies)):
+        return _BodyJob(rays, kind, ray_targets(bodies, numbers, masks, stackless)).run()
 
 
 def hits_along(body, points, direction, t_min):
     """All hits (FOUND) of rays from points (n, 3) along one direction (3,), in any order; for those who read the body."""
     rays, _ = rays_of(points, direction, t_min, np.inf, None)
-    return _Job(rays, ALL, subjects_of([body], [0], [EVERY], False)).run()[1]
+    return _BodyJob(rays, ALL_HITS, ray_targets([body], [0], [ANY_MASK], False)).run()[1]
 
 
-def nothing(n):
+def no_hits(n):
     """What n rays hit where nothing is."""
-    return Answers(np.full(n, np.inf), np.full(n, -1, np.int32), np.full(n, -1, np.int64), np.zeros(2 * n)), np.zeros(0, FOUND), Stats()
+    return RayHits(np.full(n, np.inf), np.full(n, -1, np.int32), np.full(n, -1, np.int64), np.zeros(2 * n)), np.zeros(0, HIT_DTYPE), Stats()
 
 
-_free = threading.local()
+_thread_local = threading.local()
 
 
 @contextmanager
-def hands():
+def scratch_buffers():
     """(batch, gazes, wide) that nobody else uses, kept from one query of a thread to the next."""
-    kept = _free.__dict__.setdefault("kept", [])
-    mine = kept.pop() if kept else (aligned(1, BATCHED), aligned(BATCH, GAZE), np.zeros(N_WIDE * BATCH))
-    mine[0][:] = 0
+    free_buffers = _thread_local.__dict__.setdefault("kept", [])
+    buffers = free_buffers.pop() if free_buffers else (aligned_zeros(1, BATCH_DTYPE), aligned_zeros(BATCH, RAY_DTYPE), np.zeros(N_WORLD_ROWS * BATCH))
+    buffers[0][:] = 0
     try:
-        yield mine
+        yield buffers
     finally:
-        kept.append(mine)
+        free_buffers.append(buffers)
 
 
-class Chunks:
+class RayJob:
     """All rays of a query; workers take chunks of them until there are none. Whoever knows how to answer some has `work(cancel)`."""
 
     def __init__(self, rays, kind):
-        n = 0 if kind == ALL else rays.n
-        self.rays, self.kind, self.answers = rays, kind, Answers(np.empty(n), np.empty(n, np.int32), np.empty(n, np.int64), np.empty(2 * n))
-        self.next, self.lock, self.found, self.counters = 0, threading.Lock(), [], np.zeros(len(COUNTERS), np.int64)
+        n = 0 if kind == ALL_HITS else rays.n
+        self.rays, self.kind, self.results = rays, kind, RayHits(np.empty(n), np.empty(n, np.int32), np.empty(n, np.int64), np.empty(2 * n))
+        self.next, self.lock, self.hit_chunks, self.counters = 0, threading.Lock(), [], np.zeros(len(COUNTERS), np.int64)
 
-    def take(self):
+    def next_chunk(self):
         """The next chunk."""
         with self.lock:
-            start, self.next = self.next, min(self.next + CHUNK, self.rays.n)
+            start, self.next = self.next, min(self.next + CHUNK_SIZE, self.rays.n)
             return start, self.next
 
-    def ahead(self):
+    def prepare_tasks(self):
         """What can be done before, by several threads at once: jobs."""
         return []
 
-    def serve(self, cancel):
+    def run_worker(self, cancel):
         """A worker, in its thread."""
-        with silent():
-            self.work(cancel)
+        with ignore_float_errors():
+            self.trace_chunks(cancel)
 
     def run(self):
         """(Answers, hits in any order, Stats), when all rays are answered."""
-        workers, cancel = min(pool.threads(), -(-self.rays.n // CHUNK)), threading.Event()
+        workers, cancel = min(pool.threads(), -(-self.rays.n // CHUNK_SIZE)), threading.Event()
         if workers == 1:
-            self.serve(cancel)
+            self.run_worker(cancel)
         else:
-            pool.run(self.ahead(), cancel)
-            pool.run([partial(self.serve, cancel)] * workers, cancel)
-        return self.answers, np.concatenate(self.found), Stats(*self.counters.tolist())
+            pool.run_jobs(self.prepare_tasks(), cancel)
+            pool.run_jobs([partial(self.run_worker, cancel)] * workers, cancel)
+        return self.results, np.concatenate(self.hit_chunks), Stats(*self.counters.tolist())
 
 
-class _Job(Chunks):
+class _BodyJob(RayJob):
     """All rays of a query into bodies."""
 
-    def __init__(self, rays, kind, subjects):
+    def __init__(self, rays, kind, targets):
         super().__init__(rays, kind)
-        self.subjects, self.roots = subjects, roots_of(subjects.seen)
+        self.targets, self.top_level = targets, build_top_level(targets.records)
 
-    def ahead(self):
+    def prepare_tasks(self):
         """Bodies follow their motion."""
-        return [partial(self.follow, k) for k in met_by_some(self.subjects.seen, self.rays)]
+        return [partial(self.refit, k) for k in sample_stale_targets(self.targets.records, self.rays)]
 
-    def follow(self, k):
+    def refit(self, k):
         """Let body k follow its motion."""
-        updated = self.subjects.shapes[k].follow()
-        self.subjects.ready(k)
+        updated = self.targets.bvhs[k].refit()
+        self.targets.set_ready(k)
         with self.lock:
             self.counters[COUNTERS.index("n_u")] += updated
 
-    def work(self, cancel):
+    def trace_chunks(self, cancel):
         """Answer chunks until there are none."""
-        with hands() as (batch, gazes, wide):
-            self._work(cancel, batch, gazes, wide)
+        with scratch_buffers() as (batch, ray_states, world):
+            self._trace_chunks(cancel, batch, ray_states, world)
 
-    def _work(self, cancel, batch, gazes, wide):
-        hits, state, seen = np.zeros(ROOM if self.kind == ALL else 1, FOUND), batch[0], self.subjects.seen
-        roots = self.roots._replace(**{name: getattr(self.roots, name).copy() for name in ("nears", "order", "passed")})
+    def _trace_chunks(self, cancel, batch, ray_states, world):
+        hits, state, records = np.zeros(FIRST_HITS if self.kind == ALL_HITS else 1, HIT_DTYPE), batch[0], self.targets.records
+        top_level = self.top_level._replace(**{name: getattr(self.top_level, name).copy() for name in ("t_enter", "order", "ray_tests")})
         state["kind"], state["exact"], state["bodies"], state["gazes"], state["wide"] = (
-            self.kind, exact_entry()[0], seen.ctypes.data, gazes.ctypes.data, wide.ctypes.data)
-        state["pace"], state["choosy"] = FIRST_PACE, bool((self.rays.masks != EVERY).any() or (seen["mask"] == 0).any())
+            self.kind, exact_test_entry()[0], records.ctypes.data, ray_states.ctypes.data, world.ctypes.data)
+        state["pace"], state["choosy"] = FIRST_BATCH, bool((self.rays.masks != ANY_MASK).any() or (records["mask"] == 0).any())
         while not cancel.is_set():
-            r, end = self.take()
+            r, end = self.next_chunk()
             if r == end:
                 break
             while r < end and not cancel.is_set():
                 state["hits"], state["room"] = hits.ctypes.data, len(hits)
-                about = Hand(batch, gazes, seen, hits, wide) if DISABLED else batch.ctypes.data
-                r = cast_some(self.rays, self.answers, seen, roots, gazes, batch, wide, about, r, end)
-                if state["reason"] == NEEDED:
-                    self.follow(int(state["needed"]))
+                batch_arg = BatchArrays(batch, ray_states, records, hits, world) if DISABLED else batch.ctypes.data
+                r = trace_batches(self.rays, self.results, records, top_level, ray_states, batch, world, batch_arg, r, end)
+                if state["reason"] == NEEDS_REFIT:
+                    self.refit(int(state["needed"]))
                 elif state["reason"] == FULL:
-                    hits = grown(hits)
+                    hits = grow_hits(hits)
         with self.lock:
             self.counters += [int(state[name]) for name in COUNTERS]
-            self.found.append(hits[:int(state["n_hits"])])
-            for shape, passed in zip(self.subjects.shapes, roots.passed.tolist(), strict=True):
-                shape.passed += passed
+            self.hit_chunks.append(hits[:int(state["n_hits"])])
+            for shape, passed in zip(self.targets.bvhs, top_level.ray_tests.tolist(), strict=True):
+                shape.ray_tests += passed
 
 
-def grown(hits):
+def grow_hits(hits):
     """Twice the room, if memory allows."""
-    if not memory.fits(6 * hits.nbytes):
+    if not memory.fits_in_memory(6 * hits.nbytes):
         raise TooManyPairsError(f"there are more than {len(hits):,} hits, and memory for twice as many is not available; "
                                 "cast fewer rays at a time")
     return np.concatenate([hits, np.zeros_like(hits)])

@@ -11,39 +11,39 @@ import numpy as np
 
 from pliant.core.dispatch import generic
 from pliant.core.jit import helper
-from pliant.core.simd import bits, element, first, greatest, highest, least, lowest, ones, where
-from pliant.core.soa import row, whole
-from pliant.core.sort_keys import keyed, name_of, number_of
-from pliant.core.stack import eight, integers, singles
+from pliant.core.simd import ctz, extract, maximum, minimum, movemask, popcount, reduce_max, reduce_min, where
+from pliant.core.soa import field_lanes, load_bounds
+from pliant.core.sort_keys import key_index, key_value, pack_key
+from pliant.core.stack import load8, stack_float32, stack_int64
 from pliant.query.ray.leaf import (
     BATCH,
     GOING,
     HIGH,
+    INV_DIR,
     LIMIT,
     LOW,
-    OVER,
+    MARGIN,
     SHEAR_X,
     SHEAR_Y,
     SIGN,
     START,
-    WIDTH,
-    candidates,
-    fetch_corners,
-    fresh,
-    settle,
+    leaf_candidates,
+    prefetch_corners,
+    refresh_view_leaf,
+    test_candidates,
 )
-from pliant.query.ray.single import ROOM
-from pliant.query.traverse import fetch, freshen
+from pliant.query.ray.single import STACK_SIZE
+from pliant.query.traverse import prefetch_child, refresh_node
 from pliant.volume.aabb import Box
-from pliant.volume.protocol import FAMILIES
+from pliant.volume.protocol import VOLUME_TYPES
 
-LEAST_COUNT = 16                                                        # fewer rays go alone
-SPREAD = np.float32(0.6)                                               # of directions, and of starts over the reach
-FAR = np.float32(3e38)
+MIN_PACKET_SIZE = 16                                                        # fewer rays go alone
+MAX_SPREAD = np.float32(0.6)                                               # of directions, and of starts over the reach
+MAX_LIMIT = np.float32(3e38)
 ZERO = np.float32(0)
 
 
-class Slab(NamedTuple):
+class PacketAxis(NamedTuple):
     """The thick ray along one axis: the number of the side that it enters first (3 more: the high one), the side of its start that counts
     there, that which counts where it leaves, and the interval of 1 / e; no side at all, −1, where the rays are of two minds."""
     side: int
@@ -54,201 +54,201 @@ class Slab(NamedTuple):
 
 
 @helper
-def lowest_of(local, number, count):
+def row_minimum(local, row, count):
     """The least of a row, of which whole vectors are read: `together` has filled up the last."""
-    low = eight(local, number * BATCH)
+    low = load8(local, row * BATCH)
     for j in range(8, count, 8):
-        low = least(low, eight(local, number * BATCH + j))
-    return lowest(low)
+        low = minimum(low, load8(local, row * BATCH + j))
+    return reduce_min(low)
 
 
 @helper
-def highest_of(local, number, count):
+def row_maximum(local, row, count):
     """The largest."""
-    high = eight(local, number * BATCH)
+    high = load8(local, row * BATCH)
     for j in range(8, count, 8):
-        high = greatest(high, eight(local, number * BATCH + j))
-    return highest(high)
+        high = maximum(high, load8(local, row * BATCH + j))
+    return reduce_max(high)
 
 
 @generic("like")
-def together(like, view, count, reach):
+def is_coherent(like, view, count, reach):
     """Do these rays go the same way, through volumes that can be searched so?"""
 
 
-def _never(like, view, count, reach):
+def _never_coherent(like, view, count, reach):
     return False
 
 
-for _family in {family.volume for family in FAMILIES.values()} - {Box}:
-    together.on(_family)(_never)
+for _volume_type in {family.volume for family in VOLUME_TYPES.values()} - {Box}:
+    is_coherent.register(_volume_type)(_never_coherent)
 
 
-@together.on(Box)
+@is_coherent.register(Box)
 def _(like, view, count, reach):
-    if count < LEAST_COUNT:
+    if count < MIN_PACKET_SIZE:
         return False
-    local, axis = view.local, view.who[0] & 3
+    local, axis = view.local, view.ray_axes[0] & 3
     for j in range(1, count):
-        if view.who[j] & 3 != axis:
+        if view.ray_axes[j] & 3 != axis:
             return False
     for j in range(count, (count + 7) & ~7):                            # whole vectors, of rays that never count
-        for number in range(LIMIT):
-            local[number * BATCH + j] = local[number * BATCH]
-        local[LIMIT * BATCH + j] = -FAR
-    if lowest_of(local, SIGN, count) != highest_of(local, SIGN, count):
+        for row_number in range(LIMIT):
+            local[row_number * BATCH + j] = local[row_number * BATCH]
+        local[LIMIT * BATCH + j] = -MAX_LIMIT
+    if row_minimum(local, SIGN, count) != row_maximum(local, SIGN, count):
         return False
-    width = greatest(highest_of(local, SHEAR_X, count) - lowest_of(local, SHEAR_X, count),
-                     highest_of(local, SHEAR_Y, count) - lowest_of(local, SHEAR_Y, count))
+    width = maximum(row_maximum(local, SHEAR_X, count) - row_minimum(local, SHEAR_X, count),
+                     row_maximum(local, SHEAR_Y, count) - row_minimum(local, SHEAR_Y, count))
     for k in range(START, START + 3):
-        width = greatest(width, (highest_of(local, k, count) - lowest_of(local, k, count)) / np.float32(reach))
-    return width <= SPREAD
+        width = maximum(width, (row_maximum(local, k, count) - row_minimum(local, k, count)) / np.float32(reach))
+    return width <= MAX_SPREAD
 
 
 @helper
-def slab_of(view, k, count, slack):
+def packet_axis(view, k, count, margin):
     """The thick ray along axis k."""
     local = view.local
-    low, high = lowest_of(local, OVER + k, count), highest_of(local, OVER + k, count)
-    first_start, last_start = lowest_of(local, START + k, count) - slack, highest_of(local, START + k, count) + slack
+    low, high = row_minimum(local, INV_DIR + k, count), row_maximum(local, INV_DIR + k, count)
+    first_start, last_start = row_minimum(local, START + k, count) - margin, row_maximum(local, START + k, count) + margin
     if low > ZERO:
-        return Slab(k, last_start, first_start, low, high)
+        return PacketAxis(k, last_start, first_start, low, high)
     if high < ZERO:
-        return Slab(k + 3, first_start, last_start, low, high)
-    return Slab(-1, ZERO, ZERO, ZERO, ZERO)
+        return PacketAxis(k + 3, first_start, last_start, low, high)
+    return PacketAxis(-1, ZERO, ZERO, ZERO, ZERO)
 
 
 @helper
-def narrowed(nodes, i, slab, near, far):
+def clip_packet(nodes, i, packet, near, far):
     """The part of the thick ray that may lie in the children of node i along one more axis."""
-    if slab.side < 0:
+    if packet.side < 0:
         return near, far
-    other = slab.side + 3 if slab.side < 3 else slab.side - 3
-    enter, leave = row(nodes, i, slab.side) - slab.enter, row(nodes, i, other) - slab.leave
-    return greatest(near, least(enter * slab.low, enter * slab.high)), least(far, greatest(leave * slab.low, leave * slab.high))
+    opposite = packet.side + 3 if packet.side < 3 else packet.side - 3
+    enter, leave = field_lanes(nodes, i, packet.side) - packet.enter, field_lanes(nodes, i, opposite) - packet.leave
+    return maximum(near, minimum(enter * packet.low, enter * packet.high)), minimum(far, maximum(leave * packet.low, leave * packet.high))
 
 
 @helper
-def rays_through(view, leaf, at):
+def ray_box_mask(view, leaf, at):
     """Bits of the rays at, at + 1, … at + 7 that meet the box of a leaf before their limits."""
-    local, box = view.local, whole(view.leaves, leaf)
-    x, y, z = eight(local, OVER * BATCH + at), eight(local, (OVER + 1) * BATCH + at), eight(local, (OVER + 2) * BATCH + at)
-    p, q = x * box.lox - eight(local, LOW * BATCH + at), x * box.hix - eight(local, HIGH * BATCH + at)
-    r, s = y * box.loy - eight(local, (LOW + 1) * BATCH + at), y * box.hiy - eight(local, (HIGH + 1) * BATCH + at)
-    u, v = z * box.loz - eight(local, (LOW + 2) * BATCH + at), z * box.hiz - eight(local, (HIGH + 2) * BATCH + at)
-    near = greatest(greatest(least(p, q), least(r, s)), greatest(least(u, v), ZERO))
-    far = least(least(greatest(p, q), greatest(r, s)), least(greatest(u, v), eight(local, LIMIT * BATCH + at)))
-    return bits(near <= far)
+    local, box = view.local, load_bounds(view.leaves, leaf)
+    x, y, z = load8(local, INV_DIR * BATCH + at), load8(local, (INV_DIR + 1) * BATCH + at), load8(local, (INV_DIR + 2) * BATCH + at)
+    p, q = x * box.lox - load8(local, LOW * BATCH + at), x * box.hix - load8(local, HIGH * BATCH + at)
+    r, s = y * box.loy - load8(local, (LOW + 1) * BATCH + at), y * box.hiy - load8(local, (HIGH + 1) * BATCH + at)
+    u, v = z * box.loz - load8(local, (LOW + 2) * BATCH + at), z * box.hiz - load8(local, (HIGH + 2) * BATCH + at)
+    near = maximum(maximum(minimum(p, q), minimum(r, s)), maximum(minimum(u, v), ZERO))
+    far = minimum(minimum(maximum(p, q), maximum(r, s)), minimum(maximum(u, v), load8(local, LIMIT * BATCH + at)))
+    return movemask(near <= far)
 
 
 @helper
-def gather(view, groups, count, slack):
+def gather_groups(view, groups, count, margin):
     """Rows of eight lanes, one for each eight rays, of what `Slab` says of them along each axis, and of their farthest limit; lanes without
     rays never count. Axes along which the rays of a lane are of two minds are let through."""
     for g in range(8):
         begin = 8 * g
         for k in range(3):
             if begin < count:
-                over = eight(view.local, (OVER + k) * BATCH + begin)
-                low, high, start = lowest(over), highest(over), eight(view.local, (START + k) * BATCH + begin)
+                over = load8(view.local, (INV_DIR + k) * BATCH + begin)
+                low, high, start = reduce_min(over), reduce_max(over), load8(view.local, (START + k) * BATCH + begin)
                 if low < ZERO and high > ZERO:
                     low = high = ZERO
                 groups[8 * (4 * k) + g], groups[8 * (4 * k + 1) + g] = low, high
-                groups[8 * (4 * k + 2) + g], groups[8 * (4 * k + 3) + g] = lowest(start) - slack, highest(start) + slack
+                groups[8 * (4 * k + 2) + g], groups[8 * (4 * k + 3) + g] = reduce_min(start) - margin, reduce_max(start) + margin
             else:
                 for i in range(4):
                     groups[8 * (4 * k + i) + g] = ZERO
 
 
 @helper
-def lanes_through(groups, k, low_side, high_side, near, far):
+def clip_groups(groups, k, low_side, high_side, near, far):
     """The part of each eight rays that may lie between two sides along axis k."""
-    low, high = eight(groups, 32 * k), eight(groups, 32 * k + 8)
-    first_start, last_start = eight(groups, 32 * k + 16), eight(groups, 32 * k + 24)
+    low, high = load8(groups, 32 * k), load8(groups, 32 * k + 8)
+    first_start, last_start = load8(groups, 32 * k + 16), load8(groups, 32 * k + 24)
     q, r = low_side - last_start, high_side - first_start
     # Ahead the low side is entered, latest started nearest; behind it is the high side.
-    ahead, free = low > ZERO, (low >= ZERO) & (high <= ZERO)
-    enter, leave = where(ahead, q, r), where(ahead, r, q)
-    near = greatest(near, where(free, near, least(enter * low, enter * high)))
-    return near, least(far, where(free, far, greatest(leave * low, leave * high)))
+    positive, unbounded = low > ZERO, (low >= ZERO) & (high <= ZERO)
+    enter, leave = where(positive, q, r), where(positive, r, q)
+    near = maximum(near, where(unbounded, near, minimum(enter * low, enter * high)))
+    return near, minimum(far, where(unbounded, far, maximum(leave * low, leave * high)))
 
 
 @helper
-def groups_through(view, groups, leaf):
+def group_box_mask(view, groups, leaf):
     """Bits of the groups of eight rays that may meet the box of a leaf."""
-    box = whole(view.leaves, leaf)
-    near, far = eight(groups, 96), eight(groups, 104)
-    near, far = lanes_through(groups, 0, box.lox, box.hix, near, far)
-    near, far = lanes_through(groups, 1, box.loy, box.hiy, near, far)
-    near, far = lanes_through(groups, 2, box.loz, box.hiz, near, far)
-    return bits(near <= far)
+    box = load_bounds(view.leaves, leaf)
+    near, far = load8(groups, 96), load8(groups, 104)
+    near, far = clip_groups(groups, 0, box.lox, box.hix, near, far)
+    near, far = clip_groups(groups, 1, box.loy, box.hiy, near, far)
+    near, far = clip_groups(groups, 2, box.loz, box.hiz, near, far)
+    return movemask(near <= far)
 
 
 @helper
-def note_limits(view, groups, count):
+def update_limits(view, groups, count):
     """How far each group of eight rays counts, and all of them."""
-    limit = -FAR
+    limit = -MAX_LIMIT
     for g in range(8):
         groups[96 + g] = ZERO
-        groups[104 + g] = highest(eight(view.local, LIMIT * BATCH + 8 * g)) if 8 * g < count else -FAR
-        limit = greatest(limit, groups[104 + g])
+        groups[104 + g] = reduce_max(load8(view.local, LIMIT * BATCH + 8 * g)) if 8 * g < count else -MAX_LIMIT
+        limit = maximum(limit, groups[104 + g])
     return limit
 
 
 @helper
-def march(view, nodes, plain, count):
+def trace_packet(view, nodes, in_filter_range, count):
     """Search for what `count` rays meet that go together; GOING, or FULL."""
-    stack, waiting, local = integers(ROOM), integers(BATCH), view.local        # waiting: a ray and bits of triangles
-    slack = highest_of(local, WIDTH, count)
-    x, y, z = slab_of(view, 0, count, slack), slab_of(view, 1, count, slack), slab_of(view, 2, count, slack)
-    groups = singles(112)
-    gather(view, groups, count, slack)
-    limit = note_limits(view, groups, count)
+    stack, pending, local = stack_int64(STACK_SIZE), stack_int64(BATCH), view.local        # waiting: a ray and bits of triangles
+    margin = row_maximum(local, MARGIN, count)
+    x, y, z = packet_axis(view, 0, count, margin), packet_axis(view, 1, count, margin), packet_axis(view, 2, count, margin)
+    groups = stack_float32(112)
+    gather_groups(view, groups, count, margin)
+    limit = update_limits(view, groups, count)
     n_v, n_u, n_p, top, stop = np.int64(0), np.int64(0), np.int64(0), np.int64(1), np.int64(GOING)
     stack[0] = 0
     while top > 0 and stop == GOING:
         top -= 1
-        if number_of(stack[top]) > limit:
+        if key_value(stack[top]) > limit:
             continue
-        name = name_of(stack[top])
+        name = key_index(stack[top])
         if name >= 0:
-            n_u += freshen(nodes, name, view.frame, view.entry, view.context)
-            near, far = narrowed(nodes, name, x, row(nodes, name, 0) * ZERO, row(nodes, name, 0) * ZERO + limit)
-            near, far = narrowed(nodes, name, y, near, far)
-            near, far = narrowed(nodes, name, z, near, far)
-            some, base = bits(near <= far) & ((np.int64(1) << nodes[name]["count"]) - 1), top
+            n_u += refresh_node(nodes, name, view.frame, view.entry, view.context)
+            near, far = clip_packet(nodes, name, x, field_lanes(nodes, name, 0) * ZERO, field_lanes(nodes, name, 0) * ZERO + limit)
+            near, far = clip_packet(nodes, name, y, near, far)
+            near, far = clip_packet(nodes, name, z, near, far)
+            mask, base = movemask(near <= far) & ((np.int64(1) << nodes[name]["count"]) - 1), top
             n_v += nodes[name]["count"]
-            while some != 0:
-                k, some = first(some), some & (some - 1)
+            while mask != 0:
+                k, mask = ctz(mask), mask & (mask - 1)
                 child = np.int64(nodes[name]["child"][k])
-                fetch(nodes, view.leaves, child)
-                key, place = keyed(element(near, k), child), top
-                while place > base and stack[place - 1] < key:
-                    stack[place] = stack[place - 1]
-                    place -= 1
-                stack[place] = key
+                prefetch_child(nodes, view.leaves, child)
+                key, slot = pack_key(extract(near, k), child), top
+                while slot > base and stack[slot - 1] < key:
+                    stack[slot] = stack[slot - 1]
+                    slot -= 1
+                stack[slot] = key
                 top += 1
             continue
         leaf, n = ~name, 0
-        fresh(view, leaf)
-        some_groups = groups_through(view, groups, leaf)
-        while some_groups != 0:
-            at, some_groups = 8 * first(some_groups), some_groups & (some_groups - 1)
-            rays = rays_through(view, leaf, at)
-            while rays != 0:
-                k, rays = first(rays), rays & (rays - 1)
-                some = candidates(view, leaf, at + k)
-                n_p += ones(np.int64(view.leaves[leaf]["used"]))
-                if some != 0:
-                    fetch_corners(view, leaf, some)
-                    waiting[n] = (at + k) << 8 | some
+        refresh_view_leaf(view, leaf)
+        group_mask = group_box_mask(view, groups, leaf)
+        while group_mask != 0:
+            begin, group_mask = 8 * ctz(group_mask), group_mask & (group_mask - 1)
+            ray_mask = ray_box_mask(view, leaf, begin)
+            while ray_mask != 0:
+                k, ray_mask = ctz(ray_mask), ray_mask & (ray_mask - 1)
+                mask = leaf_candidates(view, leaf, begin + k)
+                n_p += popcount(np.int64(view.leaves[leaf]["used"]))
+                if mask != 0:
+                    prefetch_corners(view, leaf, mask)
+                    pending[n] = (begin + k) << 8 | mask
                     n += 1
         for k in range(n):
-            stop = settle(view, plain, leaf, waiting[k] & 255, waiting[k] >> 8)
+            stop = test_candidates(view, in_filter_range, leaf, pending[k] & 255, pending[k] >> 8)
             if stop != GOING:
                 break
         if n > 0:
-            limit = note_limits(view, groups, count)
+            limit = update_limits(view, groups, count)
     view.batch[0]["n_v"] += n_v
     view.batch[0]["n_u"] += n_u
     view.batch[0]["n_p"] += n_p

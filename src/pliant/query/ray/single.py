@@ -8,128 +8,141 @@ import numpy as np
 
 from pliant.core.dispatch import generic
 from pliant.core.jit import helper
-from pliant.core.simd import bits, element, first, greatest, least, ones
-from pliant.core.soa import lanes, row, whole
-from pliant.core.sort_keys import keyed, name_of, number_of
-from pliant.core.stack import integers
-from pliant.query.ray.leaf import GOING, HIGH, LIMIT, LOW, OVER, START, WIDTH, at, candidates, fetch_corners, fresh, settle
-from pliant.query.traverse import fetch, freshen
+from pliant.core.simd import ctz, extract, maximum, minimum, movemask, popcount
+from pliant.core.soa import field_lanes, lanes, load_bounds
+from pliant.core.sort_keys import key_index, key_value, pack_key
+from pliant.core.stack import stack_int64
+from pliant.query.ray.leaf import (
+    GOING,
+    HIGH,
+    INV_DIR,
+    LIMIT,
+    LOW,
+    MARGIN,
+    START,
+    leaf_candidates,
+    load,
+    prefetch_corners,
+    refresh_view_leaf,
+    test_candidates,
+)
+from pliant.query.traverse import prefetch_child, refresh_node
 from pliant.volume.aabb import Box
-from pliant.volume.protocol import FAMILIES, Ray, pierce
+from pliant.volume.protocol import VOLUME_TYPES, Ray, ray_interval
 
-SLOTS, ROOM, N_STACKS = 8, 912, 8 * 912                               # ROOM: MOST_LEVELS times seven that wait, and eight more
+N_SLOTS, STACK_SIZE, STACKS_SIZE = 8, 912, 8 * 912                               # ROOM: MOST_LEVELS times seven that wait, and eight more
 ZERO = np.float32(0)
 
 
 @generic("like")
-def passed(like, nodes, i, view, j):
+def hit_children(like, nodes, i, view, j):
     """(where ray j enters each child of node i, bits of those that it passes before its limit). `like` is a volume of their family."""
 
 
 @helper
-def ray_of(view, j):
+def local_ray(view, j):
     """Ray j as the protocol of volumes takes it."""
-    return Ray(at(view, START, j), at(view, START + 1, j), at(view, START + 2, j), at(view, OVER, j), at(view, OVER + 1, j),
-               at(view, OVER + 2, j), ZERO, at(view, LIMIT, j), at(view, WIDTH, j))
+    return Ray(load(view, START, j), load(view, START + 1, j), load(view, START + 2, j), load(view, INV_DIR, j), load(view, INV_DIR + 1, j),
+               load(view, INV_DIR + 2, j), ZERO, load(view, LIMIT, j), load(view, MARGIN, j))
 
 
-def _passed(like, nodes, i, view, j):
-    near, far = pierce(lanes(nodes, i), ray_of(view, j))
-    return near, bits(near <= far)
+def _hit_children(like, nodes, i, view, j):
+    near, far = ray_interval(lanes(nodes, i), local_ray(view, j))
+    return near, movemask(near <= far)
 
 
-for _family in {family.volume for family in FAMILIES.values()} - {Box}:
-    passed.on(_family)(_passed)
+for _volume_type in {family.volume for family in VOLUME_TYPES.values()} - {Box}:
+    hit_children.register(_volume_type)(_hit_children)
 
 
-@passed.on(Box)
+@hit_children.register(Box)
 def _(like, nodes, i, view, j):
     # The formula of `pierce`, with rows of the sides that are entered and left chosen by number and products made one with differences.
-    x, y, z = at(view, OVER, j), at(view, OVER + 1, j), at(view, OVER + 2, j)
+    x, y, z = load(view, INV_DIR, j), load(view, INV_DIR + 1, j), load(view, INV_DIR + 2, j)
     p, q, r = 3 * np.int64(x < ZERO), 3 * np.int64(y < ZERO), 3 * np.int64(z < ZERO)
     # From below a side is passed later by the slack, from above sooner.
-    near_x, far_x = row(nodes, i, p) * x - at(view, LOW + p, j), row(nodes, i, 3 - p) * x - at(view, HIGH - p, j)
-    near_y, far_y = row(nodes, i, 1 + q) * y - at(view, LOW + 1 + q, j), row(nodes, i, 4 - q) * y - at(view, HIGH + 1 - q, j)
-    near_z, far_z = row(nodes, i, 2 + r) * z - at(view, LOW + 2 + r, j), row(nodes, i, 5 - r) * z - at(view, HIGH + 2 - r, j)
-    near = greatest(greatest(near_x, near_y), greatest(near_z, ZERO))
-    far = least(least(far_x, far_y), least(far_z, at(view, LIMIT, j)))
-    return near, bits(near <= far)
+    near_x, far_x = field_lanes(nodes, i, p) * x - load(view, LOW + p, j), field_lanes(nodes, i, 3 - p) * x - load(view, HIGH - p, j)
+    near_y, far_y = field_lanes(nodes, i, 1 + q) * y - load(view, LOW + 1 + q, j), field_lanes(nodes, i, 4 - q) * y - load(view, HIGH + 1 - q, j)
+    near_z, far_z = field_lanes(nodes, i, 2 + r) * z - load(view, LOW + 2 + r, j), field_lanes(nodes, i, 5 - r) * z - load(view, HIGH + 2 - r, j)
+    near = maximum(maximum(near_x, near_y), maximum(near_z, ZERO))
+    far = minimum(minimum(far_x, far_y), minimum(far_z, load(view, LIMIT, j)))
+    return near, movemask(near <= far)
 
 
 @helper
-def wander(view, nodes, plain, count):
+def trace_single(view, nodes, in_filter_range, count):
     """Search for what each of `count` rays meets; GOING, or FULL."""
-    stacks, names, rays, tops, some_of = integers(N_STACKS), integers(SLOTS), integers(SLOTS), integers(SLOTS), integers(SLOTS)
+    stacks, names, rays, tops, masks = stack_int64(STACKS_SIZE), stack_int64(N_SLOTS), stack_int64(N_SLOTS), stack_int64(N_SLOTS), stack_int64(N_SLOTS)
     n_v, n_u, n_p, next_ray, active, stop = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(GOING)
-    for s in range(SLOTS):
-        names[s], tops[s], rays[s], some_of[s] = 0, s * ROOM, next_ray, 0
+    for lane in range(N_SLOTS):
+        names[lane], tops[lane], rays[lane], masks[lane] = 0, lane * STACK_SIZE, next_ray, 0
         if next_ray < count:
             next_ray += 1
             active += 1
         else:
-            rays[s] = -1
+            rays[lane] = -1
     while active > 0 and stop == GOING:
-        for s in range(SLOTS):
-            j = rays[s]
+        for lane in range(N_SLOTS):
+            j = rays[lane]
             if j < 0:
                 continue
-            name, top = names[s], tops[s]
+            name, top = names[lane], tops[lane]
             if name >= 0:
-                n_u += freshen(nodes, name, view.frame, view.entry, view.context)
-                enters, some = passed(whole(nodes, name), nodes, name, view, j)
+                n_u += refresh_node(nodes, name, view.frame, view.entry, view.context)
+                t_enter, mask = hit_children(load_bounds(nodes, name), nodes, name, view, j)
                 n_v += nodes[name]["count"]
-                if some != 0:
-                    k, some = first(some), some & (some - 1)
+                if mask != 0:
+                    k, mask = ctz(mask), mask & (mask - 1)
                     child = np.int64(nodes[name]["child"][k])
-                    if some != 0:
+                    if mask != 0:
                         base = top
-                        stacks[top] = keyed(element(enters, k), child)
+                        stacks[top] = pack_key(extract(t_enter, k), child)
                         top += 1
-                        while some != 0:
-                            k, some = first(some), some & (some - 1)
-                            key, place = keyed(element(enters, k), np.int64(nodes[name]["child"][k])), top
-                            while place > base and stacks[place - 1] < key:
-                                stacks[place] = stacks[place - 1]
-                                place -= 1
-                            stacks[place] = key
+                        while mask != 0:
+                            k, mask = ctz(mask), mask & (mask - 1)
+                            key, slot = pack_key(extract(t_enter, k), np.int64(nodes[name]["child"][k])), top
+                            while slot > base and stacks[slot - 1] < key:
+                                stacks[slot] = stacks[slot - 1]
+                                slot -= 1
+                            stacks[slot] = key
                             top += 1
                         top -= 1
-                        child = name_of(stacks[top])
-                    fetch(nodes, view.leaves, child)
-                    names[s], tops[s] = child, top
+                        child = key_index(stacks[top])
+                    prefetch_child(nodes, view.leaves, child)
+                    names[lane], tops[lane] = child, top
                     continue
-            elif some_of[s] != 0:
-                stop = settle(view, plain, ~name, some_of[s], j)
-                some_of[s] = 0
+            elif masks[lane] != 0:
+                stop = test_candidates(view, in_filter_range, ~name, masks[lane], j)
+                masks[lane] = 0
                 if stop != GOING:
                     break
             else:
-                fresh(view, ~name)
-                some = candidates(view, ~name, j)
-                n_p += ones(np.int64(view.leaves[~name]["used"]))
-                if some != 0:                                           # when its turn comes again
-                    fetch_corners(view, ~name, some)
-                    some_of[s] = some
+                refresh_view_leaf(view, ~name)
+                mask = leaf_candidates(view, ~name, j)
+                n_p += popcount(np.int64(view.leaves[~name]["used"]))
+                if mask != 0:                                           # when its turn comes again
+                    prefetch_corners(view, ~name, mask)
+                    masks[lane] = mask
                     continue
             # The next that waits and is not too far, or the next ray.
-            low, limit, found = s * ROOM, at(view, LIMIT, j), False
+            low, limit, found = lane * STACK_SIZE, load(view, LIMIT, j), False
             while top > low:
                 top -= 1
-                if number_of(stacks[top]) <= limit:
+                if key_value(stacks[top]) <= limit:
                     found = True
                     break
             if found:
-                names[s] = name_of(stacks[top])
-                fetch(nodes, view.leaves, names[s])
+                names[lane] = key_index(stacks[top])
+                prefetch_child(nodes, view.leaves, names[lane])
             else:
-                names[s] = 0
+                names[lane] = 0
                 if next_ray < count:
-                    rays[s] = next_ray
+                    rays[lane] = next_ray
                     next_ray += 1
                 else:
-                    rays[s] = -1
+                    rays[lane] = -1
                     active -= 1
-            tops[s] = top
+            tops[lane] = top
     view.batch[0]["n_v"] += n_v
     view.batch[0]["n_u"] += n_u
     view.batch[0]["n_p"] += n_p

@@ -8,40 +8,40 @@ comparison: it visits several times as many nodes (docs/rays.md).
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.simd import first, ones
-from pliant.core.soa import whole
-from pliant.query.ray.leaf import GOING, LIMIT, at, candidates, fresh, settle
-from pliant.query.ray.single import passed, ray_of
-from pliant.query.traverse import freshen
-from pliant.volume.protocol import pierce
+from pliant.core.simd import ctz, popcount
+from pliant.core.soa import load_bounds
+from pliant.query.ray.leaf import GOING, LIMIT, leaf_candidates, load, refresh_view_leaf, test_candidates
+from pliant.query.ray.single import hit_children, local_ray
+from pliant.query.traverse import refresh_node
+from pliant.volume.protocol import ray_interval
 
 
 @helper
-def stroll(view, nodes, skips, plain, count):
+def trace_stackless(view, nodes, skips, in_filter_range, count):
     """Search for what each of `count` rays meets; GOING, or FULL."""
     n_v, n_u, n_p, stop = np.int64(0), np.int64(0), np.int64(0), np.int64(GOING)
     for j in range(count):
         i = np.int64(0)
         while i < skips[0] and stop == GOING:
-            n_u += freshen(nodes, i, view.frame, view.entry, view.context)
-            near, far = pierce(whole(nodes, i), ray_of(view, j))
+            n_u += refresh_node(nodes, i, view.frame, view.entry, view.context)
+            near, far = ray_interval(load_bounds(nodes, i), local_ray(view, j))
             n_v += 1
             if not near <= far:
                 i = np.int64(skips[i])
                 continue
-            _, some = passed(whole(nodes, i), nodes, i, view, j)
+            _, mask = hit_children(load_bounds(nodes, i), nodes, i, view, j)
             n_v += nodes[i]["count"]
-            while some != 0 and stop == GOING:
-                k, some = first(some), some & (some - 1)
+            while mask != 0 and stop == GOING:
+                k, mask = ctz(mask), mask & (mask - 1)
                 leaf = ~np.int64(nodes[i]["child"][k])
                 if leaf >= 0:
-                    fresh(view, leaf)
-                    wanted = candidates(view, leaf, j)
-                    n_p += ones(np.int64(view.leaves[leaf]["used"]))
-                    if wanted != 0:
-                        stop = settle(view, plain, leaf, wanted, j)
+                    refresh_view_leaf(view, leaf)
+                    triangles = leaf_candidates(view, leaf, j)
+                    n_p += popcount(np.int64(view.leaves[leaf]["used"]))
+                    if triangles != 0:
+                        stop = test_candidates(view, in_filter_range, leaf, triangles, j)
             i += 1
-            if at(view, LIMIT, j) < 0:                                  # any hit will do, and there is one
+            if load(view, LIMIT, j) < 0:                                  # any hit will do, and there is one
                 break
     view.batch[0]["n_v"] += n_v
     view.batch[0]["n_u"] += n_u

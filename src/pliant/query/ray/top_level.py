@@ -9,141 +9,141 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper, kernel
-from pliant.core.simd import element, first, four, greatest, highest, least, lowest, quad, where
-from pliant.core.stack import floats, integers
-from pliant.motion.rigid import LEAST
-from pliant.query.ray.leaf import BATCH, BEST, DOUBT, FAR_AWAY, NEAR, PER
-from pliant.query.ray.single import ROOM
-from pliant.query.ray.transform import inside, widened
+from pliant.core.simd import ctz, extract, load4, maximum, minimum, reduce_max, reduce_min, vector4, where
+from pliant.core.stack import stack_float64, stack_int64
+from pliant.motion.rigid import UNDERFLOW_BOUND
+from pliant.query.ray.leaf import BATCH, FLOAT64_ERROR, INV_STEP, START_ERROR, T_BEST, T_MIN
+from pliant.query.ray.single import STACK_SIZE
+from pliant.query.ray.transform import box_interval, box_margin
 
 
-class Roots(NamedTuple):
+class TopLevel(NamedTuple):
     """Room for the numbers of all bodies, sorted by where they are entered, and for what rays have cost in each of them; and, if they are
     many, a tree of their boxes: links as in `Tree`, `boxes` of eight float64 for each lane of each node, low at 0 and high at 4."""
-    nears: np.ndarray
+    t_enter: np.ndarray
     order: np.ndarray
-    passed: np.ndarray
+    ray_tests: np.ndarray
     child: np.ndarray
     count: np.ndarray
-    faces: np.ndarray
+    leaf_bodies: np.ndarray
     boxes: np.ndarray
 
 
 @helper
-def meets(wide, j, boxes, at):
+def hit_box(world, j, boxes, at):
     """(where ray j enters a box, does it at all, as far as it counts)?"""
-    near, far = inside(wide, j, boxes, at, wide[NEAR * BATCH + j], wide[BEST * BATCH + j])
+    near, far = box_interval(world, j, boxes, at, world[T_MIN * BATCH + j], world[T_BEST * BATCH + j])
     return near, near <= far
 
 
 @helper
-def insert(roots, n, near, k):
+def insert_body(top_level, n, near, k):
     """Add body k to the n that are sorted by where they are entered."""
-    nears, order = roots.nears, roots.order
-    while n > 0 and nears[n - 1] > near:
-        nears[n], order[n] = nears[n - 1], order[n - 1]
+    t_enter, order = top_level.t_enter, top_level.order
+    while n > 0 and t_enter[n - 1] > near:
+        t_enter[n], order[n] = t_enter[n - 1], order[n - 1]
         n -= 1
-    nears[n], order[n] = near, k
+    t_enter[n], order[n] = near, k
 
 
 @helper
-def extremes(wide, number, mask):
+def extremes(world, row, mask):
     """The least and the largest of a row, of the rays of the mask; infinite where a number is NaN."""
-    low, high, at = quad(np.inf, np.inf, np.inf, np.inf), quad(-np.inf, -np.inf, -np.inf, -np.inf), number * BATCH
+    low, high, at = vector4(np.inf, np.inf, np.inf, np.inf), vector4(-np.inf, -np.inf, -np.inf, -np.inf), row * BATCH
     one_low, one_high = np.inf, -np.inf
     for k in range(0, BATCH, 4):
-        some = (mask >> k) & 15
-        numbers = four(wide, at + k)
+        mask4 = (mask >> k) & 15
+        numbers = load4(world, at + k)
         numbers = where(numbers <= np.inf, numbers, np.inf)
-        if some == 15:
-            low, high = least(numbers, low), greatest(numbers, high)
+        if mask4 == 15:
+            low, high = minimum(numbers, low), maximum(numbers, high)
             continue
-        while some != 0:
-            j, some = first(some), some & (some - 1)
-            one_low, one_high = min(one_low, element(numbers, j)), max(one_high, element(numbers, j))
-    return min(lowest(low), one_low), max(highest(high), one_high)
+        while mask4 != 0:
+            j, mask4 = ctz(mask4), mask4 & (mask4 - 1)
+            one_low, one_high = min(one_low, extract(numbers, j)), max(one_high, extract(numbers, j))
+    return min(reduce_min(low), one_low), max(reduce_max(high), one_high)
 
 
 @helper
-def gather(wide, mask, thick):
+def gather_packet(world, mask, packet):
     """The rays of the mask as one thick ray, for `sort_all`: along each axis the least and the largest start and 1 / step at 4 k; then the
     least and the largest t, and what is uncertain of a start."""
     for k in range(3):
-        thick[4 * k], thick[4 * k + 1] = extremes(wide, k, mask)
-        thick[4 * k + 2], thick[4 * k + 3] = extremes(wide, PER + k, mask)
-    thick[12], thick[13], thick[14] = extremes(wide, NEAR, mask)[0], extremes(wide, BEST, mask)[1], extremes(wide, DOUBT, mask)[1]
+        packet[4 * k], packet[4 * k + 1] = extremes(world, k, mask)
+        packet[4 * k + 2], packet[4 * k + 3] = extremes(world, INV_STEP + k, mask)
+    packet[12], packet[13], packet[14] = extremes(world, T_MIN, mask)[0], extremes(world, T_BEST, mask)[1], extremes(world, START_ERROR, mask)[1]
 
 
 @helper
-def thick_meets(thick, box):
+def packet_hits_box(packet, box):
     """(where the thick ray enters a box, at the earliest, does it at all)? Intervals, as in `packet.py`; of an axis along which rays go
     both ways, or not at all, only the starts are known: nothing."""
-    near, far, doubt = thick[12], thick[13], widened(thick[14], box, 0)
+    near, far, error = packet[12], packet[13], box_margin(packet[14], box, 0)
     for k in range(3):
-        low, high = thick[4 * k + 2], thick[4 * k + 3]
+        low, high = packet[4 * k + 2], packet[4 * k + 3]
         if (low > 0.0 or high < 0.0) and abs(low) < np.inf and abs(high) < np.inf:
-            first_side, last_side = box[k] - doubt, box[k + 4] + doubt
+            first_side, last_side = box[k] - error, box[k + 4] + error
             ahead = low > 0.0
-            enter = first_side - thick[4 * k + 1] if ahead else last_side - thick[4 * k]
-            leave = last_side - thick[4 * k] if ahead else first_side - thick[4 * k + 1]
+            enter = first_side - packet[4 * k + 1] if ahead else last_side - packet[4 * k]
+            leave = last_side - packet[4 * k] if ahead else first_side - packet[4 * k + 1]
             near = max(near, min(enter * low, enter * high))
             far = min(far, max(leave * low, leave * high))
-    near, far = near - (FAR_AWAY * abs(near) + LEAST), far + (FAR_AWAY * abs(far) + LEAST)
+    near, far = near - (FLOAT64_ERROR * abs(near) + UNDERFLOW_BOUND), far + (FLOAT64_ERROR * abs(far) + UNDERFLOW_BOUND)
     return near, near <= far
 
 
 @helper
-def sort_all(wide, bodies, mask, roots):
+def sort_bodies(world, bodies, mask, top_level):
     """List the bodies that the rays of the mask may meet, nearest first; how many."""
-    n, thick = 0, floats(15)
-    gather(wide, mask, thick)
+    n, packet = 0, stack_float64(15)
+    gather_packet(world, mask, packet)
     for k in range(len(bodies)):
-        near, hit = thick_meets(thick, bodies[k]["box"])
+        near, hit = packet_hits_box(packet, bodies[k]["box"])
         if hit:
-            insert(roots, n, near, k)
+            insert_body(top_level, n, near, k)
             n += 1
     return n
 
 
 @helper
-def sort_some(wide, j, mask, bodies, roots):
+def sort_bodies_by_tree(world, j, mask, bodies, top_level):
     """The same for ray j, which sees bodies of this mask, through the tree of boxes."""
-    n, top, stack = 0, 1, integers(ROOM)
+    n, top, stack = 0, 1, stack_int64(STACK_SIZE)
     stack[0] = 0
     while top > 0:
         top -= 1
         i = stack[top]
-        for c in range(roots.count[i]):
-            if not meets(wide, j, roots.boxes, 8 * (8 * i + c))[1]:
+        for c in range(top_level.count[i]):
+            if not hit_box(world, j, top_level.boxes, 8 * (8 * i + c))[1]:
                 continue
-            child = np.int64(roots.child[i, c])
+            child = np.int64(top_level.child[i, c])
             if child >= 0:
                 stack[top] = child
                 top += 1
                 continue
             for f in range(8):
-                k = np.int64(roots.faces[~child, f])
+                k = np.int64(top_level.leaf_bodies[~child, f])
                 if k >= 0 and bodies[k]["mask"] & mask != 0:
-                    near, hit = meets(wide, j, bodies[k]["box"], 0)
+                    near, hit = hit_box(world, j, bodies[k]["box"], 0)
                     if hit:
-                        insert(roots, n, near, k)
+                        insert_body(top_level, n, near, k)
                         n += 1
     return n
 
 
 @kernel
-def bound(roots, seen):
+def fit_boxes(top_level, bodies):
     """Set the boxes of a tree of bodies; children come after their parents."""
-    for i in range(len(roots.child) - 1, -1, -1):
-        for c in range(roots.count[i]):
-            at, child = 8 * (8 * i + c), np.int64(roots.child[i, c])
+    for i in range(len(top_level.child) - 1, -1, -1):
+        for c in range(top_level.count[i]):
+            offset, child = 8 * (8 * i + c), np.int64(top_level.child[i, c])
             for k in range(3):
                 low, high = np.inf, -np.inf
                 for f in range(8):
-                    if child >= 0 and f < roots.count[child]:
+                    if child >= 0 and f < top_level.count[child]:
                         below = 8 * (8 * child + f) + k
-                        low, high = min(low, roots.boxes[below]), max(high, roots.boxes[below + 4])
-                    elif child < 0 and roots.faces[~child, f] >= 0:
-                        box = seen[roots.faces[~child, f]]["box"]
+                        low, high = min(low, top_level.boxes[below]), max(high, top_level.boxes[below + 4])
+                    elif child < 0 and top_level.leaf_bodies[~child, f] >= 0:
+                        box = bodies[top_level.leaf_bodies[~child, f]]["box"]
                         low, high = min(low, box[k]), max(high, box[k + 4])
-                roots.boxes[at + k], roots.boxes[at + k + 4] = low, high
+                top_level.boxes[offset + k], top_level.boxes[offset + k + 4] = low, high
