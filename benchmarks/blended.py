@@ -28,7 +28,7 @@ class Frames(NamedTuple):
 
     rest: np.ndarray
     faces: np.ndarray
-    nodes: pl.Nodes
+    nodes: pl.MeshlessNodes
     weights: object
     frames: int
 
@@ -55,7 +55,7 @@ def scene_of(level, count, influences, frames):
     rest = shapes.bumpy(directions, 1.0, 0.1)
     inside = np.concatenate([part * rest[:: max(len(rest) // 5000, 1)] for part in (0.25, 0.5, 0.75, 0.95)])
     inside = inside[farthest_point_sampling(inside, count)]
-    nodes = pl.Nodes(inside, radius=3.2 * np.median(pl.Nodes(inside, radius=1.0).spacing))
+    nodes = pl.MeshlessNodes(inside, radius=3.2 * np.median(pl.MeshlessNodes(inside, radius=1.0).spacing))
     return Frames(rest, faces, nodes, nodes.weights(rest, most=influences), frames)
 
 

@@ -209,7 +209,7 @@ def flat_sheets(faces, frames, turn):
     for name, scene in scenes:
         body = pl.Body(*scene.frame(0), scene.faces)
         for adjacent in ("ignore", "exact"):
-            rows.append({"sheet": name, "adjacent": adjacent, "seconds": 0.0, "pairs": 0, "n_p": 0, "n_x": 0, "at": (scene, body)})
+            rows.append({"sheet": name, "adjacent": adjacent, "seconds": 0.0, "pairs": 0, "n_p": 0, "n_exact": 0, "at": (scene, body)})
             pl.self_collide(body, adjacent=adjacent)  # loads the kernels
     for begin in range(0, frames, turn):
         for row in rows[begin // turn % len(rows) :] + rows[: begin // turn % len(rows)]:
@@ -222,7 +222,7 @@ def flat_sheets(faces, frames, turn):
                 row["seconds"] += time.perf_counter() - start
                 row["pairs"] += len(answer)
                 row["n_p"] += answer.stats.n_p
-                row["n_x"] += answer.stats.n_x
+                row["n_exact"] += answer.stats.n_exact
     for row in rows:
         del row["at"]
         row["ratio"] = row["seconds"] / rows[0]["seconds"]
@@ -233,11 +233,11 @@ def flat_table(result):
     """The rich table of flat sheets."""
     title = f"{result['faces']:,} triangles, {result['frames']} frames: update + self_collide; ratio to the first row"
     table = Table("sheet", "neighbours", title=title)
-    for column in ("mean ms", "ratio", "pairs", "n_p a frame", "n_x"):
+    for column in ("mean ms", "ratio", "pairs", "n_p a frame", "n_exact"):
         table.add_column(column, justify="right")
     for row in result["rows"]:
         figures = f"{1e3 * row['seconds'] / result['frames']:.3f}", f"{row['ratio']:.3f}"
-        counts = f"{row['pairs']:,}", f"{row['n_p'] // result['frames']:,}", f"{row['n_x']:,}"
+        counts = f"{row['pairs']:,}", f"{row['n_p'] // result['frames']:,}", f"{row['n_exact']:,}"
         table.add_row(row["sheet"], row["adjacent"], *figures, *counts)
     return table
 

@@ -84,7 +84,7 @@ class Pliant(Peer):
         self.b.update(pose_b)
 
     def step(self, *frame):
-        return self.package.collide(self.a, self.b, sat=self.sat, descend=self.descend).faces
+        return self.package.collide(self.a, self.b, traversal=self.package.Traversal(self.sat, self.descend)).faces
 
 
 class PliantLite(Pliant):
@@ -132,7 +132,7 @@ class PliantCutBalls(Pliant):
 class PliantTwiceCut(Pliant):
     """With a second slab."""
 
-    name, volume = "Pliant, balls cut twice", "slabcutball2"
+    name, volume = "Pliant, balls cut twice", "double_slabcutball"
 
 
 class Warp(Peer):
@@ -278,7 +278,7 @@ def placed(vertices, pose):
 
 
 PEERS = {"lite": PliantLite, "larger": PliantLarger, "lite-larger": PliantLiteLarger, "sphere": PliantSpheres, "obb": PliantBoxes,
-         "rss": PliantSwept, "slabcutball": PliantCutBalls, "slabcutball2": PliantTwiceCut, "warp": Warp, "coal": Coal, "coal-obb": CoalObb,
+         "rss": PliantSwept, "slabcutball": PliantCutBalls, "double_slabcutball": PliantTwiceCut, "warp": Warp, "coal": Coal, "coal-obb": CoalObb,
          "fcl": Fcl, "igl": Igl}
 
 

@@ -65,11 +65,11 @@ def ways_to(keys, faces):
     """{name: (target, how to update it)}."""
     bodies = {"refit, the first key's tree": pl.Body(keys[0], faces, policy="bottom_up"), "auto": pl.Body(keys[0], faces),
               "rebuild": pl.Body(keys[0], faces, policy="rebuild")}
-    ways = {"grid": pl.Grid(keys[0], faces)} | bodies
+    ways = {"grid": pl.UniformGrid(keys[0], faces)} | bodies
     found = {name: (target, lambda rows, key, target=target: target.update(rows)) for name, target in ways.items()}
     for policy in ("bottom_up", "hybrid"):
-        body = pl.Body(keys[0], faces, keys=keys, policy=policy)
-        found[f"keys, {policy}"] = body, lambda rows, key, body=body: body.update(rows, key=key)
+        body = pl.Body(keys[0], faces, key_poses=keys, policy=policy)
+        found[f"keys, {policy}"] = body, lambda rows, key, body=body: body.update(rows, key_pose=key)
     return found
 
 

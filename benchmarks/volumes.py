@@ -214,7 +214,7 @@ class Examiner:
         self.name, family = name, VOLUME_TYPES[name]
         self.nodes, self.doubtful = (aligned_zeros(n, node_dtype(family.volume, WIDTH)) for n in (3, ROOM))
         for field, value in zip(family.volume._fields, family.empty, strict=True):
-            self.nodes["lanes"][field] = self.nodes["whole"][field] = value
+            self.nodes["lanes"][field] = self.nodes["bounds"][field] = value
         self.places, self.counts = np.zeros((ROOM, 3)), np.zeros((3, 2, 2), np.int64)
         self.cases = self.doubts = self.lost = 0
         self.seconds, self.examples = 0.0, []

@@ -88,7 +88,7 @@ def count(shell, away, rays, rng, tick=lambda n: None):
         seconds += time.perf_counter() - start
         gone = np.flatnonzero(~found.hit)
         examples += [(origins[k].tolist(), directions[k].tolist()) for k in gone[: 5 - len(examples)].tolist()]
-        cast, missed, exact = cast + len(found), missed + len(gone), exact + found.stats.n_x
+        cast, missed, exact = cast + len(found), missed + len(gone), exact + found.stats.n_exact
         tick(len(found))
     return {"faces": len(shell.faces), "away": away, "rays": cast, "missed": missed, "exact": exact, "seconds": seconds,
             "examples": examples}
@@ -144,7 +144,7 @@ def wrong_rays(vertices, faces, origins, directions):
     expected = np.full(len(origins), -1, np.int32)
     expected[first] = every.face[ahead][at]
     wrong |= (pl.cast(body, origins, directions).face != expected) | (pl.occluded(body, origins, directions) != (expected >= 0))
-    return np.flatnonzero(wrong), hard, every.stats.n_x, int(right.sum())
+    return np.flatnonzero(wrong), hard, every.stats.n_exact, int(right.sum())
 
 
 def count_beside(rays, rng, tick=lambda n: None):

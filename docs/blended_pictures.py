@@ -47,7 +47,7 @@ def moments(subdivisions=5):
     """What happens."""
     vertices, faces, inside = creature(subdivisions)
     rest = inside[farthest_point_sampling(inside, COUNT)]
-    nodes = pl.Nodes(rest, 0.42)
+    nodes = pl.MeshlessNodes(rest, 0.42)
     low, high = rest[rest[:, 2].argmin()], rest[rest[:, 2].argmax()]
     held, pulled = (np.argsort(np.linalg.norm(rest - end, axis=1))[:FEW] for end in (low, high))
     body = pl.Elastic(nodes, density=1000.0, young=1e5, volume=1.0, gravity=None, damping=0.2, pinned=held)

@@ -106,9 +106,9 @@ class Player:
         t1 = clock()
         pairs: Any
         if self.scene is None:
-            pairs = pliant.collide(*self.bodies, first=self.first, sat=self.method.sat, descend=self.method.descend)
+            pairs = pliant.collide(*self.bodies, first=self.first, traversal=pliant.Traversal(self.method.sat, self.method.descend))
         else:
-            pairs = self.scene.collide(first="each" if self.first else False, sat=self.method.sat, descend=self.method.descend)
+            pairs = self.scene.collide(first="each" if self.first else False, traversal=pliant.Traversal(self.method.sat, self.method.descend))
         return t1 - t0, clock() - t1, pairs
 
     @property
@@ -267,9 +267,9 @@ def fixed_costs(kind: str, clock: Callable[[], float]) -> dict[str, float]:
     move(0.0)
     vertices, pose = rows(0, 0.0)
     update = least(lambda: bodies[0].update(vertices, transform=pose))
-    query = least(lambda: pliant.collide(bodies[0], bodies[1], sat="lite"))
-    alone = least(lambda: scene.collide(sat="lite"), lambda: move(10.0))
-    close = least(lambda: scene.collide(sat="lite"), lambda: move(0.0))
+    query = least(lambda: pliant.collide(bodies[0], bodies[1], traversal=pliant.Traversal("lite")))
+    alone = least(lambda: scene.collide(traversal=pliant.Traversal("lite")), lambda: move(10.0))
+    close = least(lambda: scene.collide(traversal=pliant.Traversal("lite")), lambda: move(0.0))
     found = {"update": update, "query": query, "body": alone / MANY, "pair": (close - alone) / (MANY * (MANY - 1) / 2)}
     return {name: round(max(value, 0.0), 6) for name, value in found.items()}
 

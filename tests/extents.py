@@ -13,7 +13,7 @@ from siblings import SIGNS
 
 LONG = np.longdouble
 NOTHING = 2.0**-56                                                     # of a unit: what rounds in 80 bits
-AXES = {"slabcutball": (("nx", "f", "e"),), "slabcutball2": (("nx", "f", "e"), ("mx", "g", "h"))}
+AXES = {"slabcutball": (("nx", "f", "e"),), "double_slabcutball": (("nx", "f", "e"), ("mx", "g", "h"))}
 
 
 def long(values):
@@ -24,7 +24,7 @@ def kind(v):
     """Which formulas are those of this volume?"""
     names = v._fields
     return ("planes" if "lox" in names else "rss" if "vx" in names else "obb" if "r00" in names else
-            "slabcutball2" if "mx" in names else "slabcutball" if "nx" in names else "sphere")
+            "double_slabcutball" if "mx" in names else "slabcutball" if "nx" in names else "sphere")
 
 
 def middle_of(v):
@@ -113,7 +113,7 @@ def support(v, way):
     if what == "sphere":
         return c + LONG(v.radius) * way
     point = in_cap(LONG(v.radius), vector(v, "nx"), LONG(v.f), LONG(v.e), way)
-    if what == "slabcutball2":                                          # back between the other planes, along them
+    if what == "double_slabcutball":                                          # back between the other planes, along them
         m = vector(v, "mx")
         over = max(point @ m - LONG(v.h), LONG(0)) - max(LONG(v.g) - point @ m, LONG(0))
         point = point - over / (m @ m) * m
@@ -158,9 +158,9 @@ def margin_around(v, inner):
 
 def support_along(v, way):
     """max way · p over p in v, whatever the length of the way; of balls with two slabs by the better of the two, which is no less."""
-    if kind(v) != "slabcutball2":
+    if kind(v) != "double_slabcutball":
         return way @ support(v, way)
     length, n = np.sqrt((way**2).sum()), unit(way)
     caps = [in_cap(LONG(v.radius), vector(v, name), LONG(getattr(v, low)), LONG(getattr(v, high)), n) @ n
-            for name, low, high in AXES["slabcutball2"]]
+            for name, low, high in AXES["double_slabcutball"]]
     return way @ middle_of(v) + length * min(caps)

@@ -88,7 +88,7 @@ def assert_encloses(body):
                 least, most = (nodes["lanes"][end + name][i, k].item() for end in ("lo", "hi"))
                 first, last = ((Fraction(value[i, k, axis].item()) - origin[axis]) * scale for value in (low, high))
                 assert Fraction(least) <= first and last <= Fraction(most), "a volume does not enclose its vertices"
-                assert nodes["whole"]["lo" + name][i] <= least and most <= nodes["whole"]["hi" + name][i]
+                assert nodes["bounds"]["lo" + name][i] <= least and most <= nodes["bounds"]["hi" + name][i]
     assert_around(body)
     return seen
 

@@ -62,7 +62,7 @@ _known: dict = {}
 
 
 def assert_separated(found, a, faces_a, b, faces_b):
-    """A Separation of two meshes: the right distance, faces that have it, points on them that have it."""
+    """A Distance of two meshes: the right distance, faces that have it, points on them that have it."""
     square, attained = answers(naive_distances.distance, a, faces_a, b, faces_b)
     check_separation(found, square, attained, a, faces_a, b, faces_b)
 

@@ -9,9 +9,9 @@ import numpy as np
 import meshes
 import naive
 import pliant as pl
-from pliant.query.collide.two_bodies import DESCEND_MODES, SAT_MODES
+from pliant.query.options import DESCEND_MODES, SAT_MODES
 
-WAYS = list(product(SAT_MODES, DESCEND_MODES))                                      # all that may change the work, and must not change the answer
+WAYS = [pl.Traversal(sat, descend) for sat, descend in product(SAT_MODES, DESCEND_MODES)]  # all that may change the work, and must not change the answer
 if numba.config.DISABLE_JIT:                                            # the first is what is asked without saying
     WAYS = WAYS[-1:]
 MOST_LOOSE = 0.97e-5                                                    # just below what is refused
@@ -77,9 +77,9 @@ def assert_placed(a, b, right=None):
     right = _right(a.vertices.tobytes(), a.faces.tobytes(), b.vertices.tobytes(), b.faces.tobytes()) if right is None else right
     found = meshes.assert_right(a, b, right)
     swapped = pl.collide(b, a).faces
-    for sat, descend in WAYS:
-        np.testing.assert_array_equal(pl.collide(a, b, sat=sat, descend=descend).faces, found.faces, f"{sat} {descend}")
-        np.testing.assert_array_equal(pl.collide(b, a, sat=sat, descend=descend).faces, swapped, f"{sat} {descend} swapped")
+    for way in WAYS:
+        np.testing.assert_array_equal(pl.collide(a, b, traversal=way).faces, found.faces, f"{way}")
+        np.testing.assert_array_equal(pl.collide(b, a, traversal=way).faces, swapped, f"{way} swapped")
     return found
 
 
@@ -95,9 +95,9 @@ def assert_as_free(a, b):
     found = pl.collide(a, b, contacts=True)
     assert_same(found, pl.collide(free_a, free_b, contacts=True))
     assert_same(pl.collide(b, a, contacts=True), pl.collide(free_b, free_a, contacts=True))
-    for sat, descend in WAYS:
-        np.testing.assert_array_equal(pl.collide(a, b, sat=sat, descend=descend).faces, found.faces, f"{sat} {descend}")
-        first = pl.collide(a, b, sat=sat, descend=descend, first=True).faces
+    for way in WAYS:
+        np.testing.assert_array_equal(pl.collide(a, b, traversal=way).faces, found.faces, f"{way}")
+        first = pl.collide(a, b, traversal=way, first=True).faces
         assert len(first) == min(len(found), 1)
         assert not len(first) or (found.faces == first[0]).all(axis=1).any()
     return found

@@ -23,7 +23,7 @@ from naive import _cross, _dot, _minus, exact
 SLACK = Fraction(1, 10**13)
 LOOSE = 1e-14
 TINIEST, MOST = Fraction(5e-324), Fraction(1.7976931348623157e308)
-TRAVERSALS = ("wide", "stackless")
+TRAVERSALS = (pl.Traversal(), pl.Traversal(rays="stackless"))
 ALL_BITS = 0xFFFFFFFF
 
 

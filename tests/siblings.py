@@ -104,7 +104,7 @@ def in_swept_rectangle(v, p):
 
 # Family -> is the exact point p in the volume v? A new family says here which set it is.
 INSIDE = {"aabb": between_planes, "kdop6": between_planes, "kdop14": between_planes, "kdop18": between_planes, "kdop26": between_planes,
-          "sphere": in_sphere, "slabcutball": in_cut_ball, "slabcutball2": in_twice_cut_ball, "obb": in_oriented_box,
+          "sphere": in_sphere, "slabcutball": in_cut_ball, "double_slabcutball": in_twice_cut_ball, "obb": in_oriented_box,
           "rss": in_swept_rectangle}
 
 # One name for every class of volumes: kdop6 is a box. What takes a loop compiled for each family goes by these.
@@ -155,7 +155,7 @@ class Siblings:
         self.family, self.width = family, width
         self.nodes = aligned_zeros(records, node_dtype(family.volume, width))
         for name, value in zip(family.volume._fields, family.empty, strict=True):
-            self.nodes["lanes"][name] = self.nodes["whole"][name] = value
+            self.nodes["lanes"][name] = self.nodes["bounds"][name] = value
         self.points = [[] for _ in range(width)]
         for k in range(width if filled is None else filled):
             self.put(0, k, (rng.standard_normal((4, 3)) * rng.choice([0.01, 1.0], 3) + rng.standard_normal(3)) * scale)

@@ -27,7 +27,7 @@ MAKERS = {
     "free": lambda **kept: pl.Body(shapes.bumpy(DIRECTIONS, 0.3), FACES, **kept),
     "welded": lambda **kept: pl.Body(shapes.bumpy(DIRECTIONS, 0.3).round(1), FACES, weld=True, **kept),
     "fixed origin": lambda **kept: pl.Body(shapes.bumpy(DIRECTIONS, 0.3), FACES, origin=(1, 2, 3), **kept),
-    "key poses": lambda **kept: pl.Body(DIRECTIONS, FACES, keys=[DIRECTIONS, DIRECTIONS[:, [1, 2, 0]] * [1, 2, 3]], **kept),
+    "key poses": lambda **kept: pl.Body(DIRECTIONS, FACES, key_poses=[DIRECTIONS, DIRECTIONS[:, [1, 2, 0]] * [1, 2, 3]], **kept),
     "rigid": lambda **kept: pl.Body.rigid(shapes.bumpy(DIRECTIONS, 0.3), FACES, **kept),
     "morph": lambda **kept: pl.Body.morph([DIRECTIONS, shapes.bumpy(DIRECTIONS, 0.9)], FACES, **kept),
     "additive": lambda **kept: pl.Body.morph([shapes.bumpy(DIRECTIONS, 0.9)], FACES, base=DIRECTIONS, **kept),
@@ -46,7 +46,7 @@ def answers(body):
     """What queries tell of a body."""
     other = pl.Body(OTHER, FACES)
     points = np.array([[0.1, 0.2, 0.3], [2, 0, 0]])
-    return (body.vertices.tolist(), body.faces.tolist(), body.transform.tolist(), body.key, pl.collide(body, other).faces.tolist(),
+    return (body.vertices.tolist(), body.faces.tolist(), body.transform.tolist(), body.key_pose, pl.collide(body, other).faces.tolist(),
             pl.closest(body, points).distance.tolist(), pl.cast(body, points, [[1, 0.1, 0], [-1, 0, 0.1]]).t.tolist())
 
 
@@ -107,7 +107,7 @@ def test_copies_of_scenes():
         assert found.bodies.tolist() == right.bodies.tolist() and found.faces.tolist() == right.faces.tolist()
         assert other.add(pl.Body(*meshes.cube((50, 0, 0)))) == 5
     assert all(shallow[k] is scene[k] and deep[k] is not scene[k] for k in scene)
-    shallow.heed(0, 2)
+    shallow.unignore(0, 2)
     scene[0].update(meshes.cube((0.1, 0.3, 0.2))[0])
     moved = scene.collide()
     assert moved.faces.tolist() != right.faces.tolist()
@@ -118,7 +118,7 @@ def test_copies_of_scenes():
 
 
 def test_copies_of_grids():
-    grid = pl.Grid(*meshes.cube(), cells=2)
+    grid = pl.UniformGrid(*meshes.cube(), cells=2)
     other = copy.deepcopy(copy.copy(grid))
     ray = [[0.5, 0.4, -1]], [[0, 0, 1]]
     assert other.cells == grid.cells and pl.cast(other, *ray).t.tolist() == [1.0]
@@ -126,7 +126,7 @@ def test_copies_of_grids():
     assert pl.cast(other, *ray).t.tolist() == [2.0] and pl.cast(grid, *ray).t.tolist() == [1.0]
 
 
-@pytest.mark.parametrize("thing", [pl.Body(*meshes.cube()), pl.Scene([pl.Body(*meshes.cube())]), pl.Grid(*meshes.cube())],
+@pytest.mark.parametrize("thing", [pl.Body(*meshes.cube()), pl.Scene([pl.Body(*meshes.cube())]), pl.UniformGrid(*meshes.cube())],
                          ids=["body", "scene", "grid"])
 def test_pickling_is_refused(thing):
     with pytest.raises(TypeError, match="cannot be pickled"):

@@ -186,7 +186,7 @@ def test_planes_beside_bodies_of_subnormal_numbers():
         body = pl.Body(rows, [[0, 1, 2], [0, 3, 2]])
         for level in range(5):
             right = [f for f, face in enumerate(([0, 1, 2], [0, 3, 2])) if max(rows[face, 0]) >= level * unit]
-            assert pl.visible(body, [[1.0, 0, 0, -level * unit]]).tolist() == right, (unit, level)
+            assert pl.frustum_cull(body, [[1.0, 0, 0, -level * unit]]).face.tolist() == right, (unit, level)
 
 
 def test_first_hit_of_a_scene_of_tiny_and_huge_bodies():

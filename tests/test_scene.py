@@ -67,7 +67,7 @@ def test_many_moving_bodies(brute, monkeypatch):
     assert met > 0
 
 
-@pytest.mark.parametrize("options", [{"sat": "lite"}, {"descend": "larger"}, {"contacts": True}, {"self_pairs": True},
+@pytest.mark.parametrize("options", [{"traversal": pl.Traversal("lite")}, {"traversal": pl.Traversal(descend="larger")}, {"contacts": True}, {"self_pairs": True},
                                      {"self_pairs": True, "adjacent": "ignore", "contacts": True}], ids=str)
 def test_options_are_those_of_queries(options):
     rng = np.random.default_rng(92)
@@ -94,7 +94,7 @@ def test_first_is_one_of_all():
 
 
 @pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("options", [{}, {"descend": "larger"}, {"contacts": True}, {"self_pairs": True}])
+@pytest.mark.parametrize("options", [{}, {"traversal": pl.Traversal(descend="larger")}, {"contacts": True}, {"self_pairs": True}])
 def test_first_of_each_two_bodies(options, turned):
     """With and without transforms, asked together and one by one (`descend`)."""
     scene = pl.Scene([cube(x) for x in (0.0, 0.5, 0.9, 5.0, 5.5, 9.0)])

@@ -121,8 +121,8 @@ def test_ignored_bodies_and_groups():
         assert_scene(scene, ignored)
     assert len(scene.collide().tested) < 8
     for rule in rules[::2] + rules[1::2]:
-        scene.heed(*rule[::-1])
-        scene.heed(*rule)                                               # twice is once
+        scene.unignore(*rule[::-1])
+        scene.unignore(*rule)                                               # twice is once
         active.discard(rule)
         assert_scene(scene, ignored)
     assert len(scene.collide().tested) == 15
@@ -142,7 +142,7 @@ def test_rules_go_with_their_bodies_and_stay_with_groups():
     scene.remove(again)
     scene.add(a, group="hard")
     assert len(scene.collide()) == 0
-    scene.heed("hard", "soft")
+    scene.unignore("hard", "soft")
     assert len(assert_scene(scene)) > 0
 
 
@@ -244,13 +244,15 @@ def test_bad_arguments_are_refused_and_change_nothing():
     with pytest.raises(KeyError, match="second: no body of the scene has the id 7"):
         scene.ignore(0, 7)
     with pytest.raises(KeyError, match="first"):
-        scene.heed(7, 0)
+        scene.unignore(7, 0)
     for name in ("self_pairs", "first", "contacts"):
         with pytest.raises(TypeError, match=name):
             scene.collide(**{name: 1})
-    for name in ("adjacent", "sat", "descend", "first"):
+    for name in ("adjacent", "first"):
         with pytest.raises(ValueError, match=name):
             scene.collide(**{name: "none"})
+    with pytest.raises(TypeError, match=r"traversal: expected a pliant\.Traversal, got str 'lite'"):
+        scene.collide(traversal="lite")
     with pytest.raises(TypeError):
         pl.Scene([a, meshes.cube()])
     assert len(assert_scene(scene)) > 0

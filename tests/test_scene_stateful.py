@@ -102,12 +102,12 @@ class Scenes(RuleBasedStateMachine):
         a, b = (data.draw(names) if grouped else self.one(data, self.members) for grouped in by_group)
         if {name for name in (a, b) if isinstance(name, str)} - self.known:
             with pytest.raises(KeyError, match="group"):
-                (self.scene.ignore if ignore else self.scene.heed)(a, b)
+                (self.scene.ignore if ignore else self.scene.unignore)(a, b)
         elif ignore:
             self.scene.ignore(a, b)
             self.rules.add((a, b))
         else:
-            self.scene.heed(a, b)
+            self.scene.unignore(a, b)
             self.rules -= {(a, b), (b, a)}
 
     @rule(self_pairs=st.booleans(), contacts=st.booleans())

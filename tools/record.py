@@ -32,7 +32,7 @@ from pliant import shapes
 OLD = {"frustum_cull": "visible", "UniformGrid": "Grid", "MeshlessNodes": "Nodes", "unignore": "heed", "key_poses": "keys",
        "key_pose": "key", "build_poses": "poses", "double_slabcutball": "slabcutball2"}
 NEW_FIELDS = {"n_x": "n_exact", "undecided": "unresolved", "responses": "push_directions", "Closest.points": "point"}
-TRAVERSAL = {"sat": "sat", "descend": "descend", "traversal": "order"}  # option of a query before: field of pl.Traversal
+TRAVERSAL = {"sat": "sat", "descend": "descend", "traversal": "rays"}  # option of a query before: field of pl.Traversal
 
 
 def known(owner, name):
@@ -153,7 +153,7 @@ QUERIES = {
     "frustum_cull": lambda a, b, k: {"face": getattr(found := known(pl, "frustum_cull")(a, FRUSTUM), "face", found)},
     "frustum_cull, matrix": lambda a, b, k: {"face": getattr(found := known(pl, "frustum_cull")(a, matrix=PROJECTION), "face", found)},
     "first_contact": lambda a, b, k: pl.first_contact(a, b, None, lambda t: small(k) + [4 - 4 * t, 0, 0], steps=3, tolerance=1e-4),
-    "state": lambda a, b, k: {"pairs": pl.collide(a, b), "vertices": a.vertices, "box": a.box(),
+    "state": lambda a, b, k: {"pairs": pl.collide(a, b), "vertices": a.vertices, "box": getattr(a, "bounds", None) if hasattr(a, "bounds") else a.box(),
                               "log": [[each.update, each.policy] for each in a.policy_log]}}
 RAYS = "cast", "occluded", "pick"
 SCENES = {name: lambda s, k, ask=ask: ask(s, None, k) for name, ask in QUERIES.items() if name.startswith((*RAYS, "closest"))} | {

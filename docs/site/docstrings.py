@@ -18,7 +18,7 @@ HIDDEN = ("gradients_at", "maps_with")
 
 
 def code(text, own):
-    """A literal, or a link if it is a public name, such as Body, pliant.Nodes or Body.blended, and none of its own."""
+    """A literal, or a link if it is a public name, such as Body, pliant.MeshlessNodes or Body.blended, and none of its own."""
     name = text.removeprefix("pliant.")
     public = name.partition(".")[0] in pliant.__all__ and name not in own
     return f":py:obj:`{text} <pliant.{name}>`" if public else f"``{text}``"

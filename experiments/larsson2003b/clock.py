@@ -217,7 +217,7 @@ class Tracer:
         scene, rays = self.performance.stage.scene, (asked.origins, asked.directions)
         if asked.farthest is not None:
             return pliant.occluded(scene, *rays, t_min=asked.nearest, t_max=asked.farthest)
-        return pliant.cast(scene, *rays, t_min=asked.nearest, traversal=self.way.traversal)
+        return pliant.cast(scene, *rays, t_min=asked.nearest, traversal=pliant.Traversal(rays=self.way.traversal))
 
 
 class Trail:

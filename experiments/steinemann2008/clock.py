@@ -71,7 +71,7 @@ class Keeper:
         found = [(pair, pliant.collide(self.bodies[pair[0]], self.bodies[pair[1]])) for pair in combinations(range(len(self.bodies)), 2)]
         stats = Stats()
         for _, pairs in found:
-            stats = stats.plus(pairs.stats)
+            stats = stats + pairs.stats
         bodies = np.repeat(np.array([pair for pair, _ in found], np.int64), [len(pairs) for _, pairs in found], axis=0)
         return Answer(bodies, np.concatenate([pairs.faces for _, pairs in found]), stats)
 

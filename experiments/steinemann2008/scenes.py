@@ -40,7 +40,7 @@ class Blended(NamedTuple):
 
     rest: Rows
     faces: Faces
-    nodes: Any  # pliant.Nodes
+    nodes: Any  # pliant.MeshlessNodes
     weights: Any  # scipy.sparse
 
 
@@ -74,7 +74,7 @@ class Blends(NamedTuple):
 
 def blended(rest: Rows, faces: Faces, nodes: Any, influences: float) -> Blended:
     """A body with these nodes, about so many a vertex."""
-    surface = pliant.Nodes(nodes.positions, reach(nodes.positions, rest, influences))
+    surface = pliant.MeshlessNodes(nodes.positions, reach(nodes.positions, rest, influences))
     return Blended(rest, faces, nodes, surface.weights(rest))
 
 
@@ -90,7 +90,7 @@ def spread(box: tuple[Any, Any], inside: Callable[[Rows], Any], nodes: int) -> A
             break
         step *= 0.9
     places = places[farthest_point_sampling(places, nodes)]
-    return pliant.Nodes(places, reach(places, places, NEIGHBOURS))
+    return pliant.MeshlessNodes(places, reach(places, places, NEIGHBOURS))
 
 
 def reach(places: Rows, rest: Rows, influences: float) -> float:

@@ -123,7 +123,7 @@ def boxes_in(body: Any, sets: Sets) -> Rows:
     shape.refit()
     freshen_all(shape.nodes, np.int32(shape.frame), shape.entry, shape.context)
     names = shape.options.volume_type.volume._fields[:6]
-    boxes = np.stack([np.concatenate([shape.nodes["whole"][name].reshape(len(shape.nodes), -1)[:1, 0],
+    boxes = np.stack([np.concatenate([shape.nodes["bounds"][name].reshape(len(shape.nodes), -1)[:1, 0],
                                       shape.nodes["lanes"][name][sets.node, sets.lane]]) for name in names], axis=1)  # fmt: skip
     return np.asarray(boxes.astype(np.float64) / body.motion.scale + np.tile(body.motion.origin[:3], 2))
 
@@ -193,7 +193,7 @@ def root_of(options: dict[str, Any]) -> Root:
             freshen_all(root, np.int32(shape.frame), shape.entry, shape.context)
 
         def box() -> Rows:
-            whole = np.array([root["whole"][name].reshape(-1)[0] for name in shape.options.volume_type.volume._fields[:6]], np.float64)
+            whole = np.array([root["bounds"][name].reshape(-1)[0] for name in shape.options.volume_type.volume._fields[:6]], np.float64)
             return np.asarray(whole / body.motion.scale + np.tile(body.motion.origin[:3], 2))
 
         return Job(ready, do, box)
@@ -204,7 +204,7 @@ def root_of(options: dict[str, Any]) -> Root:
 def update_root(blended: Blended) -> Job:
     """All that an update does, a bound of the whole body included."""
     body = pliant.Body.blended(blended.rest, blended.faces, blended.weights)
-    return Job(lambda maps: None, body.update, lambda: body.box().reshape(-1))
+    return Job(lambda maps: None, body.update, lambda: body.bounds.reshape(-1))
 
 
 def optimal_root(blended: Blended) -> Job:

@@ -16,37 +16,50 @@ from pliant.errors import DeviceError, DeviceMemoryError, FileError, MeshError, 
 if TYPE_CHECKING:
     from pliant.body import Body
     from pliant.core.threads import set_threads, threads
+    from pliant.io.read import read
     from pliant.motion.elastic import Elastic
-    from pliant.motion.meshless import Nodes
+    from pliant.motion.meshless import MeshlessNodes
     from pliant.motion.skeleton import Skeleton
     from pliant.query.collide.first_contact import first_contact
     from pliant.query.collide.self_collide import self_collide
     from pliant.query.collide.two_bodies import collide
-    from pliant.query.frustum import visible
+    from pliant.query.frustum import frustum_cull
+    from pliant.query.options import Traversal
     from pliant.query.proximity.closest import closest
     from pliant.query.proximity.distance import distance, self_distance
     from pliant.query.proximity.within import self_within, within
     from pliant.query.ray.cast import cast, cast_all, occluded, pick
-    from pliant.results import AllHits, Closest, FirstContact, Hit, Hits, Pairs, ScenePairs, Separation, Stats, Visible
+    from pliant.results import AllHits, Closest, Distance, FirstContact, Hit, Hits, Pairs, ScenePairs, Stats, VisibleFaces
     from pliant.scene import Scene
-    from pliant.uniform_grid import Grid
+    from pliant.uniform_grid import UniformGrid
 
 __version__ = "0.1.0"
-__all__ = ["AllHits", "Body", "Closest", "DeviceError", "DeviceMemoryError", "Elastic", "FileError", "FirstContact", "Grid", "Hit", "Hits",
-           "MeshError", "Nodes", "Pairs", "PliantError", "Scene", "ScenePairs", "Separation", "Skeleton", "Stats",
-           "TooManyPairsError", "Visible", "cast", "cast_all", "closest", "collide", "distance", "first_contact",
-           "occluded", "pick", "self_collide", "self_distance", "self_within", "set_threads", "threads", "visible",
-           "within"]
+__all__ = ["AllHits", "Body", "Closest", "DeviceError", "DeviceMemoryError", "Distance", "Elastic", "FileError", "FirstContact", "Hit",
+           "Hits", "MeshError", "MeshlessNodes", "Pairs", "PliantError", "Scene", "ScenePairs", "Skeleton", "Stats", "TooManyPairsError",
+           "Traversal", "UniformGrid", "VisibleFaces", "cast", "cast_all", "closest", "collide", "distance", "first_contact",
+           "frustum_cull", "occluded", "pick", "read", "self_collide", "self_distance", "self_within", "set_threads", "threads", "within"]
 
-_HOME = {"AllHits": "results", "Body": "body", "Closest": "results", "closest": "query.proximity.closest",
-         "Elastic": "motion.elastic", "Nodes": "motion.meshless", "Skeleton": "motion.skeleton",
-         "FirstContact": "results", "Grid": "uniform_grid", "Hit": "results", "Hits": "results",
-         "Pairs": "results", "Scene": "scene", "ScenePairs": "results", "Stats": "results", "cast": "query.ray.cast",
-         "cast_all": "query.ray.cast", "occluded": "query.ray.cast", "pick": "query.ray.cast", "collide": "query.collide.two_bodies",
-         "first_contact": "query.collide.first_contact", "self_collide": "query.collide.self_collide", "set_threads": "core.threads",
-         "threads": "core.threads", "Visible": "results", "visible": "query.frustum", "Separation": "results",
-         "distance": "query.proximity.distance", "self_distance": "query.proximity.distance",
-         "self_within": "query.proximity.within", "within": "query.proximity.within"}
+_NAMES = {
+    "body": ("Body",),
+    "core.threads": ("set_threads", "threads"),
+    "io.read": ("read",),
+    "motion.elastic": ("Elastic",),
+    "motion.meshless": ("MeshlessNodes",),
+    "motion.skeleton": ("Skeleton",),
+    "query.collide.first_contact": ("first_contact",),
+    "query.collide.self_collide": ("self_collide",),
+    "query.collide.two_bodies": ("collide",),
+    "query.frustum": ("frustum_cull",),
+    "query.options": ("Traversal",),
+    "query.proximity.closest": ("closest",),
+    "query.proximity.distance": ("distance", "self_distance"),
+    "query.proximity.within": ("self_within", "within"),
+    "query.ray.cast": ("cast", "cast_all", "occluded", "pick"),
+    "results": ("AllHits", "Closest", "Distance", "FirstContact", "Hit", "Hits", "Pairs", "ScenePairs", "Stats", "VisibleFaces"),
+    "scene": ("Scene",),
+    "uniform_grid": ("UniformGrid",),
+}
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

@@ -44,17 +44,17 @@ class Body:
     ----------
     vertices : (n, 3) positions, or an object with `.vertices` and `.faces` (or `.triangles`); any real dtype, any layout, copied
     faces : (f, 3) vertex indices, any integer dtype; degenerate faces are the segment or point they span
-    volume : family of bounding volumes: "aabb", "sphere", "kdop14", "kdop18", "kdop26", "obb", "rss", "slabcutball" or "slabcutball2"
+    volume : family of bounding volumes: "aabb", "sphere", "kdop14", "kdop18", "kdop26", "obb", "rss", "slabcutball" or "double_slabcutball"
     build : how the tree is built, once, from the first positions
     arity : children of a node: 2, 4 or 8
     leaf : most triangles in a leaf: 1 to 8
     policy : when volumes follow the vertices: a name, a table {"name": …} with the options of that policy, or a TOML file that holds one
     origin : fix the point that float32 volumes are relative to; by default it follows the body
-    poses : (k, n, 3) shapes that the body will take, if they are known: the tree is built on their mean, which serves all of them better
+    build_poses : (k, n, 3) poses that the body will take, if they are known: the tree is built on their mean, which serves all of them better
     weld : True to treat vertices that are given at one place as one, as at the seams of textured meshes; or a distance, to treat those as
         one that steps of at most that length connect. The lowest stands for all of them, in every frame; `faces` stays as given
-    keys : (k, n, 3) shapes that the body comes near to, if no one tree serves them all: each has a tree of its own, built when it is first
-        chosen. That of key 0 serves until `update(vertices, key=…)` says otherwise; policies keep to it, and "rebuild" is refused
+    key_poses : (k, n, 3) poses that the body comes near to, if no one BVH serves them all: each has a BVH of its own, built when it is
+        first chosen. That of key pose 0 is used until `update(vertices, key_pose=…)` chooses another; "rebuild" is refused
 
     Queries on one body may run in several threads; `update` waits for them, and they for it.
 
@@ -67,14 +67,14 @@ class Body:
 
     def __init__(self, vertices: Any, faces: ArrayLike | None = None, *, volume: str = "aabb", build: str = "sah", arity: int = 8,
                  leaf: int = 8, policy: str | os.PathLike[str] | Mapping[str, Any] = "auto", origin: ArrayLike | None = None,
-                 poses: ArrayLike | Iterable[ArrayLike] | None = None, weld: bool | float = False,
-                 keys: ArrayLike | Iterable[ArrayLike] | None = None) -> None:
+                 build_poses: ArrayLike | Iterable[ArrayLike] | None = None, weld: bool | float = False,
+                 key_poses: ArrayLike | Iterable[ArrayLike] | None = None) -> None:
         options, tolerance = resolve_options(volume, build, policy_table(policy), arity, leaf), validate.weld("weld", weld)
         rows, indices = validate.mesh(vertices, faces)
         fixed_origin = None if origin is None else validate.point("origin", origin)
-        build_vertices = None if poses is None else mean_pose(validate.targets("poses", poses, len(rows)))
-        checked_keys = check_key_poses(keys, len(rows), poses, options)
-        self._initialize(Free(rows, fixed_origin), indices, options, None if tolerance is None else weld_map(rows, tolerance), build_vertices, key_poses=checked_keys)
+        build_vertices = None if build_poses is None else mean_pose(validate.targets("build_poses", build_poses, len(rows)))
+        checked_key_poses = check_key_poses(key_poses, len(rows), build_poses, options)
+        self._initialize(Free(rows, fixed_origin), indices, options, None if tolerance is None else weld_map(rows, tolerance), build_vertices, key_poses=checked_key_poses)
 
     def _initialize(self, motion: Any, faces: NDArray[np.int32], options: Options, weld_map: Any, build_vertices: Any = None, tree: Any = None,
                key_poses: Any = None) -> None:
@@ -113,8 +113,8 @@ class Body:
         >>> tool.vertices[0].tolist()
         [5.0, 0.0, 0.0]
         """
-        if options.get("keys") is not None:
-            raise TypeError("keys: a rigid body keeps its shape, which one tree serves")
+        if options.get("key_poses") is not None:
+            raise TypeError("key_poses: rigid bodies do not support key poses")
         volume_type = VOLUME_TYPES[validate.choice("volume", options.get("volume", "aabb"), VOLUME_TYPES)]
         body = cls(vertices, faces, **{"policy": "fitted" if volume_type.loosened_by_merge else "auto"} | options)
         body._rigid = True
@@ -182,7 +182,7 @@ class Body:
 
         rest : (n, 3) vertices before any map
         weights : (n, m), dense or SciPy sparse: how much of each map moves each vertex; not negative, with a sum of 1 for every vertex.
-            `pliant.Nodes` and `pliant.Skeleton` make them
+            `pliant.MeshlessNodes` and `pliant.Skeleton` make them
         maps : (m, 3, 4) or (m, 4, 4) to start with; by default none moves anything. Vertex v is at (Σ w_j maps_j) · (v, 1)
         policy : "auto" bounds volumes by the maps as queries reach them; {"name": "convex", …} the same, with options: `bound`, "eq12" or
             "greedy", `boxes`, "own", "aabb" or "obb", `leaves`, "exact" or "bound". The policies of other bodies set all vertices in every
@@ -239,8 +239,8 @@ class Body:
         return list(policy_state.log) if policy_state is not None else []
 
     @property
-    def key(self) -> int | None:
-        """The key whose tree serves; None for a body without keys, or without faces."""
+    def key_pose(self) -> int | None:
+        """The key pose whose BVH is used; None for a body without key poses, or without faces."""
         return None if self._key_poses is None or self._bvh is None else int(self._key_poses.key_of(self._bvh))
 
     def __len__(self) -> int:
@@ -249,18 +249,18 @@ class Body:
 
     def __repr__(self) -> str:
         o = self.options
-        parts = self.motion.repr_parts + ("" if self._key_poses is None else f"{len(self._key_poses)} keys, ")
+        parts = self.motion.repr_parts + ("" if self._key_poses is None else f"{len(self._key_poses)} key poses, ")
         return (f"Body({self.motion.count} vertices, {len(self)} faces, {parts}volume={o.volume_type.name!r}, build={o.builder.name!r}, "
                 f"arity={o.arity}, leaf={o.leaf}, policy={o.policy.name!r})")
 
     def update(self, vertices: ArrayLike | None = None, *, changed: ArrayLike | None = None, transform: ArrayLike | None = None,
-               copy: bool = True, key: int | None = None) -> None:
+               copy: bool = True, key_pose: int | None = None) -> None:
         """Say where the body is now: vertices, and a rigid transform (4, 4) or (3, 4) that is applied to them; without one they are where
         they are. A transform alone moves the body as a whole, without touching its vertices; a rigid body takes nothing else. A morphing
         body takes weights (k,) instead of vertices, a blended one maps (m, 3, 4) or (m, 4, 4).
 
         `changed` (k,) names the vertices that have moved, and `vertices` (k, 3) has their rows alone; the others stay. Much cheaper where
-        few have, as long as they are near each other. `key` says, with all vertices, that from now on the tree of that key serves.
+        few have, as long as they are near each other. `key_pose`, with all vertices, chooses the BVH of that key pose from now on.
 
         Checked first: what is refused leaves the body as it was. `copy=False` borrows a float64 array in C order instead of copying
         it: leave it alone until the next update.
@@ -284,7 +284,7 @@ class Body:
             vertices = validate.positions("vertices", vertices, len(changed_indices), "one for each of changed")
         elif vertices is not None:
             vertices = self.motion.validate_input(vertices)
-        tree_key = None if key is None else check_key_pose(self._key_poses, key, vertices, changed_indices)
+        tree_key = None if key_pose is None else check_key_pose(self._key_poses, key_pose, vertices, changed_indices)
         if matrix is not None:
             bound = self.motion.bound_after(vertices, changed_indices)
             validate.check_transform_range("transform", matrix, bound, partial(self.motion.vertices_after, vertices, changed_indices))
@@ -358,7 +358,8 @@ class Body:
             cached = self._world_cache = self.version, flat, in_filter_range, rounding_bound(self.matrix, self.motion.box)
         return cached[1:]
 
-    def box(self) -> NDArray[np.float64]:
+    @property
+    def bounds(self) -> NDArray[np.float64]:
         """(2, 3) float64: low and high corner of a box around the vertices. Known without touching them; a transform
         makes it loose, and so do the weights of a morphing body and the maps of a blended one."""
         matrix, box = self.matrix, self.motion.box
@@ -409,10 +410,10 @@ class Body:
         raise TypeError("a Body holds addresses and locks of its process and cannot be pickled; use save and Body.load")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the body to a file, tree included: loading it needs no building. No pickle; written whole or not at all. A body with keys
-        is refused: save the keys, and make it again."""
+        """Write the body to a file, tree included: loading it needs no building. No pickle; written whole or not at all. A body with key
+        poses is refused: save the poses, and make it again."""
         if self._key_poses is not None:
-            raise TypeError("save: a body with keys has several trees, which a file does not hold; save the keys, and make the body again")
+            raise TypeError("save: a body with key poses has several BVHs, which a file does not hold; save the poses, and make the body again")
         with ReadLock(self.guard):
             bvh = self._bvh
             weld_map = np.arange(self.motion.count, dtype=np.int32) if self._weld_map is None else self._weld_map

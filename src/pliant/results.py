@@ -10,15 +10,17 @@ class Stats(NamedTuple):
     """Counters of one query: the n of the cost function t = n_v c_v + n_p c_p + n_u c_u (thesis A 5.1), and how often exactness cost more.
 
     n_v: pairs of volumes tested; n_p: pairs of triangles tested; n_u: volumes updated, by this query or for it;
-    n_x: pairs of triangles that the filters left to exact arithmetic.
+    n_exact: pairs of triangles that the filters left to exact arithmetic.
     """
     n_v: int = 0
     n_p: int = 0
     n_u: int = 0
-    n_x: int = 0
+    n_exact: int = 0
 
-    def plus(self, other: "Stats") -> "Stats":
+    def __add__(self, other: "Stats") -> "Stats":  # type: ignore[override]
         """The sum of two."""
+        if not isinstance(other, Stats):
+            return NotImplemented
         return Stats(*(a + b for a, b in zip(self, other, strict=True)))
 
 
@@ -60,12 +62,12 @@ class Pairs:
 
     Asked for with `contacts=True`, else None, a row each: `segments` (m, 2, 3), the ends of the common part, in lexicographic order;
     `coplanar` (m,) bool: all six corners lie in one plane, and the segment is the longest chord of what they share; `depths` (m,): the
-    length of the shortest move that parts the two faces; `normals` (m, 3): its direction, for the second face; `responses` (m, 2, 3): for
+    length of the shortest move that parts the two faces; `normals` (m, 3): its direction, for the second face; `push_directions` (m, 2, 3): for
     either face the direction out of the other's surface and away from its own, by their normals.
 
     Of `within`: pairs that are near, with `distances` (m,) and, asked for with `points=True`, `points` (m, 2, 3), the nearest on each face.
 
-    Asked for with `budget_ms`: `complete` is False if time was up before all was looked at, and then `undecided` has two arrays of bool,
+    Asked for with `budget_ms`: `complete` is False if time was up before all was looked at, and then `unresolved` has two arrays of bool,
     one value per face of either body: True where there may be more pairs than those listed. Faces with False have all of theirs in the
     answer.
 
@@ -77,11 +79,11 @@ class Pairs:
     normals: NDArray[np.float64] | None = None
     depths: NDArray[np.float64] | None = None
     coplanar: NDArray[np.bool_] | None = None
-    responses: NDArray[np.float64] | None = None
+    push_directions: NDArray[np.float64] | None = None
     distances: NDArray[np.float64] | None = None
     points: NDArray[np.float64] | None = None
     complete: bool = True
-    undecided: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+    unresolved: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
     image: ImageStats | None = None
 
     def __len__(self) -> int:
@@ -92,7 +94,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Separation:
+class Distance:
     """How far apart two bodies are: `distance`, the nearest `points` (2, 3), one of each, and `faces` (2,) int32 on which they lie; of
     scenes also `bodies` (2,), their ids. Where there is nothing: inf, NaN and −1."""
     distance: float
@@ -105,10 +107,10 @@ class Separation:
 @dataclass(frozen=True, slots=True, eq=False)
 class Closest:
     """What is nearest to each of n points: `distance` (n,), inf where there is nothing, negative inside if it was asked for `signed`;
-    `points` (n, 3), NaN for nothing; `face` (n,) int32 and `body` (n,), the id in a scene, 0 for a body alone, both −1 for nothing; `uv`
-    (n, 2), the weights of the face's second and third corner."""
+    `point` (n, 3), NaN for nothing; `face` (n,) int32 and `body` (n,), the id in a scene, 0 for a body alone, both −1 for nothing; `uv`
+    (n, 2), barycentric coordinates: weights of the second and third corner."""
     distance: NDArray[np.float64]
-    points: NDArray[np.float64]
+    point: NDArray[np.float64]
     face: NDArray[np.int32]
     body: NDArray[np.int64]
     uv: NDArray[np.float64]
@@ -132,10 +134,10 @@ class ScenePairs:
     int32, a face of each; sorted, each once. `stats` is the work of all; `tested` (p, 2) the ids of bodies whose trees were compared, and
     `counters` (p, 4) what each took, columns as in `Stats`; bodies that have not moved are answered from memory: zeros.
 
-    With `contacts=True` also `segments`, `normals`, `depths`, `coplanar` and `responses`, as in `Pairs`. Of `within`: pairs that are near,
+    With `contacts=True` also `segments`, `normals`, `depths`, `coplanar` and `push_directions`, as in `Pairs`. Of `within`: pairs that are near,
     with `distances` and, if asked for, `points`.
 
-    Asked for with `budget_ms`: `complete` is False if time was up before all was looked at, and then `undecided` (k, 2) has the ids of
+    Asked for with `budget_ms`: `complete` is False if time was up before all was looked at, and then `unresolved` (k, 2) has the ids of
     those `tested`, or still to be tested, that may have more pairs of faces than those listed. All others are answered in full.
     """
     bodies: NDArray[np.int64]
@@ -147,11 +149,11 @@ class ScenePairs:
     normals: NDArray[np.float64] | None = None
     depths: NDArray[np.float64] | None = None
     coplanar: NDArray[np.bool_] | None = None
-    responses: NDArray[np.float64] | None = None
+    push_directions: NDArray[np.float64] | None = None
     distances: NDArray[np.float64] | None = None
     points: NDArray[np.float64] | None = None
     complete: bool = True
-    undecided: NDArray[np.int64] | None = None
+    unresolved: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.faces)
@@ -163,7 +165,7 @@ class ScenePairs:
 @dataclass(frozen=True, slots=True, eq=False)
 class Hits:
     """What each of n rays hits first: `t` (n,), inf for a miss, in units of the direction; `face` (n,) int32, −1 for a miss; `body` (n,),
-    the id in a scene, 0 for a body alone, −1 for a miss; `uv` (n, 2), the weights of the face's second and third corner."""
+    the id in a scene, 0 for a body alone, −1 for a miss; `uv` (n, 2), barycentric coordinates: weights of the second and third corner."""
     t: NDArray[np.float64]
     face: NDArray[np.int32]
     body: NDArray[np.int64]
@@ -204,10 +206,10 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Visible:
-    """Faces of a scene that a frustum leaves: `body` (n,) the ids, `face` (n,) int32; sorted by body, then face.
+class VisibleFaces:
+    """Faces of a body, or of a scene, that a frustum leaves: `body` (n,) the ids, `face` (n,) int32; sorted by body, then face.
 
-    `stats`: n_v volumes compared with planes, n_p faces looked at one by one, n_u volumes updated, n_x signs left to exact arithmetic.
+    `stats`: n_v volumes compared with planes, n_p faces looked at one by one, n_u volumes updated, n_exact signs left to exact arithmetic.
     """
     body: NDArray[np.int64]
     face: NDArray[np.int32]

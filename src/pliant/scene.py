@@ -28,10 +28,11 @@ from pliant.query.collide.narrow_phase import (
     wrap_pairs,
 )
 from pliant.query.collide.self_collide import ADJACENT_MODES, self_collide_validated
-from pliant.query.collide.two_bodies import DESCEND_MODES, SAT_MODES, TraversalOptions, collide_validated
+from pliant.query.collide.two_bodies import collide_validated
+from pliant.query.options import DEFAULT_TRAVERSAL, Traversal, check_traversal
 from pliant.query.proximity.scene import box_gaps, nearest_bodies, pairs_within
 from pliant.query.scheduler import workspace
-from pliant.results import ScenePairs, Separation, Stats
+from pliant.results import Distance, ScenePairs, Stats
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,7 +54,7 @@ class _Options(NamedTuple):
     first: bool | str
     contacts: bool
     adjacent: str
-    traversal: TraversalOptions
+    traversal: Traversal
     deadline: float | None
 
     @property
@@ -157,7 +158,7 @@ class Scene:
         self._ignored.add(self._ignore_rule(first, second))
 
     @_synchronized
-    def heed(self, first: int | str, second: int | str) -> None:
+    def unignore(self, first: int | str, second: int | str) -> None:
         """Take an `ignore` back."""
         self._ignored.discard(self._ignore_rule(first, second))
 
@@ -240,17 +241,17 @@ class Scene:
 
     @_synchronized
     def collide(self, *, self_pairs: bool = False, adjacent: str = "exact", first: bool | str = False, contacts: bool = False,
-                sat: str = "full", descend: str = "both", budget_ms: float | None = None) -> ScenePairs:
+                traversal: Traversal = DEFAULT_TRAVERSAL, budget_ms: float | None = None) -> ScenePairs:
         """All pairs of faces of different bodies that meet; with `self_pairs` also those of each body with itself (`self_collide`).
 
         `first=True` stops at the first pair of faces; `first="each"` finds one for each two bodies that meet. Which one may vary.
-        `budget_ms`: stop about so many milliseconds after the call; `complete` says whether all was looked at, `undecided` which pairs of
+        `budget_ms`: stop about so many milliseconds after the call; `complete` says whether all was looked at, `unresolved` which pairs of
         bodies were not. The broad phase counts, but is not broken off. The rest as for `collide` and `self_collide`.
         """
         time_limit = deadline(budget_ms)
         self_pairs, contacts = validate.flag("self_pairs", self_pairs), validate.flag("contacts", contacts)
         first = validate.choice("first", first, (EACH_PAIR,)) if isinstance(first, str) else validate.flag("first", first)
-        traversal = TraversalOptions(validate.choice("sat", sat, SAT_MODES) == "full", validate.choice("descend", descend, DESCEND_MODES) == "larger")
+        check_traversal(traversal)
         options = _Options(first, contacts, validate.choice("adjacent", adjacent, ADJACENT_MODES), traversal, time_limit)
         tested, moved_ids = self.candidates(), frozenset(self._moved_ids)
         if self_pairs:
@@ -265,10 +266,10 @@ class Scene:
         self._moved_ids -= moved_ids                                            # what is given away may be written to: hence the copies
         complete = bool(found.complete.all()) or bool(first and first != EACH_PAIR and found.counts.any())
         return ScenePairs(np.repeat(tested, found.counts, axis=0), arrays.pop("faces"), Stats(*counters.sum(0).tolist()), tested, counters,
-                          **arrays, complete=complete, undecided=None if complete else tested[~found.complete])
+                          **arrays, complete=complete, unresolved=None if complete else tested[~found.complete])
 
     @_synchronized
-    def distance(self) -> Separation:
+    def distance(self) -> Distance:
         """The least distance between two bodies of the scene that are not ignored, as `pliant.distance`; `bodies` has their ids."""
         ids = [number for number, member in self._members.items() if len(member.body)]
         pairs = [(i, j) for i, one in enumerate(ids) for j, other in enumerate(ids) if i < j and not self._is_ignored(one, other)]
@@ -281,7 +282,7 @@ class Scene:
         those of each body with itself (`self_within`)."""
         tolerance, points = validate.number("tolerance", tolerance, 0.0), validate.flag("points", points)
         ids = sorted(number for number, member in self._members.items() if len(member.body))
-        boxes = np.array([self._members[number].body.box() for number in ids]).reshape(-1, 2, 3)
+        boxes = np.array([self._members[number].body.bounds for number in ids]).reshape(-1, 2, 3)
         first, second = np.nonzero(np.tril(box_gaps(boxes, boxes) <= tolerance, 0 if validate.flag("self_pairs", self_pairs) else -1).T)
         pairs = np.array(ids, np.int64)[np.stack([first, second], axis=1)] if ids else np.empty((0, 2), np.int64)
         tested = pairs[[(i, j) not in self._ignored if i == j else not self._is_ignored(i, j) for i, j in pairs.tolist()]]
@@ -403,7 +404,7 @@ def _sorted_rows(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
-def _batch_ids(bodies: list[Body], traversal: TraversalOptions) -> NDArray[np.int64]:
+def _batch_ids(bodies: list[Body], traversal: Traversal) -> NDArray[np.int64]:
     """Bodies with the same number can be asked in one call; −1: alone."""
     numbers: dict[Any, int] = {}
     return np.array([numbers.setdefault((body.options.volume_type.name, body.options.arity), len(numbers))

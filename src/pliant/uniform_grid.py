@@ -29,7 +29,7 @@ class _Soup(NamedTuple):
     faces: NDArray[np.int32]
 
 
-class Grid:
+class UniformGrid:
     """A triangle soup that rays are cast into: `cast`, `cast_all`, `occluded` and `pick` take it as they take a body, whose number is 0,
     and answer the same to the bit. In `Stats` n_v counts cells.
 
@@ -43,7 +43,7 @@ class Grid:
     It is filled when a query comes after an update. Queries may run in several threads; `update` waits for them, and they for it.
 
     >>> import pliant as pl
-    >>> grid = pl.Grid([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    >>> grid = pl.UniformGrid([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
     >>> pl.cast(grid, [0.25, 0.25, -1], [[0, 0, 1], [1, 0, 0]]).face.tolist()
     [0, -1]
     >>> grid.update([[0, 0, 5], [1, 0, 5], [0, 1, 5], [1, 1, 5]], [[0, 1, 2], [1, 3, 2]])
@@ -59,10 +59,10 @@ class Grid:
         self._cell_lists: GridCells | None = None
         self._spare_lists: GridCells | None = None                                 # lists of an earlier frame, to be written over
 
-    def __copy__(self) -> Grid:
-        return Grid(self.vertices, self.faces, cells=self._requested_cells)
+    def __copy__(self) -> UniformGrid:
+        return UniformGrid(self.vertices, self.faces, cells=self._requested_cells)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Grid:
+    def __deepcopy__(self, memo: dict[int, Any]) -> UniformGrid:
         return self.__copy__()
 
     def __reduce__(self) -> str:

@@ -79,7 +79,7 @@ class Scene:
         if placement is not None:
             back = np.zeros(12)
             invert_rotation(placement, back)
-            bodies["m"][0], bodies["back"][0], bodies["placed"], bodies["doubt"] = placement, back, 1, rounding_bound(placement, motion.box)
+            bodies["matrix"][0], bodies["inverse"][0], bodies["transformed"], bodies["transform_error"] = placement, back, 1, rounding_bound(placement, motion.box)
         self.view = BatchView(leaves, motion.flat, bodies, 0, aligned_zeros(BATCH, RAY_DTYPE), wide, None, batch, np.zeros(N_LOCAL_ROWS * BATCH, np.float32),
                          np.zeros(2 * BATCH), np.zeros(BATCH, np.int64), 0, 0, 0, 0)
         self.count = transform_rays(self.view, motion.record)

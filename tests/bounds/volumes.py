@@ -53,7 +53,7 @@ def empty(name, i):
     """Record i holds nothing."""
     family = VOLUME_TYPES[name]
     for field, value in zip(family.volume._fields, family.empty, strict=True):
-        records(name).nodes["lanes"][field][i] = records(name).nodes["whole"][field][i] = value
+        records(name).nodes["lanes"][field][i] = records(name).nodes["bounds"][field][i] = value
 
 
 def reach_of(points):
@@ -162,7 +162,7 @@ def attack_around(name):
 def farthest(v, points, way):
     """A point of v that is far along a direction: the farthest, but of k-DOPs, whose corners are cut off, and of balls with two slabs one
     of the points inside."""
-    if (len(v) > 6 and kind(v) == "planes") or kind(v) == "slabcutball2":
+    if (len(v) > 6 and kind(v) == "planes") or kind(v) == "double_slabcutball":
         return long(points[np.argmax(long(points) @ way)])
     return support(v, way)
 
@@ -201,7 +201,7 @@ def attack_merged_twice(name):
             set_merged(made.nodes, 2)
             children.append(load_bounds(made.nodes, 2))
             for field in made.family.volume._fields:
-                made.nodes["lanes"][field][3, k] = made.nodes["whole"][field][2]
+                made.nodes["lanes"][field][3, k] = made.nodes["bounds"][field][2]
         set_merged(made.nodes, 3)
         v = load_bounds(made.nodes, 3)
         if not all(INSIDE[name](v, exact(p)) for p in points.tolist()):

@@ -46,13 +46,13 @@ class Pot(NamedTuple):
 
 def basket(width, n=5):
     """Records in which every byte is something else than 0."""
-    dtype = packed_dtype([("lanes", soa.lanes_dtype(Egg, width)), ("whole", soa.bounds_dtype(Pot)), ("count", INT32), ("stamp", INT32)])
+    dtype = packed_dtype([("lanes", soa.lanes_dtype(Egg, width)), ("bounds", soa.bounds_dtype(Pot)), ("count", INT32), ("stamp", INT32)])
     array = aligned_zeros(n, dtype)
     array.view(np.uint8)[:] = np.arange(array.nbytes) % 251 + 1
     for k, name in enumerate(Egg._fields):
         array["lanes"][name] = 100 * k + np.arange(n)[:, None] + np.arange(width) / 16
     for k, name in enumerate(Pot._fields):
-        array["whole"][name] = -100 * k - np.arange(n)
+        array["bounds"][name] = -100 * k - np.arange(n)
     array["stamp"] = np.arange(n) + 7
     return array
 
@@ -124,7 +124,7 @@ def test_one_lane_is_read_and_written(width):
 
 def test_the_whole_is_read_and_written(width):
     source, target, expected = basket(width), basket(width), basket(width)
-    expected["whole"][4] = source["whole"][2]
+    expected["bounds"][4] = source["bounds"][2]
     copy_whole(source, 2, target, 4)
     assert target.tobytes() == expected.tobytes()
 
@@ -134,7 +134,7 @@ def test_class_and_width_come_from_the_dtype(width):
     egg, pot = read_lane(source, 2, 1), read_whole(source, 2)
     assert type(egg) is Egg and type(pot) is Pot
     assert egg == tuple(source["lanes"][name][2, 1] for name in Egg._fields)
-    assert pot == tuple(source["whole"][name][2] for name in Pot._fields)
+    assert pot == tuple(source["bounds"][name][2] for name in Pot._fields)
     assert all(np.asarray(value).dtype == np.float32 for value in lanes(source, 0))
     if not DISABLED:
         assert {str(signature.return_type) for signature in read_lane.nopython_signatures} == {"Egg(float32 x 3)"}
@@ -143,8 +143,8 @@ def test_class_and_width_come_from_the_dtype(width):
 def test_float64_is_rounded_into_a_record(width):
     target = basket(width)
     write_pot(target, 3, 0.1)
-    assert target["whole"][3].item() == tuple(np.float32([0.1, 1.1, 2.1]).tolist())
-    assert target["whole"][2] == basket(width)["whole"][2]
+    assert target["bounds"][3].item() == tuple(np.float32([0.1, 1.1, 2.1]).tolist())
+    assert target["bounds"][2] == basket(width)["bounds"][2]
 
 
 @pytest.mark.skipif(DISABLED, reason="the classes are compared while a kernel is compiled")

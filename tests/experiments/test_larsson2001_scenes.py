@@ -58,7 +58,7 @@ def test_two_bodies_meet_after_a_third_of_the_way_and_then_more_and_more():
         found.append(len(pliant.collide(*bodies)))
     assert 10 <= found.index(next(filter(None, found))) <= 14
     assert found[-1] == max(found) > 250
-    boxes = [body.box() for body in bodies]
+    boxes = [body.bounds for body in bodies]
     assert (boxes[0][0] < boxes[1][1]).all() and (boxes[1][0] < boxes[0][1]).all()
 
 

@@ -115,7 +115,7 @@ def test_reconstruction_leaves_nothing_for_the_root(policy):
         body.update(actor.shape(frame))
         shape = body.bvh_at(body.motion.scale)
         assert shape.stale and tracing.reconstruct(shape) > 0 and not shape.stale
-        vertices, whole = body.vertices, shape.nodes["whole"][0]
+        vertices, whole = body.vertices, shape.nodes["bounds"][0]
         low = np.array([whole[name] for name in ("lox", "loy", "loz")]) + body.motion.origin[:3]
         np.testing.assert_allclose(low, vertices.min(axis=0), atol=1e-6)
     upper = (shape.nodes["stamp"] == shape.frame).mean()

@@ -40,7 +40,7 @@ def scene_of(seed, bodies=3, frames=2, nodes=4, apart=1.2):
     maps = np.tile(np.eye(3, 4), (frames + 1, bodies, nodes, 1, 1)) + rng.normal(0, 0.12, (frames + 1, bodies, nodes, 3, 4))
     maps[:, :, :, 0, 3] += apart * np.arange(bodies)[:, None]
     places = rng.normal(0, 0.5, (nodes, 3))
-    return Blends(Blended(rest, faces.astype(np.int32), pl.Nodes(places, 2.0), csr_array(weights)), maps)
+    return Blends(Blended(rest, faces.astype(np.int32), pl.MeshlessNodes(places, 2.0), csr_array(weights)), maps)
 
 
 # --- ways and bounds -------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """`case_of(seed)`: a case as plain JSON data. Bodies are as `model.py` says; a step has a name, `do`, and what it takes.
 
     update, changed, transform, control, refused, reload      change a body (`body`: its number)
-    add, remove, ignore, heed                                 change the scene
+    add, remove, ignore, unignore                                 change the scene
     threads                                                   asks `queries` at the same time, each in a thread of its own
     all others                                                are queries: see `world.QUERIES`
 """
@@ -96,15 +96,15 @@ class _Drawing:
         with np.errstate(under="ignore"):
             table = {"motion": motion, "kind": kind, "vertices": vertices * self.size, "faces": faces, "weld": self.chance(0.2)}
         if motion == "free" and self.chance(0.15):
-            table["keys"] = [table["vertices"], *(self.moved(table["vertices"], table["vertices"]) for _ in range(2))]
+            table["key_poses"] = [table["vertices"], *(self.moved(table["vertices"], table["vertices"]) for _ in range(2))]
         if motion == "morph":
             table["form"] = self.draw(["targets", "base", "relative"])
             table["shapes"] = [table["vertices"], *(self.near(table["vertices"]) for _ in range(int(self.rng.integers(1, 4))))]
         if motion == "blended":
             table["weights"] = self.rng.multinomial(4, self.even(), len(vertices)) / 4
-        table["options"] = options(self.rng, self.campaign, motion, "keys" in table, table.get("form"))
+        table["options"] = options(self.rng, self.campaign, motion, "key_poses" in table, table.get("form"))
         if partial:
-            table["options"] |= partial_options(self.rng, "keys" in table)
+            table["options"] |= partial_options(self.rng, "key_poses" in table)
         return table
 
     def even(self):
@@ -134,7 +134,7 @@ class _Drawing:
             self.do(do="remove", body=self.members.pop(self.members.index(k))) if k in self.members else self.add(k)
         elif kind == "rule":
             i, j = self.rng.integers(len(self.models), size=2)
-            self.do(do=self.draw(["ignore", "heed"]), first=int(i), second=int(j), by_group=self.chance(0.4))
+            self.do(do=self.draw(["ignore", "unignore"]), first=int(i), second=int(j), by_group=self.chance(0.4))
         elif kind == "reload":
             self.do(do="reload", body=k)
         elif kind == "refused":
@@ -168,7 +168,7 @@ class _Drawing:
                 some = some[::-1]
             self.do(do="changed", body=k, changed=some, vertices=made[some], **self.maybe_matrix())
             return
-        key = {"key": int(self.rng.integers(len(model.table["keys"])))} if "keys" in model.table and self.chance(0.5) else {}
+        key = {"key_pose": int(self.rng.integers(len(model.table["key_poses"])))} if "key_poses" in model.table and self.chance(0.5) else {}
         self.do(do="update", body=k, vertices=made, copy=self.chance(0.8), **key, **self.maybe_matrix())
 
     def control(self, k):
@@ -202,7 +202,7 @@ class _Drawing:
 
     def asked(self):
         names = ["self_collide", "self_distance", "self_within", "closest", "closest", "cast", "cast", "cast", "occluded", "cast_all",
-                 "visible", "vertices"]
+                 "frustum_cull", "vertices"]
         if len(self.models) > 1:
             names += ["collide"] * 4 + ["distance"] * 2 + ["within"] * 2
         if self.members:
@@ -239,7 +239,7 @@ class _Drawing:
     def _collide(self):
         step = {"do": "collide", **self.pair(), **self.modes()}
         if len(step) == 3:
-            step |= self.draw([{}, {}, {"engine": "image"}, {"sat": "lite"}, {"descend": "larger"}])
+            step |= self.draw([{}, {}, {"engine": "image"}, {"traversal": {"sat": "lite"}}, {"traversal": {"descend": "larger"}}])
         return step
 
     def _self_collide(self, most=None):
@@ -273,7 +273,7 @@ class _Drawing:
         return {"do": name, "target": target, "origins": origins, "directions": directions, **limits}
 
     def _cast(self, most=30):
-        return self.rays("cast", most) | ({"traversal": "stackless"} if self.chance(0.15) else {})
+        return self.rays("cast", most) | ({"traversal": {"rays": "stackless"}} if self.chance(0.15) else {})
 
     def _occluded(self, most=30):
         return self.rays("occluded", most)
@@ -281,9 +281,9 @@ class _Drawing:
     def _cast_all(self):
         return self.rays("cast_all", 20)
 
-    def _visible(self):
+    def _frustum_cull(self):
         target, triangles = self.target()
-        return {"do": "visible", "target": target, "planes": probes.planes(self.rng, triangles, int(self.rng.integers(1, 7)), self.size)}
+        return {"do": "frustum_cull", "target": target, "planes": probes.planes(self.rng, triangles, int(self.rng.integers(1, 7)), self.size)}
 
     def _vertices(self):
         return {"do": "vertices", **self.one()}

@@ -67,18 +67,18 @@ def check_part(step, fields, right):
         if len(found) != len(full):
             raise Wrong(f"complete, but {len(found)} pairs of {len(full)}")
     else:
-        check_undecided(fields, sorted(set(full) - set(found)))
+        check_unresolved(fields, sorted(set(full) - set(found)))
 
 
-def check_undecided(fields, missing):
-    undecided = fields["undecided"]
+def check_unresolved(fields, missing):
+    unresolved = fields["unresolved"]
     if "bodies" in fields:
-        some = set(map(tuple, undecided.tolist()))
+        some = set(map(tuple, unresolved.tolist()))
         lost = [key for key in missing if key[:2] not in some]
     else:
-        lost = [(i, j) for i, j in missing if not (undecided[0][i] and undecided[1][j])]
+        lost = [(i, j) for i, j in missing if not (unresolved[0][i] and unresolved[1][j])]
     if lost:
-        raise Wrong(f"missing pairs that are not undecided: {lost[:5]}")
+        raise Wrong(f"missing pairs that are not unresolved: {lost[:5]}")
 
 
 def check_fresh(world, fresh: Fresh, step, fields):
@@ -94,7 +94,7 @@ def check_fresh(world, fresh: Fresh, step, fields):
     if step.get("first") or step.get("budget_ms") is not None:
         check_part(step, fields, right)
         return max(1, len(fields["faces"]))
-    exempt = {"complete", "undecided"}
+    exempt = {"complete", "unresolved"}
     if step["do"].endswith("distance") and fields.get("distance") == 0 == right["distance"]:
         exempt |= {"points", "faces", "bodies"}
     if set(fields) - exempt != set(right) - exempt:

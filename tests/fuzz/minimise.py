@@ -15,8 +15,8 @@ MOST_PLAYS, REPEATS = 600, 10
 PLAIN = {"volume": "aabb", "build": "sah", "arity": 8, "leaf": 8, "policy": "auto"}
 ROWS = ("origins", "directions", "points", "planes")                    # of queries
 POINTS = ("vertices", "weights")                                        # of bodies, a row for each vertex; `keys` and `shapes` have several
-FLAGS = ("weld", "keys")                                                # of bodies
-EXTRAS = ("transform", "key", "copy", "contacts", "first", "budget_ms", "engine", "signed", "max_distance", "traversal", "sat", "descend",
+FLAGS = ("weld", "key_poses")                                                # of bodies
+EXTRAS = ("transform", "key_pose", "copy", "contacts", "first", "budget_ms", "engine", "signed", "max_distance", "traversal",
           "t_min", "t_max")
 
 
@@ -210,7 +210,7 @@ def _with_vertices(case, k, used):
     for name in POINTS:
         if name in body:
             body[name] = [body[name][v] for v in used]
-    for name in ("keys", "shapes"):
+    for name in ("key_poses", "shapes"):
         if name in body:
             body[name] = [[rows[v] for v in used] for rows in body[name]]
     body["faces"] = [[place.get(v, 0) for v in face] for face in body["faces"]]

@@ -7,7 +7,7 @@ A body of a case is a table:
     faces      rows (m, 3)
     options    keywords of `Body`: volume, build, arity, leaf, policy
     weld       true to merge vertices that start at one place
-    keys       for free bodies: key poses (k, n, 3)
+    key_poses  for free bodies: key poses (k, n, 3)
     shapes     for morphing bodies: targets (k, n, 3), `vertices` being the first; `form`: "targets", "base" or "relative"
     weights    for blended bodies: rows (n, m)
 

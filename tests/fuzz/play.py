@@ -93,7 +93,7 @@ def _answers(world, queries):
 def _compare(outcome, case, number, world, fresh, query, answer, oracles):
     name = query["do"]
     outcome.coverage["query " + name] += 1
-    for option in ("contacts", "first", "budget_ms", "engine", "signed", "traversal", "sat", "descend"):
+    for option in ("contacts", "first", "budget_ms", "engine", "signed", "traversal"):
         if query.get(option) not in (None, False):
             outcome.coverage[f"{name} {option}={query[option]}"] += 1
     if isinstance(answer, Exception):
@@ -120,5 +120,5 @@ def _meet(coverage, case):
                          f"motion and policy: {body['motion']} {policy}", f"volume and motion: {table['volume']} {body['motion']}"])
         if body.get("weld"):
             coverage["weld"] += 1
-        if "keys" in body:
-            coverage["keys"] += 1
+        if "key_poses" in body:
+            coverage["key_poses"] += 1

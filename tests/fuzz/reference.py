@@ -357,9 +357,8 @@ def cast_all(rng, world, step, fields):
     return count
 
 
-def visible(rng, world, step, fields):
-    count, listed = 0, fields.get("face", fields.get("values"))
-    owners = fields.get("body", np.zeros(len(listed), int))
+def frustum_cull(rng, world, step, fields):
+    count, listed, owners = 0, fields["face"], fields["body"]
     for number, model in targets(world, step).items():
         points, planes = exact(model.world()), exact(np.array(step["planes"]))
         below = points[0].reshape(-1, 3) @ planes[0][:, :3].T * Fraction(2) ** points[1] + planes[0][:, 3] < 0
@@ -372,4 +371,4 @@ def visible(rng, world, step, fields):
 
 
 CHECKS = {f.__name__: f for f in (collide, self_collide, scene_collide, distance, self_distance, scene_distance, within, self_within,
-                                  scene_within, closest, cast, occluded, cast_all, visible)}
+                                  scene_within, closest, cast, occluded, cast_all, frustum_cull)}

@@ -11,7 +11,7 @@ from fuzz.model import Model, rows_of
 
 FRESH = {"volume": "aabb", "build": "sah", "arity": 8, "leaf": 8, "policy": "bottom_up"}
 WORK = ("stats", "image", "tested", "counters")                         # fields that say how an answer was found
-HOW = ("engine", "budget_ms", "first", "traversal", "sat", "descend")   # options that change the work, or leave out a part of the answer
+HOW = ("engine", "budget_ms", "first", "traversal")                   # options that change the work, or leave out a part of the answer
 
 
 def body_of(table):
@@ -21,8 +21,8 @@ def body_of(table):
         return morphs.morph(table["form"], np.array(table["shapes"], np.float64), faces, **options)
     if table["motion"] == "blended":
         return pl.Body.blended(rows_of(table["vertices"]), faces, np.array(table["weights"], np.float64), **options)
-    if "keys" in table:
-        options["keys"] = np.array(table["keys"], np.float64)
+    if "key_poses" in table:
+        options["key_poses"] = np.array(table["key_poses"], np.float64)
     return (pl.Body.rigid if table["motion"] == "rigid" else pl.Body)(rows_of(table["vertices"]), faces, **options)
 
 
@@ -53,8 +53,8 @@ class World:
             given["vertices"] = rows_of(step["vertices"])
         if "changed" in step:
             given["changed"] = np.array(step["changed"], np.int64)
-        if "key" in step:
-            given["key"] = step["key"]
+        if "key_pose" in step:
+            given["key_pose"] = step["key_pose"]
         if step.get("copy") is False:
             given["copy"] = False
         self.bodies[k].update(**given)
@@ -99,7 +99,7 @@ class World:
     def _reload(self, step):
         """Save and load; the loaded body takes the place of the other, also in the scene."""
         k = step["body"]
-        if "keys" in self.models[k].table:                              # refused, by the documentation
+        if "key_poses" in self.models[k].table:                              # refused, by the documentation
             return
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "body.pliant"
@@ -138,10 +138,10 @@ class World:
             self.scene.ignore(min(rule), max(rule))
             self.rules.add(rule)
 
-    def _heed(self, step):
+    def _unignore(self, step):
         rule = self._rule(step)
         if rule:
-            self.scene.heed(min(rule), max(rule))
+            self.scene.unignore(min(rule), max(rule))
             self.rules.discard(rule)
 
     def ignored(self, i, j):
@@ -174,7 +174,7 @@ class Fresh:
     def scene(self):
         """A new scene; its ids are the ranks of those of the other."""
         scene, ids = pl.Scene(), {}
-        for k in sorted(self.world.ids, key=self.world.ids.get):
+        for k in sorted(self.world.ids, key_pose=self.world.ids.get):
             ids[self.world.ids[k]] = scene.add(pl.Body(self[k].vertices, self[k].faces, **FRESH), group=self.world.groups[k])
         for rule in self.world.rules:
             first, second = (ids.get(name, name) for name in (min(rule), max(rule)))
@@ -213,7 +213,7 @@ QUERIES = {
     "cast": _rays("cast"),
     "occluded": _rays("occluded"),
     "cast_all": _rays("cast_all"),
-    "visible": lambda world, step: pl.visible(_target(world, step), np.array(step["planes"], np.float64).reshape(-1, 4)),
+    "frustum_cull": lambda world, step: pl.frustum_cull(_target(world, step), np.array(step["planes"], np.float64).reshape(-1, 4)),
     "vertices": lambda world, step: world.bodies[step["a"]].vertices,
     "scene_collide": lambda world, step, **options: world.scene.collide(**options),
     "scene_distance": lambda world, step: world.scene.distance(),
@@ -227,6 +227,8 @@ def ask(world, step, whole=False):
     options = {key: value for key, value in step.items() if key not in ARGUMENTS and value is not None and not (whole and key in HOW)}
     if step["do"] == "closest":
         options.pop("points")
+    if "traversal" in options:
+        options["traversal"] = pl.Traversal(**options["traversal"])
     answer = QUERIES[step["do"]](world, step, **options)
     if isinstance(answer, np.ndarray):
         return {"values": answer}

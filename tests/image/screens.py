@@ -97,7 +97,7 @@ def assert_form(found, expected):
     assert not extra, f"{len(extra)} pairs that do not meet, as {min(extra)}"
     assert faces.tolist() == expected.tolist()                          # sorted, and each once
     assert (faces.shape, faces.dtype, faces.flags.c_contiguous) == ((len(found), 2), np.dtype(np.int32), True)
-    assert found.complete and found.undecided is None and bool(found) == (len(expected) > 0)
+    assert found.complete and found.unresolved is None and bool(found) == (len(expected) > 0)
     assert image.found == len(found) <= image.tests == found.stats.n_p
     assert (image.missed, image.sent, image.passes) == (0.0, 0, 0)
 

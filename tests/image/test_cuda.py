@@ -110,11 +110,11 @@ FOLDED = (np.array([[0, 0, 0], [2, 0, 0], [2, 2, 0], [0, 2, 0], [1, 1, 0], [1, 1
 @pytest.mark.parametrize(("adjacent", "scale", "count"), [("exact", 1.0, 15), ("ignore", 1.0, 8), ("exact", 1e-300, 15)])
 def test_neighbours(adjacent, scale, count):
     """A fan folded onto itself: faces share a vertex, an edge, all three, and faces name a vertex twice. Beyond the range of the filters
-    a pair is undecided at each of the vertices it shares, and found once."""
+    a pair is unresolved at each of the vertices it shares, and found once."""
     mesh = scale * FOLDED[0], FOLDED[1]
     found = ask(mesh, adjacent=adjacent)
     np.testing.assert_array_equal(found.faces, right(mesh, adjacent=adjacent))
-    assert len(found) == count and found.stats.n_x > 0
+    assert len(found) == count and found.stats.n_exact > 0
 
 
 def test_points_of_a_lattice():
@@ -122,17 +122,17 @@ def test_points_of_a_lattice():
     found = alike(a, b, counters=False)
     expected = right(a, b)
     np.testing.assert_array_equal(found.faces, expected)
-    assert len(expected) > 5 and found.stats.n_x > 0
+    assert len(expected) > 5 and found.stats.n_exact > 0
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_beyond_the_filters(scale):
-    """All pairs are left undecided by the GPU, and settled on the host."""
+    """All pairs are left unresolved by the GPU, and settled on the host."""
     a, b = soup(8, 5, scale), soup(9, 5, scale)
     found = ask(a, b)
     expected = right(a, b)
     np.testing.assert_array_equal(found.faces, expected)
-    assert found.stats.n_x == found.image.tests >= len(expected) > 3
+    assert found.stats.n_exact == found.image.tests >= len(expected) > 3
 
 
 SAMPLED = {"closed": ({}, 0.9, True), "dropped": ({"passes": 1, "rest": "drop"}, 0.9, False), "apart": ({}, 1.35, False),
@@ -161,7 +161,7 @@ def test_open_surfaces_are_sampled():
 def test_undecided_pairs_count_in_the_estimate():
     """Of 23 pairs, most of which touch, few are decided on a GPU; many more may have been missed."""
     found = alike(lattice(47), mode="sampled", adjacent="ignore", resolution=8, passes=1, rest="drop", counters=device.is_simulated())
-    assert len(found) == 23 and found.stats.n_x > 5 and found.image.missed > 1
+    assert len(found) == 23 and found.stats.n_exact > 5 and found.image.missed > 1
 
 
 def test_large_faces(room):
@@ -192,7 +192,7 @@ def test_contacts():
     a, b = soup(1), ball(2, [0.3, 0.0, 0.0])
     found, expected = ask(sent(a), sent(b), contacts=True), pl.collide(pl.Body(*a), pl.Body(*b), contacts=True)
     assert len(expected) > 5
-    for name in ("faces", "segments", "normals", "depths", "coplanar", "responses"):
+    for name in ("faces", "segments", "normals", "depths", "coplanar", "push_directions"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
@@ -228,7 +228,7 @@ def test_a_clock():
 
 @pytest.fixture
 def launches(monkeypatch):
-    """How many fragments, places, keys and undecided pairs there was room for, launch by launch; in the beginning for one of each."""
+    """How many fragments, places, keys and unresolved pairs there was room for, launch by launch; in the beginning for one of each."""
     from pliant.image.cuda import CudaEngine
     noted, look_through, launch = [], CudaEngine.set_viewport, CudaEngine.launch
 

@@ -181,7 +181,7 @@ def test_contacts_are_those_of_the_trees(deforming):
     alone, self_tree = pl.self_collide(crumple, contacts=True, engine="image"), pl.self_collide(pl.Body(*crumple), contacts=True)
     assert len(alone)
     for one, other in ((tree, image), (self_tree, alone)):
-        for name in ("segments", "normals", "depths", "coplanar", "responses"):
+        for name in ("segments", "normals", "depths", "coplanar", "push_directions"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     assert pl.collide(a, b, engine="image").segments is None
 

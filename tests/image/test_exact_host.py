@@ -1,4 +1,4 @@
-"""Pairs that filters left undecided, settled on the host by their corners and the names of these."""
+"""Pairs that filters left unresolved, settled on the host by their corners and the names of these."""
 
 import numpy as np
 import pytest

@@ -25,7 +25,7 @@ def often(examples):
 
 def body(shape="cube", radius=1.8, **options):
     """Nodes 0.1 apart, without gravity unless that is asked for."""
-    return pl.Elastic(pl.Nodes(lattice(*SHAPES[shape], step=STEP), radius * STEP), **{"gravity": None} | options)
+    return pl.Elastic(pl.MeshlessNodes(lattice(*SHAPES[shape], step=STEP), radius * STEP), **{"gravity": None} | options)
 
 
 def kinetic(solid):
@@ -83,7 +83,7 @@ def test_a_bar_lengthens_as_its_modulus_says(counts, radius):
     rest = lattice(*counts, step=STEP)
     area, length = counts[1] * counts[2] * STEP**2, (counts[0] - 1) * STEP
     root, end = np.flatnonzero(rest[:, 0] == 0), np.flatnonzero(rest[:, 0] > length - 0.5 * STEP)
-    bar = pl.Elastic(pl.Nodes(rest, radius * STEP), young=young, gravity=None, pinned=root)
+    bar = pl.Elastic(pl.MeshlessNodes(rest, radius * STEP), young=young, gravity=None, pinned=root)
     forces = np.zeros_like(rest)
     forces[end, 0] = young * strain * area / len(end)
     for _ in range(20):
@@ -109,7 +109,7 @@ def test_volumes_and_masses():
 def test_nodes_at_one_place():
     """Have a volume, and a mass, all the same, which is hardly any."""
     rest = np.concatenate([lattice(3, 3, 3), [[0.5, 0.5, 0.5]] * 6])
-    solid = pl.Elastic(pl.Nodes(rest, 1.8), pinned=[0])
+    solid = pl.Elastic(pl.MeshlessNodes(rest, 1.8), pinned=[0])
     assert 1e-7 < solid.volumes.min() < 1e-5
     for _ in range(5):
         solid.step(0.1)
@@ -125,7 +125,7 @@ def test_energy_is_that_of_a_stretched_block():
 
 def test_far_away_nothing_is_lost():
     rest = lattice(3, 3, 3, step=0.125)
-    solid = pl.Elastic(pl.Nodes(rest, 0.25), gravity=None)
+    solid = pl.Elastic(pl.MeshlessNodes(rest, 0.25), gravity=None)
     solid.place(rest + 2.0**30)
     assert solid.energy() < 1e-24
     solid.step(0.1)
@@ -214,14 +214,14 @@ def test_inversion_recovers(how):
 def test_pieces_that_nothing_joins():
     """Each keeps its own momentum, also in steps that are large; and what is pinned holds only its own."""
     rest = np.concatenate([lattice(3, 2, 2, step=STEP), lattice(3, 2, 2, step=STEP) + 50])
-    two = pl.Elastic(pl.Nodes(rest, 1.8 * STEP), gravity=None)
+    two = pl.Elastic(pl.MeshlessNodes(rest, 1.8 * STEP), gravity=None)
     speeds = np.zeros_like(rest)
     speeds[:12, 0], speeds[12:, 1] = 1.0, -2.0
     two.place(rest, speeds)
     for dt in (0.01, 1.0, 1e5):
         two.step(dt)
         np.testing.assert_allclose(two.velocities, speeds, atol=1e-9)
-    held = pl.Elastic(pl.Nodes(rest, 1.8 * STEP), pinned=[0, 1, 2, 3])
+    held = pl.Elastic(pl.MeshlessNodes(rest, 1.8 * STEP), pinned=[0, 1, 2, 3])
     for _ in range(5):
         held.step(0.1)
     np.testing.assert_allclose(held.velocities[12:], np.tile([0, 0, -0.5 * 9.81], (12, 1)), atol=1e-9)
@@ -284,8 +284,8 @@ BAD = {
     "pins": (lambda: body("pair", pinned=[[0]]), MeshError, r"pinned: expected shape \(k,\), the nodes that are held"),
     "volume": (lambda: body("pair", volume=[1, 0]), ValueError, "volume: row 1 is 0"),
     "volumes": (lambda: body("pair", volume=[1, 1, 1]), ValueError, r"volume: expected a number, or shape \(2,\)"),
-    "tiny": (lambda: pl.Elastic(pl.Nodes(lattice(2, 2, 2, step=1e-30), 1e-30)), ValueError, "volume of nodes: row 0 is .*other units"),
-    "extent": (lambda: pl.Elastic(pl.Nodes(lattice(2, 2, 2, step=1e200), 1e200), volume=[1] * 8), ValueError, "nodes: extent: row 0 is"),
+    "tiny": (lambda: pl.Elastic(pl.MeshlessNodes(lattice(2, 2, 2, step=1e-30), 1e-30)), ValueError, "volume of nodes: row 0 is .*other units"),
+    "extent": (lambda: pl.Elastic(pl.MeshlessNodes(lattice(2, 2, 2, step=1e200), 1e200), volume=[1] * 8), ValueError, "nodes: extent: row 0 is"),
     "stiff": (lambda: body(young=1e308, volume=1e10), ValueError, "young: 1e\\+308 leads beyond the largest numbers"),
     "mass": (lambda: body(density=1e200), ValueError, "masses.*: row 0 is"),
     "forces": (lambda: body("pair").step(1.0, forces=[[0, 0, 0]]), MeshError, "forces: expected 2 rows, one for each node, got 1"),

@@ -188,8 +188,8 @@ def test_bodies_without_vertices_or_faces():
 
 def test_what_a_body_says():
     body = blended(maps=BENT)
-    assert "3 maps" in repr(body) and "'convex'" in repr(body) and body.policy_log == [] and body.key is None
-    assert (body.box()[0] <= body.vertices.min(axis=0)).all() and (body.vertices.max(axis=0) <= body.box()[1]).all()
+    assert "3 maps" in repr(body) and "'convex'" in repr(body) and body.policy_log == [] and body.key_pose is None
+    assert (body.bounds[0] <= body.vertices.min(axis=0)).all() and (body.vertices.max(axis=0) <= body.bounds[1]).all()
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def test_updates_that_are_refused():
                                  (body.update, TypeError, "expected maps, a transform or both"),
                                  (lambda: body.update(BENT, transform=np.zeros((4, 4))), MeshError, "transform"),
                                  (lambda: body.update(BENT * 1e306, transform=matrix(move=[1.797e308, 0, 0])), MeshError, "transform"),
-                                 (lambda: body.update(BENT, key=0), TypeError, "key"),
+                                 (lambda: body.update(BENT, key_pose=0), TypeError, "key"),
                                  (lambda: body.update(BENT, copy=1), TypeError, "copy")):
         with pytest.raises(error, match=message):
             call()

@@ -34,7 +34,7 @@ def test_weights_are_those_that_are_documented(rest, seed, radius, most):
     """Also with unlike radii, and for vertices that no node reaches."""
     radius = np.array(radius[:len(rest)])
     vertices = np.concatenate([np.random.default_rng(seed).uniform(-1, 3, (9, 3)), [[50, 60, 70]]])
-    weights = pl.Nodes(rest, radius).weights(vertices, most=most)
+    weights = pl.MeshlessNodes(rest, radius).weights(vertices, most=most)
     assert weights.format == "csr" and weights.shape == (10, len(rest)) and weights.dtype == np.float64
     assert_convex(weights)
     assert most is None or np.diff(weights.indptr).max() <= most
@@ -46,22 +46,22 @@ def test_weights_are_those_that_are_documented(rest, seed, radius, most):
 
 
 def test_vertices_that_no_node_reaches_belong_to_the_nearest():
-    weights = pl.Nodes([[0, 0, 0], [4, 0, 0]], [1.0, 2.0]).weights([[1.5, 0, 0], [1, 0, 0], [-1e200, 0, 0], [1e9, 0, 0]])
+    weights = pl.MeshlessNodes([[0, 0, 0], [4, 0, 0]], [1.0, 2.0]).weights([[1.5, 0, 0], [1, 0, 0], [-1e200, 0, 0], [1e9, 0, 0]])
     assert weights.toarray().tolist() == [[1, 0], [1, 0], [1, 0], [0, 1]]
-    np.testing.assert_array_equal(pl.Nodes([[0, 0, 0]], 1.0).weights([[7, 7, 7]]).toarray(), [[1.0]])
+    np.testing.assert_array_equal(pl.MeshlessNodes([[0, 0, 0]], 1.0).weights([[7, 7, 7]]).toarray(), [[1.0]])
 
 
 def test_the_nearest_nodes_are_kept_of_equal_ones_the_first():
-    weights = pl.Nodes(lattice(3, 1, 1), 4.0).weights([[1, 0, 0], [1.9, 0, 0]], most=2).toarray()
+    weights = pl.MeshlessNodes(lattice(3, 1, 1), 4.0).weights([[1, 0, 0], [1.9, 0, 0]], most=2).toarray()
     assert weights[0].argmax() == 1 and weights[0, 0] > 0 and weights[0, 2] == 0
     assert weights[1, 0] == 0
     alternating = np.outer(np.arange(600) % 3, [0.25, 0, 0])
-    weights = pl.Nodes(alternating, 1.0).weights([[0.5, 0, 0]], most=3)
+    weights = pl.MeshlessNodes(alternating, 1.0).weights([[0.5, 0, 0]], most=3)
     assert weights.indices.tolist() == [2, 5, 8] and weights.data.tolist() == [1 / 3] * 3
 
 
 def test_no_vertices():
-    weights = pl.Nodes(lattice(2, 2, 2), 1.0).weights(np.empty((0, 3)))
+    weights = pl.MeshlessNodes(lattice(2, 2, 2), 1.0).weights(np.empty((0, 3)))
     assert weights.shape == (0, 8) and weights.nnz == 0
 
 
@@ -70,7 +70,7 @@ def test_sizes_make_no_difference(power):
     """Powers of two: to the bit."""
     rest, vertices = lattice(3, 3, 2), np.random.default_rng(1).uniform(-1, 3, (20, 3))
     now = rest @ np.array([[1, 0.5, 0], [0, 2, 0], [0.25, 0, 1]]) + 1
-    nodes, scaled = pl.Nodes(rest, 1.6), pl.Nodes(np.ldexp(rest, power), np.ldexp(1.6, power))
+    nodes, scaled = pl.MeshlessNodes(rest, 1.6), pl.MeshlessNodes(np.ldexp(rest, power), np.ldexp(1.6, power))
     expected, found = nodes.weights(vertices), scaled.weights(np.ldexp(vertices, power))
     assert found.data.tobytes() == expected.data.tobytes() and found.indices.tobytes() == expected.indices.tobytes()
     assert scaled.gradients(np.ldexp(now, power)).tobytes() == nodes.gradients(now).tobytes()
@@ -81,7 +81,7 @@ def test_sizes_make_no_difference(power):
 @pytest.mark.parametrize("rest", [np.zeros((1, 3)), np.zeros((12, 3)), [[0, 0, 0], [1e299, 0, 0]], [[0, 0, 0], [5e-324, 0, 0], [1, 0, 0]],
                                   np.random.default_rng(0).uniform(0, 5e-320, (9, 3))], ids=["one", "same", "huge", "mixed", "subnormal"])
 def test_extreme_nodes_are_ordinary(rest, radius):
-    nodes = pl.Nodes(rest, radius)
+    nodes = pl.MeshlessNodes(rest, radius)
     assert_convex(nodes.weights([[0, 0, 0], [1, 2, 3], [-1e299, 0, 0]]))
     np.testing.assert_allclose(nodes.gradients(rest), np.tile(np.eye(3), (len(nodes), 1, 1)), atol=1e-12)
     assert np.isfinite(nodes.maps(rest)).all() and nodes.spacing.max() > 0
@@ -89,16 +89,16 @@ def test_extreme_nodes_are_ordinary(rest, radius):
 
 def test_blocks_make_no_difference(monkeypatch):
     rest, vertices = lattice(3, 3, 3), np.random.default_rng(2).uniform(-2, 4, (50, 3))
-    whole, few = (pl.Nodes(rest, 1.5).weights(vertices, most=most) for most in (None, 3))
+    whole, few = (pl.MeshlessNodes(rest, 1.5).weights(vertices, most=most) for most in (None, 3))
     monkeypatch.setattr(meshless, "VERTEX_BLOCK", 7)
     for most, expected in ((None, whole), (3, few)):
-        np.testing.assert_array_equal(pl.Nodes(rest, 1.5).weights(vertices, most=most).toarray(), expected.toarray())
+        np.testing.assert_array_equal(pl.MeshlessNodes(rest, 1.5).weights(vertices, most=most).toarray(), expected.toarray())
 
 
 def test_nothing_is_dense():
     """A thousand nodes and thirty thousand vertices would be 240 MB."""
     rng = np.random.default_rng(3)
-    nodes, vertices = pl.Nodes(rng.uniform(0, 10, (1000, 3)), 1.5), rng.uniform(0, 10, (30_000, 3))
+    nodes, vertices = pl.MeshlessNodes(rng.uniform(0, 10, (1000, 3)), 1.5), rng.uniform(0, 10, (30_000, 3))
     tracemalloc.start()
     weights = nodes.weights(vertices)
     peak = tracemalloc.get_traced_memory()[1]
@@ -114,7 +114,7 @@ def test_nothing_is_dense():
 def test_gradients_are_least_squares_of_the_smallest_change(rest, seed, radius, least):
     """Also where the nodes around are in a plane, on a line, at one place or none."""
     now = rest + np.random.default_rng(seed).normal(size=rest.shape)
-    found = pl.Nodes(rest, radius, neighbours=least).gradients(now)
+    found = pl.MeshlessNodes(rest, radius, neighbours=least).gradients(now)
     expected = slow_gradients(rest, radius, now, least)
     np.testing.assert_allclose(found, expected, atol=1e-7 * (1 + np.abs(expected).max()))
 
@@ -126,7 +126,7 @@ def test_affine_maps_come_out_as_they_are(seed, matrix, far, size):
     """Of all nodes: then every node has that map, and so has every vertex."""
     rng, matrix, shift = np.random.default_rng(seed), np.reshape(matrix, (3, 3)), np.array([1.0, -2.0, 3.0]) * far * size
     rest = size * (lattice(3, 3, 3) + rng.uniform(-0.3, 0.3, (27, 3)))
-    nodes = pl.Nodes(rest, 1.8 * size)
+    nodes = pl.MeshlessNodes(rest, 1.8 * size)
     now, rounding = rest @ matrix.T + shift, 1e-11 * (1 + far)
     np.testing.assert_allclose(nodes.gradients(now), np.tile(matrix, (27, 1, 1)), atol=rounding)
     maps, vertices = nodes.maps(now), size * rng.uniform(-1, 4, (8, 3))
@@ -138,7 +138,7 @@ def test_affine_maps_come_out_as_they_are(seed, matrix, far, size):
 @given(clouds(), turns(), st.integers(0, 99))
 def test_maps_carry_their_nodes(rest, turn, seed):
     now = rest @ turn.T + np.random.default_rng(seed).normal(size=rest.shape)
-    maps = pl.Nodes(rest, 1.5).maps(now)
+    maps = pl.MeshlessNodes(rest, 1.5).maps(now)
     assert maps.shape == (len(rest), 3, 4)
     np.testing.assert_allclose((maps @ np.column_stack([rest, np.ones(len(rest))])[:, :, None])[:, :, 0], now, atol=1e-6)
 
@@ -148,7 +148,7 @@ def test_a_flat_set_does_not_blow_up():
     rest = np.add(lattice(4, 4, 1), [0, 0, 1e9])
     rest[:, 2] += np.random.default_rng(0).uniform(-1e-7, 1e-7, 16)
     now = rest * [2, 1, 1] + np.random.default_rng(1).normal(size=(16, 3)) * [0, 0, 0.1]
-    gradients = pl.Nodes(rest, 1.5).gradients(now)
+    gradients = pl.MeshlessNodes(rest, 1.5).gradients(now)
     assert np.abs(gradients).max() < 3
     np.testing.assert_allclose(gradients[:, :, 2], np.tile([0, 0, 1], (16, 1)), atol=1e-6)
     np.testing.assert_allclose(gradients[:, 0, :2], np.tile([2, 0], (16, 1)), atol=1e-6)
@@ -156,17 +156,17 @@ def test_a_flat_set_does_not_blow_up():
 
 def test_shifts_lose_nothing_however_far():
     rest = lattice(4, 4, 4)
-    np.testing.assert_allclose(pl.Nodes(rest, 1.8).gradients(rest + 2.0**40), np.tile(np.eye(3), (64, 1, 1)), atol=1e-12)
+    np.testing.assert_allclose(pl.MeshlessNodes(rest, 1.8).gradients(rest + 2.0**40), np.tile(np.eye(3), (64, 1, 1)), atol=1e-12)
 
 
 def test_nodes_too_near_to_be_told_apart():
     rest = np.array([[0, 0, 0], [1e-310, 0, 0], [1, 0, 0], [-1, 0, 0]])
-    np.testing.assert_array_equal(pl.Nodes(rest, 1e-300, neighbours=1).gradients(rest * 2)[:2], np.tile(np.eye(3), (2, 1, 1)))
+    np.testing.assert_array_equal(pl.MeshlessNodes(rest, 1e-300, neighbours=1).gradients(rest * 2)[:2], np.tile(np.eye(3), (2, 1, 1)))
 
 
 def test_nodes_are_not_the_callers():
     rest = lattice(2, 2, 2)
-    nodes = pl.Nodes(rest, 2.0)
+    nodes = pl.MeshlessNodes(rest, 2.0)
     rest[:] = 7
     assert nodes.positions.max() == 1 and not nodes.positions.flags.writeable and not nodes.radius.flags.writeable
     assert len(nodes) == 8 and repr(nodes) == "Nodes(8 nodes, 56 links)"
@@ -197,19 +197,19 @@ def test_samples_differ_by_seed_and_start_alike():
 # --- what is refused -------------------------------------------------------------------------------------------------------------
 
 BAD = {
-    "none": (lambda: pl.Nodes([], 1.0), ValueError, "positions: expected at least one node"),
-    "shape": (lambda: pl.Nodes([[0, 0]], 1.0), MeshError, r"positions: expected shape \(n, 3\)"),
-    "finite": (lambda: pl.Nodes([[0, 0, 0], [0, np.nan, 0]], 1.0), MeshError, "positions: row 1 is"),
-    "huge": (lambda: pl.Nodes([[0, 0, 1e301]], 1.0), MeshError, "positions: row 0 is .*1e\\+301.*sizes below"),
-    "radius": (lambda: pl.Nodes(lattice(2, 1, 1), [1.0, -2.0]), ValueError, "radius: row 1 is -2.0, expected a positive"),
-    "radius NaN": (lambda: pl.Nodes(lattice(2, 1, 1), np.nan), ValueError, "radius: row 0 is nan.*2 rows are bad"),
-    "radii": (lambda: pl.Nodes(lattice(2, 1, 1), [1.0] * 3), ValueError, r"radius: expected a number, or shape \(2,\).*got \(3,\)"),
-    "kind": (lambda: pl.Nodes(lattice(2, 1, 1), "wide"), TypeError, "radius: expected numbers"),
-    "neighbours": (lambda: pl.Nodes(lattice(2, 1, 1), 1.0, neighbours=0), ValueError, "neighbours: expected an integer from 1"),
-    "vertices": (lambda: pl.Nodes([[0, 0, 0]], 1.0).weights([[0, 0, np.inf]]), MeshError, "vertices: row 0 is"),
-    "most": (lambda: pl.Nodes([[0, 0, 0]], 1.0).weights([[0, 0, 0]], most=0), ValueError, "most: expected an integer from 1"),
-    "rows": (lambda: pl.Nodes([[0, 0, 0]], 1.0).maps(np.zeros((2, 3))), MeshError, "positions: expected 1 rows, one for each node, got 2"),
-    "beyond": (lambda: pl.Nodes(lattice(2, 2, 2) * 1e-200, 1e-200).gradients(lattice(2, 2, 2) * 1e200), MeshError,
+    "none": (lambda: pl.MeshlessNodes([], 1.0), ValueError, "positions: expected at least one node"),
+    "shape": (lambda: pl.MeshlessNodes([[0, 0]], 1.0), MeshError, r"positions: expected shape \(n, 3\)"),
+    "finite": (lambda: pl.MeshlessNodes([[0, 0, 0], [0, np.nan, 0]], 1.0), MeshError, "positions: row 1 is"),
+    "huge": (lambda: pl.MeshlessNodes([[0, 0, 1e301]], 1.0), MeshError, "positions: row 0 is .*1e\\+301.*sizes below"),
+    "radius": (lambda: pl.MeshlessNodes(lattice(2, 1, 1), [1.0, -2.0]), ValueError, "radius: row 1 is -2.0, expected a positive"),
+    "radius NaN": (lambda: pl.MeshlessNodes(lattice(2, 1, 1), np.nan), ValueError, "radius: row 0 is nan.*2 rows are bad"),
+    "radii": (lambda: pl.MeshlessNodes(lattice(2, 1, 1), [1.0] * 3), ValueError, r"radius: expected a number, or shape \(2,\).*got \(3,\)"),
+    "kind": (lambda: pl.MeshlessNodes(lattice(2, 1, 1), "wide"), TypeError, "radius: expected numbers"),
+    "neighbours": (lambda: pl.MeshlessNodes(lattice(2, 1, 1), 1.0, neighbours=0), ValueError, "neighbours: expected an integer from 1"),
+    "vertices": (lambda: pl.MeshlessNodes([[0, 0, 0]], 1.0).weights([[0, 0, np.inf]]), MeshError, "vertices: row 0 is"),
+    "most": (lambda: pl.MeshlessNodes([[0, 0, 0]], 1.0).weights([[0, 0, 0]], most=0), ValueError, "most: expected an integer from 1"),
+    "rows": (lambda: pl.MeshlessNodes([[0, 0, 0]], 1.0).maps(np.zeros((2, 3))), MeshError, "positions: expected 1 rows, one for each node, got 2"),
+    "beyond": (lambda: pl.MeshlessNodes(lattice(2, 2, 2) * 1e-200, 1e-200).gradients(lattice(2, 2, 2) * 1e200), MeshError,
                "positions: gradients: row 0"),
     "count": (lambda: farthest_point_sampling(lattice(2, 1, 1), 3), ValueError, "count: expected an integer from 0 to 2, got 3"),
     "seed": (lambda: farthest_point_sampling(lattice(2, 1, 1), 1, seed=-1), ValueError, "seed: expected an integer from 0"),

@@ -147,7 +147,7 @@ def test_boxes_hold_the_placed_vertices(make, rng, size):
         vertices = (rng.standard_normal((6, 3)) + rng.standard_normal(3)) * size
         body = make(vertices, [[0, 1, 2], [3, 4, 5]])
         body.update(transform=at)
-        low, high = body.box()
+        low, high = body.bounds
         assert (low <= body.vertices.min(0)).all()
         assert (body.vertices.max(0) <= high).all()
         extent = np.linalg.norm(np.ptp(vertices, axis=0) / size) * size
@@ -169,7 +169,7 @@ def test_boxes_hold_the_farthest_corner(rng):
 
 def test_the_box_of_a_body_without_transform_is_exact():
     body = pl.Body(CUBE, FACES)
-    assert body.box().tolist() == [CUBE.min(0).tolist(), CUBE.max(0).tolist()]
+    assert body.bounds.tolist() == [CUBE.min(0).tolist(), CUBE.max(0).tolist()]
 
 
 # --- one body from the frame of another ------------------------------------------------------------------------------------------

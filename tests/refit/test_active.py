@@ -83,7 +83,7 @@ def test_a_lane_is_made_from_its_child_if_that_was():
         for k in range(shape.tree.count[i]):
             child, mine = int(shape.tree.child[i, k]), shape.nodes["lanes"]["radius"][i, k]
             if child in ready:
-                assert mine == shape.nodes["whole"]["radius"][child]
+                assert mine == shape.nodes["bounds"]["radius"][child]
                 merged += 1
             elif child >= 0:
                 assert mine == plain["lanes"]["radius"][i, k]

@@ -129,7 +129,7 @@ def test_nodes_that_are_not_full(arity):
         nodes = shape_of(body).nodes
         assert (nodes["count"] < nodes["child"].shape[1]).any()
         for name in ("lox", "loy", "loz", "hix", "hiy", "hiz"):
-            assert np.isfinite(nodes["whole"][name]).all()
+            assert np.isfinite(nodes["bounds"][name]).all()
             unused = np.arange(nodes["child"].shape[1]) >= nodes["count"][:, None]
             assert (nodes["lanes"][name][unused] == (np.inf if name.startswith("lo") else -np.inf)).all()
 

@@ -136,7 +136,7 @@ def test_trees_of_all_widths(arity):
             assert_right(body)
             nodes = shape_of(body).nodes
             unused = np.arange(nodes["child"].shape[1]) >= nodes["count"][:, None]
-            assert unused.any() and np.isinf(nodes["lanes"]["lox"][unused]).all() and np.isfinite(nodes["whole"]["lox"]).all()
+            assert unused.any() and np.isinf(nodes["lanes"]["lox"][unused]).all() and np.isfinite(nodes["bounds"]["lox"]).all()
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-226])
@@ -152,7 +152,7 @@ def test_bodies_without_extent_along_an_axis(boxes, volume, size):
         nodes = shape_of(body).nodes
         used = np.arange(nodes["child"].shape[1]) < nodes["count"][:, None]
         for name in nodes["lanes"].dtype.names:
-            assert np.isfinite(nodes["whole"][name]).all() and np.isfinite(nodes["lanes"][name][used]).all()
+            assert np.isfinite(nodes["bounds"][name]).all() and np.isfinite(nodes["lanes"][name][used]).all()
             assert (np.abs(nodes["lanes"][name][used]) < 2.0**30).all()
         if not OFF:                                                     # of five faces any two share a vertex
             right = pl.self_within(pl.Body(body.vertices, FEW_FACES), 0.1 * size)
@@ -295,7 +295,7 @@ def test_boxes_of_their_own_are_no_larger(volume):
     set_all(body)
     free = pl.Body(ball * [2, 3, 0.5], faces, leaf=3, volume=volume)
     set_all(free)
-    lengths = [sum((each["whole"]["hi" + axis] - each["whole"]["lo" + axis])[0] for axis in "xyz")
+    lengths = [sum((each["bounds"]["hi" + axis] - each["bounds"]["lo" + axis])[0] for axis in "xyz")
                for each in (shape_of(body).nodes, shape_of(free).nodes)]
     assert lengths[0] == pytest.approx(lengths[1], rel=1e-4)
 
@@ -355,7 +355,7 @@ QUESTIONS = {
     "closest": lambda body: pl.closest(body, TIP + np.array([0.1, 0, 0])),
     "distance": lambda body: pl.distance(body, beside(0.1)),
     "within": lambda body: pl.within(body, beside(0.1), 0.11),
-    "visible": lambda body: pl.visible(body, [[1, 0, 0, -TIP[0] + 0.02]]),
+    "visible": lambda body: pl.frustum_cull(body, [[1, 0, 0, -TIP[0] + 0.02]]),
     "collide": lambda body: pl.collide(body, beside(-0.01)),
 }
 

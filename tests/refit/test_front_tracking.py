@@ -131,7 +131,7 @@ def test_merged_volumes_are_no_larger(kind):
         for frame in range(3):
             each.update(state(kind, 0.02 * frame))
             pl.collide(each, probe(0))
-        root = shape_of(each).nodes["whole"][0]
+        root = shape_of(each).nodes["bounds"][0]
         sizes.append([root["hi" + axis] - root["lo" + axis] for axis in "xyz"])
     assert (np.array(sizes[0]) <= np.array(sizes[1]) * (1 + 1e-6)).all() and (OFF or np.sum(sizes[0]) < np.sum(sizes[1]))
 

@@ -63,13 +63,13 @@ def builds(monkeypatch):
 @pytest.mark.parametrize("policy", KEPT)
 def test_answers_are_those_of_a_plain_body(policy):
     """Every key, to and fro, with queries in between or not; the reference looks at some rays."""
-    body = pl.Body(between(0, 0.1), FACES, keys=KEYS, policy=policy)
-    assert body.key == 0
+    body = pl.Body(between(0, 0.1), FACES, key_poses=KEYS, policy=policy)
+    assert body.key_pose == 0
     assert_plain(body)
     for turn, key in enumerate((1, 1, 2, None, 0, 2, 1, None, 0)[: 5 if OFF else 9]):
-        before = body.key
-        body.update(between(turn % 3, 0.3), key=key)
-        assert body.key == (before if key is None else key)
+        before = body.key_pose
+        body.update(between(turn % 3, 0.3), key_pose=key)
+        assert body.key_pose == (before if key is None else key)
         np.testing.assert_array_equal(body.vertices, between(turn % 3, 0.3))
         if turn % 3 != 1:                                               # now and then nobody asks
             assert_plain(body)
@@ -79,7 +79,7 @@ def test_answers_are_those_of_a_plain_body(policy):
 @pytest.mark.parametrize("options", [{"volume": "sphere"}, {"build": "mean", "arity": 2, "leaf": 1}, {"weld": True}, {"origin": [9, 9, 9]}],
                          ids=str)
 def test_other_options(options):
-    body = pl.Body(SPHERE, LATTICE_FACES, keys=[SPHERE, SPHERE * [1, 2, 3], SPHERE[::-1]], **options)
+    body = pl.Body(SPHERE, LATTICE_FACES, key_poses=[SPHERE, SPHERE * [1, 2, 3], SPHERE[::-1]], **options)
     plain = pl.Body(SPHERE, LATTICE_FACES, **options)
     rays = some_rays(np.asarray(SPHERE, float), LATTICE_FACES, np.random.default_rng(2), 4 if OFF else 60)
     for key in (2, 0, 1):
@@ -89,22 +89,22 @@ def test_other_options(options):
 
 
 def test_trees_are_built_when_first_chosen_and_once(builds):
-    body = pl.Body(KEYS[0], FACES, keys=KEYS, policy="bottom_up")
+    body = pl.Body(KEYS[0], FACES, key_poses=KEYS, policy="bottom_up")
     assert len(builds) == 1
     for key, known in ((0, 1), (2, 2), (0, 2), (2, 2), (None, 2), (1, 3), (0, 3), (1, 3), (2, 3)):
-        body.update(between(0, 0.5), key=key)
+        body.update(between(0, 0.5), key_pose=key)
         pl.cast(body, *RAYS)
         assert len(builds) == known
 
 
 def test_a_tree_is_that_of_its_key():
     """The volumes that a ray meets are as few as in a body built there, and more in the tree of another key."""
-    body = pl.Body(KEYS[0], FACES, keys=KEYS, policy="bottom_up")
+    body = pl.Body(KEYS[0], FACES, key_poses=KEYS, policy="bottom_up")
     built = [pl.cast(pl.Body(key, FACES), *RAYS).stats.n_v for key in KEYS]
     for k in (1, 2, 0):
         body.update(KEYS[k])
         worn = pl.cast(body, *RAYS).stats.n_v
-        body.update(KEYS[k], key=k)
+        body.update(KEYS[k], key_pose=k)
         assert pl.cast(body, *RAYS).stats.n_v == built[k]
         assert OFF or worn > 1.1 * built[k]
 
@@ -113,12 +113,12 @@ def test_auto_keeps_to_the_trees_of_keys(builds):
     """Shapes that wear any tree: a plain body would build others."""
     n, frames = (12, 4) if OFF else (2500, 60)
     keys, faces = np.stack([shape_of(k, n)[0] for k in (3, 4)]), shape_of(3, n)[1]
-    body, plain = pl.Body(keys[0], faces, keys=keys), pl.Body(keys[0], faces)
+    body, plain = pl.Body(keys[0], faces, key_poses=keys), pl.Body(keys[0], faces)
     assert len(builds) == 2
     trees = set()
     for k in range(frames):
         rows = keys[0] + k / frames * (keys[1] - keys[0])
-        body.update(rows, key=int(k > frames / 2))
+        body.update(rows, key_pose=int(k > frames / 2))
         trees.add(id(body._bvh.tree))
         plain.update(rows)
         assert_same(pl.cast(body, *RAYS), pl.cast(plain, *RAYS))
@@ -130,40 +130,40 @@ def test_auto_keeps_to_the_trees_of_keys(builds):
 
 
 def test_some_vertices_move_between_keys():
-    body = pl.Body(KEYS[0], FACES, keys=KEYS, policy="bottom_up")
+    body = pl.Body(KEYS[0], FACES, key_poses=KEYS, policy="bottom_up")
     for key in (1, 0, 2):
-        body.update(between(key, 0.2), key=key)
+        body.update(between(key, 0.2), key_pose=key)
         assert_plain(body)
         body.update(KEYS[0][:6] + 0.1, changed=np.arange(6))
-        assert body.key == key
+        assert body.key_pose == key
         assert_plain(body)
         body.update(KEYS[1][:6] - 0.1, changed=np.arange(6))            # nobody asks before the next key
     assert_plain(body)
 
 
 def test_transforms_and_scenes():
-    body, matrix = pl.Body(KEYS[0], FACES, keys=KEYS), np.eye(4)
+    body, matrix = pl.Body(KEYS[0], FACES, key_poses=KEYS), np.eye(4)
     scene = pl.Scene([body, OTHER])
     for key in (1, 2, 0):
         matrix[0, 3] = 0.1 * key
-        body.update(between(key, 0.5), key=key, transform=matrix)
+        body.update(between(key, 0.5), key_pose=key, transform=matrix)
         plain = pl.Body(between(key, 0.5), FACES)
         plain.update(transform=matrix)
         np.testing.assert_array_equal(scene.collide().faces, pl.Scene([plain, OTHER]).collide().faces)
         assert_same(pl.cast(scene, *RAYS), pl.cast(pl.Scene([plain, OTHER]), *RAYS))
         body.update(transform=np.eye(4))
-        assert body.key == key
+        assert body.key_pose == key
 
 
 def test_frames_begin_again():
     """After 2**31 updates, the tree of another key must not take its old volumes for new ones."""
-    body = pl.Body(KEYS[0], FACES, keys=KEYS, policy="bottom_up")
-    body.update(KEYS[1], key=1)
+    body = pl.Body(KEYS[0], FACES, key_poses=KEYS, policy="bottom_up")
+    body.update(KEYS[1], key_pose=1)
     pl.cast(body, *RAYS)
-    body.update(KEYS[0], key=0)
+    body.update(KEYS[0], key_pose=0)
     body._bvh.frame = LAST_FRAME - 1
     for k, key in enumerate((0, 1, 0, 2, 1, 0, 1, 2)):
-        body.update(between(k % 3, 0.4), key=key)
+        body.update(between(k % 3, 0.4), key_pose=key)
         assert_plain(body)
 
 
@@ -180,11 +180,11 @@ REFUSED = {"no such key": ({"key": 3}, ValueError, "key: expected an integer fro
 
 @pytest.mark.parametrize(("given", "error", "says"), REFUSED.values(), ids=REFUSED.keys())
 def test_refused_updates_change_nothing(given, error, says):
-    body = pl.Body(KEYS[0], FACES, keys=KEYS)
+    body = pl.Body(KEYS[0], FACES, key_poses=KEYS)
     before = pl.cast(body, *RAYS)
     with pytest.raises(error, match=says):
         body.update(**{"vertices": KEYS[1], **given})
-    assert body.key == 0
+    assert body.key_pose == 0
     np.testing.assert_array_equal(body.vertices, KEYS[0])
     assert_same(pl.cast(body, *RAYS), before)
 
@@ -192,37 +192,37 @@ def test_refused_updates_change_nothing(given, error, says):
 def test_bad_keys_are_refused():
     for keys, says in ((KEYS[:, :4], "keys"), (KEYS * np.nan, "keys"), ([], "keys: expected at least one"), (KEYS[0], "keys"), (3, "keys")):
         with pytest.raises((TypeError, ValueError), match=says):
-            pl.Body(KEYS[0], FACES, keys=keys)
-    with pytest.raises(ValueError, match="keys: policy 'rebuild'"):
-        pl.Body(KEYS[0], FACES, keys=KEYS, policy="rebuild")
-    with pytest.raises(ValueError, match="poses"):
-        pl.Body(KEYS[0], FACES, keys=KEYS, poses=KEYS)
+            pl.Body(KEYS[0], FACES, key_poses=keys)
+    with pytest.raises(ValueError, match="key_poses: policy 'rebuild'"):
+        pl.Body(KEYS[0], FACES, key_poses=KEYS, policy="rebuild")
+    with pytest.raises(ValueError, match="build_poses"):
+        pl.Body(KEYS[0], FACES, key_poses=KEYS, build_poses=KEYS)
     with pytest.raises(TypeError, match="rigid"):
-        pl.Body.rigid(KEYS[0], FACES, keys=KEYS)
-    with pytest.raises(TypeError, match="no keys"):
-        pl.Body(KEYS[0], FACES).update(KEYS[1], key=0)
+        pl.Body.rigid(KEYS[0], FACES, key_poses=KEYS)
+    with pytest.raises(TypeError, match="no key poses"):
+        pl.Body(KEYS[0], FACES).update(KEYS[1], key_pose=0)
 
 
 def test_what_it_says_and_saves(tmp_path):
-    body = pl.Body(KEYS[0], FACES, keys=KEYS)
+    body = pl.Body(KEYS[0], FACES, key_poses=KEYS)
     assert "3 keys" in repr(body) and "keys" not in repr(OTHER)
-    assert OTHER.key is None
-    with pytest.raises(TypeError, match="keys"):
+    assert OTHER.key_pose is None
+    with pytest.raises(TypeError, match="key poses"):
         body.save(tmp_path / "body.npz")
     assert list(tmp_path.iterdir()) == []
     keys = KEYS.copy()
-    body = pl.Body(keys[0], FACES, keys=keys)
+    body = pl.Body(keys[0], FACES, key_poses=keys)
     keys[:] = 0                                                         # they were copied
-    body.update(KEYS[1], key=1)
+    body.update(KEYS[1], key_pose=1)
     assert pl.cast(body, *RAYS).stats.n_v == pl.cast(pl.Body(KEYS[1], FACES), *RAYS).stats.n_v
 
 
 def test_without_faces():
-    body = pl.Body(KEYS[0], [], keys=KEYS)
-    body.update(KEYS[1], key=1)
-    assert body.key is None and not pl.cast(body, *RAYS).hit.any()
+    body = pl.Body(KEYS[0], [], key_poses=KEYS)
+    body.update(KEYS[1], key_pose=1)
+    assert body.key_pose is None and not pl.cast(body, *RAYS).hit.any()
     with pytest.raises(ValueError, match="key"):
-        body.update(KEYS[1], key=5)
+        body.update(KEYS[1], key_pose=5)
 
 
 # --- threads and interruption ------------------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ def test_without_faces():
 @pytest.mark.parametrize("policy", KEPT)
 @pytest.mark.parametrize("place", ["while a tree is built", "while rows are taken in", "before the volumes are stale"])
 def test_an_interrupted_update_leaves_a_body_whole(monkeypatch, policy, place):
-    body = pl.Body(KEYS[0], FACES, keys=KEYS, policy=policy)
+    body = pl.Body(KEYS[0], FACES, key_poses=KEYS, policy=policy)
     pl.cast(body, *RAYS)
 
     def stop(*args):
@@ -241,12 +241,12 @@ def test_an_interrupted_update_leaves_a_body_whole(monkeypatch, policy, place):
         body._key_poses.shape(1)
     monkeypatch.setattr(module, name, stop)
     with pytest.raises(KeyboardInterrupt):
-        body.update(KEYS[1], key=1)
+        body.update(KEYS[1], key_pose=1)
     np.testing.assert_array_equal(body.vertices, KEYS[1] if name == "invalidate" else KEYS[0])
-    assert body.key == 0
+    assert body.key_pose == 0
     assert_plain(body)
-    body.update(KEYS[1], key=1)
-    assert body.key == 1
+    body.update(KEYS[1], key_pose=1)
+    assert body.key_pose == 1
     assert_plain(body)
 
 
@@ -255,12 +255,12 @@ def test_an_interrupted_update_leaves_a_body_whole(monkeypatch, policy, place):
 def test_threads_ask_while_keys_change(policy):
     known = [pl.cast(pl.Body(key, FACES), *RAYS).t.tobytes() for key in KEYS]
     assert len(set(known)) == 3
-    body, done, seen = pl.Body(KEYS[0], FACES, keys=KEYS, policy=policy), threading.Event(), []
+    body, done, seen = pl.Body(KEYS[0], FACES, key_poses=KEYS, policy=policy), threading.Event(), []
 
     def move():
         try:
             for turn in range(60):
-                body.update(KEYS[turn % 3], key=(turn // 2) % 3)
+                body.update(KEYS[turn % 3], key_pose=(turn // 2) % 3)
                 time.sleep(0.001)
         finally:
             done.set()

@@ -147,9 +147,9 @@ def test_seams_and_vertices_without_faces(policy):
 def test_bodies_without_anything():
     """No vertices, or no faces: nothing to do, and nothing breaks."""
     empty = pl.Body(np.zeros((0, 3)), np.zeros((0, 3), int))
-    box = empty.box().tolist()
+    box = empty.bounds.tolist()
     empty.update(np.zeros((0, 3)), changed=[])
-    assert empty.box().tolist() == box
+    assert empty.bounds.tolist() == box
     points = pl.Body(SPHERE, np.zeros((0, 3), int))
     points.update([[7, 8, 9]], changed=[1])
     assert points.vertices[1].tolist() == [7, 8, 9]
@@ -342,6 +342,6 @@ def test_any_sequence_of_updates_and_questions(data, kept, n, n_faces):
         elif step == "ask itself":
             meshes.assert_right_self(body, naive.self_collide(now, faces))
         assert np.array_equal(body.vertices, now)
-        low, high = body.box()
+        low, high = body.bounds
         assert (low <= now).all() and (now <= high).all()
     meshes.assert_right(body, other)

@@ -112,15 +112,15 @@ def test_the_box_encloses_and_becomes_tight_again():
     for step in (5.0, 0.0):
         now[0] = SPHERE[0] + step
         body.update(now[:1], changed=[0])
-        low, high = body.box()
+        low, high = body.bounds
         assert (low <= now.min(0)).all() and (now.max(0) <= high).all()
     assert high.tolist() == (SPHERE[0] + 5).tolist()                    # still where the vertex has been
     for k in range(2, len(SPHERE) + 1):
         body.update(now[k - 2:k - 1], changed=[k - 2])
-    assert body.box().tolist() == [now.min(0).tolist(), now.max(0).tolist()]
+    assert body.bounds.tolist() == [now.min(0).tolist(), now.max(0).tolist()]
     body.update(now[:1] + 5, changed=[0])
     body.update(now)
-    assert body.box().tolist() == [now.min(0).tolist(), now.max(0).tolist()]
+    assert body.bounds.tolist() == [now.min(0).tolist(), now.max(0).tolist()]
 
 
 @pytest.mark.formulas

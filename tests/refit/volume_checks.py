@@ -65,8 +65,8 @@ def assert_true(body):
         assert (lowest - least <= loose).all() and (most - highest <= loose).all(), "a volume is loose"
         row = np.flatnonzero(true)
         around = nodes["lanes"]["lo" + name][row].min(1), nodes["lanes"]["hi" + name][row].max(1)
-        assert np.array_equal(nodes["whole"]["lo" + name][row], around[0])
-        assert np.array_equal(nodes["whole"]["hi" + name][row], around[1])
+        assert np.array_equal(nodes["bounds"]["lo" + name][row], around[0])
+        assert np.array_equal(nodes["bounds"]["hi" + name][row], around[1])
     filled = np.flatnonzero(leaves["stamp"] == shape.frame)
     for c, corner in enumerate("abc"):
         for axis, name in enumerate("xyz"):

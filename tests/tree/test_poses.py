@@ -26,7 +26,7 @@ def test_the_tree_is_that_of_the_mean(build, weld):
     """Of three shapes, the flat one that the body starts in says nothing about the others."""
     flat = VERTICES * [1, 1, 1e-3]
     others = [VERTICES * [1, 2, 3], VERTICES * [2, 1, 4]]
-    body = pl.Body(flat, FACES, build=build, weld=weld, poses=others)
+    body = pl.Body(flat, FACES, build=build, weld=weld, build_poses=others)
     assert same_tree(body, pl.Body(np.mean(others, axis=0), FACES, build=build, weld=weld))
     np.testing.assert_array_equal(body.vertices, flat)
     other = pl.Body(VERTICES + np.array([0.3, 0.2, 0]), FACES)
@@ -45,7 +45,7 @@ def test_it_serves_all_shapes_better_than_the_first():
     corner = (x[:-1, :-1] + n * y[:-1, :-1]).ravel()
     faces = np.concatenate([np.column_stack([corner, corner + 1, corner + n]), np.column_stack([corner + 1, corner + n + 1, corner + n])])
     crumpled = rng.standard_normal((n * n, 3))
-    known, unknown = pl.Body(crumpled, faces, policy="lazy", poses=[crumpled, sheet, sheet + 1]), pl.Body(crumpled, faces, policy="lazy")
+    known, unknown = pl.Body(crumpled, faces, policy="lazy", build_poses=[crumpled, sheet, sheet + 1]), pl.Body(crumpled, faces, policy="lazy")
     probe = pl.Body([[n / 2 + 0.3, n / 2 + 0.3, -1], [n / 2 + 0.4, n / 2 + 0.4, 1], [n / 2 + 0.4, n / 2 + 0.3, 0]], [[0, 1, 2]])
     work = []
     for body in (known, unknown):
@@ -64,10 +64,10 @@ def test_it_serves_all_shapes_better_than_the_first():
 ])
 def test_bad_poses_are_refused(value, kind, words):
     with pytest.raises(kind, match=words):
-        pl.Body(VERTICES, FACES, poses=value)
+        pl.Body(VERTICES, FACES, build_poses=value)
 
 
 @pytest.mark.formulas
 def test_poses_of_a_body_without_faces_and_of_huge_ones():
-    assert len(pl.Body(VERTICES, [], poses=[VERTICES])) == 0
-    assert same_tree(pl.Body(VERTICES, FACES, poses=[VERTICES * 1e308, VERTICES * 1e308]), pl.Body(VERTICES, FACES))
+    assert len(pl.Body(VERTICES, [], build_poses=[VERTICES])) == 0
+    assert same_tree(pl.Body(VERTICES, FACES, build_poses=[VERTICES * 1e308, VERTICES * 1e308]), pl.Body(VERTICES, FACES))

@@ -252,7 +252,7 @@ def in_lanes(pairs, width):
     for k, name in enumerate(Box._fields):
         nodes_a["lanes"][name] = VOLUME_TYPES["aabb"].empty[k]
         nodes_a["lanes"][name][np.arange(n), lane] = pairs.a[k // 3][:, k % 3]
-        nodes_b["whole"][name] = pairs.b[k // 3][:, k % 3]
+        nodes_b["bounds"][name] = pairs.b[k // 3][:, k % 3]
     some, parted = np.zeros(n, np.int64), np.zeros(n, np.int64)
     with np.errstate(invalid="ignore"):
         set_answers(nodes_a, nodes_b, pairs.way, some, parted)

@@ -125,12 +125,12 @@ def test_the_best_fit_is_tight(family, rng):
         points = (rng.random((24, 3)) - 0.5) * [1, 1, 1e-3] @ poses.any_turn(rng).T
         rows = made.put(1, 0, points)
         given = np.concatenate([rows.min(0), rows.max(0)]), rows.reshape(-1), np.arange(24, dtype=np.int32)
-        set_fitted(FIT_METHODS["plain"], made.nodes, 1, 1, *given)
+        set_fitted(FIT_METHODS["in_filter_range"], made.nodes, 1, 1, *given)
         set_fitted(FIT_METHODS["best"], made.nodes, 1, 2, *given)
         plain, best = made.volume(1, 1), made.volume(1, 2)
         assert size(best) <= size(plain)
         sizes.append(min(float(support_value(best, *way) + support_value(best, *-way)) for way in np.linalg.svd(points)[2].astype(np.float32)))
-    assert (np.median(sizes) < 0.1) == (family.name in ("obb", "rss", "slabcutball", "slabcutball2"))
+    assert (np.median(sizes) < 0.1) == (family.name in ("obb", "rss", "slabcutball", "double_slabcutball"))
 
 
 def test_rounding_to_float32_is_covered(family, rng):

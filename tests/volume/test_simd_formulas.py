@@ -76,7 +76,7 @@ def changed(nodes, i, j, distance, shift, s, t):
 def test_records_have_room_for_every_lane(family, width):
     dtype = node_dtype(family.volume, width)
     parts = dtype.fields["lanes"][0]
-    assert parts.names == dtype.fields["whole"][0].names == family.volume._fields
+    assert parts.names == dtype.fields["bounds"][0].names == family.volume._fields
     assert all(parts.fields[name][0].shape == (width,) for name in parts.names)
     assert dtype.fields["child"][0].shape == (width,)
     assert dtype.itemsize % 64 == 0

@@ -11,8 +11,8 @@ from siblings import Siblings, set_enclosed
 pytestmark = [pytest.mark.formulas, pytest.mark.filterwarnings("ignore:(overflow|invalid value|divide by zero) encountered:RuntimeWarning")]
 REPEATS = 3 if numba.config.DISABLE_JIT else 20
 NEAR = {"rel": 2.0**-16, "abs": 2.0**-18}                               # of coordinates up to 4
-TURNED = ("obb", "rss", "slabcutball", "slabcutball2")                  # as thin as a plate, however that is turned
-ROUND = ("sphere", "rss", "slabcutball", "slabcutball2")
+TURNED = ("obb", "rss", "slabcutball", "double_slabcutball")                  # as thin as a plate, however that is turned
+ROUND = ("sphere", "rss", "slabcutball", "double_slabcutball")
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def lane(records, i, k):
 
 def load_bounds(records, i):
     """The value around record i: scalars."""
-    row = records[i]["whole"]
+    row = records[i]["bounds"]
     return RECORD_CLASSES[row.dtype.names](*(row[name] for name in row.dtype.names))
 
 
@@ -99,7 +99,7 @@ def put_lane(records, i, k, value):
 def put_bounds(records, i, value):
     """Set the value around record i."""
     for name, scalar in zip(value._fields, value, strict=True):
-        records[i]["whole"][name] = scalar
+        records[i]["bounds"][name] = scalar
 
 
 def select(mask, one, other):
@@ -179,10 +179,10 @@ def _store(records, name, value, indices):
 
 instruction(lanes)(lambda context, records, i: _load(records, "lanes", True, 1))
 instruction(lane)(lambda context, records, i, k: _load(records, "lanes", False, 2))
-instruction(load_bounds)(lambda context, records, i: _load(records, "whole", False, 1))
+instruction(load_bounds)(lambda context, records, i: _load(records, "bounds", False, 1))
 instruction(put_lanes)(lambda context, records, i, value: _store(records, "lanes", value, 1))
 instruction(put_lane)(lambda context, records, i, k, value: _store(records, "lanes", value, 2))
-instruction(put_bounds)(lambda context, records, i, value: _store(records, "whole", value, 1))
+instruction(put_bounds)(lambda context, records, i, value: _store(records, "bounds", value, 1))
 
 
 @instruction(select)

@@ -360,6 +360,7 @@ def check_body(name, value):
         for part in value if isinstance(value, tuple) else (value, getattr(value, "vertices", None)):
             check_on_host(name, part)
         raise TypeError(f"{name}: expected a Body, got {type(value).__name__}; make one with pliant.Body(vertices, faces)")
+    return value
 
 
 # --- how ---------------------------------------------------------------------------------------------------------------------

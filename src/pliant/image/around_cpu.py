@@ -14,4 +14,4 @@ def adjacent_pairs(subject, first):
             return np.empty(0, np.int64), 0, 0
         keys, stats, _ = run_loop(loop, work)
     index_bits = face_bits(subject)
-    return (keys >> index_bits) << 32 | keys & ((1 << index_bits) - 1), stats.n_p, stats.n_x
+    return (keys >> index_bits) << 32 | keys & ((1 << index_bits) - 1), stats.n_p, stats.n_exact

@@ -1,7 +1,7 @@
 """The image engine on CUDA: what `pipeline.py` asks for, over arrays on the GPU.
 
 Vertices and faces stay there. What comes to the host: boxes and sums, counters, keys of pairs, and the corners of the few pairs that the
-filters leave undecided. Two launches do it, one to look at the parts and one for all passes; Numba takes 10 to 20 µs for every argument
+filters leave unresolved. Two launches do it, one to look at the parts and one for all passes; Numba takes 10 to 20 µs for every argument
 that is an array, so buffers of one type share one. How much room passes need is known only afterwards: where it was too little, there is
 more from then on, and the passes are run again.
 """
@@ -30,7 +30,7 @@ _lock = threading.Lock()
 
 
 class DeviceBuffers:
-    """Memory for the queries of one GPU, one at a time: buffers by name, the board, the desk; and how much room keys, undecided pairs,
+    """Memory for the queries of one GPU, one at a time: buffers by name, the board, the desk; and how much room keys, unresolved pairs,
     fragments and places in the sweep have needed so far."""
 
     def __init__(self):
@@ -245,7 +245,7 @@ class CudaEngine:
         return self.to_host(self.arrays[0][at:at + count], count)
 
     def resolve(self, count):
-        """(those of the undecided pairs that meet, each once, which of them share no vertex): the host decides, by their corners."""
+        """(those of the unresolved pairs that meet, each once, which of them share no vertex): the host decides, by their corners."""
         if count == 0:
             return np.empty(0, np.int64), np.empty(0, np.bool_)
         at = int(self.buffers.host_args[slots.UNRESOLVED])

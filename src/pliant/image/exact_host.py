@@ -1,4 +1,4 @@
-"""On the host: pairs of faces that the filters of a GPU left undecided, few as they are, by their corners alone."""
+"""On the host: pairs of faces that the filters of a GPU left unresolved, few as they are, by their corners alone."""
 import numpy as np
 
 from pliant.core.function_pointer import call_address

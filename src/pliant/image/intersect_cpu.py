@@ -97,7 +97,7 @@ def sweep(faces, packed_faces, sorted_boxes, stride, size, strip_bits, first_b, 
 @kernel
 def test_pairs(faces, vertices_a, vertices_b, first_b, shift, in_filter_range, exact_address, candidates, n, keys, found):
     """Test n candidates; (how many keys there are then, how many took exact arithmetic)."""
-    t, n_x = stack_float64(18), 0
+    t, exact_count = stack_float64(18), 0
     for k in range(n):
         f, g = candidates[k] >> 32, candidates[k] & INDEX_MASK
         copy_corners(vertices_a, faces, f, np.int64(0), t, 0)
@@ -106,11 +106,11 @@ def test_pairs(faces, vertices_a, vertices_b, first_b, shift, in_filter_range, e
         else:
             copy_corners(vertices_b, faces, g, shift, t, 9)
         answer = call_address(exact_address, t, in_filter_range)
-        n_x += answer >= EXACT
+        exact_count += answer >= EXACT
         if answer & 1:
             keys[found] = candidates[k]
             found += 1
-    return found, n_x
+    return found, exact_count
 
 
 def sort_boxes(boxes, size, strip_bits):
@@ -137,6 +137,6 @@ def intersect_faces(screen, faces, view, packed_faces, pixels, vertices_a, verti
         n = sweep(faces, packed_faces, sorted_boxes, stride, view.size, strip_bits, first_b, is_self, begins, order, state, candidates, in_candidate)
         while len(keys) < found + n:
             keys = grow_keys(keys)
-        found, n_x = test_pairs(faces, vertices_a, vertices_b, first_b, shift, in_filter_range, exact_address, candidates, n, keys, found)
-        tested, n_exact = tested + n, n_exact + n_x
+        found, exact_count = test_pairs(faces, vertices_a, vertices_b, first_b, shift, in_filter_range, exact_address, candidates, n, keys, found)
+        tested, n_exact = tested + n, n_exact + exact_count
     return keys[:found], int(state[2]), tested, n_exact, int(in_candidate.sum())

@@ -24,12 +24,12 @@ from pliant.volume.protocol import overlap
 
 
 @device_function
-def store_result(answer, key, keys, capacity, undecided, max_unresolved, counters):
-    """A pair that meets, or that is undecided, goes to the others of its kind, as long as there is room."""
+def store_result(answer, key, keys, capacity, unresolved, max_unresolved, counters):
+    """A pair that meets, or that is unresolved, goes to the others of its kind, as long as there is room."""
     if answer == UNRESOLVED:
         k = cuda.atomic.add(counters, N_UNRESOLVED, 1)
         if k < max_unresolved:
-            undecided[k] = key
+            unresolved[k] = key
     elif answer & 1:
         k = cuda.atomic.add(counters, N_PAIRS, 1)
         if k < capacity:
@@ -37,7 +37,7 @@ def store_result(answer, key, keys, capacity, undecided, max_unresolved, counter
 
 
 @device_function
-def intersect_faces(faces, vertices, in_filter_range, packed_faces, sorted_boxes, size, strip_bits, first_b, is_self, begins, order, max_entries, candidates, max_candidates, in_candidate, keys, undecided,
+def intersect_faces(faces, vertices, in_filter_range, packed_faces, sorted_boxes, size, strip_bits, first_b, is_self, begins, order, max_entries, candidates, max_candidates, in_candidate, keys, unresolved,
          max_unresolved, counters):
     """Sweep over as many things as there was room for in the order, and test the candidates, `most` of them at most."""
     grid, tile, t = cuda.cg.this_grid(), cuda.shared.array(TILE, int64), cuda.local.array(18, float64)
@@ -61,7 +61,7 @@ def intersect_faces(faces, vertices, in_filter_range, packed_faces, sorted_boxes
         f, g = candidates[k] >> 32, candidates[k] & INDEX_MASK
         copy_corners(vertices, faces, f, 0, t, 0)
         copy_corners(vertices, faces, g, 0, t, 9)
-        store_result(overlap_filter(t, 0, 9) if in_filter_range else UNRESOLVED, candidates[k], keys, max_candidates, undecided, max_unresolved, counters)
+        store_result(overlap_filter(t, 0, 9) if in_filter_range else UNRESOLVED, candidates[k], keys, max_candidates, unresolved, max_unresolved, counters)
     n_candidate_faces = np.int64(0)
     for i in range(thread, counters[N_PACKED], n_threads):
         n_candidate_faces += np.int64(in_candidate[i] != 0)
@@ -76,7 +76,7 @@ def is_first_corner(faces, f, c):
 
 
 @device_function
-def test_adjacent(faces, n, vertices, n_vertices, in_filter_range, counts, begins, incident_faces, incident_vertices, keys, max_pairs, undecided, max_unresolved, sums, counters):
+def test_adjacent(faces, n, vertices, n_vertices, in_filter_range, counts, begins, incident_faces, incident_vertices, keys, max_pairs, unresolved, max_unresolved, sums, counters):
     """Faces around each vertex, and for each of them those after it: do they meet in more than what they share?"""
     grid, tile = cuda.cg.this_grid(), cuda.shared.array(TILE, int64)
     thread, n_threads = cuda.grid(1), cuda.gridsize(1)
@@ -105,5 +105,5 @@ def test_adjacent(faces, n, vertices, n_vertices, in_filter_range, counts, begin
         for k in range(at + 1, end):
             g = np.int64(incident_faces[k])
             answer = adjacent_overlap_filter(vertices, faces, f, g, v) if in_filter_range else UNRESOLVED
-            store_result(answer, (min(f, g) << 32) | max(f, g), keys, max_pairs, undecided, max_unresolved, counters)
+            store_result(answer, (min(f, g) << 32) | max(f, g), keys, max_pairs, unresolved, max_unresolved, counters)
     add_block_sum(pairs, tile, counters, N_ADJACENT_PAIRS)

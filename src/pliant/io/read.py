@@ -46,10 +46,10 @@ FORMATS = {
 }
 
 
-def read(paths: Sequence[str | Path], settings: Settings = DEFAULT_SETTINGS) -> Animation:
-    """One animation of all these files and folders.
+def read(paths: str | Path | Sequence[str | Path], settings: Settings = DEFAULT_SETTINGS) -> Animation:
+    """Read a file, or several files and folders, as one animation.
 
-    paths : files of any known suffix, and folders: of files, which are frames if they are numbered, or of such folders, a body each. Files
+    paths : one path or several: files of any known suffix, and folders: of files, which are frames if they are numbered, or of such folders, a body each. Files
         that differ in a number are frames of one body in the order of that number. Of a folder with a list of files, such as a .pvd, those
         that it lists are not read twice. A point cache moves the mesh of its own name or, if
         there is none, the mesh right before it
@@ -57,8 +57,10 @@ def read(paths: Sequence[str | Path], settings: Settings = DEFAULT_SETTINGS) -> 
 
     As long as the longest of them; names of bodies are made unique. What is wrong with a file is a `FileError`.
     """
-    if isinstance(paths, str | Path) or not len(paths):
-        raise ValueError(f"paths: expected at least one file or folder, in a list, got {paths!r:.80}")
+    if isinstance(paths, str | Path):
+        paths = [paths]
+    if not len(paths):
+        raise ValueError(f"paths: expected at least one file or folder, got {paths!r:.80}")
     if settings.rate is not None:
         positive("rate", settings.rate)
     runs, files, already_read = list[FileRun](), list[Path](), dict[Path, Animation]()

@@ -176,7 +176,7 @@ class Blended(Motion):
         self.record = aligned_zeros(1, MOTION_DTYPE)
         self.address, self._record = self.record.ctypes.data, self.record[0]
         self.box, self.origin = self._record["box"], self._record["origin"]
-        self._record["flat"], self._record["n_flat"], self._record["plain"] = self.flat.ctypes.data, 3 * n, True
+        self._record["flat"], self._record["n_flat"], self._record["in_filter_range"] = self.flat.ctypes.data, 3 * n, True
         self.scale = self._record["scale"] = 1.0
         self.error_bound, self.size = 0.0, 0.0
         low, high = self.rest.min(axis=0, initial=np.inf), self.rest.max(axis=0, initial=-np.inf)
@@ -290,7 +290,7 @@ class Blended(Motion):
         size = (size + error) * (1 + 2.0**-40)
         self.scale = self._record["scale"] = scale_for(size)
         self.size, self.error_bound = size * self.scale, error * self.scale
-        self._record["plain"] = min(smallest, 1.0) * self._smallest >= RANGE_MIN * FILTER_HEADROOM and largest <= RANGE_MAX
+        self._record["in_filter_range"] = min(smallest, 1.0) * self._smallest >= RANGE_MIN * FILTER_HEADROOM and largest <= RANGE_MAX
         set_planes(maps, self.centre, self._half, self.rest_scale, self.origin, self.scale, self.planes)
         margin = rounding_margin(len(self._map_ids), self.size) + 2 * self.error_bound
         bound_body(self.record, self._weight_ranges, self._map_ids, self._rest_boxes, self._weight_sums, self.planes, margin, self.size)

@@ -29,7 +29,7 @@ from scipy.sparse.csgraph import connected_components
 
 from pliant.core import validate, validate_rig
 from pliant.errors import MeshError
-from pliant.motion.meshless import Floats, Indices, Nodes
+from pliant.motion.meshless import Floats, Indices, MeshlessNodes
 from pliant.motion.polar import rotations
 
 MAX_NODES = 4096                                                       # the matrix is dense: 128 MiB
@@ -65,7 +65,7 @@ class Elastic:
     >>> import numpy as np
     >>> import pliant as pl
     >>> rest = np.array([[x, y, z] for x in range(11) for y in (0, 1) for z in (0, 1)])
-    >>> bar = pl.Elastic(pl.Nodes(rest, radius=2.0), density=1.0, young=100.0, gravity=None, pinned=[0, 1, 2, 3])
+    >>> bar = pl.Elastic(pl.MeshlessNodes(rest, radius=2.0), density=1.0, young=100.0, gravity=None, pinned=[0, 1, 2, 3])
     >>> pull = np.outer(rest[:, 0] == 10, [1.0, 0, 0])                  # 4 in all, on 2 × 2 of cross-section: 1 % longer
     >>> for _ in range(20):
     ...     bar.step(1.0, forces=pull)
@@ -75,10 +75,10 @@ class Elastic:
     (44, 3, 4)
     """
 
-    def __init__(self, nodes: Nodes, *, density: float = 1000.0, young: float = 1e5, volume: ArrayLike | None = None,
+    def __init__(self, nodes: MeshlessNodes, *, density: float = 1000.0, young: float = 1e5, volume: ArrayLike | None = None,
                  gravity: ArrayLike | None = (0.0, 0.0, -9.81), damping: float = 0.0, pinned: ArrayLike = ()) -> None:
-        if not isinstance(nodes, Nodes):
-            raise TypeError(f"nodes: expected Nodes, got {type(nodes).__name__}; make them with pliant.Nodes(positions, radius)")
+        if not isinstance(nodes, MeshlessNodes):
+            raise TypeError(f"nodes: expected Nodes, got {type(nodes).__name__}; make them with pliant.MeshlessNodes(positions, radius)")
         count = len(nodes)
         if count > MAX_NODES:
             raise ValueError(f"nodes: {count} are too many for this solver; at most {MAX_NODES}")
@@ -243,7 +243,7 @@ class Elastic:
         return float(0.5 * (self._node_stiffness @ strain + self._link_stiffness @ (residual**2).sum(axis=1)))
 
 
-def _volumes(nodes: Nodes, volume: ArrayLike | None) -> Floats:
+def _volumes(nodes: MeshlessNodes, volume: ArrayLike | None) -> Floats:
     """(m,) of each node."""
     if volume is not None and np.ndim(volume):
         return _check_moderate("volume", validate_rig.positives("volume", volume, len(nodes), "node"))

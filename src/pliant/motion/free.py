@@ -48,7 +48,7 @@ MIN_REACH, MAX_REACH, SCALE_STEP_BITS = 2.0**-20, 2.0**28, 48                   
 # Where a body is, for kernels that know it by address: box (low at 0, high at 4) and origin, `reach`, `scale` and `plain` as in `Free`, the
 # address and length of the flat vertices, and whether the origin was given.
 MOTION_DTYPE = packed_dtype([("box", np.dtype((np.float64, (8,)))), ("origin", np.dtype((np.float64, (4,)))), ("reach", np.dtype(np.float64)),
-                ("scale", np.dtype(np.float64)), *((name, np.dtype(np.int64)) for name in ("flat", "n_flat", "plain", "fixed"))])
+                ("scale", np.dtype(np.float64)), *((name, np.dtype(np.int64)) for name in ("flat", "n_flat", "in_filter_range", "fixed"))])
 
 
 @kernel
@@ -144,7 +144,7 @@ def set_record(record, box, flat, in_filter_range):
         bounds[k], bounds[k + 4] = box[k], box[k + 4]
         reach = max(reach, max(origin[k] - box[k], box[k + 4] - origin[k]))
         half = max(half, 0.5 * box[k + 4] - 0.5 * box[k])
-    fields["flat"], fields["plain"], fields["reach"] = flat, in_filter_range, reach
+    fields["flat"], fields["in_filter_range"], fields["reach"] = flat, in_filter_range, reach
     drifted = reach / MAX_DRIFT > half and (fields["fixed"] == 0 or reach == np.inf)
     return drifted, not (fields["scale"] == 1.0 and (MIN_REACH <= reach <= MAX_REACH or reach == 0.0))
 
@@ -197,7 +197,7 @@ class Free(Motion):
         self._n_moved = 0                                                 # vertices moved since the box was tight
         self._n_out_of_range = 0                                               # vertices outside the range of the filters
         self.controls = np.zeros(0)                                        # weights: none
-        self._record["n_flat"], self._record["flat"], self._record["plain"] = 3 * n, self._addresses[0], True
+        self._record["n_flat"], self._record["flat"], self._record["in_filter_range"] = 3 * n, self._addresses[0], True
         self.scale = self._record["scale"] = 1.0
         if origin is not None:
             self._record["fixed"], self.origin[:3] = True, origin

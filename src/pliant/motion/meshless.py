@@ -67,7 +67,7 @@ class GradientOperator(NamedTuple):
     moments: Floats                                                     # (m, 3, 3) M, without the directions that are not spanned
 
 
-class Nodes:
+class MeshlessNodes:
     """Simulation nodes that a surface follows: weights for `Body.blended`, and maps for its `update`.
 
     Parameters
@@ -78,7 +78,7 @@ class Nodes:
 
     >>> import numpy as np
     >>> import pliant as pl
-    >>> nodes = pl.Nodes([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], radius=2.0)
+    >>> nodes = pl.MeshlessNodes([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], radius=2.0)
     >>> weights = nodes.weights([[0.5, 0, 0], [9, 0, 0]])
     >>> weights.toarray().round(3).tolist()
     [[0.359, 0.359, 0.141, 0.141], [0.0, 1.0, 0.0, 0.0]]

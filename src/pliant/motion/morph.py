@@ -83,7 +83,7 @@ def set_weights(record, boxes, ranges, target_weights, additive, active, weights
         box[k], box[k + 4] = low - error, high + error
         reach = max(reach, half_extent)
     fields["reach"] = reach = reach * (1 + 2.0**-40) + error
-    fields["plain"] = in_filter_range and largest <= RANGE_MAX
+    fields["in_filter_range"] = in_filter_range and largest <= RANGE_MAX
     return n, error, reach
 
 

@@ -11,7 +11,7 @@ class Motion:
     additive, repr_parts = False, ""                                         # parts: what it is made of besides vertices, for `repr`
 
     reach = property(lambda self: float(self._record["reach"]))
-    in_filter_range = property(lambda self: bool(self._record["plain"]))
+    in_filter_range = property(lambda self: bool(self._record["in_filter_range"]))
 
     @property
     def vertices(self):

@@ -57,7 +57,7 @@ def faces_below(bvh, entries, n):
 
 
 def unresolved_faces(bvhs, face_counts, unfinished):
-    """`Pairs.undecided`, for two shapes (or one twice) of so many faces, and what a loop over them has left on its stack."""
+    """`Pairs.unresolved`, for two shapes (or one twice) of so many faces, and what a loop over them has left on its stack."""
     a, b = unfinished >> 32, unfinished << 32 >> 32                                 # names have a sign
     if bvhs[0] is bvhs[1]:
         both = faces_below(bvhs[0], np.concatenate([a, b]), face_counts[0])

@@ -33,7 +33,7 @@ from pliant.geometry.predicates import UNSURE
 from pliant.geometry.ray_triangle import ldexp
 from pliant.motion.rigid import UNDERFLOW_BOUND, rounding_bound, transform_coordinate
 from pliant.query.traverse import BUDGET_SPENT, DONE, prefetch_child, refresh_leaf, refresh_node
-from pliant.results import Stats, Visible
+from pliant.results import Stats, VisibleFaces
 from pliant.volume.protocol import REL_ERROR, center, support_value
 
 PLANE_ERROR, FLOAT64_ERROR, UNDERFLOW_ERROR = 2.0**-18, 2.0**-48, 2.0**-120
@@ -43,10 +43,10 @@ MAX_PLANES = 62                                                        # bits of
 WORD_BITS = 32                                                               # faces of a number in which faces are marked
 OUTSIDE = -1
 NO_TRANSFORM = np.zeros(0)
-CULL_STATE = np.dtype([(name, np.int64) for name in ("position", "budget", "n_v", "n_p", "n_u", "n_x", "frame", "entry", "fill", "context")])
+CULL_STATE = np.dtype([(name, np.int64) for name in ("position", "budget", "n_v", "n_p", "n_u", "n_exact", "frame", "entry", "fill", "context")])
 
 
-def visible(target: Any, frustum: ArrayLike | None = None, *, matrix: ArrayLike | None = None) -> Any:
+def frustum_cull(target: Any, frustum: ArrayLike | None = None, *, matrix: ArrayLike | None = None) -> VisibleFaces:
     """The faces of a body, or of a scene, that are not wholly outside of any one plane of a frustum.
 
     frustum : (k, 4) rows a b c d, any k from 1 up: a x + b y + c z + d >= 0 is inside; of any length
@@ -55,28 +55,27 @@ def visible(target: Any, frustum: ArrayLike | None = None, *, matrix: ArrayLike 
         has no normal, as the far plane of an infinite view, counts for nothing
 
     A face is left out if a plane has all three corners strictly outside, in real arithmetic on the float64 vertices: touching counts as
-    visible. Of a body: (n,) int32 faces, sorted; of a scene: `Visible`.
+    visible.
 
     >>> import pliant as pl
     >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0], [5, 0, 0], [6, 0, 0], [5, 1, 0]], [[0, 1, 2], [3, 4, 5]])
-    >>> pl.visible(body, [[1, 0, 0, -2]]).tolist()
+    >>> pl.frustum_cull(body, [[1, 0, 0, -2]]).face.tolist()
     [1]
-    >>> pl.visible(body, [[-1, 0, 0, 5], [0, 1, 0, 0]]).tolist()
+    >>> pl.frustum_cull(body, [[-1, 0, 0, 5], [0, 1, 0, 0]]).face.tolist()
     [0, 1]
     """
     if (frustum is None) == (matrix is None):
-        raise TypeError("visible: expected a frustum (k, 4), or a matrix (4, 4), and not both")
+        raise TypeError("frustum_cull: expected a frustum (k, 4), or a matrix (4, 4), and not both")
     planes = matrix_planes(validate_views.matrix("matrix", matrix)) if frustum is None else validate_views.planes("frustum", frustum)
     if hasattr(target, "members_with_faces"):
         bodies, body_ids, _ = target.members_with_faces()
-        with ReadLock(*(body.guard for body in bodies)):
-            found = [cull_faces(body, planes) for body in bodies]
-        faces = np.concatenate([np.zeros(0, np.int32), *(faces for faces, _ in found)])
-        owners = np.repeat(np.array(body_ids, np.int64), [len(faces) for faces, _ in found])
-        return Visible(owners, faces, Stats(*np.sum([Stats(), *(stats for _, stats in found)], axis=0).tolist()))
-    validate.check_body("target", target)
-    with ReadLock(target.guard):
-        return cull_faces(target, planes)[0]
+    else:
+        bodies, body_ids = [validate.check_body("target", target)], [0]
+    with ReadLock(*(body.guard for body in bodies)):
+        found = [cull_faces(body, planes) for body in bodies]
+    faces = np.concatenate([np.zeros(0, np.int32), *(faces for faces, _ in found)])
+    owners = np.repeat(np.array(body_ids, np.int64), [len(faces) for faces, _ in found])
+    return VisibleFaces(owners, faces, sum((stats for _, stats in found), Stats()))
 
 
 def matrix_planes(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -94,7 +93,7 @@ def cull_faces(body: Any, planes: NDArray[np.float64]) -> tuple[NDArray[np.int32
     found, stats = np.arange(len(body), dtype=np.int32), Stats()
     for k in range(0, len(planes), MAX_PLANES):
         faces, more_stats = cull_by_planes(body, planes[k:k + MAX_PLANES].reshape(-1)) if len(body) else (found, Stats())
-        found, stats = faces if k == 0 else np.intersect1d(found, faces, assume_unique=True), stats.plus(more_stats)
+        found, stats = faces if k == 0 else np.intersect1d(found, faces, assume_unique=True), stats + more_stats
     return found, stats
 
 
@@ -237,7 +236,7 @@ def traverse_planes(nodes, leaves, faces, ranges, flat, m, planes, local, query,
     """Go on with a search, whose state is in `query` (1,) and `stack`, pairs of a node and the planes that count for it: mark the faces
     that are kept. DONE, or BUDGET."""
     state, plane_masks = query[0], stack_int64(8)
-    position, budget, n_v, n_p, n_u, n_exact = state["position"], state["budget"], state["n_v"], state["n_p"], state["n_u"], state["n_x"]
+    position, budget, n_v, n_p, n_u, n_exact = state["position"], state["budget"], state["n_v"], state["n_p"], state["n_u"], state["n_exact"]
     frame, entry, fill, context = state["frame"], state["entry"], state["fill"], state["context"]
     while position > 0 and budget > 0:
         budget, position = budget - 1, position - 2
@@ -264,7 +263,7 @@ def traverse_planes(nodes, leaves, faces, ranges, flat, m, planes, local, query,
                     t, visible_mask = ctz(visible_mask), visible_mask & (visible_mask - 1)
                     face = np.int64(leaves[~child]["face"][t])
                     marks[face // WORD_BITS] |= np.int64(1) << (face % WORD_BITS)
-    state["position"], state["n_v"], state["n_p"], state["n_u"], state["n_x"] = position, n_v, n_p, n_u, n_exact
+    state["position"], state["n_v"], state["n_p"], state["n_u"], state["n_exact"] = position, n_v, n_p, n_u, n_exact
     return DONE if position == 0 else BUDGET_SPENT
 
 

@@ -166,7 +166,7 @@ class _SharedStacks:
     def add_results(self, space):
         with self.condition:
             self.found.append(copy_keys(space))
-            self.stats = self.stats.plus(read_stats(space.query[0]))
+            self.stats = self.stats + read_stats(space.query[0])
 
 
 def run_shared(loop, space, end_time):

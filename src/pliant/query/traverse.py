@@ -27,20 +27,20 @@ CORNER_ERROR = 2.0**-23 * (1 + 2.0**-19)                                       #
 MIN_CORNER_ERROR = 2.0**-50                                                  # see geometry/overlap_simd.py
 DISTANCE_ERROR = 2.0**-38                                                         # of the larger reach: above errors of distances, geometry/triangle_distance.py
 
-COUNTERS = ("n_v", "n_p", "n_u", "n_x")
+COUNTERS = ("n_v", "n_p", "n_u", "n_exact")
 LEAF_PAIR_FIELDS = tuple(name for what in ("leaves_a", "leaves_b", "flat_a", "flat_b", "m_a", "m_b", "keys", "begins", "others", "masks")
                for name in (what, f"n_{what}"))                         # addresses and lengths, for entries that look at two leaves
 QUERY_STATE = np.dtype([(name, np.int64) for name in (
     "position", "budget", "found", *COUNTERS,                           # how far it is
-    "first", "plain", "low", "exact", "hubs",                           # what the visitor wants: collide.py, selfcollide.py
+    "first_only", "in_filter_range", "key_bits", "exact_entry", "check_shared",                           # what the visitor wants: collide.py, selfcollide.py
     "frame_a", "entry_a", "fill_a", "context_a",                        # how the bodies make things true
-    "frame_b", "entry_b", "fill_b", "context_b", "full", "larger",
-    "me", "leaf", "gap", "face_a", "face_b", "leaf_a", "leaf_b", *LEAF_PAIR_FIELDS)]                                   # distances: nearby.py
-    + [(name, np.float32) for name in ("x", "y", "z", "slack", "delta", "loose",           # from b's origin to a's, and the roundings
-                                       "radius", "limit", "way_x", "way_y", "way_z")]                   # what is near, squared, and where
+    "frame_b", "entry_b", "fill_b", "context_b", "full_sat", "descend_larger",
+    "address", "leaf_entry", "gap_entry", "face_a", "face_b", "leaf_a", "leaf_b", *LEAF_PAIR_FIELDS)]                                   # distances: nearby.py
+    + [(name, np.float32) for name in ("x", "y", "z", "margin", "corner_error", "rotation_error",           # from b's origin to a's, and the roundings
+                                       "radius", "limit", "direction_x", "direction_y", "direction_z")]                   # what is near, squared, and where
     + [(name, np.float64) for name in ("scale", "stretch", "best",      # frames against the world; the least distance so far
-                                       "blur")]                         # and by how much more bounds may exceed one that is measured
-    + [("turn", np.float64, (12,)), ("to_a", np.float32, (12,)), ("to_b", np.float32, (12,)),         # as x, y, z where bodies are placed
+                                       "distance_error")]                         # and by how much more bounds may exceed one that is measured
+    + [("b_to_a", np.float64, (12,)), ("to_a", np.float32, (12,)), ("to_b", np.float32, (12,)),         # as x, y, z where bodies are placed
        ("ends", np.float64, (6,))])                                     # points of the least distance
 
 
@@ -62,7 +62,7 @@ def frames(visitor, state):
 @helper
 def translation_frames(state):
     """The `ways` between bodies that are not turned against each other."""
-    return (Translation(state["x"], state["y"], state["z"], state["slack"]), Translation(-state["x"], -state["y"], -state["z"], state["slack"]))
+    return (Translation(state["x"], state["y"], state["z"], state["margin"]), Translation(-state["x"], -state["y"], -state["z"], state["margin"]))
 
 
 @generic("visitor")
@@ -144,7 +144,7 @@ def init_query(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale,
     for k in range(3):
         if gap_exceeds(box_a[k], box_b[k + 4], tolerance, distance_error) or gap_exceeds(box_b[k], box_a[k + 4], tolerance, distance_error):
             return False
-    state["blur"] = distance_error
+    state["distance_error"] = distance_error
     x, y, z = scaled_offset(origin_a[0], origin_b[0], scale), scaled_offset(origin_a[1], origin_b[1], scale), scaled_offset(origin_a[2], origin_b[2], scale)
     reach, shift = max(reach_a, reach_b) * scale, max(abs(x), max(abs(y), abs(z)))
     # The error of a corner, but for what making it local adds (`geometry/overlap_simd.py`), with e = 2**-24: of a, e · reach; of b, e · reach and
@@ -152,7 +152,7 @@ def init_query(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale,
     # shift is nearly always exact in float32; where it is not, its rounding counts too.
     inexact = (x != np.float32(x)) | (y != np.float32(y)) | (z != np.float32(z))
     state["x"], state["y"], state["z"] = x, y, z
-    state["slack"], state["delta"] = (reach + shift) * TRANSLATION_ERROR, max((reach + (shift if inexact else 0.0)) * CORNER_ERROR, MIN_CORNER_ERROR)
+    state["margin"], state["corner_error"] = (reach + shift) * TRANSLATION_ERROR, max((reach + (shift if inexact else 0.0)) * CORNER_ERROR, MIN_CORNER_ERROR)
     reset_query(state)
     return True
 
@@ -161,7 +161,7 @@ def init_query(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale,
 def reset_query(state):
     """At the pair of roots, with nothing found."""
     state["position"], state["found"] = 1, 0
-    state["n_v"], state["n_p"], state["n_u"], state["n_x"] = 1, 0, 0, 0
+    state["n_v"], state["n_p"], state["n_u"], state["n_exact"] = 1, 0, 0, 0
 
 
 @kernel
@@ -172,7 +172,7 @@ def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, qu
     n_v, n_u = state["n_v"], state["n_u"]
     frame_a, entry_a, fill_a, context_a = state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"]
     frame_b, entry_b, fill_b, context_b = state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"]
-    descend_larger = state["larger"] != 0
+    descend_larger = state["descend_larger"] != 0
     to_a, to_b = frames(visitor, state)
     reason = DONE
 
@@ -186,9 +186,9 @@ def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, qu
         if a < 0 and b < 0:
             refresh_leaf(leaves_a, ~a, frame_a, fill_a, context_a)
             refresh_leaf(leaves_b, ~b, frame_b, fill_b, context_b)
-            n_exact_before = state["n_x"]
+            n_exact_before = state["n_exact"]
             reason = visit_leaves(visitor, state, leaves_a, ~a, leaves_b, ~b)
-            budget = max(budget - EXACT_COST * (state["n_x"] - n_exact_before), 0)
+            budget = max(budget - EXACT_COST * (state["n_exact"] - n_exact_before), 0)
             if reason != CONTINUE:
                 position -= reason != OUTPUT_FULL
                 break

@@ -30,8 +30,8 @@ HALF, ONE, MAX_BETWEEN = np.float32(0.5), np.float32(1), 1 << 10
 MAX_WEIGHT = 2.0**100                                                  # a shape that it would make larger than its body is 0 all over
 BLEND_DTYPE = np.dtype([(name, np.int64) for name in (
     "references", "n_references", "active", "weights", "n_active", "stamps",                                    # of volumes
-    "shapes", "n_shapes", "stride", "used", "factors", "n_used", "flat", "vertices", "n_vertices", "begins")]    # of vertices
-    + [("origin", np.float64, (4,)), ("scale", np.float64), ("slack", np.float32)])
+    "shapes", "n_shapes", "stride", "active_shapes", "shape_weights", "n_used", "flat", "vertices", "n_vertices", "begins")]    # of vertices
+    + [("origin", np.float64, (4,)), ("scale", np.float64), ("margin", np.float32)])
 
 
 class ReferenceVolumes(NamedTuple):
@@ -98,7 +98,7 @@ def node_entry(volume, width):
         references = array_at(as_pointer(blend["references"]), record["n_nodes"] * blend["n_references"], reference)
         number = array_at(as_pointer(blend["active"]), blend["n_references"], np.int64)
         weight = array_at(as_pointer(blend["weights"]), blend["n_references"], np.float32)
-        return blend_node(nodes, requested_node(i), requested_lanes(i), references, blend["n_references"], number, weight, blend["n_active"], blend["slack"],
+        return blend_node(nodes, requested_node(i), requested_lanes(i), references, blend["n_references"], number, weight, blend["n_active"], blend["margin"],
                           blend["stamps"], requested_stamp(i, nodes, np.int32(record["frame"])))
 
     def enter_python(context, i):
@@ -107,7 +107,7 @@ def node_entry(volume, width):
             return 0
         state, blend = bvh.tree_state, bvh.tree_state.record[0]
         return blend_node(bvh.nodes, requested_node(i), requested_lanes(i), state.volumes.reshape(-1), state.volumes.shape[1], state.active, state.weight,
-                          int(blend["n_active"]), blend["slack"], blend["stamps"], requested_stamp(i, bvh.nodes, bvh.frame))
+                          int(blend["n_active"]), blend["margin"], blend["stamps"], requested_stamp(i, bvh.nodes, bvh.frame))
 
     return address_of(enter_python if jit.DISABLED else enter)
 
@@ -123,8 +123,8 @@ def leaf_entry():
         vertices = array_at(as_pointer(blend["vertices"]), blend["n_vertices"], np.int32)
         begins = array_at(as_pointer(blend["begins"]), record["n_leaves"] + 1, np.int32)
         shapes = array_at(as_pointer(blend["shapes"]), blend["n_shapes"] * blend["stride"], np.float64)
-        used = array_at(as_pointer(blend["used"]), blend["n_shapes"], np.int64)
-        factors = array_at(as_pointer(blend["factors"]), blend["n_shapes"], np.float64)
+        used = array_at(as_pointer(blend["active_shapes"]), blend["n_shapes"], np.int64)
+        factors = array_at(as_pointer(blend["shape_weights"]), blend["n_shapes"], np.float64)
         flat = array_at(as_pointer(blend["flat"]), 3 * (record["n_points"] // 4), np.float64)
         return np.int64(fill_blended_leaf(leaves, i, points, vertices, begins, shapes, blend["stride"], used, factors, blend["n_used"],
                                      blend["origin"], blend["scale"], flat, np.int32(record["frame"])))
@@ -165,7 +165,7 @@ def prepare_bvh(bvh, steps, stamps):
     blend["references"], blend["active"], blend["weights"] = volumes.ctypes.data, number.ctypes.data, weight.ctypes.data
     blend["n_references"], blend["stamps"] = len(shapes), stamps
     blend["shapes"], blend["n_shapes"], blend["stride"] = motion.shapes.ctypes.data, *motion.shapes.shape
-    blend["used"], blend["factors"], blend["flat"] = motion.active.ctypes.data, motion.weights.ctypes.data, motion.flat.ctypes.data
+    blend["active_shapes"], blend["shape_weights"], blend["flat"] = motion.active.ctypes.data, motion.weights.ctypes.data, motion.flat.ctypes.data
     blend["vertices"], blend["n_vertices"], blend["begins"] = tree.vertices.ctypes.data, len(tree.vertices), tree.begins.ctypes.data
     blend["origin"] = motion.origin
     bvh.tree_state = ReferenceVolumes(volumes, number, weight, steps, record, np.array([scale for _, scale in shapes]))
@@ -206,7 +206,7 @@ def refit_bvh(bvh):
     state, blend = bvh.tree_state, bvh.tree_state.record[0]
     n, weights = motion.n_active, motion.weights
     blend["n_active"] = choose_references(motion.active, weights, n, state.steps, state.scales, motion.scale, state.active, state.weight)
-    blend["n_used"], blend["scale"], blend["slack"] = motion.n_active, motion.scale, round_up_float32(2 * motion.error_bound)
+    blend["n_used"], blend["scale"], blend["margin"] = motion.n_active, motion.scale, round_up_float32(2 * motion.error_bound)
     if settings["front"]:
         front_tracking.advance_front(bvh)
 

@@ -45,11 +45,11 @@ SLABS = {Box: AXES, KDop14: AXES + DIAGONALS[::2], KDop18: AXES + EDGES[::2], KD
 OWN_BOX_RATIO = 0.9                                                           # of the sides of boxes around all: then a map is worth its own
 SIGNS = {"p": 1, "m": -1, "o": 0}
 CONVEX_DTYPE = np.dtype([(name, np.int64) for name in (
-    "shares", "which", "begins", "n_shares", "hulls", "starts", "n_hulls", "rests", "planes", "norms", "n_planes", "n_norms", "empty",
-    "turned", "how", "exact",
-    "names", "rest", "skin_begins", "skin_which", "skin_weights", "columns", "stamps", "flat", "n_weights", "n_columns", "moment",
+    "weight_ranges", "map_ids", "begins", "n_weight_ranges", "rest_boxes", "starts", "n_rest_boxes", "weight_sums", "planes", "norms", "n_planes", "n_norms", "empty",
+    "oriented", "method", "exact",
+    "vertex_ids", "rest", "skin_begins", "skin_which", "skin_weights", "columns", "stamps", "flat", "n_weights", "n_columns", "skin_frame",
     "vertices", "rows", "leaf_begins", "n_vertices")] + [("origin", np.float64, (4,)), ("scale", np.float64), ("size", np.float64),
-                                                  ("doubt", np.float64)])
+                                                  ("error_bound", np.float64)])
 
 
 class NodeRanges(NamedTuple):
@@ -120,11 +120,11 @@ def bound_node(nodes, leaves, i, merged_lanes, ranges, record, points, vertices,
     How many lanes."""
     begin, end, like, scratch = ranges.begins[i], ranges.begins[i + 1], load_bounds(nodes, i), stack_float32(48)
     if begin < end and merged_lanes != (np.int64(1) << nodes[i]["count"]) - 1:
-        margin, at = rounding_margin(end - begin, record["size"]) + 2 * record["doubt"], ranges.starts[i]
+        margin, at = rounding_margin(end - begin, record["size"]) + 2 * record["error_bound"], ranges.starts[i]
         step = np.int64(ranges.starts[i + 1] - at > 1)
         for d in range(len(ranges.norms)):
             low, high = bound_direction(ranges.weight_ranges, ranges.map_ids, begin, end, ranges.rest_boxes, at, step, ranges.weight_sums, i, ranges.planes,
-                              len(ranges.norms), np.int64(d), record["turned"], record["how"])
+                              len(ranges.norms), np.int64(d), record["oriented"], record["method"])
             out = np.float32(margin * ranges.norms[d])
             put_slab(like, nodes, i, np.int64(d), low - out, high + out, scratch)
         finish_slabs(like, nodes, i, scratch)
@@ -163,10 +163,10 @@ def node_entry(volume, width):
         nodes, leaves = array_at(as_pointer(record["nodes"]), n, node), array_at(as_pointer(record["leaves"]), record["n_leaves"], LEAF_DTYPE)
         if stamp_if_ready(i, nodes, array_at(as_pointer(record["ready"]), record["n_nodes"], np.int32), np.int32(record["frame"])):
             return np.int64(0)
-        ranges = NodeRanges(array_at(as_pointer(convex["shares"]), convex["n_shares"], share),
-                        array_at(as_pointer(convex["which"]), convex["n_shares"], np.int32),
-                        array_at(as_pointer(convex["begins"]), n + 1, np.int64), array_at(as_pointer(convex["hulls"]), convex["n_hulls"], hull),
-                        array_at(as_pointer(convex["starts"]), n + 1, np.int64), array_at(as_pointer(convex["rests"]), n, rest),
+        ranges = NodeRanges(array_at(as_pointer(convex["weight_ranges"]), convex["n_weight_ranges"], share),
+                        array_at(as_pointer(convex["map_ids"]), convex["n_weight_ranges"], np.int32),
+                        array_at(as_pointer(convex["begins"]), n + 1, np.int64), array_at(as_pointer(convex["rest_boxes"]), convex["n_rest_boxes"], hull),
+                        array_at(as_pointer(convex["starts"]), n + 1, np.int64), array_at(as_pointer(convex["weight_sums"]), n, rest),
                         array_at(as_pointer(convex["norms"]), convex["n_norms"], np.float64),
                         array_at(as_pointer(convex["planes"]), convex["n_planes"], np.float32), array_at(as_pointer(convex["empty"]), 1, node))
         vertices = array_at(as_pointer(convex["vertices"]), convex["n_vertices"], np.int32)
@@ -195,13 +195,13 @@ def leaf_entry():
         leaves = array_at(as_pointer(record["leaves"]), record["n_leaves"], LEAF_DTYPE)
         rows = array_at(as_pointer(convex["rows"]), convex["n_vertices"], np.int32)
         begins, n = array_at(as_pointer(convex["leaf_begins"]), record["n_leaves"] + 1, np.int32), record["n_points"] // 4
-        skin = Skin(array_at(as_pointer(convex["names"]), n, np.int32), array_at(as_pointer(convex["rest"]), 3 * n, np.float64),
+        skin = Skin(array_at(as_pointer(convex["vertex_ids"]), n, np.int32), array_at(as_pointer(convex["rest"]), 3 * n, np.float64),
                     array_at(as_pointer(convex["skin_begins"]), n + 1, np.int64),
                     array_at(as_pointer(convex["skin_which"]), convex["n_weights"], np.int32),
                     array_at(as_pointer(convex["skin_weights"]), convex["n_weights"], np.float64),
                     array_at(as_pointer(convex["columns"]), convex["n_columns"], np.float64), array_at(as_pointer(convex["stamps"]), n, STAMP_DTYPE),
                     array_at(as_pointer(convex["flat"]), 3 * n, np.float64), array_at(as_pointer(record["points"]), 4 * n, np.float32),
-                    convex["origin"], convex["scale"], np.int32(convex["moment"]))
+                    convex["origin"], convex["scale"], np.int32(convex["skin_frame"]))
         return np.int64(fill_blended_leaf(leaves, i, skin, rows, begins, np.int32(record["frame"])))
 
     def enter_python(context, i):
@@ -302,15 +302,15 @@ def prepare_bvh(bvh, settings):
     record = np.zeros(1, CONVEX_DTYPE)
     convex = record[0]
     begins_of_skin, maps_of_skin, weights_of_skin = motion.skin
-    arrays = {"shares": weight_ranges, "which": map_ids, "begins": begins, "hulls": rest_boxes, "starts": starts, "rests": weight_sums, "planes": planes,
-              "norms": norms, "empty": empty, "names": motion.vertex_ids, "rest": motion.rest, "skin_begins": begins_of_skin,
+    arrays = {"weight_ranges": weight_ranges, "map_ids": map_ids, "begins": begins, "rest_boxes": rest_boxes, "starts": starts, "weight_sums": weight_sums, "planes": planes,
+              "norms": norms, "empty": empty, "vertex_ids": motion.vertex_ids, "rest": motion.rest, "skin_begins": begins_of_skin,
               "skin_which": maps_of_skin, "skin_weights": weights_of_skin, "columns": motion.columns, "stamps": motion.stamps,
               "flat": motion.flat, "rows": rows, "vertices": tree.vertices, "leaf_begins": tree.begins}
     for name, array in arrays.items():
         convex[name] = array.ctypes.data
-    convex["n_shares"], convex["n_planes"], convex["n_norms"], convex["n_weights"] = total, len(planes), len(norms), len(maps_of_skin)
-    convex["n_columns"], convex["n_vertices"], convex["n_hulls"] = len(motion.columns), len(tree.vertices), len(rest_boxes)
-    convex["turned"], convex["how"], convex["exact"] = settings["boxes"] == "obb", BOUNDS[settings["bound"]], exact
+    convex["n_weight_ranges"], convex["n_planes"], convex["n_norms"], convex["n_weights"] = total, len(planes), len(norms), len(maps_of_skin)
+    convex["n_columns"], convex["n_vertices"], convex["n_rest_boxes"] = len(motion.columns), len(tree.vertices), len(rest_boxes)
+    convex["oriented"], convex["method"], convex["exact"] = settings["boxes"] == "obb", BOUNDS[settings["bound"]], exact
     bvh.tree_state = ConvexState(ranges, directions, rows, record)
     bvh.set_context(blend=record, entry=node_entry(volume, tree.width)[0], fill=leaf_entry()[0])
 
@@ -323,8 +323,8 @@ def refit_bvh(bvh):
     state, convex = bvh.tree_state, bvh.tree_state.record[0]
     if len(state.directions) > 3:
         state.ranges.planes.reshape(-1, len(state.directions), 4)[:] = np.einsum("dk,mkc->mdc", state.directions, motion.planes.reshape(-1, 3, 4))
-    convex["origin"], convex["scale"], convex["moment"] = motion.origin, motion.scale, motion.frame
-    convex["size"], convex["doubt"] = motion.size, motion.error_bound
+    convex["origin"], convex["scale"], convex["skin_frame"] = motion.origin, motion.scale, motion.frame
+    convex["size"], convex["error_bound"] = motion.size, motion.error_bound
     if bvh.options.settings["front"]:
         front_tracking.advance_front(bvh)
 

@@ -247,7 +247,7 @@ def entry_for(volume, width):
 @cache
 def original_dtype(volume, width):
     """The record of the volumes of one node as they were fitted."""
-    return packed_dtype([("lanes", lanes_dtype(volume, width)), ("whole", bounds_dtype(volume))])
+    return packed_dtype([("lanes", lanes_dtype(volume, width)), ("bounds", bounds_dtype(volume))])
 
 
 @cache
@@ -261,7 +261,7 @@ def prepare_bvh(bvh):
     tree, volume_type, n = bvh.tree, bvh.options.volume_type, len(bvh.nodes)
     originals = aligned_zeros(n, original_dtype(volume_type.volume, tree.width))
     for name in volume_type.volume._fields:                                  # lanes without a volume stay empty
-        originals["lanes"][name], originals["whole"][name] = bvh.nodes["lanes"][name], bvh.nodes["whole"][name]
+        originals["lanes"][name], originals["bounds"][name] = bvh.nodes["lanes"][name], bvh.nodes["bounds"][name]
     steps = aligned_zeros(-(-len(bvh.points) // 16) * 4, np.float32)
     bvh.tree_state = InflatedState(originals, aligned_zeros(n + 1, growth_dtype(tree.width)), aligned_zeros(len(bvh.points), np.float32),
                       aligned_zeros(4 * len(tree.vertices), np.float32), steps, np.zeros(n, np.float32), LastScan())

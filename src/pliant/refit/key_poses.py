@@ -42,24 +42,24 @@ class KeyPoses:
         return sorted((choice for mind in states for choice in mind.log), key=lambda choice: choice.update)
 
 
-def check_key_poses(key_poses, count, poses, options):
-    """(k, count, 3) float64, or None: what `Body(keys=…)` was given, if it suits the other options."""
+def check_key_poses(key_poses, count, build_poses, options):
+    """(k, count, 3) float64, or None: what `Body(key_poses=…)` was given, if it suits the other options."""
     if key_poses is None:
         return None
-    if poses is not None:
-        raise ValueError("keys: have a tree each, and poses are for one tree: give either")
+    if build_poses is not None:
+        raise ValueError("key_poses: have a BVH each, and build_poses are for one BVH: give either")
     if options.policy.name == "rebuild":
-        raise ValueError("keys: policy 'rebuild' would build another tree for every frame: choose another policy")
-    return validate.targets("keys", key_poses, count)
+        raise ValueError("key_poses: policy 'rebuild' builds another BVH for every frame: choose another policy")
+    return validate.targets("key_poses", key_poses, count)
 
 
 def check_key_pose(keys, key, vertices, some):
     """The number of a key, for an update by these vertices, if there are any and all vertices come with it."""
     if keys is None:
-        raise TypeError("update: key is given, but the body has no keys; make it with Body(vertices, faces, keys=…)")
+        raise TypeError("update: key_pose is given, but the body has no key poses; make it with Body(vertices, faces, key_poses=…)")
     if vertices is None or some is not None:
-        raise TypeError(f"update: key is given with{'out vertices' if vertices is None else ' changed'}; expected all vertices")
-    return validate.integer("key", key, range(len(keys)))
+        raise TypeError(f"update: key_pose is given with{'out vertices' if vertices is None else ' changed'}; expected all vertices")
+    return validate.integer("key_pose", key, range(len(keys)))
 
 
 def mean_pose(shapes):

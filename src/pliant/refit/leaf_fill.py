@@ -17,7 +17,7 @@ from pliant.tree.nodes import LEAF_DTYPE
 from pliant.volume.aabb import Box
 
 CONTEXT = np.dtype([(name, np.int64) for name in ("nodes", "leaves", "slots", "points", "spans", "order", "levels", "ends", "n_nodes",
-                                                  "n_leaves", "n_points", "n_order", "frame", "upper", "deep", "blend", "ready", "entry",
+                                                  "n_leaves", "n_points", "n_order", "frame", "root_levels", "n_levels", "blend", "ready", "entry",
                                                   "fill")])
 AHEAD_FLAG = 1 << 62
 

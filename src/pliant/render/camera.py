@@ -100,7 +100,7 @@ class Camera:
         return np.column_stack([position, local[:, 2]])
 
     def frustum(self, near: float = 0.0, far: float | None = None) -> Floats:
-        """(k, 4): the planes around what the picture shows, from `near` to `far` ahead of the eye, for `pliant.visible`: left, right,
+        """(k, 4): the planes around what the picture shows, from `near` to `far` ahead of the eye, for `pliant.frustum_cull`: left, right,
         upper, lower, near and, if it is given, far."""
         right, down, ahead = self.axes()
         wide, high = 0.5 * self.width * ahead, 0.5 * self.height * ahead

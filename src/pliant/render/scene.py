@@ -73,7 +73,7 @@ class RenderScene:
 
     def max_coordinate(self) -> float:
         """The largest coordinate of any body: what roundings of positions are relative to."""
-        boxes = [np.abs(member.body.box()).max() for member in self._members.values() if len(member.body)]
+        boxes = [np.abs(member.body.bounds).max() for member in self._members.values() if len(member.body)]
         return float(max(boxes, default=1.0))
 
     def surface(self, hits: Any, directions: Floats) -> HitSurface:

@@ -30,14 +30,14 @@ WIDTH_OF_ARITY = {2: 4, 4: 4, 8: 8}                                             
 MAX_LEVELS = 128                                                       # more than any builder makes; bounds stacks
 NEVER_STAMPED = -2**31                                                          # the stamp of volumes that were never set
 
-LEAF_DTYPE = packed_dtype([("lanes", lanes_dtype(Triangle, LEAF_WIDTH)), ("whole", bounds_dtype(Box)), ("used", INT32), ("stamp", INT32),
+LEAF_DTYPE = packed_dtype([("lanes", lanes_dtype(Triangle, LEAF_WIDTH)), ("bounds", bounds_dtype(Box)), ("used", INT32), ("stamp", INT32),
                      ("corner", np.dtype((np.int32, (3, LEAF_WIDTH)))), ("face", np.dtype((np.int32, (LEAF_WIDTH,))))])
 
 
 @cache                                                # one object per dtype: equal but distinct ones cost 2 to 4 µs a call
 def node_dtype(volume, width):
     """The record of `width` siblings of this class of volumes."""
-    return packed_dtype([("lanes", lanes_dtype(volume, width)), ("whole", bounds_dtype(volume)), ("child", np.dtype((np.int32, (width,)))),
+    return packed_dtype([("lanes", lanes_dtype(volume, width)), ("bounds", bounds_dtype(volume)), ("child", np.dtype((np.int32, (width,)))),
                    ("count", INT32), ("stamp", INT32)])
 
 
@@ -67,7 +67,7 @@ class Tree(NamedTuple):
         nodes = aligned_zeros(len(self.child), node_dtype(volume_type.volume, self.width))
         leaves = aligned_zeros(len(self.faces), LEAF_DTYPE)
         for name, value in zip(volume_type.volume._fields, volume_type.empty, strict=True):
-            nodes["lanes"][name] = nodes["whole"][name] = value
+            nodes["lanes"][name] = nodes["bounds"][name] = value
         nodes["child"], nodes["count"], nodes["stamp"] = self.child, self.count, NEVER_STAMPED
         leaves["used"], leaves["stamp"] = (self.faces >= 0) @ (1 << np.arange(LEAF_WIDTH)), NEVER_STAMPED
         leaves["corner"], leaves["face"] = self.corners, self.faces

@@ -94,7 +94,7 @@ class AnimationRun:
         tolerances = () if self.goal.tolerance is None else (self.goal.tolerance,)
         total = Stats()
         for subjects in [(body,) for body in bodies] if QUERIES[self.goal.query].single_body else [bodies]:
-            total = total.plus(query(*subjects, *tolerances).stats)
+            total = total + query(*subjects, *tolerances).stats
         return total
 
     def run(self, policy: Mapping[str, Any]) -> tuple[Stats, list[float]]:
@@ -108,7 +108,7 @@ class AnimationRun:
                     body.update(frames[k])
             stats = self.query(bodies)
             seconds.append(time.perf_counter() - start)
-            total = total.plus(stats)
+            total = total + stats
         return total, seconds
 
     def score(self, policy: Mapping[str, Any]) -> float:

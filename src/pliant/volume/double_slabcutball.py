@@ -56,7 +56,7 @@ class DoubleSlabCutBall(NamedTuple):
 
 
 EMPTY = DoubleSlabCutBall(ZERO, ZERO, ZERO, -INF, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ZERO, ONE, ZERO, ZERO)
-register(VolumeType("slabcutball2", DoubleSlabCutBall, EMPTY, loosened_by_merge=True))
+register(VolumeType("double_slabcutball", DoubleSlabCutBall, EMPTY, loosened_by_merge=True))
 
 
 @helper

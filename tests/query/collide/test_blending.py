@@ -12,7 +12,7 @@ import pliant as pl
 import poses
 from morphs import twin
 from pliant import shapes
-from pliant.query.collide.two_bodies import DESCEND_MODES, SAT_MODES
+from pliant.query.options import DESCEND_MODES, SAT_MODES
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]
@@ -33,7 +33,7 @@ def other(at):
 QUESTIONS = {
     "collide": lambda body: pl.collide(body, other(0.9), contacts=True),
     "swapped": lambda body: pl.collide(other(0.9), body, contacts=True),
-    "all ways": lambda body: [pl.collide(body, other(0.9), sat=sat, descend=descend) for sat in SAT_MODES for descend in DESCEND_MODES],
+    "all ways": lambda body: [pl.collide(body, other(0.9), traversal=pl.Traversal(sat, descend)) for sat in SAT_MODES for descend in DESCEND_MODES],
     "self_collide": lambda body: pl.self_collide(body, contacts=True),
     "distance": lambda body: pl.distance(body, other(2.5)),
     "distance, swapped": lambda body: pl.distance(other(2.5), body),
@@ -46,7 +46,7 @@ QUESTIONS = {
     "cast_all": lambda body: pl.cast_all(body, SPOTS, WAYS),
     "occluded": lambda body: pl.occluded(body, SPOTS, WAYS),
     "pick": lambda body: pl.pick(body, [3, 0, 0], [-1, 0.01, 0]),
-    "visible": lambda body: pl.visible(body, PLANES),
+    "visible": lambda body: pl.frustum_cull(body, PLANES),
     "scene, collide": lambda body: pl.Scene([other(0.9), body, other(5)]).collide(self_pairs=True),
     "scene, distance": lambda body: pl.Scene([other(2.5), body, other(5)]).distance(),
     "scene, within": lambda body: pl.Scene([other(1.7), body, other(5)]).within(0.3),

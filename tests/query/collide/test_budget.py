@@ -59,11 +59,11 @@ def assert_honest(found, full, sizes):
     """What is listed meets; what is missing is of two faces that are marked."""
     assert listed(found) <= listed(full)
     if found.complete:
-        assert found.undecided is None
+        assert found.unresolved is None
         np.testing.assert_array_equal(found.faces, full.faces)
         return
-    assert [(marks.dtype, marks.shape) for marks in found.undecided] == [(np.dtype(bool), (size,)) for size in sizes]
-    one, other = found.undecided
+    assert [(marks.dtype, marks.shape) for marks in found.unresolved] == [(np.dtype(bool), (size,)) for size in sizes]
+    one, other = found.unresolved
     assert one.any() and other.any()
     assert all(one[f] and other[g] for f, g in listed(full) - listed(found))
 
@@ -80,7 +80,7 @@ def all_budgets(ask, full, sizes, clock):
         assert not found.complete or part > 0.5
         assert_honest(found, full, sizes)
         stopped += [] if found.complete else [found]
-    assert all(marks.all() for marks in stopped[0].undecided) and not len(stopped[0])
+    assert all(marks.all() for marks in stopped[0].unresolved) and not len(stopped[0])
     assert len({len(found) for found in stopped}) > 2
     return stopped
 
@@ -99,7 +99,7 @@ def test_every_pair_that_is_missing_is_marked(volume, policy, clock):
         return pl.collide(a, b, budget_ms=limit)
 
     stopped = all_budgets(ask, full, (len(FACES),) * 2, clock)
-    assert OFF or any(not marks.all() for found in stopped for marks in found.undecided)
+    assert OFF or any(not marks.all() for found in stopped for marks in found.unresolved)
     ask(3)
     np.testing.assert_array_equal(pl.collide(a, b).faces, full.faces)
 
@@ -110,12 +110,12 @@ def test_placed_bodies(descend, clock):
     a.update(poses.matrix(meshes.rotation([1, 2, 3], 0.7), (0.3, 0.2, 0.1)))
     full = pl.collide(a, b)
     assert len(full) > 4
-    all_budgets(lambda limit: pl.collide(a, b, descend=descend, budget_ms=limit), full, (len(FACES), 12), clock)
+    all_budgets(lambda limit: pl.collide(a, b, traversal=pl.Traversal(descend=descend), budget_ms=limit), full, (len(FACES), 12), clock)
 
 
 def test_boxes_that_are_apart_are_certain_at_once():
     found = pl.collide(pl.Body(HERE, FACES), pl.Body(HERE + 5.0, FACES), budget_ms=0)
-    assert found.complete and found.undecided is None and not len(found)
+    assert found.complete and found.unresolved is None and not len(found)
 
 
 @pytest.mark.parametrize("sizes", [(0, 0), (0, 12), (12, 0)])
@@ -195,8 +195,8 @@ def test_self_collisions(adjacent, clock):
     full = pl.self_collide(body, adjacent=adjacent)
     assert len(full) > 10
     stopped = all_budgets(lambda limit: pl.self_collide(body, adjacent=adjacent, budget_ms=limit), full, (len(faces),) * 2, clock)
-    assert all(found.undecided[0] is found.undecided[1] for found in stopped)
-    assert OFF or any(not found.undecided[0].all() for found in stopped)
+    assert all(found.unresolved[0] is found.unresolved[1] for found in stopped)
+    assert OFF or any(not found.unresolved[0].all() for found in stopped)
     np.testing.assert_array_equal(pl.self_collide(body, adjacent=adjacent).faces, full.faces)
 
 
@@ -231,8 +231,8 @@ def crowd(n=6):
 
 def assert_scene_honest(found, full):
     assert rows(found) == sorted(rows(found)) and set(rows(found)) <= set(rows(full))
-    open_pairs = set() if found.complete else set(map(tuple, found.undecided.tolist()))
-    assert found.complete == (found.undecided is None) == (not open_pairs)
+    open_pairs = set() if found.complete else set(map(tuple, found.unresolved.tolist()))
+    assert found.complete == (found.unresolved is None) == (not open_pairs)
     assert open_pairs <= set(map(tuple, found.tested.tolist()))
     assert all(row[:2] in open_pairs for row in set(rows(full)) - set(rows(found)))
     for k, pair in enumerate(found.tested.tolist()):
@@ -253,7 +253,7 @@ def test_pairs_of_bodies_that_were_not_looked_at_are_named(self_pairs, contacts,
         assert clock.looks - before <= limit + 3 * len(full.tested) + 3
         assert_scene_honest(found, full)
         assert (found.depths is None) != contacts and (not contacts or len(found.depths) == len(found))
-        seen.add((found.complete, len(found) > 0, found.complete or len(found.undecided) == len(found.tested)))
+        seen.add((found.complete, len(found) > 0, found.complete or len(found.unresolved) == len(found.tested)))
         again = scene.collide(self_pairs=self_pairs, contacts=contacts)         # what was answered in full is remembered, the rest is not
         assert again.complete and rows(again) == rows(full)
     assert {(False, False, True), (False, True, False), (True, True, True)} <= seen
@@ -262,7 +262,7 @@ def test_pairs_of_bodies_that_were_not_looked_at_are_named(self_pairs, contacts,
 def test_a_stopped_answer_is_not_remembered(clock):
     scene = crowd()
     stopped = scene.collide(budget_ms=0)
-    assert len(stopped.undecided) == len(stopped.tested) > 4 and not stopped.counters.any()
+    assert len(stopped.unresolved) == len(stopped.tested) > 4 and not stopped.counters.any()
     first = scene.collide(budget_ms=100_000)
     assert first.complete and first.counters.any()
     assert not scene.collide(budget_ms=0).counters.any()
@@ -277,7 +277,7 @@ def test_first_in_scenes(first, clock):
         assert set(rows(found)) <= full
         met = set(map(tuple, found.bodies.tolist()))
         if first == "each":
-            left = set() if found.complete else set(map(tuple, found.undecided.tolist()))
+            left = set() if found.complete else set(map(tuple, found.unresolved.tolist()))
             assert len(met) == len(found) and {row[:2] for row in full} - met <= left and not met & left
         else:
             assert found.complete == (len(found) == 1)

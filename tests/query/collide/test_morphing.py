@@ -14,7 +14,7 @@ import pliant as pl
 import poses
 from morphs import BLENDED, EVERY, FORMS, STAMPLESS, TIGHTER, morph, targets, twin, weights, where
 from pliant import shapes
-from pliant.query.collide.two_bodies import DESCEND_MODES, SAT_MODES
+from pliant.query.options import DESCEND_MODES, SAT_MODES
 from pliant.tree.nodes import BUILDERS, WIDTH_OF_ARITY
 from scenes import assert_scene
 from trials import often
@@ -96,7 +96,7 @@ def test_transforms_against_bodies_of_all_kinds(form, policy):
             met += len(assert_same(body, other, contacts=k % 2 == 0))
         found = pl.collide(body, other).faces
         for sat, descend in [] if OFF else product(SAT_MODES, DESCEND_MODES):
-            np.testing.assert_array_equal(pl.collide(body, other, sat=sat, descend=descend).faces, found)
+            np.testing.assert_array_equal(pl.collide(body, other, traversal=pl.Traversal(sat, descend)).faces, found)
         body.update(transform=poses.matrix(meshes.rotation([3, 1, 2], 0.3 + k)))        # the weights stay
         met += len(assert_same(body, other, contacts=False))
     assert met > 0

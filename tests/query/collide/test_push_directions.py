@@ -15,7 +15,7 @@ WALL = np.array([[0.2, -1.0, -1], [0.2, 1, -1], [0.2, 0, 1]])           # its no
 def test_out_of_the_other_and_back_behind_itself():
     found = pl.collide(pl.Body(FLOOR, [[0, 1, 2]]), pl.Body(WALL, [[0, 1, 2]]), contacts=True)
     way = np.array([1, 0, -1]) / np.sqrt(2)                             # along the normal of the wall, against that of the floor
-    assert np.allclose(found.responses, [[way, -way]])
+    assert np.allclose(found.push_directions, [[way, -way]])
 
 
 def test_bodies_that_sink_into_each_other_are_pushed_apart():
@@ -23,9 +23,9 @@ def test_bodies_that_sink_into_each_other_are_pushed_apart():
     rows, faces = icosphere(1)
     found = pl.collide(pl.Body(rows, faces), pl.Body(rows * 0.9 + [1.6, 0.03, 0.02], faces), contacts=True)
     assert len(found) > 5
-    assert np.allclose(np.linalg.norm(found.responses, axis=2), 1)
-    assert np.array_equal(found.responses[:, 0], -found.responses[:, 1])
-    assert (found.responses[:, 0, 0] < -0.5).all()
+    assert np.allclose(np.linalg.norm(found.push_directions, axis=2), 1)
+    assert np.array_equal(found.push_directions[:, 0], -found.push_directions[:, 1])
+    assert (found.push_directions[:, 0, 0] < -0.5).all()
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e150, 1e300])

@@ -264,6 +264,6 @@ def test_counters(options, creasing):
     assert again[:2] == fresh[:2]
     assert len(right) <= fresh.n_p <= len(body) * (len(body) - 1) // 2
     assert 0 < fresh.n_v
-    assert 0 <= fresh.n_x <= fresh.n_p
+    assert 0 <= fresh.n_exact <= fresh.n_p
     body.update(vertices)
     assert (pl.self_collide(body).stats.n_u > 0) == (options["policy"] != "inflated")                   # nothing has moved

@@ -288,4 +288,4 @@ def test_counters(options, deforming, rays):
     assert again.stats[:2] == fresh.stats[:2]
     assert fresh.stats.n_v > 0
     assert fresh.hit.sum() <= fresh.stats.n_p <= len(origins) * len(deforming.faces)
-    assert 0 <= fresh.stats.n_x <= fresh.stats.n_p
+    assert 0 <= fresh.stats.n_exact <= fresh.stats.n_p

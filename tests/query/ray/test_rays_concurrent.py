@@ -44,7 +44,7 @@ def test_eight_threads_ask_about_one_body(policy, n_threads, set_threads, right)
                 assert pl.occluded(body, *RAYS).tolist() == right[0].hit.tolist()
             else:
                 how = ("wide", "stackless")[(k + turn) % 2]
-                assert_same(pl.cast(body, *RAYS, traversal=how), right[0])
+                assert_same(pl.cast(body, *RAYS, traversal=pl.Traversal(rays=how)), right[0])
 
     def move_another():
         mine = pl.Body(FRAMES[0], FACES, policy=policy)

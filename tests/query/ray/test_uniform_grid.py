@@ -56,7 +56,7 @@ SOUPS = {"small": (400, 0.3, (1, 1, 1)), "as cells": (400, 1.0, (1, 1, 1)), "lar
 def test_soups(name, cells):
     n, size, stretch = SOUPS[name]
     vertices, faces = soup(20 if OFF else n, size, 1, stretch)
-    grid = pl.Grid(vertices, faces, cells=cells)
+    grid = pl.UniformGrid(vertices, faces, cells=cells)
     rays = some_rays(vertices, faces, np.random.default_rng(2), 6 if OFF else 2000)
     found = assert_as_body(grid, *rays)
     assert OFF or both(found) or name == "in a line"                    # whose faces have no area
@@ -71,7 +71,7 @@ def test_sizes_and_places(name):
     vertices, faces = shapes.icosphere(0 if OFF else 1)
     origins, directions = some_rays(vertices, faces, np.random.default_rng(53), 4 if OFF else 40, 0.5)
     directions = np.rint(directions * (2.0**5 if size > 1e300 else 2.0**12)) * 2.0**-12
-    grid = pl.Grid(vertices * size + offset, faces)
+    grid = pl.UniformGrid(vertices * size + offset, faces)
     assert both(assert_rays(grid, origins * size + offset, directions * size))
     if not (OFF and size > 1e300):                                      # some t are beyond float64: as Python, ldexp refuses to say so
         assert_as_body(grid, origins * size + offset, directions, t_min=-INF)
@@ -88,19 +88,19 @@ def test_rays_from_afar(away):
     aims = aims[rng.integers(0, len(aims), n)]
     ways = rng.standard_normal((n, 3))
     origins = ways / np.linalg.norm(ways, axis=1, keepdims=True) * away
-    grid = pl.Grid(vertices, faces)
+    grid = pl.UniformGrid(vertices, faces)
     found = assert_as_body(grid, origins, aims - origins, t_min=-INF)
     assert found.hit.any()
     assert_rays(grid, origins[:4], (aims - origins)[:4])
     assert (found.stats.n_p == n * len(faces)) == (away > 2 * kernels.MAX_DISTANCE)
-    assert_as_body(pl.Grid(vertices + origins[0], faces), origins, (aims + origins[0]) - origins)
-    assert_as_body(pl.Grid(vertices + origins[0], faces), vertices[:n] + origins[0], ways[: len(vertices)])
+    assert_as_body(pl.UniformGrid(vertices + origins[0], faces), origins, (aims + origins[0]) - origins)
+    assert_as_body(pl.UniformGrid(vertices + origins[0], faces), vertices[:n] + origins[0], ways[: len(vertices)])
 
 
 @pytest.mark.parametrize("kind", adversarial.KINDS)
 def test_hard_triangles(kind):
     triangles, origins, directions = aimed(kind, 2 if OFF else 60, 51)
-    grid = pl.Grid(*meshes.soup(triangles), cells=None if kind < "g" else 5)
+    grid = pl.UniformGrid(*meshes.soup(triangles), cells=None if kind < "g" else 5)
     assert_as_body(grid, origins, directions, t_min=-INF)
     assert_as_body(grid, origins, -directions)
 
@@ -108,7 +108,7 @@ def test_hard_triangles(kind):
 def test_rays_along_walls_of_cells():
     """In the planes and along the edges between cells, as near as rounding allows, and a hair beside; through corners of cells."""
     vertices, faces = soup(8 if OFF else 200, 2.0, 5)
-    grid = pl.Grid(vertices, faces, cells=4)
+    grid = pl.UniformGrid(vertices, faces, cells=4)
     assert grid.cells == (4, 4, 4)
     frame = grid._lists.frame[0]
     walls = (frame["low"] - frame["margin"]) + np.arange(5)[:, None] * frame["side"]           # (5, 3); the scale is 1
@@ -126,7 +126,7 @@ def test_ties_go_to_the_smallest_face():
     """The same triangle again and again, and large ones behind small ones, in one plane."""
     corners = np.repeat(np.array([[[0, 0, 1], [4, 0, 1], [0, 4, 1]]], float), 5, axis=0)
     wide = corners * [100, 100, 1] - [150, 150, 0]
-    grid = pl.Grid(*meshes.soup(np.concatenate([wide, corners, wide])), cells=9)
+    grid = pl.UniformGrid(*meshes.soup(np.concatenate([wide, corners, wide])), cells=9)
     found = assert_as_body(grid, [[1, 1, -3], [1, 1, 9], [-9, 2, 0], [300, 300, 0]], [[0, 0, 1], [0, 0, -1], [0, 0, 1], [0, 0, 1]])
     assert found.face.tolist() == [0, 0, 0, -1]
     assert pl.cast_all(grid, [1, 1, -3], [0, 0, 1]).face.tolist() == list(range(15))
@@ -135,25 +135,25 @@ def test_ties_go_to_the_smallest_face():
 @often(200)
 @given(asked(lattice), st.integers(1, 6))
 def test_lattice_meshes(given_, cells):
-    assert_rays(pl.Grid(*given_[0], cells=cells), *given_[1])
+    assert_rays(pl.UniformGrid(*given_[0], cells=cells), *given_[1])
 
 
 @often(200)
 @given(asked(extreme), st.sampled_from([None, 3, 8]))
 def test_any_finite_float64(given_, cells):
-    assert_as_body(pl.Grid(*given_[0], cells=cells), *given_[1], t_min=-INF)
+    assert_as_body(pl.UniformGrid(*given_[0], cells=cells), *given_[1], t_min=-INF)
 
 
 @often(100)
 @given(asked(lattice, 6), limit, limit)
 def test_any_limits(given_, low, high):
-    grid = pl.Grid(*given_[0], cells=5)
+    grid = pl.UniformGrid(*given_[0], cells=5)
     assert_rays(grid, *given_[1], low, high)
     assert_as_body(grid, *given_[1], t_min=low, t_max=high)
 
 
 def test_rays_that_are_none():
-    grid = pl.Grid(T, ONE)
+    grid = pl.UniformGrid(T, ONE)
     up, below = np.array([0, 0, 1.0]), np.array([1.0, 1, -1])
     rays = [([np.nan, 1, -1], up), ([1, -INF, -1], up), (below, [0, np.nan, 1]), (below, [0, 0, 0]), (below, [0, 0, INF]), (below, up)]
     found = assert_rays(grid, *map(np.array, zip(*rays, strict=True)))
@@ -164,7 +164,7 @@ def test_rays_that_are_none():
 
 
 def test_pick_and_counters():
-    grid = pl.Grid(*soup(10 if OFF else 1000, 1.0, 6))
+    grid = pl.UniformGrid(*soup(10 if OFF else 1000, 1.0, 6))
     hit, vertices = None, grid.vertices
     target = vertices[grid.faces[3]].mean(axis=0)
     hit = pl.pick(grid, [5, 0, 0], target - [5, 0, 0])
@@ -179,29 +179,29 @@ def test_pick_and_counters():
 # --- what it is --------------------------------------------------------------------------------------------------------------------
 
 def test_nothing_to_hit():
-    for grid in (pl.Grid([], []), pl.Grid(T, []), pl.Grid(np.zeros((0, 3)), np.zeros((0, 3), int), cells=3)):
+    for grid in (pl.UniformGrid([], []), pl.UniformGrid(T, []), pl.UniformGrid(np.zeros((0, 3)), np.zeros((0, 3), int), cells=3)):
         assert len(grid) == 0 and grid.cells == (1, 1, 1)
         assert not assert_rays(grid, T, [0, 0, 1]).hit.any()
-    assert len(pl.cast(pl.Grid(T, ONE), np.zeros((0, 3)), [0, 0, 1])) == 0
-    point = pl.Grid(np.ones((3, 3)), [[0, 1, 2], [1, 1, 1]])            # a box of no size
+    assert len(pl.cast(pl.UniformGrid(T, ONE), np.zeros((0, 3)), [0, 0, 1])) == 0
+    point = pl.UniformGrid(np.ones((3, 3)), [[0, 1, 2], [1, 1, 1]])            # a box of no size
     assert not assert_rays(point, [[1, 1, 0], [1, 1, 1]], [0, 0, 1]).hit.any()
 
 
 def test_it_says_what_it_is():
-    grid = pl.Grid(T, ONE)
+    grid = pl.UniformGrid(T, ONE)
     assert repr(grid) == "Grid(3 vertices, 1 faces)"
-    assert repr(pl.Grid(T, ONE, cells=[1, 2, 3])) == "Grid(3 vertices, 1 faces, cells=(1, 2, 3))"
+    assert repr(pl.UniformGrid(T, ONE, cells=[1, 2, 3])) == "Grid(3 vertices, 1 faces, cells=(1, 2, 3))"
     assert len(grid) == 1 and grid.faces.dtype == np.int32 and not grid.faces.flags.writeable
     rows = grid.vertices
     rows[:] = 9                                                         # a copy
     np.testing.assert_array_equal(grid.vertices, T)
-    np.testing.assert_array_equal(pl.Grid(pl.Body(T, ONE)).vertices, T)
+    np.testing.assert_array_equal(pl.UniformGrid(pl.Body(T, ONE)).vertices, T)
 
 
 def test_about_as_many_cells_as_faces():
     for stretch in ((1, 1, 1), (9, 1, 1), (4, 4, 1), (1, 0, 1), (100, 1e-9, 0)):
         vertices, faces = soup(60 if OFF else 4000, 0.2, 7, stretch)
-        cells = np.array(pl.Grid(vertices, faces).cells)
+        cells = np.array(pl.UniformGrid(vertices, faces).cells)
         assert len(faces) / 2 < cells.prod() <= len(faces) * 2 or cells.max() == kernels.MAX_CELLS_PER_AXIS
         sides = np.ptp(vertices, axis=0) / cells
         assert sides[cells > 2].max() <= 2 * sides[cells > 2].min()
@@ -211,7 +211,7 @@ def test_large_faces_make_large_cells():
     """Each face would be in most cells: these are made larger, so that lists stay in proportion to the faces; the answer is the same."""
     vertices, faces = soup(30 if OFF else 600, 1.0, 8)
     vertices *= np.repeat(np.random.default_rng(9).uniform(1, 30, len(faces)), 3)[:, None]
-    grid = pl.Grid(vertices, faces, cells=16 if OFF else 250)
+    grid = pl.UniformGrid(vertices, faces, cells=16 if OFF else 250)
     assert max(grid.cells) < (16 if OFF else 250) or OFF
     assert len(grid._lists.items) <= kernels.MAX_PER_FACE * len(faces) + kernels.MIN_ENTRIES
     assert_as_body(grid, *some_rays(vertices, faces, np.random.default_rng(10), 5 if OFF else 300))
@@ -220,7 +220,7 @@ def test_large_faces_make_large_cells():
 def test_every_face_is_listed_where_its_points_are():
     """Points of faces, and which cells they are in: a list that lacks one of them would lose hits."""
     vertices, faces = soup(20 if OFF else 500, 3.0, 11)
-    grid = pl.Grid(vertices, faces, cells=8)
+    grid = pl.UniformGrid(vertices, faces, cells=8)
     assert grid.cells == (8, 8, 8)
     lists, rng = grid._lists, np.random.default_rng(12)
     frame, listed = lists.frame[0], [set() for _ in faces]

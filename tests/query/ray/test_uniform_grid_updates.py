@@ -27,7 +27,7 @@ if OFF:                                                                 # kernel
 
 def test_updates_are_followed():
     rng, n = np.random.default_rng(13), 10 if OFF else 300
-    grid = pl.Grid(*soup(n, 1.0, 14))
+    grid = pl.UniformGrid(*soup(n, 1.0, 14))
     for turn in range(3 if OFF else 8):
         vertices = soup(n, 1.0, 15 + turn)[0] * 10.0 ** rng.integers(-3, 4) + rng.uniform(-99, 99, 3)
         grid.update(vertices)
@@ -37,7 +37,7 @@ def test_updates_are_followed():
 
 
 def test_connectivity_may_change():
-    grid, rng = pl.Grid(T, ONE), np.random.default_rng(16)
+    grid, rng = pl.UniformGrid(T, ONE), np.random.default_rng(16)
     for n in (1, 40, 0, 7, 15 if OFF else 700, 3):
         vertices, faces = soup(max(n, 1), 1.0, n)
         grid.update(vertices, faces[:n])
@@ -58,7 +58,7 @@ REFUSED = {"another number of vertices": (np.zeros((4, 3)),), "NaN": (T * np.nan
 
 @pytest.mark.parametrize("given_", REFUSED.values(), ids=REFUSED.keys())
 def test_refused_updates_change_nothing(given_):
-    grid = pl.Grid(T, ONE)
+    grid = pl.UniformGrid(T, ONE)
     before = pl.cast(grid, [1, 1, -1], [[0, 0, 1]])
     for _ in range(2):
         with pytest.raises((MeshError, TypeError), match=r"vertices|faces"):
@@ -67,7 +67,7 @@ def test_refused_updates_change_nothing(given_):
         assert_same(pl.cast(grid, [1, 1, -1], [[0, 0, 1]]), before)
     if len(given_) < 2:
         with pytest.raises((MeshError, TypeError), match=r"vertices|faces") as refusal:
-            pl.Grid(given_[0], [[0, 1, 5]])
+            pl.UniformGrid(given_[0], [[0, 1, 5]])
         assert str(refusal.value)
 
 
@@ -77,13 +77,13 @@ WRONG = 0, -1, 1025, 2.0, "8", True, (1, 2), (1, 2, 0), (1, 2, 2.5), (1024, 1024
 @pytest.mark.parametrize("cells", WRONG, ids=str)
 def test_bad_cells_are_refused(cells):
     with pytest.raises((TypeError, ValueError), match="cells"):
-        pl.Grid(T, ONE, cells=cells)
+        pl.UniformGrid(T, ONE, cells=cells)
     with pytest.raises(TypeError):
-        pl.Grid(T, ONE, 8)
+        pl.UniformGrid(T, ONE, 8)
 
 
 def test_other_queries_want_bodies():
-    grid, scene = pl.Grid(T, ONE), pl.Scene()
+    grid, scene = pl.UniformGrid(T, ONE), pl.Scene()
     with pytest.raises(TypeError, match="expected a Body, got Grid"):
         scene.add(grid)
     assert len(scene) == 0
@@ -99,13 +99,13 @@ def test_many_rays_and_many_hits(n_threads, set_threads):
     """Several chunks, and hits beyond the first room for them."""
     set_threads(n_threads)
     vertices, faces = soup(2000, 2.0, 17)
-    found = assert_as_body(pl.Grid(vertices, faces), *some_rays(vertices, faces, np.random.default_rng(18), 10_000))
+    found = assert_as_body(pl.UniformGrid(vertices, faces), *some_rays(vertices, faces, np.random.default_rng(18), 10_000))
     assert both(found)
 
 
 def test_memory_for_hits_may_end(monkeypatch):
     monkeypatch.setattr(kernels, "FIRST_HITS", 1)
-    grid = pl.Grid(*meshes.soup(np.repeat(T[None], 5, axis=0)))
+    grid = pl.UniformGrid(*meshes.soup(np.repeat(T[None], 5, axis=0)))
     assert len(pl.cast_all(grid, [1, 1, -1], [0, 0, 1]).t) == 5
     monkeypatch.setattr(memory, "fits_in_memory", lambda size: False)
     with pytest.raises(TooManyPairsError, match="hits"):
@@ -117,7 +117,7 @@ def test_marks_begin_again(monkeypatch):
     """After very many rays their marks are used again."""
     monkeypatch.setattr(kernels, "MAX_MARK", 0)
     monkeypatch.setattr(kernels, "FIRST_HITS", 1)
-    grid = pl.Grid(*soup(6 if OFF else 60, 2.0, 19))
+    grid = pl.UniformGrid(*soup(6 if OFF else 60, 2.0, 19))
     assert_as_body(grid, *some_rays(grid.vertices, grid.faces, np.random.default_rng(20), 4 if OFF else 50))
 
 
@@ -128,7 +128,7 @@ def test_threads_ask_while_another_updates():
     rays = some_rays(*frames[0], np.random.default_rng(22), 300)
     known = [pl.cast(pl.Body(*frame), *rays).t.tobytes() for frame in frames]
     assert len(set(known)) == 3
-    grid, done, seen = pl.Grid(*frames[0]), threading.Event(), []
+    grid, done, seen = pl.UniformGrid(*frames[0]), threading.Event(), []
 
     def move():
         try:
@@ -150,7 +150,7 @@ def test_threads_ask_while_another_updates():
 @pytest.mark.parametrize("place", ["update", "update with faces", "count", "fill"])
 def test_interrupted_updates_and_fillings_leave_a_grid_whole(monkeypatch, place):
     (old, faces), (new, _) = soup(10 if OFF else 50, 1.0, 23), soup(10 if OFF else 50, 1.0, 24)
-    grid, rays = pl.Grid(old, faces), some_rays(old, faces, np.random.default_rng(25), 4 if OFF else 50)
+    grid, rays = pl.UniformGrid(old, faces), some_rays(old, faces, np.random.default_rng(25), 4 if OFF else 50)
     pl.cast(grid, *rays)
     module, name = (free, "copy_checked") if place.startswith("update") else (kernels, place)
     original, times = getattr(module, name), []
@@ -179,7 +179,7 @@ INTERRUPT = """
     rng = np.random.default_rng(0)
     corners, hub = rng.standard_normal((20_000, 3, 3)), np.array([0.125, 0.75, 0.25])
     corners[:, 0] = hub
-    grid = pl.Grid(corners.reshape(-1, 3), np.arange(60_000).reshape(-1, 3))
+    grid = pl.UniformGrid(corners.reshape(-1, 3), np.arange(60_000).reshape(-1, 3))
     origins = hub + rng.integers(-99, 100, (1_000_000, 3)) / 64
     expected = pl.cast(grid, origins[:2], hub - origins[:2])
     pl.cast(grid, origins[:2], hub - origins[:2], t_min=1.000001)

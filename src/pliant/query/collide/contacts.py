@@ -7,7 +7,7 @@ from pliant.errors import TooManyPairsError
 from pliant.geometry.contact import BUFFER_SIZE, contacts
 from pliant.motion.rigid import IDENTITY, transform_corners
 
-CONTACT_FIELDS = ("segments", "normals", "depths", "coplanar", "responses")
+CONTACT_FIELDS = ("segments", "normals", "depths", "coplanar", "push_directions")
 MIN_NORMAL_DIFFERENCE = 1e-9                                                             # normals that differ less say nothing
 PAIRS_PER_CHUNK = 1 << 11                                                         # pairs between looks at Ctrl-C: 3 ms, 100 where all is absurd
 MEMORY_CHECK_PAIRS = 1 << 16                                                           # pairs for which asking how much memory there is takes longest
@@ -31,11 +31,11 @@ def contacts_of(parts):
 
 def triangle_contacts(a, b):
     """The same of pairs of triangles that meet, by their corners (m, 9): segments (m, 2, 3), normals (m, 3), depths (m,), coplanar (m,) and
-    responses (m, 2, 3)."""
+    push_directions (m, 2, 3)."""
     m = len(a)
     out = {"segments": np.empty((m, 2, 3)), "normals": np.empty((m, 3)), "depths": np.empty(m), "coplanar": np.empty(m, np.bool_)}
     pool.map_chunks(m, PAIRS_PER_CHUNK, lambda begin, end: contacts(a, b, begin, end, *out.values(), np.empty(BUFFER_SIZE)))
-    return out | {"responses": push_directions(a, b, out["normals"])}
+    return out | {"push_directions": push_directions(a, b, out["normals"])}
 
 
 def push_directions(a, b, normals):

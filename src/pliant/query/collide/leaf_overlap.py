@@ -148,7 +148,7 @@ def collect_leaf_pairs(visitor, state, leaves_a, a, leaves_b, b, skip):
         return OUTPUT_FULL
     found_after = intersect_leaves(visitor, state, leaves_a, a, leaves_b, b, found, skip)
     state["found"] = found_after
-    return EARLY_EXIT if found_after > found and state["first"] else CONTINUE
+    return EARLY_EXIT if found_after > found and state["first_only"] else CONTINUE
 
 
 @helper
@@ -162,8 +162,8 @@ def copy_corners(leaves, i, k, vertices, t, at):
 @helper
 def run_exact_test(state, t, in_filter_range):
     """The exact test of two triangles in 18 float64; called by address, see `core/function_pointer.py`. 0 or 1."""
-    answer = call_address(state["exact"], t, in_filter_range)
-    state["n_x"] += answer >= EXACT
+    answer = call_address(state["exact_entry"], t, in_filter_range)
+    state["n_exact"] += answer >= EXACT
     return answer & 1
 
 
@@ -173,7 +173,7 @@ def exact_test_untransformed(visitor, state, leaves_a, a, i, leaves_b, b, j):
     t = stack_float64(18)
     copy_corners(leaves_a, a, i, visitor.vertices_a, t, 0)
     copy_corners(leaves_b, b, j, visitor.vertices_b, t, 9)
-    return run_exact_test(state, t, state["plain"])
+    return run_exact_test(state, t, state["in_filter_range"])
 
 
 @helper

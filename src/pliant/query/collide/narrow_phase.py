@@ -29,8 +29,8 @@ MAX_BATCHED_FACES = 1 << 15                                                     
 KEY_BITS = 62
 IDENTITY_ADDRESS = IDENTITY.ctypes.data
 BATCH_STATE = np.dtype([(name, np.int64) for name in (
-    "bodies", "n_bodies", "pairs", "n_pairs", "query", "counters", "ends", "stack", "n_stack", "keys", "n_keys", "exact", "low", "full",
-    "first", "total", "budget", "under_way", "reason")])
+    "bodies", "n_bodies", "pairs", "n_pairs", "query", "counters", "ends", "stack", "n_stack", "keys", "n_keys", "exact_entry", "key_bits", "full_sat",
+    "first_only", "total", "budget", "in_progress", "reason")])
 
 
 class PairResults(NamedTuple):
@@ -88,7 +88,7 @@ def world_boxes(bodies):
     boxes = np.array([body.motion.box for body in bodies]).reshape(-1, 2, 4)[:, :, :3].copy()
     for k, body in enumerate(bodies):
         if body.matrix is not None:
-            boxes[k] = body.box()
+            boxes[k] = body.bounds
     return boxes
 
 
@@ -137,7 +137,7 @@ def run_batch(bodies, bvhs, pairs, low, has_transform, full_sat, first, end_time
     deepest, widest = max(shape.tree.depth for shape in bvhs), bvhs[0].tree.width
     stack, keys, job = np.empty((2 * deepest + 2) * widest**2, np.int64), np.empty(INITIAL_KEYS, np.int64), np.zeros(1, BATCH_STATE)
     state = job[0]
-    state["n_bodies"], state["n_pairs"], state["n_stack"], state["exact"], state["low"], state["full"], state["first"] = (
+    state["n_bodies"], state["n_pairs"], state["n_stack"], state["exact_entry"], state["key_bits"], state["full_sat"], state["first_only"] = (
         len(addresses), len(pairs), len(stack), exact_entry()[0], low, full_sat, first)
     for name, array in (("bodies", addresses), ("pairs", pairs), ("query", query), ("counters", counters), ("ends", ends), ("stack", stack)):
         state[name] = array.ctypes.data
@@ -148,7 +148,7 @@ def run_batch(bodies, bvhs, pairs, low, has_transform, full_sat, first, end_time
         if at < len(pairs) and state["reason"] == OUTPUT_FULL:
             keys = grow_keys(keys)
     total, done = int(state["total"]), np.arange(len(pairs)) < at
-    if state["under_way"]:                                              # what was found so far of the pair at which time was up
+    if state["in_progress"]:                                              # what was found so far of the pair at which time was up
         total += int(query["found"][0])
         keys[int(state["total"]):total] |= at << (2 * low)
         counters[at] = [query[name][0] for name in COUNTERS]
@@ -170,18 +170,18 @@ def batch_entry(volume, width, has_transform):
         ends = array_at(as_pointer(job["ends"]), job["n_pairs"], np.int64)
         stack = array_at(as_pointer(job["stack"]), job["n_stack"], np.int64)
         query = array_at(as_pointer(job["query"]), 1, QUERY_STATE)
-        state, low, first = query[0], job["low"], job["first"]
-        state["first"] = first
+        state, low, first = query[0], job["key_bits"], job["first_only"]
+        state["first_only"] = first
         while p < job["n_pairs"]:
             context_a, context_b = bodies[pairs[p, 0], 0], bodies[pairs[p, 1], 0]
             a, b = array_at(as_pointer(context_a), 1, CONTEXT)[0], array_at(as_pointer(context_b), 1, CONTEXT)[0]
             motion_a = array_at(as_pointer(bodies[pairs[p, 0], 1]), 1, MOTION_DTYPE)[0]
             motion_b = array_at(as_pointer(bodies[pairs[p, 1], 1]), 1, MOTION_DTYPE)[0]
             m_a, m_b = array_at(as_pointer(bodies[pairs[p, 0], 2]), 12, np.float64), array_at(as_pointer(bodies[pairs[p, 1], 2]), 12, np.float64)
-            if not job["under_way"]:
+            if not job["in_progress"]:
                 if has_transform:
                     close = init_query_transformed(query, motion_a["box"], motion_a["origin"], motion_a["reach"], m_a,
-                                         motion_b["box"], motion_b["origin"], motion_b["reach"], m_b, motion_a["scale"], 0.0, job["full"])
+                                         motion_b["box"], motion_b["origin"], motion_b["reach"], m_b, motion_a["scale"], 0.0, job["full_sat"])
                 else:
                     close = init_query(query, motion_a["box"], motion_a["origin"], motion_a["reach"], motion_b["box"], motion_b["origin"], motion_b["reach"],
                                   motion_a["scale"], 0.0)
@@ -189,11 +189,11 @@ def batch_entry(volume, width, has_transform):
                     ends[p] = job["total"]
                     p += 1
                     continue
-                state["plain"], state["low"], state["exact"] = motion_a["plain"] & motion_b["plain"], low, job["exact"]
+                state["in_filter_range"], state["key_bits"], state["exact_entry"] = motion_a["in_filter_range"] & motion_b["in_filter_range"], low, job["exact_entry"]
                 state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"] = a["frame"], a["entry"], a["fill"], context_a
                 state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"] = b["frame"], b["entry"], b["fill"], context_b
                 stack[0] = 0
-            job["under_way"] = 0
+            job["in_progress"] = 0
             nodes_a = array_at(as_pointer(a["nodes"]), a["n_nodes"], node)
             nodes_b = array_at(as_pointer(b["nodes"]), b["n_nodes"], node)
             leaves_a = array_at(as_pointer(a["leaves"]), a["n_leaves"], LEAF_DTYPE)
@@ -211,12 +211,12 @@ def batch_entry(volume, width, has_transform):
                 reason = traverse(Collide(flat_a, flat_b, keys), nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, query, stack)
             job["budget"] = max(state["budget"], 1)
             if reason == OUTPUT_FULL or reason == BUDGET_SPENT:
-                job["reason"], job["under_way"] = reason, 1
+                job["reason"], job["in_progress"] = reason, 1
                 return p
             found = min(state["found"], 1) if first else state["found"]         # a leaf may have given more than one
             for k in range(found):
                 keys[k] |= p << (2 * low)
-            counters[p, 0], counters[p, 1], counters[p, 2], counters[p, 3] = state["n_v"], state["n_p"], state["n_u"], state["n_x"]
+            counters[p, 0], counters[p, 1], counters[p, 2], counters[p, 3] = state["n_v"], state["n_p"], state["n_u"], state["n_exact"]
             job["total"] += found
             ends[p] = job["total"]
             p += 1

@@ -95,7 +95,7 @@ def _(visitor, state, leaves_a, a, leaves_b, b):
 
 @helper
 def ordered_key(state, f, g):
-    return (min(f, g) << state["low"]) | max(f, g)
+    return (min(f, g) << state["key_bits"]) | max(f, g)
 
 
 @pair_key.register(SelfCollide)
@@ -105,7 +105,7 @@ def _(visitor, state, f, g):
 
 @skip_pair.register(SelfCollide)
 def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
-    if state["hubs"]:
+    if state["check_shared"]:
         for c in range(3):
             v = leaves_a[a]["corner"][c, i]
             for d in range(3):
@@ -126,7 +126,7 @@ def _(visitor, state, triangles, box, x, y, z):
 
 @corner_error.register(SelfCollide)
 def _(visitor, state, box):
-    return state["delta"]
+    return state["corner_error"]
 
 
 @exact_test.register(SelfCollide)
@@ -139,7 +139,7 @@ def compare_adjacent(stars, begins, vertex_faces, faces, points, vertices, keys,
     """Pairs of faces that share a vertex. On the stack: rows [first, last) of `stars`, packed; or ~vertex and the first of its faces still
     to be compared with those after it. Stops for the reasons of `traverse`."""
     state = query[0]
-    position, budget, corner_error_bound = state["position"], state["budget"], state["delta"]
+    position, budget, corner_error_bound = state["position"], state["budget"], state["corner_error"]
     reason = DONE
     while position > 0:
         if budget <= 0:
@@ -186,7 +186,7 @@ def face_fits(vertices, faces, f):
 @helper
 def compare_fan(begins, vertex_faces, faces, vertices, keys, state, v, row, budget):
     """The faces around v two by two, from this one on: (GOING, or why it stopped, where to go on). The budget counts pairs here."""
-    first, last, in_filter_range = np.int64(begins[v]), np.int64(begins[v + 1]), state["plain"] != 0
+    first, last, in_filter_range = np.int64(begins[v]), np.int64(begins[v + 1]), state["in_filter_range"] != 0
     found, n_p, n_exact = state["found"], np.int64(0), np.int64(0)
     reason = CONTINUE
     while first + row + 1 < last:
@@ -206,12 +206,12 @@ def compare_fan(begins, vertex_faces, faces, vertices, keys, state, v, row, budg
                 found += 1
         n_p += last - first - row - 1
         row += 1
-        if state["first"] and found > state["found"]:
+        if state["first_only"] and found > state["found"]:
             reason = EARLY_EXIT
             break
     state["found"] = found
     state["n_p"] += n_p
-    state["n_x"] += n_exact
+    state["n_exact"] += n_exact
     return reason, row
 
 
@@ -222,7 +222,7 @@ def self_collide(body: Any, *, adjacent: str = "exact", first: bool = False, con
     Neighbours touch, so they have a rule: faces that share one vertex collide if they meet in more than that vertex, faces that share two
     if they meet in more than that edge (folded flat onto each other), faces that share three always. `adjacent="ignore"` leaves out all
     faces that share a vertex. Vertices are shared by index; `Body(…, weld=True)` also counts those that lie at one place.
-    `first`, `contacts` and `budget_ms` as for `collide`; `undecided` is the same array twice. engine="image", and its options, too.
+    `first`, `contacts` and `budget_ms` as for `collide`; `unresolved` is the same array twice. engine="image", and its options, too.
 
     >>> import pliant as pl
     >>> folded = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 2, 0]], [[0, 1, 2], [1, 0, 3]])
@@ -251,7 +251,7 @@ def self_collide_validated(space, body, adjacent, first, contacts, end_time=None
             loop = make_loop(space, body, first) if len(body.faces) > 1 and not (first and len(keys[-1])) else None
             if loop:
                 found, more_stats, unfinished = run_loop(loop, space, end_time)
-                keys, stats = [*keys, found], stats.plus(more_stats)
+                keys, stats = [*keys, found], stats + more_stats
                 if len(unfinished):
                     unresolved = self_unresolved_faces(body, loop, make_loop, unfinished)
                     break
@@ -259,7 +259,7 @@ def self_collide_validated(space, body, adjacent, first, contacts, end_time=None
 
 
 def self_unresolved_faces(body, loop, make_loop, unfinished):
-    """`Pairs.undecided`. Whoever stops among the neighbours has not begun with the rest: any two faces may meet."""
+    """`Pairs.unresolved`. Whoever stops among the neighbours has not begun with the rest: any two faces may meet."""
     n = len(body.welded_faces)
     return unresolved_faces((loop.shapes[0],) * 2, (n, n), unfinished) if make_loop is non_adjacent_loop else (np.ones(n, np.bool_),) * 2
 
@@ -268,11 +268,11 @@ def init_self_query(space, body, first):
     """Set the query for a body and itself; no tree is looked at."""
     motion, state = body.motion, space.query[0]
     init_query(space.query, motion.box, motion.origin, motion.reach, motion.box, motion.origin, motion.reach, motion.scale, 0.0)
-    state["larger"] = False
+    state["descend_larger"] = False
     _, in_filter_range, error_bound = body.world_vertices()
     error_bound = clamp_float32(error_bound * motion.scale)                                # volumes and lanes stay in model space, exact tests do not
-    state["slack"], state["delta"] = clamp_float32(2.1 * error_bound), clamp_float32(float(state["delta"]) + error_bound)
-    state["first"], state["plain"], state["low"], state["exact"] = first, in_filter_range, face_bits(body), exact_entry()[0]
+    state["margin"], state["corner_error"] = clamp_float32(2.1 * error_bound), clamp_float32(float(state["corner_error"]) + error_bound)
+    state["first_only"], state["in_filter_range"], state["key_bits"], state["exact_entry"] = first, in_filter_range, face_bits(body), exact_entry()[0]
 
 
 def init_self_query_bvh(space, body, first):
@@ -287,7 +287,7 @@ def non_adjacent_loop(space, body, first):
     """The loop over faces that share no vertex."""
     bvh, flat = init_self_query_bvh(space, body, first), body.world_vertices()[0]
     adjacency = bvh.masks(body.mesh())
-    space.query["hubs"] = adjacency.hubs
+    space.query["check_shared"] = adjacency.hubs
     tree_args, stack_size = bind_trees(space, bvh, bvh)
 
     def resume(query, stack, keys):

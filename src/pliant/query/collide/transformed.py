@@ -57,7 +57,7 @@ def make_transform(m, margin, rotation_error):
 @helper
 def transform_frames(state):
     """The `ways` between bodies of which one is placed."""
-    return make_transform(state["to_a"], state["slack"], state["loose"]), make_transform(state["to_b"], state["slack"], state["loose"])
+    return make_transform(state["to_a"], state["margin"], state["rotation_error"]), make_transform(state["to_b"], state["margin"], state["rotation_error"])
 
 
 @frames.register(CollideTransformed)
@@ -68,7 +68,7 @@ def _(visitor, state):
 @overlaps.register(CollideTransformed)
 def _(visitor, state, volumes, volume):
     some = movemask(overlap(volumes, volume))
-    if some != 0 and state["full"]:
+    if some != 0 and state["full_sat"]:
         some &= ~movemask(sat_cross_axes(volumes, volume))
     return some
 
@@ -80,7 +80,7 @@ def _(visitor, state, leaves_a, a, leaves_b, b):
 
 @pair_key.register(CollideTransformed)
 def _(visitor, state, f, g):
-    return (f << state["low"]) | g
+    return (f << state["key_bits"]) | g
 
 
 @skip_pair.register(CollideTransformed)
@@ -95,7 +95,7 @@ def affine_row(m, k, x, y, z):
 
 @box_to_frame_a.register(CollideTransformed)
 def _(visitor, state, box):
-    m, n = state["to_a"], state["turn"]
+    m, n = state["to_a"], state["b_to_a"]
     p, q, r = (box.hix - box.lox) * HALF, (box.hiy - box.loy) * HALF, (box.hiz - box.loz) * HALF
     u = fabs(m[0]) * p + (fabs(m[1]) * q + fabs(m[2]) * r)
     v = fabs(m[4]) * p + (fabs(m[5]) * q + fabs(m[6]) * r)
@@ -114,7 +114,7 @@ def rotate_row(m, k, x, y, z, rest):
 @to_frame_a.register(CollideTransformed)
 def _(visitor, state, triangles, box, x, y, z):
     # In float64 once a leaf: where its low corner goes. In float32: from there to each corner.
-    m, n, t = state["to_a"], state["turn"], triangles
+    m, n, t = state["to_a"], state["b_to_a"], triangles
     cx, cy, cz = np.float64(box.lox), np.float64(box.loy), np.float64(box.loz)
     u, v, w = np.float32(affine_row(n, 0, cx, cy, cz) - x), np.float32(affine_row(n, 1, cx, cy, cz) - y), np.float32(affine_row(n, 2, cx, cy, cz) - z)
     ax, ay, az = t.ax - box.lox, t.ay - box.loy, t.az - box.loz
@@ -127,7 +127,7 @@ def _(visitor, state, triangles, box, x, y, z):
 
 @corner_error.register(CollideTransformed)
 def _(visitor, state, box):
-    return state["delta"] + EPS32_16 * maximum(box.hix - box.lox, maximum(box.hiy - box.loy, box.hiz - box.loz))
+    return state["corner_error"] + EPS32_16 * maximum(box.hix - box.lox, maximum(box.hiy - box.loy, box.hiz - box.loz))
 
 
 @helper
@@ -167,15 +167,15 @@ def init_query_transformed(query, box_a, origin_a, reach_a, m_a, box_b, origin_b
     for k in range(3):
         if gap_exceeds(buffer_a[k], buffer_b[k + 3], tolerance, distance_error) or gap_exceeds(buffer_b[k], buffer_a[k + 3], tolerance, distance_error):
             return False
-    state["blur"] = distance_error
-    b_to_a, to_a, to_b = state["turn"], state["to_a"], state["to_b"]
+    state["distance_error"] = distance_error
+    b_to_a, to_a, to_b = state["b_to_a"], state["to_a"], state["to_b"]
     rotation_error, error_bound = relative_transform(m_a, origin_a, reach_a, m_b, origin_b, reach_b, scale, buffer_b, inverse)
     for k in range(12):
         b_to_a[k], to_a[k], to_b[k] = buffer_b[k], clamp_float32(buffer_b[k]), clamp_float32(inverse[k])
     size_a, size_b, distance = reach_a * scale, reach_b * scale, max_abs(buffer_b[3], buffer_b[7], buffer_b[11])
     # A corner of a is off by E size_a, one of b by sqrt(3) times E size_b once it is turned; the rest is in `error`.
-    state["delta"] = clamp_float32(max(EPS32 * (size_a + 2 * size_b) + 2 * error_bound, MIN_CORNER_ERROR))
-    state["slack"] = clamp_float32(TRANSFORM_ERROR * (size_a + size_b + distance) + 2 * error_bound)
-    state["loose"], state["full"] = ROTATION_ERROR + 2 * rotation_error, full_sat
+    state["corner_error"] = clamp_float32(max(EPS32 * (size_a + 2 * size_b) + 2 * error_bound, MIN_CORNER_ERROR))
+    state["margin"] = clamp_float32(TRANSFORM_ERROR * (size_a + size_b + distance) + 2 * error_bound)
+    state["rotation_error"], state["full_sat"] = ROTATION_ERROR + 2 * rotation_error, full_sat
     reset_query(state)
     return True

@@ -26,6 +26,7 @@ from pliant.query.collide.leaf_overlap import (
     translate_box,
 )
 from pliant.query.collide.transformed import CollideTransformed, init_query_transformed
+from pliant.query.options import DEFAULT_TRAVERSAL, Traversal, check_traversal
 from pliant.query.scheduler import ResumableLoop, run_loop, workspace
 from pliant.query.traverse import frames, init_query, is_self, overlaps, translation_frames, traverse, visit_leaves
 from pliant.results import Pairs, Stats
@@ -34,13 +35,7 @@ from pliant.volume.protocol import overlap
 if TYPE_CHECKING:
     from pliant.image.options import ImageOptions
 
-SAT_MODES, DESCEND_MODES, ENGINES = ("full", "lite"), ("both", "larger"), ("tree", "image")
-
-
-class TraversalOptions(NamedTuple):
-    """Choices that change the work, not the answer: all separating axes of turned boxes? One of two nodes at a time?"""
-    full_sat: bool
-    descend_larger: bool
+ENGINES = ("tree", "image")
 
 
 class Collide(NamedTuple):
@@ -72,7 +67,7 @@ def _(visitor, state, leaves_a, a, leaves_b, b):
 
 @pair_key.register(Collide)
 def _(visitor, state, f, g):
-    return (f << state["low"]) | g
+    return (f << state["key_bits"]) | g
 
 
 @skip_pair.register(Collide)
@@ -92,7 +87,7 @@ def _(visitor, state, triangles, box, x, y, z):
 
 @corner_error.register(Collide)
 def _(visitor, state, box):
-    return state["delta"]
+    return state["corner_error"]
 
 
 @exact_test.register(Collide)
@@ -100,16 +95,15 @@ def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
     return exact_test_untransformed(visitor, state, leaves_a, a, i, leaves_b, b, j)
 
 
-def collide(a: Any, b: Any, *, first: bool = False, contacts: bool = False, sat: str = "full", descend: str = "both",
-            budget_ms: float | None = None, engine: str = "tree", **image: Unpack["ImageOptions"]) -> Pairs:
+def collide(a: Any, b: Any, *, first: bool = False, contacts: bool = False,
+            traversal: Traversal = DEFAULT_TRAVERSAL, budget_ms: float | None = None, engine: str = "tree", **image: Unpack["ImageOptions"]) -> Pairs:
     """All pairs of faces of two bodies that meet, exactly: touching counts, coplanar and degenerate faces included.
 
     With `first` the search stops at the first pair found; which one that is may vary. Pairs come sorted, each once; counters in `.stats`.
     With `contacts` each pair has the segment in which the faces meet, the depth and the direction in which to part them; see `Pairs`.
-    `sat` says along how many axes the boxes of bodies with a transform are compared: "full" 15, "lite" 6; `descend` whether
-    two nodes are opened "both" at once or the "larger" first. The answer is the same.
+    `traversal` changes the work, not the answer: see `Traversal`.
     `budget_ms`: stop about so many milliseconds after the call and give what is certain by then. All pairs listed do meet; `complete` says
-    whether they are all, `undecided` which faces may have more. What the policy refits before the search counts, but is not broken off.
+    whether they are all, `unresolved` which faces may have more. What the policy refits before the search counts, but is not broken off.
 
     engine="image" needs no tree, for surfaces that are made anew every frame, or on a GPU: a and b may then also be (vertices, faces), or
     have them, in arrays of the host or of a GPU. Surfaces are sampled along parallel rays, and what cannot touch falls away. It takes
@@ -127,21 +121,21 @@ def collide(a: Any, b: Any, *, first: bool = False, contacts: bool = False, sat:
     >>> pl.collide(pl.Body(corner, [[0, 1, 2]]), pl.Body(wall, [[0, 1, 2]])).faces
     array([[0, 0]], dtype=int32)
     >>> stopped = pl.collide(pl.Body(corner, [[0, 1, 2]]), pl.Body(wall, [[0, 1, 2]]), budget_ms=0)
-    >>> len(stopped), stopped.complete, stopped.undecided
+    >>> len(stopped), stopped.complete, stopped.unresolved
     (0, False, (array([ True]), array([ True])))
     """
     first, contacts = validate.flag("first", first), validate.flag("contacts", contacts)
-    if uses_image_engine(engine, image, sat=sat != "full", descend=descend != "both", budget_ms=budget_ms is not None):
+    if uses_image_engine(engine, image, traversal=traversal != DEFAULT_TRAVERSAL, budget_ms=budget_ms is not None):
         from pliant.image import api
         return api.collide(a, b, first, contacts, dict(image))
     end_time = deadline(budget_ms)
-    options = TraversalOptions(validate.choice("sat", sat, SAT_MODES) == "full", validate.choice("descend", descend, DESCEND_MODES) == "larger")
+    check_traversal(traversal)
     validate.check_body("a", a)
     validate.check_body("b", b)
     if a is b:
         raise ValueError("collide: a and b are the same body; self_collide(body) finds where a body meets itself")
     with workspace() as work:
-        return collide_validated(work, a, b, first, contacts, options, end_time)
+        return collide_validated(work, a, b, first, contacts, traversal, end_time)
 
 
 def uses_image_engine(engine: str, image: Mapping[str, Any], **tree_options: bool) -> bool:
@@ -152,10 +146,10 @@ def uses_image_engine(engine: str, image: Mapping[str, Any], **tree_options: boo
     return is_image
 
 
-def collide_validated(space, a, b, first, contacts, options, end_time=None):
+def collide_validated(space, a, b, first, contacts, traversal, end_time=None):
     """`collide` after all checks."""
     with ReadLock(a.guard, b.guard):
-        loop = pair_loop(space, a, b, first, options)
+        loop = pair_loop(space, a, b, first, traversal)
         keys, stats, unfinished = run_loop(loop, space, end_time) if loop else (NO_ENTRIES, Stats(), NO_ENTRIES)
         unresolved = unresolved_faces(loop.shapes, (len(a.welded_faces), len(b.welded_faces)), unfinished) if len(unfinished) else None
         return make_pairs(a, b, sort_pairs(keys, face_bits(a), face_bits(b)), stats, first, contacts, unresolved)
@@ -165,7 +159,7 @@ def make_pairs(a, b, pairs, stats, first, contacts, unresolved):
     """What the user gets."""
     pairs = pairs[:1].copy() if first else pairs                        # a leaf, or another thread, may have found more
     unresolved = None if first and len(pairs) else unresolved
-    return Pairs(pairs, stats, **(contacts_of([(pairs, a, b)]) if contacts else {}), complete=unresolved is None, undecided=unresolved)
+    return Pairs(pairs, stats, **(contacts_of([(pairs, a, b)]) if contacts else {}), complete=unresolved is None, unresolved=unresolved)
 
 
 def face_bits(body):
@@ -198,17 +192,17 @@ def set_up_pair(space, a, b, tolerance=0.0, full_sat=False):
     if not close:
         return None
     bvh_a, bvh_b, state = a.bvh_at(scale), b.bvh_at(scale), query[0]
-    state["n_u"], state["larger"] = bvh_a.refit() + bvh_b.refit(), False
-    state["plain"], state["low"], state["exact"] = motion_a.in_filter_range and motion_b.in_filter_range, face_bits(b), exact_entry()[0]
+    state["n_u"], state["descend_larger"] = bvh_a.refit() + bvh_b.refit(), False
+    state["in_filter_range"], state["key_bits"], state["exact_entry"] = motion_a.in_filter_range and motion_b.in_filter_range, face_bits(b), exact_entry()[0]
     return PairSetup(bvh_a, bvh_b, m_a, m_b, scale)
 
 
-def pair_loop(space, a, b, first, options):
+def pair_loop(space, a, b, first, traversal):
     """The loop over two bodies; None if they are certainly apart."""
-    setup = set_up_pair(space, a, b, full_sat=options.full_sat)
+    setup = set_up_pair(space, a, b, full_sat=traversal.full_sat)
     if setup is None:
         return None
-    space.query["first"], space.query["larger"] = first, options.descend_larger
+    space.query["first_only"], space.query["descend_larger"] = first, traversal.descend_larger
     tree_args, stack_size = bind_trees(space, setup.bvh_a, setup.bvh_b)
 
     def resume(query, stack, keys):

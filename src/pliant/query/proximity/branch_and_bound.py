@@ -76,9 +76,9 @@ def branch_and_bound(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slo
         if a < 0 and b < 0:
             refresh_leaf(leaves_a, ~a, frame_a, fill_a, context_a)
             refresh_leaf(leaves_b, ~b, frame_b, fill_b, context_b)
-            n_exact_before = state["n_x"]
-            reason = call_address(state["leaf"], state["me"], pack_pair(~a, ~b))
-            budget -= EXACT_COST * (state["n_x"] - n_exact_before)
+            n_exact_before = state["n_exact"]
+            reason = call_address(state["leaf_entry"], state["address"], pack_pair(~a, ~b))
+            budget -= EXACT_COST * (state["n_exact"] - n_exact_before)
             if reason != CONTINUE:
                 break
             reason = DONE

@@ -53,7 +53,7 @@ def closest(target: Any, points: ArrayLike, *, max_distance: float = np.inf, sig
     >>> import pliant as pl
     >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
     >>> found = pl.closest(body, [[0.25, 0.25, -2], [3, 0, 0]])
-    >>> found.distance.tolist(), found.points.tolist(), found.face.tolist()
+    >>> found.distance.tolist(), found.point.tolist(), found.face.tolist()
     ([2.0, 2.0], [[0.25, 0.25, 0.0], [1.0, 0.0, 0.0]], [0, 0])
     """
     flat, _ = validate.vectors("points", points)
@@ -87,7 +87,7 @@ def negate_inside(bodies: list[Any], body_ids: list[int], flat: NDArray[np.float
     """Make distances inside negative."""
     points = flat.reshape(-1, 3)
     for body, body_id in zip(bodies, body_ids, strict=True):
-        low, high = body.box()
+        low, high = body.bounds
         rows = np.flatnonzero((answers.body == body_id) & (answers.distance > 0) & ((points >= low) & (points <= high)).all(axis=1))
         if len(rows):
             inside = rows[points_inside(body, points[rows])]
@@ -98,7 +98,7 @@ def points_inside(body: Any, points: NDArray[np.float64]) -> NDArray[np.bool_]:
     """(n,): is the winding number of the surface around each point (n, 3) in the body's box above 0? Exactly, by rays in directions that
     meet no edge: a random one all but never does."""
     vertices, windings, remaining = body.world_vertices()[0], np.zeros(len(points), np.int64), np.arange(len(points))
-    size, rng = float(np.abs(body.box()).max()), np.random.default_rng(len(points))
+    size, rng = float(np.abs(body.bounds).max()), np.random.default_rng(len(points))
     while len(remaining):
         direction = rng.standard_normal(3) * 2.0 ** min(max(np.frexp(size)[1], -960), 1020)
         flat, crossings = np.ascontiguousarray(points[remaining]), np.zeros(len(remaining), np.int64)
@@ -132,7 +132,7 @@ class _ClosestSearch:
         self.counters[COUNTERS.index("n_u")] = sum(shape.refit() for shape in self.shapes)
         self.asked = [body_context(body, shape, number) for body, shape, number in zip(bodies, self.shapes, body_ids, strict=True)]
         self.vertex_arrays = [body.motion.flat for body in bodies]
-        self.boxes = np.array([body.box() for body in bodies])
+        self.boxes = np.array([body.bounds for body in bodies])
 
     def run(self) -> Stats:
         """Answer all points. Those so far away that float32 says nothing are measured against every face: few between looks at Ctrl-C."""
@@ -168,7 +168,7 @@ class _ClosestSearch:
 def exceeds_float32(largest: float, context: Any) -> bool:
     """May a point with no larger coordinate than this be too far from a body for float32? As `seek` says, and on the safe side."""
     reach = context["reach"] * context["scale"]
-    size = 4 * (largest + np.abs(context["origin"]).max() + np.abs(context["m"]).max()) * context["scale"]
+    size = 4 * (largest + np.abs(context["origin"]).max() + np.abs(context["matrix"]).max()) * context["scale"]
     return not (size < MAX_COORDINATE and (size + reach) * reach < MAX_PRODUCT)
 
 
@@ -178,15 +178,15 @@ def body_context(body: Any, bvh: Any, body_id: int) -> NDArray[Any]:
     array = aligned_zeros(1, BODY_CONTEXT)
     context = array[0]
     context["frame"], context["entry"], context["fill"], context["context"] = bvh.frame, bvh.entry, bvh.fill, bvh.context
-    context["number"], context["placed"], context["exact"] = body_id, placement is not None, point_triangle_entry()[0]
+    context["body_id"], context["transformed"], context["exact_entry"] = body_id, placement is not None, point_triangle_entry()[0]
     context["scale"], context["reach"], context["stretch"], context["origin"] = motion.scale, motion.reach, max_stretch(placement), motion.origin
-    box = body.box()
+    box = body.bounds
     context["box"][:3], context["box"][4:7] = box
     if placement is not None:
         inverse = np.zeros(12)
         invert_rotation(placement, inverse)
         inverse[[3, 7, 11]] = placement[[3, 7, 11]]
-        context["m"], context["back"], context["doubt"] = placement, inverse, rounding_bound(placement, motion.box)
+        context["matrix"], context["inverse"], context["error_bound"] = placement, inverse, rounding_bound(placement, motion.box)
     else:
-        context["m"] = IDENTITY
+        context["matrix"] = IDENTITY
     return array

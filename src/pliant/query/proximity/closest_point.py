@@ -39,9 +39,9 @@ CELLS_PER_AXIS = 1 << 10                                                        
 
 # One body and the points that ask about it: how it makes things true, its number, is it placed, the address of the exact test; the way of
 # model space to the world and back; by how much lengths in its frame exceed those in the world; what is uncertain of a place; counters.
-BODY_CONTEXT = packed_dtype([(name, np.dtype(np.int64)) for name in ("frame", "entry", "fill", "context", "number", "placed", "exact", *COUNTERS)]
-               + [(name, np.dtype(np.float64)) for name in ("scale", "reach", "stretch", "doubt")]
-               + [(name, np.dtype((np.float64, (n,)))) for name, n in (("origin", 4), ("m", 12), ("back", 12), ("box", 8))])
+BODY_CONTEXT = packed_dtype([(name, np.dtype(np.int64)) for name in ("frame", "entry", "fill", "context", "body_id", "transformed", "exact_entry", *COUNTERS)]
+               + [(name, np.dtype(np.float64)) for name in ("scale", "reach", "stretch", "error_bound")]
+               + [(name, np.dtype((np.float64, (n,)))) for name, n in (("origin", 4), ("matrix", 12), ("inverse", 12), ("box", 8))])
 
 
 @helper
@@ -60,11 +60,11 @@ def box_distance(box, x, y, z):
 @helper
 def put_triangle(leaves, leaf, k, flat, context, t):
     """The corners of triangle k of a leaf, in the world, at t[0 : 9]; are they and the point in the range of the filters?"""
-    m, in_filter_range = context["m"], point_in_range(t, POINT)
+    m, in_filter_range = context["matrix"], point_in_range(t, POINT)
     for c in range(3):
         v, at = 3 * np.int64(leaves[leaf]["corner"][c, k]), 3 * c
         x, y, z = flat[v], flat[v + 1], flat[v + 2]
-        if context["placed"] != 0:
+        if context["transformed"] != 0:
             x, y, z = transform_coordinate(m, 0, x, y, z), transform_coordinate(m, 1, x, y, z), transform_coordinate(m, 2, x, y, z)
         t[at], t[at + 1], t[at + 2] = x, y, z
         in_filter_range &= point_in_range(t, at)
@@ -75,8 +75,8 @@ def put_triangle(leaves, leaf, k, flat, context, t):
 def measure_triangle(leaves, triangle, flat, context, t, r, answers):
     """Measure the point at t[POINT] against triangle name & 7 of leaf name >> 3; take it if it is nearer than what point r has."""
     leaf, k = triangle >> 3, triangle & 7
-    call_address(context["exact"], t, put_triangle(leaves, leaf, k, flat, context, t))
-    distance, face, body_id = t[DISTANCE], np.int64(leaves[leaf]["face"][k]), context["number"]
+    call_address(context["exact_entry"], t, put_triangle(leaves, leaf, k, flat, context, t))
+    distance, face, body_id = t[DISTANCE], np.int64(leaves[leaf]["face"][k]), context["body_id"]
     best = answers.distance[r]
     wins_tie = distance == best and (body_id < answers.body[r] or answers.body[r] < 0 or (body_id == answers.body[r] and face < answers.face[r]))
     if distance < best or wins_tie:
@@ -111,7 +111,7 @@ def search_points(nodes, leaves, flat, body, points, order, begin, end, answers)
     """What is nearest in one body to the points order[begin : end], unless something nearer is known."""
     asked = body[0]
     frame, entry, fill, context = asked["frame"], asked["entry"], asked["fill"], asked["context"]
-    origin, inverse, scale = asked["origin"], asked["back"], asked["scale"]
+    origin, inverse, scale = asked["origin"], asked["inverse"], asked["scale"]
     t, stack, candidates, lower_bounds = stack_float64(20), stack_int64(912), stack_int64(64), stack_float32(64)
     n_v, n_p, n_u, n_exact = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     has_last, last_x, last_y, last_z = False, 0.0, 0.0, 0.0                 # a point of the surface, but for the rounding of its coordinates
@@ -124,9 +124,9 @@ def search_points(nodes, leaves, flat, body, points, order, begin, end, answers)
         radius = local_radius(answers.distance[r] * scale, asked)
         if has_last:
             p, q, o = (x - last_x) * scale, (y - last_y) * scale, (z - last_z) * scale
-            rounding = 2 * asked["doubt"] + (abs(last_x) + abs(last_y) + abs(last_z)) * 2.0**-50
+            rounding = 2 * asked["error_bound"] + (abs(last_x) + abs(last_y) + abs(last_z)) * 2.0**-50
             radius = min(radius, local_radius(np.sqrt(p * p + q * q + o * o) * (1 + 2.0**-40) + rounding * scale, asked))
-        if asked["placed"] != 0:
+        if asked["transformed"] != 0:
             x, y, z = x - inverse[3], y - inverse[7], z - inverse[11]
             x, y, z = (inverse[0] * x + (inverse[1] * y + inverse[2] * z), inverse[4] * x + (inverse[5] * y + inverse[6] * z),
                        inverse[8] * x + (inverse[9] * y + inverse[10] * z))
@@ -134,7 +134,7 @@ def search_points(nodes, leaves, flat, body, points, order, begin, end, answers)
         size = max(abs(x), max(abs(y), abs(z)))
         reach = asked["reach"] * scale
         blind = not (size < MAX_COORDINATE and (size + reach) * reach < MAX_PRODUCT)
-        point_error = np.float32(min(EPS32_2 * size + asked["doubt"] * scale, MAX_FLOAT32))
+        point_error = np.float32(min(EPS32_2 * size + asked["error_bound"] * scale, MAX_FLOAT32))
         base_error = np.float32(min(FOUR * (point_error + EPS32_2 * reach) + MIN_ERROR, MAX_FLOAT32))
         px, py, pz = np.float32(x), np.float32(y), np.float32(z)
         point_box = Box(px - point_error, py - point_error, pz - point_error, px + point_error, py + point_error, pz + point_error)
@@ -205,12 +205,12 @@ def search_points(nodes, leaves, flat, body, points, order, begin, end, answers)
             if lower_bounds[i] <= radius * SCALE_UP:
                 measure_triangle(leaves, candidates[i], flat, asked, t, r, answers)
                 n_exact += 1
-        if answers.body[r] == asked["number"]:
+        if answers.body[r] == asked["body_id"]:
             has_last, last_x, last_y, last_z = True, answers.points[3 * r], answers.points[3 * r + 1], answers.points[3 * r + 2]
     asked["n_v"] += n_v
     asked["n_p"] += n_p
     asked["n_u"] += n_u
-    asked["n_x"] += n_exact
+    asked["n_exact"] += n_exact
 
 
 @helper

@@ -18,7 +18,7 @@ from pliant.query.proximity.leaf_distance import Nearest, PairTransformed, PairU
 from pliant.query.ray.cast import bodies_of
 from pliant.query.scheduler import CALL_BUDGET, Queryable, read_stats, workspace
 from pliant.query.traverse import BUDGET_SPENT, pack_pair
-from pliant.results import Separation, Stats
+from pliant.results import Distance, Stats
 
 NO_LOOSENESS = np.zeros(0, np.float32)
 NO_POINTS = np.full((2, 3), np.nan)
@@ -31,7 +31,7 @@ class NearestLeaves(NamedTuple):
     leaves: tuple[int, int]
 
 
-def distance(a: Any, b: Any) -> Separation:
+def distance(a: Any, b: Any) -> Distance:
     """The least distance between two bodies, the points where it is, and their faces. Either may be a scene: then that of the nearest of
     its bodies, whose ids are in `bodies`; a body that is in both is not compared with itself.
 
@@ -61,7 +61,7 @@ def distance(a: Any, b: Any) -> Separation:
     return distance_validated(a, b)
 
 
-def self_distance(body: Any) -> Separation:
+def self_distance(body: Any) -> Distance:
     """The least distance between two faces of a body that share no vertex, as `distance`; the lower face first. inf if there are none.
 
     Vertices are shared by index; `Body(…, weld=True)` also counts those that lie at one place.
@@ -77,12 +77,12 @@ def self_distance(body: Any) -> Separation:
             return no_distance()
         bvh, flat = init_self_query_bvh(space, body, False), body.world_vertices()[0]
         adjacency = bvh.masks(body.mesh())
-        space.query["hubs"] = adjacency.hubs
+        space.query["check_shared"] = adjacency.hubs
         visitor = SelfCollide(flat, flat, space.keys, adjacency.begins, adjacency.others, adjacency.masks)
         return set_common_point(search_nearest(space, SelfPair(), bvh, bvh, visitor, body.motion.scale, body.matrix, body.distance_cache, body), body, body)
 
 
-def distance_validated(a: Queryable, b: Queryable, max_distance: float = np.inf) -> Separation:
+def distance_validated(a: Queryable, b: Queryable, max_distance: float = np.inf) -> Distance:
     """`distance` after all checks; nothing, if they are farther apart than `most`."""
     with workspace() as space, ReadLock(a.guard, b.guard):
         if not (len(a.faces) and len(b.faces)):
@@ -99,23 +99,23 @@ def distance_validated(a: Queryable, b: Queryable, max_distance: float = np.inf)
         return set_common_point(search_nearest(space, PairTransformed(), setup.bvh_a, setup.bvh_b, visitor, setup.scale, setup.transform_a, a.distance_cache, b, max_distance), a, b)
 
 
-def far_distance(a: Queryable, b: Queryable) -> Separation:
+def far_distance(a: Queryable, b: Queryable) -> Distance:
     """`distance` of bodies that are far apart."""
     best = nearest_faces(a.world_vertices()[0], a.welded_faces, b.world_vertices()[0], b.welded_faces)[0]
-    return Separation(float(best["distance"]), best["ends"].reshape(2, 3).copy(), np.array([best["f"], best["g"]], np.int32),
-                      Stats(n_p=int(best["n_p"]), n_x=int(best["n_x"])))
+    return Distance(float(best["distance"]), best["ends"].reshape(2, 3).copy(), np.array([best["f"], best["g"]], np.int32),
+                      Stats(n_p=int(best["n_p"]), n_exact=int(best["n_exact"])))
 
 
-def set_common_point(found: Separation, a: Queryable, b: Queryable) -> Separation:
+def set_common_point(found: Distance, a: Queryable, b: Queryable) -> Distance:
     """Faces that meet have a point in common: that, twice."""
     if found.distance == 0.0:
         found.points[:] = contacts_of([(found.faces[None], a, b)])["segments"][0, 0]
     return found
 
 
-def no_distance(stats: Stats = Stats()) -> Separation:  # noqa: B008 - a tuple
+def no_distance(stats: Stats = Stats()) -> Distance:  # noqa: B008 - a tuple
     """Of nothing."""
-    return Separation(np.inf, NO_POINTS.copy(), np.array([-1, -1], np.int32), stats)
+    return Distance(np.inf, NO_POINTS.copy(), np.array([-1, -1], np.int32), stats)
 
 
 def max_stretch(placement: Any) -> float:
@@ -127,7 +127,7 @@ def max_stretch(placement: Any) -> float:
 
 
 def search_nearest(space: Any, kind: Any, bvh_a: Any, bvh_b: Any, visitor: Any, scale: float, placement: Any, nearest_leaves: Any, other: Any,
-           max_distance: float = np.inf) -> Separation:
+           max_distance: float = np.inf) -> Distance:
     """The nearest two faces of two shapes, if they are no farther apart than `most`; where they were last time is in `known`, by the other
     body, and is noted there."""
     tree_args, _ = bind_trees(space, bvh_a, bvh_b)
@@ -147,5 +147,5 @@ def search_nearest(space: Any, kind: Any, bvh_a: Any, bvh_b: Any, visitor: Any, 
     if state["face_a"] < 0:
         return no_distance(read_stats(state))
     nearest_leaves[other] = NearestLeaves((bvh_a.tree, bvh_b.tree), (int(state["leaf_a"]), int(state["leaf_b"])))
-    return Separation(float(state["best"]), state["ends"].reshape(2, 3).copy(), np.array([state["face_a"], state["face_b"]], np.int32),
+    return Distance(float(state["best"]), state["ends"].reshape(2, 3).copy(), np.array([state["face_a"], state["face_b"]], np.int32),
                       read_stats(state))

@@ -15,7 +15,7 @@ from pliant.geometry.triangle_overlap import EXACT
 FAR_RATIO = 1 << 10                                                           # times the larger size
 CULL_ROUNDS, PAIRS_PER_CHUNK = 8, 1 << 18                                              # of ruling out; between looks at Ctrl-C, some 10 ms
 ROUND_DOWN = 1 - 2.0**-50                                                    # of a distance: more than what rounds
-NEAREST_PAIR = np.dtype([("distance", np.float64), ("ends", np.float64, (6,)), *((name, np.int64) for name in ("f", "g", "n_p", "n_x"))])
+NEAREST_PAIR = np.dtype([("distance", np.float64), ("ends", np.float64, (6,)), *((name, np.int64) for name in ("f", "g", "n_p", "n_exact"))])
 
 
 def far_apart(a, b):
@@ -32,7 +32,7 @@ def far_apart(a, b):
 def box_corners(body):
     """The low and high corner of a body's box, as lists: this is asked in every query."""
     box = body.motion.box.tolist() if body.matrix is None else None
-    return (box[:3], box[4:7]) if box is not None else body.box().tolist()
+    return (box[:3], box[4:7]) if box is not None else body.bounds.tolist()
 
 
 @helper
@@ -108,7 +108,7 @@ def measure_faces(flat_a, faces_a, boxes_a, candidates_a, begin, end, flat_b, fa
                     t[3 * c + k], t[9 + 3 * c + k] = flat_a[v + k], flat_b[w + k]
                 in_filter_range &= point_in_range(t, 3 * c) & point_in_range(t, 9 + 3 * c)
             nearest["n_p"] += 1
-            nearest["n_x"] += triangle_triangle_distance(t, np.int64(in_filter_range)) >= EXACT
+            nearest["n_exact"] += triangle_triangle_distance(t, np.int64(in_filter_range)) >= EXACT
             distance = t[DISTANCE]
             if distance < nearest["distance"] or (distance == nearest["distance"] and (f < nearest["f"] or (f == nearest["f"] and g < nearest["g"]))):
                 nearest["distance"], nearest["f"], nearest["g"] = distance, f, g

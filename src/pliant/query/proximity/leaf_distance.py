@@ -68,7 +68,7 @@ def put_corners(visitor, state, leaves_a, a, i, leaves_b, b, j, t):
 def _put_untransformed(visitor, state, leaves_a, a, i, leaves_b, b, j, t):
     copy_corners(leaves_a, a, i, visitor.vertices_a, t, 0)
     copy_corners(leaves_b, b, j, visitor.vertices_b, t, 9)
-    return np.int64(state["plain"] != 0 or points_fit(t, 6))
+    return np.int64(state["in_filter_range"] != 0 or points_fit(t, 6))
 
 
 put_corners.register(Collide)(_put_untransformed)
@@ -89,7 +89,7 @@ def _collect_pair(wanted, visitor, state, rows, leaves_a, a, i, leaves_b, b, j):
 def _measure_pair(wanted, visitor, state, rows, leaves_a, a, i, leaves_b, b, j):
     t = stack_float64(26)
     in_filter_range = put_corners(visitor, state, leaves_a, a, i, leaves_b, b, j, t)
-    state["n_x"] += call_address(state["gap"], t, in_filter_range) >= EXACT
+    state["n_exact"] += call_address(state["gap_entry"], t, in_filter_range) >= EXACT
     f, g, distance = np.int64(leaves_a[a]["face"][i]), np.int64(leaves_b[b]["face"][j]), t[DISTANCE]
     swapped = np.int64(is_self(visitor) and f > g)                        # of one body the lower face comes first
     if swapped:
@@ -102,7 +102,7 @@ def _measure_pair(wanted, visitor, state, rows, leaves_a, a, i, leaves_b, b, j):
             ends[k], ends[k + 3] = t[POINTS + 3 * swapped + k], t[POINTS + 3 - 3 * swapped + k]
         if distance < best:
             shrink_radius(state, distance)
-            state["way_x"], state["way_y"], state["way_z"] = rows[8 * AXES + j], rows[8 * AXES + 8 + j], rows[8 * AXES + 16 + j]
+            state["direction_x"], state["direction_y"], state["direction_z"] = rows[8 * AXES + j], rows[8 * AXES + 8 + j], rows[8 * AXES + 16 + j]
 
 
 for _visitor in (Collide, CollideTransformed, SelfCollide):
@@ -113,7 +113,7 @@ for _visitor in (Collide, CollideTransformed, SelfCollide):
 @helper
 def shrink_radius(state, distance):
     """Only what may be measured as no farther apart than this counts from now on: in the frame of a, times the scale, rounded up."""
-    radius = np.float32(min((distance + state["blur"]) * state["scale"] * state["stretch"], MAX_FLOAT32)) * SCALE_UP
+    radius = np.float32(min((distance + state["distance_error"]) * state["scale"] * state["stretch"], MAX_FLOAT32)) * SCALE_UP
     state["radius"], state["limit"] = radius, radius * radius * SCALE_UP + MIN_NORMAL
 
 
@@ -153,7 +153,7 @@ def scan_leaf_pair(wanted, visitor, state, leaves_a, a, leaves_b, b, skip):
     if mask_b == 0:
         return
     # What is near elsewhere lies along one direction, mostly: that parts most pairs.
-    x, y, z = state["way_x"], state["way_y"], state["way_z"]
+    x, y, z = state["direction_x"], state["direction_y"], state["direction_z"]
     low_a, high_b = min_along(triangles_a, x, y, z), max_along(triangles_b, x, y, z)
     mask_a &= movemask(low_a - reduce_max(high_b) <= threshold)
     mask_b &= movemask(reduce_min(low_a) - high_b <= threshold)
@@ -285,7 +285,7 @@ def leaf_entry(wanted, kind):
 def set_leaf_stage(query, leaves_a, leaves_b, flat_a, flat_b, m_a, m_b, keys, begins, others, masks, leaf, gap, distance, scale, stretch):
     """Nothing is found yet, and what is farther apart than the distance does not count. Where everything is: addresses."""
     state = query[0]
-    state["me"], state["leaf"], state["gap"] = query.ctypes.data, leaf, gap
+    state["address"], state["leaf_entry"], state["gap_entry"] = query.ctypes.data, leaf, gap
     state["leaves_a"], state["n_leaves_a"] = leaves_a.ctypes.data, len(leaves_a)
     state["leaves_b"], state["n_leaves_b"] = leaves_b.ctypes.data, len(leaves_b)
     state["flat_a"], state["n_flat_a"] = flat_a.ctypes.data, len(flat_a)
@@ -297,7 +297,7 @@ def set_leaf_stage(query, leaves_a, leaves_b, flat_a, flat_b, m_a, m_b, keys, be
     state["others"], state["n_others"] = others.ctypes.data, len(others)
     state["masks"], state["n_masks"] = masks.ctypes.data, len(masks)
     state["scale"], state["stretch"], state["best"], state["face_a"], state["face_b"] = scale, stretch, np.inf, -1, -1
-    state["way_x"], state["way_y"], state["way_z"] = 0.0, 0.0, 0.0
+    state["direction_x"], state["direction_y"], state["direction_z"] = 0.0, 0.0, 0.0
     shrink_radius(state, distance)
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pliant.query.proximity import distance, within
 from pliant.query.traverse import DISTANCE_ERROR
-from pliant.results import ScenePairs, Separation, Stats
+from pliant.results import Distance, ScenePairs, Stats
 
 
 def box_gaps(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -22,22 +22,22 @@ def box_gaps(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float
         return np.asarray(np.maximum(gaps - 4 * DISTANCE_ERROR * np.maximum(half_extents[0][:, None], half_extents[1][None]), 0.0))
 
 
-def nearest_bodies(bodies: list[Any], ids: list[int], others: list[Any], other_ids: list[int], pairs: NDArray[np.int64]) -> Separation:
+def nearest_bodies(bodies: list[Any], ids: list[int], others: list[Any], other_ids: list[int], pairs: NDArray[np.int64]) -> Distance:
     """The nearest two of these pairs (p, 2) of bodies and others, the one whose boxes are nearest first, until the next is too far. Of
     several that are as near the first pair counts."""
     best, stats, best_ids = distance.no_distance(), Stats(), (-1, -1)
     if len(pairs):
-        boxes, other_boxes = np.array([body.box() for body in bodies]), np.array([body.box() for body in others])
+        boxes, other_boxes = np.array([body.bounds for body in bodies]), np.array([body.bounds for body in others])
         gaps = box_gaps(boxes, other_boxes)[pairs[:, 0], pairs[:, 1]]
         for k in np.argsort(gaps, kind="stable").tolist():
             if gaps[k] > best.distance:
                 break
             i, j = pairs[k].tolist()
             found = distance.distance_validated(bodies[i], others[j], best.distance)
-            stats = stats.plus(found.stats)
+            stats = stats + found.stats
             if (found.distance, ids[i], other_ids[j]) < (best.distance, *best_ids) or best.faces[0] < 0:
                 best, best_ids = found, (ids[i], other_ids[j])
-    return Separation(best.distance, best.points, best.faces, stats, np.array(best_ids if best.faces[0] >= 0 else (-1, -1), np.int64))
+    return Distance(best.distance, best.points, best.faces, stats, np.array(best_ids if best.faces[0] >= 0 else (-1, -1), np.int64))
 
 
 def pairs_within(bodies: dict[int, Any], id_pairs: NDArray[np.int64], tolerance: float, points: bool) -> ScenePairs:

@@ -59,7 +59,7 @@ def _overlaps(visitor, state, volumes, volume):
 
 
 def _visit_leaves(visitor, state, leaves_a, a, leaves_b, b):
-    return call_address(state["leaf"], state["me"], pack_pair(a, b))
+    return call_address(state["leaf_entry"], state["address"], pack_pair(a, b))
 
 
 for _visitor in (Within, WithinTransformed, SelfWithin):
@@ -186,7 +186,7 @@ def self_within_validated(body, tolerance, points):
             return pairs_in_tolerance(body, body, np.empty((0, 2), np.int32), Stats(), tolerance, points)
         bvh, flat = init_self_query_bvh(space, body, False), body.world_vertices()[0]
         adjacency = bvh.masks(body.mesh())
-        space.query["hubs"] = adjacency.hubs
+        space.query["check_shared"] = adjacency.hubs
         scale, stretch = body.motion.scale, max_stretch(body.matrix)
         tree_args, stack_size = bind_trees(space, bvh, bvh)
 
@@ -202,7 +202,7 @@ def self_within_validated(body, tolerance, points):
 
 def joint_extent(a, b):
     """The longest side of a box around both bodies."""
-    boxes = np.stack([a.box(), b.box()])
+    boxes = np.stack([a.bounds, b.bounds])
     with np.errstate(over="ignore"):
         return (boxes[:, 1].max(axis=0) - boxes[:, 0].min(axis=0)).max()
 
@@ -226,5 +226,5 @@ def pairs_in_tolerance(a, b, pairs, stats, tolerance, points):
     touching = np.flatnonzero(distances == 0.0) if points else ()
     if len(touching):                                                       # a point that they have in common, twice
         nearest_points[touching] = np.tile(contacts_of([(pairs[touching], a, b)])["segments"][:, 0], 2)
-    return Pairs(pairs[in_tolerance], stats.plus(Stats(n_x=n_exact)), distances=distances[in_tolerance],
+    return Pairs(pairs[in_tolerance], stats + Stats(n_exact=n_exact), distances=distances[in_tolerance],
                  points=nearest_points[in_tolerance].reshape(-1, 2, 3) if points else None)

@@ -91,9 +91,9 @@ def set_body_record(bodies, k, box, transform):
     for i in range(3):
         body["box"][i], body["box"][4 + i] = corners[i], corners[3 + i]
     for i in range(12):
-        body["m"][i], body["back"][i] = transform[i], 0.0
-    invert_rotation(transform, body["back"])
-    body["doubt"], body["placed"] = rounding_bound(transform, box), 1
+        body["matrix"][i], body["inverse"][i] = transform[i], 0.0
+    invert_rotation(transform, body["inverse"])
+    body["transform_error"], body["transformed"] = rounding_bound(transform, box), 1
 
 
 @helper
@@ -202,7 +202,7 @@ def load_rays4(rays, p, q, r, s, ray_states, world, j):
     init_ray_state(rays, s, ray_states[j + 3])
     for k in range(4):
         ray = ray_states[j + k]
-        ray["plain"], ray["grow"], ray["axis"] = in_filter_range >> k & 1, extract(scale, k), dominant_axis(shears, k)
+        ray["in_filter_range"], ray["scale"], ray["axis"] = in_filter_range >> k & 1, extract(scale, k), dominant_axis(shears, k)
     return valid
 
 
@@ -218,13 +218,13 @@ def store_result(results, ray):
 @helper
 def work_done(state):
     """What the batches so far have cost, in tests of a volume and a ray."""
-    return state["n_v"] + state["n_p"] + EXACT_COST * state["n_x"]
+    return state["n_v"] + state["n_p"] + EXACT_COST * state["n_exact"]
 
 
 @helper
 def query_entry(batch, ray_states, bodies, k, mask, batch_arg, top_level):
     """Look into body k with those rays of the mask that see it; GOING, or why not."""
-    pending = mask if batch[0]["choosy"] != 0 else np.int64(0)
+    pending = mask if batch[0]["has_masks"] != 0 else np.int64(0)
     while pending != 0:
         j, pending = ctz(pending), pending & (pending - 1)
         if bodies[k]["mask"] & ray_states[j]["mask"] == 0:
@@ -232,7 +232,7 @@ def query_entry(batch, ray_states, bodies, k, mask, batch_arg, top_level):
     if mask == 0:
         return np.int64(GOING)
     if bodies[k]["ready"] == 0:
-        batch[0]["needed"] = k
+        batch[0]["stale_body"] = k
         return np.int64(NEEDS_REFIT)
     batch[0]["mask"], work_before = mask, work_done(batch[0])
     reason = call_address(bodies[k]["entry"], batch_arg, k)
@@ -258,7 +258,7 @@ def query_bodies(batch, ray_states, world, bodies, mask, batch_arg, top_level):
         ray = ray_states[j]
         n = sort_bodies_by_tree(world, j, ray["mask"], bodies, top_level)
         for i in range(n):
-            if top_level.t_enter[i] > ray["best"] * ray["grow"]:
+            if top_level.t_enter[i] > ray["best"] * ray["scale"]:
                 break
             reason = query_entry(batch, ray_states, bodies, top_level.order[i], np.int64(1) << j, batch_arg, top_level)
             if reason != GOING:
@@ -273,8 +273,8 @@ def trace_batches(rays, results, bodies, top_level, ray_states, batch, world, ba
     state = batch[0]
     work_limit = work_done(state) + CALL_WORK
     while r < end and work_done(state) < work_limit:
-        hits_before, reason, mask, n, before = state["n_hits"], np.int64(GOING), np.int64(0), min(end - r, state["pace"]), work_done(state)
-        n_v, n_p, n_u, n_x = state["n_v"], state["n_p"], state["n_u"], state["n_x"]
+        hits_before, reason, mask, n, before = state["n_hits"], np.int64(GOING), np.int64(0), min(end - r, state["batch_size"]), work_done(state)
+        n_v, n_p, n_u, n_exact = state["n_v"], state["n_p"], state["n_u"], state["n_exact"]
         batch_begin = r & ~(BATCH - 1)                                         # of a whole batch, of which this may be a part
         begin, step = tile_at(batch_begin, rays.n, rays.width) if rays.width > 0 else (batch_begin, np.int64(TILE))
         if step != TILE and r == batch_begin:
@@ -288,14 +288,14 @@ def trace_batches(rays, results, bodies, top_level, ray_states, batch, world, ba
             reason = query_bodies(batch, ray_states, world, bodies, mask, batch_arg, top_level)
         if reason != GOING:
             state["reason"], state["n_hits"] = reason, hits_before
-            state["n_v"], state["n_p"], state["n_u"], state["n_x"] = n_v, n_p, n_u, n_x
+            state["n_v"], state["n_p"], state["n_u"], state["n_exact"] = n_v, n_p, n_u, n_exact
             return r
         if state["kind"] != ALL_HITS:
             for j in range(n):
                 store_result(results, ray_states[j])
         r += n
         expensive = work_done(state) - before > MAX_RAY_WORK * n
-        state["pace"] = max(state["pace"] // 2, 1) if expensive else BATCH if r & (BATCH - 1) == 0 else state["pace"]
+        state["batch_size"] = max(state["batch_size"] // 2, 1) if expensive else BATCH if r & (BATCH - 1) == 0 else state["batch_size"]
     state["reason"] = GOING
     return r
 
@@ -311,10 +311,10 @@ def query_body(nodes, leaves, flat, place, bodies, k, ray_states, world, hits, b
     if count == 0:
         return np.int64(GOING)
     if len(skips) > 0:
-        return trace_stackless(view, nodes, skips, place[0]["plain"], count)
+        return trace_stackless(view, nodes, skips, place[0]["in_filter_range"], count)
     if is_coherent(load_bounds(nodes, 0), view, count, place[0]["reach"] * place[0]["scale"]):
-        return trace_packet(view, nodes, place[0]["plain"], count)
-    return trace_single(view, nodes, place[0]["plain"], count)
+        return trace_packet(view, nodes, place[0]["in_filter_range"], count)
+    return trace_single(view, nodes, place[0]["in_filter_range"], count)
 
 
 @cache
@@ -325,10 +325,10 @@ def trace_entry(volume, width):
     def enter(address, k):
         batch = array_at(as_pointer(address), 1, BATCH_DTYPE)
         state = batch[0]
-        ray_states, bodies = array_at(as_pointer(state["gazes"]), BATCH, RAY_DTYPE), array_at(as_pointer(state["bodies"]), k + 1, BODY_DTYPE)
-        hits, world = array_at(as_pointer(state["hits"]), state["room"], HIT_DTYPE), array_at(as_pointer(state["wide"]), N_WORLD_ROWS * BATCH, np.float64)
+        ray_states, bodies = array_at(as_pointer(state["ray_states"]), BATCH, RAY_DTYPE), array_at(as_pointer(state["bodies"]), k + 1, BODY_DTYPE)
+        hits, world = array_at(as_pointer(state["hits"]), state["hit_capacity"], HIT_DTYPE), array_at(as_pointer(state["world"]), N_WORLD_ROWS * BATCH, np.float64)
         context = array_at(as_pointer(bodies[k]["context"]), 1, CONTEXT)[0]
-        place = array_at(as_pointer(bodies[k]["place"]), 1, MOTION_DTYPE)
+        place = array_at(as_pointer(bodies[k]["vertex_frame"]), 1, MOTION_DTYPE)
         nodes = array_at(as_pointer(context["nodes"]), context["n_nodes"], node)
         leaves = array_at(as_pointer(context["leaves"]), context["n_leaves"], LEAF_DTYPE)
         flat = array_at(as_pointer(place[0]["flat"]), place[0]["n_flat"], np.float64)

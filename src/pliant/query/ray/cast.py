@@ -18,6 +18,7 @@ from pliant.core.jit import DISABLED, ignore_float_errors
 from pliant.core.soa import aligned_zeros
 from pliant.core.threads import ReadLock
 from pliant.errors import TooManyPairsError
+from pliant.query.options import DEFAULT_TRAVERSAL, Traversal, check_traversal
 from pliant.query.ray.batch import (
     FIRST_BATCH,
     MAX_SORTED_BODIES,
@@ -48,7 +49,6 @@ from pliant.query.traverse import COUNTERS
 from pliant.results import AllHits, Hit, Hits, Stats
 from pliant.tree.nodes import BUILDERS
 
-TRAVERSALS = ("wide", "stackless")
 CHUNK_SIZE = 1 << 11                                                         # rays of one call: about a millisecond
 FIRST_HITS = 1 << 12                                                          # hits to begin with, where all are wanted
 MIN_IMAGE, MIN_WIDTH, ROW_JUMP_RATIO = 1 << 13, 32, 8.0                             # rays that are looked at; in a row; steps between neighbours
@@ -59,13 +59,13 @@ NO_TREE = np.zeros((0, 8), np.int32), np.zeros(0, np.int32), np.zeros((0, 8), np
 
 
 def cast(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: ArrayLike = 0.0, t_max: ArrayLike = np.inf,
-         mask: ArrayLike | None = None, traversal: str = "wide") -> Hits:
+         mask: ArrayLike | None = None, traversal: Traversal = DEFAULT_TRAVERSAL) -> Hits:
     """The nearest face that each ray origin + t · direction hits, for t from t_min to t_max, in a body, a scene or a grid.
 
     origins, directions : (n, 3), or (3,) for all rays; directions of any length, t is in units of them
     t_min, t_max : numbers, or (n,)
     mask : an integer, or (n,): a ray sees the bodies of a scene that were added with a `mask` that shares a bit with its own
-    traversal : "wide", nearest first and many rays at once, or "stackless", node after node (thesis C, Fig 7.2); the answer is the same
+    traversal : how the BVH is traversed; changes the work, not the answer: see `Traversal`
 
     Edges and corners belong to all faces around them: nothing slips through a closed mesh. Faces without area are not hit, nor are those in
     whose plane a ray lies; their neighbours are. Among hits of the same t that of the smallest body, then of the smallest face counts. Rays
@@ -78,7 +78,7 @@ def cast(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: Array
     ([1.0, inf], [0, -1])
     """
     rays = rays_of(origins, directions, t_min, t_max, mask)
-    results, _, stats = trace_rays(target, rays, CLOSEST_HIT, validate.choice("traversal", traversal, TRAVERSALS) == "stackless")
+    results, _, stats = trace_rays(target, rays, CLOSEST_HIT, check_traversal(traversal).stackless)
     return Hits(results.t, results.face, results.body, results.uv.reshape(-1, 2), stats)
 
 
@@ -186,9 +186,9 @@ def ray_targets(bodies, numbers, masks, stackless):
     bvhs = [body.bvh_at(body.motion.scale) for body in bodies]
     for k, body in enumerate(bodies):
         set_body_record(records, k, body.motion.box, NO_TRANSFORM if body.matrix is None else body.matrix)
-    records["context"], records["place"] = [shape.context for shape in bvhs], [body.motion.address for body in bodies]
+    records["context"], records["vertex_frame"] = [shape.context for shape in bvhs], [body.motion.address for body in bodies]
     records["entry"] = [trace_entry(shape.options.volume_type.volume, shape.tree.width)[0] for shape in bvhs]
-    records["number"], records["mask"] = numbers, masks
+    records["body_id"], records["mask"] = numbers, masks
     targets = RayTargets(records, bvhs, stackless, {})
     for k in [k for k, shape in enumerate(bvhs) if not shape.stale]:
         targets.set_ready(k)
@@ -324,19 +324,19 @@ class _BodyJob(RayJob):
     def _trace_chunks(self, cancel, batch, ray_states, world):
         hits, state, records = np.zeros(FIRST_HITS if self.kind == ALL_HITS else 1, HIT_DTYPE), batch[0], self.targets.records
         top_level = self.top_level._replace(**{name: getattr(self.top_level, name).copy() for name in ("t_enter", "order", "ray_tests")})
-        state["kind"], state["exact"], state["bodies"], state["gazes"], state["wide"] = (
+        state["kind"], state["exact"], state["bodies"], state["ray_states"], state["world"] = (
             self.kind, exact_test_entry()[0], records.ctypes.data, ray_states.ctypes.data, world.ctypes.data)
-        state["pace"], state["choosy"] = FIRST_BATCH, bool((self.rays.masks != ANY_MASK).any() or (records["mask"] == 0).any())
+        state["batch_size"], state["has_masks"] = FIRST_BATCH, bool((self.rays.masks != ANY_MASK).any() or (records["mask"] == 0).any())
         while not cancel.is_set():
             r, end = self.next_chunk()
             if r == end:
                 break
             while r < end and not cancel.is_set():
-                state["hits"], state["room"] = hits.ctypes.data, len(hits)
+                state["hits"], state["hit_capacity"] = hits.ctypes.data, len(hits)
                 batch_arg = BatchArrays(batch, ray_states, records, hits, world) if DISABLED else batch.ctypes.data
                 r = trace_batches(self.rays, self.results, records, top_level, ray_states, batch, world, batch_arg, r, end)
                 if state["reason"] == NEEDS_REFIT:
-                    self.refit(int(state["needed"]))
+                    self.refit(int(state["stale_body"]))
                 elif state["reason"] == FULL:
                     hits = grow_hits(hits)
         with self.lock:

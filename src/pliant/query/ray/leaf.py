@@ -50,17 +50,17 @@ def record_dtype(scalars, rows, indices):
 
 # One ray, and what was found so far. `best` is the largest t that still counts; d over a power of two, `grow`, has an ordinary size;
 # `axis` is that of d's longest component. The fourth of a row is padding.
-RAY_DTYPE = record_dtype(("t_min", "best", "u", "v", "grow"), {"o": 4, "d": 4}, ("face", "body", "axis", "plain", "ray", "mask"))
+RAY_DTYPE = record_dtype(("t_min", "best", "u", "v", "scale"), {"o": 4, "d": 4}, ("face", "body", "axis", "in_filter_range", "ray", "mask"))
 # What a batch is about: addresses of rays, of bodies and of where hits go if all are wanted; bits of the rays to look at, and how many at
 # a time; what is counted. `wide` has the rays once more, in rows of BATCH float64: origins, 1 / n, doubts of a start, limits in units
 # of n, and n, which is d / grow.
 INV_STEP, START_ERROR, T_MIN, T_BEST, STEP, N_WORLD_ROWS = 3, 6, 7, 8, 9, 12
-BATCH_DTYPE = record_dtype((), {}, ("gazes", "bodies", "hits", "n_hits", "room", "wide", "mask", "choosy", "kind", "exact", "needed", "reason",
-                          "pace", *COUNTERS))
+BATCH_DTYPE = record_dtype((), {}, ("ray_states", "bodies", "hits", "n_hits", "hit_capacity", "world", "mask", "has_masks", "kind", "exact", "stale_body", "reason",
+                          "batch_size", *COUNTERS))
 # A body as rays see it: addresses of its context, its place and its entry, its number, which rays see it, the box around it in the world
 # (low at 0, high at 4), whether its tree has followed it, the address of skips if it is searched along them, and, if it is placed, the way
 # to the world, the way back, and how far they round.
-BODY_DTYPE = record_dtype(("doubt",), {"box": 8, "m": 12, "back": 12}, ("context", "place", "entry", "number", "mask", "placed", "ready", "skips"))
+BODY_DTYPE = record_dtype(("transform_error",), {"box": 8, "matrix": 12, "inverse": 12}, ("context", "vertex_frame", "entry", "body_id", "mask", "transformed", "ready", "skips"))
 HIT_DTYPE = np.dtype([("ray", np.int64), ("t", np.float64), ("body", np.int64), ("face", np.int64), ("u", np.float64), ("v", np.float64)])
 
 
@@ -135,8 +135,8 @@ def leaf_triangle_exact(leaves, leaf, i, flat, body, ray, exact, in_filter_range
     buffer = stack_float64(BUFFER_SIZE)
     for k in range(3):
         buffer[ORIGIN + k], buffer[DIRECTION + k] = ray["o"][k], ray["d"][k]
-    if body["placed"] != 0:
-        transform_corners(leaves, leaf, i, flat, body["m"], buffer, 0)
+    if body["transformed"] != 0:
+        transform_corners(leaves, leaf, i, flat, body["matrix"], buffer, 0)
     else:
         copy_corners(leaves, leaf, i, flat, buffer, 0)
     hit = call_address(exact, buffer, 2 * ray["axis"] + in_filter_range)
@@ -152,13 +152,13 @@ def hit_leaf_triangle(leaves, leaf, i, flat, body, ray, exact, body_in_range):
     ax, ay, az = leaf_corner(leaves, leaf, 0, i, flat)
     bx, by, bz = leaf_corner(leaves, leaf, 1, i, flat)
     cx, cy, cz = leaf_corner(leaves, leaf, 2, i, flat)
-    usable = ray["plain"]
-    if body["placed"] != 0:
-        m = body["m"]
+    usable = ray["in_filter_range"]
+    if body["transformed"] != 0:
+        m = body["matrix"]
         ax, ay, az = transform_coordinate(m, 0, ax, ay, az), transform_coordinate(m, 1, ax, ay, az), transform_coordinate(m, 2, ax, ay, az)
         bx, by, bz = transform_coordinate(m, 0, bx, by, bz), transform_coordinate(m, 1, bx, by, bz), transform_coordinate(m, 2, bx, by, bz)
         cx, cy, cz = transform_coordinate(m, 0, cx, cy, cz), transform_coordinate(m, 1, cx, cy, cz), transform_coordinate(m, 2, cx, cy, cz)
-    if body_in_range == 0 or body["placed"] != 0:
+    if body_in_range == 0 or body["transformed"] != 0:
         usable &= np.int64(in_range(ax) & in_range(ay) & in_range(az) & in_range(bx) & in_range(by) & in_range(bz) & in_range(cx) & in_range(cy) & in_range(cz))
     if usable != 0:
         o, d = ray["o"], ray["d"]
@@ -214,12 +214,12 @@ def test_candidates(view, in_filter_range, leaf, mask, j):
     while mask != 0:
         i, mask = ctz(mask), mask & (mask - 1)
         hit, t, u, v, exact_used = hit_leaf_triangle(leaves, leaf, i, view.flat, body, ray, batch["exact"], in_filter_range)
-        batch["n_x"] += exact_used
-        face, body_id = np.int64(leaves[leaf]["face"][i]), body["number"]
+        batch["n_exact"] += exact_used
+        face, body_id = np.int64(leaves[leaf]["face"][i]), body["body_id"]
         if hit != HIT or t < ray["t_min"] or not is_closer(ray, t, body_id, face):
             continue
         if batch["kind"] == ALL_HITS:
-            if batch["n_hits"] == batch["room"]:
+            if batch["n_hits"] == batch["hit_capacity"]:
                 stop = np.int64(FULL)
                 break
             record = view.hits[batch["n_hits"]]
@@ -232,10 +232,10 @@ def test_candidates(view, in_filter_range, leaf, mask, j):
             ray["best"], view.local[LIMIT * BATCH + j] = -np.inf, -MAX_FLOAT32
             view.world[T_BEST * BATCH + (view.ray_axes[j] >> 2)] = -np.inf
             break
-        view.world[T_BEST * BATCH + (view.ray_axes[j] >> 2)] = t * ray["grow"]
+        view.world[T_BEST * BATCH + (view.ray_axes[j] >> 2)] = t * ray["scale"]
         if load(view, MARGIN, j) >= UNBOUNDED_MARGIN:
             continue
-        limit = round_up_float32(t * ray["grow"] * view.t_map[BATCH + j] - view.t_map[j]) + load(view, MARGIN, j)
+        limit = round_up_float32(t * ray["scale"] * view.t_map[BATCH + j] - view.t_map[j]) + load(view, MARGIN, j)
         view.local[LIMIT * BATCH + j] = minimum(load(view, LIMIT, j), limit)
     return stop
 

@@ -153,7 +153,7 @@ def compact_rays(view, count, mask, first_ray, shears):
 def transform_rays(view, place):
     """Bring the rays of the mask that reach the body's box into its frame; how many."""
     vertex_frame, body, world, count, mask = place[0], view.bodies[view.body_index], view.world, np.int64(0), view.batch[0]["mask"]
-    box, origin, scale, m, back = vertex_frame["box"], vertex_frame["origin"], vertex_frame["scale"], body["m"], body["back"]
+    box, origin, scale, m, back = vertex_frame["box"], vertex_frame["origin"], vertex_frame["scale"], body["matrix"], body["inverse"]
     reach = vertex_frame["reach"] * scale
     for first_ray in range(0, BATCH, 4):
         lanes_mask = (mask >> first_ray) & 15
@@ -165,9 +165,9 @@ def transform_rays(view, place):
                                load4(world, (INV_STEP + 2) * BATCH + first_ray))
         step_x, step_y, step_z = (load4(world, STEP * BATCH + first_ray), load4(world, (STEP + 1) * BATCH + first_ray),
                                   load4(world, (STEP + 2) * BATCH + first_ray))
-        if body["placed"] != 0:                                         # into model space
+        if body["transformed"] != 0:                                         # into model space
             x, y, z = x - m[3], y - m[7], z - m[11]
-            error = (fabs(x) + fabs(y) + fabs(z)) * FLOAT64_ERROR + body["doubt"]
+            error = (fabs(x) + fabs(y) + fabs(z)) * FLOAT64_ERROR + body["transform_error"]
             x, y, z = rotate_row(back, 0, x, y, z), rotate_row(back, 1, x, y, z), rotate_row(back, 2, x, y, z)
             step_x, step_y, step_z = (rotate_row(back, 0, step_x, step_y, step_z), rotate_row(back, 1, step_x, step_y, step_z),
                                       rotate_row(back, 2, step_x, step_y, step_z))

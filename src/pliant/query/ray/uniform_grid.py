@@ -61,9 +61,9 @@ MAX_MARK = 1 << 30
 # Where cells are: the low corner of the box, sides of a cell and cells in a unit, along each axis; the way that the grid begins before the
 # box, how much wider faces are taken, the longest side of the box, how far away a ray may start; the scale, for numbers if it makes
 # them smaller and for differences if larger, so that none overflows; how many cells there are.
-GRID_DTYPE = record_dtype(("margin", "slack", "size", "farthest", "before", "after"), {"low": 3, "side": 3, "over": 3}, ("x", "y", "z", "cells"))
+GRID_DTYPE = record_dtype(("margin", "face_margin", "size", "max_distance", "scale_before", "scale_after"), {"low": 3, "side": 3, "inverse_side": 3}, ("x", "y", "z", "cells"))
 # A walk of many rays: what is wanted, the address of the exact test, hits so far and room for them, why it stopped, the last ray's mark.
-WALK_DTYPE = record_dtype((), {}, ("kind", "exact", "n_hits", "room", "reason", "mark", *COUNTERS))
+WALK_DTYPE = record_dtype((), {}, ("kind", "exact", "n_hits", "hit_capacity", "reason", "mark", *COUNTERS))
 
 
 class GridCells(NamedTuple):
@@ -81,13 +81,13 @@ class GridCells(NamedTuple):
 @helper
 def to_grid(frame, x, k):
     """A coordinate along axis k, from where the grid begins."""
-    return (x * frame["before"] - frame["low"][k]) * frame["after"] + frame["margin"]
+    return (x * frame["scale_before"] - frame["low"][k]) * frame["scale_after"] + frame["margin"]
 
 
 @helper
 def cell_range(frame, a, b, c, k, count):
     """(first, last) of the cells along axis k that may meet a face with corners a, b, c."""
-    low, high = (min(a, min(b, c)) - frame["slack"]) * frame["over"][k], (max(a, max(b, c)) + frame["slack"]) * frame["over"][k]
+    low, high = (min(a, min(b, c)) - frame["face_margin"]) * frame["inverse_side"][k], (max(a, max(b, c)) + frame["face_margin"]) * frame["inverse_side"][k]
     last = np.float64(count - 1)
     return np.int64(min(max(low, 0.0), last)), np.int64(min(max(high, 0.0), last))
 
@@ -106,7 +106,7 @@ def insert_face(frame, faces, flat, f, starts, items, filling):
     bx, by, bz, cx, cy, cz = bx - ax, by - ay, bz - az, cx - ax, cy - ay, cz - az
     nx, ny, nz = by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx
     longest = max(abs(bx) + abs(by) + abs(bz), abs(cx) + abs(cy) + abs(cz))
-    side, margin, error = frame["side"], frame["slack"], PLANE_ERROR * longest * longest * frame["size"] + TINY
+    side, margin, error = frame["side"], frame["face_margin"], PLANE_ERROR * longest * longest * frame["size"] + TINY
     hx, hy, hz = side[0], side[1], side[2]
     half_width = abs(nx) * (0.5 * hx + margin) + abs(ny) * (0.5 * hy + margin) + abs(nz) * (0.5 * hz + margin) + error
     entries = 0
@@ -175,15 +175,15 @@ def grid_frame(motion, n_faces, resolution):
     extent = (high - low) * after
     size = float(extent.max()) or 1.0
     extent += 2 * MARGIN * size
-    frame["low"], frame["size"], frame["before"], frame["after"] = low, size, before, after
-    frame["margin"], frame["slack"], frame["farthest"] = MARGIN * size, FACE_MARGIN * size, MAX_DISTANCE * size
+    frame["low"], frame["size"], frame["scale_before"], frame["scale_after"] = low, size, before, after
+    frame["margin"], frame["face_margin"], frame["max_distance"] = MARGIN * size, FACE_MARGIN * size, MAX_DISTANCE * size
     set_cells(frame, extent, grid_resolution(extent, min(n_faces, MAX_CELLS)) if resolution is None else resolution)
     return frame_array, extent
 
 
 def set_cells(frame, extent, cells):
     """Cut the grid into so many cells along each axis."""
-    frame["side"], frame["over"] = extent / cells, cells / extent
+    frame["side"], frame["inverse_side"] = extent / cells, cells / extent
     frame["x"], frame["y"], frame["z"], frame["cells"] = *cells.tolist(), int(cells.prod())
 
 
@@ -228,14 +228,14 @@ def test_face(lists, marks, job, ray, hits, t, f):
     for c in range(3):
         v = 3 * np.int64(lists.faces[3 * f + c])
         t[3 * c], t[3 * c + 1], t[3 * c + 2] = lists.flat[v], lists.flat[v + 1], lists.flat[v + 2]
-    hit, ray_t, u, v, exact_used = hit_triangle(t, ray["axis"], lists.place[0]["plain"], ray["plain"], job["exact"])
-    job["n_x"] += exact_used
+    hit, ray_t, u, v, exact_used = hit_triangle(t, ray["axis"], lists.place[0]["in_filter_range"], ray["in_filter_range"], job["exact"])
+    job["n_exact"] += exact_used
     if hit != HIT or ray_t < ray["t_min"] or not is_closer(ray, ray_t, 0, f):
         return np.int64(GOING)
     if job["kind"] != ALL_HITS:
         ray["best"], ray["u"], ray["v"], ray["face"], ray["body"] = ray_t, u, v, f, 0
         return np.int64(GOING)
-    if job["n_hits"] == job["room"]:
+    if job["n_hits"] == job["hit_capacity"]:
         return np.int64(FULL)
     record = hits[job["n_hits"]]
     record["ray"], record["t"], record["body"], record["face"], record["u"], record["v"] = ray["ray"], ray_t, 0, f, u, v
@@ -270,7 +270,7 @@ def crossing_time(i, side, q, over):
 @helper
 def time_limit(ray, scale, margin):
     """The last time at which a cell may be entered with something in it that counts."""
-    t = ray["best"] * ray["grow"]
+    t = ray["best"] * ray["scale"]
     return (t + (FLOAT64_ERROR * abs(t) + UNDERFLOW_BOUND)) * scale + margin
 
 
@@ -287,11 +287,11 @@ def traverse_cells(lists, marks, job, state, world, hits, t):
     distance, scale, side = max(abs(x), max(abs(y), abs(z))) + frame["size"], place["scale"], frame["side"]
     margin = T_ERROR * distance / max(abs(step[0]), max(abs(step[1]), abs(step[2])))
     begin, limit = near * scale - margin, far * scale + margin
-    if not (distance <= frame["farthest"] and abs(begin) < np.inf):         # infinite: the way to the box is, before it is scaled
+    if not (distance <= frame["max_distance"] and abs(begin) < np.inf):         # infinite: the way to the box is, before it is scaled
         return test_all_faces(lists, marks, job, state, hits, t)
     cells_x, cells_y, cells_z = frame["x"], frame["y"], frame["z"]
-    i, j, k = (cell_at(x + begin * step[0], frame["over"][0], cells_x), cell_at(y + begin * step[1], frame["over"][1], cells_y),
-               cell_at(z + begin * step[2], frame["over"][2], cells_z))
+    i, j, k = (cell_at(x + begin * step[0], frame["inverse_side"][0], cells_x), cell_at(y + begin * step[1], frame["inverse_side"][1], cells_y),
+               cell_at(z + begin * step[2], frame["inverse_side"][2], cells_z))
     up_x, up_y, up_z = np.int64(step[0] > 0), np.int64(step[1] > 0), np.int64(step[2] > 0)
     next_x, next_y, next_z = (crossing_time(i + up_x, side[0], x, inverse[0]), crossing_time(j + up_y, side[1], y, inverse[1]),
                               crossing_time(k + up_z, side[2], z, inverse[2]))
@@ -339,13 +339,13 @@ def trace_grid(rays, results, lists, marks, state_array, ray_states, world, hits
     job["reason"] = GOING
     while r < end and work_done(job) < work_limit:
         valid, hits_before = load_rays4(rays, r, r, r, r, ray_states, world, 0), job["n_hits"]
-        n_v, n_p, n_x = job["n_v"], job["n_p"], job["n_x"]
+        n_v, n_p, n_exact = job["n_v"], job["n_p"], job["n_exact"]
         if valid != 0 and ray["mask"] != 0:
             job["mark"] += 1
             for k in range(3):
                 t[ORIGIN + k], t[DIRECTION + k] = ray["o"][k], ray["d"][k]
             if traverse_cells(lists, marks, job, ray, world, hits, t) == FULL:
-                job["reason"], job["n_hits"], job["n_v"], job["n_p"], job["n_x"] = FULL, hits_before, n_v, n_p, n_x
+                job["reason"], job["n_hits"], job["n_v"], job["n_p"], job["n_exact"] = FULL, hits_before, n_v, n_p, n_exact
                 return r
         if job["kind"] != ALL_HITS:
             store_result(results, ray)
@@ -364,7 +364,7 @@ class GridJob(RayJob):
         """Answer chunks until there are none."""
         state_array, ray_states, marks = aligned_zeros(1, WALK_DTYPE), aligned_zeros(4, RAY_DTYPE), np.zeros(len(self.lists.faces) // 3, np.int32)
         hits, job, world = np.zeros(FIRST_HITS if self.kind == ALL_HITS else 1, HIT_DTYPE), state_array[0], np.zeros(N_WORLD_ROWS * BATCH)
-        job["kind"], job["exact"], job["room"] = self.kind, exact_test_entry()[0], len(hits)
+        job["kind"], job["exact"], job["hit_capacity"] = self.kind, exact_test_entry()[0], len(hits)
         while not cancel.is_set():
             r, end = self.next_chunk()
             if r == end:
@@ -375,7 +375,7 @@ class GridJob(RayJob):
                 r = trace_grid(self.rays, self.results, self.lists, marks, state_array, ray_states, world, hits, r, end)
                 if job["reason"] == FULL:
                     hits = grow_hits(hits)
-                    job["room"] = len(hits)
+                    job["hit_capacity"] = len(hits)
         with self.lock:
             self.counters += [int(job[name]) for name in COUNTERS]
             self.hit_chunks.append(hits[:int(job["n_hits"])])

@@ -1,0 +1,55 @@
+"""How BVHs are traversed: choices that change the work, never the answer."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pliant.core import validate
+
+SAT_MODES, DESCEND_MODES, RAY_MODES = ("full", "lite"), ("both", "larger"), ("wide", "stackless")
+
+
+@dataclass(frozen=True)
+class Traversal:
+    """How BVHs are traversed, for experiments; the answer is always the same.
+
+    sat : separating axes that are tested between boxes of bodies with a transform: "full" 15, "lite" the 6 face normals
+    descend : which of two nodes is opened: "both" at once, or the "larger" one
+    rays : "wide", nearest child first and several rays at once, or "stackless", by skip indices (Larsson and Akenine-Möller 2003, Fig 7.2)
+
+    >>> import pliant as pl
+    >>> pl.Traversal(descend="larger")
+    Traversal(sat='full', descend='larger', rays='wide')
+    """
+    sat: Literal["full", "lite"] = "full"
+    descend: Literal["both", "larger"] = "both"
+    rays: Literal["wide", "stackless"] = "wide"
+
+    def __post_init__(self) -> None:
+        for name, modes in (("sat", SAT_MODES), ("descend", DESCEND_MODES), ("rays", RAY_MODES)):
+            validate.choice(name, getattr(self, name), modes)
+
+    @property
+    def full_sat(self) -> bool:
+        """Test all 15 separating axes?"""
+        return self.sat == "full"
+
+    @property
+    def descend_larger(self) -> bool:
+        """Open one node at a time, the larger one?"""
+        return self.descend == "larger"
+
+    @property
+    def stackless(self) -> bool:
+        """Trace rays by skip indices?"""
+        return self.rays == "stackless"
+
+
+DEFAULT_TRAVERSAL = Traversal()
+
+
+def check_traversal(traversal: object) -> Traversal:
+    """The argument `traversal` of a query."""
+    if not isinstance(traversal, Traversal):
+        raise TypeError(f"traversal: expected a pliant.Traversal, got {type(traversal).__name__} {traversal!r}")
+    return traversal
