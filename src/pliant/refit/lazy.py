@@ -35,8 +35,8 @@ class VertexSpans(NamedTuple):
 
 @kernel
 def refit_subtree(nodes, points, spans, order, levels, ends, frame, i, merged_lanes, n_levels):
-    """Make node i, and all under it that are less than `deep` levels down, true to the points; the number of volumes set. Lanes in `kept`
-    follow from the nodes under them, which are true: then deep is 1."""
+    """Make node i, and all under it that are less than `n_levels` levels down, true to the points; the number of volumes set. Lanes in `kept`
+    follow from the nodes under them, which are true: then n_levels is 1."""
     n_refitted, end_level = 0, np.int64(levels[i]) + n_levels
     for j in range(i if n_levels == 1 else np.int64(ends[i]) - 1, i - 1, -1):
         if levels[j] >= end_level:
@@ -143,13 +143,13 @@ def entry_for(volume, width):
 
 
 def prepare_bvh(bvh, root_levels, n_levels):
-    """`upper` levels follow with the root (0: as with any other node), `deep` with others. On a new tree also: what its entry needs."""
+    """`root_levels` levels follow with the root (0: as with any other node), `n_levels` with others. On a new tree also: what its entry needs."""
     if bvh.tree_state is None:
         spans = vertex_spans(bvh.tree, len(bvh.points) // 4)
         bvh.set_context(spans=spans.spans, order=spans.order, levels=spans.levels, ends=spans.ends, n_order=len(spans.order),
                    entry=entry_for(bvh.options.volume_type.volume, bvh.tree.width)[0])
         bvh.tree_state = spans
-    bvh.set_context(upper=root_levels or n_levels, deep=n_levels)
+    bvh.set_context(root_levels=root_levels or n_levels, n_levels=n_levels)
 
 
 def refit_on_demand(bvh):
