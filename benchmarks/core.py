@@ -77,7 +77,7 @@ def far_away(frames):
         answers = []
         order = ((0, near, np.zeros(3)), (1, far, FAR))
         for which, (a, b), at in order if k % 2 else order[::-1]:
-            frame = [v + FAR - FAR + at for v in scene.frame(k)]         # the very positions that can be told apart out there
+            frame = [v + FAR - FAR + at for v in scene.frame(k)]        # the very positions that can be told apart out there
 
             def step(a=a, b=b, frame=frame, answers=answers):
                 a.update(frame[0])

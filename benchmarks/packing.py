@@ -214,7 +214,7 @@ def milliseconds(work, queued):
     work()
     end.record()
     end.synchronize()
-    return 0.0 if device.is_simulated() else arrays.event_elapsed_time(start, end)   # the simulator knows no time
+    return 0.0 if device.is_simulated() else arrays.event_elapsed_time(start, end)  # the simulator knows no time
 
 
 def called(one):

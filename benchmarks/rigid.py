@@ -278,7 +278,8 @@ def placed(vertices, pose):
 
 
 PEERS = {"lite": PliantLite, "larger": PliantLarger, "lite-larger": PliantLiteLarger, "sphere": PliantSpheres, "obb": PliantBoxes,
-         "rss": PliantSwept, "slabcutball": PliantCutBalls, "double_slabcutball": PliantTwiceCut, "warp": Warp, "coal": Coal, "coal-obb": CoalObb,
+         "rss": PliantSwept, "slabcutball": PliantCutBalls, "double_slabcutball": PliantTwiceCut, "warp": Warp, "coal": Coal,
+         "coal-obb": CoalObb,
          "fcl": Fcl, "igl": Igl}
 
 

@@ -56,7 +56,7 @@ GROUPS = 1024                                                           # of a b
 ROOM = 4096                                                             # points of a batch that may be left to fractions
 SHARING, TOUCHING, APART = range(3)
 LEAST_REACH = 2.0**-20                                                  # of a body (motion/free.py)
-NAMES = [name for name in VOLUME_TYPES if name != "kdop6"]                  # which is a box
+NAMES = [name for name in VOLUME_TYPES if name != "kdop6"]              # which is a box
 
 
 class Batch(NamedTuple):
@@ -107,7 +107,7 @@ def batch(rng, groups=GROUPS):
     points, at = sets(rng, groups), rng.standard_normal((groups, WIDTH, 3)) * 0.5
     # Where all is shared or touched, from here on; both sets on their sides of a plane, the second farther if they are to be apart.
     normal = unit(rng.standard_normal((groups, WIDTH, 3)))
-    axes = (rng.random((groups, WIDTH)) < 0.3) & (kinds != APART)[:, None]           # which would flatter boxes
+    axes = (rng.random((groups, WIDTH)) < 0.3) & (kinds != APART)[:, None]  # which would flatter boxes
     normal[axes] = np.eye(3)[rng.integers(0, 3, axes.sum())]
     for side, sign in ((0, -1.0), (1, 1.0)):
         along = np.einsum("gkpx,gkx->gkp", points[:, side], normal)
@@ -156,7 +156,8 @@ def look(v, points, begin, end, doubtful, places, n):
 
 @helper
 def turn_of(way):
-    return RigidTransform(way[0], way[1], way[2], way[3], way[4], way[5], way[6], way[7], way[8], way[9], way[10], way[11], way[12], way[13])
+    return RigidTransform(way[0], way[1], way[2], way[3], way[4], way[5], way[6], way[7], way[8], way[9], way[10], way[11], way[12],
+                          way[13])
 
 
 @helper

@@ -31,7 +31,8 @@ Examples:
 
     python -m experiments larsson2003b table-7.1 --out out/table
 """
-application = typer.Typer(help=f"Run the experiments of the papers again.\n\n{EXAMPLES}", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, cls=CommandGroup)
+application = typer.Typer(help=f"Run the experiments of the papers again.\n\n{EXAMPLES}", no_args_is_help=True, add_completion=False,
+                          pretty_exceptions_enable=False, cls=CommandGroup)
 
 
 class Clock(StrEnum):
@@ -209,7 +210,8 @@ def reporters(progress: Progress) -> tuple[Callable[[str, int], None], Callable[
 
 def machine() -> dict[str, str]:
     """What figures depend on."""
-    return {"processor": processor_name(), "Python": platform.python_version()} | {name: package_version(name) for name in ("pliant", "numpy", "numba")}
+    return {"processor": processor_name(),
+            "Python": platform.python_version()} | {name: package_version(name) for name in ("pliant", "numpy", "numba")}
 
 
 def show(paper: Paper, data: dict[str, Any], console: Console) -> None:

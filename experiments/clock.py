@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -43,10 +43,10 @@ class Method(NamedTuple):
     tree: str  # a label
     options: dict[str, Any]  # of `Body`
     placed: bool = False
-    sat: str = "full"
+    sat: Literal["full", "lite"] = "full"
     morph: bool = False
     rigid: bool = False
-    descend: str = "both"
+    descend: Literal["both", "larger"] = "both"
 
     @property
     def kind(self) -> str:
@@ -108,7 +108,8 @@ class Player:
         if self.scene is None:
             pairs = pliant.collide(*self.bodies, first=self.first, traversal=pliant.Traversal(self.method.sat, self.method.descend))
         else:
-            pairs = self.scene.collide(first="each" if self.first else False, traversal=pliant.Traversal(self.method.sat, self.method.descend))
+            pairs = self.scene.collide(first="each" if self.first else False,
+                                       traversal=pliant.Traversal(self.method.sat, self.method.descend))
         return t1 - t0, clock() - t1, pairs
 
     @property

@@ -102,7 +102,8 @@ class Runner:
     def options(self):
         """Keywords of a body but for its kind of nodes, any that there are."""
         choose = self.rng.choice
-        return {"build": str(choose(list(BUILDERS))), "policy": str(choose(list(POLICIES))), "leaf": int(self.rng.integers(1, LEAF_WIDTH + 1))}
+        return {"build": str(choose(list(BUILDERS))), "policy": str(choose(list(POLICIES))),
+                "leaf": int(self.rng.integers(1, LEAF_WIDTH + 1))}
 
 
 def in_cells(a, b, rng):
@@ -134,7 +135,8 @@ def main(arguments=None):
     parser.add_argument("--pairs", type=int, default=1_000_000, help="how many pairs in all, spread over the kinds")
     parser.add_argument("--seed", type=int, default=1, help="another seed, other pairs")
     parser.add_argument("--kind", action="append", choices=list(adversarial.KINDS), help="this kind only; may be given several times")
-    parser.add_argument("--narrow", action="append", choices=list(VOLUME_TYPES), help="nodes of two or four children of this family only; all "
+    parser.add_argument("--narrow", action="append", choices=list(VOLUME_TYPES),
+                        help="nodes of two or four children of this family only; all "
                         "of them if it is not given: 30 s more to compile")
     chosen = parser.parse_args(arguments)
     console, runner, done = Console(), Runner(chosen.seed, chosen.narrow or list(VOLUME_TYPES)), 0

@@ -12,7 +12,7 @@ import numpy as np
 from siblings import SIGNS
 
 LONG = np.longdouble
-NOTHING = 2.0**-56                                                     # of a unit: what rounds in 80 bits
+NOTHING = 2.0**-56                                                      # of a unit: what rounds in 80 bits
 AXES = {"slabcutball": (("nx", "f", "e"),), "double_slabcutball": (("nx", "f", "e"), ("mx", "g", "h"))}
 
 
@@ -113,7 +113,7 @@ def support(v, way):
     if what == "sphere":
         return c + LONG(v.radius) * way
     point = in_cap(LONG(v.radius), vector(v, "nx"), LONG(v.f), LONG(v.e), way)
-    if what == "double_slabcutball":                                          # back between the other planes, along them
+    if what == "double_slabcutball":                                    # back between the other planes, along them
         m = vector(v, "mx")
         over = max(point @ m - LONG(v.h), LONG(0)) - max(LONG(v.g) - point @ m, LONG(0))
         point = point - over / (m @ m) * m

@@ -1,4 +1,5 @@
-"""Services of `pliant.io.subprocess_client` in this process: for tests of what files hold, since another process takes half a second to start."""
+"""Services of `pliant.io.subprocess_client` in this process: for tests of what files hold, since another process takes half a second to
+start."""
 
 from importlib import import_module
 

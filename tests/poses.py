@@ -11,7 +11,8 @@ import naive
 import pliant as pl
 from pliant.query.options import DESCEND_MODES, SAT_MODES
 
-WAYS = [pl.Traversal(sat, descend) for sat, descend in product(SAT_MODES, DESCEND_MODES)]  # all that may change the work, and must not change the answer
+# all that may change the work, and must not change the answer
+WAYS = [pl.Traversal(sat, descend) for sat, descend in product(SAT_MODES, DESCEND_MODES)]
 if numba.config.DISABLE_JIT:                                            # the first is what is asked without saying
     WAYS = WAYS[-1:]
 MOST_LOOSE = 0.97e-5                                                    # just below what is refused
@@ -86,7 +87,8 @@ def assert_placed(a, b, right=None):
 def as_free(body):
     """A body of the same options that was made where the placed one is."""
     o = body.options
-    return pl.Body(body.vertices, body.faces, volume=o.volume_type.name, build=o.builder.name, arity=o.arity, leaf=o.leaf, policy=o.policy.name)
+    return pl.Body(body.vertices, body.faces, volume=o.volume_type.name, build=o.builder.name, arity=o.arity, leaf=o.leaf,
+                   policy=o.policy.name)
 
 
 def assert_as_free(a, b):

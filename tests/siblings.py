@@ -108,10 +108,11 @@ INSIDE = {"aabb": between_planes, "kdop6": between_planes, "kdop14": between_pla
           "rss": in_swept_rectangle}
 
 # One name for every class of volumes: kdop6 is a box. What takes a loop compiled for each family goes by these.
-VOLUMES = [name for k, (name, family) in enumerate(VOLUME_TYPES.items()) if family.volume not in [f.volume for f in [*VOLUME_TYPES.values()][:k]]]
+VOLUMES = [name for k, (name, family) in enumerate(VOLUME_TYPES.items())
+           if family.volume not in [f.volume for f in [*VOLUME_TYPES.values()][:k]]]
 
-# Families side by side, in bodies: each with two others. Formulas of all pairs are tested in volume/test_volume_types.py; every pair of bodies
-# is another loop to compile, 5 s.
+# Families side by side, in bodies: each with two others. Formulas of all pairs are tested in volume/test_volume_types.py; every pair of
+# bodies is another loop to compile, 5 s.
 NARROW = ("aabb", "sphere")                                             # nodes of two or four children are for these alone: `conftest.py`
 PAIRS = [(name, VOLUMES[(k + 4) % len(VOLUMES)]) for k, name in enumerate(VOLUMES)]
 

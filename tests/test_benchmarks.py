@@ -192,13 +192,13 @@ def test_gaps_of_triangles():
     """Known cases, then scaled, turned and taken the other way round; a triangle may be a segment or a point."""
     flat, far = [[0, 0, 0], [4, 0, 0], [0, 4, 0]], [[9, 0, 3], [9, 1, 3], [9, 0, 4]]
     cases = [
-        (flat, [[1, 1, 2], [1, 1, 5], [2, 1, 5]], 2),                  # a corner over the inside
-        (flat, [[2, 1, -3], [2, -1, -3], [2, 0, -5]], 3),              # a side across a side
-        (flat, [[1, 1, -1], [1, 1, 1], [9, 9, 9]], 0),                 # pierced
-        (flat, [[1, 1, 0], [2, 1, 0], [1, 2, 0]], 0),                  # one in the other, in a plane
-        (flat, [[-3, 0, 0], [-3, 0, 0], [-3, -4, 0]], 3),              # a segment
-        (flat, [[7, -4, 0]] * 3, 5),                                   # a point
-        ([[0, 0, 3]] * 3, [[0, 4, 0]] * 3, 5),                         # two points
+        (flat, [[1, 1, 2], [1, 1, 5], [2, 1, 5]], 2),                   # a corner over the inside
+        (flat, [[2, 1, -3], [2, -1, -3], [2, 0, -5]], 3),               # a side across a side
+        (flat, [[1, 1, -1], [1, 1, 1], [9, 9, 9]], 0),                  # pierced
+        (flat, [[1, 1, 0], [2, 1, 0], [1, 2, 0]], 0),                   # one in the other, in a plane
+        (flat, [[-3, 0, 0], [-3, 0, 0], [-3, -4, 0]], 3),               # a segment
+        (flat, [[7, -4, 0]] * 3, 5),                                    # a point
+        ([[0, 0, 3]] * 3, [[0, 4, 0]] * 3, 5),                          # two points
         (flat, far, np.sqrt(25 + 9)),
     ]
     first, second, right = (np.array(x, np.float64) for x in zip(*cases, strict=True))

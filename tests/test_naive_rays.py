@@ -17,7 +17,7 @@ import naive_rays
 
 TINIEST, MOST = 5e-324, 1.7976931348623157e308
 UP = 2.0**-52
-NEVER = ("segment", "point", "collinear", "degenerate", "coplanar_aligned")             # no area, or all rays in the plane
+NEVER = ("segment", "point", "collinear", "degenerate", "coplanar_aligned")  # no area, or all rays in the plane
 T = [[0, 0, 0], [4, 0, 0], [0, 4, 0]]
 
 # name, corners, origin, direction, (t, u, v) or None

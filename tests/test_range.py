@@ -129,7 +129,7 @@ def test_ground_plane(extent):
 
 A = np.array([[-5.0, -5, -2], [-1, 9, 3], [2, -7, 8]])
 B = np.array([[-2.0, 6, -5], [-6, 0, 1], [-1, -9, -6]])
-LARGE = [2.5e8, 5e8, 1e9, 2e9, 3.5e9, 2.0**32]                           # times 9: up to what MOST_REACH once was
+LARGE = [2.5e8, 5e8, 1e9, 2e9, 3.5e9, 2.0**32]                          # times 9: up to what MOST_REACH once was
 
 
 @pytest.mark.parametrize("volume", VOLUMES)

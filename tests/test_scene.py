@@ -67,7 +67,9 @@ def test_many_moving_bodies(brute, monkeypatch):
     assert met > 0
 
 
-@pytest.mark.parametrize("options", [{"traversal": pl.Traversal("lite")}, {"traversal": pl.Traversal(descend="larger")}, {"contacts": True}, {"self_pairs": True},
+@pytest.mark.parametrize("options",
+                         [{"traversal": pl.Traversal("lite")}, {"traversal": pl.Traversal(descend="larger")}, {"contacts": True},
+                          {"self_pairs": True},
                                      {"self_pairs": True, "adjacent": "ignore", "contacts": True}], ids=str)
 def test_options_are_those_of_queries(options):
     rng = np.random.default_rng(92)

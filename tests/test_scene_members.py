@@ -122,7 +122,7 @@ def test_ignored_bodies_and_groups():
     assert len(scene.collide().tested) < 8
     for rule in rules[::2] + rules[1::2]:
         scene.unignore(*rule[::-1])
-        scene.unignore(*rule)                                               # twice is once
+        scene.unignore(*rule)                                           # twice is once
         active.discard(rule)
         assert_scene(scene, ignored)
     assert len(scene.collide().tested) == 15

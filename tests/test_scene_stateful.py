@@ -33,7 +33,8 @@ class Scenes(RuleBasedStateMachine):
 
     @initialize(lists=st.booleans())
     def begin(self, lists):
-        self.brute, sweep_full.BRUTE_FORCE_SIZE = sweep_full.BRUTE_FORCE_SIZE, 2 if lists else sweep_full.BRUTE_FORCE_SIZE             # sorted lists, or all compared
+        # sorted lists, or all compared
+        self.brute, sweep_full.BRUTE_FORCE_SIZE = sweep_full.BRUTE_FORCE_SIZE, 2 if lists else sweep_full.BRUTE_FORCE_SIZE
         self.scene, self.members, self.outside, self.groups, self.rules, self.next = pl.Scene(), {}, [], {}, set(), 0
         self.known = set()                                              # groups that bodies were added with
 

@@ -120,6 +120,7 @@ def test_what_comes_from_elsewhere_is_found(site):
 
     here = '<a href="https://x.org"></a><script src="_static/a.js"></script><link rel="stylesheet" href="b.css"/>url("../c.woff2")'
     assert fetched(here) == []
-    there = ('<script async src="https://x.org/a.js">', '<link href="//x.org/b.css" rel="stylesheet">', '<img alt="" src="http://x.org/c.png">',
+    there = ('<script async src="https://x.org/a.js">', '<link href="//x.org/b.css" rel="stylesheet">',
+             '<img alt="" src="http://x.org/c.png">',
              "@font-face { src: url('https://x.org/d.woff2') }", '@import "https://x.org/e.css";')
     assert [len(fetched(text)) for text in there] == [1] * 5

@@ -95,7 +95,7 @@ NODES = known(pl, "MeshlessNodes")(np.concatenate([part * REST[::20] for part in
 SOLVER = pl.Elastic(NODES, young=2e4, volume=1.5, damping=0.1, pinned=np.flatnonzero(NODES.positions[:, 0] < -0.5))
 ELASTIC = [SOLVER.step(0.02, forces=np.full(NODES.positions.shape, 0.1 * k)) or
            {"maps": SOLVER.maps(), "positions": SOLVER.positions, "energy": SOLVER.energy()} for k in range(FRAMES)]
-JOINTS, BINDS = np.array([-0.9, -0.3, 0.3, 0.9]), np.tile(np.eye(4), (4, 1, 1))     # a skeleton along x
+JOINTS, BINDS = np.array([-0.9, -0.3, 0.3, 0.9]), np.tile(np.eye(4), (4, 1, 1))  # a skeleton along x
 BINDS[:, 0, 3] = -JOINTS
 SKELETON, AWAY = pl.Skeleton([-1, 0, 1, 2], BINDS), np.abs(REST[:, :1] - JOINTS)
 SKIN = SKELETON.weights(np.argsort(AWAY, axis=1, kind="stable")[:, :2], 1 / (0.1 + np.sort(AWAY, axis=1)[:, :2]))
@@ -153,7 +153,8 @@ QUERIES = {
     "frustum_cull": lambda a, b, k: {"face": getattr(found := known(pl, "frustum_cull")(a, FRUSTUM), "face", found)},
     "frustum_cull, matrix": lambda a, b, k: {"face": getattr(found := known(pl, "frustum_cull")(a, matrix=PROJECTION), "face", found)},
     "first_contact": lambda a, b, k: pl.first_contact(a, b, None, lambda t: small(k) + [4 - 4 * t, 0, 0], steps=3, tolerance=1e-4),
-    "state": lambda a, b, k: {"pairs": pl.collide(a, b), "vertices": a.vertices, "box": getattr(a, "bounds", None) if hasattr(a, "bounds") else a.box(),
+    "state": lambda a, b, k: {"pairs": pl.collide(a, b), "vertices": a.vertices,
+                              "box": getattr(a, "bounds", None) if hasattr(a, "bounds") else a.box(),
                               "log": [[each.update, each.policy] for each in a.policy_log]}}
 RAYS = "cast", "occluded", "pick"
 SCENES = {name: lambda s, k, ask=ask: ask(s, None, k) for name, ask in QUERIES.items() if name.startswith((*RAYS, "closest"))} | {

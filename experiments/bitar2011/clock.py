@@ -1,10 +1,10 @@
 """The clock of the experiments with distances: methods take turns on bodies that do not touch, and every frame is timed and counted.
 
-A frame is `update` of the bodies and one query, of the distance between two or of one body to itself. Of the rules of `experiments/clock.py` two are
-others here, because methods remember: how far vertices have gone since a volume was made, and what the last query came to. So frames are
-played in order and once a round; a round has bodies of its own, which are built, and asked once, outside the clock. Methods still take
-turns of some frames, in an order that rotates. The first frame of a turn finds the caches full of the others' data: turns begin elsewhere
-in every round, and the least time of each frame counts.
+A frame is `update` of the bodies and one query, of the distance between two or of one body to itself. Of the rules of
+`experiments/clock.py` two are others here, because methods remember: how far vertices have gone since a volume was made, and what the last
+query came to. So frames are played in order and once a round; a round has bodies of its own, which are built, and asked once, outside the
+clock. Methods still take turns of some frames, in an order that rotates. The first frame of a turn finds the caches full of the others'
+data: turns begin elsewhere in every round, and the least time of each frame counts.
 
 All methods must find the same distance, to the bit, between the same faces.
 """

@@ -4,8 +4,8 @@ and counted.
 A frame is all parts of a scene as one mesh; the question is which of its faces meet, those that share a vertex left out. TREE ways keep a
 body: `update`, and a query. IMAGE ways keep nothing: they are given vertices and faces as if they had never seen them. On a device both are
 there before the clock starts; MOVED is a way whose vertices a device makes itself, from parameters, and that is on the clock. As in
-`experiments/steinemann2008/clock.py` frames are played in order and once a round, in turns, and the least time of each frame counts. Devices work while the
-processor waits: their time is always the time that passes.
+`experiments/steinemann2008/clock.py` frames are played in order and once a round, in turns, and the least time of each frame counts.
+Devices work while the processor waits: their time is always the time that passes.
 
 Trees and the conservative mode must find the same pairs. The sampled mode may miss some, and they are counted; it must find none that there
 are not. Vertices that a device has made need not be those of the CPU to the last bit: what is found for them is compared with what a tree

@@ -7,8 +7,8 @@ updates, and for hybrid ones the upper levels, through the very entry that the f
 Rays are those of the renderer, primary, shadow and mirrored ones, written down once by a performance of its own (`Recorder`) and asked
 again of every way: answers do not depend on trees, so all are asked the same. Shading is NumPy, the same for all, and part of no time.
 
-The rules of `experiments/clock.py` hold: frames are made outside the clock, ways take turns in an order that rotates, a turn begins with a step that
-does not count, the least time of each step counts, and all ways must find the same.
+The rules of `experiments/clock.py` hold: frames are made outside the clock, ways take turns in an order that rotates, a turn begins with a
+step that does not count, the least time of each step counts, and all ways must find the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from ctypes import CFUNCTYPE, c_int64
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ class Way(NamedTuple):
     tree: str  # a label
     options: dict[str, Any]  # of `Body`
     threads: int = 1
-    traversal: str = "wide"
+    traversal: Literal["wide", "stackless"] = "wide"
     casts: bool = False
     picture: bool = False
 

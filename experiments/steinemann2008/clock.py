@@ -1,9 +1,9 @@
 """The clock of the experiments with blended bodies: methods take turns on bodies that are given maps, and every frame is timed and counted.
 
 A frame is `update` of all bodies with their maps, and one query of all pairs, of the scene or, BY HAND, of any two bodies. Maps are made
-before the clock starts. As with distances (`experiments/bitar2011/clock.py`), methods remember what the last query came to: frames are played in order and once
-a round, in turns that begin elsewhere in every round, and the least time of each frame counts. Every round begins with frame 0, outside the
-clock, on the same bodies.
+before the clock starts. As with distances (`experiments/bitar2011/clock.py`), methods remember what the last query came to: frames are
+played in order and once a round, in turns that begin elsewhere in every round, and the least time of each frame counts. Every round begins
+with frame 0, outside the clock, on the same bodies.
 
 All methods must find the same pairs. What is no part of this package, as spatial hashing, takes part if it is in OTHERS: a function of the
 scene that makes something with a `step`, as a Keeper's.

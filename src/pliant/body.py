@@ -50,7 +50,8 @@ class Body:
     leaf : most triangles in a leaf: 1 to 8
     policy : when volumes follow the vertices: a name, a table {"name": …} with the options of that policy, or a TOML file that holds one
     origin : fix the point that float32 volumes are relative to; by default it follows the body
-    build_poses : (k, n, 3) poses that the body will take, if they are known: the tree is built on their mean, which serves all of them better
+    build_poses : (k, n, 3) poses that the body will take, if they are known: the tree is built on their mean, which serves all of them
+        better
     weld : True to treat vertices that are given at one place as one, as at the seams of textured meshes; or a distance, to treat those as
         one that steps of at most that length connect. The lowest stands for all of them, in every frame; `faces` stays as given
     key_poses : (k, n, 3) poses that the body comes near to, if no one BVH serves them all: each has a BVH of its own, built when it is
@@ -74,10 +75,12 @@ class Body:
         fixed_origin = None if origin is None else validate.point("origin", origin)
         build_vertices = None if build_poses is None else mean_pose(validate.targets("build_poses", build_poses, len(rows)))
         checked_key_poses = check_key_poses(key_poses, len(rows), build_poses, options)
-        self._initialize(Free(rows, fixed_origin), indices, options, None if tolerance is None else weld_map(rows, tolerance), build_vertices, key_poses=checked_key_poses)
+        self._initialize(Free(rows, fixed_origin), indices, options, None if tolerance is None else weld_map(rows, tolerance),
+                         build_vertices, key_poses=checked_key_poses)
 
-    def _initialize(self, motion: Any, faces: NDArray[np.int32], options: Options, weld_map: Any, build_vertices: Any = None, tree: Any = None,
-               key_poses: Any = None) -> None:
+    def _initialize(self, motion: Any, faces: NDArray[np.int32], options: Options, weld_map: Any, build_vertices: Any = None,
+                    tree: Any = None,
+                    key_poses: Any = None) -> None:
         """Everything but validation; `same` names the vertex that stands for each; the tree is built on the first shape, on the one given,
         on the first of the keys, or taken as it is."""
         self.guard, self.options, self._weld_map = ReadWriteLock(), options, weld_map
@@ -91,17 +94,18 @@ class Body:
         self._key_poses: Any = None if key_poses is None else KeyPoses(key_poses, options, self.guard, self.welded_faces, motion)
         self._bvh: Bvh | None = None
         if len(faces):
-            self._bvh = self._key_poses.shape(0) if self._key_poses else Bvh(options, self.guard, self.welded_faces, motion.points, tree, motion)
+            self._bvh = (self._key_poses.shape(0) if self._key_poses else
+                         Bvh(options, self.guard, self.welded_faces, motion.points, tree, motion))
             if options.policy.motion:
                 motion.arrange(self._bvh.tree.vertices)
         self.matrix: NDArray[np.float64] | None = None
-        self.version = 0                                                  # updates so far
-        self.observers: tuple[Any, ...] = ()                             # scenes that want to know of each
+        self.version = 0                                                # updates so far
+        self.observers: tuple[Any, ...] = ()                            # scenes that want to know of each
         self._rigid = False
         self._rescaled_bvh: tuple[float, int, Bvh] | None = None
         self._world_cache: tuple[int, NDArray[np.float64], bool, float] | None = None
         self._mesh: MeshTopology | None = None
-        self.distance_cache: WeakKeyDictionary[Body, Any] = WeakKeyDictionary()                   # where distances to others were found last
+        self.distance_cache: WeakKeyDictionary[Body, Any] = WeakKeyDictionary()  # where distances to others were found last
 
     @classmethod
     def rigid(cls, vertices: Any, faces: ArrayLike | None = None, **options: Any) -> Body:
@@ -168,9 +172,11 @@ class Body:
         indices = validate.faces("faces", faces, shapes.shape[1])
         motion = morph_motion(shapes, base is not None, origin, options.settings.get("between"))
         rest_target = rest if isinstance(rest, str) else validate.integer("rest", rest, range(len(shapes)))
-        motion.update(motion.validate_input(motion.single_shape_weights(validate.choice("rest", rest_target, ("mean",)) if isinstance(rest_target, str) else rest_target)))
+        shape = validate.choice("rest", rest_target, ("mean",)) if isinstance(rest_target, str) else rest_target
+        motion.update(motion.validate_input(motion.single_shape_weights(shape)))
         body = cls.__new__(cls)
-        body._initialize(motion, indices, options, None if tolerance is None else weld_map(motion.vertices, tolerance), motion.vertices.copy())
+        body._initialize(motion, indices, options, None if tolerance is None else weld_map(motion.vertices, tolerance),
+                         motion.vertices.copy())
         return body
 
     @classmethod
@@ -300,7 +306,7 @@ class Body:
     def _apply_update(self, vertices: Any, copy: bool, changed: Any, key: int | None) -> None:
         """Motion first, then the stamp that makes volumes stale; Ctrl-C in between must not part the two."""
         old_bvh, all_moved = self._bvh, changed is None
-        new_bvh = old_bvh if key is None else self._key_poses.shape(key)        # built, if it has to be, before anything changes
+        new_bvh = old_bvh if key is None else self._key_poses.shape(key)  # built, if it has to be, before anything changes
         try:
             if all_moved:
                 self.motion.update(vertices, copy)
@@ -321,7 +327,7 @@ class Body:
                 self.motion.complete()
             if self._bvh is not None:
                 self._bvh.invalidate()
-            self._invalidate()                                               # it may have
+            self._invalidate()                                          # it may have
             raise
 
     def _invalidate(self) -> None:
@@ -333,7 +339,7 @@ class Body:
     def bvh_at(self, scale: float) -> Bvh:
         """For queries: the tree and volumes for coordinates times this power of two; the body's own, but for absurd pairs of sizes."""
         bvh, motion = self._bvh, self.motion
-        assert bvh is not None                                        # queries turn away bodies without faces
+        assert bvh is not None                                          # queries turn away bodies without faces
         if scale == motion.scale:
             return bvh
         cached = self._rescaled_bvh
@@ -374,7 +380,7 @@ class Body:
         with self.guard.refit_lock:
             if self._mesh is None:
                 bvh = self._bvh
-                assert bvh is not None                                # queries turn away bodies without faces
+                assert bvh is not None                                  # queries turn away bodies without faces
                 _, first = np.unique(bvh.tree.vertices, return_index=True)
                 self._mesh = build_topology(self.welded_faces, self.motion.count, bvh.tree.vertices[np.sort(first)])
             return self._mesh
@@ -394,7 +400,7 @@ class Body:
             bvh, key_poses = self._bvh, self._key_poses
             body = type(self).__new__(type(self))
             body._initialize(self.motion.copy(), self._faces, self.options, self._weld_map, tree=None if bvh is None else bvh.tree,
-                        key_poses=None if key_poses is None else key_poses.rows)
+                             key_poses=None if key_poses is None else key_poses.rows)
             if key_poses is not None and bvh is not None:
                 body._bvh = body._key_poses.shape(key_poses.key_of(bvh))
             body.matrix, body._rigid = self.matrix, self._rigid
@@ -413,7 +419,7 @@ class Body:
         """Write the body to a file, tree included: loading it needs no building. No pickle; written whole or not at all. A body with key
         poses is refused: save the poses, and make it again."""
         if self._key_poses is not None:
-            raise TypeError("save: a body with key poses has several BVHs, which a file does not hold; save the poses, and make the body again")
+            raise TypeError("save: a body with key poses has several BVHs, and a file holds one; save the poses, and make the body again")
         with ReadLock(self.guard):
             bvh = self._bvh
             weld_map = np.arange(self.motion.count, dtype=np.int32) if self._weld_map is None else self._weld_map

@@ -17,10 +17,10 @@ from pliant.tree.nodes import empty_tree, validated_tree
 
 FORMAT = "pliant body 4"
 ARRAY_TYPES = {"shapes": (np.float64, 3), "given": (np.float64, 1), "faces": (np.int32, 2), "same": (np.int32, 1), "child": (np.int32, 2),
-         "count": (np.int32, 1), "leaf_faces": (np.int32, 2), "skin_begins": (np.int64, 1), "skin_which": (np.int32, 1),
-         "skin_weights": (np.float64, 1)}
+               "count": (np.int32, 1), "leaf_faces": (np.int32, 2), "skin_begins": (np.int64, 1), "skin_which": (np.int32, 1),
+               "skin_weights": (np.float64, 1)}
 NO_SKIN = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0)
-MOTION_POLICY = {"free": None, "morph": BLENDED, "blended": CONVEX}               # the policy that only bodies of this motion have
+MOTION_POLICY = {"free": None, "morph": BLENDED, "blended": CONVEX}     # the policy that only bodies of this motion have
 
 
 def write_body(path, options, motion, faces, weld_map, tree, rigid, transform):
@@ -51,7 +51,8 @@ def read_body(path):
         rigid = validate.flag("rigid", meta.get("rigid"))
         motion = motion_of(meta, arrays, shapes, options, rigid)
         if transform is not None:
-            validate.check_transform_range("transform", transform, motion.bound_after(None, None), partial(motion.vertices_after, None, None))
+            validate.check_transform_range("transform", transform, motion.bound_after(None, None),
+                                           partial(motion.vertices_after, None, None))
         weld_map: Any = validate.weld_map("same", arrays["same"], shapes.shape[1])
         nodes = arrays["child"], arrays["count"], arrays["leaf_faces"]
         tree = validated_tree(*nodes, weld_map[faces], options.arity, options.leaf)

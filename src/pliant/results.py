@@ -62,8 +62,8 @@ class Pairs:
 
     Asked for with `contacts=True`, else None, a row each: `segments` (m, 2, 3), the ends of the common part, in lexicographic order;
     `coplanar` (m,) bool: all six corners lie in one plane, and the segment is the longest chord of what they share; `depths` (m,): the
-    length of the shortest move that parts the two faces; `normals` (m, 3): its direction, for the second face; `push_directions` (m, 2, 3): for
-    either face the direction out of the other's surface and away from its own, by their normals.
+    length of the shortest move that parts the two faces; `normals` (m, 3): its direction, for the second face; `push_directions` (m, 2, 3):
+    for either face the direction out of the other's surface and away from its own, by their normals.
 
     Of `within`: pairs that are near, with `distances` (m,) and, asked for with `points=True`, `points` (m, 2, 3), the nearest on each face.
 
@@ -134,8 +134,8 @@ class ScenePairs:
     int32, a face of each; sorted, each once. `stats` is the work of all; `tested` (p, 2) the ids of bodies whose trees were compared, and
     `counters` (p, 4) what each took, columns as in `Stats`; bodies that have not moved are answered from memory: zeros.
 
-    With `contacts=True` also `segments`, `normals`, `depths`, `coplanar` and `push_directions`, as in `Pairs`. Of `within`: pairs that are near,
-    with `distances` and, if asked for, `points`.
+    With `contacts=True` also `segments`, `normals`, `depths`, `coplanar` and `push_directions`, as in `Pairs`. Of `within`: pairs that are
+    near, with `distances` and, if asked for, `points`.
 
     Asked for with `budget_ms`: `complete` is False if time was up before all was looked at, and then `unresolved` (k, 2) has the ids of
     those `tested`, or still to be tested, that may have more pairs of faces than those listed. All others are answered in full.

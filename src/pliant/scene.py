@@ -36,7 +36,7 @@ from pliant.results import Distance, ScenePairs, Stats
 
 P = ParamSpec("P")
 R = TypeVar("R")
-EACH_PAIR = "each"                                                           # two bodies that meet: one pair of faces
+EACH_PAIR = "each"                                                      # two bodies that meet: one pair of faces
 
 
 class _Member(NamedTuple):
@@ -97,15 +97,15 @@ class Scene:
     def __init__(self, bodies: Iterable[Body] = ()) -> None:
         self._guard = ReadWriteLock()
         self._members: dict[int, _Member] = {}
-        self._id_of_slot: list[int] = []                                       # of each slot; −1: free
+        self._id_of_slot: list[int] = []                                # of each slot; −1: free
         self._free_slots: list[int] = []
         self._next_id = 0
-        self._slots_reused = False                                          # a slot was used twice: ids are not in the order of slots
-        self._sweep, self._stale_bodies = SweepAndPrune(), set[Body]()                 # stale: bodies that the broad phase has not heard of yet
+        self._slots_reused = False                                      # a slot was used twice: ids are not in the order of slots
+        self._sweep, self._stale_bodies = SweepAndPrune(), set[Body]()  # stale: bodies that the broad phase has not heard of yet
         self._last_answer: _CachedAnswer | None = None
-        self._moved_ids: set[int] = set()                                   # ids of those that have moved since that was told
+        self._moved_ids: set[int] = set()                               # ids of those that have moved since that was told
         self._id_of: dict[Body, int] = {}
-        self._fixed_box_slots: set[int] = set()                                   # slots whose box was given, and told to the broad phase
+        self._fixed_box_slots: set[int] = set()                         # slots whose box was given, and told to the broad phase
         self._ignored: set[tuple[Hashable, Hashable]] = set()
         self._groups: set[str] = set()                                  # that bodies were added with, whether or not these are still here
         for body in bodies:
@@ -233,7 +233,7 @@ class Scene:
         """(p, 2) ids of bodies whose boxes meet and that are not ignored, the lower one first, sorted."""
         self._refresh_sweep()
         pairs = np.array(self._id_of_slot, np.int64)[self._sweep.pairs()]
-        if self._slots_reused:                                # slots are not in the order of ids any more
+        if self._slots_reused:                                          # slots are not in the order of ids any more
             pairs = _sorted_rows(np.sort(pairs, axis=1))
         if self._ignored:
             pairs = pairs[[not self._is_ignored(i, j) for i, j in pairs.tolist()]]
@@ -259,11 +259,13 @@ class Scene:
             tested = _sorted_rows(np.concatenate([tested, np.repeat(ids, 2, axis=1)]))
         found = empty_results(contacts)
         if len(tested):
-            found = (self._query_until_hit if first and first != EACH_PAIR else self._query_pairs)(tested, self._cached_rows(tested, options), options)
+            found = (self._query_until_hit if first and first != EACH_PAIR else self._query_pairs)(
+                tested, self._cached_rows(tested, options), options)
         tested = tested[:len(found.ends)]
         arrays, counters = dict(found.arrays), found.counters
-        self._last_answer = _CachedAnswer(options.answer_key, tested.copy(), found._replace(arrays={name: array.copy() for name, array in arrays.items()}))
-        self._moved_ids -= moved_ids                                            # what is given away may be written to: hence the copies
+        self._last_answer = _CachedAnswer(options.answer_key, tested.copy(),
+                                          found._replace(arrays={name: array.copy() for name, array in arrays.items()}))
+        self._moved_ids -= moved_ids                                    # what is given away may be written to: hence the copies
         complete = bool(found.complete.all()) or bool(first and first != EACH_PAIR and found.counts.any())
         return ScenePairs(np.repeat(tested, found.counts, axis=0), arrays.pop("faces"), Stats(*counters.sum(0).tolist()), tested, counters,
                           **arrays, complete=complete, unresolved=None if complete else tested[~found.complete])
@@ -302,7 +304,7 @@ class Scene:
 
     def _query_pairs(self, pairs: NDArray[np.int64], cached_rows: NDArray[np.int64], options: _Options) -> PairResults:
         """All answers: from memory, in one call for all bodies that can be asked so, one by one for the rest."""
-        answers, rows = [], []                                            # answers, and which pairs each is about
+        answers, rows = [], []                                          # answers, and which pairs each is about
         if (cached_rows >= 0).any():
             rows.append(np.flatnonzero(cached_rows >= 0))
             answers.append(self._cached_found(cached_rows[cached_rows >= 0]))
@@ -313,7 +315,8 @@ class Scene:
         batched = (batch_ids[:, 0] == batch_ids[:, 1]) & (batch_ids[:, 0] >= 0) & (body_rows[:, 0] != body_rows[:, 1])
         for batch_id in set(batch_ids[batched, 0].tolist()):
             in_batch = batched & (batch_ids[:, 0] == batch_id)
-            found = collide_batched(bodies, body_rows[in_batch], options.traversal.full_sat, options.contacts, options.first == EACH_PAIR, options.deadline)
+            found = collide_batched(bodies, body_rows[in_batch], options.traversal.full_sat, options.contacts, options.first == EACH_PAIR,
+                                    options.deadline)
             if found is None:
                 batched &= ~in_batch
             else:
@@ -335,8 +338,9 @@ class Scene:
             return empty_results(options.contacts, 1)
         a, b = (self._members[number].body for number in ids.tolist())
         with workspace() as work:
-            return wrap_pairs(self_collide_validated(work, a, options.adjacent, bool(options.first), options.contacts, options.deadline) if a is b else
-                            collide_validated(work, a, b, bool(options.first), options.contacts, options.traversal, options.deadline))
+            return wrap_pairs(self_collide_validated(work, a, options.adjacent, bool(options.first), options.contacts, options.deadline)
+                              if a is b else
+                              collide_validated(work, a, b, bool(options.first), options.contacts, options.traversal, options.deadline))
 
     def _cached_rows(self, queried: NDArray[np.int64], options: _Options) -> NDArray[np.int64]:
         """The row of the last answer for each pair of bodies that have not moved since and that was answered in full; −1: ask."""
@@ -359,7 +363,7 @@ class Scene:
     def _refresh_sweep(self) -> None:
         """Tell the broad phase who has moved."""
         stale = []
-        while self._stale_bodies:                                              # one by one: others may be noted meanwhile
+        while self._stale_bodies:                                       # one by one: others may be noted meanwhile
             stale.append(self._stale_bodies.pop())
         try:
             numbers = sorted(self._id_of[body] for body in stale)
@@ -371,7 +375,7 @@ class Scene:
 
     def _update_sweep(self, moved: list[_Member]) -> None:
         boxes, slots, unchanged = world_boxes([member.body for member in moved]), np.array([member.slot for member in moved], np.int64), []
-        new_fixed = set[int]()                                              # known as such only when the broad phase has heard of all
+        new_fixed = set[int]()                                          # known as such only when the broad phase has heard of all
         for k, member in enumerate(moved):
             if member.box is not None:
                 box = boxes[k]

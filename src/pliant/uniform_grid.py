@@ -57,7 +57,7 @@ class UniformGrid:
         self.guard = ReadWriteLock()
         self._soup = _Soup(Free(rows), np.array(indices))
         self._cell_lists: GridCells | None = None
-        self._spare_lists: GridCells | None = None                                 # lists of an earlier frame, to be written over
+        self._spare_lists: GridCells | None = None                      # lists of an earlier frame, to be written over
 
     def __copy__(self) -> UniformGrid:
         return UniformGrid(self.vertices, self.faces, cells=self._requested_cells)
@@ -82,7 +82,7 @@ class UniformGrid:
             if other is not None:
                 self._soup = other
                 return
-            rows = self._check_vertices(rows)                                  # another thread may have given another mesh
+            rows = self._check_vertices(rows)                           # another thread may have given another mesh
             try:
                 self._soup.motion.update(rows)
             except MeshError:
@@ -96,7 +96,8 @@ class UniformGrid:
     def _check_vertices(self, vertices: Any) -> NDArray[np.float64]:
         """(n, 3) float64 for the vertices that there are."""
         count = self._soup.motion.count
-        rows: NDArray[np.float64] = vertices if validate.is_canonical(vertices, count) else validate.positions("vertices", vertices, count, COUNT_HINT)
+        rows: NDArray[np.float64] = vertices if validate.is_canonical(vertices, count) else validate.positions(
+            "vertices", vertices, count, COUNT_HINT)
         return rows
 
     @property
@@ -132,7 +133,8 @@ class UniformGrid:
     def trace(self, rays: Any, kind: int) -> tuple[Any, NDArray[Any], Stats]:
         """For queries: (Answers, hits, if all are wanted, Stats) of all rays."""
         with ReadLock(self.guard):
-            answers: tuple[Any, NDArray[Any], Stats] = (GridJob(rays, kind, self._filled_lists()).run() if len(self) and rays.n else no_hits(rays.n))
+            answers: tuple[Any, NDArray[Any],
+                           Stats] = (GridJob(rays, kind, self._filled_lists()).run() if len(self) and rays.n else no_hits(rays.n))
             return answers
 
     def _filled_lists(self) -> GridCells:
@@ -141,7 +143,8 @@ class UniformGrid:
         if lists is not None:
             return lists
         with self.guard.refit_lock:
-            if self._cell_lists is None:                                     # nobody reads what is in the room: an update came since
+            if self._cell_lists is None:                                # nobody reads what is in the room: an update came since
                 spare, self._spare_lists = self._spare_lists, None
-                self._cell_lists = self._spare_lists = build_grid(self._soup.motion, self._soup.faces.reshape(-1), self._requested_cells, spare)
+                self._cell_lists = self._spare_lists = build_grid(self._soup.motion, self._soup.faces.reshape(-1), self._requested_cells,
+                                                                  spare)
             return self._cell_lists

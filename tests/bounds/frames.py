@@ -83,7 +83,8 @@ POINTS = {"beside": beside_triangle, "centred": lambda rng: np.array([[-1, 1, 1]
     3) * 2.0 ** rng.integers(-90, 4)]) * 2.0 ** rng.integers(-4, 12)}
 
 
-@bound("points: bounds of a leaf", "query/proximity/closest_point.py", ("leaf_may_be_near", "local_radius", "EPS32_2", "FOUR"), POINTS, 2000)
+@bound("points: bounds of a leaf", "query/proximity/closest_point.py", ("leaf_may_be_near", "local_radius", "EPS32_2", "FOUR"), POINTS,
+       2000)
 def _(points):
     if not np.abs(points).max() < MOST:
         return None
@@ -169,7 +170,8 @@ def solve(m, point):
     return [det(*(b if j == k else columns[j] for j in range(3))) / over for k in range(3)]
 
 
-@bound("transforms: corners of one body seen from another", "query/collide/transformed.py", ("init_query_transformed", "to_frame_a", "box_to_frame_a", "corner_error", "EPS32_16"),
+@bound("transforms: corners of one body seen from another", "query/collide/transformed.py",
+       ("init_query_transformed", "to_frame_a", "box_to_frame_a", "corner_error", "EPS32_16"),
        {"turned": two_bodies}, 800)
 def _(points):
     m_a, m_b = placement(points[8:11]), placement(points[11:14])

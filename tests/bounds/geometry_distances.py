@@ -1,4 +1,5 @@
-"""Attacks on bounds of distances: `geometry/distance_bounds.py` and `nearpoint.py` in float32, `gaps.py`, `feet.py`, `pointgap.py`, `contact.py`.
+"""Attacks on bounds of distances: `geometry/distance_bounds.py` and `nearpoint.py` in float32, `gaps.py`, `feet.py`, `pointgap.py`,
+`contact.py`.
 
 Bounds below are one-sided: an error is how much a least distance is too long, or a largest one too short.
 """
@@ -44,7 +45,8 @@ def run_gaps(t, out):
     store_vectors(rows, distance_bounds.LEAF_A, load(t, 0, rows, 0))
     store_vectors(rows, distance_bounds.LEAF_B, load(t, 9, rows, distance_bounds.LEAF_B))
     distance_bounds.bound_distances(rows, 0)
-    out[0], out[1], out[2], out[3] = rows[8 * distance_bounds.BOUND], rows[8 * distance_bounds.AXES], rows[8 * distance_bounds.AXES + 8], rows[8 * distance_bounds.AXES + 16]
+    out[0], out[1] = rows[8 * distance_bounds.BOUND], rows[8 * distance_bounds.AXES]
+    out[2], out[3] = rows[8 * distance_bounds.AXES + 8], rows[8 * distance_bounds.AXES + 16]
     return 0
 
 
@@ -169,7 +171,8 @@ def triangle_gap(points):
 @compiled
 def run_along(c, x, y, z):
     corners = closest_features.load_points(c, 9, 12, 15)
-    return triangle_distance.min_projection(closest_features.subtract(corners, c[0], c[1], c[2]), closest_features.subtract(corners, c[3], c[4], c[5]),
+    return triangle_distance.min_projection(closest_features.subtract(corners, c[0], c[1], c[2]),
+                                            closest_features.subtract(corners, c[3], c[4], c[5]),
                                closest_features.subtract(corners, c[6], c[7], c[8]), x, y, z)
 
 
@@ -184,7 +187,8 @@ def shortest_along(points):
     rows, e = integers(points)
     exact = min(dot(minus(q, p), rows[6]) for p in rows[:3] for q in rows[3:6])
     size = max(np.ptp(points[:6], axis=0).max() * (1 - 2.0**-52), 0.0)
-    return abs(Fraction(float(value)) - scaled(exact, 2 * e)), triangle_distance.SEPARATION_ERROR * size * float(np.abs(points[6]).sum()) + triangle_distance.TINY
+    return abs(Fraction(float(value))
+               - scaled(exact, 2 * e)), triangle_distance.SEPARATION_ERROR * size * float(np.abs(points[6]).sum()) + triangle_distance.TINY
 
 
 @compiled

@@ -1,8 +1,8 @@
 """Attacks on the float32 lanes, `geometry/overlap_simd.py`.
 
 Points are six corners of two triangles in float32, six rows of what the true corners differ by, in units of DELTA, and one row whose first
-number chooses how large DELTA is, compared with the largest coordinate. Corners are made local as `query/collide/leaf_overlap.py` does it. The true
-corners are exact: float32 corner + DELTA · share.
+number chooses how large DELTA is, compared with the largest coordinate. Corners are made local as `query/collide/leaf_overlap.py` does it.
+The true corners are exact: float32 corner + DELTA · share.
 """
 
 import numpy as np
@@ -128,7 +128,8 @@ def off(value, exact, exponent):
     return abs(attack.Fraction(value) - scaled(exact, exponent)) if np.isfinite(value) else np.inf
 
 
-@attack.bound("lanes: corners against planes", "geometry/overlap_simd.py", ("BOUND_FACTOR", "E4", "E8", "E12", "TWO", "FOUR"), starts(), 8_000,
+@attack.bound("lanes: corners against planes", "geometry/overlap_simd.py", ("BOUND_FACTOR", "E4", "E8", "E12", "TWO", "FOUR"), starts(),
+              8_000,
               section="BOUND of a plane")
 def planes(points):
     found = lane_values(points)

@@ -180,7 +180,8 @@ def decided(answer, exact):
 
 
 @attack.bound("overlap_filter, decisions", "geometry/triangle_overlap.py",
-              ("overlap_filter", "interval_filter", "beyond_line_filter", "projections_filter"), attack.families((6, 3), scales=RANGE), 8_000,
+              ("overlap_filter", "interval_filter", "beyond_line_filter", "projections_filter"), attack.families((6, 3), scales=RANGE),
+              8_000,
               section="INTERVALS")
 def overlap_filter(points):
     if not in_range(points):

@@ -1,4 +1,5 @@
-"""Attacks on fans, `geometry/vertex_fan.py`: turns against their bounds, and the decision that no two faces of a fan meet beyond what they share.
+"""Attacks on fans, `geometry/vertex_fan.py`: turns against their bounds, and the decision that no two faces of a fan meet beyond what they
+share.
 
 Points are the vertex and eight neighbours in float32, nine rows of what the true points differ by, in units of DELTA, a direction, and one
 row whose first number chooses how large DELTA is.

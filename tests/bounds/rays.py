@@ -79,9 +79,11 @@ class Scene:
         if placement is not None:
             back = np.zeros(12)
             invert_rotation(placement, back)
-            bodies["matrix"][0], bodies["inverse"][0], bodies["transformed"], bodies["transform_error"] = placement, back, 1, rounding_bound(placement, motion.box)
-        self.view = BatchView(leaves, motion.flat, bodies, 0, aligned_zeros(BATCH, RAY_DTYPE), wide, None, batch, np.zeros(N_LOCAL_ROWS * BATCH, np.float32),
-                         np.zeros(2 * BATCH), np.zeros(BATCH, np.int64), 0, 0, 0, 0)
+            bodies["matrix"][0], bodies["inverse"][0] = placement, back
+            bodies["transformed"], bodies["transform_error"] = 1, rounding_bound(placement, motion.box)
+        self.view = BatchView(leaves, motion.flat, bodies, 0, aligned_zeros(BATCH, RAY_DTYPE), wide, None, batch,
+                              np.zeros(N_LOCAL_ROWS * BATCH, np.float32),
+                              np.zeros(2 * BATCH), np.zeros(BATCH, np.int64), 0, 0, 0, 0)
         self.count = transform_rays(self.view, motion.record)
 
 
@@ -149,7 +151,8 @@ def _(points):
     return worst
 
 
-@bound("rays: where they are", "query/ray/transform.py", ("transform_rays", "put_slabs", "shears_of", "RELATIVE_MARGIN", "FAR_AWAY"), STARTS, 1500)
+@bound("rays: where they are", "query/ray/transform.py", ("transform_rays", "put_slabs", "shears_of", "RELATIVE_MARGIN", "FAR_AWAY"),
+       STARTS, 1500)
 def _(points):
     found = parts(points)
     if found is None:

@@ -67,7 +67,8 @@ def some_maps(rng):
 
 
 def attack_convex(volume, how, boxes):
-    @bound(f"{volume}: convex by {how}, boxes {boxes}", "refit/convex.py", ("bound_node", "bound", "rounding_margin", "collect_ranges", "put_ranges"),
+    @bound(f"{volume}: convex by {how}, boxes {boxes}", "refit/convex.py",
+           ("bound_node", "bound", "rounding_margin", "collect_ranges", "put_ranges"),
            {"maps": some_maps}, 100)
     def _(points):
         maps = points.reshape(N_MAPS, 3, 4)
@@ -91,7 +92,8 @@ def some_weights(rng):
 
 
 def attack_blended(volume):
-    @bound(f"{volume}: blended by weights", "refit/blended.py", ("blend_node", "scaled_weight", "choose_references"), {"weights": some_weights}, 100)
+    @bound(f"{volume}: blended by weights", "refit/blended.py", ("blend_node", "scaled_weight", "choose_references"),
+           {"weights": some_weights}, 100)
     def _(points):
         weights = points[0]
         if not np.abs(weights).max() < 2.0**20:
@@ -122,7 +124,8 @@ def a_step(rng):
     return np.stack([before, after])
 
 
-@bound("inflated: a step of a vertex", "refit/inflated.py", ("displacement_bound", "measure_steps", "max_anchor_distance"), {"step": a_step}, 4000)
+@bound("inflated: a step of a vertex", "refit/inflated.py", ("displacement_bound", "measure_steps", "max_anchor_distance"),
+       {"step": a_step}, 4000)
 def _(points):
     if not np.abs(points).max() < 2.0**36:
         return None

@@ -120,8 +120,10 @@ def attack_turned(name):
             b, _ = put(other, 1, 0, two)
             q = farthest(b, two, -(long(turn).T @ way))
             move = np.float64(p + LONG(gap) * LONG(size) * way - long(turn) @ q)
-            slack, loose = transformed.TRANSFORM_ERROR * (size + reach_of(move)), transformed.ROTATION_ERROR + 2 * np.abs(turn.T @ turn - np.eye(3)).max()
-            turned, at = transform_volume(b, RigidTransform(*np.float32([*turn.reshape(-1), *move, slack, loose]))), long(turn) @ q + long(move)
+            slack = transformed.TRANSFORM_ERROR * (size + reach_of(move))
+            loose = transformed.ROTATION_ERROR + 2 * np.abs(turn.T @ turn - np.eye(3)).max()
+            turned = transform_volume(b, RigidTransform(*np.float32([*turn.reshape(-1), *move, slack, loose])))
+            at = long(turn) @ q + long(move)
             if within(name, a, at) and (not overlap(a, turned) or sat_cross_axes(a, turned)):
                 return inf, 1.0
             found.append(apart(separation(a, turned), p, at) if type(turned).__name__ != "TurnedBox" or name in PLANES else (0.0, 1.0))
@@ -170,7 +172,7 @@ def attack_pierce(name):
         target = target + (long(points).mean(axis=0) - target) * LONG(less)
         origin = np.float32(target - LONG(t) * long(step))
         at = long(origin) + LONG(t) * long(step)
-        slow = (step != 0) & (np.abs(step) < np.abs(step).max() * 2.0**-60)         # such are made faster before (`query/ray/transform.py`)
+        slow = (step != 0) & (np.abs(step) < np.abs(step).max() * 2.0**-60)  # such are made faster before (`query/ray/transform.py`)
         if not np.isfinite(origin).all() or not within(name, v, at) or not np.abs(step).max() > 0 or slow.any():
             return None
         with np.errstate(all="ignore"):
@@ -232,4 +234,5 @@ def _(points):
     v = SlabCutBall(zero, zero, zero, radius, *n, f, e)
     if not f <= e or not np.abs(way).max() > 0:
         return None
-    return max(float(support_along(v, long(way)) - LONG(support_value(v, *way)) + LONG(radius) * LONG(float(REL_ERROR))), 0.0), float(radius * REL_ERROR)
+    return max(float(support_along(v, long(way)) - LONG(support_value(v, *way)) + LONG(radius) * LONG(float(REL_ERROR))),
+               0.0), float(radius * REL_ERROR)

@@ -74,6 +74,6 @@ def test_changes_are_merged():
         old, toggled = np.sort(rng.choice(every, n_old, replace=False)), rng.choice(every, n_changed, replace=False)
         new = np.setxor1d(old, toggled)
         table = pair_set.insert_in_steps(pair_set.empty_table(len(new)), new, low)
-        changed = np.concatenate([toggled, toggled[::2], rng.choice(every, 3)])                         # some twice, some for nothing
+        changed = np.concatenate([toggled, toggled[::2], rng.choice(every, 3)])  # some twice, some for nothing
         found = pair_set.update_keys(old, changed >> low << 32 | changed & 31, table, low)
         np.testing.assert_array_equal(found, new)

@@ -30,7 +30,8 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.scene, self.before = Scene(), (sweep_full.BRUTE_FORCE_SIZE, endpoint_lists.SINGLE_MOVE_RATIO, endpoint_lists.EndpointLists._run)
+        self.scene = Scene()
+        self.before = (sweep_full.BRUTE_FORCE_SIZE, endpoint_lists.SINGLE_MOVE_RATIO, endpoint_lists.EndpointLists._run)
 
     def teardown(self):
         sweep_full.BRUTE_FORCE_SIZE, endpoint_lists.SINGLE_MOVE_RATIO, endpoint_lists.EndpointLists._run = self.before
@@ -38,7 +39,8 @@ class Machine(RuleBasedStateMachine):
     @initialize(brute=st.sampled_from([1, 1, 6]), few=st.sampled_from([1, 4, 100]), patient=st.booleans(), n=st.integers(0, 10),
                 data=st.data())
     def start(self, brute, few, patient, n, data):
-        sweep_full.BRUTE_FORCE_SIZE, endpoint_lists.SINGLE_MOVE_RATIO, endpoint_lists.EndpointLists._run = brute, few, patiently if patient else self.before[2]
+        sweep_full.BRUTE_FORCE_SIZE, endpoint_lists.SINGLE_MOVE_RATIO = brute, few
+        endpoint_lists.EndpointLists._run = patiently if patient else self.before[2]
         self.scene.set(np.arange(n), [data.draw(a_box(extreme)) for _ in range(n)])
 
     @rule(boxes=st.dictionaries(slots, a_box(extreme), min_size=1, max_size=5))
@@ -193,7 +195,8 @@ def test_too_many_pairs_are_refused(monkeypatch, cramped, way):
 
 # --- interruptions -------------------------------------------------------------------------------------------------------------
 
-PLACES = [(sweep, "store_boxes"), (endpoint_lists, "update_cells"), (endpoint_lists, "move_boxes"), (endpoint_lists, "resort_lists"), (endpoint_lists, "filled"), (endpoint_lists, "record_places"), (sweep, "sort_keys"),
+PLACES = [(sweep, "store_boxes"), (endpoint_lists, "update_cells"), (endpoint_lists, "move_boxes"), (endpoint_lists, "resort_lists"),
+          (endpoint_lists, "filled"), (endpoint_lists, "record_places"), (sweep, "sort_keys"),
           (sweep, "updated"), (sweep, "keys_of"), (sweep, "unpack")]
 
 

@@ -107,7 +107,8 @@ def test_what_is_asked_is_answered(scene, tmp_path, question, bodies, frames):
 
 
 @pytest.mark.parametrize(("question", "bodies", "rules"), [
-    (CheckOptions(), 50, 0), (CheckOptions(with_self=False), 50, 0), (CheckOptions(between=False), 50, 1), (CheckOptions(pairs=["b1:b2"]), 2, 2),
+    (CheckOptions(), 50, 0), (CheckOptions(with_self=False), 50, 0), (CheckOptions(between=False), 50, 1),
+    (CheckOptions(pairs=["b1:b2"]), 2, 2),
     (CheckOptions(pairs=["b1:b1"]), 1, 0), (CheckOptions(pairs=["b1:b1", "b2:b*"]), 50, 2 + 48), (CheckOptions(ignore=["b1:b*"]), 49, 0),
 ])
 def test_a_scene_grows_with_what_is_asked_and_not_with_pairs_of_bodies(question, bodies, rules):

@@ -54,7 +54,8 @@ def apart(tmp_path_factory):
 
 def test_choices_are_those_of_the_library():
     """The command names them itself, so that its help loads nothing."""
-    for choices, known in ((command.Engine, ENGINES), (command.Device, DEVICES), (command.Adjacent, ADJACENT_MODES), (command.Form, PAIR_FORMATS)):
+    for choices, known in ((command.Engine, ENGINES), (command.Device, DEVICES), (command.Adjacent, ADJACENT_MODES),
+                           (command.Form, PAIR_FORMATS)):
         assert [each.value for each in choices] == list(known)
 
 

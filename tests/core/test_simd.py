@@ -209,7 +209,8 @@ def test_scalars_round_after_every_step(kind):
     run = njit(**OPTIONS)(lambda x, y, z: (add_rounded(mul_rounded(x, y), z), add_rounded(x, -y), mul_rounded(-x, y)))
     step = np.finfo(kind).eps
     above, below = kind(1 + step), kind(1 - step)
-    for found in (run(above, below, kind(-1)), (add_rounded(mul_rounded(above, below), kind(-1)), add_rounded(above, -below), mul_rounded(-above, below))):
+    for found in (run(above, below, kind(-1)),
+                  (add_rounded(mul_rounded(above, below), kind(-1)), add_rounded(above, -below), mul_rounded(-above, below))):
         assert found == (0, kind(2 * step), -1)
     if not DISABLED:
         assert all(kept == from_dtype(np.dtype(kind)) for kept in run.nopython_signatures[0].return_type)

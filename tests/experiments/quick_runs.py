@@ -1,4 +1,5 @@
-"""`python -m experiments` in this process, and what the tests of several papers need: sessions that tell nobody, and baselines that do not stay."""
+"""`python -m experiments` in this process, and what the tests of several papers need: sessions that tell nobody, and baselines that do not
+stay."""
 
 import json
 import re

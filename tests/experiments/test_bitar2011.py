@@ -35,7 +35,8 @@ def test_table_2_has_eight_criteria_with_both_sets_of_parameters():
             assert set(each.options["policy"]) - {"name", "criterion"} == (own if each.tree == paper.PAPER else set())
             assert each.tree in ((paper.PAPER, bitar2011_runs.OWN) if own else (bitar2011_runs.PLAIN,))
         if each.name != bitar2011_runs.DEFAULTS:
-            assert {name: each.options[name] for name in bitar2011_runs.TREE} == {"volume": "rss", "build": "matching", "arity": 2, "leaf": 1}
+            assert {name: each.options[name] for name in bitar2011_runs.TREE} == {
+                "volume": "rss", "build": "matching", "arity": 2, "leaf": 1}
     assert sum(each.name in criteria for each in every) == 2 * 8 - 1, "B has no parameters"
 
 
@@ -190,7 +191,8 @@ def test_growth_with_triangles():
 
 @pytest.mark.formulas
 def test_a_body_against_itself_has_means_of_frames():
-    runs = [made(method, ms, 10, part="helmet", bodies=1, both=[710]) for method, ms in ((bitar2011_runs.criterion(bitar2011_runs.ALL), 2.0),
+    runs = [made(method, ms, 10, part="helmet", bodies=1, both=[710]) for method,
+            ms in ((bitar2011_runs.criterion(bitar2011_runs.ALL), 2.0),
                                                                                          (bitar2011_runs.policy(bitar2011_runs.AUTO), 1.0))]
     table, = bitar2011_tables.tables_self(runs)
     assert table.rows[1] == ["helmet", "auto", "–", "1.00", "0.500 ×", "0.375 ×", "100", "7.00", "10.0"]

@@ -40,7 +40,8 @@ def test_a_difference_is_seen(monkeypatch):
         return pairs
 
     monkeypatch.setattr(pliant, "collide", collide, raising=False)
-    runs = session(2).play("title", scenes.push(320, 6), larsson2001_runs.methods(larsson2001_runs.HYBRID, larsson2001_runs.BOTTOM_UP), part="x")
+    runs = session(2).play("title", scenes.push(320, 6), larsson2001_runs.methods(larsson2001_runs.HYBRID, larsson2001_runs.BOTTOM_UP),
+                           part="x")
     assert [each["agrees"] for each in runs] == [True, False, True, False]
 
 
@@ -54,7 +55,8 @@ def test_an_interrupted_session_keeps_the_steps_that_all_have_done(monkeypatch):
             raise KeyboardInterrupt
 
     stopped = session(1, tick, "wall")
-    methods = [larsson2001_runs.method(name, paper.PLIANT) for name in (larsson2001_runs.HYBRID, larsson2001_runs.AUTO, larsson2001_runs.BOTTOM_UP)]
+    methods = [larsson2001_runs.method(name, paper.PLIANT)
+               for name in (larsson2001_runs.HYBRID, larsson2001_runs.AUTO, larsson2001_runs.BOTTOM_UP)]
     runs = stopped.play("title", scenes.push(320, 10), methods, part="x")
     assert stopped.stopped and [each["steps"] for each in runs] == [4, 4, 4]
     assert stopped.play("title", scenes.push(320, 10), methods, part="x") == []

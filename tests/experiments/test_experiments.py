@@ -284,9 +284,11 @@ def test_a_quick_run_of_larsson2003b(quick_run):
 
 def test_a_quick_run_of_bitar2011(quick_run):
     quick = quick_run("bitar2011")
-    assert counts(quick.data) == {"table-2": 5 * len(bitar2011_runs.methods()), "families": 5 * 12, "sizes": 4 * 7, "arity": 5 * 13, "self": 2 * 7}
+    assert counts(quick.data) == {"table-2": 5 * len(bitar2011_runs.methods()), "families": 5 * 12, "sizes": 4 * 7, "arity": 5 * 13,
+                                  "self": 2 * 7}
     assert all(min(each["distance"]) > 0 and min(each["n_v"]) > 0 for each in runs_of(quick.data))
-    none, every = (next(each for each in runs_of(quick.data, "table-2") if each["method"] == name) for name in (bitar2011_runs.NONE, bitar2011_runs.ALL))
+    none, every = (next(each for each in runs_of(quick.data, "table-2") if each["method"] == name)
+                   for name in (bitar2011_runs.NONE, bitar2011_runs.ALL))
     assert sum(none["n_u"]) < sum(every["n_u"])
     assert "found the same distances in every step" in text(quick.result)
 

@@ -38,7 +38,8 @@ def test_scenes_are_those_of_table_1_and_ways_are_taken(monkeypatch):
     if jit.DISABLED:
         monkeypatch.setattr(tentacles, "Asked", lambda: lambda vertices, faces: np.zeros((0, 2), np.int32))
     made = list(georgii2007_runs.scenes(georgii2007_runs.QUICK))
-    assert [scene.name for scene in made] == list(georgii2007_tables.TABLE_1) and set(georgii2007_runs.Plan().missing) == set(georgii2007_tables.TABLE_1)
+    assert [scene.name for scene in made] == list(georgii2007_tables.TABLE_1)
+    assert set(georgii2007_runs.Plan().missing) == set(georgii2007_tables.TABLE_1)
     assert [scene.swarm is not None for scene in made] == [False, False, True, False, False]
     rows, faces = icosphere(0)
     for scene in made:
@@ -185,7 +186,8 @@ def made(method, ms, part="soft horses", kind=IMAGE, steps=4, **more):
 
 @pytest.mark.formulas
 def test_counts_and_times_stand_beside_the_papers():
-    runs = [made(georgii2007_runs.AUTO, 2.0, kind=TREE), made(georgii2007_runs.REBUILD, 20.0, kind=TREE), made(georgii2007_runs.EXACT, 40.0, missed=[0] * 4),
+    runs = [made(georgii2007_runs.AUTO, 2.0, kind=TREE), made(georgii2007_runs.REBUILD, 20.0, kind=TREE),
+            made(georgii2007_runs.EXACT, 40.0, missed=[0] * 4),
             made(georgii2007_runs.SAMPLED, 80.0), made(georgii2007_runs.EXACT_THERE, 0.5, kind=CUDA),
             made(georgii2007_runs.SAMPLED_THERE, 1.0, kind=CUDA, steps=0, lacking="no GPU")]
     for run in runs[2:5]:

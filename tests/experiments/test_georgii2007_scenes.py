@@ -210,7 +210,8 @@ def test_bodies_meet_and_are_looked_at_through_eight_to_sixteen_surfaces(name):
 
 @pytest.mark.formulas
 def test_sizes_are_those_of_the_paper():
-    made = georgii2007_scenes.soft_rabbits(12_000, 2), georgii2007_scenes.soft_horses(32_000, 2), georgii2007_scenes.rigid_rabbits(60, 500_000, 2)
+    made = georgii2007_scenes.soft_rabbits(12_000, 2), georgii2007_scenes.soft_horses(32_000, 2), georgii2007_scenes.rigid_rabbits(
+        60, 500_000, 2)
     assert [(len(scene.whole), len(scene.faces)) for scene in made] == [(12_000, 2), (32_000, 2), (500_040, 60)]
     assert len(tentacles.still(10, 4, (24, 4, 40, 12)).faces) == 318_720
     assert [len(faces) for faces in drape.cloth(2_000, 2).faces] == [2_048, 180]

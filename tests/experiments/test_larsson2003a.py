@@ -78,7 +78,8 @@ def test_at_most_two_targets_are_active(way):
 
 
 @pytest.mark.formulas
-@pytest.mark.parametrize("scene", [larsson2003a_scenes.passing(320, 7), larsson2003a_scenes.swimmers(3, 564, 7)], ids=["passing", "swimmers"])
+@pytest.mark.parametrize("scene", [larsson2003a_scenes.passing(320, 7), larsson2003a_scenes.swimmers(3, 564, 7)],
+                         ids=["passing", "swimmers"])
 def test_blended_vertices_are_those_of_morphing_bodies(scene):
     body, again = pliant.Body.morph(scene.targets, scene.faces), list(scene.play())
     assert len(again) == scene.frames == 7
@@ -119,7 +120,8 @@ def test_swimmers_meet_here_and_there():
 # --- methods ---------------------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("first", [False, True])
-@pytest.mark.parametrize("scene", [larsson2003a_scenes.passing(320, 6), larsson2003a_scenes.swimmers(6, 564, 3)], ids=["passing", "swimmers"])
+@pytest.mark.parametrize("scene", [larsson2003a_scenes.passing(320, 6), larsson2003a_scenes.swimmers(6, 564, 3)],
+                         ids=["passing", "swimmers"])
 def test_all_methods_find_the_same_pairs(scene, first):
     names = (larsson2003a_runs.MORPH, larsson2003a_runs.HYBRID, larsson2003a_runs.WORLD, larsson2003a_runs.AUTO)
     methods = [larsson2003a_runs.method(name, tree) for tree in paper.TREES for name in names]
@@ -188,7 +190,8 @@ def test_sizes_and_memory():
 @pytest.mark.formulas
 def test_savings():
     times = [1.0] * 200 + [0.6] * 20 + [1.0] * 180
-    table, = larsson2003a_tables.tables_savings([made("morph", 1.0, part="two bodies"), made("1 between", 1, part="two bodies", query_ms=times)])
+    table, = larsson2003a_tables.tables_savings([made("morph", 1.0, part="two bodies"),
+                                                 made("1 between", 1, part="two bodies", query_ms=times)])
     rows = {row[0]: row for row in table.rows}
     assert rows["1 between"][1] == "5 %, up to 40 %" and rows["1 between"][8:11] == ["0.980", "0.980 ×", "0.600 ×"]
     assert rows["1 between"][11:] == ["7.00", "1.00 ×", "7.00"]

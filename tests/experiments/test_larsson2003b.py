@@ -41,7 +41,8 @@ def test_frames_are_spread_evenly_from_the_first_to_the_last():
 
 
 @slow_without_kernels
-@pytest.mark.parametrize(("show", "frames"), [(make_demo_spheres(320), [0, 140, 279]), (make_demo_soup(64), [0, 70, 150, 299])], ids=["nine", "museum"])
+@pytest.mark.parametrize(("show", "frames"), [(make_demo_spheres(320), [0, 140, 279]), (make_demo_soup(64), [0, 70, 150, 299])],
+                         ids=["nine", "museum"])
 def test_all_ways_find_the_same_and_say_what_they_did(show, frames, monkeypatch):
     monkeypatch.setattr(tracing, "MOST", 200)  # two frames a turn
     ticks, threads = [], pliant.threads()
@@ -70,7 +71,8 @@ def test_a_difference_is_seen(monkeypatch):
 
     show = make_demo_spheres(320)
     monkeypatch.setattr(pliant, "occluded", lies, raising=False)
-    runs = tracing.play(session(), "title", show, ways(larsson2003b_runs.HYBRID, larsson2003b_runs.BOTTOM_UP), shots(show, [0, 9]), frames=2, part="x")
+    runs = tracing.play(session(), "title", show, ways(larsson2003b_runs.HYBRID, larsson2003b_runs.BOTTOM_UP), shots(show, [0, 9]),
+                        frames=2, part="x")
     assert [each["agrees"] for each in runs] == [True, False, True, False]
 
 
@@ -186,7 +188,8 @@ def test_predicted_counted_and_measured_ratios():
     runs = [made(name, up, 0.0, part="all in turn", arity=8, faces=4_096, work={"vertices": vertices, "volumes": 96})
             for name, up, vertices in (("bottom-up", 4.1, 9_904), ("hybrid", 0.9, 2_404))]  # fmt: skip
     table, = larsson2003b_tables.tables_77(runs)
-    assert table.rows == [["Pliant", "8", "8", larsson2003b_tables.figure(larsson2003b_tables.predicted(4_096, 8)), "4.00 ×", "9.00 ×", "4.56 ×", "3.60", "0.400",
+    assert table.rows == [["Pliant", "8", "8", larsson2003b_tables.figure(larsson2003b_tables.predicted(4_096, 8)), "4.00 ×", "9.00 ×",
+                           "4.56 ×", "3.60", "0.400",
                            "40.0", "17.8", "1.17"]]  # fmt: skip
     assert larsson2003b_tables.predicted(4_096, 8) == pytest.approx((4 * 4_096 + 585) / (2_048 + 64 + 9))
 

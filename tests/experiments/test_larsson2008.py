@@ -39,7 +39,8 @@ def test_frames_are_spread(count, shown):
     assert larsson2008_runs.spread(count) == shown
 
 
-@pytest.mark.parametrize("make, size", [(larsson2008_scenes.spheres, 320), (larsson2008_scenes.knots, 1), (larsson2008_scenes.quadrupeds, 8_000),
+@pytest.mark.parametrize("make, size",
+                         [(larsson2008_scenes.spheres, 320), (larsson2008_scenes.knots, 1), (larsson2008_scenes.quadrupeds, 8_000),
                                         (larsson2008_scenes.hands, 20_000)])
 def test_all_methods_find_the_same_pairs(make, size):
     if jit.DISABLED:
@@ -52,7 +53,8 @@ def test_all_methods_find_the_same_pairs(make, size):
         assert each["n_u"] == [0, 0], "volumes of rigid bodies stay"
         assert each["bytes"]["nodes"] == each["bytes"]["n_nodes"] * each["node_bytes"][str(each["options"]["arity"])]
         assert json.loads(json.dumps(each)) == each
-    binary, wide = (next(each for each in runs if (each["method"], each["tree"]) == (larsson2008_runs.BALLS, tree)) for tree in larsson2008_runs.TREES)
+    binary, wide = (next(each for each in runs if (each["method"], each["tree"]) == (larsson2008_runs.BALLS, tree))
+                    for tree in larsson2008_runs.TREES)
     assert binary["levels"] > 2 * wide["levels"] and sum(binary["n_v"]) > sum(wide["n_v"])
     assert binary["bytes"]["n_nodes"] == len(make(size, [0]).faces) - 1
 
@@ -100,7 +102,8 @@ def made(name, ms, n_v, part="Spheres-L1", tree="paper", **more):
     about = {"method": name, "tree": tree, "part": part, "faces": 320, "both": [320, 320], "bodies": 2, "steps": 4, "agrees": True}
     times = {"query_ms": [ms] * 4, "update_ms": [0.0] * 4, "fixed_ms": {"update": 0.01, "query": 0.03, "body": 0.0, "pair": 0.0}}
     counts = {"n_v": [n_v] * 4, "n_p": [7] * 4, "n_u": [0] * 4, "pairs": [3] * 4, "shown": [0, 125, 250, 375]}
-    options = {"options": dict(larsson2008_runs.WAYS[name]) | larsson2008_runs.TREES[tree], "scalars": 9, "node_bytes": {"2": 128, "8": 192},
+    options = {"options": dict(larsson2008_runs.WAYS[name]) | larsson2008_runs.TREES[tree], "scalars": 9,
+               "node_bytes": {"2": 128, "8": 192},
                "operations": {"carry": [1, 2], "overlap": [3, 4], "skew": [5, 6]}}
     return about | times | counts | options | more
 

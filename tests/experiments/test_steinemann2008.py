@@ -59,7 +59,8 @@ def test_ways_are_different_and_bodies_take_them():
     every = steinemann2008_runs.ways()
     assert len({(each.name, each.tree, each.by_hand) for each in every}) == len(every) and every[-1].name == hashing.NAME
     rest, faces = icosphere(0)
-    for options in [each.options for each in every] + [steinemann2008_runs.TREES[PAPER] | each for each in steinemann2008_runs.BOUNDS.values()]:
+    for options in [each.options for each in every] + [steinemann2008_runs.TREES[PAPER] | each
+                                                       for each in steinemann2008_runs.BOUNDS.values()]:
         pl.Body.blended(rest, faces, np.ones((len(rest), 1)), **options)
 
 
@@ -128,7 +129,8 @@ def test_hashing_has_room_for_more_pairs_than_it_expects(monkeypatch):
 def test_the_bounds_of_the_product_are_those_of_the_formulas():
     """Those of eq. 12 with one box, level by level, but for float32 and for the root, which is merged from its children."""
     scene = scene_of(5, nodes=5)
-    body = pl.Body.blended(scene.body.rest, scene.body.faces, scene.body.weights, **steinemann2008_runs.TREES[PAPER] | steinemann2008_runs.BOUNDS["eq. 12, AABB"])
+    body = pl.Body.blended(scene.body.rest, scene.body.faces, scene.body.weights,
+                           **steinemann2008_runs.TREES[PAPER] | steinemann2008_runs.BOUNDS["eq. 12, AABB"])
     sets = tightness.sets_of(body)
     body.update(scene.frame(1)[0])
     made, wanted = tightness.boxes_in(body, sets)[1:], bounds_m.Bounds(scene.body, sets).boxes_by(scene.frame(1)[0], bounds_m.EQ12)[1:]
@@ -227,7 +229,8 @@ def made(way, ms, part="3", **more):
 
 @pytest.mark.formulas
 def test_gains_are_over_bottom_up_on_the_same_trees():
-    every = [steinemann2008_runs.way(steinemann2008_runs.BOTTOM_UP, PAPER), steinemann2008_runs.way(steinemann2008_runs.FRONT, PAPER), steinemann2008_runs.way(steinemann2008_runs.BOTTOM_UP, PLIANT),
+    every = [steinemann2008_runs.way(steinemann2008_runs.BOTTOM_UP, PAPER), steinemann2008_runs.way(steinemann2008_runs.FRONT, PAPER),
+             steinemann2008_runs.way(steinemann2008_runs.BOTTOM_UP, PLIANT),
              steinemann2008_runs.way(steinemann2008_runs.AUTO, PLIANT), blending.Way(hashing.NAME, "–", {})]
     runs = [made(way, ms) for way, ms in zip(every, (20.0, 4.0, 10.0, 1.0, 100.0), strict=True)]
     gains, one = steinemann2008_tables.tables_4(runs)

@@ -283,7 +283,8 @@ class _Drawing:
 
     def _frustum_cull(self):
         target, triangles = self.target()
-        return {"do": "frustum_cull", "target": target, "planes": probes.planes(self.rng, triangles, int(self.rng.integers(1, 7)), self.size)}
+        return {"do": "frustum_cull", "target": target,
+                "planes": probes.planes(self.rng, triangles, int(self.rng.integers(1, 7)), self.size)}
 
     def _vertices(self):
         return {"do": "vertices", **self.one()}

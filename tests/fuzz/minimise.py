@@ -15,7 +15,7 @@ MOST_PLAYS, REPEATS = 600, 10
 PLAIN = {"volume": "aabb", "build": "sah", "arity": 8, "leaf": 8, "policy": "auto"}
 ROWS = ("origins", "directions", "points", "planes")                    # of queries
 POINTS = ("vertices", "weights")                                        # of bodies, a row for each vertex; `keys` and `shapes` have several
-FLAGS = ("weld", "key_poses")                                                # of bodies
+FLAGS = ("weld", "key_poses")                                           # of bodies
 EXTRAS = ("transform", "key_pose", "copy", "contacts", "first", "budget_ms", "engine", "signed", "max_distance", "traversal",
           "t_min", "t_max")
 

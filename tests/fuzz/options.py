@@ -71,7 +71,8 @@ def options(rng, campaign, motion, keyed, form):
 
 def partial_options(rng, keyed):
     """For partial updates: a tree of some depth, and a policy that refits parts of it."""
-    names = [name for name, policy in POLICIES.items() if policy.allows_partial and policy.check is None and not (keyed and name == "rebuild")]
+    names = [name for name, policy in POLICIES.items() if policy.allows_partial and policy.check is None
+             and not (keyed and name == "rebuild")]
     return {"leaf": draw(rng, [1, 1, 2]), "policy": draw(rng, names)}
 
 
@@ -80,7 +81,7 @@ def suits(table, own):
     policy = table["policy"]
     try:
         resolve_options(table["volume"], table["build"], dict(policy) if isinstance(policy, dict) else {"name": policy}, table["arity"],
-                    table["leaf"], *([policies_with(own)] if own else []))
+                        table["leaf"], *([policies_with(own)] if own else []))
     except (TypeError, ValueError):
         return False
     return True

@@ -11,7 +11,7 @@ from fuzz.model import Model, rows_of
 
 FRESH = {"volume": "aabb", "build": "sah", "arity": 8, "leaf": 8, "policy": "bottom_up"}
 WORK = ("stats", "image", "tested", "counters")                         # fields that say how an answer was found
-HOW = ("engine", "budget_ms", "first", "traversal")                   # options that change the work, or leave out a part of the answer
+HOW = ("engine", "budget_ms", "first", "traversal")                     # options that change the work, or leave out a part of the answer
 
 
 def body_of(table):
@@ -99,7 +99,7 @@ class World:
     def _reload(self, step):
         """Save and load; the loaded body takes the place of the other, also in the scene."""
         k = step["body"]
-        if "key_poses" in self.models[k].table:                              # refused, by the documentation
+        if "key_poses" in self.models[k].table:                         # refused, by the documentation
             return
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "body.pliant"

@@ -175,8 +175,9 @@ def covered(vertices, corners, size=SIZE, depth=None):
         fronts, backs = np.full(size * size, MIN_KEY), np.full(size * size, MAX_KEY)
         some = corners[np.array(turns) == turn].reshape(-1)
         with np.errstate(all="ignore"):
-            peel_faces(screen.reshape(-1), some, NOTHING, NOTHING, size, 0, size, 0, len(some) // 3, True, counts, fronts, backs, backs.copy(),
-                 fronts.copy())
+            peel_faces(screen.reshape(-1), some, NOTHING, NOTHING, size, 0, size, 0, len(some) // 3, True, counts, fronts, backs,
+                       backs.copy(),
+                       fronts.copy())
         found.append(counts.reshape(size, size))
     return found
 

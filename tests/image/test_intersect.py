@@ -107,7 +107,8 @@ def test_triangles_are_tested_by_their_real_coordinates(itself):
     left, pixels = np.arange(count, dtype=np.int32), np.full(count, pack_box(0, 0, 3, 3))
     parts = a[0].reshape(-1), (a if itself else b)[0].reshape(-1)
     with ignore_float_errors():
-        keys, looks, tested, exactly, met = intersect_cpu.intersect_faces(screen, faces, view, left, pixels, *parts, n, 3 * n, itself, True, False)
+        keys, looks, tested, exactly, met = intersect_cpu.intersect_faces(
+            screen, faces, view, left, pixels, *parts, n, 3 * n, itself, True, False)
         one = intersect_cpu.intersect_faces(screen, faces, view, left, pixels, *parts, n, 3 * n, itself, True, True)
     assert sorted((int(key) >> 32, int(key) & 0xFFFFFFFF) for key in keys) == list(map(tuple, right.tolist()))
     assert len(right) > 3
@@ -118,6 +119,7 @@ def test_triangles_are_tested_by_their_real_coordinates(itself):
 
 def test_nothing_left_gives_nothing():
     none, view = np.empty(0, np.int32), Viewport(np.zeros(18), NOTHING, NOTHING, 4)
-    found = intersect_cpu.intersect_faces(np.zeros(12, np.float32), np.arange(3, dtype=np.int32), view, none, np.empty(0, np.int64), np.zeros(9),
+    found = intersect_cpu.intersect_faces(np.zeros(12, np.float32), np.arange(3, dtype=np.int32), view, none, np.empty(0, np.int64),
+                                          np.zeros(9),
                           np.zeros(9), 1, 3, True, True, False)
     assert (len(found[0]), *found[1:]) == (0, 0, 0, 0, 0)

@@ -21,7 +21,7 @@ def boxed(on, left, low, side, margin):
     if not len(rows):
         return EMPTY_BOX
     return pack_box(max(left + columns.min() - margin, 0), max(low + rows.min() - margin, 0),
-                  min(left + columns.max() + margin, size - 1), min(low + rows.max() + margin, size - 1))
+                    min(left + columns.max() + margin, size - 1), min(low + rows.max() + margin, size - 1))
 
 
 @pytest.mark.parametrize("margin", [0, 1, 3])

@@ -86,7 +86,9 @@ def test_the_tree_engine_refuses_options_of_the_image_engine(name):
             call()
 
 
-@pytest.mark.parametrize(("name", "value"), [("traversal", pl.Traversal("lite")), ("traversal", pl.Traversal(descend="larger")), ("budget_ms", 5.0), ("budget_ms", 0)])
+@pytest.mark.parametrize(("name", "value"),
+                         [("traversal", pl.Traversal("lite")), ("traversal", pl.Traversal(descend="larger")), ("budget_ms", 5.0),
+                          ("budget_ms", 0)])
 def test_the_image_engine_refuses_options_of_the_tree_engine(idle, name, value):
     with pytest.raises(TypeError, match=f'{name}.*engine="tree".*engine is "image"'):
         pl.collide(CUBE, OTHER, engine="image", **{name: value})

@@ -82,7 +82,7 @@ def test_pixels_in_which_nothing_overlaps_are_off():
     both = on_screen(meshes.joined(a, b), size=8, direction=(0, 0, 1))
     with ignore_float_errors():
         both.sample()
-    inner = both.active.reshape(8, 8)[1:-1, 1:-1]                           # at the sides of a box faces stand upright
+    inner = both.active.reshape(8, 8)[1:-1, 1:-1]                       # at the sides of a box faces stand upright
     assert not inner.any()
     blade = meshes.soup([[[1, 1, 0.7], [1.4, 1, 1.2], [1, 1.4, 1.2]]])
     crossing = on_screen(meshes.joined(a, b), blade, size=8, direction=(0, 0, 1))
@@ -145,7 +145,7 @@ def test_kernels_do_what_the_steps_say():
 
 def test_long_lists_are_not_looked_at():
     """The pixel is on, though nothing in it meets."""
-    for n, on in ((MAX_LISTED // 2 + 1, False), (MAX_LISTED // 2 + 2, True)):      # the window ends with the first of b and the last of a
+    for n, on in ((MAX_LISTED // 2 + 1, False), (MAX_LISTED // 2 + 2, True)):  # the window ends with the first of b and the last of a
         level = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0.0]])
         a, b = (meshes.soup(level + [[[0, 0, z]] for z in range(start, 2 * n + start, 2)]) for start in (0, 1))
         loops = on_screen(a, b, size=1, direction=(0, 0, 1))
@@ -198,14 +198,15 @@ def peeled(heights, ends=2):
         assert sample_cpu.start_rays(False, counts, on) == (4 * n, n)
         for done in range(-(-n // ends)):
             for rows in ((0, 1), (1, 2)):
-                sample_cpu.peel_faces(screen, faces, NOTHING, NOTHING, size, *rows, 0, n, False, counts, fronts, backs, next_fronts, next_backs)
+                sample_cpu.peel_faces(screen, faces, NOTHING, NOTHING, size, *rows, 0, n, False, counts, fronts, backs, next_fronts,
+                                      next_backs)
             assert len(set(next_fronts.tolist())) == len(set(next_backs.tolist())) == 1
             f, b = (int(key_index(int(key[0]))) for key in (next_fronts, next_backs))
             assert f & 1 == b & 1 == 0                                  # they turn left: backs
             assert abs(float(key_value(int(next_fronts[0]))) - max(heights[f >> 1], 0)) < 0.01
             passes.append((f >> 1, b >> 1))
             sample_cpu.update_rays(screen, faces, first_b, False, NOTHING, NOTHING, 0, 4, done, ends, False, counts, fronts, backs,
-                                  next_fronts, next_backs, on)
+                                   next_fronts, next_backs, on)
         sample_cpu.peel_faces(screen, faces, NOTHING, NOTHING, size, 0, size, 0, n, False, counts, fronts, backs, next_fronts, next_backs)
     if ends == 2:                                                       # nothing is left
         assert set(next_fronts.tolist()) == {int(MAX_KEY)} and set(next_backs.tolist()) == {int(MIN_KEY)}
@@ -250,7 +251,7 @@ def test_closed_surfaces_that_take_turns_are_off(ends):
     assert made == (16 * 8, 8, 8 // ends) and not on.any()
     on, made = sampled(boxes(*overlapping), ends=ends)
     assert made == (16 * 8, 8, 8 // ends) and on.all()
-    on, _ = sampled(boxes(*apart[:2]), boxes((2.5, 2.75)), ends=ends)     # one within the other: two fronts in a row
+    on, _ = sampled(boxes(*apart[:2]), boxes((2.5, 2.75)), ends=ends)   # one within the other: two fronts in a row
     assert on.all()
 
 
@@ -261,7 +262,7 @@ def test_passes_and_the_rest(passes, mark, expected):
     on, made = sampled(boxes((0, 1), (2, 4), (3, 5), (6, 7)), passes=passes, mark=mark)
     assert on.all() == on.any() == expected
     assert made[2] == min(passes or 4, 4)
-    on, _ = sampled(boxes((0, 1)), passes=passes, mark=mark)              # two fragments: there is no rest
+    on, _ = sampled(boxes((0, 1)), passes=passes, mark=mark)            # two fragments: there is no rest
     assert not on.any()
 
 

@@ -66,7 +66,7 @@ def test_errors_on_the_screen_stay_in_their_bounds(a, b, direction, size):
         for v, vertex in enumerate(np.vstack(parts)):
             for k, true in enumerate(exactly(view, vertex)):
                 seen, slack = float(loops.screen[STRIDE * v + k]), view.error_z if k == 2 else view.error_xy
-                if slack >= MAX_COORDINATE:                                   # more than all that is seen: every face is everywhere
+                if slack >= MAX_COORDINATE:                             # more than all that is seen: every face is everywhere
                     assert abs(seen) <= slack
                 elif abs(seen) < MAX_COORDINATE:
                     assert abs(true - Fraction(seen)) <= bound(seen, slack)
@@ -164,7 +164,8 @@ def test_sizes_of_faces_add_up():
 
 
 def test_some_of_many_faces_are_surveyed():
-    assert [survey_step(count) for count in (0, 1, 1 << SURVEY_BITS, (2 << SURVEY_BITS) - 1, 2 << SURVEY_BITS, 5 << SURVEY_BITS)] == [1, 1, 1, 1, 2, 5]
+    assert [survey_step(count) for count in (0, 1, 1 << SURVEY_BITS, (2 << SURVEY_BITS) - 1, 2 << SURVEY_BITS, 5 << SURVEY_BITS)] == [
+        1, 1, 1, 1, 2, 5]
 
 
 @pytest.mark.parametrize("axis", range(3))

@@ -92,7 +92,8 @@ def test_a_wrong_clip_is_the_fault_of_who_asks_also_for_a_folder(put, tmp_path):
 
 def test_numbered_meshes_with_caches_of_their_own_are_no_frames(put, tmp_path):
     one, two = (np.full((2, 8, 3), k, float) for k in (1, 2))
-    files = put(arm1_DOT_obj=mesh_files.obj(), arm1_DOT_pc2=mesh_files.pc2(one), arm2_DOT_obj=mesh_files.obj(), arm2_DOT_pc2=mesh_files.pc2(two))
+    files = put(arm1_DOT_obj=mesh_files.obj(), arm1_DOT_pc2=mesh_files.pc2(one), arm2_DOT_obj=mesh_files.obj(),
+                arm2_DOT_pc2=mesh_files.pc2(two))
     files += put(leg3_DOT_obj=mesh_files.obj(), leg4_DOT_obj=mesh_files.obj())
     for paths in (files, [tmp_path]):
         found = read(paths)
@@ -141,7 +142,8 @@ def test_names_and_errors_have_no_control_characters(put, tmp_path):
 
 
 def test_a_folder_of_frames_is_a_body_and_so_is_each_folder_in_it(put, tmp_path):
-    put(shirt__0001_DOT_obj=mesh_files.obj(), shirt__0002_DOT_obj=mesh_files.obj(CUBE + 1), shirt__notes_DOT_txt=b"x", shirt__f_DOT_mtl=b"x")
+    put(shirt__0001_DOT_obj=mesh_files.obj(), shirt__0002_DOT_obj=mesh_files.obj(CUBE + 1), shirt__notes_DOT_txt=b"x",
+        shirt__f_DOT_mtl=b"x")
     put(arm__a1_DOT_ply=mesh_files.ply(), arm__a2_DOT_ply=mesh_files.ply(), arm__a3_DOT_ply=mesh_files.ply(), empty__x_DOT_txt=b"x")
     put(shirt___DOT_0003_DOT_obj=b"hidden")
     found = read([tmp_path])

@@ -127,7 +127,8 @@ def test_another_number_of_bodies_names_the_file(tmp_path):
 def test_a_bad_frame_is_named(tmp_path):
     bad = CUBE.copy()
     bad[3, 0] = np.nan
-    actor = read_sequence(saved(tmp_path, [mesh_files.obj(), mesh_files.obj(bad), mesh_files.obj()]), read_parts, "cube", Settings()).actors[0]
+    actor = read_sequence(saved(tmp_path, [mesh_files.obj(), mesh_files.obj(bad), mesh_files.obj()]), read_parts, "cube",
+                          Settings()).actors[0]
     for body in (None, actor.at(0)):
         with pytest.raises(FileError, match=r"f1\.obj: cube, frame 1: vertices: row 3 is \[nan, 1\.0, 1\.0\], not finite"):
             actor.at(1, body)

@@ -235,7 +235,8 @@ def begun(head):
 
 
 @pytest.mark.parametrize("answer", [
-    b"garbage!garbage!", struct.pack("<Q", 1 << 60), struct.pack("<Q", subprocess_client.MAX_HEADER + 1), packed(b"not JSON"), packed(b"[" * 20_000),
+    b"garbage!garbage!", struct.pack("<Q", 1 << 60), struct.pack("<Q", subprocess_client.MAX_HEADER + 1), packed(b"not JSON"),
+    packed(b"[" * 20_000),
     packed([]), packed(5), packed({}), packed({"arrays": 5}), packed({"arrays": [["<f8"]]}), packed({"arrays": [["<f8", [-1]]]}),
     packed({"arrays": [["<f8", [1 << 62, 1 << 62]]]}), packed({"arrays": [["|O", [1]]]}, bytes(8)), packed({"arrays": [["<U9", [1]]]}),
     packed({"arrays": [["<f8", [True]]]}), packed({"arrays": [["<f8", [1, 1, 1, 1]]]}), packed({"arrays": [[{}, [1]]]}),

@@ -94,7 +94,7 @@ def test_a_bar_lengthens_as_its_modulus_says(counts, radius):
     middle = np.abs(rest[:, 0] - length / 2) < 1.6 * STEP
     assert math.isclose(np.polyfit(rest[middle, 0], moved[middle, 0], 1)[0], strain, rel_tol=2e-4)
     assert np.abs(moved[:, 1:]).max() < 1e-3 * longer * len(rest[end])
-    assert math.isclose(bar.energy(), 0.5 * forces[end, 0].sum() * longer, rel_tol=1e-4)        # the work that was done
+    assert math.isclose(bar.energy(), 0.5 * forces[end, 0].sum() * longer, rel_tol=1e-4)  # the work that was done
 
 
 def test_volumes_and_masses():
@@ -284,8 +284,10 @@ BAD = {
     "pins": (lambda: body("pair", pinned=[[0]]), MeshError, r"pinned: expected shape \(k,\), the nodes that are held"),
     "volume": (lambda: body("pair", volume=[1, 0]), ValueError, "volume: row 1 is 0"),
     "volumes": (lambda: body("pair", volume=[1, 1, 1]), ValueError, r"volume: expected a number, or shape \(2,\)"),
-    "tiny": (lambda: pl.Elastic(pl.MeshlessNodes(lattice(2, 2, 2, step=1e-30), 1e-30)), ValueError, "volume of nodes: row 0 is .*other units"),
-    "extent": (lambda: pl.Elastic(pl.MeshlessNodes(lattice(2, 2, 2, step=1e200), 1e200), volume=[1] * 8), ValueError, "nodes: extent: row 0 is"),
+    "tiny": (lambda: pl.Elastic(pl.MeshlessNodes(lattice(2, 2, 2, step=1e-30), 1e-30)), ValueError,
+             "volume of nodes: row 0 is .*other units"),
+    "extent": (lambda: pl.Elastic(pl.MeshlessNodes(lattice(2, 2, 2, step=1e200), 1e200), volume=[1] * 8), ValueError,
+               "nodes: extent: row 0 is"),
     "stiff": (lambda: body(young=1e308, volume=1e10), ValueError, "young: 1e\\+308 leads beyond the largest numbers"),
     "mass": (lambda: body(density=1e200), ValueError, "masses.*: row 0 is"),
     "forces": (lambda: body("pair").step(1.0, forces=[[0, 0, 0]]), MeshError, "forces: expected 2 rows, one for each node, got 1"),

@@ -82,7 +82,7 @@ def test_hits_on_other_faces_are_the_same_to_the_bit(mesh, value):
     odd = apart.copy()
     odd[len(rows), 1] = value
     origins, directions = rng.uniform(-0.5, 0.5, (4000, 3)), rng.normal(size=(4000, 3))
-    directions[:2000] = rows[rng.integers(0, len(rows), 2000)] - origins[:2000]         # at vertices: the filter alone cannot tell
+    directions[:2000] = rows[rng.integers(0, len(rows), 2000)] - origins[:2000]  # at vertices: the filter alone cannot tell
     plain, other = pl.Body(apart, faces), pl.Body(odd, faces)
     assert plain.motion.in_filter_range and not other.motion.in_filter_range
     placed = [pl.Body(given, faces) for given in (apart, odd)]

@@ -204,7 +204,7 @@ REFUSED = [
     (BENT[:2], MeshError, r"maps: expected shape \(3, 4, 4\) or \(3, 3, 4\), a matrix for each column of the weights, got \(2, 3, 4\)"),
     (BENT[:, :, :3], MeshError, r"maps: expected shape .* got \(3, 3, 3\)"),
     (BENT[0], MeshError, "maps: expected shape"),
-    ([0.5, 0.25, 0.25], MeshError, r"maps: expected shape .* got \(3,\)"),                 # weights, as of a morphing body
+    ([0.5, 0.25, 0.25], MeshError, r"maps: expected shape .* got \(3,\)"),  # weights, as of a morphing body
     (BALL, MeshError, "maps: expected shape"),
     (1.0, MeshError, "maps: expected shape"),
     (changed(1, (0, 0), np.nan), MeshError, r"maps: row 1 is .*nan.*, not finite"),
@@ -330,7 +330,8 @@ def test_an_interrupted_update_leaves_a_body_whole(owner, name, late, policy, mo
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(("owner", "name"), [(convex, "prepare_bvh"), (convex, "list_ranges"), (convex, "node_entry"), (lazy, "vertex_spans"),
+@pytest.mark.parametrize(("owner", "name"),
+                         [(convex, "prepare_bvh"), (convex, "list_ranges"), (convex, "node_entry"), (lazy, "vertex_spans"),
                                              (front_tracking, "refit_front"), (front_tracking, "advance_front")][::4 if OFF else 1])
 def test_an_interrupted_question_can_be_asked_again(owner, name, late, monkeypatch):
     body, other = blended(policy=blends.FRONT), others()
@@ -342,7 +343,7 @@ def test_an_interrupted_question_can_be_asked_again(owner, name, late, monkeypat
         stop_once(monkeypatch, owner, name, late)
         try:
             pl.collide(body, other)
-            assert k == 1 and owner is not front_tracking                        # what is prepared once is not asked for again
+            assert k == 1 and owner is not front_tracking               # what is prepared once is not asked for again
         except KeyboardInterrupt:
             assert k == 0 or owner is front_tracking
         monkeypatch.undo()

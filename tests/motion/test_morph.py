@@ -62,7 +62,7 @@ def test_positions_are_the_sum_that_is_documented(form, rows, factors, policy):
     twice = morph(form, rows, [[0, 1, 2]])
     twice.update(factors)
     pl.collide(twice, pl.Body(twice.motion.box[[0, 1, 2, 4, 5, 6, 0, 1, 6]].reshape(3, 3), [[0, 1, 2]]))
-    if (twice._bvh.leaves["stamp"] == twice._bvh.frame).all():      # worked out by the query
+    if (twice._bvh.leaves["stamp"] == twice._bvh.frame).all():          # worked out by the query
         assert twice.motion.flat.tobytes() == where(form, rows, factors).tobytes()
 
 
@@ -276,7 +276,8 @@ def test_interrupted_while_all_vertices_are_set(policy, late, monkeypatch):
 
 @pytest.mark.parametrize("policy", BLENDED, ids=str)
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(("owner", "name"), [(blended, "prepare_bvh"), (blended, "choose_references"), (blended, "node_entry"), (lazy, "vertex_spans"),
+@pytest.mark.parametrize(("owner", "name"),
+                         [(blended, "prepare_bvh"), (blended, "choose_references"), (blended, "node_entry"), (lazy, "vertex_spans"),
                                              (lazy, "refit_each_node")])
 def test_an_interrupted_question_can_be_asked_again(owner, name, late, policy, monkeypatch):
     body, other = pl.Body.morph(targets(BALL, 3), FACES, policy=policy), others()

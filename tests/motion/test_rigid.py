@@ -65,7 +65,7 @@ def test_a_new_body_is_where_it_was_given(make):
     assert body.vertices.tobytes() == CUBE.tobytes()
     body.update(transform=np.eye(4))
     assert body.vertices.tobytes() == CUBE.tobytes()
-    assert body.matrix is None                                       # nothing to do, so nothing is done
+    assert body.matrix is None                                          # nothing to do, so nothing is done
 
 
 def test_transforms_replace_each_other(make):

@@ -92,7 +92,7 @@ def test_extreme_weights_are_shares_too():
     skeleton = pl.Skeleton([-1, 0])
     for size in (5e-324, 1e-300, 1e308):
         np.testing.assert_array_equal(skeleton.weights([[0, 1]], [[size, size]]).toarray(), [[0.5, 0.5]])
-    assert skeleton.weights([[0, 1, -1, 77]], [[1, 1, 0, 0]]).toarray().tolist() == [[0.5, 0.5]]    # where nothing belongs, any joint
+    assert skeleton.weights([[0, 1, -1, 77]], [[1, 1, 0, 0]]).toarray().tolist() == [[0.5, 0.5]]  # where nothing belongs, any joint
     assert skeleton.weights(np.zeros((0, 4), int), np.zeros((0, 4))).shape == (0, 2)
 
 

@@ -41,7 +41,7 @@ def reference(vertices, faces, planes):
 
 def assert_visible(body, planes, faces=None):
     """As the reference says of where its vertices are; how many, of how many."""
-    found = pl.frustum_cull(body, planes)                                    # first: nothing has been asked of the vertices
+    found = pl.frustum_cull(body, planes)                               # first: nothing has been asked of the vertices
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found, reference(body.vertices, body.faces if faces is None else faces, planes))
     return len(found), len(body)
@@ -157,7 +157,7 @@ def test_touching_counts():
     body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
     for offset, seen in ((-1.0, True), (-1 - 2.0**-52, False), (-1 + 2.0**-53, True)):
         assert pl.frustum_cull(body, [[1, 0, 0, offset]]).face.tolist() == [0] * seen
-    assert pl.frustum_cull(body, [[0, 0, 1, 0], [0, 0, -1, 0]]).face.tolist() == [0]          # it lies in both
+    assert pl.frustum_cull(body, [[0, 0, 1, 0], [0, 0, -1, 0]]).face.tolist() == [0]  # it lies in both
     tiny = np.nextafter(0, 1)
     assert pl.frustum_cull(body, [[0, 0, 1, -tiny]]).face.tolist() == []
     assert pl.frustum_cull(body, [[0, 0, 1, tiny]]).face.tolist() == [0]
@@ -252,13 +252,14 @@ def test_what_is_counted():
     vertices, faces = shapes.icosphere(1 if OFF else 4)
     body = pl.Body(vertices, faces, policy="lazy")
     scene = pl.Scene([body])
-    assert pl.frustum_cull(scene, CUBE * [1, 1, 1, 2]).stats == pl.Stats() and len(pl.frustum_cull(scene, CUBE * [1, 1, 1, 2])) == len(faces)
+    assert pl.frustum_cull(scene,
+                           CUBE * [1, 1, 1, 2]).stats == pl.Stats() and len(pl.frustum_cull(scene, CUBE * [1, 1, 1, 2])) == len(faces)
     assert pl.frustum_cull(scene, [[1, 0, 0, -5]]).stats == pl.Stats() and not len(pl.frustum_cull(scene, [[1, 0, 0, -5]]))
     first, second = (pl.frustum_cull(scene, [[1, 0, 0, 0.5]]).stats for _ in range(2))
     assert first.n_u > 0 and second.n_u == 0 and first[:2] == second[:2]
     assert 0 < second.n_p < len(faces) and 0 < second.n_v
     assert second.n_p < len(faces) / 2 or OFF
-    assert pl.frustum_cull(scene, [[0, 0, 1, 0]]).stats.n_exact > 0                          # the equator has vertices at 0
+    assert pl.frustum_cull(scene, [[0, 0, 1, 0]]).stats.n_exact > 0     # the equator has vertices at 0
 
 
 # --- matrices and cameras ------------------------------------------------------------------------------------------------------------

@@ -186,7 +186,7 @@ def test_a_fork_while_a_tree_is_being_built():
 @slow
 def test_a_tree_from_the_background_that_is_no_better_is_not_taken(hasty, monkeypatch):
     """It is compared when it is there: meanwhile the body may have come back."""
-    monkeypatch.setattr(auto, "FULL_TEST_CHANGE", -100)                           # no samples
+    monkeypatch.setattr(auto, "FULL_TEST_CHANGE", -100)                 # no samples
     frame, faces = scattered(2400)
     body, other = pl.Body(frame(0), faces, policy={"name": "auto", "background": True}), pl.Body(*CUBE)
     late, tree = Late(monkeypatch), shape_of(body).tree

@@ -89,7 +89,7 @@ OWN = {"name": "convex", "bound": "greedy"}
        st.integers(0, 10**6))
 @example("many", "of all sizes", 3, 1.0, 0.0, (1.0, 1.0, 1e-30), OWN, 1)
 @example("nearly nothing", "one huge", 3, 1.0, 0.0, (1.0, 1.0, 1.0), OWN, 2)
-@example("one each", "sheared", 1, 1e-200, 1e12, (0.0, 0.0, 0.0), OWN, 3)                  # all vertices at one point; one map
+@example("one each", "sheared", 1, 1e-200, 1e12, (0.0, 0.0, 0.0), OWN, 3)  # all vertices at one point; one map
 @example("sums off", "far away", 5, 1e200, 0.0, (1.0, 0.0, 1.0), OWN | {"boxes": "obb"}, 4)
 def test_bodies_of_all_kinds(weights, maps, count, size, place, flat, policy, seed):
     """Any weights and maps, any size, near 0 or 1e12 times the size away, flat or not, by every bound."""
@@ -159,7 +159,7 @@ def test_bodies_without_extent_along_an_axis(boxes, volume, size):
             assert len(right) > 0 and len(pl.self_within(body, 0.1 * size)) == len(right)
 
 
-@pytest.mark.parametrize("volume", VOLUMES if OFF else ["kdop14", "sphere"])              # each is an entry to compile, up to 15 s
+@pytest.mark.parametrize("volume", VOLUMES if OFF else ["kdop14", "sphere"])  # each is an entry to compile, up to 15 s
 def test_volumes_of_all_families(volume):
     """Ends of slabs along their own directions; a volume around the box for families that have none."""
     rng = np.random.default_rng(5)

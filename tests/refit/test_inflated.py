@@ -221,7 +221,7 @@ def test_vectors_do_not_cancel():
         assert inflation[0, 0] == pytest.approx(0.5, rel=1e-5)
         assert inflation[0, 0] >= 0.5
     assert_holds(body)
-    assert shape_of(body).tree_state.growth["lanes"]["inflation"][-1, 0] == pytest.approx(1, rel=1e-5)       # the root has grown twice
+    assert shape_of(body).tree_state.growth["lanes"]["inflation"][-1, 0] == pytest.approx(1, rel=1e-5)  # the root has grown twice
 
 
 # --- in bodies -------------------------------------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ def test_single_vertices_that_move():
         pl.collide(body, other)
         grown = shape_of(body).tree_state.growth["lanes"]["inflation"] != before
         above = {place for place, under in vertices_under(shape_of(body).tree).items() if np.isin(some, under).any()}
-        inner = {(i, k) for i, k in above if i < 0 or shape_of(body).tree.child[i, k] >= 0}             # leaves may have been as far away
+        inner = {(i, k) for i, k in above if i < 0 or shape_of(body).tree.child[i, k] >= 0}  # leaves may have been as far away
         assert inner <= {(i - 1, k) for i, k in np.argwhere(np.roll(grown, 1, 0)).tolist()} <= above
         meshes.assert_right(body, other)
         assert_true(body)

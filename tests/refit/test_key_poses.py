@@ -236,7 +236,8 @@ def test_an_interrupted_update_leaves_a_body_whole(monkeypatch, policy, place):
     def stop(*args):
         monkeypatch.undo()
         raise KeyboardInterrupt
-    module, name = {"while a tree is built": (key_poses, "Bvh"), "while rows are taken in": (free, "copy_checked")}.get(place, (Bvh, "invalidate"))
+    module, name = {"while a tree is built": (key_poses, "Bvh"), "while rows are taken in": (free, "copy_checked")}.get(
+        place, (Bvh, "invalidate"))
     if place == "while rows are taken in":
         body._key_poses.shape(1)
     monkeypatch.setattr(module, name, stop)

@@ -16,7 +16,7 @@ from pliant.refit import partial
 from pliant.refit.policy import POLICIES, Bvh
 
 OFF = bool(numba.config.DISABLE_JIT)
-LOCAL = [name for name, policy in POLICIES.items() if policy.allows_partial]     # the others go their own way
+LOCAL = [name for name, policy in POLICIES.items() if policy.allows_partial]  # the others go their own way
 if OFF:                                                                 # kernels overflow in lanes that nobody reads; as Python they say so
     pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value|divide by zero) encountered:RuntimeWarning")
 SPHERE, FACES = shapes.icosphere(1 if OFF else 3)
@@ -151,8 +151,10 @@ def stop_once(monkeypatch, where, name, late=False):
 
 @pytest.mark.skipif(OFF, reason="takes too long without kernels")
 @pytest.mark.parametrize("borrowed", [False, True])
-@pytest.mark.parametrize(("where", "name", "late"), [(free, "copy_checked_rows", False), (free, "copy_checked_rows", True), (free, "set_record", False),
-                                                     (Bvh, "invalidate_vertices", False)], ids=["before", "after", "before the origin", "last"])
+@pytest.mark.parametrize(("where", "name", "late"),
+                         [(free, "copy_checked_rows", False), (free, "copy_checked_rows", True), (free, "set_record", False),
+                                                     (Bvh, "invalidate_vertices", False)],
+                                                     ids=["before", "after", "before the origin", "last"])
 def test_an_interrupted_update_leaves_a_body_whole(policy, where, name, late, borrowed, monkeypatch):
     """Its vertices and volumes belong together: the old ones, or the new ones."""
     body = sphere(policy)
@@ -172,7 +174,8 @@ def test_an_interrupted_update_leaves_a_body_whole(policy, where, name, late, bo
 
 @pytest.mark.skipif(OFF, reason="takes too long without kernels")
 @pytest.mark.parametrize("policy", LOCAL)
-@pytest.mark.parametrize(("where", "name", "late"), [(partial, "refit_partial", False), (partial, "vertex_paths", False), (partial, "mark_leaves", True),
+@pytest.mark.parametrize(("where", "name", "late"),
+                         [(partial, "refit_partial", False), (partial, "vertex_paths", False), (partial, "mark_leaves", True),
                                                      (partial, "refit_paths", False), (partial, "refit_paths", True)],
                          ids=["at first", "in the paths", "after the leaves", "before the volumes", "after them"])
 def test_an_interrupted_question_can_be_asked_again(policy, where, name, late, monkeypatch):

@@ -252,7 +252,8 @@ def test_an_actor_that_stands_still_is_not_asked_again():
         calls.append(frame)
         return vertices
 
-    show = AnimatedScene("still", 5, [Actor(faces, Material(), shape, moves=False)], [], Sky(), lambda frame: CameraPose((0, 0, 3), (0.5, 0.5, 0)))
+    show = AnimatedScene("still", 5, [Actor(faces, Material(), shape, moves=False)], [], Sky(),
+                         lambda frame: CameraPose((0, 0, 3), (0.5, 0.5, 0)))
     performance = Playback(show)
     for frame in range(5):
         performance.move(frame)

@@ -38,7 +38,8 @@ def story(count=12, shown=None, title="Two bodies and a soup", detail=1, **value
     """All three, in frames 10, 12, 14 …; `shown`: the frames with snapshots."""
     frames = np.arange(10, 10 + 2 * count, 2, dtype=np.int32)
     _, faces = icosphere(detail)
-    bodies = [ReportBody("first", "morph", halves(len(faces))), ReportBody("second", "free", halves(len(faces))), ReportBody("soup", "soup")]
+    bodies = [ReportBody("first", "morph", halves(len(faces))), ReportBody("second", "free", halves(len(faces))),
+              ReportBody("soup", "soup")]
     between, within = np.arange(count, dtype=np.int64) * 3 % 17, np.arange(count, dtype=np.int64)[::-1] % 5
     meetings = [Contact(int(frames[-3]), 0, 1, 40, (0.5, 0.25, -0.125), 0.5), Contact(int(frames[2]), 1, 1, 30, (1.0, 0.0, 0.0), 0.25)]
     counts, taken = {"between bodies": between, "within a body": within}, snapshots(frames if shown is None else shown, detail)

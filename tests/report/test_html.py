@@ -86,7 +86,8 @@ def test_points_and_nothing(tmp_path):
     meshes = [(np.ones((3, 3)), np.array([[0, 1, 2]])), (np.ones((3, 3)), none.astype(int)), (none, none.astype(int))]
     shown = [Snapshot(10, meshes, [np.array([0]), none[:, 0].astype(int), none[:, 0].astype(int)])]
     bodies = [ReportBody("a", "free"), ReportBody("b", "free"), ReportBody("c", "free")]
-    found = read_report.frames(*read_report.parts(write_report(tmp_path / "report.html", story(bodies=bodies, meetings=[], snapshots=shown))))
+    found = read_report.frames(
+        *read_report.parts(write_report(tmp_path / "report.html", story(bodies=bodies, meetings=[], snapshots=shown))))
     assert found[0][0].positions == [(1.0, 1.0, 1.0)] * 3 and found[0][0].marked == [0]
     assert found[0][1].positions == found[0][2].positions == []
 

@@ -60,7 +60,7 @@ def test_trees(name, builds):
     held = tree.faces >= 0
     filled = held.sum(1)
     assert sorted(tree.faces[held].tolist()) == list(range(len(faces)))
-    assert np.array_equal(held, np.arange(LEAF_WIDTH) < filled[:, None])      # padding last
+    assert np.array_equal(held, np.arange(LEAF_WIDTH) < filled[:, None])  # padding last
     assert filled.min() >= 1
     assert filled.max() <= builds["leaf"]
 

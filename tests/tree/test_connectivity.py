@@ -43,7 +43,8 @@ def test_links(name):
     edges, touching = neighbours(faces)
     n = len(faces)
     asked = []
-    found = build_face_graph(faces, faces.max() + 1, lambda order, starts: asked.append((order, starts)) or np.arange(len(starts) - 1)[::-1])
+    found = build_face_graph(faces, faces.max() + 1, lambda order,
+                             starts: asked.append((order, starts)) or np.arange(len(starts) - 1)[::-1])
     assert sorted(found.order.tolist()) == list(range(n))
     assert np.diff(found.begins).max(initial=0) <= (3 if name in SURFACES else MAX_LINKS)
     linked = {(found.order[k], found.order[i]) for k in range(n) for i in found.adjacent[found.begins[k]:found.begins[k + 1]]}

@@ -45,7 +45,8 @@ def test_it_serves_all_shapes_better_than_the_first():
     corner = (x[:-1, :-1] + n * y[:-1, :-1]).ravel()
     faces = np.concatenate([np.column_stack([corner, corner + 1, corner + n]), np.column_stack([corner + 1, corner + n + 1, corner + n])])
     crumpled = rng.standard_normal((n * n, 3))
-    known, unknown = pl.Body(crumpled, faces, policy="lazy", build_poses=[crumpled, sheet, sheet + 1]), pl.Body(crumpled, faces, policy="lazy")
+    known = pl.Body(crumpled, faces, policy="lazy", build_poses=[crumpled, sheet, sheet + 1])
+    unknown = pl.Body(crumpled, faces, policy="lazy")
     probe = pl.Body([[n / 2 + 0.3, n / 2 + 0.3, -1], [n / 2 + 0.4, n / 2 + 0.4, 1], [n / 2 + 0.4, n / 2 + 0.3, 0]], [[0, 1, 2]])
     work = []
     for body in (known, unknown):

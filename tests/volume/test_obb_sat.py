@@ -72,7 +72,8 @@ class Pairs:
         reach = sum(np.abs(ends).max(axis=(0, 2)) for ends in (np.stack(self.a), np.stack(self.b))).astype(np.float64)
         loose = np.abs(turn.transpose(0, 2, 1) @ turn - np.eye(3)).max(axis=(1, 2))
         far = np.abs(move).max(axis=1)
-        self.way = np.column_stack([turn.reshape(-1, 9), move, transformed.TRANSFORM_ERROR * (reach + far), transformed.ROTATION_ERROR + 2 * loose]).astype(np.float32)
+        self.way = np.column_stack([turn.reshape(-1, 9), move, transformed.TRANSFORM_ERROR * (reach + far),
+                                    transformed.ROTATION_ERROR + 2 * loose]).astype(np.float32)
 
     def __len__(self):
         return len(self.move)
@@ -240,7 +241,8 @@ def set_answers(nodes_a, nodes_b, ways, some, parted):
     """Lanes of a's record i against the turned box around b's record i."""
     for i in range(len(nodes_a)):
         w = ways[i]
-        turned = transform_volume(load_bounds(nodes_b, i), RigidTransform(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12], w[13]))
+        turned = transform_volume(load_bounds(nodes_b, i),
+                                  RigidTransform(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12], w[13]))
         some[i], parted[i] = movemask(overlap(lanes(nodes_a, i), turned)), movemask(sat_cross_axes(lanes(nodes_a, i), turned))
 
 

@@ -55,7 +55,7 @@ def test_every_family_has_the_whole_protocol(family):
 
 def test_every_family_is_described_here():
     assert set(INSIDE) == set(VOLUME_TYPES)
-    assert VOLUME_TYPES["kdop6"] == VOLUME_TYPES["aabb"]._replace(name="kdop6")            # so that what is tested of one is tested of both
+    assert VOLUME_TYPES["kdop6"] == VOLUME_TYPES["aabb"]._replace(name="kdop6")  # so that what is tested of one is tested of both
     assert set(VOLUME_TYPES) - set(VOLUMES) == {"kdop6"}
 
 
@@ -129,7 +129,8 @@ def test_the_best_fit_is_tight(family, rng):
         set_fitted(FIT_METHODS["best"], made.nodes, 1, 2, *given)
         plain, best = made.volume(1, 1), made.volume(1, 2)
         assert size(best) <= size(plain)
-        sizes.append(min(float(support_value(best, *way) + support_value(best, *-way)) for way in np.linalg.svd(points)[2].astype(np.float32)))
+        sizes.append(min(float(support_value(best, *way) + support_value(best, *-way))
+                         for way in np.linalg.svd(points)[2].astype(np.float32)))
     assert (np.median(sizes) < 0.1) == (family.name in ("obb", "rss", "slabcutball", "double_slabcutball"))
 
 

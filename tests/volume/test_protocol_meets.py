@@ -95,7 +95,7 @@ def test_rays_miss_what_is_aside(family, width, rng):
     for start, end in ((0, inf), (0, 5)):
         set_pierced(made.nodes, 0, np.array([50, 50, 50, inf, inf, 1, start, end], np.float32), near, far)
         assert (near > far).all()
-    set_pierced(made.nodes, 0, np.array([-100, 0, 0, 1, inf, inf, 0, 5], np.float32), near, far)      # ends long before
+    set_pierced(made.nodes, 0, np.array([-100, 0, 0, 1, inf, inf, 0, 5], np.float32), near, far)  # ends long before
     assert (near > far).all()
 
 

@@ -11,7 +11,7 @@ from siblings import Siblings, set_enclosed
 pytestmark = [pytest.mark.formulas, pytest.mark.filterwarnings("ignore:(overflow|invalid value|divide by zero) encountered:RuntimeWarning")]
 REPEATS = 3 if numba.config.DISABLE_JIT else 20
 NEAR = {"rel": 2.0**-16, "abs": 2.0**-18}                               # of coordinates up to 4
-TURNED = ("obb", "rss", "slabcutball", "double_slabcutball")                  # as thin as a plate, however that is turned
+TURNED = ("obb", "rss", "slabcutball", "double_slabcutball")            # as thin as a plate, however that is turned
 ROUND = ("sphere", "rss", "slabcutball", "double_slabcutball")
 
 
@@ -47,7 +47,8 @@ def test_no_volume_is_thicker_than_it_reaches(family, rng):
     for _ in range(REPEATS):
         volume = around(family, rng, rng.standard_normal((8, 3)) * rng.choice([0.01, 1.0], 3) + rng.standard_normal(3))
         for way in np.float32([poses.any_turn(rng)[0] for _ in range(5)]):
-            assert 0 < min_half_extent(volume) <= (support_value(volume, *way) + support_value(volume, *-way)) / 2 * np.float32(1 + 2.0**-16)
+            assert 0 < min_half_extent(volume) <= (support_value(volume, *way) + support_value(volume, *-way)) / 2 * np.float32(1
+                                                                                                                                + 2.0**-16)
         assert min_half_extent(volume) <= size(volume)
 
 

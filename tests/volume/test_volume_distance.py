@@ -7,7 +7,7 @@ from pliant.volume.protocol import VOLUME_TYPES, RigidTransform, enclose_box, se
 from siblings import VOLUMES
 
 pytestmark = [pytest.mark.formulas, pytest.mark.filterwarnings("ignore:(overflow|invalid value|divide by zero):RuntimeWarning")]
-QUARTER = RigidTransform(*np.float32([0, -1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 2.0**-22]))          # about z
+QUARTER = RigidTransform(*np.float32([0, -1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 2.0**-22]))  # about z
 
 
 def box_of(name, low, high):

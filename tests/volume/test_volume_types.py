@@ -88,7 +88,8 @@ def mixed(nodes, i, others, j, w, gaps):
     for k in range(len(gaps)):
         gaps[k] = extract(gap, k)
     turned = transform_volume(one, RigidTransform(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12], w[13]))
-    return movemask(overlap(lanes(nodes, i), one)), movemask(overlap(lanes(nodes, i), turned)), movemask(sat_cross_axes(lanes(nodes, i), turned))
+    return movemask(overlap(lanes(nodes, i), one)), movemask(overlap(lanes(nodes, i), turned)), movemask(
+        sat_cross_axes(lanes(nodes, i), turned))
 
 
 @pytest.mark.parametrize(("first", "second"), [(a, b) for a in VOLUMES for b in VOLUMES if a != b and (OFF or {(a, b), (b, a)} & {*PAIRS})])
@@ -105,7 +106,8 @@ def test_volumes_of_two_families(first, second, rng):
         copy_lane(b.nodes, 0, 0)
         move = rng.standard_normal(3) * scale
         reach = 4 * scale + np.abs(np.float64(b.points[0])).max() + max(abs(float(x)) for p in a.points for q in p for x in q)
-        way = np.float32([*rotation.reshape(-1), *move, (2 * reach + 2 * np.abs(move).max()) * transformed.TRANSFORM_ERROR, transformed.ROTATION_ERROR])
+        way = np.float32([*rotation.reshape(-1), *move, (2 * reach + 2 * np.abs(move).max()) * transformed.TRANSFORM_ERROR,
+                          transformed.ROTATION_ERROR])
         at = rotation @ common + move
         a.put(0, 0, np.concatenate([[common], common + rng.standard_normal((2, 3)) * scale * 0.1]))
         a.put(0, 1, np.concatenate([[at], at + rng.standard_normal((2, 3)) * scale * 0.1]))

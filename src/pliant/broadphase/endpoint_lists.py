@@ -27,14 +27,14 @@ from pliant.core.jit import helper, kernel, routine
 
 N_CELLS = 16
 CELL_MASK = (1 << N_CELLS) - 1
-MAX_CELL_COORD = float(1 << 40)                                                    # cells that far out are not told apart
-BLOCK_SIZE = 1 << 10                                                         # ends that `resort` looks through at a time
-MAX_PENDING = 1 << 9                                                            # exchanges that wait for judgement
-LOG_SIZE = 1 << 14                                                           # pairs that came or went which are written down
-MAX_DRIFT = 8                                                               # exchanges a box after which places are written down anew
+MAX_CELL_COORD = float(1 << 40)                                         # cells that far out are not told apart
+BLOCK_SIZE = 1 << 10                                                    # ends that `resort` looks through at a time
+MAX_PENDING = 1 << 9                                                    # exchanges that wait for judgement
+LOG_SIZE = 1 << 14                                                      # pairs that came or went which are written down
+MAX_DRIFT = 8                                                           # exchanges a box after which places are written down anew
 # Boxes are moved one by one if at most 1 in 8 moves: 10,000 boxes take 0.06 ms where 1 in 100 moves, all of them at least 0.3 ms.
 SINGLE_MOVE_RATIO = 8
-DONE, TABLE_FULL, BUDGET_SPENT = 0, 1, 2                                             # why a loop came back; FULL: the table of pairs is
+DONE, TABLE_FULL, BUDGET_SPENT = 0, 1, 2                                # why a loop came back; FULL: the table of pairs is
 
 # The state of a loop: ends on each list; the axis and the place or end that it is at; the end that it moves, or where that is, and whether
 # it came back in the middle of that; exchanges that wait for judgement; exchanges so far, and when to come back; pairs in the table;
@@ -239,7 +239,8 @@ class EndpointLists:
     def __init__(self, sorter):
         self.sorter = sorter
         self.state = np.zeros(N_STATE, np.int64)
-        self.pending, self.log, self.unsorted = np.zeros(MAX_PENDING, np.int64), np.zeros(LOG_SIZE, np.int64), np.zeros(BLOCK_SIZE + 1, np.int32)
+        self.pending, self.log = np.zeros(MAX_PENDING, np.int64), np.zeros(LOG_SIZE, np.int64)
+        self.unsorted = np.zeros(BLOCK_SIZE + 1, np.int32)
         self.scales = np.zeros(3)
         self.table, self.drift = np.zeros(0, np.int64), 0
         self.reserve(0)
@@ -283,7 +284,7 @@ class EndpointLists:
         n = len(slots)
         for axis in range(3):
             values, tags = self.sorter.buffers(2 * n)
-            values[:n], values[n:] = boxes[slots, axis], boxes[slots, axis + 3]         # lower ends first: the sort is stable
+            values[:n], values[n:] = boxes[slots, axis], boxes[slots, axis + 3]  # lower ends first: the sort is stable
             tags[:n], tags[n:] = 2 * slots, 2 * slots + 1
             values, tags = self.sorter.sort(2 * n)
             self.values[axis, :2 * n], self.tags[axis, :2 * n] = values, tags
@@ -299,7 +300,7 @@ class EndpointLists:
         new = update_cells(ids, boxes, self.scales, self.current_cells, self.swept_cells, self.places)
         if SINGLE_MOVE_RATIO * k <= n:
             return self._run(move_boxes, ids, boxes, 20 * n - 80 * k)
-        if new and not self._run(move_boxes, ids[self.places[0, 2 * ids] < 0], boxes, (20 - 6 * new) * n):    # a new one passes 6 n others
+        if new and not self._run(move_boxes, ids[self.places[0, 2 * ids] < 0], boxes, (20 - 6 * new) * n):  # a new one passes 6 n others
             return False
         return self._run(resort_lists, ids, boxes, 6 * n, self.unsorted)
 
@@ -319,7 +320,8 @@ class EndpointLists:
             if reason == TABLE_FULL:
                 self.table = insert_in_steps(empty_table(len(self.table) // 2), self.table, 32)
                 continue
-            share = self.state[POSITION] / (6 * len(ids)) if loop is move_boxes else (self.state[AXIS] + self.state[POSITION] / self.state[N_ENDS]) / 3
+            share = self.state[POSITION] / (6 * len(ids)) if loop is move_boxes else (
+                self.state[AXIS] + self.state[POSITION] / self.state[N_ENDS]) / 3
             if done > min(max_swaps, 2 * max_swaps * share):
                 return False
             self.state[SWAP_LIMIT] += max_swaps // 8

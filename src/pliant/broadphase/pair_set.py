@@ -10,10 +10,10 @@ from pliant.core.jit import helper, kernel
 from pliant.errors import TooManyPairsError
 
 EMPTY = -1
-MIN_CAPACITY = 1 << 12                                                         # places to begin with
-PLACES_PER_CALL = 1 << 22                                                          # places per kernel call: about 50 ms
+MIN_CAPACITY = 1 << 12                                                  # places to begin with
+PLACES_PER_CALL = 1 << 22                                               # places per kernel call: about 50 ms
 LOW_MASK = 0xFFFFFFFF
-MIN_CHECKED_BYTES = 16 << 20                                                        # bytes below which asking the system is not worth 0.1 ms
+MIN_CHECKED_BYTES = 16 << 20                                            # bytes below which asking the system is not worth 0.1 ms
 
 
 @helper
@@ -53,7 +53,7 @@ def remove(table, key):
         gap = (gap + 1) & mask
     at = (gap + 1) & mask
     while table[at] != EMPTY:
-        if (at - hash_place(table[at], mask)) & mask >= (at - gap) & mask:    # it would rather be at the gap than here
+        if (at - hash_place(table[at], mask)) & mask >= (at - gap) & mask:  # it would rather be at the gap than here
             table[gap], gap = table[at], at
         at = (at + 1) & mask
     table[gap] = EMPTY

@@ -8,7 +8,7 @@ import numpy as np
 from pliant.core.jit import kernel
 
 MAX_PASSES, MAX_BUCKETS = 8, 1 << 11
-WIDE_DIGIT_SIZE = 3000                                                             # from here on, few passes over large counters are quicker
+WIDE_DIGIT_SIZE = 3000                                                  # from here on, few passes over large counters are quicker
 SIGN_BIT = -0x8000000000000000
 
 
@@ -22,7 +22,7 @@ def sort_floats(bits, tags, other_bits, other_tags, digit, counts):
     for k in range(passes):
         counts[k, :buckets] = 0
     for i in range(n):
-        key = bits[i] ^ ((bits[i] >> 63) | SIGN_BIT)                        # in this form bit patterns are in the order of the values
+        key = bits[i] ^ ((bits[i] >> 63) | SIGN_BIT)                    # in this form bit patterns are in the order of the values
         bits[i] = key
         for k in range(passes):
             counts[k, (key >> (k * digit)) & (buckets - 1)] += 1

@@ -21,8 +21,8 @@ from pliant.broadphase.sweep_full import FullSweep
 from pliant.core.jit import kernel
 from pliant.core.sorting import DIGIT_BITS, MIN_RADIX_KEYS, radix_sort, unpack_pairs
 
-MAX_REST = 32                                                       # frames after which lists are tried again
-MAX_SLOTS = 1 << 30                                                         # tags of ends are int32
+MAX_REST = 32                                                           # frames after which lists are tried again
+MAX_SLOTS = 1 << 30                                                     # tags of ends are int32
 
 
 @kernel
@@ -61,11 +61,11 @@ class SweepAndPrune:
         self._n, self._slots = 0, None                                  # how many are alive, −1 if that has to be counted; which
         sorter = RadixSorter()
         self._full_sweep, self._lists = FullSweep(sorter), EndpointLists(sorter)
-        self._lists_valid = False                                            # lists and table belong to the boxes
-        self._keys_valid = False                                             # keys belong to the boxes
-        self._keys, self._slot_bits = np.zeros(0, np.int64), 0                # sorted pairs of the last time, second slot in the lowest bits
-        self._lists_complete = False                                             # then no box on the lists was gone
-        self._rest = self._frames_left = self._moved_at_give_up = 0                     # frames to rest, frames left, boxes moved when lists were given up
+        self._lists_valid = False                                       # lists and table belong to the boxes
+        self._keys_valid = False                                        # keys belong to the boxes
+        self._keys, self._slot_bits = np.zeros(0, np.int64), 0          # sorted pairs of the last time, second slot in the lowest bits
+        self._lists_complete = False                                    # then no box on the lists was gone
+        self._rest = self._frames_left = self._moved_at_give_up = 0     # frames to rest, frames left, boxes moved when lists were given up
 
     def __len__(self):
         if self._n < 0:
@@ -89,7 +89,7 @@ class SweepAndPrune:
         if not 0 < top <= MAX_SLOTS:
             raise ValueError(f"expected slots from 0 to {MAX_SLOTS - 1:,}, got {ids.min()} to {ids.max()}")
         n, lists_valid, keys_valid = len(self), self._lists_valid, self._keys_valid
-        self._lists_valid = self._keys_valid = False                              # whoever is interrupted from here on starts afresh
+        self._lists_valid = self._keys_valid = False                    # whoever is interrupted from here on starts afresh
         if top > len(self._alive):
             self._grow(max(64, 1 << int(top - 1).bit_length()), lists_valid)
         if not lists_valid and keys_valid and self._should_try_lists(len(ids)):
@@ -106,7 +106,7 @@ class SweepAndPrune:
         ids = ids[(ids >= 0) & (ids < len(self._alive))]
         self._n, self._keys_valid = -1, False
         self._alive[ids] = False
-        self._lists_valid = self._lists_valid and self._lists.n_boxes <= 2 * len(self)   # boxes that are gone stay on the lists for a while
+        self._lists_valid = self._lists_valid and self._lists.n_boxes <= 2 * len(self)  # boxes that are gone stay on the lists for a while
 
     def pairs(self):
         """Slots (m, 2) int64 of the boxes that overlap, i < j, sorted."""

@@ -20,11 +20,11 @@ from pliant.core.stack import stack_float64
 # 5 % of their size a frame, and 46 µs in columns. At 1 % a frame lists win from 150 boxes on, at 5 % from 350, columns from 450.
 BRUTE_FORCE_SIZE = 200
 SAMPLE_SIZE = 64
-MAX_COPIES = 6                                                              # entries of large boxes, at most, for each box that there is
-COMPARISON_BUDGET = 1 << 26                                                        # comparisons per kernel call: about a tenth of a second
-POSITION, N_FOUND = 0, 1                                                        # a loop's state: how far it is, how many pairs it found
-MAX_KEPT_KEYS = 1 << 20                                                          # keys for which room is kept
-LOOKAHEAD = 4                                                               # entries looked at before the next branch
+MAX_COPIES = 6                                                          # entries of large boxes, at most, for each box that there is
+COMPARISON_BUDGET = 1 << 26                                             # comparisons per kernel call: about a tenth of a second
+POSITION, N_FOUND = 0, 1                                                # a loop's state: how far it is, how many pairs it found
+MAX_KEPT_KEYS = 1 << 20                                                 # keys for which room is kept
+LOOKAHEAD = 4                                                           # entries looked at before the next branch
 SLOT_MASK, STRIP_MASK = 0xFFFFFFFF, 0xFFFF
 
 
@@ -205,7 +205,7 @@ def sweep_columns(counts, n_3, entries, entry_tags, slot_bits, keys, state):
             upper_end, start_2, end_2, start_3, end_3 = entries[at, 1], entries[at, 2], entries[at, 3], entries[at, 4], entries[at, 5]
             other = at + 1
             while other < last and entries[other, 0] <= upper_end:
-                for k in range(other, other + LOOKAHEAD):                   # no branch in here: nobody could foretell it
+                for k in range(other, other + LOOKAHEAD):               # no branch in here: nobody could foretell it
                     keys[found] = np.int64(at) << 32 | k
                     found += ((k < last) & (entries[k, 0] <= upper_end) & (entries[k, 2] <= end_2) & (start_2 <= entries[k, 3])
                               & (entries[k, 4] <= end_3) & (start_3 <= entries[k, 5]))
@@ -237,7 +237,7 @@ class FullSweep:
         return self._run(sweep_columns, *self._prepare_columns(boxes, slots), slot_bits)
 
     def _run(self, loop, *args):
-        min_free = self.n + LOOKAHEAD                                           # room that one box may need
+        min_free = self.n + LOOKAHEAD                                   # room that one box may need
         if len(self.keys) > MAX_KEPT_KEYS:
             self.keys = np.empty(MAX_KEPT_KEYS, np.int64)
         self.state[:] = 0
@@ -273,7 +273,8 @@ class FullSweep:
         order, n_3 = self.sorter.sort(n)[1], int(cuts[1, 2])
         if len(self.entry_tags) <= total + LOOKAHEAD:
             capacity = total + total // 4 + LOOKAHEAD + 1
-            self.entries, self.members, self.entry_tags = np.zeros((capacity, 6)), np.zeros(capacity, np.int32), np.zeros(capacity, np.int64)
+            self.entries, self.members = np.zeros((capacity, 6)), np.zeros(capacity, np.int32)
+            self.entry_tags = np.zeros(capacity, np.int64)
         fill_columns(boxes, slots, order, axes, n_3, strips, counts, self.members, self.entries, self.entry_tags)
         return counts[:-1], n_3, self.entries, self.entry_tags
 

@@ -118,7 +118,7 @@ def make_pair_filter(options: CheckOptions, names: Sequence[str]) -> PairFilter:
     for name in options.groups:
         match_bodies("group", name, names, options.groups)
     wanted, ignored = ([parse_rule(option, each, names, options.groups) for each in rules]
-                        for option, rules in (("pairs", options.pairs), ("ignore", options.ignore)))  # fmt: skip
+                       for option, rules in (("pairs", options.pairs), ("ignore", options.ignore)))  # fmt: skip
     everybody = np.ones((2, len(names)), bool)
     if not names:
         return PairFilter(np.zeros(0, np.int64), np.zeros((0, 0), bool), np.zeros(0, bool))

@@ -42,10 +42,10 @@ def journal_rows(result: FrameResult, contacts: list[Contact]) -> ArrayDict:
     ends = np.cumsum([each.pairs for each in contacts], dtype=np.int64)
     touching_pairs = np.diff(np.concatenate([[0], np.cumsum(touching)])[np.concatenate([[0], ends])]) if contacts else np.zeros(0, np.int64)
     arrays: ArrayDict = {"bodies": result.bodies, "faces": result.faces,
-                      "meetings": np.array([[m.first, m.second, m.pairs] for m in contacts], np.int64).reshape(-1, 3),
-                      "touching": touching_pairs.astype(np.int64),
-                      "places": np.array([[*m.centre, m.radius] for m in contacts], np.float64).reshape(-1, 4),
-                      "seconds": np.array([result.read_seconds, result.query_seconds])}  # fmt: skip
+                         "meetings": np.array([[m.first, m.second, m.pairs] for m in contacts], np.int64).reshape(-1, 3),
+                         "touching": touching_pairs.astype(np.int64),
+                         "places": np.array([[*m.centre, m.radius] for m in contacts], np.float64).reshape(-1, 4),
+                         "seconds": np.array([result.read_seconds, result.query_seconds])}  # fmt: skip
     if result.distances is not None:
         arrays["distance"] = result.distances
     return arrays
@@ -151,13 +151,14 @@ class PairTotals(NamedTuple):
         """And in one more, which comes after those so far."""
         worse = contact.pairs > self.worst_pairs
         return PairTotals(self.pairs + contact.pairs, self.frames + 1, contact.frame if worse else self.worst_frame,
-                    contact.pairs if worse else self.worst_pairs)  # fmt: skip
+                          contact.pairs if worse else self.worst_pairs)  # fmt: skip
 
 
 def sum_frames(journal: Journal, frames: list[int]) -> CheckTotals:
     """Add up all frames, in this order."""
     between, self_pairs, touching = (np.zeros(len(frames), np.int64) for _ in range(3))
-    bodies, worst, loads, seconds, contact_count = dict[tuple[int, int], PairTotals](), list[Contact](), list[NDArray[np.int64]](), np.zeros(2), 0
+    bodies, worst, loads = dict[tuple[int, int], PairTotals](), list[Contact](), list[NDArray[np.int64]]()
+    seconds, contact_count = np.zeros(2), 0
     for k, frame in enumerate(frames):
         rows = journal.pairs(frame)
         found, seconds, touching[k] = read_contacts(frame, rows), seconds + rows["seconds"], rows["touching"].sum()

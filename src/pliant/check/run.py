@@ -113,7 +113,7 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
 
 
 def check_frames(worker: FrameWorker, frames: list[int], journal: Journal, meta: write_report.ReportMeta, jobs: int, drawn: set[int],
-         progress: Callable[[CheckProgress], None] | None) -> None:  # fmt: skip
+                 progress: Callable[[CheckProgress], None] | None) -> None:  # fmt: skip
     """Ask about all frames that the journal does not have, and write each down as soon as it is done."""
     lock, finished_frames = threading.Lock(), journal.done
 
@@ -133,8 +133,9 @@ def check_frames(worker: FrameWorker, frames: list[int], journal: Journal, meta:
             progress(CheckProgress(frame, k, len(frames), pairs))
 
 
-def write_outputs(animation: Animation, options: CheckOptions, output: Output, journal: Journal, meta: write_report.ReportMeta, frames: list[int],
-          plan: dict[str, Any], announce: Callable[[str], None], started: float) -> CheckResult:  # fmt: skip
+def write_outputs(animation: Animation, options: CheckOptions, output: Output, journal: Journal, meta: write_report.ReportMeta,
+                  frames: list[int],
+                  plan: dict[str, Any], announce: Callable[[str], None], started: float) -> CheckResult:  # fmt: skip
     """Write everything that people want; what an earlier check has left there and this one does not write goes."""
     folder = output.folder
     announce("pairs")
@@ -193,7 +194,8 @@ def map_frames(first: FrameWorker, frames: list[int], jobs: int, process: Callab
         yield from (process(first, frame) for frame in frames)
         return
     with use_threads(1):  # a thread for each frame is enough
-        yield from map_in_threads([first, *(FrameWorker(first.animation, first.options, first.asked) for _ in range(jobs - 1))], frames, process)
+        yield from map_in_threads([first, *(FrameWorker(first.animation, first.options, first.asked) for _ in range(jobs - 1))], frames,
+                                  process)
 
 
 def map_in_threads(workers: list[FrameWorker], frames: list[int], process: Callable[[FrameWorker, int], Any]) -> Iterator[Any]:

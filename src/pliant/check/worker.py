@@ -94,7 +94,7 @@ class FrameWorker:
         self.move(frame)
         moved, compiled = time.perf_counter(), compile_seconds()
         bodies, faces, distances = self._query()
-        seconds = time.perf_counter() - moved - (compile_seconds() - compiled)              # kernels are kept for the next run
+        seconds = time.perf_counter() - moved - (compile_seconds() - compiled)  # kernels are kept for the next run
         return FrameResult(frame, bodies, faces, distances, moved - started, max(seconds, 0.0))
 
     def _query(self) -> tuple[Rows, Rows, NDArray[np.float64] | None]:
@@ -108,7 +108,8 @@ class FrameWorker:
             near = self.scene.within(options.within, self_pairs=self._any_self)
             assert near.distances is not None
             # Faces that share a vertex are never near each other, but they may meet.
-            found = [(i, i, pliant.self_collide(self.scene[i], adjacent=options.adjacent).faces) for i, j in self._candidate_pairs() if i == j]
+            found = [(i, i, pliant.self_collide(self.scene[i], adjacent=options.adjacent).faces) for i,
+                     j in self._candidate_pairs() if i == j]
             bodies = np.concatenate([near.bodies, *(np.full((len(rows), 2), i) for i, _, rows in found)])
             faces = np.concatenate([near.faces, *(rows for _, _, rows in found)])
             return self._sort_rows(bodies, faces, np.concatenate([near.distances, np.zeros(len(faces) - len(near))]))

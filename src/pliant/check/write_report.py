@@ -38,20 +38,22 @@ class ReportMeta(NamedTuple):
 def make_meta(animation: Animation, bodies: list[Body], with_hierarchy: bool) -> ReportMeta:
     """The bodies of an animation; their trees, if they are drawn."""
     report_bodies = [ReportBody(actor.name, actor.kind, hierarchy_of(body) if with_hierarchy and actor.kind != "soup" else None)
-                  for actor, body in zip(animation.actors, bodies, strict=True)]  # fmt: skip
+                     for actor, body in zip(animation.actors, bodies, strict=True)]  # fmt: skip
     counts = [BodySize(body.motion.count, len(body.faces)) for body in bodies]
     boxes = np.array([body.bounds for body in bodies if len(body)]).reshape(-1, 2, 3)
     origin = 0.5 * boxes[:, 0].min(axis=0) + 0.5 * boxes[:, 1].max(axis=0) if len(boxes) else np.zeros(3)
     return ReportMeta(report_bodies, counts, [np.array(body.faces) for body in bodies], origin)
 
 
-def write(path: Path, animation: Animation, meta: ReportMeta, journal: Journal, sums: CheckTotals, summary: dict[str, Any], most_bytes: int) -> Path:
+def write(path: Path, animation: Animation, meta: ReportMeta, journal: Journal, sums: CheckTotals, summary: dict[str, Any],
+          most_bytes: int) -> Path:
     """The report of a finished check."""
     contacts = [each._replace(centre=relative_point(each.centre, meta.origin)) for each in sums.worst]
     data = ReportData(title=animation.name, facts=report_facts(summary), notes=list(animation.notes), bodies=meta.bodies,
-                  frames=np.array(sums.frames, np.int32), counts=pair_counts(sums, summary["options"]["within"] is not None),
-                  contacts=contacts, omitted_contacts=sums.contact_count - len(contacts), body_pairs=sums.loads, snapshots=read_snapshots(meta, journal),
-                  rate=animation.rate, up=animation.up, unit=animation.unit)  # fmt: skip
+                      frames=np.array(sums.frames, np.int32), counts=pair_counts(sums, summary["options"]["within"] is not None),
+                      contacts=contacts, omitted_contacts=sums.contact_count - len(contacts), body_pairs=sums.loads,
+                      snapshots=read_snapshots(meta, journal),
+                      rate=animation.rate, up=animation.up, unit=animation.unit)  # fmt: skip
     return write_report(path, data, most_bytes)
 
 

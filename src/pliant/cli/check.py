@@ -196,7 +196,7 @@ def print_animation(animation: Animation, console: Console) -> None:
 
 
 def run_check(animation: Animation, options: CheckOptions, output: Output, console: Console, *, jobs: int | None, resume: bool,
-        overwrite: bool) -> CheckResult:  # fmt: skip
+              overwrite: bool) -> CheckResult:  # fmt: skip
     """Check, with a bar."""
     import pliant
     from pliant.check.run import check_animation

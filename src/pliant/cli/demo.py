@@ -144,7 +144,8 @@ def print_summary(console: Console, flight: SwarmSimulation | None) -> None:
     steps = flight.steps
     n, total = len(steps), sum(step.collision_seconds for step in steps)
     phases = {"deform, not counted": [s.deform for s in steps], "update": [s.update for s in steps],
-              "broad phase": [s.broad for s in steps], "narrow phase": [s.narrow for s in steps], "sum": [s.collision_seconds for s in steps]}
+              "broad phase": [s.broad for s in steps], "narrow phase": [s.narrow for s in steps],
+              "sum": [s.collision_seconds for s in steps]}
     table = Table(title=f"Time a frame, {n} frames", title_justify="left")
     for heading in ("phase", "mean ms", "worst ms", "share"):
         table.add_column(heading, justify="left" if heading == "phase" else "right")
@@ -207,7 +208,8 @@ def draw_picture(moment: FrameState, faces: NDArray[np.int32], size: int) -> NDA
     for pair in np.argsort(-counts)[:MAX_DETAILS].tolist():
         rows = np.flatnonzero(which.ravel() == pair)
         near = np.linalg.norm(points[rows][:, None] - points[rows[:: 1 + len(rows) // 1000]], axis=2) < CLUSTER_RADIUS
-        rows = rows[np.linalg.norm(points[rows] - points[rows[np.argmax(near.sum(axis=1))]], axis=1) < CLUSTER_RADIUS]  # around the densest place
+        # around the densest place
+        rows = rows[np.linalg.norm(points[rows] - points[rows[np.argmax(near.sum(axis=1))]], axis=1) < CLUSTER_RADIUS]
         bodies = contact_pairs[pair].tolist()
         view, seen = best_view(np.concatenate([vertices[body] for body in bodies]), np.concatenate([corners[rows] for corners in red]))
         x, y, z = points[rows].mean(axis=0).tolist()

@@ -124,7 +124,8 @@ def parse_size(text: str) -> tuple[int, int]:
 
     found = re.fullmatch(r"(\d{1,9})[x×](\d{1,9})", text)
     if not found or not all(0 < int(side) <= MAX_PICTURE_SIDE for side in found.groups()):
-        raise typer.BadParameter(f"expected WIDTHxHEIGHT, each from 1 to {MAX_PICTURE_SIDE}, such as 640x480, got {text!r}", param_hint="--size")
+        raise typer.BadParameter(f"expected WIDTHxHEIGHT, each from 1 to {MAX_PICTURE_SIDE}, such as 640x480, got {text!r}",
+                                 param_hint="--size")
     return int(found[1]), int(found[2])
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from pliant.errors import FileError
 
 META = "meta"
-MAX_META_BYTES = 1 << 16                                                     # bytes
+MAX_META_BYTES = 1 << 16                                                # bytes
 
 
 def write(path, meta, arrays):

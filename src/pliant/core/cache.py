@@ -25,7 +25,8 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 ROOT = Path(os.path.abspath(__file__)).parents[1]
 KERNEL_FOLDERS = ("broadphase", "core", "geometry", "image", "motion", "query", "refit", "tree", "volume")
 STALE_AFTER = 30 * 24 * 3600.0                                          # seconds after which the folder of another version may go
-INSTALLED_PREFIXES = tuple(str(Path(path).resolve()) + os.sep for path in {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+INSTALLED_PREFIXES = tuple(str(Path(path).resolve()) + os.sep
+                           for path in {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 
 
 class CacheState(NamedTuple):
@@ -37,7 +38,7 @@ class CacheState(NamedTuple):
 
 _state: CacheState | None = None
 _on_first_compile: Callable[[], object] | None = None
-_external_bodies: dict[str, None] = {}                                          # sources of bodies that others have registered
+_external_bodies: dict[str, None] = {}                                  # sources of bodies that others have registered
 
 
 def load_state(disabled, options):
@@ -109,7 +110,8 @@ def register_body(generic, body):
 
 def _external_digest(function):
     """Of the sources that the folder's name does not cover; "" if there are none."""
-    files = sorted(set(_external_bodies if is_kernel_source(function.__code__.co_filename) else [*_external_bodies, *external_sources(function)]))
+    files = sorted(set(_external_bodies if is_kernel_source(function.__code__.co_filename)
+                       else [*_external_bodies, *external_sources(function)]))
     if not files:
         return ""
     hasher = hashlib.sha256()

@@ -30,15 +30,16 @@ def device_function(function):
     return function if is_simulated() else cuda.jit(device=True, **OPTIONS)(function)
 
 
-BLOCK_SIZE = 8 if is_simulated() else 256                                     # of a block, a power of two
-TILE = 2 * BLOCK_SIZE                                                      # numbers that a block adds up at a time
+BLOCK_SIZE = 8 if is_simulated() else 256                               # of a block, a power of two
+TILE = 2 * BLOCK_SIZE                                                   # numbers that a block adds up at a time
 
 
 def cooperative_kernel(registers):
     """Decorate a kernel whose threads wait for each other: a `Whole`, with so many registers a thread at most."""
     def decorate(function):
         from numba import cuda  # in the simulator, this module's is another
-        return CooperativeKernel(cuda.jit(with_errors_ignored(function)) if is_simulated() else cuda.jit(max_registers=registers, **OPTIONS)(function))
+        return CooperativeKernel(cuda.jit(with_errors_ignored(function)) if is_simulated()
+                                 else cuda.jit(max_registers=registers, **OPTIONS)(function))
     return decorate
 
 
@@ -67,9 +68,9 @@ class CooperativeKernel:
         if is_simulated():
             return self._kernel[1, BLOCK_SIZE](*args)
         here = cuda.get_current_device()
-        kind = here.id, *(getattr(value, "dtype", None) for value in args)              # each is compiled, and fits, on its own
+        kind = here.id, *(getattr(value, "dtype", None) for value in args)  # each is compiled, and fits, on its own
         if kind not in self._blocks:
-            self._kernel[here.MULTIPROCESSOR_COUNT, BLOCK_SIZE](*args)     # so many certainly fit
+            self._kernel[here.MULTIPROCESSOR_COUNT, BLOCK_SIZE](*args)  # so many certainly fit
             self._blocks[kind] = min(one.max_cooperative_grid_blocks(BLOCK_SIZE) for one in self._kernel.overloads.values())
         else:
             self._kernel[self._blocks[kind], BLOCK_SIZE](*args)

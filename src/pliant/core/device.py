@@ -15,9 +15,9 @@ from pliant.errors import DeviceError, DeviceMemoryError
 HOST = "cpu"
 COPY_TO_HOST_HINT = "CuPy: .get(), Torch: .cpu(), JAX: jax.device_get, Numba: .copy_to_host()"
 INSTALL_HINT = 'pip install "pliant[cuda]"'
-BLOCK_SIZE = 128                                                           # a block
-MIN_BLOCKS = 128                                                            # blocks: idle ones cost nothing, and Numba warns of fewer
-SIMULATED_BLOCK_SIZE = 8                                                   # each is a thread of Python
+BLOCK_SIZE = 128                                                        # a block
+MIN_BLOCKS = 128                                                        # blocks: idle ones cost nothing, and Numba warns of fewer
+SIMULATED_BLOCK_SIZE = 8                                                # each is a thread of Python
 _cuda = _cuda_process = None
 
 
@@ -25,7 +25,9 @@ _cuda = _cuda_process = None
 
 def is_device_array(value):
     """Is this an array in the memory of a GPU? Everything that is no array is not. Takes no GPU to say."""
-    return not isinstance(value, np.ndarray) and (is_simulated_array(value) or _device_number(value) is not None or cuda_array_interface(value) is not None)
+    return not isinstance(value,
+                          np.ndarray) and (is_simulated_array(value) or _device_number(value) is not None
+                                           or cuda_array_interface(value) is not None)
 
 
 def check_on_host(name, value):
@@ -66,8 +68,8 @@ def device_of(*named):
         if first is None:
             first = name, location
         elif location != first[1]:
-            raise DeviceError(f"{first[0]} is on {_location_name(first[1])}, but {name} is on {_location_name(location)}: a query has all of its arrays in "
-                              f"one place; bring {name} over first ({_move_hint(location, first[1])})")
+            raise DeviceError(f"{first[0]} is on {_location_name(first[1])}, but {name} is on {_location_name(location)}: "
+                              f"a query has all of its arrays in one place; bring {name} over first ({_move_hint(location, first[1])})")
     return HOST if first is None else first[1]
 
 
@@ -79,10 +81,10 @@ def _location(value):
     number = _device_number(value)
     if number is not None:
         return number
-    context = getattr(getattr(value, "gpu_data", None), "context", None)                # Numba's own
+    context = getattr(getattr(value, "gpu_data", None), "context", None)  # Numba's own
     if context is not None:
         return context.device.id
-    return current_device()                                                    # with the interface alone there is no telling
+    return current_device()                                             # with the interface alone there is no telling
 
 
 def _location_name(location):

@@ -1,5 +1,5 @@
-"""The door for arrays on a GPU: what `core/validate.py` is for those on the host. Vertices and faces are examined where they are and leave in
-one layout: (n, 3) float32 or float64, (f, 3) int32, C order. Whoever passes that already is not copied; other integers and strides are
+"""The door for arrays on a GPU: what `core/validate.py` is for those on the host. Vertices and faces are examined where they are and leave
+in one layout: (n, 3) float32 or float64, (f, 3) int32, C order. Whoever passes that already is not copied; other integers and strides are
 copied on the GPU. Two numbers come back from there: the first bad row, and how many there are.
 """
 import ctypes
@@ -24,7 +24,7 @@ class DeviceMemory:
         self.address, self.shape, self.dtype, self.stream, self.owner = address, tuple(shape), dtype, stream, owner
         dense = tuple(dtype.itemsize * math.prod(self.shape[k + 1:]) for k in range(len(self.shape)))
         steps = zip(self.shape, dense if strides is None else strides, dense, strict=True)
-        self.strides = tuple(step if count > 1 else even for count, step, even in steps)        # a single row may be said to have any
+        self.strides = tuple(step if count > 1 else even for count, step, even in steps)  # a single row may be said to have any
         self.contiguous = self.strides == dense
 
     @property

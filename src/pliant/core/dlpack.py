@@ -14,7 +14,7 @@ import numpy as np
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13                        # kinds of devices
 MAJOR = 1                                                               # of the versions that we can read
-TYPE_CODES = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}                        # type codes that NumPy has too
+TYPE_CODES = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}                   # type codes that NumPy has too
 TYPE_NAMES = {3: "opaque handle", 4: "bfloat16"}
 
 
@@ -41,7 +41,8 @@ class _VersionedTensor(ctypes.Structure):
 
 
 # By the capsule's name: what it holds, and its name once it was read. Python keeps the addresses of these names.
-LAYOUTS = {b"dltensor": (_ManagedTensor, c_char_p(b"used_dltensor")), b"dltensor_versioned": (_VersionedTensor, c_char_p(b"used_dltensor_versioned"))}
+LAYOUTS = {b"dltensor": (_ManagedTensor, c_char_p(b"used_dltensor")),
+           b"dltensor_versioned": (_VersionedTensor, c_char_p(b"used_dltensor_versioned"))}
 
 _name_of = ctypes.PYFUNCTYPE(c_char_p, py_object)(("PyCapsule_GetName", ctypes.pythonapi))
 _pointer_of = ctypes.PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
@@ -61,7 +62,7 @@ class Tensor:
         layout, used = LAYOUTS[name]
         at = _pointer_of(capsule, name)
         held = layout.from_address(at)
-        if layout is _VersionedTensor and held.major != MAJOR:                # left as it is: the capsule frees it
+        if layout is _VersionedTensor and held.major != MAJOR:          # left as it is: the capsule frees it
             raise TypeError(f"DLPack {held.major}.{held.minor} cannot be read here, only {MAJOR}")
         _rename(capsule, used)
         if held.deleter:

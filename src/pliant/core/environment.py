@@ -1,4 +1,5 @@
-"""Settings from the environment: what `core/validate.py` is for arguments, without NumPy, because asking for the threads must stay cheap."""
+"""Settings from the environment: what `core/validate.py` is for arguments, without NumPy, because asking for the threads must stay
+cheap."""
 import os
 
 

@@ -13,7 +13,7 @@ from pliant.core import jit
 from pliant.core.vectors import INT64, instruction
 
 SIGNATURE = types.int64(types.int64, types.int64)
-FUNCTIONS: dict = {}                                                      # JIT off: what an address stands for
+FUNCTIONS: dict = {}                                                    # JIT off: what an address stands for
 CONTEXTS: WeakValueDictionary = WeakValueDictionary()                   # JIT off: what a context's address stands for
 
 

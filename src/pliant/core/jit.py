@@ -106,7 +106,8 @@ def _cached(dispatcher):
         compile_one = dispatcher.compile
         dispatcher.compile = lambda signature: _timed(compile_one, signature)
         call_template = dispatcher.get_call_template
-        dispatcher.get_call_template = lambda args, kws: call_template(tuple(map(unliteral, args)), {k: unliteral(t) for k, t in kws.items()})
+        dispatcher.get_call_template = lambda args, kws: call_template(
+            tuple(map(unliteral, args)), {k: unliteral(t) for k, t in kws.items()})
     return dispatcher
 
 

@@ -28,7 +28,7 @@ from pliant.core.vectors import DOUBLE, INT64, instruction
 
 SCRATCH_POINTER = types.CPointer(types.float64)
 SLOTS: "WeakSet[_Slot]" = WeakSet()                                     # of all these functions
-INTERRUPT_DELAY = 0.05                                                             # seconds after which an interrupt that was put off comes again
+INTERRUPT_DELAY = 0.05                                                  # seconds after which an interrupt that was put off comes again
 
 class _Slot:
     """The address of one function, at first that of a callback that compiles it."""

@@ -3,7 +3,7 @@ from pathlib import Path
 
 from pliant.core.environment import integer_setting
 
-RESERVED_BYTES = 64 << 20                                                    # bytes left for everything else
+RESERVED_BYTES = 64 << 20                                               # bytes left for everything else
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 _USAGES = (Path("/sys/fs/cgroup/memory.current"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"))
 

@@ -13,8 +13,8 @@ from numba import types
 from pliant.core.simd import where
 from pliant.core.vectors import BYTE, FLOAT, INT32, INT64, Vector, instruction
 
-RECORD_CLASSES: dict[tuple[str, ...], type] = {}                               # field names -> NamedTuple class
-CACHE_LINE = 64                                                               # bytes
+RECORD_CLASSES: dict[tuple[str, ...], type] = {}                        # field names -> NamedTuple class
+CACHE_LINE = 64                                                         # bytes
 
 
 def record_class(cls):

@@ -7,7 +7,7 @@ import numpy as np
 from pliant.core.jit import kernel
 
 DIGIT_BITS = 11
-MIN_RADIX_KEYS = 256                                                               # below this the general sort is quicker
+MIN_RADIX_KEYS = 256                                                    # below this the general sort is quicker
 
 
 @kernel

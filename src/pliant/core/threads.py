@@ -19,8 +19,8 @@ _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _threads: int | None = None
 _locks: "WeakSet[ReadWriteLock]" = WeakSet()
-compile_failures: list[BaseException] = []                                      # what compiled code could not raise: core/lazy_compile.py
-INTERRUPT_POLL = 0.1                                                           # seconds between looks of the waiting thread at Ctrl-C
+compile_failures: list[BaseException] = []                              # what compiled code could not raise: core/lazy_compile.py
+INTERRUPT_POLL = 0.1                                                    # seconds between looks of the waiting thread at Ctrl-C
 
 
 def threads() -> int:
@@ -143,7 +143,7 @@ class ReadWriteLock:
 
     def reset(self) -> None:
         """Nobody reads, nobody writes."""
-        self.refit_lock = threading.RLock()                                  # held by the one thread that refits
+        self.refit_lock = threading.RLock()                             # held by the one thread that refits
         self._lock = threading.Lock()                                   # taken bare: the condition around it costs a microsecond
         self._changed = threading.Condition(self._lock)
         self._readers = self._writers = self._waiting = 0               # writers: waiting or writing

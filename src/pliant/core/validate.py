@@ -14,11 +14,11 @@ from pliant.errors import MeshError
 
 FLOAT64, INT32 = np.dtype(np.float64), np.dtype(np.int32)
 CLEARLY_RIGID_TOLERANCE = 0.5e-5
-RIGID_TOLERANCE = 1e-5                                                            # how far from a rotation: matrices in float32 pass
-MAX_COORDINATE = 1e300                                                           # below, a placed vertex is finite
-WEIGHT_SUM_TOLERANCE = 1e-6                                                              # how far from 1 the sum of weights may be
-WEIGHT_ROUNDING = 2.0**-52                                                      # for each weight: no worse than after a division by the sum
-MAX_FACES = 1 << 30                                                    # of a body: all links and depths of trees allow for that many
+RIGID_TOLERANCE = 1e-5                                                  # how far from a rotation: matrices in float32 pass
+MAX_COORDINATE = 1e300                                                  # below, a placed vertex is finite
+WEIGHT_SUM_TOLERANCE = 1e-6                                             # how far from 1 the sum of weights may be
+WEIGHT_ROUNDING = 2.0**-52                                              # for each weight: no worse than after a division by the sum
+MAX_FACES = 1 << 30                                                     # of a body: all links and depths of trees allow for that many
 EXACT_INTEGER = 2**53                                                   # beyond, float64 skips integers
 
 
@@ -316,7 +316,8 @@ def _clearly_rigid(rows):
             and abs(c * c + f * f + i * i - 1) < CLEARLY_RIGID_TOLERANCE and abs(a * b + d * e + g * h) < CLEARLY_RIGID_TOLERANCE
             and abs(a * c + d * f + g * i) < CLEARLY_RIGID_TOLERANCE and abs(b * c + e * f + h * i) < CLEARLY_RIGID_TOLERANCE
             and a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g) > 0
-            and abs(x) < MAX_COORDINATE and abs(y) < MAX_COORDINATE and abs(z) < MAX_COORDINATE and (len(rows) == 3 or rows[3] == [0, 0, 0, 1]))
+            and abs(x) < MAX_COORDINATE and abs(y) < MAX_COORDINATE and abs(z) < MAX_COORDINATE
+            and (len(rows) == 3 or rows[3] == [0, 0, 0, 1]))
 
 
 def check_transform_range(name, matrix, bound, vertices):

@@ -1,4 +1,5 @@
-"""Validation, as in `validate.py`, of what moves a body by few controls: simulation nodes, joints of skeletons, shares of vertices in them."""
+"""Validation, as in `validate.py`, of what moves a body by few controls: simulation nodes, joints of skeletons, shares of vertices in
+them."""
 import numpy as np
 
 from pliant.core.validate import (
@@ -15,7 +16,7 @@ from pliant.core.validate import (
 )
 from pliant.errors import MeshError
 
-WEIGHT_SUM_TOLERANCE = 1e-5                                                              # how far from 1 the weights of a vertex may sum up
+WEIGHT_SUM_TOLERANCE = 1e-5                                             # how far from 1 the weights of a vertex may sum up
 
 
 def points(name, value, count=None, why="one for each node"):
@@ -128,7 +129,7 @@ def _checked_sparse(name, value):
     from scipy import sparse
     try:
         if value.format in ("csr", "csc", "bsr"):
-            matrix = value.astype(np.float64)                            # first: what is given twice is summed up as it is
+            matrix = value.astype(np.float64)                           # first: what is given twice is summed up as it is
             matrix.check_format(full_check=True)
         else:
             matrix = value.tocoo()

@@ -30,7 +30,8 @@ class Table:
     def refuse(self, message: str) -> FileError:
         """The error that says this about a key of the table."""
         line = " ".join(message.split())
-        return FileError(f"{self.file}: {f'[{self.name}] ' if self.name else ''}{line if len(line) <= MAX_MESSAGE else line[:MAX_MESSAGE] + ' …'}")
+        table = f"[{self.name}] " if self.name else ""
+        return FileError(f"{self.file}: {table}{line if len(line) <= MAX_MESSAGE else line[:MAX_MESSAGE] + ' …'}")
 
     def __contains__(self, key: str) -> bool:
         return key in self.content

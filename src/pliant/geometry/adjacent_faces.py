@@ -72,10 +72,10 @@ def overlap_at_vertex_filter(t, x, a, b, c, d):
     ax, ay, az, bx, by, bz = t[a] - ox, t[a + 1] - oy, t[a + 2] - oz, t[b] - ox, t[b + 1] - oy, t[b + 2] - oz
     cx, cy, cz, dx, dy, dz = t[c] - ox, t[c + 1] - oy, t[c + 2] - oz, t[d] - ox, t[d + 1] - oy, t[d + 2] - oz
     if separated_by_plane(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz,
-              one_norm(ax, ay, az), one_norm(bx, by, bz), one_norm(cx, cy, cz), one_norm(dx, dy, dz)):
+                          one_norm(ax, ay, az), one_norm(bx, by, bz), one_norm(cx, cy, cz), one_norm(dx, dy, dz)):
         return FILTERED
     if separated_by_plane(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz,
-              length(ax, ay, az), length(bx, by, bz), length(cx, cy, cz), length(dx, dy, dz)):
+                          length(ax, ay, az), length(bx, by, bz), length(cx, cy, cz), length(dx, dy, dz)):
         return FILTERED
     s, o = orient3d_filter(t, x, a, b, c), orient3d_filter(t, x, a, b, d)
     if s == o and s * s == 1:
@@ -160,7 +160,7 @@ def overlap_at_vertex_exact(t, x, a, b, c, d):
                         or (p == 0 and in_angle(t, x, c, d, a, m)) or (q == 0 and in_angle(t, x, c, d, b, m)))
     if k < 0 and m < 0:
         return np.int64(same_ray(t, x, a, c) or same_ray(t, x, a, d) or same_ray(t, x, b, c) or same_ray(t, x, b, d))
-    if m < 0:                                # let x a b be the degenerate one
+    if m < 0:                                                           # let x a b be the degenerate one
         a, b, c, d, m = c, d, a, b, k
     return np.int64((not same_point(t, a, x) and orient3d(t, x, c, d, a) == 0 and in_angle(t, x, c, d, a, m))
                     or (not same_point(t, b, x) and orient3d(t, x, c, d, b) == 0 and in_angle(t, x, c, d, b, m)))

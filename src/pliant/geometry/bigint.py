@@ -17,8 +17,8 @@ from pliant.core.stack import stack_int64
 
 DIGIT_BITS = 24
 DIGIT_MASK = (1 << DIGIT_BITS) - 1
-MANTISSA_SCALE = 9007199254740992.0                                           # 2**53
-NO_EXPONENT = 10000                                                            # beyond every exponent
+MANTISSA_SCALE = 9007199254740992.0                                     # 2**53
+NO_EXPONENT = 10000                                                     # beyond every exponent
 
 
 @routine
@@ -109,7 +109,7 @@ def orient2d_digits(ax, ay, bx, by, cx, cy, t):
     if highest < lowest:
         return 0, 0
     n = (highest - lowest) // DIGIT_BITS + 5
-    h = stack_int64(384)                                                   # 4 differences
+    h = stack_int64(384)                                                # 4 differences
     put_difference(h, 0, n, bx, ax, lowest)
     put_difference(h, n, n, by, ay, lowest)
     put_difference(h, 2 * n, n, cx, ax, lowest)
@@ -132,7 +132,7 @@ def orient3d_digits(t, a, b, c, d, s, d_is_vector):
     if highest < lowest:
         return 0, 0
     n = (highest - lowest) // DIGIT_BITS + 5
-    h, m = stack_int64(864), stack_int64(192)                                 # 9 differences, a minor
+    h, m = stack_int64(864), stack_int64(192)                           # 9 differences, a minor
     row = 0
     for p in (b, c, d):
         for k in range(3):

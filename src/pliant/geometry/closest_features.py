@@ -16,9 +16,9 @@ from pliant.geometry.expansion import two_product
 from pliant.geometry.triangle_overlap import lex_less, same_point
 
 TRI_B = 9
-MIN_SQUARE = 1e-280                                                           # squares of lengths and areas below count as 0
+MIN_SQUARE = 1e-280                                                     # squares of lengths and areas below count as 0
 EDGE_PAIR_ERROR = 2.0**-45
-CORNER_CORNER, EDGE_CORNER, CORNER_EDGE, EDGE_EDGE, FACE_CORNER, CORNER_FACE = range(6)    # kinds of candidates
+CORNER_CORNER, EDGE_CORNER, CORNER_EDGE, EDGE_EDGE, FACE_CORNER, CORNER_FACE = range(6)  # kinds of candidates
 
 
 # --- order -------------------------------------------------------------------------------------------------------------------
@@ -76,7 +76,8 @@ class Vectors(NamedTuple):
 @helper
 def load_points(c, p, q, r):
     """The points at p, q and r."""
-    return Vectors(vector4(c[p], c[q], c[r], c[r]), vector4(c[p + 1], c[q + 1], c[r + 1], c[r + 1]), vector4(c[p + 2], c[q + 2], c[r + 2], c[r + 2]))
+    return Vectors(vector4(c[p], c[q], c[r], c[r]), vector4(c[p + 1], c[q + 1], c[r + 1], c[r + 1]),
+                   vector4(c[p + 2], c[q + 2], c[r + 2], c[r + 2]))
 
 
 @helper
@@ -221,7 +222,8 @@ def edge_pair_filter(d, ex, ey, ez, f, limit, size, longest):
     line_error = EDGE_PAIR_ERROR * size * longest
     error, area_max = line_error * math.sqrt(longest), area + EDGE_PAIR_ERROR * (longest * longest)
     line = maximum(fabs(line) - line_error, 0.0)
-    return movemask((rise > -error) & (rise < area + error) & (fall > -error) & (fall < area + error) & (line * line <= area_max * limit)) & 7
+    return movemask((rise > -error) & (rise < area + error) & (fall > -error) & (fall < area + error)
+                    & (line * line <= area_max * limit)) & 7
 
 
 @helper

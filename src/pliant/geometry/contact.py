@@ -1,8 +1,8 @@
 """Where two triangles meet, and how far one must move to part them.
 
 COMMON PART. Two triangles of different planes share a segment, or a point, of the line in which the planes meet. Its ends are places
-where an edge of one crosses the plane of the other; exact signs choose the edges (the interval test of `geometry/triangle_overlap.py`), and an
-end is
+where an edge of one crosses the plane of the other; exact signs choose the edges (the interval test of `geometry/triangle_overlap.py`), and
+an end is
     (|d_q| p + |d_p| q) / (|d_p| + |d_q|),    d_p, d_q the orientations of the ends of the edge against the plane.
 They differ in sign, so nothing cancels, and an end is as precise as d_p and d_q are of themselves: `orient3d_value` makes that 6e-14,
 however nearly parallel the planes. Corners of one plane share a polygon, whose corners are corners of one triangle in the other and
@@ -324,7 +324,7 @@ def common_normal(t):
         across = cross(t, 0, farthest, 0, p, scale)
         if length(*across) > longest:
             longest, normal = length(*across), across
-    if longest == 0.0:                                                     # a line: turn it by a right angle about x, or about z
+    if longest == 0.0:                                                  # a line: turn it by a right angle about x, or about z
         x, y, z = scaled_difference(t, 0, farthest, scale)
         normal = (0.0, z, -y) if abs(x) <= max(abs(y), abs(z)) else (y, -x, 0.0)
     x, y, z = normalize(*normal)

@@ -1,9 +1,9 @@
 """One float32 triangle against a leaf of eight: how far apart are they, at least?
 
-The stage before `geometry/triangle_distance.py`, which settles in float64 what is left. Points that are nearest, or nearly so, are found as one would
-find them anywhere: of the nine pairs of edges, and of the six corners above the inside of the other face. Nothing is proved of them. But
-they have a direction, and along any direction n, |n| <= 1, triangles are apart by the least n · p of one less the largest n · q of the
-other: a bound that holds whatever n is, and that is all but the distance itself where n is the way between the nearest points.
+The stage before `geometry/triangle_distance.py`, which settles in float64 what is left. Points that are nearest, or nearly so, are found as
+one would find them anywhere: of the nine pairs of edges, and of the six corners above the inside of the other face. Nothing is proved of
+them. But they have a direction, and along any direction n, |n| <= 1, triangles are apart by the least n · p of one less the largest n · q
+of the other: a bound that holds whatever n is, and that is all but the distance itself where n is the way between the nearest points.
 
 ROUNDING. e = 2**-24, coordinates in [0, M], |n| <= 1. In n · p = n_x p_x + (n_y p_y + n_z p_z) the first product passes two roundings, the
 others three, relative to their own sizes: less than e M sqrt(4 + 9 + 9) < 4.7 e M on either side, and the difference rounds by 1.8 e M
@@ -24,7 +24,7 @@ from pliant.core.simd import maximum, minimum, sqrt, where
 from pliant.core.stack import load8, load_lane, store_vector
 from pliant.geometry.triangle_overlap import Triangle
 
-LEAF_A, LEAF_B, BOUND, AXES = 0, 9, 18, 19                                # rows of eight float32: corners of both leaves; bounds; directions
+LEAF_A, LEAF_B, BOUND, AXES = 0, 9, 18, 19                              # rows of eight float32: corners of both leaves; bounds; directions
 ROUNDING = np.float32(2.0**-20)                                         # of the largest coordinate
 ZERO, ONE, MIN_SQUARE, SHRINK = np.float32(0), np.float32(1), np.float32(2.0**-100), np.float32(1 - 2.0**-20)
 

@@ -20,8 +20,8 @@ from pliant.geometry.predicates import UNSURE, U
 
 MIN_SIZE, MAX_SIZE = 2.0**-900, 2.0**1000
 FILTER_ERROR = 5 * U
-MAX_GAP = 200                                                               # bits
-ZERO_POWER = -10000                                                        # the power of a term that is 0: below every other
+MAX_GAP = 200                                                           # bits
+ZERO_POWER = -10000                                                     # the power of a term that is 0: below every other
 
 
 @helper

@@ -1,8 +1,8 @@
 """What a mesh knows of itself without positions: faces around vertices, and which vertices have a fan.
 
 A vertex has a FAN if the edges across from it in its faces make one path, or one cycle of three or more, that names no vertex twice: all
-inner vertices and border vertices of ordinary surfaces do, whichever way round their faces go. `geometry/vertex_fan.py` settles all pairs of
-faces of a fan at once. Where faces are doubled, edges have three faces or surfaces touch in a vertex, there is none.
+inner vertices and border vertices of ordinary surfaces do, whichever way round their faces go. `geometry/vertex_fan.py` settles all pairs
+of faces of a fan at once. Where faces are doubled, edges have three faces or surfaces touch in a vertex, there is none.
 """
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 from pliant.core.jit import kernel
 from pliant.geometry.vertex_fan import CLOSED, HAS_NEXT, ROW_SIZE, TURNS_PER_ROW
 
-PART_SIZE = 1 << 10                                                          # vertices in a part
+PART_SIZE = 1 << 10                                                     # vertices in a part
 MAX_INT32 = 2**31 - 1
 
 
@@ -37,7 +37,7 @@ def build_topology(faces, n_vertices, order):
     path = np.empty(int(valence.max(initial=0)) + 1, np.int32)
     fans = rows[:list_fans(faces, begins, vertex_faces, order, scratch, path, rows)].copy()
     continued = fans[1::ROW_SIZE] & HAS_NEXT != 0
-    first = (np.flatnonzero(~continued) + 1)[PART_SIZE - 1::PART_SIZE].astype(np.int64)                   # a fan of several rows stays in one part
+    first = (np.flatnonzero(~continued) + 1)[PART_SIZE - 1::PART_SIZE].astype(np.int64)  # a fan of several rows stays in one part
     cuts = np.unique(np.concatenate([[0], first, [len(continued)]]))
     return MeshTopology(faces, begins, vertex_faces, fans, cuts[:-1] << 32 | cuts[1:])
 
@@ -81,7 +81,7 @@ def list_fans(faces, begins, vertex_faces, order, scratch, path, rows):
             continue
         n, closed = fan_path(faces, begins, vertex_faces, v, scratch, path)
         for start in range(0, max(n, 1), TURNS_PER_ROW):
-            turns = min(TURNS_PER_ROW, n - start)                               # 0: no fan
+            turns = min(TURNS_PER_ROW, n - start)                       # 0: no fan
             rows[at] = v
             rows[at + 1] = turns | (CLOSED if closed else 0) | (HAS_NEXT if start + turns < n else 0)
             for k in range(TURNS_PER_ROW + 1):
@@ -148,7 +148,7 @@ def weld_map(vertices, tolerance):
     order = np.lexsort(vertices.T)                                      # stable: the lowest of each place comes first
     rows = vertices[order]
     is_first = np.append(True, (rows[1:] != rows[:-1]).any(1))
-    place_of, lowest = np.empty(len(vertices), np.int64), order[is_first]     # the place of each vertex, the lowest vertex of each place
+    place_of, lowest = np.empty(len(vertices), np.int64), order[is_first]  # the place of each vertex, the lowest vertex of each place
     place_of[order] = np.cumsum(is_first) - 1
     if tolerance > 0.0:
         cluster = cluster_points(vertices[lowest], tolerance)

@@ -14,9 +14,9 @@ import numpy as np
 from pliant.core.jit import helper, routine
 from pliant.core.stack import stack_float64, stack_int64
 
-OUTSIDE_FACTOR = 1 + 2.0**-40                                                      # times the squared radius: outside
-DEGENERATE = 2.0**-40                                                         # of the largest volume, or area, with such sides: none
-MAX_PIVOTS = 64                                                              # a pivot takes fewer than ten; against endless rounding
+OUTSIDE_FACTOR = 1 + 2.0**-40                                           # times the squared radius: outside
+DEGENERATE = 2.0**-40                                                   # of the largest volume, or area, with such sides: none
+MAX_PIVOTS = 64                                                         # a pivot takes fewer than ten; against endless rounding
 
 
 @helper

@@ -1,8 +1,8 @@
 """One float32 triangle against a leaf of eight: which are certainly apart, which certainly meet, in float64?
 
-The stage before `geometry/triangle_overlap.py`, in three steps: the corners of the eight against the plane of the one, the corners of the one
-against the planes of the eight, and the interval test of `triangle_overlap.py` with every lane's corners brought into place. With s and t the
-signs of the lone corners p of the one and p′ of the other, exchange q′ and r′ where s ≠ t; they meet iff
+The stage before `geometry/triangle_overlap.py`, in three steps: the corners of the eight against the plane of the one, the corners of the
+one against the planes of the eight, and the interval test of `triangle_overlap.py` with every lane's corners brought into place. With s and
+t the signs of the lone corners p of the one and p′ of the other, exchange q′ and r′ where s ≠ t; they meet iff
 t · orient3d(p, q, p′, q′) <= 0 <= t · orient3d(p, r, p′, r′). Only lanes with a sign inside its error bound need float64.
 
 All corners are local: relative to the low corner of the box around both leaves, whose sides are E_k. So 0 <= x_k <= E_k, up to errors.
@@ -67,10 +67,10 @@ def error_bounds(delta, a, b, x, y, z):
     were made local."""
     two = TWO * delta
     x, y, z = x + two, y + two, z + two
-    delta = delta + E4 * maximum(x, maximum(y, z))                     # the local corner rounds once more, and so does the way to it
+    delta = delta + E4 * maximum(x, maximum(y, z))                      # the local corner rounds once more, and so does the way to it
     two = TWO * delta
     return ErrorBounds(delta, (two + E12 * x) * BOUND_FACTOR, (two + E12 * y) * BOUND_FACTOR, (two + E12 * z) * BOUND_FACTOR,
-                 product_bound(x, y, z, x, y, z, EIGHT * delta, E40), plane_bound(a, x, y, z, delta), plane_bound(b, x, y, z, delta))
+                       product_bound(x, y, z, x, y, z, EIGHT * delta, E40), plane_bound(a, x, y, z, delta), plane_bound(b, x, y, z, delta))
 
 
 @helper
@@ -153,14 +153,14 @@ def interval_test(tri, plane, tris, planes, mask, errors):
         return mask, mask
     a, b, c = plane_sides(plane, tris)
     certain = mask & movemask(signs_certain(a, b, c, plane.bound) & signs_certain(d, e, f, planes.bound))
-    if certain == 0:                                                     # as in flat sheets
+    if certain == 0:                                                    # as in flat sheets
         return mask, certain
 
-    not_first, not_second, tris_above = lone_corner(a, b, c)                            # corners of the others against the plane of one
+    not_first, not_second, tris_above = lone_corner(a, b, c)            # corners of the others against the plane of one
     kx, lx, mx = rotate_corners(not_first, not_second, tris.ax, tris.bx, tris.cx)
     ky, ly, my = rotate_corners(not_first, not_second, tris.ay, tris.by, tris.cy)
     kz, lz, mz = rotate_corners(not_first, not_second, tris.az, tris.bz, tris.cz)
-    not_first, not_second, tri_above = lone_corner(d, e, f)                         # corners of one against the planes of the others
+    not_first, not_second, tri_above = lone_corner(d, e, f)             # corners of one against the planes of the others
     px, qx, rx = rotate_corners(not_first, not_second, tri.ax, tri.bx, tri.cx)
     py, qy, ry = rotate_corners(not_first, not_second, tri.ay, tri.by, tri.cy)
     pz, qz, rz = rotate_corners(not_first, not_second, tri.az, tri.bz, tri.cz)
@@ -205,8 +205,8 @@ def edge_test(tri, plane, tris, planes, mask, errors):
     """Of the lanes `near`, those that nothing certainly parts from one, neither the way from middle to middle nor an edge. For flat sheets,
     where no plane can; one by one in float64 the same took three times as long."""
     mask &= ~separates((tris.ax + tris.bx + tris.cx) - (tri.ax + tri.bx + tri.cx),
-                    (tris.ay + tris.by + tris.cy) - (tri.ay + tri.by + tri.cy),
-                    (tris.az + tris.bz + tris.cz) - (tri.az + tri.bz + tri.cz), tri, tris, errors)
+                       (tris.ay + tris.by + tris.cy) - (tri.ay + tri.by + tri.cy),
+                       (tris.az + tris.bz + tris.cz) - (tri.az + tri.bz + tri.cz), tri, tris, errors)
     if mask == 0:
         return mask
     mask &= ~(beyond_edge(tri.bx - tri.ax, tri.by - tri.ay, tri.bz - tri.az, plane, tri, tris, errors)

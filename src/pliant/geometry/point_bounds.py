@@ -2,13 +2,15 @@
 
 Corners are relative to the point, which is 0. A nearest point is sought on the three edges and in the face; it need not be the nearest, but
 is always a point of the triangle, a mean of corners with weights from 0 to 1, so its distance is not too short (but for rounding); and
-along its direction the triangle is nowhere nearer than its nearest corner: a bound that is not too long, as in `geometry/distance_bounds.py`.
+along its direction the triangle is nowhere nearer than its nearest corner: a bound that is not too long, as in
+`geometry/distance_bounds.py`.
 
 ROUNDING. e = 2**-24, D the largest distance of a corner, which is at most that of the nearest point plus the size of the leaf. A corner
 made relative is off by e D. Whatever p, q, r come out as, none is below 0, and their shares are the weights of a point of the triangle:
 what counts is rounded after that, two sums, a quotient and a product for the weights, three more for the mean, relative to weights times
 corners before these cancel. With that of the corners the point is off by less than 8 e D, and its length by 3 e of itself: `most` is too
-short by less than 11 e D. `least` is as in `distance_bounds.py`: off by less than 4.7 e D for the products and e D for the corners. ROUNDING is 16 e.
+short by less than 11 e D. `least` is as in `distance_bounds.py`: off by less than 4.7 e D for the products and e D for the corners.
+ROUNDING is 16 e.
 
 RANGE. With S the size of a leaf, weights are below 12 D² S², and their sum below 36 D² S²: D S <= 2**60 keeps it below 2**126, and its
 inverse a normal number. An infinite sum would make the point, and with it both bounds, no number, and the triangle would be lost: callers
@@ -21,7 +23,7 @@ from pliant.core.simd import maximum, minimum, sqrt, where
 from pliant.geometry.distance_bounds import MIN_SQUARE, ONE, SHRINK, ZERO, clamp01, dot, shorter_vector
 
 INF = np.float32(np.inf)
-MIN_LENGTH = np.float32(2.0**-50)                                         # the root of TINY
+MIN_LENGTH = np.float32(2.0**-50)                                       # the root of TINY
 
 
 @helper
@@ -49,7 +51,7 @@ def bound_point_distances(t, x, y, z):
     best = edge_vector(best, ax, ay, az, ux, uy, uz)
     best = edge_vector(best, ax, ay, az, vx, vy, vz)
     best = edge_vector(best, bx, by, bz, vx - ux, vy - uy, vz - uz)
-    length = maximum(sqrt(best[0]), MIN_LENGTH)                             # squares may have underflowed: no direction is longer than 1
+    length = maximum(sqrt(best[0]), MIN_LENGTH)                         # squares may have underflowed: no direction is longer than 1
     inverse_length = SHRINK / length
     x, y, z = best[1] * inverse_length, best[2] * inverse_length, best[3] * inverse_length
     return minimum(dot(x, y, z, ax, ay, az), minimum(dot(x, y, z, bx, by, bz), dot(x, y, z, cx, cy, cz))), length

@@ -1,4 +1,5 @@
-"""The point of a triangle that is nearest to a point, and its distance: `geometry/triangle_distance.py` explains precision, margins, order and scale.
+"""The point of a triangle that is nearest to a point, and its distance: `geometry/triangle_distance.py` explains precision, margins, order
+and scale.
 
 M is here the largest component of the ways from the point to the corners. What is nearest, the FEATURE, is 0 inside the triangle, 1, 2 or 3
 on the edge opposite the first, second or third corner, 4, 5 or 6 a corner. A corner or an edge is as far for each of its faces, to the
@@ -22,7 +23,7 @@ from pliant.geometry.triangle_overlap import overlap_exact, overlap_stage
 
 POINT, NEAREST, DISTANCE, WEIGHTS, BUFFER_SIZE = 9, 12, 15, 16, 20
 FACE, EDGE, CORNER = 0, 1, 4
-EXACT_RATIO = 2.0**-44                                                        # of M: nearer than that, the exact test is asked
+EXACT_RATIO = 2.0**-44                                                  # of M: nearer than that, the exact test is asked
 
 
 @helper
@@ -62,7 +63,7 @@ def closest_feature(px, py, pz, qx, qy, qz, rx, ry, rz, size):
 
     nx, ny, nz = cross(ex, ey, ez, fx, fy, fz)
     area = nx * nx + ny * ny + nz * nz
-    hx, hy, hz = nz * ey - ny * ez, nx * ez - nz * ex, ny * ex - nx * ey    # e × n: the way is from p to 0
+    hx, hy, hz = nz * ey - ny * ez, nx * ez - nz * ex, ny * ex - nx * ey  # e × n: the way is from p to 0
     rise = px * hx + py * hy + pz * hz
     if (area > MIN_SQUARE) & (rise > 0.0) & (rise < area):
         q = rise / area
@@ -82,7 +83,7 @@ def closest_feature_scaled(t, p, q, r):
     prescale = 1.0
     for k in range(3):
         if max(abs(t[p + k]), max(abs(t[q + k]), max(abs(t[r + k]), abs(t[POINT + k])))) > 2.0**1000:
-            prescale = 0.25                                                # of differences, which else might overflow
+            prescale = 0.25                                             # of differences, which else might overflow
     size = 0.0
     for k in range(3):
         x = t[POINT + k] * prescale
@@ -119,7 +120,7 @@ def point_triangle_distance(t, in_filter_range):
     if half >= MIN_SIZE and half <= MAX_SIZE:
         x, y, z, size = t[POINT], t[POINT + 1], t[POINT + 2], 2.0 * half
         distance, feature, u, v = closest_feature(t[p] - x, t[p + 1] - y, t[p + 2] - z, t[q] - x, t[q + 1] - y, t[q + 2] - z,
-                                        t[r] - x, t[r + 1] - y, t[r + 2] - z, size)
+                                                  t[r] - x, t[r + 1] - y, t[r + 2] - z, size)
         close = distance <= EXACT_RATIO * size
     else:
         distance, feature, u, v, close = closest_feature_scaled(t, p, q, r)

@@ -32,7 +32,7 @@ U = 2.0**-53
 E2 = 5 * U
 E3 = 9 * U
 E3_DD = 80 * U * U
-VALUE_ERROR = 2.0**-44                                                      # of values: 6e-14
+VALUE_ERROR = 2.0**-44                                                  # of values: 6e-14
 RANGE_MIN, RANGE_MAX = 2.0**-250, 2.0**339
 UNSURE = 2                                                              # what a filter says when it cannot tell; signs are −1, 0, 1
 

@@ -130,7 +130,7 @@ def triangle_axes(points, indices, n, frame):
         p, q = corners[side], corners[(side + 1) % 3]
         for third in range(2, 5):
             x, y, z = triangle_normal(points, p, q, corners[(side + 2) % 3] if third == 2 else corners[third])
-            for rotation in range(1 if third == 2 else 3):                  # the sides of the large one come one by one
+            for rotation in range(1 if third == 2 else 3):              # the sides of the large one come one by one
                 a, b = (p, q) if rotation == 0 else (q, corners[third]) if rotation == 1 else (corners[third], p)
                 ux, uy, uz = (np.float64(points[4 * b]) - points[4 * a], np.float64(points[4 * b + 1]) - points[4 * a + 1],
                               np.float64(points[4 * b + 2]) - points[4 * a + 2])

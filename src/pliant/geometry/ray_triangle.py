@@ -27,9 +27,9 @@ from pliant.geometry.predicates import E3, E3_DD, dd_difference, triple_expansio
 ORIGIN, DIRECTION, RESULT, BUFFER_SIZE = 9, 12, 15, 18
 MISS, HIT, UNSURE = range(3)
 T_ERROR = 2.0**-44                                                      # of the farthest corner: what t may be off by after the filter
-DD_ERROR = 2.0**-50                                                        # of a value in pairs
+DD_ERROR = 2.0**-50                                                     # of a value in pairs
 MAX_VALUE, MIN_VALUE, MAX_SHIFT = 2.0**1000, 2.0**-900, 500
-NO_EXPONENT = -1 << 20                                                         # below every exponent
+NO_EXPONENT = -1 << 20                                                  # below every exponent
 
 
 @helper
@@ -73,8 +73,9 @@ def hit_filter(ax, ay, az, bx, by, bz, cx, cy, cz, ox, oy, oz, dx, dy, dz, k):
     vx, vy, vz = subtract(rx, qx), subtract(ry, qy), subtract(rz, qz)
     qx, qy, qz, rx, ry, rz = subtract(qx, ox), subtract(qy, oy), subtract(qz, oz), subtract(rx, ox), subtract(ry, oy), subtract(rz, oz)
     ux, uy, uz = add_rounded(qx, rx), add_rounded(qy, ry), add_rounded(qz, rz)
-    values = add_rounded(add_rounded(mul_rounded(subtract(mul_rounded(uy, vz), mul_rounded(uz, vy)), dx), mul_rounded(subtract(mul_rounded(uz, vx), mul_rounded(ux, vz)), dy)),
-                  mul_rounded(subtract(mul_rounded(ux, vy), mul_rounded(uy, vx)), dz))
+    values = add_rounded(add_rounded(mul_rounded(subtract(mul_rounded(uy, vz), mul_rounded(uz, vy)), dx),
+                                     mul_rounded(subtract(mul_rounded(uz, vx), mul_rounded(ux, vz)), dy)),
+                         mul_rounded(subtract(mul_rounded(ux, vy), mul_rounded(uy, vx)), dz))
     wx, wy, wz = fabs(qx) + fabs(rx), fabs(qy) + fabs(ry), fabs(qz) + fabs(rz)
     vx, vy, vz = fabs(vx), fabs(vy), fabs(vz)
     error_bounds = ((wy * vz + wz * vy) * abs(dx) + (wz * vx + wx * vz) * abs(dy) + (wx * vy + wy * vx) * abs(dz)) * E3
@@ -86,7 +87,7 @@ def hit_filter(ax, ay, az, bx, by, bz, cx, cy, cz, ox, oy, oz, dx, dy, dz, k):
     total, error_bound = ordered_sum(p, q, r), extract(error_bounds, 0) + extract(error_bounds, 1) + extract(error_bounds, 2)
     low, high = min(x, min(y, z)), max(x, max(y, z))
     above, below = ordered_sum(p * x, q * y, r * z), total * coordinate(k, dx, dy, dz)
-    usable = (abs(above) < MAX_VALUE) & (abs(below) < MAX_VALUE) & (abs(below) > MIN_VALUE)      # products of four may leave the range
+    usable = (abs(above) < MAX_VALUE) & (abs(below) < MAX_VALUE) & (abs(below) > MIN_VALUE)  # products of four may leave the range
     if left | right != 7 or not (usable & (error_bound * (high - low) <= T_ERROR * max(high, -low) * total)):
         return UNSURE, 0.0, 0.0, 0.0
     inverse = 1.0 / total

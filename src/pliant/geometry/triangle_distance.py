@@ -26,8 +26,8 @@ PARTED. For a way r and all ways d from corner to corner, |d_k| <= M, d · r pas
 may underflow, by less than 3 · 2**-1074, if r is tiny: TINY.
 
 ORDER. Corners are sorted, and the triangles by them: the same bits for every order of corners and triangles. Whether they meet is decided
-exactly (`geometry/triangle_overlap.py`), unless a plane across the way between the nearest points is certainly between them, or their boxes are
-apart.
+exactly (`geometry/triangle_overlap.py`), unless a plane across the way between the nearest points is certainly between them, or their boxes
+are apart.
 
 SCALE. Squares and fourth powers neither overflow nor vanish while M is from SMALL to LARGE. Otherwise differences, not coordinates, are
 scaled by a power of two. Distances beyond all float64 are infinite; those below the smallest, of triangles that are apart, are it.
@@ -74,7 +74,7 @@ from pliant.geometry.closest_features import (
 from pliant.geometry.ray_triangle import ldexp
 from pliant.geometry.triangle_overlap import EXACT, overlap_exact, overlap_stage
 
-POINTS, DISTANCE, BUFFER_SIZE = 18, 24, 26                                     # in a buffer of two triangles, which are at 0 and SECOND
+POINTS, DISTANCE, BUFFER_SIZE = 18, 24, 26                              # in a buffer of two triangles, which are at 0 and SECOND
 MIN_SIZE, MAX_SIZE = 2.0**-100, 2.0**100
 MARGIN = 2.0**-46
 SEPARATION_ERROR = 2.0**-49

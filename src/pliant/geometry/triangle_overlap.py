@@ -27,8 +27,8 @@ from pliant.core.lazy_compile import lazy_compiled
 from pliant.core.soa import record_class
 from pliant.geometry.predicates import E3, UNSURE, filtered_sign, orient2d, orient2d_filter, orient3d, orient3d_filter
 
-FILTERED, PROJECTED, EXACT = 0, 2, 4                                            # added to 0 (apart) or 1 (meet): the stage that decided
-UNRESOLVED = -1                                                               # what all filters together leave to exact arithmetic
+FILTERED, PROJECTED, EXACT = 0, 2, 4                                    # added to 0 (apart) or 1 (meet): the stage that decided
+UNRESOLVED = -1                                                         # what all filters together leave to exact arithmetic
 E3_PLANE = 2 * E3                                                       # |u_i v_j| + |u_j v_i| <= 2 m_i m_j, m the larger of |u|, |v|
 
 
@@ -264,7 +264,7 @@ def overlap_special(t, a, b):
         return segments_overlap(t, a, b)
     if m < 0:
         a, b, m = b, a, k
-    p, q = segment_ends(t, a)                                                   # a is the segment p q, b a triangle seen along m
+    p, q = segment_ends(t, a)                                           # a is the segment p q, b a triangle seen along m
     s, o = exact_plane_side(t, b, p), exact_plane_side(t, b, q)
     if s * o > 0:
         return 0
@@ -311,4 +311,4 @@ def segments_overlap(t, a, b):
         h, i = orient2d_k(t, r, s, p, k), orient2d_k(t, r, s, q, k)
         if (f | g | h | i) != 0:
             return 1 if f * g <= 0 and h * i <= 0 else 0
-    return 0 if lex_less(t, q, r) or lex_less(t, s, p) else 1               # all on one line
+    return 0 if lex_less(t, q, r) or lex_less(t, s, p) else 1           # all on one line

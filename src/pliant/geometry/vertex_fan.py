@@ -29,8 +29,8 @@ from pliant.core.jit import helper
 from pliant.core.simd import concat, fabs, load, load4, maximum, movemask, popcount, reduce_add, shift_lanes, transpose4x3
 
 TURNS_PER_ROW = 7
-ROW_SIZE = 10                                                                # numbers a row: vertex, code, 8 neighbours
-TURNS_MASK, CLOSED, HAS_NEXT = (1 << 8) - 1, 1 << 8, 1 << 9                 # of the code
+ROW_SIZE = 10                                                           # numbers a row: vertex, code, 8 neighbours
+TURNS_MASK, CLOSED, HAS_NEXT = (1 << 8) - 1, 1 << 8, 1 << 9             # of the code
 E8, EIGHT, BOUND_FACTOR, FOUR = np.float32(8 * 2.0**-24), np.float32(8), np.float32(1.05), np.float32(4)
 
 

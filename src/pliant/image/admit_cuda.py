@@ -51,7 +51,7 @@ def expand_box(shared, i, k, x):
 @device_function
 def load_part(rows, indices, vertices, faces, first_vertex, first_face, flags, flag, box, side):
     """vertices = rows and faces = indices, from these places on; note what is wrong with them, whether they are closed, and their box."""
-    shared = cuda.shared.array((BOX_SIZE, BLOCK_SIZE), float64)                 # each on a line of its own: the simulator knows them by that
+    shared = cuda.shared.array((BOX_SIZE, BLOCK_SIZE), float64)         # each on a line of its own: the simulator knows them by that
     sums = cuda.shared.array(TILE, int64)
     i = cuda.threadIdx.x
     for s in range(BOX_SIZE):
@@ -130,7 +130,8 @@ def inspect_parts(rows_a, indices_a, rows_b, indices_b, parts, step, rotation, v
     grid.sync()
     load_part(rows_a, indices_a, vertices, faces, 0, 0, counters, N_COUNTERS, boxes, PART_BOXES)
     if parts == 2:
-        load_part(rows_b, indices_b, vertices, faces, first_vertex, first_face, counters, N_COUNTERS + N_FLAGS, boxes, PART_BOXES + BOX_SIZE)
+        load_part(rows_b, indices_b, vertices, faces, first_vertex, first_face, counters, N_COUNTERS + N_FLAGS, boxes,
+                  PART_BOXES + BOX_SIZE)
     grid.sync()
     view_frame(rotation, boxes, 0, frame)
     bound_part(vertices, 0, first_vertex, frame, boxes, VIEW_BOXES)

@@ -15,7 +15,8 @@ from pliant.query.collide.contacts import triangle_contacts
 from pliant.results import Pairs
 
 
-def on_device(number: int, surfaces: dict[str, Any], first: bool, contacts: bool, adjacent: bool, options: CheckedOptions, timed: bool) -> Pairs:
+def on_device(number: int, surfaces: dict[str, Any], first: bool, contacts: bool, adjacent: bool, options: CheckedOptions,
+              timed: bool) -> Pairs:
     """The answer from GPU `place`."""
     with device.device_context(number), buffers_of(number).acquire() as buffers, ignore_float_errors():
         parts = [device_part(name, surface) for name, surface in surfaces.items()]
@@ -27,7 +28,8 @@ def on_device(number: int, surfaces: dict[str, Any], first: bool, contacts: bool
         pairs = unpack_pairs(result.read_keys, len(parts[0][1]) if len(parts) > 1 else 0, first)
         contact_arrays = triangle_contacts(*pair_corners(engine, pairs)) if contacts else {}
         image = result.image._replace(found=len(pairs), sent=engine.sent if engine else 0)
-        return Pairs(device.require_cuda().to_device(pairs) if options.out == "device" else pairs, result.stats, **contact_arrays, image=image)
+        return Pairs(device.require_cuda().to_device(pairs) if options.out == "device" else pairs, result.stats, **contact_arrays,
+                     image=image)
 
 
 def device_part(name: str, surface: Any) -> tuple[Any, Any]:

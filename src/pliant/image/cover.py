@@ -26,11 +26,11 @@ from pliant.geometry.triangle_overlap import Triangle
 from pliant.image.screen import DEPTH, MAX_COORDINATE, RELATIVE_ERROR, STRIDE
 
 HALF, ONE, FOUR, MIN_NORMAL_RATIO, ROUNDING = np.float32(0.5), np.float32(1), np.float32(4), np.float32(160), np.float32(2.0**-20)
-NARROW_WIDTH = np.float32(2)                                                   # pixels: spans of narrower faces do not pay
+NARROW_WIDTH = np.float32(2)                                            # pixels: spans of narrower faces do not pay
 PIXEL_REACH, MIN_RISE_RATIO, MAX_REACH, MAX_NORMAL = np.float32(1.5), np.float32(32), np.float32(2.0**20), np.float32(2.0**100)
-CLAMPED_ERROR = RELATIVE_ERROR * np.float32(MAX_COORDINATE / 2)                                 # errors of corners that were brought back from beyond
-SUBPIXELS, HALF_PIXEL = 256, 128                                                 # steps of a pixel, and of half a pixel
-MAX_FIXED_POINT = 2.0**29                                                 # differences have 31 bits, and products 62
+CLAMPED_ERROR = RELATIVE_ERROR * np.float32(MAX_COORDINATE / 2)         # errors of corners that were brought back from beyond
+SUBPIXELS, HALF_PIXEL = 256, 128                                        # steps of a pixel, and of half a pixel
+MAX_FIXED_POINT = 2.0**29                                               # differences have 31 bits, and products 62
 
 
 class Extent(NamedTuple):
@@ -139,7 +139,7 @@ def slopes_of(t, box):
         g, h = (uz * vy - uy * vz) / normal_z, (ux * vz - uz * vx) / normal_z
         steep = abs(g) + abs(h)
         error = (np.float32(1.1) * (size + PIXEL_REACH) * (np.float32(8) * box.d * size + np.float32(12) * box.e * height
-                                                    + np.float32(10) * box.e * size * steep) / abs(normal_z))
+                                                           + np.float32(10) * box.e * size * steep) / abs(normal_z))
         reach = HALF * steep + error + np.float32(2) * (box.d + box.e * steep) + ROUNDING * steep
         if not reach <= MAX_REACH:
             g, h, reach = np.float32(0), np.float32(0), np.float32(np.inf)

@@ -27,7 +27,7 @@ from pliant.image.screen_cpu import bounds, project, survey
 from pliant.image.separate_cpu import separate
 from pliant.image.watertight import is_closed
 
-PIXEL_CHUNK = 1 << 16                                                        # and vertices, at a time
+PIXEL_CHUNK = 1 << 16                                                   # and vertices, at a time
 
 
 class Part(NamedTuple):
@@ -46,7 +46,7 @@ def cpu_part(subject):
 class CpuEngine:
     """One or two surfaces (`surface.py`), of which the first's faces and vertices come first; `itself`: one with itself."""
 
-    FRAGMENTS_PER_FACE, MIN_FRAGMENTS = 8.0, 1 << 14                                            # fragments of a face, and in any case: finer screens do not pay
+    FRAGMENTS_PER_FACE, MIN_FRAGMENTS = 8.0, 1 << 14                    # fragments of a face, and in any case: finer screens do not pay
 
     def __init__(self, subjects):
         parts = [cpu_part(subject) for subject in subjects]
@@ -121,7 +121,8 @@ class CpuEngine:
         for done in range(self.passes):
             peel_once(False)
             pool.map_chunks(n, PIXEL_CHUNK, lambda begin, end, done=done: update_rays(
-                self.screen, self.faces, self.first_b, self.is_self, error_xy, error_z, begin, end, done, ends, closed, counts, fronts, backs,
+                self.screen, self.faces, self.first_b, self.is_self, error_xy, error_z, begin, end, done, ends, closed, counts, fronts,
+                backs,
                 next_fronts, next_backs, self.active))
         self.dropped = finish_rays(counts, ends * self.passes, mark, self.active)
 
@@ -143,7 +144,8 @@ class CpuEngine:
     def intersect(self, first, adjacent):
         """(keys of faces apart in the mesh, of neighbours, boxes compared, pairs tested, how many exactly, faces in candidates)."""
         a, b = self.parts[0].vertices, self.parts[-1].vertices
-        keys, box_tests, tested, n_exact, candidate_faces = intersect_cpu.intersect_faces(self.screen, self.faces, self.view, self.packed_faces, self.pixels, a, b, self.first_b,
+        keys, box_tests, tested, n_exact, candidate_faces = intersect_cpu.intersect_faces(
+            self.screen, self.faces, self.view, self.packed_faces, self.pixels, a, b, self.first_b,
                                                           self.shift, self.is_self, self.in_filter_range, first)
         if not adjacent or (first and len(keys)):
             return keys, keys[:0], box_tests, tested, n_exact, candidate_faces
@@ -154,6 +156,7 @@ class CpuEngine:
         """About how many pairs were missed."""
         histogram = np.zeros(MAX_SHARED + 1, np.int64)
         for begin in range(0, len(keys), PIXEL_CHUNK):
-            count_shared_rays(self.screen, self.faces, keys[begin:begin + PIXEL_CHUNK], self.view.error_xy, self.view.error_z, self.view.size, self.margin,
-                       self.active, histogram)
+            count_shared_rays(self.screen, self.faces, keys[begin:begin + PIXEL_CHUNK], self.view.error_xy, self.view.error_z,
+                              self.view.size, self.margin,
+                              self.active, histogram)
         return estimate_missed(histogram, self.fragments - self.dropped, self.dropped)

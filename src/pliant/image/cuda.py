@@ -23,8 +23,8 @@ from pliant.image.pack import BOX_SIZE
 from pliant.image.passes_cuda import count_shared_rays, gather_pairs, run_passes
 from pliant.image.screen import STRIDE, survey_step
 
-INITIAL_CAPACITY = 64 if device.is_simulated() else 1 << 16                           # keys and places to begin with; keys that come to the host at once
-ALIGNMENT = 32                                                               # numbers: where a buffer begins
+INITIAL_CAPACITY = 64 if device.is_simulated() else 1 << 16             # keys and places to begin with; keys that come to the host at once
+ALIGNMENT = 32                                                          # numbers: where a buffer begins
 _buffers: dict[int, "DeviceBuffers"] = {}
 _lock = threading.Lock()
 
@@ -99,16 +99,17 @@ def buffers_of(number):
 
 
 class CudaEngine:
-    """One or two parts, (vertices, faces) on the GPU in the layout of `core/device_arrays.py`, as `OnCpu`; whoever has one holds the lock of
-    its room. `clocked`: passes are launched one by one; `refuse` is called if something is wrong with the parts."""
+    """One or two parts, (vertices, faces) on the GPU in the layout of `core/device_arrays.py`, as `OnCpu`; whoever has one holds the lock
+    of its room. `clocked`: passes are launched one by one; `refuse` is called if something is wrong with the parts."""
 
-    FRAGMENTS_PER_FACE, MIN_FRAGMENTS = 16.0, 1 << 20                                           # fragments of a face, and in any case: finer screens do not pay
+    FRAGMENTS_PER_FACE, MIN_FRAGMENTS = 16.0, 1 << 20                   # fragments of a face, and in any case: finer screens do not pay
 
     def __init__(self, buffers, parts, timed, raise_invalid):
         self.buffers, self.parts, self.is_self, self.timed, self.raise_invalid = buffers, parts, len(parts) == 1, timed, raise_invalid
         self.n_vertices, self.n = sum(len(part[0]) for part in parts), sum(len(part[1]) for part in parts)
         self.first_b = len(parts[0][1])
-        self.vertices, self.faces = buffers.buffer("vertices", 3 * self.n_vertices, np.float64), buffers.buffer("faces", 3 * self.n, np.int32)
+        self.vertices, self.faces = buffers.buffer("vertices", 3 * self.n_vertices, np.float64), buffers.buffer("faces", 3 * self.n,
+                                                                                                                np.int32)
         self.sent = self.margin = 0
 
     def to_host(self, array, count):
@@ -138,13 +139,15 @@ class CudaEngine:
         """(a point near the vertices, boxes (m, 2, 3) around the parts, turned about it, what `add_layers` counts of some faces)."""
         buffers, parts = self.buffers, len(self.parts)
         buffers.host_floats[:9] = np.reshape(rotation, 9)
-        inspect_parts(*self.parts[0], *self.parts[-1], parts, survey_step(self.n), buffers.host_floats, self.vertices, self.faces, buffers.counters, buffers.boxes,
-                buffers.layers, buffers.host_counters)
+        inspect_parts(*self.parts[0], *self.parts[-1], parts, survey_step(self.n), buffers.host_floats, self.vertices, self.faces,
+                      buffers.counters, buffers.boxes,
+                      buffers.layers, buffers.host_counters)
         counters = self.read_counters(kernel_args.COUNTERS_SIZE)
         self.flags = counters[kernel_args.N_COUNTERS:kernel_args.PART_BOXES].reshape(2, kernel_args.N_FLAGS)[:parts]
         if self.flags[:, [kernel_args.BAD_VERTICES, kernel_args.BAD_FACES]].any():
             self.raise_invalid()
-        sides = counters[kernel_args.PART_BOXES:kernel_args.SURVEY_COUNTS].view(np.float64).reshape(2, 2, 2, 3)[:, :parts] * np.array([1.0, -1.0])[:, None]
+        sides = counters[kernel_args.PART_BOXES:kernel_args.SURVEY_COUNTS].view(np.float64).reshape(2, 2, 2, 3)[:, :parts] * np.array(
+            [1.0, -1.0])[:, None]
         return sides[0, 0, 0], sides[1], counters[kernel_args.SURVEY_COUNTS:].view(np.float32)
 
     def set_viewport(self, view, fragments):
@@ -163,7 +166,7 @@ class CudaEngine:
 
     def peel(self, closed, passes, ends, mark):
         self.sample_args = {slots.SAMPLED: 1, slots.CLOSED: closed, slots.MAX_PEELS: -1 if passes is None else passes, slots.ENDS: ends,
-                    slots.MARK_REST: mark}
+                            slots.MARK_REST: mark}
         if self.timed:
             self.launch(slots.SAMPLE, slots.MERGE)
 
@@ -185,9 +188,11 @@ class CudaEngine:
         buffers, view, n, n_vertices, rays = self.buffers, self.view, self.n, self.n_vertices, self.view.size**2
         cells, (_, sides, texels) = strip_count(view.size, self.strip_bits) * view.size, level_layout(view.size)
         host_args, is_sampled = buffers.host_args, self.sample_args[slots.SAMPLED]
-        host_args[:slots.SAMPLED] = [begin, end, n, n_vertices, self.first_b, self.is_self, adjacent, not self.flags[:, kernel_args.OUT_OF_RANGE].any(),
+        host_args[:slots.SAMPLED] = [begin, end, n, n_vertices, self.first_b, self.is_self, adjacent,
+                                     not self.flags[:, kernel_args.OUT_OF_RANGE].any(),
                                   view.size, len(sides), self.margin, self.strip_bits, cells]
-        host_args[slots.MAX_FRAGMENTS:slots.INT64_BUFFERS] = [buffers.fragments, buffers.max_entries, buffers.max_pairs, buffers.max_unresolved]
+        host_args[slots.MAX_FRAGMENTS:slots.INT64_BUFFERS] = [buffers.fragments, buffers.max_entries, buffers.max_pairs,
+                                                              buffers.max_unresolved]
         for slot, value in self.sample_args.items():
             host_args[slot] = value
         self.arrays = None                                              # what is too small goes before there is more
@@ -195,15 +200,18 @@ class CudaEngine:
             slots.COUNTS: rays, **dict.fromkeys((slots.FRONTS, slots.BACKS, slots.NEXT_FRONTS, slots.NEXT_BACKS), rays * is_sampled),
             slots.FRAGMENT_LISTS: buffers.fragments * (1 - is_sampled), slots.TEXELS: texels, slots.LEVEL_BEGINS: MAX_LEVELS,
             slots.LEVEL_SIDES: MAX_LEVELS, slots.SPARSE: n, slots.STRIP_BEGINS: cells + 1, slots.ORDER: buffers.max_entries,
-            slots.CANDIDATES: buffers.max_pairs, slots.KEYS: buffers.max_pairs, slots.UNRESOLVED: buffers.max_unresolved, slots.INCIDENT_BEGINS: n_vertices + 1,
+            slots.CANDIDATES: buffers.max_pairs, slots.KEYS: buffers.max_pairs, slots.UNRESOLVED: buffers.max_unresolved,
+            slots.INCIDENT_BEGINS: n_vertices + 1,
             slots.SUMS: cooperative_cuda.max_blocks(),
-            slots.PIXEL_BEGINS: rays + 1, slots.LARGE_FACES: n, slots.PACKED_FACES: n, slots.STRIP_COUNTS: cells, slots.VALENCES: n_vertices,
+            slots.PIXEL_BEGINS: rays + 1, slots.LARGE_FACES: n, slots.PACKED_FACES: n, slots.STRIP_COUNTS: cells,
+            slots.VALENCES: n_vertices,
             slots.INCIDENT_FACES: 3 * n, slots.INCIDENT_VERTICES: 3 * n,
             slots.SCREEN: STRIDE * n_vertices, slots.BOXES: BOX_SIZE * n, slots.SORTED_BOXES: BOX_SIZE * buffers.max_entries,
             slots.ACTIVE: rays, slots.IN_CANDIDATE: n})
         int64s, int32s, float32s, uint8s = self.arrays
-        run_passes(host_args, buffers.host_floats, buffers.args, buffers.view, int64s, int32s, self.faces, buffers.rows(self.faces), float32s, uint8s, self.vertices,
-               buffers.counters, buffers.host_counters, buffers.out)
+        run_passes(host_args, buffers.host_floats, buffers.args, buffers.view, int64s, int32s, self.faces, buffers.rows(self.faces),
+                   float32s, uint8s, self.vertices,
+                   buffers.counters, buffers.host_counters, buffers.out)
 
     def intersect(self, first, adjacent):
         """(keys of faces apart in the mesh, of neighbours, boxes compared, pairs tested, how many exactly, faces in candidates)."""
@@ -215,15 +223,18 @@ class CudaEngine:
         self.counts, count, open_count = counts, int(counts[kernel_args.N_PAIRS]), int(counts[kernel_args.N_UNRESOLVED])
         keys_found, self.n_nonadjacent = self.read_keys(count), int(counts[kernel_args.N_NONADJACENT]) if adjacent else count
         resolved, nonadjacent = self.resolve(open_count)
-        return (np.concatenate([keys_found[:self.n_nonadjacent], resolved[nonadjacent]]), np.concatenate([keys_found[self.n_nonadjacent:], resolved[~nonadjacent]]),
-                counts[kernel_args.N_BOX_TESTS], counts[kernel_args.N_CANDIDATES] + counts[kernel_args.N_ADJACENT_PAIRS], open_count, counts[kernel_args.N_CANDIDATE_FACES])
+        return (np.concatenate([keys_found[:self.n_nonadjacent], resolved[nonadjacent]]),
+                np.concatenate([keys_found[self.n_nonadjacent:], resolved[~nonadjacent]]),
+                counts[kernel_args.N_BOX_TESTS], counts[kernel_args.N_CANDIDATES] + counts[kernel_args.N_ADJACENT_PAIRS], open_count,
+                counts[kernel_args.N_CANDIDATE_FACES])
 
     def had_capacity(self, counts):
         """Was there room for everything? If not there is from now on."""
         buffers, enough = self.buffers, True
         listed = 0 if self.sample_args[slots.SAMPLED] else counts[kernel_args.N_FRAGMENTS]
         for name, needed in (("fragments", listed), ("max_entries", counts[kernel_args.N_ENTRIES]),
-                             ("max_pairs", max(counts[kernel_args.N_CANDIDATES], counts[kernel_args.N_PAIRS])), ("max_unresolved", counts[kernel_args.N_UNRESOLVED])):
+                             ("max_pairs", max(counts[kernel_args.N_CANDIDATES], counts[kernel_args.N_PAIRS])),
+                             ("max_unresolved", counts[kernel_args.N_UNRESOLVED])):
             if needed > getattr(buffers, name):
                 setattr(buffers, name, int(needed + needed // 4))
                 enough = False
@@ -231,7 +242,9 @@ class CudaEngine:
 
     def sampling_counts(self):
         """(the most faces on one ray, passes, fragments, rays that are on, faces left)."""
-        return tuple(int(self.counts[k]) for k in (kernel_args.MAX_DEPTH, kernel_args.N_PEELS, kernel_args.N_FRAGMENTS, kernel_args.N_RAYS, kernel_args.N_PACKED))
+        return tuple(int(self.counts[k])
+                     for k in (kernel_args.MAX_DEPTH, kernel_args.N_PEELS, kernel_args.N_FRAGMENTS, kernel_args.N_RAYS,
+                               kernel_args.N_PACKED))
 
     # --- the answer --------------------------------------------------------------------------------------------------------------
 
@@ -267,9 +280,11 @@ class CudaEngine:
             return 0.0
         view, host_args, histogram = self.view, self.buffers.host_args, device.require_cuda().to_device(np.zeros(MAX_SHARED + 1, np.int64))
         (int64s, _, float32s, uint8s), rest = self.arrays, keys[self.n_nonadjacent:]
-        for device_keys, at, count in ((int64s, int(host_args[slots.KEYS]), self.n_nonadjacent), (device.require_cuda().to_device(rest), 0, len(rest))):
+        for device_keys, at, count in ((int64s, int(host_args[slots.KEYS]), self.n_nonadjacent),
+                                       (device.require_cuda().to_device(rest), 0, len(rest))):
             if count:
-                count_shared_rays[device.launch_grid(count)](float32s, int(host_args[slots.SCREEN]), self.faces, device_keys, at, count, view.error_xy, view.error_z,
-                                               view.size, self.margin, uint8s, int(host_args[slots.ACTIVE]), histogram)
+                count_shared_rays[device.launch_grid(count)](
+                    float32s, int(host_args[slots.SCREEN]), self.faces, device_keys, at, count, view.error_xy, view.error_z,
+                                                             view.size, self.margin, uint8s, int(host_args[slots.ACTIVE]), histogram)
         dropped = int(self.counts[kernel_args.N_DROPPED])
         return estimate_missed(self.to_host(histogram, MAX_SHARED + 1), int(self.counts[kernel_args.N_FRAGMENTS]) - dropped, dropped)

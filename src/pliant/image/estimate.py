@@ -12,7 +12,7 @@ from pliant.core.jit import helper
 from pliant.image.cover import corners_of, extent_of, pixel_at
 from pliant.image.intersect import INDEX_MASK
 
-MAX_SHARED = 3                                                              # rays: more are as good
+MAX_SHARED = 3                                                          # rays: more are as good
 
 
 @helper

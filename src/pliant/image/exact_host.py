@@ -34,6 +34,7 @@ def exact_test_range(vertex_ids, corners, exact_address, local_faces, intersects
 def exact_tests(vertex_ids, corners):
     """(m,) bool: which of the pairs meet."""
     intersects, exact_address = np.zeros(len(vertex_ids), np.bool_), exact_entry()[0]
-    for begin in range(0, len(vertex_ids), 1 << 12):                         # Ctrl-C is looked at in between
-        exact_test_range(vertex_ids, corners, exact_address, np.empty((2, 3), np.int32), intersects, begin, min(begin + (1 << 12), len(vertex_ids)))
+    for begin in range(0, len(vertex_ids), 1 << 12):                    # Ctrl-C is looked at in between
+        exact_test_range(vertex_ids, corners, exact_address, np.empty((2, 3), np.int32), intersects, begin,
+                         min(begin + (1 << 12), len(vertex_ids)))
     return intersects

@@ -25,9 +25,9 @@ from pliant.query.scheduler import grow_keys
 from pliant.volume.aabb import Box
 from pliant.volume.protocol import overlap
 
-CANDIDATE_BUFFER = 1 << 15                                                        # candidates: about a millisecond of tests
+CANDIDATE_BUFFER = 1 << 15                                              # candidates: about a millisecond of tests
 LANES = 8
-MAX_BOX_TESTS = 1 << 20                                                         # pairs of boxes between looks at Ctrl-C
+MAX_BOX_TESTS = 1 << 20                                                 # pairs of boxes between looks at Ctrl-C
 
 
 @kernel
@@ -61,8 +61,10 @@ def load_lanes(numbers, at):
 @helper
 def load_boxes(sorted_boxes, stride, p):
     """Those of eight things in the order, from p on."""
-    return Box(load_lanes(sorted_boxes, stride * LEFT + p), load_lanes(sorted_boxes, stride * LOW + p), load_lanes(sorted_boxes, stride * NEAR + p),
-               load_lanes(sorted_boxes, stride * RIGHT + p), load_lanes(sorted_boxes, stride * HIGH + p), load_lanes(sorted_boxes, stride * FAR + p))
+    return Box(load_lanes(sorted_boxes, stride * LEFT + p), load_lanes(sorted_boxes, stride * LOW + p),
+               load_lanes(sorted_boxes, stride * NEAR + p),
+               load_lanes(sorted_boxes, stride * RIGHT + p), load_lanes(sorted_boxes, stride * HIGH + p),
+               load_lanes(sorted_boxes, stride * FAR + p))
 
 
 @kernel
@@ -125,7 +127,8 @@ def sort_boxes(boxes, size, strip_bits):
     return begins, order, sorted_boxes, stride
 
 
-def intersect_faces(screen, faces, view, packed_faces, pixels, vertices_a, vertices_b, first_b, shift, is_self, in_filter_range, stop_at_first):
+def intersect_faces(screen, faces, view, packed_faces, pixels, vertices_a, vertices_b, first_b, shift, is_self, in_filter_range,
+                    stop_at_first):
     """(keys f << 32 | g of the faces that meet, in any order; boxes compared; pairs tested; how many exactly; things in candidates)."""
     boxes = np.empty(BOX_SIZE * len(packed_faces), np.float32)
     clip_boxes(screen, faces, packed_faces, pixels, view.error_xy, view.error_z, boxes)
@@ -134,9 +137,11 @@ def intersect_faces(screen, faces, view, packed_faces, pixels, vertices_a, verti
     state, candidates, in_candidate = np.array([0, 1, 0]), np.empty(CANDIDATE_BUFFER, np.int64), np.zeros(len(packed_faces), np.uint8)
     keys, found, tested, n_exact, exact_address = np.empty(CANDIDATE_BUFFER, np.int64), 0, 0, 0, exact_entry()[0]
     while state[0] < len(order) and not (stop_at_first and found):
-        n = sweep(faces, packed_faces, sorted_boxes, stride, view.size, strip_bits, first_b, is_self, begins, order, state, candidates, in_candidate)
+        n = sweep(faces, packed_faces, sorted_boxes, stride, view.size, strip_bits, first_b, is_self, begins, order, state, candidates,
+                  in_candidate)
         while len(keys) < found + n:
             keys = grow_keys(keys)
-        found, exact_count = test_pairs(faces, vertices_a, vertices_b, first_b, shift, in_filter_range, exact_address, candidates, n, keys, found)
+        found, exact_count = test_pairs(faces, vertices_a, vertices_b, first_b, shift, in_filter_range, exact_address, candidates, n, keys,
+                                        found)
         tested, n_exact = tested + n, n_exact + exact_count
     return keys[:found], int(state[2]), tested, n_exact, int(in_candidate.sum())

@@ -37,8 +37,9 @@ def store_result(answer, key, keys, capacity, unresolved, max_unresolved, counte
 
 
 @device_function
-def intersect_faces(faces, vertices, in_filter_range, packed_faces, sorted_boxes, size, strip_bits, first_b, is_self, begins, order, max_entries, candidates, max_candidates, in_candidate, keys, unresolved,
-         max_unresolved, counters):
+def intersect_faces(faces, vertices, in_filter_range, packed_faces, sorted_boxes, size, strip_bits, first_b, is_self, begins, order,
+                    max_entries, candidates, max_candidates, in_candidate, keys, unresolved,
+                    max_unresolved, counters):
     """Sweep over as many things as there was room for in the order, and test the candidates, `most` of them at most."""
     grid, tile, t = cuda.cg.this_grid(), cuda.shared.array(TILE, int64), cuda.local.array(18, float64)
     thread, n_threads, box_tests = cuda.grid(1), cuda.gridsize(1), np.int64(0)
@@ -47,7 +48,8 @@ def intersect_faces(faces, vertices, in_filter_range, packed_faces, sorted_boxes
         box, end = box_at(sorted_boxes, max_entries, at), sweep_end(sorted_boxes, max_entries, begins, size, at, row)
         box_tests += end - at - 1
         for other in range(at + 1, end):
-            if overlap(box, box_at(sorted_boxes, max_entries, other)) and owns_pair(sorted_boxes, max_entries, at, other, row, strip_bits, size):
+            if overlap(box, box_at(sorted_boxes, max_entries, other)) and owns_pair(sorted_boxes, max_entries, at, other, row, strip_bits,
+                                                                                    size):
                 j = order[other] & INDEX_MASK
                 f, g = np.int64(packed_faces[i]), np.int64(packed_faces[j])
                 if is_tested(faces, f, g, first_b, is_self):
@@ -61,7 +63,8 @@ def intersect_faces(faces, vertices, in_filter_range, packed_faces, sorted_boxes
         f, g = candidates[k] >> 32, candidates[k] & INDEX_MASK
         copy_corners(vertices, faces, f, 0, t, 0)
         copy_corners(vertices, faces, g, 0, t, 9)
-        store_result(overlap_filter(t, 0, 9) if in_filter_range else UNRESOLVED, candidates[k], keys, max_candidates, unresolved, max_unresolved, counters)
+        store_result(overlap_filter(t, 0, 9) if in_filter_range else UNRESOLVED, candidates[k], keys, max_candidates, unresolved,
+                     max_unresolved, counters)
     n_candidate_faces = np.int64(0)
     for i in range(thread, counters[N_PACKED], n_threads):
         n_candidate_faces += np.int64(in_candidate[i] != 0)
@@ -76,7 +79,8 @@ def is_first_corner(faces, f, c):
 
 
 @device_function
-def test_adjacent(faces, n, vertices, n_vertices, in_filter_range, counts, begins, incident_faces, incident_vertices, keys, max_pairs, unresolved, max_unresolved, sums, counters):
+def test_adjacent(faces, n, vertices, n_vertices, in_filter_range, counts, begins, incident_faces, incident_vertices, keys, max_pairs,
+                  unresolved, max_unresolved, sums, counters):
     """Faces around each vertex, and for each of them those after it: do they meet in more than what they share?"""
     grid, tile = cuda.cg.this_grid(), cuda.shared.array(TILE, int64)
     thread, n_threads = cuda.grid(1), cuda.gridsize(1)

@@ -11,8 +11,8 @@ import numpy as np
 from pliant.core.jit import helper
 
 FIELD_MASK = 0xFFFF
-MAX_SIZE, MAX_LEVELS = 8192, 15                                       # pixels a side: 13 bits
-EMPTY_BOX = np.int64(0x7FFF7FFF)                                             # left and low beyond all, right and high 0: a box around nothing
+MAX_SIZE, MAX_LEVELS = 8192, 15                                         # pixels a side: 13 bits
+EMPTY_BOX = np.int64(0x7FFF7FFF)                                        # left and low beyond all, right and high 0: a box around nothing
 
 
 @helper
@@ -55,9 +55,9 @@ def merge_texel(active, boxes, size, margin, below, below_side, x, y):
     i, j = 2 * x, 2 * y
     if below < 0:
         return enclosing(enclosing(ray_box(active, i, j, size, margin), ray_box(active, i + 1, j, size, margin)),
-                      enclosing(ray_box(active, i, j + 1, size, margin), ray_box(active, i + 1, j + 1, size, margin)))
+                         enclosing(ray_box(active, i, j + 1, size, margin), ray_box(active, i + 1, j + 1, size, margin)))
     return enclosing(enclosing(texel_below(boxes, below, below_side, i, j), texel_below(boxes, below, below_side, i + 1, j)),
-                  enclosing(texel_below(boxes, below, below_side, i, j + 1), texel_below(boxes, below, below_side, i + 1, j + 1)))
+                     enclosing(texel_below(boxes, below, below_side, i, j + 1), texel_below(boxes, below, below_side, i + 1, j + 1)))
 
 
 @helper

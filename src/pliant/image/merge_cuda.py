@@ -21,6 +21,7 @@ def merge(size, margin, active, texels, levels, level_begins, level_sides, count
     for level in range(1, levels):
         side = level_sides[level]
         for i in range(thread, side * side, n_threads):
-            texels[level_begins[level] + i] = merge_texel(active, texels, size, margin, level_begins[level - 1], level_sides[level - 1], i % side,
-                                                    i // side)
+            texels[level_begins[level] + i] = merge_texel(active, texels, size, margin, level_begins[level - 1], level_sides[level - 1],
+                                                          i % side,
+                                                          i // side)
         grid.sync()

@@ -9,7 +9,7 @@ from pliant.core.jit import helper
 from pliant.image.cover import corners_of, extent_of
 from pliant.image.merge import unpack_box
 
-LEFT, LOW, NEAR, RIGHT, HIGH, FAR, BOX_SIZE = range(7)                     # numbers of a box, as `volume/aabb.py` has them
+LEFT, LOW, NEAR, RIGHT, HIGH, FAR, BOX_SIZE = range(7)                  # numbers of a box, as `volume/aabb.py` has them
 
 
 @helper

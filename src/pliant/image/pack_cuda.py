@@ -11,7 +11,8 @@ from pliant.image.pack import BOX_SIZE, clip_face_box
 
 
 @device_function
-def pack(screen, faces, n, error_xy, error_z, size, sparse, packed_faces, boxes, in_candidate, strip_bits, cells, counts, begins, order, sorted_boxes, max_entries, sums, counters):
+def pack(screen, faces, n, error_xy, error_z, size, sparse, packed_faces, boxes, in_candidate, strip_bits, cells, counts, begins, order,
+         sorted_boxes, max_entries, sums, counters):
     """Pass 4: the faces that are left take one place after the other; then the order of the sweep, if there is room for it. A thread finds
     what it has itself put into `sparse`."""
     grid, tile = cuda.cg.this_grid(), cuda.shared.array(TILE, int64)

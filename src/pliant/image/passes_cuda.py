@@ -16,7 +16,8 @@ REGISTERS = 128                                                         # a thre
 
 
 @cooperative_kernel(REGISTERS)
-def run_passes(host_args, host_floats, args, floats, int64s, int32s, faces, rows, float32s, uint8s, vertices, counters, host_counters, host_keys):
+def run_passes(host_args, host_floats, args, floats, int64s, int32s, faces, rows, float32s, uint8s, vertices, counters, host_counters,
+               host_keys):
     """What the desk says. `held` and `view` have room for what is on it; `report` and `out` are in the host's memory: the board, and as
     many keys as fit."""
     grid, thread, n_threads = cuda.cg.this_grid(), cuda.grid(1), cuda.gridsize(1)
@@ -26,7 +27,8 @@ def run_passes(host_args, host_floats, args, floats, int64s, int32s, faces, rows
         for k in range(cuda.threadIdx.x, slots.N_FLOATS, cuda.blockDim.x):
             floats[k] = host_floats[k]
     grid.sync()
-    begin, end, n, n_vertices, first_b = args[slots.FIRST_PASS], args[slots.END_PASS], args[slots.N_FACES], args[slots.N_VERTICES], args[slots.FIRST_B]
+    begin, end, n = args[slots.FIRST_PASS], args[slots.END_PASS], args[slots.N_FACES]
+    n_vertices, first_b = args[slots.N_VERTICES], args[slots.FIRST_B]
     size, margin, strip_bits = args[slots.SIZE], args[slots.MARGIN], args[slots.STRIP_BITS]
     is_self, in_filter_range = args[slots.IS_SELF] != 0, args[slots.IN_FILTER_RANGE] != 0
     error_xy, error_z, frame = np.float32(floats[slots.ERROR_XY]), np.float32(floats[slots.ERROR_Z]), floats[slots.VIEW_FRAME:]
@@ -36,15 +38,18 @@ def run_passes(host_args, host_floats, args, floats, int64s, int32s, faces, rows
     strip_begins, order, packed_faces = int64s[args[slots.STRIP_BEGINS]:], int64s[args[slots.ORDER]:], int32s[args[slots.PACKED_FACES]:]
     screen, boxes, sorted_boxes = float32s[args[slots.SCREEN]:], float32s[args[slots.BOXES]:], float32s[args[slots.SORTED_BOXES]:]
     active, in_candidate, large = uint8s[args[slots.ACTIVE]:], uint8s[args[slots.IN_CANDIDATE]:], int32s[args[slots.LARGE_FACES]:]
-    keys, unresolved, max_pairs, max_unresolved = int64s[args[slots.KEYS]:], int64s[args[slots.UNRESOLVED]:], args[slots.MAX_PAIRS], args[slots.MAX_UNRESOLVED]
+    keys, unresolved = int64s[args[slots.KEYS]:], int64s[args[slots.UNRESOLVED]:]
+    max_pairs, max_unresolved = args[slots.MAX_PAIRS], args[slots.MAX_UNRESOLVED]
 
     if begin <= slots.SAMPLE < end:
         if args[slots.SAMPLED] != 0:
             peel(vertices, n_vertices, frame, screen, faces, n, first_b, is_self, error_xy, error_z, size, args[slots.CLOSED] != 0,
-                 args[slots.MAX_PEELS], args[slots.ENDS], args[slots.MARK_REST] != 0, counts, int64s[args[slots.FRONTS]:], int64s[args[slots.BACKS]:],
+                 args[slots.MAX_PEELS], args[slots.ENDS], args[slots.MARK_REST] != 0, counts, int64s[args[slots.FRONTS]:],
+                 int64s[args[slots.BACKS]:],
                  int64s[args[slots.NEXT_FRONTS]:], int64s[args[slots.NEXT_BACKS]:], active, large, counters)
         else:
-            sample(vertices, n_vertices, frame, screen, faces, n, first_b, is_self, error_xy, error_z, size, counts, int32s[args[slots.PIXEL_BEGINS]:],
+            sample(vertices, n_vertices, frame, screen, faces, n, first_b, is_self, error_xy, error_z, size, counts,
+                   int32s[args[slots.PIXEL_BEGINS]:],
                    int64s[args[slots.FRAGMENT_LISTS]:], args[slots.MAX_FRAGMENTS], active, large, sums, counters)
         grid.sync()
     if begin <= slots.MERGE < end:
@@ -56,12 +61,15 @@ def run_passes(host_args, host_floats, args, floats, int64s, int32s, faces, rows
              int32s[args[slots.STRIP_COUNTS]:], strip_begins, order, sorted_boxes, args[slots.MAX_ENTRIES], sums, counters)
         grid.sync()
     if begin <= slots.TEST < end:
-        intersect_faces(faces, vertices, in_filter_range, packed_faces, sorted_boxes, size, strip_bits, first_b, is_self, strip_begins, order, args[slots.MAX_ENTRIES],
-             int64s[args[slots.CANDIDATES]:], max_pairs, in_candidate, keys, unresolved, max_unresolved, counters)
+        intersect_faces(faces, vertices, in_filter_range, packed_faces, sorted_boxes, size, strip_bits, first_b, is_self, strip_begins,
+                        order, args[slots.MAX_ENTRIES],
+                        int64s[args[slots.CANDIDATES]:], max_pairs, in_candidate, keys, unresolved, max_unresolved, counters)
         grid.sync()
         if args[slots.ADJACENT] != 0:
-            test_adjacent(rows, n, vertices, n_vertices, in_filter_range, int32s[args[slots.VALENCES]:], int64s[args[slots.INCIDENT_BEGINS]:],
-                   int32s[args[slots.INCIDENT_FACES]:], int32s[args[slots.INCIDENT_VERTICES]:], keys, max_pairs, unresolved, max_unresolved, sums, counters)
+            test_adjacent(rows, n, vertices, n_vertices, in_filter_range, int32s[args[slots.VALENCES]:],
+                          int64s[args[slots.INCIDENT_BEGINS]:],
+                          int32s[args[slots.INCIDENT_FACES]:], int32s[args[slots.INCIDENT_VERTICES]:], keys, max_pairs, unresolved,
+                          max_unresolved, sums, counters)
             grid.sync()
         for k in range(thread, min(counters[N_PAIRS], min(max_pairs, len(host_keys))), n_threads):
             host_keys[k] = keys[k]

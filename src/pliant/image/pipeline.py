@@ -12,7 +12,7 @@ import numpy as np
 from pliant.image.screen import AXIS_ROTATIONS, IDENTITY_ROTATION, common_box, read_survey, rotation_to, viewport_of
 from pliant.results import ImageStats, Passes, Stats
 
-SAMPLED_MARGIN = 1                                                              # pixels around a ray that it stands for, in sampled mode
+SAMPLED_MARGIN = 1                                                      # pixels around a ray that it stands for, in sampled mode
 MAX_FRAGMENTS = 1 << 26
 OBLIQUE_DIRECTION = np.array([0.53, 0.61, 0.59])
 PASS_NAMES = Passes._fields
@@ -67,7 +67,8 @@ def run_pipeline(engine, options, first, adjacent, timer):
         keys, adjacent_keys, box_tests, tested, n_exact, candidate_faces = engine.intersect(first, engine.is_self and adjacent)
         missed = engine.estimate_missed(keys) if sampled else 0.0
     keys, direction = np.concatenate([keys, adjacent_keys]), tuple(float(x) for x in view.frame[6:9])
-    image = ImageStats(direction, view.size, *engine.sampling_counts(), int(candidate_faces), int(tested), len(keys), float(missed), int(engine.sent),
+    image = ImageStats(direction, view.size, *engine.sampling_counts(), int(candidate_faces), int(tested), len(keys), float(missed),
+                       int(engine.sent),
                        Passes(**timer.seconds))
     return EngineResult(keys, Stats(int(box_tests), int(tested), 0, int(n_exact)), image)
 

@@ -33,11 +33,11 @@ from pliant.image.cover import (
     slopes_of,
 )
 
-MAX_LISTED = 31                                                               # faces of a pixel that are compared; of all pixels below 2**31
-COUNT_MASK = 0xFFFFFFFF                                                    # bits of the count of the first part; the second's are above
+MAX_LISTED = 31                                                         # faces of a pixel that are compared; of all pixels below 2**31
+COUNT_MASK = 0xFFFFFFFF                                                 # bits of the count of the first part; the second's are above
 FACE_BITS, FACE_MASK = 30, (1 << 30) - 1
-DEPTH_STEPS, MAX_DEPTH_STEP = np.float32(64), np.float32(65535)                    # of depth, a unit and in all
-MIN_KEY, MAX_KEY = np.int64(-1), np.int64(2**63 - 1)                       # keys before and after all fragments of a ray
+DEPTH_STEPS, MAX_DEPTH_STEP = np.float32(64), np.float32(65535)         # of depth, a unit and in all
+MIN_KEY, MAX_KEY = np.int64(-1), np.int64(2**63 - 1)                    # keys before and after all fragments of a ray
 ZERO = np.float32(0)
 
 
@@ -114,7 +114,8 @@ def list_face(screen, faces, f, first_b, error_xy, error_z, size, low, high, beg
                 if begins[p + 1] > begins[p]:
                     old = atomic_add(counts, p, -one)
                     near, far = depth_interval(slopes, box, x, y)
-                    fragments[begins[p] + (old & COUNT_MASK) - 1 if f < first_b else begins[p + 1] - (old >> 32)] = pack_fragment(near, far, f)
+                    fragments[begins[p] + (old & COUNT_MASK) - 1 if f < first_b else begins[p + 1] - (old >> 32)] = pack_fragment(
+                        near, far, f)
 
 
 @helper
@@ -149,7 +150,8 @@ def peel_face(screen, faces, f, error_xy, error_z, size, low, high, counting, co
     box = extent_of(t, error_xy, error_z)
     if not in_window_xy(box, size):
         return
-    ax, ay, bx, by, cx, cy = fixed_point(t.ax), fixed_point(t.ay), fixed_point(t.bx), fixed_point(t.by), fixed_point(t.cx), fixed_point(t.cy)
+    ax, ay, bx = fixed_point(t.ax), fixed_point(t.ay), fixed_point(t.bx)
+    by, cx, cy = fixed_point(t.by), fixed_point(t.cx), fixed_point(t.cy)
     area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
     if area == 0:
         return
@@ -160,7 +162,8 @@ def peel_face(screen, faces, f, error_xy, error_z, size, low, high, counting, co
         py = SUBPIXELS * y + HALF_PIXEL
         for x in range(pixel_at(box.left, size), pixel_at(box.right, size) + 1):
             px = SUBPIXELS * x + HALF_PIXEL
-            if edge_side(ax, ay, bx, by, px, py) == orientation and edge_side(bx, by, cx, cy, px, py) == orientation and edge_side(cx, cy, ax, ay, px, py) == orientation:
+            if edge_side(ax, ay, bx, by, px, py) == orientation and edge_side(bx, by, cx, cy, px, py) == orientation and edge_side(
+                cx, cy, ax, ay, px, py) == orientation:
                 p = y * size + x
                 if counting:
                     atomic_add(counts, p, np.int64(1))
@@ -178,7 +181,8 @@ def odd_count(count, closed):
 
 
 @helper
-def update_ray(screen, faces, first_b, is_self, error_xy, error_z, p, passes_done, ends, closed, counts, fronts, backs, next_fronts, next_backs):
+def update_ray(screen, faces, first_b, is_self, error_xy, error_z, p, passes_done, ends, closed, counts, fronts, backs, next_fronts,
+               next_backs):
     """After a pass, `done` of them before it, from one end or two: is ray p on? The ends that were found become the ends."""
     remaining, f, b = counts[p] - ends * passes_done, next_fronts[p], next_backs[p]
     if remaining <= 0:
@@ -190,7 +194,7 @@ def update_ray(screen, faces, first_b, is_self, error_xy, error_z, p, passes_don
         is_on = (may_touch(screen, faces, first_b, is_self, error_xy, error_z, fronts[p], f)
                  or (ends == 2 and may_touch(screen, faces, first_b, is_self, error_xy, error_z, b, backs[p]))
                  or (two and remaining == 2 and may_touch(screen, faces, first_b, is_self, error_xy, error_z, f, b)))
-    fronts[p] = MAX_KEY if is_on else f                                   # nothing comes after: the ray is done
+    fronts[p] = MAX_KEY if is_on else f                                 # nothing comes after: the ray is done
     if ends == 2:
         backs[p] = b
     next_fronts[p], next_backs[p] = MAX_KEY, MIN_KEY
@@ -204,7 +208,8 @@ def may_touch(screen, faces, first_b, is_self, error_xy, error_z, p, q):
         return False
     f, g = key_index(p) >> 1, key_index(q) >> 1
     return (is_tested(faces, f, g, first_b, is_self)
-            and key_value(q) - key_value(p) <= depth_variation(screen, faces, f, error_xy, error_z) + depth_variation(screen, faces, g, error_xy, error_z))
+            and key_value(q) - key_value(p) <= depth_variation(screen, faces, f, error_xy, error_z)
+            + depth_variation(screen, faces, g, error_xy, error_z))
 
 
 @helper

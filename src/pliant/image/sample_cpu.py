@@ -10,8 +10,8 @@ from pliant.core.jit import kernel
 from pliant.image.estimate import shared_rays
 from pliant.image.sample import COUNT_MASK, MAX_LISTED, any_overlap, count_face, list_face, listed_count, odd_count, peel_face, update_ray
 
-FACE_CHUNK = 1 << 14                                                         # faces between looks at Ctrl-C
-MAX_CHUNK_PIXELS = 1 << 21                                                          # pixels that these may cover
+FACE_CHUNK = 1 << 14                                                    # faces between looks at Ctrl-C
+MAX_CHUNK_PIXELS = 1 << 21                                              # pixels that these may cover
 
 
 @kernel
@@ -66,12 +66,14 @@ def start_rays(closed, counts, active):
 
 
 @kernel
-def update_rays(screen, faces, first_b, is_self, error_xy, error_z, begin, end, passes_done, ends, closed, counts, fronts, backs, next_fronts,
-               next_backs, active):
+def update_rays(screen, faces, first_b, is_self, error_xy, error_z, begin, end, passes_done, ends, closed, counts, fronts, backs,
+                next_fronts,
+                next_backs, active):
     for p in range(begin, end):
         if counts[p] > ends * passes_done and active[p] == 0:
-            active[p] = update_ray(screen, faces, first_b, is_self, error_xy, error_z, p, passes_done, ends, closed, counts, fronts, backs, next_fronts,
-                          next_backs)
+            active[p] = update_ray(screen, faces, first_b, is_self, error_xy, error_z, p, passes_done, ends, closed, counts, fronts, backs,
+                                   next_fronts,
+                                   next_backs)
 
 
 @kernel

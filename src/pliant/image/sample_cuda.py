@@ -22,7 +22,7 @@ from pliant.image.sample import (
 )
 from pliant.image.screen import STRIDE, project_vertex
 
-LARGE_PIXELS = 256                                                             # pixels of a box
+LARGE_PIXELS = 256                                                      # pixels of a box
 
 
 @device_function
@@ -67,7 +67,8 @@ def record_max_depth(deepest, counters):
 
 
 @device_function
-def sample(vertices, n_vertices, frame, screen, faces, n, first_b, is_self, error_xy, error_z, size, counts, begins, fragments, max_fragments, active, large,
+def sample(vertices, n_vertices, frame, screen, faces, n, first_b, is_self, error_xy, error_z, size, counts, begins, fragments,
+           max_fragments, active, large,
            sums, counters):
     """Put the vertices on the screen, list fragments by pixel, `room` of them at most, and put on the pixels in which something may
     collide."""
@@ -97,7 +98,7 @@ def sample(vertices, n_vertices, frame, screen, faces, n, first_b, is_self, erro
     grid.sync()
     grid_scan(begins, rays, sums, tile, counters, N_FRAGMENTS)
     grid.sync()
-    if counters[N_FRAGMENTS] > max_fragments:                                             # the host gives more, and begins again
+    if counters[N_FRAGMENTS] > max_fragments:                           # the host gives more, and begins again
         return
 
     for f in range(thread, n, n_threads):
@@ -144,12 +145,14 @@ def peel(vertices, n_vertices, frame, screen, faces, n, first_b, is_self, error_
     for passes_done in range(n_peels):
         for f in range(thread, n, n_threads):
             if not is_large(screen, faces, f, error_xy, error_z, size):
-                peel_face(screen, faces, np.int64(f), error_xy, error_z, size, 0, size, False, counts, fronts, backs, next_fronts, next_backs)
+                peel_face(screen, faces, np.int64(f), error_xy, error_z, size, 0, size, False, counts, fronts, backs, next_fronts,
+                          next_backs)
         peel_large(screen, faces, error_xy, error_z, size, False, counts, fronts, backs, next_fronts, next_backs, large, counters)
         grid.sync()
         for p in range(thread, rays, n_threads):
             if counts[p] > ends * passes_done and active[p] == 0 and update_ray(
-                    screen, faces, first_b, is_self, error_xy, error_z, p, passes_done, ends, closed, counts, fronts, backs, next_fronts, next_backs):
+                    screen, faces, first_b, is_self, error_xy, error_z, p, passes_done, ends, closed, counts, fronts, backs, next_fronts,
+                    next_backs):
                 active[p] = 1
         grid.sync()
     dropped = np.int64(0)

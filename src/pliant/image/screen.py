@@ -20,15 +20,16 @@ from pliant.core.jit import helper
 DEPTH = 1024.0                                                          # of the window, in units of z
 PRESCALE = 0.25
 RELATIVE_ERROR = np.float32(2.0**-21)
-MAX_COORDINATE = 2.0**100                                                     # coordinates end there: differences and products stay finite
+MAX_COORDINATE = 2.0**100                                               # coordinates end there: differences and products stay finite
 MAX_SCALE = 2.0**1000
-SURVEY_CELLS = 32                                                              # a side, where layers of surface are counted
-PARTIAL_SUMS = 32                                                             # in which sums are kept: threads that add to one place wait
+SURVEY_CELLS = 32                                                       # a side, where layers of surface are counted
+PARTIAL_SUMS = 32                                                       # in which sums are kept: threads that add to one place wait
 N_LAYER_CELLS, SURVEY_SIZE = 3 * SURVEY_CELLS * SURVEY_CELLS, 3 * SURVEY_CELLS * SURVEY_CELLS + 9 * PARTIAL_SUMS
-SURVEY_BITS = 14                                                           # 2**FEW_BITS faces, or up to twice as many, are surveyed
+SURVEY_BITS = 14                                                        # 2**FEW_BITS faces, or up to twice as many, are surveyed
 STRIDE = 4                                                              # numbers of a vertex on the screen: x, y, z and nothing
-ROTATION, CENTRE, LOW, SCALE, FRAME_SIZE = 0, 9, 12, 15, 18                      # where they are in a frame
-AXIS_ROTATIONS = np.array([[[0, 1, 0], [0, 0, 1], [1, 0, 0]], [[0, 0, 1], [1, 0, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0], [0, 0, 1]]], np.float64)
+ROTATION, CENTRE, LOW, SCALE, FRAME_SIZE = 0, 9, 12, 15, 18             # where they are in a frame
+AXIS_ROTATIONS = np.array([[[0, 1, 0], [0, 0, 1], [1, 0, 0]], [[0, 0, 1], [1, 0, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0], [0, 0, 1]]],
+                          np.float64)
 
 IDENTITY_ROTATION = AXIS_ROTATIONS[2]
 

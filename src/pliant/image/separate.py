@@ -33,11 +33,11 @@ def separate_face(screen, faces, f, error_xy, error_z, size, margin, active, box
         return EMPTY_BOX
     left, low, right, high = pixel_at(box.left, size), pixel_at(box.low, size), pixel_at(box.right, size), pixel_at(box.high, size)
     p, q, r, s = max(left - margin, 0), max(low - margin, 0), min(right + margin, size - 1), min(high + margin, size - 1)
-    level = finest_level(p, q, r, s)                                        # rays beside the box stand for pixels in it, too
+    level = finest_level(p, q, r, s)                                    # rays beside the box stand for pixels in it, too
     bundle = enclosing(enclosing(texel_at(active, boxes, begins, sides, size, margin, level, p, q),
-                          texel_at(active, boxes, begins, sides, size, margin, level, r, q)),
-                   enclosing(texel_at(active, boxes, begins, sides, size, margin, level, p, s),
-                          texel_at(active, boxes, begins, sides, size, margin, level, r, s)))
+                                 texel_at(active, boxes, begins, sides, size, margin, level, r, q)),
+                       enclosing(texel_at(active, boxes, begins, sides, size, margin, level, p, s),
+                                 texel_at(active, boxes, begins, sides, size, margin, level, r, s)))
     p, q, r, s = unpack_box(bundle)
     left, low, right, high = max(left, p), max(low, q), min(right, r), min(high, s)
     return pack_box(left, low, right, high) if left <= right and low <= high else EMPTY_BOX

@@ -9,7 +9,7 @@ import numpy as np
 from pliant.core.jit import helper, kernel
 
 HASH_PRIME = 2**31 - 1
-HASH_FACTORS = 1_640_531_527, 1_181_783_497, 741_103_597                     # any will do that are below the prime
+HASH_FACTORS = 1_640_531_527, 1_181_783_497, 741_103_597                # any will do that are below the prime
 
 
 @helper

@@ -83,7 +83,8 @@ class Member:
 
     def __init__(self, path: Path, member: zipfile.ZipInfo) -> None:
         self.path, self.name, self._is_compressed = path, member.filename.removesuffix(".npy"), member.compress_type != zipfile.ZIP_STORED
-        self._stored_size, self._inflated_size, self._crc, self._thread_local = member.compress_size, member.file_size, member.CRC, threading.local()
+        self._stored_size, self._inflated_size = member.compress_size, member.file_size
+        self._crc, self._thread_local = member.CRC, threading.local()
         self._start = self._data_offset(member)
         head = io.BytesIO(self._read_bytes(0, min(member.file_size, HEADER_BYTES)))
         self._thread_local.place = None  # frames are read much later, if at all
@@ -141,7 +142,9 @@ class Member:
             if not compressed:
                 compressed = file.read(min(BLOCK_BYTES, self._stored_size - bytes_read))
                 bytes_read += len(compressed)
-            piece = decompressor.decompress(compressed, min(BLOCK_BYTES, start - bytes_inflated if bytes_inflated < start else start + count - bytes_inflated))
+            piece = decompressor.decompress(compressed,
+                                            min(BLOCK_BYTES,
+                                                start - bytes_inflated if bytes_inflated < start else start + count - bytes_inflated))
             if not piece and (decompressor.eof or not compressed):
                 break
             if bytes_inflated >= start:

@@ -17,7 +17,8 @@ MAX_LINES, LINES_PER_CHECK, MIN_LINE_BYTES = 1 << 25, 1 << 21, 6  # of a text; a
 MAX_IDLE_SHARE = 0.9  # of those, the part that may mean nothing: comments, blanks, words that are of no surface
 MAX_LINE_BYTES = BLOCK_BYTES = 1 << 20  # bytes of a line, and of what is read at once
 RATE_RANGE = 0.01, 1e5  # frames a second that are believed
-MAX_MESSAGE, MAX_NAME, NUMBER_LENGTH = 300, 100, 8  # characters of a message, of a name, and of the number behind a name that is not the only one
+# characters of a message, of a name, and of the number behind a name that is not the only one
+MAX_MESSAGE, MAX_NAME, NUMBER_LENGTH = 300, 100, 8
 
 
 def refuse(path: str | os.PathLike[str], message: str) -> FileError:

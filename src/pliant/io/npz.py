@@ -47,7 +47,8 @@ def _pair_arrays(path: Path, names: list[str]) -> tuple[dict[str, tuple[str, str
         used |= {faces, vertex_names[0]}
     without_faces = [name for name in names if name not in used and name.partition("_")[0] in ("vertices", "frames")]
     if without_faces or not pairs:
-        raise refuse(path, f"holds {without_faces[0][:60]} without faces" if without_faces else "holds no faces; expected faces and vertices")
+        raise refuse(path, f"holds {without_faces[0][:60]} without faces" if without_faces
+                     else "holds no faces; expected faces and vertices")
     if len(pairs) > MAX_BODIES:
         raise refuse(path, f"holds {len(pairs):,} bodies, at most {MAX_BODIES:,} are read")
     return pairs, [name[:60] for name in names if name not in used]
@@ -55,7 +56,8 @@ def _pair_arrays(path: Path, names: list[str]) -> tuple[dict[str, tuple[str, str
 
 def _check_face_memory(path: Path, faces: list[Member], size: int) -> None:
     """Refuse faces that take too much memory together: those of all bodies are kept. `size`: of the file."""
-    total, most = sum(archive.NUMBER_BYTES * math.prod(each.shape) for each in faces), min(archive.MAX_MEMORY, archive.max_inflated_bytes(size))
+    total = sum(archive.NUMBER_BYTES * math.prod(each.shape) for each in faces)
+    most = min(archive.MAX_MEMORY, archive.max_inflated_bytes(size))
     if total > most:
         raise refuse(path, f"holds faces of {total:,} bytes in all, of which at most {most:,} are held at once")
 

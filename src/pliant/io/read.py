@@ -49,9 +49,9 @@ FORMATS = {
 def read(paths: str | Path | Sequence[str | Path], settings: Settings = DEFAULT_SETTINGS) -> Animation:
     """Read a file, or several files and folders, as one animation.
 
-    paths : one path or several: files of any known suffix, and folders: of files, which are frames if they are numbered, or of such folders, a body each. Files
-        that differ in a number are frames of one body in the order of that number. Of a folder with a list of files, such as a .pvd, those
-        that it lists are not read twice. A point cache moves the mesh of its own name or, if
+    paths : one path or several: files of any known suffix, and folders: of files, which are frames if they are numbered, or of such
+        folders, a body each. Files that differ in a number are frames of one body in the order of that number. Of a folder with a list of
+        files, such as a .pvd, those that it lists are not read twice. A point cache moves the mesh of its own name or, if
         there is none, the mesh right before it
     settings : what the user says about it
 
@@ -59,7 +59,7 @@ def read(paths: str | Path | Sequence[str | Path], settings: Settings = DEFAULT_
     """
     if isinstance(paths, str | Path):
         paths = [paths]
-    if not len(paths):
+    if not paths:
         raise ValueError(f"paths: expected at least one file or folder, got {paths!r:.80}")
     if settings.rate is not None:
         positive("rate", settings.rate)
@@ -118,7 +118,8 @@ def _drop_listed(files: list[Path], settings: Settings, already_read: dict[Path,
 def _make_readers(runs: list[FileRun], settings: Settings, already_read: dict[Path, Animation]) -> list[Callable[[], Animation]]:
     """How each animation is read, unless it is known; meshes that a cache moves are read with it."""
     mesh_of_cache = _match_caches(runs)
-    return [_make_reader(run, mesh_of_cache.get(run.files[0]), settings, already_read) for run in runs if run.files[0] not in mesh_of_cache.values()]
+    return [_make_reader(run, mesh_of_cache.get(run.files[0]), settings, already_read) for run in runs
+            if run.files[0] not in mesh_of_cache.values()]
 
 
 def _make_reader(run: FileRun, mesh: Path | None, settings: Settings, already_read: dict[Path, Animation]) -> Callable[[], Animation]:

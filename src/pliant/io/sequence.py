@@ -50,7 +50,8 @@ class SequenceReader:
             raise refuse(self.first_path, "holds no faces, and neither does the last file of the sequence")
         self.first_parts = [welded_part(part)._replace(vertices=EMPTY_MESH[0]) for part in ends[self.first_path]]  # names and faces
         end_parts = [self._match_parts(path, parts) for path, parts in ends.items()]
-        self.is_soup = [any(not self._same_faces(k, parts[k]) for parts in end_parts) for k in range(len(self.first_parts))]  # what comes between is seen later
+        # what comes between is seen later
+        self.is_soup = [any(not self._same_faces(k, parts[k]) for parts in end_parts) for k in range(len(self.first_parts))]
 
     def read(self, k: int, frame: int) -> Mesh:
         """Vertices and faces of body k."""

@@ -31,8 +31,8 @@ from pliant.motion.rigid import UNDERFLOW_BOUND
 from pliant.motion.weight_bounds import SECOND, bound_direction, range_dtypes, rounding_margin
 from pliant.motion.weight_ranges import collect_ranges, put_ranges, range_scratch
 
-FILTER_HEADROOM = 2.0**120                                                        # of products of three: so far above, sums are above SMALLEST or 0
-MAX_RECENTRINGS = 4                                                               # bounds from far away are loose, and so is the middle between them
+FILTER_HEADROOM = 2.0**120                                              # of products of three: so far above, sums are above SMALLEST or 0
+MAX_RECENTRINGS = 4                                                     # bounds from far away are loose, and so is the middle between them
 LAST_FRAME = 2**31 - 1
 STAMP_DTYPE = packed_dtype([("stamp", np.dtype(np.int32))], 4)
 LANES = 8                                                               # as of most nodes; one bounds the body
@@ -118,7 +118,8 @@ def set_maps(maps, columns, centre, half, far, origin):
                     smallest = min(smallest, abs(value))
             for c in range(3):
                 value = maps[j, r, c]
-                row_center, radius, coordinate = row_center + value * centre[c], radius + abs(value) * half[c], coordinate + abs(value) * far[c]
+                row_center, radius = row_center + value * centre[c], radius + abs(value) * half[c]
+                coordinate = coordinate + abs(value) * far[c]
             size, largest = max(size, abs(row_center) + radius), max(largest, coordinate)
     return size, largest, smallest
 
@@ -142,8 +143,9 @@ def bound_body(record, weight_ranges, map_ids, rest_boxes, weight_sums, planes, 
     place, reach = record[0], 0.0
     box, origin, scale = place["box"], place["origin"], place["scale"]
     for d in range(3):
-        low, high = bound_direction(weight_ranges, map_ids, np.int64(0), len(map_ids), rest_boxes, np.int64(0), np.int64(1), weight_sums, np.int64(0), planes,
-                          np.int64(3), np.int64(d), np.int64(0), np.int64(SECOND))
+        low, high = bound_direction(weight_ranges, map_ids, np.int64(0), len(map_ids), rest_boxes, np.int64(0), np.int64(1), weight_sums,
+                                    np.int64(0), planes,
+                                    np.int64(3), np.int64(d), np.int64(0), np.int64(SECOND))
         low, high = max(extract(low, 0) - margin, -size) / scale, min(extract(high, 0) + margin, size) / scale
         box[d], box[d + 4] = origin[d] + low - abs(origin[d]) * EPSILON, origin[d] + high + abs(origin[d]) * EPSILON
         reach = max(reach, max(-low, high))
@@ -182,8 +184,9 @@ class Blended(Motion):
         low, high = self.rest.min(axis=0, initial=np.inf), self.rest.max(axis=0, initial=-np.inf)
         self.centre = round_origin(0.5 * low + 0.5 * high, float((0.5 * high - 0.5 * low).max())) if n else np.zeros(3)
         with np.errstate(over="ignore"):
-            self._half, self._max_rest = ((np.maximum(high - point, point - low) if n else np.zeros(3)) for point in (self.centre, np.zeros(3)))
-        self.rest_scale = np.array([scale_for(half) for half in self._half.tolist()])      # a map may stretch what is flat to any size
+            self._half, self._max_rest = ((np.maximum(high - point, point - low) if n else np.zeros(3))
+                                          for point in (self.centre, np.zeros(3)))
+        self.rest_scale = np.array([scale_for(half) for half in self._half.tolist()])  # a map may stretch what is flat to any size
         sizes = np.abs(self.rest[self.rest != 0])
         self._smallest = min(float(sizes.min(initial=1.0)), 1.0) * float(self.skin[2].min(initial=1.0))
         self.max_influences = int(np.diff(self.skin[0]).max(initial=0))
@@ -217,10 +220,12 @@ class Blended(Motion):
         rows = np.arange(self.count, dtype=np.int32)
         n = collect_ranges(rows, 0, self.count, *self.skin, self.local, identity, *scratch) if self.count else 0
         share, hull, rest = range_dtypes(LANES)
-        self._map_ids, self._weight_ranges, self._rest_boxes, self._weight_sums = scratch.map_ids[:n].copy(), aligned_zeros(n, share), aligned_zeros(n, hull), aligned_zeros(1, rest)
+        self._map_ids, self._weight_ranges = scratch.map_ids[:n].copy(), aligned_zeros(n, share)
+        self._rest_boxes, self._weight_sums = aligned_zeros(n, hull), aligned_zeros(1, rest)
         slots = np.zeros(self.n_maps, np.int64)
         slots[self._map_ids] = np.arange(n)
-        put_ranges(scratch.map_ids, n, slots, scratch.limits, scratch.boxes, scratch.sums, identity, self._weight_ranges, self._rest_boxes, 0, 1, self._weight_sums, 0, 0)
+        put_ranges(scratch.map_ids, n, slots, scratch.limits, scratch.boxes, scratch.sums, identity, self._weight_ranges, self._rest_boxes,
+                   0, 1, self._weight_sums, 0, 0)
 
     @property
     def n_evaluated(self):
@@ -230,7 +235,7 @@ class Blended(Motion):
     def validate_input(self, maps):
         """What an update would be given, examined: (m, 3, 4) float64."""
         if not (type(maps) is np.ndarray and maps.dtype is validate.FLOAT64 and maps.shape == (self.n_maps, 3, 4) and maps.flags.carray
-                and max_coordinate(maps, self._max_rest) < MAX_COORDINATE):                  # the quick way for every frame
+                and max_coordinate(maps, self._max_rest) < MAX_COORDINATE):  # the quick way for every frame
             maps = np.ascontiguousarray(validate_rig.affine("maps", maps, self.n_maps, "column of the weights")[:, :3])
             with np.errstate(over="ignore"):
                 bad = ~(np.abs(maps[:, :, :3]) @ self._max_rest + np.abs(maps[:, :, 3]) < MAX_COORDINATE).all(axis=1)
@@ -271,7 +276,7 @@ class Blended(Motion):
         if self.frame == LAST_FRAME:
             self.stamps["stamp"], self.frame = 0, 0
         self.frame += 1
-        self.controls = maps.copy()                                        # whatever is asked for: they are few, and `restore` needs them
+        self.controls = maps.copy()                                     # whatever is asked for: they are few, and `restore` needs them
         if not self.count:
             return
         self._set_state(self.controls)
@@ -285,7 +290,7 @@ class Blended(Motion):
     def _set_state(self, maps):
         size, largest, smallest = set_maps(maps, self.columns, self.centre, self._half, self._max_rest, self.origin)
         x, y, z, _ = self.origin.tolist()
-        underflow = UNDERFLOW_BOUND * (1 + self._max_rest.sum())                           # what is too small for a sum of maps counts times the coordinates
+        underflow = UNDERFLOW_BOUND * (1 + self._max_rest.sum())        # what is too small for a sum of maps counts times the coordinates
         error = (self.max_influences + 8) * (EPSILON * (largest + max(abs(x), abs(y), abs(z))) + underflow)
         size = (size + error) * (1 + 2.0**-40)
         self.scale = self._record["scale"] = scale_for(size)

@@ -32,9 +32,9 @@ from pliant.errors import MeshError
 from pliant.motion.meshless import Floats, Indices, MeshlessNodes
 from pliant.motion.polar import rotations
 
-MAX_NODES = 4096                                                       # the matrix is dense: 128 MiB
-MIN_SIZE, MAX_SIZE = 1e-60, 1e60                                         # extents, volumes and masses between these: products are finite
-MIN_VOLUME_SHARE = 1e-6                                                       # of the largest volume, for nodes that nearly coincide
+MAX_NODES = 4096                                                        # the matrix is dense: 128 MiB
+MIN_SIZE, MAX_SIZE = 1e-60, 1e60                                        # extents, volumes and masses between these: products are finite
+MIN_VOLUME_SHARE = 1e-6                                                 # of the largest volume, for nodes that nearly coincide
 FULL_RANK = 3
 
 
@@ -92,8 +92,8 @@ class Elastic:
         held[validate.indices("pinned", pinned, count, "the nodes that are held")] = True
         self._pinned, self._free = np.flatnonzero(held), np.flatnonzero(~held)
         self._rank = np.rint(np.trace(slopes.span, axis1=1, axis2=2)).astype(np.int64)
-        self._mean_moment = unit**2 * np.trace(slopes.moments, axis1=1, axis2=2) / np.maximum(self._rank, 1)     # λ
-        self._mean_moment[self._rank == 0] = unit**2                           # all nodes around are at the same place
+        self._mean_moment = unit**2 * np.trace(slopes.moments, axis1=1, axis2=2) / np.maximum(self._rank, 1)  # λ
+        self._mean_moment[self._rank == 0] = unit**2                    # all nodes around are at the same place
         self._operator: csr_array = slopes.operator / unit
         self._transposed_operator: csr_array = self._operator.T.tocsr()
         with np.errstate(over="ignore", invalid="ignore"):
@@ -120,7 +120,8 @@ class Elastic:
         blocks = np.eye(3) - unit**2 * self.nodes.slopes.moments / self._mean_moment[:, None, None]
         blocks *= self._node_stiffness[:, None, None]
         rows = np.arange(3 * count).reshape(-1, 3)
-        block_diagonal = coo_array((blocks.reshape(-1), (np.repeat(rows, 3), np.tile(rows, 3).reshape(-1))), shape=(3 * count, 3 * count)).tocsr()
+        block_diagonal = coo_array((blocks.reshape(-1), (np.repeat(rows, 3), np.tile(rows, 3).reshape(-1))),
+                                   shape=(3 * count, 3 * count)).tocsr()
         made: Floats = laplacian + (self._transposed_operator @ (block_diagonal @ self._operator)).toarray()
         return made
 
@@ -164,16 +165,17 @@ class Elastic:
         force_rows = None if forces is None else validate_rig.points("forces", forces, len(self.nodes))
         system, before, masses = self._system_for(dt), self._positions, self.masses[:, None]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            speed = math.exp(-self.damping * dt) * self._velocities + dt * (self.gravity if force_rows is None else self.gravity + force_rows / masses)
+            speed = math.exp(-self.damping * dt) * self._velocities + dt * (
+                self.gravity if force_rows is None else self.gravity + force_rows / masses)
             predicted = before + dt * speed
             predicted[self._pinned] = self._pinned_targets
             center = self._centers_of_mass(predicted)[self._component]
-            now, predicted = before - center, predicted - center                # rigid shifts cost nothing, and are taken out of what is rounded
+            now, predicted = before - center, predicted - center        # rigid shifts cost nothing, and are taken out of what is rounded
             now[self._pinned] = predicted[self._pinned]
             if np.isfinite(now).all() and np.isfinite(predicted).all() and len(self._free):
                 now = self._minimise(system, now, system.inertia * masses * predicted, n_iterations)
             now += center
-            now[self._pinned] = self._pinned_targets                              # to the bit
+            now[self._pinned] = self._pinned_targets                    # to the bit
             speeds = (now - before) / dt
         if not (np.isfinite(now).all() and np.isfinite(speeds).all()):
             raise MeshError(f"dt: a step of {dt!r} with these velocities and forces leads beyond the largest numbers")

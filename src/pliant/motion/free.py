@@ -13,16 +13,18 @@ that overlap, turned against each other or not, have corners within L <= 9 R of 
 - Triangles that meet (`geometry/overlap_simd.py`): the largest numbers are heights of corners along the direction e × n of an edge across a
   normal, and their difference: 24 S³ L. Beyond 2**128 they would be infinite, which reads as "certainly apart". A leaf that is turned has
   S <= 2 √3 R: 24 (2 √3)³ 9 R⁴ < 2**13.2 R⁴ < 2**128 for R <= MOST_REACH = 2**28.
-- Distances of triangles (`geometry/distance_bounds.py`): bodies may be 1024 sizes apart (`query/proximity/far_field.py`), L <= 2**11 R + 4 R, or 2**60, where
+- Distances of triangles (`geometry/distance_bounds.py`): bodies may be 1024 sizes apart (`query/proximity/far_field.py`), L <= 2**11 R + 4
+R, or 2**60, where
   `query/proximity/within.py` stops. 3 L² must be finite, L <= 2**62; larger products are only tried, and what overflows is not taken.
-- Distances of points (`geometry/point_bounds.py`): 36 (D S)² for a corner at a distance D from the point; `query/proximity/closest_point.py` takes care
+- Distances of points (`geometry/point_bounds.py`): 36 (D S)² for a corner at a distance D from the point;
+`query/proximity/closest_point.py` takes care
   that D S stays below 2**60.
-- Volumes (`volume/`), rays (`query/ray/leaf.py`), planes (`query/frustum.py`) and costs of builders are products of two lengths, or of three.
-The other end: squares of lengths below 2**-63 are subnormal numbers, or 0. Errors of places are at least 2**-24 R, so for
+- Volumes (`volume/`), rays (`query/ray/leaf.py`), planes (`query/frustum.py`) and costs of builders are products of two lengths, or of
+three. The other end: squares of lengths below 2**-63 are subnormal numbers, or 0. Errors of places are at least 2**-24 R, so for
 R >= LEAST_REACH = 2**-20 no such length decides anything, nor do the least bounds (2**-100 and less) by which nothing is divided. Where R
-may be smaller, errors have a least value of their own: of corners 2**-50 (`query/traverse.py`), of points 2**-48 (`query/proximity/closest_point.py`),
-of radii 2**-60 (`volume/sphere.py`). R is smaller if the body is one point, if its coordinates are subnormal in float64 (the scale ends at
-2**1023, where the smallest of them is 2**-51), or if it is seen at the scale of a larger body.
+may be smaller, errors have a least value of their own: of corners 2**-50 (`query/traverse.py`), of points 2**-48
+(`query/proximity/closest_point.py`), of radii 2**-60 (`volume/sphere.py`). R is smaller if the body is one point, if its coordinates are
+subnormal in float64 (the scale ends at 2**1023, where the smallest of them is 2**-51), or if it is seen at the scale of a larger body.
 
 Invariants: |(x − origin) · scale| <= MOST_REACH for every vertex; `plain` says whether all present vertices are in the range of the
 filters of `geometry/predicates.py`, whatever was there before; a refused update leaves everything as it was.
@@ -39,16 +41,18 @@ from pliant.errors import MeshError
 from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN, in_range, point_in_range
 from pliant.motion.motion import Motion
 
-MAX_DRIFT = 3.0                                                           # of the half extent: farther from the origin, and it moves
+MAX_DRIFT = 3.0                                                         # of the half extent: farther from the origin, and it moves
 REFUSED = -1
-PREFETCH_ROWS = 12                                                              # rows that are on their way from memory
-ORIGIN_BITS = 10                                                             # bits of the half extent that an origin keeps
-MIN_REACH, MAX_REACH, SCALE_STEP_BITS = 2.0**-20, 2.0**28, 48                   # between these the scale is 1; bits of a step of scales: see LIMITS
+PREFETCH_ROWS = 12                                                      # rows that are on their way from memory
+ORIGIN_BITS = 10                                                        # bits of the half extent that an origin keeps
+MIN_REACH, MAX_REACH, SCALE_STEP_BITS = 2.0**-20, 2.0**28, 48           # between these the scale is 1; bits of a step of scales: see LIMITS
 
 # Where a body is, for kernels that know it by address: box (low at 0, high at 4) and origin, `reach`, `scale` and `plain` as in `Free`, the
 # address and length of the flat vertices, and whether the origin was given.
-MOTION_DTYPE = packed_dtype([("box", np.dtype((np.float64, (8,)))), ("origin", np.dtype((np.float64, (4,)))), ("reach", np.dtype(np.float64)),
-                ("scale", np.dtype(np.float64)), *((name, np.dtype(np.int64)) for name in ("flat", "n_flat", "in_filter_range", "fixed"))])
+MOTION_DTYPE = packed_dtype([("box", np.dtype((np.float64, (8,)))), ("origin", np.dtype((np.float64, (4,)))),
+                             ("reach", np.dtype(np.float64)),
+                             ("scale", np.dtype(np.float64)),
+                             *((name, np.dtype(np.int64)) for name in ("flat", "n_flat", "in_filter_range", "fixed"))])
 
 
 @kernel
@@ -187,16 +191,16 @@ class Free(Motion):
     def __init__(self, vertices, origin=None):
         n = len(vertices)
         self.count = n
-        self._buffers = np.zeros(3 * n), np.zeros(3 * n)                    # the frame that is, and the next one, which may be refused
+        self._buffers = np.zeros(3 * n), np.zeros(3 * n)                # the frame that is, and the next one, which may be refused
         self._addresses = self._buffers[0].ctypes.data, self._buffers[1].ctypes.data
         self.flat, self.points, self._scratch = self._buffers[0], aligned_zeros(4 * n, np.float32), aligned_zeros(8, np.float64)
         self.record = aligned_zeros(1, MOTION_DTYPE)
         self.address, self._record = self.record.ctypes.data, self.record[0]
         self.box, self.origin = self._record["box"], self._record["origin"]
         self._borrowed = False
-        self._n_moved = 0                                                 # vertices moved since the box was tight
-        self._n_out_of_range = 0                                               # vertices outside the range of the filters
-        self.controls = np.zeros(0)                                        # weights: none
+        self._n_moved = 0                                               # vertices moved since the box was tight
+        self._n_out_of_range = 0                                        # vertices outside the range of the filters
+        self.controls = np.zeros(0)                                     # weights: none
         self._record["n_flat"], self._record["flat"], self._record["in_filter_range"] = 3 * n, self._addresses[0], True
         self.scale = self._record["scale"] = 1.0
         if origin is not None:
@@ -248,8 +252,8 @@ class Free(Motion):
         self._set_state(self._scratch, self._addresses[free] if copy else rows.ctypes.data, in_filter_range)
 
     def update_some(self, rows, indices):
-        """Take new positions (k, 3) of these vertices (k,), both as `core/validate.py` makes them. The box grows with them, and is made tight
-        again when as many vertices have moved as there are."""
+        """Take new positions (k, 3) of these vertices (k,), both as `core/validate.py` makes them. The box grows with them, and is made
+        tight again when as many vertices have moved as there are."""
         if not len(indices):
             return
         if self._borrowed:                                              # not ours to write to

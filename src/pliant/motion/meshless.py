@@ -29,12 +29,12 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 NEIGHBOURS = 8                                                          # around a node, for its gradient
-SPACING_NEIGHBOURS = 3                                                             # nodes that say how far apart nodes are
-RADIUS_FACTOR = 1.25                                                            # times the farthest of these: there a kernel is 0
-RANK_TOLERANCE = 1e-8                                                             # of the largest moment: below, nodes do not span that direction
-VERTEX_BLOCK = 4096                                                            # vertices that are weighed at a time: bounds what is in memory
-COINCIDENT = 1e-150                                                           # in frames: nearer, two nodes are at one place
-MAX_DISTANCE = 1e100                                                             # in frames: farther, all nodes are at the same distance
+SPACING_NEIGHBOURS = 3                                                  # nodes that say how far apart nodes are
+RADIUS_FACTOR = 1.25                                                    # times the farthest of these: there a kernel is 0
+RANK_TOLERANCE = 1e-8                                                   # of the largest moment: below, nodes do not span that direction
+VERTEX_BLOCK = 4096                                                     # vertices that are weighed at a time: bounds what is in memory
+COINCIDENT = 1e-150                                                     # in frames: nearer, two nodes are at one place
+MAX_DISTANCE = 1e100                                                    # in frames: farther, all nodes are at the same distance
 
 
 class UnitFrame(NamedTuple):
@@ -137,7 +137,8 @@ class MeshlessNodes:
             most = validate.integer("most", most, range(1, 1 << 31))
         if not len(rows):
             return csr_array((0, len(self)))
-        return vstack([self._block_weights(rows[start:start + VERTEX_BLOCK], most) for start in range(0, len(rows), VERTEX_BLOCK)], format="csr")
+        return vstack([self._block_weights(rows[start:start + VERTEX_BLOCK], most) for start in range(0, len(rows), VERTEX_BLOCK)],
+                      format="csr")
 
     def _block_weights(self, rows: Floats, most: int | None) -> csr_array:
         """The weights of some of the vertices."""
@@ -151,7 +152,7 @@ class MeshlessNodes:
             counts = np.diff(made.indptr)
             vertex = np.repeat(np.arange(len(rows)), counts)
             order = np.argsort(-made.data, kind="stable")
-            order = order[np.argsort(vertex[order].astype(np.int16), kind="stable")]       # BLOCK fits, and is sorted digit by digit
+            order = order[np.argsort(vertex[order].astype(np.int16), kind="stable")]  # BLOCK fits, and is sorted digit by digit
             made.data[order[np.arange(len(order)) - made.indptr[vertex] >= most]] = 0.0
         made.eliminate_zeros()
         made.data /= np.repeat(made.sum(axis=1), np.diff(made.indptr))
@@ -253,7 +254,7 @@ def _gradient_operator(links: NodeLinks, count: int) -> GradientOperator:
     """Moments, their pseudo-inverses, and what they make of displacements."""
     size = np.zeros(count)
     np.maximum.at(size, links.node, np.abs(links.offset).max(axis=1))
-    size[size < COINCIDENT] = 1.0                                             # nobody is around, or all are at the same place
+    size[size < COINCIDENT] = 1.0                                       # nobody is around, or all are at the same place
     unit = links.offset / size[links.node, None]
     starts = np.searchsorted(links.node, np.arange(count + 1))
     products = np.concatenate([links.weight[:, None, None] * unit[:, :, None] * unit[:, None, :], np.zeros((1, 3, 3))])

@@ -26,7 +26,7 @@ from pliant.motion.rigid import UNDERFLOW_BOUND
 
 PAD = 4                                                                 # numbers behind the last vertex of a shape
 EPSILON, MAX_COORDINATE = 2.0**-52, 2.0**1020
-FILTER_HEADROOM = 2.0**60                                                         # a sum of products this far above SMALLEST is above it, or 0
+FILTER_HEADROOM = 2.0**60                                               # a sum of products this far above SMALLEST is above it, or 0
 
 
 @helper

@@ -8,7 +8,7 @@
 class Motion:
     """`flat` (3 n,) are the vertices; what has not been set yet `complete` sets."""
 
-    additive, repr_parts = False, ""                                         # parts: what it is made of besides vertices, for `repr`
+    additive, repr_parts = False, ""                                    # parts: what it is made of besides vertices, for `repr`
 
     reach = property(lambda self: float(self._record["reach"]))
     in_filter_range = property(lambda self: bool(self._record["in_filter_range"]))

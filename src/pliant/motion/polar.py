@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-NEWTON_MIN_DETERMINANT = 1e-3                                                           # of the cube of its size: the least determinant for Newton
-CONVERGED = 1e-8                                                            # the last step, which squares itself, leaves no more than roundings
+NEWTON_MIN_DETERMINANT = 1e-3                                           # of the cube of its size: the least determinant for Newton
+CONVERGED = 1e-8                                                        # the last step, which squares itself, leaves no more than roundings
 MAX_STEPS = 20
-NEXT, PREVIOUS = [1, 2, 0], [2, 0, 1]                                       # the two other rows, or columns, in cyclic order
+NEXT, PREVIOUS = [1, 2, 0], [2, 0, 1]                                   # the two other rows, or columns, in cyclic order
 
 
 def rotations(matrices: Floats, flat: NDArray[np.bool_] | None = None) -> Floats:
     """(m, 3, 3): the rotation nearest to each of these matrices (m, 3, 3), finite. Where `flat` (m,) says that a matrix knows two
     directions alone (rank 2), the third follows them."""
-    columns = np.ascontiguousarray(np.asarray(matrices).transpose(1, 2, 0))     # (3, 3, m): whole rows of numbers are worked on
+    columns = np.ascontiguousarray(np.asarray(matrices).transpose(1, 2, 0))  # (3, 3, m): whole rows of numbers are worked on
     if flat is not None and flat.any():
         normals = cofactors(columns)
         size = np.sqrt(np.sqrt((normals**2).sum(axis=(0, 1))))

@@ -14,8 +14,8 @@ from pliant.core.stack import stack_float64
 from pliant.geometry.predicates import point_in_range
 
 IDENTITY = np.eye(3, 4).reshape(-1)
-UNDERFLOW_BOUND = 2.0**-1070                                                      # above all that rounding does to the smallest numbers
-TRANSFORM_ROUNDING = 2.0**-48                                                     # of the largest numbers that a position is made of
+UNDERFLOW_BOUND = 2.0**-1070                                            # above all that rounding does to the smallest numbers
+TRANSFORM_ROUNDING = 2.0**-48                                           # of the largest numbers that a position is made of
 
 
 @helper
@@ -30,7 +30,8 @@ def transform_vertices(m, vertices, out):
     good = True
     for v in range(0, len(vertices), 3):
         x, y, z = vertices[v], vertices[v + 1], vertices[v + 2]
-        out[v], out[v + 1], out[v + 2] = transform_coordinate(m, 0, x, y, z), transform_coordinate(m, 1, x, y, z), transform_coordinate(m, 2, x, y, z)
+        out[v], out[v + 1] = transform_coordinate(m, 0, x, y, z), transform_coordinate(m, 1, x, y, z)
+        out[v + 2] = transform_coordinate(m, 2, x, y, z)
         good &= point_in_range(out, v)
     return good
 
@@ -100,7 +101,8 @@ def relative_transform(m_a, origin_a, reach_a, m_b, origin_b, reach_b, scale, b_
             b_to_a[4 * k + j] = inverse_a[4 * k] * m_b[j] + inverse_a[4 * k + 1] * m_b[4 + j] + inverse_a[4 * k + 2] * m_b[8 + j]
     for k in range(3):
         rotated = b_to_a[4 * k] * origin_b[0] + b_to_a[4 * k + 1] * origin_b[1] + b_to_a[4 * k + 2] * origin_b[2]
-        translation = inverse_a[4 * k] * (m_b[3] - m_a[3]) + inverse_a[4 * k + 1] * (m_b[7] - m_a[7]) + inverse_a[4 * k + 2] * (m_b[11] - m_a[11])
+        translation = inverse_a[4 * k] * (m_b[3] - m_a[3]) + inverse_a[4 * k + 1] * (m_b[7] - m_a[7]) + inverse_a[4 * k + 2] * (
+            m_b[11] - m_a[11])
         b_to_a[4 * k + 3] = (rotated + translation - origin_a[k]) * scale
         for j in range(3):
             product = b_to_a[k] * b_to_a[j] + b_to_a[4 + k] * b_to_a[4 + j] + b_to_a[8 + k] * b_to_a[8 + j]

@@ -35,7 +35,7 @@ SECOND, GREEDY = range(2)
 BOUNDS = {"eq12": SECOND, "greedy": GREEDY}
 LOWEST, ZERO, ONE = np.float32(-3e38), np.float32(0), np.float32(1)
 MAX_MASS = np.float32(2)
-CONVERGED = np.float32(2.0**-7)                                             # of the range of b: nearer to the least g nobody looks
+CONVERGED = np.float32(2.0**-7)                                         # of the range of b: nearer to the least g nobody looks
 MAX_STEPS = 8
 ROUNDING = 2.0**-22
 
@@ -115,13 +115,14 @@ def add_breakpoint(top, weight_range, b):
     high = where(weight_range.width > ZERO, b, LOWEST)
     larger = high > top.top
     return TopBreakpoints(top.fixed + weight_range.minimum * b, where(larger, high, top.top), where(larger, weight_range.width, top.width),
-                maximum(minimum(high, top.top), top.second))
+                          maximum(minimum(high, top.top), top.second))
 
 
 @helper
 def add_to_sums(sums, weight_range, b):
     """One more b."""
-    return BreakpointSums(sums.widths + weight_range.width, sums.moment + weight_range.width * b, minimum(sums.bottom, where(weight_range.width > ZERO, b, -LOWEST)))
+    return BreakpointSums(sums.widths + weight_range.width, sums.moment + weight_range.width * b,
+                          minimum(sums.bottom, where(weight_range.width > ZERO, b, -LOWEST)))
 
 
 @helper
@@ -176,7 +177,8 @@ def start_search(top, sums, weight_sum):
     far = several & (s_right > ZERO) & (bottom < second)
     best = minimum(bound_at_largest(top, weight_sum), bound_at_second(top, weight_sum))
     g_left = top.fixed + (sums.moment - sums.widths * bottom) + weight_sum.upper * bottom
-    return tangent_intersection(where(far, bottom, second), g_left, minimum(weight_sum.upper - sums.widths, ZERO), second, bound_at_second(top, weight_sum), s_right, best)
+    return tangent_intersection(where(far, bottom, second), g_left, minimum(weight_sum.upper - sums.widths, ZERO), second,
+                                bound_at_second(top, weight_sum), s_right, best)
 
 
 @helper
@@ -187,7 +189,8 @@ def refine_search(search, weight_sum, above, mass, fixed):
     lower = slope < ZERO
     best = where(mass <= MAX_MASS, minimum(search.best, g), search.best)
     return tangent_intersection(where(lower, search.x, search.x_left), where(lower, g, search.g_left), where(lower, slope, search.s_left),
-               where(lower, search.x_right, search.x), where(lower, search.g_right, g), where(lower, search.s_right, slope), best)
+                                where(lower, search.x_right, search.x), where(lower, search.g_right, g),
+                                where(lower, search.s_right, slope), best)
 
 
 @helper
@@ -208,14 +211,17 @@ def bound_direction(weight_ranges, map_ids, begin, end, rest_boxes, at, step, we
     if method == SECOND:
         for e in range(begin, end):
             weight_range = lanes(weight_ranges, e)
-            p, q = projection_ends(lanes(rest_boxes, at + step * (e - begin)), weight_sum, planes, 4 * (np.int64(map_ids[e]) * directions + d), oriented)
+            p, q = projection_ends(lanes(rest_boxes, at + step * (e - begin)), weight_sum, planes,
+                                   4 * (np.int64(map_ids[e]) * directions + d), oriented)
             top_high, top_low = add_breakpoint(top_high, weight_range, p), add_breakpoint(top_low, weight_range, q)
         return -bound_at_second(top_low, weight_sum), bound_at_second(top_high, weight_sum)
     sums_high = sums_low = BreakpointSums(zero, zero, -lowest)
     for e in range(begin, end):
         weight_range = lanes(weight_ranges, e)
-        p, q = projection_ends(lanes(rest_boxes, at + step * (e - begin)), weight_sum, planes, 4 * (np.int64(map_ids[e]) * directions + d), oriented)
-        top_high, top_low, sums_high, sums_low = add_breakpoint(top_high, weight_range, p), add_breakpoint(top_low, weight_range, q), add_to_sums(sums_high, weight_range, p), add_to_sums(sums_low, weight_range, q)
+        p, q = projection_ends(lanes(rest_boxes, at + step * (e - begin)), weight_sum, planes, 4 * (np.int64(map_ids[e]) * directions + d),
+                               oriented)
+        top_high, top_low = add_breakpoint(top_high, weight_range, p), add_breakpoint(top_low, weight_range, q)
+        sums_high, sums_low = add_to_sums(sums_high, weight_range, p), add_to_sums(sums_low, weight_range, q)
     search_high, search_low = start_search(top_high, sums_high, weight_sum), start_search(top_low, sums_low, weight_sum)
     for _ in range(MAX_STEPS):
         if not_converged(search_high, top_high, sums_high) | not_converged(search_low, top_low, sums_low) == 0:
@@ -223,10 +229,14 @@ def bound_direction(weight_ranges, map_ids, begin, end, rest_boxes, at, step, we
         above_high, mass_high, above_low, mass_low = zero, zero, zero, zero
         for e in range(begin, end):
             weight_range = lanes(weight_ranges, e)
-            p, q = projection_ends(lanes(rest_boxes, at + step * (e - begin)), weight_sum, planes, 4 * (np.int64(map_ids[e]) * directions + d), oriented)
-            above_high, mass_high = above_high + weight_range.width * maximum(p - search_high.x, ZERO), mass_high + where(p > search_high.x, weight_range.width, ZERO)
-            above_low, mass_low = above_low + weight_range.width * maximum(q - search_low.x, ZERO), mass_low + where(q > search_low.x, weight_range.width, ZERO)
-        search_high, search_low = refine_search(search_high, weight_sum, above_high, mass_high, top_high.fixed), refine_search(search_low, weight_sum, above_low, mass_low, top_low.fixed)
+            p, q = projection_ends(lanes(rest_boxes, at + step * (e - begin)), weight_sum, planes,
+                                   4 * (np.int64(map_ids[e]) * directions + d), oriented)
+            above_high = above_high + weight_range.width * maximum(p - search_high.x, ZERO)
+            mass_high = mass_high + where(p > search_high.x, weight_range.width, ZERO)
+            above_low = above_low + weight_range.width * maximum(q - search_low.x, ZERO)
+            mass_low = mass_low + where(q > search_low.x, weight_range.width, ZERO)
+        search_high = refine_search(search_high, weight_sum, above_high, mass_high, top_high.fixed)
+        search_low = refine_search(search_low, weight_sum, above_low, mass_low, top_low.fixed)
     return -search_low.best, search_high.best
 
 

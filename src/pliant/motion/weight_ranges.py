@@ -85,8 +85,9 @@ def rest_box(box, to_xyz):
     x = np.float32(to_xyz[0, 0] * p + to_xyz[0, 1] * q + to_xyz[0, 2] * r)
     y = np.float32(to_xyz[1, 0] * p + to_xyz[1, 1] * q + to_xyz[1, 2] * r)
     z = np.float32(to_xyz[2, 0] * p + to_xyz[2, 1] * q + to_xyz[2, 2] * r)
-    margin = (abs(p) + abs(q) + abs(r)) * 2.0**-22                        # for the rounding of the centre
-    return RestBox(x, y, z, round_up_float32(box[3] - p + margin), round_up_float32(box[4] - q + margin), round_up_float32(box[5] - r + margin))
+    margin = (abs(p) + abs(q) + abs(r)) * 2.0**-22                      # for the rounding of the centre
+    return RestBox(x, y, z, round_up_float32(box[3] - p + margin), round_up_float32(box[4] - q + margin),
+                   round_up_float32(box[5] - r + margin))
 
 
 @helper
@@ -94,9 +95,9 @@ def weight_sum(sums, minimum, to_xyz):
     """The Rest where weights sum up to between these and their least values to `bases`."""
     lower, upper = sums[0] * (1 - 2.0**-40) - minimum, sums[1] * (1 + 2.0**-40) - minimum
     return WeightSum(np.float32(lower - abs(lower) * 2.0**-22), np.float32(upper + abs(upper) * 2.0**-22),
-                np.float32(to_xyz[0, 0]), np.float32(to_xyz[1, 0]), np.float32(to_xyz[2, 0]),
-                np.float32(to_xyz[0, 1]), np.float32(to_xyz[1, 1]), np.float32(to_xyz[2, 1]),
-                np.float32(to_xyz[0, 2]), np.float32(to_xyz[1, 2]), np.float32(to_xyz[2, 2]))
+                     np.float32(to_xyz[0, 0]), np.float32(to_xyz[1, 0]), np.float32(to_xyz[2, 0]),
+                     np.float32(to_xyz[0, 1]), np.float32(to_xyz[1, 1]), np.float32(to_xyz[2, 1]),
+                     np.float32(to_xyz[0, 2]), np.float32(to_xyz[1, 2]), np.float32(to_xyz[2, 2]))
 
 
 @kernel

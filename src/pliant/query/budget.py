@@ -11,7 +11,7 @@ import numpy as np
 from pliant.core import validate
 from pliant.core.jit import kernel
 
-TIMED_CALL_BUDGET = 1 << 9                                                           # pairs of nodes between looks at the clock: about 30 µs
+TIMED_CALL_BUDGET = 1 << 9                                              # pairs of nodes between looks at the clock: about 30 µs
 NO_ENTRIES = np.empty(0, np.int64)
 
 
@@ -58,7 +58,7 @@ def faces_below(bvh, entries, n):
 
 def unresolved_faces(bvhs, face_counts, unfinished):
     """`Pairs.unresolved`, for two shapes (or one twice) of so many faces, and what a loop over them has left on its stack."""
-    a, b = unfinished >> 32, unfinished << 32 >> 32                                 # names have a sign
+    a, b = unfinished >> 32, unfinished << 32 >> 32                     # names have a sign
     if bvhs[0] is bvhs[1]:
         both = faces_below(bvhs[0], np.concatenate([a, b]), face_counts[0])
         return both, both

@@ -37,13 +37,14 @@ from pliant.results import Stats, VisibleFaces
 from pliant.volume.protocol import REL_ERROR, center, support_value
 
 PLANE_ERROR, FLOAT64_ERROR, UNDERFLOW_ERROR = 2.0**-18, 2.0**-48, 2.0**-120
-UNBOUNDED = 2.0**90                                                         # beyond anything that volumes reach
-CALL_BUDGET = 1 << 13                                                         # nodes of one call: about a millisecond
-MAX_PLANES = 62                                                        # bits of one search
-WORD_BITS = 32                                                               # faces of a number in which faces are marked
+UNBOUNDED = 2.0**90                                                     # beyond anything that volumes reach
+CALL_BUDGET = 1 << 13                                                   # nodes of one call: about a millisecond
+MAX_PLANES = 62                                                         # bits of one search
+WORD_BITS = 32                                                          # faces of a number in which faces are marked
 OUTSIDE = -1
 NO_TRANSFORM = np.zeros(0)
-CULL_STATE = np.dtype([(name, np.int64) for name in ("position", "budget", "n_v", "n_p", "n_u", "n_exact", "frame", "entry", "fill", "context")])
+CULL_STATE = np.dtype([(name, np.int64)
+                       for name in ("position", "budget", "n_v", "n_p", "n_u", "n_exact", "frame", "entry", "fill", "context")])
 
 
 def frustum_cull(target: Any, frustum: ArrayLike | None = None, *, matrix: ArrayLike | None = None) -> VisibleFaces:
@@ -115,7 +116,7 @@ def cull_by_planes(body, planes):
     state["frame"], state["entry"], state["fill"], state["context"] = bvh.frame, bvh.entry, bvh.fill, bvh.context
     reason, ranges = BUDGET_SPENT, bvh.ranges()
     with ignore_float_errors():
-        while reason == BUDGET_SPENT:                                         # in between Ctrl-C is heard
+        while reason == BUDGET_SPENT:                                   # in between Ctrl-C is heard
             state["budget"] = CALL_BUDGET
             reason = traverse_planes(bvh.nodes, bvh.leaves, tree.faces, ranges, motion.flat, m, planes, local, query, stack, marks)
     found = np.empty(count_marks(marks), np.int32)
@@ -134,17 +135,19 @@ def to_local_planes(planes, motion_record, m, local):
     for j in range(len(planes) // 4):
         a, b, c, d = planes[4 * j], planes[4 * j + 1], planes[4 * j + 2], planes[4 * j + 3]
         e = math.frexp(max(abs(a), max(abs(b), abs(c))))[1]
-        a, b, c, h = ldexp(a, -e), ldexp(b, -e), ldexp(c, -e), ldexp(d, scale_exponent - e)       # in one step: a subnormal d / 2**e would round
+        a, b, c, h = ldexp(a, -e), ldexp(b, -e), ldexp(c, -e), ldexp(d, scale_exponent - e)  # in one step: a subnormal d / 2**e would round
         x, y, z, terms, offset_size = a, b, c, abs(h), 0.0
         if is_placed:                                                   # n · (R v + t) + d = (Rᵀ n) · v + n · t + d
             p, q, r = m[3] * scale, m[7] * scale, m[11] * scale
             x, y, z = a * m[0] + b * m[4] + c * m[8], a * m[1] + b * m[5] + c * m[9], a * m[2] + b * m[6] + c * m[10]
-            h, terms, offset_size = h + (a * p + (b * q + c * r)), terms + (abs(a * p) + (abs(b * q) + abs(c * r))), abs(p) + (abs(q) + abs(r))
+            h, terms = h + (a * p + (b * q + c * r)), terms + (abs(a * p) + (abs(b * q) + abs(c * r)))
+            offset_size = abs(p) + (abs(q) + abs(r))
         p, q, r = origin[0] * scale, origin[1] * scale, origin[2] * scale
         h, offset_size = h + (x * p + (y * q + z * r)), offset_size + (abs(p) + (abs(q) + abs(r)))
         terms += 2 * (abs(p) + (abs(q) + abs(r)))                       # with all roundings of Rᵀ n
-        margin = (reach + abs(h)) * PLANE_ERROR + (terms + reach) * FLOAT64_ERROR + 6 * error_bound + offset_size * UNDERFLOW_BOUND + UNDERFLOW_ERROR
-        if not (abs(h) < UNBOUNDED and margin < UNBOUNDED):                      # NaN is neither
+        margin = ((reach + abs(h)) * PLANE_ERROR + (terms + reach) * FLOAT64_ERROR + 6 * error_bound
+                  + offset_size * UNDERFLOW_BOUND + UNDERFLOW_ERROR)
+        if not (abs(h) < UNBOUNDED and margin < UNBOUNDED):             # NaN is neither
             x, y, z, h, margin = 0.0, 0.0, 0.0, 0.0, UNBOUNDED
         local[5 * j], local[5 * j + 1], local[5 * j + 2] = x, y, z
         local[5 * j + 3], local[5 * j + 4] = h, margin * (1 + 2.0**-20)
@@ -236,7 +239,8 @@ def traverse_planes(nodes, leaves, faces, ranges, flat, m, planes, local, query,
     """Go on with a search, whose state is in `query` (1,) and `stack`, pairs of a node and the planes that count for it: mark the faces
     that are kept. DONE, or BUDGET."""
     state, plane_masks = query[0], stack_int64(8)
-    position, budget, n_v, n_p, n_u, n_exact = state["position"], state["budget"], state["n_v"], state["n_p"], state["n_u"], state["n_exact"]
+    position, budget, n_v = state["position"], state["budget"], state["n_v"]
+    n_p, n_u, n_exact = state["n_p"], state["n_u"], state["n_exact"]
     frame, entry, fill, context = state["frame"], state["entry"], state["fill"], state["context"]
     while position > 0 and budget > 0:
         budget, position = budget - 1, position - 2

@@ -20,10 +20,10 @@ from pliant.query.budget import NO_ENTRIES, TIMED_CALL_BUDGET, time_is_up
 from pliant.query.traverse import BUDGET_SPENT, COUNTERS, EARLY_EXIT, OUTPUT_FULL, QUERY_STATE
 from pliant.results import Stats
 
-CALL_BUDGET = 1 << 14                                                         # pairs of nodes per call: about a millisecond
-INITIAL_KEYS = 1 << 13                                                          # keys to begin with
-MAX_KEPT_KEYS = 1 << 20                                                     # keys that a thread keeps between queries
-IDLE_WAIT = 0.05                                                          # seconds between looks of an idle worker
+CALL_BUDGET = 1 << 14                                                   # pairs of nodes per call: about a millisecond
+INITIAL_KEYS = 1 << 13                                                  # keys to begin with
+MAX_KEPT_KEYS = 1 << 20                                                 # keys that a thread keeps between queries
+IDLE_WAIT = 0.05                                                        # seconds between looks of an idle worker
 
 
 class Queryable(Protocol):
@@ -31,9 +31,9 @@ class Queryable(Protocol):
 
     guard: ReadWriteLock
     motion: Any
-    welded_faces: np.ndarray                                                 # (f, 3) int32, faces with one name for welded vertices
-    matrix: np.ndarray | None                                        # rows of 3 × 4, from model space to the world
-    distance_cache: Any                                                        # where distances to others were found last: distance.py
+    welded_faces: np.ndarray                                            # (f, 3) int32, faces with one name for welded vertices
+    matrix: np.ndarray | None                                           # rows of 3 × 4, from model space to the world
+    distance_cache: Any                                                 # where distances to others were found last: distance.py
 
     @property
     def faces(self) -> np.ndarray:
@@ -179,7 +179,8 @@ def run_shared(loop, space, end_time):
     for name in ("found", *COUNTERS):
         initial_state[name] = 0
     pool.run_jobs([partial(run_worker, loop, initial_state, shared)] * n_workers, shared.cancelled)
-    unfinished = NO_ENTRIES if shared.cancelled.is_set() else np.concatenate([*shared.unfinished, *shared.stacks])          # cancelled: there is enough
+    # cancelled: there is enough
+    unfinished = NO_ENTRIES if shared.cancelled.is_set() else np.concatenate([*shared.unfinished, *shared.stacks])
     return np.concatenate(shared.found), shared.stats, unfinished
 
 

@@ -22,25 +22,27 @@ from pliant.volume.protocol import Translation, size, transform_volume
 DONE, OUTPUT_FULL, BUDGET_SPENT, EARLY_EXIT, CONTINUE = range(5)
 LOW_32_BITS = 0xFFFFFFFF
 EXACT_COST = 32                                                         # of exact tests, in pairs of nodes: 0.3 to 26 µs against 60 ns
-TRANSLATION_ERROR = 2.0**-22                                                        # of the largest coordinate: above every rounding of `carry`
-CORNER_ERROR = 2.0**-23 * (1 + 2.0**-19)                                       # of the larger reach: see `begin`
-MIN_CORNER_ERROR = 2.0**-50                                                  # see geometry/overlap_simd.py
-DISTANCE_ERROR = 2.0**-38                                                         # of the larger reach: above errors of distances, geometry/triangle_distance.py
+TRANSLATION_ERROR = 2.0**-22                                            # of the largest coordinate: above every rounding of `carry`
+CORNER_ERROR = 2.0**-23 * (1 + 2.0**-19)                                # of the larger reach: see `begin`
+MIN_CORNER_ERROR = 2.0**-50                                             # see geometry/overlap_simd.py
+# of the larger reach: above errors of distances, geometry/triangle_distance.py
+DISTANCE_ERROR = 2.0**-38
 
 COUNTERS = ("n_v", "n_p", "n_u", "n_exact")
 LEAF_PAIR_FIELDS = tuple(name for what in ("leaves_a", "leaves_b", "flat_a", "flat_b", "m_a", "m_b", "keys", "begins", "others", "masks")
-               for name in (what, f"n_{what}"))                         # addresses and lengths, for entries that look at two leaves
+                         for name in (what, f"n_{what}"))               # addresses and lengths, for entries that look at two leaves
 QUERY_STATE = np.dtype([(name, np.int64) for name in (
     "position", "budget", "found", *COUNTERS,                           # how far it is
-    "first_only", "in_filter_range", "key_bits", "exact_entry", "check_shared",                           # what the visitor wants: collide.py, selfcollide.py
+    "first_only", "in_filter_range", "key_bits", "exact_entry", "check_shared",  # what the visitor wants: collide.py, selfcollide.py
     "frame_a", "entry_a", "fill_a", "context_a",                        # how the bodies make things true
     "frame_b", "entry_b", "fill_b", "context_b", "full_sat", "descend_larger",
-    "address", "leaf_entry", "gap_entry", "face_a", "face_b", "leaf_a", "leaf_b", *LEAF_PAIR_FIELDS)]                                   # distances: nearby.py
-    + [(name, np.float32) for name in ("x", "y", "z", "margin", "corner_error", "rotation_error",           # from b's origin to a's, and the roundings
-                                       "radius", "limit", "direction_x", "direction_y", "direction_z")]                   # what is near, squared, and where
+    "address", "leaf_entry", "gap_entry", "face_a", "face_b", "leaf_a", "leaf_b", *LEAF_PAIR_FIELDS)]  # distances: nearby.py
+    # from b's origin to a's, and the roundings
+    + [(name, np.float32) for name in ("x", "y", "z", "margin", "corner_error", "rotation_error",
+                                       "radius", "limit", "direction_x", "direction_y", "direction_z")]  # what is near, squared, and where
     + [(name, np.float64) for name in ("scale", "stretch", "best",      # frames against the world; the least distance so far
-                                       "distance_error")]                         # and by how much more bounds may exceed one that is measured
-    + [("b_to_a", np.float64, (12,)), ("to_a", np.float32, (12,)), ("to_b", np.float32, (12,)),         # as x, y, z where bodies are placed
+                                       "distance_error")]               # and by how much more bounds may exceed one that is measured
+    + [("b_to_a", np.float64, (12,)), ("to_a", np.float32, (12,)), ("to_b", np.float32, (12,)),  # as x, y, z where bodies are placed
        ("ends", np.float64, (6,))])                                     # points of the least distance
 
 
@@ -62,7 +64,8 @@ def frames(visitor, state):
 @helper
 def translation_frames(state):
     """The `ways` between bodies that are not turned against each other."""
-    return (Translation(state["x"], state["y"], state["z"], state["margin"]), Translation(-state["x"], -state["y"], -state["z"], state["margin"]))
+    return (Translation(state["x"], state["y"], state["z"], state["margin"]),
+            Translation(-state["x"], -state["y"], -state["z"], state["margin"]))
 
 
 @generic("visitor")
@@ -145,14 +148,16 @@ def init_query(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale,
         if gap_exceeds(box_a[k], box_b[k + 4], tolerance, distance_error) or gap_exceeds(box_b[k], box_a[k + 4], tolerance, distance_error):
             return False
     state["distance_error"] = distance_error
-    x, y, z = scaled_offset(origin_a[0], origin_b[0], scale), scaled_offset(origin_a[1], origin_b[1], scale), scaled_offset(origin_a[2], origin_b[2], scale)
+    x, y = scaled_offset(origin_a[0], origin_b[0], scale), scaled_offset(origin_a[1], origin_b[1], scale)
+    z = scaled_offset(origin_a[2], origin_b[2], scale)
     reach, shift = max(reach_a, reach_b) * scale, max(abs(x), max(abs(y), abs(z)))
-    # The error of a corner, but for what making it local adds (`geometry/overlap_simd.py`), with e = 2**-24: of a, e · reach; of b, e · reach and
-    # as much for the way to the leaf's low corner; of b's box, e · reach for either body. Origins are coarse (`motion/free.py`), so the
-    # shift is nearly always exact in float32; where it is not, its rounding counts too.
+    # The error of a corner, but for what making it local adds (`geometry/overlap_simd.py`), with e = 2**-24: of a, e · reach; of b, e ·
+    # reach and as much for the way to the leaf's low corner; of b's box, e · reach for either body. Origins are coarse (`motion/free.py`),
+    # so the shift is nearly always exact in float32; where it is not, its rounding counts too.
     inexact = (x != np.float32(x)) | (y != np.float32(y)) | (z != np.float32(z))
     state["x"], state["y"], state["z"] = x, y, z
-    state["margin"], state["corner_error"] = (reach + shift) * TRANSLATION_ERROR, max((reach + (shift if inexact else 0.0)) * CORNER_ERROR, MIN_CORNER_ERROR)
+    state["margin"] = (reach + shift) * TRANSLATION_ERROR
+    state["corner_error"] = max((reach + (shift if inexact else 0.0)) * CORNER_ERROR, MIN_CORNER_ERROR)
     reset_query(state)
     return True
 
@@ -234,7 +239,7 @@ def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, qu
         else:
             # Lanes of a against all of b, then each that meets it against the lanes of b.
             mask_a = overlaps(visitor, state, lanes(nodes_a, a), transform_volume(load_bounds(nodes_b, b), to_a))
-            pushed_a, pushed_b = np.int64(0), np.int64(0)                       # children that wait on the stack from now on
+            pushed_a, pushed_b = np.int64(0), np.int64(0)               # children that wait on the stack from now on
             n_v += nodes_a[a]["count"]
             while mask_a != 0:
                 i, mask_a = ctz(mask_a), mask_a & (mask_a - 1)

@@ -31,27 +31,27 @@ from pliant.refit import bottom_up, hybrid, lazy
 from pliant.refit.policy import Policy, register_policy
 from pliant.tree.quality import degradation, sample_quality, sampled_degradation, visited_share
 
-LEAF_CHECK_INTERVAL = 8                                                                # frames between looks at what was reached
-MIN_FACES, MIN_FACES_FITTED = 2048, 64                                              # faces below which a bottom-up pass costs less than deciding; where
+LEAF_CHECK_INTERVAL = 8                                                 # frames between looks at what was reached
+MIN_FACES, MIN_FACES_FITTED = 2048, 64                                  # faces below which a bottom-up pass costs less than deciding; where
                                                                         # volumes are worth a fit, one costs 0.5 µs, a box 0.01
-BOTTOM_UP_ABOVE, BOTTOM_UP_UNTIL = 0.5, 0.35                                   # of the leaves: bottom-up above, hybrid below
-HYBRID_ABOVE, HYBRID_UNTIL = 0.15, 0.1                                # hybrid above, lazy below
-LEAF_SAMPLE = 256                                                            # leaves looked at
+BOTTOM_UP_ABOVE, BOTTOM_UP_UNTIL = 0.5, 0.35                            # of the leaves: bottom-up above, hybrid below
+HYBRID_ABOVE, HYBRID_UNTIL = 0.15, 0.1                                  # hybrid above, lazy below
+LEAF_SAMPLE = 256                                                       # leaves looked at
 
-MIN_SAMPLE_INTERVAL, MAX_SAMPLE_INTERVAL = 4, 64                                                 # frames between glances
-SAMPLE_CHANGE = 0.08                                                             # a glance should differ by so much from the one before (logarithm)
-TEST_CHANGE, CLOSE_FACTOR = 0.15, 0.3                                                 # ... and from all trials by so much: another; × NEAR, if close
-FULL_TEST_CHANGE = 0.4                                                            # so much larger runs of leaves: try all of the body, not a sample
-MIN_WAIT, MAX_WAIT = 64, 1024                                     # frames without trials, or new trees, that would be in vain
-TEST_FACES = 1024, 3072                                                      # faces of a trial: a quarter, but no fewer or more than this
-REBUILD_RATIO = 1.22                                                            # times as many volumes: build a new tree
+MIN_SAMPLE_INTERVAL, MAX_SAMPLE_INTERVAL = 4, 64                        # frames between glances
+SAMPLE_CHANGE = 0.08                                                    # a glance should differ by so much from the one before (logarithm)
+TEST_CHANGE, CLOSE_FACTOR = 0.15, 0.3                                   # ... and from all trials by so much: another; × NEAR, if close
+FULL_TEST_CHANGE = 0.4                                                  # so much larger runs of leaves: try all of the body, not a sample
+MIN_WAIT, MAX_WAIT = 64, 1024                                           # frames without trials, or new trees, that would be in vain
+TEST_FACES = 1024, 3072                                                 # faces of a trial: a quarter, but no fewer or more than this
+REBUILD_RATIO = 1.22                                                    # times as many volumes: build a new tree
 # Before a trial and a new tree, so many leaves must have been reached, and reached in vain. A tree costs about as much as reaching all its
 # leaves twice (20,480 faces: 4 ms, and 0.7 µs a leaf), a trial a fifth of it, but whoever waits for that has slow queries meanwhile.
 TEST_COST, REBUILD_COST = 2, 0.5
-WARM_UP_FACES = 512                                                             # triangles of a rehearsal
-RAY_TESTS_PER_FACE = 32                                                             # tests of rays (2 to 3 ns) to a face of all leaves reached (90 ns)
-EXPENSIVE_PACE = 16                                                               # a frame of rays that takes so long may have a tree of its own
-PARTIAL_WEIGHT = 4                                                             # local updates of 1 / 4 of the vertices count as a frame
+WARM_UP_FACES = 512                                                     # triangles of a rehearsal
+RAY_TESTS_PER_FACE = 32                                                 # tests of rays (2 to 3 ns) to a face of all leaves reached (90 ns)
+EXPENSIVE_PACE = 16                                                     # a frame of rays that takes so long may have a tree of its own
+PARTIAL_WEIGHT = 4                                                      # local updates of 1 / 4 of the vertices count as a frame
 
 
 class Choice(NamedTuple):
@@ -66,13 +66,13 @@ class AutoState:
 
     def __init__(self):
         self.mode, self.log = "bottom_up", []
-        self.frames, self.last_frame, self.n_moved = 0, -1, 0                   # time so far, the last frame's stamp, vertices moved alone
-        self.ray_tests, self.pace = 0, 1                                   # what rays had cost then, and how long that frame took
-        self.leaves_checked = 1 - LEAF_CHECK_INTERVAL                                          # when leaves were last looked at
-        self.pending_tree: Future | None = None                             # a tree, to be taken if the old one is worn `least` times
-        self.min_ratio, self.process = 0.0, 0                               # ... and who builds it
-        self.initial_sample = self.degraded_sample = None                                   # glances: when the tree was new, when the one before was given up
-        self.min_age = 0                                                   # a tree must be so old before the next
+        self.frames, self.last_frame, self.n_moved = 0, -1, 0           # time so far, the last frame's stamp, vertices moved alone
+        self.ray_tests, self.pace = 0, 1                                # what rays had cost then, and how long that frame took
+        self.leaves_checked = 1 - LEAF_CHECK_INTERVAL                   # when leaves were last looked at
+        self.pending_tree: Future | None = None                         # a tree, to be taken if the old one is worn `least` times
+        self.min_ratio, self.process = 0.0, 0                           # ... and who builds it
+        self.initial_sample = self.degraded_sample = None               # glances: when the tree was new, when the one before was given up
+        self.min_age = 0                                                # a tree must be so old before the next
         self.built_frame = self.next_sample = self.test_wait = self.next_test = 0
 
     def note(self, bvh, policy, reason):
@@ -83,7 +83,7 @@ class AutoState:
         self.built_frame, self.next_sample, self.test_wait, self.next_test = self.frames, self.frames + MIN_SAMPLE_INTERVAL, MIN_WAIT, 0
         self.initial_sample = self.last_sample = self.tested_sample = self.low = self.high = sample
         self.sampled_frame, self.runs, self.test_change = self.frames, sample.runs, TEST_CHANGE
-        self.ratio, self.reached, self.wasted = 1.0, 0.0, 0.0                # of the last trial, leaves reached since, leaves reached in vain
+        self.ratio, self.reached, self.wasted = 1.0, 0.0, 0.0           # of the last trial, leaves reached since, leaves reached in vain
 
 
 def refit_bvh(bvh):
@@ -153,19 +153,20 @@ def choose_mode(bvh, state):
 
 def check_tree(bvh, state):
     """Take a tree from the background, or glance, if it is time to, and try if that is called for."""
-    if state.pending_tree is not None and state.process != os.getpid():       # a forked child: nobody is building here
+    if state.pending_tree is not None and state.process != os.getpid(): # a forked child: nobody is building here
         state.pending_tree = None
     if state.pending_tree is not None and state.pending_tree.done():
         adopt_built_tree(bvh, state)
     if state.frames < state.next_sample or state.initial_sample is None:
         return
     sample, box = sample_quality(bvh.tree, bvh.points)
-    share, elapsed_frames, change = share_reached(bvh, state), state.frames - state.sampled_frame, sample_difference(sample, state.last_sample)
+    share, elapsed_frames = share_reached(bvh, state), state.frames - state.sampled_frame
+    change = sample_difference(sample, state.last_sample)
     if state.degraded_sample is not None:
         judge_rebuild(state, sample)
     state.sampled_frame, state.last_sample, state.reached = state.frames, sample, state.reached + elapsed_frames * share
     missing = test_cost(bvh) - state.reached
-    interval = elapsed_frames * min(SAMPLE_CHANGE / max(change, 1e-9), 2)                    # no more than twice as far: wear begins slowly
+    interval = elapsed_frames * min(SAMPLE_CHANGE / max(change, 1e-9), 2)  # no more than twice as far: wear begins slowly
     state.next_sample = state.frames + int(min(max(interval, missing / max(share, 1e-3), MIN_SAMPLE_INTERVAL), MAX_SAMPLE_INTERVAL))
     old_enough = state.frames - state.built_frame >= state.min_age or state.pace >= EXPENSIVE_PACE
     if missing <= 0 and state.pending_tree is None and old_enough and needs_test(state, sample):
@@ -174,10 +175,11 @@ def check_tree(bvh, state):
 
 def needs_test(state, sample):
     """Is this beyond what earlier trials have seen, or was the last one long ago?"""
-    if state.ratio >= REBUILD_RATIO:                                             # the tree is worn, and only has to pay for a new one
+    if state.ratio >= REBUILD_RATIO:                                    # the tree is worn, and only has to pay for a new one
         return state.frames >= state.next_test
     excess = max(max(s - high, low - s) for s, low, high in zip(sample, state.low, state.high, strict=True))
-    return excess > state.test_change or (state.frames >= state.next_test and sample_difference(sample, state.tested_sample) > state.test_change)
+    return excess > state.test_change or (state.frames >= state.next_test
+                                          and sample_difference(sample, state.tested_sample) > state.test_change)
 
 
 def sample_difference(p, q):
@@ -188,7 +190,8 @@ def sample_difference(p, q):
 def judge_rebuild(state, sample):
     """The first glance at a tree that replaced another: if half of the wear is back, it was in vain."""
     degraded, state.degraded_sample = state.degraded_sample, None
-    in_vain_rebuild = any(w - f > TEST_CHANGE and s - f > (w - f) / 2 for s, f, w in zip(sample[:2], state.initial_sample[:2], degraded[:2], strict=True))
+    in_vain_rebuild = any(w - f > TEST_CHANGE and s - f > (w - f) / 2 for s, f,
+                          w in zip(sample[:2], state.initial_sample[:2], degraded[:2], strict=True))
     state.min_age = min(max(2 * state.min_age, MIN_WAIT), MAX_WAIT) if in_vain_rebuild else 0
 
 
@@ -220,7 +223,7 @@ def test_build(bvh, state, sample, box, share):
     state.wasted += state.reached * (wasted_share(state.ratio) + wasted_share(ratio)) / 2
     state.ratio, state.reached = ratio, 0.0
     reason = f"queries meet {ratio:.2f} times as many volumes as in a new tree"
-    if ratio < REBUILD_RATIO or (tree is None and state.wasted < REBUILD_COST):           # a whole tree is paid for
+    if ratio < REBUILD_RATIO or (tree is None and state.wasted < REBUILD_COST):  # a whole tree is paid for
         keep_tree(state, sample, share)
         state.note(bvh, state.mode, f"{reason}{'' if ratio < REBUILD_RATIO else ', but few'}: the old one stays")
         return
@@ -239,7 +242,8 @@ def wasted_share(ratio):
 
 def keep_tree(state, sample, share):
     """The old tree stays: when shall we try again? When it has paid for a new one, if that is better; sooner, if it was close."""
-    state.tested_sample, state.test_change = sample, TEST_CHANGE * min(max((REBUILD_RATIO - state.ratio) / (REBUILD_RATIO - 1), CLOSE_FACTOR), 1)
+    state.tested_sample, state.test_change = sample, TEST_CHANGE * min(
+        max((REBUILD_RATIO - state.ratio) / (REBUILD_RATIO - 1), CLOSE_FACTOR), 1)
     state.low, state.high = type(sample)(*map(min, sample, state.low)), type(sample)(*map(max, sample, state.high))
     if state.ratio < REBUILD_RATIO:
         state.next_test, state.test_wait = state.frames + state.test_wait, min(2 * state.test_wait, MAX_WAIT)

@@ -27,10 +27,10 @@ from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 from pliant.volume.protocol import blend, inflate, merge, negate
 
 HALF, ONE, MAX_BETWEEN = np.float32(0.5), np.float32(1), 1 << 10
-MAX_WEIGHT = 2.0**100                                                  # a shape that it would make larger than its body is 0 all over
+MAX_WEIGHT = 2.0**100                                                   # a shape that it would make larger than its body is 0 all over
 BLEND_DTYPE = np.dtype([(name, np.int64) for name in (
-    "references", "n_references", "active", "weights", "n_active", "stamps",                                    # of volumes
-    "shapes", "n_shapes", "stride", "active_shapes", "shape_weights", "n_used", "flat", "vertices", "n_vertices", "begins")]    # of vertices
+    "references", "n_references", "active", "weights", "n_active", "stamps",  # of volumes
+    "shapes", "n_shapes", "stride", "active_shapes", "shape_weights", "n_used", "flat", "vertices", "n_vertices", "begins")]  # of vertices
     + [("origin", np.float64, (4,)), ("scale", np.float64), ("margin", np.float32)])
 
 
@@ -98,7 +98,8 @@ def node_entry(volume, width):
         references = array_at(as_pointer(blend["references"]), record["n_nodes"] * blend["n_references"], reference)
         number = array_at(as_pointer(blend["active"]), blend["n_references"], np.int64)
         weight = array_at(as_pointer(blend["weights"]), blend["n_references"], np.float32)
-        return blend_node(nodes, requested_node(i), requested_lanes(i), references, blend["n_references"], number, weight, blend["n_active"], blend["margin"],
+        return blend_node(nodes, requested_node(i), requested_lanes(i), references, blend["n_references"], number, weight,
+                          blend["n_active"], blend["margin"],
                           blend["stamps"], requested_stamp(i, nodes, np.int32(record["frame"])))
 
     def enter_python(context, i):
@@ -106,7 +107,8 @@ def node_entry(volume, width):
         if stamp_if_ready(i, bvh.nodes, bvh.ready, bvh.frame):
             return 0
         state, blend = bvh.tree_state, bvh.tree_state.record[0]
-        return blend_node(bvh.nodes, requested_node(i), requested_lanes(i), state.volumes.reshape(-1), state.volumes.shape[1], state.active, state.weight,
+        return blend_node(bvh.nodes, requested_node(i), requested_lanes(i), state.volumes.reshape(-1), state.volumes.shape[1], state.active,
+                          state.weight,
                           int(blend["n_active"]), blend["margin"], blend["stamps"], requested_stamp(i, bvh.nodes, bvh.frame))
 
     return address_of(enter_python if jit.DISABLED else enter)
@@ -127,13 +129,13 @@ def leaf_entry():
         factors = array_at(as_pointer(blend["shape_weights"]), blend["n_shapes"], np.float64)
         flat = array_at(as_pointer(blend["flat"]), 3 * (record["n_points"] // 4), np.float64)
         return np.int64(fill_blended_leaf(leaves, i, points, vertices, begins, shapes, blend["stride"], used, factors, blend["n_used"],
-                                     blend["origin"], blend["scale"], flat, np.int32(record["frame"])))
+                                          blend["origin"], blend["scale"], flat, np.int32(record["frame"])))
 
     def enter_python(context, i):
         bvh = CONTEXTS[context]
         motion, tree = bvh.motion, bvh.tree
         return fill_blended_leaf(bvh.leaves, i, bvh.points, tree.vertices, tree.begins, motion.shapes.reshape(-1), motion.shapes.shape[1],
-                            motion.active, motion.weights, motion.n_active, motion.origin, motion.scale, motion.flat, bvh.frame)
+                                 motion.active, motion.weights, motion.n_active, motion.origin, motion.scale, motion.flat, bvh.frame)
 
     return address_of(enter_python if jit.DISABLED else enter)
 
@@ -165,7 +167,8 @@ def prepare_bvh(bvh, steps, stamps):
     blend["references"], blend["active"], blend["weights"] = volumes.ctypes.data, number.ctypes.data, weight.ctypes.data
     blend["n_references"], blend["stamps"] = len(shapes), stamps
     blend["shapes"], blend["n_shapes"], blend["stride"] = motion.shapes.ctypes.data, *motion.shapes.shape
-    blend["active_shapes"], blend["shape_weights"], blend["flat"] = motion.active.ctypes.data, motion.weights.ctypes.data, motion.flat.ctypes.data
+    blend["active_shapes"], blend["shape_weights"] = motion.active.ctypes.data, motion.weights.ctypes.data
+    blend["flat"] = motion.flat.ctypes.data
     blend["vertices"], blend["n_vertices"], blend["begins"] = tree.vertices.ctypes.data, len(tree.vertices), tree.begins.ctypes.data
     blend["origin"] = motion.origin
     bvh.tree_state = ReferenceVolumes(volumes, number, weight, steps, record, np.array([scale for _, scale in shapes]))
@@ -181,7 +184,7 @@ def choose_references(active, weights, n, steps, scales, scale, number, weight):
         weight[k] = scaled_weight(weights[k], scales[number[k]], scale)
     if steps == 0 or n != 2 or active[1] != active[0] + 1:
         return n
-    backward, forward = weights[0] * (steps + 1), weights[1] * (steps + 1)      # from the second, from the first: both, as one may be tiny
+    backward, forward = weights[0] * (steps + 1), weights[1] * (steps + 1)  # from the second, from the first: both, as one may be tiny
     step = min(int(forward), steps)
     at, n = number[0] + step, 0
     for k in range(2):

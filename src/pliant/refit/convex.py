@@ -1,8 +1,8 @@
 """Convex: volumes of a blended body from its maps, without its vertices (Steinemann, Otaduy and Gross 2008, 4 and 5).
 
 Of every lane it is known, once and for all, which maps move the vertices under it, between which limits their weights lie, and a box at
-rest around those that each moves. Along the directions of a k-DOP that bounds where the vertices are (`motion/weight_bounds.py`), in time linear
-in the number of these maps, whatever the number of vertices. A node that a query reaches is made true so, once a frame. Vertices are
+rest around those that each moves. Along the directions of a k-DOP that bounds where the vertices are (`motion/weight_bounds.py`), in time
+linear in the number of these maps, whatever the number of vertices. A node that a query reaches is made true so, once a frame. Vertices are
 placed, and triangles made of them, for leaves that a query reaches.
 
     bound    "eq12", the paper's closed form; "greedy", the solution of the linear programme: a little tighter, and dearer
@@ -42,10 +42,11 @@ from pliant.volume.slabs import DIAGONALS, EDGES
 AXES = ["lopoo", "loopo", "looop"]
 BOXES, LEAVES = ("own", "aabb", "obb"), ("exact", "bound")
 SLABS = {Box: AXES, KDop14: AXES + DIAGONALS[::2], KDop18: AXES + EDGES[::2], KDop26: AXES + DIAGONALS[::2] + EDGES[::2]}
-OWN_BOX_RATIO = 0.9                                                           # of the sides of boxes around all: then a map is worth its own
+OWN_BOX_RATIO = 0.9                                                     # of the sides of boxes around all: then a map is worth its own
 SIGNS = {"p": 1, "m": -1, "o": 0}
 CONVEX_DTYPE = np.dtype([(name, np.int64) for name in (
-    "weight_ranges", "map_ids", "begins", "n_weight_ranges", "rest_boxes", "starts", "n_rest_boxes", "weight_sums", "planes", "norms", "n_planes", "n_norms", "empty",
+    "weight_ranges", "map_ids", "begins", "n_weight_ranges", "rest_boxes", "starts", "n_rest_boxes", "weight_sums", "planes", "norms",
+    "n_planes", "n_norms", "empty",
     "oriented", "method", "exact",
     "vertex_ids", "rest", "skin_begins", "skin_which", "skin_weights", "columns", "stamps", "flat", "n_weights", "n_columns", "skin_frame",
     "vertices", "rows", "leaf_begins", "n_vertices")] + [("origin", np.float64, (4,)), ("scale", np.float64), ("size", np.float64),
@@ -88,7 +89,7 @@ def finish_slabs(like, nodes, i, scratch):
 
 
 def _put_field(like, nodes, i, d, low, high, scratch):
-    put_field_lanes(nodes, i, d if d < 3 else 2 * d, low)                       # fields of a k-DOP: those of a box, then ends of slabs, in twos
+    put_field_lanes(nodes, i, d if d < 3 else 2 * d, low)               # fields of a k-DOP: those of a box, then ends of slabs, in twos
     put_field_lanes(nodes, i, d + 3 if d < 3 else 2 * d + 1, high)
 
 
@@ -123,8 +124,9 @@ def bound_node(nodes, leaves, i, merged_lanes, ranges, record, points, vertices,
         margin, at = rounding_margin(end - begin, record["size"]) + 2 * record["error_bound"], ranges.starts[i]
         step = np.int64(ranges.starts[i + 1] - at > 1)
         for d in range(len(ranges.norms)):
-            low, high = bound_direction(ranges.weight_ranges, ranges.map_ids, begin, end, ranges.rest_boxes, at, step, ranges.weight_sums, i, ranges.planes,
-                              len(ranges.norms), np.int64(d), record["oriented"], record["method"])
+            low, high = bound_direction(ranges.weight_ranges, ranges.map_ids, begin, end, ranges.rest_boxes, at, step, ranges.weight_sums,
+                                        i, ranges.planes,
+                                        len(ranges.norms), np.int64(d), record["oriented"], record["method"])
             out = np.float32(margin * ranges.norms[d])
             put_slab(like, nodes, i, np.int64(d), low - out, high + out, scratch)
         finish_slabs(like, nodes, i, scratch)
@@ -160,28 +162,33 @@ def node_entry(volume, width):
         record = array_at(as_pointer(context), 1, CONTEXT)[0]
         convex = array_at(as_pointer(record["blend"]), 1, CONVEX_DTYPE)[0]
         n = record["n_nodes"]
-        nodes, leaves = array_at(as_pointer(record["nodes"]), n, node), array_at(as_pointer(record["leaves"]), record["n_leaves"], LEAF_DTYPE)
+        nodes = array_at(as_pointer(record["nodes"]), n, node)
+        leaves = array_at(as_pointer(record["leaves"]), record["n_leaves"], LEAF_DTYPE)
         if stamp_if_ready(i, nodes, array_at(as_pointer(record["ready"]), record["n_nodes"], np.int32), np.int32(record["frame"])):
             return np.int64(0)
         ranges = NodeRanges(array_at(as_pointer(convex["weight_ranges"]), convex["n_weight_ranges"], share),
-                        array_at(as_pointer(convex["map_ids"]), convex["n_weight_ranges"], np.int32),
-                        array_at(as_pointer(convex["begins"]), n + 1, np.int64), array_at(as_pointer(convex["rest_boxes"]), convex["n_rest_boxes"], hull),
-                        array_at(as_pointer(convex["starts"]), n + 1, np.int64), array_at(as_pointer(convex["weight_sums"]), n, rest),
-                        array_at(as_pointer(convex["norms"]), convex["n_norms"], np.float64),
-                        array_at(as_pointer(convex["planes"]), convex["n_planes"], np.float32), array_at(as_pointer(convex["empty"]), 1, node))
+                            array_at(as_pointer(convex["map_ids"]), convex["n_weight_ranges"], np.int32),
+                            array_at(as_pointer(convex["begins"]), n + 1, np.int64),
+                            array_at(as_pointer(convex["rest_boxes"]), convex["n_rest_boxes"], hull),
+                            array_at(as_pointer(convex["starts"]), n + 1, np.int64), array_at(as_pointer(convex["weight_sums"]), n, rest),
+                            array_at(as_pointer(convex["norms"]), convex["n_norms"], np.float64),
+                            array_at(as_pointer(convex["planes"]), convex["n_planes"], np.float32),
+                            array_at(as_pointer(convex["empty"]), 1, node))
         vertices = array_at(as_pointer(convex["vertices"]), convex["n_vertices"], np.int32)
         begins = array_at(as_pointer(convex["leaf_begins"]), record["n_leaves"] + 1, np.int32)
         points = array_at(as_pointer(record["points"]), record["n_points"], np.float32)
         frame = np.int32(record["frame"])
-        return bound_node(nodes, leaves, requested_node(i), requested_lanes(i), ranges, convex, points, vertices, begins, record["fill"], context, frame,
-                         requested_stamp(i, nodes, frame))
+        return bound_node(nodes, leaves, requested_node(i), requested_lanes(i), ranges, convex, points, vertices, begins, record["fill"],
+                          context, frame,
+                          requested_stamp(i, nodes, frame))
 
     def enter_python(context, i):
         bvh = CONTEXTS[context]
         if stamp_if_ready(i, bvh.nodes, bvh.ready, bvh.frame):
             return 0
-        return bound_node(bvh.nodes, bvh.leaves, requested_node(i), requested_lanes(i), bvh.tree_state.ranges, bvh.tree_state.record[0], bvh.points,
-                         bvh.tree.vertices, bvh.tree.begins, bvh.fill, context, bvh.frame, requested_stamp(i, bvh.nodes, bvh.frame))
+        return bound_node(bvh.nodes, bvh.leaves, requested_node(i), requested_lanes(i), bvh.tree_state.ranges, bvh.tree_state.record[0],
+                          bvh.points,
+                          bvh.tree.vertices, bvh.tree.begins, bvh.fill, context, bvh.frame, requested_stamp(i, bvh.nodes, bvh.frame))
 
     return address_of(enter_python if jit.DISABLED else enter)
 
@@ -199,7 +206,8 @@ def leaf_entry():
                     array_at(as_pointer(convex["skin_begins"]), n + 1, np.int64),
                     array_at(as_pointer(convex["skin_which"]), convex["n_weights"], np.int32),
                     array_at(as_pointer(convex["skin_weights"]), convex["n_weights"], np.float64),
-                    array_at(as_pointer(convex["columns"]), convex["n_columns"], np.float64), array_at(as_pointer(convex["stamps"]), n, STAMP_DTYPE),
+                    array_at(as_pointer(convex["columns"]), convex["n_columns"], np.float64),
+                    array_at(as_pointer(convex["stamps"]), n, STAMP_DTYPE),
                     array_at(as_pointer(convex["flat"]), 3 * n, np.float64), array_at(as_pointer(record["points"]), 4 * n, np.float32),
                     convex["origin"], convex["scale"], np.int32(convex["skin_frame"]))
         return np.int64(fill_blended_leaf(leaves, i, skin, rows, begins, np.int32(record["frame"])))
@@ -214,7 +222,8 @@ def leaf_entry():
 # --- the limits ----------------------------------------------------------------------------------------------------------------
 
 @kernel
-def list_ranges(child, count, spans, order, begins, skin_maps, weights, local, axes, to_xyz, exact, own, counts, limits, boxes, sums, map_ids,
+def list_ranges(child, count, spans, order, begins, skin_maps, weights, local, axes, to_xyz, exact, own, counts, limits, boxes, sums,
+                map_ids,
                 last_node, slots, firsts, starts, maps, weight_ranges, rest_boxes, weight_sums):
     """Of every lane, but leaves where these are `exact`, what maps have of its vertices; how many shares there are. Without room for maps
     it fills firsts (n + 1,) and starts (n + 1,), which say where the shares and hulls of a node begin, and thereby whether it has one for
@@ -227,7 +236,8 @@ def list_ranges(child, count, spans, order, begins, skin_maps, weights, local, a
         for k in range(count[i]):
             if child[i, k] < 0 and exact:
                 continue
-            n = collect_ranges(order, spans[i, k, 0], spans[i, k, 1], begins, skin_maps, weights, local, axes[i, k], counts, limits, boxes, sums, map_ids)
+            n = collect_ranges(order, spans[i, k, 0], spans[i, k, 1], begins, skin_maps, weights, local, axes[i, k], counts, limits, boxes,
+                               sums, map_ids)
             for e in range(n):
                 j = np.int64(map_ids[e])
                 if last_node[j] != i:
@@ -237,7 +247,8 @@ def list_ranges(child, count, spans, order, begins, skin_maps, weights, local, a
                     total += 1
                 own_size, common_size = own_size + side_sum(boxes[j]), common_size + side_sum(boxes[len(boxes) - 1])
             if filling:
-                put_ranges(map_ids, n, slots, limits, boxes, sums, to_xyz[i, k], weight_ranges, rest_boxes, at - step * firsts[i], step, weight_sums, i, k)
+                put_ranges(map_ids, n, slots, limits, boxes, sums, to_xyz[i, k], weight_ranges, rest_boxes, at - step * firsts[i], step,
+                           weight_sums, i, k)
         if not filling:
             starts[i] = n_hulls
             n_hulls += total - firsts[i] if own and own_size < OWN_BOX_RATIO * common_size else min(total - firsts[i], 1)
@@ -266,7 +277,7 @@ def lane_axes(bvh, boxes):
     fit_nodes(FIT_METHODS["best"], nodes, bvh.ranges(), tree.vertices, tree.begins, rows.reshape(-1), np.int32(0))
     rows = np.stack([nodes["lanes"][f"r{k}{c}"] for k in range(3) for c in range(3)], axis=-1).astype(np.float64)
     to_xyz = np.where(np.arange(tree.width)[None, :, None, None] < tree.count[:, None, None, None],
-                     rows.reshape(*tree.child.shape, 3, 3), np.eye(3)).swapaxes(-1, -2)
+                      rows.reshape(*tree.child.shape, 3, 3), np.eye(3)).swapaxes(-1, -2)
     return np.linalg.inv(to_xyz), np.ascontiguousarray(to_xyz)
 
 
@@ -302,13 +313,15 @@ def prepare_bvh(bvh, settings):
     record = np.zeros(1, CONVEX_DTYPE)
     convex = record[0]
     begins_of_skin, maps_of_skin, weights_of_skin = motion.skin
-    arrays = {"weight_ranges": weight_ranges, "map_ids": map_ids, "begins": begins, "rest_boxes": rest_boxes, "starts": starts, "weight_sums": weight_sums, "planes": planes,
+    arrays = {"weight_ranges": weight_ranges, "map_ids": map_ids, "begins": begins, "rest_boxes": rest_boxes, "starts": starts,
+              "weight_sums": weight_sums, "planes": planes,
               "norms": norms, "empty": empty, "vertex_ids": motion.vertex_ids, "rest": motion.rest, "skin_begins": begins_of_skin,
               "skin_which": maps_of_skin, "skin_weights": weights_of_skin, "columns": motion.columns, "stamps": motion.stamps,
               "flat": motion.flat, "rows": rows, "vertices": tree.vertices, "leaf_begins": tree.begins}
     for name, array in arrays.items():
         convex[name] = array.ctypes.data
-    convex["n_weight_ranges"], convex["n_planes"], convex["n_norms"], convex["n_weights"] = total, len(planes), len(norms), len(maps_of_skin)
+    convex["n_weight_ranges"], convex["n_planes"] = total, len(planes)
+    convex["n_norms"], convex["n_weights"] = len(norms), len(maps_of_skin)
     convex["n_columns"], convex["n_vertices"], convex["n_rest_boxes"] = len(motion.columns), len(tree.vertices), len(rest_boxes)
     convex["oriented"], convex["method"], convex["exact"] = settings["boxes"] == "obb", BOUNDS[settings["bound"]], exact
     bvh.tree_state = ConvexState(ranges, directions, rows, record)
@@ -322,7 +335,8 @@ def refit_bvh(bvh):
         prepare_bvh(bvh, bvh.options.settings)
     state, convex = bvh.tree_state, bvh.tree_state.record[0]
     if len(state.directions) > 3:
-        state.ranges.planes.reshape(-1, len(state.directions), 4)[:] = np.einsum("dk,mkc->mdc", state.directions, motion.planes.reshape(-1, 3, 4))
+        state.ranges.planes.reshape(-1, len(state.directions), 4)[:] = np.einsum(
+            "dk,mkc->mdc", state.directions, motion.planes.reshape(-1, 3, 4))
     convex["origin"], convex["scale"], convex["skin_frame"] = motion.origin, motion.scale, motion.frame
     convex["size"], convex["error_bound"] = motion.size, motion.error_bound
     if bvh.options.settings["front"]:

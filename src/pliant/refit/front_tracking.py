@@ -26,7 +26,7 @@ from pliant.core.soa import publish, stamp
 from pliant.refit.leaf_fill import ahead_request
 from pliant.tree.nodes import NEVER_STAMPED
 
-OPTION = (False, validate.flag)                                            # of policies that can have one: {"front": True}
+OPTION = (False, validate.flag)                                         # of policies that can have one: {"front": True}
 
 
 class Counts(NamedTuple):
@@ -78,7 +78,7 @@ def advance_front(bvh):
     if bvh.front is None:
         bvh.front = ActiveFront(len(bvh.nodes))
     front, counts = bvh.front, np.zeros(3, np.int64)
-    if bvh.frame < front.frame:                                       # frames have begun again, and these are of long ago
+    if bvh.frame < front.frame:                                         # frames have begun again, and these are of long ago
         bvh.ready[:] = NEVER_STAMPED
     refit_front(bvh.nodes, bvh.ready, np.int32(front.frame), np.int32(bvh.frame), bvh.entry, bvh.context, front.scratch, counts)
     front.counts, front.frame = Counts(*counts.tolist()), bvh.frame

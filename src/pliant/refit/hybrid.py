@@ -27,8 +27,9 @@ def check_depth(name, value):
 
 def check_below(name, value):
     """"node", "subtree", or a number of levels."""
-    return validate.choice(name, value, ("node", "subtree")) if isinstance(value, str) else validate.integer(name, value, range(1, MAX_LEVELS))
+    return validate.choice(name, value, ("node", "subtree")) if isinstance(value, str) else validate.integer(
+        name, value, range(1, MAX_LEVELS))
 
 
-MAX_LEVELS = 128                                                              # levels
+MAX_LEVELS = 128                                                        # levels
 register_policy(Policy("hybrid", refit_bvh, {"depth": (None, check_depth), "below": ("node", check_below)}))

@@ -51,7 +51,7 @@ from pliant.volume.aabb import SCALE_UP, ZERO
 from pliant.volume.protocol import FIT_METHODS, ULP, inflate, min_half_extent, round_up, size
 from pliant.volume.sphere import MIN_RADIUS, squared_norm
 
-MIN_THICKNESS_SHARE = np.float32(1 / 32)                                               # of its size a volume is thick, at least
+MIN_THICKNESS_SHARE = np.float32(1 / 32)                                # of its size a volume is thick, at least
 NO_LOOSENESS = np.float32(-1)
 CRITERIA = {                                                            # bit A + 2 B + 4 C: is a volume unfit of which these are so?
     name: sum(bool(rule(case & 1, case >> 1 & 1, case >> 2)) << case for case in range(8)) for name, rule in {
@@ -109,7 +109,7 @@ class InflatedState(NamedTuple):
 def displacement_bound(x, y, z, p, q, r):
     """How far it is from (p, q, r) to all that rounds to (x, y, z), or more; 0 where they are the same."""
     u, v, w = fabs(x - p), fabs(y - q), fabs(z - r)
-    hidden = (fabs(x) + fabs(y) + fabs(z)) * ULP + MIN_RADIUS          # squares may have underflowed
+    hidden = (fabs(x) + fabs(y) + fabs(z)) * ULP + MIN_RADIUS           # squares may have underflowed
     return where(maximum(u, maximum(v, w)) > ZERO, sqrt(squared_norm(u, v, w)) * SCALE_UP + hidden, ZERO)
 
 
@@ -141,7 +141,7 @@ def max_anchor_distance(points, anchors, vertices, begin, end):
     largest = ZERO
     for at in range(begin, end, 4):
         x, y, z = transpose4x3(load4(points, 4 * np.int64(load(vertices, at))), load4(points, 4 * np.int64(load(vertices, at + 1))),
-                          load4(points, 4 * np.int64(load(vertices, at + 2))), load4(points, 4 * np.int64(load(vertices, at + 3))))
+                               load4(points, 4 * np.int64(load(vertices, at + 2))), load4(points, 4 * np.int64(load(vertices, at + 3))))
         p, q, r = transpose4x3(load4(anchors, 4 * at), load4(anchors, 4 * at + 4), load4(anchors, 4 * at + 8), load4(anchors, 4 * at + 12))
         largest = maximum(largest, reduce_max(displacement_bound(x, y, z, p, q, r)))
     return largest
@@ -172,7 +172,8 @@ def needs_fit(limits, nodes, leaves, child, inflation, thickness, looseness):
 
 
 @kernel
-def refit_scan(method, limits, nodes, leaves, originals, growth, longest_steps, looseness, ranges, vertices, begins, points, anchors, steps, frame):
+def refit_scan(method, limits, nodes, leaves, originals, growth, longest_steps, looseness, ranges, vertices, begins, points, anchors, steps,
+               frame):
     """Let all volumes be true to the points: by growing, or fitted if they are unfit; the number of these, but for the root's. The last
     turn, i = −1, is for the root: the one lane of what is above it."""
     n_refitted, n = 0, len(nodes)
@@ -260,11 +261,11 @@ def prepare_bvh(bvh):
     """On a new tree: nothing is fitted yet, and nobody has been anywhere."""
     tree, volume_type, n = bvh.tree, bvh.options.volume_type, len(bvh.nodes)
     originals = aligned_zeros(n, original_dtype(volume_type.volume, tree.width))
-    for name in volume_type.volume._fields:                                  # lanes without a volume stay empty
+    for name in volume_type.volume._fields:                             # lanes without a volume stay empty
         originals["lanes"][name], originals["bounds"][name] = bvh.nodes["lanes"][name], bvh.nodes["bounds"][name]
     steps = aligned_zeros(-(-len(bvh.points) // 16) * 4, np.float32)
     bvh.tree_state = InflatedState(originals, aligned_zeros(n + 1, growth_dtype(tree.width)), aligned_zeros(len(bvh.points), np.float32),
-                      aligned_zeros(4 * len(tree.vertices), np.float32), steps, np.zeros(n, np.float32), LastScan())
+                                   aligned_zeros(4 * len(tree.vertices), np.float32), steps, np.zeros(n, np.float32), LastScan())
     bvh.looseness = np.full(n, NO_LOOSENESS)
     bvh.set_context(entry=entry_for(volume_type.volume, tree.width)[0])
 
@@ -277,12 +278,14 @@ def refit_bvh(bvh):
     coordinates = None if motion is None else (motion.origin[:3].tolist(), motion.scale)
     last_scan, fit_all = state.last_scan, state.last_scan.frame is None or state.last_scan.coordinates != coordinates
     if fit_all:
-        state.last_points[:], state.steps[:] = bvh.points, 0                 # how far anyone has come is not known
+        state.last_points[:], state.steps[:] = bvh.points, 0            # how far anyone has come is not known
     else:
         measure_steps(bvh.points, state.last_points, state.steps)
-    limits = FitnessLimits(CRITERIA[settings["criterion"]], settings["p_max"], settings["k"], settings["gamma"], -1 if fit_all else last_scan.frame, fit_all)
-    bvh.n_refitted += refit_scan(FIT_METHODS[settings["how"]], limits, bvh.nodes, bvh.leaves, state.originals, state.growth, state.longest_steps, bvh.looseness,
-                          bvh.ranges(), tree.vertices, tree.begins, bvh.points, state.anchors, state.steps, np.int32(bvh.frame))
+    limits = FitnessLimits(CRITERIA[settings["criterion"]], settings["p_max"], settings["k"], settings["gamma"],
+                           -1 if fit_all else last_scan.frame, fit_all)
+    bvh.n_refitted += refit_scan(FIT_METHODS[settings["how"]], limits, bvh.nodes, bvh.leaves, state.originals, state.growth,
+                                 state.longest_steps, bvh.looseness,
+                                 bvh.ranges(), tree.vertices, tree.begins, bvh.points, state.anchors, state.steps, np.int32(bvh.frame))
     last_scan.frame, last_scan.coordinates = bvh.frame, coordinates
 
 

@@ -4,8 +4,8 @@ A node is made true from the vertices under it, without looking at its children:
 some levels below it: then the deepest of these are made from vertices, and the others from their children. `spans` (n, W, 2) and
 `order` list the vertices, built once per tree: one copy of them per level.
 
-Loops reach this through an address (`core/function_pointer.py`); the entry is compiled once per (family, W). Two threads may refresh a node at
-once: they write the same bits, and the stamp after them.
+Loops reach this through an address (`core/function_pointer.py`); the entry is compiled once per (family, W). Two threads may refresh a node
+at once: they write the same bits, and the stamp after them.
 """
 from functools import cache
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from pliant.refit.policy import Policy, register_policy
 from pliant.refit.refit_node import enclose_range, merge_and_stamp
 from pliant.tree.nodes import node_dtype, subtree_leaf_ranges
 
-ALL_LEVELS = 1 << 20                                                           # levels: more than a tree has
+ALL_LEVELS = 1 << 20                                                    # levels: more than a tree has
 
 
 class VertexSpans(NamedTuple):
@@ -35,8 +35,8 @@ class VertexSpans(NamedTuple):
 
 @kernel
 def refit_subtree(nodes, points, spans, order, levels, ends, frame, i, merged_lanes, n_levels):
-    """Make node i, and all under it that are less than `n_levels` levels down, true to the points; the number of volumes set. Lanes in `kept`
-    follow from the nodes under them, which are true: then n_levels is 1."""
+    """Make node i, and all under it that are less than `n_levels` levels down, true to the points; the number of volumes set. Lanes in
+    `kept` follow from the nodes under them, which are true: then n_levels is 1."""
     n_refitted, end_level = 0, np.int64(levels[i]) + n_levels
     for j in range(i if n_levels == 1 else np.int64(ends[i]) - 1, i - 1, -1):
         if levels[j] >= end_level:
@@ -129,25 +129,28 @@ def entry_for(volume, width):
         order = array_at(as_pointer(record["order"]), record["n_order"], np.int32)
         levels = array_at(as_pointer(record["levels"]), record["n_nodes"], np.int32)
         ends = array_at(as_pointer(record["ends"]), record["n_nodes"], np.int32)
-        return refit_subtree(nodes, points, spans, order, levels, ends, requested_stamp(i, nodes, np.int32(record["frame"])), requested_node(i), requested_lanes(i),
-                       record["n_levels"] if i else record["root_levels"])
+        return refit_subtree(nodes, points, spans, order, levels, ends, requested_stamp(i, nodes, np.int32(record["frame"])),
+                             requested_node(i), requested_lanes(i),
+                             record["n_levels"] if i else record["root_levels"])
 
     def enter_python(context, i):
         bvh = CONTEXTS[context]
         if stamp_if_ready(i, bvh.nodes, bvh.ready, bvh.frame):
             return 0
-        return refit_subtree(bvh.nodes, bvh.points, *bvh.tree_state, requested_stamp(i, bvh.nodes, bvh.frame), requested_node(i), requested_lanes(i),
-                       int(bvh.record["n_levels" if i else "root_levels"][0]))
+        return refit_subtree(bvh.nodes, bvh.points, *bvh.tree_state, requested_stamp(i, bvh.nodes, bvh.frame), requested_node(i),
+                             requested_lanes(i),
+                             int(bvh.record["n_levels" if i else "root_levels"][0]))
 
     return address_of(enter_python if jit.DISABLED else enter)
 
 
 def prepare_bvh(bvh, root_levels, n_levels):
-    """`root_levels` levels follow with the root (0: as with any other node), `n_levels` with others. On a new tree also: what its entry needs."""
+    """`root_levels` levels follow with the root (0: as with any other node), `n_levels` with others. On a new tree also: what its entry
+    needs."""
     if bvh.tree_state is None:
         spans = vertex_spans(bvh.tree, len(bvh.points) // 4)
         bvh.set_context(spans=spans.spans, order=spans.order, levels=spans.levels, ends=spans.ends, n_order=len(spans.order),
-                   entry=entry_for(bvh.options.volume_type.volume, bvh.tree.width)[0])
+                        entry=entry_for(bvh.options.volume_type.volume, bvh.tree.width)[0])
         bvh.tree_state = spans
     bvh.set_context(root_levels=root_levels or n_levels, n_levels=n_levels)
 

@@ -1,7 +1,7 @@
 """The triangles of a leaf follow when a query reaches it, whatever the policy; the volumes around them are the policies' affair.
 
-Loops reach `fill` through an address (`core/function_pointer.py`). Two threads may fill a leaf at once: they write the same bits, and the stamp after
-them.
+Loops reach `fill` through an address (`core/function_pointer.py`). Two threads may fill a leaf at once: they write the same bits, and the
+stamp after them.
 """
 from functools import cache
 
@@ -17,15 +17,16 @@ from pliant.tree.nodes import LEAF_DTYPE
 from pliant.volume.aabb import Box
 
 CONTEXT = np.dtype([(name, np.int64) for name in ("nodes", "leaves", "slots", "points", "spans", "order", "levels", "ends", "n_nodes",
-                                                  "n_leaves", "n_points", "n_order", "frame", "root_levels", "n_levels", "blend", "ready", "entry",
+                                                  "n_leaves", "n_points", "n_order", "frame", "root_levels", "n_levels", "blend", "ready",
+                                                  "entry",
                                                   "fill")])
 AHEAD_FLAG = 1 << 62
 
 
 @helper
 def ahead_request(i, merged_lanes):
-    """What an entry is asked to do ahead of queries (`front_tracking.py`): make node i true, its lanes in `kept` from the nodes under them, which
-    are, and leave its stamp. Whoever comes to node i asks for it by its number."""
+    """What an entry is asked to do ahead of queries (`front_tracking.py`): make node i true, its lanes in `kept` from the nodes under them,
+    which are, and leave its stamp. Whoever comes to node i asks for it by its number."""
     return i | (merged_lanes << 32) | AHEAD_FLAG
 
 

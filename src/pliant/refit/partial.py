@@ -18,7 +18,7 @@ from pliant.refit.refit_node import enclose_range
 from pliant.tree.nodes import NEVER_STAMPED
 from pliant.volume.protocol import merge
 
-MAX_LEAF_SHARE = 4                                                               # one leaf in so many: more is left to a full pass
+MAX_LEAF_SHARE = 4                                                      # one leaf in so many: more is left to a full pass
 
 
 class VertexPaths(NamedTuple):
@@ -38,7 +38,7 @@ def vertex_paths(tree, n_points):
     parents = np.zeros((len(tree.child), 2), np.int32)
     n = list_paths(tree.child, tree.count, tree.vertices, tree.begins, begins, leaves, parents)
     return VertexPaths(begins, leaves[:n].copy(), parents, np.zeros(len(tree.child), np.uint8), np.zeros(len(tree.faces), np.uint8),
-                 np.zeros(len(tree.faces) // MAX_LEAF_SHARE + 1, np.int32))
+                       np.zeros(len(tree.faces) // MAX_LEAF_SHARE + 1, np.int32))
 
 
 @kernel
@@ -132,7 +132,7 @@ def refit_partial(bvh, moved):
         return False
     lists = NO_SPANS if spans is None else (spans.spans, spans.order)
     bvh.n_refitted += refit_paths(bvh.nodes, bvh.points, tree.vertices, tree.begins, *lists, paths.parents, paths.dirty,
-                                 np.int32(bvh.frame), bvh.options.volume_type.merge_exact)
+                                  np.int32(bvh.frame), bvh.options.volume_type.merge_exact)
     return True
 
 

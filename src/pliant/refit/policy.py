@@ -18,17 +18,17 @@ from pliant.tree.adjacency import adjacency_masks
 from pliant.tree.nodes import BUILDERS, LEAF_WIDTH, NEVER_STAMPED, WIDTH_OF_ARITY, skip_links, subtree_leaf_ranges
 from pliant.volume.protocol import VOLUME_TYPES
 
-LAST_FRAME = 2**31 - 1                                                        # frame that fits a stamp
+LAST_FRAME = 2**31 - 1                                                  # frame that fits a stamp
 
 
 class Bvh:
     """A tree, its volumes and the float32 rows they follow; one per body (and scale).
 
-    `frame` counts updates; what has another stamp is stale. `fill`, `entry` and `context` are addresses for `core/function_pointer.py`: how a loop
-    makes a leaf or a node true. A policy that leaves stale nodes behind must set the entry (`know`). A policy may plant another tree,
-    unless it is `fixed`: then it is the user's choice. A policy that wants to know how much farther away children are than their node sets
-    `marks`, −1 all over: where it is not None, a loop over distances raises marks[i] to the least distance of the children of node i less
-    that of node i itself, in the units of the points, whenever it opens the node.
+    `frame` counts updates; what has another stamp is stale. `fill`, `entry` and `context` are addresses for `core/function_pointer.py`: how
+    a loop makes a leaf or a node true. A policy that leaves stale nodes behind must set the entry (`know`). A policy may plant another
+    tree, unless it is `fixed`: then it is the user's choice. A policy that wants to know how much farther away children are than their node
+    sets `marks`, −1 all over: where it is not None, a loop over distances raises marks[i] to the least distance of the children of node i
+    less that of node i itself, in the units of the points, whenever it opens the node.
     """
 
     fixed = False
@@ -37,9 +37,9 @@ class Bvh:
         self.options, self.guard, self.faces, self.points, self.motion, self.frame = options, guard, faces, points, motion, 0
         self.record = aligned_zeros(1, CONTEXT)
         self.context, self._context = self.record.ctypes.data, self.record[0]
-        self.policy_state = None                                                # what a policy remembers beyond a tree
-        self.n_refitted = 0                                                # volumes set outside traversals since they were last asked for
-        self.ray_tests = 0                                                 # volumes and triangles that rays were compared with, in all
+        self.policy_state = None                                        # what a policy remembers beyond a tree
+        self.n_refitted = 0                                             # volumes set outside traversals since they were last asked for
+        self.ray_tests = 0                                              # volumes and triangles that rays were compared with, in all
         self.set_tree(tree or self.build())
 
     def build(self, points=None):
@@ -51,14 +51,15 @@ class Bvh:
         """Take another tree; its volumes are true to no frame yet."""
         self.tree = tree
         self.nodes, self.leaves = tree.allocate(self.options.volume_type)
-        self.tree_state = self.looseness = None                                   # what a policy keeps with this tree; for `query/proximity/branch_and_bound.py`
+        # what a policy keeps with this tree; for `query/proximity/branch_and_bound.py`
+        self.tree_state = self.looseness = None
         self.paths = self._masks = self._skips = self._ranges = None    # see local.py, tree/adjacency.py and tree/nodes.py
-        self.looseness = None                                               # (n,) float32: see above
-        self.ready, self.front = np.full(len(self.nodes), NEVER_STAMPED, np.int32), None        # see front.py
+        self.looseness = None                                           # (n,) float32: see above
+        self.ready, self.front = np.full(len(self.nodes), NEVER_STAMPED, np.int32), None  # see front.py
         self.n_pending = 0
         self.pending = []                                               # vertices that have moved alone since the last query
         self.set_context(nodes=self.nodes, leaves=self.leaves, slots=tree.slots, points=self.points, ready=self.ready, entry=0,
-                  fill=fill_entry()[0], n_nodes=len(self.nodes), n_leaves=len(self.leaves), n_points=len(self.points))
+                         fill=fill_entry()[0], n_nodes=len(self.nodes), n_leaves=len(self.leaves), n_points=len(self.points))
         CONTEXTS[self.context] = self
 
     def set_context(self, **values):
@@ -104,7 +105,7 @@ class Bvh:
     def invalidate(self):
         """The points have changed: everything is older than the frame now."""
         if self.frame == LAST_FRAME:
-            self.nodes["stamp"] = self.leaves["stamp"] = NEVER_STAMPED          # after 2**31 updates
+            self.nodes["stamp"] = self.leaves["stamp"] = NEVER_STAMPED  # after 2**31 updates
             self.frame = -1
         self.frame += 1
         self._context["frame"] = self.frame
@@ -136,7 +137,7 @@ class Bvh:
                     if self.stale:
                         self.options.policy.refit(self)
                 except BaseException:
-                    self.set_tree(self.tree)                               # Ctrl-C: whatever is half done is done again
+                    self.set_tree(self.tree)                            # Ctrl-C: whatever is half done is done again
                     raise
         updated, self.n_refitted = self.n_refitted, 0
         return updated
@@ -183,7 +184,8 @@ def resolve_options(volume, build, policy, arity, leaf, policies=POLICIES):
     """Names into what they stand for. A policy may come with settings: {"name": "hybrid", "depth": 3}."""
     policy_settings = dict(policy) if isinstance(policy, Mapping) else {"name": policy}
     policy_type = policies[validate.choice("policy", policy_settings.pop("name", None), policies)]
-    volume_type, builder = VOLUME_TYPES[validate.choice("volume", volume, VOLUME_TYPES)], BUILDERS[validate.choice("build", build, BUILDERS)]
+    volume_type = VOLUME_TYPES[validate.choice("volume", volume, VOLUME_TYPES)]
+    builder = BUILDERS[validate.choice("build", build, BUILDERS)]
     settings = policy_type.resolve_settings(policy_settings)
     if policy_type.check is not None:
         policy_type.check(volume_type, settings)

@@ -23,8 +23,8 @@ from pliant.core.archive import atomic_file
 from pliant.core.validate_table import choice, read_toml
 from pliant.refit.policy import POLICIES
 
-MAX_TEXT = 1000                                                             # characters of a text
-MAX_INTEGER = 2**63 - 1                                                # in TOML
+MAX_TEXT = 1000                                                         # characters of a text
+MAX_INTEGER = 2**63 - 1                                                 # in TOML
 
 
 def policy_table(policy, policies=POLICIES):

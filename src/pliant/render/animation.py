@@ -102,7 +102,7 @@ class Playback:
         self._bodies = [[pliant.Body(actor.shape(frame), actor.faces, **options) for frame in actor.trees] for actor in show.actors]
         self._current_tree = [actor.tree(0) for actor in show.actors]
         self._ids = [self.stage.add(bodies[tree], actor.material)
-                         for actor, bodies, tree in zip(show.actors, self._bodies, self._current_tree, strict=True)]  # fmt: skip
+                     for actor, bodies, tree in zip(show.actors, self._bodies, self._current_tree, strict=True)]  # fmt: skip
 
     def move(self, frame: int) -> FrameTimes:
         """Let all bodies take their shapes of a frame. The frame begins when these are known."""

@@ -37,7 +37,8 @@ def make_demo_soup(faces: int = FACES) -> AnimatedScene:
         raise ValueError(f"faces must be one of {', '.join(map(str, SIZES))}, not {faces!r}")
     keys = constellations(faces)
     soup = np.arange(3 * faces, dtype=np.int32).reshape(-1, 3)
-    art = Actor(soup, Material.mirror("#f1e4cf", 0.86, smooth=False), partial(soup_at, keys), trees=key_frames(), tree=nearest_constellation)
+    art = Actor(soup, Material.mirror("#f1e4cf", 0.86, smooth=False), partial(soup_at, keys), trees=key_frames(),
+                tree=nearest_constellation)
     lights = [Light((-3.6, -2.6, 3.4), (1.0, 0.88, 0.72), 1.2, reach=8.0, radius=0.12),
               Light((3.8, 2.4, 3.4), (0.82, 0.90, 1.0), 1.0, reach=8.0, radius=0.12)]  # fmt: skip
     sky = Sky((0.60, 0.58, 0.55), (0.66, 0.62, 0.57), (0.38, 0.33, 0.29), ambient=0.5)
@@ -62,7 +63,7 @@ def constellations(faces: int) -> Floats:
     per_tile, rng = 6 * tile * tile, np.random.default_rng(5)
     tiles = len(u) // per_tile
     shuffled_shapes = [shape.reshape(tiles, per_tile, 3)[rng.permutation(tiles) if k else slice(None)].reshape(-1, 3)
-              for k, shape in enumerate(shapes)]  # fmt: skip
+                       for k, shape in enumerate(shapes)]  # fmt: skip
     return RADIUS * np.stack(shuffled_shapes) + CENTRE
 
 
@@ -148,7 +149,8 @@ def room_actors() -> list[Actor]:
     frames, panels = picture_meshes()
     plaster = Material.glossy("#efe9df", 0.12, 30.0, smooth=False)
     actors = [
-        static_actor([box((-x, -y, -0.1), (x, y, 0.0))], Material.diffuse("#8d6f58", second="#5d4638", checker=1.0, reflect=0.07, smooth=False)),
+        static_actor([box((-x, -y, -0.1), (x, y, 0.0))],
+                     Material.diffuse("#8d6f58", second="#5d4638", checker=1.0, reflect=0.07, smooth=False)),
         static_actor([wall_slab(k) for k in range(4)], Material.diffuse("#cdbfae", smooth=False)),
         static_actor([box((-x, -y, z), (x, y, z + 0.1))], Material.diffuse("#ddd6ca", smooth=False)),
         static_actor(skirting, Material.glossy("#6b5a4c", 0.2, 30.0, smooth=False)),
@@ -160,7 +162,7 @@ def room_actors() -> list[Actor]:
     directions, faces = icosphere(5)
     shapes = (bumpy(directions, 3.0, 0.2, 0.55), armed(directions, 2.0, 1) * 0.8, directions, bumpy(directions, 9.0, 0.12, 1.2))
     materials = (Material.glossy("#3d7f86", 0.8, 120.0), Material.mirror("#d08a5a", 0.6), Material.glass(1.5, (0.5, 0.15, 0.3)),
-             Material.glossy("#b04a52", 0.8, 120.0))  # fmt: skip
+                 Material.glossy("#b04a52", 0.8, 120.0))  # fmt: skip
     for (px, py), shape, material in zip(PEDESTALS, shapes, materials, strict=True):
         actors.append(static_actor([(0.42 * shape + np.array([px, py, 1.05 - 0.42 * shape[:, 2].min()]), faces)], material))
     return actors

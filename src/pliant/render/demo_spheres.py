@@ -43,7 +43,8 @@ def make_demo_spheres(faces: int = FACES) -> AnimatedScene:
         raise ValueError(f"faces must be one of {', '.join(map(str, SUBDIVISIONS))}, not {faces!r}")
     directions, triangles = icosphere(SUBDIVISIONS[faces])
     actors = [Actor(triangles, Material.mirror(tint, 0.84), partial(sphere_at, directions, body)) for body, tint in enumerate(METALS)]
-    square = np.array([[-FLOOR_HALF_SIDE, -FLOOR_HALF_SIDE, 0.0], [FLOOR_HALF_SIDE, -FLOOR_HALF_SIDE, 0.0], [FLOOR_HALF_SIDE, FLOOR_HALF_SIDE, 0.0], [-FLOOR_HALF_SIDE, FLOOR_HALF_SIDE, 0.0]])
+    square = np.array([[-FLOOR_HALF_SIDE, -FLOOR_HALF_SIDE, 0.0], [FLOOR_HALF_SIDE, -FLOOR_HALF_SIDE, 0.0],
+                       [FLOOR_HALF_SIDE, FLOOR_HALF_SIDE, 0.0], [-FLOOR_HALF_SIDE, FLOOR_HALF_SIDE, 0.0]])
     floor = Material(colour=(0.74, 0.73, 0.72), second=(0.50, 0.53, 0.58), checker=1.325, reflect=0.06)
     actors.append(Actor(np.array([[0, 1, 2], [0, 2, 3]], np.int32), floor, lambda frame: square, moves=False))
     lights = [Light((-7.0, -9.0, 13.0), (1.0, 0.93, 0.82), 1.15, radius=0.9), Light((11.0, 3.0, 9.0), (0.72, 0.84, 1.0), 0.55, radius=0.9)]

@@ -52,8 +52,9 @@ class Settings:
     exposure: float = 1.0
 
     def __post_init__(self) -> None:
-        integer_ranges = {"width": range(1, MAX_PICTURE_SIDE + 1), "height": range(1, MAX_PICTURE_SIDE + 1), "step": range(1, sampling.MAX_STEP + 1),
-                 "parts": range(1, 1025), "bounces": range(33), "antialias": range(1, 17)}  # fmt: skip
+        integer_ranges = {"width": range(1, MAX_PICTURE_SIDE + 1), "height": range(1, MAX_PICTURE_SIDE + 1),
+                          "step": range(1, sampling.MAX_STEP + 1),
+                          "parts": range(1, 1025), "bounces": range(33), "antialias": range(1, 17)}  # fmt: skip
         for name in (field.name for field in fields(self)):
             value = getattr(self, name)
             if name in integer_ranges:
@@ -135,8 +136,10 @@ class Renderer:
         def rays(rows: slice) -> tuple[Floats, Floats]:
             return self._rays(camera, order[rows.start // rays_per_point : rows.stop // rays_per_point])
 
-        result = shade.trace_generated(self.stage, rays_per_point * len(order), rays, bounces=self.settings.bounces, at_least=rays_per_point * ends[0],
-                                  batch=max(1, SHORT_BATCH // rays_per_point) * rays_per_point, out_of_time=lambda: time.perf_counter() >= deadline)  # fmt: skip
+        result = shade.trace_generated(self.stage, rays_per_point * len(order), rays, bounces=self.settings.bounces,
+                                       at_least=rays_per_point * ends[0],
+                                       batch=max(1, SHORT_BATCH // rays_per_point) * rays_per_point,
+                                       out_of_time=lambda: time.perf_counter() >= deadline)  # fmt: skip
         traced, n_traced = time.perf_counter(), result.phases[0].traced // rays_per_point
         values, is_traced = np.zeros((self.grid.points, 3)), np.zeros(self.grid.points, bool)
         values[order[:n_traced]], is_traced[order[:n_traced]] = self._display(result.light[: rays_per_point * n_traced]), True

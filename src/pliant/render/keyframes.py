@@ -23,5 +23,6 @@ def interpolate(times: Floats, rows: Floats, time: float) -> Floats:
     step = float(steps[k, 0])
     t = (time - times[k]) / step
     start_weight, end_weight = (1 + 2 * t) * (1 - t) ** 2, t * t * (3 - 2 * t)
-    curve: Floats = start_weight * rows[k] + end_weight * rows[k + 1] + step * (t * (1 - t) ** 2 * slopes[k] - t * t * (1 - t) * slopes[k + 1])
+    curve: Floats = start_weight * rows[k] + end_weight * rows[k + 1] + step * (
+        t * (1 - t) ** 2 * slopes[k] - t * t * (1 - t) * slopes[k + 1])
     return curve

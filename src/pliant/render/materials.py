@@ -195,7 +195,8 @@ class Materials(NamedTuple):
             return np.array(values, np.float64).reshape(len(materials), width)
 
         tint = srgb_to_linear(column([each.tint for each in materials], 3))
-        return cls(srgb_to_linear(column([each.colour for each in materials], 3)), srgb_to_linear(column([each.second for each in materials], 3)),
+        return cls(srgb_to_linear(column([each.colour for each in materials], 3)),
+                   srgb_to_linear(column([each.second for each in materials], 3)),
                    column([each.checker for each in materials], 1), tint * column([each.gloss for each in materials], 1),
                    column([each.shine for each in materials], 1), tint * column([each.reflect for each in materials], 1),
                    column([each.index for each in materials], 1), column([each.absorb for each in materials], 3),

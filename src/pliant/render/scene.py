@@ -130,7 +130,8 @@ class _RenderBody:
         counts = starts[vertices + 1] - starts[vertices]
         first = np.cumsum(counts) - counts
         faces_near = incident_faces[np.repeat(starts[vertices] - first, counts) + np.arange(counts.sum())]
-        faces_used, row = np.unique(faces_near, return_inverse=True) if 2 * len(vertices) < len(starts) else (np.arange(len(self.body)), faces_near)
+        faces_used, row = np.unique(faces_near, return_inverse=True) if 2 * len(vertices) < len(starts) else (np.arange(len(self.body)),
+                                                                                                              faces_near)
         a, b, c = (self.vertices()[self.body.welded_faces[faces_used, k]] for k in range(3))
         areas = np.cross(b - a, c - a)
         normals = unit(np.add.reduceat(areas[row], first, axis=0))

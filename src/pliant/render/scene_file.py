@@ -44,7 +44,8 @@ def read_scene(path: str | os.PathLike[str]) -> AnimatedScene:
     settings = _read_settings(top.table("output"))
     sky_table, light_tables = top.table("sky"), top.tables("light", MAX_LIGHTS)
     sky = sky_table.make(Sky, **sky_table.values(dict.fromkeys((field.name for field in fields(Sky)), unchecked)))
-    lights = [table.make(Light, **table.values(dict.fromkeys((field.name for field in fields(Light)), unchecked)), **_require(table, "position"))
+    lights = [table.make(Light, **table.values(dict.fromkeys((field.name for field in fields(Light)), unchecked)),
+                         **_require(table, "position"))
               for table in light_tables]  # fmt: skip
     camera_at = _read_camera(top.table("camera"))
     materials = {name: _read_material(top.table("material").table(name)) for name in top.table("material").content}
@@ -126,7 +127,8 @@ def _read_actor(table: Table, materials: dict[str, Material], frames: int, rate:
     if ("shape" in table) == ("file" in table):
         raise table.refuse("shape: expected either a shape or a file, and not both")
     shape_at, faces, moves = _file_mesh(table) if "file" in table else _procedural_mesh(table, frames, rate)
-    scale, turn, spin = (table.get(key, number_between(-MAX_COORDINATE, MAX_COORDINATE), default) for key, default in (("scale", 1.0), ("turn", 0.0), ("spin", 0.0)))
+    scale, turn, spin = (table.get(key, number_between(-MAX_COORDINATE, MAX_COORDINATE), default) for key,
+                         default in (("scale", 1.0), ("turn", 0.0), ("spin", 0.0)))
     if scale == 0:
         raise table.refuse("scale: expected another number than 0")
     keys = table.tables("key", MAX_KEYS)

@@ -60,7 +60,7 @@ class ShadowRays(NamedTuple):
 
     def select(self, rows: slice) -> ShadowRays:
         return ShadowRays(self.origins[rows], self.directions[rows], self.sample[rows], self.loss[rows], self.t_min[rows],
-                       self.distance[rows])  # fmt: skip
+                          self.distance[rows])  # fmt: skip
 
 
 @dataclass
@@ -101,14 +101,15 @@ def trace(stage: RenderScene, origins: Floats, directions: Floats, *, bounces: i
         raise ValueError(f"expected bounces of at least 0 and a batch of at least 1, got {bounces} and {batch}")
     origins, directions = np.ascontiguousarray(origins, np.float64), np.ascontiguousarray(directions, np.float64)
     traced = trace_generated(stage, len(directions), lambda rows: (origins[rows], directions[rows]), bounces=bounces, batch=batch,
-                        at_least=at_least, out_of_time=out_of_time)  # fmt: skip
+                             at_least=at_least, out_of_time=out_of_time)  # fmt: skip
     rest = slice(traced.phases[0].traced, None)
     traced.light[rest] = stage.sky.radiance(directions[rest])
     return traced
 
 
-def trace_generated(stage: RenderScene, count: int, make: Callable[[slice], tuple[Floats, Floats]], *, bounces: int = 1, batch: int = RAY_BATCH,
-               at_least: int = 0, out_of_time: Callable[[], bool] = lambda: False) -> TraceResult:  # fmt: skip
+def trace_generated(stage: RenderScene, count: int, make: Callable[[slice], tuple[Floats, Floats]], *, bounces: int = 1,
+                    batch: int = RAY_BATCH,
+                    at_least: int = 0, out_of_time: Callable[[], bool] = lambda: False) -> TraceResult:  # fmt: skip
     """The same for rays that are made when their turn comes: `make(rows)` gives origins and directions, of 0 … count.
 
     Where time is short that matters: no time is lost on rays that are not cast. Their light is 0.
@@ -180,8 +181,10 @@ class _Tracer:
 
         size = np.maximum(np.maximum(self.max_coordinate, np.abs(rays.origins).max(axis=1, initial=0.0)), hits.t)
         cosine = -dot(rays.directions, surface.normals)
-        ratio = np.where(surface.leaving[:, None], table.refraction_index[row], 1.0 / np.where(clear_body, table.refraction_index[row], 1.0))
-        mirrored = np.where(clear_body, glass_reflectance(cosine, np.where(clear_body, ratio, 1.0)), _opaque_reflectance(cosine, table.normal_reflectance[row]))
+        ratio = np.where(surface.leaving[:, None], table.refraction_index[row],
+                         1.0 / np.where(clear_body, table.refraction_index[row], 1.0))
+        mirrored = np.where(clear_body, glass_reflectance(cosine, np.where(clear_body, ratio, 1.0)),
+                            _opaque_reflectance(cosine, table.normal_reflectance[row]))
 
         scattered = np.where(clear_body, 0.0, table.diffuse_colour(row, surface.points) * (1.0 - mirrored))
         self.add(rays.sample, share * scattered * sky.ambient_light(surface.normals))
@@ -194,14 +197,17 @@ class _Tracer:
         clear_rows = np.flatnonzero(clear_body[:, 0])
         if len(clear_rows):
             refracted_directions, total = refract(rays.directions[clear_rows], surface.normals[clear_rows], ratio[clear_rows])
-            clear_rows, refracted_directions = clear_rows[~total], refracted_directions[~total]  # where reflection is total, all of the share has gone that way
+            # where reflection is total, all of the share has gone that way
+            clear_rows, refracted_directions = clear_rows[~total], refracted_directions[~total]
             faces = surface.faces[clear_rows]
             origins = surface.points[clear_rows] - (ORIGIN_OFFSET * size[clear_rows])[:, None] * faces
             transmitted = share[clear_rows] * (1.0 - mirrored[clear_rows])
-            self.add_secondary(rays.sample[clear_rows], transmitted, origins, -above_face(-refracted_directions, faces), size[clear_rows], children)
+            self.add_secondary(rays.sample[clear_rows], transmitted, origins, -above_face(-refracted_directions, faces), size[clear_rows],
+                               children)
 
-    def add_light(self, light: Light, number: int, rays: RayBatch, surface: HitSurface, share: Floats, scattered: Floats, start: Floats, size: Floats,
-              shadows: list[ShadowRays]) -> None:  # fmt: skip
+    def add_light(self, light: Light, number: int, rays: RayBatch, surface: HitSurface, share: Floats, scattered: Floats, start: Floats,
+                  size: Floats,
+                  shadows: list[ShadowRays]) -> None:  # fmt: skip
         """Add a light as if nothing were in between, and the rays that will find out."""
         table, row = self.stage.material_table, surface.material
         to_light = np.asarray(light.position) - start
@@ -220,7 +226,7 @@ class _Tracer:
         shadows.append(ShadowRays(start[rows], towards[rows], rays.sample[rows], gain[rows], T_MIN_FACTOR * size[rows], distance[rows, 0]))
 
     def add_secondary(self, sample: Indices, share: Floats, origins: Floats, directions: Floats, size: Floats,
-               children: list[RayBatch] | None) -> None:  # fmt: skip
+                      children: list[RayBatch] | None) -> None:  # fmt: skip
         """Guess that these rays see the sky; they are cast later if that matters, and if there is a later."""
         self.add(sample, share * self.stage.sky.radiance(directions))
         if children is not None:

@@ -107,7 +107,8 @@ def _page_data(report: ReportData, store: FrameStore | None, hierarchies: Sequen
         "unit": report.unit,
         "frames": frames,
         "counts": [{"name": name, "values": _check_counts(name, values, len(frames))} for name, values in report.counts.items()],
-        "bodies": [{"name": each.name, "kind": each.kind, **_level_sizes(each.hierarchy if hierarchies else None)} for each in report.bodies],
+        "bodies": [{"name": each.name, "kind": each.kind, **_level_sizes(each.hierarchy if hierarchies else None)}
+                   for each in report.bodies],
         "meetings": [_contact_row(each, places) for each in report.contacts[:MAX_ROWS]],
         "more": report.omitted_contacts + max(0, len(report.contacts) - MAX_ROWS),
         "load": _body_loads(report, places, most_bytes),
@@ -137,8 +138,8 @@ def _omission_notes(report: ReportData, store: FrameStore | None, hierarchies: S
         return
     if 0 < len(store.stored) < len(report.frames):
         share = round(len(report.frames) / len(store.stored))
-        yield (f"The 3D view has {len(store.stored):,} of {len(report.frames):,} frames, about one in {share}, so that this page stays below "
-               f"{most_bytes / 1e6:g} MB; charts and tables have all of them.")  # fmt: skip
+        yield (f"The 3D view has {len(store.stored):,} of {len(report.frames):,} frames, about one in {share}, "
+               f"so that this page stays below {most_bytes / 1e6:g} MB; charts and tables have all of them.")  # fmt: skip
     if store.stored and not hierarchies and any(each.hierarchy for each in report.bodies):
         yield f"Bounding volumes are left out: they would take more than a quarter of {most_bytes / 1e6:g} MB."
 

@@ -41,7 +41,7 @@ def volume_meshes(body: Any, level: int, detail: int = 2) -> tuple[NDArray[np.fl
         policy = "fitted" if body.options.policy.name == "fitted" else "bottom_up"
         settings = body.options.settings if policy == "fitted" else {}
         options = body.options._replace(policy=POLICIES[policy], settings=settings)
-        copied = Bvh(options, body.guard, body.welded_faces, bvh.points, bvh.tree)      # a copy, so that nothing of the body's own moves
+        copied = Bvh(options, body.guard, body.welded_faces, bvh.points, bvh.tree)  # a copy, so that nothing of the body's own moves
         copied.refit()
         hulls = [volume_hull(lane(copied.nodes, i, k), directions) for i, k in volumes_at_level(copied.tree, level)]
         vertices = np.concatenate(hulls) / motion.scale + motion.origin[:3]

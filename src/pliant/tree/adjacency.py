@@ -14,8 +14,8 @@ from pliant.core.jit import helper, kernel
 from pliant.core.simd import load
 from pliant.tree.nodes import LEAF_WIDTH
 
-HUB_VALENCE = 256                                                               # faces
-SELF_MASK = sum(1 << (LEAF_WIDTH * i + j) for i in range(LEAF_WIDTH) for j in range(i + 1)) - (1 << 64)      # j <= i, as an int64
+HUB_VALENCE = 256                                                       # faces
+SELF_MASK = sum(1 << (LEAF_WIDTH * i + j) for i in range(LEAF_WIDTH) for j in range(i + 1)) - (1 << 64)  # j <= i, as an int64
 
 
 class AdjacencyMasks(NamedTuple):
@@ -30,7 +30,7 @@ def adjacency_masks(tree, mesh):
     """The Masks of a tree over a `geometry/mesh.py` Mesh."""
     n_leaves = len(tree.faces)
     occupied = tree.faces >= 0
-    slot_of_face = np.empty(len(mesh.faces), np.int32)                         # leaf and lane of each face
+    slot_of_face = np.empty(len(mesh.faces), np.int32)                  # leaf and lane of each face
     slot_of_face[tree.faces[occupied]] = np.flatnonzero(occupied.reshape(-1))
     begins, last_entry = np.zeros(n_leaves + 1, np.int32), np.full(n_leaves, -1, np.int32)
     no_masks = np.empty(0, np.int32), np.empty(0, np.int64)

@@ -23,7 +23,7 @@ from pliant.tree import sah
 from pliant.tree.face_graph import build_face_graph
 from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
 
-MAX_DEPTH = 96                                                        # with log2 MOST_FACES less than MOST_LEVELS
+MAX_DEPTH = 96                                                          # with log2 MOST_FACES less than MOST_LEVELS
 
 
 @routine
@@ -147,7 +147,8 @@ def choose_span_to_split(spans, n, arity, leaf):
 
 
 @kernel
-def build_nodes(begins, adjacent, starts, n_starts, arity, leaf, limit, owner, patch, parent, size, spare, spans, stack, child, count, leaf_spans):
+def build_nodes(begins, adjacent, starts, n_starts, arity, leaf, limit, owner, patch, parent, size, spare, spans, stack, child, count,
+                leaf_spans):
     """Build; (nodes, leaves). `waiting` (k, 6): parent, lane, begin, end, owner, depth; `spans` (arity, 3) begin, end, owner. Leaves are
     numbered as they come."""
     n_nodes, n_leaves, top, new = 0, 0, 1, n_starts
@@ -206,17 +207,18 @@ def order_components(corners, starts):
 def build(points, faces, arity, leaf, limit=MAX_DEPTH):
     """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
     n, width = len(faces), WIDTH_OF_ARITY[arity]
-    order, starts, begins, adjacent = build_face_graph(faces, len(points), lambda order, starts: order_components(points[faces[order]], starts))
+    order, starts, begins, adjacent = build_face_graph(faces, len(points), lambda order,
+                                                       starts: order_components(points[faces[order]], starts))
     components = len(starts) - 1
     owner = np.repeat(np.arange(components, dtype=np.int32), np.diff(starts))
     stack = np.zeros(((limit + n.bit_length() + 2) * arity, 6), np.int64)
     stack[0] = -1, 0, 0, n, 0, 0
-    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)       # every node has two children or more
+    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)  # every node has two children or more
     leaf_spans = np.zeros((n, 2), np.int64)
     patch = np.arange(n, dtype=np.int32)
     parent, size, spare = np.empty((3, n), np.int32)
     n_nodes, n_leaves = build_nodes(begins, adjacent, starts, components, arity, leaf, limit, owner, patch, parent, size, spare,
-                                  np.zeros((arity, 3), np.int64), stack, child, count, leaf_spans)
+                                    np.zeros((arity, 3), np.int64), stack, child, count, leaf_spans)
     return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], order[patch], faces)
 
 

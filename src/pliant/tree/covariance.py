@@ -26,7 +26,7 @@ from pliant.tree.partition import LCG_FACTOR, LCG_MODULUS
 from pliant.tree.sah import gather_boxes
 from pliant.tree.split import append_children, largest_span, leaf_aligned_middle
 
-MIDPOINT_ERROR = 2.0**-23                                                     # of a doubled midpoint: its corners, and their sum
+MIDPOINT_ERROR = 2.0**-23                                               # of a doubled midpoint: its corners, and their sum
 
 
 @helper
@@ -86,7 +86,7 @@ def partition_along_axis(midpoints, order, begin, cut, end, axis, scratch, spare
         selected[at] = heights[at]
     median, n_ties_below = quickselect(selected, begin, cut, end), cut - begin
     for at in range(begin, end):
-        n_ties_below -= 1 if heights[at] < median else 0                       # so many of those on the border go before the cut
+        n_ties_below -= 1 if heights[at] < median else 0                # so many of those on the border go before the cut
     left, right = begin, 0
     for at in range(begin, end):                                        # to both places, and one moves on: nobody could predict the side
         face, goes_left = order[at], 1 if heights[at] < median else 0
@@ -139,10 +139,10 @@ def build(points, faces, arity, leaf):
     order, spare_order = np.arange(n, dtype=np.int32), np.empty(n, np.int32)
     stack = np.zeros(((n.bit_length() + 2) * arity, 5), np.int64)
     stack[0] = -1, 0, 0, n, 0
-    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)       # every node has two children or more
+    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)  # every node has two children or more
     leaf_spans = np.zeros((n, 2), np.int64)
     n_nodes, n_leaves = build_nodes(doubled_midpoints(points, faces), order, arity, leaf, np.empty(3), np.empty((2, n)), spare_order,
-                                  np.zeros((arity, 2), np.int64), stack, child, count, leaf_spans)
+                                    np.zeros((arity, 2), np.int64), stack, child, count, leaf_spans)
     return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], order, faces)
 
 

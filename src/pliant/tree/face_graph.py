@@ -12,7 +12,7 @@ import numpy as np
 from pliant.core.jit import helper, kernel
 from pliant.geometry.mesh import list_vertex_faces
 
-MAX_LINKS = 12                                                              # most links of a face: two for each edge and each vertex
+MAX_LINKS = 12                                                          # most links of a face: two for each edge and each vertex
 
 
 class FaceGraph(NamedTuple):

@@ -24,7 +24,7 @@ import numpy as np
 
 from pliant.core.jit import kernel, routine
 
-MAX_PHASES = 24                                                             # of step 2, at most; surfaces take 5 or so
+MAX_PHASES = 24                                                         # of step 2, at most; surfaces take 5 or so
 UNMATCHED = -1
 INNER = -2                                                              # a group that a tree passes through to the other of its pair
 
@@ -65,7 +65,8 @@ def match_groups(graph, waits, sizes, halvings):
             break
         before, found = found, augment_paths(graph.begins, graph.adjacent, mate, phase % 2 == 1, root, parent, queue)
         n_unmatched -= 2 * found
-    return Matching(mate, match_leftovers(graph.begins, graph.adjacent, mate, waits, sizes, halvings, root, parent, queue) if n_unmatched > 1 else 0)
+    return Matching(mate, match_leftovers(graph.begins, graph.adjacent, mate, waits, sizes, halvings, root, parent, queue)
+                    if n_unmatched > 1 else 0)
 
 
 @kernel
@@ -149,7 +150,7 @@ def match_leftovers(begins, adjacent, mate, waits, sizes, halvings, cursor, stac
         if cursor[first] >= 0:
             continue
         stack[0], top = first, 1
-        groups, faces, n_unmatched, n_waited = 0, 0, 0, 0                    # groups after this round
+        groups, faces, n_unmatched, n_waited = 0, 0, 0, 0               # groups after this round
         while top > 0:
             g = stack[top - 1]
             if cursor[g] < 0:

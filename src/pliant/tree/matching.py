@@ -2,8 +2,8 @@
 
 Every face is a group at first. In each round groups that touch become pairs, and the pairs are the groups of the next round, until every
 component is one group. Neighbours that share the greatest length of mesh edges go together, which makes patches that are round rather than
-long; `tree/match_round.py` has the rules. Groups touch through links, `tree/face_graph.py`. Of an edge of three faces or more the links make a
-chain, so that of such faces only neighbours in the chain count as sharing it.
+long; `tree/match_round.py` has the rules. Groups touch through links, `tree/face_graph.py`. Of an edge of three faces or more the links
+make a chain, so that of such faces only neighbours in the chain count as sharing it.
 
 Whole components stand in a line as in `tree/connectivity.py`, and a set of several is cut at the border nearest to its middle, in faces.
 
@@ -29,7 +29,7 @@ from pliant.tree.face_graph import build_face_graph
 from pliant.tree.match_round import build_graph, match_groups
 from pliant.tree.nodes import MAX_LEVELS, WIDTH_OF_ARITY, Builder, register, tree_from_spans
 
-EXTRA_ROUNDS = 2                                                               # rounds beyond ⌈log2 n⌉ that a component may take
+EXTRA_ROUNDS = 2                                                        # rounds beyond ⌈log2 n⌉ that a component may take
 
 class BinaryTree(NamedTuple):
     """A binary tree over n faces. Number k < n is the k-th face of `order`, others are sets: `halves` (2n − 1, 2) int32 holds the two that
@@ -153,7 +153,8 @@ def join_components(starts, roots, leaf, children, sizes, stack):
 def build_binary_tree(points, faces, leaf):
     """The Halves of faces (n, 3) int32 of points (m, 4) float32."""
     n = len(faces)
-    order, starts, begins, adjacent = build_face_graph(faces, len(points), lambda order, starts: order_components(points[faces[order]], starts))
+    order, starts, begins, adjacent = build_face_graph(faces, len(points), lambda order,
+                                                       starts: order_components(points[faces[order]], starts))
     edges, weights = np.empty((len(adjacent) // 2, 2), np.int32), np.empty(len(adjacent) // 2)
     m = list_edges(begins, adjacent, points, faces[order], np.full(n, -1, np.int32), edges, weights)
     children, sizes = np.full((2 * n - 1, 2), -1, np.int32), np.ones(2 * n - 1, np.int32)
@@ -245,7 +246,7 @@ def build(points, faces, arity, leaf):
     layout_sets(children, sizes, leaf, begins, leaves, face_order)
     stack = np.zeros((MAX_LEVELS * arity, 3), np.int64)
     stack[0] = -1, 0, 2 * n - 2
-    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)       # every node has two children or more
+    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)  # every node has two children or more
     leaf_spans = np.zeros((n, 2), np.int64)
     n_nodes, n_leaves = build_nodes(children, sizes, begins, leaves, arity, np.zeros(arity, np.int64), stack, child, count, leaf_spans)
     return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], order[face_order], faces)

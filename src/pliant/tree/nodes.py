@@ -24,21 +24,21 @@ from pliant.core.soa import aligned_zeros, bounds_dtype, lanes_dtype, packed_dty
 from pliant.geometry.triangle_overlap import Triangle
 from pliant.volume.aabb import Box
 
-LEAF_WIDTH = 8                                                                # lanes of a leaf
+LEAF_WIDTH = 8                                                          # lanes of a leaf
 INT32 = np.dtype(np.int32)
-WIDTH_OF_ARITY = {2: 4, 4: 4, 8: 8}                                             # arity -> W
-MAX_LEVELS = 128                                                       # more than any builder makes; bounds stacks
-NEVER_STAMPED = -2**31                                                          # the stamp of volumes that were never set
+WIDTH_OF_ARITY = {2: 4, 4: 4, 8: 8}                                     # arity -> W
+MAX_LEVELS = 128                                                        # more than any builder makes; bounds stacks
+NEVER_STAMPED = -2**31                                                  # the stamp of volumes that were never set
 
 LEAF_DTYPE = packed_dtype([("lanes", lanes_dtype(Triangle, LEAF_WIDTH)), ("bounds", bounds_dtype(Box)), ("used", INT32), ("stamp", INT32),
-                     ("corner", np.dtype((np.int32, (3, LEAF_WIDTH)))), ("face", np.dtype((np.int32, (LEAF_WIDTH,))))])
+                           ("corner", np.dtype((np.int32, (3, LEAF_WIDTH)))), ("face", np.dtype((np.int32, (LEAF_WIDTH,))))])
 
 
-@cache                                                # one object per dtype: equal but distinct ones cost 2 to 4 µs a call
+@cache                                                                  # one object per dtype: equal, distinct ones cost 2 to 4 µs a call
 def node_dtype(volume, width):
     """The record of `width` siblings of this class of volumes."""
     return packed_dtype([("lanes", lanes_dtype(volume, width)), ("bounds", bounds_dtype(volume)), ("child", np.dtype((np.int32, (width,)))),
-                   ("count", INT32), ("stamp", INT32)])
+                         ("count", INT32), ("stamp", INT32)])
 
 
 class Tree(NamedTuple):
@@ -77,7 +77,8 @@ class Tree(NamedTuple):
 def make_tree(child, count, faces, mesh_faces):
     """The Tree of these links; what follows from them is worked out here."""
     m = len(faces)
-    corners, slots, vertices = np.empty((m, 3, LEAF_WIDTH), np.int32), np.empty((m, 2), np.int32), np.empty(3 * len(mesh_faces) + 8 * m, np.int32)
+    corners, slots = np.empty((m, 3, LEAF_WIDTH), np.int32), np.empty((m, 2), np.int32)
+    vertices = np.empty(3 * len(mesh_faces) + 8 * m, np.int32)
     begins, last_leaf = np.zeros(m + 1, np.int32), np.full(int(mesh_faces.max(initial=-1)) + 1, -1, np.int32)
     depth = derive_leaf_arrays(child, count, faces, mesh_faces, corners, slots, vertices, begins, last_leaf, np.zeros(len(child), np.int32))
     return Tree(child, count, faces, corners, vertices[:begins[-1]].copy(), begins, slots, int(depth))

@@ -26,11 +26,11 @@ from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
 from pliant.tree.sah import choose_set_to_split, doubled_midpoint, face_order, gather_boxes, measure_set, partition_at_median, swap_rows
 from pliant.tree.split import append_children, leaf_aligned_middle, split_at_medians
 
-MAX_DEPTH = 96                                                        # with log2 MOST_FACES less than MOST_LEVELS
-MAX_IMBALANCE = 10                                                              # a part has one in so many of the faces, or more
-INSERTION_SORT_SIZE = 8                                                              # smaller sets are sorted
+MAX_DEPTH = 96                                                          # with log2 MOST_FACES less than MOST_LEVELS
+MAX_IMBALANCE = 10                                                      # a part has one in so many of the faces, or more
+INSERTION_SORT_SIZE = 8                                                 # smaller sets are sorted
 N_SAMPLES = 7
-LCG_FACTOR, LCG_MODULUS = 48_271, 2**31 - 1                                       # of Park and Miller's generator
+LCG_FACTOR, LCG_MODULUS = 48_271, 2**31 - 1                             # of Park and Miller's generator
 
 
 @helper
@@ -116,7 +116,7 @@ def split_set(rows, begin, end, leaf, sets, s, samples):
 @kernel
 def build_nodes(rows, arity, leaf, limit, sets, samples, spans, stack, child, count, leaf_spans):
     """Build; (nodes, leaves). `waiting` (k, 5): parent, lane, begin, end, depth. Leaves are numbered as they come."""
-    median_size = INSERTION_SORT_SIZE - 1 if leaf == 1 else leaf * arity                     # so many are halved
+    median_size = INSERTION_SORT_SIZE - 1 if leaf == 1 else leaf * arity  # so many are halved
     n_nodes, n_leaves, top = 0, 0, 1
     while top > 0:
         top -= 1
@@ -156,10 +156,10 @@ def build(points, faces, arity, leaf, limit=MAX_DEPTH):
     gather_boxes(points.reshape(-1), faces, rows, rows.view(np.int32), sets)
     stack = np.zeros(((limit + n.bit_length() + 2) * arity, 5), np.int64)
     stack[0] = -1, 0, 0, n, 0
-    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)       # every node has two children or more
+    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)  # every node has two children or more
     leaf_spans = np.zeros((n, 2), np.int64)
     n_nodes, n_leaves = build_nodes(rows, arity, leaf, limit, sets, np.zeros(N_SAMPLES, np.float32), np.zeros((arity, 2), np.int64), stack,
-                                  child, count, leaf_spans)
+                                    child, count, leaf_spans)
     return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], face_order(rows), faces)
 
 

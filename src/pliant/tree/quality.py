@@ -20,13 +20,13 @@ from pliant.core.simd import extract, load, load4, maximum, minimum, splat4, sto
 from pliant.core.soa import stamp
 
 INF, ZERO = np.float32(np.inf), np.float32(0)
-MIN_EXTENT = 1e-30                                                          # narrower than this is no extent
+MIN_EXTENT = 1e-30                                                      # narrower than this is no extent
 N_MOMENTS = 6
-SAMPLED_LEAVES = 256                                                              # leaves that a glance takes in
-RUN_LENGTH = 8                                                                 # of them to a run
-N_LEVELS = 32                                                             # one for every power of two of faces
-MIN_SAMPLED_CELLS = 8                                                               # cells of a sample, at least, on the average
-MIN_CELLS, MAX_CELLS = 4, 64                                        # along a side
+SAMPLED_LEAVES = 256                                                    # leaves that a glance takes in
+RUN_LENGTH = 8                                                          # of them to a run
+N_LEVELS = 32                                                           # one for every power of two of faces
+MIN_SAMPLED_CELLS = 8                                                   # cells of a sample, at least, on the average
+MIN_CELLS, MAX_CELLS = 4, 64                                            # along a side
 
 
 # --- moments ---------------------------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def sample_quality(tree, points):
         return QualitySample(0.0, 0.0, 0.0, 0.0, 0.0), box
     # What is added keeps flat and needle-like bodies, whose areas and shares may be 0, from seeming to change by large factors.
     return QualitySample(math.log(area / (n * unit) + 0.01), math.log(run_area / (runs * unit) + 0.01) if runs else 0.0,
-                  math.log(x / sides + 0.05), math.log(y / sides + 0.05), math.log(z / sides + 0.05)), box
+                         math.log(x / sides + 0.05), math.log(y / sides + 0.05), math.log(z / sides + 0.05)), box
 
 
 # --- all of a tree against all of another --------------------------------------------------------------------------------------------
@@ -158,7 +158,8 @@ def leaf_face_count(faces, leaf):
 
 def tree_moments(tree, points):
     """The moments (32, 6) of a tree."""
-    moments, boxes, face_counts = np.zeros((N_LEVELS, N_MOMENTS)), np.zeros(8 * len(tree.child), np.float32), np.zeros(len(tree.child), np.int64)
+    moments, boxes = np.zeros((N_LEVELS, N_MOMENTS)), np.zeros(8 * len(tree.child), np.float32)
+    face_counts = np.zeros(len(tree.child), np.int64)
     fill_level_moments(tree.child, tree.count, tree.faces, tree.vertices, tree.begins, points, boxes, face_counts, moments)
     return moments
 
@@ -245,7 +246,7 @@ def sampled_degradation(tree, build, faces, points, box, max_faces):
     apart, any leaf would seem large. `build(faces)` makes a tree. None if regions cannot be told apart. For trees that were new it gave
     0.8 to 1.04, the least where a surface was folded several times over. 0.9 ms of 20,480 faces, 4.3 of 327,680, a sample of 3,072."""
     extent, cells = float((box[4:7] - box[:3]).max()), MIN_CELLS
-    while cells < MAX_CELLS and 4 * cells**2 * max_faces < MIN_SAMPLED_CELLS * len(faces):       # a surface goes through about 4 cells² of them
+    while cells < MAX_CELLS and 4 * cells**2 * max_faces < MIN_SAMPLED_CELLS * len(faces):  # a surface goes through about 4 cells² of them
         cells *= 2
     while True:
         scale, counts = np.float32(cells / extent if extent > MIN_EXTENT else 0), np.zeros(cells**3, np.int32)

@@ -19,10 +19,10 @@ from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
 
 MAX_BINS = 32
 MAX_DEPTH = 24
-FACE_ID_BIAS = 0x3F800000                                                # numbers stand for floats from 1 up: never NaN, never denormal
+FACE_ID_BIAS = 0x3F800000                                               # numbers stand for floats from 1 up: never NaN, never denormal
 INF, ZERO, ONE = np.float32(np.inf), np.float32(0), np.float32(1)
-MIN_EXTENT = np.float32(1e-18)                                              # narrower than this is no extent: 16 / FINEST must not overflow
-BIN_SCALE = np.float32(0.99)                                           # keeps the last midpoint out of bin number `bins`
+MIN_EXTENT = np.float32(1e-18)                                          # narrower than this is no extent: 16 / FINEST must not overflow
+BIN_SCALE = np.float32(0.99)                                            # keeps the last midpoint out of bin number `bins`
 
 
 @helper
@@ -148,7 +148,7 @@ def partition_at_bin(rows, spare, begin, end, axis, scale, plane, sets, s, r, bi
         low, high = load4(rows, 8 * i), load4(rows, 8 * i + 4)
         middle = low + high
         before = movemask(((middle - start) * scale) < first_right_bin) >> axis & 1
-        store4(rows, 8 * left, low)                                   # left <= i: what stood there was read
+        store4(rows, 8 * left, low)                                     # left <= i: what stood there was read
         store4(rows, 8 * left + 4, high)
         store4(spare, 8 * right, low)
         store4(spare, 8 * right + 4, high)
@@ -289,11 +289,12 @@ def build(points, faces, arity, leaf):
     stack[0] = -1, 0, 0, n, 0
     stack_sets = np.zeros(16 * capacity, np.float32)
     stack_sets[:16] = sets[:16]
-    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)       # every node has two children or more
+    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)  # every node has two children or more
     leaf_spans = np.zeros((n, 2), np.int64)
-    spare, spans, scratch = aligned_zeros(8 * n + 8, np.float32), np.zeros((arity, 2), np.int64), np.empty(8 * 3 * MAX_BINS + 4 + MAX_BINS, np.float32)
+    spare, spans = aligned_zeros(8 * n + 8, np.float32), np.zeros((arity, 2), np.int64)
+    scratch = np.empty(8 * 3 * MAX_BINS + 4 + MAX_BINS, np.float32)
     n_nodes, n_leaves = build_nodes(rows, spare, arity, leaf, sets, spans, stack, stack_sets, scratch, np.zeros(3 * MAX_BINS, np.int64),
-                                  child, count, leaf_spans)
+                                    child, count, leaf_spans)
     return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], face_order(rows), faces)
 
 

@@ -27,9 +27,9 @@ from pliant.core.soa import aligned_zeros
 from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
 from pliant.tree.sah import face_order, gather_boxes, measure_set, partition_at_median
 
-MAX_DEPTH = 48                                                        # with log2 MOST_FACES less than MOST_LEVELS
+MAX_DEPTH = 48                                                          # with log2 MOST_FACES less than MOST_LEVELS
 INF = np.float32(np.inf)
-N_OCTANTS = 8                                                                # sub-volumes: bit k of a number is set above the plane of axis k
+N_OCTANTS = 8                                                           # sub-volumes: bit k of a number is set above the plane of axis k
 
 
 @helper
@@ -176,10 +176,10 @@ def build(points, faces, arity, leaf, at_mean, limit=MAX_DEPTH):
     gather_boxes(points.reshape(-1), faces, rows, rows.view(np.int32), sets)
     stack = np.zeros(((limit + n.bit_length() + 2) * arity, 5), np.int64)
     stack[0] = -1, 0, 0, n, 0
-    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)       # every node has two children or more
+    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)  # every node has two children or more
     leaf_spans = np.zeros((n, 2), np.int64)
     n_nodes, n_leaves = build_nodes(rows, spare, arity, leaf, at_mean, limit, sets, np.full(4, INF), np.zeros(N_OCTANTS, np.int64),
-                                  np.zeros((N_OCTANTS, 2), np.int64), stack, child, count, leaf_spans)
+                                    np.zeros((N_OCTANTS, 2), np.int64), stack, child, count, leaf_spans)
     return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], face_order(rows), faces)
 
 

@@ -54,7 +54,8 @@ def make_goal(query: str, score: str, tolerance: float | None, weights: Sequence
     query_type = QUERIES[validate.choice("query", query, QUERIES)]
     validate.choice("score", score, ("counters", "seconds"))
     if query_type.tolerance == (tolerance is None):
-        raise ValueError(f"tolerance: expected {'a number for' if query_type.tolerance else 'none with'} query {query!r}, got {tolerance!r}")
+        expected = "a number for" if query_type.tolerance else "none with"
+        raise ValueError(f"tolerance: expected {expected} query {query!r}, got {tolerance!r}")
     if tolerance is not None:
         tolerance = validate.number("tolerance", tolerance, 0.0)
     if isinstance(weights, str) or not isinstance(weights, Sequence | np.ndarray) or len(weights) != 3:
@@ -130,7 +131,8 @@ def scorer(animations: Sequence[Animation], goal: Goal, options: Mapping[str, An
 def _body_on_tree(body: Body, policy: Mapping[str, Any]) -> Body:
     """A body on the tree of another, where that one is, with another policy."""
     source_options = body.options
-    options = resolve_options(source_options.volume_type.name, source_options.builder.name, policy, source_options.arity, source_options.leaf)
+    options = resolve_options(source_options.volume_type.name, source_options.builder.name, policy, source_options.arity,
+                              source_options.leaf)
     copy = Body.__new__(Body)
     assert body._bvh is not None  # animations without faces are refused
     copy._initialize(Free(body.vertices), body.faces, options, body._weld_map, tree=body._bvh.tree)

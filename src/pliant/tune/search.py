@@ -67,7 +67,8 @@ def evolve(genes: Sequence[Gene], score: Callable[[Genome], float], plan: Search
     with _saved_random_state():
         search = pygad.GA(
             num_generations=plan.generations, initial_population=initial, fitness_func=fitness,
-            num_parents_mating=plan.population - survivors, keep_elitism=survivors, parent_selection_type="tournament", K_tournament=TOURNAMENT_SIZE,
+            num_parents_mating=plan.population - survivors, keep_elitism=survivors, parent_selection_type="tournament",
+            K_tournament=TOURNAMENT_SIZE,
             crossover_type=mix, crossover_probability=CROSSOVER_RATE, mutation_type="random", mutation_probability=MUTATION_RATE,
             gene_space=[{"low": gene.low, "high": gene.high} for gene in genes], random_seed=plan.seed % 2**32, suppress_warnings=True,
             logger=_null_logger(), on_start=None, on_fitness=lambda ga, _: on_generation(int(ga.generations_completed)),

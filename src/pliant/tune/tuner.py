@@ -83,7 +83,8 @@ def tune(animation: Animation | Sequence[Animation], *, query: str = "distance",
     animations = [check_animation(each) for each in several]
     query_goal, chosen = make_goal(query, score, tolerance, weights), _check_criteria(criteria)
     plan = SearchPlan(validate.integer("population", population, range(MIN_POPULATION, MAX_COUNT + 1)),
-                validate.integer("generations", generations, range(1, MAX_COUNT + 1)), validate.integer("seed", seed, SEEDS))  # fmt: skip
+                      validate.integer("generations", generations, range(1, MAX_COUNT + 1)),
+                      validate.integer("seed", seed, SEEDS))  # fmt: skip
     bodies = check_options(options)
     import_pygad()
     settings = {**query_goal._asdict(), "weights": list(query_goal.weights), **plan._asdict(), "options": bodies,

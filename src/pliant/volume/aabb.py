@@ -37,7 +37,7 @@ from pliant.volume.protocol import (
 
 INF, ZERO, HALF, ONE, TWO_ULP = np.float32(np.inf), np.float32(0), np.float32(0.5), np.float32(1), np.float32(2) * ULP
 SCALE_UP = np.float32(1 + 2.0**-20)
-SCALE_DOWN = np.float32(1 - 2.0**-20)                                         # below 1 by more than the rounding of a squared distance
+SCALE_DOWN = np.float32(1 - 2.0**-20)                                   # below 1 by more than the rounding of a squared distance
 
 
 class Box(NamedTuple):

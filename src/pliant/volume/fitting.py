@@ -18,8 +18,8 @@ from pliant.volume.aabb import HALF
 from pliant.volume.protocol import RitterFit, TightestFit, fit
 from pliant.volume.sphere import Sphere, grow_radius, point_error, squared_half_diagonal, squared_norm
 
-N_DIRECTIONS, N_SLABS = 13, 32                                                # directions, and lanes for all slabs
-MAX_PIVOTS = 4                                                              # points that may join the ball of the extreme ones
+N_DIRECTIONS, N_SLABS = 13, 32                                          # directions, and lanes for all slabs
+MAX_PIVOTS = 4                                                          # points that may join the ball of the extreme ones
 N_EXTREMES = 2 * N_DIRECTIONS
 N_BALL_COORDS, N_NORMALS, N_ENDS = 3 * (N_EXTREMES + MAX_PIVOTS), 3 * N_SLABS, 2 * N_SLABS
 HUGE = np.float32(3e38)
@@ -71,7 +71,7 @@ def ball_center(extreme_ids, points, order, begin, end, out):
     size = min_sphere(coords, n, support, out)
     for _ in range(MAX_PIVOTS):
         v, _ = farthest_point(points, order, begin, end, np.float32(out[0] + points[o]), np.float32(out[1] + points[o + 1]),
-                        np.float32(out[2] + points[o + 2]))
+                              np.float32(out[2] + points[o + 2]))
         for k in range(3):
             coords[3 * n + k] = np.float64(points[4 * v + k]) - points[o + k]
         if squared_distance(coords, n, out[0], out[1], out[2]) <= out[3] * OUTSIDE_FACTOR:
@@ -188,7 +188,8 @@ def narrowest_slab(extreme_ids, cx, cy, cz, points, order, begin, end):
     for at in range(begin + 1, end):
         v = 4 * np.int64(order[at])
         x, y, z = points[v] - cx, points[v + 1] - cy, points[v + 2] - cz
-        p, q, r, s = project_on_normals(normals, 0, x, y, z), project_on_normals(normals, 8, x, y, z), project_on_normals(normals, 16, x, y, z), project_on_normals(normals, 24, x, y, z)
+        p, q = project_on_normals(normals, 0, x, y, z), project_on_normals(normals, 8, x, y, z)
+        r, s = project_on_normals(normals, 16, x, y, z), project_on_normals(normals, 24, x, y, z)
         a, b, c, d = minimum(a, p), maximum(b, p), minimum(c, q), maximum(d, q)
         e, f, g, h = minimum(e, r), maximum(f, r), minimum(g, s), maximum(h, s)
     store_vector(ends, 0, a)

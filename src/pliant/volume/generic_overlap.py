@@ -32,7 +32,7 @@ def widest_gap(a, b):
     bx, by, bz = center(b)
     x, y, z = bx - ax, by - ay, bz - az
     length = sqrt(x * x + (y * y + z * z))
-    over = where(length > MIN_NORMAL, SCALE_DOWN / maximum(length, MIN_NORMAL), ZERO)    # the way between middles, a little shorter than 1
+    over = where(length > MIN_NORMAL, SCALE_DOWN / maximum(length, MIN_NORMAL), ZERO)  # the way between middles, a little shorter than 1
     flat = maximum(separating_gap(a, b, x, y, z), separating_gap(b, a, -x, -y, -z))
     return maximum(flat, gap(a, b, x, y, z, x * over, y * over, z * over))
 

@@ -73,7 +73,7 @@ KDOP_CLASSES = (KDop14, KDop18, KDop26)
 register(VolumeType("kdop6", Box, empty=Box(INF, INF, INF, -INF, -INF, -INF), merge_exact=True))
 for _cls in KDOP_CLASSES:
     register(VolumeType(_cls.__name__.lower(), _cls, empty=_cls(*(INF if name[:2] == "lo" else -INF for name in _cls._fields)),
-                    merge_exact=True))                                  # margins (`slabs.wide`) grow with the box around the points
+                        merge_exact=True))                              # margins (`slabs.wide`) grow with the box around the points
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def _(a, distance):
 @inflate.register(KDop26)
 def _(a, distance):
     return make_kdop26(inflate(box_of(a), distance), shift_diagonals(a, -ROOT_3 * distance, ROOT_3 * distance),
-                    shift_edges(a, -ROOT_2 * distance, ROOT_2 * distance))
+                       shift_edges(a, -ROOT_2 * distance, ROOT_2 * distance))
 
 
 @transform_volume.register(KDop14, Translation)
@@ -215,7 +215,7 @@ def _(like, low, high, points, order, begin, end):
 def _(like, low, high, points, order, begin, end):
     m = sum_error(low, high)
     return make_kdop26(enclose_box(box_of(like), low, high), diagonals_of_points(points, order, begin, end, m),
-                    edges_of_points(points, order, begin, end, m))
+                       edges_of_points(points, order, begin, end, m))
 
 
 # --- two volumes -----------------------------------------------------------------------------------------------------------------
@@ -273,11 +273,11 @@ for _a in (Box, *KDOP_CLASSES):
         if _a is not Box or _b is not Box:
             _shared_fields = set(_a._fields) & set(_b._fields)
             _directions = ("all" if _shared_fields >= {*DIAGONALS, *EDGES} else "diagonals" if _shared_fields >= {*DIAGONALS} else
-                   "edges" if _shared_fields >= {*EDGES} else "box")
+                           "edges" if _shared_fields >= {*EDGES} else "box")
             overlap.register(_a, _b)({"all": _overlap_by_all, "diagonals": _overlap_by_diagonals, "edges": _overlap_by_edges,
-                                "box": _overlap_by_box}[_directions])
+                                      "box": _overlap_by_box}[_directions])
             separation.register(_a, _b)({"all": _separation_by_all, "diagonals": _separation_by_diagonals, "edges": _separation_by_edges,
-                                   "box": _separation_by_box}[_directions])
+                                         "box": _separation_by_box}[_directions])
 
 
 # --- by the box alone --------------------------------------------------------------------------------------------------------------

@@ -51,9 +51,9 @@ from pliant.volume.protocol import (
 from pliant.volume.slabs import sum_error
 from pliant.volume.sphere import TWO, Sphere, squared_norm, within_radius
 
-AXIS_ERROR, EIGHT = np.float32(2.0**-20), np.float32(8)                        # how far axes are from units that are perpendicular, and more
+AXIS_ERROR, EIGHT = np.float32(2.0**-20), np.float32(8)                 # how far axes are from units that are perpendicular, and more
 DIAGONAL_WEIGHT = np.float32(1 / 16)
-AXIS_SCALE = ONE - AXIS_ERROR                                                      # so that axes are no longer than 1
+AXIS_SCALE = ONE - AXIS_ERROR                                           # so that axes are no longer than 1
 
 
 class OrientedBox(NamedTuple):
@@ -105,7 +105,7 @@ def to_local(a, b):
     x, y, z = to_axes(a, x, y, z)
     p, q, r = to_axes(a, b.r00, b.r10, b.r20), to_axes(a, b.r01, b.r11, b.r21), to_axes(a, b.r02, b.r12, b.r22)
     return RotatedBox(x, y, z, b.hx + margin, b.hy + margin, b.hz + margin, p[0], q[0], r[0], p[1], q[1], r[1], p[2], q[2], r[2],
-                     b.rotation_error + FOUR * AXIS_ERROR)
+                      b.rotation_error + FOUR * AXIS_ERROR)
 
 
 # --- two volumes -----------------------------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def merge_along(a, ux, uy, uz, vx, vy, vz):
     low_w, high_w = project_interval(a, wx, wy, wz)
     p, q, r = (low_u + high_u) * HALF, (low_v + high_v) * HALF, (low_w + high_w) * HALF
     x, y, z = ux * p + (vx * q + wx * r), uy * p + (vy * q + wy * r), uz * p + (vz * q + wz * r)
-    margin = (fabs(p) + (fabs(q) + fabs(r))) * (EIGHT * AXIS_ERROR)      # the middle may be off along each axis
+    margin = (fabs(p) + (fabs(q) + fabs(r))) * (EIGHT * AXIS_ERROR)     # the middle may be off along each axis
     return OrientedBox(x, y, z, (high_u - low_u) * HALF + margin, (high_v - low_v) * HALF + margin, (high_w - low_w) * HALF + margin,
                        ux, uy, uz, vx, vy, vz, wx, wy, wz)
 
@@ -226,7 +226,7 @@ def _(a, transform):
     more = TWO * transform.margin + (a.hx + (a.hy + a.hz)) * (EIGHT * transform.rotation_error + AXIS_ERROR)
     p, q, r = rotate(transform, a.r00, a.r01, a.r02), rotate(transform, a.r10, a.r11, a.r12), rotate(transform, a.r20, a.r21, a.r22)
     return RotatedBox(x, y, z, a.hx + more, a.hy + more, a.hz + more, p[0], q[0], r[0], p[1], q[1], r[1], p[2], q[2], r[2],
-                     EIGHT * transform.rotation_error + FOUR * AXIS_ERROR)
+                      EIGHT * transform.rotation_error + FOUR * AXIS_ERROR)
 
 
 @negate.register(OrientedBox)
@@ -241,9 +241,11 @@ def _(a, b, s, t):
     more = (fabs(a.x) + fabs(a.y) + fabs(a.z)) * s + (fabs(b.x) + fabs(b.y) + fabs(b.z)) * t
     more = more * (TWO * TWO_ULP)
     p, q, r = support_value(b, a.r00, a.r01, a.r02), support_value(b, a.r10, a.r11, a.r12), support_value(b, a.r20, a.r21, a.r22)
-    one = with_half_extents(a, x, y, z, round_up(a.hx * s + p * t + more), round_up(a.hy * s + q * t + more), round_up(a.hz * s + r * t + more))
+    one = with_half_extents(a, x, y, z, round_up(a.hx * s + p * t + more), round_up(a.hy * s + q * t + more),
+                            round_up(a.hz * s + r * t + more))
     p, q, r = support_value(a, b.r00, b.r01, b.r02), support_value(a, b.r10, b.r11, b.r12), support_value(a, b.r20, b.r21, b.r22)
-    return pick_smaller(one, with_half_extents(b, x, y, z, round_up(b.hx * t + p * s + more), round_up(b.hy * t + q * s + more), round_up(b.hz * t + r * s + more)))
+    return pick_smaller(one, with_half_extents(b, x, y, z, round_up(b.hx * t + p * s + more), round_up(b.hy * t + q * s + more),
+                                               round_up(b.hz * t + r * s + more)))
 
 
 @size.register(OrientedBox)
@@ -269,8 +271,8 @@ def _(a, x, y, z):
 @separating_gap.register(OrientedBox)
 def _(a, b, x, y, z):
     return maximum(gap(a, b, x, y, z, a.r00 * AXIS_SCALE, a.r01 * AXIS_SCALE, a.r02 * AXIS_SCALE),
-                    maximum(gap(a, b, x, y, z, a.r10 * AXIS_SCALE, a.r11 * AXIS_SCALE, a.r12 * AXIS_SCALE),
-                             gap(a, b, x, y, z, a.r20 * AXIS_SCALE, a.r21 * AXIS_SCALE, a.r22 * AXIS_SCALE)))
+                   maximum(gap(a, b, x, y, z, a.r10 * AXIS_SCALE, a.r11 * AXIS_SCALE, a.r12 * AXIS_SCALE),
+                           gap(a, b, x, y, z, a.r20 * AXIS_SCALE, a.r21 * AXIS_SCALE, a.r22 * AXIS_SCALE)))
 
 
 # --- around points -----------------------------------------------------------------------------------------------------------------

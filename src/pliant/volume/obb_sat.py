@@ -57,7 +57,8 @@ def _(a, transform):
     x, y, z, p, q, r = center_half_extents(a)
     x, y, z = transform_point(transform, x, y, z)
     return RotatedBox(x, y, z, p + transform.margin, q + transform.margin, r + transform.margin,
-                     transform.r00, transform.r01, transform.r02, transform.r10, transform.r11, transform.r12, transform.r20, transform.r21, transform.r22, FOUR * transform.rotation_error)
+                      transform.r00, transform.r01, transform.r02, transform.r10, transform.r11, transform.r12, transform.r20,
+                      transform.r21, transform.r22, FOUR * transform.rotation_error)
 
 
 @helper
@@ -83,7 +84,7 @@ def _(a, b):
     meet = fabs(tx) <= sx + (s00 * b.hx + (s01 * b.hy + s02 * b.hz))
     meet = meet & (fabs(ty) <= sy + (s10 * b.hx + (s11 * b.hy + s12 * b.hz)))
     meet = meet & (fabs(tz) <= sz + (s20 * b.hx + (s21 * b.hy + s22 * b.hz)))
-    more = b.rotation_error * (b.hx + b.hy + b.hz)                               # its own axes are neither units nor perpendicular to the last bit
+    more = b.rotation_error * (b.hx + b.hy + b.hz)                      # its own axes are neither units nor perpendicular to the last bit
     meet = meet & (fabs(tx * b.r00 + (ty * b.r10 + tz * b.r20)) <= sx * s00 + (sy * s10 + (sz * s20 + (b.hx + more))))
     meet = meet & (fabs(tx * b.r01 + (ty * b.r11 + tz * b.r21)) <= sx * s01 + (sy * s11 + (sz * s21 + (b.hy + more))))
     return meet & (fabs(tx * b.r02 + (ty * b.r12 + tz * b.r22)) <= sx * s02 + (sy * s12 + (sz * s22 + (b.hz + more))))
@@ -99,7 +100,8 @@ def _(a, b):
     y = maximum(fabs(ty) - (sy + (s10 * b.hx + (s11 * b.hy + s12 * b.hz))), ZERO)
     z = maximum(fabs(tz) - (sz + (s20 * b.hx + (s21 * b.hy + s22 * b.hz))), ZERO)
     far = fabs(tx) + (fabs(ty) + fabs(tz))
-    more = b.rotation_error * (b.hx + b.hy + b.hz + far) + far * REL_ERROR          # its own axes are neither units nor perpendicular to the last bit
+    # its own axes are neither units nor perpendicular to the last bit
+    more = b.rotation_error * (b.hx + b.hy + b.hz + far) + far * REL_ERROR
     p = fabs(tx * b.r00 + (ty * b.r10 + tz * b.r20)) - (sx * s00 + (sy * s10 + (sz * s20 + (b.hx + more))))
     q = fabs(tx * b.r01 + (ty * b.r11 + tz * b.r21)) - (sx * s01 + (sy * s11 + (sz * s21 + (b.hy + more))))
     r = fabs(tx * b.r02 + (ty * b.r12 + tz * b.r22)) - (sx * s02 + (sy * s12 + (sz * s22 + (b.hz + more))))
@@ -145,4 +147,4 @@ def _(a, x, y, z):
 @separating_gap.register(RotatedBox)
 def _(a, b, x, y, z):
     return maximum(gap(a, b, x, y, z, a.r00, a.r10, a.r20),
-                    maximum(gap(a, b, x, y, z, a.r01, a.r11, a.r21), gap(a, b, x, y, z, a.r02, a.r12, a.r22)))
+                   maximum(gap(a, b, x, y, z, a.r01, a.r11, a.r21), gap(a, b, x, y, z, a.r02, a.r12, a.r22)))

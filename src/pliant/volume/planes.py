@@ -9,7 +9,7 @@ from pliant.volume.sphere import TWO, squared_norm
 
 MIN_LENGTH = np.float32(2.0**-100)
 FOUR, FIVE = np.float32(4), np.float32(5)
-TIE_FACTOR = np.float32(1 + 2.0**-12)                                      # times as large: of two volumes, that one is not taken
+TIE_FACTOR = np.float32(1 + 2.0**-12)                                   # times as large: of two volumes, that one is not taken
 
 
 @helper

@@ -10,7 +10,8 @@ A family registers with
     register(Family("aabb", Box, empty=Box(...)))
 
 and defines every function of `PROTOCOL` for its class; the tests in `tests/volume` demand all of them and check what they promise. Of
-two volumes it need not speak at all: what it says to other families, or to its own, follows from `middle`, `span` and `part` (`generic_overlap.py`).
+two volumes it need not speak at all: what it says to other families, or to its own, follows from `middle`, `span` and `part`
+(`generic_overlap.py`).
 """
 from typing import NamedTuple
 
@@ -22,8 +23,8 @@ from pliant.core.simd import fabs, maximum, minimum
 from pliant.core.soa import record_class
 
 ULP, MIN_NORMAL = np.float32(2.0**-23), np.float32(2.0**-126)
-REL_ERROR = np.float32(2.0**-20)                                           # above the rounding of a sum of a few products
-MAX_ULP_BOUND = np.float32(2.0**105)                                            # above ULP of any number, so that infinite ones stay what they are
+REL_ERROR = np.float32(2.0**-20)                                        # above the rounding of a sum of a few products
+MAX_ULP_BOUND = np.float32(2.0**105)                                    # above ULP of any number, so that infinite ones stay what they are
 
 
 class VolumeType(NamedTuple):
@@ -193,7 +194,8 @@ def fit(method, like, low, high, points, order, begin, end):
     """As `enclose`, in a way of its own; where a family has nothing better that is `enclose` (`generic_overlap.py`)."""
 
 
-PROTOCOL = (overlap, separation, ray_interval, merge, inflate, transform_volume, sat_cross_axes, blend, negate, size, min_half_extent, center, support_value, separating_gap, enclose_box,
+PROTOCOL = (overlap, separation, ray_interval, merge, inflate, transform_volume, sat_cross_axes, blend, negate, size, min_half_extent,
+            center, support_value, separating_gap, enclose_box,
             enclose_points, fit)
 
 
@@ -228,11 +230,13 @@ def gap(a, b, x, y, z, nx, ny, nz):
 @helper
 def rotate(transform, x, y, z):
     """A direction as seen from where a Turn leads."""
-    return (transform.r00 * x + (transform.r01 * y + transform.r02 * z), transform.r10 * x + (transform.r11 * y + transform.r12 * z), transform.r20 * x + (transform.r21 * y + transform.r22 * z))
+    return (transform.r00 * x + (transform.r01 * y + transform.r02 * z), transform.r10 * x + (transform.r11 * y + transform.r12 * z),
+            transform.r20 * x + (transform.r21 * y + transform.r22 * z))
 
 
 @helper
 def transform_point(transform, x, y, z):
     """A place as seen from there."""
-    return (transform.r00 * x + (transform.r01 * y + (transform.r02 * z + transform.x)), transform.r10 * x + (transform.r11 * y + (transform.r12 * z + transform.y)),
+    return (transform.r00 * x + (transform.r01 * y + (transform.r02 * z + transform.x)),
+            transform.r10 * x + (transform.r11 * y + (transform.r12 * z + transform.y)),
             transform.r20 * x + (transform.r21 * y + (transform.r22 * z + transform.z)))

@@ -23,10 +23,11 @@ import numpy as np
 
 from pliant.volume.slabcutball import SlabCutBall
 
-PACKED_DTYPE = np.dtype([("centre", np.float32, (3,)), ("radius", np.float32), ("normal", np.int16, (3,)), ("f", np.int16), ("e", np.int16)])
+PACKED_DTYPE = np.dtype([("centre", np.float32, (3,)), ("radius", np.float32), ("normal", np.int16, (3,)), ("f", np.int16),
+                         ("e", np.int16)])
 INT16_MAX, UNITS_PER_RADIUS = 32767, 32766
 N_LENGTHS = 16
-RADIUS_ERROR = 2.0**-30                                                         # of the radius: above s² / 2, and above what float64 rounds
+RADIUS_ERROR = 2.0**-30                                                 # of the radius: above s² / 2, and above what float64 rounds
 
 
 def pack(volumes):
@@ -50,13 +51,14 @@ def pack(volumes):
     made["centre"], made["radius"] = np.stack([x, y, z], axis=-1), radius
     normal, heights = _normalize_slabs(np.stack([nx, ny, nz], axis=-1).astype(np.float64), f, e, radius)
     made["normal"] = _quantize_normals(normal)
-    unit_normals, r = _dequantize_normals(made).astype(np.float64), np.where(np.isfinite(radius), np.maximum(radius, 0), 0).astype(np.float64)
+    unit_normals = _dequantize_normals(made).astype(np.float64)
+    r = np.where(np.isfinite(radius), np.maximum(radius, 0), 0).astype(np.float64)
     k, s = (unit_normals * normal).sum(axis=-1), np.linalg.norm(np.cross(unit_normals, normal), axis=-1)
     for name, at, sign in zip("fe", heights, (-1, 1), strict=True):
         height = np.clip(at, -r, r)
         end = np.minimum(sign * k * height + s * np.sqrt(np.maximum(r * r - height * height, 0)) + RADIUS_ERROR * r, r * (1 + 2.0**-22))
         units = np.ceil(end * (UNITS_PER_RADIUS / np.where(r > 0, r, 1)))
-        units = np.where(units * r < end * UNITS_PER_RADIUS, units + 1, units)      # the quotient may have been rounded down
+        units = np.where(units * r < end * UNITS_PER_RADIUS, units + 1, units)  # the quotient may have been rounded down
         units = np.where(radius == np.inf, INT16_MAX, units)
         made[name] = (sign * np.clip(units, -INT16_MAX, INT16_MAX)).astype(np.int16)
     return made
@@ -72,7 +74,7 @@ def unpack(packed):
     packed = np.asarray(packed, PACKED_DTYPE)
     radius, normal = packed["radius"], _dequantize_normals(packed)
     r = np.where(radius > 0, radius, 0).astype(np.float64)
-    f, e = (packed[name] * np.where(packed[name] == 0, 0.0, r) / UNITS_PER_RADIUS for name in "fe")         # r may be infinite
+    f, e = (packed[name] * np.where(packed[name] == 0, 0.0, r) / UNITS_PER_RADIUS for name in "fe")  # r may be infinite
     centre = packed["centre"]
     return SlabCutBall(centre[..., 0], centre[..., 1], centre[..., 2], radius, normal[..., 0], normal[..., 1], normal[..., 2],
                        _round_outward(f, -np.inf), _round_outward(e, np.inf))

@@ -192,7 +192,8 @@ def _(a):
     px, py, pz, qx, qy, qz = align_axes(ux, uy, uz, vx, vy, vz, nx, ny, nz)
     best = pick_smaller(merge_along(a, ux, uy, uz, vx, vy, vz), merge_along(a, px, py, pz, qx, qy, qz))
     best = pick_smaller(best, merge_along(a, ONE, ZERO, ZERO, ZERO, ONE, ZERO))
-    best = pick_smaller(best, pick_smaller(merge_along(a, ZERO, ONE, ZERO, ZERO, ZERO, ONE), merge_along(a, ZERO, ZERO, ONE, ONE, ZERO, ZERO)))
+    best = pick_smaller(best, pick_smaller(merge_along(a, ZERO, ONE, ZERO, ZERO, ZERO, ONE),
+                                           merge_along(a, ZERO, ZERO, ONE, ONE, ZERO, ZERO)))
     return select(reduce_max(a.radius) >= ZERO, best, EMPTY)
 
 
@@ -203,7 +204,8 @@ def _(a, distance):
 
 @transform_volume.register(SweptRectangle, Translation)
 def _(a, transform):
-    return with_half_extents(a, a.x + transform.x, a.y + transform.y, a.z + transform.z, a.a, a.b, a.radius + FOUR * transform.margin, a.fitted_radius)
+    return with_half_extents(a, a.x + transform.x, a.y + transform.y, a.z + transform.z, a.a, a.b, a.radius + FOUR * transform.margin,
+                             a.fitted_radius)
 
 
 @transform_volume.register(SweptRectangle, RigidTransform)
@@ -269,8 +271,8 @@ def _(a, x, y, z):
 def _(a, b, x, y, z):
     p, q, r = normal(a)
     return maximum(gap(a, b, x, y, z, p * AXIS_SCALE, q * AXIS_SCALE, r * AXIS_SCALE),
-                    maximum(gap(a, b, x, y, z, a.ux * AXIS_SCALE, a.uy * AXIS_SCALE, a.uz * AXIS_SCALE),
-                             gap(a, b, x, y, z, a.vx * AXIS_SCALE, a.vy * AXIS_SCALE, a.vz * AXIS_SCALE)))
+                   maximum(gap(a, b, x, y, z, a.ux * AXIS_SCALE, a.uy * AXIS_SCALE, a.uz * AXIS_SCALE),
+                           gap(a, b, x, y, z, a.vx * AXIS_SCALE, a.vy * AXIS_SCALE, a.vz * AXIS_SCALE)))
 
 
 # --- around points -----------------------------------------------------------------------------------------------------------------
@@ -320,7 +322,7 @@ def rectangle_along(frame, points, order, begin, end, m):
         s, t = fabs(ux * p + (uy * q + uz * r)) - a, fabs(vx * p + (vy * q + vz * r)) - b
         o = wx * p + (wy * q + wz * r)
         most = maximum(most, squared_norm(maximum(s, ZERO), maximum(t, ZERO), o))
-    radius = sqrt(most) * SCALE_UP + TWO * m + (a + b + sqrt(most)) * (FOUR * AXIS_ERROR) + MIN_RADIUS          # squares may have underflowed
+    radius = sqrt(most) * SCALE_UP + TWO * m + (a + b + sqrt(most)) * (FOUR * AXIS_ERROR) + MIN_RADIUS  # squares may have underflowed
     return SweptRectangle(x + cx, y + cy, z + cz, ux, uy, uz, vx, vy, vz, a, b, radius, radius)
 
 

@@ -164,7 +164,7 @@ def _(a):
     k = ctz(movemask(a.radius >= reduce_max(a.radius)))
     x, y, z = mean_direction(a.nx, a.ny, a.nz, some, extract(a.nx, k), extract(a.ny, k), extract(a.nz, k))
     best = narrower_slab(narrower_slab(merge_along(a, ball, x, y, z), merge_along(a, ball, ONE, ZERO, ZERO)),
-                    narrower_slab(merge_along(a, ball, ZERO, ONE, ZERO), merge_along(a, ball, ZERO, ZERO, ONE)))
+                         narrower_slab(merge_along(a, ball, ZERO, ONE, ZERO), merge_along(a, ball, ZERO, ZERO, ONE)))
     return select(ball.radius >= ZERO, best, EMPTY)
 
 
@@ -174,7 +174,8 @@ def merge_along(a, ball, nx, ny, nz):
     along = nx * (a.x - ball.x) + (ny * (a.y - ball.y) + nz * (a.z - ball.z))
     k, s = nx * a.nx + (ny * a.ny + nz * a.nz), sine(nx, ny, nz, a.nx, a.ny, a.nz)
     nonempty, margin = a.radius >= ZERO, ball.radius * (REL_ERROR + REL_ERROR)
-    e, f = reduce_max(where(nonempty, along + support_at_angle(a, k, s), -INF)), reduce_min(where(nonempty, along - support_at_angle(a, -k, s), INF))
+    e = reduce_max(where(nonempty, along + support_at_angle(a, k, s), -INF))
+    f = reduce_min(where(nonempty, along - support_at_angle(a, -k, s), INF))
     return cut_ball(ball, nx, ny, nz, f - margin, e + margin)
 
 
@@ -192,7 +193,7 @@ def _(a, distance):
 
 @transform_volume.register(SlabCutBall, Translation)
 def _(a, transform):
-    more = TWO * transform.margin                                              # as the centre may be off along n
+    more = TWO * transform.margin                                       # as the centre may be off along n
     return cut_ball(transform_volume(ball_of(a), transform), a.nx, a.ny, a.nz, a.f - more, a.e + more)
 
 
@@ -216,8 +217,10 @@ def _(a, b, s, t):
     k, sin = a.nx * b.nx + (a.ny * b.ny + a.nz * b.nz), sine(a.nx, a.ny, a.nz, b.nx, b.ny, b.nz)
     reach = (fabs(a.x) + fabs(a.y) + fabs(a.z)) * s + (fabs(b.x) + fabs(b.y) + fabs(b.z)) * t
     more = ball.radius * REL_ERROR + reach * TWO_ULP * TWO
-    one = cut_ball(ball, a.nx, a.ny, a.nz, a.f * s - support_at_angle(b, -k, sin) * t - more, a.e * s + support_at_angle(b, k, sin) * t + more)
-    other = cut_ball(ball, b.nx, b.ny, b.nz, b.f * t - support_at_angle(a, -k, sin) * s - more, b.e * t + support_at_angle(a, k, sin) * s + more)
+    one = cut_ball(ball, a.nx, a.ny, a.nz, a.f * s - support_at_angle(b, -k, sin) * t - more,
+                   a.e * s + support_at_angle(b, k, sin) * t + more)
+    other = cut_ball(ball, b.nx, b.ny, b.nz, b.f * t - support_at_angle(a, -k, sin) * s - more,
+                     b.e * t + support_at_angle(a, k, sin) * s + more)
     return narrower_slab(one, other)
 
 

@@ -18,9 +18,9 @@ from pliant.volume.aabb import SCALE_DOWN, ZERO, add_down, add_up
 from pliant.volume.protocol import MIN_NORMAL, ULP, round_down, round_up
 
 FOUR, THREE_ULP = np.float32(4), np.float32(3) * ULP
-ROOT_2, ROOT_3 = np.float32(2.0**0.5 * (1 + 2.0**-22)), np.float32(3.0**0.5 * (1 + 2.0**-22))         # |n|, and more
-HALF_OVER_ROOT_2, HALF_OVER_ROOT_3 = np.float32(0.5 / 2.0**0.5), np.float32(0.5 / 3.0**0.5)                                       # 1 / 2 |n|
-INV_2, INV_3 = np.float32(1 / 2) * SCALE_DOWN, np.float32(1 / 3) * SCALE_DOWN                                   # 1 / n², and less
+ROOT_2, ROOT_3 = np.float32(2.0**0.5 * (1 + 2.0**-22)), np.float32(3.0**0.5 * (1 + 2.0**-22))  # |n|, and more
+HALF_OVER_ROOT_2, HALF_OVER_ROOT_3 = np.float32(0.5 / 2.0**0.5), np.float32(0.5 / 3.0**0.5)  # 1 / 2 |n|
+INV_2, INV_3 = np.float32(1 / 2) * SCALE_DOWN, np.float32(1 / 3) * SCALE_DOWN  # 1 / n², and less
 DIAGONALS = ["loppp", "hippp", "loppm", "hippm", "lopmp", "hipmp", "lopmm", "hipmm"]
 EDGES = ["loppo", "hippo", "lopmo", "hipmo", "lopop", "hipop", "lopom", "hipom", "loopp", "hiopp", "loopm", "hiopm"]
 
@@ -56,15 +56,19 @@ def shift_diagonals(a, low, high):
 
 @helper
 def shift_edges(a, low, high):
-    return (round_down(a.loppo + low), round_up(a.hippo + high), round_down(a.lopmo + low), round_up(a.hipmo + high), round_down(a.lopop + low), round_up(a.hipop + high),
-            round_down(a.lopom + low), round_up(a.hipom + high), round_down(a.loopp + low), round_up(a.hiopp + high), round_down(a.loopm + low), round_up(a.hiopm + high))
+    return (round_down(a.loppo + low), round_up(a.hippo + high), round_down(a.lopmo + low), round_up(a.hipmo + high),
+            round_down(a.lopop + low), round_up(a.hipop + high),
+            round_down(a.lopom + low), round_up(a.hipom + high), round_down(a.loopp + low), round_up(a.hiopp + high),
+            round_down(a.loopm + low), round_up(a.hiopm + high))
 
 
 @helper
 def translate_diagonals(a, offset):
     s, d, margin = offset.x + offset.y, offset.x - offset.y, FOUR * offset.margin
-    return (a.loppp + (s + offset.z - margin), a.hippp + (s + offset.z + margin), a.loppm + (s - offset.z - margin), a.hippm + (s - offset.z + margin),
-            a.lopmp + (d + offset.z - margin), a.hipmp + (d + offset.z + margin), a.lopmm + (d - offset.z - margin), a.hipmm + (d - offset.z + margin))
+    return (a.loppp + (s + offset.z - margin), a.hippp + (s + offset.z + margin), a.loppm + (s - offset.z - margin),
+            a.hippm + (s - offset.z + margin),
+            a.lopmp + (d + offset.z - margin), a.hipmp + (d + offset.z + margin), a.lopmm + (d - offset.z - margin),
+            a.hipmm + (d - offset.z + margin))
 
 
 @helper
@@ -84,7 +88,7 @@ def min_half_extent_of_diagonals(a):
 @helper
 def min_half_extent_of_edges(a):
     return HALF_OVER_ROOT_2 * minimum(minimum(minimum(a.hippo - a.loppo, a.hipmo - a.lopmo), minimum(a.hipop - a.lopop, a.hipom - a.lopom)),
-                          minimum(a.hiopp - a.loopp, a.hiopm - a.loopm))
+                                      minimum(a.hiopp - a.loopp, a.hiopm - a.loopm))
 
 
 @helper
@@ -111,7 +115,7 @@ def edges_of_box(a, m):
 def four_points(points, order, at):
     """Columns x, y, z of four points."""
     return transpose4x3(load4(points, 4 * np.int64(load(order, at))), load4(points, 4 * np.int64(load(order, at + 1))),
-                   load4(points, 4 * np.int64(load(order, at + 2))), load4(points, 4 * np.int64(load(order, at + 3))))
+                        load4(points, 4 * np.int64(load(order, at + 2))), load4(points, 4 * np.int64(load(order, at + 3))))
 
 
 @helper
@@ -128,7 +132,8 @@ def diagonals_of_points(points, order, begin, end, m):
         r, s = minimum(r, x + y - z), maximum(s, x + y - z)
         t, u = minimum(t, x - y + z), maximum(u, x - y + z)
         v, w = minimum(v, x - y - z), maximum(w, x - y - z)
-    return reduce_min(p) - m, reduce_max(q) + m, reduce_min(r) - m, reduce_max(s) + m, reduce_min(t) - m, reduce_max(u) + m, reduce_min(v) - m, reduce_max(w) + m
+    return (reduce_min(p) - m, reduce_max(q) + m, reduce_min(r) - m, reduce_max(s) + m,
+            reduce_min(t) - m, reduce_max(u) + m, reduce_min(v) - m, reduce_max(w) + m)
 
 
 @helper
@@ -186,12 +191,17 @@ def squared_slab_gap(low, high, other_low, other_high):
 
 @helper
 def diagonals_separation(a, b):
-    return INV_3 * maximum(maximum(squared_slab_gap(a.loppp, a.hippp, b.loppp, b.hippp), squared_slab_gap(a.loppm, a.hippm, b.loppm, b.hippm)),
-                             maximum(squared_slab_gap(a.lopmp, a.hipmp, b.lopmp, b.hipmp), squared_slab_gap(a.lopmm, a.hipmm, b.lopmm, b.hipmm)))
+    return INV_3 * maximum(maximum(squared_slab_gap(a.loppp, a.hippp, b.loppp, b.hippp),
+                                   squared_slab_gap(a.loppm, a.hippm, b.loppm, b.hippm)),
+                           maximum(squared_slab_gap(a.lopmp, a.hipmp, b.lopmp, b.hipmp),
+                                   squared_slab_gap(a.lopmm, a.hipmm, b.lopmm, b.hipmm)))
 
 
 @helper
 def edges_separation(a, b):
-    return INV_2 * maximum(maximum(maximum(squared_slab_gap(a.loppo, a.hippo, b.loppo, b.hippo), squared_slab_gap(a.lopmo, a.hipmo, b.lopmo, b.hipmo)),
-                                      maximum(squared_slab_gap(a.lopop, a.hipop, b.lopop, b.hipop), squared_slab_gap(a.lopom, a.hipom, b.lopom, b.hipom))),
-                             maximum(squared_slab_gap(a.loopp, a.hiopp, b.loopp, b.hiopp), squared_slab_gap(a.loopm, a.hiopm, b.loopm, b.hiopm)))
+    return INV_2 * maximum(maximum(maximum(squared_slab_gap(a.loppo, a.hippo, b.loppo, b.hippo),
+                                           squared_slab_gap(a.lopmo, a.hipmo, b.lopmo, b.hipmo)),
+                                   maximum(squared_slab_gap(a.lopop, a.hipop, b.lopop, b.hipop),
+                                           squared_slab_gap(a.lopom, a.hipom, b.lopom, b.hipom))),
+                           maximum(squared_slab_gap(a.loopp, a.hiopp, b.loopp, b.hiopp),
+                                   squared_slab_gap(a.loopm, a.hiopm, b.loopm, b.hiopm)))

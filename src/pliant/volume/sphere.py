@@ -96,7 +96,7 @@ def _(a, b):
 
 @overlap.register(Sphere, Box)
 def _(a, b):
-    return within_radius(squared_distance_to_box(a, b), a.radius) & (b.lox <= b.hix)           # an infinite radius must not find empty boxes
+    return within_radius(squared_distance_to_box(a, b), a.radius) & (b.lox <= b.hix)  # an infinite radius must not find empty boxes
 
 
 @overlap.register(Box, Sphere)
@@ -168,7 +168,8 @@ def _(a, ray):
 @merge.register(Sphere)
 def _(a):
     # The middle of the box around all, where empty ones have no part; then as far as any of them reaches.
-    x, y, z = (midpoint_or_zero(reduce_min(a.x - a.radius), reduce_max(a.x + a.radius)), midpoint_or_zero(reduce_min(a.y - a.radius), reduce_max(a.y + a.radius)),
+    x, y, z = (midpoint_or_zero(reduce_min(a.x - a.radius), reduce_max(a.x + a.radius)),
+               midpoint_or_zero(reduce_min(a.y - a.radius), reduce_max(a.y + a.radius)),
                midpoint_or_zero(reduce_min(a.z - a.radius), reduce_max(a.z + a.radius)))
     return Sphere(x, y, z, grow_radius(reduce_max(sqrt(squared_norm(a.x - x, a.y - y, a.z - z)) + a.radius), ZERO))
 
@@ -186,7 +187,7 @@ def _(a, distance):
 
 @transform_volume.register(Sphere, Translation)
 def _(a, transform):
-    return Sphere(a.x + transform.x, a.y + transform.y, a.z + transform.z, a.radius + TWO * transform.margin)          # sqrt(3), and what rounds
+    return Sphere(a.x + transform.x, a.y + transform.y, a.z + transform.z, a.radius + TWO * transform.margin)  # sqrt(3), and what rounds
 
 
 @transform_volume.register(Sphere, RigidTransform)
@@ -264,10 +265,10 @@ def _(like, low, high, points, order, begin, end):
     center_row = (low + high) * HALF
     cx, cy, cz = extract(center_row, 0), extract(center_row, 1), extract(center_row, 2)
     x, y, z = transpose4x3(load4(points, 4 * np.int64(load(order, begin))), load4(points, 4 * np.int64(load(order, begin + 1))),
-                      load4(points, 4 * np.int64(load(order, begin + 2))), load4(points, 4 * np.int64(load(order, begin + 3))))
+                           load4(points, 4 * np.int64(load(order, begin + 2))), load4(points, 4 * np.int64(load(order, begin + 3))))
     most = squared_norm(x - cx, y - cy, z - cz)
     for at in range(begin + 4, end, 4):
         x, y, z = transpose4x3(load4(points, 4 * np.int64(load(order, at))), load4(points, 4 * np.int64(load(order, at + 1))),
-                          load4(points, 4 * np.int64(load(order, at + 2))), load4(points, 4 * np.int64(load(order, at + 3))))
+                               load4(points, 4 * np.int64(load(order, at + 2))), load4(points, 4 * np.int64(load(order, at + 3))))
         most = maximum(most, squared_norm(x - cx, y - cy, z - cz))
     return make_sphere(center_row, low, high, minimum(reduce_max(most), squared_half_diagonal(center_row, low, high)))

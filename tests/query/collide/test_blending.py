@@ -22,7 +22,7 @@ BALL, FACES = shapes.icosphere(0 if OFF else 2)
 WEIGHTS = blends.near(BALL, 4)
 TURN = poses.matrix(meshes.rotation([1, 2, 3], 0.7), (0.2, -0.1, 0.3))
 SPOTS = np.random.default_rng(4).uniform(-1.5, 1.5, (4 if OFF else 40, 3))
-WAYS = np.random.default_rng(5).uniform(-0.5, 0.5, SPOTS.shape) - SPOTS               # most towards the body
+WAYS = np.random.default_rng(5).uniform(-0.5, 0.5, SPOTS.shape) - SPOTS # most towards the body
 PLANES = [[1.0, 0.3, 0.1, 0.2], [-0.2, 1, 0.4, 0.5]]
 
 
@@ -33,7 +33,8 @@ def other(at):
 QUESTIONS = {
     "collide": lambda body: pl.collide(body, other(0.9), contacts=True),
     "swapped": lambda body: pl.collide(other(0.9), body, contacts=True),
-    "all ways": lambda body: [pl.collide(body, other(0.9), traversal=pl.Traversal(sat, descend)) for sat in SAT_MODES for descend in DESCEND_MODES],
+    "all ways": lambda body: [pl.collide(body, other(0.9), traversal=pl.Traversal(sat, descend)) for sat in SAT_MODES
+                              for descend in DESCEND_MODES],
     "self_collide": lambda body: pl.self_collide(body, contacts=True),
     "distance": lambda body: pl.distance(body, other(2.5)),
     "distance, swapped": lambda body: pl.distance(other(2.5), body),
@@ -86,7 +87,7 @@ def test_every_question(name):
 def test_first_contact():
     """A path of maps; and it goes on along it without all vertices."""
     start, ball = np.tile(np.eye(3, 4), (4, 1, 1)), pl.Body(BALL * 0.5 + np.array([3.0, 0.1, 0.2]), FACES)
-    way = blends.maps(4, np.random.default_rng(3), 0.2) + np.eye(1, 12, 3).reshape(3, 4) * 2             # 2 along x
+    way = blends.maps(4, np.random.default_rng(3), 0.2) + np.eye(1, 12, 3).reshape(3, 4) * 2  # 2 along x
 
     def path(t):
         return start * (1 - t) + way * t
@@ -100,7 +101,7 @@ def test_first_contact():
 def test_welded_bodies():
     """The lowest of the vertices that are at one place at rest stands for them, wherever maps take the others."""
     seam, faces = meshes.soup(BALL[FACES])
-    weights = np.random.default_rng(6).dirichlet(np.ones(3), len(seam))                    # what was one place goes to many
+    weights = np.random.default_rng(6).dirichlet(np.ones(3), len(seam)) # what was one place goes to many
     body, free = pl.Body.blended(seam, faces, weights, weld=True), pl.Body(seam, faces, weld=True)
     for k in range(1 if OFF else 2):
         moved = blends.maps(3, np.random.default_rng(k), 0.4)

@@ -254,7 +254,7 @@ def test_pairs_of_bodies_that_were_not_looked_at_are_named(self_pairs, contacts,
         assert_scene_honest(found, full)
         assert (found.depths is None) != contacts and (not contacts or len(found.depths) == len(found))
         seen.add((found.complete, len(found) > 0, found.complete or len(found.unresolved) == len(found.tested)))
-        again = scene.collide(self_pairs=self_pairs, contacts=contacts)         # what was answered in full is remembered, the rest is not
+        again = scene.collide(self_pairs=self_pairs, contacts=contacts) # what was answered in full is remembered, the rest is not
         assert again.complete and rows(again) == rows(full)
     assert {(False, False, True), (False, True, False), (True, True, True)} <= seen
 

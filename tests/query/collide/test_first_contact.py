@@ -144,7 +144,7 @@ def test_rigid_bodies_by_matrix():
 def test_a_rigid_body_and_one_that_deforms():
     """A sphere swells to twice its size and meets a cube whose near side comes from 3 to 1: 1 + t = 3 - 2 t."""
     vertices, faces = shapes.icosphere(0 if OFF else 2)
-    vertices = vertices @ meshes.rotation(np.cross(vertices[0], [1, 0, 0]), math.acos(vertices[0, 0])).T         # a vertex is at (1, 0, 0)
+    vertices = vertices @ meshes.rotation(np.cross(vertices[0], [1, 0, 0]), math.acos(vertices[0, 0])).T  # a vertex is at (1, 0, 0)
     a, b = pl.Body(vertices, faces), pl.Body.rigid(*meshes.cube((0, -0.5, -0.5)))
 
     def swelling(t):

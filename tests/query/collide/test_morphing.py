@@ -97,7 +97,7 @@ def test_transforms_against_bodies_of_all_kinds(form, policy):
         found = pl.collide(body, other).faces
         for sat, descend in [] if OFF else product(SAT_MODES, DESCEND_MODES):
             np.testing.assert_array_equal(pl.collide(body, other, traversal=pl.Traversal(sat, descend)).faces, found)
-        body.update(transform=poses.matrix(meshes.rotation([3, 1, 2], 0.3 + k)))        # the weights stay
+        body.update(transform=poses.matrix(meshes.rotation([3, 1, 2], 0.3 + k)))  # the weights stay
         met += len(assert_same(body, other, contacts=False))
     assert met > 0
 

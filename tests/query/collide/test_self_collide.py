@@ -266,4 +266,4 @@ def test_counters(options, creasing):
     assert 0 < fresh.n_v
     assert 0 <= fresh.n_exact <= fresh.n_p
     body.update(vertices)
-    assert (pl.self_collide(body).stats.n_u > 0) == (options["policy"] != "inflated")                   # nothing has moved
+    assert (pl.self_collide(body).stats.n_u > 0) == (options["policy"] != "inflated")  # nothing has moved

@@ -26,7 +26,7 @@ class Turning:
         self.faces, self._answers, self._frames = deforming.faces, {}, []
         for k, (a, b, _) in enumerate(deforming):
             rng = np.random.default_rng(70 + k)
-            world = poses.matrix(poses.any_turn(rng), rng.standard_normal(3))          # both go there, so that they still meet
+            world = poses.matrix(poses.any_turn(rng), rng.standard_normal(3))  # both go there, so that they still meet
             stir = poses.matrix(meshes.rotation(rng.standard_normal(3), 0.1), rng.standard_normal(3) * 0.02)
             self._frames.append((a, b, world, world @ stir))
 
@@ -193,7 +193,7 @@ def test_far_from_the_origin(policy, offset):
         poses.assert_placed(a, b)
         if OFF:
             continue
-        away = pl.Body.rigid(sphere()[0] + far, sphere()[1], policy=policy)           # and a pose that brings it to the other
+        away = pl.Body.rigid(sphere()[0] + far, sphere()[1], policy=policy)  # and a pose that brings it to the other
         away.update(poses.matrix(turn, a.transform[:3, 3] - turn @ far + rng.standard_normal(3) * 0.3 * k))
         poses.assert_placed(a, away)
 

@@ -281,7 +281,7 @@ def test_volumes_stay_when_a_body_moves_as_a_whole(kept):
         if kept["policy"] not in ("active", "lazy"):                    # which set what they have not needed before
             assert stats.n_u == 0
     b.update(sphere()[0], transform=b.transform)
-    assert (pl.collide(a, b).stats.n_u > 0) == (kept["policy"] != "inflated")                           # no vertex has moved
+    assert (pl.collide(a, b).stats.n_u > 0) == (kept["policy"] != "inflated")  # no vertex has moved
 
 
 @pytest.mark.formulas
@@ -349,7 +349,7 @@ def test_an_update_is_seen_whole_or_not_at_all(policy, monkeypatch, set_threads)
     still.update(poses.matrix(meshes.rotation([1, 2, 3], 0.3), (0.1, 0.2, 0.3)))
     states = [{"transform": poses.matrix(meshes.rotation([1, 0, 2], angle), (angle, 0, 0))} for angle in (0.3, 0.9)]
     states.append({"vertices": vertices * 0.9 + 0.4})
-    states.append({"vertices": vertices, "transform": states[0]["transform"]})          # a transform alone goes with whole vertices
+    states.append({"vertices": vertices, "transform": states[0]["transform"]})  # a transform alone goes with whole vertices
     body, expected, positions = pl.Body(vertices, faces, policy=policy), [], []
     for state in states:
         body.update(**state)

@@ -98,7 +98,7 @@ def test_any_limits(given_, low, high):
 A_POINT = np.array([[2.0, TINIEST, 0.0]]), np.zeros((1, 3), np.int32)
 A_FACE = np.array([[0, 0, 1.0], [MOST, TINIEST, 1.0], [-MOST, 1.0, TINIEST]]), np.array([[0, 1, 2]], np.int32)
 
-A_TALL_FACE = np.array([[0, 0, 0], [1.0, 0, 0], [0, 0, 2.0**1000]]), np.array([[0, 1, 2]], np.int32)    # 2**-1024 beside it is no number
+A_TALL_FACE = np.array([[0, 0, 0], [1.0, 0, 0], [0, 0, 2.0**1000]]), np.array([[0, 1, 2]], np.int32)  # 2**-1024 beside it is no number
 
 
 @often(300)

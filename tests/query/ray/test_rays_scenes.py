@@ -27,7 +27,8 @@ TETRAHEDRON = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], float) - 0.
 def member(k, **options):
     """Body k of a scene: free, rigid and morphing ones by turns, of several shapes, policies and trees."""
     vertices, faces = (meshes.cube((-0.4, -0.4, -0.4), 0.8), TETRAHEDRON, shapes.icosphere(0))[k % 3]
-    options = {"policy": sorted(POLICIES)[k % len(POLICIES)], "arity": sorted(WIDTH_OF_ARITY)[k // 2 % len(WIDTH_OF_ARITY)], "leaf": 1 + k % 8, **options}
+    options = {"policy": sorted(POLICIES)[k % len(POLICIES)], "arity": sorted(WIDTH_OF_ARITY)[k // 2 % len(WIDTH_OF_ARITY)],
+               "leaf": 1 + k % 8, **options}
     if k % 4 == 3:
         options["policy"] = "auto"
         return pl.Body.morph(targets(vertices, 3, k), faces, **options)
@@ -92,7 +93,7 @@ def test_families_side_by_side():
     rng, scene = np.random.default_rng(42), pl.Scene()
     for k in range(len(VOLUMES) * (1 if OFF else 3)):
         volume = VOLUMES[k % len(VOLUMES)]
-        body = member(4 * k, volume=volume, **({} if OFF or volume in NARROW else {"arity": 8}))         # no more loops to compile
+        body = member(4 * k, volume=volume, **({} if OFF or volume in NARROW else {"arity": 8}))  # no more loops to compile
         move(4 * k, body, rng, 2.0)
         scene.add(body)
     assert both(assert_rays(scene, *through(scene, rng, 6 if OFF else 60, 2.0)))

@@ -111,7 +111,7 @@ def test_rays_along_walls_of_cells():
     grid = pl.UniformGrid(vertices, faces, cells=4)
     assert grid.cells == (4, 4, 4)
     frame = grid._lists.frame[0]
-    walls = (frame["low"] - frame["margin"]) + np.arange(5)[:, None] * frame["side"]           # (5, 3); the scale is 1
+    walls = (frame["low"] - frame["margin"]) + np.arange(5)[:, None] * frame["side"]  # (5, 3); the scale is 1
     corners = np.array([[walls[i, 0], walls[j, 1], walls[k, 2]] for i, j, k in product(range(5), repeat=3)][:: 25 if OFF else 1])
     hits = 0
     for offset in (0.0, 2.0**-53, -(2.0**-53), 1e-9):
@@ -183,7 +183,7 @@ def test_nothing_to_hit():
         assert len(grid) == 0 and grid.cells == (1, 1, 1)
         assert not assert_rays(grid, T, [0, 0, 1]).hit.any()
     assert len(pl.cast(pl.UniformGrid(T, ONE), np.zeros((0, 3)), [0, 0, 1])) == 0
-    point = pl.UniformGrid(np.ones((3, 3)), [[0, 1, 2], [1, 1, 1]])            # a box of no size
+    point = pl.UniformGrid(np.ones((3, 3)), [[0, 1, 2], [1, 1, 1]])     # a box of no size
     assert not assert_rays(point, [[1, 1, 0], [1, 1, 1]], [0, 0, 1]).hit.any()
 
 

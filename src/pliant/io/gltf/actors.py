@@ -53,7 +53,8 @@ class RigidActor(NodeActor):
 
     def _make_body(self, **options: Any) -> Body:
         vertices = self._surface.vertices
-        return Body.rigid(transform_points(self._poses.world(0)[self._node], vertices) if self._baked else vertices, self._surface.faces, **options)
+        return Body.rigid(transform_points(self._poses.world(0)[self._node], vertices) if self._baked else vertices, self._surface.faces,
+                          **options)
 
     def _move(self, body: Body, frame: int) -> None:
         if not self._baked:
@@ -149,7 +150,8 @@ def make_actor(path: Path, name: str, node: int, poses: Poses, surface: GltfSurf
         if rigid or not moving:
             return MorphActor(path, name, node, poses, surface, weights, not rigid)
         return _free_actor(path, name, poses, surface,
-                           lambda frame: transform_points(poses.world(frame)[node], _morph_at(poses, node, frame, surface, weights)))  # fmt: skip
+                           lambda frame: transform_points(poses.world(frame)[node],
+                                                          _morph_at(poses, node, frame, surface, weights)))  # fmt: skip
     return RigidActor(path, name, node, poses, surface, not rigid) if rigid or not moving else AffineActor(path, name, node, poses, surface)
 
 

@@ -152,7 +152,9 @@ class Accessors:
         if "uri" in buffer:
             return self._external_file(buffer, uri, length), 0, length
         if self.document.blob is None or buffer.name != "buffers[0]":
-            raise buffer.refuse("uri", f"missing, and there is no chunk for it; with {' or '.join(COMPRESSION_EXTENSIONS[1:])} it is a file {CONVERSION_HINT}")
+            raise buffer.refuse("uri",
+                                "missing, and there is no chunk for it; "
+                                f"with {' or '.join(COMPRESSION_EXTENSIONS[1:])} it is a file {CONVERSION_HINT}")
         begin, present = self.document.blob
         if length > present:
             raise buffer.refuse("byteLength", f"announces {length:,} bytes, but the binary chunk has {present:,}")

@@ -139,7 +139,8 @@ def read_clip(data: Accessors, number: int, has_matrix: Flags, targets: dict[int
         interpolation, input_index = sampler.text("interpolation") or LINEAR, data.document.required_index(sampler, "input", "accessors")
         if input_index not in times:
             times[input_index] = _read_times(data, sampler, input_index)
-        key = data.document.required_index(sampler, "output", "accessors"), interpolation, path, len(times[input_index]), targets.get(node, 1)
+        key = data.document.required_index(sampler, "output", "accessors"), interpolation, path, len(times[input_index]), targets.get(
+            node, 1)
         if key not in known:
             values = _read_values(data, sampler, *key)
             known[key] = values, _is_constant(values)
@@ -170,7 +171,8 @@ def _channel_target(document: Document, channel: Entry, has_matrix: Flags, anima
     return node, path
 
 
-def _group_tracks(groups: dict[tuple[int, str, str], list[tuple[int, Floats]]], times: dict[int, Floats]) -> tuple[list[Track], dict[int, Track]]:
+def _group_tracks(groups: dict[tuple[int, str, str], list[tuple[int, Floats]]], times: dict[int, Floats]) -> tuple[
+    list[Track], dict[int, Track]]:
     """A track for each group of channels, in which linear rotations are unit ones; but one for each node of which weights change."""
     tracks, weights = list[Track](), dict[int, Track]()
     for (input_index, interpolation, path), members in groups.items():

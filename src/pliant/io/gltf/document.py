@@ -30,7 +30,7 @@ MAX_NAME = 100  # characters of a name
 
 # Extensions that a file may require and that leave positions alone. Others are refused: glTF 2.0, section 3.12, asks for that.
 ALLOWED_EXTENSIONS = ("KHR_materials_", "KHR_lights_", "KHR_texture_", "EXT_texture_", "MSFT_texture_", "EXT_lights_", "KHR_xmp",
-            "KHR_mesh_quantization")  # fmt: skip
+                      "KHR_mesh_quantization")  # fmt: skip
 COMPRESSION_EXTENSIONS = ("KHR_draco_mesh_compression", "EXT_meshopt_compression", "KHR_meshopt_compression")
 CONVERSION_HINT = "whose geometry is compressed; convert it first, for instance with gltf-transform, without compression"
 

@@ -84,7 +84,8 @@ class MeshNodes:
             self._mesh_nodes.append((node, surface, mesh, skin))
             vertices += len(surface.vertices)
             if len(self._mesh_nodes) > MAX_ACTORS or vertices > MAX_VERTICES:
-                raise refuse(data.path, f"{entry.name}: with it there are {len(self._mesh_nodes):,} nodes with {vertices:,} vertices; at most "
+                raise refuse(data.path,
+                             f"{entry.name}: with it there are {len(self._mesh_nodes):,} nodes with {vertices:,} vertices; at most "
                                         f"{MAX_ACTORS:,} and {MAX_VERTICES:,} are read")  # fmt: skip
 
     def _surface(self, mesh: int, skinned: bool) -> GltfSurface | None:

@@ -186,7 +186,8 @@ def _read_joint_weights(data: Accessors, parts: PrimitiveRows, skinned: bool) ->
         part_joints, part_weights = np.zeros((count, width), np.int64), np.zeros((count, width))
         for number, (joint_accessor, weight_accessor) in enumerate(zip(part.joints, part.weights, strict=True)):
             columns = slice(4 * number, 4 * number + 4)
-            part_joints[:, columns], part_weights[:, columns] = data.integers(joint_accessor, "VEC4")[rows], data.floats(weight_accessor, "VEC4")[rows]
+            part_joints[:, columns] = data.integers(joint_accessor, "VEC4")[rows]
+            part_weights[:, columns] = data.floats(weight_accessor, "VEC4")[rows]
         joints.append(part_joints)
         weights.append(part_weights)
     return np.concatenate(joints), np.concatenate(weights)

@@ -134,7 +134,8 @@ def _static_mesh(pxr: Any, mesh: Any, clock: Clock, rest: Floats, faces: Faces) 
         return MeshRecord("rigid", 1, arrays, lambda _: (np.eye(4),))
     inverse = np.linalg.inv(start).astype(np.float64) if abs(np.linalg.det(start[:3, :3])) > 0 else None
     if inverse is not None and _stays_rigid(pxr, mesh, clock, inverse):
-        return MeshRecord("rigid", clock.frames, arrays, lambda frame: (_set_last_row(_local_to_world(mesh, clock.time_code(pxr, frame)) @ inverse),))
+        return MeshRecord("rigid", clock.frames, arrays,
+                          lambda frame: (_set_last_row(_local_to_world(mesh, clock.time_code(pxr, frame)) @ inverse),))
     return MeshRecord("blended", clock.frames, (rest, faces), lambda frame: (_local_to_world(mesh, clock.time_code(pxr, frame))[None],))
 
 
@@ -148,7 +149,8 @@ def _stays_rigid(pxr: Any, mesh: Any, clock: Clock, inverse: Floats) -> bool:
     inner = np.concatenate([[clock.start], samples[(samples > clock.start) & (samples < last)], [last]])
     times = inner if len(inner) < clock.frames else clock.start + clock.step * np.arange(clock.frames)
     depth = mesh.GetPrim().GetPath().pathElementCount
-    return len(times) * depth <= MAX_TESTED_MATRICES and all(_is_rigid(_local_to_world(mesh, pxr.Usd.TimeCode(time)) @ inverse) for time in times.tolist())
+    return len(times) * depth <= MAX_TESTED_MATRICES and all(
+        _is_rigid(_local_to_world(mesh, pxr.Usd.TimeCode(time)) @ inverse) for time in times.tolist())
 
 
 def _sample_times(pxr: Any, prim: Any) -> Floats:

@@ -109,7 +109,8 @@ class SceneService:
 def _make_clock(path: Path, stage: Any, wanted: float | None) -> tuple[Clock, float]:
     """The frames, and how many a second has; 0 where there is one."""
     codes = float(stage.GetTimeCodesPerSecond())
-    start, end = (float(stage.GetStartTimeCode()), float(stage.GetEndTimeCode())) if stage.HasAuthoredTimeCodeRange() else _sample_range(stage)
+    start, end = (float(stage.GetStartTimeCode()),
+                  float(stage.GetEndTimeCode())) if stage.HasAuthoredTimeCodeRange() else _sample_range(stage)
     if not (math.isfinite(start) and math.isfinite(end) and 0 < codes < math.inf and end >= start):
         raise refuse(path, f"its time codes go from {start:g} to {end:g}, {codes:g} a second; expected rising, finite ones")
     rate = codes if wanted is None else wanted

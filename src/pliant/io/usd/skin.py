@@ -66,7 +66,9 @@ def convex_weights(skin: Skin, vertices: int, time: Any) -> JointWeights | None:
     found = query.ComputeVaryingJointInfluences(vertices, time)
     joints, weights = np.array(found[0], np.int64), np.array(found[1], np.float64)
     count = len(skin.transforms(time))
-    if not vertices or not len(joints) or len(joints) != len(weights) or len(joints) % vertices or joints.min() < 0 or joints.max() >= count:
+    if not vertices or not len(joints) or len(joints) != len(weights) or len(joints) % vertices:
+        return None
+    if joints.min() < 0 or joints.max() >= count:
         return None
     sums = weights.reshape(vertices, -1).sum(axis=1)
     if not (np.isfinite(weights).all() and weights.min() >= 0 and np.abs(sums - 1).max() <= WEIGHT_SUM_TOLERANCE):

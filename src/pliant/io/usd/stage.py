@@ -94,7 +94,8 @@ def open_stage(pxr: Any, path: Path) -> OpenStage:
         allow_bytes(size)
         layers[name] = layer = _open_layer(pxr, path, name)
         for dependency in filter(None, layer.GetCompositionAssetDependencies()):  # without a name, it is in the same layer
-            found = references[name, dependency] = _resolve_member(path, name, dependency) if is_package else _resolve_file(path, name, dependency)
+            found = references[name, dependency] = _resolve_member(path, name, dependency) if is_package else _resolve_file(path, name,
+                                                                                                                            dependency)
             if not is_package:
                 files[Path(found)] = None
             waiting.append(found)

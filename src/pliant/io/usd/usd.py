@@ -94,7 +94,7 @@ def _make_actor(path: Path, name: str, head: dict[str, Any], arrays: ArrayTuple,
         rest, faces = _float_rows(arrays[0], -1, 3), _face_rows(arrays[1])
         weights = _weight_matrix(len(rest), int(head["joints"]), *arrays[2:]) if arrays[2:] else np.ones((len(rest), 1))
         return MatrixActor(path, name, "blended", frames, lambda **options: Body.blended(rest, faces, weights, **options),
-                       lambda frame: _check_kind(pose(frame)[0], "f"))  # fmt: skip
+                           lambda frame: _check_kind(pose(frame)[0], "f"))  # fmt: skip
     if kind not in ("free", "soup"):
         raise refuse(path, f"{name}: is of kind {kind!r:.40}, which is none")
     return _free_actor(path, name, frames, _face_rows(arrays[0]) if kind == "free" else None, pose)

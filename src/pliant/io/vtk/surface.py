@@ -47,8 +47,8 @@ def _prism(sides: int) -> tuple[tuple[int, ...], ...]:
 
 # The faces of cells that have a volume.
 SOLID_FACES = (dict.fromkeys((10, 24, 71, 78), _TETRA) | dict.fromkeys((12, 25, 29, 33, 72, 79), _HEXAHEDRON)
-         | dict.fromkeys((13, 26, 31, 32, 73, 80), _WEDGE) | dict.fromkeys((14, 27, 37, 74, 81), _PYRAMID)
-         | {VOXEL: _VOXEL, 15: _prism(5), 16: _prism(6)})  # fmt: skip
+               | dict.fromkeys((13, 26, 31, 32, 73, 80), _WEDGE) | dict.fromkeys((14, 27, 37, 74, 81), _PYRAMID)
+               | {VOXEL: _VOXEL, 15: _prism(5), 16: _prism(6)})  # fmt: skip
 
 
 class Cells(NamedTuple):

@@ -73,7 +73,7 @@ def make_actor(name: str, frames: int, load: LoadGrid, path_of: FramePath, disti
 def _surface_notes(name: str, found: GridSurface, field: str) -> tuple[str, ...]:
     """What is to be said of a surface, and of what is done with the field of displacements, if there is one."""
     sentences = {"is added": "points do not move by themselves; the field of displacements is added to them.",
-            "is not added": "the field of displacements is not added to points, which one frame does not ask for."}  # fmt: skip
+                 "is not added": "the field of displacements is not added to points, which one frame does not ask for."}  # fmt: skip
     notes = []
     if found.curved:
         notes.append(f"{name}: curved cells are taken as flat between their corners.")

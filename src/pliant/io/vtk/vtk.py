@@ -62,8 +62,8 @@ def _read_grid(path: Path) -> VtkGrid:
     """What a file of one moment holds."""
     suffix = path.suffix.lower()
     if suffix not in GRID_READERS:
-        raise refuse(path, f"is not a file of one moment that is read; expected {', '.join(GRID_READERS)} (of parallel and multi-block files, "
-                           "ParaView's filters Merge Blocks and Clean to Grid make one)")  # fmt: skip
+        raise refuse(path, f"is not a file of one moment that is read; expected {', '.join(GRID_READERS)} "
+                           "(of parallel and multi-block files, ParaView's filters Merge Blocks and Clean to Grid make one)")  # fmt: skip
     return GRID_READERS[suffix](path)
 
 

@@ -235,13 +235,15 @@ def _time_steps(document: _XdmfDocument) -> tuple[list[Element], list[float], tu
         return uniform, [0.0], ()
     if not series:
         raise refuse(path, f"has {len(grids)} grids; expected a temporal collection, or one uniform grid")
-    with_displacement = [each for each in series if any(is_displacement(field.get("Name", "")) for field in each.iterfind("Grid/Attribute"))]
+    with_displacement = [each for each in series
+                         if any(is_displacement(field.get("Name", "")) for field in each.iterfind("Grid/Attribute"))]
     chosen = (with_displacement or series)[0]
     steps = chosen.findall("Grid")
     if any(step.get("GridType", "Uniform") != "Uniform" for step in steps):
         raise refuse(path, "has collections within collections, which are not read")
     skipped = len(series) - 1
-    notes = (f"{skipped} more collections of the file were left out: {display_name(chosen.get('Name', 'the first'))} is shown.",) if skipped else ()
+    shown = display_name(chosen.get("Name", "the first"))
+    notes = (f"{skipped} more collections of the file were left out: {shown} is shown.",) if skipped else ()
     return steps, _step_times(document, chosen, steps), notes
 
 

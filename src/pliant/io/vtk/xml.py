@@ -29,7 +29,8 @@ def read_grid(path: Path) -> VtkGrid:
     arrays = ArrayReader(path, read_bytes(path, MAX_FILE_BYTES, "VTK file"))
     kind = attribute(path, arrays.root, "type")
     if kind not in GRID_TYPES:
-        raise refuse(path, f"holds {kind[:40]!r}, expected {' or '.join(GRID_TYPES)}, which ParaView's filter Extract Surface makes of others")
+        raise refuse(path, f"holds {kind[:40]!r}, expected {' or '.join(GRID_TYPES)}, "
+                           "which ParaView's filter Extract Surface makes of others")
     found = arrays.root.find(kind)
     pieces = [] if found is None else found.findall("Piece")
     if not pieces:
@@ -85,7 +86,8 @@ def _read_polygons(arrays: ArrayReader, piece: Element) -> Cells:
     for tag, kind in CELL_LISTS.items():
         section = piece.find(tag)
         if section is not None and len(section) and count_attribute(arrays.path, piece, f"NumberOf{tag}", default="1"):
-            connectivity, offsets = (to_int64(arrays.path, name, _read_named(arrays, section, name)) for name in ("connectivity", "offsets"))
+            connectivity, offsets = (to_int64(arrays.path, name, _read_named(arrays, section, name))
+                                     for name in ("connectivity", "offsets"))
             parts.append(Cells(np.full(len(offsets), kind, np.uint8), np.concatenate([np.zeros(1, np.int64), offsets]), connectivity))
     no_points = np.empty((0, 3))
     return merge_grids(arrays.path, [VtkGrid(no_points, cells) for cells in parts or [NO_CELLS]]).cells

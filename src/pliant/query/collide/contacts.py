@@ -8,10 +8,10 @@ from pliant.geometry.contact import BUFFER_SIZE, contacts
 from pliant.motion.rigid import IDENTITY, transform_corners
 
 CONTACT_FIELDS = ("segments", "normals", "depths", "coplanar", "push_directions")
-MIN_NORMAL_DIFFERENCE = 1e-9                                                             # normals that differ less say nothing
-PAIRS_PER_CHUNK = 1 << 11                                                         # pairs between looks at Ctrl-C: 3 ms, 100 where all is absurd
-MEMORY_CHECK_PAIRS = 1 << 16                                                           # pairs for which asking how much memory there is takes longest
-BYTES_PER_PAIR = 8 * (9 + 9 + 6 + 3 + 1 + 6) + 1                                 # of a pair and its answer
+MIN_NORMAL_DIFFERENCE = 1e-9                                            # normals that differ less say nothing
+PAIRS_PER_CHUNK = 1 << 11                                               # pairs between looks at Ctrl-C: 3 ms, 100 where all is absurd
+MEMORY_CHECK_PAIRS = 1 << 16                                            # pairs for which asking how much memory there is takes longest
+BYTES_PER_PAIR = 8 * (9 + 9 + 6 + 3 + 1 + 6) + 1                        # of a pair and its answer
 
 
 def contacts_of(parts):

@@ -13,7 +13,8 @@ MotionPath = Callable[[float], Any]
 MAX_STEPS = 10**9
 
 
-def first_contact(a: Queryable, b: Queryable, path_a: MotionPath | None, path_b: MotionPath | None, *, start: float = 0.0, stop: float = 1.0,
+def first_contact(a: Queryable, b: Queryable, path_a: MotionPath | None, path_b: MotionPath | None, *, start: float = 0.0,
+                  stop: float = 1.0,
                   steps: int = 1, tolerance: float = 1e-6) -> FirstContact | None:
     """The first time between `start` and `stop` at which the bodies meet, to within `tolerance`, and the faces that meet then; else None.
 
@@ -61,7 +62,7 @@ def first_contact(a: Queryable, b: Queryable, path_a: MotionPath | None, path_b:
         before = time
     else:
         return None
-    in_contact = True                                                        # the bodies are where they meet
+    in_contact = True                                                   # the bodies are where they meet
     while time - before > tolerance:
         midpoint = 0.5 * before + 0.5 * time
         if not before < midpoint < time:

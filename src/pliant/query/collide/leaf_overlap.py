@@ -22,8 +22,8 @@ from pliant.tree.nodes import LEAF_WIDTH
 from pliant.volume.aabb import Box, triangle_bounds
 from pliant.volume.protocol import overlap
 
-BOX_ROW, TRIANGLE_ROW, PLANE_ROW = 0, 6, 15                                     # rows of scratch: six, nine and five
-BOX_MARGIN = np.float32(2.1)                                                # of DELTA: two boxes may each be short by one
+BOX_ROW, TRIANGLE_ROW, PLANE_ROW = 0, 6, 15                             # rows of scratch: six, nine and five
+BOX_MARGIN = np.float32(2.1)                                            # of DELTA: two boxes may each be short by one
 
 
 @generic("visitor")

@@ -1,8 +1,8 @@
 """Many pairs of bodies in one call: the narrow phase of a scene.
 
 A query from Python costs about 25 µs before its first volume; a scene asks dozens of small ones a frame. Here all of them are set up and
-run by one entry (`core/function_pointer.py`), which knows a body by three addresses: of its shape, its place and its transform. It stops for the
-reasons of `traverse` and can be taken up again.
+run by one entry (`core/function_pointer.py`), which knows a body by three addresses: of its shape, its place and its transform. It stops
+for the reasons of `traverse` and can be taken up again.
 """
 from functools import cache
 from typing import NamedTuple
@@ -25,11 +25,12 @@ from pliant.query.traverse import BUDGET_SPENT, COUNTERS, OUTPUT_FULL, QUERY_STA
 from pliant.refit.leaf_fill import CONTEXT
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 
-MAX_BATCHED_FACES = 1 << 15                                                         # faces
+MAX_BATCHED_FACES = 1 << 15                                             # faces
 KEY_BITS = 62
 IDENTITY_ADDRESS = IDENTITY.ctypes.data
 BATCH_STATE = np.dtype([(name, np.int64) for name in (
-    "bodies", "n_bodies", "pairs", "n_pairs", "query", "counters", "ends", "stack", "n_stack", "keys", "n_keys", "exact_entry", "key_bits", "full_sat",
+    "bodies", "n_bodies", "pairs", "n_pairs", "query", "counters", "ends", "stack", "n_stack", "keys", "n_keys", "exact_entry", "key_bits",
+    "full_sat",
     "first_only", "total", "budget", "in_progress", "reason")])
 
 
@@ -59,22 +60,22 @@ def wrap_pairs(pairs):
     """One answer, the Pairs of two bodies, as Found."""
     names = ("faces", *CONTACT_FIELDS) if pairs.segments is not None else ("faces",)
     return PairResults(np.array([len(pairs)]), np.array([pairs.stats], np.int64), {name: getattr(pairs, name) for name in names},
-                 np.array([pairs.complete]))
+                       np.array([pairs.complete]))
 
 
 def empty_results(contacts, n=0):
     """No answers, about so many pairs of bodies that were not looked at."""
     return PairResults(np.zeros(n, np.int64), np.zeros((n, len(COUNTERS)), np.int64),
-                 {"faces": np.zeros((0, 2), np.int32), **(contacts_of([]) if contacts else {})}, np.zeros(n, np.bool_))
+                       {"faces": np.zeros((0, 2), np.int32), **(contacts_of([]) if contacts else {})}, np.zeros(n, np.bool_))
 
 
 def concat_results(results):
     """Several, one after another."""
     starts = np.cumsum([0] + [len(part.arrays["faces"]) for part in results])
     return PairResults(np.concatenate([part.ends + start for part, start in zip(results, starts[:-1], strict=True)]),
-                 np.concatenate([part.counters for part in results]),
-                 {name: np.concatenate([part.arrays[name] for part in results]) for name in results[0].arrays},
-                 np.concatenate([part.complete for part in results]))
+                       np.concatenate([part.counters for part in results]),
+                       {name: np.concatenate([part.arrays[name] for part in results]) for name in results[0].arrays},
+                       np.concatenate([part.complete for part in results]))
 
 
 def can_batch(body):
@@ -104,14 +105,15 @@ def collide_batched(bodies, pairs, full_sat, contacts, first, end_time=None):
         bvhs, boxes = [body.bvh_at(1.0) for body in bodies], world_boxes(bodies)
         low, high = boxes[pairs, 0], boxes[pairs, 1]
         close = np.flatnonzero(((low[:, 0] <= high[:, 1]) & (low[:, 1] <= high[:, 0])).all(axis=1))
-        used_bodies, first_use = np.unique(pairs[close], return_index=True)      # boxes may be loose: what they part need not follow
+        used_bodies, first_use = np.unique(pairs[close], return_index=True)  # boxes may be loose: what they part need not follow
         updated = [bvhs[k].refit() for k in used_bodies.tolist() if not time_is_up(end_time)]
-        found = run_batches(bodies, bvhs, pairs, full_sat, first, end_time)      # if there was no time for all refits, there is none for a loop
+        found = run_batches(bodies, bvhs, pairs, full_sat, first, end_time)  # if there was no time for all refits, there is none for a loop
         first_use = first_use[:len(updated)]
-        np.add.at(found.counters[:, COUNTERS.index("n_u")], close[first_use // 2], updated)        # counted where a body was first needed
+        np.add.at(found.counters[:, COUNTERS.index("n_u")], close[first_use // 2], updated)  # counted where a body was first needed
         if contacts:
             ends, faces = found.ends.tolist(), found.arrays["faces"]
-            face_pairs = [(faces[start:end], bodies[i], bodies[j]) for start, end, (i, j) in zip([0, *ends], ends, pairs.tolist(), strict=False)]
+            face_pairs = [(faces[start:end], bodies[i], bodies[j]) for start, end,
+                          (i, j) in zip([0, *ends], ends, pairs.tolist(), strict=False)]
             found.arrays.update(contacts_of([part for part in face_pairs if len(part[0])]))
         return found
 
@@ -132,23 +134,25 @@ def run_batches(bodies, bvhs, pairs, full_sat, first, end_time):
 def run_batch(bodies, bvhs, pairs, low, has_transform, full_sat, first, end_time):
     """Found, without contacts, for shapes that are true. A key has the pair in its upper bits, then two faces of `low` bits."""
     addresses = np.array([(shape.context, body.motion.address, IDENTITY_ADDRESS if body.matrix is None else body.matrix.ctypes.data)
-                      for shape, body in zip(bvhs, bodies, strict=True)], np.int64)
+                          for shape, body in zip(bvhs, bodies, strict=True)], np.int64)
     query, counters, ends = np.zeros(1, QUERY_STATE), np.zeros((len(pairs), len(COUNTERS)), np.int64), np.zeros(len(pairs), np.int64)
     deepest, widest = max(shape.tree.depth for shape in bvhs), bvhs[0].tree.width
     stack, keys, job = np.empty((2 * deepest + 2) * widest**2, np.int64), np.empty(INITIAL_KEYS, np.int64), np.zeros(1, BATCH_STATE)
     state = job[0]
-    state["n_bodies"], state["n_pairs"], state["n_stack"], state["exact_entry"], state["key_bits"], state["full_sat"], state["first_only"] = (
-        len(addresses), len(pairs), len(stack), exact_entry()[0], low, full_sat, first)
-    for name, array in (("bodies", addresses), ("pairs", pairs), ("query", query), ("counters", counters), ("ends", ends), ("stack", stack)):
+    state["n_bodies"], state["n_pairs"], state["n_stack"] = len(addresses), len(pairs), len(stack)
+    state["exact_entry"], state["key_bits"], state["full_sat"], state["first_only"] = exact_entry()[0], low, full_sat, first
+    for name, array in (("bodies", addresses), ("pairs", pairs), ("query", query), ("counters", counters), ("ends", ends),
+                        ("stack", stack)):
         state[name] = array.ctypes.data
-    enter, at, budget = batch_entry(bvhs[0].options.volume_type.volume, widest, has_transform), 0, CALL_BUDGET if end_time is None else TIMED_CALL_BUDGET
+    enter, at = batch_entry(bvhs[0].options.volume_type.volume, widest, has_transform), 0
+    budget = CALL_BUDGET if end_time is None else TIMED_CALL_BUDGET
     while at < len(pairs) and not time_is_up(end_time):
         state["keys"], state["n_keys"], state["budget"] = keys.ctypes.data, len(keys), budget
         at = enter(job.ctypes.data, at)
         if at < len(pairs) and state["reason"] == OUTPUT_FULL:
             keys = grow_keys(keys)
     total, done = int(state["total"]), np.arange(len(pairs)) < at
-    if state["in_progress"]:                                              # what was found so far of the pair at which time was up
+    if state["in_progress"]:                                            # what was found so far of the pair at which time was up
         total += int(query["found"][0])
         keys[int(state["total"]):total] |= at << (2 * low)
         counters[at] = [query[name][0] for name in COUNTERS]
@@ -177,19 +181,23 @@ def batch_entry(volume, width, has_transform):
             a, b = array_at(as_pointer(context_a), 1, CONTEXT)[0], array_at(as_pointer(context_b), 1, CONTEXT)[0]
             motion_a = array_at(as_pointer(bodies[pairs[p, 0], 1]), 1, MOTION_DTYPE)[0]
             motion_b = array_at(as_pointer(bodies[pairs[p, 1], 1]), 1, MOTION_DTYPE)[0]
-            m_a, m_b = array_at(as_pointer(bodies[pairs[p, 0], 2]), 12, np.float64), array_at(as_pointer(bodies[pairs[p, 1], 2]), 12, np.float64)
+            m_a = array_at(as_pointer(bodies[pairs[p, 0], 2]), 12, np.float64)
+            m_b = array_at(as_pointer(bodies[pairs[p, 1], 2]), 12, np.float64)
             if not job["in_progress"]:
                 if has_transform:
                     close = init_query_transformed(query, motion_a["box"], motion_a["origin"], motion_a["reach"], m_a,
-                                         motion_b["box"], motion_b["origin"], motion_b["reach"], m_b, motion_a["scale"], 0.0, job["full_sat"])
+                                                   motion_b["box"], motion_b["origin"], motion_b["reach"], m_b, motion_a["scale"], 0.0,
+                                                   job["full_sat"])
                 else:
-                    close = init_query(query, motion_a["box"], motion_a["origin"], motion_a["reach"], motion_b["box"], motion_b["origin"], motion_b["reach"],
-                                  motion_a["scale"], 0.0)
+                    close = init_query(query, motion_a["box"], motion_a["origin"], motion_a["reach"], motion_b["box"], motion_b["origin"],
+                                       motion_b["reach"],
+                                       motion_a["scale"], 0.0)
                 if not close:
                     ends[p] = job["total"]
                     p += 1
                     continue
-                state["in_filter_range"], state["key_bits"], state["exact_entry"] = motion_a["in_filter_range"] & motion_b["in_filter_range"], low, job["exact_entry"]
+                state["in_filter_range"], state["key_bits"] = motion_a["in_filter_range"] & motion_b["in_filter_range"], low
+                state["exact_entry"] = job["exact_entry"]
                 state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"] = a["frame"], a["entry"], a["fill"], context_a
                 state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"] = b["frame"], b["entry"], b["fill"], context_b
                 stack[0] = 0
@@ -205,7 +213,8 @@ def batch_entry(volume, width, has_transform):
             keys = array_at(as_pointer(job["keys"] + 8 * job["total"]), job["n_keys"] - job["total"], np.int64)
             state["budget"] = job["budget"]
             if has_transform:
-                reason = traverse(CollideTransformed(flat_a, flat_b, keys, m_a, m_b), nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b,
+                reason = traverse(CollideTransformed(flat_a, flat_b, keys, m_a, m_b), nodes_a, leaves_a, slots_a, nodes_b, leaves_b,
+                                  slots_b,
                                   query, stack)
             else:
                 reason = traverse(Collide(flat_a, flat_b, keys), nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, query, stack)
@@ -213,7 +222,7 @@ def batch_entry(volume, width, has_transform):
             if reason == OUTPUT_FULL or reason == BUDGET_SPENT:
                 job["reason"], job["in_progress"] = reason, 1
                 return p
-            found = min(state["found"], 1) if first else state["found"]         # a leaf may have given more than one
+            found = min(state["found"], 1) if first else state["found"] # a leaf may have given more than one
             for k in range(found):
                 keys[k] |= p << (2 * low)
             counters[p, 0], counters[p, 1], counters[p, 2], counters[p, 3] = state["n_v"], state["n_p"], state["n_u"], state["n_exact"]

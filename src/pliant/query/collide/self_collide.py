@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from pliant.image.options import ImageOptions
 
 ADJACENT_MODES = ("exact", "ignore")
-SPARE_ENTRIES = 4                                                               # entries that `go_around` may push
+SPARE_ENTRIES = 4                                                       # entries that `go_around` may push
 
 
 class SelfCollide(NamedTuple):
@@ -157,7 +157,7 @@ def compare_adjacent(stars, begins, vertex_faces, faces, points, vertices, keys,
             budget -= EXACT_COST
             reason = DONE
             continue
-        folded_vertex = np.int64(-1)                                        # a vertex whose fan may overlap itself
+        folded_vertex = np.int64(-1)                                    # a vertex whose fan may overlap itself
         while at < end and budget > 0 and folded_vertex < 0:
             row = ROW_SIZE * at
             if load(stars, row + 1) & TURNS_MASK == 0 or not fan_disjoint(points, stars, row, corner_error_bound):
@@ -199,7 +199,8 @@ def compare_fan(begins, vertex_faces, faces, vertices, keys, state, v, row, budg
         f = np.int64(vertex_faces[first + row])
         for k in range(first + row + 1, last):
             g = np.int64(vertex_faces[k])
-            answer = adjacent_overlap(vertices, faces, f, g, v, in_filter_range or (face_fits(vertices, faces, f) and face_fits(vertices, faces, g)))
+            answer = adjacent_overlap(vertices, faces, f, g, v,
+                                      in_filter_range or (face_fits(vertices, faces, f) and face_fits(vertices, faces, g)))
             n_exact += answer >= EXACT
             if answer & 1:
                 keys[found] = ordered_key(state, f, g)
@@ -270,9 +271,10 @@ def init_self_query(space, body, first):
     init_query(space.query, motion.box, motion.origin, motion.reach, motion.box, motion.origin, motion.reach, motion.scale, 0.0)
     state["descend_larger"] = False
     _, in_filter_range, error_bound = body.world_vertices()
-    error_bound = clamp_float32(error_bound * motion.scale)                                # volumes and lanes stay in model space, exact tests do not
+    error_bound = clamp_float32(error_bound * motion.scale)             # volumes and lanes stay in model space, exact tests do not
     state["margin"], state["corner_error"] = clamp_float32(2.1 * error_bound), clamp_float32(float(state["corner_error"]) + error_bound)
-    state["first_only"], state["in_filter_range"], state["key_bits"], state["exact_entry"] = first, in_filter_range, face_bits(body), exact_entry()[0]
+    state["first_only"], state["in_filter_range"] = first, in_filter_range
+    state["key_bits"], state["exact_entry"] = face_bits(body), exact_entry()[0]
 
 
 def init_self_query_bvh(space, body, first):

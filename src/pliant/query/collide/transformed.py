@@ -1,8 +1,8 @@
 """All pairs of faces of two bodies of which one or both are placed: the visitor that sees the second from the model frame of the first.
 
-Volumes stay in model space. Boxes are compared along separating axes (`volume/obb_sat.py`); the triangles of a leaf of the second are turned
-into the frame of the first, in float32 relative to a corner of the leaf, so that errors grow with the leaf and not with the body; exact
-tests read the placed corners, worked out for the few that ask.
+Volumes stay in model space. Boxes are compared along separating axes (`volume/obb_sat.py`); the triangles of a leaf of the second are
+turned into the frame of the first, in float32 relative to a corner of the leaf, so that errors grow with the leaf and not with the body;
+exact tests read the placed corners, worked out for the few that ask.
 """
 from typing import NamedTuple
 
@@ -30,9 +30,9 @@ from pliant.volume.protocol import RigidTransform, overlap, sat_cross_axes
 
 EPS32 = 2.0**-24
 HALF, EPS32_16 = np.float32(0.5), np.float32(16 * EPS32)
-ROTATION_ERROR = 2.0**-22                                                        # of an entry of a rotation in float32, and more
-MAX_FLOAT32 = 3e38                                                          # in float32
-TRANSFORM_ERROR = 2.0**-20                                                        # of all lengths: above the roundings of `carry`
+ROTATION_ERROR = 2.0**-22                                               # of an entry of a rotation in float32, and more
+MAX_FLOAT32 = 3e38                                                      # in float32
+TRANSFORM_ERROR = 2.0**-20                                              # of all lengths: above the roundings of `carry`
 
 
 class CollideTransformed(NamedTuple):
@@ -57,7 +57,8 @@ def make_transform(m, margin, rotation_error):
 @helper
 def transform_frames(state):
     """The `ways` between bodies of which one is placed."""
-    return make_transform(state["to_a"], state["margin"], state["rotation_error"]), make_transform(state["to_b"], state["margin"], state["rotation_error"])
+    return make_transform(state["to_a"], state["margin"], state["rotation_error"]), make_transform(
+        state["to_b"], state["margin"], state["rotation_error"])
 
 
 @frames.register(CollideTransformed)
@@ -116,7 +117,8 @@ def _(visitor, state, triangles, box, x, y, z):
     # In float64 once a leaf: where its low corner goes. In float32: from there to each corner.
     m, n, t = state["to_a"], state["b_to_a"], triangles
     cx, cy, cz = np.float64(box.lox), np.float64(box.loy), np.float64(box.loz)
-    u, v, w = np.float32(affine_row(n, 0, cx, cy, cz) - x), np.float32(affine_row(n, 1, cx, cy, cz) - y), np.float32(affine_row(n, 2, cx, cy, cz) - z)
+    u, v = np.float32(affine_row(n, 0, cx, cy, cz) - x), np.float32(affine_row(n, 1, cx, cy, cz) - y)
+    w = np.float32(affine_row(n, 2, cx, cy, cz) - z)
     ax, ay, az = t.ax - box.lox, t.ay - box.loy, t.az - box.loz
     bx, by, bz = t.bx - box.lox, t.by - box.loy, t.bz - box.loz
     dx, dy, dz = t.cx - box.lox, t.cy - box.loy, t.cz - box.loz
@@ -137,7 +139,8 @@ def transform_corners(leaves, i, k, vertices, m, t, at):
     for c in range(3):
         v, p = 3 * np.int64(leaves[i]["corner"][c, k]), at + 3 * c
         x, y, z = vertices[v], vertices[v + 1], vertices[v + 2]
-        t[p], t[p + 1], t[p + 2] = transform_coordinate(m, 0, x, y, z), transform_coordinate(m, 1, x, y, z), transform_coordinate(m, 2, x, y, z)
+        t[p], t[p + 1] = transform_coordinate(m, 0, x, y, z), transform_coordinate(m, 1, x, y, z)
+        t[p + 2] = transform_coordinate(m, 2, x, y, z)
         good &= point_in_range(t, p)
     return good
 
@@ -165,7 +168,8 @@ def init_query_transformed(query, box_a, origin_a, reach_a, m_a, box_b, origin_b
     world_bounds(m_b, box_b, buffer_b)
     state, inverse, distance_error = query[0], buffer_a, max(reach_a, reach_b) * DISTANCE_ERROR
     for k in range(3):
-        if gap_exceeds(buffer_a[k], buffer_b[k + 3], tolerance, distance_error) or gap_exceeds(buffer_b[k], buffer_a[k + 3], tolerance, distance_error):
+        if gap_exceeds(buffer_a[k], buffer_b[k + 3], tolerance, distance_error) or gap_exceeds(buffer_b[k], buffer_a[k + 3], tolerance,
+                                                                                               distance_error):
             return False
     state["distance_error"] = distance_error
     b_to_a, to_a, to_b = state["b_to_a"], state["to_a"], state["to_b"]

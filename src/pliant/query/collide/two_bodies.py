@@ -96,7 +96,8 @@ def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
 
 
 def collide(a: Any, b: Any, *, first: bool = False, contacts: bool = False,
-            traversal: Traversal = DEFAULT_TRAVERSAL, budget_ms: float | None = None, engine: str = "tree", **image: Unpack["ImageOptions"]) -> Pairs:
+            traversal: Traversal = DEFAULT_TRAVERSAL, budget_ms: float | None = None, engine: str = "tree",
+            **image: Unpack["ImageOptions"]) -> Pairs:
     """All pairs of faces of two bodies that meet, exactly: touching counts, coplanar and degenerate faces included.
 
     With `first` the search stops at the first pair found; which one that is may vary. Pairs come sorted, each once; counters in `.stats`.
@@ -184,16 +185,17 @@ def set_up_pair(space, a, b, tolerance=0.0, full_sat=False):
     scale = motion_a.scale if motion_a.scale == motion_b.scale else scale_for(max(motion_a.reach, motion_b.reach))
     if m_a is None and m_b is None:
         close = init_query(query, motion_a.box, motion_a.origin, motion_a.reach,
-                        motion_b.box, motion_b.origin, motion_b.reach, scale, tolerance)
+                           motion_b.box, motion_b.origin, motion_b.reach, scale, tolerance)
     else:
         m_a, m_b = IDENTITY if m_a is None else m_a, IDENTITY if m_b is None else m_b
         close = init_query_transformed(query, motion_a.box, motion_a.origin, motion_a.reach, m_a,
-                               motion_b.box, motion_b.origin, motion_b.reach, m_b, scale, tolerance, full_sat)
+                                       motion_b.box, motion_b.origin, motion_b.reach, m_b, scale, tolerance, full_sat)
     if not close:
         return None
     bvh_a, bvh_b, state = a.bvh_at(scale), b.bvh_at(scale), query[0]
     state["n_u"], state["descend_larger"] = bvh_a.refit() + bvh_b.refit(), False
-    state["in_filter_range"], state["key_bits"], state["exact_entry"] = motion_a.in_filter_range and motion_b.in_filter_range, face_bits(b), exact_entry()[0]
+    state["in_filter_range"], state["key_bits"] = motion_a.in_filter_range and motion_b.in_filter_range, face_bits(b)
+    state["exact_entry"] = exact_entry()[0]
     return PairSetup(bvh_a, bvh_b, m_a, m_b, scale)
 
 
@@ -209,7 +211,8 @@ def pair_loop(space, a, b, first, traversal):
         return traverse(Collide(a.motion.flat, b.motion.flat, keys), *tree_args, query, stack)
 
     def resume_transformed(query, stack, keys):
-        return traverse(CollideTransformed(a.motion.flat, b.motion.flat, keys, setup.transform_a, setup.transform_b), *tree_args, query, stack)
+        return traverse(CollideTransformed(a.motion.flat, b.motion.flat, keys, setup.transform_a, setup.transform_b), *tree_args, query,
+                        stack)
     return ResumableLoop(resume if setup.transform_a is None else resume_transformed, stack_size, (setup.bvh_a, setup.bvh_b))
 
 

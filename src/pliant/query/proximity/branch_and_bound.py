@@ -3,7 +3,8 @@
 Waiting pairs of nodes or leaves, named as in `traverse.py`, have the least squared distance of what is under them beside them, in `waits`.
 The loop takes the last one, drops it if nothing under it can be nearer than what was found, and else opens the larger of the two; its
 children wait so that the nearest is taken next (Bitar 2011, III.1, follows that alone; here all are visited that may be nearer). Two leaves
-go to `query/proximity/leaf_distance.py`, by address. Pairs as near as the nearest so far are looked at too: answers do not depend on what came first.
+go to `query/proximity/leaf_distance.py`, by address. Pairs as near as the nearest so far are looked at too: answers do not depend on what
+came first.
 
 A policy may want to know how loose volumes are (`refit/inflated.py`): for every node that is opened, `marks` keeps how much farther than
 the node itself its nearest child was, at most.
@@ -31,7 +32,7 @@ from pliant.query.traverse import (
 from pliant.volume.protocol import separation, size, transform_volume
 
 ZERO, INF = np.float32(0), np.float32(np.inf)
-UNKNOWN_BOUND = np.float32(-1)                                                # how far apart two roots are
+UNKNOWN_BOUND = np.float32(-1)                                          # how far apart two roots are
 
 
 @helper

@@ -23,11 +23,11 @@ from pliant.query.ray.cast import bodies_of, hits_along
 from pliant.query.traverse import COUNTERS
 from pliant.results import Closest, Stats
 
-POINTS_PER_CHUNK = 1 << 12                                                         # points between looks at Ctrl-C: some ten milliseconds
-MEASURED_PER_CHUNK = 1 << 20                                                      # points times faces that are measured in about 0.1 s
-MIN_SORTED_POINTS = 64                                                                # points that come as they are
+POINTS_PER_CHUNK = 1 << 12                                              # points between looks at Ctrl-C: some ten milliseconds
+MEASURED_PER_CHUNK = 1 << 20                                            # points times faces that are measured in about 0.1 s
+MIN_SORTED_POINTS = 64                                                  # points that come as they are
 CELL_BITS = 30
-MIN_T = -2.0**-20                                                      # of t, which is about 1: what is behind is left to exact signs
+MIN_T = -2.0**-20                                                       # of t, which is about 1: what is behind is left to exact signs
 
 
 class ClosestArrays(NamedTuple):
@@ -61,7 +61,8 @@ def closest(target: Any, points: ArrayLike, *, max_distance: float = np.inf, sig
     signed = validate.flag("signed", signed)
     bodies, body_ids, _ = bodies_of(target)
     n = len(flat) // 3
-    answers = ClosestArrays(np.full(n, farthest), np.full(3 * n, np.nan), np.full(n, -1, np.int32), np.full(n, -1, np.int64), np.zeros(2 * n))
+    answers = ClosestArrays(np.full(n, farthest), np.full(3 * n, np.nan), np.full(n, -1, np.int32), np.full(n, -1, np.int64),
+                            np.zeros(2 * n))
     stats = Stats()
     if bodies and n:
         with ReadLock(*(body.guard for body in bodies)):
@@ -159,7 +160,8 @@ class _ClosestSearch:
                 break
             context = self.asked[k].copy()
             with ignore_float_errors():
-                search_points(self.shapes[k].nodes, self.shapes[k].leaves, self.vertex_arrays[k], context, self.flat, self.order, begin, end, self.answers)
+                search_points(self.shapes[k].nodes, self.shapes[k].leaves, self.vertex_arrays[k], context, self.flat, self.order, begin,
+                              end, self.answers)
             counts += [context[name][0] for name in COUNTERS]
         with self.lock:
             self.counters += counts
@@ -179,7 +181,8 @@ def body_context(body: Any, bvh: Any, body_id: int) -> NDArray[Any]:
     context = array[0]
     context["frame"], context["entry"], context["fill"], context["context"] = bvh.frame, bvh.entry, bvh.fill, bvh.context
     context["body_id"], context["transformed"], context["exact_entry"] = body_id, placement is not None, point_triangle_entry()[0]
-    context["scale"], context["reach"], context["stretch"], context["origin"] = motion.scale, motion.reach, max_stretch(placement), motion.origin
+    context["scale"], context["reach"] = motion.scale, motion.reach
+    context["stretch"], context["origin"] = max_stretch(placement), motion.origin
     box = body.bounds
     context["box"][:3], context["box"][4:7] = box
     if placement is not None:

@@ -2,15 +2,16 @@
 
 Points come in an order that keeps neighbours together (`order_of`), so the surface is no farther than the nearest point of the one before:
 most of the tree is dropped at once, and what is left lies in the caches. Volumes and triangles are looked at in float32, by bounds
-(`geometry/point_bounds.py`); what these leave over is measured in float64, in the world (`geometry/point_triangle.py`), when nothing nearer is left.
+(`geometry/point_bounds.py`); what these leave over is measured in float64, in the world (`geometry/point_triangle.py`), when nothing nearer
+is left.
 
 Errors. A point is brought into the frame of the body, relative to its origin and times its scale. A coordinate is off by `slack`, and
 a corner by E of the body's reach: `base` is four times the sum. Lengths in float32 are off by ROUNDING of themselves; those whose squares
 are subnormal, below 2**-62, by as much as they are, and a direction that is divided by such a length may be too long: LEAST is above that.
 
-Overflow. Bounds of triangles are products of two distances from the point and two sides of a leaf, 36 (D S)² (`geometry/point_bounds.py`), and
-must stay below 2**126. D <= size + R and S <= 2 R, where the point is at most `size` from the origin along each axis, and R is the reach,
-both times the scale: so (size + R) R < MOST_PRODUCT. Beyond, the point is blind: it is measured against every face.
+Overflow. Bounds of triangles are products of two distances from the point and two sides of a leaf, 36 (D S)² (`geometry/point_bounds.py`),
+and must stay below 2**126. D <= size + R and S <= 2 R, where the point is at most `size` from the origin along each axis, and R is the
+reach, both times the scale: so (size + R) R < MOST_PRODUCT. Beyond, the point is blind: it is measured against every face.
 """
 import numpy as np
 
@@ -29,19 +30,21 @@ from pliant.query.traverse import COUNTERS, prefetch_child, refresh_leaf, refres
 from pliant.volume.aabb import SCALE_UP, Box
 from pliant.volume.protocol import MIN_NORMAL, separation
 
-ROUND_DOWN = 1 - 2.0**-40                                                    # of a distance: more than what rounds in float64
-MIN_SQUARED_LENGTH = np.float32(2.0**-100)                                        # of a squared way
-EPS32_2, FOUR, HALF = 2.0**-23, 4.0, np.float32(0.5)                          # of a coordinate in float32, twice; see above
-MAX_CANDIDATES = 64                                                                # candidates of a point; its stack is as in query/ray/single.py
-MAX_FLOAT32, MIN_ERROR = 3e38, 2.0**-48                                         # in float32; of `base`
-MAX_COORDINATE, MAX_PRODUCT = 2.0**60, 2.0**59                               # of a point that is not blind: squares and products are finite
-CELLS_PER_AXIS = 1 << 10                                                         # of an axis, for the order of points
+ROUND_DOWN = 1 - 2.0**-40                                               # of a distance: more than what rounds in float64
+MIN_SQUARED_LENGTH = np.float32(2.0**-100)                              # of a squared way
+EPS32_2, FOUR, HALF = 2.0**-23, 4.0, np.float32(0.5)                    # of a coordinate in float32, twice; see above
+MAX_CANDIDATES = 64                                                     # candidates of a point; its stack is as in query/ray/single.py
+MAX_FLOAT32, MIN_ERROR = 3e38, 2.0**-48                                 # in float32; of `base`
+MAX_COORDINATE, MAX_PRODUCT = 2.0**60, 2.0**59                          # of a point that is not blind: squares and products are finite
+CELLS_PER_AXIS = 1 << 10                                                # of an axis, for the order of points
 
 # One body and the points that ask about it: how it makes things true, its number, is it placed, the address of the exact test; the way of
 # model space to the world and back; by how much lengths in its frame exceed those in the world; what is uncertain of a place; counters.
-BODY_CONTEXT = packed_dtype([(name, np.dtype(np.int64)) for name in ("frame", "entry", "fill", "context", "body_id", "transformed", "exact_entry", *COUNTERS)]
-               + [(name, np.dtype(np.float64)) for name in ("scale", "reach", "stretch", "error_bound")]
-               + [(name, np.dtype((np.float64, (n,)))) for name, n in (("origin", 4), ("matrix", 12), ("inverse", 12), ("box", 8))])
+BODY_CONTEXT = packed_dtype([(name, np.dtype(np.int64))
+                             for name in ("frame", "entry", "fill", "context", "body_id", "transformed", "exact_entry", *COUNTERS)]
+                            + [(name, np.dtype(np.float64)) for name in ("scale", "reach", "stretch", "error_bound")]
+                            + [(name, np.dtype((np.float64, (n,)))) for name,
+                               n in (("origin", 4), ("matrix", 12), ("inverse", 12), ("box", 8))])
 
 
 @helper
@@ -78,7 +81,8 @@ def measure_triangle(leaves, triangle, flat, context, t, r, answers):
     call_address(context["exact_entry"], t, put_triangle(leaves, leaf, k, flat, context, t))
     distance, face, body_id = t[DISTANCE], np.int64(leaves[leaf]["face"][k]), context["body_id"]
     best = answers.distance[r]
-    wins_tie = distance == best and (body_id < answers.body[r] or answers.body[r] < 0 or (body_id == answers.body[r] and face < answers.face[r]))
+    wins_tie = distance == best and (body_id < answers.body[r] or answers.body[r] < 0
+                                     or (body_id == answers.body[r] and face < answers.face[r]))
     if distance < best or wins_tie:
         answers.distance[r], answers.face[r], answers.body[r] = distance, face, body_id
         for i in range(3):
@@ -114,7 +118,7 @@ def search_points(nodes, leaves, flat, body, points, order, begin, end, answers)
     origin, inverse, scale = asked["origin"], asked["inverse"], asked["scale"]
     t, stack, candidates, lower_bounds = stack_float64(20), stack_int64(912), stack_int64(64), stack_float32(64)
     n_v, n_p, n_u, n_exact = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
-    has_last, last_x, last_y, last_z = False, 0.0, 0.0, 0.0                 # a point of the surface, but for the rounding of its coordinates
+    has_last, last_x, last_y, last_z = False, 0.0, 0.0, 0.0             # a point of the surface, but for the rounding of its coordinates
     for at in range(begin, end):
         r = order[at]
         x, y, z = points[3 * r], points[3 * r + 1], points[3 * r + 2]
@@ -183,7 +187,7 @@ def search_points(nodes, leaves, flat, body, points, order, begin, end, answers)
                     mask = movemask(lowers <= radius * SCALE_UP + margin) & used
                     while mask != 0:
                         k, mask = ctz(mask), mask & (mask - 1)
-                        if n == MAX_CANDIDATES:                                    # keep what still counts; if that is all, measure it
+                        if n == MAX_CANDIDATES:                         # keep what still counts; if that is all, measure it
                             n = drop_far_candidates(candidates, lower_bounds, n, radius * SCALE_UP + base_error)
                             if n == MAX_CANDIDATES:
                                 for i in range(n):

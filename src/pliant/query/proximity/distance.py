@@ -22,7 +22,7 @@ from pliant.results import Distance, Stats
 
 NO_LOOSENESS = np.zeros(0, np.float32)
 NO_POINTS = np.full((2, 3), np.nan)
-LENGTH_ERROR = 2.0**-40                                                       # above all roundings of distances in float64
+LENGTH_ERROR = 2.0**-40                                                 # above all roundings of distances in float64
 
 
 class NearestLeaves(NamedTuple):
@@ -79,7 +79,8 @@ def self_distance(body: Any) -> Distance:
         adjacency = bvh.masks(body.mesh())
         space.query["check_shared"] = adjacency.hubs
         visitor = SelfCollide(flat, flat, space.keys, adjacency.begins, adjacency.others, adjacency.masks)
-        return set_common_point(search_nearest(space, SelfPair(), bvh, bvh, visitor, body.motion.scale, body.matrix, body.distance_cache, body), body, body)
+        return set_common_point(search_nearest(space, SelfPair(), bvh, bvh, visitor, body.motion.scale, body.matrix, body.distance_cache,
+                                               body), body, body)
 
 
 def distance_validated(a: Queryable, b: Queryable, max_distance: float = np.inf) -> Distance:
@@ -94,16 +95,18 @@ def distance_validated(a: Queryable, b: Queryable, max_distance: float = np.inf)
             return no_distance()
         if setup.transform_a is None:
             visitor: Any = Collide(a.motion.flat, b.motion.flat, space.keys)
-            return set_common_point(search_nearest(space, PairUntransformed(), setup.bvh_a, setup.bvh_b, visitor, setup.scale, None, a.distance_cache, b, max_distance), a, b)
+            return set_common_point(search_nearest(space, PairUntransformed(), setup.bvh_a, setup.bvh_b, visitor, setup.scale, None,
+                                                   a.distance_cache, b, max_distance), a, b)
         visitor = CollideTransformed(a.motion.flat, b.motion.flat, space.keys, setup.transform_a, setup.transform_b)
-        return set_common_point(search_nearest(space, PairTransformed(), setup.bvh_a, setup.bvh_b, visitor, setup.scale, setup.transform_a, a.distance_cache, b, max_distance), a, b)
+        return set_common_point(search_nearest(space, PairTransformed(), setup.bvh_a, setup.bvh_b, visitor, setup.scale, setup.transform_a,
+                                               a.distance_cache, b, max_distance), a, b)
 
 
 def far_distance(a: Queryable, b: Queryable) -> Distance:
     """`distance` of bodies that are far apart."""
     best = nearest_faces(a.world_vertices()[0], a.welded_faces, b.world_vertices()[0], b.welded_faces)[0]
     return Distance(float(best["distance"]), best["ends"].reshape(2, 3).copy(), np.array([best["f"], best["g"]], np.int32),
-                      Stats(n_p=int(best["n_p"]), n_exact=int(best["n_exact"])))
+                    Stats(n_p=int(best["n_p"]), n_exact=int(best["n_exact"])))
 
 
 def set_common_point(found: Distance, a: Queryable, b: Queryable) -> Distance:
@@ -126,8 +129,9 @@ def max_stretch(placement: Any) -> float:
     return 1 + LENGTH_ERROR + 2 * float(np.abs(rotation.T @ rotation - np.eye(3)).max())
 
 
-def search_nearest(space: Any, kind: Any, bvh_a: Any, bvh_b: Any, visitor: Any, scale: float, placement: Any, nearest_leaves: Any, other: Any,
-           max_distance: float = np.inf) -> Distance:
+def search_nearest(space: Any, kind: Any, bvh_a: Any, bvh_b: Any, visitor: Any, scale: float, placement: Any, nearest_leaves: Any,
+                   other: Any,
+                   max_distance: float = np.inf) -> Distance:
     """The nearest two faces of two shapes, if they are no farther apart than `most`; where they were last time is in `known`, by the other
     body, and is noted there."""
     tree_args, _ = bind_trees(space, bvh_a, bvh_b)
@@ -148,4 +152,4 @@ def search_nearest(space: Any, kind: Any, bvh_a: Any, bvh_b: Any, visitor: Any, 
         return no_distance(read_stats(state))
     nearest_leaves[other] = NearestLeaves((bvh_a.tree, bvh_b.tree), (int(state["leaf_a"]), int(state["leaf_b"])))
     return Distance(float(state["best"]), state["ends"].reshape(2, 3).copy(), np.array([state["face_a"], state["face_b"]], np.int32),
-                      read_stats(state))
+                    read_stats(state))

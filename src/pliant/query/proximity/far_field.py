@@ -12,10 +12,11 @@ from pliant.geometry.predicates import point_in_range
 from pliant.geometry.triangle_distance import DISTANCE, POINTS, triangle_triangle_distance
 from pliant.geometry.triangle_overlap import EXACT
 
-FAR_RATIO = 1 << 10                                                           # times the larger size
-CULL_ROUNDS, PAIRS_PER_CHUNK = 8, 1 << 18                                              # of ruling out; between looks at Ctrl-C, some 10 ms
-ROUND_DOWN = 1 - 2.0**-50                                                    # of a distance: more than what rounds
-NEAREST_PAIR = np.dtype([("distance", np.float64), ("ends", np.float64, (6,)), *((name, np.int64) for name in ("f", "g", "n_p", "n_exact"))])
+FAR_RATIO = 1 << 10                                                     # times the larger size
+CULL_ROUNDS, PAIRS_PER_CHUNK = 8, 1 << 18                               # of ruling out; between looks at Ctrl-C, some 10 ms
+ROUND_DOWN = 1 - 2.0**-50                                               # of a distance: more than what rounds
+NEAREST_PAIR = np.dtype([("distance", np.float64), ("ends", np.float64, (6,)),
+                         *((name, np.int64) for name in ("f", "g", "n_p", "n_exact"))])
 
 
 def far_apart(a, b):
@@ -110,7 +111,8 @@ def measure_faces(flat_a, faces_a, boxes_a, candidates_a, begin, end, flat_b, fa
             nearest["n_p"] += 1
             nearest["n_exact"] += triangle_triangle_distance(t, np.int64(in_filter_range)) >= EXACT
             distance = t[DISTANCE]
-            if distance < nearest["distance"] or (distance == nearest["distance"] and (f < nearest["f"] or (f == nearest["f"] and g < nearest["g"]))):
+            if distance < nearest["distance"] or (distance == nearest["distance"]
+                                                  and (f < nearest["f"] or (f == nearest["f"] and g < nearest["g"]))):
                 nearest["distance"], nearest["f"], nearest["g"] = distance, f, g
                 for k in range(6):
                     ends[k] = t[POINTS + k]
@@ -137,5 +139,6 @@ def nearest_faces(flat_a, faces_a, flat_b, faces_b):
             break
     step = max(PAIRS_PER_CHUNK // n_b, 1)
     for begin in range(0, n_a, step):
-        measure_faces(flat_a, faces_a, boxes_a, candidates_a, begin, min(begin + step, n_a), flat_b, faces_b, boxes_b, candidates_b, n_b, best)
+        measure_faces(flat_a, faces_a, boxes_a, candidates_a, begin, min(begin + step, n_a), flat_b, faces_b, boxes_b, candidates_b, n_b,
+                      best)
     return best

@@ -1,8 +1,8 @@
 """Two leaves: which of their triangles are near each other? The last step of every query about distances.
 
 It is the same for all families, policies and motions, so it is compiled once a visitor and called by address. Boxes come first, eight at a
-time, then bounds of distances (`geometry/distance_bounds.py`); what they leave is for the visitor: `reached`. How far apart is near stands in the
-state: `radius`, a length in the frame of a and times the scale, which may shrink on the way, and `limit`, its square.
+time, then bounds of distances (`geometry/distance_bounds.py`); what they leave is for the visitor: `reached`. How far apart is near stands
+in the state: `radius`, a length in the frame of a and times the scale, which may shrink on the way, and `limit`, its square.
 """
 from functools import cache
 from typing import NamedTuple
@@ -38,9 +38,9 @@ from pliant.tree.nodes import LEAF_DTYPE, LEAF_WIDTH
 from pliant.volume.aabb import SCALE_UP, triangle_bounds
 from pliant.volume.protocol import MIN_NORMAL, separation
 
-LOCAL_CORNER_ERROR, FOUR = np.float32(2.0**-21), np.float32(4)                          # roundings of a corner that is made local; of a way between two
-BOX_ROW, PROJECTION_ROW = 22, 28                                                   # rows of scratch after those of `bound_gaps`: six, and one
-MAX_FLOAT32 = 3e38                                                          # in float32
+LOCAL_CORNER_ERROR, FOUR = np.float32(2.0**-21), np.float32(4)          # roundings of a corner that is made local; of a way between two
+BOX_ROW, PROJECTION_ROW = 22, 28                                        # rows of scratch after those of `bound_gaps`: six, and one
+MAX_FLOAT32 = 3e38                                                      # in float32
 
 
 # --- what is wanted --------------------------------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def _measure_pair(wanted, visitor, state, rows, leaves_a, a, i, leaves_b, b, j):
     in_filter_range = put_corners(visitor, state, leaves_a, a, i, leaves_b, b, j, t)
     state["n_exact"] += call_address(state["gap_entry"], t, in_filter_range) >= EXACT
     f, g, distance = np.int64(leaves_a[a]["face"][i]), np.int64(leaves_b[b]["face"][j]), t[DISTANCE]
-    swapped = np.int64(is_self(visitor) and f > g)                        # of one body the lower face comes first
+    swapped = np.int64(is_self(visitor) and f > g)                      # of one body the lower face comes first
     if swapped:
         f, g = g, f
     best, is_lower = state["best"], (f, g) < (state["face_a"], state["face_b"])
@@ -102,7 +102,8 @@ def _measure_pair(wanted, visitor, state, rows, leaves_a, a, i, leaves_b, b, j):
             ends[k], ends[k + 3] = t[POINTS + 3 * swapped + k], t[POINTS + 3 - 3 * swapped + k]
         if distance < best:
             shrink_radius(state, distance)
-            state["direction_x"], state["direction_y"], state["direction_z"] = rows[8 * AXES + j], rows[8 * AXES + 8 + j], rows[8 * AXES + 16 + j]
+            state["direction_x"], state["direction_y"] = rows[8 * AXES + j], rows[8 * AXES + 8 + j]
+            state["direction_z"] = rows[8 * AXES + 16 + j]
 
 
 for _visitor in (Collide, CollideTransformed, SelfCollide):
@@ -246,7 +247,8 @@ scan_leaves.register(CollideTransformed)(_scan_two_bodies)
 @scan_leaves.register(SelfCollide)
 def _(visitor, wanted, state, leaves_a, a, leaves_b, b):
     low, high = min(a, b), max(a, b)
-    scan_leaf_pair(wanted, visitor, state, leaves_a, low, leaves_a, high, find_mask(visitor.begins, visitor.others, visitor.masks, low, high))
+    scan_leaf_pair(wanted, visitor, state, leaves_a, low, leaves_a, high,
+                   find_mask(visitor.begins, visitor.others, visitor.masks, low, high))
 
 
 @helper
@@ -267,7 +269,8 @@ def leaf_entry(wanted, kind):
         leaves_b = array_at(as_pointer(state["leaves_b"]), state["n_leaves_b"], LEAF_DTYPE)
         visitor = make_visitor(
             kind, array_at(as_pointer(state["flat_a"]), state["n_flat_a"], np.float64),
-            array_at(as_pointer(state["flat_b"]), state["n_flat_b"], np.float64), array_at(as_pointer(state["keys"]), state["n_keys"], np.int64),
+            array_at(as_pointer(state["flat_b"]), state["n_flat_b"], np.float64),
+            array_at(as_pointer(state["keys"]), state["n_keys"], np.int64),
             array_at(as_pointer(state["m_a"]), state["n_m_a"], np.float64), array_at(as_pointer(state["m_b"]), state["n_m_b"], np.float64),
             array_at(as_pointer(state["begins"]), state["n_begins"], np.int32),
             array_at(as_pointer(state["others"]), state["n_others"], np.int32),
@@ -311,7 +314,7 @@ def bind_leaf_stage(query, wanted, kind, bvh_a, bvh_b, visitor, distance, scale,
     neighbors = (visitor.begins, visitor.others, visitor.masks) if isinstance(visitor, SelfCollide) else (NO_INDICES, NO_INDICES, NO_MASKS)
     with ignore_float_errors():
         set_leaf_stage(query, bvh_a.leaves, bvh_b.leaves, visitor.vertices_a, visitor.vertices_b, *matrices, visitor.keys, *neighbors,
-               leaf_entry(wanted, kind)[0], triangle_distance_entry()[0], distance, scale, stretch)
+                       leaf_entry(wanted, kind)[0], triangle_distance_entry()[0], distance, scale, stretch)
     context = PythonContext(query, bvh_a.leaves, bvh_b.leaves, visitor)
     if DISABLED:
         CONTEXTS[query.ctypes.data] = context

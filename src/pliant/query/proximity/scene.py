@@ -42,11 +42,13 @@ def nearest_bodies(bodies: list[Any], ids: list[int], others: list[Any], other_i
 
 def pairs_within(bodies: dict[int, Any], id_pairs: NDArray[np.int64], tolerance: float, points: bool) -> ScenePairs:
     """What is within the tolerance, of these pairs (p, 2) of ids, sorted; the same twice: a body and itself."""
-    found = [within.self_within_validated(bodies[i], tolerance, points) if i == j else within.within_validated(bodies[i], bodies[j], tolerance, points)
+    found = [within.self_within_validated(bodies[i], tolerance, points) if i == j
+             else within.within_validated(bodies[i], bodies[j], tolerance, points)
              for i, j in id_pairs.tolist()]
     faces = np.concatenate([np.empty((0, 2), np.int32), *(pairs.faces for pairs in found)])
     distances = np.concatenate([np.empty(0), *(pairs.distances for pairs in found)])
     ends = np.concatenate([np.empty((0, 2, 3)), *(pairs.points for pairs in found)]) if points else None
     counters = np.array([pairs.stats for pairs in found], np.int64).reshape(-1, len(Stats()))
-    return ScenePairs(np.repeat(id_pairs, [len(pairs) for pairs in found], axis=0), faces, Stats(*counters.sum(0).tolist()), id_pairs, counters,
+    return ScenePairs(np.repeat(id_pairs, [len(pairs) for pairs in found], axis=0), faces, Stats(*counters.sum(0).tolist()), id_pairs,
+                      counters,
                       distances=distances, points=ends)

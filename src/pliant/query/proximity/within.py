@@ -33,10 +33,10 @@ from pliant.query.traverse import frames, is_self, overlaps, pack_pair, translat
 from pliant.results import Pairs, Stats
 from pliant.volume.protocol import separation
 
-PAIRS_PER_CHUNK = 1 << 11                                                         # pairs between looks at Ctrl-C
-MEMORY_CHECK_PAIRS = 1 << 16                                                           # pairs for which asking how much memory there is takes longest
-MAX_TOLERANCE = 2.0**60                                                      # squares of more do not fit into float32: empty lanes would be near
-BYTES_PER_PAIR = 8 * (1 + 6) + 8                                                 # of a pair and what is measured
+PAIRS_PER_CHUNK = 1 << 11                                               # pairs between looks at Ctrl-C
+MEMORY_CHECK_PAIRS = 1 << 16                                            # pairs for which asking how much memory there is takes longest
+MAX_TOLERANCE = 2.0**60                                                 # squares of more do not fit into float32: empty lanes would be near
+BYTES_PER_PAIR = 8 * (1 + 6) + 8                                        # of a pair and what is measured
 
 
 class Within(NamedTuple):
@@ -171,7 +171,8 @@ def within_validated(a, b, tolerance, points):
             return CollideTransformed(a.motion.flat, b.motion.flat, keys, setup.transform_a, setup.transform_b)
 
         def resume(query, stack, keys):
-            keep_alive = bind_leaf_stage(query, Candidates(), kind, setup.bvh_a, setup.bvh_b, make_visitor(keys), min(tolerance, max_tolerance), setup.scale, stretch)
+            keep_alive = bind_leaf_stage(query, Candidates(), kind, setup.bvh_a, setup.bvh_b, make_visitor(keys),
+                                         min(tolerance, max_tolerance), setup.scale, stretch)
             reason = traverse(visitor_class(keys), *tree_args, query, stack)
             del keep_alive
             return reason
@@ -192,7 +193,8 @@ def self_within_validated(body, tolerance, points):
 
         def resume(query, stack, keys):
             visitor = SelfCollide(flat, flat, keys, adjacency.begins, adjacency.others, adjacency.masks)
-            keep_alive = bind_leaf_stage(query, Candidates(), SelfPair(), bvh, bvh, visitor, min(tolerance, MAX_TOLERANCE / scale), scale, stretch)
+            keep_alive = bind_leaf_stage(query, Candidates(), SelfPair(), bvh, bvh, visitor, min(tolerance, MAX_TOLERANCE / scale), scale,
+                                         stretch)
             reason = traverse(SelfWithin(keys), *tree_args, query, stack)
             del keep_alive
             return reason
@@ -221,10 +223,11 @@ def pairs_in_tolerance(a, b, pairs, stats, tolerance, points):
         raise TooManyPairsError(f"{m:,} pairs may be within {tolerance}, and memory for their distances is not available; ask for less")
     distances, nearest_points = np.empty(m), np.empty((m if points else 0, 6))
     bodies = [(IDENTITY if body.matrix is None else body.matrix, body.motion.flat, body.welded_faces) for body in (a, b)]
-    n_exact = sum(pool.map_chunks(m, PAIRS_PER_CHUNK, lambda begin, end: measure_pairs(pairs, *bodies[0], *bodies[1], begin, end, distances, nearest_points)))
+    n_exact = sum(pool.map_chunks(m, PAIRS_PER_CHUNK, lambda begin,
+                                  end: measure_pairs(pairs, *bodies[0], *bodies[1], begin, end, distances, nearest_points)))
     in_tolerance = distances <= tolerance
     touching = np.flatnonzero(distances == 0.0) if points else ()
-    if len(touching):                                                       # a point that they have in common, twice
+    if len(touching):                                                   # a point that they have in common, twice
         nearest_points[touching] = np.tile(contacts_of([(pairs[touching], a, b)])["segments"][:, 0], 2)
     return Pairs(pairs[in_tolerance], stats + Stats(n_exact=n_exact), distances=distances[in_tolerance],
                  points=nearest_points[in_tolerance].reshape(-1, 2, 3) if points else None)

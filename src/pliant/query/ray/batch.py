@@ -42,9 +42,9 @@ from pliant.query.ray.transform import dominant_axis, inverse_step, shears_of, s
 from pliant.refit.leaf_fill import CONTEXT
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 
-MAX_SORTED_BODIES, TILE = 32, 8                                                        # bodies; rays, whose square is BATCH
+MAX_SORTED_BODIES, TILE = 32, 8                                         # bodies; rays, whose square is BATCH
 MAX_UNSCALED = 2.0**20
-FIRST_BATCH, EXACT_COST, MAX_RAY_WORK, CALL_WORK = 8, 256, 1 << 16, 1 << 22                # rays; of an exact test; work for a ray, and for a call
+FIRST_BATCH, EXACT_COST, MAX_RAY_WORK, CALL_WORK = 8, 256, 1 << 16, 1 << 22  # rays; of an exact test; work for a ray, and for a call
 LOCAL_SIZE, T_MAP_SIZE = N_LOCAL_ROWS * BATCH, 2 * BATCH
 
 
@@ -56,7 +56,7 @@ class Rays(NamedTuple):
     t_min: np.ndarray
     t_max: np.ndarray
     masks: np.ndarray
-    strides: np.ndarray                                                   # (5,) int64
+    strides: np.ndarray                                                 # (5,) int64
     n: int
     width: int
 
@@ -173,7 +173,8 @@ def init_ray_state(rays, r, ray):
     o, d = ray["o"], ray["d"]
     for k in range(3):
         o[k], d[k] = rays.origins[r * rays.strides[0] + k], rays.directions[r * rays.strides[1] + k]
-    ray["t_min"], ray["best"], ray["mask"] = rays.t_min[r * rays.strides[2]], rays.t_max[r * rays.strides[3]], rays.masks[r * rays.strides[4]]
+    ray["t_min"], ray["best"] = rays.t_min[r * rays.strides[2]], rays.t_max[r * rays.strides[3]]
+    ray["mask"] = rays.masks[r * rays.strides[4]]
     ray["ray"], ray["face"], ray["body"] = r, -1, -1
 
 
@@ -184,8 +185,9 @@ def load_rays4(rays, p, q, r, s, ray_states, world, j):
     u, v, w = load_vectors4(rays.directions, rays.strides[1], p, q, r, s)
     near, far = load_scalars4(rays.t_min, rays.strides[2], p, q, r, s), load_scalars4(rays.t_max, rays.strides[3], p, q, r, s)
     longest = maximum(fabs(u), maximum(fabs(v), fabs(w)))
-    finite = x * 0.0 + y * 0.0 + z * 0.0 + u * 0.0 + v * 0.0 + w * 0.0 >= 0.0        # else NaN
-    valid, in_filter_range = movemask(finite & (longest > 0.0) & (near <= far)), movemask(lanes_in_range(x) & lanes_in_range(y) & lanes_in_range(z) & lanes_in_range(u) & lanes_in_range(v) & lanes_in_range(w))
+    finite = x * 0.0 + y * 0.0 + z * 0.0 + u * 0.0 + v * 0.0 + w * 0.0 >= 0.0  # else NaN
+    valid, in_filter_range = movemask(finite & (longest > 0.0) & (near <= far)), movemask(
+        lanes_in_range(x) & lanes_in_range(y) & lanes_in_range(z) & lanes_in_range(u) & lanes_in_range(v) & lanes_in_range(w))
     scale, steps = vector4(1.0, 1.0, 1.0, 1.0), (u, v, w)
     if movemask((longest >= 1 / MAX_UNSCALED) & (longest <= MAX_UNSCALED)) != 15:
         scale = normalize_directions(world, j, u, v, w)
@@ -273,16 +275,17 @@ def trace_batches(rays, results, bodies, top_level, ray_states, batch, world, ba
     state = batch[0]
     work_limit = work_done(state) + CALL_WORK
     while r < end and work_done(state) < work_limit:
-        hits_before, reason, mask, n, before = state["n_hits"], np.int64(GOING), np.int64(0), min(end - r, state["batch_size"]), work_done(state)
+        hits_before, reason, mask = state["n_hits"], np.int64(GOING), np.int64(0)
+        n, before = min(end - r, state["batch_size"]), work_done(state)
         n_v, n_p, n_u, n_exact = state["n_v"], state["n_p"], state["n_u"], state["n_exact"]
-        batch_begin = r & ~(BATCH - 1)                                         # of a whole batch, of which this may be a part
+        batch_begin = r & ~(BATCH - 1)                                  # of a whole batch, of which this may be a part
         begin, step = tile_at(batch_begin, rays.n, rays.width) if rays.width > 0 else (batch_begin, np.int64(TILE))
         if step != TILE and r == batch_begin:
             prefetch_tile(rays, results, begin + TILE, step)
         for j in range(0, n, 4):
             i, last = r - batch_begin + j, r - batch_begin + n - 1
             valid = load_rays4(rays, ray_at(begin, step, i), ray_at(begin, step, min(i + 1, last)), ray_at(begin, step, min(i + 2, last)),
-                         ray_at(begin, step, min(i + 3, last)), ray_states, world, j)
+                               ray_at(begin, step, min(i + 3, last)), ray_states, world, j)
             mask |= (valid & ((np.int64(1) << min(n - j, 4)) - 1)) << j
         if mask != 0:
             reason = query_bodies(batch, ray_states, world, bodies, mask, batch_arg, top_level)
@@ -325,23 +328,27 @@ def trace_entry(volume, width):
     def enter(address, k):
         batch = array_at(as_pointer(address), 1, BATCH_DTYPE)
         state = batch[0]
-        ray_states, bodies = array_at(as_pointer(state["ray_states"]), BATCH, RAY_DTYPE), array_at(as_pointer(state["bodies"]), k + 1, BODY_DTYPE)
-        hits, world = array_at(as_pointer(state["hits"]), state["hit_capacity"], HIT_DTYPE), array_at(as_pointer(state["world"]), N_WORLD_ROWS * BATCH, np.float64)
+        ray_states = array_at(as_pointer(state["ray_states"]), BATCH, RAY_DTYPE)
+        bodies = array_at(as_pointer(state["bodies"]), k + 1, BODY_DTYPE)
+        hits = array_at(as_pointer(state["hits"]), state["hit_capacity"], HIT_DTYPE)
+        world = array_at(as_pointer(state["world"]), N_WORLD_ROWS * BATCH, np.float64)
         context = array_at(as_pointer(bodies[k]["context"]), 1, CONTEXT)[0]
         place = array_at(as_pointer(bodies[k]["vertex_frame"]), 1, MOTION_DTYPE)
         nodes = array_at(as_pointer(context["nodes"]), context["n_nodes"], node)
         leaves = array_at(as_pointer(context["leaves"]), context["n_leaves"], LEAF_DTYPE)
         flat = array_at(as_pointer(place[0]["flat"]), place[0]["n_flat"], np.float64)
         skips = array_at(as_pointer(bodies[k]["skips"]), context["n_nodes"] if bodies[k]["skips"] != 0 else 0, np.int32)
-        return query_body(nodes, leaves, flat, place, bodies, k, ray_states, world, hits, batch, skips, context["frame"], context["entry"], context["fill"],
-                   bodies[k]["context"])
+        return query_body(nodes, leaves, flat, place, bodies, k, ray_states, world, hits, batch, skips, context["frame"], context["entry"],
+                          context["fill"],
+                          bodies[k]["context"])
 
     def enter_python(arrays, k):
         bvh = CONTEXTS[int(arrays.bodies[k]["context"])]
         motion = bvh.motion
         skips = bvh.skips() if arrays.bodies[k]["skips"] != 0 else np.zeros(0, np.int32)
-        return query_body(bvh.nodes, bvh.leaves, motion.flat, motion.record, arrays.bodies, k, arrays.ray_states, arrays.world, arrays.hits, arrays.batch,
-                   skips, bvh.frame, bvh.entry, bvh.fill, bvh.context)
+        return query_body(bvh.nodes, bvh.leaves, motion.flat, motion.record, arrays.bodies, k, arrays.ray_states, arrays.world, arrays.hits,
+                          arrays.batch,
+                          skips, bvh.frame, bvh.entry, bvh.fill, bvh.context)
 
     return address_of(enter_python if DISABLED else enter)
 

@@ -49,11 +49,11 @@ from pliant.query.traverse import COUNTERS
 from pliant.results import AllHits, Hit, Hits, Stats
 from pliant.tree.nodes import BUILDERS
 
-CHUNK_SIZE = 1 << 11                                                         # rays of one call: about a millisecond
-FIRST_HITS = 1 << 12                                                          # hits to begin with, where all are wanted
-MIN_IMAGE, MIN_WIDTH, ROW_JUMP_RATIO = 1 << 13, 32, 8.0                             # rays that are looked at; in a row; steps between neighbours
-SAMPLE_RAYS = 256                                                            # rays
-ANY_MASK = np.int64(-1)                                                    # a mask with all bits
+CHUNK_SIZE = 1 << 11                                                    # rays of one call: about a millisecond
+FIRST_HITS = 1 << 12                                                    # hits to begin with, where all are wanted
+MIN_IMAGE, MIN_WIDTH, ROW_JUMP_RATIO = 1 << 13, 32, 8.0                 # rays that are looked at; in a row; steps between neighbours
+SAMPLE_RAYS = 256                                                       # rays
+ANY_MASK = np.int64(-1)                                                 # a mask with all bits
 NO_TRANSFORM = np.zeros(0)
 NO_TREE = np.zeros((0, 8), np.int32), np.zeros(0, np.int32), np.zeros((0, 8), np.int32), np.zeros(0)
 
@@ -134,7 +134,8 @@ def pick(target: Any, origin: ArrayLike, direction: ArrayLike, *, t_min: float =
 def rays_of(origins, directions, t_min, t_max, mask, labels=("origins", "directions")):
     """(Rays, how many), from outside."""
     parts = [validate.vectors(labels[0], origins), validate.vectors(labels[1], directions)]
-    parts += [validate.numbers("t_min", t_min), validate.numbers("t_max", t_max), validate.masks("mask", ANY_MASK if mask is None else mask)]
+    parts += [validate.numbers("t_min", t_min), validate.numbers("t_max", t_max),
+              validate.masks("mask", ANY_MASK if mask is None else mask)]
     names = (*labels, "t_min", "t_max", "mask")
     n = next((many for _, many in parts if many is not None), 1)
     for name, (_, many) in zip(names, parts, strict=True):
@@ -256,7 +257,8 @@ _thread_local = threading.local()
 def scratch_buffers():
     """(batch, gazes, wide) that nobody else uses, kept from one query of a thread to the next."""
     free_buffers = _thread_local.__dict__.setdefault("kept", [])
-    buffers = free_buffers.pop() if free_buffers else (aligned_zeros(1, BATCH_DTYPE), aligned_zeros(BATCH, RAY_DTYPE), np.zeros(N_WORLD_ROWS * BATCH))
+    buffers = free_buffers.pop() if free_buffers else (aligned_zeros(1, BATCH_DTYPE), aligned_zeros(BATCH, RAY_DTYPE),
+                                                       np.zeros(N_WORLD_ROWS * BATCH))
     buffers[0][:] = 0
     try:
         yield buffers

@@ -28,13 +28,13 @@ from pliant.query.collide.transformed import transform_corners
 from pliant.query.traverse import COUNTERS, refresh_leaf
 
 BATCH = 64                                                              # rays that are looked at together
-CLOSEST_HIT, ANY_HIT, ALL_HITS = range(3)                                            # what is wanted of a ray
-GOING, FULL, NEEDS_REFIT = range(3)                                          # what came of a batch; NEEDED: a body must follow first
-RELATIVE_MARGIN = 2.0**-20                                                        # of the reach
-FLOAT64_ERROR = 2.0**-48                                                     # of all numbers in float64
-MAX_INVERSE = 2.0**60                                                      # of 1 / e, in float32
-UNBOUNDED_MARGIN = 2.0**45                                                         # the slack of a ray that meets all: beyond any reach
-MAX_FLOAT32 = 3e38                                                          # in float32
+CLOSEST_HIT, ANY_HIT, ALL_HITS = range(3)                               # what is wanted of a ray
+GOING, FULL, NEEDS_REFIT = range(3)                                     # what came of a batch; NEEDED: a body must follow first
+RELATIVE_MARGIN = 2.0**-20                                              # of the reach
+FLOAT64_ERROR = 2.0**-48                                                # of all numbers in float64
+MAX_INVERSE = 2.0**60                                                   # of 1 / e, in float32
+UNBOUNDED_MARGIN = 2.0**45                                              # the slack of a ray that meets all: beyond any reach
+MAX_FLOAT32 = 3e38                                                      # in float32
 EIGHT = np.float32(8)
 
 # Rows of BATCH float32 of the rays in a body's frame: start, 1 / e, start / e at either side of the slack, shears along the axes beside
@@ -44,8 +44,9 @@ START, INV_DIR, LOW, HIGH, SHEAR_X, SHEAR_Y, SIGN, MARGIN, LIMIT, N_LOCAL_ROWS =
 
 def record_dtype(scalars, rows, indices):
     """The dtype of these float64, rows of float64 and int64, in whole cache lines."""
-    return packed_dtype([(name, np.dtype(np.float64)) for name in scalars] + [(name, np.dtype((np.float64, (n,)))) for name, n in rows.items()]
-                  + [(name, np.dtype(np.int64)) for name in indices])
+    return packed_dtype([(name, np.dtype(np.float64)) for name in scalars]
+                        + [(name, np.dtype((np.float64, (n,)))) for name, n in rows.items()]
+                        + [(name, np.dtype(np.int64)) for name in indices])
 
 
 # One ray, and what was found so far. `best` is the largest t that still counts; d over a power of two, `grow`, has an ordinary size;
@@ -55,12 +56,15 @@ RAY_DTYPE = record_dtype(("t_min", "best", "u", "v", "scale"), {"o": 4, "d": 4},
 # a time; what is counted. `wide` has the rays once more, in rows of BATCH float64: origins, 1 / n, doubts of a start, limits in units
 # of n, and n, which is d / grow.
 INV_STEP, START_ERROR, T_MIN, T_BEST, STEP, N_WORLD_ROWS = 3, 6, 7, 8, 9, 12
-BATCH_DTYPE = record_dtype((), {}, ("ray_states", "bodies", "hits", "n_hits", "hit_capacity", "world", "mask", "has_masks", "kind", "exact", "stale_body", "reason",
-                          "batch_size", *COUNTERS))
+BATCH_DTYPE = record_dtype((), {},
+                           ("ray_states", "bodies", "hits", "n_hits", "hit_capacity", "world", "mask", "has_masks", "kind", "exact",
+                            "stale_body", "reason",
+                                    "batch_size", *COUNTERS))
 # A body as rays see it: addresses of its context, its place and its entry, its number, which rays see it, the box around it in the world
 # (low at 0, high at 4), whether its tree has followed it, the address of skips if it is searched along them, and, if it is placed, the way
 # to the world, the way back, and how far they round.
-BODY_DTYPE = record_dtype(("transform_error",), {"box": 8, "matrix": 12, "inverse": 12}, ("context", "vertex_frame", "entry", "body_id", "mask", "transformed", "ready", "skips"))
+BODY_DTYPE = record_dtype(("transform_error",), {"box": 8, "matrix": 12, "inverse": 12},
+                          ("context", "vertex_frame", "entry", "body_id", "mask", "transformed", "ready", "skips"))
 HIT_DTYPE = np.dtype([("ray", np.int64), ("t", np.float64), ("body", np.int64), ("face", np.int64), ("u", np.float64), ("v", np.float64)])
 
 
@@ -103,7 +107,8 @@ def edge_functions(view, i, j):
     error_bound = EIGHT * margin * m
     start_x, start_y, start_z = load(view, START + x, j), load(view, START + y, j), load(view, START + axis, j)
     shear_x, shear_y, sign = load(view, SHEAR_X, j), load(view, SHEAR_Y, j), load(view, SIGN, j)
-    az, bz, cz = field_lanes(leaves, i, axis) - start_z, field_lanes(leaves, i, 3 + axis) - start_z, field_lanes(leaves, i, 6 + axis) - start_z
+    az, bz = field_lanes(leaves, i, axis) - start_z, field_lanes(leaves, i, 3 + axis) - start_z
+    cz = field_lanes(leaves, i, 6 + axis) - start_z
     ax, ay = (field_lanes(leaves, i, x) - start_x) - az * shear_x, (field_lanes(leaves, i, y) - start_y) - az * shear_y
     bx, by = (field_lanes(leaves, i, 3 + x) - start_x) - bz * shear_x, (field_lanes(leaves, i, 3 + y) - start_y) - bz * shear_y
     cx, cy = (field_lanes(leaves, i, 6 + x) - start_x) - cz * shear_x, (field_lanes(leaves, i, 6 + y) - start_y) - cz * shear_y
@@ -159,7 +164,8 @@ def hit_leaf_triangle(leaves, leaf, i, flat, body, ray, exact, body_in_range):
         bx, by, bz = transform_coordinate(m, 0, bx, by, bz), transform_coordinate(m, 1, bx, by, bz), transform_coordinate(m, 2, bx, by, bz)
         cx, cy, cz = transform_coordinate(m, 0, cx, cy, cz), transform_coordinate(m, 1, cx, cy, cz), transform_coordinate(m, 2, cx, cy, cz)
     if body_in_range == 0 or body["transformed"] != 0:
-        usable &= np.int64(in_range(ax) & in_range(ay) & in_range(az) & in_range(bx) & in_range(by) & in_range(bz) & in_range(cx) & in_range(cy) & in_range(cz))
+        usable &= np.int64(in_range(ax) & in_range(ay) & in_range(az) & in_range(bx) & in_range(by) & in_range(bz) & in_range(cx)
+                           & in_range(cy) & in_range(cz))
     if usable != 0:
         o, d = ray["o"], ray["d"]
         hit, t, u, v = hit_filter(ax, ay, az, bx, by, bz, cx, cy, cz, o[0], o[1], o[2], d[0], d[1], d[2], ray["axis"])
@@ -176,7 +182,7 @@ def hit_triangle(t, axis, body_in_range, usable, exact):
         usable &= np.int64(point_in_range(t, 0) & point_in_range(t, 3) & point_in_range(t, 6))
     if usable != 0:
         hit, ray_t, u, v = hit_filter(t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[ORIGIN], t[ORIGIN + 1], t[ORIGIN + 2],
-                                    t[DIRECTION], t[DIRECTION + 1], t[DIRECTION + 2], axis)
+                                      t[DIRECTION], t[DIRECTION + 1], t[DIRECTION + 2], axis)
         if hit != UNSURE:
             return np.int64(hit), ray_t, u, v, np.int64(0)
     hit = call_address(exact, t, 2 * axis + usable)
@@ -228,7 +234,7 @@ def test_candidates(view, in_filter_range, leaf, mask, j):
             batch["n_hits"] += 1
             continue
         ray["best"], ray["u"], ray["v"], ray["face"], ray["body"] = t, u, v, face, body_id
-        if batch["kind"] == ANY_HIT:                                        # nothing more counts
+        if batch["kind"] == ANY_HIT:                                    # nothing more counts
             ray["best"], view.local[LIMIT * BATCH + j] = -np.inf, -MAX_FLOAT32
             view.world[T_BEST * BATCH + (view.ray_axes[j] >> 2)] = -np.inf
             break

@@ -37,8 +37,8 @@ from pliant.query.traverse import prefetch_child, refresh_node
 from pliant.volume.aabb import Box
 from pliant.volume.protocol import VOLUME_TYPES
 
-MIN_PACKET_SIZE = 16                                                        # fewer rays go alone
-MAX_SPREAD = np.float32(0.6)                                               # of directions, and of starts over the reach
+MIN_PACKET_SIZE = 16                                                    # fewer rays go alone
+MAX_SPREAD = np.float32(0.6)                                            # of directions, and of starts over the reach
 MAX_LIMIT = np.float32(3e38)
 ZERO = np.float32(0)
 
@@ -99,7 +99,7 @@ def _(like, view, count, reach):
     if row_minimum(local, SIGN, count) != row_maximum(local, SIGN, count):
         return False
     width = maximum(row_maximum(local, SHEAR_X, count) - row_minimum(local, SHEAR_X, count),
-                     row_maximum(local, SHEAR_Y, count) - row_minimum(local, SHEAR_Y, count))
+                    row_maximum(local, SHEAR_Y, count) - row_minimum(local, SHEAR_Y, count))
     for k in range(START, START + 3):
         width = maximum(width, (row_maximum(local, k, count) - row_minimum(local, k, count)) / np.float32(reach))
     return width <= MAX_SPREAD
@@ -198,7 +198,7 @@ def update_limits(view, groups, count):
 @helper
 def trace_packet(view, nodes, in_filter_range, count):
     """Search for what `count` rays meet that go together; GOING, or FULL."""
-    stack, pending, local = stack_int64(STACK_SIZE), stack_int64(BATCH), view.local        # waiting: a ray and bits of triangles
+    stack, pending, local = stack_int64(STACK_SIZE), stack_int64(BATCH), view.local  # waiting: a ray and bits of triangles
     margin = row_maximum(local, MARGIN, count)
     x, y, z = packet_axis(view, 0, count, margin), packet_axis(view, 1, count, margin), packet_axis(view, 2, count, margin)
     groups = stack_float32(112)

@@ -1,8 +1,8 @@
 """One tree, many rays: what they pass, nearest first.
 
 Rays that go their own ways are searched in turns (`wander`): SLOTS of them at a time, a node each, so that while one waits for memory the
-others go on; children that wait are keys (`core/sort_keys.py`), where the ray enters them and their name, farthest first. Specialised on the
-family and on W, on nothing else.
+others go on; children that wait are keys (`core/sort_keys.py`), where the ray enters them and their name, farthest first. Specialised on
+the family and on W, on nothing else.
 """
 import numpy as np
 
@@ -30,7 +30,7 @@ from pliant.query.traverse import prefetch_child, refresh_node
 from pliant.volume.aabb import Box
 from pliant.volume.protocol import VOLUME_TYPES, Ray, ray_interval
 
-N_SLOTS, STACK_SIZE, STACKS_SIZE = 8, 912, 8 * 912                               # ROOM: MOST_LEVELS times seven that wait, and eight more
+N_SLOTS, STACK_SIZE, STACKS_SIZE = 8, 912, 8 * 912                      # ROOM: MOST_LEVELS times seven that wait, and eight more
 ZERO = np.float32(0)
 
 
@@ -62,8 +62,10 @@ def _(like, nodes, i, view, j):
     p, q, r = 3 * np.int64(x < ZERO), 3 * np.int64(y < ZERO), 3 * np.int64(z < ZERO)
     # From below a side is passed later by the slack, from above sooner.
     near_x, far_x = field_lanes(nodes, i, p) * x - load(view, LOW + p, j), field_lanes(nodes, i, 3 - p) * x - load(view, HIGH - p, j)
-    near_y, far_y = field_lanes(nodes, i, 1 + q) * y - load(view, LOW + 1 + q, j), field_lanes(nodes, i, 4 - q) * y - load(view, HIGH + 1 - q, j)
-    near_z, far_z = field_lanes(nodes, i, 2 + r) * z - load(view, LOW + 2 + r, j), field_lanes(nodes, i, 5 - r) * z - load(view, HIGH + 2 - r, j)
+    near_y = field_lanes(nodes, i, 1 + q) * y - load(view, LOW + 1 + q, j)
+    far_y = field_lanes(nodes, i, 4 - q) * y - load(view, HIGH + 1 - q, j)
+    near_z = field_lanes(nodes, i, 2 + r) * z - load(view, LOW + 2 + r, j)
+    far_z = field_lanes(nodes, i, 5 - r) * z - load(view, HIGH + 2 - r, j)
     near = maximum(maximum(near_x, near_y), maximum(near_z, ZERO))
     far = minimum(minimum(far_x, far_y), minimum(far_z, load(view, LIMIT, j)))
     return near, movemask(near <= far)
@@ -72,7 +74,8 @@ def _(like, nodes, i, view, j):
 @helper
 def trace_single(view, nodes, in_filter_range, count):
     """Search for what each of `count` rays meets; GOING, or FULL."""
-    stacks, names, rays, tops, masks = stack_int64(STACKS_SIZE), stack_int64(N_SLOTS), stack_int64(N_SLOTS), stack_int64(N_SLOTS), stack_int64(N_SLOTS)
+    stacks, names, rays = stack_int64(STACKS_SIZE), stack_int64(N_SLOTS), stack_int64(N_SLOTS)
+    tops, masks = stack_int64(N_SLOTS), stack_int64(N_SLOTS)
     n_v, n_u, n_p, next_ray, active, stop = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(GOING)
     for lane in range(N_SLOTS):
         names[lane], tops[lane], rays[lane], masks[lane] = 0, lane * STACK_SIZE, next_ray, 0

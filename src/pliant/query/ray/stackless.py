@@ -41,7 +41,7 @@ def trace_stackless(view, nodes, skips, in_filter_range, count):
                     if triangles != 0:
                         stop = test_candidates(view, in_filter_range, leaf, triangles, j)
             i += 1
-            if load(view, LIMIT, j) < 0:                                  # any hit will do, and there is one
+            if load(view, LIMIT, j) < 0:                                # any hit will do, and there is one
                 break
     view.batch[0]["n_v"] += n_v
     view.batch[0]["n_u"] += n_u

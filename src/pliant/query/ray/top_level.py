@@ -71,7 +71,8 @@ def gather_packet(world, mask, packet):
     for k in range(3):
         packet[4 * k], packet[4 * k + 1] = extremes(world, k, mask)
         packet[4 * k + 2], packet[4 * k + 3] = extremes(world, INV_STEP + k, mask)
-    packet[12], packet[13], packet[14] = extremes(world, T_MIN, mask)[0], extremes(world, T_BEST, mask)[1], extremes(world, START_ERROR, mask)[1]
+    packet[12], packet[13] = extremes(world, T_MIN, mask)[0], extremes(world, T_BEST, mask)[1]
+    packet[14] = extremes(world, START_ERROR, mask)[1]
 
 
 @helper

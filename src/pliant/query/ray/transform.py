@@ -2,9 +2,9 @@
 
 What is written there, and how far it may round, is said in `leaf.py`.
 
-Hits are ordered by t as it is rounded: to 1e-13 of how far the corners are from the origin (`geometry/ray_triangle.py`), which for a large face is
-more than how far a small body is away. So that the first hit does not depend on which body comes first, a body is passed over only if its
-box, widened by as much, is entered behind the best t so far (`widened`).
+Hits are ordered by t as it is rounded: to 1e-13 of how far the corners are from the origin (`geometry/ray_triangle.py`), which for a large
+face is more than how far a small body is away. So that the first hit does not depend on which body comes first, a body is passed over only
+if its box, widened by as much, is entered behind the best t so far (`widened`).
 """
 from typing import NamedTuple
 
@@ -38,8 +38,8 @@ from pliant.query.ray.leaf import (
     UNBOUNDED_MARGIN,
 )
 
-T_ERROR, T_ERROR_RATIO = 2.0**-43, 32.0                                       # of t; that over FAR_AWAY
-MIN_STEP = 2.0**-1000                                                  # beyond, 1 / step would have lost its digits, or be infinite
+T_ERROR, T_ERROR_RATIO = 2.0**-43, 32.0                                 # of t; that over FAR_AWAY
+MIN_STEP = 2.0**-1000                                                   # beyond, 1 / step would have lost its digits, or be infinite
 
 
 class Shears(NamedTuple):
@@ -160,12 +160,13 @@ def transform_rays(view, place):
         if lanes_mask == 0:
             continue
         x, y, z = load4(world, first_ray), load4(world, BATCH + first_ray), load4(world, 2 * BATCH + first_ray)
-        error, near, far = load4(world, START_ERROR * BATCH + first_ray), load4(world, T_MIN * BATCH + first_ray), load4(world, T_BEST * BATCH + first_ray)
+        error, near = load4(world, START_ERROR * BATCH + first_ray), load4(world, T_MIN * BATCH + first_ray)
+        far = load4(world, T_BEST * BATCH + first_ray)
         per_x, per_y, per_z = (load4(world, INV_STEP * BATCH + first_ray), load4(world, (INV_STEP + 1) * BATCH + first_ray),
                                load4(world, (INV_STEP + 2) * BATCH + first_ray))
         step_x, step_y, step_z = (load4(world, STEP * BATCH + first_ray), load4(world, (STEP + 1) * BATCH + first_ray),
                                   load4(world, (STEP + 2) * BATCH + first_ray))
-        if body["transformed"] != 0:                                         # into model space
+        if body["transformed"] != 0:                                    # into model space
             x, y, z = x - m[3], y - m[7], z - m[11]
             error = (fabs(x) + fabs(y) + fabs(z)) * FLOAT64_ERROR + body["transform_error"]
             x, y, z = rotate_row(back, 0, x, y, z), rotate_row(back, 1, x, y, z), rotate_row(back, 2, x, y, z)
@@ -183,7 +184,7 @@ def transform_rays(view, place):
         shears = shears_of(step_x, step_y, step_z)
         unit = shears.longest * scale
         local_margin = (error + fabs(near) * shears.longest * FLOAT64_ERROR) * (4 * scale) + reach * RELATIVE_MARGIN
-        usable = local_margin < reach                                            # from too far away nothing can be told apart but exactly
+        usable = local_margin < reach                                   # from too far away nothing can be told apart but exactly
         local_margin = where(usable, local_margin, UNBOUNDED_MARGIN)
         # The scale comes first: the largest numbers would overflow, and by a power of two nothing rounds.
         advance, local = near * scale, view.local

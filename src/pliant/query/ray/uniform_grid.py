@@ -50,18 +50,19 @@ from pliant.query.ray.leaf import (
 from pliant.query.ray.transform import box_interval
 from pliant.query.traverse import COUNTERS
 
-MAX_CELLS_PER_AXIS, MAX_CELLS = 1 << 10, 1 << 24                               # cells along an axis, and in all
-MAX_PER_FACE, MIN_ENTRIES = 32, 1 << 12                                            # entries a face, and more: then cells are too small
-MARGIN, FACE_MARGIN, MAX_DISTANCE = 2.0**-14, 2.0**-16, 2.0**31                   # of the box
+MAX_CELLS_PER_AXIS, MAX_CELLS = 1 << 10, 1 << 24                        # cells along an axis, and in all
+MAX_PER_FACE, MIN_ENTRIES = 32, 1 << 12                                 # entries a face, and more: then cells are too small
+MARGIN, FACE_MARGIN, MAX_DISTANCE = 2.0**-14, 2.0**-16, 2.0**31         # of the box
 T_ERROR = 2.0**-40                                                      # of far: what t may be off by, and more
-PLANE_ERROR, TINY = 2.0**-44, 1e-300                                          # what a side of a plane may be off by
-CALL_ENTRIES, CALL_WORK = 1 << 22, 1 << 22                                       # entries, and work, of one call
+PLANE_ERROR, TINY = 2.0**-44, 1e-300                                    # what a side of a plane may be off by
+CALL_ENTRIES, CALL_WORK = 1 << 22, 1 << 22                              # entries, and work, of one call
 MAX_MARK = 1 << 30
 
 # Where cells are: the low corner of the box, sides of a cell and cells in a unit, along each axis; the way that the grid begins before the
 # box, how much wider faces are taken, the longest side of the box, how far away a ray may start; the scale, for numbers if it makes
 # them smaller and for differences if larger, so that none overflows; how many cells there are.
-GRID_DTYPE = record_dtype(("margin", "face_margin", "size", "max_distance", "scale_before", "scale_after"), {"low": 3, "side": 3, "inverse_side": 3}, ("x", "y", "z", "cells"))
+GRID_DTYPE = record_dtype(("margin", "face_margin", "size", "max_distance", "scale_before", "scale_after"),
+                          {"low": 3, "side": 3, "inverse_side": 3}, ("x", "y", "z", "cells"))
 # A walk of many rays: what is wanted, the address of the exact test, hits so far and room for them, why it stopped, the last ray's mark.
 WALK_DTYPE = record_dtype((), {}, ("kind", "exact", "n_hits", "hit_capacity", "reason", "mark", *COUNTERS))
 
@@ -87,7 +88,8 @@ def to_grid(frame, x, k):
 @helper
 def cell_range(frame, a, b, c, k, count):
     """(first, last) of the cells along axis k that may meet a face with corners a, b, c."""
-    low, high = (min(a, min(b, c)) - frame["face_margin"]) * frame["inverse_side"][k], (max(a, max(b, c)) + frame["face_margin"]) * frame["inverse_side"][k]
+    low = (min(a, min(b, c)) - frame["face_margin"]) * frame["inverse_side"][k]
+    high = (max(a, max(b, c)) + frame["face_margin"]) * frame["inverse_side"][k]
     last = np.float64(count - 1)
     return np.int64(min(max(low, 0.0), last)), np.int64(min(max(high, 0.0), last))
 
@@ -287,10 +289,11 @@ def traverse_cells(lists, marks, job, state, world, hits, t):
     distance, scale, side = max(abs(x), max(abs(y), abs(z))) + frame["size"], place["scale"], frame["side"]
     margin = T_ERROR * distance / max(abs(step[0]), max(abs(step[1]), abs(step[2])))
     begin, limit = near * scale - margin, far * scale + margin
-    if not (distance <= frame["max_distance"] and abs(begin) < np.inf):         # infinite: the way to the box is, before it is scaled
+    if not (distance <= frame["max_distance"] and abs(begin) < np.inf): # infinite: the way to the box is, before it is scaled
         return test_all_faces(lists, marks, job, state, hits, t)
     cells_x, cells_y, cells_z = frame["x"], frame["y"], frame["z"]
-    i, j, k = (cell_at(x + begin * step[0], frame["inverse_side"][0], cells_x), cell_at(y + begin * step[1], frame["inverse_side"][1], cells_y),
+    i, j, k = (cell_at(x + begin * step[0], frame["inverse_side"][0], cells_x),
+               cell_at(y + begin * step[1], frame["inverse_side"][1], cells_y),
                cell_at(z + begin * step[2], frame["inverse_side"][2], cells_z))
     up_x, up_y, up_z = np.int64(step[0] > 0), np.int64(step[1] > 0), np.int64(step[2] > 0)
     next_x, next_y, next_z = (crossing_time(i + up_x, side[0], x, inverse[0]), crossing_time(j + up_y, side[1], y, inverse[1]),
@@ -362,7 +365,8 @@ class GridJob(RayJob):
 
     def trace_chunks(self, cancel):
         """Answer chunks until there are none."""
-        state_array, ray_states, marks = aligned_zeros(1, WALK_DTYPE), aligned_zeros(4, RAY_DTYPE), np.zeros(len(self.lists.faces) // 3, np.int32)
+        state_array, ray_states = aligned_zeros(1, WALK_DTYPE), aligned_zeros(4, RAY_DTYPE)
+        marks = np.zeros(len(self.lists.faces) // 3, np.int32)
         hits, job, world = np.zeros(FIRST_HITS if self.kind == ALL_HITS else 1, HIT_DTYPE), state_array[0], np.zeros(N_WORLD_ROWS * BATCH)
         job["kind"], job["exact"], job["hit_capacity"] = self.kind, exact_test_entry()[0], len(hits)
         while not cancel.is_set():
