@@ -140,11 +140,11 @@ FORK = """
     import pliant as pl
     from pliant import shapes
     from pliant.core import threads
-    from pliant.core.threads import Reading
-    from pliant.query import drive
+    from pliant.core.threads import ReadLock
+    from pliant.query import scheduler
 
     warnings.simplefilter("ignore", DeprecationWarning)     # from 3.12 on, Python warns of forks in the presence of threads
-    drive.CHUNK = 64
+    scheduler.CALL_BUDGET = 64
     pl.set_threads(2)
     scene = shapes.bumpy_pair(1280, 9)
     a, b = (pl.Body(vertices, scene.faces) for vertices in scene.frame(2))

@@ -55,7 +55,7 @@ def answers(body):
 def test_copies_of_bodies_are_independent(name, way):
     """An update of one does not reach the other, in either direction, whatever moves the body."""
     body, (first, second) = MAKERS[name](), states_of(name)
-    body.update(first, **({"key": 1} if name == "key poses" else {}))
+    body.update(first, **({"key_pose": 1} if name == "key poses" else {}))
     if name not in ("rigid", "blended"):
         body.update(transform=TURN)
     before = answers(body)

@@ -27,11 +27,11 @@ AS_SAID = """
     import pliant as pl
     import pliant.body
     from pliant.shapes import bumpy, icosphere
-    from pliant.volume import mixed
+    from pliant.volume import generic_overlap
 
     with np.errstate(all="ignore"):
         exec(compile(Path(sys.argv[1]).read_text(), sys.argv[1], "exec"), {"__name__": "as_said"})
-        mixed.complete()
+        generic_overlap.register_defaults()
         directions, faces = icosphere(1)
 
         def check(found, a, b):

@@ -14,7 +14,7 @@ from pliant.query import scheduler
 DEEP = """
     import numpy as np
     import pliant as pl
-    from pliant.query import drive
+    from pliant.query import scheduler
 
     class Dirty:
         def __getattr__(self, name):
@@ -25,13 +25,13 @@ DEEP = """
             array[...] = 0x0123456701234567
             return array
 
-    drive.np = Dirty()
+    scheduler.np = Dirty()
     size = 2.0 ** np.linspace(-100, 36, 400)[:, None, None]
     corners = size * np.array([[1, 0, 0], [1.2, 0.3, 0], [1, 0, 0.3]])
     vertices, faces = corners.reshape(-1, 3), np.arange(1200).reshape(-1, 3)
     a, b = pl.Body(vertices, faces, leaf=1), pl.Body(vertices, faces, leaf=1)
-    tree = a._shape.tree
-    assert (2 * tree.depth + 2) * tree.width**2 > len(drive.Workspace().stack)
+    tree = a._bvh.tree
+    assert (2 * tree.depth + 2) * tree.width**2 > len(scheduler.Workspace().stack)
     found = pl.collide(a, b).faces
     flat = pl.Body(vertices, faces), pl.Body(vertices, faces)
     assert np.array_equal(found, pl.collide(*flat).faces)
@@ -48,13 +48,13 @@ def test_deep_trees_get_a_stack_that_starts_at_the_roots():
 def test_workspaces_are_used_again(monkeypatch):
     a, b = pl.Body(SPHERE, FACES), pl.Body(OTHER, FACES)
     expected = answer(a, b)
-    kept = len(scheduler._idle.kept)
+    kept = len(scheduler._idle.workspaces)
     for _ in range(5):
-        for work in scheduler._idle.kept:
+        for work in scheduler._idle.workspaces:
             work.query.view(np.uint8)[:] = 0xA5
             work.stack[:], work.keys[:] = -7, -7
         assert answer(a, b) == expected
-    assert len(scheduler._idle.kept) == kept
+    assert len(scheduler._idle.workspaces) == kept
 
 
 @pytest.mark.formulas

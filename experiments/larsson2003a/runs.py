@@ -8,7 +8,7 @@ move freely. On the paper's trees boxes in model space are compared along six se
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from experiments.clock import Method, Run, Session
 from experiments.larsson2003a.scenes import passing, swimmers
@@ -16,7 +16,7 @@ from experiments.paper import PAPER, PLIANT, TREES, Experiment
 
 MORPH, HYBRID, WORLD, AUTO = "morph", "hybrid", "hybrid, world", "auto"
 TWO, MANY = "two bodies", "swimmers"
-SAT = {PAPER: "lite", PLIANT: "full"}
+SAT: dict[str, Literal["full", "lite"]] = {PAPER: "lite", PLIANT: "full"}
 SIZES = (564, 2_256, 9_024, 36_096)
 
 # What section 6.5, and 6.3 in passing, speak about: one choice at a time, against `morph`.

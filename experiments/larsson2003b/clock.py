@@ -159,7 +159,7 @@ def spread(show: AnimatedScene, count: int) -> list[int]:
 def reconstruct(shape: Any) -> int:
     """Do what comes before the first ray: all that the policy does ahead of a query, and then, if the root is still stale, what the first
     query would do there. The number of volumes set."""
-    updated = int(shape.follow())
+    updated = int(shape.refit())
     if shape.stale:
         updated += int(call_address(shape.entry, shape.context, 0) if jit.DISABLED else ENTRY(shape.entry)(shape.context, 0))
     return updated
@@ -170,7 +170,7 @@ def work_of(shape: Any) -> dict[str, int]:
     tree = shape.tree
     if shape.options.policy.name == "bottom_up":
         return {"vertices": len(tree.vertices), "volumes": int(tree.count.sum())}
-    kept, upper = shape.kept, int(shape.about["upper"][0])
+    kept, upper = shape.tree_state, int(shape.record["root_levels"][0])
     used = np.arange(tree.width) < tree.count[:, None]
     made = used & (kept.levels < upper)[:, None]
     read = made & ((tree.child < 0) | (kept.levels == upper - 1)[:, None])

@@ -10,7 +10,7 @@ Of the 500 frames of a scene some are played, evenly spread; of spheres in close
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from experiments.clock import Method, Run, Session
 from experiments.larsson2008.operations import operations
@@ -22,7 +22,7 @@ from pliant.volume.protocol import VOLUME_TYPES
 BALLS, RITTER, SLABS = "balls", "Ritter's balls", "slab cut balls"
 BOXES, COVARIANCE, ALIGNED = "boxes", "boxes by covariance", "aligned boxes"
 TREES: dict[str, dict[str, Any]] = {PAPER: {"build": "partition", "arity": 2, "leaf": 1}, PLIANT: {"build": "sah", "arity": 8, "leaf": 8}}
-DESCEND = {PAPER: "larger", PLIANT: "both"}
+DESCEND: dict[str, Literal["both", "larger"]] = {PAPER: "larger", PLIANT: "both"}
 
 # What bodies are given, and on which trees.
 WAYS: dict[str, dict[str, Any]] = {

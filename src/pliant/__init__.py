@@ -1,4 +1,4 @@
-"""Pliant: what touches what among triangle meshes that change shape every frame. Exact, and fast.
+"""Pliant: exact, fast collision, distance and ray queries among triangle meshes that deform every frame.
 
     import pliant as pl
 
@@ -6,7 +6,7 @@
     cloth.update(vertices)
     pl.collide(cloth, tool).faces
 
-Names are imported when they are first used: `import pliant` costs milliseconds.
+Names are imported at first use: `import pliant` costs milliseconds.
 """
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,7 +1,7 @@
-"""A body: a triangle mesh whose vertices move. What users hold in their hands.
+"""A body: a triangle mesh whose vertices move. The main user-facing class.
 
-It joins a motion (where vertices are), a tree with volumes (what encloses them) and a policy (when volumes follow). `update` takes
-positions; queries make volumes follow. Neither knows the other's insides, and no query can see a stale volume.
+It joins a motion (where the vertices are), a BVH (what encloses the faces) and a policy (when volumes are refitted). `update` takes
+positions; queries refit the volumes that they need. None of the three uses the internals of another, and no query sees a stale volume.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-import pliant.refit  # policies, builders and families register themselves
+import pliant.refit  # policies, builders and volume types register themselves
 import pliant.tree
 import pliant.volume  # noqa: F401
 from pliant.body_file import read_body, write_body
@@ -44,17 +44,17 @@ class Body:
     ----------
     vertices : (n, 3) positions, or an object with `.vertices` and `.faces` (or `.triangles`); any real dtype, any layout, copied
     faces : (f, 3) vertex indices, any integer dtype; degenerate faces are the segment or point they span
-    volume : family of bounding volumes: "aabb", "sphere", "kdop14", "kdop18", "kdop26", "obb", "rss", "slabcutball" or "double_slabcutball"
-    build : how the tree is built, once, from the first positions
+    volume : bounding-volume type: "aabb", "sphere", "kdop14", "kdop18", "kdop26", "obb", "rss", "slabcutball" or "double_slabcutball"
+    build : how the BVH is built, once, from the first positions
     arity : children of a node: 2, 4 or 8
     leaf : most triangles in a leaf: 1 to 8
-    policy : when volumes follow the vertices: a name, a table {"name": …} with the options of that policy, or a TOML file that holds one
+    policy : when volumes are refitted: a name, a table {"name": …} with the options of that policy, or a TOML file that holds one
     origin : fix the point that float32 volumes are relative to; by default it follows the body
-    build_poses : (k, n, 3) poses that the body will take, if they are known: the tree is built on their mean, which serves all of them
+    build_poses : (k, n, 3) poses that the body will take, if they are known: the BVH is built on their mean, which serves all of them
         better
-    weld : True to treat vertices that are given at one place as one, as at the seams of textured meshes; or a distance, to treat those as
-        one that steps of at most that length connect. The lowest stands for all of them, in every frame; `faces` stays as given
-    key_poses : (k, n, 3) poses that the body comes near to, if no one BVH serves them all: each has a BVH of its own, built when it is
+    weld : True to merge vertices at the same position, as at the seams of textured meshes; or a distance, to merge those that steps of at
+        most that length connect. The lowest index stands for all of them, in every frame; `faces` stays as given
+    key_poses : (k, n, 3) poses near those that the body takes, if no one BVH serves them all: each has its own BVH, built when it is
         first chosen. That of key pose 0 is used until `update(vertices, key_pose=…)` chooses another; "rebuild" is refused
 
     Queries on one body may run in several threads; `update` waits for them, and they for it.
@@ -81,8 +81,8 @@ class Body:
     def _initialize(self, motion: Any, faces: NDArray[np.int32], options: Options, weld_map: Any, build_vertices: Any = None,
                     tree: Any = None,
                     key_poses: Any = None) -> None:
-        """Everything but validation; `same` names the vertex that stands for each; the tree is built on the first shape, on the one given,
-        on the first of the keys, or taken as it is."""
+        """Everything but validation. `weld_map` gives the vertex that each is merged into; the BVH is built on the vertices or on
+        `build_vertices`, is that of the first of `key_poses`, or is `tree`."""
         self.guard, self.options, self._weld_map = ReadWriteLock(), options, weld_map
         self._faces = np.array(faces)
         self.welded_faces = self._faces if weld_map is None else weld_map[self._faces]
@@ -100,16 +100,17 @@ class Body:
                 motion.arrange(self._bvh.tree.vertices)
         self.matrix: NDArray[np.float64] | None = None
         self.version = 0                                                # updates so far
-        self.observers: tuple[Any, ...] = ()                            # scenes that want to know of each
+        self.observers: tuple[Any, ...] = ()                            # scenes to notify of each
         self._rigid = False
         self._rescaled_bvh: tuple[float, int, Bvh] | None = None
         self._world_cache: tuple[int, NDArray[np.float64], bool, float] | None = None
         self._mesh: MeshTopology | None = None
-        self.distance_cache: WeakKeyDictionary[Body, Any] = WeakKeyDictionary()  # where distances to others were found last
+        self.distance_cache: WeakKeyDictionary[Body, Any] = WeakKeyDictionary()  # by other body: where the last distance was found
 
     @classmethod
     def rigid(cls, vertices: Any, faces: ArrayLike | None = None, **options: Any) -> Body:
-        """A body that keeps its shape: `update(matrix)` places it. Options as for `Body`; policy "fitted" where volumes are worth it.
+        """A body that keeps its shape: `update(matrix)` sets its transform. Options as for `Body`; the default policy is "fitted" for
+        volume types that merging loosens.
 
         >>> import pliant as pl
         >>> tool = pl.Body.rigid([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -129,16 +130,16 @@ class Body:
               between: int = 0, volume: str = "aabb", build: str = "sah", arity: int = 8, leaf: int = 8,
               policy: str | os.PathLike[str] | Mapping[str, Any] = "auto", origin: ArrayLike | None = None,
               weld: bool | float = False) -> Body:
-        """A body between shapes: `update(weights)` says how much of each. That costs the same for any number of vertices, and queries look
-        only at those of faces that may meet something.
+        """A body that blends shapes: `update(weights)` sets the weight of each. Its cost does not depend on the number of vertices, and
+        queries compute only the vertices of faces that may intersect something.
 
-        targets : (k, n, 3) the vertices in each shape; with weights (k,) that are not negative and sum up to 1 they are at Σ w_i target_i
+        targets : (k, n, 3) the vertices in each shape; with weights (k,) that are not negative and sum to 1 they are at Σ w_i target_i
         base : (n, 3) for targets as animation files have them: vertices are at base + Σ w_i (target_i − base), with any weights
         relative : targets are displacements from the base
-        rest : the target that the tree is built on, or "mean"; with a base, 0 is the base. The body starts there, "mean" with equal weights
+        rest : the target that the BVH is built on, or "mean"; with a base, 0 is the base. The body starts there, "mean" with equal weights
         between : reference volumes between any two consecutive targets: tighter where the body goes from one to the next
-        policy : "auto" blends volumes as queries reach them; {"name": "blended", "stamps": False} does so again at every visit; the
-            policies of other bodies set all vertices in every update, and then do as they do
+        policy : "auto" blends volumes as queries reach them; {"name": "blended", "stamps": False} blends them again at every visit; the
+            policies of other bodies compute all vertices in every update
 
         The other options as for `Body`.
 
@@ -183,18 +184,18 @@ class Body:
     def blended(cls, rest: Any, faces: ArrayLike, weights: Any, *, maps: ArrayLike | None = None, volume: str = "aabb", build: str = "sah",
                 arity: int = 8, leaf: int = 8, policy: str | os.PathLike[str] | Mapping[str, Any] = "auto",
                 origin: ArrayLike | None = None, weld: bool | float = False) -> Body:
-        """A body that few affine maps move: skinning, meshless animation, scaling and shear. `update(maps)` costs the same for any number
-        of vertices, and queries look only at those of faces that may meet something.
+        """A body that a few affine maps move: skinning, meshless animation, scaling and shear. The cost of `update(maps)` does not depend
+        on the number of vertices, and queries compute only the vertices of faces that may intersect something.
 
         rest : (n, 3) vertices before any map
-        weights : (n, m), dense or SciPy sparse: how much of each map moves each vertex; not negative, with a sum of 1 for every vertex.
+        weights : (n, m), dense or SciPy sparse: the weight of each map for each vertex; not negative, sum 1 for every vertex.
             `pliant.MeshlessNodes` and `pliant.Skeleton` make them
-        maps : (m, 3, 4) or (m, 4, 4) to start with; by default none moves anything. Vertex v is at (Σ w_j maps_j) · (v, 1)
+        maps : (m, 3, 4) or (m, 4, 4) to start with; by default identities. Vertex v is at (Σ w_j maps_j) · (v, 1)
         policy : "auto" bounds volumes by the maps as queries reach them; {"name": "convex", …} the same, with options: `bound`, "eq12" or
-            "greedy", `boxes`, "own", "aabb" or "obb", `leaves`, "exact" or "bound". The policies of other bodies set all vertices in every
-            update, and then do as they do
+            "greedy", `boxes`, "own", "aabb" or "obb", `leaves`, "exact" or "bound". The policies of other bodies compute all vertices in
+            every update
 
-        The other options as for `Body`; the tree is built on the vertices at rest.
+        The other options as for `Body`; the BVH is built on the vertices at rest.
 
         >>> import pliant as pl
         >>> body = pl.Body.blended([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]], [[1, 0], [0, 1], [0.5, 0.5]])
@@ -223,14 +224,14 @@ class Body:
 
     @property
     def vertices(self) -> NDArray[np.float64]:
-        """(n, 3) float64, a copy: where the vertices are, to the bit what `update` was given, or the sum
-        of a morphing body's shapes, or where the maps of a blended one have put them, or where its transform has put that."""
+        """(n, 3) float64, a copy: the positions that `update` was given, to the bit; or the blended shapes of a morphing body; or the
+        mapped vertices of a blended one. A transform is applied to them."""
         with ReadLock(self.guard):
             return np.array(self.world_vertices()[0]).reshape(-1, 3)
 
     @property
     def transform(self) -> NDArray[np.float64]:
-        """(4, 4) float64: from the vertices given to where they are."""
+        """(4, 4) float64: from the vertices given to the world."""
         matrix, rows = np.eye(4), self.matrix
         if rows is not None:
             matrix[:3] = rows.reshape(3, 4)
@@ -238,7 +239,7 @@ class Body:
 
     @property
     def policy_log(self) -> list[Any]:
-        """What `auto` has chosen so far: (update, policy, reason) each; nothing for morphing and blended bodies, which need no choice."""
+        """The choices of `auto` so far: (update, policy, reason) each; empty for morphing and blended bodies, which need no choice."""
         if self._key_poses is not None:
             return list(self._key_poses.log())
         policy_state = self._bvh.policy_state if self._bvh is not None else None
@@ -261,15 +262,16 @@ class Body:
 
     def update(self, vertices: ArrayLike | None = None, *, changed: ArrayLike | None = None, transform: ArrayLike | None = None,
                copy: bool = True, key_pose: int | None = None) -> None:
-        """Say where the body is now: vertices, and a rigid transform (4, 4) or (3, 4) that is applied to them; without one they are where
-        they are. A transform alone moves the body as a whole, without touching its vertices; a rigid body takes nothing else. A morphing
-        body takes weights (k,) instead of vertices, a blended one maps (m, 3, 4) or (m, 4, 4).
+        """Set the vertices, and a rigid transform (4, 4) or (3, 4) that is applied to them, by default the identity. A transform alone
+        moves the body as a whole, without touching its vertices; a rigid body takes nothing else. A morphing body takes weights (k,)
+        instead of vertices, a blended one maps (m, 3, 4) or (m, 4, 4).
 
-        `changed` (k,) names the vertices that have moved, and `vertices` (k, 3) has their rows alone; the others stay. Much cheaper where
-        few have, as long as they are near each other. `key_pose`, with all vertices, chooses the BVH of that key pose from now on.
+        `changed` (k,) are the indices of the vertices that have moved, and `vertices` (k, 3) has only their rows; the others stay. This is
+        much cheaper where few have moved, if they are near each other. `key_pose`, with all vertices, chooses the BVH of that key pose from
+        now on.
 
-        Checked first: what is refused leaves the body as it was. `copy=False` borrows a float64 array in C order instead of copying
-        it: leave it alone until the next update.
+        Invalid input raises an error, and the body is unchanged. `copy=False` borrows a float64 array in C order instead of copying it: do
+        not modify it until the next update.
         """
         validate.flag("copy", copy)
         if self._rigid and transform is None:
@@ -304,9 +306,9 @@ class Body:
             self.guard.stop_writing()
 
     def _apply_update(self, vertices: Any, copy: bool, changed: Any, key: int | None) -> None:
-        """Motion first, then the stamp that makes volumes stale; Ctrl-C in between must not part the two."""
+        """Update the motion, then invalidate the volumes; Ctrl-C must not leave one without the other."""
         old_bvh, all_moved = self._bvh, changed is None
-        new_bvh = old_bvh if key is None else self._key_poses.shape(key)  # built, if it has to be, before anything changes
+        new_bvh = old_bvh if key is None else self._key_poses.shape(key)  # built, if necessary, before anything changes
         try:
             if all_moved:
                 self.motion.update(vertices, copy)
@@ -320,32 +322,32 @@ class Body:
                 new_bvh.take_over(old_bvh) if all_moved else new_bvh.invalidate_vertices(changed)
                 self._bvh = new_bvh
         except MeshError:
-            raise                                                       # refused: nothing has changed
+            raise                                                       # invalid input: nothing has changed
         except BaseException:
             self.motion.restore()
             if not self.options.policy.motion:
                 self.motion.complete()
             if self._bvh is not None:
                 self._bvh.invalidate()
-            self._invalidate()                                          # it may have
+            self._invalidate()                                          # vertices may have moved
             raise
 
     def _invalidate(self) -> None:
-        """Whatever was worked out for the vertices, here or in a scene, is out of date."""
+        """Mark as out of date all that was computed from the vertices, here or in a scene."""
         self.version += 1
         for scene in self.observers:
             scene.mark_stale(self)
 
     def bvh_at(self, scale: float) -> Bvh:
-        """For queries: the tree and volumes for coordinates times this power of two; the body's own, but for absurd pairs of sizes."""
+        """For queries: the BVH for coordinates times this power of two; the body's own, except for extreme ratios of sizes."""
         bvh, motion = self._bvh, self.motion
-        assert bvh is not None                                          # queries turn away bodies without faces
+        assert bvh is not None                                          # queries reject bodies without faces
         if scale == motion.scale:
             return bvh
         cached = self._rescaled_bvh
         if cached is None or cached[:2] != (scale, self.version):
             points, options = aligned_zeros(len(motion.points), np.float32), self.options
-            if options.policy.motion:                                   # what it knows of volumes is of the other scale
+            if options.policy.motion:                                   # its state is for volumes of the other scale
                 options = options._replace(policy=POLICIES["bottom_up"], settings={})
             motion.complete()
             set_points(motion.flat, points, motion.origin, scale, aligned_zeros(4, np.float64))
@@ -353,7 +355,7 @@ class Body:
         return cached[2]
 
     def world_vertices(self) -> tuple[NDArray[np.float64], bool, float]:
-        """For queries: all vertices in the world, flat; are they in the range of the filters; how far rounding has moved them."""
+        """For queries: world vertices, flat; whether they are in the filters' range; a bound on their rounding error."""
         self.motion.complete()
         if self.matrix is None:
             return self.motion.flat, self.motion.in_filter_range, 0.0
@@ -366,8 +368,8 @@ class Body:
 
     @property
     def bounds(self) -> NDArray[np.float64]:
-        """(2, 3) float64: low and high corner of a box around the vertices. Known without touching them; a transform
-        makes it loose, and so do the weights of a morphing body and the maps of a blended one."""
+        """(2, 3) float64: low and high corner of a box around the vertices, computed without touching them. A transform makes it loose; so
+        do the weights of a morphing body and the maps of a blended one."""
         matrix, box = self.matrix, self.motion.box
         if matrix is None:
             return np.array(box.reshape(2, 4)[:, :3])
@@ -376,18 +378,18 @@ class Body:
         return corners.reshape(2, 3)
 
     def mesh(self) -> MeshTopology:
-        """For queries: which faces share vertices, made when it is first asked for."""
+        """For queries: which faces share vertices, built at first use."""
         with self.guard.refit_lock:
             if self._mesh is None:
                 bvh = self._bvh
-                assert bvh is not None                                  # queries turn away bodies without faces
+                assert bvh is not None                                  # queries reject bodies without faces
                 _, first = np.unique(bvh.tree.vertices, return_index=True)
                 self._mesh = build_topology(self.welded_faces, self.motion.count, bvh.tree.vertices[np.sort(first)])
             return self._mesh
 
     def copy(self) -> Body:
-        """Another body in the same state: mesh, tree, options, transform and key. It shares nothing that an update of either writes to, and
-        is in no scene. `copy.copy` and `copy.deepcopy` give the same.
+        """Another body in the same state: mesh, BVH, options, transform and key pose. It shares nothing that an update of either writes to,
+        and is in no scene. `copy.copy` and `copy.deepcopy` give the same.
 
         >>> import pliant as pl
         >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -416,8 +418,8 @@ class Body:
         raise TypeError("a Body holds addresses and locks of its process and cannot be pickled; use save and Body.load")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the body to a file, tree included: loading it needs no building. No pickle; written whole or not at all. A body with key
-        poses is refused: save the poses, and make it again."""
+        """Write the body to a file, BVH included: loading needs no build. No pickle; the file is written whole or not at all. A body with
+        key poses is refused: save the poses, and make it again."""
         if self._key_poses is not None:
             raise TypeError("save: a body with key poses has several BVHs, and a file holds one; save the poses, and make the body again")
         with ReadLock(self.guard):
@@ -428,7 +430,7 @@ class Body:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Body:
-        """Read a body that `save` wrote. The file is examined like any other input; what is wrong with it is a `FileError`."""
+        """Read a body that `save` wrote. The file is validated like any other input; invalid content is a `FileError`."""
         motion, faces, options, weld_map, tree, matrix, rigid = read_body(path)
         body = cls.__new__(cls)
         body._initialize(motion, faces, options, weld_map, tree=tree)

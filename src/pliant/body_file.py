@@ -1,4 +1,4 @@
-"""Bodies in files: what `Body.save` writes and `Body.load` believes. Every part is examined as if a stranger had passed it to `Body`."""
+"""Bodies in files: `Body.save` writes them, `Body.load` reads them. Reading validates every field as `Body` validates its arguments."""
 import os
 from functools import partial
 from typing import Any
@@ -24,7 +24,7 @@ MOTION_POLICY = {"free": None, "morph": BLENDED, "blended": CONVEX}     # the po
 
 
 def write_body(path, options, motion, faces, weld_map, tree, rigid, transform):
-    """Write a body of these parts; tree and placement may be None."""
+    """Write a body of these parts; `tree` and `transform` may be None."""
     o, nodes = options, empty_tree(options.arity) if tree is None else tree
     meta = {"format": FORMAT, "volume": o.volume_type.name, "build": o.builder.name, "policy": {"name": o.policy.name, **o.settings},
             "arity": o.arity, "leaf": o.leaf, "rigid": rigid, "motion": motion.name, "additive": motion.additive,
@@ -37,7 +37,7 @@ def write_body(path, options, motion, faces, weld_map, tree, rigid, transform):
 
 
 def read_body(path):
-    """(motion, faces, options, same, tree, placement, rigid) of the body in a file; FileError says what is wrong with it."""
+    """(motion, faces, options, weld_map, tree, transform, rigid) of the body in a file; FileError says what is wrong with it."""
     meta, arrays = archive.read(path, ARRAY_TYPES)
     try:
         if meta.get("format") != FORMAT:
@@ -64,7 +64,7 @@ def read_body(path):
 
 
 def motion_of(meta, arrays, shapes, options, rigid):
-    """The motion of a file's body, examined."""
+    """The motion of a file's body, validated."""
     name, state = meta["motion"], arrays["given"]
     origin = None if meta.get("origin") is None else validate.point("origin", meta["origin"])
     if name != "free" and rigid:

@@ -1,8 +1,8 @@
-"""What can go wrong, by name. Every message says which argument, which row and which value, and what to do."""
+"""Exceptions. Every message says which argument, which row and which value is wrong, and what to do."""
 
 
 class PliantError(Exception):
-    """Anything that Pliant raises on purpose."""
+    """Base class of every error that Pliant raises on purpose."""
 
 
 class MeshError(PliantError, ValueError):
@@ -14,12 +14,12 @@ class FileError(PliantError, ValueError):
 
 
 class TooManyPairsError(PliantError, MemoryError):
-    """The answer does not fit into the memory that is left; nothing was truncated, nothing is returned."""
+    """The result does not fit into the remaining memory; nothing was truncated, nothing is returned."""
 
 
 class DeviceError(PliantError, RuntimeError):
-    """No GPU can be used here, or arrays are in different places."""
+    """No GPU is available, or arrays are in the memories of different devices."""
 
 
 class DeviceMemoryError(PliantError, MemoryError):
-    """The memory of the GPU does not hold what a query needs; nothing is returned."""
+    """A query needs more memory than the GPU has; nothing is returned."""

@@ -1,4 +1,4 @@
-"""What queries give back: plain arrays with names, and the counters of the work behind them."""
+"""Results of queries: named plain arrays, and the counters of the work behind them."""
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 class Stats(NamedTuple):
-    """Counters of one query: the n of the cost function t = n_v c_v + n_p c_p + n_u c_u (thesis A 5.1), and how often exactness cost more.
+    """Counters of one query: the n of the cost function t = n_v c_v + n_p c_p + n_u c_u (thesis A 5.1), and how often filters failed.
 
     n_v: pairs of volumes tested; n_p: pairs of triangles tested; n_u: volumes updated, by this query or for it;
     n_exact: pairs of triangles that the filters left to exact arithmetic.
@@ -36,10 +36,10 @@ class Passes(NamedTuple):
 class ImageStats(NamedTuple):
     """What the image engine did (paper G, Table 1).
 
-    direction of the rays; size: pixels a side, at most the resolution asked for; depth: most faces on one ray; passes: of peeling;
-    fragments: of faces on rays; rays: that are on; packed: faces left after pass 4; met: faces in pairs whose boxes overlap; tests: pairs
-    of triangles tested; found: pairs that meet; missed: about how many pairs sampling may have missed; sent: bytes that came from the
-    device; seconds: by pass, where they were measured.
+    direction: of the rays; size: pixels a side, at most the resolution asked for; depth: most faces on one ray; passes: of peeling;
+    fragments: of faces on rays; rays: active rays; packed: faces left after pass 4; met: faces in pairs whose boxes overlap; tests: pairs
+    of triangles tested; found: intersecting pairs; missed: an estimate of the pairs that sampling missed; sent: bytes copied from the
+    device; seconds: by pass, where measured.
     """
     direction: tuple[float, float, float]
     size: int
@@ -58,20 +58,20 @@ class ImageStats(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Pairs of faces that meet: `faces` (m, 2) int32, sorted, each once; column 0 is a face of the first body, column 1 of the second.
+    """Pairs of intersecting faces: `faces` (m, 2) int32, sorted, each once; column 0 is a face of the first body, column 1 of the second.
 
-    Asked for with `contacts=True`, else None, a row each: `segments` (m, 2, 3), the ends of the common part, in lexicographic order;
-    `coplanar` (m,) bool: all six corners lie in one plane, and the segment is the longest chord of what they share; `depths` (m,): the
-    length of the shortest move that parts the two faces; `normals` (m, 3): its direction, for the second face; `push_directions` (m, 2, 3):
-    for either face the direction out of the other's surface and away from its own, by their normals.
+    With `contacts=True`, else None, a row per pair: `segments` (m, 2, 3), the ends of the intersection, in lexicographic order;
+    `coplanar` (m,) bool: all six corners lie in one plane, and the segment is the longest chord of the intersection; `depths` (m,): the
+    minimum translation distance of the two faces; `normals` (m, 3): its direction, for the second face; `push_directions` (m, 2, 3): for
+    either face the direction out of the other's surface and away from its own, by their normals.
 
-    Of `within`: pairs that are near, with `distances` (m,) and, asked for with `points=True`, `points` (m, 2, 3), the nearest on each face.
+    Of `within`: pairs within the tolerance, with `distances` (m,) and, with `points=True`, `points` (m, 2, 3), the closest on each face.
 
-    Asked for with `budget_ms`: `complete` is False if time was up before all was looked at, and then `unresolved` has two arrays of bool,
-    one value per face of either body: True where there may be more pairs than those listed. Faces with False have all of theirs in the
-    answer.
+    With `budget_ms`: `complete` is False if time was up before all pairs were tested, and then `unresolved` has two arrays of bool,
+    one value per face of either body: True where there may be more pairs than those listed. All pairs of a face with False are in the
+    result.
 
-    Of engine="image": `image`, the counters of its passes.
+    With engine="image": `image`, the counters of its passes.
     """
     faces: NDArray[np.int32]
     stats: Stats
@@ -95,8 +95,8 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distance:
-    """How far apart two bodies are: `distance`, the nearest `points` (2, 3), one of each, and `faces` (2,) int32 on which they lie; of
-    scenes also `bodies` (2,), their ids. Where there is nothing: inf, NaN and −1."""
+    """The distance of two bodies: `distance`, the closest `points` (2, 3), one of each, and `faces` (2,) int32 on which they lie; of scenes
+    also `bodies` (2,), their ids. Without faces: inf, NaN and −1."""
     distance: float
     points: NDArray[np.float64]
     faces: NDArray[np.int32]
@@ -106,9 +106,9 @@ class Distance:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Closest:
-    """What is nearest to each of n points: `distance` (n,), inf where there is nothing, negative inside if it was asked for `signed`;
-    `point` (n, 3), NaN for nothing; `face` (n,) int32 and `body` (n,), the id in a scene, 0 for a body alone, both −1 for nothing; `uv`
-    (n, 2), barycentric coordinates: weights of the second and third corner."""
+    """The closest point of a mesh to each of n points: `distance` (n,), inf where there is none, negative inside with `signed`; `point`
+    (n, 3), NaN for none; `face` (n,) int32 and `body` (n,), the id in a scene, 0 for a single body, both −1 for none; `uv` (n, 2),
+    barycentric coordinates: weights of the second and third corner."""
     distance: NDArray[np.float64]
     point: NDArray[np.float64]
     face: NDArray[np.int32]
@@ -122,7 +122,7 @@ class Closest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FirstContact:
-    """When two bodies first meet: they do at `time`, they do not at `before`; `pairs` are the faces that meet at `time`."""
+    """The first contact of two bodies: they intersect at `time`, not at `before`; `pairs` are the faces that intersect at `time`."""
     time: float
     before: float
     pairs: Pairs
@@ -130,15 +130,15 @@ class FirstContact:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScenePairs:
-    """Pairs of faces of a scene that meet: `bodies` (m, 2) ids, the lower one first (the same twice: a body meets itself), `faces` (m, 2)
-    int32, a face of each; sorted, each once. `stats` is the work of all; `tested` (p, 2) the ids of bodies whose trees were compared, and
-    `counters` (p, 4) what each took, columns as in `Stats`; bodies that have not moved are answered from memory: zeros.
+    """Pairs of intersecting faces of a scene: `bodies` (m, 2) ids, the lower one first (the same twice for self-collisions), `faces`
+    (m, 2) int32, a face of each; sorted, each once. `stats` is the work of all; `tested` (p, 2) the ids of bodies whose BVHs were
+    compared, and `counters` (p, 4) the work of each, columns as in `Stats`; zeros for bodies that have not moved, whose result is cached.
 
-    With `contacts=True` also `segments`, `normals`, `depths`, `coplanar` and `push_directions`, as in `Pairs`. Of `within`: pairs that are
-    near, with `distances` and, if asked for, `points`.
+    With `contacts=True` also `segments`, `normals`, `depths`, `coplanar` and `push_directions`, as in `Pairs`. Of `within`: pairs within
+    the tolerance, with `distances` and, with `points=True`, `points`.
 
-    Asked for with `budget_ms`: `complete` is False if time was up before all was looked at, and then `unresolved` (k, 2) has the ids of
-    those `tested`, or still to be tested, that may have more pairs of faces than those listed. All others are answered in full.
+    With `budget_ms`: `complete` is False if time was up before all pairs were tested, and then `unresolved` (k, 2) has the ids of
+    those `tested`, or still to be tested, that may have more pairs of faces than those listed. All others are complete.
     """
     bodies: NDArray[np.int64]
     faces: NDArray[np.int32]
@@ -164,8 +164,8 @@ class ScenePairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hits:
-    """What each of n rays hits first: `t` (n,), inf for a miss, in units of the direction; `face` (n,) int32, −1 for a miss; `body` (n,),
-    the id in a scene, 0 for a body alone, −1 for a miss; `uv` (n, 2), barycentric coordinates: weights of the second and third corner."""
+    """The first hit of each of n rays: `t` (n,), inf for a miss, in units of the direction; `face` (n,) int32, −1 for a miss; `body` (n,),
+    the id in a scene, 0 for a single body, −1 for a miss; `uv` (n, 2), barycentric coordinates: weights of the second and third corner."""
     t: NDArray[np.float64]
     face: NDArray[np.int32]
     body: NDArray[np.int64]
@@ -174,7 +174,7 @@ class Hits:
 
     @property
     def hit(self) -> NDArray[np.bool_]:
-        """(n,): has the ray hit anything?"""
+        """(n,): whether the ray has hit anything."""
         return np.asarray(self.face >= 0)
 
     def __len__(self) -> int:
@@ -183,7 +183,7 @@ class Hits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllHits:
-    """All hits of many rays, a row each: `ray` (m,) says whose, the rest as in `Hits`. Sorted by ray, t, body and face."""
+    """All hits of many rays, a row each: `ray` (m,) is the ray's row, the rest as in `Hits`. Sorted by ray, t, body and face."""
     ray: NDArray[np.int64]
     t: NDArray[np.float64]
     face: NDArray[np.int32]
@@ -197,7 +197,7 @@ class AllHits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hit:
-    """What one ray hits first; names as in `Hits`, and `point` (3,), where that is."""
+    """The first hit of one ray; names as in `Hits`, and `point` (3,), its position."""
     t: float
     face: int
     body: int
@@ -207,9 +207,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VisibleFaces:
-    """Faces of a body, or of a scene, that a frustum leaves: `body` (n,) the ids, `face` (n,) int32; sorted by body, then face.
+    """Faces of a body, or of a scene, that frustum culling leaves: `body` (n,) the ids, `face` (n,) int32; sorted by body, then face.
 
-    `stats`: n_v volumes compared with planes, n_p faces looked at one by one, n_u volumes updated, n_exact signs left to exact arithmetic.
+    `stats`: n_v volumes compared with planes, n_p faces tested one by one, n_u volumes updated, n_exact signs left to exact arithmetic.
     """
     body: NDArray[np.int64]
     face: NDArray[np.int32]

@@ -1,7 +1,7 @@
-"""Many bodies, one question: which faces of which bodies meet? A broad phase over boxes, then trees, pair by pair.
+"""Scenes: which faces of which of many bodies intersect? A broad phase over boxes, then BVHs, pair by pair.
 
-The boxes come from the bodies' updates and cost nothing; a body whose box meets no other is never refitted. Whatever neither body of a pair
-has touched since the last query is answered from memory.
+The boxes come from the bodies' updates and cost nothing; a body whose box overlaps no other is never refitted. The result for a pair of
+bodies of which neither has moved since the last query is cached.
 """
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from pliant.results import Distance, ScenePairs, Stats
 
 P = ParamSpec("P")
 R = TypeVar("R")
-EACH_PAIR = "each"                                                      # two bodies that meet: one pair of faces
+EACH_PAIR = "each"                                                      # one pair of faces for each two bodies that intersect
 
 
 class _Member(NamedTuple):
-    """A body of a scene: where the broad phase keeps its box, its group, the box that the user vouches for, and
-    which rays see it."""
+    """A body of a scene: its slot in the broad phase, its group, the box that the user guarantees, and the mask of rays that
+    see it."""
     body: Body
     slot: int
     group: str | None
@@ -50,7 +50,7 @@ class _Member(NamedTuple):
 
 
 class _Options(NamedTuple):
-    """How a scene is asked, and until when."""
+    """Options of a scene query, and its deadline."""
     first: bool | str
     contacts: bool
     adjacent: str
@@ -59,19 +59,19 @@ class _Options(NamedTuple):
 
     @property
     def answer_key(self) -> tuple[Any, ...]:
-        """What of it the answer depends on."""
+        """The options that the answer depends on."""
         return self.first, self.contacts, self.adjacent
 
 
 class _CachedAnswer(NamedTuple):
-    """The last answer, and to what: the options, and the pairs (p, 2) of ids, sorted."""
+    """The last answer, its options, and its pairs (p, 2) of ids, sorted."""
     answer_key: tuple[Any, ...]
     tested: NDArray[np.int64]
     found: PairResults
 
 
 def _synchronized(method: Callable[Concatenate[Scene, P], R]) -> Callable[Concatenate[Scene, P], R]:
-    """A method that reads or writes the tables of a scene: members, the broad phase, the last answer. Threads take turns."""
+    """Serialize a method that reads or writes the tables of a scene: members, the broad phase, the last answer."""
     @wraps(method)
     def locked(self: Scene, /, *args: P.args, **options: P.kwargs) -> R:
         with self._guard.refit_lock:
@@ -80,9 +80,9 @@ def _synchronized(method: Callable[Concatenate[Scene, P], R]) -> Callable[Concat
 
 
 class Scene:
-    """Bodies that may meet each other. Add and remove them at any time; ids are never used again.
+    """Bodies that may intersect each other. Add and remove them at any time; ids are never reused.
 
-    Update the bodies as ever, then ask. An update that runs while the scene is asked may or may not be seen. Several threads may use one
+    Update the bodies as usual, then query. A query may or may not see an update that runs at the same time. Several threads may use one
     scene; their calls take turns, each with as many threads as there are.
 
     >>> import pliant as pl
@@ -101,22 +101,22 @@ class Scene:
         self._free_slots: list[int] = []
         self._next_id = 0
         self._slots_reused = False                                      # a slot was used twice: ids are not in the order of slots
-        self._sweep, self._stale_bodies = SweepAndPrune(), set[Body]()  # stale: bodies that the broad phase has not heard of yet
+        self._sweep, self._stale_bodies = SweepAndPrune(), set[Body]()  # stale: bodies that the broad phase has yet to read
         self._last_answer: _CachedAnswer | None = None
-        self._moved_ids: set[int] = set()                               # ids of those that have moved since that was told
+        self._moved_ids: set[int] = set()                               # ids of bodies that have moved since the last answer
         self._id_of: dict[Body, int] = {}
-        self._fixed_box_slots: set[int] = set()                         # slots whose box was given, and told to the broad phase
+        self._fixed_box_slots: set[int] = set()                         # slots whose box was given, once the broad phase has it
         self._ignored: set[tuple[Hashable, Hashable]] = set()
-        self._groups: set[str] = set()                                  # that bodies were added with, whether or not these are still here
+        self._groups: set[str] = set()                                  # of all bodies ever added, whether or not they are still here
         for body in bodies:
             self.add(body)
 
-    # --- who is in it --------------------------------------------------------------------------------------------------------
+    # --- members -------------------------------------------------------------------------------------------------------------
 
     @_synchronized
     def add(self, body: Body, *, group: str | None = None, box: ArrayLike | None = None, mask: int = 0xFFFFFFFF) -> int:
-        """Add a body; its id. `group` is a name for `ignore`. `box` (2, 3), low and high corner, is one that the body will never leave: the
-        broad phase then need not follow its updates. Rays see the body if their mask shares a bit with its own."""
+        """Add a body; returns its id. `group` is a name for `ignore`. `box` (2, 3), low and high corner, is one that the body will never
+        leave: the broad phase then skips its updates. Rays see the body if their mask shares a bit with its own."""
         validate.check_body("body", body)
         if body in self._id_of:
             raise ValueError(f"body: is already in the scene, with id {self._id_of[body]}")
@@ -184,7 +184,7 @@ class Scene:
 
     @_synchronized
     def _copy_with(self, bodies: dict[int, Body]) -> Scene:
-        """A scene like this one, with other bodies for its ids."""
+        """A scene like this one, with these bodies for its ids."""
         scene = Scene()
         for number, body in bodies.items():
             member, scene._next_id = self._members[number], number
@@ -200,7 +200,7 @@ class Scene:
         return self._member("number", number).body
 
     def mark_stale(self, body: Body) -> None:
-        """Called by a body of the scene that has moved."""
+        """Note that a body of the scene has moved; bodies call this."""
         self._stale_bodies.add(body)
 
     @_synchronized
@@ -226,11 +226,11 @@ class Scene:
         a, b = sorted((first, second), key=lambda value: (isinstance(value, str), value))
         return a, b
 
-    # --- the question ----------------------------------------------------------------------------------------------------------
+    # --- queries ---------------------------------------------------------------------------------------------------------------
 
     @_synchronized
     def candidates(self) -> NDArray[np.int64]:
-        """(p, 2) ids of bodies whose boxes meet and that are not ignored, the lower one first, sorted."""
+        """(p, 2) ids of bodies whose boxes overlap and that are not ignored, the lower one first, sorted."""
         self._refresh_sweep()
         pairs = np.array(self._id_of_slot, np.int64)[self._sweep.pairs()]
         if self._slots_reused:                                          # slots are not in the order of ids any more
@@ -242,11 +242,12 @@ class Scene:
     @_synchronized
     def collide(self, *, self_pairs: bool = False, adjacent: str = "exact", first: bool | str = False, contacts: bool = False,
                 traversal: Traversal = DEFAULT_TRAVERSAL, budget_ms: float | None = None) -> ScenePairs:
-        """All pairs of faces of different bodies that meet; with `self_pairs` also those of each body with itself (`self_collide`).
+        """All pairs of intersecting faces of different bodies; with `self_pairs` also those of each body with itself (`self_collide`).
 
-        `first=True` stops at the first pair of faces; `first="each"` finds one for each two bodies that meet. Which one may vary.
-        `budget_ms`: stop about so many milliseconds after the call; `complete` says whether all was looked at, `unresolved` which pairs of
-        bodies were not. The broad phase counts, but is not broken off. The rest as for `collide` and `self_collide`.
+        `first=True` stops at the first pair of faces; `first="each"` finds one for each two bodies that intersect. Which one may vary.
+        `budget_ms`: stop about so many milliseconds after the call; `complete` says whether all pairs were tested, `unresolved` which pairs
+            of
+        bodies were not. The broad phase counts, but is not interrupted. The rest as for `collide` and `self_collide`.
         """
         time_limit = deadline(budget_ms)
         self_pairs, contacts = validate.flag("self_pairs", self_pairs), validate.flag("contacts", contacts)
@@ -265,14 +266,14 @@ class Scene:
         arrays, counters = dict(found.arrays), found.counters
         self._last_answer = _CachedAnswer(options.answer_key, tested.copy(),
                                           found._replace(arrays={name: array.copy() for name, array in arrays.items()}))
-        self._moved_ids -= moved_ids                                    # what is given away may be written to: hence the copies
+        self._moved_ids -= moved_ids                                    # the caller may write to the returned arrays: hence the copies
         complete = bool(found.complete.all()) or bool(first and first != EACH_PAIR and found.counts.any())
         return ScenePairs(np.repeat(tested, found.counts, axis=0), arrays.pop("faces"), Stats(*counters.sum(0).tolist()), tested, counters,
                           **arrays, complete=complete, unresolved=None if complete else tested[~found.complete])
 
     @_synchronized
     def distance(self) -> Distance:
-        """The least distance between two bodies of the scene that are not ignored, as `pliant.distance`; `bodies` has their ids."""
+        """The least distance between two bodies of the scene that are not ignored, as in `pliant.distance`; `bodies` has their ids."""
         ids = [number for number, member in self._members.items() if len(member.body)]
         pairs = [(i, j) for i, one in enumerate(ids) for j, other in enumerate(ids) if i < j and not self._is_ignored(one, other)]
         bodies = [self._members[number].body for number in ids]
@@ -280,7 +281,7 @@ class Scene:
 
     @_synchronized
     def within(self, tolerance: float, *, self_pairs: bool = False, points: bool = False) -> ScenePairs:
-        """All pairs of faces of different bodies that are no farther apart than the tolerance, as `pliant.within`; with `self_pairs` also
+        """All pairs of faces of different bodies within the tolerance of each other, as in `pliant.within`; with `self_pairs` also
         those of each body with itself (`self_within`)."""
         tolerance, points = validate.number("tolerance", tolerance, 0.0), validate.flag("points", points)
         ids = sorted(number for number, member in self._members.items() if len(member.body))
@@ -291,7 +292,7 @@ class Scene:
         return pairs_within({number: self._members[number].body for number in ids}, tested.reshape(-1, 2), tolerance, points)
 
     def _query_until_hit(self, pairs: NDArray[np.int64], cached_rows: NDArray[np.int64], options: _Options) -> PairResults:
-        """Answers until one has a pair of faces."""
+        """Query pairs of bodies, up to the first that has a pair of faces."""
         answers = []
         for k in range(len(pairs)):
             if time_is_up(options.deadline) and (cached_rows[k:] < 0).all():
@@ -303,8 +304,8 @@ class Scene:
         return concat_results(answers)
 
     def _query_pairs(self, pairs: NDArray[np.int64], cached_rows: NDArray[np.int64], options: _Options) -> PairResults:
-        """All answers: from memory, in one call for all bodies that can be asked so, one by one for the rest."""
-        answers, rows = [], []                                          # answers, and which pairs each is about
+        """Query all pairs of bodies: from the cache, in one call for all that can be batched, one by one for the rest."""
+        answers, rows = [], []                                          # answers, and the rows of `pairs` that each is for
         if (cached_rows >= 0).any():
             rows.append(np.flatnonzero(cached_rows >= 0))
             answers.append(self._cached_found(cached_rows[cached_rows >= 0]))
@@ -333,7 +334,7 @@ class Scene:
         return answers[0] if len(answers) == 1 else concat_results(answers).select(np.argsort(np.concatenate(rows)))
 
     def _query_pair(self, ids: NDArray[np.int64], options: _Options) -> PairResults:
-        """The pairs of two bodies, or of one with itself; after the time, nothing."""
+        """The pairs of two bodies, or of one with itself; none after the deadline."""
         if time_is_up(options.deadline):
             return empty_results(options.contacts, 1)
         a, b = (self._members[number].body for number in ids.tolist())
@@ -343,7 +344,7 @@ class Scene:
                               collide_validated(work, a, b, bool(options.first), options.contacts, options.traversal, options.deadline))
 
     def _cached_rows(self, queried: NDArray[np.int64], options: _Options) -> NDArray[np.int64]:
-        """The row of the last answer for each pair of bodies that have not moved since and that was answered in full; −1: ask."""
+        """For each pair of bodies its row in the last answer, if neither has moved since and it is complete; −1: query."""
         last, rows = self._last_answer, np.full(len(queried), -1)
         if last is None or last.answer_key != options.answer_key or not len(last.tested) or len(self._moved_ids) == len(self._members):
             return rows
@@ -355,15 +356,15 @@ class Scene:
         return rows
 
     def _cached_found(self, rows: NDArray[np.int64]) -> PairResults:
-        """These rows of the last answer; they have cost nothing."""
+        """These rows of the last answer, with zero counters."""
         assert self._last_answer is not None
         found = self._last_answer.found.select(rows)
         return found._replace(counters=np.zeros_like(found.counters))
 
     def _refresh_sweep(self) -> None:
-        """Tell the broad phase who has moved."""
+        """Update the broad phase with the bodies that have moved."""
         stale = []
-        while self._stale_bodies:                                       # one by one: others may be noted meanwhile
+        while self._stale_bodies:                                       # one by one: others may be added meanwhile
             stale.append(self._stale_bodies.pop())
         try:
             numbers = sorted(self._id_of[body] for body in stale)
@@ -375,11 +376,11 @@ class Scene:
 
     def _update_sweep(self, moved: list[_Member]) -> None:
         boxes, slots, unchanged = world_boxes([member.body for member in moved]), np.array([member.slot for member in moved], np.int64), []
-        new_fixed = set[int]()                                          # known as such only when the broad phase has heard of all
+        new_fixed = set[int]()                                          # kept only when the broad phase has all of them
         for k, member in enumerate(moved):
             if member.box is not None:
                 box = boxes[k]
-                if _exceeds(box, member.box):                           # a transform makes boxes loose: look at the vertices
+                if _exceeds(box, member.box):                           # a transform makes boxes loose: use the vertices
                     box = np.stack([member.body.vertices.min(0), member.body.vertices.max(0)])
                 if _exceeds(box, member.box):
                     raise ValueError(f"body {self._id_of[member.body]} has left the box it was added with: it is in {box.tolist()}, "
@@ -404,12 +405,12 @@ def _exceeds(box: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
 
 
 def _sorted_rows(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sorted rows."""
+    """The rows, sorted."""
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
 def _batch_ids(bodies: list[Body], traversal: Traversal) -> NDArray[np.int64]:
-    """Bodies with the same number can be asked in one call; −1: alone."""
+    """Bodies with the same number can be queried in one call; −1: not batched."""
     numbers: dict[Any, int] = {}
     return np.array([numbers.setdefault((body.options.volume_type.name, body.options.arity), len(numbers))
                      if not traversal.descend_larger and can_batch(body) else -1 for body in bodies], np.int64)

@@ -38,7 +38,7 @@ WRINKLES = (
 SWAY = ((0.16, 1.1, 0.7, -1.3, 2.4), (0.10, -2.3, 1.9, 2.1, 0.8), (0.05, 4.3, 3.1, -2.9, 5.5))
 CLOTH_LENGTH = 1.25  # along x; the width, along y, is 1
 
-# How a swarm flies: the room that a body has at the start, the distance at which two begin to push each other away, by kind; speed in
+# How a swarm flies: the spacing of bodies at the start, the distance at which two begin to push each other away, by kind; speed in
 # units a flight, steps a flight, and the acceleration for each unit that two bodies, or a body and the wall, are too close.
 SPACING = {"bumpy": 2.3, "arms": 2.75}
 REPULSION_DISTANCE = {"bumpy": 2.06, "arms": 1.9}

@@ -1,9 +1,9 @@
-"""A uniform grid over a triangle soup: a target of rays that is filled anew, in linear time, when the soup has changed.
+"""A uniform grid over a triangle soup: a target of rays that is refilled, in linear time, when the soup has changed.
 
-For faces that go anywhere, or that come and go: a tree would have to be built again (thesis C 7.5). It takes vertices as a body does
-(`motion/free.py`), and the grid is filled when a query comes after an update (`query/ray/uniform_grid.py`), once, whoever asks first.
+For faces that go anywhere, or that come and go, for which a BVH would have to be rebuilt (thesis C 7.5). It takes vertices as a body does
+(`motion/free.py`). The first query after an update fills the grid (`query/ray/uniform_grid.py`).
 
-Invariant: a motion and its faces belong together, and change together; lists are those of both, or None.
+Invariant: a motion and its faces belong together, and change together; the cell lists are those of both, or None.
 """
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ COUNT_HINT = "as many as the grid has vertices; give faces as well for another m
 
 
 class _Soup(NamedTuple):
-    """Where vertices are, and which three a face has: (f, 3) int32."""
+    """The motion of the vertices, and the vertex indices (f, 3) int32 of the faces."""
     motion: Any
     faces: NDArray[np.int32]
 
 
 class UniformGrid:
-    """A triangle soup that rays are cast into: `cast`, `cast_all`, `occluded` and `pick` take it as they take a body, whose number is 0,
-    and answer the same to the bit. In `Stats` n_v counts cells.
+    """A triangle soup for ray queries: `cast`, `cast_all`, `occluded` and `pick` take it as they take a body, whose id is 0, and give the
+    same results to the bit. In `Stats` n_v counts cells.
 
     Parameters
     ----------
     vertices : (n, 3) positions, or an object with `.vertices` and `.faces` (or `.triangles`); as for `Body`, copied
     faces : (f, 3) vertex indices, as for `Body`
-    cells : how many cells along each axis, one number for all or three; by default about as many cells in all as there are faces, as
+    cells : the number of cells along each axis, one number for all or three; by default about as many cells as faces, as
         near to cubes as can be. Where faces are so large that lists would become very long, cells are made larger
 
-    It is filled when a query comes after an update. Queries may run in several threads; `update` waits for them, and they for it.
+    The first query after an update fills it. Queries may run in several threads; `update` waits for them, and they for it.
 
     >>> import pliant as pl
     >>> grid = pl.UniformGrid([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -57,7 +57,7 @@ class UniformGrid:
         self.guard = ReadWriteLock()
         self._soup = _Soup(Free(rows), np.array(indices))
         self._cell_lists: GridCells | None = None
-        self._spare_lists: GridCells | None = None                      # lists of an earlier frame, to be written over
+        self._spare_lists: GridCells | None = None                      # lists of an earlier frame, to be overwritten
 
     def __copy__(self) -> UniformGrid:
         return UniformGrid(self.vertices, self.faces, cells=self._requested_cells)
@@ -69,7 +69,7 @@ class UniformGrid:
         raise TypeError("a Grid cannot be pickled; save its vertices and faces, and make it again")
 
     def update(self, vertices: ArrayLike, faces: ArrayLike | None = None) -> None:
-        """Say where vertices are now; with faces (f, 3), those of another mesh. What is refused leaves the grid as it was."""
+        """Set the vertices, or with faces (f, 3) another mesh. Invalid input raises an error, and the grid is unchanged."""
         other = None
         if faces is None:
             rows = self._check_vertices(vertices)
@@ -82,11 +82,11 @@ class UniformGrid:
             if other is not None:
                 self._soup = other
                 return
-            rows = self._check_vertices(rows)                           # another thread may have given another mesh
+            rows = self._check_vertices(rows)                           # another thread may have set another mesh
             try:
                 self._soup.motion.update(rows)
             except MeshError:
-                raise                                                   # refused: nothing has changed
+                raise                                                   # invalid input: nothing has changed
             except BaseException:
                 self._soup.motion.restore()                             # Ctrl-C: the old vertices, or the new ones
                 raise
@@ -94,7 +94,7 @@ class UniformGrid:
             self.guard.stop_writing()
 
     def _check_vertices(self, vertices: Any) -> NDArray[np.float64]:
-        """(n, 3) float64 for the vertices that there are."""
+        """(n, 3) float64 as many as there are now."""
         count = self._soup.motion.count
         rows: NDArray[np.float64] = vertices if validate.is_canonical(vertices, count) else validate.positions(
             "vertices", vertices, count, COUNT_HINT)
@@ -102,7 +102,7 @@ class UniformGrid:
 
     @property
     def vertices(self) -> NDArray[np.float64]:
-        """(n, 3) float64, a copy: to the bit what was given."""
+        """(n, 3) float64, a copy: the positions given, to the bit."""
         with ReadLock(self.guard):
             return np.array(self._soup.motion.vertices)
 
@@ -115,7 +115,7 @@ class UniformGrid:
 
     @property
     def cells(self) -> tuple[int, int, int]:
-        """How many cells there are along each axis, which a query would go through."""
+        """The number of cells along each axis that the next query uses."""
         with ReadLock(self.guard):
             if not len(self):
                 return 1, 1, 1
@@ -131,19 +131,19 @@ class UniformGrid:
         return f"Grid({self._soup.motion.count} vertices, {len(self)} faces{cells})"
 
     def trace(self, rays: Any, kind: int) -> tuple[Any, NDArray[Any], Stats]:
-        """For queries: (Answers, hits, if all are wanted, Stats) of all rays."""
+        """For queries: (Answers, hits, if all are requested, Stats) for all rays."""
         with ReadLock(self.guard):
             answers: tuple[Any, NDArray[Any],
                            Stats] = (GridJob(rays, kind, self._filled_lists()).run() if len(self) and rays.n else no_hits(rays.n))
             return answers
 
     def _filled_lists(self) -> GridCells:
-        """The lists, true to the vertices. For readers; the first one fills them."""
+        """The up-to-date cell lists; call with a read lock. The first caller fills them."""
         lists = self._cell_lists
         if lists is not None:
             return lists
         with self.guard.refit_lock:
-            if self._cell_lists is None:                                # nobody reads what is in the room: an update came since
+            if self._cell_lists is None:                                # nobody reads the spare lists: an update has come since
                 spare, self._spare_lists = self._spare_lists, None
                 self._cell_lists = self._spare_lists = build_grid(self._soup.motion, self._soup.faces.reshape(-1), self._requested_cells,
                                                                   spare)

@@ -13,14 +13,14 @@ from pliant.core.simd import extract
 from pliant.geometry import ray_triangle
 from revealed import compiled, cut
 
-_doubts = cut(ray_triangle.hit_filter, after="doubts", returns=("values", "doubts"))
+_error_bounds = cut(ray_triangle.hit_filter, after="error_bounds", returns=("values", "error_bounds"))
 
 
 @compiled
 def run_values(t, k, out):
-    values, doubts = _doubts(t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], t[13], t[14], k)
+    values, error_bounds = _error_bounds(t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], t[13], t[14], k)
     for i in range(3):
-        out[i], out[3 + i] = extract(values, i), extract(doubts, i)
+        out[i], out[3 + i] = extract(values, i), extract(error_bounds, i)
     return 0
 
 

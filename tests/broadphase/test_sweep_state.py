@@ -196,8 +196,8 @@ def test_too_many_pairs_are_refused(monkeypatch, cramped, way):
 # --- interruptions -------------------------------------------------------------------------------------------------------------
 
 PLACES = [(sweep, "store_boxes"), (endpoint_lists, "update_cells"), (endpoint_lists, "move_boxes"), (endpoint_lists, "resort_lists"),
-          (endpoint_lists, "filled"), (endpoint_lists, "record_places"), (sweep, "sort_keys"),
-          (sweep, "updated"), (sweep, "keys_of"), (sweep, "unpack")]
+          (endpoint_lists, "insert_in_steps"), (endpoint_lists, "record_places"), (sweep, "sort_keys"),
+          (sweep, "update_keys"), (sweep, "alive_keys"), (sweep, "unpack")]
 
 
 @pytest.mark.formulas

@@ -25,7 +25,7 @@ WORK = """
     import numpy as np
     from pliant.core import jit
     from pliant.core.function_pointer import address_of
-    from pliant.core.sorting import sort_digits, sorted_pairs, unpack
+    from pliant.core.sorting import radix_sort, sort_pairs, unpack_pairs
 
     def twice(context, i):
         return context + 2 * i
@@ -33,11 +33,11 @@ WORK = """
     rng = np.random.default_rng(5)
     keys = rng.integers(0, 1 << 30, 1000)
     expected = np.sort(keys)
-    pairs = sorted_pairs(keys.copy(), 15, 15).astype(np.int64)
+    pairs = sort_pairs(keys.copy(), 15, 15).astype(np.int64)
     assert ((pairs[:, 0] << 15 | pairs[:, 1]) == expected).all()
     address, entry = address_of(twice)
     assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)(100, 11) == 122
-    kernels = sort_digits, unpack
+    kernels = radix_sort, unpack_pairs
     print(json.dumps({
         "hits": sum(sum(kernel.stats.cache_hits.values()) for kernel in kernels) + entry.cache_hits,
         "misses": sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels),
@@ -268,12 +268,12 @@ def test_bodies_of_others_count_for_all_kernels(tmp_path):
     """))
     code = """
         from pliant.core import cache
-        from pliant.core.sorting import unpack
+        from pliant.core.sorting import unpack_pairs
         import mine
-        print(cache._stamp(unpack.py_func) == "")
+        print(cache._external_digest(unpack_pairs.py_func) == "")
         from pliant.volume.protocol import size
         size.on(mine.Mine)(mine.body)
-        print(cache._stamp(unpack.py_func) == "", [path.rpartition("/")[2] for path in cache._foreign])
+        print(cache._external_digest(unpack_pairs.py_func) == "", [path.rpartition("/")[2] for path in cache._external_bodies])
     """
     found = python(code, PLIANT_CACHE=tmp_path / "cache", PYTHONPATH=f"{SOURCE}{os.pathsep}{tmp_path}").splitlines()
     assert found[0] == "True" and found[1].startswith("False") and "mine.py" in found[1]

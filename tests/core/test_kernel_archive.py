@@ -132,12 +132,12 @@ def test_another_account_compiles_nothing(tmp_path):
         from pathlib import Path
         from pliant.core import jit
         from pliant.core.kernel_archive import export_kernels, import_kernels
-        from pliant.core.sorting import sorted_pairs, sort_digits, unpack
+        from pliant.core.sorting import sort_pairs, radix_sort, unpack_pairs
         path = Path(sys.argv[1])
         if path.exists():
             import_kernels(path, jit.cache_state())
-        sorted_pairs(np.arange(1000)[::-1].copy(), 15, 15)
-        print(sum(sum(kernel.stats.cache_misses.values()) for kernel in (sort_digits, unpack)))
+        sort_pairs(np.arange(1000)[::-1].copy(), 15, 15)
+        print(sum(sum(kernel.stats.cache_misses.values()) for kernel in (radix_sort, unpack_pairs)))
         if not path.exists():
             export_kernels(path, jit.cache_state())
     """

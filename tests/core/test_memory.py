@@ -70,7 +70,7 @@ def test_a_thread_keeps_no_large_result(monkeypatch):
     monkeypatch.setattr(scheduler, "_idle", threading.local())
     monkeypatch.setattr(scheduler, "MAX_KEPT_KEYS", scheduler.INITIAL_KEYS)
     assert len(pl.collide(heap(), heap())) == N * N > scheduler.INITIAL_KEYS
-    assert all(len(work.keys) <= scheduler.MAX_KEPT_KEYS for work in scheduler._idle.kept)
+    assert all(len(work.keys) <= scheduler.MAX_KEPT_KEYS for work in scheduler._idle.workspaces)
 
 
 def test_small_answers_need_no_memory(monkeypatch):
@@ -83,6 +83,7 @@ def test_the_least_limit_counts(monkeypatch, tmp_path):
     limit, use = tmp_path / "limit", tmp_path / "use"
     monkeypatch.setattr(memory, "_LIMITS", (limit,))
     monkeypatch.setattr(memory, "_USAGES", (use,))
+    monkeypatch.setattr(memory, "_STATS", (tmp_path / "stat",))         # the machine's own would count
     monkeypatch.delenv("PLIANT_MEMORY", raising=False)
     machine = memory.available_bytes()
     limit.write_text("max\n")

@@ -174,7 +174,7 @@ class Fresh:
     def scene(self):
         """A new scene; its ids are the ranks of those of the other."""
         scene, ids = pl.Scene(), {}
-        for k in sorted(self.world.ids, key_pose=self.world.ids.get):
+        for k in sorted(self.world.ids, key=self.world.ids.get):
             ids[self.world.ids[k]] = scene.add(pl.Body(self[k].vertices, self[k].faces, **FRESH), group=self.world.groups[k])
         for rule in self.world.rules:
             first, second = (ids.get(name, name) for name in (min(rule), max(rule)))

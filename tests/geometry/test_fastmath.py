@@ -25,7 +25,7 @@ INTEGER_FLAGS = {"nsw", "nuw", "exact"}
 
 def probe(first, folder):
     """What `leak_probe` reports in a fresh process."""
-    environment = {**os.environ, "PLIANT_CACHE": str(folder), "PYTHONPATH": str(HERE)}
+    environment = {**os.environ, "PLIANT_CACHE": str(folder), "PYTHONPATH": os.pathsep.join([str(HERE), str(SOURCE.parent)])}
     environment.pop("NUMBA_DISABLE_JIT", None)
     done = subprocess.run([sys.executable, "-c", f"import leak_probe; leak_probe.main({first!r})"], env=environment, cwd=folder,
                           capture_output=True, text=True, timeout=300, check=False)

@@ -14,8 +14,8 @@ from pliant.image.cover import corners_of, extent_of
 from pliant.image.intersect import MAX_STRIP_BITS, strip_bits_for, strip_count
 from pliant.image.intersect_cpu import LANES
 from pliant.image.merge import pack_box
-from pliant.image.pack import BOX_SIZE, clip_face_box
 from pliant.image.screen import Viewport
+from pliant.image.separate import BOX_SIZE, clip_face_box
 from trials import OFF, often
 
 pytestmark = pytest.mark.formulas

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pliant.image.merge import EMPTY_BOX, MAX_SIZE, enclosing, level_layout, pack_box, ray_box, unpack_box
-from pliant.image.merge_cpu import merge
+from pliant.image.passes_cpu import merge
 from trials import OFF, often
 
 pytestmark = pytest.mark.formulas

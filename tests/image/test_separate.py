@@ -8,11 +8,9 @@ from screens import flat
 
 from pliant.image.cover import corners_of, extent_of, in_window, pixel_at
 from pliant.image.merge import EMPTY_BOX, level_layout, unpack_box
-from pliant.image.merge_cpu import merge
-from pliant.image.pack_cpu import pack
+from pliant.image.passes_cpu import merge, pack, separate
 from pliant.image.screen import Viewport
 from pliant.image.separate import finest_level
-from pliant.image.separate_cpu import separate
 from trials import OFF, often
 
 pytestmark = pytest.mark.formulas

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pliant.image.merge import EMPTY_BOX, unpack_box
-from pliant.image.merge_cpu import merge
-from pliant.image.separate_cpu import separate
+from pliant.image.passes_cpu import merge, separate
 from trials import often
 
 SIZE = 20
@@ -25,7 +24,7 @@ def test_faces_find_the_rays_around_them(one, other, ray, margin):
     on[ray[1] * SIZE + ray[0]] = 1
     screen = np.zeros(12, np.float32)
     screen[0:2], screen[4:6], screen[8:10] = (left + 0.25, low + 0.25), (right + 0.75, low + 0.25), (left + 0.5, high + 0.75)
-    view = SimpleNamespace(slack=np.float32(0), slack_z=np.float32(0), size=SIZE)
+    view = SimpleNamespace(error_xy=np.float32(0), error_z=np.float32(0), size=SIZE)
     found, = separate(screen, np.arange(3, dtype=np.int32), view, margin, on, *merge(on, SIZE, margin))
     common = [max(left, ray[0] - margin), max(low, ray[1] - margin), min(right, ray[0] + margin), min(high, ray[1] + margin)]
     if common[0] <= common[2] and common[1] <= common[3]:

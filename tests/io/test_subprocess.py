@@ -300,8 +300,8 @@ BEGIN = """
 import sys, time
 from pathlib import Path
 sys.path[:0] = sys.argv[1:]
-from pliant.io.subprocess_client import Apart
-made = Apart("services", "Service")
+from pliant.io.subprocess_client import SubprocessClient
+made = SubprocessClient("services", "Service")
 print(made.ask(Path("a"), "process")[0], flush=True)
 """
 TESTS = str(Path(__file__).resolve().parents[1])

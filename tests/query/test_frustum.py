@@ -41,7 +41,7 @@ def reference(vertices, faces, planes):
 
 def assert_visible(body, planes, faces=None):
     """As the reference says of where its vertices are; how many, of how many."""
-    found = pl.frustum_cull(body, planes)                               # first: nothing has been asked of the vertices
+    found = pl.frustum_cull(body, planes).face                          # first: nothing has been asked of the vertices
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found, reference(body.vertices, body.faces if faces is None else faces, planes))
     return len(found), len(body)
@@ -118,7 +118,7 @@ def test_only_leaves_that_planes_cross_blend_vertices():
     vertices, faces = shapes.icosphere(1 if OFF else 4)
     body = pl.Body.morph([vertices, vertices * 1.5], faces, leaf=1 if OFF else 8)
     body.update([0.5, 0.5])
-    found = pl.frustum_cull(body, [[0, 0, 1, -1.2]])
+    found = pl.frustum_cull(body, [[0, 0, 1, -1.2]]).face
     assert 0 < len(found) < len(faces) / 2
     shape = body.bvh_at(body.motion.scale)
     assert 0 < (shape.leaves["stamp"] == shape.frame).sum() < len(shape.leaves) / 2
@@ -287,11 +287,11 @@ def test_an_infinite_view_has_no_far_plane():
 def test_a_camera_sees_what_its_rays_hit():
     camera = Camera((4.0, 1.0, 0.5), (0.0, 0.3, 0.0), field_of_view=12.0, width=8 if OFF else 40, height=8 if OFF else 30)
     body = pl.Body(BALL, FACES)
-    seen = pl.frustum_cull(body, camera.frustum())
+    seen = pl.frustum_cull(body, camera.frustum()).face
     hit = np.setdiff1d(pl.cast(body, *camera.rays()).face, [-1])
     assert len(hit) and np.isin(hit, seen).all() and len(seen) < len(FACES)
     assert len(pl.frustum_cull(body, camera.frustum(3.0, 3.5))) < len(seen)
-    assert np.array_equal(pl.frustum_cull(body, camera.frustum(0.0, 10.0)), seen)
+    assert np.array_equal(pl.frustum_cull(body, camera.frustum(0.0, 10.0)).face, seen)
     assert len(pl.frustum_cull(body, camera.frustum(10.0))) == 0
     with pytest.raises(ValueError, match="far: expected a finite number from 2 up, got 1"):
         camera.frustum(2, 1)

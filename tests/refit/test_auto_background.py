@@ -145,10 +145,10 @@ def test_a_fork_while_a_tree_is_being_built():
     import pliant as pl
     from pliant import shapes
     from pliant.refit import auto
-    from pliant.refit.policy import Shape
+    from pliant.refit.policy import Bvh
 
     warnings.simplefilter("ignore", DeprecationWarning)     # from 3.12 on, Python warns of forks in the presence of threads
-    auto.SOONEST, auto.TRIAL_PRICE, started, real = 1, 0, threading.Event(), Shape.build
+    auto.MIN_SAMPLE_INTERVAL, auto.TEST_COST, started, real = 1, 0, threading.Event(), Bvh.build
 
     def late(shape, points=None):
         if points is not None:
@@ -156,7 +156,7 @@ def test_a_fork_while_a_tree_is_being_built():
             time.sleep(3600)
         return real(shape, points)
 
-    Shape.build = late
+    Bvh.build = late
     rng, faces = np.random.default_rng(0), np.arange(360).reshape(-1, 3)
     moved = [(rng.uniform(-1, 1, (120, 1, 3)) + rng.standard_normal((120, 3, 3)) * 0.02).reshape(-1, 3) for _ in range(6)]
     body, other = pl.Body(moved[0], faces, policy={"name": "auto", "background": True}), pl.Body(*shapes.icosphere(2))

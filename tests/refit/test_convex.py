@@ -329,7 +329,7 @@ def test_an_update_touches_nothing_and_a_query_what_it_reaches(policy):
     assert len(found) and found.faces.tolist() == pl.collide(pl.Body(THERE, FACES), other).faces.tolist()
     assert found.stats.n_u == true_lanes(body)
     assert 1 < found.stats.n_u < lanes(body) / (1 if OFF else 4)
-    touched = np.sort(motion.names[motion.stamps["stamp"] == motion.frame])
+    touched = np.sort(motion.vertex_ids[motion.stamps["stamp"] == motion.frame])
     assert 0 < len(touched) < len(SPHERE) / (1 if OFF else 10)
     reached = np.flatnonzero(shape.leaves["stamp"] == shape.frame)
     assert touched.tolist() == np.unique(shape.tree.corners[reached]).tolist()

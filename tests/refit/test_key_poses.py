@@ -83,7 +83,7 @@ def test_other_options(options):
     plain = pl.Body(SPHERE, LATTICE_FACES, **options)
     rays = some_rays(np.asarray(SPHERE, float), LATTICE_FACES, np.random.default_rng(2), 4 if OFF else 60)
     for key in (2, 0, 1):
-        for each, more in ((body, {"key": key}), (plain, {})):
+        for each, more in ((body, {"key_pose": key}), (plain, {})):
             each.update(np.asarray(SPHERE) * (1.5 + key), **more)
         assert_same(pl.cast(body, *rays), pl.cast(plain, *rays))
 
@@ -169,13 +169,13 @@ def test_frames_begin_again():
 
 # --- what is refused ---------------------------------------------------------------------------------------------------------------
 
-REFUSED = {"no such key": ({"key": 3}, ValueError, "key: expected an integer from 0 to 2"), "negative": ({"key": -1}, ValueError, "key"),
-           "a float": ({"key": 1.0}, TypeError, "key"), "a flag": ({"key": True}, TypeError, "key"),
-           "text": ({"key": "1"}, TypeError, "key"),
-           "with changed": ({"key": 1, "changed": np.arange(3 * N)}, TypeError, "with changed"),
-           "not finite": ({"key": 1, "vertices": KEYS[1] * np.nan}, MeshError, "vertices"),
-           "too few vertices": ({"key": 1, "vertices": KEYS[1][:4]}, MeshError, "vertices"),
-           "no vertices": ({"key": 1, "vertices": None, "transform": np.eye(4)}, TypeError, "without vertices")}
+REFUSED = {"no such key": ({"key_pose": 3}, ValueError, "key_pose: expected an integer from 0 to 2"), "negative": ({"key_pose": -1}, ValueError, "key"),
+           "a float": ({"key_pose": 1.0}, TypeError, "key"), "a flag": ({"key_pose": True}, TypeError, "key"),
+           "text": ({"key_pose": "1"}, TypeError, "key"),
+           "with changed": ({"key_pose": 1, "changed": np.arange(3 * N)}, TypeError, "with changed"),
+           "not finite": ({"key_pose": 1, "vertices": KEYS[1] * np.nan}, MeshError, "vertices"),
+           "too few vertices": ({"key_pose": 1, "vertices": KEYS[1][:4]}, MeshError, "vertices"),
+           "no vertices": ({"key_pose": 1, "vertices": None, "transform": np.eye(4)}, TypeError, "without vertices")}
 
 
 @pytest.mark.parametrize(("given", "error", "says"), REFUSED.values(), ids=REFUSED.keys())
@@ -190,7 +190,7 @@ def test_refused_updates_change_nothing(given, error, says):
 
 
 def test_bad_keys_are_refused():
-    for keys, says in ((KEYS[:, :4], "keys"), (KEYS * np.nan, "keys"), ([], "keys: expected at least one"), (KEYS[0], "keys"), (3, "keys")):
+    for keys, says in ((KEYS[:, :4], "key_poses"), (KEYS * np.nan, "key_poses"), ([], "key_poses: expected at least one"), (KEYS[0], "key_poses"), (3, "key_poses")):
         with pytest.raises((TypeError, ValueError), match=says):
             pl.Body(KEYS[0], FACES, key_poses=keys)
     with pytest.raises(ValueError, match="key_poses: policy 'rebuild'"):
@@ -205,7 +205,7 @@ def test_bad_keys_are_refused():
 
 def test_what_it_says_and_saves(tmp_path):
     body = pl.Body(KEYS[0], FACES, key_poses=KEYS)
-    assert "3 keys" in repr(body) and "keys" not in repr(OTHER)
+    assert "3 key poses" in repr(body) and "key poses" not in repr(OTHER)
     assert OTHER.key_pose is None
     with pytest.raises(TypeError, match="key poses"):
         body.save(tmp_path / "body.npz")

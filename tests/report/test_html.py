@@ -63,7 +63,7 @@ def test_a_body_that_stands_still_is_told_once(tmp_path):
 
     def sizes(step):
         shown = [Snapshot(int(frame), [(vertices + frame * step, faces)], [np.empty(0, np.int32)]) for frame in story().frames]
-        path = write_report(tmp_path / "report.html", story(bodies=[ReportBody("one", "rigid")], meetings=[], snapshots=shown))
+        path = write_report(tmp_path / "report.html", story(bodies=[ReportBody("one", "rigid")], contacts=[], snapshots=shown))
         told, blocks = read_report.parts(path)
         read_report.frames(told, blocks)
         return sum(len(blocks[name]) for name in blocks)
@@ -75,7 +75,7 @@ def test_a_body_that_stands_still_is_told_once(tmp_path):
 def test_absurd_sizes(tmp_path, scale):
     (vertices, faces), *_ = next(snapshots([3])).meshes
     told = Snapshot(10, [(vertices.astype(np.float64) * scale, faces)], [np.array([2, 5], np.int32)])
-    path = write_report(tmp_path / "report.html", story(bodies=[ReportBody("one", "free")], meetings=[], snapshots=[told]))
+    path = write_report(tmp_path / "report.html", story(bodies=[ReportBody("one", "free")], contacts=[], snapshots=[told]))
     same_as_told(told._replace(meshes=[(vertices, faces)]), [
         each._replace(positions=np.array(each.positions) / scale) for each in read_report.frames(*read_report.parts(path))[0]])  # fmt: skip
 
@@ -87,7 +87,7 @@ def test_points_and_nothing(tmp_path):
     shown = [Snapshot(10, meshes, [np.array([0]), none[:, 0].astype(int), none[:, 0].astype(int)])]
     bodies = [ReportBody("a", "free"), ReportBody("b", "free"), ReportBody("c", "free")]
     found = read_report.frames(
-        *read_report.parts(write_report(tmp_path / "report.html", story(bodies=bodies, meetings=[], snapshots=shown))))
+        *read_report.parts(write_report(tmp_path / "report.html", story(bodies=bodies, contacts=[], snapshots=shown))))
     assert found[0][0].positions == [(1.0, 1.0, 1.0)] * 3 and found[0][0].marked == [0]
     assert found[0][1].positions == found[0][2].positions == []
 
@@ -158,7 +158,7 @@ def test_lists_may_be_filled_in_on_the_way(tmp_path):
             meetings.append(Contact(snapshot.frame, 0, 2, place + 1, (0.0, 0.0, 0.0), 1.0))
             yield snapshot
 
-    path = write_report(tmp_path / "report.html", story(counts={"all": counts}, meetings=meetings, snapshots=looked_at()))
+    path = write_report(tmp_path / "report.html", story(counts={"all": counts}, contacts=meetings, snapshots=looked_at()))
     told, _ = read_report.parts(path)
     assert told["counts"][0]["values"] == list(range(12)) and len(told["meetings"]) == 12
 

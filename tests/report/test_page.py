@@ -189,7 +189,7 @@ def test_bodies_are_shown_and_hidden(opened):
     few, none = np.arange(6, dtype=np.int32), np.empty(0, np.int32)
     shown = [each._replace(meshes=[(vertices, faces), (1.5 * vertices, faces)], marked=[few, none]) for each in snapshots([10])]
     bodies = [ReportBody("inner", "free"), ReportBody("outer", "free")]
-    page = opened(story(bodies=bodies, meetings=[], snapshots=shown), viewport={"width": 360, "height": 400})
+    page = opened(story(bodies=bodies, contacts=[], snapshots=shown), viewport={"width": 360, "height": 400})
     through = red(page)
     page.uncheck("#hidden")
     assert through > 50 and red(page) == 0
@@ -277,7 +277,7 @@ def test_a_view_that_is_left_out(opened):
 
 
 def test_nothing_to_tell(opened):
-    page = opened(story(bodies=[], frames=np.empty(0, np.int32), counts={}, meetings=[], snapshots=[]))
+    page = opened(story(bodies=[], frames=np.empty(0, np.int32), counts={}, contacts=[], snapshots=[]))
     page.keyboard.press(" ")
     page.keyboard.press("ArrowRight")
     assert "no frames were stored" in page.inner_text("#message") and "No faces meet" in page.inner_text("#meetings")

@@ -1,1 +1,1 @@
-"""Check an animation: what meets in every frame, written down so that nothing is lost, and told in a report."""
+"""Check an animation: find collisions in every frame, keep them in a journal, write a report."""

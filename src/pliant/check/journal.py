@@ -1,9 +1,9 @@
-"""Frames that are done, on disk: a file that only grows, so that a killed check goes on where it was.
+"""Finished frames on disk: an append-only file, so that a killed check can resume.
 
 A record is its kind, its frame, its length, a CRC of all of it, and the content. A record that is torn, because the process was killed
-while it was written, is the last one: it is cut off, and its frame is done again. Frames may come in any order.
+while it was written, is the last one: it is cut off, and its frame is checked again. Frames may come in any order.
 
-Invariant: a frame is done when its pairs are in; its shapes, where there are any, were written before.
+Invariant: a frame is done when its pairs are in the file; its shapes, if there are any, were written before.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from pliant.errors import FileError
 
 RECORD_HEADER = struct.Struct("<4sIQI")  # kind, frame, bytes, CRC-32
 PLAN, SHAPES, PAIRS = b"PLAN", b"SHAP", b"PAIR"
-MAX_PLAN = 1 << 20  # bytes of a description
-SYNC_SECONDS = 1.0  # seconds between syncs: a killed process loses nothing, a machine without power about so much
+MAX_PLAN = 1 << 20  # maximum bytes of a plan
+SYNC_SECONDS = 1.0  # seconds between syncs: a killed process loses nothing, a power failure about so much
 
 ArrayDict = dict[str, NDArray[Any]]
 
 
 class Journal:
-    """The journal of a check, `plan` being what tells it from others. A file with another plan is refused; without one it is begun."""
+    """The journal of a check with this `plan`. A file with another plan is refused; a missing file is created."""
 
     def __init__(self, path: Path, plan: dict[str, Any]) -> None:
         self.path, self._positions, self._read_lock = path, dict[bytes, dict[int, tuple[int, int]]](), threading.Lock()
@@ -59,16 +59,16 @@ class Journal:
 
     @property
     def done(self) -> set[int]:
-        """Frames whose pairs are in."""
+        """Frames whose pairs are in the file."""
         return set(self._positions.get(PAIRS, ()))
 
     @property
     def drawn_frames(self) -> list[int]:
-        """Frames whose shapes are in, and that are done, rising."""
+        """Finished frames whose shapes are in the file, ascending."""
         return sorted(set(self._positions.get(SHAPES, ())) & self.done)
 
     def add(self, frame: int, pairs: ArrayDict, shapes: ArrayDict | None) -> None:
-        """A frame is done."""
+        """Append the rows of a finished frame."""
         if shapes is not None:
             self._append(SHAPES, frame, pack_arrays(shapes))
         self._append(PAIRS, frame, pack_arrays(pairs))
@@ -76,20 +76,20 @@ class Journal:
             self.sync()
 
     def pairs(self, frame: int) -> ArrayDict:
-        """What `add` was given."""
+        """The pairs that `add` was given."""
         return unpack_arrays(self._read(PAIRS, frame))
 
     def shapes(self, frame: int) -> ArrayDict:
-        """What `add` was given."""
+        """The shapes that `add` was given."""
         return unpack_arrays(self._read(SHAPES, frame))
 
     def sync(self) -> None:
-        """See that all is on the disk."""
+        """Flush everything to the disk."""
         os.fsync(self._file.fileno())
         self._synced = time.monotonic()
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Sync and close the file."""
         if not self._file.closed:
             self.sync()
             self._file.close()
@@ -107,7 +107,7 @@ class Journal:
             return self._file.read(length)
 
     def _scan(self, plan: bytes) -> int:
-        """Find all records; where the last whole one ends."""
+        """Find all records; returns where the last complete one ends."""
         size, end = os.fstat(self._file.fileno()).st_size, 0
         while end + RECORD_HEADER.size <= size:
             self._file.seek(end)
@@ -128,7 +128,7 @@ class Journal:
 
 
 def lock_file(file: BinaryIO, path: Path) -> None:
-    """Two checks would tear each other's records; the lock goes with the process, however that ends."""
+    """Lock the file: two checks would corrupt each other's records. The lock ends with the process."""
     try:
         import fcntl
     except ImportError:  # not on this system
@@ -140,19 +140,19 @@ def lock_file(file: BinaryIO, path: Path) -> None:
 
 
 def discard_journal(path: Path) -> None:
-    """Throw a journal away, unless a check is at work with it."""
+    """Delete a journal, unless a check is using it."""
     with open(path, "rb") as file:
         lock_file(file, path)
         path.unlink()
 
 
 def record_checksum(kind: bytes, frame: int, content: bytes) -> int:
-    """Of a record."""
+    """The CRC-32 of a record."""
     return zlib.crc32(content, zlib.crc32(kind + frame.to_bytes(4, "little")))
 
 
 def plan_difference(theirs: bytes, ours: bytes) -> str:
-    """Where two plans differ first, in words."""
+    """The first difference of two plans, in words."""
     try:
         one, other = json.loads(theirs), json.loads(ours)
         name = next(name for name in other if one.get(name) != other[name])
@@ -171,7 +171,7 @@ def pack_arrays(arrays: ArrayDict) -> bytes:
 
 
 def unpack_arrays(content: bytes) -> ArrayDict:
-    """The arrays again, read-only."""
+    """The arrays of `pack_arrays`, read-only."""
     (length,) = struct.unpack_from("<I", content)
     found, begin = dict[str, NDArray[Any]](), 4 + length
     for name, dtype, shape in json.loads(content[4:begin]):

@@ -1,7 +1,7 @@
-"""What a check asks: which frames, which bodies against which, how. Everything is examined before the first frame is read.
+"""The options of a check: which frames, which bodies against which, how. Everything is validated before the first frame is read.
 
-Bodies are named by patterns, as file names are in a shell (`arm*`), or by the name of a group of them. A rule A:B is about pairs of a body
-that A names and one that B names; A:A is about such bodies with each other and with themselves.
+Bodies are named by patterns, as file names are in a shell (`arm*`), or by the name of a group of them. A rule A:B selects pairs of a body
+that A names and one that B names; A:A selects such bodies with each other and with themselves.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from pliant.refit.policy import POLICIES
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """What a user asks of an animation; names as on the command line."""
+    """Options of a check; names as on the command line."""
 
     frames: str = ":"  # START:STOP:STEP, or one number
     between: bool = True  # bodies with others
     with_self: bool = True  # bodies with themselves
     pairs: Sequence[str] = ()  # rules A:B; only these
-    ignore: Sequence[str] = ()  # rules A:B; not these
+    ignore: Sequence[str] = ()  # rules A:B; these are excluded
     groups: Mapping[str, str] = field(default_factory=dict)  # name: patterns with commas between
-    within: float | None = None  # also pairs that are no farther apart
+    within: float | None = None  # also pairs within this distance
     adjacent: str = "exact"
     engine: str = "tree"
     device: str = "cpu"
@@ -55,7 +55,7 @@ class CheckOptions:
 
 
 def select_frames(text: str, count: int) -> list[int]:
-    """The frames that START:STOP:STEP, or one number, chooses of so many; negative ones count from the end, as in Python."""
+    """The frames that START:STOP:STEP, or one number, selects among `count`; negative ones count from the end, as in Python."""
     parts = text.strip().split(":")
     try:
         numbers = [int(part) if part.strip() else None for part in parts]
@@ -74,7 +74,7 @@ def select_frames(text: str, count: int) -> list[int]:
 
 
 def match_bodies(option: str, pattern: str, names: Sequence[str], groups: Mapping[str, str]) -> NDArray[np.bool_]:
-    """(n,): which bodies a pattern or a group means; an error if none, or if one of a group's patterns names none."""
+    """(n,): which bodies a pattern or a group names; an error if none, or if one of a group's patterns names none."""
     found = np.zeros(len(names), bool)
     for each in [part.strip() for part in groups[pattern].split(",")] if pattern in groups else [pattern]:
         fits = np.array([name == each or fnmatchcase(name, each) for name in names], bool)
@@ -86,7 +86,8 @@ def match_bodies(option: str, pattern: str, names: Sequence[str], groups: Mappin
 
 
 def parse_rule(option: str, text: str, names: Sequence[str], groups: Mapping[str, str]) -> NDArray[np.bool_]:
-    """(2, n): which bodies are A and which are B of the rule A:B. A name may have a colon itself, if only one way to part it fits."""
+    """(2, n): which bodies are A and which are B of the rule A:B. A name may have a colon itself, if only one way to split the rule
+    fits."""
     parts = text.split(":")
     if len(parts) < 2:
         raise ValueError(f"{option}: expected A:B, two names or patterns of bodies, got {text!r}")
@@ -105,16 +106,16 @@ def parse_rule(option: str, text: str, names: Sequence[str], groups: Mapping[str
 
 
 class PairFilter(NamedTuple):
-    """Which bodies are tested against which. Bodies that no rule tells apart are of one kind: rules are about kinds, and memory grows with
-    the number of rules and not with that of pairs of bodies."""
+    """Which bodies are tested against which. Bodies that no rule distinguishes are of one kind; rules apply to kinds, so that memory grows
+    with the number of rules and not with the number of pairs of bodies."""
 
-    body_kinds: NDArray[np.int64]  # (n,) of each body
+    body_kinds: NDArray[np.int64]  # (n,) the kind of each body
     allowed_pairs: NDArray[np.bool_]  # (k, k), symmetric: whether two bodies of these kinds are tested against each other
     allowed_self: NDArray[np.bool_]  # (k,) whether bodies of this kind are tested with themselves
 
 
 def make_pair_filter(options: CheckOptions, names: Sequence[str]) -> PairFilter:
-    """What is asked of bodies of these names."""
+    """The pair filter for bodies of these names."""
     for name in options.groups:
         match_bodies("group", name, names, options.groups)
     wanted, ignored = ([parse_rule(option, each, names, options.groups) for each in rules]
@@ -131,7 +132,7 @@ def make_pair_filter(options: CheckOptions, names: Sequence[str]) -> PairFilter:
 
 
 def _union(rules: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """(k, k), symmetric: which pairs of kinds any of these rules (m, 2, k) is about."""
+    """(k, k), symmetric: which pairs of kinds any of these rules (m, 2, k) selects."""
     found = np.zeros((rules.shape[2], rules.shape[2]), bool)
     for first, second in rules:
         found |= np.outer(first, second)

@@ -15,13 +15,13 @@ from pliant.core.archive import atomic_file
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MAX_ROWS, MAX_COLUMNS = 16, 600  # of the map of bodies: the worst pairs of them, and most columns
+MAX_ROWS, MAX_COLUMNS = 16, 600  # of the map of bodies: the pairs of bodies with the most contacts, and the maximum number of columns
 COLOURS = {"between bodies": "#c0392b", "with themselves": "#e59866", "meet": "#c0392b", "near": "#f0c27b"}
 MAX_NAME = 24  # characters of a name
 
 
 def has_matplotlib() -> bool:
-    """Is Matplotlib installed? Asking loads it, which takes half a second: worth doing beside other work."""
+    """Whether Matplotlib is installed. This loads it, which takes half a second: run it beside other work."""
     try:
         import matplotlib.figure as _  # noqa: F401
     except ImportError:
@@ -30,7 +30,7 @@ def has_matplotlib() -> bool:
 
 
 def write_plots(folder: Path, summary: dict[str, Any], counts: dict[str, NDArray[np.int64]], journal: Journal) -> list[Path]:
-    """`pairs.png`, and with several kinds of pairs `bodies.png`; none if nothing was found."""
+    """`pairs.png`, and with several pairs of bodies `bodies.png`; none if there are no pairs."""
     from matplotlib.figure import Figure
 
     if not summary["pairs"]:
@@ -46,15 +46,15 @@ def write_plots(folder: Path, summary: dict[str, Any], counts: dict[str, NDArray
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
-    """A PNG, whole or not at all."""
+    """Write a PNG, whole or not at all."""
     with atomic_file(path) as file, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # signs of names that the font does not have are boxes
+        warnings.simplefilter("ignore", UserWarning)  # characters of names that the font lacks are drawn as boxes
         figure.savefig(file, format="png", dpi=130)
     return path
 
 
 def plot_frames(figure: Figure, frames: list[int], counts: dict[str, NDArray[np.int64]]) -> None:
-    """Pairs of faces in every frame, by kind."""
+    """Plot pairs of faces in every frame, by kind."""
     from matplotlib.ticker import MaxNLocator
 
     ax = figure.subplots()
@@ -71,7 +71,7 @@ def plot_frames(figure: Figure, frames: list[int], counts: dict[str, NDArray[np.
 
 
 def plot_bodies(figure: Figure, summary: dict[str, Any], journal: Journal) -> None:
-    """Which bodies meet when: a row for each two, darker where more of their faces do."""
+    """Plot which bodies intersect when: a row for each two, darker where more pairs of faces do."""
     from matplotlib.ticker import MaxNLocator
 
     rows, frames = summary["by_bodies"][:MAX_ROWS], summary["frames"]
@@ -93,6 +93,6 @@ def plot_bodies(figure: Figure, summary: dict[str, Any], journal: Journal) -> No
 
 
 def row_title(row: dict[str, Any]) -> str:
-    """Two bodies, or one with itself; signs that Matplotlib would take for mathematics are shown as they are."""
+    """Two bodies, or one with itself; characters that Matplotlib would parse as mathematics are escaped."""
     one, other = ((name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + "…").replace("$", r"\$") for name in row["names"])
     return f"{one}, itself" if row["bodies"][0] == row["bodies"][1] else f"{one} – {other}"

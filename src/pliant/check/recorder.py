@@ -1,12 +1,12 @@
-"""A report of frames that somebody else computes, such as a simulation that asks about collisions in every step anyway.
+"""A report of frames that the caller computes, such as a simulation that queries collisions in every step anyway.
 
     with Recorder("out", {"cloth": cloth, "ball": ball}) as recorder:
         for frame in range(200):
-            …                                                            # move the bodies, ask the scene
+            …                                                            # move the bodies
             recorder.add(frame, scene.collide())
     recorder.write()
 
-Frames wait in a file of the folder, not in memory. It is gone after `write`.
+Frames are kept in a temporary file in the folder, not in memory; `write` deletes it.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from pliant.io.animation import DEFAULT_RATE, Actor, Animation
 from pliant.results import ScenePairs
 
 JOURNAL = "recording.journal"
-MAX_EVERY = 1 << 31  # frames from one that is drawn to the next
+MAX_EVERY = 1 << 31  # largest `every`
 
 
 class Recorder:
-    """Frames on their way to a report.
+    """Collects frames for a report.
 
-    folder : where the report goes, made if it is not there
-    bodies : by name, in the order in which the scene has them
-    every : of how many frames one is drawn; charts and tables have all of them
+    folder : where the report goes, created if missing
+    bodies : by name, in the order of the scene
+    every : draw every k-th frame; charts and tables have all of them
     """
 
     def __init__(self, folder: Path, bodies: Mapping[str, Body], *, name: str = "recording", every: int = 1, rate: float = DEFAULT_RATE,
@@ -57,7 +57,7 @@ class Recorder:
             self.close()
 
     def add(self, frame: int, pairs: ScenePairs, asking: float = 0.0) -> None:
-        """What meets in a frame, the bodies being where they are; frames rise. `asking`: seconds that it took."""
+        """Record the pairs of a frame, with the bodies where they are now; frames ascend. `asking`: seconds that the query took."""
         if self.frames and frame <= self.frames[-1]:
             raise ValueError(f"frame: expected a number above the last, {self.frames[-1]}, got {frame}")
         ids = np.asarray(pairs.bodies, np.int32)
@@ -68,7 +68,7 @@ class Recorder:
         self.frames.append(frame)
 
     def write(self, most_bytes: int = 30_000_000) -> Path:
-        """Write `report.html`, and be done."""
+        """Write `report.html`, and close."""
         if not self.frames:
             raise ValueError("frames: none was added, so there is nothing to write")
         try:
@@ -79,6 +79,6 @@ class Recorder:
             self.close()
 
     def close(self) -> None:
-        """Throw away what waits."""
+        """Delete the recorded frames."""
         self._journal.close()
         self._path.unlink(missing_ok=True)

@@ -1,10 +1,10 @@
-"""What a check found, for programs: all pairs of faces in one file, and a summary.
+"""Results of a check, for programs: all pairs of faces in one file, and a summary.
 
 Both are made from the journal, frame by frame: memory does not grow with frames. The same pairs give the same bytes, however often the
-check was stopped and went on.
+check was stopped and resumed.
 
-Columns of the pairs, sorted by all of these in this order: `frame`; `bodies`, two places in the list of bodies, the lower one first (the
-same twice: a body meets itself); `faces`, a face of each; with a tolerance also `distance`, 0 where they meet.
+Columns of the pairs, sorted by all of these in this order: `frame`; `bodies`, two indices into the list of bodies, the lower one first
+(the same twice for a self-collision); `faces`, a face of each; with a tolerance also `distance`, 0 where they intersect.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from pliant.report.html import MAX_ROWS
 if TYPE_CHECKING:
     from pliant.check.write_report import ReportMeta
 
-MAX_WORST = 20  # rows of tables in the summary
-ROW_GROUP = 1 << 20  # of a row group
-ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # of members: the same pairs give the same bytes
+MAX_WORST = 20  # maximum rows of tables in the summary
+ROW_GROUP = 1 << 20  # rows of a Parquet row group
+ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # of ZIP members, fixed: the same pairs give the same bytes
 
 
 def journal_rows(result: FrameResult, contacts: list[Contact]) -> ArrayDict:
-    """An answer as the journal keeps it."""
+    """A result as the journal stores it."""
     touching = np.ones(len(result.faces), bool) if result.distances is None else result.distances == 0
     ends = np.cumsum([each.pairs for each in contacts], dtype=np.int64)
     touching_pairs = np.diff(np.concatenate([[0], np.cumsum(touching)])[np.concatenate([[0], ends])]) if contacts else np.zeros(0, np.int64)
@@ -52,13 +52,13 @@ def journal_rows(result: FrameResult, contacts: list[Contact]) -> ArrayDict:
 
 
 def read_contacts(frame: int, rows: ArrayDict) -> list[Contact]:
-    """The meetings of a frame in the journal."""
+    """The contacts of a frame in the journal."""
     both = zip(rows["meetings"].tolist(), rows["places"].tolist(), strict=True)
     return [Contact(frame, first, second, pairs, (x, y, z), radius) for (first, second, pairs), (x, y, z, radius) in both]
 
 
 def write_pairs(path: Path, journal: Journal, frames: list[int], meta: ReportMeta, options: CheckOptions) -> Path:
-    """All pairs, as NPZ or as Parquet, by the name's suffix."""
+    """Write all pairs, as NPZ or as Parquet, by the suffix."""
     header = {"format": "pliant pairs 1", "bodies": [character.name for character in meta.bodies], "within": options.within}
     (write_parquet if path.suffix == ".parquet" else write_npz)(path, journal, frames, header)
     return path
@@ -71,7 +71,7 @@ def frame_columns(rows: ArrayDict, frame: int) -> ArrayDict:
 
 
 def write_npz(path: Path, journal: Journal, frames: list[int], header: dict[str, Any]) -> None:
-    """One array a column, and `meta`, JSON as bytes; not compressed, so that it can be mapped into memory."""
+    """Write one array a column, and `meta`, JSON as bytes; not compressed, so that it can be mapped into memory."""
     count = sum(len(journal.pairs(frame)["faces"]) for frame in frames)
     kinds = {name: (array.dtype, array.shape[1:]) for name, array in frame_columns(journal.pairs(frames[0]), 0).items()}
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
@@ -89,7 +89,7 @@ def write_npz(path: Path, journal: Journal, frames: list[int], header: dict[str,
 
 
 def write_parquet(path: Path, journal: Journal, frames: list[int], header: dict[str, Any]) -> None:
-    """Columns frame, body_a, body_b, face_a, face_b, and distance; names of bodies in the metadata of the schema."""
+    """Write columns frame, body_a, body_b, face_a, face_b, and distance; names of bodies in the metadata of the schema."""
     arrow, parquet = parquet_package()
     fields = [(name, arrow.int32()) for name in ("frame", "body_a", "body_b", "face_a", "face_b")]
     if "distance" in journal.pairs(frames[0]):
@@ -126,21 +126,21 @@ def parquet_package() -> tuple[Any, Any]:
 
 
 class CheckTotals(NamedTuple):
-    """What frames of a journal add up to."""
+    """Sums over the frames of a journal."""
 
     frames: list[int]
     between: NDArray[np.int64]  # (k,) pairs of faces of different bodies, in each frame
     self_pairs: NDArray[np.int64]  # of bodies with themselves
-    touching: NDArray[np.int64]  # that meet, of both
-    bodies: dict[tuple[int, int], PairTotals]  # by two places
-    worst: list[Contact]  # some, the worst first
-    contact_count: int  # all of them
+    touching: NDArray[np.int64]  # intersecting pairs, of both
+    bodies: dict[tuple[int, int], PairTotals]  # by two body indices
+    worst: list[Contact]  # the contacts with the most pairs, most first
+    contact_count: int  # of all contacts
     loads: NDArray[np.int64]  # (l, 3) frame, body, pairs in which it takes part
     seconds: NDArray[np.float64]  # reading, queries
 
 
 class PairTotals(NamedTuple):
-    """Two bodies, or one with itself, in all frames."""
+    """Pairs of two bodies, or of one with itself, in all frames."""
 
     pairs: int = 0
     frames: int = 0
@@ -148,7 +148,7 @@ class PairTotals(NamedTuple):
     worst_pairs: int = 0
 
     def add(self, contact: Contact) -> PairTotals:
-        """And in one more, which comes after those so far."""
+        """With one more frame, later than those so far."""
         worse = contact.pairs > self.worst_pairs
         return PairTotals(self.pairs + contact.pairs, self.frames + 1, contact.frame if worse else self.worst_frame,
                           contact.pairs if worse else self.worst_pairs)  # fmt: skip
@@ -176,7 +176,7 @@ def sum_frames(journal: Journal, frames: list[int]) -> CheckTotals:
 
 
 def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, sums: CheckTotals) -> dict[str, Any]:
-    """What `summary.json` holds."""
+    """The content of `summary.json`."""
     names, total, frames = [character.name for character in meta.bodies], sums.between + sums.self_pairs, sums.frames
     order = np.lexsort((np.array(frames), -total))[:MAX_WORST].tolist()
     return {
@@ -196,5 +196,5 @@ def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, 
 
 
 def sort_key(contact: Contact) -> tuple[int, int, int, int]:
-    """The order of tables."""
+    """The order of rows in tables: most pairs first."""
     return -contact.pairs, contact.frame, contact.first, contact.second

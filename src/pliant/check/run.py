@@ -1,8 +1,8 @@
-"""All frames of an animation, asked and written down one by one; and, when all are done, the files that people want.
+"""Check all frames of an animation, one by one, into a journal; then write the result files.
 
 In the folder: `check.journal` while the check is not finished; then `pairs.npz` or `pairs.parquet`, `summary.json`, `report.html` and
-plots, each written under another name, synced, and put in its place. The journal goes last: whatever kills the process, what was done is
-kept.
+plots, each written under a temporary name, synced, and renamed. The journal is deleted last: whatever kills the process, finished frames
+are kept.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from pliant.io.animation import Animation
 JOURNAL, SUMMARY, REPORT = "check.journal", "summary.json", "report.html"
 OUTPUTS = ("pairs.npz", "pairs.parquet", "pairs.png", "bodies.png", REPORT, SUMMARY)
 PAIR_FORMATS = ("npz", "parquet")
-MAX_SHAPE_BYTES = 600_000_000  # bytes of shapes for the report that a journal keeps
-MAX_SUMMARY = 1 << 30  # bytes
-POLL_SECONDS = 0.1  # seconds between looks at Ctrl-C
+MAX_SHAPE_BYTES = 600_000_000  # maximum bytes of shapes that a journal keeps for the report
+MAX_SUMMARY = 1 << 30  # maximum bytes
+POLL_SECONDS = 0.1  # seconds between checks for Ctrl-C
 
 
 class CheckProgress(NamedTuple):
-    """How far a check is, after a frame."""
+    """The progress of a check, after a frame."""
 
     frame: int
     done: int
@@ -50,33 +50,33 @@ class CheckProgress(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What is written, and where."""
+    """Which files are written, and where."""
 
     folder: Path
     form: str = "npz"
     report: bool = True
-    most_bytes: int = 30_000_000  # of the report
+    most_bytes: int = 30_000_000  # maximum size of the report
     plots: bool = True
 
 
 class CheckResult(NamedTuple):
-    """A finished check: what `summary.json` says, and the files."""
+    """A finished check: the content of `summary.json`, and the files."""
 
     summary: dict[str, Any]
     files: list[Path]
 
     @property
     def pairs(self) -> int:
-        """Of faces, in all frames."""
+        """The number of pairs of faces, in all frames."""
         return int(self.summary["pairs"])
 
 
 def check_animation(animation: Animation, options: CheckOptions, output: Output, *, jobs: int = 1, resume: bool = False,
                     overwrite: bool = False, progress: Callable[[CheckProgress], None] | None = None,
                     writing: Callable[[str], None] | None = None) -> CheckResult:  # fmt: skip
-    """Check an animation. `jobs`: frames at a time; `resume`: go on with what a stopped check left; `overwrite`: throw that away.
+    """Check an animation. `jobs`: frames at a time; `resume`: continue a stopped check; `overwrite`: discard a stopped check.
 
-    `progress` is told of every frame, `writing` what is being written. Ctrl-C loses at most the frames that are being worked on.
+    `progress` is called after every frame, `writing` before each file. Ctrl-C loses at most the frames in progress.
     """
     started = time.perf_counter()
     if validate.choice("form", output.form, PAIR_FORMATS) == "parquet":
@@ -100,12 +100,12 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
         return done
     with Journal(path, plan) as journal:
         for part in [part for name in OUTPUTS for part in output.folder.glob(f"{name}.*.part")]:
-            part.unlink()  # of a check that was killed while it wrote
+            part.unlink()  # left by a check that was killed while writing
         try:
             check_frames(worker, frames, journal, meta, jobs, set(frames[::every]) if every else set(), progress)
         except BaseException:
             if not journal.done:
-                path.unlink()  # nothing to go on with
+                path.unlink()  # nothing to resume from
             raise
         result = write_outputs(animation, options, output, journal, meta, frames, plan, writing or (lambda what: None), started)
     path.unlink()
@@ -114,7 +114,7 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
 
 def check_frames(worker: FrameWorker, frames: list[int], journal: Journal, meta: write_report.ReportMeta, jobs: int, drawn: set[int],
                  progress: Callable[[CheckProgress], None] | None) -> None:  # fmt: skip
-    """Ask about all frames that the journal does not have, and write each down as soon as it is done."""
+    """Query all frames that the journal does not have, and append each as soon as it is finished."""
     lock, finished_frames = threading.Lock(), journal.done
 
     def process_frame(worker: FrameWorker, frame: int) -> tuple[int, int]:
@@ -136,7 +136,7 @@ def check_frames(worker: FrameWorker, frames: list[int], journal: Journal, meta:
 def write_outputs(animation: Animation, options: CheckOptions, output: Output, journal: Journal, meta: write_report.ReportMeta,
                   frames: list[int],
                   plan: dict[str, Any], announce: Callable[[str], None], started: float) -> CheckResult:  # fmt: skip
-    """Write everything that people want; what an earlier check has left there and this one does not write goes."""
+    """Write all result files, and delete those of an earlier check that this one does not write."""
     folder = output.folder
     announce("pairs")
     files = [results.write_pairs(folder / f"pairs.{output.form}", journal, frames, meta, options)]
@@ -159,7 +159,7 @@ def write_outputs(animation: Animation, options: CheckOptions, output: Output, j
 
 
 def make_plan(animation: Animation, check_options: CheckOptions, frames: list[int], every: int) -> dict[str, Any]:
-    """What tells a check from others: answers to the same plan are the same."""
+    """The plan that identifies a check: checks with the same plan have the same result."""
     file_hash = hashlib.sha256()
     for file in animation.files:
         state = file.stat()
@@ -172,12 +172,12 @@ def make_plan(animation: Animation, check_options: CheckOptions, frames: list[in
 
 
 def plan_digest(plan: dict[str, Any]) -> str:
-    """What tells a plan from others, in short."""
+    """A short hash of a plan."""
     return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
 
 
 def finished_result(output: Output, plan: dict[str, Any]) -> CheckResult | None:
-    """What a check with this plan has left, if it came to its end."""
+    """The result that a finished check with this plan has left, if any."""
     path = output.folder / SUMMARY
     files = [output.folder / f"pairs.{output.form}", *([output.folder / REPORT] if output.report else []), path]
     try:
@@ -189,17 +189,17 @@ def finished_result(output: Output, plan: dict[str, Any]) -> CheckResult | None:
 
 
 def map_frames(first: FrameWorker, frames: list[int], jobs: int, process: Callable[[FrameWorker, int], Any]) -> Iterator[Any]:
-    """What `work` gives for all frames: in order, or with several jobs as they come."""
+    """The results of `process` for all frames: in order, or with several jobs as they finish."""
     if min(jobs, len(frames)) <= 1:
         yield from (process(first, frame) for frame in frames)
         return
-    with use_threads(1):  # a thread for each frame is enough
+    with use_threads(1):  # frames already run in parallel
         yield from map_in_threads([first, *(FrameWorker(first.animation, first.options, first.asked) for _ in range(jobs - 1))], frames,
                                   process)
 
 
 def map_in_threads(workers: list[FrameWorker], frames: list[int], process: Callable[[FrameWorker, int], Any]) -> Iterator[Any]:
-    """What `work` gives, as it comes. The threads are daemons: whoever stops need not wait for frames that take long."""
+    """The results of `process`, as they finish. The threads are daemons: a stopped check need not wait for slow frames."""
     todo, lock, stop = iter(frames), threading.Lock(), threading.Event()
     outputs: queue.Queue[Any] = queue.Queue(len(workers))
 
@@ -218,7 +218,7 @@ def map_in_threads(workers: list[FrameWorker], frames: list[int], process: Calla
                 if frame is None:
                     break
                 put((process(worker, frame), None))
-        except BaseException as error:  # the thread that waits raises it
+        except BaseException as error:  # the waiting thread raises it
             put((None, error))
         put(None)
 
@@ -242,9 +242,8 @@ def map_in_threads(workers: list[FrameWorker], frames: list[int], process: Calla
 
 
 def write_summary(path: Path, summary: dict[str, Any]) -> Path:
-    """JSON, for programs; a line for each name, for people who look at it."""
+    """Write the summary as JSON, with a line for each key so that people can read it."""
     lines = [f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}" for name, value in summary.items()]
     with atomic_file(path) as file:
-        file.write(("{\n" + ",\n".join(lines) + "\n}\n").encode(errors="backslashreplace"))  # of file names that are no Unicode
+        file.write(("{\n" + ",\n".join(lines) + "\n}\n").encode(errors="backslashreplace"))  # for file names that are not valid Unicode
     return path
-

@@ -1,7 +1,7 @@
-"""One frame after another is asked: bodies are moved, the scene answers, rows are put into the order of the animation's bodies.
+"""Query one frame after another: move the bodies, query the scene, sort the rows in the order of the animation's bodies.
 
-A `Lane` has bodies of its own, so that several work on different frames at once. Answers do not depend on the lane, the policy or what
-was asked before: the rows of a frame are always the same.
+A `FrameWorker` has its own bodies, so that several work on different frames at once. Results do not depend on the worker, the policy or
+earlier queries: the rows of a frame are always the same.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from pliant.scene import Scene
 
 Rows = NDArray[np.int32]
 
-MAX_COORDINATE = 1e38  # what is drawn farther away than that is drawn there
+MAX_COORDINATE = 1e38  # drawn vertices are clamped to this range
 
 
 class FrameResult(NamedTuple):
-    """What meets in a frame, sorted; the seconds that it took, and the bodies as they are."""
+    """The sorted pairs of a frame, the seconds that it took, and the bodies in that frame."""
 
     frame: int
-    bodies: Rows  # (m, 2) places of bodies, the lower one first
+    bodies: Rows  # (m, 2) body indices, the lower one first
     faces: Rows  # (m, 2) a face of each
     distances: NDArray[np.float64] | None  # (m,), with a tolerance
     read_seconds: float
@@ -42,18 +42,18 @@ class FrameResult(NamedTuple):
 
 
 class FrameWorker:
-    """Bodies of an animation, in one frame at a time."""
+    """The bodies of an animation, in one frame at a time."""
 
     def __init__(self, animation: Animation, options: CheckOptions, pair_filter: PairFilter) -> None:
         self.animation, self.options, self.asked = animation, options, pair_filter
         self.bodies: list[Body] = []
-        self.scene, self._places, self._ids = Scene(), dict[int, int](), dict[int, int]()  # places by ids of the scene, and back
+        self.scene, self._places, self._ids = Scene(), dict[int, int](), dict[int, int]()  # body index by scene id, and back
         self._any_self = bool(pair_filter.allowed_self.any())
-        self._scene_groups: set[int] = set()  # kinds that the scene has a group for
+        self._scene_groups: set[int] = set()  # body kinds that have a group in the scene
         self._body_options: dict[str, Any] = {"policy": options.policy, "weld": options.weld}
 
     def move(self, frame: int) -> None:
-        """Bring all bodies to a frame."""
+        """Move all bodies to a frame."""
         for place, actor in enumerate(self.animation.actors):
             before = self.bodies[place] if self.bodies[place:] else None
             try:
@@ -66,7 +66,7 @@ class FrameWorker:
                 self._replace(place, before, body)
 
     def _replace(self, place: int, before: Body | None, body: Body) -> None:
-        """Let a body take part, among those of its kind; the scene has only bodies that something is asked about."""
+        """Put a body into the scene, in the group of its kind; the scene has only bodies that the filter tests."""
         if before is None:
             self.bodies.append(body)
         else:
@@ -78,7 +78,7 @@ class FrameWorker:
         if place in self._ids:
             self.scene.remove(self._ids[place])
             del self._places[self._ids[place]]
-        group = None if allowed_pairs.all() else _group_name(kind)  # looking for rules of a group takes time
+        group = None if allowed_pairs.all() else _group_name(kind)  # ignore rules of groups cost time
         new = self._ids[place] = self.scene.add(body, group=group)
         self._places[new] = place
         if group is not None and kind not in self._scene_groups:
@@ -89,12 +89,12 @@ class FrameWorker:
             self.scene.ignore(new, new)
 
     def check_frame(self, frame: int) -> FrameResult:
-        """What meets in that frame."""
+        """The pairs of that frame."""
         started = time.perf_counter()
         self.move(frame)
         moved, compiled = time.perf_counter(), compile_seconds()
         bodies, faces, distances = self._query()
-        seconds = time.perf_counter() - moved - (compile_seconds() - compiled)  # kernels are kept for the next run
+        seconds = time.perf_counter() - moved - (compile_seconds() - compiled)  # compiled kernels are cached for the next run
         return FrameResult(frame, bodies, faces, distances, moved - started, max(seconds, 0.0))
 
     def _query(self) -> tuple[Rows, Rows, NDArray[np.float64] | None]:
@@ -107,7 +107,7 @@ class FrameWorker:
         else:
             near = self.scene.within(options.within, self_pairs=self._any_self)
             assert near.distances is not None
-            # Faces that share a vertex are never near each other, but they may meet.
+            # Distance queries skip faces that share a vertex, but these may intersect.
             found = [(i, i, pliant.self_collide(self.scene[i], adjacent=options.adjacent).faces) for i,
                      j in self._candidate_pairs() if i == j]
             bodies = np.concatenate([near.bodies, *(np.full((len(rows), 2), i) for i, _, rows in found)])
@@ -117,7 +117,7 @@ class FrameWorker:
         return self._sort_rows(bodies, np.concatenate([np.zeros((0, 2), np.int32), *(rows for _, _, rows in found)]), None)
 
     def _candidate_pairs(self) -> list[tuple[int, int]]:
-        """Ids of bodies whose boxes meet, and of those that are asked about themselves."""
+        """Ids of bodies whose boxes overlap, and of those tested with themselves."""
         single = [(number, number) for number, place in self._places.items() if self.asked.allowed_self[self.asked.body_kinds[place]]]
         return [(i, j) for i, j in self.scene.candidates().tolist()] + single
 
@@ -128,7 +128,7 @@ class FrameWorker:
         return np.asarray(pliant.collide(self.scene[i], self.scene[j], **options).faces)
 
     def _sort_rows(self, ids: NDArray[np.int64], faces: Rows, distances: NDArray[np.float64] | None) -> tuple[Rows, Rows, Any]:
-        """Rows by bodies and faces, each once; of those that come twice the nearer."""
+        """Rows sorted by bodies and faces, each once; of duplicates the one with the smaller distance."""
         places = np.zeros(max(self._places, default=0) + 1, np.int32)
         for number, place in self._places.items():
             places[number] = place
@@ -145,12 +145,12 @@ class FrameWorker:
 
 
 def _group_name(kind: int) -> str:
-    """The name that bodies of a kind have in a scene."""
+    """The name of the scene group of a body kind."""
     return f"kind {kind}"
 
 
 def find_contacts(frame: int, pairs: Rows, faces: Rows, bodies: Sequence[Body]) -> list[Contact]:
-    """How many pairs of faces every two bodies have, and where. `pairs` (m, 2) are places of bodies, sorted."""
+    """The number of pairs of faces of every two bodies, and where they are. `pairs` (m, 2) are body indices, sorted."""
     if not len(pairs):
         return []
     changes = (pairs[1:] != pairs[:-1]).any(axis=1)
@@ -168,8 +168,8 @@ def find_contacts(frame: int, pairs: Rows, faces: Rows, bodies: Sequence[Body]) 
 
 
 def drawn_arrays(bodies: Sequence[Body], faces: Sequence[Rows]) -> dict[str, NDArray[Any]]:
-    """What a report draws of a frame: for each body where its middle is, its vertices from there, in float32, and its faces where they are
-    others than in the first frame."""
+    """What a report draws of a frame: for each body its center, its vertices relative to that in float32, and its faces if they differ from
+    those of the first frame."""
     arrays: dict[str, NDArray[Any]] = {}
     for place, (body, first_faces) in enumerate(zip(bodies, faces, strict=True)):
         vertices = body.vertices

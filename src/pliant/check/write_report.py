@@ -1,4 +1,4 @@
-"""What a check found, for people: the report, and plots."""
+"""Write the report and the plots of a check."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class BodySize(NamedTuple):
 
 
 class ReportMeta(NamedTuple):
-    """Who is in a report, as they are in the first frame."""
+    """The bodies of a report, in the first frame."""
 
     bodies: list[ReportBody]
     counts: list[BodySize]
     faces: list[Indices]
-    origin: NDArray[np.float64]  # drawn in the middle: float32 has seven digits
+    origin: NDArray[np.float64]  # subtracted from drawn vertices: float32 has seven digits
 
 
 def make_meta(animation: Animation, bodies: list[Body], with_hierarchy: bool) -> ReportMeta:
-    """The bodies of an animation; their trees, if they are drawn."""
+    """The bodies of an animation; their BVHs, if they are drawn."""
     report_bodies = [ReportBody(actor.name, actor.kind, hierarchy_of(body) if with_hierarchy and actor.kind != "soup" else None)
                      for actor, body in zip(animation.actors, bodies, strict=True)]  # fmt: skip
     counts = [BodySize(body.motion.count, len(body.faces)) for body in bodies]
@@ -47,7 +47,7 @@ def make_meta(animation: Animation, bodies: list[Body], with_hierarchy: bool) ->
 
 def write(path: Path, animation: Animation, meta: ReportMeta, journal: Journal, sums: CheckTotals, summary: dict[str, Any],
           most_bytes: int) -> Path:
-    """The report of a finished check."""
+    """Write the report of a finished check."""
     contacts = [each._replace(centre=relative_point(each.centre, meta.origin)) for each in sums.worst]
     data = ReportData(title=animation.name, facts=report_facts(summary), notes=list(animation.notes), bodies=meta.bodies,
                       frames=np.array(sums.frames, np.int32), counts=pair_counts(sums, summary["options"]["within"] is not None),
@@ -58,27 +58,27 @@ def write(path: Path, animation: Animation, meta: ReportMeta, journal: Journal, 
 
 
 def relative_point(point: tuple[float, float, float], origin: NDArray[np.float64]) -> tuple[float, float, float]:
-    """A point as the report has it: from the origin."""
+    """A point relative to the origin."""
     with np.errstate(over="ignore"):
         x, y, z = np.clip(np.array(point) - origin, -MAX_COORDINATE, MAX_COORDINATE).tolist()
     return x, y, z
 
 
 def relative_vertices(shapes: ArrayDict, place: int, origin: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The vertices of a body, from the origin."""
+    """The vertices of a body, relative to the origin."""
     with np.errstate(over="ignore"):
         return np.asarray(np.clip(shapes[f"v{place}"] + (shapes[f"m{place}"] - origin), -MAX_COORDINATE, MAX_COORDINATE))
 
 
 def pair_counts(sums: CheckTotals, with_tolerance: bool) -> dict[str, NDArray[np.int64]]:
-    """Pairs of faces in every frame, by what matters: who meets, or, with a tolerance, whether they do."""
+    """Pairs of faces in every frame: between bodies and self-collisions, or, with a tolerance, intersecting and near."""
     if with_tolerance:
         return {"meet": sums.touching, "near": sums.between + sums.self_pairs - sums.touching}
     return {"between bodies": sums.between, "with themselves": sums.self_pairs}
 
 
 def report_facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """What stands at the head of the report."""
+    """The facts at the head of the report."""
     frames, options = summary["frames"], summary["options"]
     facts = [
         ("frames", f"{len(frames):,}, {frames[0]} to {frames[-1]}" if len(frames) > 1 else f"1, number {frames[0]}"),
@@ -103,14 +103,14 @@ def read_snapshots(meta: ReportMeta, journal: Journal) -> Iterator[Snapshot]:
 
 
 def prepare_plots() -> None:
-    """Load what draws plots."""
+    """Load Matplotlib."""
     from pliant.check import plots
 
     plots.has_matplotlib()
 
 
 def write_plots(folder: Path, summary: dict[str, Any], sums: CheckTotals, journal: Journal) -> list[Path]:
-    """Plots, where Matplotlib is installed."""
+    """Write plots, if Matplotlib is installed."""
     from pliant.check import plots
 
     counts = pair_counts(sums, summary["options"]["within"] is not None)

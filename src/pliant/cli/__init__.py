@@ -1,6 +1,6 @@
-"""The command ``pliant``. The application is built when it is called, so that importing this package costs nothing.
+"""The command ``pliant``. The application is built on the first call, so that importing this package costs nothing.
 
-A command lives in a module of its own, whose top imports no kernels: ``pliant --help`` answers without compiling anything.
+Each command has its own module, which imports no kernels at the top: ``pliant --help`` answers without compiling anything.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def application() -> typer.Typer:
 
 
 def main() -> None:
-    """Run the command line and leave with its exit status. ``--debug`` may stand anywhere.
+    """Run the command line and exit with its status. ``--debug`` may stand anywhere.
 
-    Millions of objects of compilers stay until the end: looking for garbage among them takes a second, a half of it when the process ends.
+    Garbage collection is off: scanning the millions of objects of compilers takes a second, half of it at exit.
     """
     gc.set_threshold(50_000, 20, 100)
     atexit.register(gc.freeze)

@@ -1,4 +1,4 @@
-"""``pliant check``: what meets in every frame of an animation; a table on screen, pairs, a summary and a report in a folder."""
+"""``pliant check``: find collisions in every frame of an animation; print a table, write pairs, a summary and a report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pliant.check.run import CheckProgress, CheckResult, Output
     from pliant.io.animation import Animation
 
-MAX_TABLE_ROWS = 8  # of tables on screen
+MAX_TABLE_ROWS = 8  # maximum rows of printed tables
 EXAMPLES = """\
 Examples:
 
@@ -40,63 +40,63 @@ Exit codes: 0 nothing meets, 1 collisions found, 2 bad input, 130 interrupted.
 
 
 class Engine(StrEnum):
-    """How pairs are found."""
+    """Engine that finds the pairs."""
 
     tree = "tree"
     image = "image"
 
 
 class Device(StrEnum):
-    """Where the image engine works."""
+    """Device of the image engine."""
 
     cpu = "cpu"
     cuda = "cuda"
 
 
 class Adjacent(StrEnum):
-    """What counts among faces that share a vertex."""
+    """Rule for faces that share a vertex."""
 
     exact = "exact"
     ignore = "ignore"
 
 
 class Form(StrEnum):
-    """The file of pairs."""
+    """Format of the file of pairs."""
 
     npz = "npz"
     parquet = "parquet"
 
 
 Option = typer.Option
-query_option = partial(typer.Option, rich_help_panel="What is asked")
-output_option = partial(typer.Option, rich_help_panel="What is written")
+query_option = partial(typer.Option, rich_help_panel="Query")
+output_option = partial(typer.Option, rich_help_panel="Output")
 Files = Annotated[list[Path], typer.Argument(
-    metavar="FILE", help="An animation: a file, a folder of frames, a mesh and its point cache; several are one scene.")]
-Frames = Annotated[str, query_option(help="A frame, or START:STOP:STEP.", show_default="all")]
+    metavar="FILE", help="An animation: a file, a folder of frames, a mesh and its point cache; several files form one scene.")]
+Frames = Annotated[str, query_option(help="Frame number, or START:STOP:STEP.", show_default="all")]
 OnlyPairs = Annotated[list[str] | None, query_option(
     metavar="A:B", show_default="all",
-    help="Only these bodies against each other: names, patterns, groups; A:A also each with itself.")]
-IgnoredPairs = Annotated[list[str] | None, query_option(metavar="A:B", help="Not these.")]
-Group = Annotated[list[str] | None, query_option(metavar="NAME=PATTERN,…", help="A name for several bodies, for --pairs and --ignore.")]
-SelfPairs = Annotated[bool, query_option("--self/--no-self", help="Bodies with themselves.")]
-BetweenBodies = Annotated[bool, query_option("--between/--no-between", help="Bodies with each other.")]
-Tolerance = Annotated[float | None, query_option(metavar="TOL", help="Also pairs that are no farther apart.", show_default="what meets")]
-AdjacentRule = Annotated[Adjacent, query_option(help="Faces that share a vertex: by an exact rule, or never.")]
-Engines = Annotated[Engine, Option(help="Trees, or the image engine.")]
-Devices = Annotated[Device, Option(help="Where the image engine works.")]
-Policy = Annotated[str, Option(help="When volumes follow: auto, bottom_up, lazy, hybrid, …")]
-Weld = Annotated[str, Option(metavar="on|off|DISTANCE", help="Vertices at one place are one, as at the seams of textured meshes.")]
-Jobs = Annotated[int | None, Option(min=1, max=1024, help="Frames at a time.", show_default="a processor each")]
+    help="Test only these bodies against each other: names, patterns, groups; A:A also each with itself.")]
+IgnoredPairs = Annotated[list[str] | None, query_option(metavar="A:B", help="Exclude these pairs.")]
+Group = Annotated[list[str] | None, query_option(metavar="NAME=PATTERN,…", help="Name for several bodies, for --pairs and --ignore.")]
+SelfPairs = Annotated[bool, query_option("--self/--no-self", help="Report self-collisions.")]
+BetweenBodies = Annotated[bool, query_option("--between/--no-between", help="Report pairs of different bodies.")]
+Tolerance = Annotated[float | None, query_option(metavar="TOL", help="Also report pairs within TOL.", show_default="collisions only")]
+AdjacentRule = Annotated[Adjacent, query_option(help="Test faces that share a vertex by an exact rule, or never.")]
+Engines = Annotated[Engine, Option(help="BVH traversal, or the image engine.")]
+Devices = Annotated[Device, Option(help="Device of the image engine.")]
+Policy = Annotated[str, Option(help="Refit policy: auto, bottom_up, lazy, hybrid, …")]
+Weld = Annotated[str, Option(metavar="on|off|DISTANCE", help="Merge vertices at the same position, as at the seams of textured meshes.")]
+Jobs = Annotated[int | None, Option(min=1, max=1024, help="Frames checked in parallel.", show_default="one per processor")]
 Rate = Annotated[float | None, Option(
-    min=0.001, max=100_000, help="Frames a second, for clips and for files that do not say.", show_default="the file's, else 30")]
-Clip = Annotated[str | None, Option(help="Name or number of the animation, where a file has several.", show_default="the first")]
+    min=0.001, max=100_000, help="Frames per second, for clips and for files without a rate.", show_default="the file's, else 30")]
+Clip = Annotated[str | None, Option(help="Name or number of the clip, if a file has several.", show_default="the first")]
 Report = Annotated[bool, output_option("--report/--no-report", help="Write report.html and plots.")]
-Megabytes = Annotated[float, output_option(min=1, max=2000, help="Most megabytes of report.html; beyond, frames are left out evenly.")]
+Megabytes = Annotated[float, output_option(min=1, max=2000, help="Maximum megabytes of report.html; beyond, frames are left out evenly.")]
 
 
 def check(
     files: Files,
-    out: Annotated[Path, output_option(help="Folder for what is found.")] = Path("out/check"),
+    out: Annotated[Path, output_option(help="Folder for the results.")] = Path("out/check"),
     frames: Frames = ":",
     pairs: OnlyPairs = None,
     ignore: IgnoredPairs = None,
@@ -112,13 +112,13 @@ def check(
     jobs: Jobs = None,
     rate: Rate = None,
     clip: Clip = None,
-    form: Annotated[Form, output_option("--format", help="The file of pairs.")] = Form.npz,
+    form: Annotated[Form, output_option("--format", help="Format of the file of pairs.")] = Form.npz,
     report: Report = True,
     report_mb: Megabytes = 30.0,
-    resume: Annotated[bool, output_option("--resume", help="Go on with a check that was stopped.")] = False,
-    overwrite: Annotated[bool, output_option("--overwrite", help="Throw a stopped check away and begin anew.")] = False,
+    resume: Annotated[bool, output_option("--resume", help="Resume a stopped check.")] = False,
+    overwrite: Annotated[bool, output_option("--overwrite", help="Discard a stopped check and start again.")] = False,
 ) -> None:
-    """Check an animation: find what meets in every frame, write the pairs and a report."""
+    """Check an animation: find collisions in every frame, write the pairs and a report."""
     from rich.markup import escape
 
     console = make_console()
@@ -146,7 +146,7 @@ check.__doc__ = f"{check.__doc__}\n\n{EXAMPLES}"
 
 
 def read_files(files: list[Path], rate: float | None, clip: str | None) -> Animation:
-    """The animation in these files."""
+    """Read the animation in these files."""
     from pliant.io.animation import Settings
     from pliant.io.read import read
 
@@ -154,7 +154,7 @@ def read_files(files: list[Path], rate: float | None, clip: str | None) -> Anima
 
 
 def make_options(**values: Any) -> CheckOptions:
-    """What is asked; errors name the option."""
+    """The options of the check; errors name the command-line option."""
     from pliant.check.plan import CheckOptions
 
     try:
@@ -165,7 +165,7 @@ def make_options(**values: Any) -> CheckOptions:
 
 
 def parse_groups(texts: list[str]) -> dict[str, str]:
-    """Names of groups, and the patterns of each."""
+    """The patterns of each group, by name."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, patterns = text.partition("=")
@@ -176,7 +176,7 @@ def parse_groups(texts: list[str]) -> dict[str, str]:
 
 
 def parse_weld(text: str) -> bool | float:
-    """Whether, or how far."""
+    """True, False or a distance."""
     if text in ("on", "off"):
         return text == "on"
     if not re.fullmatch(r"\d*\.?\d+([eE][-+]?\d+)?", text) or not math.isfinite(float(text)):
@@ -185,7 +185,7 @@ def parse_weld(text: str) -> bool | float:
 
 
 def print_animation(animation: Animation, console: Console) -> None:
-    """What was read."""
+    """Print what was read."""
     n = len(animation.actors)
     parts = [f"{n:,} bod{'y' if n == 1 else 'ies'}, {animation.frames:,} frame{'' if animation.frames == 1 else 's'}"]
     parts += [f"{animation.up} is up"] if animation.up else []
@@ -197,7 +197,7 @@ def print_animation(animation: Animation, console: Console) -> None:
 
 def run_check(animation: Animation, options: CheckOptions, output: Output, console: Console, *, jobs: int | None, resume: bool,
               overwrite: bool) -> CheckResult:  # fmt: skip
-    """Check, with a bar."""
+    """Run the check with a progress bar."""
     import pliant
     from pliant.check.run import check_animation
 
@@ -213,7 +213,7 @@ def run_check(animation: Animation, options: CheckOptions, output: Output, conso
 
 
 def progress_bar(console: Console) -> Progress:
-    """A bar of frames: which one, pairs so far, frames a second, time left."""
+    """A progress bar: frame, pairs so far, frames per second, time left."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[told]}"),
@@ -222,7 +222,7 @@ def progress_bar(console: Console) -> Progress:
 
 
 def progress_callbacks(progress: Progress) -> dict[str, Callable[[Any], None]]:
-    """What the check calls after each frame and before each file."""
+    """The callbacks of the check: after each frame and before each file."""
     task = progress.add_task("Preparing; the first time kernels are compiled …", total=None, told="")
 
     def on_frame(now: CheckProgress) -> None:
@@ -237,7 +237,7 @@ def progress_callbacks(progress: Progress) -> dict[str, Callable[[Any], None]]:
 
 
 def print_result(result: CheckResult, console: Console) -> None:
-    """The worst frames and bodies, and where everything is."""
+    """Print the frames and bodies with the most pairs, and the files."""
     from rich.table import Table
     from rich.text import Text
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pliant.report.picture import Viewpoint
     from pliant.shapes import Swarm
 
-MAX_DRAWN_VERTICES = 7_000_000  # vertices of all drawn frames of the report
+MAX_DRAWN_VERTICES = 7_000_000  # maximum vertices of all drawn frames of the report
 CYCLE_FRAMES = 200  # frames in which shapes change as much as in the standard swarm, however many are played
 
 EXAMPLES = """\
@@ -35,13 +35,13 @@ Examples:
 
 CONTACT_COLOUR = (1.25, 0.06, 0.08)  # sRGB, brighter than white paper, so that it stays red in the shade
 CLUSTER_RADIUS, DETAIL_WIDTH = 0.4, 3.4  # a detail shows contacts so close to each other, in radii of a body; its own width, in these
-MAX_DETAILS = 20  # pairs of bodies that are looked at for a detail
-MAX_OCCLUDERS = 200_000  # vertices that are enough to tell what hides what
-AZIMUTHS, ELEVATIONS = range(-180, 180, 15), (12.0, 24.0, 36.0, 48.0)  # where the eye may stand
+MAX_DETAILS = 20  # pairs of bodies considered for a detail
+MAX_OCCLUDERS = 200_000  # vertices that are enough to estimate occlusion
+AZIMUTHS, ELEVATIONS = range(-180, 180, 15), (12.0, 24.0, 36.0, 48.0)  # degrees: the candidate viewpoints
 
 
 class Kind(StrEnum):
-    """What bodies look like."""
+    """Shape of the bodies."""
 
     arms = "arms"
     bumpy = "bumpy"
@@ -49,13 +49,13 @@ class Kind(StrEnum):
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the picture and the report.")] = Path("out"),
-    bodies: Annotated[int, typer.Option(min=2, max=1000, help="How many bodies.")] = 27,
+    bodies: Annotated[int, typer.Option(min=2, max=1000, help="Number of bodies.")] = 27,
     faces: Annotated[int, typer.Option(help="Triangles per body: 320, 1280, 5120, 20480, 81920 or 327680.")] = 5120,
-    frames: Annotated[int, typer.Option(min=1, help="Steps of the animation.")] = 200,
-    kind: Annotated[Kind, typer.Option(help="Bodies with long arms, or bumpy spheres.")] = Kind.arms,
+    frames: Annotated[int, typer.Option(min=1, help="Number of frames.")] = 200,
+    kind: Annotated[Kind, typer.Option(help="Shape of the bodies: long arms, or bumpy spheres.")] = Kind.arms,
     size: Annotated[int, typer.Option(min=64, max=2400, help="Side of the picture in pixels.")] = 900,
 ) -> None:
-    """Let deforming bodies bounce off each other; count pairs, take times, draw a picture, write a report."""
+    """Let deforming bodies bounce off each other; count pairs, measure times, draw a picture, write a report."""
     from pliant import shapes
     from pliant.cli.warm import SCENE_GROUPS, compile_groups
 
@@ -89,7 +89,7 @@ demo.__doc__ = f"{demo.__doc__}\n\n{EXAMPLES}"
 
 
 def start_simulation(swarm: Swarm) -> SwarmSimulation:
-    """The bodies at the start; what only scenes use is loaded."""
+    """The simulation at frame 0, with all modules of scene queries loaded."""
     from pliant.cli.swarm import SwarmSimulation
 
     flight = SwarmSimulation(swarm)
@@ -98,7 +98,7 @@ def start_simulation(swarm: Swarm) -> SwarmSimulation:
 
 
 def make_recorder(flight: SwarmSimulation, frames: int, out: Path) -> Recorder:
-    """What writes frames down for the report; of a long flight with many vertices it draws every second, third …"""
+    """The recorder of the report; of a long animation with many vertices it draws every k-th frame."""
     from pliant.check.recorder import Recorder
 
     vertices = sum(len(body.vertices) for body in flight.bodies)
@@ -108,7 +108,7 @@ def make_recorder(flight: SwarmSimulation, frames: int, out: Path) -> Recorder:
 
 
 def run_frames(flight: SwarmSimulation, frames: int, record: Recorder, console: Console) -> None:
-    """Play that many frames."""
+    """Simulate that many frames."""
     pairs, seconds = 0, 0.0
     with progress_bar(console) as progress:
         task = progress.add_task("Colliding", total=frames, pairs=0, rate=0.0)
@@ -121,7 +121,7 @@ def run_frames(flight: SwarmSimulation, frames: int, record: Recorder, console: 
 
 
 def progress_bar(console: Console) -> Progress:
-    """A bar with the pairs so far and the frames per second of collision detection alone."""
+    """A progress bar with the pairs so far and the frames per second of collision detection alone."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     return Progress(
@@ -136,7 +136,7 @@ def progress_bar(console: Console) -> Progress:
 
 
 def print_summary(console: Console, flight: SwarmSimulation | None) -> None:
-    """Two tables: where the time went, and what was found for it."""
+    """Print two tables: times, and pairs found."""
     if flight is None or not flight.steps:
         return
     from rich.table import Table
@@ -169,7 +169,7 @@ def print_summary(console: Console, flight: SwarmSimulation | None) -> None:
 
 
 def write_picture(moment: FrameState | None, faces: NDArray[np.int32], out: Path, size: int, console: Console) -> None:
-    """Draw the frame with the most colliding pairs and say where it is."""
+    """Draw the frame with the most colliding pairs, and print the path."""
     if moment is None:
         console.print("No frame has colliding triangles: no picture.")
         return
@@ -187,7 +187,7 @@ def write_picture(moment: FrameState | None, faces: NDArray[np.int32], out: Path
 
 
 def draw_picture(moment: FrameState, faces: NDArray[np.int32], size: int) -> NDArray[np.uint8]:
-    """All bodies from where the most red shows, and in a corner the two that show the most of it close up."""
+    """All bodies from where the most colliding faces are visible, and in a corner a detail of the two bodies that show the most."""
     import numpy as np
 
     from pliant.report import picture
@@ -208,7 +208,7 @@ def draw_picture(moment: FrameState, faces: NDArray[np.int32], size: int) -> NDA
     for pair in np.argsort(-counts)[:MAX_DETAILS].tolist():
         rows = np.flatnonzero(which.ravel() == pair)
         near = np.linalg.norm(points[rows][:, None] - points[rows[:: 1 + len(rows) // 1000]], axis=2) < CLUSTER_RADIUS
-        # around the densest place
+        # around the densest cluster
         rows = rows[np.linalg.norm(points[rows] - points[rows[np.argmax(near.sum(axis=1))]], axis=1) < CLUSTER_RADIUS]
         bodies = contact_pairs[pair].tolist()
         view, seen = best_view(np.concatenate([vertices[body] for body in bodies]), np.concatenate([corners[rows] for corners in red]))
@@ -220,14 +220,14 @@ def draw_picture(moment: FrameState, faces: NDArray[np.int32], size: int) -> NDA
 
 
 def body_colour(body: int) -> tuple[float, float, float]:
-    """A colour of its own for every body, none of them red."""
+    """A different colour for every body, none of them red."""
     return colorsys.hls_to_rgb(0.07 + 0.7 * (0.41421356 * body % 1), (0.60, 0.50, 0.70)[body % 3], 0.28)
 
 
 def best_view(vertices: NDArray[np.float64], red: NDArray[np.float64]) -> tuple[Viewpoint, float]:
-    """Where to stand to see the most of these triangles (m, 3, 3), and how much of them, roughly.
+    """The viewpoint that shows the most of these triangles (m, 3, 3), and their visible area, roughly.
 
-    A triangle shows as large as it looks, if no vertex is before its middle in a grid of cells across the view.
+    A triangle counts with its projected area, if no vertex is in front of its centre in a grid of cells across the view.
     """
     import numpy as np
 

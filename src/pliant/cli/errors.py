@@ -1,5 +1,5 @@
-"""What commands begin and end with: where they print and write; exit codes, and errors in one line. The only place that turns an
-exception into either."""
+"""Shared parts of the commands: consoles, output folders, exit codes, and errors in one line. Only this module turns an exception into
+either."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 EXIT_COLLISIONS, EXIT_ERROR, EXIT_INTERRUPTED = 1, 2, 130  # the last is what a shell reports after Ctrl-C
 DEBUG_VARIABLE = "PLIANT_DEBUG"
-MAX_LINE = 500  # characters of a line
-PIPE_COLUMNS = 120  # columns of a file or a pipe
+MAX_LINE = 500  # maximum characters of an error line
+PIPE_COLUMNS = 120  # columns assumed for a file or a pipe
 
 
 class CommandGroup(TyperGroup):
@@ -32,22 +32,22 @@ class CommandGroup(TyperGroup):
             typer.echo("Stopped.", err=True)
             raise typer.Exit(EXIT_INTERRUPTED) from None
         except Exception as error:
-            if type(error).__module__.partition(".")[0] in ("typer", "click"):  # those end as they know how to
+            if type(error).__module__.partition(".")[0] in ("typer", "click"):  # typer handles its own errors
                 raise
             typer.echo(traceback.format_exc() if os.environ.get(DEBUG_VARIABLE) else error_line(error), err=True)
             raise typer.Exit(EXIT_ERROR) from None
 
 
 def announce_compiling(console: Console) -> None:
-    """Tell whoever waits for kernels; once, and not if they are all in the cache."""
+    """Print a message when kernels are compiled; once, and not if they are all in the cache."""
     from pliant.core import cache
 
     cache.set_on_first_compile(lambda: console.print("Compiling kernels; they are kept for the next run …"))
 
 
 def make_console(tables: bool = False) -> Console:
-    """Where commands print. If nobody reads any more, as after `| head`, they go on quietly: what they write and how they end counts.
-    `tables`: a file or a pipe has room for wide ones."""
+    """The console that commands print to. If its reader has gone, as after `| head`, output is dropped: files and exit codes stay the same.
+    `tables`: use wide tables in a file or a pipe."""
     from rich.console import Console
 
     class Screen(Console):
@@ -62,7 +62,7 @@ def make_console(tables: bool = False) -> Console:
 
 
 def make_folder(out: Path) -> Path:
-    """The folder for what is written."""
+    """Create the output folder."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -71,7 +71,7 @@ def make_folder(out: Path) -> Path:
 
 
 def print_version(requested: bool) -> None:
-    """Say which version this is, and leave."""
+    """Print the version and exit."""
     if requested:
         import pliant
 
@@ -80,16 +80,16 @@ def print_version(requested: bool) -> None:
 
 
 def global_options(
-    _: Annotated[bool, typer.Option("--version", help="Show the version and leave.", callback=print_version, is_eager=True)] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks, not one line.")] = False,
+    _: Annotated[bool, typer.Option("--version", help="Show the version and exit.", callback=print_version, is_eager=True)] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks instead of one line.")] = False,
 ) -> None:
-    """What stands before the name of a command."""
+    """Options before the name of a command."""
     if debug:
         os.environ[DEBUG_VARIABLE] = "1"
 
 
 def error_line(error: Exception) -> str:
-    """What is wrong, in one line."""
+    """The message of an error, in one line."""
     from pliant.errors import PliantError
 
     text = " ".join(str(error).split())

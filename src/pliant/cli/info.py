@@ -1,4 +1,4 @@
-"""``pliant info``: what a bug report needs to say about the machine and the installation; or what is in an animation."""
+"""``pliant info``: print the machine and the installation, for bug reports; or the content of an animation."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Examples:
 """
 
 
-def info(files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE…]", help="An animation, as for check.")] = None) -> None:
-    """Show versions, processor, compilation cache and threads; or, of files, their bodies, frames and units."""
+def info(files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE…]", help="An animation to describe, as for check.")] = None) -> None:
+    """Show versions, processor, compilation cache and threads; or the bodies, frames and units of files."""
     if files:
         print_bodies(files, make_console())
     else:
@@ -37,7 +37,7 @@ info.__doc__ = f"{info.__doc__}\n\n{EXAMPLES}"
 
 
 def print_bodies(files: list[Path], console: Console) -> None:
-    """What is in an animation: a row for each body."""
+    """Print the content of an animation: a row for each body."""
     from rich.table import Table
     from rich.text import Text
 
@@ -55,7 +55,7 @@ def print_bodies(files: list[Path], console: Console) -> None:
 
 
 def print_installation(console: Console) -> None:
-    """What is installed, and on what machine."""
+    """Print the installation and the machine."""
     from rich.table import Table
 
     from pliant.core.jit import cache_state
@@ -90,7 +90,7 @@ def processor_name() -> str:
     from llvmlite import binding
 
     name = platform.processor()
-    listing = Path("/proc/cpuinfo")  # Linux: platform.processor() says little or nothing there
+    listing = Path("/proc/cpuinfo")  # Linux: platform.processor() is empty or vague there
     if listing.is_file():
         for line in listing.read_text(errors="replace").splitlines():
             if line.startswith("model name"):

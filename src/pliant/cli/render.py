@@ -1,4 +1,4 @@
-"""``pliant render``: ray trace a show that comes with the library, or one described in a file, to a picture or a film."""
+"""``pliant render``: ray trace a scene that comes with the library, or one described in a file, to a picture or a film."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Examples:
 
 
 class Mode(StrEnum):
-    """Which points are traced in a frame."""
+    """Which points a frame traces."""
 
     full = "full"
     frameless = "frameless"
@@ -48,20 +48,20 @@ class Reconstruction(StrEnum):
 
 
 def render(
-    scene: Annotated[str, typer.Argument(metavar="SCENE", help="nine, museum, or a file scene.toml.")],
-    out: Annotated[Path, typer.Option(help="File to write: .png, .gif or .mp4. Several frames as PNG: a numbered file each.")],
-    frames: Annotated[str | None, typer.Option(help="A frame, or START:STOP:STEP.", show_default="PNG: one; films: all")] = None,
-    size: Annotated[str | None, typer.Option(help="WIDTHxHEIGHT in pixels.", show_default="640x480")] = None,
+    scene: Annotated[str, typer.Argument(metavar="SCENE", help="nine, museum, or a scene file (TOML).")],
+    out: Annotated[Path, typer.Option(help="Output file: .png, .gif or .mp4. Several frames as PNG: a numbered file each.")],
+    frames: Annotated[str | None, typer.Option(help="Frame number, or START:STOP:STEP.", show_default="PNG: one; films: all")] = None,
+    size: Annotated[str | None, typer.Option(help="Picture size, WIDTHxHEIGHT in pixels.", show_default="640x480")] = None,
     step: Annotated[int | None, typer.Option(min=1, max=256, help="Trace every k-th pixel in both directions.", show_default="1")] = None,
-    reconstruct: Annotated[Reconstruction | None, typer.Option(help="How to fill in the others.", show_default="quads")] = None,
-    mode: Annotated[Mode | None, typer.Option(help="Trace all points, a part of them, or until time is up.", show_default="full")] = None,
-    budget_ms: Annotated[float | None, typer.Option(min=0.0, help="Milliseconds a frame, updates included.", show_default="50")] = None,
-    parts: Annotated[int | None, typer.Option(min=1, max=1024, help="Frameless: frames for all points.", show_default="8")] = None,
-    bounces: Annotated[int | None, typer.Option(min=0, max=32, help="How often rays are mirrored or bent.", show_default="1")] = None,
-    antialias: Annotated[int | None, typer.Option(min=1, max=16, help="k for k × k rays a point.", show_default="1")] = None,
-    policy: Annotated[str, typer.Option(help="When volumes follow: hybrid, bottom_up, lazy, auto, …")] = "hybrid",
-    faces: Annotated[int | None, typer.Option(help="Triangles of each of nine, or of the museum's art.", show_default="full size")] = None,
-    rate: Annotated[float | None, typer.Option(min=0.01, max=1000.0, help="Frames a second.", show_default="the scene's pace")] = None,
+    reconstruct: Annotated[Reconstruction | None, typer.Option(help="Interpolation of the other pixels.", show_default="quads")] = None,
+    mode: Annotated[Mode | None, typer.Option(help="Trace all points, a part per frame, or until the budget is spent.", show_default="full")] = None,
+    budget_ms: Annotated[float | None, typer.Option(min=0.0, help="Milliseconds per frame, updates included.", show_default="50")] = None,
+    parts: Annotated[int | None, typer.Option(min=1, max=1024, help="Frameless mode: frames per full pass.", show_default="8")] = None,
+    bounces: Annotated[int | None, typer.Option(min=0, max=32, help="Maximum reflections and refractions.", show_default="1")] = None,
+    antialias: Annotated[int | None, typer.Option(min=1, max=16, help="k × k rays per point.", show_default="1")] = None,
+    policy: Annotated[str, typer.Option(help="Refit policy: hybrid, bottom_up, lazy, auto, …")] = "hybrid",
+    faces: Annotated[int | None, typer.Option(help="Triangles per body of nine, or of the museum's art.", show_default="full size")] = None,
+    rate: Annotated[float | None, typer.Option(min=0.01, max=1000.0, help="Frames per second.", show_default="the scene's rate")] = None,
 ) -> None:
     """Ray trace a moving scene: nine deforming bodies, a museum, or a file of your own."""
     console = make_console()
@@ -91,7 +91,7 @@ render.__doc__ = f"{render.__doc__}\n\n{EXAMPLES}"
 
 
 def find_show(scene: str, faces: int | None) -> AnimatedScene:
-    """The show of that name, or the one in that file."""
+    """The scene of that name, or in that file."""
     from pliant.render.scene_file import read_scene
     from pliant.render.scenes import SCENES
 
@@ -108,7 +108,7 @@ def find_show(scene: str, faces: int | None) -> AnimatedScene:
 
 
 def make_settings(show: AnimatedScene, chosen: dict[str, Any]) -> Settings:
-    """What the user wants, else what the show would like."""
+    """The settings of the user, else those of the scene."""
     from pliant.render.frames import Settings
 
     try:
@@ -144,12 +144,12 @@ def parse_frames(text: str | None, show: AnimatedScene, single: bool) -> list[in
 
 
 def film_rate(show: AnimatedScene, numbers: list[int]) -> float:
-    """Frames a second at which the film is as fast as the show."""
+    """Frames per second at which the film is as fast as the scene."""
     return show.rate / (numbers[1] - numbers[0]) if len(numbers) > 1 else show.rate
 
 
 def open_film(out: Path, rate: float, several: bool) -> PictureWriter:
-    """The file, as far as that can be known before there is a picture."""
+    """The writer of the output file; errors that do not need a picture come first."""
     from pliant.render.images import picture_writer
 
     try:
@@ -164,7 +164,7 @@ def open_film(out: Path, rate: float, several: bool) -> PictureWriter:
 
 
 def render_frames(show: AnimatedScene, settings: Settings, numbers: list[int], policy: str, film: PictureWriter, console: Console) -> int:
-    """Draw the frames and write what is done; the exit status."""
+    """Draw the frames and write them; returns the exit status."""
     from pliant.render.frames import Renderer
 
     performance = prepare_performance(show, policy, console)
@@ -194,7 +194,7 @@ def render_frames(show: AnimatedScene, settings: Settings, numbers: list[int], p
 
 
 def prepare_performance(show: AnimatedScene, policy: str, console: Console) -> Playback:
-    """The bodies, with their trees."""
+    """The bodies, with their BVHs."""
     from pliant.refit.policy import POLICIES
     from pliant.render.animation import Playback
 
@@ -209,7 +209,7 @@ def refuse_policy(policy: str, known: Any) -> str:
 
 
 def camera_of(show: AnimatedScene, frame: int, settings: Settings) -> Any:
-    """The camera of a frame; on its way between key frames it may look at itself."""
+    """The camera of a frame; between key frames eye and target may coincide."""
     from pliant.errors import FileError
 
     try:
@@ -219,7 +219,7 @@ def camera_of(show: AnimatedScene, frame: int, settings: Settings) -> Any:
 
 
 def progress_bar(console: Console) -> Progress:
-    """A bar of frames, with rays so far and rays a second."""
+    """A progress bar of frames, with rays so far and rays per second."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     return Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("frames"),
@@ -228,7 +228,7 @@ def progress_bar(console: Console) -> Progress:
 
 
 def print_summary(done: list[tuple[FrameTimes, Picture]], settings: Settings, console: Console) -> None:
-    """A table: where the time went; and, with a budget, how far it reached."""
+    """Print a table of times; with a budget also how far frames came."""
     if not done:
         return
     from rich.table import Table

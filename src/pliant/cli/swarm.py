@@ -1,4 +1,4 @@
-"""What moves in ``pliant demo``: bodies that deform as they like, fly about in a box, and bounce off each other where they meet.
+"""The simulation of ``pliant demo``: bodies that deform, fly about in a box, and bounce off each other where they intersect.
 
 A frame is: deform, update, broad phase, narrow phase with contacts, response. The response is the simplest that keeps bodies apart: an
 impulse along the mean contact normal of each pair of bodies, and nothing about spin or friction.
@@ -28,7 +28,7 @@ class FrameStats(NamedTuple):
 
     pairs: int  # of faces
     touching: int  # pairs of bodies
-    tested: int  # pairs of bodies whose boxes meet
+    tested: int  # pairs of bodies whose boxes overlap
     stats: Stats
     deform: float
     update: float
@@ -42,7 +42,7 @@ class FrameStats(NamedTuple):
 
 
 class FrameState(NamedTuple):
-    """A frame to remember: the vertices of all bodies, and what met."""
+    """A frame: the vertices of all bodies, and the intersecting pairs."""
 
     frame: int
     vertices: list[NDArray[np.float64]]
@@ -50,7 +50,7 @@ class FrameState(NamedTuple):
 
 
 class SwarmSimulation:
-    """The swarm in motion. ``steps`` has every frame done, ``pairs`` what met in the last, ``best`` the one with the most of them."""
+    """The moving swarm. ``steps`` has every finished frame, ``pairs`` the pairs of the last, ``peak`` the frame with the most pairs."""
 
     def __init__(self, shapes: Swarm) -> None:
         self.shapes, self.faces = shapes, shapes.faces
@@ -64,11 +64,11 @@ class SwarmSimulation:
         self.peak: FrameState | None = None
 
     def vertices_at(self, k: int) -> list[NDArray[np.float64]]:
-        """The shapes of frame k, where the bodies are now."""
+        """The vertices of all bodies: shapes of frame k at the current positions."""
         return [self.shapes.shape(i, k) + centre for i, centre in enumerate(self.centres)]
 
     def advance(self) -> FrameStats:
-        """Play the next frame."""
+        """Simulate the next frame."""
         k, clock = len(self.steps), [time.perf_counter()]
         vertices = self.vertices_at(k)
         clock.append(time.perf_counter())
@@ -89,7 +89,7 @@ class SwarmSimulation:
         return step
 
     def respond(self, pairs: ScenePairs, vertices: list[NDArray[np.float64]]) -> int:
-        """Let bodies bounce and move on; how many pairs of them met."""
+        """Apply contact responses and move the bodies; returns the number of intersecting pairs of bodies."""
         contact_pairs, directions = separation_directions(pairs, vertices, self.faces)
         for (i, j), direction in zip(contact_pairs.tolist(), directions, strict=True):
             closing = float(direction @ (self.velocities[i] - self.velocities[j]))
@@ -107,10 +107,10 @@ class SwarmSimulation:
 def separation_directions(
     pairs: ScenePairs, vertices: list[NDArray[np.float64]], faces: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The pairs of bodies that meet, (p, 2), and for each the direction (p, 3) that takes the second away from the first.
+    """The pairs of intersecting bodies, (p, 2), and for each the direction (p, 3) that separates the second from the first.
 
-    It is the mean of the contact normals, weighted by depth. The shortest move that parts two faces knows nothing of inside and outside:
-    each normal is first turned to where the face of the first body looks and that of the second does not.
+    It is the mean of the contact normals, weighted by depth. The minimum translation of two faces does not depend on inside and outside:
+    so each normal is first flipped to agree with the normal of the first body's face and against that of the second.
     """
     assert pairs.normals is not None and pairs.depths is not None
     corners = np.stack([np.stack(vertices)[pairs.bodies[:, c, None], faces[pairs.faces[:, c]]] for c in (0, 1)])

@@ -1,4 +1,4 @@
-"""``pliant tune``: find the policy that suits an animation; a table on screen, a policy in a file."""
+"""``pliant tune``: find the best refit policy for an animation; print a table, write the policy to a file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FrameQuery(StrEnum):
 
 
 class ScoreUnit(StrEnum):
-    """What the work is measured in."""
+    """Metric to minimise."""
 
     counters = "counters"
     seconds = "seconds"
@@ -47,18 +47,18 @@ class ScoreUnit(StrEnum):
 def tune(
     animations: Annotated[list[str], typer.Argument(metavar="ANIMATION", help="Files .npz, or folders of numbered meshes.")],
     out: Annotated[Path, typer.Option(help="File for the policy; Body(policy=FILE) loads it.")] = Path("policy.toml"),
-    query: Annotated[FrameQuery, typer.Option(help="What is asked in every frame.")] = FrameQuery.distance,
-    score: Annotated[ScoreUnit, typer.Option(help="What is to be least.")] = ScoreUnit.counters,
-    criteria: Annotated[list[str] | None, typer.Option(help="Names, with commas between.", show_default="all")] = None,
-    population: Annotated[int, typer.Option(help="Members of a search.")] = 30,
-    generations: Annotated[int, typer.Option(help="How often half of them are replaced.")] = 50,
-    seed: Annotated[int, typer.Option(help="Another seed, another search.")] = 0,
-    state: Annotated[Path | None, typer.Option(help="File that a stopped search goes on from.", show_default="beside --out")] = None,
-    tolerance: Annotated[float | None, typer.Option(help="Of within and self_within.")] = None,
-    volume: Annotated[str | None, typer.Option(help="Of the bodies.", show_default="as Body has it")] = None,
-    build: Annotated[str | None, typer.Option(help="Of the bodies.", show_default="as Body has it")] = None,
-    arity: Annotated[int | None, typer.Option(help="Of the bodies.", show_default="as Body has it")] = None,
-    leaf: Annotated[int | None, typer.Option(help="Of the bodies.", show_default="as Body has it")] = None,
+    query: Annotated[FrameQuery, typer.Option(help="Query of every frame.")] = FrameQuery.distance,
+    score: Annotated[ScoreUnit, typer.Option(help="Metric to minimise.")] = ScoreUnit.counters,
+    criteria: Annotated[list[str] | None, typer.Option(help="Criteria to search, separated by commas.", show_default="all")] = None,
+    population: Annotated[int, typer.Option(help="Population size.")] = 30,
+    generations: Annotated[int, typer.Option(help="Number of generations.")] = 50,
+    seed: Annotated[int, typer.Option(help="Seed of the random search.")] = 0,
+    state: Annotated[Path | None, typer.Option(help="State file, to resume a stopped search.", show_default="beside --out")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="Tolerance of within and self_within.")] = None,
+    volume: Annotated[str | None, typer.Option(help="Bounding-volume type.", show_default="as in Body")] = None,
+    build: Annotated[str | None, typer.Option(help="BVH builder.", show_default="as in Body")] = None,
+    arity: Annotated[int | None, typer.Option(help="Children per BVH node.", show_default="as in Body")] = None,
+    leaf: Annotated[int | None, typer.Option(help="Maximum triangles per leaf.", show_default="as in Body")] = None,
 ) -> None:
     """Tune policy "inflated" for an animation, or for several together."""
     from rich.markup import escape
@@ -87,14 +87,14 @@ tune.__doc__ = f"{tune.__doc__}\n\n{EXAMPLES}"
 
 
 def make_parent_folder(file: Path) -> None:
-    """The folder of a file that will be written."""
+    """Create the folder of an output file."""
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.is_dir():
         raise ValueError(f"{file}: is a folder, expected a file")
 
 
 def search(names: list[str], console: Console, best: dict[str, Row], **settings: Any) -> Tuned:
-    """Tune, with a bar; ``best`` has the best of each criterion so far."""
+    """Tune, with a progress bar; ``best`` has the best of each criterion so far."""
     from pliant.tune import read_animations, tune
     from pliant.tune.criteria import CRITERIA
 
@@ -107,7 +107,7 @@ def search(names: list[str], console: Console, best: dict[str, Row], **settings:
 
 
 def progress_bar(console: Console) -> Progress:
-    """A bar of generations. It is drawn when it is told to: a thread that draws would take time from what is timed."""
+    """A progress bar of generations, without a refresh thread, which would disturb the timings."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TextColumn("generations"),
@@ -116,7 +116,7 @@ def progress_bar(console: Console) -> Progress:
 
 
 def progress_callback(progress: Progress, steps: int, best: dict[str, Row]) -> Callable[[Report], None]:
-    """What the search calls: the bar goes on, and the best so far is kept."""
+    """The callback of the search: it advances the bar and keeps the best so far."""
     from pliant.report.tables import figure
 
     task = progress.add_task("", total=steps, best="")
@@ -132,14 +132,14 @@ def progress_callback(progress: Progress, steps: int, best: dict[str, Row]) -> C
 
 
 def write_policy(out: Path, tuned: Tuned) -> None:
-    """The policy, and what it was tuned for."""
+    """Write the policy, and what it was tuned for."""
     from pliant.refit.policy_files import save_policy
 
     save_policy(out, tuned.policy, tuned.about)
 
 
 def print_table(rows: list[Row], score: str, console: Console) -> None:
-    """A row for each criterion, as in the thesis's Table 2, and how it compares with refitting everything."""
+    """Print a row for each criterion, as in the thesis's Table 2, compared with refitting everything."""
     from pliant.report.tables import Table, figure, rich
 
     if not rows:

@@ -1,4 +1,4 @@
-"""``pliant warm``: compile kernels now, on all cores, so that no first query waits for it; or take them from a file."""
+"""``pliant warm``: compile kernels now, on all cores, so that no first query waits for them; or import them from a file."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ Examples:
 
 
 def overlapping_bodies() -> tuple[Body, Body, NDArray[np.float64], NDArray[np.int32]]:
-    """Two bodies deep in each other, and vertices and faces of the first."""
+    """Two deeply overlapping bodies, and vertices and faces of the first."""
     import pliant
     from pliant import shapes
 
     scene = shapes.bumpy_pair(320, 3)
     first, second = scene.frame(0)
     a, b = pliant.Body(first, scene.faces), pliant.Body(second, scene.faces)
-    first, second = scene.frame(1)  # the middle of the pass
+    first, second = scene.frame(1)  # halfway through the pass
     a.update(first)
     b.update(second)
     return a, b, first, scene.faces
 
 
 def compile_scene() -> None:
-    """What bodies in a scene use by default, and the policy that the default becomes where queries reach little."""
+    """Compile the default kernels of scenes, and the policy that `auto` switches to where queries reach few volumes."""
     import pliant
 
     a, b, first, faces = overlapping_bodies()
@@ -59,7 +59,7 @@ def compile_scene() -> None:
 
 
 def compile_contacts() -> None:
-    """Contacts, of two bodies and in scenes, without the search for pairs."""
+    """Compile contacts, of two bodies and in scenes, without the search for pairs."""
     import numpy as np
 
     from pliant.query.collide.contacts import contacts_of
@@ -69,14 +69,14 @@ def compile_contacts() -> None:
 
 
 def compile_self() -> None:
-    """A body with itself."""
+    """Compile self-collision."""
     import pliant
 
     pliant.self_collide(overlapping_bodies()[0], contacts=True)
 
 
 def compile_rays() -> None:
-    """Rays, from a few to many."""
+    """Compile ray queries, from few to many rays."""
     import pliant
 
     a = overlapping_bodies()[0]
@@ -85,7 +85,7 @@ def compile_rays() -> None:
 
 
 def compile_distances() -> None:
-    """Distances and pairs within a tolerance."""
+    """Compile distances and pairs within a tolerance."""
     import pliant
 
     a, b, *_ = overlapping_bodies()
@@ -95,7 +95,7 @@ def compile_distances() -> None:
 
 
 def compile_points() -> None:
-    """Closest points, inside and outside."""
+    """Compile closest points, inside and outside."""
     import pliant
 
     a, _, first, _ = overlapping_bodies()
@@ -103,7 +103,7 @@ def compile_points() -> None:
 
 
 def compile_exact() -> None:
-    """Exact stages, which other queries compile when they first need them."""
+    """Compile exact stages, which other queries compile when they first need them."""
     import pliant.query.collide.contacts
     import pliant.query.collide.self_collide
     import pliant.query.proximity.closest
@@ -115,7 +115,7 @@ def compile_exact() -> None:
 
 
 def compile_motions() -> None:
-    """Bodies of other motions, as files of animations have them."""
+    """Compile the other motions of animation files."""
     import numpy as np
 
     import pliant
@@ -137,7 +137,7 @@ def compile_motions() -> None:
 
 
 def compile_image() -> None:
-    """The engine without trees."""
+    """Compile the image engine."""
     import pliant
 
     a, b, *_ = overlapping_bodies()
@@ -155,8 +155,8 @@ DEFAULT_GROUPS = tuple(name for name in KERNEL_GROUPS if name not in EXTRA_GROUP
 
 
 def compile_groups(names: Iterable[str], console: Console) -> float:
-    """Compile these parts into the cache, in as many processes as there are cores, or here if nothing can be kept; seconds it took. A line
-    says which part is ready, also where the output is no terminal."""
+    """Compile these groups into the cache, in as many processes as there are cores, or here if nothing can be cached; returns the seconds.
+    A line is printed for each finished group, also if the output is no terminal."""
     from pliant.core.jit import cache_state
     from pliant.core.threads import threads
 
@@ -172,7 +172,7 @@ def compile_groups(names: Iterable[str], console: Console) -> float:
 
 
 def compile_in_processes(names: list[str], n_workers: int, console: Console) -> None:
-    """Compile parts in processes of their own, each in the one that is free next."""
+    """Compile groups in worker processes, each in the next free one."""
     waiting: SimpleQueue[str | None] = SimpleQueue()
     children: list[Any] = []
     failed: list[str] = []
@@ -199,17 +199,17 @@ def compile_in_processes(names: list[str], n_workers: int, console: Console) -> 
         for child in children:
             if child.poll() is None:
                 child.terminate()
-    for name in failed:  # its error is worth seeing
+    for name in failed:  # compile here, to show the error
         KERNEL_GROUPS[name]()
 
 
 def warm(
-    everything: Annotated[bool, typer.Option("--all", help="Also other motions, as in files of animations, and the image engine.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also kernels of other motions, as in animation files, and of the image engine.")] = False,
     export: Annotated[Path | None, typer.Option("--export", metavar="FILE", help="Write the compiled kernels to a ZIP archive.")] = None,
-    imported: Annotated[Path | None, typer.Option("--import", metavar="FILE", help="Take kernels from such an archive. This runs code "
+    imported: Annotated[Path | None, typer.Option("--import", metavar="FILE", help="Import kernels from such an archive. This runs code "
                                                   "from the file: import only what you trust.")] = None,
 ) -> None:
-    """Compile kernels into the cache on all cores, or take them from a file, and say how long it took."""
+    """Compile kernels into the cache on all cores, or import them from a file, and print the time."""
     from pliant.core.jit import cache_state
     from pliant.core.kernel_archive import export_kernels, import_kernels
 

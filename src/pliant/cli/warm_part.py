@@ -1,4 +1,5 @@
-"""`python -m pliant.cli.warm_part NAME…`: compile some parts of `warm.PARTS` in a process of its own; a line with the seconds of each."""
+"""`python -m pliant.cli.warm_part NAME…`: compile some of `warm.KERNEL_GROUPS` in a separate process; print a line with the seconds of
+each."""
 
 import sys
 import time
@@ -7,7 +8,7 @@ from pliant.cli.warm import KERNEL_GROUPS
 
 
 def main(names: list[str]) -> None:
-    """Compile these parts one after the other."""
+    """Compile these groups one after the other."""
     for name in names:
         start = time.perf_counter()
         KERNEL_GROUPS[name]()

@@ -1,1 +1,1 @@
-"""What knows nothing about collision: compiling, vectors as values, dispatch, records, validation, threads."""
+"""Foundations without collision code: compilation, SIMD vectors, dispatch, records, validation, threads."""

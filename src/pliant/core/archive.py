@@ -1,7 +1,7 @@
-"""Arrays in a file that may be hostile: an NPZ archive without pickle, without compression, written whole or not at all.
+"""NPZ archives without pickle or compression, for files that may be hostile; written atomically.
 
-Reading believes nothing: members must be the ones asked for, stored plainly (so no bomb can unfold), no larger than the file they are in,
-of the dtype and number of dimensions that were announced.
+The reader validates every member: exactly the requested ones, stored uncompressed (no zip bomb), no larger than their file, of the
+requested dtype and number of dimensions.
 """
 import contextlib
 import json
@@ -28,7 +28,7 @@ def write(path, meta, arrays):
 
 @contextlib.contextmanager
 def atomic_file(path):
-    """A file to write bytes to, which takes its place at the path when all is written."""
+    """A temporary file to write bytes to; it replaces the path when everything is written."""
     path = Path(path)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
@@ -43,7 +43,7 @@ def atomic_file(path):
 
 
 def read(path, layout):
-    """(meta, arrays): `kinds` maps each name to (dtype, dimensions); exactly these members must be there."""
+    """(meta, arrays) of a file; `layout` maps each name to (dtype, dimensions), and exactly these members must exist."""
     path = Path(path)
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size

@@ -1,7 +1,7 @@
-"""Changes to arrays that several threads of a GPU may make at once, for step functions that run there and on the CPU.
+"""Atomic operations on arrays, for step functions that run on a GPU and on the CPU.
 
-On the CPU, where no two threads change the same place, they are plain instructions; on CUDA they are atomic (`atomic_cuda.py` registers
-that). In plain Python, which is also how CUDA is simulated, a lock keeps threads apart.
+On the CPU, where no two threads change the same element, they are ordinary instructions; on CUDA they are atomic (`atomic_cuda.py`
+registers that). In plain Python, which is also how CUDA is simulated, a lock makes them atomic.
 """
 import threading
 
@@ -13,7 +13,7 @@ _lock = threading.Lock()
 
 
 def atomic_add(array, i, value):
-    """array[i] += value; what was there before."""
+    """array[i] += value; returns the old value."""
     with _lock:
         old = array[i]
         array[i] = old + value

@@ -1,4 +1,4 @@
-"""`core/atomic.py` on CUDA; importing this registers it."""
+"""The CUDA bodies of `core/atomic.py`; importing this module registers them."""
 from numba import cuda
 
 from pliant.core.atomic import atomic_add, atomic_max, atomic_min

@@ -1,13 +1,13 @@
-"""Where compiled code is kept between processes, whose folder that is, and what its names depend on.
+"""The disk cache of compiled kernels: its folder, who may own it, and what its file names depend on.
 
-The disk cache is code, so it lives in a folder of the user's own (mode 0700), and a foreign one is refused. PLIANT_CACHE names another
-folder; one that root owns and the user may only read serves many, as in a container. Where no folder can be had, everything works
-without.
+The cache holds machine code, so it lies in a folder of the user's own (mode 0700); folders of other users are refused. PLIANT_CACHE names
+another folder; one that root owns and the user may only read can serve many users, as in a container. Without a folder, everything works
+but is not cached.
 
-Numba itself notices edits only in the file that a function stands in. Here the folder's name holds a digest of every source that kernels
-are made of (KERNELS), and the name of a file that of the sources outside these folders that its function comes from: its own file, and
-those of what it refers to. So an edit of a command or a reader compiles nothing again, and one of a kernel in a test is noticed. A body
-that another package registers for a generic function may be part of any kernel; its sources count for all of them.
+Numba itself notices edits only in the file that defines a function. Here the folder's name holds a digest of all sources of kernels
+(KERNEL_FOLDERS), and a file's name a digest of its function's sources outside these folders: its own file, and those of what it refers to.
+So an edit of a command or a reader recompiles nothing, and an edit of a kernel in a test is noticed. A body that another package registers
+for a generic function may be part of any kernel; its sources count for all of them.
 """
 import hashlib
 import os
@@ -24,13 +24,13 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 
 ROOT = Path(os.path.abspath(__file__)).parents[1]
 KERNEL_FOLDERS = ("broadphase", "core", "geometry", "image", "motion", "query", "refit", "tree", "volume")
-STALE_AFTER = 30 * 24 * 3600.0                                          # seconds after which the folder of another version may go
+STALE_AFTER = 30 * 24 * 3600.0                                          # seconds after which the folder of another version is removed
 INSTALLED_PREFIXES = tuple(str(Path(path).resolve()) + os.sep
                            for path in {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 
 
 class CacheState(NamedTuple):
-    """Where compiled code is kept, or why nowhere; may it be written to?"""
+    """The cache folder, or the reason why there is none; is it writable?"""
     folder: Path | None
     reason: str
     writable: bool = True
@@ -38,11 +38,11 @@ class CacheState(NamedTuple):
 
 _state: CacheState | None = None
 _on_first_compile: Callable[[], object] | None = None
-_external_bodies: dict[str, None] = {}                                  # sources of bodies that others have registered
+_external_bodies: dict[str, None] = {}                                  # sources of bodies that other packages have registered
 
 
 def load_state(disabled, options):
-    """The folder of compiled code, made and examined once per process."""
+    """The state of the cache folder, which is created and checked once per process."""
     global _state
     if _state is None:
         _state = CacheState(None, "the JIT is off") if disabled else _prepare(options)
@@ -55,15 +55,15 @@ def cache_of(function, disabled, options):
 
 
 def set_on_first_compile(callback):
-    """Call this once, when the first function is not found here and must be compiled."""
+    """Call `callback` once, when the first function is missing from the cache and must be compiled."""
     global _on_first_compile
     _on_first_compile = callback
 
 
-# --- what names depend on ----------------------------------------------------------------------------------------------------
+# --- digests in names --------------------------------------------------------------------------------------------------------
 
 def source_digest(options):
-    """One name for all that decides what a kernel compiles to, but for its types and the processor, which Numba's own key holds."""
+    """A digest of everything that determines a kernel's machine code, except its types and the processor, which are in Numba's own key."""
     hasher = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]} {options}".encode())
     for folder in KERNEL_FOLDERS:
         for source in sorted((ROOT / folder).rglob("*.py")):
@@ -72,13 +72,13 @@ def source_digest(options):
 
 
 def is_kernel_source(path):
-    """Is this a source that the folder's name covers?"""
+    """Does the digest in the folder's name cover this source?"""
     return any(path.startswith(str(ROOT / folder) + os.sep) for folder in KERNEL_FOLDERS)
 
 
 def external_sources(function):
-    """Files outside KERNELS that a function is made of: its own, and those of what it and its module refer to, but for installed packages
-    of others."""
+    """Files outside KERNEL_FOLDERS that a function depends on: its own, and those of everything its module refers to, except other
+    installed packages."""
     found, waiting = {}, [function.__module__]
     home = function.__module__.partition(".")[0]
     while waiting:
@@ -94,22 +94,22 @@ def external_sources(function):
 
 
 def _module_of(value):
-    """The name of the module that a value is, or comes from."""
+    """The name of a module, or of the module that defines a value."""
     try:
         origin = getattr(value, "py_func", value)
         return origin.__name__ if isinstance(origin, type(sys)) else str(getattr(origin, "__module__", ""))
-    except Exception:                                                   # anything may stand in a module, and answer as it likes
+    except Exception:                                                   # a module may hold any object, with any __getattr__
         return ""
 
 
 def register_body(generic, body):
-    """A function is now one of the bodies of a generic function."""
+    """Record the sources of a body that was registered for a generic function."""
     if is_kernel_source(generic.__code__.co_filename) and not is_kernel_source(body.__code__.co_filename):
         _external_bodies.update(dict.fromkeys(external_sources(body)))
 
 
 def _external_digest(function):
-    """Of the sources that the folder's name does not cover; "" if there are none."""
+    """A digest of the sources that the folder's name does not cover; "" if there are none."""
     files = sorted(set(_external_bodies if is_kernel_source(function.__code__.co_filename)
                        else [*_external_bodies, *external_sources(function)]))
     if not files:
@@ -162,7 +162,7 @@ def _prepare(options):
 
 
 def _prepare_read_only(base, folder):
-    """A folder that somebody has filled for many: root or this user."""
+    """Use a read-only folder, which root or this user has filled."""
     for each in (base, folder):
         if not each.is_dir():
             return CacheState(None, f"{base} cannot be written to, and holds no kernels of this version ({folder.name})")
@@ -173,7 +173,7 @@ def _prepare_read_only(base, folder):
 
 
 def _reason_refused(folder, trusted=()):
-    """Why code from this folder must not be run; "" if it may: it belongs to this user, or to one of these, and nobody else may write."""
+    """Why code from this folder must not be run; "" if this user, or one in `trusted`, owns it and nobody else can write to it."""
     if not hasattr(os, "getuid"):
         return ""
     status = folder.stat()
@@ -185,7 +185,7 @@ def _reason_refused(folder, trusted=()):
 
 
 def _remove_old(base, folder):
-    """Remove what versions unused for a month have left; another process may be doing the same."""
+    """Remove the folders of versions that were not used for a month; another process may do the same concurrently."""
     for old in base.iterdir():
         try:
             ours = len(old.name) == len(folder.name) and set(old.name) <= set("0123456789abcdef")
@@ -197,10 +197,10 @@ def _remove_old(base, folder):
             continue
 
 
-# --- Numba's cache, told where to look ---------------------------------------------------------------------------------------
+# --- Numba's cache in this folder --------------------------------------------------------------------------------------------
 
 class _Locator:
-    """Stands for one source file; the digests in names do what its time stamp would."""
+    """Numba's locator of one source file; the digests in names replace its time stamp."""
 
     def __init__(self, function):
         self._line = function.__code__.co_firstlineno
@@ -227,7 +227,7 @@ class _Impl(CompileResultCacheImpl):
 
 
 class _Cache(FunctionCache):
-    """A damaged, full or vanished folder is no reason to fail: compile instead. Unpickling damaged bytes may raise anything."""
+    """Numba's cache of one function. With a damaged, full or deleted folder it compiles instead of failing: unpickling may raise anything."""
 
     _impl_class = _Impl
 
@@ -236,7 +236,7 @@ class _Cache(FunctionCache):
         self._function, self._stamp = function, ""
 
     def _choose_file(self):
-        """By the sources that are known now: modules are not complete when their functions are decorated."""
+        """Name the file by the sources known now: modules are incomplete when their functions are decorated."""
         stamp = _external_digest(self._function)
         if stamp != self._stamp:
             self._stamp = stamp
@@ -253,7 +253,7 @@ class _Cache(FunctionCache):
             callback = _on_first_compile
             set_on_first_compile(None)
             callback()
-        # Two processes that save two specialisations at once may choose the same file: what is in it need not be what was asked for.
+        # Two processes that save two specialisations at once may choose the same file: it may hold another one than requested.
         requested = tuple(getattr(sig, "args", sig))
         return found if found is None or tuple(found.signature.args) == requested else None
 
@@ -266,7 +266,7 @@ class _Cache(FunctionCache):
             self._save_with_empty_index(sig, data)
 
     def _save_with_empty_index(self, sig, data):
-        """The index cannot be read or written: once more with an empty one."""
+        """Save again with an empty index, after the index could not be read or written."""
         try:
             self.flush()
             super().save_overload(sig, data)

@@ -1,8 +1,8 @@
-"""Kernels of which all threads can wait for each other, so that one launch does many steps; and what they do together.
+"""Cooperative CUDA kernels, whose threads synchronise across the grid, so that one launch does many steps; and their block and grid sums.
 
-A launch, with what goes with it, costs Python 60 to 80 µs: what took 40 of them and 4.5 ms takes two here, and 1.8 (`docs/image.md`). All
-blocks must be on the GPU at once for that; `Whole` asks how many fit. This is also the only place that says how anything is compiled for
-a GPU, as `core/jit.py` is for the CPU: no fast-math, said explicitly.
+A launch with its preparation costs Python 60 to 80 µs: what took 40 launches and 4.5 ms takes two here, and 1.8 ms (`docs/image.md`). All
+blocks must be resident on the GPU at once; `CooperativeKernel` asks how many fit. This is also the only place that sets compiler options
+for the GPU, as `core/jit.py` does for the CPU: no fast-math, explicitly.
 """
 from functools import wraps
 
@@ -14,8 +14,8 @@ from pliant.core.jit import ignore_float_errors
 
 
 class _SimulatedCuda:
-    """In the simulator: what `cuda` is within the kernel that runs. It would swap that name in a kernel's own module, and for functions of
-    other modules while they are called, where threads get into each other's way. Modules of kernels import `cuda` from here."""
+    """In the simulator: `cuda` as the running kernel sees it. The simulator would swap that name in a kernel's own module, and in other
+    modules during a call of their functions, which is a race between threads. Modules of kernels import `cuda` from here."""
 
     def __getattr__(self, name):
         from numba.cuda.simulator import kernel
@@ -30,27 +30,27 @@ def device_function(function):
     return function if is_simulated() else cuda.jit(device=True, **OPTIONS)(function)
 
 
-BLOCK_SIZE = 8 if is_simulated() else 256                               # of a block, a power of two
-TILE = 2 * BLOCK_SIZE                                                   # numbers that a block adds up at a time
+BLOCK_SIZE = 8 if is_simulated() else 256                               # threads of a block, a power of two
+TILE = 2 * BLOCK_SIZE                                                   # numbers that a block scans at a time
 
 
 def cooperative_kernel(registers):
-    """Decorate a kernel whose threads wait for each other: a `Whole`, with so many registers a thread at most."""
+    """Decorate a kernel as a `CooperativeKernel` with at most so many registers a thread."""
     def decorate(function):
-        from numba import cuda  # in the simulator, this module's is another
+        from numba import cuda  # in the simulator, this module's `cuda` is another one
         return CooperativeKernel(cuda.jit(with_errors_ignored(function)) if is_simulated()
                                  else cuda.jit(max_registers=registers, **OPTIONS)(function))
     return decorate
 
 
 def cuda_kernel(function):
-    """Decorate a kernel of which every thread goes its own way, launched as usual: function[blocks, threads](…)."""
+    """Decorate a kernel without grid synchronisation, launched as usual: function[blocks, threads](…)."""
     from numba import cuda
     return cuda.jit(with_errors_ignored(function)) if is_simulated() else cuda.jit(**OPTIONS)(function)
 
 
 def with_errors_ignored(function):
-    """In the simulator every thread is a new one of Python, which knows nothing of what its caller has silenced."""
+    """Ignore float errors in every simulated thread: it is a new Python thread, which does not inherit its caller's error state."""
     @wraps(function)
     def body(*args):
         with ignore_float_errors():
@@ -59,7 +59,7 @@ def with_errors_ignored(function):
 
 
 class CooperativeKernel:
-    """A kernel whose threads wait for each other, with as many blocks as the GPU holds. In the simulator that is one."""
+    """A kernel with grid synchronisation, launched with as many blocks as fit on the GPU at once; in the simulator with one."""
 
     def __init__(self, kernel):
         self._kernel, self._blocks = kernel, {}
@@ -68,9 +68,9 @@ class CooperativeKernel:
         if is_simulated():
             return self._kernel[1, BLOCK_SIZE](*args)
         here = cuda.get_current_device()
-        kind = here.id, *(getattr(value, "dtype", None) for value in args)  # each is compiled, and fits, on its own
+        kind = here.id, *(getattr(value, "dtype", None) for value in args)  # each is compiled separately, with a block count of its own
         if kind not in self._blocks:
-            self._kernel[here.MULTIPROCESSOR_COUNT, BLOCK_SIZE](*args)  # so many certainly fit
+            self._kernel[here.MULTIPROCESSOR_COUNT, BLOCK_SIZE](*args)  # one block a multiprocessor always fits
             self._blocks[kind] = min(one.max_cooperative_grid_blocks(BLOCK_SIZE) for one in self._kernel.overloads.values())
         else:
             self._kernel[self._blocks[kind], BLOCK_SIZE](*args)
@@ -78,7 +78,7 @@ class CooperativeKernel:
 
 @device_function
 def block_sum(value, shared):
-    """The sum of the values of all threads of a block, through room (TILE,) in shared memory."""
+    """The sum of the values of all threads of a block, through shared memory (TILE,)."""
     i = cuda.threadIdx.x
     cuda.syncthreads()
     shared[i] = value
@@ -102,7 +102,7 @@ def add_block_sum(value, shared, totals, slot):
 
 @device_function
 def block_scan(shared):
-    """Set room (TILE,) to the sums before each; the sum of all. In pairs, then pairs of these (Blelloch 1990)."""
+    """The exclusive prefix sum of shared (TILE,), in place; returns the sum of all. In pairs, then pairs of these (Blelloch 1990)."""
     i = cuda.threadIdx.x
     step, n = 1, BLOCK_SIZE
     while n > 0:
@@ -132,8 +132,8 @@ def block_scan(shared):
 
 @device_function
 def grid_scan(numbers, n, block_sums, shared, totals, slot):
-    """numbers[i], i < n, becomes the sum of those before, numbers[n] and totals[slot] that of all. sums: room for one number a block. Every
-    block has a stretch of its own; the grid waits once, and must have waited before."""
+    """numbers[i], i < n, becomes the sum of those before, numbers[n] and totals[slot] that of all. block_sums: room for one number a block.
+    Every block scans a chunk of its own; the grid synchronises once, and must have synchronised before."""
     i, block = cuda.threadIdx.x, cuda.blockIdx.x
     chunk = -(-n // cuda.gridDim.x)
     begin, end = min(block * chunk, n), min((block + 1) * chunk, n)
@@ -164,7 +164,7 @@ def grid_scan(numbers, n, block_sums, shared, totals, slot):
 
 @device_function
 def scan_counts(counts, n, begins, block_sums, shared, totals, slot):
-    """begins[i], i <= n, becomes the sum of counts[:i], and totals[slot] that of all. The grid waits before, in between and after."""
+    """begins[i], i <= n, becomes the sum of counts[:i], and totals[slot] that of all. The grid synchronises before, in between and after."""
     cuda.cg.this_grid().sync()
     for i in range(cuda.grid(1), n, cuda.gridsize(1)):
         begins[i] = counts[i]
@@ -174,7 +174,7 @@ def scan_counts(counts, n, begins, block_sums, shared, totals, slot):
 
 
 def max_blocks():
-    """How many blocks a grid can have, at most."""
+    """The largest number of blocks of a grid."""
     return 1 if is_simulated() else 64 * cuda.get_current_device().MULTIPROCESSOR_COUNT
 
 

@@ -1,7 +1,7 @@
-"""Where arrays are, and whether there is a GPU to work on: the only way to `numba.cuda`.
+"""The device of arrays, and access to a GPU: the only import of `numba.cuda` on the host side.
 
-Arrays of other libraries are known by what they offer, the CUDA array interface or DLPack, never by their class: none of these libraries
-is imported. `numba.cuda` is imported when a GPU is asked for and not before, which saves everybody else 0.2 s. In Numba's simulator
+Arrays of other libraries are recognised by their protocols, the CUDA array interface or DLPack, never by their class: none of these
+libraries is imported. `numba.cuda` is imported only when a GPU is requested, which saves 0.2 s otherwise. In Numba's simulator
 (NUMBA_ENABLE_CUDASIM=1), where kernels are plain Python, its arrays count as arrays on GPU 0.
 """
 import os
@@ -15,8 +15,8 @@ from pliant.errors import DeviceError, DeviceMemoryError
 HOST = "cpu"
 COPY_TO_HOST_HINT = "CuPy: .get(), Torch: .cpu(), JAX: jax.device_get, Numba: .copy_to_host()"
 INSTALL_HINT = 'pip install "pliant[cuda]"'
-BLOCK_SIZE = 128                                                        # a block
-MIN_BLOCKS = 128                                                        # blocks: idle ones cost nothing, and Numba warns of fewer
+BLOCK_SIZE = 128                                                        # threads of a block
+MIN_BLOCKS = 128                                                        # idle blocks cost nothing, and Numba warns of fewer
 SIMULATED_BLOCK_SIZE = 8                                                # each is a thread of Python
 _cuda = _cuda_process = None
 
@@ -24,14 +24,14 @@ _cuda = _cuda_process = None
 # --- arrays ------------------------------------------------------------------------------------------------------------------
 
 def is_device_array(value):
-    """Is this an array in the memory of a GPU? Everything that is no array is not. Takes no GPU to say."""
+    """Is this an array in the memory of a GPU? False for anything that is no array. Needs no GPU."""
     return not isinstance(value,
                           np.ndarray) and (is_simulated_array(value) or _device_number(value) is not None
                                            or cuda_array_interface(value) is not None)
 
 
 def check_on_host(name, value):
-    """Refuse an array in the memory of a GPU, which NumPy would do in words of its own, or copy in silence."""
+    """Refuse an array in the memory of a GPU; NumPy would refuse it with a less helpful message, or silently copy it."""
     if is_device_array(value):
         raise TypeError(f"{name}: this array is on a GPU, and trees are kept on the host: bring it over ({COPY_TO_HOST_HINT}), or ask "
                         'engine="image", which takes it where it is')
@@ -41,27 +41,27 @@ def cuda_array_interface(value):
     """The CUDA array interface of a value, or None."""
     try:
         found = getattr(value, "__cuda_array_interface__", None)
-    except Exception:                                                   # Torch, where gradients are asked for; JAX, of several GPUs
+    except Exception:                                                   # Torch with requires_grad; JAX arrays on several GPUs
         return None
     return found if isinstance(found, dict) else None
 
 
 def is_simulated_array(value):
-    """Is this an array of Numba's simulator? It passes for NumPy's in every other way."""
+    """Is this an array of Numba's simulator? Otherwise it looks like a NumPy array."""
     return type(value).__module__.startswith("numba.cuda.simulator")
 
 
 def _device_number(value):
-    """The number of the GPU that holds the value, as DLPack has it; None if it is on the host or there is no telling."""
+    """DLPack's number of the GPU that holds the value; None if it is on the host or unknown."""
     try:
         kind, number = map(int, value.__dlpack_device__())
-    except Exception:                                                   # no array, or one that cannot be shared
+    except Exception:                                                   # no array, or one that cannot be exported
         return None
     return number if kind in (CUDA, CUDA_MANAGED) else None
 
 
 def device_of(*named):
-    """Where all of these (name, value) are: "cpu", or the number of a GPU. Arrays in two places are refused."""
+    """The device of all of these (name, value): "cpu", or the number of a GPU. Arrays on two devices are refused."""
     first = None
     for name, value in named:
         location = _location(value)
@@ -84,7 +84,7 @@ def _location(value):
     context = getattr(getattr(value, "gpu_data", None), "context", None)  # Numba's own
     if context is not None:
         return context.device.id
-    return current_device()                                             # with the interface alone there is no telling
+    return current_device()                                             # the CUDA array interface does not name the GPU
 
 
 def _location_name(location):
@@ -101,7 +101,7 @@ def _move_hint(source, target):
 # --- the GPU -----------------------------------------------------------------------------------------------------------------
 
 def require_cuda():
-    """The module `numba.cuda`, ready for work; `DeviceError` says what is missing."""
+    """The module `numba.cuda`, initialised; `DeviceError` says what is missing."""
     global _cuda, _cuda_process
     if _cuda is not None:
         if _cuda_process != os.getpid():
@@ -110,7 +110,7 @@ def require_cuda():
         return _cuda
     try:
         from numba import cuda
-    except Exception as error:                                          # an import that does not fit together may raise anything
+    except Exception as error:                                          # an import of mismatched packages may raise anything
         raise DeviceError(f"device: numba.cuda cannot be imported ({type(error).__name__}: {error}); {INSTALL_HINT}") from error
     problem = cuda.cuda_error()
     if problem is not None:
@@ -125,13 +125,13 @@ def require_cuda():
 
 
 def is_simulated():
-    """Are kernels for the GPU run as plain Python?"""
+    """Do GPU kernels run as plain Python, in Numba's simulator?"""
     from numba import config
     return bool(config.ENABLE_CUDASIM)
 
 
 def current_device():
-    """The number of the GPU that is worked on."""
+    """The number of the current GPU."""
     cuda = require_cuda()
     return 0 if is_simulated() else cuda.get_current_device().id
 
@@ -145,7 +145,7 @@ def device_context(number):
 
 
 def launch_grid(count):
-    """(blocks, threads) for a kernel with one thread for each of `count` things."""
+    """(blocks, threads) for a kernel with at least `count` threads."""
     if is_simulated():
         return max(1, -(-count // SIMULATED_BLOCK_SIZE)), SIMULATED_BLOCK_SIZE
     return max(MIN_BLOCKS, -(-count // BLOCK_SIZE)), BLOCK_SIZE
@@ -153,7 +153,7 @@ def launch_grid(count):
 
 @contextmanager
 def report_out_of_memory(what, n_bytes):
-    """Within, an allocation that fails is a `DeviceMemoryError` which says `what` wanted so many bytes. Nothing is kept of it."""
+    """Turn a failed allocation within into a `DeviceMemoryError` which says that `what` needed `n_bytes`."""
     try:
         yield
     except Exception as error:

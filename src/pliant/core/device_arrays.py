@@ -1,6 +1,8 @@
-"""The door for arrays on a GPU: what `core/validate.py` is for those on the host. Vertices and faces are examined where they are and leave
-in one layout: (n, 3) float32 or float64, (f, 3) int32, C order. Whoever passes that already is not copied; other integers and strides are
-copied on the GPU. Two numbers come back from there: the first bad row, and how many there are.
+"""Validation of arrays on a GPU, as `core/validate.py` does for those on the host.
+
+Vertices and faces are checked on their GPU and converted to one layout: (n, 3) float32 or float64, (f, 3) int32, C order. Arrays in that
+layout are not copied; other integers and strides are copied on the GPU. Two numbers are copied to the host: the first bad row, and how
+many rows are bad.
 """
 import ctypes
 import math
@@ -12,19 +14,19 @@ from pliant.core.device import cuda_array_interface, is_simulated, is_simulated_
 from pliant.core.dlpack import import_tensor
 from pliant.errors import MeshError
 
-LEGACY_STREAM = 1                                                       # DLPack's name of the stream that Numba works in
+LEGACY_STREAM = 1                                                       # DLPack's number of the stream that Numba uses
 VERTICES, FACES = "vertices", "faces"
 DTYPE_NAMES = {VERTICES: "float32 or float64", FACES: "integer"}
 
 
 class DeviceMemory:
-    """Memory of a GPU as a producer describes it, and the producer, whose memory it is. Views keep it alive."""
+    """GPU memory as its producer describes it, with a reference to the producer, which owns it. Views keep it alive."""
 
     def __init__(self, address, shape, dtype, strides, stream, owner):
         self.address, self.shape, self.dtype, self.stream, self.owner = address, tuple(shape), dtype, stream, owner
         dense = tuple(dtype.itemsize * math.prod(self.shape[k + 1:]) for k in range(len(self.shape)))
         steps = zip(self.shape, dense if strides is None else strides, dense, strict=True)
-        self.strides = tuple(step if count > 1 else even for count, step, even in steps)  # a single row may be said to have any
+        self.strides = tuple(step if count > 1 else even for count, step, even in steps)  # a single row may have any stride
         self.contiguous = self.strides == dense
 
     @property
@@ -33,7 +35,7 @@ class DeviceMemory:
                 "data": (self.address, False), "version": 3}
 
     def view(self):
-        """The same memory as an array of Numba."""
+        """The same memory as a Numba array."""
         cuda = require_cuda()
         if math.prod(self.shape) == 0:
             return cuda.device_array(self.shape, self.dtype)
@@ -60,14 +62,14 @@ def device_memory(name, value):
         raise TypeError(f"{name}: expected an array on a GPU (CUDA array interface or DLPack), got {type(value).__name__}")
     try:
         tensor = import_tensor(value, LEGACY_STREAM)
-    except Exception as error:                                          # it is the producer's code that runs
+    except Exception as error:                                          # the producer's code may raise anything
         raise TypeError(f"{name}: {type(value).__name__} cannot be taken over by DLPack: {error}") from error
     return DeviceMemory(tensor.address, tensor.shape, tensor.dtype, tensor.strides, None, (tensor, value))
 
 
 def to_device_array(name, value, kind):
-    """`value` as Numba's array on the same GPU, in the one layout of its `kind`, VERTICES or FACES; a view wherever that will do. What is
-    in it is not looked at; an index beyond int32 comes out as −1."""
+    """`value` as a Numba array on the same GPU, in the layout of its `kind`, VERTICES or FACES; a view where possible. Its values are not
+    checked; an index beyond int32 becomes −1."""
     return _with_layout(name, device_memory(name, value), kind)
 
 
@@ -102,7 +104,7 @@ def _copy_as(name, view, dtype):
     return copy
 
 
-# --- what is in them ---------------------------------------------------------------------------------------------------------
+# --- checking values ---------------------------------------------------------------------------------------------------------
 
 def vertices(name, value):
     """`value` as (n, 3) float32 or float64 on its GPU, all finite."""
@@ -125,7 +127,7 @@ def faces(name, value, n_vertices):
 
 
 def _refuse_bad_rows(name, source, find_bad, rows, why, *more):
-    """Raise where the kernel `look` has found bad rows; the first is said as the caller gave it."""
+    """Raise if the kernel `find_bad` finds bad rows; the message shows the first one in the caller's own numbers."""
     count = int(rows.shape[0])
     if not count:
         return

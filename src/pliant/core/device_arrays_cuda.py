@@ -1,4 +1,4 @@
-"""Kernels of `core/device_arrays.py`, a thread for each row."""
+"""CUDA kernels of `core/device_arrays.py`, one thread a row."""
 from pliant.core.cooperative_cuda import cuda, cuda_kernel
 
 INF = float("inf")
@@ -15,7 +15,7 @@ def copy_rows(rows, target):
 
 @cuda_kernel
 def copy_indices(rows, target):
-    """What does not fit into int32 is an index in no case: −1."""
+    """Copy indices as int32; one that does not fit is invalid in any case and becomes −1."""
     i = cuda.grid(1)
     if i < rows.shape[0]:
         for k in range(3):
@@ -26,7 +26,7 @@ def copy_indices(rows, target):
 
 @cuda_kernel
 def find_not_finite(rows, bad):
-    """bad: the lowest bad row so far, and how many there are."""
+    """bad: the lowest bad row so far, and the number of bad rows."""
     i = cuda.grid(1)
     if i < rows.shape[0] and not (abs(rows[i, 0]) < INF and abs(rows[i, 1]) < INF and abs(rows[i, 2]) < INF):
         cuda.atomic.min(bad, 0, i)

@@ -1,16 +1,16 @@
-"""Functions that choose their body by the NamedTuple classes of their arguments, while a kernel is compiled.
+"""Generic functions: the body is chosen by the NamedTuple classes of the arguments, while a kernel is compiled.
 
     @generic("a", "b")
     def overlap(a, b):
-        "Do the volumes a and b meet?"
+        "Do the volumes a and b overlap?"
 
-    @overlap.on(Box, Box)
+    @overlap.register(Box, Box)
     def _(a, b):
         return ...
 
-Inside kernels the choice is settled by type: a call costs what a direct call costs (50.3 against 50.6 ms written out by hand), and
-the compiled kernel is found again in the disk cache, which a closure over functions is not. With the JIT off the same table is
-looked up at run time. A choice that is missing is a `TypeError` that names what there is.
+Inside kernels the dispatch is static: a call costs what a direct call costs (50.3 against 50.6 ms written out by hand), and the compiled
+kernel can be cached on disk, which a closure over functions cannot. With the JIT off the same table is looked up at run time. A missing
+body is a `TypeError` that names the existing ones.
 """
 import inspect
 from functools import update_wrapper
@@ -22,7 +22,7 @@ from pliant.core.jit import BODY_OPTIONS, DISABLED
 
 
 class Generic:
-    """A function with one body per tuple of classes; `by` names the parameters that choose."""
+    """A function with one body per tuple of classes; `by` names the parameters that it dispatches on."""
 
     def __init__(self, stub, by):
         update_wrapper(self, stub)
@@ -55,7 +55,7 @@ class Generic:
 
 
 def generic(*by):
-    """Make the decorated stub a function that chooses its body by the classes of its parameters named in `by`."""
+    """Make the decorated stub a generic function that dispatches on the classes of the parameters named in `by`."""
     def decorate(stub):
         made = Generic(stub, by)
 

@@ -1,9 +1,9 @@
-"""Arrays of other libraries, read from their DLPack capsules: an address, a shape and a type, and a promise to give the memory back.
+"""A DLPack consumer: arrays of other libraries, read from their capsules without a copy.
 
-A capsule holds a C structure (`DLManagedTensor`, or since DLPack 1.0 `DLManagedTensorVersioned`) and is read once: whoever reads it renames
-it, so that it is not freed when the capsule goes, and calls its deleter when the memory is no longer needed. `Tensor` does both; the
-deleter is called exactly once, when the last reference to the tensor goes, or by the end of the process. Nothing is copied, and nothing
-here asks where the memory is: for a GPU the address is one of the GPU.
+A capsule holds a C structure (`DLManagedTensor`, or since DLPack 1.0 `DLManagedTensorVersioned`) and is read once: the consumer renames it,
+so that the capsule does not free it, and calls its deleter when the memory is no longer needed. `Tensor` does both; the deleter is called
+exactly once, when the last reference to the tensor goes, or at the end of the process. The device does not matter here: for a GPU the
+address is one of the GPU.
 """
 import ctypes
 import math
@@ -13,7 +13,7 @@ from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16
 import numpy as np
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13                        # kinds of devices
-MAJOR = 1                                                               # of the versions that we can read
+MAJOR = 1                                                               # the supported major version
 TYPE_CODES = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}                   # type codes that NumPy has too
 TYPE_NAMES = {3: "opaque handle", 4: "bfloat16"}
 
@@ -40,19 +40,19 @@ class _VersionedTensor(ctypes.Structure):
                 ("flags", c_uint64), ("tensor", _Tensor)]
 
 
-# By the capsule's name: what it holds, and its name once it was read. Python keeps the addresses of these names.
+# By the capsule's name: its structure, and its name after it was read. Python keeps the addresses of these names.
 LAYOUTS = {b"dltensor": (_ManagedTensor, c_char_p(b"used_dltensor")),
            b"dltensor_versioned": (_VersionedTensor, c_char_p(b"used_dltensor_versioned"))}
 
 _name_of = ctypes.PYFUNCTYPE(c_char_p, py_object)(("PyCapsule_GetName", ctypes.pythonapi))
 _pointer_of = ctypes.PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 _rename = ctypes.PYFUNCTYPE(c_int, py_object, c_char_p)(("PyCapsule_SetName", ctypes.pythonapi))
-_Deleter = ctypes.CFUNCTYPE(None, c_void_p)                             # called without the GIL: those that need it take it
+_Deleter = ctypes.CFUNCTYPE(None, c_void_p)                             # called without the GIL: deleters that need it acquire it
 
 
 class Tensor:
-    """What a capsule says: `address`, `shape`, `strides` in bytes, `dtype`, `device` as (kind, number). The memory is the tensor's until it
-    goes; a capsule is read once."""
+    """The tensor of a capsule: `address`, `shape`, `strides` in bytes, `dtype`, `device` as (kind, number). It owns the memory; a capsule
+    is read once."""
 
     def __init__(self, capsule):
         name = _name_of(capsule) if type(capsule).__name__ == "PyCapsule" else None
@@ -62,7 +62,7 @@ class Tensor:
         layout, used = LAYOUTS[name]
         at = _pointer_of(capsule, name)
         held = layout.from_address(at)
-        if layout is _VersionedTensor and held.major != MAJOR:          # left as it is: the capsule frees it
+        if layout is _VersionedTensor and held.major != MAJOR:          # not renamed: the capsule frees it
             raise TypeError(f"DLPack {held.major}.{held.minor} cannot be read here, only {MAJOR}")
         _rename(capsule, used)
         if held.deleter:
@@ -82,7 +82,7 @@ class Tensor:
 
 
 def _dtype(kind):
-    """NumPy's name for an element."""
+    """The NumPy dtype of an element."""
     if kind.lanes != 1 or kind.code not in TYPE_CODES or kind.bits % 8:
         word = TYPE_NAMES.get(kind.code, f"type {kind.code}")
         raise TypeError(f"elements of {kind.bits} bits, {word}, {kind.lanes} at a time, have no NumPy type")
@@ -93,10 +93,10 @@ def _dtype(kind):
 
 
 def import_tensor(value, stream=None):
-    """The tensor of an array with `__dlpack__`, in the newest form that it knows; on a GPU ready for work in `stream`."""
+    """The tensor of an array with `__dlpack__`, in the newest form that its producer supports; on a GPU synchronised with `stream`."""
     options = {} if stream is None else {"stream": stream}
     try:
         capsule = value.__dlpack__(**options, max_version=(MAJOR, 0))
-    except TypeError:                                                   # from before DLPack 1.0
+    except TypeError:                                                   # a producer from before DLPack 1.0
         capsule = value.__dlpack__(**options)
     return Tensor(capsule)

@@ -1,5 +1,4 @@
-"""Settings from the environment: what `core/validate.py` is for arguments, without NumPy, because asking for the threads must stay
-cheap."""
+"""Settings from environment variables, validated; without NumPy, because `threads` must stay cheap."""
 import os
 
 

@@ -1,8 +1,8 @@
-"""Calls by address: how a loop reaches code that must not be part of it.
+"""Calls by function pointer, from kernels to code that must not be compiled into them.
 
-A refresh, because motion and policy would enter the loop's type; the exact stages, because every specialisation of the loop would
-compile them again (10 s of 16) for the few pairs that need them. An entry is a compiled function (address, int64) -> int64. A call
-costs 4 ns. With the JIT off an "address" is a number that `ENTRIES` translates, or the array itself.
+Refits are called so, because motion and policy would enter the kernel's type; and the exact stages, because every specialisation of the
+kernel would compile them again (10 s of 16) for the few pairs that need them. An entry is a compiled function (address, int64) -> int64. A
+call costs 4 ns. With the JIT off an "address" is a key of `FUNCTIONS`, or the array itself.
 """
 from weakref import WeakValueDictionary
 
@@ -13,12 +13,12 @@ from pliant.core import jit
 from pliant.core.vectors import INT64, instruction
 
 SIGNATURE = types.int64(types.int64, types.int64)
-FUNCTIONS: dict = {}                                                    # JIT off: what an address stands for
-CONTEXTS: WeakValueDictionary = WeakValueDictionary()                   # JIT off: what a context's address stands for
+FUNCTIONS: dict = {}                                                    # JIT off: address -> function
+CONTEXTS: WeakValueDictionary = WeakValueDictionary()                   # JIT off: address -> context
 
 
 def address_of(function):
-    """Compile `function(context, node)` for calls by address; (address, what must be kept alive)."""
+    """Compile `function(context, node)` for calls by address; returns (address, object to keep alive)."""
     if jit.DISABLED:
         FUNCTIONS[id(function)] = function
         return id(function), function
@@ -27,7 +27,7 @@ def address_of(function):
 
 
 def call_address(entry, argument, i):
-    """Call the function at address `entry` with (about, i); `about` is an address, or scratch from `core/stack.py`."""
+    """Call the function at address `entry` with (argument, i); `argument` is an address, or scratch from `core/stack.py`."""
     return FUNCTIONS[entry](argument, i)
 
 
@@ -54,7 +54,7 @@ def _(context, address):
 
 
 def floats_at(address):
-    """Scratch of float64 (`core/stack.py`) by its address. An array would be of another type, and what takes scratch compiled again."""
+    """Scratch of float64 (`core/stack.py`) by its address. As an array it would have another type, and its users would be compiled again."""
     return address
 
 

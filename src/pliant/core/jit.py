@@ -1,14 +1,13 @@
-"""The only options with which anything is compiled, and the only place where compiled code is kept.
+"""Decorators that compile functions with Numba; the only place that sets compiler options for the CPU.
 
-Three ways to compile: a `kernel` is called from Python and releases the GIL; a `helper` is inlined into kernels; a `routine` is called
-by them. The latter two have no way in from Python, which saves a fifth of all compilation. `entry` compiles a function that kernels
-call by its address.
+A `kernel` is called from Python and releases the GIL; a `helper` is inlined into kernels; a `routine` is called by kernels. The latter two
+get no Python wrapper, which saves a fifth of all compilation. `entry` compiles a function that kernels call by its address.
 
-No fast-math, ever, and said explicitly: left out, the flag is inherited from the caller, reaches exact arithmetic, and stays in the
-disk cache for whoever comes next. `_nrt=False` keeps reference counts out of the loops (4 to 7 % on one core, a shared cache line on
-several) and makes Numba refuse kernels that allocate.
+No fast-math, and explicitly so: if the flag is left out, a function inherits it from its caller, in exact arithmetic too, and keeps it in
+the disk cache. `_nrt=False` keeps reference counts out of the loops (4 to 7 % on one core, a shared cache line on several) and makes Numba
+refuse kernels that allocate.
 
-What is compiled is kept on disk: `core/cache.py`.
+Compiled code is cached on disk: `core/cache.py`.
 """
 import gc
 import itertools
@@ -36,10 +35,10 @@ _compiling, _seconds = threading.local(), [0.0]
 
 
 def _randomise_symbols():
-    """Let the numbers that tell functions of one name and signature apart start somewhere else in every process.
+    """Let the numbers that distinguish functions of one name and signature start at a random value in every process.
 
-    Numba counts them from 1, and names records by a count too, while compiled code keeps its symbols on disk: two functions called `_`, or
-    one for two kinds of nodes, compiled by two processes, could have one symbol, and the linker would take either for both.
+    Numba counts them from 1, and names records by a count too, while cached code keeps its symbols: two functions called `_`, or one for
+    two node types, compiled by two processes, could get the same symbol, and the linker would use either for both.
     """
     FunctionIdentity._unique_ids = itertools.count(secrets.randbits(56))
 
@@ -50,8 +49,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def ignore_float_errors():
-    """A context in which formulas may overflow, or be NaN in lanes that hold nothing: kernels never speak of it, and plain NumPy, which
-    runs them with the JIT off, must not."""
+    """A context that ignores overflow and NaN, which occur in empty lanes: kernels never warn of them, and NumPy, which runs the formulas
+    with the JIT off, must not."""
     return np.errstate(all="ignore") if DISABLED else nullcontext()
 
 
@@ -61,12 +60,12 @@ def kernel(function):
 
 
 def helper(function):
-    """Compile `function` into each of its callers. Called from Python it runs as it stands, on NumPy rows for example."""
+    """Compile `function` into each of its callers. Called from Python it runs uncompiled, on NumPy rows for example."""
     return _internal(njit(forceinline=True, no_cpython_wrapper=True, **OPTIONS)(function), _Helper)
 
 
 def routine(function):
-    """Compile `function` once, for kernels to call. Whoever calls it from Python all the same, a test say, gets a way in compiled."""
+    """Compile `function` once, for kernels to call. The first call from Python, in a test for example, compiles a wrapper."""
     return _internal(njit(no_cpython_wrapper=True, **OPTIONS)(function), _Routine)
 
 
@@ -91,7 +90,7 @@ def _internal(dispatcher, kind):
 
 
 def entry(signature, function):
-    """`function` compiled for calls by address. It makes arrays out of addresses, which takes Numba's runtime; its callees do without."""
+    """`function` compiled for calls by address. It makes arrays from addresses, which needs Numba's runtime; its callees do not use it."""
     compiled = CFunc(function, normalize_signature(signature), locals={}, options=ENTRY_OPTIONS)
     compiled._cache = cache.cache_of(function, DISABLED, OPTIONS)
     with timed_compilation():
@@ -100,7 +99,7 @@ def entry(signature, function):
 
 
 def _cached(dispatcher):
-    """Keep what is compiled on disk, and do not compile again for every literal: to Numba the 0 in f(t, 0) is a type of its own."""
+    """Cache on disk, and do not compile again for every literal: in Numba the 0 in f(t, 0) has a type of its own."""
     if not DISABLED:
         dispatcher._cache = cache.cache_of(dispatcher.py_func, DISABLED, OPTIONS)
         compile_one = dispatcher.compile
@@ -118,8 +117,8 @@ def _timed(compile_one, signature):
 
 @contextmanager
 def timed_compilation():
-    """Count the time, but for functions that are compiled for others. The collector passes over the millions of short-lived objects of a
-    compilation again and again, for a tenth of the time: it waits."""
+    """Count the compile time, once for nested compilations. The garbage collector is off meanwhile: it would traverse the millions of
+    short-lived objects of a compilation again and again, for a tenth of the time."""
     if getattr(_compiling, "outer", False):
         yield
         return
@@ -136,10 +135,10 @@ def timed_compilation():
 
 
 def compile_seconds():
-    """How long this process has compiled, or loaded what was compiled before."""
+    """The seconds that this process has spent compiling, or loading cached code."""
     return _seconds[0]
 
 
 def cache_state():
-    """The folder of compiled code, made and examined once per process."""
+    """The state of the cache folder, which is created and checked once per process."""
     return cache.load_state(DISABLED, OPTIONS)

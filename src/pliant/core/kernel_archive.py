@@ -1,8 +1,8 @@
-"""Compiled kernels in one file, for containers, CI and workers of one processor class.
+"""Export and import of compiled kernels in one file, for containers, CI and workers of one processor class.
 
-A ZIP archive of the cache folder (`core/cache.py`) and a manifest: the digest of the sources, versions, the processor that the code is for
-and its features, and a SHA-256 of every file. Whatever does not fit here is refused. A digest is no authentication: the files are machine
-code in Numba's format, so to import an archive is to run what is in it, and a person must ask for it.
+It is a ZIP archive of the cache folder (`core/cache.py`) with a manifest: the digest of the sources, versions, the target processor and its
+features, and a SHA-256 of every file. An archive that does not match this machine is refused. A digest is no authentication: the files are
+machine code in Numba's format, so importing an archive means running its code, and only a person may request it.
 """
 import hashlib
 import json
@@ -25,14 +25,14 @@ MANIFEST_KEYS = ("format", "digest", "numba", "triple", "processor", "features")
 
 
 def local_manifest(state):
-    """What an archive must say to be for this program on this machine."""
+    """The manifest that an archive must have to match this program and machine."""
     features = ",".join(f"{'+' if on else '-'}{name}" for name, on in sorted(binding.get_host_cpu_features().items()))
     return {"format": FORMAT, "digest": state.folder.name, "numba": numba.__version__, "triple": binding.get_process_triple(),
             "processor": binding.get_host_cpu_name(), "features": features}
 
 
 def export_kernels(path: Path, state: CacheState) -> int:
-    """Write all that the cache holds to a file; how many files that were."""
+    """Write all cached kernels to an archive; returns the number of files."""
     sources = sorted(source for source in state.folder.iterdir() if FILE_NAME.fullmatch(source.name))
     contents = {source.name: source.read_bytes() for source in sources}
     manifest = local_manifest(state) | {"files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}}
@@ -49,7 +49,7 @@ def export_kernels(path: Path, state: CacheState) -> int:
 
 
 def import_kernels(path: Path, state: CacheState) -> int:
-    """Put what `export_kernels` has written into the cache; how many files that were. Nothing is written unless everything fits."""
+    """Copy the kernels of an archive into the cache; returns the number of files. Nothing is written unless the whole archive is valid."""
     try:
         with zipfile.ZipFile(path) as archive:
             contents = check_contents(path, archive, local_manifest(state))
@@ -66,7 +66,7 @@ def import_kernels(path: Path, state: CacheState) -> int:
 
 
 def check_contents(path, archive, expected):
-    """{name: bytes} of an archive that fits this program and this machine."""
+    """{name: bytes} of an archive that matches this program and machine."""
     infos = {info.filename: info for info in archive.infolist()}
     if len(infos) > MAX_FILES or sum(info.file_size for info in infos.values()) > MAX_BYTES:
         raise FileError(f"{path}: more than {MAX_FILES:,} files, or {MAX_BYTES >> 20:,} MiB: no archive of kernels")
@@ -95,7 +95,7 @@ def check_contents(path, archive, expected):
 
 
 def read_member(archive, info):
-    """The bytes of one member, no more than it announces."""
+    """The bytes of one member, which must have the announced length."""
     with archive.open(info) as member:
         content = member.read(info.file_size + 1)
     if len(content) != info.file_size:

@@ -1,16 +1,16 @@
-"""Functions that are compiled when compiled code first calls them: exact stages, which most scenes never reach.
+"""Functions that are compiled when a kernel first calls them: the exact stages, which most scenes never reach.
 
-    @deferred
+    @lazy_compiled
     def overlap_exact(t, a, b):
         "0 or 1"
 
-t is an array or scratch of float64 (`core/stack.py`), all else int64, and so is the answer. Two thirds of the time that the first `collide`
-took went into compiling exact arithmetic; kernels that call it by a symbol neither wait for it nor compile a copy each.
+t is an array or scratch of float64 (`core/stack.py`); the other arguments and the result are int64. Two thirds of the time of the first
+`collide` went into compiling exact arithmetic; kernels that call it by a symbol neither wait for it nor compile a copy each.
 
-A call loads the address from a slot, 8 bytes that kernels, from the disk cache too, find by a symbol of the process. At first it is that
-of a callback into Python, which compiles the function, puts its address into the slot and calls it. A callback cannot raise: what goes
-wrong there is raised at the end of the query (`Reading` in `core/threads.py`); an interrupt is put off until the function is compiled. So a
-function may be called twice with the same arguments, and must give the same answer.
+A call loads the address from a slot, 8 bytes that kernels, cached ones too, find by a symbol of the process. At first it is the address of
+a callback into Python, which compiles the function, stores its address in the slot and calls it. A callback cannot raise: its errors are
+raised at the end of the query (`ReadLock` in `core/threads.py`); an interrupt is delayed until the function is compiled. So a function may
+be called twice with the same arguments, and must return the same result.
 """
 import _thread
 import ctypes
@@ -27,11 +27,11 @@ from pliant.core.threads import compile_failures
 from pliant.core.vectors import DOUBLE, INT64, instruction
 
 SCRATCH_POINTER = types.CPointer(types.float64)
-SLOTS: "WeakSet[_Slot]" = WeakSet()                                     # of all these functions
-INTERRUPT_DELAY = 0.05                                                  # seconds after which an interrupt that was put off comes again
+SLOTS: "WeakSet[_Slot]" = WeakSet()                                     # of all lazily compiled functions
+INTERRUPT_DELAY = 0.05                                                  # seconds after which a delayed interrupt is raised again
 
 class _Slot:
-    """The address of one function, at first that of a callback that compiles it."""
+    """The address of one function; at first that of a callback that compiles it."""
 
     def __init__(self, function, n):
         self.function, self.lock, self.compiled = function, threading.Lock(), None
@@ -44,7 +44,7 @@ class _Slot:
         binding.add_symbol(self.symbol, ctypes.addressof(self.cell))
 
     def address(self):
-        """Where the compiled function is."""
+        """The address of the compiled function, which is compiled if necessary."""
         with self.lock:
             if self.compiled is None:
                 self.compiled = jit.entry(self.signature, self.function)
@@ -52,7 +52,7 @@ class _Slot:
             return self.compiled.address
 
     def call(self, *args):
-        """What is called at first, from a kernel that has released the GIL."""
+        """The callback: compile the function and call it, from a kernel that has released the GIL."""
         interrupted = False
         while True:
             try:
@@ -68,7 +68,7 @@ class _Slot:
 
 
 def lazy_compiled(function):
-    """Let kernels call `function(t, …)` without being compiled together with it."""
+    """Let kernels call `function(t, …)` without compiling it with them."""
     if jit.DISABLED:
         return function
     names = list(inspect.signature(function).parameters)

@@ -1,4 +1,4 @@
-"""How much memory a result may still take: an answer that does not fit is refused, before the system ends the process."""
+"""The available memory: a result that does not fit is refused before the system kills the process."""
 from pathlib import Path
 
 from pliant.core.environment import integer_setting
@@ -12,7 +12,7 @@ _STATS = (Path("/sys/fs/cgroup/memory.stat"), Path("/sys/fs/cgroup/memory/memory
 
 
 def _reclaimable(path):
-    """Bytes of a group's use that are only cached files."""
+    """Bytes of a control group's usage that are only cached files."""
     try:
         return sum(int(line.split()[1]) for line in path.read_text().splitlines() if line.startswith("inactive_file "))
     except (OSError, ValueError):
@@ -27,7 +27,7 @@ def _read_integer(path):
 
 
 def available_bytes():
-    """Bytes that can still be taken; None where the system does not say. PLIANT_MEMORY caps it."""
+    """Bytes that can still be allocated; None where the system does not report it. PLIANT_MEMORY caps it."""
     limits = []
     requested = integer_setting("PLIANT_MEMORY", "a number of bytes")
     if requested is not None:
@@ -44,6 +44,6 @@ def available_bytes():
 
 
 def fits_in_memory(size):
-    """Can `size` more bytes be taken?"""
+    """Can `size` more bytes be allocated?"""
     free = available_bytes()
     return free is None or size + RESERVED_BYTES <= free

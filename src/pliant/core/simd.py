@@ -1,12 +1,12 @@
-"""Vectors as values: W lanes in one register, with the operators of ordinary numbers.
+"""SIMD vectors: W lanes in one register, with the operators of ordinary numbers.
 
 `(x * x + y * y <= r * r) & (r >= 0)` is one formula that runs on scalars, on NumPy rows and, inside a kernel, on vectors, where each
-operator is one packed instruction. A scalar beside a vector is spread over its lanes and takes its precision, so `v * 0.5` stays
-float32. Every name here has a Python body, which runs with the JIT off, and an LLVM body, which kernels use (`core/vectors.py` has the
-type and gives bodies to names); no LLVM body names a processor, so the same code serves x86 and ARM.
+operator is one packed instruction. A scalar beside a vector is broadcast to its lanes and takes its precision, so `v * 0.5` stays
+float32. Every function has a Python body, which runs with the JIT off, and an LLVM body, which kernels use (`core/vectors.py` has the
+type and registers the bodies); no LLVM body names a processor, so the same code serves x86 and ARM.
 
-Invariant: floating-point flags stand in this module and nowhere else. `contract` lets a * b + c of vectors round once instead of
-twice, which only lowers the error that the bounds of `geometry/overlap_simd.py` allow for; scalars are never contracted.
+Invariant: floating-point flags are set only in this module. `contract` lets a * b + c of vectors round once instead of twice, which only
+lowers the error that the bounds of `geometry/overlap_simd.py` allow for; scalars are never contracted.
 """
 import operator
 
@@ -37,17 +37,17 @@ def _emit_compare(relation):
 
 
 def _emit_select(relation):
-    """Compare and select, in this order of operands: exactly one packed minimum or maximum."""
+    """Compare and select, in this operand order: exactly one packed minimum or maximum."""
     return lambda at, a, b: at.select(at.fcmp_ordered(relation, a, b), a, b)
 
 
 def minimum(a, b):
-    """The smaller of a and b, lane by lane; b where they cannot be compared. (Built-in `min` asks a row for one truth value.)"""
+    """The smaller of a and b, lane by lane; b where they are unordered. (Built-in `min` needs one truth value for a row.)"""
     return np.where(np.less(a, b), a, b)[()]
 
 
 def maximum(a, b):
-    """The larger of a and b, lane by lane; b where they cannot be compared."""
+    """The larger of a and b, lane by lane; b where they are unordered."""
     return np.where(np.greater(a, b), a, b)[()]
 
 
@@ -64,23 +64,23 @@ def sqrt(a):
 def _emit_sqrt(builder, a):
     lanes = f"v{a.type.count}" if isinstance(a.type, ir.VectorType) else ""
     width = "f32" if FLOAT in (a.type, getattr(a.type, "element", None)) else "f64"
-    name = f"llvm.sqrt.{lanes}{width}"                                  # llvmlite cannot spell the names of vector intrinsics
+    name = f"llvm.sqrt.{lanes}{width}"                                  # llvmlite cannot declare vector intrinsics
     known = builder.module.globals.get(name) or ir.Function(builder.module, ir.FunctionType(a.type, [a.type]), name)
     return builder.call(known, [a])
 
 
 def add_rounded(a, b):
-    """a + b, rounded: never made one with a product, so that it is to the bit what scalars give, on a GPU too."""
+    """a + b, rounded: never contracted with a product, so that it equals the scalar result to the bit, on a GPU too."""
     return a + b
 
 
 def mul_rounded(a, b):
-    """a · b, rounded."""
+    """a · b, rounded: never contracted with a sum."""
     return a * b
 
 
 def _emit_rounded(word):
-    """An operation that stands alone. The compiler for GPUs would make one of a product and a sum, flags or not, unless told to round."""
+    """An operation that is never contracted. The GPU compiler would contract a product and a sum, flags or not, unless told to round."""
     def build(builder, a, b):
         if not builder.module.triple.startswith("nvptx"):
             return getattr(builder, f"f{word}")(a, b)
@@ -91,7 +91,7 @@ def _emit_rounded(word):
 
 
 def _emit_fabs(builder, a):
-    # The compiler for GPUs speaks an LLVM without `fneg`; of scalars −0 − a is the same to the bit, and the same instruction here.
+    # The GPU compiler's LLVM has no `fneg`; for scalars −0 − a is the same to the bit, and the same instruction here.
     negative = builder.fneg(a) if isinstance(a.type, ir.VectorType) else builder.fsub(ir.Constant(a.type, -0.0), a)
     return builder.select(builder.fcmp_ordered("<", a, negative), negative, a)
 
@@ -140,12 +140,12 @@ def movemask(mask):
 
 
 def ctz(bits):
-    """The number of the lowest bit set; `bits` must not be 0."""
+    """The index of the lowest set bit; `bits` must not be 0."""
     return (int(bits) & -int(bits)).bit_length() - 1
 
 
 def popcount(bits):
-    """How many bits are set."""
+    """The number of set bits."""
     return int(bits).bit_count()
 
 
@@ -165,7 +165,7 @@ def extract(a, k):
 
 
 def to_float32(a):
-    """float64 lanes as float32, to nearest; beyond float32's range infinite."""
+    """float64 lanes as float32, rounded to nearest; infinite beyond float32's range."""
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(a).astype(np.float32)
 
@@ -205,7 +205,7 @@ def _(context, a):
 
 
 def to_int32(a):
-    """float32 lanes as int32, towards 0; they must fit."""
+    """float32 lanes as int32, rounded towards 0; they must fit."""
     return np.asarray(a).astype(np.int32)
 
 
@@ -238,7 +238,7 @@ _define_reduction(reduce_max, ">")
 
 
 def shift_lanes(a):
-    """The lanes 1, 2, …, and the last one again."""
+    """The lanes 1, 2, …, and the last one twice."""
     return np.append(a[1:], a[-1])
 
 
@@ -267,7 +267,7 @@ def _(context, a, b, c, d):
 
 
 def rotate3(a):
-    """Of four lanes: 1, 2, 0, 3."""
+    """Four lanes in the order 1, 2, 0, 3."""
     return np.array([a[1], a[2], a[0], a[3]])
 
 
@@ -332,7 +332,7 @@ def load4(array, at):
 
 
 def load(array, at):
-    """array[at] of a flat contiguous array, at >= 0: without the instructions that Numba spends on negative indices."""
+    """array[at] of a flat contiguous array, at >= 0: without Numba's instructions for negative indices."""
     return array[at]
 
 

@@ -1,8 +1,8 @@
-"""Records of NamedTuples: how a kernel reads and writes the lanes of a node or a leaf.
+"""Records in structure-of-arrays layout: kernels read and write the lanes of a node or a leaf as NamedTuples.
 
-A record dtype may hold two nested parts, each with the fields of one NamedTuple class: `lanes`, where every field is a row of W
-float32, and `whole`, where every field is one float32. Class and W are read from the dtype, so a kernel that gets such an array
-specialises on them and needs no other argument. Every access below has a Python body for the JIT off.
+A record dtype may hold two nested parts, each with the fields of one NamedTuple class: `lanes`, where every field is a row of W float32,
+and `bounds`, where every field is one float32. Class and W are read from the dtype, so a kernel that gets such an array specialises on
+them and needs no other argument. Every access has a Python body for the JIT off.
 """
 from functools import partial
 
@@ -18,7 +18,7 @@ CACHE_LINE = 64                                                         # bytes
 
 
 def record_class(cls):
-    """Let records hold values of this NamedTuple class; its field names must be its own."""
+    """Let records hold values of this NamedTuple class; no other class may have the same field names."""
     if cls._fields in RECORD_CLASSES and RECORD_CLASSES[cls._fields].__qualname__ != cls.__qualname__:
         raise TypeError(f"{cls.__name__} and {RECORD_CLASSES[cls._fields].__name__} have the same fields {cls._fields}")
     RECORD_CLASSES[cls._fields] = cls
@@ -39,7 +39,7 @@ def lanes_dtype(cls, width):
 
 
 def bounds_dtype(cls):
-    """The dtype of one value of a class."""
+    """The dtype of one scalar value of a class."""
     return np.dtype([(name, np.float32) for name in cls._fields])
 
 
@@ -73,7 +73,7 @@ def lane(records, i, k):
 
 
 def load_bounds(records, i):
-    """The value around record i: scalars."""
+    """The bounds of record i: scalars."""
     row = records[i]["bounds"]
     return RECORD_CLASSES[row.dtype.names](*(row[name] for name in row.dtype.names))
 
@@ -97,32 +97,32 @@ def put_lane(records, i, k, value):
 
 
 def put_bounds(records, i, value):
-    """Set the value around record i."""
+    """Set the bounds of record i."""
     for name, scalar in zip(value._fields, value, strict=True):
         records[i]["bounds"][name] = scalar
 
 
 def select(mask, one, other):
-    """Of two values of a class the first where the mask holds, else the second; lane by lane."""
+    """`one` where the mask holds, else `other`, of the same class; lane by lane."""
     return type(one)(*(where(mask, a, b) for a, b in zip(one, other, strict=True)))
 
 
 def stamp(records, i):
-    """The frame that record i is true to. Acquires: what was written before `publish` is seen."""
+    """The frame for which record i is up to date. An acquire load: sees everything written before `publish`."""
     return records[i]["stamp"]
 
 
 def publish(records, i, frame):
-    """Stamp record i, after all that was written before: two threads may refresh it at once, none reads it half done."""
+    """Stamp record i, after all earlier writes (a release store): two threads may refit it at once, none reads it half written."""
     records[i]["stamp"] = frame
 
 
 def prefetch(records, i):
-    """Tell the processor that record i, or number i of a flat array, will be read soon."""
+    """Prefetch record i, or element i of a flat array, for reading."""
 
 
 def prefetch_stamp(records, i):
-    """Tell the processor that the stamp of record i will be written soon."""
+    """Prefetch the stamp of record i for writing."""
 
 
 def _nested_part(records, name):
@@ -135,7 +135,7 @@ def _nested_part(records, name):
 
 
 def _pointer(context, builder, records, array, i, offset, k=None):
-    """The address of the float32 `offset` bytes into record i, or k further."""
+    """The address of the float32 `offset` bytes into record i, or k float32 further."""
     data = builder.bitcast(context.make_array(records)(context, builder, array).data, BYTE.as_pointer())
     size = records.dtype.size if isinstance(records.dtype, types.Record) else records.dtype.bitwidth // 8
     at = builder.mul(i, ir.Constant(INT64, size), flags=("nsw",))

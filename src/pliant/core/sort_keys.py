@@ -1,6 +1,6 @@
-"""A number and a name in one int64 that sorts by the number: what waits on the stack of a search that goes nearest first.
+"""A value and an index packed into one int64 that sorts by the value: stack entries of nearest-first searches.
 
-The number is a float32 >= 0, whose bits, read as an integer, grow with it; the name is an int32. `number_of` and `name_of` bring both back.
+The value is a float32 >= 0, whose bits, read as an integer, grow with it; the index is an int32. `key_value` and `key_index` unpack them.
 """
 import numpy as np
 from numba import types
@@ -11,17 +11,17 @@ INDEX_MASK = 0xFFFFFFFF
 
 
 def pack_key(value, index):
-    """number << 32 | name."""
+    """value << 32 | index."""
     return int(np.float32(value).view(np.int32)) << 32 | int(index) & INDEX_MASK
 
 
 def key_value(key):
-    """The number of a key."""
+    """The value of a key."""
     return np.int32(key >> 32).view(np.float32)
 
 
 def key_index(key):
-    """The name of a key."""
+    """The index of a key."""
     index = key & INDEX_MASK
     return index - (1 << 32) if index >> 31 else index
 

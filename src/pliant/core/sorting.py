@@ -1,4 +1,4 @@
-"""Sort packed keys: least significant digit first, eleven bits at a time, over the bits that are in use.
+"""Radix sort of packed keys: least significant digit first, eleven bits at a time, over the bits in use.
 
 3,589 keys of 30 bits: 17 µs, against 70 µs of a general sort; a large part of a query of 700 µs.
 """
@@ -7,12 +7,12 @@ import numpy as np
 from pliant.core.jit import kernel
 
 DIGIT_BITS = 11
-MIN_RADIX_KEYS = 256                                                    # below this the general sort is quicker
+MIN_RADIX_KEYS = 256                                                    # below this the general sort is faster
 
 
 @kernel
 def radix_sort(keys, scratch, n, width, counts):
-    """Sort keys[:n] by their lowest `width` bits, through `room`; True if the result is in `room`."""
+    """Sort keys[:n] by their lowest `width` bits; True if the result is in `scratch`."""
     in_scratch = False
     for shift in range(0, width, DIGIT_BITS):
         for k in range(1 << DIGIT_BITS):
@@ -32,14 +32,14 @@ def radix_sort(keys, scratch, n, width, counts):
 
 @kernel
 def unpack_pairs(keys, high_bits, low_bits, pairs):
-    """pairs[i] = (the `high` bits of keys[i] above the lowest `low`, the lowest `low`)."""
+    """pairs[i] = (the `high_bits` bits of keys[i] above the lowest `low_bits`, the lowest `low_bits`)."""
     for i in range(len(pairs)):
         pairs[i, 0], pairs[i, 1] = (keys[i] >> low_bits) & ((1 << high_bits) - 1), keys[i] & ((1 << low_bits) - 1)
 
 
 def sort_pairs(keys, high_bits, low_bits, extra_bits=0):
-    """The (n, 2) int32 pairs of these keys, sorted: the lowest `low` bits of a key are the second number, `high` above them the first;
-    `more` bits above these count for the order. The keys are used up."""
+    """The (n, 2) int32 pairs of these keys, sorted: the lowest `low_bits` of a key are the second number, `high_bits` above them the first;
+    `extra_bits` above these count for the order. Overwrites the keys."""
     n = len(keys)
     if n < MIN_RADIX_KEYS:
         keys.sort()

@@ -1,7 +1,7 @@
-"""Small scratch arrays on the machine's stack: kernels may not allocate (see `core/jit.py`), but exact arithmetic needs room.
+"""Small scratch arrays on the machine's stack: kernels may not allocate (see `core/jit.py`), but exact arithmetic needs scratch.
 
-The size must be a literal. What a scratch array holds at first is arbitrary. It starts on a cache line, and with it the whole frame:
-else half of all vectors stored or spilled there would straddle two lines, and some of them two pages.
+The size must be a literal. A scratch array is uninitialised. It starts on a cache line, and with it the whole frame: else half of all
+vectors stored or spilled there would straddle two lines, and some of them two pages.
 """
 import numpy as np
 from llvmlite import ir
@@ -22,14 +22,14 @@ def stack_float32(n):
 
 
 def store_vectors(scratch, k, value):
-    """Store the vectors of a NamedTuple as the rows k, k + 1, … of scratch from `singles`."""
+    """Store the vectors of a NamedTuple as the rows k, k + 1, … of scratch from `stack_float32`."""
     for row in value:
         scratch[len(row) * k:len(row) * (k + 1)] = row
         k += 1
 
 
 def load_lane(scratch, k, i, like):
-    """Lane i of what `put_rows` stored from row k on: scalars, in a NamedTuple of like's class."""
+    """Lane i of what `store_vectors` stored from row k on: scalars, in a NamedTuple of like's class."""
     return type(like)(*(scratch[len(row) * (k + n) + i] for n, row in enumerate(like)))
 
 
@@ -39,7 +39,7 @@ def store_vector(scratch, at, value):
 
 
 def load8(scratch, at):
-    """Lanes scratch[at : at + 8] of scratch from `singles`."""
+    """Lanes scratch[at : at + 8] of scratch from `stack_float32`."""
     return scratch[at:at + 8].copy()
 
 

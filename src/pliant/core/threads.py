@@ -1,8 +1,8 @@
-"""One pool of threads over kernels that release the GIL, and the lock that lets many queries read a body while one update writes it.
+"""One thread pool for kernels that release the GIL, and the read-write lock of bodies: many queries or one update.
 
 No `prange`, no global threading layer: under eight Python threads the former aborts the process, the latter kills forked children or
-holds Ctrl-C for as long as a loop lasts. Here kernels return to Python every few milliseconds (their budget), where the main thread
-can be interrupted and the workers see `Cancelled`. The pool is made on first use and again in a forked child.
+delays Ctrl-C until a loop ends. Here kernels return to Python every few milliseconds (their budget), where the main thread can be
+interrupted and the workers see the cancel event. The pool is made on first use and again in a forked child.
 """
 import os
 import threading
@@ -19,12 +19,12 @@ _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _threads: int | None = None
 _locks: "WeakSet[ReadWriteLock]" = WeakSet()
-compile_failures: list[BaseException] = []                              # what compiled code could not raise: core/lazy_compile.py
-INTERRUPT_POLL = 0.1                                                    # seconds between looks of the waiting thread at Ctrl-C
+compile_failures: list[BaseException] = []                              # errors that compiled code could not raise: core/lazy_compile.py
+INTERRUPT_POLL = 0.1                                                    # seconds between checks of the waiting thread for Ctrl-C
 
 
 def threads() -> int:
-    """How many threads a query may use: `set_threads`, else PLIANT_THREADS, else the processors this process may run on."""
+    """How many threads a query may use: as set by `set_threads`, else PLIANT_THREADS, else the processors available to this process."""
     if _threads is not None:
         return _threads
     requested = integer_setting("PLIANT_THREADS", "a whole number from 1 up", minimum=1)
@@ -34,7 +34,7 @@ def threads() -> int:
 
 
 def set_threads(n: int | None) -> None:
-    """Use n threads from now on; None: as many as the environment says.
+    """Use n threads from now on; None: the default of `threads`.
 
     >>> import pliant as pl
     >>> pl.set_threads(1)
@@ -54,7 +54,7 @@ def set_threads(n: int | None) -> None:
 
 @contextmanager
 def use_threads(n: int) -> Iterator[None]:
-    """So many threads for a while, then as many as before."""
+    """Use n threads within the context, then as many as before."""
     before = _threads
     set_threads(n)
     try:
@@ -64,7 +64,7 @@ def use_threads(n: int) -> Iterator[None]:
 
 
 def _reset_after_fork() -> None:
-    """In a forked child: the threads of the parent are not here, and nothing that they held is held."""
+    """In a forked child: drop the pool, whose threads do not exist here, and the locks that they held."""
     global _pool, _lock
     _pool, _lock = None, threading.Lock()
     for guard in list(_locks):
@@ -76,7 +76,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def run_in_background(job: Callable[[], object]) -> "Future[object]":
-    """Run one job in a thread of its own, beside everything else; its outcome. In a forked child it never comes."""
+    """Run one job in a background thread of its own; returns its future, which never completes in a forked child."""
     future: Future[object] = Future()
 
     def run_job() -> None:
@@ -89,7 +89,7 @@ def run_in_background(job: Callable[[], object]) -> "Future[object]":
 
 
 def run_jobs(jobs: Iterable[Callable[[], object]], cancel: threading.Event) -> None:
-    """Run the jobs in the pool. An exception in one, or Ctrl-C here, sets `cancel` and is raised when all have stopped."""
+    """Run the jobs in the pool. An exception in a job, or Ctrl-C here, sets `cancel` and is raised when all jobs have stopped."""
     global _pool
     with _lock:
         if _pool is None:
@@ -110,7 +110,8 @@ def run_jobs(jobs: Iterable[Callable[[], object]], cancel: threading.Event) -> N
 
 
 def map_chunks(count: int, size: int, function: Callable[[int, int], Any]) -> list[Any]:
-    """What `work(begin, end)` gives for chunks of 0 … count, in any order; in the pool if there are several. Ctrl-C ends it between two."""
+    """The results of `function(begin, end)` for chunks of 0 … count, in any order; in the pool if there are several. Ctrl-C stops it
+    between two chunks."""
     cancel, results = threading.Event(), list[Any]()
 
     def run_chunks(start: int, step: int) -> None:
@@ -128,10 +129,10 @@ def map_chunks(count: int, size: int, function: Callable[[int, int], Any]) -> li
 
 
 class ReadWriteLock:
-    """Many readers or one writer. A waiting writer goes before new readers, so that a stream of queries cannot keep an update out.
+    """A lock for many readers or one writer. A waiting writer goes before new readers, so that a stream of queries cannot starve an update.
 
-    Whoever reads several bodies takes their guards in the order of `number`: two queries on (a, b) and (b, a), with a writer waiting for
-    each, would otherwise wait for one another.
+    The locks of several bodies are taken in the order of `number`: two queries on (a, b) and (b, a), with a writer waiting for each, could
+    otherwise deadlock.
     """
 
     _numbers = iter(range(1 << 62))
@@ -142,9 +143,9 @@ class ReadWriteLock:
         _locks.add(self)
 
     def reset(self) -> None:
-        """Nobody reads, nobody writes."""
+        """Set the state without readers and writers."""
         self.refit_lock = threading.RLock()                             # held by the one thread that refits
-        self._lock = threading.Lock()                                   # taken bare: the condition around it costs a microsecond
+        self._lock = threading.Lock()                                   # taken directly: through the condition it costs a microsecond more
         self._changed = threading.Condition(self._lock)
         self._readers = self._writers = self._waiting = 0               # writers: waiting or writing
 
@@ -185,7 +186,7 @@ class ReadWriteLock:
 
 
 class ReadLock:
-    """`with Reading(a.guard, b.guard):` nobody writes to these bodies."""
+    """`with ReadLock(a.guard, b.guard):` nobody writes to these bodies."""
 
     def __init__(self, *guards: ReadWriteLock) -> None:
         self._guards = sorted(guards, key=lambda guard: guard.number) if len(guards) > 1 else guards

@@ -1,8 +1,8 @@
-"""The only validation: what comes in from outside is examined here, once, and leaves in one layout, so that kernels see one type.
+"""Validation of all arguments: arrays are checked once and converted to one layout, so that kernels see one type.
 
-An index out of range in a kernel would be a segmentation fault, and every other array layout another compilation. So: float64 or
-int32, C order, native bytes, aligned, writable flag set (kernels never write to what they are given). Whoever passes that already
-is not copied. Errors name the argument, the first bad row and its value, and how many rows are bad.
+An index out of range in a kernel would be a segmentation fault, and every other array layout another compilation. So: float64 or int32,
+C order, native bytes, aligned, writable flag set (kernels never write to their inputs). An array in that layout is not copied. Errors name
+the argument, the first bad row and its value, and how many rows are bad.
 """
 import math
 from collections.abc import Iterable
@@ -14,22 +14,22 @@ from pliant.errors import MeshError
 
 FLOAT64, INT32 = np.dtype(np.float64), np.dtype(np.int32)
 CLEARLY_RIGID_TOLERANCE = 0.5e-5
-RIGID_TOLERANCE = 1e-5                                                  # how far from a rotation: matrices in float32 pass
-MAX_COORDINATE = 1e300                                                  # below, a placed vertex is finite
-WEIGHT_SUM_TOLERANCE = 1e-6                                             # how far from 1 the sum of weights may be
-WEIGHT_ROUNDING = 2.0**-52                                              # for each weight: no worse than after a division by the sum
-MAX_FACES = 1 << 30                                                     # of a body: all links and depths of trees allow for that many
+RIGID_TOLERANCE = 1e-5                                                  # allowed deviation from a rotation: float32 matrices pass
+MAX_COORDINATE = 1e300                                                  # below this, a transformed vertex is finite
+WEIGHT_SUM_TOLERANCE = 1e-6                                             # allowed deviation of the sum of weights from 1
+WEIGHT_ROUNDING = 2.0**-52                                              # a weight: no worse than after a division by the sum
+MAX_FACES = 1 << 30                                                     # of a body: all links and depths of BVHs allow for that many
 EXACT_INTEGER = 2**53                                                   # beyond, float64 skips integers
 
 
 def is_canonical(value, rows):
-    """Is this array (rows, 3) float64 as kernels want it? The quick way through for every frame."""
+    """Is this array (rows, 3) float64 in the layout of kernels? The fast path of every frame."""
     return (type(value) is np.ndarray and value.dtype is FLOAT64 and value.shape == (rows, 3)
             and value.flags.carray)                                     # carray: C order, aligned, writable, native
 
 
 def positions(name, value, rows=None, why="as many as the body has vertices, which it keeps: make a new Body for another mesh"):
-    """`value` as (n, 3) float64; n must be `rows` where that is given. Whether numbers are finite is looked at by `finite`."""
+    """`value` as (n, 3) float64; n must be `rows` where that is given. `check_finite` is separate."""
     array = _array(name, value)
     if array.ndim == 1 and array.size == 0:
         array = array.reshape(0, 3)
@@ -45,7 +45,7 @@ def positions(name, value, rows=None, why="as many as the body has vertices, whi
 
 
 def check_positions_shape(name, shape):
-    """Refuse all shapes but (n, 3)."""
+    """Refuse shapes other than (n, 3)."""
     if len(shape) != 2 or shape[1] != 3:
         raise MeshError(f"{name}: expected shape (n, 3), one row x y z a vertex, got {tuple(shape)}")
 
@@ -66,8 +66,8 @@ def targets(name, value, rows=None):
 
 
 def weights(name, value, count, convex):
-    """`value` as (count,) float64, finite; if `convex`, not negative and with a sum of 1 within SUM, which is then made 1,
-    but for roundings."""
+    """`value` as (count,) float64, finite; if `convex`, not negative, with a sum of 1 within WEIGHT_SUM_TOLERANCE, which is then
+    normalised to 1, up to rounding."""
     array = _array(name, value)
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
         raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
@@ -99,7 +99,7 @@ def check_finite(name, array):
 
 
 def check_below(name, array, bound):
-    """Refuse numbers of that size."""
+    """Refuse numbers of absolute value `bound` or more."""
     bad = (np.abs(array) >= bound).any(axis=1)
     if bad.any():
         row = int(bad.argmax())
@@ -122,7 +122,7 @@ def faces(name, value, n_vertices):
 
 
 def check_faces_shape(name, shape):
-    """Refuse all shapes but (f, 3), and more faces than can be numbered."""
+    """Refuse shapes other than (f, 3), and more faces than can be numbered."""
     if len(shape) != 2 or shape[1] != 3:
         raise MeshError(f"{name}: expected shape (f, 3), three vertex indices a triangle, got {tuple(shape)}; triangulate polygons first")
     if shape[0] >= MAX_FACES:
@@ -130,13 +130,13 @@ def check_faces_shape(name, shape):
 
 
 def check_face_count(counts):
-    """Refuse bodies that together have too many faces for one query."""
+    """Refuse bodies with too many faces together for one query."""
     if sum(counts) >= MAX_FACES:
         raise MeshError(f"faces: {sum(counts)} are too many for one query; at most {MAX_FACES - 1}, of all bodies together")
 
 
 def indices(name, value, count, what="the vertices that have changed"):
-    """`value` as (k,) int64 with 0 <= index < count; where one comes twice, the last counts."""
+    """`value` as (k,) int64 with 0 <= index < count; of duplicates the last counts."""
     array = _array(name, value)
     if array.ndim != 1:
         raise MeshError(f"{name}: expected shape (k,), {what}, got {array.shape}")
@@ -146,11 +146,11 @@ def indices(name, value, count, what="the vertices that have changed"):
         bad = (array < 0) | (array >= count)
         row = int(bad.argmax())
         raise MeshError(f"{name}: row {row} is {array[row]}, but indices go from 0 to {count - 1}{_bad_row_count(bad)}")
-    return array.astype(np.int64)                                       # a copy: it is read again when a query comes
+    return array.astype(np.int64)                                       # a copy: the next query reads it again
 
 
 def mesh_arrays(name, vertices, faces_argument):
-    """(vertices, faces) from two arrays, or from one object that has `.vertices` and `.faces` or `.triangles`; not examined. `name`: of the
+    """(vertices, faces) from two arrays, or from one object that has `.vertices` and `.faces` or `.triangles`; unchecked. `name`: of the
     argument, if it is one of several."""
     if faces_argument is not None:
         return vertices, faces_argument
@@ -166,7 +166,7 @@ def mesh_arrays(name, vertices, faces_argument):
 
 
 def mesh(vertices, faces_argument, name=""):
-    """`parts_of`, examined: (n, 3) float64 and (f, 3) int32."""
+    """`mesh_arrays`, validated: (n, 3) float64 and (f, 3) int32."""
     vertices, faces_argument = mesh_arrays(name, vertices, faces_argument)
     part = f"{name}." if name else ""
     rows = positions(f"{part}vertices", vertices)
@@ -183,7 +183,7 @@ def choice(name, value, options):
 
 
 def choice_of(options):
-    """`choice` among these, as a check of a setting."""
+    """A validator that accepts one of the names in `options`."""
     return lambda name, value: choice(name, value, options)
 
 
@@ -198,7 +198,7 @@ def integer(name, value, options):
 
 
 def cells(name, value, per_axis, total):
-    """(3,) int64 from one integer or three, each from 1 to `aside`, and no more than `total` cells in all."""
+    """(3,) int64 from one integer or three, each from 1 to `per_axis`, and at most `total` cells."""
     each = value if np.ndim(value) == 1 and len(value) == 3 else (value,) * 3
     counts = np.array([integer(name, count, range(1, per_axis + 1)) for count in each], np.int64)
     if counts.prod() > total:
@@ -207,12 +207,12 @@ def cells(name, value, per_axis, total):
 
 
 def number(name, value, minimum=-np.inf):
-    """A finite float, `least` or more."""
+    """A finite float, `minimum` or more."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise TypeError(f"{name}: expected a number, got {type(value).__name__} {value!r}")
     try:
         result = float(value)
-    except OverflowError:                                               # an integer beyond all floats
+    except OverflowError:                                               # an integer beyond float64's range
         result = math.inf
     if not (math.isfinite(result) and result >= minimum):
         raise ValueError(f"{name}: expected a finite number{'' if minimum == -np.inf else f' from {minimum} up'}, got {value!r}")
@@ -251,7 +251,7 @@ def numbers(name, value):
 
 
 def masks(name, value):
-    """(int64 (n,), n), or (int64 (1,), None) for one: bits, of which at most 64 are looked at."""
+    """(int64 (n,), n), or (int64 (1,), None) for one: masks of at most 64 bits."""
     array = _array(name, value)
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name}: expected an integer, or one for each ray, got dtype {array.dtype}")
@@ -287,10 +287,10 @@ def flag(name, value):
 
 
 def transform(name, value):
-    """A rigid placement, (4, 4) or (3, 4), as 12 float64, the rows of (R | t)."""
+    """A rigid transform, (4, 4) or (3, 4), as 12 float64, the rows of (R | t)."""
     array = _array(name, value)
     if array.dtype is FLOAT64 and array.shape in ((4, 4), (3, 4)) and _clearly_rigid(array.tolist()):
-        return array[:3].reshape(-1).copy()                             # the quick way for every frame
+        return array[:3].reshape(-1).copy()                             # the fast path of every frame
     if array.shape not in ((4, 4), (3, 4)):
         raise MeshError(f"{name}: expected a matrix of shape (4, 4) or (3, 4), got {array.shape}")
     rows = _canonical(array, FLOAT64)
@@ -310,7 +310,7 @@ def transform(name, value):
 
 
 def _clearly_rigid(rows):
-    """Rows of numbers that are good beyond doubt."""
+    """Do these rows of numbers pass all checks, whatever the rounding?"""
     (a, b, c, x), (d, e, f, y), (g, h, i, z) = rows[:3]
     return (abs(a * a + d * d + g * g - 1) < CLEARLY_RIGID_TOLERANCE and abs(b * b + e * e + h * h - 1) < CLEARLY_RIGID_TOLERANCE
             and abs(c * c + f * f + i * i - 1) < CLEARLY_RIGID_TOLERANCE and abs(a * b + d * e + g * h) < CLEARLY_RIGID_TOLERANCE
@@ -321,7 +321,7 @@ def _clearly_rigid(rows):
 
 
 def check_transform_range(name, matrix, bound, vertices):
-    """Refuse a placement (12,) that would put `vertices()` (n, 3), no coordinate larger than `bound`, where float64 ends."""
+    """Refuse a transform (12,) that makes `vertices()` (n, 3), no coordinate larger than `bound`, overflow float64."""
     if bound < MAX_COORDINATE and max(map(abs, matrix.tolist())) < MAX_COORDINATE:
         return
     with np.errstate(over="ignore", invalid="ignore"):
@@ -344,7 +344,7 @@ def weld(name, value):
 
 
 def weld_map(name, value, n_vertices):
-    """`value` as (n_vertices,) int32 that names for each vertex the lowest one it is the same as."""
+    """`value` (n_vertices,) int32: for each vertex the lowest one that it is welded to."""
     if value.shape != (n_vertices,):
         raise MeshError(f"{name}: expected shape ({n_vertices},), one index a vertex, got {value.shape}")
     bad = (value < 0) | (value > np.arange(n_vertices))
@@ -356,7 +356,7 @@ def weld_map(name, value, n_vertices):
 
 
 def check_body(name, value):
-    """Something that queries can be asked about."""
+    """A body that queries accept."""
     if not hasattr(type(value), "bvh_at"):
         for part in value if isinstance(value, tuple) else (value, getattr(value, "vertices", None)):
             check_on_host(name, part)
@@ -364,10 +364,10 @@ def check_body(name, value):
     return value
 
 
-# --- how ---------------------------------------------------------------------------------------------------------------------
+# --- helpers -----------------------------------------------------------------------------------------------------------------
 
 def _array(name, value):
-    """Anything array-like on the host as an ndarray, without changing its numbers."""
+    """An array-like on the host as an ndarray, with its own dtype."""
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(f"{name}: masked arrays are refused, because a mask has no meaning here; pass .filled(…) or .data")
     check_on_host(name, value)
@@ -381,7 +381,7 @@ def _array(name, value):
 
 
 def _canonical(array, dtype):
-    """C order, native, aligned, writable; a copy only if it is none of these yet, and never of a subclass."""
+    """The array in C order, native, aligned, writable; a copy only if necessary, never a subclass."""
     array = np.ascontiguousarray(array, dtype).view(np.ndarray)
     return array if array.flags.carray else array.copy()
 

@@ -1,5 +1,4 @@
-"""Validation, as in `validate.py`, of what moves a body by few controls: simulation nodes, joints of skeletons, shares of vertices in
-them."""
+"""Validation, as in `validate.py`, of deformation controls: simulation nodes, joints of skeletons, weights of vertices."""
 import numpy as np
 
 from pliant.core.validate import (
@@ -16,11 +15,11 @@ from pliant.core.validate import (
 )
 from pliant.errors import MeshError
 
-WEIGHT_SUM_TOLERANCE = 1e-5                                             # how far from 1 the weights of a vertex may sum up
+WEIGHT_SUM_TOLERANCE = 1e-5                                             # allowed deviation of the sum of a vertex' weights from 1
 
 
 def points(name, value, count=None, why="one for each node"):
-    """(n, 3) float64, finite, that can be subtracted from each other; n must be `count` where that is given."""
+    """(n, 3) float64, whose differences are finite; n must be `count` where that is given."""
     rows = positions(name, value, count, why)
     check_finite(name, rows)
     check_below(name, rows, MAX_COORDINATE)
@@ -35,7 +34,7 @@ def positive(name, value):
 
 
 def positives(name, value, count, what):
-    """(count,) float64, all finite and above 0; one number stands for all of them, `what` they belong to."""
+    """(count,) float64, finite and above 0; one number is used for all. `what` each belongs to is named in errors."""
     array = _array(name, value)
     _check_real(name, array)
     if array.shape not in ((), (count,)):
@@ -60,7 +59,7 @@ def affine(name, value, count, what="joint"):
 
 
 def parents(name, value):
-    """(m,) int64 with m >= 1, each −1 or one of them."""
+    """(m,) int64 with m >= 1, each −1 or a joint index."""
     array = _array(name, value)
     if array.ndim != 1 or not array.size:
         raise MeshError(f"{name}: expected shape (m,), one for each of at least one joint, got {array.shape}")
@@ -79,12 +78,12 @@ def joint_weights(name, value):
     _refuse_bad_rows(name, ~((rows >= 0) & (rows < np.inf)).all(axis=1), rows, "expected finite numbers that are not negative")
     largest = rows.max(axis=1, initial=0.0, keepdims=True)
     _refuse_bad_rows(name, largest[:, 0] == 0, rows, "with a sum of 0, so that this vertex belongs to no joint")
-    rows /= largest                                                     # their sum is finite then
+    rows /= largest                                                     # so that their sum is finite
     return rows / rows.sum(axis=1, keepdims=True)
 
 
 def joints(name, value, used, count):
-    """(n, k) int64 with 0 <= index < count wherever `used` (n, k) says so; what is elsewhere does not matter."""
+    """(n, k) int64 with 0 <= index < count where `used` (n, k) is True; other entries are ignored."""
     array = _array(name, value)
     if array.shape != used.shape:
         raise MeshError(f"{name}: expected shape {used.shape}, as weights have it, got {array.shape}")
@@ -94,10 +93,10 @@ def joints(name, value, used, count):
 
 
 def convex_weights(name, value, rows):
-    """`value` (rows, m), dense or SciPy sparse, as (begins (rows + 1,) int64, which (k,) int32, weights (k,) float64, m): the maps that
-    move vertex v, in ascending order, are which[begins[v] : begins[v + 1]]. Not negative, with sums of 1 within SUM, which are then
-    made 1, but for roundings. What is 0 is left out."""
-    from scipy import sparse  # a tenth of a second, for those who need it
+    """`value` (rows, m), dense or SciPy sparse, as (begins (rows + 1,) int64, map_ids (k,) int32, weights (k,) float64, m): the maps that
+    move vertex v, in ascending order, are map_ids[begins[v] : begins[v + 1]]. Not negative, with sums of 1 within WEIGHT_SUM_TOLERANCE,
+    which are then normalised to 1, up to rounding. Zeros are left out."""
+    from scipy import sparse  # takes a tenth of a second, so only where needed
     if not sparse.issparse(value):
         value = _array(name, value)
     _check_real(name, value)
@@ -124,12 +123,11 @@ def convex_weights(name, value, rows):
 
 
 def _checked_sparse(name, value):
-    """A sparse array as one of rows, a copy. Its parts are the caller's, and may contradict each other: conversions would believe them, and
-    write where they say."""
+    """A sparse array as a CSR copy. The caller's index arrays may be inconsistent: unchecked, conversions would write out of bounds."""
     from scipy import sparse
     try:
         if value.format in ("csr", "csc", "bsr"):
-            matrix = value.astype(np.float64)                           # first: what is given twice is summed up as it is
+            matrix = value.astype(np.float64)                           # first, so that duplicates are summed in float64
             matrix.check_format(full_check=True)
         else:
             matrix = value.tocoo()
@@ -150,7 +148,7 @@ def _check_integer(name, array):
 
 
 def _refuse_bad_rows(name, bad, rows, why, kind=MeshError):
-    """Name the first bad row."""
+    """Raise an error that names the first bad row."""
     if bad.any():
         row = int(bad.argmax())
         raise kind(f"{name}: row {row} is {rows[row].tolist()}, {why}{_bad_row_count(bad)}")

@@ -1,6 +1,6 @@
-"""Tables in files that may be hostile: every value is examined, and errors name the file, the table and the key.
+"""Validation of TOML tables in files that may be hostile: errors name the file, the table and the key.
 
-Nothing is believed: numbers have ranges, names are known ones, and a key that nobody asked for is an error, because it is a typing mistake.
+Every value is checked: numbers have ranges, names are known ones, and an unknown key is an error, because it is a typing mistake.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from pliant.errors import FileError
 
 T = TypeVar("T")
 
-MAX_TEXT_BYTES = 1 << 20  # bytes of a description
+MAX_TEXT_BYTES = 1 << 20  # bytes of a TOML file
 MAX_MESSAGE = 300  # characters of a message
 
 
 class Table:
-    """A table of a file. Ask for all that it may hold, then call `finish`."""
+    """A table of a file. Read all keys that it may hold, then call `refuse_unknown_keys`."""
 
     def __init__(self, file: Path, name: str, content: dict[str, Any]) -> None:
         self.file, self.name, self.content, self.known = file, name, content, set[str]()
 
     def refuse(self, message: str) -> FileError:
-        """The error that says this about a key of the table."""
+        """The error with this message about a key of the table."""
         line = " ".join(message.split())
         table = f"[{self.name}] " if self.name else ""
         return FileError(f"{self.file}: {table}{line if len(line) <= MAX_MESSAGE else line[:MAX_MESSAGE] + ' …'}")
@@ -37,7 +37,7 @@ class Table:
         return key in self.content
 
     def get(self, key: str, read: Callable[[str, Any], T], default: T | None = None) -> T:
-        """What `read(key, value)` makes of a value; the default where there is none, an error where that is None."""
+        """The value of a key, converted by `read(key, value)`; the default where the key is missing, an error if that is None."""
         self.known.add(key)
         if key not in self.content:
             if default is None:
@@ -52,12 +52,12 @@ class Table:
             raise self.refuse(str(error)) from None
 
     def values(self, readers: dict[str, Callable[[str, Any], Any]]) -> dict[str, Any]:
-        """Those of these keys that are there."""
+        """{key: value} of those of these keys that are present."""
         self.known |= set(readers)
         return {key: self.get(key, read) for key, read in readers.items() if key in self.content}
 
     def make(self, factory: Callable[..., T], **values: Any) -> T:
-        """What `maker` makes of values; what it refuses is an error of this table."""
+        """factory(**values); an error that it raises becomes one of this table."""
         try:
             return factory(**values)
         except FileError:
@@ -79,14 +79,14 @@ class Table:
         return [Table(self.file, f"{name} {number}", each) for number, each in enumerate(content, 1)]
 
     def refuse_unknown_keys(self) -> None:
-        """Refuse keys that nobody has asked for."""
+        """Refuse keys that were never read."""
         unknown = sorted(set(self.content) - self.known)
         if unknown:
             raise self.refuse(f"{unknown[0][:60]}: not known here; known are {', '.join(sorted(self.known))}")
 
 
 def _refuse_huge(key: str, value: Any) -> None:
-    """TOML has integers of 64 bits; this parser reads any."""
+    """Refuse integers beyond 64 bits, TOML's limit: Python's parser accepts any."""
     if isinstance(value, list):
         for each in value:
             _refuse_huge(key, each)
@@ -107,7 +107,7 @@ def _as_tables(key: str, value: Any) -> list[dict[str, Any]]:
 
 
 def text(key: str, value: Any) -> str:
-    """A short text."""
+    """A text of at most 1000 characters."""
     if not isinstance(value, str) or not 0 < len(value) <= 1000:
         raise TypeError(f"{key}: expected a text, got {value!r:.60}")
     return value
@@ -149,12 +149,12 @@ def choice(options: Iterable[str]) -> Callable[[str, Any], str]:
 
 
 def unchecked(key: str, value: Any) -> Any:
-    """As it is: whoever gets it examines it."""
+    """The value as it is: its receiver validates it."""
     return value
 
 
 def is_regular_file(path: Path) -> bool:
-    """A file, not a folder or a pipe: reading it comes to an end."""
+    """Is this a file, not a folder or a pipe, so that reading it ends?"""
     try:
         return path.is_file()
     except OSError:  # a name that is too long, a folder that may not be entered
@@ -162,10 +162,10 @@ def is_regular_file(path: Path) -> bool:
 
 
 def read_bytes(path: Path, max_bytes: int, what: str) -> bytes:
-    """All of an ordinary file, unless it is longer than any `what` is."""
+    """The content of a regular file; an error if it is longer than any `what` may be."""
     try:
         with path.open("rb") as file:
-            content = file.read(min(os.fstat(file.fileno()).st_size, max_bytes) + 1)  # not most: memory for that much is asked for first
+            content = file.read(min(os.fstat(file.fileno()).st_size, max_bytes) + 1)  # not max_bytes: the buffer is allocated first
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
     if len(content) > max_bytes:
@@ -174,7 +174,7 @@ def read_bytes(path: Path, max_bytes: int, what: str) -> bytes:
 
 
 def read_toml(path: Path, what: str) -> Table:
-    """The outermost table of a TOML file, which is to hold `what`."""
+    """The top-level table of a TOML file, which should hold `what`."""
     if not is_regular_file(path):
         raise FileError(f"{path}: no such file, or not an ordinary one")
     content = read_bytes(path, MAX_TEXT_BYTES, what)

@@ -1,4 +1,4 @@
-"""Validation, as in `validate.py`, of ways to look at bodies: directions, planes, projections."""
+"""Validation, as in `validate.py`, of view parameters: directions, planes, projection matrices."""
 from pliant.core.validate import _array, _bad_row_count, _real_rows, point
 
 

@@ -1,6 +1,6 @@
-"""The type of vectors, and how a Python function gets the LLVM body that kernels use. What vectors can do is in `core/simd.py`.
+"""The SIMD vector type, and the registration of LLVM bodies for Python functions. The operations are in `core/simd.py`.
 
-Invariant: a function keeps its Python body, which runs with the JIT off; here it is given a second one, and both say the same.
+Invariant: a function keeps its Python body, which runs with the JIT off; its LLVM body computes the same.
 """
 from llvmlite import ir
 from numba import types
@@ -43,7 +43,7 @@ def instruction(function):
 
 
 def common_type(operands):
-    """The one vector type among the operands, if the others are scalars that can be spread over it."""
+    """The one vector type among the operands, if the others are scalars that can be broadcast to it."""
     vectors = {t for t in operands if isinstance(t, Vector)}
     others = [t for t in operands if not isinstance(t, (Vector, types.Number, types.Boolean))]
     return vectors.pop() if len(vectors) == 1 and not others else None
@@ -55,7 +55,7 @@ def shuffle(builder, a, b, order):
 
 
 def broadcast(context, builder, value, source, common):
-    """The value, of type `source`, as one of type `common`: a scalar beside a vector is in all of its lanes."""
+    """The value, of type `source`, converted to type `common`: a scalar is copied to all lanes of a vector."""
     if source == common:
         return value
     if not isinstance(common, Vector):
@@ -66,7 +66,7 @@ def broadcast(context, builder, value, source, common):
 
 
 def lanewise(function, arity, build, gives=None, on_floats=False):
-    """Define `function` through `build(builder, *values)`; where asked, also on floats alone, which the built-in operators leave out."""
+    """Define `function` lane by lane through `build(builder, *values)`; with `on_floats` also for scalars, which operators already have."""
     def body(operands):
         common = common_type(operands)
         if common is None and on_floats and len(set(operands)) == 1 and isinstance(operands[0], types.Float):

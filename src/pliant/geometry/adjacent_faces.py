@@ -1,24 +1,25 @@
-"""Two faces of one mesh that share vertices by name: do they meet in more than what they share? Exact.
+"""Exact overlap test of two adjacent faces of a mesh: do they intersect in more than the vertices they share?
 
-Points are offsets into one flat buffer of vertices, as in `geometry/predicates.py`. Answers are 0 or 1 plus the stage that decided.
+Points are offsets into one flat buffer of vertices, as in `geometry/predicates.py`. Results are 0 or 1 plus the stage that decided.
 
-ONE VERTEX, faces (x, a, b) and (x, c, d). A common point other than x makes a whole piece of the ray from x through it common, so only
-the angles at x count: two arcs ab and cd on a sphere around x, each shorter than half a circle. With s the sides of c, d of the plane
-x a b and t those of a, b of the plane x c d, the arcs cross properly iff s_c = t_b = −s_d = −t_a: both pass through the planes, and at
-the same one of the two antipodal places. Otherwise they meet only if an end of one lies in the other. A degenerate face is two rays
-from x. Nearly always none of this is asked, because some plane through x certainly parts {a, b} from {c, d}: any normal may be tried, and
-the difference of the two bisectors serves (edges of unit 1-norm first, then of unit length).
+ONE SHARED VERTEX, faces (x, a, b) and (x, c, d). If the faces share a point other than x, they share a piece of the ray from x through
+it. So only the angles at x count: two arcs ab and cd on a sphere around x, each shorter than half a circle. Let s be the sides of c, d of
+the plane x a b and t those of a, b of the plane x c d. The arcs cross properly iff s_c = t_b = −s_d = −t_a: both pass through the planes,
+at the same one of the two antipodal places. Otherwise they intersect only if an end of one lies in the other. A degenerate face is two
+rays from x. These tests are rarely needed, because some plane through x nearly always separates {a, b} from {c, d} with certainty. Any
+normal may be tried; the difference of the two bisectors works (edges of unit 1-norm first, then of unit length).
 
-TWO VERTICES, faces (x, y, c) and (x, y, d): they overlap iff they are coplanar with c and d on one side of the edge; then the normals
-(y − x) × (c − x) and (y − x) × (d − x) are positive multiples of each other. One component certainly of opposite signs says no, as in
-flat sheets; so does orient3d ≠ 0, as in bent ones. If just one face is degenerate, the other has no more of the line than the edge: no.
-If both are, all is on a line: yes iff c and d lie beyond the same end of the edge. If x = y, iff c and d lie on one ray from x.
+TWO SHARED VERTICES, faces (x, y, c) and (x, y, d): they overlap iff they are coplanar with c and d on one side of the edge; then the
+normals (y − x) × (c − x) and (y − x) × (d − x) are positive multiples of each other. There is no overlap if one component certainly has
+opposite signs, as in flat sheets, or if orient3d ≠ 0, as in bent ones. If just one face is degenerate, the other contains no more of its
+line than the edge: no overlap. If both are degenerate, all points lie on a line: overlap iff c and d lie beyond the same end of the edge.
+If x = y: iff c and d lie on one ray from x.
 
-THREE: always. A face that names a vertex twice is the segment it spans; a missing corner is then x itself.
+THREE SHARED VERTICES: always overlap. A face that lists a vertex twice is the segment it spans; a missing corner is then x itself.
 
-FILTERS. Planes through x: w is any direction, exact as it stands. A term w_k (p_k − x_k) passes 4 roundings (difference, product, two sums)
-relative to its own size, the sum of which comes out low by 4 more: E_DOT = 5 U. w is no coordinate and its products may underflow, by
-less than 3 · 2**-1074: TINY. Components of normals are orientations in the plane: E2, of products of differences before they cancel.
+FILTERS. Planes through x: w is any direction and is taken as exact. A term w_k (p_k − x_k) passes 4 roundings (difference, product, two
+sums) relative to its own size, and the computed sum of sizes is low by 4 more: E_DOT = 5 U. w is not a coordinate, so its products may
+underflow, by less than 3 · 2**-1074: TINY. Components of normals are 2D orientations: E2, of products of differences before they cancel.
 """
 import math
 
@@ -37,14 +38,14 @@ TINY = 2.0**-1000
 
 @helper
 def dot_sign(wx, wy, wz, x, y, z):
-    """The filtered side of a difference (x, y, z), rounded once, of the plane across w."""
+    """The filtered sign of w · (x, y, z), where (x, y, z) is a difference, rounded once."""
     p, q, r = wx * x, wy * y, wz * z
     return filtered_sign(p + q + r, E_DOT * (abs(p) + abs(q) + abs(r)) + TINY)
 
 
 @helper
 def separated_by_plane(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz, la, lb, lc, ld):
-    """Has the plane across a / la + b / lb − c / lc − d / ld certainly a, b on one side and c, d on the other?"""
+    """Does the plane with normal a / la + b / lb − c / lc − d / ld certainly separate a, b from c, d?"""
     if min(min(la, lb), min(lc, ld)) == 0.0:
         return False
     fa, fb, fc, fd = 1.0 / la, 1.0 / lb, 1.0 / lc, 1.0 / ld
@@ -67,7 +68,7 @@ def length(x, y, z):
 
 @helper
 def overlap_at_vertex_filter(t, x, a, b, c, d):
-    """`beyond_vertex`, or OPEN; corners in the range of the filters."""
+    """`overlap_at_vertex`, or UNRESOLVED; corners must be in the filter range."""
     ox, oy, oz = t[x], t[x + 1], t[x + 2]
     ax, ay, az, bx, by, bz = t[a] - ox, t[a + 1] - oy, t[a + 2] - oz, t[b] - ox, t[b + 1] - oy, t[b + 2] - oz
     cx, cy, cz, dx, dy, dz = t[c] - ox, t[c + 1] - oy, t[c + 2] - oz, t[d] - ox, t[d + 1] - oy, t[d + 2] - oz
@@ -90,7 +91,7 @@ def overlap_at_vertex_filter(t, x, a, b, c, d):
 
 @kernel
 def overlap_at_vertex(t, x, a, b, c, d, in_filter_range):
-    """Faces (x, a, b) and (x, c, d): do they meet in more than x? `plain`: all corners are in the range of the filters."""
+    """Faces (x, a, b) and (x, c, d): do they intersect in more than x? `in_filter_range`: all corners are in the filter range."""
     result = overlap_at_vertex_filter(t, x, a, b, c, d) if in_filter_range else UNRESOLVED
     return result if result != UNRESOLVED else EXACT + overlap_at_vertex_exact(t, x, a, b, c, d)
 
@@ -102,7 +103,7 @@ def component_sign(p, q):
 
 @helper
 def overlap_at_edge_filter(t, x, y, c, d):
-    """`beyond_edge`, or OPEN; corners in the range of the filters."""
+    """`overlap_at_edge`, or UNRESOLVED; corners must be in the filter range."""
     ox, oy, oz = t[x], t[x + 1], t[x + 2]
     ex, ey, ez = t[y] - ox, t[y + 1] - oy, t[y + 2] - oz
     cx, cy, cz, dx, dy, dz = t[c] - ox, t[c + 1] - oy, t[c + 2] - oz, t[d] - ox, t[d + 1] - oy, t[d + 2] - oz
@@ -116,7 +117,7 @@ def overlap_at_edge_filter(t, x, y, c, d):
 
 @kernel
 def overlap_at_edge(t, x, y, c, d, in_filter_range):
-    """Faces (x, y, c) and (x, y, d): do they meet in more than the edge x y?"""
+    """Faces (x, y, c) and (x, y, d): do they intersect in more than the edge x y?"""
     result = overlap_at_edge_filter(t, x, y, c, d) if in_filter_range else UNRESOLVED
     return result if result != UNRESOLVED else EXACT + overlap_at_edge_exact(t, x, y, c, d)
 
@@ -138,7 +139,7 @@ def same_ray(t, x, c, d):
 
 @routine
 def in_angle(t, x, a, b, c, k):
-    """c ≠ x in the plane of the angle a x b, which shows along k: is it inside or on a side?"""
+    """Is c ≠ x, in the plane of the angle a x b, inside the angle or on a side? The angle projects along k with nonzero area."""
     s = orient2d_k(t, x, a, b, k)
     return orient2d_k(t, x, a, c, k) * s >= 0 and orient2d_k(t, x, c, b, k) * s >= 0
 
@@ -183,17 +184,17 @@ def overlap_at_edge_exact(t, x, y, c, d):
     return np.int64((lex_less(t, c, x) and lex_less(t, d, x)) or (lex_less(t, y, c) and lex_less(t, y, d)))
 
 
-# --- two faces by name -------------------------------------------------------------------------------------------------------
+# --- two faces by vertex index -----------------------------------------------------------------------------------------------
 
 @helper
 def has_vertex(faces, f, v):
-    """Does face f name vertex v?"""
+    """Does face f have vertex v?"""
     return faces[f, 0] == v or faces[f, 1] == v or faces[f, 2] == v
 
 
 @helper
 def other_corners(faces, f, x, y):
-    """The corners of face f besides x and y, as offsets; x stands in for what is missing."""
+    """The corners of face f other than x and y, as offsets; missing ones are x."""
     p = q = x
     for k in range(3):
         v = np.int64(faces[f, k])
@@ -204,8 +205,8 @@ def other_corners(faces, f, x, y):
 
 @routine
 def shared_vertices(faces, f, g, v):
-    """(k, y): how many distinct vertices two faces share, of which v is one, and another one of them; k = 0 if v is not the lowest
-    (each pair of neighbours is the business of one vertex)."""
+    """(k, y): the number of distinct vertices that two faces share, v among them, and another shared vertex. k = 0 if v is not the lowest
+    of them, so that each pair of adjacent faces is tested at one vertex only."""
     k, y = 1, v
     for c in range(3):
         w = np.int64(faces[f, c])
@@ -219,7 +220,7 @@ def shared_vertices(faces, f, g, v):
 
 @helper
 def corner_roles(faces, f, g, v):
-    """(k, y, a, b, c, d) of two faces around v: `shared_at`, and the other corners of f and g."""
+    """(k, y, a, b, c, d) of two faces around v: `shared_vertices`, and the other corners of f and g."""
     k, y = shared_vertices(faces, f, g, v)
     a, b = other_corners(faces, f, v, y)
     c, d = other_corners(faces, g, v, y)
@@ -228,7 +229,7 @@ def corner_roles(faces, f, g, v):
 
 @helper
 def adjacent_overlap_filter(t, faces, f, g, v):
-    """`beyond`, or OPEN; corners in the range of the filters."""
+    """`adjacent_overlap`, or UNRESOLVED; corners must be in the filter range."""
     k, y, a, b, c, d = corner_roles(faces, f, g, v)
     if k == 1:
         return overlap_at_vertex_filter(t, 3 * v, a, b, c, d)
@@ -237,7 +238,8 @@ def adjacent_overlap_filter(t, faces, f, g, v):
 
 @kernel
 def adjacent_overlap(t, faces, f, g, v, in_filter_range):
-    """Faces f and g, both around v: do they meet in more than the vertices they share? QUICK where another vertex answers for them."""
+    """Faces f and g, both around v: do they intersect in more than the vertices they share? FILTERED (0) where another shared vertex
+    tests the pair."""
     k, y, a, b, c, d = corner_roles(faces, f, g, v)
     if k == 1:
         return overlap_at_vertex(t, 3 * v, a, b, c, d, in_filter_range)

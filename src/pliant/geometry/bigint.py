@@ -4,8 +4,9 @@ The last stage of `geometry/predicates.py`, for coordinates whose products would
 bits, least first, in units of 2**lowest, where 2**lowest divides every coordinate. Digits are signed and may exceed 24 bits between
 carries: a product of two digits below 2**26 is below 2**52, and at most 96 · 3 of them are added before a carry: below 2**62.
 
-VALUES are the five highest digits. The first is at least 1, so the others leave out less than 2**-96 of the value; they are added from
-the smallest up, each partial sum below 2 · 2**-24 of the next digit: less than 2 U of rounding. The part in 2**50 is 8 U.
+VALUES are the sum of the five highest digits. The highest is at least 1, so the omitted digits are less than 2**-96 of the value. The five
+are added from the smallest up, each partial sum below 2 · 2**-24 of the next digit: less than 2 U of rounding. The relative error bound
+2**-50 is 8 U.
 """
 import math
 
@@ -44,7 +45,7 @@ def put_difference(h, at, n, x, y, lowest):
 
 @routine
 def carry(h, n):
-    """Bring the digits into 0 … 2**24 − 1, all but the last, which takes the sign."""
+    """Normalize all digits to 0 … 2**24 − 1, except the last, which takes the sign."""
     c = np.int64(0)
     for i in range(n - 1):
         c += h[i]
@@ -55,7 +56,7 @@ def carry(h, n):
 
 @routine
 def add_product(h, a, i, n, b, j, m, sign):
-    """h += one · a[i : i + n] · b[j : j + m]."""
+    """h += sign · a[i : i + n] · b[j : j + m]."""
     for k in range(n):
         f = sign * a[i + k]
         if f != 0:
@@ -76,7 +77,7 @@ def sign_of_digits(h, n):
 
 @routine
 def value_of_digits(h, n):
-    """(m, e) with m · 2**e what the digits say, but for a part in 2**50; m is 0 or 2**24 > |m| >= 1. The digits become those of |m|."""
+    """(m, e): the value is m · 2**e, with relative error below 2**-50; m is 0 or 2**24 > |m| >= 1. The digits become those of |m|."""
     sign = sign_of_digits(h, n)
     if sign < 0:
         for i in range(n):
@@ -93,7 +94,7 @@ def value_of_digits(h, n):
 
 @routine
 def extend_exponents(lowest, highest, x):
-    """The exponents (lowest bit, highest bit) of what came before and of x."""
+    """(lowest, highest): the range of bit exponents, extended to include those of x."""
     if x == 0.0:
         return lowest, highest
     e = np.int64(math.frexp(x)[1])
@@ -102,7 +103,7 @@ def extend_exponents(lowest, highest, x):
 
 @routine
 def orient2d_digits(ax, ay, bx, by, cx, cy, t):
-    """(b − a) × (c − a) as digits in t (192); (how many, the exponent of their unit). None at all: everything is 0."""
+    """(b − a) × (c − a) as digits in t (192); returns (number of digits, exponent of their unit), no digits if all coordinates are 0."""
     lowest, highest = NO_EXPONENT, -NO_EXPONENT
     for x in (ax, ay, bx, by, cx, cy):
         lowest, highest = extend_exponents(lowest, highest, x)
@@ -123,8 +124,8 @@ def orient2d_digits(ax, ay, bx, by, cx, cy, t):
 
 @routine
 def orient3d_digits(t, a, b, c, d, s, d_is_vector):
-    """((b − a) × (c − a)) · (d − a) as digits in s (288), for points at offsets of the buffer t; as `expand2d`. With `free` d is a vector:
-    times d itself."""
+    """((b − a) × (c − a)) · (d − a) as digits in s (288), for points at offsets of the buffer t; returns what `orient2d_digits` does. With
+    `d_is_vector`, the last factor is d itself."""
     lowest, highest = NO_EXPONENT, -NO_EXPONENT
     for p in (a, b, c, d):
         for k in range(3):
@@ -169,7 +170,7 @@ def orient3d_bigint(t, a, b, c, d):
 
 @routine
 def orient2d_bigint_value(ax, ay, bx, by, cx, cy):
-    """(m, e): (b − a) × (c − a) is m · 2**e, but for a part in 2**50."""
+    """(m, e): (b − a) × (c − a) is m · 2**e, with relative error below 2**-50."""
     t = stack_int64(192)
     n, exponent = orient2d_digits(ax, ay, bx, by, cx, cy, t)
     m, e = value_of_digits(t, n) if n > 0 else (0.0, 0)
@@ -178,7 +179,7 @@ def orient2d_bigint_value(ax, ay, bx, by, cx, cy):
 
 @routine
 def orient3d_bigint_value(t, a, b, c, d, d_is_vector=False):
-    """(m, e): ((b − a) × (c − a)) · (d − a) is m · 2**e, but for a part in 2**50; with `free` d is a vector, as for `expand3d`."""
+    """(m, e): ((b − a) × (c − a)) · (d − a) is m · 2**e, with relative error below 2**-50; `d_is_vector` as for `orient3d_digits`."""
     s = stack_int64(288)
     n, exponent = orient3d_digits(t, a, b, c, d, s, d_is_vector)
     m, e = value_of_digits(s, n) if n > 0 else (0.0, 0)

@@ -1,11 +1,11 @@
-"""Feet of corners and edges on edges and faces: the candidates of `geometry/triangle_distance.py`, which says why they are precise.
+"""Closest points of corners and edges on edges and faces: the candidates of `geometry/triangle_distance.py`, which proves their precision.
 
-Two sorted triangles lie in one buffer of 18 numbers, A at 0 and B at SECOND. Edge k is opposite corner k; it runs from the earlier corner
-to the later one, so it is the same in every face. Where three lanes are at work, they are the corners or edges of one triangle.
+Two sorted triangles lie in one buffer of 18 numbers, A at 0 and B at TRI_B. Edge k is opposite corner k; it runs from the earlier corner
+to the later one, so it is the same in every face. Three vector lanes hold the corners or edges of one triangle.
 
-DOUBT of `edges_near`. With L the longest edge and M the largest difference of coordinates, U = 2**-53: n = e × f by rounded products is off
-by less than 6 U L², whatever cancels, and |d| <= 1.8 M. So d · n is off by less than 20 U M L², d · (f × n) by less than 40 U M L³, and
-n² by 20 U L⁴ <= 40 U M L³. DOUBT = 256 U.
+EDGE_PAIR_ERROR, of `edge_pair_filter`. With L the longest edge and M the largest difference of coordinates, U = 2**-53: n = e × f by
+rounded products is off by less than 6 U L², whatever cancels, and |d| <= 1.8 M. So d · n is off by less than 20 U M L², d · (f × n) by
+less than 40 U M L³, and n² by 20 U L⁴ <= 40 U M L³. EDGE_PAIR_ERROR = 256 U.
 """
 import math
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from pliant.geometry.expansion import two_product
 from pliant.geometry.triangle_overlap import lex_less, same_point
 
 TRI_B = 9
-MIN_SQUARE = 1e-280                                                     # squares of lengths and areas below count as 0
+MIN_SQUARE = 1e-280                                                     # squared lengths and areas below this count as 0
 EDGE_PAIR_ERROR = 2.0**-45
 CORNER_CORNER, EDGE_CORNER, CORNER_EDGE, EDGE_EDGE, FACE_CORNER, CORNER_FACE = range(6)  # kinds of candidates
 
@@ -25,7 +25,7 @@ CORNER_CORNER, EDGE_CORNER, CORNER_EDGE, EDGE_EDGE, FACE_CORNER, CORNER_FACE = r
 
 @helper
 def before_branchless(t, p, q):
-    """`before` without branches, which would be mispredicted."""
+    """`lex_less` without branches, which would be mispredicted."""
     return (t[p] < t[q]) | ((t[p] == t[q]) & ((t[p + 1] < t[q + 1]) | ((t[p + 1] == t[q + 1]) & (t[p + 2] < t[q + 2]))))
 
 
@@ -48,7 +48,7 @@ def copy_point(t, p, c, at):
 
 @helper
 def sort_triangles(t, c):
-    """Copy two triangles, both and their corners sorted; were they exchanged?"""
+    """Copy two triangles with their corners sorted, and the triangles sorted by them; were the triangles swapped?"""
     p, q, r = sort_corners(t, 0)
     i, j, k = sort_corners(t, TRI_B)
     swap = lex_less(t, i, p)
@@ -67,7 +67,7 @@ def sort_triangles(t, c):
 # --- candidates --------------------------------------------------------------------------------------------------------------
 
 class Vectors(NamedTuple):
-    """Three vectors, or points, in four lanes; the last is twice in."""
+    """Three vectors or points in four lanes; the last one is repeated."""
     x: float
     y: float
     z: float
@@ -124,13 +124,13 @@ def difference(c, p, q):
 
 @helper
 def cross(ax, ay, az, bx, by, bz):
-    """a × b, each component right to a few U of itself (see PRECISION)."""
+    """a × b, each component right to a few U of itself (PRECISION in `geometry/triangle_distance.py`)."""
     return difference_of_products(ay, bz, az, by), difference_of_products(az, bx, ax, bz), difference_of_products(ax, by, ay, bx)
 
 
 @helper
 def difference_of_products(a, b, c, d):
-    """a b − c d."""
+    """a b − c d, from exact products."""
     p, p_low = two_product(a, b)
     q, q_low = two_product(c, d)
     return (p - q) + (p_low - q_low)
@@ -138,7 +138,7 @@ def difference_of_products(a, b, c, d):
 
 @helper
 def clamp01(x):
-    """x from 0 to 1."""
+    """x clamped to [0, 1]."""
     return minimum(maximum(x, 0.0), 1.0)
 
 
@@ -149,7 +149,7 @@ def safe_inverse(square):
 
 @helper
 def squares_to_edge(a, ex, ey, ez, inverse):
-    """The squared distances of points, seen from the start of the edge e, from their feet on the edge."""
+    """The squared distances of points a from the edge e; a is relative to the start of the edge."""
     t = clamp01(dot_one(a, ex, ey, ez) * inverse)
     offsets = Vectors(a.x - t * ex, a.y - t * ey, a.z - t * ez)
     return dot(offsets, offsets)
@@ -157,7 +157,7 @@ def squares_to_edge(a, ex, ey, ez, inverse):
 
 @helper
 def squares_to_edges(a, e, inverse):
-    """The same of one point, seen from the starts of three edges."""
+    """The squared distances of one point from three edges e; a is the point relative to the start of each edge."""
     t = clamp01(dot(a, e) * inverse)
     offsets = Vectors(a.x - t * e.x, a.y - t * e.y, a.z - t * e.z)
     return dot(offsets, offsets)
@@ -165,7 +165,7 @@ def squares_to_edges(a, e, inverse):
 
 @helper
 def edge_parameter(c, p, q, x):
-    """Where the foot of the point at x on the edge from p to q is, from 0 to 1."""
+    """The parameter, from 0 to 1, of the point on the edge from p to q that is closest to the point at x."""
     ex, ey, ez = difference(c, p, q)
     wx, wy, wz = difference(c, p, x)
     return clamp01((wx * ex + wy * ey + wz * ez) * safe_inverse(ex * ex + ey * ey + ez * ez))
@@ -173,7 +173,7 @@ def edge_parameter(c, p, q, x):
 
 @helper
 def candidate_offset(c, kind, i, j, s, t):
-    """The way r from the point on A to that on B of a candidate."""
+    """The offset r of a candidate, from its point on A to its point on B."""
     p = edge_start(i) if kind == EDGE_CORNER or kind == EDGE_EDGE else 0 if kind == FACE_CORNER else 3 * i
     q = TRI_B + (edge_start(j) if kind == CORNER_EDGE or kind == EDGE_EDGE else 0 if kind == CORNER_FACE else 3 * j)
     x, y, z = difference(c, p, q)
@@ -194,7 +194,7 @@ def candidate_offset(c, kind, i, j, s, t):
 
 @helper
 def put_weights(w, kind, i, j, s, t):
-    """The weights of the corners of A, w[0 : 3], and of B, w[3 : 6], in the points of a candidate."""
+    """Set w[0 : 3] and w[3 : 6] to the barycentric coordinates of a candidate's points on A and on B."""
     for k in range(6):
         w[k] = 0.0
     if kind == EDGE_CORNER or kind == EDGE_EDGE:
@@ -213,8 +213,8 @@ def put_weights(w, kind, i, j, s, t):
 
 @helper
 def edge_pair_filter(d, ex, ey, ez, f, limit, size, longest):
-    """Which of the edges f may have feet inside the edge e and inside itself, nearer than the root of `limit`? d is the way from start to
-    start, `longest` the square of the longest edge."""
+    """Mask of the edges f that may have a closest pair of points with the edge e, interior to both edges and closer than sqrt(limit). d is
+    the offset from start to start, `longest` the square of the longest edge."""
     n = Vectors(ey * f.z - ez * f.y, ez * f.x - ex * f.z, ex * f.y - ey * f.x)
     area, line = dot(n, n), dot(d, n)
     rise = dot(d, Vectors(f.y * n.z - f.z * n.y, f.z * n.x - f.x * n.z, f.x * n.y - f.y * n.x))
@@ -228,7 +228,7 @@ def edge_pair_filter(d, ex, ey, ez, f, limit, size, longest):
 
 @helper
 def edge_edge_parameters(dx, dy, dz, ex, ey, ez, fx, fy, fz):
-    """(found, s, t): the points s e and d + t f of two edges that are next to each other, if both are inside."""
+    """(found, s, t): the closest points s e and d + t f of the lines of two edges; found if both are interior to the edges."""
     nx, ny, nz = cross(ex, ey, ez, fx, fy, fz)
     area = nx * nx + ny * ny + nz * nz
     rise = dx * (fy * nz - fz * ny) + dy * (fz * nx - fx * nz) + dz * (fx * ny - fy * nx)
@@ -241,7 +241,8 @@ def edge_edge_parameters(dx, dy, dz, ex, ey, ez, fx, fy, fz):
 
 @helper
 def second_is_reference(c, i, j):
-    """Which of two edges is the second of `feet`: the longer one, or the later one, so that it is the same for all faces that share it."""
+    """Is edge j of B the second edge of `edge_edge_parameters`? That is the longer one, or the later one, so that it is the same for all
+    faces that share it."""
     ex, ey, ez = difference(c, edge_start(i), edge_end(i))
     fx, fy, fz = difference(c, TRI_B + edge_start(j), TRI_B + edge_end(j))
     p, q = ex * ex + ey * ey + ez * ez, fx * fx + fy * fy + fz * fz
@@ -253,7 +254,7 @@ def second_is_reference(c, i, j):
 
 @routine
 def edge_pair_parameters(c, i, j):
-    """`feet` of edge i of A and edge j of B."""
+    """`edge_edge_parameters` of edge i of A and edge j of B."""
     dx, dy, dz = difference(c, edge_start(i), TRI_B + edge_start(j))
     ex, ey, ez = difference(c, edge_start(i), edge_end(i))
     fx, fy, fz = difference(c, TRI_B + edge_start(j), TRI_B + edge_end(j))
@@ -265,7 +266,8 @@ def edge_pair_parameters(c, i, j):
 
 @helper
 def face_uv(c, a, p):
-    """(which, u, v): the feet of three points p, seen from the first corner of the triangle at a, as u e + v f; which are inside."""
+    """(mask, u, v): the projections u e + v f of three points p onto the plane of the triangle at a; the mask has those inside the
+    triangle. p is relative to the first corner."""
     ex, ey, ez = difference(c, a, a + 3)
     fx, fy, fz = difference(c, a, a + 6)
     nx, ny, nz = cross(ex, ey, ez, fx, fy, fz)

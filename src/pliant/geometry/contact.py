@@ -1,28 +1,29 @@
-"""Where two triangles meet, and how far one must move to part them.
+"""The intersection segment of two triangles, and the minimum translation that separates them.
 
-COMMON PART. Two triangles of different planes share a segment, or a point, of the line in which the planes meet. Its ends are places
+INTERSECTION. Two triangles of different planes share a segment, or a point, of the line in which the planes intersect. Its ends are points
 where an edge of one crosses the plane of the other; exact signs choose the edges (the interval test of `geometry/triangle_overlap.py`), and
 an end is
     (|d_q| p + |d_p| q) / (|d_p| + |d_q|),    d_p, d_q the orientations of the ends of the edge against the plane.
-They differ in sign, so nothing cancels, and an end is as precise as d_p and d_q are of themselves: `orient3d_value` makes that 6e-14,
-however nearly parallel the planes. Corners of one plane share a polygon, whose corners are corners of one triangle in the other and
-crossings of edges; two of them that are farthest apart, its longest chord, stand for it.
+They differ in sign, so nothing cancels, and the relative error of an end is that of d_p and d_q: 6e-14 by `orient3d_value`, however nearly
+parallel the planes are. Coplanar triangles share a polygon. Its corners are corners of one triangle inside the other and crossings of
+edges; the result is its longest chord.
 
-DEPTH is the length of the shortest move of one triangle after which the two at most touch, NORMAL its direction. Along a unit vector d
-the move is o(d) = max d · A − min d · B. The least is attained where d is normal to a face of the set of differences A − B: the normal of
-A or of B, or perpendicular to an edge of each. Every d gives a move that parts the two: rounding can make the answer longer, never wrong;
-and `cross` keeps directions precise where edges are nearly parallel. Triangles of one plane are parted by any move off it: depth 0.
+DEPTH is the minimum translation distance: the length of the shortest translation of one triangle after which the two at most touch.
+NORMAL is its direction. Along a unit vector d the translation is o(d) = max d · A − min d · B. The minimum is attained where d is normal
+to a face of the Minkowski difference A − B: the normal of A or of B, or perpendicular to an edge of each. Every d gives a translation that
+separates the two, so rounding can make the result longer, never wrong. `cross` keeps directions precise where edges are nearly parallel.
+Any translation off their plane separates coplanar triangles: depth 0.
 
-PRECISION. With s = |d_p| / |d_q|, off by less than 2 PRECISE of itself and one rounding, the weights s / (1 + s) and 1 / (1 + s) are off
-by less than PRECISE / 2, and each by two roundings of itself; products and sum round twice more, relative to weights times coordinates:
-an end is off by PRECISE of the edge and 5 U of the larger coordinate, along each axis (subnormal numbers by 2**-1073 more). DIRECTIONS: a
-component of `cross` is a difference of two products of differences, off by E2 of their sizes before they cancel; where that may exceed
-PRECISE of the largest component, all three are exact but for one rounding. Where products underflow, for edges shorter than 2**-450 of
-the largest coordinate, a direction may be lost: a move is then longer.
+PRECISION. s = |d_p| / |d_q| is off by less than 2 VALUE_ERROR of itself and one rounding. So the weights s / (1 + s) and 1 / (1 + s) are
+off by less than VALUE_ERROR / 2, and each by two roundings of itself; products and sum round twice more, relative to weights times
+coordinates: an end is off by VALUE_ERROR of the edge and 5 U of the larger coordinate, along each axis (subnormal numbers by 2**-1073
+more). DIRECTIONS: a component of `cross` is a difference of two products of differences, off by E2 of their sizes before they cancel;
+where that may exceed VALUE_ERROR of the largest component, all three are exact but for one rounding. Where products underflow, for edges
+shorter than 2**-450 of the largest coordinate, a direction may be lost: the translation is then longer.
 
-To give the same bits for every order of corners and triangles, corners are sorted first, and so are the triangles.
+Corners are sorted first, and so are the triangles, to give the same bits for every order of corners and triangles.
 Buffers are flat: t[0 : 9] and t[9 : 18] the triangles, t[18 : 27] a triangle that is a point, t[27 : 72] up to 15 corners of a
-polygon, t[72 : 78] the answer.
+polygon, t[72 : 78] the result.
 """
 import math
 
@@ -51,14 +52,14 @@ POINT, POLYGON, SEGMENT, BUFFER_SIZE = 18, 27, 72, 78
 
 @helper
 def swap_numbers(t, p, q, n):
-    """Exchange n numbers at p with those at q."""
+    """Swap n numbers at p with those at q."""
     for k in range(n):
         t[p + k], t[q + k] = t[q + k], t[p + k]
 
 
 @routine
 def sort_triangles(t):
-    """Sort the corners of both triangles, and then these; were they exchanged?"""
+    """Sort the corners of both triangles, and then the triangles; were these swapped?"""
     for a in (0, 9):
         for p, q in ((0, 3), (3, 6), (0, 3)):
             if lex_less(t, a + q, a + p):
@@ -72,11 +73,11 @@ def sort_triangles(t):
     return False
 
 
-# --- the common part -----------------------------------------------------------------------------------------------------------
+# --- intersection ----------------------------------------------------------------------------------------------------------------
 
 @helper
 def magnitude_ratio(m, e, n, f):
-    """|m · 2**e| / |n · 2**f|, 0 or infinite where it is beyond float64."""
+    """|m · 2**e| / |n · 2**f|; 0 or infinite outside the float64 range."""
     k = int(min(max(e - f, -2000), 2000))
     return abs(float(m) / float(n)) * math.ldexp(1.0, k >> 1) * math.ldexp(1.0, k - (k >> 1))
 
@@ -98,7 +99,8 @@ def put_point(t, p, out):
 
 @routine
 def put_crossing(t, b, p, s, q, o, out):
-    """Where the segment p q crosses the plane of the triangle at b; s and o are the signs of its ends, not both 0 and not the same."""
+    """Put the point where the segment p q crosses the plane of the triangle at b at out; s and o are the signs of its ends, not both 0 and
+    not equal."""
     if s == 0:
         put_point(t, p, out)
     elif o == 0:
@@ -118,17 +120,17 @@ def select(k, x, y, z):
 
 @routine
 def intersection_segment(t, out):
-    """Put the ends of the common part of two triangles that meet at out and out + 3; are all six corners in one plane?"""
+    """Put the ends of the intersection of two overlapping triangles at out and out + 3; are the triangles coplanar?"""
     s0, s1, s2 = exact_plane_side(t, 0, 9), exact_plane_side(t, 0, 12), exact_plane_side(t, 0, 15)
     t0, t1, t2 = exact_plane_side(t, 9, 0), exact_plane_side(t, 9, 3), exact_plane_side(t, 9, 6)
     if (s0 | s1 | s2) == 0 or (t0 | t1 | t2) == 0:
         return special_segment(t, out)
     p, q, r, pp, qq, rr = interval_order(lone_corner(t0, t1, t2), lone_corner(s0, s1, s2))
-    if orient3d(t, p, r, 9 + pp, 9 + qq) <= 0:                          # the later one of two beginnings
+    if orient3d(t, p, r, 9 + pp, 9 + qq) <= 0:                          # the later of the two starts
         put_crossing(t, 9, p, select(p, t0, t1, t2), r, select(r, t0, t1, t2), out)
     else:
         put_crossing(t, 0, 9 + pp, select(pp, s0, s1, s2), 9 + qq, select(qq, s0, s1, s2), out)
-    if orient3d(t, p, q, 9 + pp, 9 + rr) <= 0:                          # the earlier one of two ends
+    if orient3d(t, p, q, 9 + pp, 9 + rr) <= 0:                          # the earlier of the two ends
         put_crossing(t, 0, 9 + pp, select(pp, s0, s1, s2), 9 + rr, select(rr, s0, s1, s2), out + 3)
     else:
         put_crossing(t, 9, p, select(p, t0, t1, t2), q, select(q, t0, t1, t2), out + 3)
@@ -137,8 +139,8 @@ def intersection_segment(t, out):
 
 @lazy_compiled
 def special_segment(t, out):
-    """As `common_part`, for triangles of one plane or degenerate ones. A degenerate triangle is the segment from its first corner to its
-    last: they are sorted."""
+    """`intersection_segment` of coplanar or degenerate triangles. A degenerate triangle is the segment from its first corner to its last,
+    since corners are sorted."""
     k, m = projection_axis(t, 0, 3, 6), projection_axis(t, 9, 12, 15)
     if (k < 0) != (m < 0):
         a, b = (0, 9) if k < 0 else (9, 0)
@@ -164,7 +166,7 @@ def special_segment(t, out):
 
 @routine
 def point_in_triangle(t, b, p):
-    """Is the point at p, of the plane of the triangle at b, in that triangle, degenerate or not?"""
+    """Is the point at p in the triangle at b, which may be degenerate? The point lies in its plane."""
     for k in (0, 3, 6):
         put_point(t, p, POINT + k)
     return overlap_exact(t, POINT, b) == 1
@@ -172,7 +174,7 @@ def point_in_triangle(t, b, p):
 
 @routine
 def crossing_axis(t):
-    """An axis along which two segments of one plane are seen to cross; −1: they lie on one line."""
+    """A projection axis along which the plane of two coplanar segments has area; −1: they lie on one line."""
     for p, q, r in ((0, 6, 9), (0, 6, 15), (9, 15, 0), (9, 15, 6)):
         k = projection_axis(t, p, q, r)
         if k >= 0:
@@ -182,7 +184,7 @@ def crossing_axis(t):
 
 @routine
 def add_edge_crossing(t, p, q, r, s, k, n):
-    """If segments p q and r s of one plane, seen along k, cross inside both, add the point to the polygon of n corners; how many then."""
+    """Add the crossing of the coplanar segments p q and r s to the polygon of n corners, if it is interior to both. Returns the new n."""
     if orient2d_k(t, r, s, p, k) * orient2d_k(t, r, s, q, k) >= 0 or orient2d_k(t, p, q, r, k) * orient2d_k(t, p, q, s, k) >= 0:
         return n
     e, f = (k + 1) % 3, (k + 2) % 3
@@ -194,7 +196,7 @@ def add_edge_crossing(t, p, q, r, s, k, n):
 
 @routine
 def put_longest_chord(t, n, out):
-    """Put two of the n corners of the polygon that are farthest apart at out and out + 3."""
+    """Put the two corners of the polygon that are farthest apart at out and out + 3."""
     best, scale, i, j = -1.0, normalizing_scale(t, POLYGON, 3 * n), np.int64(0), np.int64(0)
     for p in range(n):
         for q in range(p, n):
@@ -205,11 +207,11 @@ def put_longest_chord(t, n, out):
     put_point(t, POLYGON + 3 * j, out + 3)
 
 
-# --- lengths and directions, where absurd sizes neither overflow nor vanish -------------------------------------------------------------
+# --- lengths and directions, safe from overflow and underflow -----------------------------------------------------------------------
 
 @routine
 def normalizing_scale(t, start, n):
-    """A power of two that brings the largest of n numbers near 1."""
+    """A power of two that scales the largest of n numbers to near 1."""
     largest = 0.0
     for k in range(start, start + n):
         largest = max(largest, abs(t[k]))
@@ -233,7 +235,7 @@ def length(x, y, z):
 
 @helper
 def normalize(x, y, z):
-    """The direction of a vector; (0, 0, 0) has none."""
+    """The vector scaled to length 1; (0, 0, 0) stays."""
     m = max(abs(x), max(abs(y), abs(z)))
     if m == 0.0:
         return 0.0, 0.0, 0.0
@@ -244,7 +246,7 @@ def normalize(x, y, z):
 
 @helper
 def cross_component(t, p, q, r, s, e, f, scale):
-    """(value, sum of absolute terms) of one component of (q − p) × (s − r), rounded."""
+    """(rounded value, sum of absolute terms) of one component of (q − p) × (s − r)."""
     a, b = t[q + e] * scale - t[p + e] * scale, t[s + f] * scale - t[r + f] * scale
     c, d = t[q + f] * scale - t[p + f] * scale, t[s + e] * scale - t[r + e] * scale
     return a * b - c * d, abs(a * b) + abs(c * d)
@@ -252,7 +254,7 @@ def cross_component(t, p, q, r, s, e, f, scale):
 
 @routine
 def exact_cross_component(t, p, q, r, s, e, f, scale):
-    """The same to the last bit, as long as products do not underflow."""
+    """The same component, exact but for one rounding, as long as products do not underflow."""
     a, a_low = two_difference(t[q + e] * scale, t[p + e] * scale)
     b, b_low = two_difference(t[s + f] * scale, t[r + f] * scale)
     c, c_low = two_difference(t[q + f] * scale, t[p + f] * scale)
@@ -274,11 +276,11 @@ def cross(t, p, q, r, s, scale):
     return x, y, z
 
 
-# --- how to part them ------------------------------------------------------------------------------------------------------------
+# --- minimum translation ---------------------------------------------------------------------------------------------------------
 
 @helper
 def project(t, d, a, scale):
-    """The least and the largest d · (x − the first corner of all) over the corners x of the triangle at a."""
+    """The minimum and the maximum of d · (x − o) over the corners x of the triangle at a; o is the first corner of the first triangle."""
     low, high = np.inf, -np.inf
     for p in (a, a + 3, a + 6):
         x, y, z = scaled_difference(t, 0, p, scale)
@@ -289,7 +291,7 @@ def project(t, d, a, scale):
 
 @routine
 def shorter_translation(t, d, best, scale):
-    """The shorter one of the move `best` and the one along d: (length, direction)."""
+    """(length, direction) of the shorter of the translation `best` and that along ±d."""
     if d[0] == 0.0 and d[1] == 0.0 and d[2] == 0.0:
         return best
     low_a, high_a = project(t, d, 0, scale)
@@ -303,7 +305,7 @@ def shorter_translation(t, d, best, scale):
 
 @routine
 def minimum_translation(t):
-    """(length, x, y, z): the shortest move of the triangle at 9 that parts it from the one at 0; they are not of one plane."""
+    """(length, x, y, z): the shortest translation of the triangle at 9 that separates it from the one at 0; they are not coplanar."""
     scale, best = normalizing_scale(t, 0, 18), (np.inf, 0.0, 0.0, 1.0)
     for a in (0, 9):
         best = shorter_translation(t, normalize(*cross(t, a, a + 3, a, a + 6, scale)), best, scale)
@@ -315,7 +317,7 @@ def minimum_translation(t):
 
 @routine
 def common_normal(t):
-    """A unit normal of the plane of all six corners; of a line any perpendicular, of a point the z axis."""
+    """A unit normal of the plane of all six corners. Any perpendicular if they lie on a line; the z axis if they are one point."""
     scale, farthest, longest, normal = normalizing_scale(t, 0, 18), np.int64(0), 0.0, (0.0, 0.0, 0.0)
     for p in range(3, 18, 3):
         if length(*scaled_difference(t, 0, p, scale)) > length(*scaled_difference(t, 0, farthest, scale)):
@@ -324,7 +326,7 @@ def common_normal(t):
         across = cross(t, 0, farthest, 0, p, scale)
         if length(*across) > longest:
             longest, normal = length(*across), across
-    if longest == 0.0:                                                  # a line: turn it by a right angle about x, or about z
+    if longest == 0.0:                                                  # a line: rotate it by a right angle about x, or about z
         x, y, z = scaled_difference(t, 0, farthest, scale)
         normal = (0.0, z, -y) if abs(x) <= max(abs(y), abs(z)) else (y, -x, 0.0)
     x, y, z = normalize(*normal)
@@ -335,8 +337,8 @@ def common_normal(t):
 
 @kernel
 def contacts(corners_a, corners_b, begin, end, segments, normals, depths, coplanar, t):
-    """Fill rows begin … end of segments (m, 2, 3), normals (m, 3), depths (m,) and coplanar (m,) for pairs of triangles that meet, corners
-    (m, 9). `t` is room for ROOM numbers."""
+    """Fill rows begin … end of segments (m, 2, 3), normals (m, 3), depths (m,) and coplanar (m,) for pairs of overlapping triangles, given
+    by corners (m, 9). `t` is scratch for BUFFER_SIZE numbers."""
     for i in range(begin, end):
         for k in range(9):
             t[k], t[9 + k] = corners_a[i, k], corners_b[i, k]

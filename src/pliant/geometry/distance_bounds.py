@@ -1,21 +1,21 @@
-"""One float32 triangle against a leaf of eight: how far apart are they, at least?
+"""Lower bounds of the distances of one float32 triangle from a leaf of eight.
 
-The stage before `geometry/triangle_distance.py`, which settles in float64 what is left. Points that are nearest, or nearly so, are found as
-one would find them anywhere: of the nine pairs of edges, and of the six corners above the inside of the other face. Nothing is proved of
-them. But they have a direction, and along any direction n, |n| <= 1, triangles are apart by the least n · p of one less the largest n · q
-of the other: a bound that holds whatever n is, and that is all but the distance itself where n is the way between the nearest points.
+The stage before `geometry/triangle_distance.py`, which computes what remains in float64. The closest points are approximated from the nine
+pairs of edges and the six corners above the interior of the other face. This float32 witness direction is unproven. But projecting all
+corners on any direction n, |n| <= 1, gives a valid lower bound: the minimum of n · p of one triangle less the maximum of n · q of the
+other. Where n points from one closest point to the other, the bound is nearly the distance itself.
 
 ROUNDING. e = 2**-24, coordinates in [0, M], |n| <= 1. In n · p = n_x p_x + (n_y p_y + n_z p_z) the first product passes two roundings, the
 others three, relative to their own sizes: less than e M sqrt(4 + 9 + 9) < 4.7 e M on either side, and the difference rounds by 1.8 e M
-more: 11.2 e M, and callers allow for 16 (`ROUNDING`). |n| <= 1 holds because of SHORT: the squared length of a way is off by less than
-8 e of itself, and its root, the quotient and the products with it by less than 4 e more. That needs squares that do not vanish: a way
-shorter than 2**-50 is divided by 2**-50, the root of TINY, and in `from_face` the length is height · (height / n²), never (height / n²)²
-n², which vanishes where a face is large: a face of 2**27 and a corner 2**-20 above it made n 2**30 long.
+more: 11.2 e M, and callers allow for 16 (`ROUNDING`). |n| <= 1 holds because of SHRINK: the squared length of an offset is off by less than
+8 e of itself, and its root, the quotient and the products with it by less than 4 e more. That needs squares that do not vanish. An offset
+shorter than 2**-50 is divided by 2**-50, the root of MIN_SQUARE. In `corner_face_vector` the squared length is height · (height / n²),
+never (height / n²)² n², which vanishes where a face is large: a face of 2**27 and a corner 2**-20 above it made n 2**30 long.
 
-RANGE. Squared ways stay below 3 M² and must be finite: M < 2**63. All else may overflow: shares that are no numbers are 0 (`clamped`),
-a candidate with a length that is infinite or no number is not nearer, and one with n² infinite has the way 0, which bounds nothing from
-below. So bodies may be far apart, and leaves large; candidates are lost, and time, where n² > 2**128, for leaves of 2**31, or where
-the size of a leaf times M exceeds 2**62.
+RANGE. Squared offsets stay below 3 M² and must be finite: M < 2**63. All else may overflow. Parameters that are NaN become 0 (`clamp01`).
+A candidate whose length is infinite or NaN is not shorter. One with n² infinite has the offset 0, which gives no positive bound. So bodies
+may be far apart, and leaves large; candidates are lost, which costs time, where n² > 2**128, for leaves of 2**31, or where the size of a
+leaf times M exceeds 2**62.
 """
 import numpy as np
 
@@ -36,13 +36,13 @@ def dot(ax, ay, az, bx, by, bz):
 
 @helper
 def clamp01(t):
-    """Between 0 and 1; 0 where it cannot be compared."""
+    """t clamped to [0, 1]; 0 if it is NaN."""
     return minimum(maximum(t, ZERO), ONE)
 
 
 @helper
 def shorter_vector(best, x, y, z):
-    """The shorter of two ways, squared length first."""
+    """The shorter of two offsets: (squared length, x, y, z)."""
     length = dot(x, y, z, x, y, z)
     less = length < best[0]
     return where(less, length, best[0]), where(less, x, best[1]), where(less, y, best[2]), where(less, z, best[3])
@@ -50,7 +50,7 @@ def shorter_vector(best, x, y, z):
 
 @helper
 def edge_edge_vector(best, px, py, pz, ux, uy, uz, a, qx, qy, qz, vx, vy, vz, e):
-    """The way from the edge q + t v to the edge p + s u; a and e are the squared lengths of u and v."""
+    """The shorter of `best` and the offset from the edge q + t v to the edge p + s u; a and e are the squared lengths of u and v."""
     rx, ry, rz = px - qx, py - qy, pz - qz
     b, c, f = dot(vx, vy, vz, ux, uy, uz), dot(rx, ry, rz, ux, uy, uz), dot(rx, ry, rz, vx, vy, vz)
     s = clamp01((b * f - c * e) / maximum(a * e - b * b, MIN_SQUARE))
@@ -61,7 +61,8 @@ def edge_edge_vector(best, px, py, pz, ux, uy, uz, a, qx, qy, qz, vx, vy, vz, e)
 
 @helper
 def corner_face_vector(best, f, n, x, y, z, sign):
-    """The way between the corner (x, y, z) and the face f with normal n, if it is above its inside; the sign turns it round."""
+    """The shorter of `best` and the offset between the corner (x, y, z) and the plane of the face f with normal n, if the corner projects
+    into the face; `sign` −1 reverses it."""
     nx, ny, nz, nn = n
     ax, ay, az = x - f.ax, y - f.ay, z - f.az
     bx, by, bz = x - f.bx, y - f.by, z - f.bz
@@ -79,7 +80,7 @@ def corner_face_vector(best, f, n, x, y, z, sign):
 
 @helper
 def normal(t):
-    """The normal of a triangle, and its squared length."""
+    """(x, y, z, squared length) of the normal of a triangle."""
     ux, uy, uz = t.bx - t.ax, t.by - t.ay, t.bz - t.az
     vx, vy, vz = t.cx - t.ax, t.cy - t.ay, t.cz - t.az
     nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
@@ -88,19 +89,20 @@ def normal(t):
 
 @helper
 def min_along(t, x, y, z):
-    """The least of n · p for the corners p of triangles; n or they are vectors."""
+    """The minimum of n · p over the corners p of triangles, n = (x, y, z)."""
     return minimum(dot(x, y, z, t.ax, t.ay, t.az), minimum(dot(x, y, z, t.bx, t.by, t.bz), dot(x, y, z, t.cx, t.cy, t.cz)))
 
 
 @helper
 def max_along(t, x, y, z):
-    """The largest."""
+    """The maximum of n · p over the corners p."""
     return maximum(dot(x, y, z, t.ax, t.ay, t.az), maximum(dot(x, y, z, t.bx, t.by, t.bz), dot(x, y, z, t.cx, t.cy, t.cz)))
 
 
 @routine
 def bound_distances(rows, i):
-    """Triangle i of OURS against all of THEIRS: LEAST, no more than their distances, but for ROUNDING, and WAYS, the directions of that."""
+    """Triangle i of LEAF_A against all of LEAF_B: stores at BOUND lower bounds of their distances, but for ROUNDING, and at AXES the
+    directions of these bounds."""
     q = Triangle(load8(rows, 8 * LEAF_B), load8(rows, 8 * LEAF_B + 8), load8(rows, 8 * LEAF_B + 16), load8(rows, 8 * LEAF_B + 24),
                  load8(rows, 8 * LEAF_B + 32), load8(rows, 8 * LEAF_B + 40), load8(rows, 8 * LEAF_B + 48), load8(rows, 8 * LEAF_B + 56),
                  load8(rows, 8 * LEAF_B + 64))
@@ -114,7 +116,7 @@ def bound_distances(rows, i):
     best = corner_face_vector(best, p, m, q.ax, q.ay, q.az, -ONE)
     best = corner_face_vector(best, p, m, q.bx, q.by, q.bz, -ONE)
     best = corner_face_vector(best, p, m, q.cx, q.cy, q.cz, -ONE)
-    for j in range(3):                                                  # edges of theirs, each with the three of ours
+    for j in range(3):                                                  # edges of LEAF_B, each with the three of triangle i
         at, to = 8 * (LEAF_B + 3 * j), 8 * (LEAF_B + 3 * ((j + 1) % 3))
         qx, qy, qz = load8(rows, at), load8(rows, at + 8), load8(rows, at + 16)
         vx, vy, vz = load8(rows, to) - qx, load8(rows, to + 8) - qy, load8(rows, to + 16) - qz

@@ -1,9 +1,9 @@
 """Exact sums and products of float64, as expansions: a number is a sum of non-overlapping doubles, smallest first, no zeros.
 
 After Shewchuk (1997, "Adaptive precision floating-point arithmetic and fast robust geometric predicates"): `two_sum` is his (and
-Knuth's) six-operation sum, `grow` his Grow-Expansion with elimination of zeros.
+Knuth's) six-operation sum, `grow_expansion` his Grow-Expansion with elimination of zeros.
 
-Valid while no operation over- or underflows; `geometry/predicates.py` states the range in which that is so.
+Valid while no operation over- or underflows; `geometry/predicates.py` states the range in which none does.
 """
 from fractions import Fraction
 
@@ -28,7 +28,7 @@ def _(context, a, b, c):
 
 
 def _has_fma():
-    """Has this processor a fused multiply-add? Without one `fused` would be a library call."""
+    """Has this processor a fused multiply-add? Without one `fma` would be a library call."""
     features = llvm.get_host_cpu_features()
     return not features or features.get("fma", False) or "neon" in features or llvm.get_process_triple().startswith(("aarch64", "arm64"))
 
@@ -78,7 +78,7 @@ def two_product(a, b):
 
 @routine
 def grow_expansion(h, n, x):
-    """Add x to the expansion h of n terms; its new length."""
+    """Add x to the expansion h of n terms; returns its new length."""
     k = 0
     for i in range(n):
         x, low = two_sum(x, h[i])
@@ -93,7 +93,8 @@ def grow_expansion(h, n, x):
 
 @routine
 def grow_product(h, n, a, b):
-    """Add a · b to h. Not inlined: the callers hold a dozen of these, and all that is built on them would compile them anew."""
+    """Add a · b to the expansion h of n terms; returns its new length. Not inlined: callers contain a dozen of these calls, and everything
+    built on them would compile them again."""
     p, e = two_product(a, b)
     if e != 0.0:
         n = grow_expansion(h, n, e)
@@ -104,7 +105,7 @@ def grow_product(h, n, a, b):
 
 @routine
 def minor(h, a, a_low, b, b_low, c, c_low, d, d_low):
-    """h = (a + a_low)(b + b_low) − (c + c_low)(d + d_low); at most 16 terms; their number."""
+    """h = (a + a_low)(b + b_low) − (c + c_low)(d + d_low), at most 16 terms; returns their number."""
     n = 0
     if a_low != 0.0 or b_low != 0.0:
         n = grow_product(h, n, a_low, b_low)
@@ -120,7 +121,7 @@ def minor(h, a, a_low, b, b_low, c, c_low, d, d_low):
 
 @routine
 def grow_scaled(h, n, m, count, d, d_low):
-    """h += m · (d + d_low), m an expansion of `count` terms; the new length of h."""
+    """h += m · (d + d_low), m an expansion of `count` terms; returns the new length of h."""
     if d_low != 0.0:
         for i in range(count):
             n = grow_product(h, n, m[i], d_low)
@@ -132,7 +133,7 @@ def grow_scaled(h, n, m, count, d, d_low):
 
 @helper
 def sign_of(h, n):
-    """The sign of an expansion is that of its largest term."""
+    """The sign of an expansion: that of its largest term."""
     if n == 0:
         return 0
     return 1 if h[n - 1] > 0.0 else -1
@@ -140,7 +141,7 @@ def sign_of(h, n):
 
 @helper
 def estimate(h, n):
-    """The value of an expansion, to one rounding or so."""
+    """The value of an expansion, to about one rounding."""
     total = 0.0
     for i in range(n):
         total += h[i]

@@ -1,13 +1,13 @@
-"""On which side of a plane is a point? The sign of a x + b y + c z + d, exact for every finite float64.
+"""The side of a plane on which a point lies: the sign of a x + b y + c z + d, exact for every finite float64.
 
 FILTER. A product passes three roundings, d two, so the sum is off by less than 4 U P, P the sum of the absolute terms; P itself comes out
-low by no more than 3 U of itself, and the bound, 5 U P, rounds once. If P is between 2**-900 and 2**1000, no term has overflowed, and what
-underflows is below 2**-1073, which is nothing beside U P: coordinates need no range.
+low by no more than 3 U of itself, and the bound, 5 U P, rounds once. If P is between 2**-900 and 2**1000, no term has overflowed, and
+underflow loses less than 2**-1073, which is negligible beside U P: coordinates may be of any size.
 
 EXACT. Every factor is a mantissa in [½, 1) and a power of two; a product of mantissas is a sum of two float64 and a multiple of 2**-106.
-From the largest power down, terms whose powers follow each other within GAP bits are added as an expansion, relative to the first: they
-span at most 3 GAP + 106 bits, so nothing over- or underflows. If their sum is not 0, it is a multiple of 2**-106 of the least, and what is
-left, beyond another GAP, cannot turn it.
+From the largest power down, terms whose powers follow each other within MAX_GAP bits are added as an expansion, relative to the first:
+they span at most 3 MAX_GAP + 106 bits, so nothing over- or underflows. If their sum is not 0, it is a multiple of 2**-106 of the smallest,
+and the remaining terms, beyond another MAX_GAP, cannot change its sign.
 """
 import math
 
@@ -26,7 +26,7 @@ ZERO_POWER = -10000                                                     # the po
 
 @helper
 def side_rounded(a, b, c, d, x, y, z):
-    """(a x + b y + c z + d, rounded, the sum P of its absolute terms)."""
+    """(a x + b y + c z + d rounded, sum P of its absolute terms)."""
     p, q, r = a * x, b * y, c * z
     return (p + q) + (r + d), (abs(p) + abs(q)) + (abs(r) + abs(d))
 
@@ -42,7 +42,7 @@ def side_filter(a, b, c, d, x, y, z):
 
 @helper
 def put_term(terms, powers, k, u, v):
-    """Term k is u · v: keep those before it sorted, largest power first."""
+    """Insert u · v as term k; terms stay sorted, largest power first."""
     m, e = math.frexp(u)
     n, f = math.frexp(v)
     high, low = two_product(m, n)

@@ -1,15 +1,15 @@
-"""Is a point inside a closed surface? By its winding number, from the faces that a ray from the point crosses.
+"""Point-in-surface test by winding numbers: counts the faces that a ray from the point crosses.
 
-A ray o + t d, t > 0, that meets no edge of an oriented closed surface leaves through faces whose normals point along d, and enters
-through the others: leavings less enterings are the winding number of the surface around o. It is 0 outside, and 1 inside a body whose faces
-are counter-clockwise from outside; where such a body overlaps itself, 2 and more. Inside is where it is above 0.
+A ray o + t d, t > 0, that intersects no edge of an oriented closed surface leaves through faces whose normals point along d, and enters
+through the others. Exits less entries are the winding number of the surface around o. It is 0 outside, and 1 inside a body whose faces
+are counter-clockwise seen from outside; 2 or more where such a body overlaps itself. A point is inside where it is above 0.
 
-Every sign is exact (`geometry/ray_triangle.py`, `geometry/predicates.py`): on which side the line passes each edge, and on which side of
-the face o is. A line that meets an edge or a corner tells nothing; another direction does.
+Every sign is exact (`geometry/ray_triangle.py`, `geometry/predicates.py`): the side on which the line passes each edge, and the side of
+the face on which o lies. A line through an edge or a corner is ambiguous; another direction is then tried.
 
-The normal of what is nearest (Bærentzen and Aanæs 2005) tells the same of surfaces that do not meet themselves, but for rounding, which
-is wrong for up to 28 % of the points in tetrahedra thinner than 1e-14 of their size. Rays cost as much for points anywhere, and make
-`closest` 1.6 times as long for points near the surface (`docs/distances.md`).
+For surfaces without self-intersection, the normal of the closest feature (Bærentzen and Aanæs 2005) gives the same sign, but for rounding,
+which is wrong for up to 28 % of the points in tetrahedra thinner than 1e-14 of their size. Rays cost as much for points anywhere, and make
+`closest` take 1.6 times as long for points near the surface (`docs/distances.md`).
 """
 import numpy as np
 
@@ -18,14 +18,14 @@ from pliant.core.stack import stack_float64
 from pliant.geometry.predicates import orient3d, point_in_range
 from pliant.geometry.ray_triangle import BUFFER_SIZE, DIRECTION, ORIGIN, edge_side
 
-AMBIGUOUS = 1 << 40                                                     # added to the winding number where an edge was met
+AMBIGUOUS = 1 << 40                                                     # added to the winding number where the line crosses an edge
 
 
 def find_open_edge(mesh):
     """(a, b) of the first edge that does not belong to exactly two faces, with opposite directions; (−1, −1) if the surface is closed.
 
-    First by its lower vertex, then by its other one. Faces that name a vertex twice are nothing but an edge, there and back: they count
-    for nothing."""
+    Edges are ordered by their lower vertex, then by the other one. Faces that list a vertex twice cover an edge in both directions; they
+    are ignored."""
     faces = mesh.faces.astype(np.int64)
     faces = faces[(faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])]
     if len(faces) == 0:
@@ -42,8 +42,8 @@ def find_open_edge(mesh):
 
 @kernel
 def count_crossings(points, direction, ray, face, vertices, faces, winding):
-    """Add up turns (n,) int64 of rays from points, flat, along a direction (3,): what line ray[i] and face[i] contribute, for all faces
-    that lines meet. AMBIGUOUS and more: a line meets an edge."""
+    """Add to winding (n,) int64, one of each ray from a point (flat) along a direction (3,), what face[i] contributes to ray[i]. The pairs
+    must include all faces that the lines intersect. AMBIGUOUS or more: the line intersects an edge."""
     t = stack_float64(BUFFER_SIZE)
     for i in range(len(ray)):
         r, f = np.int64(ray[i]), np.int64(face[i])
@@ -57,6 +57,6 @@ def count_crossings(points, direction, ray, face, vertices, faces, winding):
         if p == 0 or q == 0 or s == 0:
             winding[r] += AMBIGUOUS
             continue
-        orientation = 1 if p > 0 else -1                                # of the normal and d
+        orientation = 1 if p > 0 else -1                                # sign of normal · d
         if orient3d(t, 0, 3, 6, ORIGIN) == -orientation:                # the face is ahead
             winding[r] += orientation

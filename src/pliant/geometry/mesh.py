@@ -1,8 +1,8 @@
-"""What a mesh knows of itself without positions: faces around vertices, and which vertices have a fan.
+"""Mesh topology, which needs no positions: faces around vertices, vertex fans, and welding.
 
-A vertex has a FAN if the edges across from it in its faces make one path, or one cycle of three or more, that names no vertex twice: all
-inner vertices and border vertices of ordinary surfaces do, whichever way round their faces go. `geometry/vertex_fan.py` settles all pairs
-of faces of a fan at once. Where faces are doubled, edges have three faces or surfaces touch in a vertex, there is none.
+A vertex has a FAN if the edges opposite to it in its faces make one path, or one cycle of three or more, that visits no vertex twice. All
+inner vertices and border vertices of ordinary surfaces have one, whatever the orientation of their faces. `geometry/vertex_fan.py` tests
+all pairs of faces of a fan at once. A vertex has none where faces are doubled, edges have three faces or surfaces touch in a vertex.
 """
 from typing import NamedTuple
 
@@ -16,9 +16,9 @@ MAX_INT32 = 2**31 - 1
 
 
 class MeshTopology(NamedTuple):
-    """Static connectivity. `faces` (f, 3) int32, in which welded vertices have one name; `begins` (n + 1,) and `around` flat int32: the
-    faces around vertex v are around[begins[v] : begins[v + 1]], each once; `stars` flat int32, rows for `geometry/vertex_fan.py`, of all
-    vertices with two faces or more; `spans` (s,) int64 cuts the rows into parts, first << 32 | last + 1."""
+    """Static connectivity. `faces` (f, 3) int32, in which welded vertices have one index; `begins` (n + 1,) and `vertex_faces` flat int32:
+    the faces around vertex v are vertex_faces[begins[v] : begins[v + 1]], each once; `fans` flat int32, rows for `geometry/vertex_fan.py`,
+    of all vertices with two faces or more; `fan_parts` (s,) int64 divides the rows into parts, first << 32 | last + 1."""
     faces: np.ndarray
     begins: np.ndarray
     vertex_faces: np.ndarray
@@ -27,7 +27,7 @@ class MeshTopology(NamedTuple):
 
 
 def build_topology(faces, n_vertices, order):
-    """The Mesh of these faces; stars come in this order of vertices, which should keep neighbours together."""
+    """The MeshTopology of these faces. Fans come in this order of vertices, which should keep neighbours together."""
     begins = np.zeros(n_vertices + 1, np.int32)
     vertex_faces = np.empty(3 * len(faces), np.int32)
     vertex_faces = vertex_faces[:list_vertex_faces(faces, begins, vertex_faces)].copy()
@@ -44,7 +44,7 @@ def build_topology(faces, n_vertices, order):
 
 @kernel
 def list_vertex_faces(faces, begins, vertex_faces):
-    """Fill begins and around; how many entries there are."""
+    """Fill begins and vertex_faces; returns the number of entries."""
     for f in range(len(faces)):
         a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
         begins[a + 1] += 1
@@ -55,7 +55,7 @@ def list_vertex_faces(faces, begins, vertex_faces):
     for v in range(1, len(begins)):
         begins[v] += begins[v - 1]
     n = begins[len(begins) - 1]
-    for f in range(len(faces) - 1, -1, -1):                             # fill from the back: begins ends up at the last of each, then moves
+    for f in range(len(faces) - 1, -1, -1):                             # from the back: begins ends up shifted by one, see below
         a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
         begins[a + 1] -= 1
         vertex_faces[begins[a + 1]] = f
@@ -73,8 +73,8 @@ def list_vertex_faces(faces, begins, vertex_faces):
 
 @kernel
 def list_fans(faces, begins, vertex_faces, order, scratch, path, rows):
-    """Write the rows of all vertices that have two faces or more; how many numbers that is. `scratch` (3, n) is −1 at first: the vertex
-    that last asked, and two faces that name a neighbour."""
+    """Write the rows of all vertices that have two faces or more; returns the number of values written. `scratch` (3, n) must be −1 at
+    first. It holds, for each neighbour, the vertex that last visited it, and two faces that contain it."""
     at = 0
     for v in order:
         if begins[v + 1] - begins[v] < 2:
@@ -92,7 +92,7 @@ def list_fans(faces, begins, vertex_faces, order, scratch, path, rows):
 
 @kernel
 def fan_path(faces, begins, vertex_faces, v, scratch, path):
-    """(number of faces, closed?) with the neighbours of v in order in `path`, one more than faces; (0, False) if v has no fan."""
+    """(number of faces, closed?) of the fan of v; (0, False) if v has none. `path` takes the neighbours in order, one more than faces."""
     visited, first_face, second_face = scratch[0], scratch[1], scratch[2]
     n = begins[v + 1] - begins[v]
     ends, start = 0, np.int64(-1)
@@ -126,13 +126,13 @@ def fan_path(faces, begins, vertex_faces, v, scratch, path):
         path[i + 1] = w
         face = np.int64(second_face[w]) if first_face[w] == face else np.int64(first_face[w])
         if i + 1 < n and (w == start or face < 0):
-            return 0, False                                             # back too early: more than one piece
+            return 0, False                                             # the path ends too early: more than one component
     return np.int64(n), ends == 0
 
 
 @kernel
 def opposite_corners(faces, f, v):
-    """The two corners of face f besides v; v itself where the face names it twice."""
+    """The two corners of face f other than v; v itself where the face lists it twice."""
     a, b, c = np.int64(faces[f, 0]), np.int64(faces[f, 1]), np.int64(faces[f, 2])
     if a == v:
         return b, c
@@ -142,13 +142,13 @@ def opposite_corners(faces, f, v):
 # --- welding -------------------------------------------------------------------------------------------------------------------
 
 def weld_map(vertices, tolerance):
-    """(n,) int32: for each vertex the lowest one at its place; with a tolerance, the lowest that steps of at most that length lead to."""
+    """(n,) int32: for each vertex the lowest index at its position; with a tolerance, the lowest that steps of at most that length reach."""
     if len(vertices) == 0:
         return np.empty(0, np.int32)
-    order = np.lexsort(vertices.T)                                      # stable: the lowest of each place comes first
+    order = np.lexsort(vertices.T)                                      # stable: the lowest of each position comes first
     rows = vertices[order]
     is_first = np.append(True, (rows[1:] != rows[:-1]).any(1))
-    place_of, lowest = np.empty(len(vertices), np.int64), order[is_first]  # the place of each vertex, the lowest vertex of each place
+    place_of, lowest = np.empty(len(vertices), np.int64), order[is_first]  # the position of each vertex, the lowest vertex at each
     place_of[order] = np.cumsum(is_first) - 1
     if tolerance > 0.0:
         cluster = cluster_points(vertices[lowest], tolerance)
@@ -159,8 +159,8 @@ def weld_map(vertices, tolerance):
 
 
 def cluster_points(points, tolerance):
-    """Which points steps of at most that length connect: a number for each. Squares of lengths may neither overflow nor vanish."""
-    from scipy.sparse import coo_array  # a fifth of a second, which only this needs
+    """A cluster number for each point; steps of at most `tolerance` connect points. Scaled so that squares neither overflow nor vanish."""
+    from scipy.sparse import coo_array  # takes a fifth of a second; only this function needs it
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
 

@@ -1,13 +1,13 @@
-"""The smallest ball around points.
+"""The smallest enclosing sphere of points.
 
-It has two to four points on its surface that hold it up, its support. It is found by pivoting (Gärtner 1999): the farthest
-point joins the support, and of these at most five the smallest ball is found by trying all subsets with the new point that may hold it up.
-The radius grows with every step, so the same support never comes back; rounding ends it where no point is farther out by more than a
-share of 2**-40. Duplicates never join, since they are not outside; subsets on a line, a plane or a circle, of which no ball goes through
-all without being that of fewer, are passed over.
+Two to four points on its surface determine it: its support. It is found by pivoting (Gärtner 1999): the farthest point joins the support,
+and the smallest enclosing sphere of these at most five points is found by trying all subsets with the new point as support. The radius
+grows with every step, so the same support never returns; iteration ends where no point is farther out by more than 2**-40 of the squared
+radius. Duplicates never join, since they are not outside. Degenerate subsets on a line, a plane or a circle, whose sphere is that of fewer
+points, are skipped.
 
-Points are rows x y z in a flat float64 buffer, relative to one of them: from farther away, a share of that distance would be rounded off.
-Whoever encloses with a ball takes its centre and measures how far it must reach: no result here is trusted to the last bit.
+Points are rows x y z in a flat float64 buffer, relative to one of them: from farther away, rounding would lose a fraction of that distance.
+Results are not right to the last bit: callers take the center and measure the radius that encloses all points.
 """
 import numpy as np
 
@@ -15,20 +15,20 @@ from pliant.core.jit import helper, routine
 from pliant.core.stack import stack_float64, stack_int64
 
 OUTSIDE_FACTOR = 1 + 2.0**-40                                           # times the squared radius: outside
-DEGENERATE = 2.0**-40                                                   # of the largest volume, or area, with such sides: none
-MAX_PIVOTS = 64                                                         # a pivot takes fewer than ten; against endless rounding
+DEGENERATE = 2.0**-40                                                   # of the largest determinant with such sides: counts as 0
+MAX_PIVOTS = 64                                                         # fewer than ten are needed; a limit in case rounding cycles
 
 
 @helper
 def squared_distance(points, i, x, y, z):
-    """The squared distance of point i from a place."""
+    """The squared distance of point i from (x, y, z)."""
     u, v, w = points[3 * i] - x, points[3 * i + 1] - y, points[3 * i + 2] - z
     return u * u + v * v + w * w
 
 
 @helper
 def farthest_point(points, n, x, y, z):
-    """(the number of the point farthest from a place, its squared distance)."""
+    """(index of the point farthest from (x, y, z), its squared distance)."""
     best, farthest_square = np.int64(0), -1.0
     for i in range(n):
         d = squared_distance(points, i, x, y, z)
@@ -39,9 +39,9 @@ def farthest_point(points, n, x, y, z):
 
 @routine
 def circumsphere(points, at, n, out):
-    """Set out[:4] to centre and squared radius of the smallest ball with the points at[0], … at[n − 1], n <= 4, on its surface; is there
-    one? With a, b, c the ways from the first to the others, the centre is o + p a + q b + r c where twice its products with them are
-    a², b², c²: linear equations with the products of a, b, c as matrix."""
+    """Set out[:4] to center and squared radius of the smallest sphere through the points at[0], … at[n − 1], n <= 4; is there one? With
+    a, b, c the offsets of the others from the first point o, the center is o + p a + q b + r c, where twice the dot products of
+    p a + q b + r c with a, b, c are a², b², c²: linear equations with the Gram matrix of a, b, c."""
     o, g, f = 3 * at[0], stack_float64(9), stack_float64(3)
     for i in range(1, 4):
         for j in range(1, 4):
@@ -74,7 +74,7 @@ def circumsphere(points, at, n, out):
 
 @helper
 def scaled_offset(points, i, o, share):
-    """A share of the way to point i."""
+    """`share` times the offset from o to point i."""
     return (points[3 * i] - points[o]) * share, (points[3 * i + 1] - points[o + 1]) * share, (points[3 * i + 2] - points[o + 2]) * share
 
 
@@ -86,8 +86,8 @@ def put_sphere(points, o, x, y, z, out):
 
 @routine
 def pivot(points, support, n, new, out):
-    """Let a point outside the ball of the support join it: set out[:4] to the smallest ball around all of them and support to what holds it
-    up; how many those are. Subsets with the new point, small ones first: the smallest ball of all is the smallest that holds all."""
+    """Add a point outside the sphere to the support: set out[:4] to the smallest enclosing sphere of these points and `support` to its
+    support; returns the size of that. Tries all subsets with the new point: of their spheres that contain all points, the smallest counts."""
     at, best, of, sphere = stack_int64(4), stack_int64(4), np.int64(0), stack_float64(4)
     out[3] = np.inf
     for chosen in range(1 << n):
@@ -117,8 +117,8 @@ def popcount(chosen):
 
 @routine
 def min_sphere(points, n, support, out):
-    """Set out[:4] to centre and squared radius of the smallest ball around n >= 1 points, but for rounding, and support (4,) to the points
-    that hold it up; how many those are."""
+    """Set out[:4] to center and squared radius of the smallest enclosing sphere of n >= 1 points, but for rounding, and support (4,) to its
+    support; returns the size of that."""
     size, last_square = np.int64(1), -1.0
     support[0] = 0
     out[0], out[1], out[2], out[3] = points[0], points[1], points[2], 0.0
@@ -128,7 +128,7 @@ def min_sphere(points, n, support, out):
             break
         last_square, x, y, z = out[3], out[0], out[1], out[2]
         found = pivot(points, support, size, new, out)
-        if found == 0:                                                  # all subsets were flat: from here as far as the farthest
+        if found == 0:                                                  # all subsets are degenerate: keep this center
             out[0], out[1], out[2], support[0], size = x, y, z, new, np.int64(1)
             break
         size = found

@@ -20,8 +20,8 @@ from pliant.image.kernel_args import (
     SURVEY_COUNTS,
     VIEW_BOXES,
 )
-from pliant.image.pack import BOX_SIZE
 from pliant.image.screen import CENTRE, FRAME_SIZE, LOW, MAX_SCALE, ROTATION, SCALE, SURVEY_CELLS, survey_face, view_coord
+from pliant.image.separate import BOX_SIZE
 from pliant.image.watertight import face_hash
 
 REGISTERS = 64

@@ -5,10 +5,8 @@ import numpy as np
 
 from pliant.core import threads as pool
 from pliant.image import intersect_cpu
-from pliant.image.around_cpu import adjacent_pairs
 from pliant.image.estimate import MAX_SHARED, estimate_missed
-from pliant.image.merge_cpu import merge
-from pliant.image.pack_cpu import pack
+from pliant.image.passes_cpu import adjacent_pairs, bounds, merge, pack, project, separate, survey
 from pliant.image.sample import MAX_KEY, MIN_KEY
 from pliant.image.sample_cpu import (
     count_faces,
@@ -23,8 +21,6 @@ from pliant.image.sample_cpu import (
     update_rays,
 )
 from pliant.image.screen import STRIDE, SURVEY_CELLS, SURVEY_SIZE, common_box, frame_of, scale_to, survey_step
-from pliant.image.screen_cpu import bounds, project, survey
-from pliant.image.separate_cpu import separate
 from pliant.image.watertight import is_closed
 
 PIXEL_CHUNK = 1 << 16                                                   # and vertices, at a time

@@ -12,16 +12,15 @@ from contextlib import contextmanager, suppress
 import numpy as np
 
 from pliant.core import cooperative_cuda, device
-from pliant.image import counters as slots
 from pliant.image import kernel_args
 from pliant.image.admit_cuda import inspect_parts
 from pliant.image.estimate import MAX_SHARED, estimate_missed
 from pliant.image.exact_host import exact_tests
 from pliant.image.intersect import strip_bits_for, strip_count
 from pliant.image.merge import MAX_LEVELS, level_layout
-from pliant.image.pack import BOX_SIZE
 from pliant.image.passes_cuda import count_shared_rays, gather_pairs, run_passes
 from pliant.image.screen import STRIDE, survey_step
+from pliant.image.separate import BOX_SIZE
 
 INITIAL_CAPACITY = 64 if device.is_simulated() else 1 << 16             # keys and places to begin with; keys that come to the host at once
 ALIGNMENT = 32                                                          # numbers: where a buffer begins
@@ -39,9 +38,10 @@ class DeviceBuffers:
         self.clear()
         self.counters = cuda.device_array(kernel_args.COUNTERS_SIZE, np.int64)
         self.boxes, self.layers = self.counters.view(np.float64), self.counters.view(np.float32)
-        self.host_args, self.host_floats = cuda.mapped_array(slots.N_ARGS, np.int64), cuda.mapped_array(slots.N_FLOATS, np.float64)
+        self.host_args = cuda.mapped_array(kernel_args.N_ARGS, np.int64)
+        self.host_floats = cuda.mapped_array(kernel_args.N_FLOATS, np.float64)
         self.host_counters, self.out = cuda.mapped_array(kernel_args.COUNTERS_SIZE, np.int64), cuda.mapped_array(INITIAL_CAPACITY, np.int64)
-        self.args, self.view = cuda.device_array(slots.N_ARGS, np.int64), cuda.device_array(slots.N_FLOATS, np.float64)
+        self.args, self.view = cuda.device_array(kernel_args.N_ARGS, np.int64), cuda.device_array(kernel_args.N_FLOATS, np.float64)
 
     def clear(self):
         """Give all buffers back, and forget how much room was needed."""
@@ -81,7 +81,7 @@ class DeviceBuffers:
     def lay_out(self, sizes):
         """Put on the desk where buffers of these sizes begin, one after the other in the array of their kind; the four arrays."""
         arrays = []
-        for dtype, buffers in slots.BUFFERS_BY_DTYPE.items():
+        for dtype, buffers in kernel_args.BUFFERS_BY_DTYPE.items():
             at = 0
             for buffer in buffers:
                 self.host_args[buffer] = at
@@ -154,60 +154,66 @@ class CudaEngine:
         """Passes are to use this view; about so many fragments are to be expected there."""
         buffers, host_floats = self.buffers, self.buffers.host_floats
         self.view, self.strip_bits = view, strip_bits_for(math.sqrt(fragments / max(self.n, 1)))
-        host_floats[slots.ERROR_XY], host_floats[slots.ERROR_Z], host_floats[slots.VIEW_FRAME:] = view.error_xy, view.error_z, view.frame
+        host_floats[kernel_args.ERROR_XY], host_floats[kernel_args.ERROR_Z] = view.error_xy, view.error_z
+        host_floats[kernel_args.VIEW_FRAME:] = view.frame
         buffers.fragments, buffers.max_entries = max(buffers.fragments, int(1.5 * fragments)), max(buffers.max_entries, 2 * self.n)
 
     # --- passes ------------------------------------------------------------------------------------------------------------------
 
     def sample(self):
-        self.sample_args = {slots.SAMPLED: 0}
+        self.sample_args = {kernel_args.SAMPLED: 0}
         if self.timed:
-            self.launch(slots.SAMPLE, slots.MERGE)
+            self.launch(kernel_args.SAMPLE, kernel_args.MERGE)
 
     def peel(self, closed, passes, ends, mark):
-        self.sample_args = {slots.SAMPLED: 1, slots.CLOSED: closed, slots.MAX_PEELS: -1 if passes is None else passes, slots.ENDS: ends,
-                            slots.MARK_REST: mark}
+        self.sample_args = {kernel_args.SAMPLED: 1, kernel_args.CLOSED: closed, kernel_args.MAX_PEELS: -1 if passes is None else passes,
+                            kernel_args.ENDS: ends,
+                            kernel_args.MARK_REST: mark}
         if self.timed:
-            self.launch(slots.SAMPLE, slots.MERGE)
+            self.launch(kernel_args.SAMPLE, kernel_args.MERGE)
 
     def merge(self, margin):
         self.margin = margin
         if self.timed:
-            self.launch(slots.MERGE, slots.SEPARATE)
+            self.launch(kernel_args.MERGE, kernel_args.SEPARATE)
 
     def separate(self):
         if self.timed:
-            self.launch(slots.SEPARATE, slots.PACK)
+            self.launch(kernel_args.SEPARATE, kernel_args.PACK)
 
     def pack(self):
         if self.timed:
-            self.launch(slots.PACK, slots.TEST)
+            self.launch(kernel_args.PACK, kernel_args.TEST)
 
     def launch(self, begin, end, adjacent=False):
         """Launch some passes."""
         buffers, view, n, n_vertices, rays = self.buffers, self.view, self.n, self.n_vertices, self.view.size**2
         cells, (_, sides, texels) = strip_count(view.size, self.strip_bits) * view.size, level_layout(view.size)
-        host_args, is_sampled = buffers.host_args, self.sample_args[slots.SAMPLED]
-        host_args[:slots.SAMPLED] = [begin, end, n, n_vertices, self.first_b, self.is_self, adjacent,
+        host_args, is_sampled = buffers.host_args, self.sample_args[kernel_args.SAMPLED]
+        host_args[:kernel_args.SAMPLED] = [begin, end, n, n_vertices, self.first_b, self.is_self, adjacent,
                                      not self.flags[:, kernel_args.OUT_OF_RANGE].any(),
                                   view.size, len(sides), self.margin, self.strip_bits, cells]
-        host_args[slots.MAX_FRAGMENTS:slots.INT64_BUFFERS] = [buffers.fragments, buffers.max_entries, buffers.max_pairs,
+        host_args[kernel_args.MAX_FRAGMENTS:kernel_args.INT64_BUFFERS] = [buffers.fragments, buffers.max_entries, buffers.max_pairs,
                                                               buffers.max_unresolved]
         for slot, value in self.sample_args.items():
             host_args[slot] = value
         self.arrays = None                                              # what is too small goes before there is more
         self.arrays = buffers.lay_out({
-            slots.COUNTS: rays, **dict.fromkeys((slots.FRONTS, slots.BACKS, slots.NEXT_FRONTS, slots.NEXT_BACKS), rays * is_sampled),
-            slots.FRAGMENT_LISTS: buffers.fragments * (1 - is_sampled), slots.TEXELS: texels, slots.LEVEL_BEGINS: MAX_LEVELS,
-            slots.LEVEL_SIDES: MAX_LEVELS, slots.SPARSE: n, slots.STRIP_BEGINS: cells + 1, slots.ORDER: buffers.max_entries,
-            slots.CANDIDATES: buffers.max_pairs, slots.KEYS: buffers.max_pairs, slots.UNRESOLVED: buffers.max_unresolved,
-            slots.INCIDENT_BEGINS: n_vertices + 1,
-            slots.SUMS: cooperative_cuda.max_blocks(),
-            slots.PIXEL_BEGINS: rays + 1, slots.LARGE_FACES: n, slots.PACKED_FACES: n, slots.STRIP_COUNTS: cells,
-            slots.VALENCES: n_vertices,
-            slots.INCIDENT_FACES: 3 * n, slots.INCIDENT_VERTICES: 3 * n,
-            slots.SCREEN: STRIDE * n_vertices, slots.BOXES: BOX_SIZE * n, slots.SORTED_BOXES: BOX_SIZE * buffers.max_entries,
-            slots.ACTIVE: rays, slots.IN_CANDIDATE: n})
+            kernel_args.COUNTS: rays,
+            **dict.fromkeys((kernel_args.FRONTS, kernel_args.BACKS, kernel_args.NEXT_FRONTS, kernel_args.NEXT_BACKS), rays * is_sampled),
+            kernel_args.FRAGMENT_LISTS: buffers.fragments * (1 - is_sampled), kernel_args.TEXELS: texels,
+            kernel_args.LEVEL_BEGINS: MAX_LEVELS,
+            kernel_args.LEVEL_SIDES: MAX_LEVELS, kernel_args.SPARSE: n, kernel_args.STRIP_BEGINS: cells + 1,
+            kernel_args.ORDER: buffers.max_entries,
+            kernel_args.CANDIDATES: buffers.max_pairs, kernel_args.KEYS: buffers.max_pairs, kernel_args.UNRESOLVED: buffers.max_unresolved,
+            kernel_args.INCIDENT_BEGINS: n_vertices + 1,
+            kernel_args.SUMS: cooperative_cuda.max_blocks(),
+            kernel_args.PIXEL_BEGINS: rays + 1, kernel_args.LARGE_FACES: n, kernel_args.PACKED_FACES: n, kernel_args.STRIP_COUNTS: cells,
+            kernel_args.VALENCES: n_vertices,
+            kernel_args.INCIDENT_FACES: 3 * n, kernel_args.INCIDENT_VERTICES: 3 * n,
+            kernel_args.SCREEN: STRIDE * n_vertices, kernel_args.BOXES: BOX_SIZE * n,
+            kernel_args.SORTED_BOXES: BOX_SIZE * buffers.max_entries,
+            kernel_args.ACTIVE: rays, kernel_args.IN_CANDIDATE: n})
         int64s, int32s, float32s, uint8s = self.arrays
         run_passes(host_args, buffers.host_floats, buffers.args, buffers.view, int64s, int32s, self.faces, buffers.rows(self.faces),
                    float32s, uint8s, self.vertices,
@@ -215,10 +221,10 @@ class CudaEngine:
 
     def intersect(self, first, adjacent):
         """(keys of faces apart in the mesh, of neighbours, boxes compared, pairs tested, how many exactly, faces in candidates)."""
-        self.launch(slots.TEST if self.timed else slots.SAMPLE, slots.N_PASSES, adjacent)
+        self.launch(kernel_args.TEST if self.timed else kernel_args.SAMPLE, kernel_args.N_PASSES, adjacent)
         counts = self.read_counters(kernel_args.N_COUNTERS)
         while not self.had_capacity(counts):
-            self.launch(slots.SAMPLE, slots.N_PASSES, adjacent)
+            self.launch(kernel_args.SAMPLE, kernel_args.N_PASSES, adjacent)
             counts = self.read_counters(kernel_args.N_COUNTERS)
         self.counts, count, open_count = counts, int(counts[kernel_args.N_PAIRS]), int(counts[kernel_args.N_UNRESOLVED])
         keys_found, self.n_nonadjacent = self.read_keys(count), int(counts[kernel_args.N_NONADJACENT]) if adjacent else count
@@ -231,7 +237,7 @@ class CudaEngine:
     def had_capacity(self, counts):
         """Was there room for everything? If not there is from now on."""
         buffers, enough = self.buffers, True
-        listed = 0 if self.sample_args[slots.SAMPLED] else counts[kernel_args.N_FRAGMENTS]
+        listed = 0 if self.sample_args[kernel_args.SAMPLED] else counts[kernel_args.N_FRAGMENTS]
         for name, needed in (("fragments", listed), ("max_entries", counts[kernel_args.N_ENTRIES]),
                              ("max_pairs", max(counts[kernel_args.N_CANDIDATES], counts[kernel_args.N_PAIRS])),
                              ("max_unresolved", counts[kernel_args.N_UNRESOLVED])):
@@ -254,14 +260,14 @@ class CudaEngine:
         if count <= len(buffers.out):
             self.sent += 8 * count
             return np.array(buffers.out[:count])
-        at = int(buffers.host_args[slots.KEYS])
+        at = int(buffers.host_args[kernel_args.KEYS])
         return self.to_host(self.arrays[0][at:at + count], count)
 
     def resolve(self, count):
         """(those of the unresolved pairs that meet, each once, which of them share no vertex): the host decides, by their corners."""
         if count == 0:
             return np.empty(0, np.int64), np.empty(0, np.bool_)
-        at = int(self.buffers.host_args[slots.UNRESOLVED])
+        at = int(self.buffers.host_args[kernel_args.UNRESOLVED])
         vertex_ids, corners = self.gather_corners(self.arrays[0], at, count)
         intersects = exact_tests(vertex_ids, corners)
         keys, first_rows = np.unique(self.to_host(self.arrays[0][at:at + count], count)[intersects], return_index=True)
@@ -280,11 +286,11 @@ class CudaEngine:
             return 0.0
         view, host_args, histogram = self.view, self.buffers.host_args, device.require_cuda().to_device(np.zeros(MAX_SHARED + 1, np.int64))
         (int64s, _, float32s, uint8s), rest = self.arrays, keys[self.n_nonadjacent:]
-        for device_keys, at, count in ((int64s, int(host_args[slots.KEYS]), self.n_nonadjacent),
+        for device_keys, at, count in ((int64s, int(host_args[kernel_args.KEYS]), self.n_nonadjacent),
                                        (device.require_cuda().to_device(rest), 0, len(rest))):
             if count:
                 count_shared_rays[device.launch_grid(count)](
-                    float32s, int(host_args[slots.SCREEN]), self.faces, device_keys, at, count, view.error_xy, view.error_z,
-                                                             view.size, self.margin, uint8s, int(host_args[slots.ACTIVE]), histogram)
+                    float32s, int(host_args[kernel_args.SCREEN]), self.faces, device_keys, at, count, view.error_xy, view.error_z,
+                                                             view.size, self.margin, uint8s, int(host_args[kernel_args.ACTIVE]), histogram)
         dropped = int(self.counts[kernel_args.N_DROPPED])
         return estimate_missed(self.to_host(histogram, MAX_SHARED + 1), int(self.counts[kernel_args.N_FRAGMENTS]) - dropped, dropped)

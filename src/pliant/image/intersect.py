@@ -11,7 +11,7 @@ import numpy as np
 from pliant.core.atomic import atomic_add
 from pliant.core.jit import helper
 from pliant.image.cover import pixel_at
-from pliant.image.pack import BOX_SIZE, FAR, HIGH, LEFT, LOW, NEAR, RIGHT
+from pliant.image.separate import BOX_SIZE, FAR, HIGH, LEFT, LOW, NEAR, RIGHT
 from pliant.volume.aabb import Box
 
 MAX_STRIP_BITS = 12

@@ -17,9 +17,9 @@ from pliant.image.intersect import (
     strip_count,
     sweep_end,
 )
-from pliant.image.pack import BOX_SIZE, FAR, HIGH, LEFT, LOW, NEAR, RIGHT
-from pliant.image.pack_cpu import clip_boxes
+from pliant.image.passes_cpu import clip_boxes
 from pliant.image.sample import is_tested
+from pliant.image.separate import BOX_SIZE, FAR, HIGH, LEFT, LOW, NEAR, RIGHT
 from pliant.query.collide.leaf_overlap import exact_entry
 from pliant.query.scheduler import grow_keys
 from pliant.volume.aabb import Box

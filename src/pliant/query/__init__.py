@@ -1,1 +1,1 @@
-"""One dual-tree loop (`traverse.py`) and its visitors."""
+"""Queries: dual-tree traversal (`traverse.py`) and its visitors, ray queries, frustum culling."""

@@ -1,8 +1,8 @@
-"""Stop after so many milliseconds, and say what is certain (Hubbard 1995, interruptible collision detection).
+"""Time budgets: stop after so many milliseconds and report what is certain (Hubbard 1995, interruptible collision detection).
 
-Loops are resumable, so a query with a budget runs in small steps and looks at the clock between them. What is found is certain: triangles
-meet or they do not. What waits on the stack when time is up was not looked at: pairs of nodes or leaves, and with them all pairs of faces
-below. Of a face that is below none of them all pairs are known.
+Loops are resumable, so a query with a budget runs in small steps and reads the clock between them. Every pair found is certain. Pairs of
+nodes or leaves that are on the stack when time is up were not tested, nor were the pairs of faces below them. A face below none of these
+entries has all its pairs in the result.
 """
 import time
 
@@ -11,29 +11,29 @@ import numpy as np
 from pliant.core import validate
 from pliant.core.jit import kernel
 
-TIMED_CALL_BUDGET = 1 << 9                                              # pairs of nodes between looks at the clock: about 30 µs
+TIMED_CALL_BUDGET = 1 << 9                                              # pairs of nodes between readings of the clock: about 30 µs
 NO_ENTRIES = np.empty(0, np.int64)
 
 
 def now():
-    """Seconds, of a clock that only goes forward. All looks at it go through here, so that tests can turn it."""
+    """Seconds of a monotonic clock. All code reads it through this function, so that tests can set it."""
     return time.perf_counter()
 
 
 def deadline(budget_ms):
-    """When a query that begins now must stop; None: never. The budget comes from the user."""
+    """The time at which a query that starts now must stop; None: never. Validates the budget."""
     limit = np.inf if budget_ms is None else validate.nonnegative("budget_ms", budget_ms)
     return None if limit == np.inf else now() + limit / 1000.0
 
 
 def time_is_up(end_time):
-    """Is time up?"""
+    """Has the end time passed?"""
     return end_time is not None and now() >= end_time
 
 
 @kernel
 def mark_faces_below(entries, ranges, faces, range_changes, marks):
-    """marks[f] = 1 for all faces below these names of nodes (>= 0) or leaves (~leaf). `begun` (m + 1,), 0 at first, counts for every leaf
+    """Set marks[f] = 1 for all faces below these nodes (>= 0) or leaves (~leaf). `range_changes` (m + 1,), 0 at first, counts for each leaf
     how many ranges begin there, less those that end."""
     for k in range(len(entries)):
         entry = entries[k]
@@ -50,15 +50,15 @@ def mark_faces_below(entries, ranges, faces, range_changes, marks):
 
 
 def faces_below(bvh, entries, n):
-    """(n,) bool: which of the n faces of a shape are below these names."""
+    """(n,) bool: which of the n faces of a BVH are below these nodes and leaves."""
     marks = np.zeros(n, np.uint8)
     mark_faces_below(entries, bvh.ranges(), bvh.tree.faces, np.zeros(len(bvh.tree.faces) + 1, np.int64), marks)
     return marks.view(np.bool_)
 
 
 def unresolved_faces(bvhs, face_counts, unfinished):
-    """`Pairs.unresolved`, for two shapes (or one twice) of so many faces, and what a loop over them has left on its stack."""
-    a, b = unfinished >> 32, unfinished << 32 >> 32                     # names have a sign
+    """`Pairs.unresolved` of two BVHs (or one twice), from their face counts and the pairs that a loop left on its stack."""
+    a, b = unfinished >> 32, unfinished << 32 >> 32                     # entries are signed
     if bvhs[0] is bvhs[1]:
         both = faces_below(bvhs[0], np.concatenate([a, b]), face_counts[0])
         return both, both

@@ -1,18 +1,18 @@
-"""Which faces does a frustum, or any other set of planes, leave? View frustum culling, exactly decided face by face.
+"""View frustum culling, by a frustum or any other set of planes, decided exactly face by face.
 
-A plane a x + b y + c z + d >= 0 keeps a side. A face is left out if one plane has all its corners strictly on the other side, and nothing
-else: faces that pass a corner of the frustum outside of it are kept, as is usual (Assarsson and Möller 2000). Signs are those of real
-numbers on the float64 vertices (`geometry/halfspace.py`).
+A plane a x + b y + c z + d >= 0 keeps a side. A face is culled if all its corners are strictly outside one plane, and for no other reason:
+faces that pass outside a corner of the frustum are kept, as is usual (Assarsson and Möller 2000). Signs are those of real numbers on the
+float64 vertices (`geometry/halfspace.py`).
 
-A tree is searched from its root with the planes that still count, as bits. Of a node all lanes are compared with one plane at a time: what
-is wholly outside is dropped, what is wholly inside need not be compared with that plane any more, and where no plane is left, the faces of
-all leaves below are taken without looking. Families say how far they reach along a plane's normal, `span` from their `middle`, and no more.
+The BVH is traversed from its root with a bit mask of active planes. All children of a node are compared with one plane at a time. A child
+wholly outside is dropped; for a child wholly inside the plane becomes inactive. Where no plane is active, the faces of all leaves below are
+taken without a test. Of a bounding-volume type only `center` and `support_value` along the plane's normal are used.
 
 FRAME. In the coordinates of a body's volumes, p = (v − origin) · scale, a plane is n · p + h, n over a power of two so that |n_k| < 2. With
 e = 2**-24 and R = reach · scale >= |p_k|: rounding n and h to float32 moves n · p + h by less than e (6 R + |h|), rounding p, where it is a
-corner in a leaf, by 6 e R, and working it out by e (24 R + 3 |h|): at most 36 e (R + |h|) < SLACK (R + |h|). What rounds on the way in
-float64 is a share of all terms, which is added, and so is what rounds where a transform puts vertices. A plane of which nothing can be
-told so (numbers that overflow) is BLIND: then exact tests decide about all.
+corner in a leaf, by 6 e R, and evaluating it by e (24 R + 3 |h|): at most 36 e (R + |h|) < PLANE_ERROR (R + |h|). The margin also includes
+the float64 roundings, a share of all terms, and those of transformed vertices. A plane whose numbers overflow gets the margin UNBOUNDED:
+then exact tests decide about all faces.
 """
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from pliant.results import Stats, VisibleFaces
 from pliant.volume.protocol import REL_ERROR, center, support_value
 
 PLANE_ERROR, FLOAT64_ERROR, UNDERFLOW_ERROR = 2.0**-18, 2.0**-48, 2.0**-120
-UNBOUNDED = 2.0**90                                                     # beyond anything that volumes reach
-CALL_BUDGET = 1 << 13                                                   # nodes of one call: about a millisecond
-MAX_PLANES = 62                                                         # bits of one search
-WORD_BITS = 32                                                          # faces of a number in which faces are marked
+UNBOUNDED = 2.0**90                                                     # above every coordinate of a volume
+CALL_BUDGET = 1 << 13                                                   # nodes per call: about a millisecond
+MAX_PLANES = 62                                                         # planes per traversal: bits of a mask
+WORD_BITS = 32                                                          # faces marked in one integer
 OUTSIDE = -1
 NO_TRANSFORM = np.zeros(0)
 CULL_STATE = np.dtype([(name, np.int64)
@@ -52,10 +52,10 @@ def frustum_cull(target: Any, frustum: ArrayLike | None = None, *, matrix: Array
 
     frustum : (k, 4) rows a b c d, any k from 1 up: a x + b y + c z + d >= 0 is inside; of any length
     matrix : instead, a view-projection matrix (4, 4) as OpenGL has it: columns are multiplied, and −w <= x, y, z <= w is inside. The planes
-        are the last row plus and minus the first, second and third (left, right, bottom, top, near, far), as float64 rounds them; one that
-        has no normal, as the far plane of an infinite view, counts for nothing
+        are the last row plus and minus the first, second and third (left, right, bottom, top, near, far), rounded to float64; one without a
+        normal, such as the far plane of an infinite view, is ignored
 
-    A face is left out if a plane has all three corners strictly outside, in real arithmetic on the float64 vertices: touching counts as
+    A face is culled if all three corners are strictly outside one plane, in real arithmetic on the float64 vertices: touching counts as
     visible.
 
     >>> import pliant as pl
@@ -90,7 +90,7 @@ def matrix_planes(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def cull_faces(body: Any, planes: NDArray[np.float64]) -> tuple[NDArray[np.int32], Stats]:
-    """(faces, Stats) of a body that nobody writes to; any number of planes."""
+    """(faces, Stats) of a body that is locked for reading; any number of planes."""
     found, stats = np.arange(len(body), dtype=np.int32), Stats()
     for k in range(0, len(planes), MAX_PLANES):
         faces, more_stats = cull_by_planes(body, planes[k:k + MAX_PLANES].reshape(-1)) if len(body) else (found, Stats())
@@ -99,7 +99,7 @@ def cull_faces(body: Any, planes: NDArray[np.float64]) -> tuple[NDArray[np.int32
 
 
 def cull_by_planes(body, planes):
-    """The same for at most MOST_PLANES, flat."""
+    """The same for at most MAX_PLANES planes, flat."""
     motion, m = body.motion, NO_TRANSFORM if body.matrix is None else body.matrix
     local = np.zeros(5 * (len(planes) // 4), np.float32)
     mask = to_local_planes(planes, motion.record, m, local)
@@ -116,7 +116,7 @@ def cull_by_planes(body, planes):
     state["frame"], state["entry"], state["fill"], state["context"] = bvh.frame, bvh.entry, bvh.fill, bvh.context
     reason, ranges = BUDGET_SPENT, bvh.ranges()
     with ignore_float_errors():
-        while reason == BUDGET_SPENT:                                   # in between Ctrl-C is heard
+        while reason == BUDGET_SPENT:                                   # Ctrl-C is handled between calls
             state["budget"] = CALL_BUDGET
             reason = traverse_planes(bvh.nodes, bvh.leaves, tree.faces, ranges, motion.flat, m, planes, local, query, stack, marks)
     found = np.empty(count_marks(marks), np.int32)
@@ -126,8 +126,8 @@ def cull_by_planes(body, planes):
 
 @kernel
 def to_local_planes(planes, motion_record, m, local):
-    """Set local (5 k,) to planes (4 k,), flat, as the volumes of a body see them: n, h and the slack of each. Bits of the planes that its
-    box is not wholly inside of; OUTSIDE if it is wholly outside one. `m` (12,) or (0,) places it."""
+    """Set local (5 k,) to planes (4 k,), flat, in the frame of a body's volumes: n, h and the margin of each. Returns bits of the planes
+    that the body's box is not wholly inside of; OUTSIDE if it is wholly outside one. `m` (12,) or (0,) is the body's transform."""
     body_frame, mask, is_placed = motion_record[0], np.int64(0), len(m) > 0
     box, origin, scale = body_frame["box"], body_frame["origin"], body_frame["scale"]
     reach, error_bound = body_frame["reach"] * scale, rounding_bound(m, box) * scale if is_placed else 0.0
@@ -144,7 +144,7 @@ def to_local_planes(planes, motion_record, m, local):
             offset_size = abs(p) + (abs(q) + abs(r))
         p, q, r = origin[0] * scale, origin[1] * scale, origin[2] * scale
         h, offset_size = h + (x * p + (y * q + z * r)), offset_size + (abs(p) + (abs(q) + abs(r)))
-        terms += 2 * (abs(p) + (abs(q) + abs(r)))                       # with all roundings of Rᵀ n
+        terms += 2 * (abs(p) + (abs(q) + abs(r)))                       # includes all roundings of Rᵀ n
         margin = ((reach + abs(h)) * PLANE_ERROR + (terms + reach) * FLOAT64_ERROR + 6 * error_bound
                   + offset_size * UNDERFLOW_BOUND + UNDERFLOW_ERROR)
         if not (abs(h) < UNBOUNDED and margin < UNBOUNDED):             # NaN is neither
@@ -165,7 +165,7 @@ def to_local_planes(planes, motion_record, m, local):
 
 @helper
 def mark_leaves(faces, begin, end, marks):
-    """Mark all faces of these leaves."""
+    """Mark all faces of the leaves from `begin` to `end`."""
     for leaf in range(begin, end):
         for k in range(faces.shape[1]):
             face = np.int64(faces[leaf, k])
@@ -176,7 +176,7 @@ def mark_leaves(faces, begin, end, marks):
 
 @helper
 def corner_side(leaves, leaf, c, i, flat, m, planes, j):
-    """(The sign of corner c of triangle i of a leaf, 1 if that took more than the filter.)"""
+    """(sign of corner c of triangle i of a leaf relative to plane j, 1 if the filter did not decide it)"""
     v = 3 * np.int64(leaves[leaf]["corner"][c, i])
     x, y, z = flat[v], flat[v + 1], flat[v + 2]
     if len(m) > 0:
@@ -190,7 +190,7 @@ def corner_side(leaves, leaf, c, i, flat, m, planes, j):
 
 @helper
 def cull_leaf(leaves, leaf, flat, m, planes, local, mask):
-    """(Bits of the triangles of a leaf that none of these planes leaves out, how many signs took more than the filter.)"""
+    """(bits of the triangles of a leaf that none of these planes culls, how many signs the filter did not decide)"""
     kept_mask, n_exact = np.int64(leaves[leaf]["used"]), np.int64(0)
     while mask != 0 and kept_mask != 0:
         j, mask = ctz(mask), mask & (mask - 1)
@@ -214,7 +214,7 @@ def cull_leaf(leaves, leaf, flat, m, planes, local, mask):
 
 @helper
 def cull_children(nodes, i, local, mask, plane_masks):
-    """Bits of the lanes of node i that none of these planes leaves out; rest[k] becomes the planes that still count for lane k."""
+    """Bits of the children of node i that none of these planes culls; plane_masks[k] becomes the planes still active for child k."""
     count, volumes = np.int64(nodes[i]["count"]), lanes(nodes, i)
     x, y, z = center(volumes)
     kept_mask = (np.int64(1) << count) - 1
@@ -236,8 +236,8 @@ def cull_children(nodes, i, local, mask, plane_masks):
 
 @kernel
 def traverse_planes(nodes, leaves, faces, ranges, flat, m, planes, local, query, stack, marks):
-    """Go on with a search, whose state is in `query` (1,) and `stack`, pairs of a node and the planes that count for it: mark the faces
-    that are kept. DONE, or BUDGET."""
+    """Resume a traversal from `query` (1,) and `stack`, which holds pairs of a node and its active planes: mark the faces that are kept.
+    Returns DONE or BUDGET_SPENT."""
     state, plane_masks = query[0], stack_int64(8)
     position, budget, n_v = state["position"], state["budget"], state["n_v"]
     n_p, n_u, n_exact = state["n_p"], state["n_u"], state["n_exact"]
@@ -273,7 +273,7 @@ def traverse_planes(nodes, leaves, faces, ranges, flat, m, planes, local, query,
 
 @kernel
 def count_marks(marks):
-    """How many faces are marked."""
+    """The number of marked faces."""
     n = np.int64(0)
     for word in marks:
         n += popcount(word)
@@ -282,7 +282,7 @@ def count_marks(marks):
 
 @kernel
 def list_marks(marks, found):
-    """The faces that are marked, in order."""
+    """Write the marked faces to `found`, in order."""
     n = 0
     for at in range(len(marks)):
         word = marks[at]

@@ -1,4 +1,4 @@
-"""How BVHs are traversed: choices that change the work, never the answer."""
+"""Options of BVH traversal: they change the work, never the result."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ SAT_MODES, DESCEND_MODES, RAY_MODES = ("full", "lite"), ("both", "larger"), ("wi
 
 @dataclass(frozen=True)
 class Traversal:
-    """How BVHs are traversed, for experiments; the answer is always the same.
+    """How BVHs are traversed, for experiments; the result is always the same.
 
-    sat : separating axes that are tested between boxes of bodies with a transform: "full" 15, "lite" the 6 face normals
-    descend : which of two nodes is opened: "both" at once, or the "larger" one
+    sat : separating axes tested between boxes of bodies with a transform: "full" all 15, "lite" the 6 face normals
+    descend : which of two nodes is opened: "both", or the "larger" one
     rays : "wide", nearest child first and several rays at once, or "stackless", by skip indices (Larsson and Akenine-Möller 2003, Fig 7.2)
 
     >>> import pliant as pl
@@ -49,7 +49,7 @@ DEFAULT_TRAVERSAL = Traversal()
 
 
 def check_traversal(traversal: object) -> Traversal:
-    """The argument `traversal` of a query."""
+    """Validate the argument `traversal` of a query."""
     if not isinstance(traversal, Traversal):
         raise TypeError(f"traversal: expected a pliant.Traversal, got {type(traversal).__name__} {traversal!r}")
     return traversal

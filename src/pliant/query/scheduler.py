@@ -1,8 +1,8 @@
-"""From Python: run a resumable loop to its end. Grow what is full, look at Ctrl-C, share the work with the pool where there is enough.
+"""Run a resumable loop to its end: grow full buffers, handle Ctrl-C, share large work with the thread pool.
 
-One thread starts. If the first budget does not suffice and there are more threads, what waits on the stack is dealt out; a worker whose
-budget is spent while others are idle gives away the bottom half of its stack, where the large pairs are. Where the user has set a limit to
-the time (`budget.py`), steps are small, and what is left on all stacks at its end is given back.
+One thread starts. If the first budget does not suffice and there are more threads, the pairs on the stack are dealt out. A worker whose
+budget is spent while others are idle gives away the bottom half of its stack, where the large pairs are. With a time budget (`budget.py`)
+steps are small, and the pairs left on all stacks are returned.
 """
 import threading
 from contextlib import contextmanager
@@ -21,48 +21,48 @@ from pliant.query.traverse import BUDGET_SPENT, COUNTERS, EARLY_EXIT, OUTPUT_FUL
 from pliant.results import Stats
 
 CALL_BUDGET = 1 << 14                                                   # pairs of nodes per call: about a millisecond
-INITIAL_KEYS = 1 << 13                                                  # keys to begin with
-MAX_KEPT_KEYS = 1 << 20                                                 # keys that a thread keeps between queries
-IDLE_WAIT = 0.05                                                        # seconds between looks of an idle worker
+INITIAL_KEYS = 1 << 13                                                  # initial capacity for keys
+MAX_KEPT_KEYS = 1 << 20                                                 # capacity that a thread keeps between queries
+IDLE_WAIT = 0.05                                                        # seconds between checks of an idle worker
 
 
 class Queryable(Protocol):
-    """What a query may be asked about; `Body` is one."""
+    """What queries need of a body; `Body` implements it."""
 
     guard: ReadWriteLock
     motion: Any
-    welded_faces: np.ndarray                                            # (f, 3) int32, faces with one name for welded vertices
+    welded_faces: np.ndarray                                            # (f, 3) int32, faces with one index for welded vertices
     matrix: np.ndarray | None                                           # rows of 3 × 4, from model space to the world
-    distance_cache: Any                                                 # where distances to others were found last: distance.py
+    distance_cache: Any                                                 # nearest leaves of the last distances: distance.py
 
     @property
     def faces(self) -> np.ndarray:
         """(f, 3) vertex indices."""
 
     def bvh_at(self, scale: float) -> Any:
-        """The tree and volumes, for coordinates times this power of two."""
+        """The BVH, for coordinates times this power of two."""
 
     def world_vertices(self) -> tuple[np.ndarray, bool, float]:
-        """All vertices in the world, flat; are they in the range of the filters; by how much rounding moved them from model space."""
+        """(world vertices, flat; are all in the range of the filters?; bound on the rounding of the transform)"""
 
     def mesh(self) -> Any:
         """The connectivity, `geometry/mesh.py`."""
 
 
 class Workspace:
-    """What a query needs while it runs: a state, a stack, room for keys. Kept from one query of a thread to the next."""
+    """Buffers of a running query: state, stack, keys. A thread keeps them from one query to the next."""
 
     def __init__(self):
         self.query = np.zeros(1, QUERY_STATE)
         self.stack, self.keys, self._lower_bounds = np.empty(1024, np.int64), np.empty(INITIAL_KEYS, np.int64), np.empty(0, np.float32)
 
     def reserve_stack(self, stack_size):
-        """Room for a stack of that many pairs."""
+        """Grow the stack to so many pairs."""
         if len(self.stack) < stack_size:
             self.stack = np.empty(stack_size, np.int64)
 
     def waiting(self):
-        """Room for a number beside each of them."""
+        """A float32 buffer with one value per stack entry."""
         if len(self._lower_bounds) < len(self.stack):
             self._lower_bounds = np.empty(len(self.stack), np.float32)
         return self._lower_bounds
@@ -73,8 +73,8 @@ _idle = threading.local()
 
 @contextmanager
 def workspace():
-    """One that nobody else uses: a signal handler may ask a query while another is under way in the same thread."""
-    idle = _idle.__dict__.setdefault("kept", [])
+    """A Workspace for exclusive use: a signal handler may start a query while another runs in the same thread."""
+    idle = _idle.__dict__.setdefault("workspaces", [])
     space = idle.pop() if idle else Workspace()
     try:
         yield space
@@ -85,9 +85,9 @@ def workspace():
 
 
 class ResumableLoop(NamedTuple):
-    """A query that can be run: `go(query, stack, keys)` is the kernel bound to its bodies, `depth` the capacity of its stack.
+    """A query that can be run: `resume(query, stack, keys)` is the kernel bound to its bodies, `stack_size` the capacity of its stack.
 
-    `shapes` are kept alive: the kernel knows what they hold by address.
+    `shapes` keeps the BVHs alive: the kernel knows their arrays by address.
     """
     resume: Any
     stack_size: int
@@ -95,7 +95,7 @@ class ResumableLoop(NamedTuple):
 
 
 def run_loop(loop, space, end_time=None):
-    """Run the query that `work` holds at its start; (keys in any order, counters, what was left on the stack when time was up)."""
+    """Run the query whose initial state is in `space`; (keys in any order, Stats, pairs left on the stack when time was up)."""
     state, budget, visited = space.query[0], CALL_BUDGET if end_time is None else TIMED_CALL_BUDGET, 0
     while not time_is_up(end_time):
         state["budget"] = budget
@@ -112,7 +112,7 @@ def run_loop(loop, space, end_time=None):
 
 
 def copy_keys(space):
-    """The keys found, which are the caller's from now on."""
+    """A copy of the keys found."""
     return space.keys[:space.query["found"][0]].copy()
 
 
@@ -121,7 +121,7 @@ def read_stats(state):
 
 
 def grow_keys(keys):
-    """Twice the room, if memory allows: the copy, the sorted pairs and the caller's own need as much again."""
+    """Double the capacity, if memory allows: the copy, the sorted pairs and the caller's own need as much again."""
     if not memory.fits_in_memory(4 * keys.nbytes):
         raise TooManyPairsError(f"more than {len(keys):,} pairs meet, and memory for twice as many is not available; "
                                 "ask for first=True, or test fewer faces at a time")
@@ -129,7 +129,7 @@ def grow_keys(keys):
 
 
 class _SharedStacks:
-    """The stacks that wait for a worker, and what has come of the others. A worker that starts late, or never, is not missed."""
+    """The stacks that wait for a worker, and the results of the others. Workers may start late, or never."""
 
     def __init__(self, stacks, stats, end_time):
         self.condition, self.cancelled, self.end_time = threading.Condition(), threading.Event(), end_time
@@ -137,7 +137,7 @@ class _SharedStacks:
         self.found, self.stats = [], stats
 
     def pop_stack(self):
-        """A stack; None when all is done, nothing more is wanted or time is up."""
+        """The next stack; None when all are done, the query is cancelled or time is up."""
         with self.condition:
             self.waiting += 1
             while not self.stacks and self.n_busy and not self.cancelled.is_set():
@@ -154,7 +154,7 @@ class _SharedStacks:
             self.condition.notify()
 
     def abandon_stack(self, stack):
-        """There is no time for these."""
+        """Record the pairs that there was no time for."""
         with self.condition:
             self.unfinished.append(stack)
 
@@ -170,7 +170,7 @@ class _SharedStacks:
 
 
 def run_shared(loop, space, end_time):
-    """Deal out the stack of `work` to the pool and put the answers together."""
+    """Deal out the stack of `space` to the pool and combine the results."""
     n_workers, position = pool.threads(), int(space.query["position"][0])
     stacks = [space.stack[k:position:4 * n_workers].copy() for k in range(min(position, 4 * n_workers))]
     shared = _SharedStacks(stacks, Stats(), end_time)
@@ -179,13 +179,13 @@ def run_shared(loop, space, end_time):
     for name in ("found", *COUNTERS):
         initial_state[name] = 0
     pool.run_jobs([partial(run_worker, loop, initial_state, shared)] * n_workers, shared.cancelled)
-    # cancelled: there is enough
+    # cancelled: a worker has left early
     unfinished = NO_ENTRIES if shared.cancelled.is_set() else np.concatenate([*shared.unfinished, *shared.stacks])
     return np.concatenate(shared.found), shared.stats, unfinished
 
 
 def run_worker(loop, initial_state, shared):
-    """One worker: take stacks until there are none."""
+    """Run one worker: process stacks until there are none."""
     space = Workspace()
     space.query[:] = initial_state
     while (stack := shared.pop_stack()) is not None:
@@ -197,7 +197,7 @@ def run_worker(loop, initial_state, shared):
 
 
 def run_stack(loop, space, stack, shared):
-    """Work off one stack, giving away half of it whenever somebody waits."""
+    """Process one stack; push half of it whenever another worker waits."""
     space.reserve_stack(len(stack) + loop.stack_size)
     space.stack[:len(stack)] = stack
     state = space.query[0]

@@ -1,14 +1,14 @@
-"""Two trees, one loop. Resumable, and specialised on the pair of (family, W) and on the visitor, on nothing else.
+"""Dual-tree traversal of two BVHs. Resumable, and specialised on the pair of (volume type, W) and on the visitor, on nothing else.
 
-Waiting pairs of nodes (>= 0) or leaves (~leaf) are packed as a << 32 | b on `stack`. The loop pops a pair, refreshes what is older than
-its frame through the body's entry, and pushes the pairs of children that the visitor cares for, of both or of the larger one (`larger`);
-two leaves go to the visitor. It returns why it stopped and can take up where it left:
+Pairs of nodes (>= 0) or leaves (~leaf) wait on `stack`, packed as a << 32 | b. The loop pops a pair, refreshes volumes that are older than
+the frame through the body's entry, and pushes the pairs of children that overlap, of both nodes or of the larger one (`descend_larger`);
+two leaves go to the visitor. It returns why it stopped and can be resumed:
 
-    DONE      no pair is left                     BUDGET    as many pairs were visited as allowed: time to look at the clock, at Ctrl-C
-    FULL      the visitor has no room for more    ENOUGH    the visitor has all it wants
+    DONE           no pair is left             BUDGET_SPENT    the budget of pairs is spent: time to read the clock, to handle Ctrl-C
+    OUTPUT_FULL    the visitor has no space    EARLY_EXIT      the visitor needs no more pairs
 
-A visitor is a NamedTuple of what its query needs; it defines `near`, `touch`, `itself` and `ways` for its class. Where a tree is compared
-with itself, a node paired with itself means all pairs of its children, each with itself included.
+A visitor is a NamedTuple of the query's data; `overlaps`, `visit_leaves`, `is_self` and `frames` are registered for its class. Where a BVH
+is compared with itself, a node paired with itself means all pairs of its children, each with itself included.
 """
 import numpy as np
 
@@ -21,86 +21,85 @@ from pliant.volume.protocol import Translation, size, transform_volume
 
 DONE, OUTPUT_FULL, BUDGET_SPENT, EARLY_EXIT, CONTINUE = range(5)
 LOW_32_BITS = 0xFFFFFFFF
-EXACT_COST = 32                                                         # of exact tests, in pairs of nodes: 0.3 to 26 µs against 60 ns
-TRANSLATION_ERROR = 2.0**-22                                            # of the largest coordinate: above every rounding of `carry`
-CORNER_ERROR = 2.0**-23 * (1 + 2.0**-19)                                # of the larger reach: see `begin`
+EXACT_COST = 32                                                         # of an exact test, in pairs of nodes: 0.3 to 26 µs against 60 ns
+TRANSLATION_ERROR = 2.0**-22                                            # of the largest coordinate: above the rounding of transform_volume
+CORNER_ERROR = 2.0**-23 * (1 + 2.0**-19)                                # of the larger reach: see `init_query`
 MIN_CORNER_ERROR = 2.0**-50                                             # see geometry/overlap_simd.py
-# of the larger reach: above errors of distances, geometry/triangle_distance.py
-DISTANCE_ERROR = 2.0**-38
+DISTANCE_ERROR = 2.0**-38                                               # of the larger reach: above that of triangle_distance.py
 
 COUNTERS = ("n_v", "n_p", "n_u", "n_exact")
 LEAF_PAIR_FIELDS = tuple(name for what in ("leaves_a", "leaves_b", "flat_a", "flat_b", "m_a", "m_b", "keys", "begins", "others", "masks")
-                         for name in (what, f"n_{what}"))               # addresses and lengths, for entries that look at two leaves
+                         for name in (what, f"n_{what}"))               # addresses and lengths, for entries that process two leaves
 QUERY_STATE = np.dtype([(name, np.int64) for name in (
-    "position", "budget", "found", *COUNTERS,                           # how far it is
-    "first_only", "in_filter_range", "key_bits", "exact_entry", "check_shared",  # what the visitor wants: collide.py, selfcollide.py
-    "frame_a", "entry_a", "fill_a", "context_a",                        # how the bodies make things true
+    "position", "budget", "found", *COUNTERS,                           # progress
+    "first_only", "in_filter_range", "key_bits", "exact_entry", "check_shared",  # settings of the visitor: query/collide
+    "frame_a", "entry_a", "fill_a", "context_a",                        # refresh callbacks of both bodies
     "frame_b", "entry_b", "fill_b", "context_b", "full_sat", "descend_larger",
-    "address", "leaf_entry", "gap_entry", "face_a", "face_b", "leaf_a", "leaf_b", *LEAF_PAIR_FIELDS)]  # distances: nearby.py
-    # from b's origin to a's, and the roundings
+    "address", "leaf_entry", "gap_entry", "face_a", "face_b", "leaf_a", "leaf_b", *LEAF_PAIR_FIELDS)]  # leaf_distance.py
+    # offset from b's frame to a's, and error bounds
     + [(name, np.float32) for name in ("x", "y", "z", "margin", "corner_error", "rotation_error",
-                                       "radius", "limit", "direction_x", "direction_y", "direction_z")]  # what is near, squared, and where
-    + [(name, np.float64) for name in ("scale", "stretch", "best",      # frames against the world; the least distance so far
-                                       "distance_error")]               # and by how much more bounds may exceed one that is measured
-    + [("b_to_a", np.float64, (12,)), ("to_a", np.float32, (12,)), ("to_b", np.float32, (12,)),  # as x, y, z where bodies are placed
-       ("ends", np.float64, (6,))])                                     # points of the least distance
+                                       "radius", "limit", "direction_x", "direction_y", "direction_z")]  # radius, its square, direction
+    + [(name, np.float64) for name in ("scale", "stretch", "best",      # frame lengths over world lengths; least distance so far
+                                       "distance_error")]               # by how much bounds may exceed a measured distance
+    + [("b_to_a", np.float64, (12,)), ("to_a", np.float32, (12,)), ("to_b", np.float32, (12,)),  # for x, y, z if bodies have transforms
+       ("ends", np.float64, (6,))])                                     # nearest points
 
 
 @generic("visitor")
 def overlaps(visitor, state, volumes, volume):
-    """Bits of the lanes of `volumes` that must be looked into together with `volume`."""
+    """Bits of the lanes of `volumes` whose pairs with `volume` must be visited."""
 
 
 @generic("visitor")
 def is_self(visitor):
-    """Is this a query of one tree with itself? A constant, so that other loops know nothing of it."""
+    """Does this query compare one BVH with itself? A constant: other loops are compiled without that branch."""
 
 
 @generic("visitor")
 def frames(visitor, state):
-    """(from b's frame to a's, from a's to b's), for `carry`."""
+    """(from b's frame to a's, from a's to b's), for `transform_volume`."""
 
 
 @helper
 def translation_frames(state):
-    """The `ways` between bodies that are not turned against each other."""
+    """The `frames` of bodies without transforms."""
     return (Translation(state["x"], state["y"], state["z"], state["margin"]),
             Translation(-state["x"], -state["y"], -state["z"], state["margin"]))
 
 
 @generic("visitor")
 def visit_leaves(visitor, state, leaves_a, a, leaves_b, b):
-    """Look at the triangles of leaves a and b; GOING, or why the loop must stop. FULL leaves the pair on the stack."""
+    """Process the triangles of leaves a and b; CONTINUE, or why the loop must stop. OUTPUT_FULL leaves the pair on the stack."""
 
 
 @helper
 def pack_pair(a, b):
-    """Two signed 32-bit names in one int64."""
+    """Pack two signed 32-bit entries into one int64."""
     return (np.int64(a) << 32) | (np.int64(b) & LOW_32_BITS)
 
 
 @helper
 def unpack_low(entry):
-    """The second of two packed names."""
+    """The second of two packed entries."""
     return np.int64(np.int32(entry & LOW_32_BITS))
 
 
 @helper
 def refresh_node(nodes, i, frame, entry, context):
-    """Make node i true to its frame; the number of volumes set."""
+    """Bring node i up to date with its frame; the number of volumes refitted."""
     return np.int64(0) if stamp(nodes, i) == frame else call_address(entry, context, i)
 
 
 @helper
 def refresh_leaf(leaves, i, frame, fill, context):
-    """Make the triangles of leaf i true to its frame."""
+    """Bring the triangles of leaf i up to date with its frame."""
     if stamp(leaves, i) != frame:
         call_address(fill, context, i)
 
 
 @helper
 def refresh_leaves(nodes, i, mask, leaves, frame, fill, context):
-    """Make true the leaves among these children of node i: several at once wait less for memory than each when it is its turn."""
+    """Refresh the leaves among these children of node i: refreshing several at once waits less for memory than one by one."""
     while mask != 0:
         k, mask = ctz(mask), mask & (mask - 1)
         child = np.int64(nodes[i]["child"][k])
@@ -110,7 +109,7 @@ def refresh_leaves(nodes, i, mask, leaves, frame, fill, context):
 
 @helper
 def prefetch_child(nodes, leaves, child):
-    """Start loading a child that is about to wait on the stack: where trees exceed the caches, half the time would go into waiting."""
+    """Prefetch a child that is pushed on the stack: where BVHs exceed the caches, half the time would go into waiting."""
     if child < 0:
         prefetch(leaves, np.int64(~child))
     else:
@@ -119,7 +118,7 @@ def prefetch_child(nodes, leaves, child):
 
 @helper
 def enclosing(nodes, slots, entry):
-    """The volume around a node, or around a leaf: that is a lane of its parent."""
+    """The volume that encloses a node, or a leaf: a lane of its parent."""
     if entry >= 0:
         return load_bounds(nodes, entry)
     return lane(nodes, np.int64(slots[~entry, 0]), np.int64(slots[~entry, 1]))
@@ -127,21 +126,21 @@ def enclosing(nodes, slots, entry):
 
 @helper
 def scaled_offset(a, b, scale):
-    """(b − a) · scale; neither the difference of huge numbers nor a number of a tiny body's scale may overflow on the way."""
+    """(b − a) · scale, without overflow for huge coordinates or for the scale of a tiny body."""
     difference = b - a
     return difference * scale if abs(difference) < np.inf else b * scale - a * scale
 
 
 @helper
 def gap_exceeds(low, high, tolerance, distance_error):
-    """Does a box that begins at `low` lie more than the tolerance beyond one that ends at `high`, whatever a distance is off by? 0: exactly
-    that, since distances of faces that do not meet are above 0."""
+    """Is the gap from `high`, the end of one box, to `low`, the start of another, above the tolerance plus the distance error? With a
+    tolerance of 0 no error is added: distances of faces that do not intersect are above 0."""
     return low > high and low - high > (tolerance * (1 + 2.0**-40) + distance_error if tolerance > 0.0 else 0.0)
 
 
 @kernel
 def init_query(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale, tolerance):
-    """Set the query at the pair of roots (stack[0] = 0), unless the exact boxes are farther apart than the tolerance; lengths in it are
+    """Start the query at the pair of roots (stack[0] = 0); False if the exact boxes are farther apart than the tolerance. Its lengths are
     times the scale."""
     state, distance_error = query[0], max(reach_a, reach_b) * DISTANCE_ERROR
     for k in range(3):
@@ -152,8 +151,8 @@ def init_query(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale,
     z = scaled_offset(origin_a[2], origin_b[2], scale)
     reach, shift = max(reach_a, reach_b) * scale, max(abs(x), max(abs(y), abs(z)))
     # The error of a corner, but for what making it local adds (`geometry/overlap_simd.py`), with e = 2**-24: of a, e · reach; of b, e ·
-    # reach and as much for the way to the leaf's low corner; of b's box, e · reach for either body. Origins are coarse (`motion/free.py`),
-    # so the shift is nearly always exact in float32; where it is not, its rounding counts too.
+    # reach and as much for the offset to the leaf's low corner; of b's box, e · reach for either body. Origins are coarse
+    # (`motion/free.py`), so the shift is nearly always exact in float32; where it is not, its rounding counts too.
     inexact = (x != np.float32(x)) | (y != np.float32(y)) | (z != np.float32(z))
     state["x"], state["y"], state["z"] = x, y, z
     state["margin"] = (reach + shift) * TRANSLATION_ERROR
@@ -164,14 +163,14 @@ def init_query(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale,
 
 @helper
 def reset_query(state):
-    """At the pair of roots, with nothing found."""
+    """Reset the query to the pair of roots, with nothing found."""
     state["position"], state["found"] = 1, 0
     state["n_v"], state["n_p"], state["n_u"], state["n_exact"] = 1, 0, 0, 0
 
 
 @kernel
 def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, query, stack):
-    """Go on with the query, whose state is in `query` (1,) and `stack`."""
+    """Resume the query whose state is in `query` (1,) and `stack`."""
     state = query[0]
     position, budget = state["position"], state["budget"]
     n_v, n_u = state["n_v"], state["n_u"]
@@ -237,9 +236,9 @@ def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, qu
                 stack[position] = pack_pair(nodes_a[a]["child"][i], b)
                 position += 1
         else:
-            # Lanes of a against all of b, then each that meets it against the lanes of b.
+            # Children of a against the bounds of b, then each that overlaps them against the children of b.
             mask_a = overlaps(visitor, state, lanes(nodes_a, a), transform_volume(load_bounds(nodes_b, b), to_a))
-            pushed_a, pushed_b = np.int64(0), np.int64(0)               # children that wait on the stack from now on
+            pushed_a, pushed_b = np.int64(0), np.int64(0)               # children pushed on the stack
             n_v += nodes_a[a]["count"]
             while mask_a != 0:
                 i, mask_a = ctz(mask_a), mask_a & (mask_a - 1)

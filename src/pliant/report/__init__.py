@@ -1,1 +1,1 @@
-"""What a user sees of an answer: pictures now, whole reports later. Nothing below this layer imports it."""
+"""Pictures and HTML reports of results. Nothing below this layer imports it."""

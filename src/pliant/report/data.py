@@ -1,7 +1,8 @@
-"""What a report tells: plain values, so that whoever has an animation and its collisions can have one (`pliant check`, `pliant demo`).
+"""The content of a report as plain values, so that any program with an animation and its collisions can write one (`pliant check`,
+`pliant demo`).
 
-Snapshots are an iterable, taken one at a time: a report of any length is written in memory for a few frames. All else is read again after
-the last of them, so that whoever looks for collisions while snapshots are taken may fill in lists and arrays on the way.
+Snapshots are an iterable, taken one at a time: writing a report of any length takes memory for a few frames. All other fields are read
+after the last snapshot, so that a caller who computes collisions while snapshots are taken may fill in lists and arrays on the way.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ Indices = NDArray[np.int32]
 
 
 class Hierarchy(NamedTuple):
-    """Who is under whom in a body's tree: volume v of level l encloses the faces order[levels[l][v, 0]:levels[l][v, 1]]."""
+    """The BVH of a body: volume v of level l encloses the faces order[levels[l][v, 0]:levels[l][v, 1]]."""
 
     order: Indices  # (f,) faces, so that every volume has a range of them
-    levels: Sequence[Indices]  # (v, 2) ranges each, from the root down; level 0 is the whole body
+    levels: Sequence[Indices]  # (v, 2) ranges each, from the root down; level 0 is the root
 
 
 class ReportBody(NamedTuple):
@@ -32,37 +33,37 @@ class ReportBody(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """A frame as it is drawn."""
+    """A drawn frame."""
 
     frame: int
-    meshes: Sequence[tuple[Floats, Indices]]  # (vertices (n, 3), faces (f, 3)) of each body; the very same faces while they do not change
-    marked: Sequence[Indices]  # of each body: the faces that meet something, sorted, each once
+    meshes: Sequence[tuple[Floats, Indices]]  # of each body: (vertices (n, 3), faces (f, 3)); the same faces array while unchanged
+    marked: Sequence[Indices]  # of each body: the faces that intersect something, sorted, each once
 
 
 class Contact(NamedTuple):
-    """Two bodies in a frame, or one that meets itself: a row of the table."""
+    """Two intersecting bodies in a frame, or a self-collision: a row of the table."""
 
     frame: int
-    first: int  # bodies, by their place
+    first: int  # body indices
     second: int
     pairs: int  # of faces
-    centre: tuple[float, float, float]  # of what meets
-    radius: float  # around it
+    centre: tuple[float, float, float]  # center of the intersecting faces
+    radius: float  # radius around it
 
 
 class ReportData(NamedTuple):
-    """All that a report tells."""
+    """The content of a report."""
 
     title: str
     facts: Sequence[tuple[str, str]]  # name and value, for the head of the page
     notes: Sequence[str]  # sentences
     bodies: Sequence[ReportBody]
-    frames: Indices  # (k,) numbers of the frames that were looked at, rising
+    frames: Indices  # (k,) numbers of the checked frames, ascending
     counts: Mapping[str, NDArray[np.int64]]  # by name (k,): pairs of faces in each of them, parts of a sum: "between bodies", …
-    contacts: Sequence[Contact]  # the worst first, for the table
-    snapshots: Iterable[Snapshot]  # of some or all of these frames, rising
+    contacts: Sequence[Contact]  # most pairs first, for the table
+    snapshots: Iterable[Snapshot]  # of some or all of these frames, ascending
     rate: float = 30.0  # frames a second
-    up: str = ""  # "x", "y", "z"; empty: not known
+    up: str = ""  # "x", "y", "z"; empty: unknown
     unit: str = ""
-    body_pairs: NDArray[np.int64] | None = None  # (l, 3) frame, body, pairs in which it takes part; None: what the meetings add up to
-    omitted_contacts: int = 0  # meetings beside these
+    body_pairs: NDArray[np.int64] | None = None  # (l, 3) frame, body, pairs in which it takes part; None: the sums of the contacts
+    omitted_contacts: int = 0  # contacts that are not in the list

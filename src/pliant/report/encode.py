@@ -1,18 +1,18 @@
-"""Frames in few bytes, for a page that plays them: positions on a grid of 16 bits, told by how they differ from what was to be expected.
+"""Frames in few bytes, for a page that plays them: positions on a grid of 16 bits, stored as residuals of a prediction.
 
-A body has a grid of its own, whose zero follows the middle of its box, so that bodies may go anywhere; its step changes only where the body
+Each body has its own grid, whose zero follows the center of its box, so that bodies may go anywhere; its step changes only where the body
 has grown or shrunk much. No vertex is moved by more than 1/16,000 of the longest side of that box.
 
 A chunk holds whole frames. Inflated it is, little-endian, frame after frame:
 
-    int32           the place of the frame in `Story.frames`
-    int32 (b, 4)    of each of b bodies: mode, vertices, faces or −1 where they are as before, marked faces
+    int32           the index of the frame in `ReportData.frames`
+    int32 (b, 4)    of each of b bodies: mode, vertices, faces or −1 if unchanged, marked faces
     float64 (b, 4)  of each body: the zero of its grid (x, y, z) and its step
-    bytes           of each body: faces, positions (3, n), marked faces, as `planes` of how they differ
+    bytes           of each body: faces, positions (3, n), marked faces, as `byte_planes` of their deltas or residuals
 
-Faces and marked faces differ from the entry before. Positions differ from nothing, from the frame before, or from where that frame and the
-one before it lead in a straight line (ORDER of the mode); if NEIGHBOURS is set, these differences are told by how they differ from those of
-the vertex before. SAME positions are not told again. All arithmetic is modulo 2¹⁶ or 2³².
+Faces and marked faces are deltas from the previous entry. Positions are residuals of one of three predictions: zero, the previous frame, or
+the linear extrapolation of the two previous frames (ORDER_BITS of the mode); with NEIGHBOUR_BIT, these are deltas from the previous vertex.
+With SAME_BIT, positions are unchanged and not stored. All arithmetic is modulo 2¹⁶ or 2³².
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 Ints = NDArray[Any]
 
 ORDER_BITS, NEIGHBOUR_BIT, SAME_BIT = 3, 4, 8  # bits of a mode
-ZLIB_LEVEL = 4  # of zlib: 6 takes six times as long and saves 4 % (100 frames of a cloth of 50,000 triangles: 1.5 s, 2.8 MB)
+ZLIB_LEVEL = 4  # 6 takes six times as long and saves 4 % (100 frames of a cloth of 50,000 triangles: 1.5 s, 2.8 MB)
 NEW_STEPS, MIN_STEPS, MAX_STEPS = 10_000, 7_000, 32_000  # steps in half a side: of a new grid, and where it becomes too coarse or too small
 
 
@@ -38,19 +38,19 @@ class QuantizedBody(NamedTuple):
     grid: NDArray[np.int16]  # (3, n)
     zero: NDArray[np.float64]  # (3,)
     step: float
-    faces: NDArray[np.int32]  # (f, 3); the very same while they do not change
-    marked: NDArray[np.int32]  # rising
+    faces: NDArray[np.int32]  # (f, 3); the same array while they do not change
+    marked: NDArray[np.int32]  # ascending
 
 
 class Frame(NamedTuple):
-    """All bodies at once."""
+    """All bodies in a frame."""
 
-    place: int  # in Story.frames
+    place: int  # index in ReportData.frames
     pieces: Sequence[QuantizedBody]
 
 
 class Quantizer:
-    """Puts one body on its grid, frame after frame. Vertices that no face has are left out: nobody sees them."""
+    """Puts one body on its grid, frame after frame. Vertices without a face are left out: they are not drawn."""
 
     def __init__(self) -> None:
         self.step = 0.0
@@ -60,12 +60,12 @@ class Quantizer:
         self.faces = np.empty((0, 3), np.int32)
 
     def quantize(self, vertices: Ints, faces: Ints, marked: Ints) -> QuantizedBody:
-        """The body as it is told."""
+        """The body on its grid."""
         self._connect(len(vertices), faces)
         rows = np.asarray(vertices if self.used_vertices is None else vertices[self.used_vertices], np.float64)
         if not len(rows):
             return QuantizedBody(np.zeros((3, 0), np.int16), np.zeros(3), 1.0, self.faces, np.asarray(marked, np.int32))
-        low, high = 0.5 * rows.min(axis=0), 0.5 * rows.max(axis=0)  # halves, since a sum of large numbers may not be one
+        low, high = 0.5 * rows.min(axis=0), 0.5 * rows.max(axis=0)  # halves, since the sum of large numbers may overflow
         zero, half = low + high, float((high - low).max())
         if not np.isfinite(half):
             raise ValueError("vertices: expected finite numbers")
@@ -75,7 +75,7 @@ class Quantizer:
         return QuantizedBody(grid, zero, self.step, self.faces, np.asarray(marked, np.int32))
 
     def _connect(self, count: int, faces: Ints) -> None:
-        """Note which vertices are used, where faces are new ones."""
+        """Find the used vertices again if the faces have changed."""
         source = self.source_faces
         if count == self.count and source is not None and _equal(faces, source):
             return
@@ -104,21 +104,21 @@ def byte_planes(values: Ints) -> bytes:
 
 
 def from_byte_planes(data: bytes, count: int, kind: type[np.signedinteger[Any]]) -> Ints:
-    """What `planes` made bytes of."""
+    """The integers of `byte_planes`."""
     size = np.dtype(kind).itemsize
     mixed = np.ascontiguousarray(np.frombuffer(data, np.uint8, count * size).reshape(size, count).T).view(f"u{size}").ravel()
     return (mixed >> 1).view(kind) ^ -(mixed & 1).view(kind)
 
 
 def deltas(values: Ints) -> Ints:
-    """Entries by how they differ from the one before, along the last axis; the first differs from zero."""
+    """Differences from the previous entry along the last axis; the first is kept."""
     found = values.copy()
     found[..., 1:] -= values[..., :-1]
     return found
 
 
 def predict(order: int, before: Ints, earlier: Ints) -> Ints:
-    """Where positions are expected, from those of the last two frames."""
+    """Predict positions from those of the last two frames."""
     return before if order == 1 else before + (before - earlier)
 
 
@@ -126,10 +126,10 @@ class Encoder:
     """Frames to bytes, in order."""
 
     def __init__(self) -> None:
-        self.history: dict[int, list[QuantizedBody]] = {}  # of each body up to two frames, the last one first
+        self.history: dict[int, list[QuantizedBody]] = {}  # by body, up to two frames, the last one first
 
     def frame(self, frame: Frame) -> bytes:
-        """A frame as a chunk has it."""
+        """The bytes of a frame in a chunk."""
         head, places, parts = [], [], []
         for body, piece in enumerate(frame.pieces):
             history = self.history.get(body, [])
@@ -148,7 +148,7 @@ class Encoder:
 
 
 def _encode_positions(grid: NDArray[np.int16], history: Sequence[NDArray[np.int16]]) -> tuple[int, bytes]:
-    """(mode, bytes) of positions, whichever mode leaves the smallest numbers."""
+    """(mode, bytes) of positions, in the mode with the smallest residuals."""
     if history and np.array_equal(grid, history[0]):
         return SAME_BIT, b""
     residuals: dict[int, Ints] = {}
@@ -160,7 +160,7 @@ def _encode_positions(grid: NDArray[np.int16], history: Sequence[NDArray[np.int1
 
 
 class Decoder:
-    """Bytes to frames, in order: the reverse of `Coder`."""
+    """Bytes to frames, in order: the inverse of `Encoder`."""
 
     def __init__(self, bodies: int) -> None:
         self.bodies = bodies
@@ -199,5 +199,5 @@ def _decode_positions(mode: int, data: bytes, count: int, history: Sequence[NDAr
 
 
 def deflate(data: bytes) -> bytes:
-    """As the page inflates it: the format zlib (RFC 1950), which `DecompressionStream` calls deflate."""
+    """Compress as the page inflates: the format zlib (RFC 1950), which `DecompressionStream` calls deflate."""
     return zlib.compress(data, ZLIB_LEVEL)

@@ -1,6 +1,6 @@
-"""Who is under whom in the tree of a body, for whoever wants to see it: a report draws boxes around what each volume encloses.
+"""The levels of a body's BVH, for reports: they draw boxes around what each volume encloses.
 
-Faces are in the order of the tree's leaves, of which a subtree owns a range: so each volume is a range of faces, in all frames.
+Faces are in the order of the BVH's leaves, of which a subtree has a contiguous range: so each volume is a range of faces, in all frames.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pliant.tree.nodes import subtree_leaf_ranges
 
 
 def hierarchy_of(body: Any) -> Hierarchy | None:
-    """The hierarchy of a body's tree as it is now; None for a body without faces. Volumes of a level are in the order of their faces;
-    branches that end above it count with their leaves, so that a level has all faces.
+    """The hierarchy of a body's BVH; None for a body without faces. Volumes of a level are in the order of their faces; branches that end
+    above it count with their leaves, so that a level has all faces.
 
     >>> import pliant as pl
     >>> from pliant.report.hierarchy import hierarchy_of

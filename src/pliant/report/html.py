@@ -1,6 +1,6 @@
-"""A report as one HTML file: opens from disk, asks nothing of a network, and has all its data, code and styles inside.
+"""A report as one HTML file: it opens from disk, loads nothing from a network, and contains all its data, code and styles.
 
-Names and texts come from files of strangers. They are in the page as JSON that cannot end its element and is no code, and the page may run
+Names and texts come from untrusted files. They are in the page as JSON that cannot close its element and is no code, and the page may run
 nothing but the scripts whose hashes its Content-Security-Policy names (W3C CSP Level 3, 2.3.1): three.js and the page's own.
 """
 
@@ -29,8 +29,8 @@ from pliant.report.encode import byte_planes, deflate, deltas
 from pliant.report.temp_frames import FrameStore
 
 SCRIPTS = ("data.js", "shaders.js", "viewer.js", "charts.js", "tables.js", "main.js")
-MAX_ROWS = 500  # of the table of meetings
-MAX_PRIORITY = 12  # frames of the worst meetings
+MAX_ROWS = 500  # maximum rows of the table of contacts
+MAX_PRIORITY = 12  # frames of the contacts with the most pairs, kept first
 LOAD_ROW_BYTES = 20  # bytes of a row that says how many pairs a body has in a frame, at most
 BLOCK_TAG_BYTES = 80  # bytes around a block of data, at most
 UP_AXES = ("", "x", "y", "z")
@@ -39,8 +39,8 @@ TOO_LARGE = "The 3D view is left out: its first frame alone would make this page
 
 
 def write_report(path: str | os.PathLike[str], report: ReportData, most_bytes: int = 30_000_000) -> Path:
-    """Write the report to a file, which appears when it is complete. Where it would become larger than `most_bytes`, frames are left out of
-    the 3D view evenly, and the page says so; where one frame is too much, the whole view is."""
+    """Write the report to a file, which appears when it is complete. If it would become larger than `most_bytes`, frames are left out of
+    the 3D view evenly, and the page says so; if one frame is too much, the 3D view is left out."""
     target = Path(path)
     if most_bytes < 1:
         raise ValueError(f"most_bytes: expected a positive number, got {most_bytes}")
@@ -57,15 +57,15 @@ def write_report(path: str | os.PathLike[str], report: ReportData, most_bytes: i
 
 
 def _priority_frames(report: ReportData) -> list[int]:
-    """Places of the frames of the worst meetings."""
+    """Indices of the frames of the contacts with the most pairs."""
     places = {int(frame): place for place, frame in enumerate(report.frames)}
     frames = dict.fromkeys(meeting.frame for meeting in report.contacts[: 10 * MAX_PRIORITY])
     return [places[frame] for frame in frames if frame in places][:MAX_PRIORITY]
 
 
 def _store_snapshots(store: FrameStore, report: ReportData, max_bytes: int) -> bool:
-    """Put snapshots into the spool, as many as there is room for; False if there is none for one. All are taken, kept or not: callers may
-    count on it."""
+    """Put snapshots into the store, as many as fit; False if not even one fits. All are taken from the iterable, stored or not: callers
+    may rely on it."""
     place, fits = -1, True
     for snapshot in report.snapshots:
         next_place = int(np.searchsorted(report.frames, snapshot.frame))
@@ -89,11 +89,11 @@ def _check_snapshot(snapshot: Snapshot, bodies: int) -> None:
             raise ValueError(f"snapshots: frame {snapshot.frame}: marked faces of body {body} must rise, and be some of {len(faces)}")
 
 
-# ---- what the page is told ---------------------------------------------------------------------------------------------
+# ---- the data of the page ----------------------------------------------------------------------------------------------
 
 
 def _page_data(report: ReportData, store: FrameStore | None, hierarchies: Sequence[bytes], most_bytes: int) -> dict[str, Any]:
-    """The story as JSON has it; frames are named by their place in `frames`."""
+    """The report as JSON; a frame is its index in `frames`."""
     frames = [int(frame) for frame in report.frames]
     places = {frame: place for place, frame in enumerate(frames)}
     _check_report(report, places)
@@ -132,7 +132,7 @@ def _check_report(report: ReportData, places: Mapping[int, int]) -> None:
 
 
 def _omission_notes(report: ReportData, store: FrameStore | None, hierarchies: Sequence[bytes], most_bytes: int) -> Iterator[str]:
-    """What there was no room for, a sentence each."""
+    """A sentence for everything that was left out."""
     if store is None:
         yield TOO_LARGE.format(most_bytes / 1e6)
         return
@@ -156,7 +156,7 @@ def _contact_row(contact: Contact, places: Mapping[int, int]) -> list[float]:
 
 
 def _body_loads(report: ReportData, places: Mapping[int, int], most_bytes: int) -> list[list[int]]:
-    """[place, body, pairs]: in how many pairs a body takes part. Where that would take a quarter of the page, of the worst bodies only."""
+    """[frame index, body, pairs]: in how many pairs a body takes part. If that would take a quarter of the page, only the worst bodies."""
     sums = Counter[tuple[int, int]]()
     if report.body_pairs is not None:
         sums.update({(places[frame], body): pairs for frame, body, pairs in report.body_pairs.tolist()})
@@ -182,7 +182,7 @@ def _level_sizes(hierarchy: Hierarchy | None) -> dict[str, Any]:
 
 
 def _encode_hierarchy(body: int, report_body: ReportBody, faces: int) -> bytes:
-    """The order of faces, then all first and all last ends of each level's ranges."""
+    """The order of faces, then all begins and all ends of each level's ranges."""
     hierarchy = report_body.hierarchy
     if hierarchy is None:
         return b""
@@ -193,7 +193,7 @@ def _encode_hierarchy(body: int, report_body: ReportBody, faces: int) -> bytes:
 
 
 def _encode_hierarchies(report: ReportData, faces: Sequence[int], most_bytes: int) -> list[bytes]:
-    """Those of all bodies; none, if they leave too little room for frames."""
+    """The encoded hierarchies of all bodies; none, if they leave too few bytes for frames."""
     hierarchies = [_encode_hierarchy(body, *each) for body, each in enumerate(zip(report.bodies, faces, strict=True))]
     return hierarchies if sum(map(len, hierarchies)) * 4 / 3 < most_bytes / 4 else []
 
@@ -202,7 +202,7 @@ def _encode_hierarchies(report: ReportData, faces: Sequence[int], most_bytes: in
 
 
 def _page_parts(report: ReportData, store: FrameStore | None, hierarchies: Sequence[bytes], most_bytes: int) -> Iterator[bytes]:
-    """The file, in parts."""
+    """The file, in pieces."""
     page_data = _page_data(report, store, hierarchies, most_bytes)
     head, tail = _page_shell(page_data)
     yield head
@@ -217,7 +217,7 @@ def _page_parts(report: ReportData, store: FrameStore | None, hierarchies: Seque
 
 
 def _page_shell(page_data: Mapping[str, Any]) -> tuple[bytes, bytes]:
-    """All before the blocks of data, and all after them."""
+    """The page before the blocks of data, and after them."""
     style, own = _web_file("page.css"), "\n".join(['(() => {\n"use strict";', *map(_web_file, SCRIPTS), "})();"])
     three = f"/*\n{_web_file('THREE-LICENSE')}*/\n{_web_file('three.min.js')}" if page_data["shown"] else ""
     allowed = " ".join(_csp_hash(text) for text in (three, own) if text)
@@ -236,13 +236,13 @@ def _page_shell(page_data: Mapping[str, Any]) -> tuple[bytes, bytes]:
 
 
 def _page_size(report: ReportData, hierarchies: Sequence[bytes], most_bytes: int) -> int:
-    """Bytes of the page without its frames, as far as they are known, and a little more for what is not."""
+    """An upper bound on the bytes of the page without its frames, as far as they are known."""
     page_data = _page_data(report, None, hierarchies, most_bytes) | {"shown": [0]}
     return sum(map(len, _page_shell(page_data))) + 12 * len(report.frames) + sum(len(_data_block("", data)) for data in hierarchies) + 4_096
 
 
 def _safe_json(value: Any) -> str:
-    """JSON in which nothing can end or open an element (HTML, 13.2.5.4); numbers that are none are refused."""
+    """JSON in which nothing can end or open an element (HTML, 13.2.5.4); NaN and infinity are refused."""
     return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 

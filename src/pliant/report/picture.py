@@ -38,23 +38,23 @@ BACKDROP_TOP, BACKDROP_BOTTOM = (0.965, 0.970, 0.978), (0.790, 0.815, 0.845)
 
 
 class Viewpoint(NamedTuple):
-    """Where the eye stands and what it sees; angles in degrees, z is up. By default everything, with a margin."""
+    """The direction and the extent of the view; angles in degrees, z is up. By default all meshes, with a margin."""
 
     azimuth: float = -58.0
     elevation: float = 24.0
-    centre: tuple[float, float, float] | None = None  # the middle of the picture; None: of all meshes
-    width: float | None = None  # of the picture, in units of the meshes; None: all of them and a margin
+    centre: tuple[float, float, float] | None = None  # the point in the middle of the picture; None: the center of all meshes
+    width: float | None = None  # of the picture, in units of the meshes; None: all meshes and a margin
 
 
 class Layer(NamedTuple):
-    """What is seen at each sample: face (-1 where nothing is) and depth in samples away from the eye."""
+    """The visible face at each sample (-1 for none), and its depth in samples from the eye."""
 
     face: Indices
     depth: Floats
 
 
 class FacePlanes(NamedTuple):
-    """Affine functions of a sample's position, one row (x, y, constant) a face: weights of corners 1 and 2, and depth."""
+    """Affine functions of a sample's position, one row (x, y, constant) a face: barycentric coordinates of corners 1 and 2, and depth."""
 
     first: Floats
     second: Floats
@@ -62,7 +62,7 @@ class FacePlanes(NamedTuple):
 
 
 class ProjectedMesh(NamedTuple):
-    """All meshes as one, placed before the eye."""
+    """All meshes as one, in view space."""
 
     vertices: Floats  # (n, 3) column, row, depth, in samples
     normals: Floats  # (n, 3) in view space
@@ -86,7 +86,7 @@ def draw(meshes: Sequence[Mesh], colours: Sequence[ArrayLike], size: int = 900, 
         return _to_pixels(image)
     projected = _project(vertices, faces, samples, view or Viewpoint())
     surface = ProjectedMesh(projected, _vertex_normals(projected, faces), faces, _face_planes(projected, faces), rgba, body)
-    # The far wall of a see-through body stays solid: it shows as a bowl, with whatever pokes into it.
+    # The far wall of a see-through body stays solid: it shows as a bowl, with whatever intersects it.
     opaque = (rgba[:, 3] >= 1.0) | (_facing(projected, faces) <= 0.0)
     solid = _nearest_faces(surface, np.flatnonzero(opaque), samples)
     clear = _nearest_faces(surface, np.flatnonzero(~opaque), samples)
@@ -111,7 +111,7 @@ def insert_detail(image: NDArray[np.uint8], detail: NDArray[np.uint8]) -> NDArra
 
 
 def save_picture(path: str | os.PathLike[str], image: NDArray[np.uint8]) -> Path:
-    """Write ``image`` to ``path``; a reader never meets a file that is half written."""
+    """Write ``image`` to ``path``; the file is written whole or not at all."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -172,7 +172,7 @@ def _face_planes(projected: Floats, faces: Indices) -> FacePlanes:
     p0, p1, p2 = (projected[faces[:, k]] for k in range(3))
     e1, e2 = p1 - p0, p2 - p0
     area = e1[:, 0] * e2[:, 1] - e1[:, 1] * e2[:, 0]
-    flat = np.abs(area) < 1e-12  # edge-on: covers no pixel centre worth drawing
+    flat = np.abs(area) < 1e-12  # edge-on: covers no pixel centre
     inverse = np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, area))
     first = np.stack([e2[:, 1], -e2[:, 0]], axis=1) * inverse[:, None]
     second = np.stack([-e1[:, 1], e1[:, 0]], axis=1) * inverse[:, None]

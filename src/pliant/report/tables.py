@@ -1,4 +1,4 @@
-"""Tables: one value that a terminal, a report and a page of the documentation show alike."""
+"""Tables: one value that terminals, reports and pages of the documentation show."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-WIDTH = 140  # of lines of prose
+WIDTH = 140  # characters of a line of text
 
 
 class Table(NamedTuple):
-    """Rows of text; the first `words` columns are words, the others figures. `note` says what must be known to read it."""
+    """Rows of text; the first `words` columns are words, the others figures. `note` explains the table."""
 
     title: str
     columns: list[str]
@@ -23,7 +23,7 @@ class Table(NamedTuple):
 
 
 def figure(value: float | None, unit: str = "") -> str:
-    """A number in three digits, or all digits before the point; nothing for what is not known."""
+    """A number in three digits, or all digits before the point; empty for None."""
     if value is None or not math.isfinite(value):
         return "–"
     if value == 0:
@@ -33,7 +33,7 @@ def figure(value: float | None, unit: str = "") -> str:
 
 
 def markdown(table: Table) -> str:
-    """The table for a page: title, rows, note."""
+    """The table in Markdown: title, rows, note."""
     ruler = ["---" if i < table.words else "--:" for i in range(len(table.columns))]
     lines = [f"| {' | '.join(row)} |" for row in (table.columns, ruler, *table.rows)]
     return "\n".join([f"**{table.title}**", "", *lines, *(["", fill(table.note, WIDTH)] if table.note else [])]) + "\n"

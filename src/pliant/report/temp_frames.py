@@ -1,7 +1,7 @@
-"""Coded frames wait in an unnamed temporary file until it is known how many of them fit into a report.
+"""Encoded frames wait in an unnamed temporary file until it is known how many of them fit into a report.
 
-When they become too many, every second one is left out, again and again; the first stays, and favoured ones as long as there is room. What
-is left is coded again, chunk by chunk: memory is for a few frames, whatever the length of the animation.
+When there are too many, every second one is dropped, repeatedly; the first stays, and priority frames as long as they fit. The rest is
+encoded again, chunk by chunk: this takes memory for a few frames, whatever the length of the animation.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 from pliant.report.data import Snapshot
 from pliant.report.encode import Decoder, Encoder, Frame, QuantizedBody, Quantizer, deflate
 
-CHUNK_BYTES = 1 << 20  # bytes before they are deflated; the frame that goes beyond is still in it
+CHUNK_BYTES = 1 << 20  # bytes before deflating; the frame that exceeds them is still in the chunk
 MAX_INFLATED = 512 << 20  # bytes of all chunks: the page has them in memory
 
 
 class ExtremePoints:
-    """The outermost points of all frames in 26 directions, those of a cube's corners, edges and sides: what a camera must see."""
+    """The outermost points of all frames in 26 directions, those of a cube's corners, edges and sides: the camera must show them."""
 
     AXES = np.array([(x, y, z) for x in (0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1) if (x, y, z) > (0, 0, 0)], np.float64)  # (13, 3)
 
@@ -29,7 +29,7 @@ class ExtremePoints:
         self.reach, self.points = np.full(2 * len(self.AXES), -np.inf), np.zeros((2 * len(self.AXES), 3))
 
     def add(self, piece: QuantizedBody) -> None:
-        """See this body too."""
+        """Add the vertices of a body."""
         if not piece.grid.size:
             return
         projections = self.AXES.astype(np.float32) @ piece.grid.astype(np.float32)
@@ -41,29 +41,29 @@ class ExtremePoints:
 
 
 class FrameStore:
-    """Snapshots of a number of bodies, as deflated chunks of frames. `favoured`: places in `Story.frames`, worth more than others."""
+    """Snapshots of a number of bodies, as deflated chunks of frames. `priority`: indices in `ReportData.frames` to drop last."""
 
     def __init__(self, bodies: int, priority: Iterable[int] = ()) -> None:
         self.bodies, self.priority = bodies, set(priority)
-        self.stride, self.snapshot_count = 1, 0  # snapshots: which ones are kept, and how many there were
+        self.stride, self.snapshot_count = 1, 0  # every stride-th snapshot is kept; snapshots so far
         self.faces: list[int] = []  # of each body in the first snapshot
         self.extremes = ExtremePoints()
         self._quantizers = [Quantizer() for _ in range(bodies)]
         self._reset()
 
     def _reset(self) -> None:
-        self.stored: list[tuple[int, int]] = []  # of each frame: its place in Story.frames, and the number of the snapshot
+        self.stored: list[tuple[int, int]] = []  # of each frame: its index in ReportData.frames, and the number of the snapshot
         self.lengths: list[int] = []  # of each chunk
         self.inflated_bytes = 0
         self._file: IO[bytes] = tempfile.TemporaryFile()
         self._coder, self._waiting = Encoder(), bytearray()
 
     def close(self) -> None:
-        """Forget all frames."""
+        """Delete all frames."""
         self._file.close()
 
     def add(self, place: int, snapshot: Snapshot) -> None:
-        """The next snapshot, unless it is one to leave out."""
+        """Add the next snapshot, unless it is to be dropped."""
         number, self.snapshot_count = self.snapshot_count, self.snapshot_count + 1
         if self._is_stored(place, number):
             meshes = zip(self._quantizers, snapshot.meshes, snapshot.marked, strict=True)
@@ -85,7 +85,7 @@ class FrameStore:
             self.flush()
 
     def flush(self) -> None:
-        """No frame waits for others to share a chunk with."""
+        """Write the waiting frames as a chunk."""
         if self._waiting:
             chunk = deflate(bytes(self._waiting))
             self._file.write(chunk)
@@ -93,11 +93,11 @@ class FrameStore:
             self._waiting.clear()
 
     def chunks(self) -> Iterator[bytes]:
-        """All that is flushed."""
+        """All flushed chunks."""
         return _read(self._file, self.lengths)
 
     def fit(self, maximum: int) -> bool:
-        """Leave frames out until chunks have at most so many bytes, as base64; False if the first frame alone has more."""
+        """Drop frames until chunks have at most so many bytes, as base64; False if the first frame alone has more."""
         while self.encoded_bytes > maximum or self.inflated_bytes > MAX_INFLATED:
             if len(self.stored) <= 1:
                 return False
@@ -110,7 +110,7 @@ class FrameStore:
         return sum(4 * -(-length // 3) for length in self.lengths)
 
     def _drop_every_second(self) -> None:
-        """Leave out every second frame; where all but the first are favoured ones, these."""
+        """Drop every second frame; if all but the first are priority frames, drop these."""
         if sum(number % self.stride == 0 for _, number in self.stored) > 1:
             self.stride *= 2
         else:

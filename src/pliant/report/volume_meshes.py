@@ -1,6 +1,7 @@
-"""Volumes of a tree as meshes, to look at: what a level of a hierarchy encloses.
+"""Volumes of a BVH as meshes, to draw: what a level of the hierarchy encloses.
 
-Whatever the family, a volume is seen from its middle: rays go out in all directions, and where they leave it (`pierce`) is its outline.
+For any bounding-volume type, rays are cast from the center of a volume in all directions; the points where they leave it (`ray_interval`)
+are the vertices.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ ITERATIONS, MIN_RATIO = 4, 1e-8
 
 
 def volume_meshes(body: Any, level: int, detail: int = 2) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """(vertices, faces) of meshes of all volumes at a level of the body's tree, in its own coordinates: those of the root's children are
-    at level 1. Branches that end above count with their leaves. `detail`: a volume has 20 · 4**detail triangles.
+    """(vertices, faces) of meshes of all volumes at a level of the body's BVH, in its own coordinates: those of the root's children are at
+    level 1. Branches that end above count with their leaves. `detail`: a volume has 20 · 4**detail triangles.
 
     >>> import pliant as pl
-    >>> from pliant.report.volume_meshes import outlines
-    >>> vertices, faces = outlines(pl.Body(*pl.shapes.icosphere(1), leaf=1, arity=2), 1)
+    >>> from pliant.report.volume_meshes import volume_meshes
+    >>> vertices, faces = volume_meshes(pl.Body(*pl.shapes.icosphere(1), leaf=1, arity=2), 1)
     >>> len(faces) // (20 * 4**2)
     2
     """
@@ -41,7 +42,7 @@ def volume_meshes(body: Any, level: int, detail: int = 2) -> tuple[NDArray[np.fl
         policy = "fitted" if body.options.policy.name == "fitted" else "bottom_up"
         settings = body.options.settings if policy == "fitted" else {}
         options = body.options._replace(policy=POLICIES[policy], settings=settings)
-        copied = Bvh(options, body.guard, body.welded_faces, bvh.points, bvh.tree)  # a copy, so that nothing of the body's own moves
+        copied = Bvh(options, body.guard, body.welded_faces, bvh.points, bvh.tree)  # a copy, so that the body's own volumes stay
         copied.refit()
         hulls = [volume_hull(lane(copied.nodes, i, k), directions) for i, k in volumes_at_level(copied.tree, level)]
         vertices = np.concatenate(hulls) / motion.scale + motion.origin[:3]
@@ -50,7 +51,7 @@ def volume_meshes(body: Any, level: int, detail: int = 2) -> tuple[NDArray[np.fl
 
 
 def volumes_at_level(tree: Any, level: int) -> list[tuple[int, int]]:
-    """(node, lane) of all volumes at a level, and of leaves above it."""
+    """(node, child) of all volumes at a level, and of leaves above it."""
     found, rows = [], [0]
     for depth in range(1, level + 1):
         children = [(i, k, int(tree.child[i, k])) for i in rows for k in range(tree.count[i])]
@@ -60,8 +61,8 @@ def volumes_at_level(tree: Any, level: int) -> list[tuple[int, int]]:
 
 
 def volume_hull(volume: Any, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, 3): where rays from the middle leave a volume. Rays that are spread evenly hardly ever leave a thin disc by its rim, so they are
-    stretched as what they have found is, again and again."""
+    """(n, 3): the points where rays from the center leave a volume. Evenly spread rays hardly ever leave a thin disc by its rim, so they
+    are stretched along the principal axes of the points found, repeatedly."""
     start, rays = np.float64(center(volume)), directions
     for _ in range(ITERATIONS):
         found = exit_distances(volume, rays) * rays
@@ -72,7 +73,7 @@ def volume_hull(volume: Any, directions: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def exit_distances(volume: Any, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, 1): how far rays go from the middle."""
+    """(n, 1): the distance from the center at which rays leave the volume."""
     zero, start = np.float32(0), np.array(center(volume), np.float32)
     with np.errstate(all="ignore"):
         steps = directions.astype(np.float32)

@@ -180,7 +180,7 @@ def test_the_end_of_some_words_is_found(words, count):
     reader = legacy._LegacyReader(Path("x"), head + "".join(word + blank for word, blank in words).encode())
     if count > len(words):
         with pytest.raises(FileError, match="more are announced"):
-            reader._behind("words", count)
+            reader._end_of_words("words", count)
     else:
-        found = reader.content[reader.at : reader._behind("words", count)]
+        found = reader.content[reader.position : reader._end_of_words("words", count)]
         assert found.split() == [word.encode() for word, _ in words[:count]] and not found[-1:].isspace()

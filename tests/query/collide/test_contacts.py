@@ -5,15 +5,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_collide_properties import extreme, lattice, mesh, often, positions
 
 import adversarial
 import meshes
 import pliant as pl
 from contact_checks import check_contacts, meets_when_moved
 from pliant import shapes
+from strategies import extreme, lattice, mesh, positions
 from test_naive import WRITTEN
 from test_naive_self import COMMON
+from trials import often
 
 OFF = bool(numba.config.DISABLE_JIT)
 if OFF:                                                                 # kernels overflow in lanes that nobody reads; as Python they say so

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from test_collide_properties import extreme, lattice, mesh, often, options, positions
 
 import meshes
 import naive
 import pliant as pl
 from pliant.errors import MeshError
+from strategies import extreme, lattice, mesh, options, positions
+from trials import often
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]

@@ -1,6 +1,5 @@
 """Welded vertices are one, for neighbours and for positions, from the first frame on: meshes with seams are as good as meshes without."""
 
-from fractions import Fraction
 from itertools import combinations
 
 import numba
@@ -11,36 +10,13 @@ import meshes
 import naive
 import pliant as pl
 from pliant import shapes
+from seams import cut, stand_ins
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]
 if OFF:                                                                 # kernels overflow in lanes that nobody reads; as Python they say so
     pytestmark.append(pytest.mark.filterwarnings("ignore:(overflow|invalid value|divide by zero) encountered:RuntimeWarning"))
 NONE = np.zeros((0, 2), np.int32)
-
-
-def stand_ins(vertices, tolerance=0):
-    """For every vertex the lowest that a chain of steps, none longer than the tolerance, leads to; exact."""
-    points, limit = [tuple(map(Fraction, row)) for row in np.asarray(vertices, float).tolist()], Fraction(tolerance) ** 2
-    same = list(range(len(points)))
-    for i, j in combinations(range(len(points)), 2):
-        if sum((u - v) ** 2 for u, v in zip(points[i], points[j], strict=True)) <= limit:
-            low, high = sorted((same[i], same[j]))
-            same = [low if k == high else k for k in same]
-    return np.array(same)
-
-
-def cut(vertices, faces, aside):
-    """The mesh cut in two: faces that are `aside` get vertices of their own. With it, the old name of every vertex."""
-    names = np.unique(faces[aside])
-    copies = np.zeros(len(vertices), int)
-    copies[names] = len(vertices) + np.arange(len(names))
-    faces = np.where(np.asarray(aside)[:, None], copies[faces], faces)
-    used = np.unique(faces)
-    renamed = np.zeros(len(vertices) + len(names), int)
-    renamed[used] = np.arange(len(used))
-    origin = np.concatenate([np.arange(len(vertices)), names])[used]
-    return vertices[origin], renamed[faces], origin
 
 
 def halves(n):

@@ -36,8 +36,8 @@ def assert_closest(found, vertices, faces, points, ties=False):
         assert face in attained if ties else face == attained[0]
         corners, (u, v) = vertices[faces[face]], found.uv[k]
         assert min(u, v, 1 - u - v) >= -1e-15
-        np.testing.assert_allclose(found.points[k], (1 - u - v) * corners[0] + u * corners[1] + v * corners[2], atol=1e-11 * size)
-        assert abs(np.linalg.norm(found.points[k] - points[k]) - distance) <= 1e-11 * size
+        np.testing.assert_allclose(found.point[k], (1 - u - v) * corners[0] + u * corners[1] + v * corners[2], atol=1e-11 * size)
+        assert abs(np.linalg.norm(found.point[k] - points[k]) - distance) <= 1e-11 * size
 
 
 @pytest.mark.slow
@@ -81,7 +81,7 @@ def test_points_on_the_body_are_at_no_distance():
     vertices, faces = near_pairs.frames()[0][0], near_pairs.scene().faces
     found = pl.closest(pl.Body(vertices, faces), vertices)
     assert not found.distance.any()
-    assert found.points.tolist() == vertices.tolist()
+    assert found.point.tolist() == vertices.tolist()
     assert found.face.tolist() == [int(np.flatnonzero((faces == k).any(axis=1))[0]) for k in range(len(vertices))]
 
 
@@ -91,7 +91,7 @@ def test_how_far_to_look():
     found = pl.closest(body, points, max_distance=3)
     assert found.distance.tolist() == [2, 3, np.inf]
     assert found.face.tolist() == [0, 0, -1]
-    assert np.isnan(found.points[2]).all()
+    assert np.isnan(found.point[2]).all()
     assert found.body.tolist() == [0, 0, -1]
     for wrong in (-1, np.nan):
         with pytest.raises(ValueError, match="max_distance"):
@@ -127,7 +127,7 @@ def test_threads_and_chunks_give_the_same(set_threads, monkeypatch):
         set_threads(n)
         monkeypatch.setattr(module, "POINTS_PER_CHUNK", chunk)
         answer = pl.closest(pl.Body(vertices, faces), points)
-        found.append((answer.distance.tolist(), answer.face.tolist(), answer.points.tolist()))
+        found.append((answer.distance.tolist(), answer.face.tolist(), answer.point.tolist()))
     assert found[0] == found[1]
 
 

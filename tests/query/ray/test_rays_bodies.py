@@ -3,7 +3,6 @@
 import numba
 import numpy as np
 import pytest
-from test_weld import cut, stand_ins
 
 import meshes
 import pliant as pl
@@ -11,6 +10,7 @@ import poses
 from morphs import BLENDED, EVERY, FORMS, TIGHTER, morph, targets, twin, weights
 from pliant import shapes
 from ray_checks import assert_rays, assert_same, both, some_rays
+from seams import cut, stand_ins
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
-from test_collide_properties import extreme, lattice, mesh, options, positions
 
 import naive_rays
 import pliant as pl
 from pliant.refit.policy import POLICIES
 from ray_checks import assert_rays, assert_same
+from strategies import extreme, lattice, mesh, options, positions
 from trials import often
 
 OFF = bool(numba.config.DISABLE_JIT)

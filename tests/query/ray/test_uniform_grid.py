@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_collide_properties import extreme, lattice
 from test_rays_hard import PLACES
 from test_rays_properties import asked, limit, often
 
@@ -17,6 +16,7 @@ import pliant as pl
 from pliant import shapes
 from pliant.query.ray import uniform_grid as kernels
 from ray_checks import assert_rays, assert_same, both, some_rays, targets_on
+from strategies import extreme, lattice
 from test_naive_rays import aimed
 
 OFF = bool(numba.config.DISABLE_JIT)
@@ -110,7 +110,7 @@ def test_rays_along_walls_of_cells():
     vertices, faces = soup(8 if OFF else 200, 2.0, 5)
     grid = pl.UniformGrid(vertices, faces, cells=4)
     assert grid.cells == (4, 4, 4)
-    frame = grid._lists.frame[0]
+    frame = grid._cell_lists.frame[0]
     walls = (frame["low"] - frame["margin"]) + np.arange(5)[:, None] * frame["side"]  # (5, 3); the scale is 1
     corners = np.array([[walls[i, 0], walls[j, 1], walls[k, 2]] for i, j, k in product(range(5), repeat=3)][:: 25 if OFF else 1])
     hits = 0
@@ -213,7 +213,7 @@ def test_large_faces_make_large_cells():
     vertices *= np.repeat(np.random.default_rng(9).uniform(1, 30, len(faces)), 3)[:, None]
     grid = pl.UniformGrid(vertices, faces, cells=16 if OFF else 250)
     assert max(grid.cells) < (16 if OFF else 250) or OFF
-    assert len(grid._lists.items) <= kernels.MAX_PER_FACE * len(faces) + kernels.MIN_ENTRIES
+    assert len(grid._cell_lists.items) <= kernels.MAX_PER_FACE * len(faces) + kernels.MIN_ENTRIES
     assert_as_body(grid, *some_rays(vertices, faces, np.random.default_rng(10), 5 if OFF else 300))
 
 
@@ -222,7 +222,7 @@ def test_every_face_is_listed_where_its_points_are():
     vertices, faces = soup(20 if OFF else 500, 3.0, 11)
     grid = pl.UniformGrid(vertices, faces, cells=8)
     assert grid.cells == (8, 8, 8)
-    lists, rng = grid._lists, np.random.default_rng(12)
+    lists, rng = grid._cell_lists, np.random.default_rng(12)
     frame, listed = lists.frame[0], [set() for _ in faces]
     for cell in range(int(frame["cells"])):
         items = lists.items[lists.starts[cell]:lists.starts[cell + 1]].tolist()

@@ -84,10 +84,10 @@ def test_bad_cells_are_refused(cells):
 
 def test_other_queries_want_bodies():
     grid, scene = pl.UniformGrid(T, ONE), pl.Scene()
-    with pytest.raises(TypeError, match="expected a Body, got Grid"):
+    with pytest.raises(TypeError, match="expected a Body, got UniformGrid"):
         scene.add(grid)
     assert len(scene) == 0
-    with pytest.raises(TypeError, match="expected a Body, got Grid"):
+    with pytest.raises(TypeError, match="expected a Body, got UniformGrid"):
         pl.collide(grid, pl.Body(T, ONE))
 
 
@@ -147,7 +147,7 @@ def test_threads_ask_while_another_updates():
     assert pl.cast(grid, *rays).t.tobytes() == known[59 % 3]
 
 
-@pytest.mark.parametrize("place", ["update", "update with faces", "count", "fill"])
+@pytest.mark.parametrize("place", ["update", "update with faces", "count_entries", "fill_cells"])
 def test_interrupted_updates_and_fillings_leave_a_grid_whole(monkeypatch, place):
     (old, faces), (new, _) = soup(10 if OFF else 50, 1.0, 23), soup(10 if OFF else 50, 1.0, 24)
     grid, rays = pl.UniformGrid(old, faces), some_rays(old, faces, np.random.default_rng(25), 4 if OFF else 50)

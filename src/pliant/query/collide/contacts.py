@@ -1,4 +1,4 @@
-"""Contacts of pairs that a query has found: where, in which direction, how deep. In the pool where there are many."""
+"""Contacts of intersecting pairs: segment, normal and depth. Many pairs are shared among the threads of the pool."""
 import numpy as np
 
 from pliant.core import memory
@@ -8,14 +8,14 @@ from pliant.geometry.contact import BUFFER_SIZE, contacts
 from pliant.motion.rigid import IDENTITY, transform_corners
 
 CONTACT_FIELDS = ("segments", "normals", "depths", "coplanar", "push_directions")
-MIN_NORMAL_DIFFERENCE = 1e-9                                            # normals that differ less say nothing
-PAIRS_PER_CHUNK = 1 << 11                                               # pairs between looks at Ctrl-C: 3 ms, 100 where all is absurd
-MEMORY_CHECK_PAIRS = 1 << 16                                            # pairs for which asking how much memory there is takes longest
-BYTES_PER_PAIR = 8 * (9 + 9 + 6 + 3 + 1 + 6) + 1                        # of a pair and its answer
+MIN_NORMAL_DIFFERENCE = 1e-9                                            # below, a difference of normals has no direction
+PAIRS_PER_CHUNK = 1 << 11                                               # pairs between checks for Ctrl-C: 3 ms, 100 for extreme coordinates
+MEMORY_CHECK_PAIRS = 1 << 16                                            # fewer pairs take less time than reading the free memory
+BYTES_PER_PAIR = 8 * (9 + 9 + 6 + 3 + 1 + 6) + 1                        # corners and results of a pair
 
 
 def contacts_of(parts):
-    """All of CONTACTS, by name, of all these: (pairs (k, 2) of faces, body a, body b)."""
+    """All CONTACT_FIELDS, by name, of parts (pairs (k, 2) of faces, body a, body b)."""
     m = sum(len(pairs) for pairs, _, _ in parts)
     if m > MEMORY_CHECK_PAIRS and not memory.fits_in_memory(BYTES_PER_PAIR * m):
         raise TooManyPairsError(f"{m:,} pairs meet, and memory for their contacts is not available; ask without contacts")
@@ -30,8 +30,8 @@ def contacts_of(parts):
 
 
 def triangle_contacts(a, b):
-    """The same of pairs of triangles that meet, by their corners (m, 9): segments (m, 2, 3), normals (m, 3), depths (m,), coplanar (m,) and
-    push_directions (m, 2, 3)."""
+    """All CONTACT_FIELDS of pairs of intersecting triangles with corners (m, 9): segments (m, 2, 3), normals (m, 3), depths (m,), coplanar
+    (m,) and push_directions (m, 2, 3)."""
     m = len(a)
     out = {"segments": np.empty((m, 2, 3)), "normals": np.empty((m, 3)), "depths": np.empty(m), "coplanar": np.empty(m, np.bool_)}
     pool.map_chunks(m, PAIRS_PER_CHUNK, lambda begin, end: contacts(a, b, begin, end, *out.values(), np.empty(BUFFER_SIZE)))
@@ -39,8 +39,8 @@ def triangle_contacts(a, b):
 
 
 def push_directions(a, b, normals):
-    """(m, 2, 3): unit vectors along which to push either face, by its own normal and that of the other (paper G, section 7): out of the
-    other and back into what is behind itself. Where normals are the same, or there is none, the way of the shortest move."""
+    """(m, 2, 3): for either face the unit vector along which to push it: the other's unit normal minus its own (paper G, section 7), out of
+    the other face and to its own back. Where the normals are equal or absent, the direction of the minimum translation."""
     directions = np.stack([-normals, normals], 1)
     difference = unit_normals(b) - unit_normals(a)
     length = np.sqrt((difference**2).sum(1))
@@ -51,7 +51,7 @@ def push_directions(a, b, normals):
 
 
 def unit_normals(corners):
-    """(m, 3) unit normals of triangles (m, 9); 0 of those without area. Sizes beyond the squares of float64 are brought near 1 first."""
+    """(m, 3) unit normals of triangles (m, 9); 0 for those without area. They are scaled near 1 first, so that squares do not overflow."""
     rows = corners.reshape(-1, 3, 3)
     with np.errstate(over="ignore", under="ignore"):
         size = np.exp2(np.clip(-np.frexp(np.abs(rows).max((1, 2), initial=0.0))[1], -1022.0, 1022.0))[:, None, None]

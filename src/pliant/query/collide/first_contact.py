@@ -1,4 +1,4 @@
-"""When did two moving bodies first meet? Back-tracking in time (thesis A 5.3): a query that stops at the first pair says on which side."""
+"""First time of contact of two moving bodies, by back-tracking in time (thesis A 5.3): each step is a query that stops at one pair."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,15 +16,15 @@ MAX_STEPS = 10**9
 def first_contact(a: Queryable, b: Queryable, path_a: MotionPath | None, path_b: MotionPath | None, *, start: float = 0.0,
                   stop: float = 1.0,
                   steps: int = 1, tolerance: float = 1e-6) -> FirstContact | None:
-    """The first time between `start` and `stop` at which the bodies meet, to within `tolerance`, and the faces that meet then; else None.
+    """The first time between `start` and `stop` at which the bodies intersect, to within `tolerance`, with the intersecting faces; else None.
 
-    A path gives what `update` of its body takes at a time: vertices, or a matrix for a rigid body; None: the body stays. The bodies are
-    moved along, and left at the time of contact, or at `stop` if there is none.
+    A path maps a time to the argument of its body's `update`: vertices, or a matrix for a rigid body; None: the body does not move. The
+    bodies are updated along their paths, and left at the time of contact, or at `stop` if there is none.
 
-    Guaranteed: they meet at `.time`, do not meet at `.before`, and the two are no more than `tolerance` (or one unit in the last place)
-    apart; nor did they meet at any of the `steps` times, evenly spaced from `start`, before that. What happens between two such times is
-    not seen if it is over at the second: choose steps so that nothing can pass through anything within one. If they meet at `start`
-    already, `.time` and `.before` are both `start`.
+    Guaranteed: the bodies intersect at `.time`, not at `.before`, and the two are no more than `tolerance` (or one unit in the last place)
+    apart; nor do they intersect at any earlier one of the `steps` times, evenly spaced from `start`. A contact that begins and ends between
+    two such times is missed: choose steps so that no body passes through the other within one. If they intersect at `start`, `.time` and
+    `.before` are both `start`.
 
     >>> import numpy as np, pliant as pl
     >>> floor = pl.Body([[-1, -1, 0], [1, -1, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -62,7 +62,7 @@ def first_contact(a: Queryable, b: Queryable, path_a: MotionPath | None, path_b:
         before = time
     else:
         return None
-    in_contact = True                                                   # the bodies are where they meet
+    in_contact = True                                                   # the bodies are at a time of contact
     while time - before > tolerance:
         midpoint = 0.5 * before + 0.5 * time
         if not before < midpoint < time:

@@ -1,8 +1,8 @@
-"""Two leaves: which of their triangles meet? The last step of every query for colliding pairs.
+"""Overlap test of two leaves: the intersecting pairs of their triangles. The last step of every collision query.
 
-A visitor that uses `meet` has the fields `vertices_a`, `vertices_b` (flat float64, what exact tests read) and `keys` (where pairs go). It
-says how a pair is written (`key_of`), what is none of its business (`unwanted`), how the second body looks from the first (`seen_box`,
-`seen`, `error`) and how to ask the exact test (`settle`).
+A visitor that uses `intersect_leaves` has the fields `vertices_a`, `vertices_b` (flat float64, read by exact tests) and `keys` (the output).
+It defines the key of a pair (`pair_key`), which pairs to skip (`skip_pair`), the transform of the second body into the frame of the first
+(`box_to_frame_a`, `to_frame_a`, `corner_error`) and the exact test (`exact_test`).
 """
 from functools import cache
 
@@ -23,22 +23,22 @@ from pliant.volume.aabb import Box, triangle_bounds
 from pliant.volume.protocol import overlap
 
 BOX_ROW, TRIANGLE_ROW, PLANE_ROW = 0, 6, 15                             # rows of scratch: six, nine and five
-BOX_MARGIN = np.float32(2.1)                                            # of DELTA: two boxes may each be short by one
+BOX_MARGIN = np.float32(2.1)                                            # of DELTA: either box may be too small by one DELTA
 
 
 @generic("visitor")
 def pair_key(visitor, state, f, g):
-    """The int64 that stands for faces f of a and g of b."""
+    """The int64 key of faces f of a and g of b."""
 
 
 @generic("visitor")
 def skip_pair(visitor, state, leaves_a, a, i, leaves_b, b, j):
-    """Must triangle i of leaf a and j of leaf b be passed over, although the masks let them through?"""
+    """Must triangle i of leaf a and j of leaf b be skipped, although the adjacency masks include them?"""
 
 
 @generic("visitor")
 def box_to_frame_a(visitor, state, box):
-    """The box of a leaf of b in a's frame; it need not be exact."""
+    """The box of a leaf of b in a's frame, up to the corner error."""
 
 
 @generic("visitor")
@@ -58,7 +58,7 @@ def exact_test(visitor, state, leaves_a, a, i, leaves_b, b, j):
 
 @helper
 def translate(t, x, y, z):
-    """Triangles as seen from another origin."""
+    """Triangles translated by (x, y, z)."""
     return Triangle(t.ax + x, t.ay + y, t.az + z, t.bx + x, t.by + y, t.bz + z, t.cx + x, t.cy + y, t.cz + z)
 
 
@@ -74,9 +74,9 @@ def expand_box(a, margin):
 
 @helper
 def intersect_leaves(visitor, state, leaves_a, a, leaves_b, b, found, skip):
-    """Append the pairs of two leaves, but for those whose bit 8 i + j of `skip` is set; how many keys there are then. Triangles of a go
-    one by one, each against eight of b: first all boxes and the planes of a, without branches, then what is left."""
-    # Everything relative to the low corner of the box around both.
+    """Append the intersecting pairs of two leaves, except those whose bit 8 i + j of `skip` is set; the new number of keys. Each triangle of
+    a is tested against eight of b: first all boxes and the planes of a, without branches, then the remaining pairs."""
+    # All coordinates are relative to the low corner of the box around both leaves.
     box_a, model_box_b = load_bounds(leaves_a, a), load_bounds(leaves_b, b)
     box_b = box_to_frame_a(visitor, state, model_box_b)
     ox, oy, oz = minimum(box_a.lox, box_b.lox), minimum(box_a.loy, box_b.loy), minimum(box_a.loz, box_b.loz)
@@ -96,7 +96,7 @@ def intersect_leaves(visitor, state, leaves_a, a, leaves_b, b, found, skip):
 
     scratch, row_masks = stack_float32(160), stack_int64(8)
     store_vectors(scratch, BOX_ROW, boxes_a)
-    if skip != 0:                                                       # of neighbours most often nothing is left: planes can wait
+    if skip != 0:                                                       # adjacent leaves: most often no pair is left, so planes come later
         remaining = np.int64(0)
         while mask_a != 0:
             i, mask_a = ctz(mask_a), mask_a & (mask_a - 1)
@@ -142,7 +142,7 @@ def intersect_leaves(visitor, state, leaves_a, a, leaves_b, b, found, skip):
 
 @helper
 def collect_leaf_pairs(visitor, state, leaves_a, a, leaves_b, b, skip):
-    """`touch` of visitors that collect pairs: GOING, or why the loop must stop."""
+    """`visit_leaves` of visitors that collect pairs: CONTINUE, or why the loop must stop."""
     found = state["found"]
     if found + LEAF_WIDTH * LEAF_WIDTH > len(visitor.keys):
         return OUTPUT_FULL
@@ -153,7 +153,7 @@ def collect_leaf_pairs(visitor, state, leaves_a, a, leaves_b, b, skip):
 
 @helper
 def copy_corners(leaves, i, k, vertices, t, at):
-    """Put triangle k of leaf i at t[at : at + 9], in float64."""
+    """Write triangle k of leaf i to t[at : at + 9], in float64."""
     for c in range(3):
         v = 3 * np.int64(leaves[i]["corner"][c, k])
         t[at + 3 * c], t[at + 3 * c + 1], t[at + 3 * c + 2] = vertices[v], vertices[v + 1], vertices[v + 2]
@@ -161,7 +161,7 @@ def copy_corners(leaves, i, k, vertices, t, at):
 
 @helper
 def run_exact_test(state, t, in_filter_range):
-    """The exact test of two triangles in 18 float64; called by address, see `core/function_pointer.py`. 0 or 1."""
+    """The exact test of two triangles in 18 float64, called by address (`core/function_pointer.py`): 0 or 1."""
     answer = call_address(state["exact_entry"], t, in_filter_range)
     state["n_exact"] += answer >= EXACT
     return answer & 1
@@ -169,7 +169,7 @@ def run_exact_test(state, t, in_filter_range):
 
 @helper
 def exact_test_untransformed(visitor, state, leaves_a, a, i, leaves_b, b, j):
-    """`settle` for vertices that are where they are."""
+    """`exact_test` for bodies without transforms."""
     t = stack_float64(18)
     copy_corners(leaves_a, a, i, visitor.vertices_a, t, 0)
     copy_corners(leaves_b, b, j, visitor.vertices_b, t, 9)
@@ -187,8 +187,8 @@ def points_fit(t, n):
 
 @cache
 def exact_entry():
-    """(address, what keeps it alive) of the exact stages for two triangles in 18 float64. The second argument: are they known to be in the
-    range of the filters? Where a body has one vertex that is not, most of its triangles are."""
+    """(address, owner) of the exact stages for two triangles in 18 float64. The second argument: are they known to be in the range of the
+    filters? If not, their points are checked: where one vertex of a body is out of range, most triangles are still in it."""
     def enter(corners, in_filter_range):
         t = floats_at(corners)
         return np.int64(overlap_stage(t, 0, 9)) if in_filter_range or points_fit(t, 6) else np.int64(EXACT + overlap_exact(t, 0, 9))

@@ -1,8 +1,8 @@
 """Many pairs of bodies in one call: the narrow phase of a scene.
 
-A query from Python costs about 25 µs before its first volume; a scene asks dozens of small ones a frame. Here all of them are set up and
-run by one entry (`core/function_pointer.py`), which knows a body by three addresses: of its shape, its place and its transform. It stops
-for the reasons of `traverse` and can be taken up again.
+A query from Python costs about 25 µs before its first volume; a scene runs dozens of small ones per frame. Here one entry
+(`core/function_pointer.py`) sets up and runs all of them. It knows a body by three addresses: of its BVH's context, its motion record and
+its transform. It stops for the reasons of `traverse` and can be resumed.
 """
 from functools import cache
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from pliant.query.traverse import BUDGET_SPENT, COUNTERS, OUTPUT_FULL, QUERY_STA
 from pliant.refit.leaf_fill import CONTEXT
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 
-MAX_BATCHED_FACES = 1 << 15                                             # faces
+MAX_BATCHED_FACES = 1 << 15                                             # larger bodies are shared among threads
 KEY_BITS = 62
 IDENTITY_ADDRESS = IDENTITY.ctypes.data
 BATCH_STATE = np.dtype([(name, np.int64) for name in (
@@ -35,9 +35,9 @@ BATCH_STATE = np.dtype([(name, np.int64) for name in (
 
 
 class PairResults(NamedTuple):
-    """Answers about pairs of bodies, one after another: those of pair p end at ends[p], and took counters[p] (`COUNTERS`); by name in
-    `arrays`: `faces` (m, 2) int32 and, if that was asked for, what `contacts_of` gives. `done` (p,) bool: False where time was up before
-    all was looked at."""
+    """Results of many pairs of bodies, concatenated: the rows of pair p end at ends[p], its counters are counters[p] (`COUNTERS`). `arrays`
+    holds `faces` (m, 2) int32 and, if requested, the fields of `contacts_of`. `complete` (p,) bool: False where time was up before all
+    pairs of faces were tested."""
     ends: np.ndarray
     counters: np.ndarray
     arrays: dict
@@ -45,11 +45,11 @@ class PairResults(NamedTuple):
 
     @property
     def counts(self):
-        """How many pairs of faces each pair of bodies has."""
+        """The number of pairs of faces of each pair of bodies."""
         return np.diff(self.ends, prepend=0)
 
     def select(self, rows):
-        """The answers about these pairs of bodies, in that order."""
+        """The results of these pairs of bodies, in that order."""
         counts, begins = self.counts[rows], (self.ends - self.counts)[rows]
         ends = np.cumsum(counts)
         at = np.repeat(begins - (ends - counts), counts) + np.arange(int(counts.sum()))
@@ -57,20 +57,20 @@ class PairResults(NamedTuple):
 
 
 def wrap_pairs(pairs):
-    """One answer, the Pairs of two bodies, as Found."""
+    """The Pairs of two bodies as PairResults."""
     names = ("faces", *CONTACT_FIELDS) if pairs.segments is not None else ("faces",)
     return PairResults(np.array([len(pairs)]), np.array([pairs.stats], np.int64), {name: getattr(pairs, name) for name in names},
                        np.array([pairs.complete]))
 
 
 def empty_results(contacts, n=0):
-    """No answers, about so many pairs of bodies that were not looked at."""
+    """PairResults of n pairs of bodies that were not tested."""
     return PairResults(np.zeros(n, np.int64), np.zeros((n, len(COUNTERS)), np.int64),
                        {"faces": np.zeros((0, 2), np.int32), **(contacts_of([]) if contacts else {})}, np.zeros(n, np.bool_))
 
 
 def concat_results(results):
-    """Several, one after another."""
+    """Several PairResults, concatenated."""
     starts = np.cumsum([0] + [len(part.arrays["faces"]) for part in results])
     return PairResults(np.concatenate([part.ends + start for part, start in zip(results, starts[:-1], strict=True)]),
                        np.concatenate([part.counters for part in results]),
@@ -79,13 +79,13 @@ def concat_results(results):
 
 
 def can_batch(body):
-    """Can this body be asked together with others? Those of absurd size are asked one by one; so are large ones if there are threads to
-    share them."""
+    """Can this body be queried in a batch? Bodies with a scale other than 1 are queried one by one; so are large ones if there are threads
+    to share them."""
     return body.motion.scale == 1.0 and not DISABLED and (len(body) < MAX_BATCHED_FACES or threads() == 1)
 
 
 def world_boxes(bodies):
-    """(n, 2, 3): `box()` of each."""
+    """(n, 2, 3): the `bounds` of each body."""
     boxes = np.array([body.motion.box for body in bodies]).reshape(-1, 2, 4)[:, :, :3].copy()
     for k, body in enumerate(bodies):
         if body.matrix is not None:
@@ -94,9 +94,9 @@ def world_boxes(bodies):
 
 
 def collide_batched(bodies, pairs, full_sat, contacts, first, end_time=None):
-    """The answers about these pairs (p, 2) of indices into `bodies`, which have nodes of one kind; None if an update has made one of them
-    impossible to ask so. `full`: boxes of bodies with a transform are compared along all axes; `first`: one answer each, if any. What is
-    not done by `until` stays undone; refits stop between two bodies."""
+    """PairResults of these pairs (p, 2) of indices into `bodies`, which have nodes of one type; None if an update has made it impossible to
+    batch one of them. `full_sat`: test all separating axes of bodies with a transform; `first`: at most one pair of faces per pair of
+    bodies. At `end_time` the query stops; refits stop between two bodies."""
     used, places = np.unique(pairs, return_inverse=True)
     bodies, pairs = [bodies[k] for k in used.tolist()], places.reshape(-1, 2)
     with ReadLock(*(body.guard for body in bodies)):
@@ -105,11 +105,11 @@ def collide_batched(bodies, pairs, full_sat, contacts, first, end_time=None):
         bvhs, boxes = [body.bvh_at(1.0) for body in bodies], world_boxes(bodies)
         low, high = boxes[pairs, 0], boxes[pairs, 1]
         close = np.flatnonzero(((low[:, 0] <= high[:, 1]) & (low[:, 1] <= high[:, 0])).all(axis=1))
-        used_bodies, first_use = np.unique(pairs[close], return_index=True)  # boxes may be loose: what they part need not follow
+        used_bodies, first_use = np.unique(pairs[close], return_index=True)  # bodies in no close pair are not refitted
         updated = [bvhs[k].refit() for k in used_bodies.tolist() if not time_is_up(end_time)]
-        found = run_batches(bodies, bvhs, pairs, full_sat, first, end_time)  # if there was no time for all refits, there is none for a loop
+        found = run_batches(bodies, bvhs, pairs, full_sat, first, end_time)  # if time ran out during refits, it does nothing
         first_use = first_use[:len(updated)]
-        np.add.at(found.counters[:, COUNTERS.index("n_u")], close[first_use // 2], updated)  # counted where a body was first needed
+        np.add.at(found.counters[:, COUNTERS.index("n_u")], close[first_use // 2], updated)  # counted at the first pair of a body
         if contacts:
             ends, faces = found.ends.tolist(), found.arrays["faces"]
             face_pairs = [(faces[start:end], bodies[i], bodies[j]) for start, end,
@@ -119,7 +119,7 @@ def collide_batched(bodies, pairs, full_sat, contacts, first, end_time=None):
 
 
 def run_batches(bodies, bvhs, pairs, full_sat, first, end_time):
-    """Found, without contacts, for shapes that are true: pairs with and without transforms, each in as many calls as keys have bits for."""
+    """PairResults without contacts, for refitted BVHs: pairs with and without transforms, each in as many calls as keys have bits for."""
     has_transform = np.array([body.matrix is not None for body in bodies])[pairs].any(axis=1)
     low = max(map(face_bits, bodies))
     batch_size, parts, order = 1 << min(KEY_BITS - 2 * low, 30), [], []
@@ -132,7 +132,7 @@ def run_batches(bodies, bvhs, pairs, full_sat, first, end_time):
 
 
 def run_batch(bodies, bvhs, pairs, low, has_transform, full_sat, first, end_time):
-    """Found, without contacts, for shapes that are true. A key has the pair in its upper bits, then two faces of `low` bits."""
+    """PairResults without contacts, for refitted BVHs. A key has the pair in its upper bits, then two faces of `low` bits."""
     addresses = np.array([(shape.context, body.motion.address, IDENTITY_ADDRESS if body.matrix is None else body.matrix.ctypes.data)
                           for shape, body in zip(bvhs, bodies, strict=True)], np.int64)
     query, counters, ends = np.zeros(1, QUERY_STATE), np.zeros((len(pairs), len(COUNTERS)), np.int64), np.zeros(len(pairs), np.int64)
@@ -152,7 +152,7 @@ def run_batch(bodies, bvhs, pairs, low, has_transform, full_sat, first, end_time
         if at < len(pairs) and state["reason"] == OUTPUT_FULL:
             keys = grow_keys(keys)
     total, done = int(state["total"]), np.arange(len(pairs)) < at
-    if state["in_progress"]:                                            # what was found so far of the pair at which time was up
+    if state["in_progress"]:                                            # pairs found for the pair of bodies at which time was up
         total += int(query["found"][0])
         keys[int(state["total"]):total] |= at << (2 * low)
         counters[at] = [query[name][0] for name in COUNTERS]
@@ -162,8 +162,8 @@ def run_batch(bodies, bvhs, pairs, low, has_transform, full_sat, first, end_time
 
 @cache
 def batch_entry(volume, width, has_transform):
-    """The function (address of a JOB, first pair) -> pair at which it stopped, for bodies with nodes of this kind, one of a pair with a
-    transform if `placed` (a constant: the other loop is not compiled); without the GIL."""
+    """The function (address of a BATCH_STATE, first pair) -> pair at which it stopped, for nodes of this type. `has_transform`: does one body
+    of each pair have a transform? (A constant: the other loop is not compiled.) It runs without the GIL."""
     node = node_dtype(volume, width)
 
     def enter(address, p):
@@ -222,7 +222,7 @@ def batch_entry(volume, width, has_transform):
             if reason == OUTPUT_FULL or reason == BUDGET_SPENT:
                 job["reason"], job["in_progress"] = reason, 1
                 return p
-            found = min(state["found"], 1) if first else state["found"] # a leaf may have given more than one
+            found = min(state["found"], 1) if first else state["found"] # a leaf may have found more than one
             for k in range(found):
                 keys[k] |= p << (2 * low)
             counters[p, 0], counters[p, 1], counters[p, 2], counters[p, 3] = state["n_v"], state["n_p"], state["n_u"], state["n_exact"]

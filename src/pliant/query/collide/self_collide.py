@@ -1,7 +1,7 @@
-"""All pairs of faces of one body that meet, exactly. Two loops: faces apart in the mesh, and faces around each vertex.
+"""All intersecting pairs of faces of one body, exactly. Two loops: non-adjacent faces, and the faces around each vertex.
 
-The first is `traverse`, a tree with itself, in which the masks of `tree/adjacency.py` hide neighbours. The second goes along the
-vertices: one look at a fan (`geometry/vertex_fan.py`) settles all pairs of its faces; where it cannot, they are compared two by two
+The first is `traverse` of a BVH with itself, in which the masks of `tree/adjacency.py` skip adjacent faces. The second goes through the
+vertices: one test of a vertex fan (`geometry/vertex_fan.py`) may prove all its faces disjoint; else they are tested pair by pair
 (`geometry/adjacent_faces.py`). Both are loops of `query/scheduler.py`.
 """
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -58,11 +58,11 @@ if TYPE_CHECKING:
     from pliant.image.options import ImageOptions
 
 ADJACENT_MODES = ("exact", "ignore")
-SPARE_ENTRIES = 4                                                       # entries that `go_around` may push
+SPARE_ENTRIES = 4                                                       # entries that `compare_adjacent` may push
 
 
 class SelfCollide(NamedTuple):
-    """What exact tests read, twice the same; where pairs go, as keys i << low | j with i < j; who are neighbours."""
+    """The flat vertices, twice, read by exact tests; the output, keys i << key_bits | j with i < j; the adjacency masks."""
     vertices_a: np.ndarray
     vertices_b: np.ndarray
     keys: np.ndarray
@@ -136,8 +136,8 @@ def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
 
 @kernel
 def compare_adjacent(stars, begins, vertex_faces, faces, points, vertices, keys, query, stack):
-    """Pairs of faces that share a vertex. On the stack: rows [first, last) of `stars`, packed; or ~vertex and the first of its faces still
-    to be compared with those after it. Stops for the reasons of `traverse`."""
+    """Test pairs of faces that share a vertex. On the stack: rows [first, last) of `stars`, packed; or ~vertex and the first of its faces
+    still to be tested against those after it. Stops for the reasons of `traverse`."""
     state = query[0]
     position, budget, corner_error_bound = state["position"], state["budget"], state["corner_error"]
     reason = DONE
@@ -157,7 +157,7 @@ def compare_adjacent(stars, begins, vertex_faces, faces, points, vertices, keys,
             budget -= EXACT_COST
             reason = DONE
             continue
-        folded_vertex = np.int64(-1)                                    # a vertex whose fan may overlap itself
+        folded_vertex = np.int64(-1)                                    # a vertex whose fan may intersect itself
         while at < end and budget > 0 and folded_vertex < 0:
             row = ROW_SIZE * at
             if load(stars, row + 1) & TURNS_MASK == 0 or not fan_disjoint(points, stars, row, corner_error_bound):
@@ -185,7 +185,7 @@ def face_fits(vertices, faces, f):
 
 @helper
 def compare_fan(begins, vertex_faces, faces, vertices, keys, state, v, row, budget):
-    """The faces around v two by two, from this one on: (GOING, or why it stopped, where to go on). The budget counts pairs here."""
+    """Test the faces around v pair by pair, from `row` on: (CONTINUE, or why it stopped, the next row). The budget counts pairs here."""
     first, last, in_filter_range = np.int64(begins[v]), np.int64(begins[v + 1]), state["in_filter_range"] != 0
     found, n_p, n_exact = state["found"], np.int64(0), np.int64(0)
     reason = CONTINUE
@@ -218,12 +218,12 @@ def compare_fan(begins, vertex_faces, faces, vertices, keys, state, v, row, budg
 
 def self_collide(body: Any, *, adjacent: str = "exact", first: bool = False, contacts: bool = False, budget_ms: float | None = None,
                  engine: str = "tree", **image: Unpack["ImageOptions"]) -> Pairs:
-    """All pairs of faces of a body that meet each other, exactly; the lower face of each pair first.
+    """All pairs of faces of a body that intersect each other, exactly; the lower face of each pair first.
 
-    Neighbours touch, so they have a rule: faces that share one vertex collide if they meet in more than that vertex, faces that share two
-    if they meet in more than that edge (folded flat onto each other), faces that share three always. `adjacent="ignore"` leaves out all
-    faces that share a vertex. Vertices are shared by index; `Body(…, weld=True)` also counts those that lie at one place.
-    `first`, `contacts` and `budget_ms` as for `collide`; `unresolved` is the same array twice. engine="image", and its options, too.
+    Adjacent faces touch, so they have a rule: faces that share one vertex collide if they intersect in more than that vertex, faces that
+    share two if they intersect in more than that edge (folded flat onto each other), faces that share three always. `adjacent="ignore"`
+    leaves out all faces that share a vertex. Vertices are shared by index; `Body(…, weld=True)` also shares vertices at the same position.
+    `first`, `contacts`, `budget_ms`, and engine="image" with its options as for `collide`; `unresolved` is the same array twice.
 
     >>> import pliant as pl
     >>> folded = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 2, 0]], [[0, 1, 2], [1, 0, 3]])
@@ -260,25 +260,25 @@ def self_collide_validated(space, body, adjacent, first, contacts, end_time=None
 
 
 def self_unresolved_faces(body, loop, make_loop, unfinished):
-    """`Pairs.unresolved`. Whoever stops among the neighbours has not begun with the rest: any two faces may meet."""
+    """`Pairs.unresolved`. If time was up in the loop over adjacent faces, the other loop has not begun: any two faces may intersect."""
     n = len(body.welded_faces)
     return unresolved_faces((loop.shapes[0],) * 2, (n, n), unfinished) if make_loop is non_adjacent_loop else (np.ones(n, np.bool_),) * 2
 
 
 def init_self_query(space, body, first):
-    """Set the query for a body and itself; no tree is looked at."""
+    """Start the query of a body with itself, without its BVH."""
     motion, state = body.motion, space.query[0]
     init_query(space.query, motion.box, motion.origin, motion.reach, motion.box, motion.origin, motion.reach, motion.scale, 0.0)
     state["descend_larger"] = False
     _, in_filter_range, error_bound = body.world_vertices()
-    error_bound = clamp_float32(error_bound * motion.scale)             # volumes and lanes stay in model space, exact tests do not
+    error_bound = clamp_float32(error_bound * motion.scale)             # volumes and leaves stay in model space, exact tests do not
     state["margin"], state["corner_error"] = clamp_float32(2.1 * error_bound), clamp_float32(float(state["corner_error"]) + error_bound)
     state["first_only"], state["in_filter_range"] = first, in_filter_range
     state["key_bits"], state["exact_entry"] = face_bits(body), exact_entry()[0]
 
 
 def init_self_query_bvh(space, body, first):
-    """The same; its shape, made true. Masks come after that: it may have another tree now."""
+    """The same; refits and returns its BVH. Adjacency masks must be read afterwards: a refit may replace the tree."""
     init_self_query(space, body, first)
     bvh = body.bvh_at(body.motion.scale)
     space.query["n_u"] = bvh.refit()
@@ -286,7 +286,7 @@ def init_self_query_bvh(space, body, first):
 
 
 def non_adjacent_loop(space, body, first):
-    """The loop over faces that share no vertex."""
+    """The loop over non-adjacent faces, which share no vertex."""
     bvh, flat = init_self_query_bvh(space, body, first), body.world_vertices()[0]
     adjacency = bvh.masks(body.mesh())
     space.query["check_shared"] = adjacency.hubs
@@ -298,7 +298,7 @@ def non_adjacent_loop(space, body, first):
 
 
 def adjacent_loop(space, body, first):
-    """The loop over faces that do; None if there are none. It needs no tree."""
+    """The loop over faces that share a vertex; None if there are none. It needs no BVH."""
     mesh = body.mesh()
     n, flat = len(mesh.fan_parts), body.world_vertices()[0]
     if n == 0:

@@ -1,8 +1,8 @@
-"""All pairs of faces of two bodies of which one or both are placed: the visitor that sees the second from the model frame of the first.
+"""The collision visitor for two bodies of which one or both have a transform: it works in the model frame of the first.
 
-Volumes stay in model space. Boxes are compared along separating axes (`volume/obb_sat.py`); the triangles of a leaf of the second are
-turned into the frame of the first, in float32 relative to a corner of the leaf, so that errors grow with the leaf and not with the body;
-exact tests read the placed corners, worked out for the few that ask.
+Volumes stay in model space. Boxes are compared along separating axes (`volume/obb_sat.py`). The triangles of a leaf of the second body are
+transformed into the frame of the first, in float32 relative to a corner of the leaf, so that errors grow with the leaf and not with the
+body. Exact tests read world corners, computed for the few pairs that need them.
 """
 from typing import NamedTuple
 
@@ -30,13 +30,13 @@ from pliant.volume.protocol import RigidTransform, overlap, sat_cross_axes
 
 EPS32 = 2.0**-24
 HALF, EPS32_16 = np.float32(0.5), np.float32(16 * EPS32)
-ROTATION_ERROR = 2.0**-22                                               # of an entry of a rotation in float32, and more
-MAX_FLOAT32 = 3e38                                                      # in float32
-TRANSFORM_ERROR = 2.0**-20                                              # of all lengths: above the roundings of `carry`
+ROTATION_ERROR = 2.0**-22                                               # of an entry of a rotation, above its rounding to float32
+MAX_FLOAT32 = 3e38                                                      # just below the largest float32
+TRANSFORM_ERROR = 2.0**-20                                              # of all lengths: above the roundings of `transform_volume`
 
 
 class CollideTransformed(NamedTuple):
-    """As `Collide`, with the placements, rows of 3 × 4."""
+    """As `Collide`, with the transforms, rows of 3 × 4."""
     vertices_a: np.ndarray
     vertices_b: np.ndarray
     keys: np.ndarray
@@ -56,7 +56,7 @@ def make_transform(m, margin, rotation_error):
 
 @helper
 def transform_frames(state):
-    """The `ways` between bodies of which one is placed."""
+    """The `frames` of bodies of which one has a transform."""
     return make_transform(state["to_a"], state["margin"], state["rotation_error"]), make_transform(
         state["to_b"], state["margin"], state["rotation_error"])
 
@@ -108,13 +108,13 @@ def _(visitor, state, box):
 
 @helper
 def rotate_row(m, k, x, y, z, rest):
-    """Coordinate k of the turned vector (x, y, z), moved by rest."""
+    """Coordinate k of the rotated vector (x, y, z), plus `rest`."""
     return x * m[4 * k] + (y * m[4 * k + 1] + (z * m[4 * k + 2] + rest))
 
 
 @to_frame_a.register(CollideTransformed)
 def _(visitor, state, triangles, box, x, y, z):
-    # In float64 once a leaf: where its low corner goes. In float32: from there to each corner.
+    # The low corner of the leaf is transformed in float64, the offsets from it to the corners in float32.
     m, n, t = state["to_a"], state["b_to_a"], triangles
     cx, cy, cz = np.float64(box.lox), np.float64(box.loy), np.float64(box.loz)
     u, v = np.float32(affine_row(n, 0, cx, cy, cz) - x), np.float32(affine_row(n, 1, cx, cy, cz) - y)
@@ -134,7 +134,7 @@ def _(visitor, state, box):
 
 @helper
 def transform_corners(leaves, i, k, vertices, m, t, at):
-    """Put triangle k of leaf i at t[at : at + 9], placed; are its corners in the range of the filters?"""
+    """Write triangle k of leaf i, transformed, to t[at : at + 9]; are its corners in the range of the filters?"""
     good = True
     for c in range(3):
         v, p = 3 * np.int64(leaves[i]["corner"][c, k]), at + 3 * c
@@ -155,14 +155,14 @@ def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
 
 @helper
 def clamp_float32(value):
-    """Within the range of float32. Where tiny bodies are far away all is uncertain anyway, and left to exact tests."""
+    """The value clamped to the range of float32. Only tiny bodies far away exceed it; exact tests decide about all their pairs anyway."""
     return -MAX_FLOAT32 if value < -MAX_FLOAT32 else MAX_FLOAT32 if value > MAX_FLOAT32 else value
 
 
 @kernel
 def init_query_transformed(query, box_a, origin_a, reach_a, m_a, box_b, origin_b, reach_b, m_b, scale, tolerance, full_sat):
-    """Set the query at the pair of roots (stack[0] = 0), unless the boxes of the placed bodies are farther apart than the tolerance; as
-    `begin` of traverse.py."""
+    """Start the query at the pair of roots (stack[0] = 0); False if the boxes of the transformed bodies are farther apart than the tolerance.
+    As `init_query` of traverse.py."""
     buffer_a, buffer_b = stack_float64(12), stack_float64(12)
     world_bounds(m_a, box_a, buffer_a)
     world_bounds(m_b, box_b, buffer_b)
@@ -177,7 +177,7 @@ def init_query_transformed(query, box_a, origin_a, reach_a, m_a, box_b, origin_b
     for k in range(12):
         b_to_a[k], to_a[k], to_b[k] = buffer_b[k], clamp_float32(buffer_b[k]), clamp_float32(inverse[k])
     size_a, size_b, distance = reach_a * scale, reach_b * scale, max_abs(buffer_b[3], buffer_b[7], buffer_b[11])
-    # A corner of a is off by E size_a, one of b by sqrt(3) times E size_b once it is turned; the rest is in `error`.
+    # A corner of a is off by EPS32 size_a, one of b by sqrt(3) times EPS32 size_b once it is rotated; the rest is in `corner_error`.
     state["corner_error"] = clamp_float32(max(EPS32 * (size_a + 2 * size_b) + 2 * error_bound, MIN_CORNER_ERROR))
     state["margin"] = clamp_float32(TRANSFORM_ERROR * (size_a + size_b + distance) + 2 * error_bound)
     state["rotation_error"], state["full_sat"] = ROTATION_ERROR + 2 * rotation_error, full_sat

@@ -1,4 +1,4 @@
-"""All pairs of faces of two bodies that meet, exactly: a visitor of `traverse`, and the driver from Python."""
+"""All intersecting pairs of faces of two bodies, exactly: a visitor of `traverse`, and its driver in Python."""
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -39,7 +39,7 @@ ENGINES = ("tree", "image")
 
 
 class Collide(NamedTuple):
-    """What exact tests read, the flat vertices of both bodies; and where pairs go, as keys a << low | b."""
+    """The flat vertices of both bodies, read by exact tests; the output, keys a << key_bits | b."""
     vertices_a: np.ndarray
     vertices_b: np.ndarray
     keys: np.ndarray
@@ -98,22 +98,23 @@ def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
 def collide(a: Any, b: Any, *, first: bool = False, contacts: bool = False,
             traversal: Traversal = DEFAULT_TRAVERSAL, budget_ms: float | None = None, engine: str = "tree",
             **image: Unpack["ImageOptions"]) -> Pairs:
-    """All pairs of faces of two bodies that meet, exactly: touching counts, coplanar and degenerate faces included.
+    """All pairs of faces of two bodies that intersect, exactly: touching counts, coplanar and degenerate faces included.
 
-    With `first` the search stops at the first pair found; which one that is may vary. Pairs come sorted, each once; counters in `.stats`.
-    With `contacts` each pair has the segment in which the faces meet, the depth and the direction in which to part them; see `Pairs`.
-    `traversal` changes the work, not the answer: see `Traversal`.
-    `budget_ms`: stop about so many milliseconds after the call and give what is certain by then. All pairs listed do meet; `complete` says
-    whether they are all, `unresolved` which faces may have more. What the policy refits before the search counts, but is not broken off.
+    With `first` the search stops at the first pair found; which one that is may vary. Pairs are sorted, each once; counters in `.stats`.
+    With `contacts` each pair has the segment of intersection, the depth and the direction of the minimum translation; see `Pairs`.
+    `traversal` changes the work, not the result: see `Traversal`.
+    `budget_ms`: stop about so many milliseconds after the call and return what is certain by then. All pairs listed do intersect;
+    `complete` tells whether they are all, `unresolved` which faces may have more. The refit before the search counts, but is not
+    interrupted.
 
-    engine="image" needs no tree, for surfaces that are made anew every frame, or on a GPU: a and b may then also be (vertices, faces), or
-    have them, in arrays of the host or of a GPU. Surfaces are sampled along parallel rays, and what cannot touch falls away. It takes
-    mode : "conservative" misses nothing, ever; "sampled" is the paper's way, with rays as thin as lines, and `.image.missed` says about how
-        many pairs it may have missed
-    resolution : rays a side, 1024; in conservative mode at most so many, and it changes the work alone
+    engine="image" needs no BVH, for surfaces that are made anew every frame, or on a GPU: a and b may then also be (vertices, faces), or
+    have them, in arrays of the host or of a GPU. Surfaces are sampled along parallel rays, and faces that cannot touch are culled. Options:
+    mode : "conservative" never misses a pair; "sampled" is the method of the paper, with rays as thin as lines, and `.image.missed`
+        estimates how many pairs it may have missed
+    resolution : rays per side, 1024; in conservative mode at most so many, and it changes the work alone
     direction : (3,) of the rays; by default along the axis with the fewest layers of surface, or askew for open surfaces that are sampled
-    passes, rest : in sampled mode, stop peeling after so many passes; rays with more to come count as colliding, "mark", or not, "drop"
-    closed : in sampled mode, are all surfaces closed, with normals that point outward? By default it is looked up
+    passes, rest : in sampled mode, stop peeling after so many passes; rays with more layers count as colliding, "mark", or not, "drop"
+    closed : in sampled mode, are all surfaces closed, with normals that point outward? By default it is determined
     device : "cpu" or "cuda"; by default where the arrays are. `out`: "device" leaves the pairs there
 
     >>> import pliant as pl
@@ -140,7 +141,7 @@ def collide(a: Any, b: Any, *, first: bool = False, contacts: bool = False,
 
 
 def uses_image_engine(engine: str, image: Mapping[str, Any], **tree_options: bool) -> bool:
-    """Is the image engine asked for? Options of the other one are refused; `trees`: which of its options were given."""
+    """Is the image engine selected? Options of the other engine are refused; `tree_options`: which of the tree engine's were given."""
     is_image = validate.choice("engine", engine, ENGINES) == "image"
     for name in [name for name, given in tree_options.items() if given] if is_image else image:
         raise TypeError(f'{name}: an option of engine="{"tree" if is_image else "image"}", and engine is "{engine}"')
@@ -157,19 +158,19 @@ def collide_validated(space, a, b, first, contacts, traversal, end_time=None):
 
 
 def make_pairs(a, b, pairs, stats, first, contacts, unresolved):
-    """What the user gets."""
+    """The Pairs that the user gets."""
     pairs = pairs[:1].copy() if first else pairs                        # a leaf, or another thread, may have found more
     unresolved = None if first and len(pairs) else unresolved
     return Pairs(pairs, stats, **(contacts_of([(pairs, a, b)]) if contacts else {}), complete=unresolved is None, unresolved=unresolved)
 
 
 def face_bits(body):
-    """How many bits the number of a face takes."""
+    """The bits of a face index."""
     return max(len(body.welded_faces) - 1, 1).bit_length()
 
 
 class PairSetup(NamedTuple):
-    """Two shapes of one scale, and where they are placed, if one of them is: rows of 3 × 4, else None."""
+    """Two BVHs of one scale, and their transforms, rows of 3 × 4; None if neither body has one."""
     bvh_a: Any
     bvh_b: Any
     transform_a: np.ndarray | None
@@ -178,7 +179,7 @@ class PairSetup(NamedTuple):
 
 
 def set_up_pair(space, a, b, tolerance=0.0, full_sat=False):
-    """Set the query at the roots of two bodies; None if their boxes are farther apart than that, and then nothing was refitted."""
+    """Start the query at the roots of two bodies; None, without a refit, if their boxes are farther apart than the tolerance."""
     if not (len(a.faces) and len(b.faces)):
         return None
     motion_a, motion_b, m_a, m_b, query = a.motion, b.motion, a.matrix, b.matrix, space.query
@@ -200,7 +201,7 @@ def set_up_pair(space, a, b, tolerance=0.0, full_sat=False):
 
 
 def pair_loop(space, a, b, first, traversal):
-    """The loop over two bodies; None if they are certainly apart."""
+    """The loop over two bodies; None if their boxes are disjoint."""
     setup = set_up_pair(space, a, b, full_sat=traversal.full_sat)
     if setup is None:
         return None
@@ -217,7 +218,7 @@ def pair_loop(space, a, b, first, traversal):
 
 
 def bind_trees(space, bvh_a, bvh_b):
-    """(the arguments of `traverse`, the capacity of its stack) for two shapes; the state learns how they make things true."""
+    """(arguments of `traverse`, capacity of its stack) for two BVHs; stores the refresh callbacks in the query state."""
     state = space.query[0]
     state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"] = bvh_a.frame, bvh_a.entry, bvh_a.fill, bvh_a.context
     state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"] = bvh_b.frame, bvh_b.entry, bvh_b.fill, bvh_b.context
