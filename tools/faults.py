@@ -11,7 +11,8 @@ import re
 from typing import NamedTuple
 
 MOST = 60                                                               # candidates of a file that count when a file is drawn
-COMPILED = {"kernel", "helper", "routine", "register", "overload", "device_function", "cuda_kernel", "cooperative_kernel", "instruction"}  # decorators
+COMPILED = {"kernel", "helper", "routine", "register", "overload", "device_function", "cuda_kernel", "cooperative_kernel",
+            "instruction"}                                              # decorators
 TALK = {"print", "warn", "echo", "log", "debug", "info"}
 SPEED = re.compile(r"(?i)cost|chunk|batch|prefetch|patience|threads|seconds|_after$|^gc$|^_?room$")
 OPERATORS = {"<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=": (">", "<="), "==": ("!=",), "!=": ("==",), "is": ("is not",),

@@ -169,7 +169,8 @@ def test_frames_begin_again():
 
 # --- what is refused ---------------------------------------------------------------------------------------------------------------
 
-REFUSED = {"no such key": ({"key_pose": 3}, ValueError, "key_pose: expected an integer from 0 to 2"), "negative": ({"key_pose": -1}, ValueError, "key"),
+REFUSED = {"no such key": ({"key_pose": 3}, ValueError, "key_pose: expected an integer from 0 to 2"),
+           "negative": ({"key_pose": -1}, ValueError, "key"),
            "a float": ({"key_pose": 1.0}, TypeError, "key"), "a flag": ({"key_pose": True}, TypeError, "key"),
            "text": ({"key_pose": "1"}, TypeError, "key"),
            "with changed": ({"key_pose": 1, "changed": np.arange(3 * N)}, TypeError, "with changed"),
@@ -190,7 +191,8 @@ def test_refused_updates_change_nothing(given, error, says):
 
 
 def test_bad_keys_are_refused():
-    for keys, says in ((KEYS[:, :4], "key_poses"), (KEYS * np.nan, "key_poses"), ([], "key_poses: expected at least one"), (KEYS[0], "key_poses"), (3, "key_poses")):
+    for keys, says in ((KEYS[:, :4], "key_poses"), (KEYS * np.nan, "key_poses"), ([], "key_poses: expected at least one"),
+                       (KEYS[0], "key_poses"), (3, "key_poses")):
         with pytest.raises((TypeError, ValueError), match=says):
             pl.Body(KEYS[0], FACES, key_poses=keys)
     with pytest.raises(ValueError, match="key_poses: policy 'rebuild'"):

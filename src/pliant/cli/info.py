@@ -25,7 +25,9 @@ Examples:
 """
 
 
-def info(files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE…]", help="An animation to describe, as for check.")] = None) -> None:
+def info(
+    files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE…]", help="An animation to describe, as for check.")] = None,
+) -> None:
     """Show versions, processor, compilation cache and threads; or the bodies, frames and units of files."""
     if files:
         print_bodies(files, make_console())

@@ -54,7 +54,8 @@ def render(
     size: Annotated[str | None, typer.Option(help="Picture size, WIDTHxHEIGHT in pixels.", show_default="640x480")] = None,
     step: Annotated[int | None, typer.Option(min=1, max=256, help="Trace every k-th pixel in both directions.", show_default="1")] = None,
     reconstruct: Annotated[Reconstruction | None, typer.Option(help="Interpolation of the other pixels.", show_default="quads")] = None,
-    mode: Annotated[Mode | None, typer.Option(help="Trace all points, a part per frame, or until the budget is spent.", show_default="full")] = None,
+    mode: Annotated[Mode | None, typer.Option(
+        help="Trace all points, a part per frame, or until the budget is spent.", show_default="full")] = None,
     budget_ms: Annotated[float | None, typer.Option(min=0.0, help="Milliseconds per frame, updates included.", show_default="50")] = None,
     parts: Annotated[int | None, typer.Option(min=1, max=1024, help="Frameless mode: frames per full pass.", show_default="8")] = None,
     bounces: Annotated[int | None, typer.Option(min=0, max=32, help="Maximum reflections and refractions.", show_default="1")] = None,

@@ -204,7 +204,8 @@ def compile_in_processes(names: list[str], n_workers: int, console: Console) -> 
 
 
 def warm(
-    everything: Annotated[bool, typer.Option("--all", help="Also kernels of other motions, as in animation files, and of the image engine.")] = False,
+    everything: Annotated[bool, typer.Option(
+        "--all", help="Also kernels of other motions, as in animation files, and of the image engine.")] = False,
     export: Annotated[Path | None, typer.Option("--export", metavar="FILE", help="Write the compiled kernels to a ZIP archive.")] = None,
     imported: Annotated[Path | None, typer.Option("--import", metavar="FILE", help="Import kernels from such an archive. This runs code "
                                                   "from the file: import only what you trust.")] = None,

@@ -227,7 +227,7 @@ class _Impl(CompileResultCacheImpl):
 
 
 class _Cache(FunctionCache):
-    """Numba's cache of one function. With a damaged, full or deleted folder it compiles instead of failing: unpickling may raise anything."""
+    """Numba's cache of one function. A damaged, full or deleted folder makes it compile, not fail: unpickling may raise anything."""
 
     _impl_class = _Impl
 

@@ -164,7 +164,7 @@ def grid_scan(numbers, n, block_sums, shared, totals, slot):
 
 @device_function
 def scan_counts(counts, n, begins, block_sums, shared, totals, slot):
-    """begins[i], i <= n, becomes the sum of counts[:i], and totals[slot] that of all. The grid synchronises before, in between and after."""
+    """begins[i], i <= n, becomes the sum of counts[:i], and totals[slot] that of all. The grid synchronises before, between and after."""
     cuda.cg.this_grid().sync()
     for i in range(cuda.grid(1), n, cuda.gridsize(1)):
         begins[i] = counts[i]

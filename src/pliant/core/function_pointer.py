@@ -54,7 +54,7 @@ def _(context, address):
 
 
 def floats_at(address):
-    """Scratch of float64 (`core/stack.py`) by its address. As an array it would have another type, and its users would be compiled again."""
+    """Scratch of float64 (`core/stack.py`) by its address. As an array it would have another type: its users would be compiled again."""
     return address
 
 

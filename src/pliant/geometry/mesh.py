@@ -142,7 +142,7 @@ def opposite_corners(faces, f, v):
 # --- welding -------------------------------------------------------------------------------------------------------------------
 
 def weld_map(vertices, tolerance):
-    """(n,) int32: for each vertex the lowest index at its position; with a tolerance, the lowest that steps of at most that length reach."""
+    """(n,) int32: for each vertex the lowest index at its position; with a tolerance, the lowest reached by steps of that length."""
     if len(vertices) == 0:
         return np.empty(0, np.int32)
     order = np.lexsort(vertices.T)                                      # stable: the lowest of each position comes first

@@ -86,8 +86,9 @@ def put_sphere(points, o, x, y, z, out):
 
 @routine
 def pivot(points, support, n, new, out):
-    """Add a point outside the sphere to the support: set out[:4] to the smallest enclosing sphere of these points and `support` to its
-    support; returns the size of that. Tries all subsets with the new point: of their spheres that contain all points, the smallest counts."""
+    """Add a point outside the sphere to the support: set out[:4] to the smallest enclosing sphere of these points, and `support` to
+    its support; returns the size of that. Tries all subsets with the new point; of their spheres that contain all points, the smallest
+    counts."""
     at, best, of, sphere = stack_int64(4), stack_int64(4), np.int64(0), stack_float64(4)
     out[3] = np.inf
     for chosen in range(1 << n):

@@ -16,7 +16,7 @@ MAX_STEPS = 10**9
 def first_contact(a: Queryable, b: Queryable, path_a: MotionPath | None, path_b: MotionPath | None, *, start: float = 0.0,
                   stop: float = 1.0,
                   steps: int = 1, tolerance: float = 1e-6) -> FirstContact | None:
-    """The first time between `start` and `stop` at which the bodies intersect, to within `tolerance`, with the intersecting faces; else None.
+    """The first time between `start` and `stop` at which the bodies intersect, to within `tolerance`, with these faces; else None.
 
     A path maps a time to the argument of its body's `update`: vertices, or a matrix for a rigid body; None: the body does not move. The
     bodies are updated along their paths, and left at the time of contact, or at `stop` if there is none.

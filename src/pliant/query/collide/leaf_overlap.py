@@ -1,6 +1,6 @@
 """Overlap test of two leaves: the intersecting pairs of their triangles. The last step of every collision query.
 
-A visitor that uses `intersect_leaves` has the fields `vertices_a`, `vertices_b` (flat float64, read by exact tests) and `keys` (the output).
+A visitor that uses `intersect_leaves` has the fields `vertices_a`, `vertices_b` (flat float64, for exact tests) and `keys` (the output).
 It defines the key of a pair (`pair_key`), which pairs to skip (`skip_pair`), the transform of the second body into the frame of the first
 (`box_to_frame_a`, `to_frame_a`, `corner_error`) and the exact test (`exact_test`).
 """
@@ -74,8 +74,8 @@ def expand_box(a, margin):
 
 @helper
 def intersect_leaves(visitor, state, leaves_a, a, leaves_b, b, found, skip):
-    """Append the intersecting pairs of two leaves, except those whose bit 8 i + j of `skip` is set; the new number of keys. Each triangle of
-    a is tested against eight of b: first all boxes and the planes of a, without branches, then the remaining pairs."""
+    """Append the intersecting pairs of two leaves, except those whose bit 8 i + j of `skip` is set; the new number of keys. Each triangle
+    of a is tested against eight of b: first all boxes and the planes of a, without branches, then the remaining pairs."""
     # All coordinates are relative to the low corner of the box around both leaves.
     box_a, model_box_b = load_bounds(leaves_a, a), load_bounds(leaves_b, b)
     box_b = box_to_frame_a(visitor, state, model_box_b)

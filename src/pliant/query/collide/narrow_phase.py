@@ -162,8 +162,8 @@ def run_batch(bodies, bvhs, pairs, low, has_transform, full_sat, first, end_time
 
 @cache
 def batch_entry(volume, width, has_transform):
-    """The function (address of a BATCH_STATE, first pair) -> pair at which it stopped, for nodes of this type. `has_transform`: does one body
-    of each pair have a transform? (A constant: the other loop is not compiled.) It runs without the GIL."""
+    """The function (address of a BATCH_STATE, first pair) -> pair at which it stopped, for nodes of this type. `has_transform`: does one
+    body of each pair have a transform? (A constant: the other loop is not compiled.) It runs without the GIL."""
     node = node_dtype(volume, width)
 
     def enter(address, p):

@@ -161,7 +161,7 @@ def clamp_float32(value):
 
 @kernel
 def init_query_transformed(query, box_a, origin_a, reach_a, m_a, box_b, origin_b, reach_b, m_b, scale, tolerance, full_sat):
-    """Start the query at the pair of roots (stack[0] = 0); False if the boxes of the transformed bodies are farther apart than the tolerance.
+    """Start the query at the pair of roots (stack[0] = 0); False if the boxes of the transformed bodies are farther apart than `tolerance`.
     As `init_query` of traverse.py."""
     buffer_a, buffer_b = stack_float64(12), stack_float64(12)
     world_bounds(m_a, box_a, buffer_a)
