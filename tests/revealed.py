@@ -1,7 +1,7 @@
 """Filters of the package that give away what they compare: kernels from the package's own code, with other functions in the place of some.
 
-    both = revealed(predicates.orient3d_filter, sign_beyond=pair)       # returns (value, bound) instead of a sign
-    both = cut(rays.pierced, after="doubts", returns=("values", "doubts"))
+    both = revealed(predicates.orient3d_filter, filtered_sign=pair)       # returns (value, bound) instead of a sign
+    both = cut(ray_triangle.hit_filter, after="error_bounds", returns=("values", "error_bounds"))
 
 Kernels are compiled with the package's options and kept nowhere: on disk they would have the name of the original.
 """
@@ -35,7 +35,7 @@ def compiled(function):
 
 @njit(forceinline=True, **OPTIONS)
 def pair(value, bound):
-    """In the place of `sign_beyond`."""
+    """In the place of `filtered_sign`."""
     return value, bound
 
 

@@ -99,7 +99,7 @@ def test_a_printed_policy_serves_queries(printed):
         for k in range(4):
             a.update(bumpy(directions, 0.3 * k))
             check(pl.collide(a, b).faces, a, b)
-            trees.append(a._shape.tree)
+            trees.append(a._bvh.tree)
         assert trees[0] is not trees[1] is trees[2] is not trees[3]
         for wrong in ({"every": 0}, {"each": 3}):
             try:

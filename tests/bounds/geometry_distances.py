@@ -200,8 +200,8 @@ def run_edges(c, limit, size, longest):
     return closest_features.edge_pair_filter(closest_features.subtract(starts, c[3], c[4], c[5]), ex, ey, ez, f, limit, size, longest)
 
 
-@attack.bound("edges_near, decisions", "geometry/closest_features.py", ("EDGE_PAIR_ERROR", "MIN_SQUARE"), attack.families((6, 3)), 6_000,
-              section="DOUBT of `edges_near`")
+@attack.bound("edge_pair_filter, decisions", "geometry/closest_features.py", ("EDGE_PAIR_ERROR", "MIN_SQUARE", "edge_pair_filter"),
+              attack.families((6, 3)), 6_000, section="EDGE_PAIR_ERROR, of `edge_pair_filter`")
 def edges_near(points):
     """What is inside both edges and nearer than the limit must be kept."""
     rows, e = integers(points)

@@ -40,13 +40,13 @@ def box_of(t, at):
 
 
 @compiled
-def gap_and_way(dx, dy, dz, mine, yours, doubt):
-    """In the place of `parted`."""
-    gap, bound = separation_along(dx, dy, dz, mine, yours, doubt)
+def gap_and_direction(dx, dy, dz, tri_a, tri_b, errors):
+    """In the place of `separates`."""
+    gap, bound = separation_along(dx, dy, dz, tri_a, tri_b, errors)
     return gap, bound, dx, dy, dz
 
 
-_beyond = revealed(beyond_edge, parted=gap_and_way)
+_beyond = revealed(beyond_edge, separates=gap_and_direction)
 
 
 @compiled

@@ -36,9 +36,9 @@ def determinant3(p, q, r, s):
 
 # --- predicates.py ------------------------------------------------------------------------------------------------------------------------
 
-_both2 = revealed(predicates.orient2d_filter, sign_beyond=pair)
-_both3 = revealed(predicates.orient3d_filter, sign_beyond=pair)
-_pairs = revealed(predicates.orient3d_dd_filter, sign_beyond=pair)
+_both2 = revealed(predicates.orient2d_filter, filtered_sign=pair)
+_both3 = revealed(predicates.orient3d_filter, filtered_sign=pair)
+_pairs = revealed(predicates.orient3d_dd_filter, filtered_sign=pair)
 
 
 @compiled
@@ -95,7 +95,7 @@ def orient3d_filter(points):
     return against(*run_orient3d(points.reshape(-1)), determinant3(*rows), 3 * e)
 
 
-@attack.bound("orient3d_pairs, the second filter", "geometry/predicates.py", ("E3_DD",), attack.families((4, 3), scales=RANGE),
+@attack.bound("orient3d_pairs, the second filter", "geometry/predicates.py", ("E3_DD", "orient3d_dd_filter"), attack.families((4, 3), scales=RANGE),
               section="SECOND FILTER")
 def orient3d_pairs(points):
     """The value is rounded once more than the bound is about: what counts is the error of the sum before."""
@@ -147,7 +147,7 @@ def orient3d_wide_value(points):
 
 # --- triangles.py -------------------------------------------------------------------------------------------------------------------------
 
-_plane, _side = revealed(triangle_overlap.plane), revealed(triangle_overlap.plane_side, sign_beyond=pair)
+_plane, _side = revealed(triangle_overlap.plane), revealed(triangle_overlap.plane_side, filtered_sign=pair)
 
 
 @compiled
@@ -200,9 +200,9 @@ def shadows_filter(points):
     return decided(0 if answer == 0 else None, int(naive.triangles_meet_fast(points[:3], points[3:])))
 
 
-# --- neighbours.py ------------------------------------------------------------------------------------------------------------------------
+# --- adjacent_faces.py ------------------------------------------------------------------------------------------------------------------------
 
-_dot_sign, _component = revealed(adjacent_faces.dot_sign, sign_beyond=pair), revealed(adjacent_faces.component_sign, sign_beyond=pair)
+_dot_sign, _component = revealed(adjacent_faces.dot_sign, filtered_sign=pair), revealed(adjacent_faces.component_sign, filtered_sign=pair)
 
 
 @compiled
@@ -248,7 +248,7 @@ def component(points):
 
 @attack.bound("beyond_vertex_filter, decisions", "geometry/adjacent_faces.py", ("overlap_at_vertex_filter", "adjacent_overlap_filter"),
               attack.families((5, 3), scales=RANGE), 20_000,
-              section="ONE VERTEX")
+              section="ONE SHARED VERTEX")
 def beyond_vertex_filter(points):
     if not in_range(points):
         return None
@@ -258,7 +258,7 @@ def beyond_vertex_filter(points):
 
 @attack.bound("beyond_edge_filter, decisions", "geometry/adjacent_faces.py", ("overlap_at_edge_filter", "adjacent_overlap_filter"),
               attack.families((4, 3), scales=RANGE), 20_000,
-              section="TWO VERTICES")
+              section="TWO SHARED VERTICES")
 def beyond_edge_filter(points):
     if not in_range(points):
         return None

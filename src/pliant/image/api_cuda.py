@@ -17,7 +17,7 @@ from pliant.results import Pairs
 
 def on_device(number: int, surfaces: dict[str, Any], first: bool, contacts: bool, adjacent: bool, options: CheckedOptions,
               timed: bool) -> Pairs:
-    """The answer from GPU `place`."""
+    """The answer from GPU `number`."""
     with device.device_context(number), buffers_of(number).acquire() as buffers, ignore_float_errors():
         parts = [device_part(name, surface) for name, surface in surfaces.items()]
         validate.check_face_count([len(faces) for _, faces in parts])
@@ -25,7 +25,7 @@ def on_device(number: int, surfaces: dict[str, Any], first: bool, contacts: bool
         if all(len(rows) and len(faces) for rows, faces in parts):
             engine = CudaEngine(buffers, parts, timed, lambda: raise_invalid(surfaces))
             result = run_pipeline(engine, options, first, adjacent, PassTimer(engine.wait if timed else None))
-        pairs = unpack_pairs(result.read_keys, len(parts[0][1]) if len(parts) > 1 else 0, first)
+        pairs = unpack_pairs(result.keys, len(parts[0][1]) if len(parts) > 1 else 0, first)
         contact_arrays = triangle_contacts(*pair_corners(engine, pairs)) if contacts else {}
         image = result.image._replace(found=len(pairs), sent=engine.sent if engine else 0)
         return Pairs(device.require_cuda().to_device(pairs) if options.out == "device" else pairs, result.stats, **contact_arrays,

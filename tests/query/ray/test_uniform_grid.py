@@ -231,7 +231,7 @@ def test_every_face_is_listed_where_its_points_are():
             listed[face].add(cell)
     for face, corners in enumerate(vertices[faces]):
         points = np.vstack([corners, rng.dirichlet(np.full(3, 0.4), 50) @ corners])
-        x, y, z = np.floor((points - frame["low"] + frame["margin"]) * frame["over"]).astype(int).T
+        x, y, z = np.floor((points - frame["low"] + frame["margin"]) * frame["inverse_side"]).astype(int).T
         assert {*((z * 8 + y) * 8 + x).tolist()} <= listed[face]
     boxes = np.ptp((vertices[faces] - frame["low"] + frame["margin"]) // frame["side"], axis=1) + 1
     assert len(lists.items) < 0.85 * boxes.prod(axis=1).sum()           # the plane of a face leaves out some
