@@ -47,10 +47,10 @@ test-gpu: $(VENV)/.with-test,cuda  ## kernels for GPUs, on one
 fuzz: $(VENV)/.with-test  ## random histories against two oracles: make fuzz SECONDS=3600 SEED=100000
 	PYTHONPATH=src:tests $(RUN) -m fuzz --seconds $(SECONDS) --seed $(SEED)
 
-lint: $(VENV)/.with-dev  ## ruff, mypy, and that layers import downward only
+lint: $(VENV)/.with-dev  ## ruff, mypy, that layers import downward only, and that retired names stay away
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
-	$(PYTEST) -q tests/test_layers.py
+	$(PYTEST) -q tests/test_layers.py tests/test_names.py
 
 bench: $(VENV)/.with-peers  ## side by side with other libraries
 	$(RUN) -m benchmarks.peers $(BENCH_ARGS)

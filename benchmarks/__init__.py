@@ -1,1 +1,1 @@
-"""Experiments and comparisons: one module each, run as `python -m benchmarks.<name>`."""
+"""Benchmarks and comparisons with other libraries: one module each, run as `python -m benchmarks.<name>`."""

@@ -1,10 +1,10 @@
-"""Has a change made any query slower? Two source trees, one after the other on the same core, frame by frame.
+"""Compare the speed of all queries in two source trees, before and after a change, on the same core and the same frames.
 
-    python -m benchmarks.before_after OTHER        OTHER: a checkout with the code before the change; --help tells the rest
+    python -m benchmarks.before_after OTHER        OTHER: a checkout with the code before the change; options: --help
 
-Each tree runs in a process of its own, with its own compiled kernels. They take turns: for every query both answer the same frames, the
-order changes from turn to turn, and only one runs at a time, so that noise hits both alike. Frames are distinct. Shown are the medians of
-the turns and the median of their ratios, after ÷ before; above 1 the change is slower. Answers are compared by a digest.
+Each source tree runs in a process of its own, with its own compiled kernels. They take turns: for every query both answer the same frames,
+in an order that changes from turn to turn, and only one runs at a time, so that noise affects both equally. Frames are distinct. The table
+has the medians of the turns and the median of their ratios, after ÷ before; above 1 the change is slower. Answers are compared by a digest.
 """
 
 import argparse
@@ -23,11 +23,11 @@ from rich.progress import track
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
-FIELDS = ("faces", "face", "t", "distance", "distances", "depths", "hit")  # of answers, as far as they have them
+FIELDS = ("faces", "face", "t", "distance", "distances", "depths", "hit")  # attributes of answers, if they have them
 
 
 def queries():
-    """{name: frame number -> answer}: what is timed. Every call updates the bodies first."""
+    """{name: frame number -> answer}: the timed functions. Every call updates the bodies first."""
     import pliant as pl
     from pliant import shapes
 
@@ -112,14 +112,14 @@ def queries():
 
 
 def digest(answer):
-    """Of everything that an answer says, but counters and the last bits of numbers."""
+    """A digest of an answer without its counters and the last bits of its numbers."""
     arrays = [answer] if isinstance(answer, np.ndarray) else [getattr(answer, name) for name in FIELDS if hasattr(answer, name)]
     parts = [np.asarray(array) for array in arrays if array is not None]
     return hashlib.sha1(b"".join((part.astype(np.float32) if part.dtype.kind == "f" else part).tobytes() for part in parts)).hexdigest()
 
 
 def serve():
-    """One tree: read {"query", "first", "frames"} a line, answer {"ms", "digest"}."""
+    """The process of one source tree: read {"query", "first", "frames"} per line, answer {"ms", "digest"}."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     asked = queries()

@@ -1,9 +1,9 @@
-"""Side by side with Warp: two bodies that few affine maps move, each vertex by several of them, touch and part; and what an update costs.
+"""Comparison with Warp: two bodies, each vertex moved by several affine maps, that touch and separate; and the cost of an update.
 
     python -m benchmarks.blended [--level 6] [--nodes 115] [--influences 8] [--frames 200] [--out blended.json]
 
-Timed is the whole job of a frame: maps (m, 3, 4) of both bodies go in, sorted pairs (f, 2) int32 come out. `benchmarks.harness` has the
-rules. Warp moves all vertices in a kernel, in float32, and refits one mesh.
+The time of a frame is that of the whole task: maps (m, 3, 4) of both bodies in, sorted pairs (f, 2) int32 out. `benchmarks.harness` has the
+rules. Warp transforms all vertices in a kernel, in float32, and refits one mesh.
 """
 
 import time
@@ -19,12 +19,12 @@ from benchmarks.peers import space_order, warp_kernel, zoom_for
 from pliant import shapes
 from pliant.motion.meshless import farthest_point_sampling
 
-APART = 2.08, 0.12  # how far the middles of the bodies are from each other, and how much that sways: from touching to apart
+APART = 2.08, 0.12  # distance of the centres, and its amplitude: from contact to separation
 SWAYS = 5.0
 
 
 class Frames(NamedTuple):
-    """A bumpy ball that twists and stretches, beside another: what libraries take."""
+    """A bumpy ball that twists and stretches, beside another: the scene that libraries get."""
 
     rest: np.ndarray
     faces: np.ndarray
@@ -38,7 +38,7 @@ class Frames(NamedTuple):
         return self.maps(t, 0.0), self.maps(1 - t, APART[0] + APART[1] * np.cos(2 * np.pi * SWAYS * t))
 
     def maps(self, t, x):
-        """One body, so far along x."""
+        """The maps of one body, at this x."""
         return self.nodes.maps(twisted(self.nodes.positions, t) + [x, 0, 0])
 
 
@@ -50,7 +50,7 @@ def twisted(rows, t):
 
 
 def scene_of(level, count, influences, frames):
-    """So many nodes inside an icosphere of this level; every vertex follows so many of them, or fewer."""
+    """So many nodes inside an icosphere of this level, and weights of that many nodes per vertex, or fewer."""
     directions, faces = shapes.icosphere(level)
     rest = shapes.bumpy(directions, 1.0, 0.1)
     inside = np.concatenate([part * rest[:: max(len(rest) // 5000, 1)] for part in (0.25, 0.5, 0.75, 0.95)])
@@ -60,7 +60,7 @@ def scene_of(level, count, influences, frames):
 
 
 class Pliant(Peer):
-    """The library itself, as a user calls it."""
+    """Pliant, through its public API."""
 
     name, module, policy = "Pliant", "pliant", "auto"
 
@@ -75,15 +75,15 @@ class Pliant(Peer):
 
 
 class Everything(Pliant):
-    """Pliant without knowing of bounds: all vertices are moved, compiled, and all volumes refitted."""
+    """Pliant without bounds: all vertices are deformed, compiled, and all volumes refitted."""
 
-    name, policy = "Pliant, all vertices moved, bottom-up", "bottom_up"
+    name, policy = "Pliant, all vertices deformed, bottom-up", "bottom_up"
 
 
 class NumPy(Peer):
-    """Pliant without knowing of maps: vertices are moved by SciPy and NumPy and handed over."""
+    """Pliant with free bodies: vertices are deformed by SciPy and NumPy and passed to `update`."""
 
-    name, module = "Pliant, vertices moved by SciPy", "pliant"
+    name, module = "Pliant, vertices deformed by SciPy", "pliant"
 
     def setup(self, maps_a, maps_b, faces):
         self.a, self.b = (self.package.Body(self.scene.rest, faces) for _ in range(2))
@@ -97,7 +97,7 @@ class NumPy(Peer):
 
 
 class Warp(Peer):
-    """NVIDIA Warp on the CPU: a kernel moves the vertices of a body, one mesh is refitted, then as `benchmarks.peers`."""
+    """NVIDIA Warp on the CPU: a kernel deforms the vertices of a body, one mesh is refitted, then as in `benchmarks.peers`."""
 
     name, module = "Warp", "warp"
 
@@ -122,7 +122,7 @@ class Warp(Peer):
         self.count, self.found = count.numpy(), found.numpy()
 
     def place(self, *maps):
-        """Move the vertices of both."""
+        """Deform the vertices of both."""
         for room, given, move in zip(self.maps, maps, self.move, strict=True):
             room[:, :3], room[:, 3] = given, (0, 0, 0, 1)
             move.launch()
@@ -132,12 +132,12 @@ class Warp(Peer):
         self.place(maps_a, maps_b)
         self.mesh.refit()
         self.launch.launch()
-        require(self.count[0] <= len(self.found), "Warp found more pairs than there is room for")
+        require(self.count[0] <= len(self.found), "Warp found more pairs than the output buffer holds")
         return sorted_pairs(self.found[: self.count[0]])
 
 
 def skin_kernel(wp):
-    """Thread i moves vertex i."""
+    """Thread i deforms vertex i."""
     wp.set_module_options({"enable_backward": False})
     vectors, floats, numbers, matrices = (wp.array(dtype=kind) for kind in (wp.vec3, wp.float32, wp.int32, wp.mat44))
 
@@ -156,7 +156,7 @@ PEERS = {"everything": Everything, "numpy": NumPy, "warp": Warp}
 
 
 def cost_of_update(level, count, repeats=500):
-    """Microseconds of an update of maps; the least mean of five series."""
+    """Microseconds of an update of maps; the minimum of the means of five series."""
     scene, series = scene_of(level, count, 8, repeats), []
     body, maps = pl.Body.blended(scene.rest, scene.faces, scene.weights), [scene.frame(k)[0] for k in range(repeats)]
     for _ in range(5):
@@ -180,7 +180,7 @@ def main():
     scene = scene_of(options.level, options.nodes, options.influences, options.frames)
     result = compare(scene, [Pliant, *map(PEERS.get, options.peers)][not options.pliant :], options.budget, options.turn)
     console.print(table_of(result, job))
-    table, costs = Table("vertices", "maps", "update(maps), µs", title="whatever the number of vertices"), {}
+    table, costs = Table("vertices", "maps", "update(maps), µs", title="for any number of vertices"), {}
     for level, count in ((3, 32), (6, 32), (3, 115), (6, 115), (6, 550)):
         found, costs[f"{level}, {count}"] = cost_of_update(level, count)
         table.add_row(f"{found:,}", str(count), f"{costs[f'{level}, {count}']:.1f}")

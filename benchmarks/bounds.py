@@ -1,10 +1,10 @@
-"""How near do errors come to their bounds? The attacks of `tests/bounds/`, longer than in the tests.
+"""Search for the largest error ÷ bound of every error bound: the attacks of `tests/bounds/`, longer than in the tests.
 
-    python -m benchmarks.bounds            all files, 20 times as many evaluations as in the tests; --help tells the rest
+    python -m benchmarks.bounds            all files, 20 times as many evaluations as in the tests; options: --help
 
 For every filter, value and distance with an error bound the search of `tests/attack.py` looks for the largest error ÷ bound, the error in
-rational arithmetic: hill climbing from midpoints, neighbours by an ulp, equal exponents, powers of two, sums that cancel, axis-aligned
-and nearly degenerate points. 1 or more refutes the bound; the exit status is then 1. Decisions have no bound: they are right (0) or not.
+rational arithmetic: hill climbing from midpoints, adjacent floating-point numbers, equal exponents, powers of two, cancelling sums,
+axis-aligned and nearly degenerate points. 1 or more refutes the bound, and the exit status is 1. Decisions have no bound: 0 means right.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from rich.table import Table
 from benchmarks.harness import hardware
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
-ROUNDS = 10  # searches of an attack, each with a seed of its own
+ROUNDS = 10  # searches of an attack, each with its own seed
 
 
 def attacks():
@@ -33,7 +33,7 @@ def attacks():
 
 
 def figure(each, search, evaluations, seed):
-    """The row of one attack: as many evaluations in all, shared out over ROUNDS searches."""
+    """The row of one attack: that many evaluations in all, divided among ROUNDS searches."""
     best, counted = None, 0
     for turn in range(ROUNDS):
         rng = np.random.default_rng([seed, turn, zlib.crc32(each.name.encode())])
@@ -42,7 +42,7 @@ def figure(each, search, evaluations, seed):
         counted += found.evaluations
         best = found if best is None or found.ratio > best.ratio else best
     return {"name": each.name, "source": each.source, "section": each.section, "evaluations": counted, "ratio": max(best.ratio, 0.0),
-            "family": best.family, "points": [] if best.points is None else best.points.tolist()}
+            "kind": best.kind, "points": [] if best.points is None else best.points.tolist()}
 
 
 def shown(ratio):
@@ -59,7 +59,7 @@ def table_of(rows):
 
 
 def lines_of(rows):
-    """The same for docs/bounds.md."""
+    """The same as Markdown, for docs/bounds.md."""
     yield "| bound of | file | derived at | evaluations | largest error ÷ bound |"
     yield "|---|---|---|---:|---:|"
     for row in rows:
@@ -69,7 +69,7 @@ def lines_of(rows):
 def main():
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bounds", description=__doc__.partition("\n")[0])
-    parser.add_argument("--times", type=float, default=20, help="as many evaluations as the tests take")
+    parser.add_argument("--times", type=float, default=20, help="number of evaluations, relative to the tests")
     parser.add_argument("--only", default="", help="only attacks whose name or file contains this")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--markdown", action="store_true", help="print the table as docs/bounds.md has it")

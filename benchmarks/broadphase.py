@@ -1,14 +1,15 @@
-"""The broad phase on boxes that move a little in every frame: time over the number of boxes, against starting afresh and against others.
+"""The broad phase on boxes that move a little in every frame: time against the number of boxes, compared with other methods.
 
     python -m benchmarks.broadphase [--sizes 100 1000 10000 100000] [--frames 60] [--out broadphase.json]
 
-Boxes 0.5 to 1.5 wide in a cube that grows with their number, so that each overlaps one or two others; each goes its own way, by 0.1 or 1 %
-of a width in a frame, and turns back at the walls. One process, one thread, one core. A frame is `set` of all boxes that moved and `pairs`;
-what is shown is the median over distinct frames, made outside the clock. All methods run on the same frames, in turns of 20. The methods:
+Boxes 0.5 to 1.5 wide in a cube that grows with their number, so that each overlaps one or two others; each has a direction of its own,
+moves by 0.1 or 1 % of a width in a frame, and is reflected at the walls. One process, one thread, one core. A frame is `set` of all boxes
+that moved and `pairs`; the table has medians over distinct frames, computed outside the clock. All methods run on the same frames, in turns
+of 20:
 
-- Sweep: what Pliant uses;
-- afresh: Pliant's sweep in columns, every frame from nothing;
-- k-d tree: SciPy's, of the centres, all within reach of the largest box, then their boxes compared; on some of the frames only;
+- Sweep: Pliant's sweep and prune;
+- afresh: Pliant's sweep in columns, without data of earlier frames;
+- k-d tree: SciPy's, of the centres, all within the size of the largest box, then their boxes compared; on some of the frames only;
 - NumPy: all pairs of boxes compared, up to 1,000 boxes.
 
 The first turn does not count. Answers are compared with each other in every frame that a method runs.
@@ -35,11 +36,11 @@ DENSITY = 0.22
 TURN = 20
 LOW = 17                                                                # bits of a slot
 STEPS = (0.001, 0.01)
-TARGET = 12                                                             # times as long for ten times as many boxes
+TARGET = 12                                                             # aim: time ratio for ten times as many boxes
 
 
 class Motion:
-    """n boxes, of which this share moves by `step` in a frame."""
+    """n boxes, a share of which moves by `step` in a frame."""
 
     def __init__(self, n, step, share=1.0, seed=1):
         rng = np.random.default_rng(seed)
@@ -51,7 +52,7 @@ class Motion:
         self.boxes = np.concatenate([self.centres - self.sizes / 2, self.centres + self.sizes / 2], axis=1)
 
     def go_on(self):
-        """The next frame: all boxes; `ids` are those that are not where they were."""
+        """The next frame: all boxes; `ids` are those that moved."""
         at = self.centres[self.ids] + self.velocity[self.ids]
         out = (at < 0) | (at > self.side)
         self.velocity[self.ids] = np.where(out, -self.velocity[self.ids], self.velocity[self.ids])
@@ -61,13 +62,13 @@ class Motion:
 
 
 def keep(sweep, ids, rows, boxes):
-    """Pliant: a Sweep is told what moved."""
+    """Pliant: a Sweep is given the boxes that moved."""
     sweep.set(ids, rows)
     return sweep.pairs()
 
 
 def afresh(fresh, ids, rows, boxes):
-    """Pliant's sweep in columns, from nothing."""
+    """Pliant's sweep in columns, without data of earlier frames."""
     keys = sort_keys(fresh.pairs_of(boxes, np.arange(len(boxes)), LOW), 2 * LOW)
     return np.stack([keys >> LOW, keys & (1 << LOW) - 1], axis=1)
 
@@ -82,7 +83,7 @@ def kd_tree(ids, rows, boxes):
 
 
 def all_pairs(ids, rows, boxes):
-    """Everything compared with everything."""
+    """All pairs of boxes compared."""
     both = np.ones((len(boxes), len(boxes)), bool)
     for axis in range(3):
         low, high = boxes[:, axis], boxes[:, axis + 3]
@@ -98,7 +99,7 @@ def run(n, step, share, frames):
         methods["NumPy"] = all_pairs
     times, counts, differ = {name: [] for name in methods}, [], 0
     keep(sweep, np.arange(n), motion.boxes, motion.boxes)
-    for turn in range(-1, -(-frames // TURN)):                          # the first does not count
+    for turn in range(-1, -(-frames // TURN)):                          # the first turn does not count
         coming = []
         for _ in range(TURN):
             motion.go_on()
@@ -119,10 +120,10 @@ def run(n, step, share, frames):
 
 
 def table_of(title, rows):
-    """The rich table of some rows."""
+    """The rich table of these rows."""
     names = list(dict.fromkeys(name for row in rows for name in row["us"]))
-    table = Table("boxes", "moved", "a frame, %", "overlaps of a box", "exchanges of a moved box", *(f"{name}, µs" for name in names),
-                  "ns an end that moved", "found", "frames that differ", title=title)
+    table = Table("boxes", "moved", "a frame, %", "overlaps per box", "exchanges per moved box", *(f"{name}, µs" for name in names),
+                  "ns per moved endpoint", "found", "frames that differ", title=title)
     for row in rows:
         times = [f"{row['us'][name]:,.0f}" if name in row["us"] else "" for name in names]
         table.add_row(f"{row['boxes']:,}", f"{row['moved']:,}", f"{100 * row['step']:.1f}", f"{row['overlaps']:.2f}", f"{row['swaps']:.2f}",

@@ -1,17 +1,16 @@
-"""`pliant check` as a whole: how much the tool costs beside reading and queries, how memory grows, what a kill costs, how
-its report plays.
+"""`pliant check` as a whole: its overhead over reading and queries, memory growth, the cost of a kill, the speed of its report.
 
     python -m benchmarks.checking [speed] [memory] [kills] [page] [--faces 50000] [--frames 100] [--kills 100] [--out checking.json]
 
-speed    a cloth that folds, in an NPZ file of all frames; seconds of the whole command, from the shell and back, against those of reading
-         and of queries. The bar: 3 s + 1.5 × (reading + queries), summed over all jobs
-memory   the most memory of the process, for the number of frames and for eight times as many (Linux)
-kills    a check that is killed at random and goes on, again and again; the pairs must be those of a run that nobody stopped, to the byte,
+speed    a folding cloth, in an NPZ file of all frames; seconds of the whole command, from the shell and back, compared with those of
+         reading and of queries. The limit: 3 s + 1.5 × (reading + queries), summed over all jobs
+memory   peak memory of the process, for the number of frames and for eight times as many (Linux)
+kills    a check that is killed at random and resumed, again and again; its pairs must equal those of an uninterrupted run, to the byte,
          and no kill may cost more than one frame for each job
-page     the report of such a cloth in Chromium: milliseconds of its own JavaScript for a frame, without and with boxes of a level; what the
-         graphics card does is not in it. Needs playwright (the extra `test`) and Chromium
+page     the report of such a cloth in Chromium: milliseconds of its JavaScript for a frame, without and with boxes of a level, without the
+         time of the graphics card. Needs playwright (the extra `test`) and Chromium
 
-Kernels are compiled before; a file is in the cache of the system, as it is when somebody has just written it.
+Kernels are compiled before; a file is in the cache of the operating system, as after it was written.
 """
 
 import argparse
@@ -45,7 +44,7 @@ def _():
 
 
 def write_cloth(path, faces, frames):
-    """A folding cloth, frame after frame: never all of them in memory."""
+    """A folding cloth, frame by frame: never all of them in memory."""
     cloth = shapes.folding_cloth(faces, frames)
     first = cloth.frame(0)
     moving = np.lib.format.open_memmap(path.with_suffix(".npy"), "w+", np.float32, (frames, *first.shape))
@@ -56,7 +55,7 @@ def write_cloth(path, faces, frames):
 
 
 def check(file, out, *options, code=COMMAND):
-    """(seconds, what it printed) of the command in a process of its own."""
+    """(seconds, output) of the command in a process of its own."""
     begin = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code, "check", str(file), "--out", str(out), *map(str, options)], capture_output=True,
                           text=True, check=False)
@@ -66,7 +65,7 @@ def check(file, out, *options, code=COMMAND):
 
 
 def speed(folder, faces, frames):
-    """Rows (jobs, seconds of the command, reading, queries, the bar, bytes of the report)."""
+    """Rows (jobs, seconds of the command, reading, queries, the limit, bytes of the report)."""
     file = folder / "cloth.npz"
     write_cloth(file, faces, frames)
     check(file, folder / "warm", "--frames", "0:3")
@@ -81,7 +80,7 @@ def speed(folder, faces, frames):
 
 
 def memory(folder, faces, frames):
-    """Rows (frames, most memory in MB)."""
+    """Rows (frames, peak memory in MB)."""
     rows = []
     for count in (frames, 8 * frames):
         file = folder / f"long{count}.npz"
@@ -93,7 +92,7 @@ def memory(folder, faces, frames):
 
 
 def kills(folder, faces, frames, count):
-    """What a check that is killed `count` times finds, and how far it was at the kills."""
+    """The result of a check that is killed `count` times, and its progress at the kills."""
     file, out = folder / "killed.npz", folder / "killed"
     write_cloth(file, faces, frames)
     whole, _ = check(file, folder / "whole", "--jobs", 1)
@@ -121,7 +120,7 @@ def kills(folder, faces, frames, count):
 
 
 def page(folder, faces, frames):
-    """Rows (level of boxes, how many there are, median and largest milliseconds for a frame)."""
+    """Rows (level of boxes, their number, median and largest milliseconds of a frame)."""
     from playwright.sync_api import sync_playwright
 
     file, rows = folder / "played.npz", []
@@ -142,7 +141,7 @@ def page(folder, faces, frames):
 
 
 def records(path):
-    """How many frames a journal has; a torn one does not count."""
+    """The number of frames in a journal; a truncated one does not count."""
     count, at = 0, 0
     content = path.read_bytes() if path.exists() else b""
     while at + RECORD_HEADER.size <= len(content):

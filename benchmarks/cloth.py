@@ -1,14 +1,14 @@
-"""Side by side with other libraries: one cloth that folds through itself, every frame, all pairs of its faces that meet.
+"""Comparison with other libraries: one cloth that folds through itself, all intersecting pairs of its faces in every frame.
 
-    python -m benchmarks.cloth                      all peers, two sizes, 60 frames; flat sheets; --help tells the rest
-    python -m benchmarks.cloth --real FILE.ply …    the same libraries on files: pairs, times, and whether they agree
+    python -m benchmarks.cloth                      all libraries, two sizes, 60 frames; flat sheets; options: --help
+    python -m benchmarks.cloth --real FILE.ply …    the same libraries on files: pairs, times, and agreement
 
-Timed is the whole job of a frame: float64 vertices (n, 3) go in, sorted pairs (m, 2) int32 come out. `benchmarks.harness` has the rules.
-Faces that share a vertex always touch, and there are two ways to treat them. "ignore" leaves all of them out: the reference, and what
-Warp's kernel does. "exact" keeps those that meet in more than the vertex, or the edge, that they share: Pliant's default, and what libigl
-does. Answers of the two kinds are compared without faces that share a vertex; those of one kind in full.
+The time of a frame is that of the whole task: float64 vertices (n, 3) in, sorted pairs (m, 2) int32 out. `benchmarks.harness` has the
+rules. Adjacent faces always touch, and there are two ways to treat them. "ignore" omits all of them: the reference, and Warp's kernel.
+"exact" reports those that intersect in more than their common vertex or edge: Pliant's default, and libigl. Answers of the two kinds are
+compared without adjacent faces, those of one kind in full.
 
-The second table is about flat sheets, the hardest case for the exact kind: all neighbours are coplanar, or nearly so by rounding.
+The second table is about flat sheets, the hardest case for the exact kind: all adjacent faces are coplanar, or nearly so by rounding.
 """
 
 import argparse
@@ -27,12 +27,12 @@ from benchmarks.peers import space_order, zoom_for
 from benchmarks.ply import read_ply
 from pliant.shapes import folding_cloth
 
-# Tilts of flat sheets: (axis, angle). None is a fraction of a turn, so that coordinates round as they come.
+# Tilts of flat sheets: (axis, angle). No angle is a fraction of a turn, so that coordinates are rounded.
 TILTS = (((1, 0, 0), 0.5), ((0.3, 1, 0), 1.1), ((0, 0, 1), 0.8), ((-0.4, 0.9, 1.3), 2.3), ((1, 1, 0), 1e-3))
 
 
 class Single(NamedTuple):
-    """A scene of one body for the harness: `make(k, frames)` gives the vertices (n, 3) of frame k."""
+    """A scene of one body for the harness: `make(k, frames)` returns the vertices (n, 3) of frame k."""
 
     faces: np.ndarray
     frames: int
@@ -43,7 +43,7 @@ class Single(NamedTuple):
 
 
 class Pliant(Peer):
-    """The library itself, as a user calls it: one update and one query, without neighbours."""
+    """Pliant, through its public API: one update and one query, without adjacent faces."""
 
     name, module, kind, adjacent = "Pliant, ignore", "pliant", "ignore", "ignore"
 
@@ -55,21 +55,21 @@ class Pliant(Peer):
         return self.package.self_collide(self.body, adjacent=self.adjacent).faces
 
     def common(self, pairs):
-        return strangers(pairs, self.faces)
+        return non_adjacent(pairs, self.faces)
 
 
 class PliantExact(Pliant):
-    """The same with neighbours that meet in more than what they share."""
+    """The same with adjacent faces that intersect in more than their common vertex or edge."""
 
     name, kind, adjacent = "Pliant, exact", "exact", "exact"
 
 
 class Warp(Peer):
-    """NVIDIA Warp on the CPU: refit one mesh, then one box query per triangle in it, in a kernel of our own.
+    """NVIDIA Warp on the CPU: refit one mesh, then one box query per triangle in it, in a hand-written kernel.
 
-    As in `benchmarks.peers`, faces are sorted along a space-filling curve and positions zoomed, because the triangle test
-    has an absolute tolerance. A box query cannot be told to begin behind its own triangle: every pair is found twice.
-    Builders and leaves of 1 … 8 came within 10 % of each other; a tree and an order made when the cloth is folded cost 1.6 × the time.
+    As in `benchmarks.peers`, faces are sorted along a space-filling curve and positions scaled, because the triangle test
+    has an absolute tolerance. A box query cannot start after its own triangle: every pair is found twice.
+    Builders and leaves of 1 … 8 came within 10 % of each other; a BVH and an order of the folded cloth cost 1.6 × the time.
     """
 
     name, module, kind = "Warp, sorted faces", "warp", "ignore"
@@ -93,18 +93,18 @@ class Warp(Peer):
         self.points[:], self.count[0] = vertices, 0
         self.mesh.refit()
         self.launch.launch()
-        require(self.count[0] <= len(self.found), "Warp found more pairs than there is room for")
+        require(self.count[0] <= len(self.found), "Warp found more pairs than the output buffer holds")
         return sorted_pairs(self.found[: self.count[0]])
 
 
 class WarpUnsorted(Warp):
-    """The same with the faces in the order in which they come."""
+    """The same with the faces in their given order."""
 
     name, sort_faces = "Warp, faces as given", False
 
 
 def warp_kernel(wp):
-    """The Warp kernel: thread i appends the later triangles that triangle i meets and shares no vertex with, as packed pairs."""
+    """The Warp kernel: thread i appends, as packed pairs, the later triangles that intersect triangle i and share no vertex with it."""
     wp.set_module_options({"enable_backward": False})
     vectors, ints, longs = (wp.array(dtype=kind) for kind in (wp.vec3, wp.int32, wp.int64))
 
@@ -115,7 +115,7 @@ def warp_kernel(wp):
         p, q, r = points[a], points[b], points[c]
         query = wp.mesh_query_aabb(mesh, wp.min(wp.min(p, q), r), wp.max(wp.max(p, q), r))
         here, q_local, r_local = wp.vec3(0.0), zoom * (q - p), zoom * (r - p)
-        j = int(0)  # noqa: UP018, RUF046 - what makes it a variable in Warp
+        j = int(0)  # noqa: UP018, RUF046 - makes it a variable in Warp
         while wp.mesh_query_aabb_next(query, j):
             if j > i:
                 d, e, f = corners[3 * j], corners[3 * j + 1], corners[3 * j + 2]
@@ -130,11 +130,11 @@ def warp_kernel(wp):
 
 
 class Igl(Peer):
-    """libigl with CGAL: `remesh_self_intersections`, detecting only. Exact but for faces folded flat onto each other about an edge,
+    """libigl with CGAL: `remesh_self_intersections`, detection only. Exact except for faces folded flat onto each other about an edge,
     whose plane it rounds: it may miss those. No state between frames.
 
-    `igl.predicates.find_self_intersections` is no faster (1.1 × the time at 20,000 faces, 1.6 × at 100,000), and misses neighbours
-    that overlap along an edge. Other values of `cutoff`, the size at which boxes are merely scanned, gain 5 % at most.
+    `igl.predicates.find_self_intersections` is no faster (1.1 × the time at 20,000 faces, 1.6 × at 100,000), and misses adjacent
+    faces that overlap along an edge. Other values of `cutoff`, the size at which boxes are merely scanned, gain 5 % at most.
     """
 
     name, module, kind = "libigl (CGAL, exact)", "igl.copyleft.cgal", "exact"
@@ -147,20 +147,20 @@ class Igl(Peer):
         return sorted_pairs(packed(np.sort(answer, axis=1)))
 
     def common(self, pairs):
-        return strangers(pairs, self.faces)
+        return non_adjacent(pairs, self.faces)
 
 
 PEERS = {"warp": Warp, "warp-unsorted": WarpUnsorted, "igl": Igl}
 
 
 def shared(pairs, faces):
-    """How many vertices the faces of each pair share, (m,)."""
+    """The number of vertices (m,) that the faces of each pair share."""
     pairs = np.asarray(pairs).reshape(-1, 2)
     return (faces[pairs[:, 0], :, None] == faces[pairs[:, 1], None, :]).sum(axis=(1, 2))
 
 
-def strangers(pairs, faces):
-    """The pairs of faces that share no vertex."""
+def non_adjacent(pairs, faces):
+    """The pairs of non-adjacent faces."""
     return pairs[shared(pairs, faces) == 0]
 
 
@@ -173,7 +173,7 @@ def cloth_scene(faces, frames):
 # --- flat sheets -------------------------------------------------------------------------------------------------------------
 
 def flat_scenes(faces, frames):
-    """Names and scenes: a sheet of the cloth's own grid in a plane, along the axes and at several tilts, that slides in its plane."""
+    """Names and scenes: a sheet with the cloth's grid in a plane, axis-aligned and at several tilts, that slides in its plane."""
     cloth = folding_cloth(faces, frames)
     nx, ny = cloth.cells
     x, y = np.tile(1.25 * np.arange(nx + 1) / nx, ny + 1), np.repeat(np.arange(ny + 1) / ny, nx + 1)
@@ -191,18 +191,18 @@ def flat_scenes(faces, frames):
 
     yield "flat, along the axes", Single(cloth.faces, frames, along_axes)
     for axis, angle in TILTS:
-        yield f"flat, turned by {angle} about {axis}", Single(cloth.faces, frames, tilted(rotation(axis, angle)))
+        yield f"flat, rotated by {angle} about {axis}", Single(cloth.faces, frames, tilted(rotation(axis, angle)))
 
 
 def rotation(axis, angle):
-    """The (3, 3) matrix that turns by `angle` about an axis."""
+    """The (3, 3) rotation by `angle` about an axis."""
     x, y, z = np.array(axis) / np.linalg.norm(axis)
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * (cross @ cross)
 
 
 def flat_sheets(faces, frames, turn):
-    """Both kinds on the folding cloth and on flat sheets of as many faces, in turns; rows for the table. The first is the reference."""
+    """Both kinds on the folding cloth and on flat sheets with as many faces, in turns; rows for the table. The first is the reference."""
     import pliant as pl
 
     rows, scenes = [], [("folding cloth", cloth_scene(faces, frames)), *flat_scenes(faces, frames)]
@@ -258,15 +258,15 @@ def degenerate(corners):
 
 
 def explain(result, scene):
-    """Lines that show some pairs on which libraries differ: faces, what they share, corners to the last bit, known causes."""
+    """Lines about some pairs on which libraries differ: faces, what they share, coordinates to the last bit, known causes."""
     for row in result["rows"]:
         for k, i, j in row.get("examples", ()):
             corners = scene.frame(k)[0][scene.faces[[i, j]]]
             causes = [name for name, holds in (
-                ("share all three vertices: libigl leaves them out", shared([[i, j]], scene.faces)[0] == 3),
-                ("degenerate: libigl leaves it out", any(map(degenerate, corners))),
-                ("an edge in common: libigl rounds the plane", shared([[i, j]], scene.faces)[0] == 2),
-                ("corners at one place: shared for libigl", (corners[0][:, None] == corners[1]).all(axis=2).sum()
+                ("share all three vertices: libigl omits them", shared([[i, j]], scene.faces)[0] == 3),
+                ("degenerate: libigl omits it", any(map(degenerate, corners))),
+                ("a common edge: libigl rounds the plane", shared([[i, j]], scene.faces)[0] == 2),
+                ("coincident vertices: shared for libigl", (corners[0][:, None] == corners[1]).all(axis=2).sum()
                  > shared([[i, j]], scene.faces)[0]),
             ) if holds]
             yield f"{row['library']}, frame {k}, faces {i} and {j}, share {shared([[i, j]], scene.faces)[0]}; {'; '.join(causes)}"

@@ -1,10 +1,10 @@
-"""The core against physical floors: refit against copying, far from the origin against near, the cost of a call, start-up.
+"""The core compared with physical limits: refit with copying, far from the origin with near, the cost of a call, start-up.
 
     python -m benchmarks.core [--faces 327680] [--frames 40] [--out core.json]
 
-One process, one thread, one core; frames are distinct and made outside the clock. Times are sums over frames where two things are
-compared, interleaved frame by frame; the least of many calls where a fixed cost is meant. Start-up is measured in processes of its own,
-with a warm and with an empty cache folder. Ratios to other libraries: `benchmarks.peers`.
+One process, one thread, one core; frames are distinct and computed outside the clock. Times are sums over frames for comparisons,
+interleaved frame by frame; minima of many calls for fixed costs. Start-up is measured in processes of its own, with a warm and with an
+empty cache folder. Ratios to other libraries: `benchmarks.peers`.
 """
 
 import argparse
@@ -39,14 +39,14 @@ print(imported, time.perf_counter() - start)
 
 
 def seconds(job):
-    """How long it takes."""
+    """The seconds of a call."""
     start = time.perf_counter()
     job()
     return time.perf_counter() - start
 
 
 def refit(faces, frames):
-    """Update and bottom-up refit of one body, beside copying its vertices and faces."""
+    """Update and bottom-up refit of one body, and copying its vertices and faces."""
     scene = bumpy_pair(faces, frames)
     body = pl.Body(scene.frame(0)[0], scene.faces, policy="bottom_up")
     shape = body.bvh_at(body.motion.scale)
@@ -77,7 +77,7 @@ def far_away(frames):
         answers = []
         order = ((0, near, np.zeros(3)), (1, far, FAR))
         for which, (a, b), at in order if k % 2 else order[::-1]:
-            frame = [v + FAR - FAR + at for v in scene.frame(k)]        # the very positions that can be told apart out there
+            frame = [v + FAR - FAR + at for v in scene.frame(k)]        # the positions that float64 can represent there
 
             def step(a=a, b=b, frame=frame, answers=answers):
                 a.update(frame[0])
@@ -126,7 +126,7 @@ def main():
     for job in (lambda frames: refit(options.faces, frames), far_away, call):
         job(2)                                                          # loads the kernels
         rows += job(options.frames)
-    table = Table("what", "measured", "aim", "", title="The core against physical floors")
+    table = Table("what", "measured", "aim", "", title="The core and physical limits")
     for what, measured, aim, note in rows:
         table.add_row(what, f"{measured:.3f}", aim, note)
     console = Console()

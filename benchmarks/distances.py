@@ -1,16 +1,16 @@
-"""Side by side with other libraries: how far apart, what is nearest, and what comes too close; every frame, on meshes that deform.
+"""Comparison with other libraries: distances, closest points, and pairs within a tolerance, in every frame of deforming meshes.
 
     python -m benchmarks.distances [--only apart near …] [--frames 48] [--thickness 0.2 0.5 1] [--policies lazy …] [--out distances.json]
 
-apart      two bodies of 20,480 triangles that deform and never meet; update, then their distance
+apart      two bodies of 20,480 triangles that deform and never touch; update, then their distance
 rigid      two such bodies that only move; their distance, the query alone
-points     a body of 81,920 triangles that deforms; update, then the nearest point of it to each of 100,000 points around and in it
+points     a body of 81,920 triangles that deforms; update, then its closest point to each of 100,000 points around and in it
 near       the same for points within about 1 % of the radius of its surface
-cloth      a cloth of 100,000 triangles that folds; update, then all pairs of faces that share no vertex and are within a thickness
+cloth      a folding cloth of 100,000 triangles; update, then all pairs of non-adjacent faces within a thickness
 
 `benchmarks.harness` has the rules. Distances have to agree within 1e-9, or within 1e-6 with libraries in float32. Pairs on which libraries
-differ are measured in plain float64 (`benchmarks.gaps`) and excused where the distance is the thickness, within as much.
-A thickness is a multiple of the mean length of a side. Query points come in the precision that a library wants, made outside the clock.
+differ are measured in plain float64 (`benchmarks.gaps`) and excused if their distance equals the thickness within that tolerance.
+A thickness is a multiple of the mean edge length. Query points have the precision that a library takes, converted outside the clock.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ DOUBLE = 1e-9
 
 
 class Apart(NamedTuple):
-    """The standard pair of bodies, the second moved along the line of the centres until a gap is left that swells and shrinks."""
+    """The standard pair of bodies, the second moved along the line of the centres to leave a gap of varying width."""
 
     faces: np.ndarray
     frames: int
@@ -46,7 +46,7 @@ class Apart(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Two bodies in poses that never repeat, as far apart."""
+    """Two bodies in transforms that never repeat, at the same distances."""
 
     faces: np.ndarray
     frames: int
@@ -54,7 +54,7 @@ class Placed(NamedTuple):
     second: np.ndarray
 
     def frame(self, k):
-        """(vertices, vertices, pose, pose)."""
+        """(vertices, vertices, transform, transform)."""
         rng = np.random.default_rng([k, self.frames])
         way = rng.standard_normal(3)
         gap = 0.55 - 0.45 * np.cos(2 * np.pi * 2.3 * k / self.frames)
@@ -63,7 +63,7 @@ class Placed(NamedTuple):
 
 
 class Points(NamedTuple):
-    """A body that deforms, and points: anywhere in 1.5 × its box, or about its surface, new ones in every frame."""
+    """A body that deforms, and points: anywhere in 1.5 × its box, or near its surface, new ones in every frame."""
 
     faces: np.ndarray
     frames: int
@@ -84,7 +84,7 @@ class Points(NamedTuple):
 
 
 class Cloth(NamedTuple):
-    """The folding cloth, and how near is too near."""
+    """The folding cloth, and a thickness."""
 
     faces: np.ndarray
     frames: int
@@ -99,7 +99,7 @@ class Cloth(NamedTuple):
 # --- answers -----------------------------------------------------------------------------------------------------------------
 
 class Gaps(Run):
-    """Answers are distances (n,): a difference is the largest of one frame."""
+    """Answers are distances (n,): the difference is the largest of a frame."""
 
     def judge(self, k, answers, reference):
         mine, other = answers[self, k], answers[reference, k]
@@ -115,7 +115,7 @@ class Gaps(Run):
 
 
 class Near(Run):
-    """Answers are pairs of faces (m, 2); those whose distance is just the thickness may differ, and are counted apart."""
+    """Answers are pairs of faces (m, 2); those at a distance equal to the thickness may differ, and are counted separately."""
 
     def __init__(self, peer):
         super().__init__(peer)
@@ -142,7 +142,7 @@ class Near(Run):
 # --- Pliant ------------------------------------------------------------------------------------------------------------------
 
 class Pliant(Peer):
-    """The library itself, as a user calls it; subclasses say what is asked."""
+    """Pliant, through its public API; subclasses define the query."""
 
     name, module, policy, accuracy, blind = "Pliant", "pliant", "auto", DOUBLE, False
 
@@ -166,7 +166,7 @@ class PliantApart(Pliant):
 
 
 class PliantRigid(PliantApart):
-    """One distance; poses are set before the clock starts."""
+    """One distance; transforms are set before the clock starts."""
 
     def setup(self, first, second, pose_a, pose_b, faces):
         self.bodies = self.package.Body.rigid(first, faces), self.package.Body.rigid(second, faces)
@@ -180,7 +180,7 @@ class PliantRigid(PliantApart):
 
 
 class PliantPoints(Pliant):
-    """One update, and the nearest point to each of many."""
+    """One update, and the closest point to each of many."""
 
     def setup(self, vertices, points, faces):
         self.target = self.body(vertices, faces)
@@ -194,7 +194,7 @@ class PliantPoints(Pliant):
 
 
 class PliantCloth(Pliant):
-    """One update, and the pairs that are too near, with their distances."""
+    """One update, and the pairs within the thickness, with their distances."""
 
     def setup(self, vertices, faces):
         self.target = self.body(vertices, faces)
@@ -204,10 +204,10 @@ class PliantCloth(Pliant):
         return self.package.self_within(self.target, self.scene.thickness).faces
 
 
-# --- peers that know the distance of bodies; `benchmarks.nearness` has the others --------------------------------------------
+# --- libraries with distances of bodies; `benchmarks.nearness` has the others --------------------------------------------------
 
 class Coal(peers.Coal):
-    """Coal: trees of oriented boxes with swept spheres, made for distances, refitted bottom-up; no error allowed for."""
+    """Coal: BVHs of oriented boxes with swept spheres, designed for distances, refitted bottom-up; without a tolerance."""
 
     name, model, accuracy, bottom_up = "Coal, OBBRSS", "BVHModelOBBRSS", DOUBLE, True
 
@@ -226,13 +226,13 @@ class Coal(peers.Coal):
 
 
 class CoalTopDown(Coal):
-    """The same refitted top-down: each volume fitted to its triangles. Slower to refit, far quicker to ask."""
+    """The same refitted top-down: each volume fitted to its triangles. Slower refits, much faster queries."""
 
     name, bottom_up = "Coal, OBBRSS, top-down", False
 
 
 class CoalBoxes(Coal):
-    """The same with oriented boxes alone: of all ways to update and ask, the quickest found."""
+    """The same with oriented boxes alone: the fastest combination found of update and query."""
 
     name, model = "Coal, OBB", "BVHModelOBB"
 
@@ -259,14 +259,14 @@ class CoalPlaced(rigid.Coal):
 
 
 def exact_request(coal):
-    """Coal's request for a distance without tolerated error. Nearest points always come along."""
+    """Coal's distance request without a tolerance. Closest points are always computed."""
     request = coal.DistanceRequest()
     request.rel_err = request.abs_err = 0.0
     return request
 
 
 class Fcl(peers.Fcl):
-    """FCL: both models built anew, as python-fcl cannot update them."""
+    """FCL: both models rebuilt, as python-fcl cannot update them."""
 
     accuracy = DOUBLE
 
@@ -282,9 +282,9 @@ class Fcl(peers.Fcl):
 
 
 class Exhaustive(Peer):
-    """No library: all pairs of faces that may be nearest, in plain NumPy. Slow, and as exact as float64 is."""
+    """No library: all pairs of faces that may be closest, in plain NumPy. Slow, and as accurate as float64."""
 
-    name, module, accuracy = "NumPy, all that may be", "numpy", DOUBLE
+    name, module, accuracy = "NumPy, all candidates", "numpy", DOUBLE
 
     def step(self, first, second, *poses):
         if poses:
@@ -295,7 +295,8 @@ class Exhaustive(Peer):
 # --- jobs --------------------------------------------------------------------------------------------------------------------
 
 class Job(NamedTuple):
-    """What to run: a title, how many frames unless told, titles and scenes by options, the kind of run, Pliant's class, its peers'."""
+    """A job: a title, the default number of frames, titles and scenes by options, the kind of run, Pliant's class, those of other
+    libraries."""
 
     title: str
     frames: int
@@ -324,9 +325,9 @@ def points_scenes(frames, options):
 
 
 def near_scenes(frames, options):
-    """Points about the surface."""
+    """Points near the surface."""
     for title, scene in points_scenes(frames, options):
-        yield title + " near by", scene._replace(spread=0.01)
+        yield title + " near its surface", scene._replace(spread=0.01)
 
 
 def cloth_scenes(frames, options):
@@ -335,7 +336,7 @@ def cloth_scenes(frames, options):
     corners = cloth.frame(0)[cloth.faces]
     side = np.linalg.norm(np.roll(corners, -1, axis=1) - corners, axis=2).mean()
     for share in options.thickness:
-        yield f" within {share:g} sides", Cloth(cloth.faces, frames, cloth, float(share * side))
+        yield f" within {share:g} edge lengths", Cloth(cloth.faces, frames, cloth, float(share * side))
 
 
 ON_PAIRS = {"coal": Coal, "coal-top-down": CoalTopDown, "coal-obb": CoalBoxes, "fcl": Fcl, "numpy": Exhaustive}
@@ -345,21 +346,21 @@ ON_CLOTH = {"warp": Warp, "warp-distances": WarpDistances, "ipctk": Ipctk}
 JOBS = {
     "apart": Job("update + distance", 48, apart_scenes, Gaps, PliantApart, ON_PAIRS),
     "rigid": Job("distance of rigid bodies, the query alone", 48, rigid_scenes, Gaps, PliantRigid, ON_POSES),
-    "points": Job("update + nearest", 12, points_scenes, Gaps, PliantPoints, ON_POINTS),
-    "near": Job("update + nearest", 12, near_scenes, Gaps, PliantPoints, ON_POINTS),
+    "points": Job("update + closest points", 12, points_scenes, Gaps, PliantPoints, ON_POINTS),
+    "near": Job("update + closest points", 12, near_scenes, Gaps, PliantPoints, ON_POINTS),
     "cloth": Job("update + all pairs", 12, cloth_scenes, Near, PliantCloth, ON_CLOTH),
 }
 
 
 def chosen(job, options):
-    """The classes to run: Pliant, Pliant with other policies (rigid bodies have none), peers."""
+    """The classes to run: Pliant, Pliant with other policies (rigid bodies have none), other libraries."""
     policies = options.policies if job.pliant is not PliantRigid else ()
     others = [type(job.pliant.__name__, (job.pliant,), {"name": f"Pliant, {policy}", "policy": policy}) for policy in policies]
     return [job.pliant, *others][: None if options.pliant else 0] + [job.peers[name] for name in options.peers if name in job.peers]
 
 
 def results_of(options):
-    """(title, result) of every job and scene that the options ask for, as they come."""
+    """(title, result) of every job and scene of the options."""
     for name in options.only:
         job = JOBS[name]
         for title, scene in job.scenes(options.frames or job.frames, options):
@@ -369,13 +370,13 @@ def results_of(options):
 def command_line():
     """The parser of the options."""
     parser = parser_for("distances", __doc__, dict.fromkeys(name for job in JOBS.values() for name in job.peers))
-    parser.add_argument("--only", nargs="+", choices=JOBS, default=list(JOBS), help="what to run")
+    parser.add_argument("--only", nargs="+", choices=JOBS, default=list(JOBS), help="jobs to run")
     parser.add_argument("--frames", type=int, help="distinct frames (48 of two bodies, 12 of one)")
-    parser.add_argument("--faces", type=int, default=20_480, help="triangles of two bodies, and a quarter of those that points look at")
-    parser.add_argument("--points", type=int, default=100_000, help="how many points")
+    parser.add_argument("--faces", type=int, default=20_480, help="triangles of two bodies; points: four times as many")
+    parser.add_argument("--points", type=int, default=100_000, help="number of points")
     parser.add_argument("--cloth", type=int, default=100_000, help="triangles of the cloth")
-    parser.add_argument("--thickness", type=float, nargs="+", default=[0.2, 0.5, 1.0], help="what is too near, in mean sides of the cloth")
-    parser.add_argument("--policies", nargs="+", choices=POLICIES, default=[], help="run Pliant with these as well")
+    parser.add_argument("--thickness", type=float, nargs="+", default=[0.2, 0.5, 1.0], help="thicknesses, in mean edge lengths")
+    parser.add_argument("--policies", nargs="+", choices=POLICIES, default=[], help="run Pliant with these policies as well")
     parser.set_defaults(turn=1, budget=60)
     return parser
 

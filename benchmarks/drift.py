@@ -1,14 +1,14 @@
-"""Does `auto` notice when a tree is worn? Bodies that drift away from the shape their tree was built for, 1,000 frames each.
+"""Does `auto` notice when a BVH is degraded? Bodies that drift away from the shape their BVH was built for, 1,000 frames each.
 
-    python -m benchmarks.drift             all motions, two sizes, then the standard scenes; --help tells the rest
+    python -m benchmarks.drift             all motions, two sizes, then the standard scenes; options: --help
 
-A frame is an update and a query against a body that stands still. Policies take turns of --turn frames, in rotating order, in one process
-on one core; every run is repeated, and a frame counts with its least time: `auto` makes the same choices each time. The QUERY of `auto` is
-timed apart from the refit before it, and compared with queries in a tree built from that very frame (building is not timed), refitted by
-the same policy; every --every-th frame, in between interpolated; n_v likewise, which no noise disturbs. The WHOLE
-frame is compared with fixed policies, looks and new trees included, as far as these come in --budget seconds.
+A frame is an update and a query against a body that does not move. Policies take turns of --turn frames, in rotating order, in one process
+on one core; every run is repeated, and the minimum time of a frame counts: `auto` makes the same choices each time. The QUERY of `auto` is
+timed separately from the refit before it, and compared with queries in a BVH built from that frame (building is not timed), refitted by
+the same policy; every --every-th frame, interpolated in between; likewise n_v, which has no noise. The WHOLE
+frame is compared with fixed policies, samples and rebuilds included, as far as these finish in --budget seconds.
 
-The standard scenes (`benchmarks.peers`, `cloth`, `swarm`) wear no tree: there `auto` should cost what the best fixed policy does.
+The standard scenes (`benchmarks.peers`, `cloth`, `swarm`) degrade no BVH: there `auto` should cost as much as the best fixed policy.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from pliant import shapes
 from pliant.refit import auto
 
 FIXED = ("bottom_up", "hybrid", "lazy")
-WINDOW = 50  # frames; the worst of them is reported
+WINDOW = 50  # frames; the worst window is reported
 AIM_FRESH, AIM_FIXED = 1.5, 1.15
 
 
@@ -41,7 +41,7 @@ def sphere(faces):
 
 
 def turned(vertices, angle, axis=2):
-    """Vertices turned about an axis, by one angle or one each."""
+    """Vertices rotated about an axis, by one angle or one each."""
     x, y, z = (vertices[:, (axis + k) % 3] for k in (1, 2, 0))
     c, s = np.cos(angle), np.sin(angle)
     out = np.empty_like(vertices)
@@ -55,7 +55,7 @@ def shear(faces, frames):
 
 
 def stretch(faces, frames):
-    """Along the diagonal, up to sixfold."""
+    """Stretching along the diagonal, up to sixfold."""
     v, f = sphere(faces)
     along = np.ones(3) / np.sqrt(3)
     return (v + np.outer(v @ along, 5 * k / frames * along) for k in range(frames)), f
@@ -67,7 +67,7 @@ def twist(faces, frames):
 
 
 def whirl(faces, frames):
-    """Around the z axis, the inner parts faster."""
+    """Rotation about the z axis, the inner parts faster."""
     v, f = sphere(faces)
     inward = 1 - np.hypot(v[:, 0], v[:, 1])
     return (turned(v, 16 * k / frames * inward) for k in range(frames)), f
@@ -86,32 +86,32 @@ def stir(faces, frames):
 
 
 def flakes(faces):
-    """Small triangles that share nothing: centres (n, 3), shapes (n, 3, 3), faces."""
+    """Small triangles without common vertices: centres (n, 3), shapes (n, 3, 3), faces."""
     rng = np.random.default_rng(71)
     return rng.uniform(-1, 1, (faces, 3)), rng.standard_normal((faces, 3, 3)) * 0.2 / np.cbrt(faces), np.arange(3 * faces).reshape(-1, 3)
 
 
 def bounced(x):
-    """Coordinates that go on and on, kept in −1 … 1."""
+    """Coordinates that grow without limit, wrapped to −1 … 1."""
     return np.abs((x + 1) % 4 - 2) - 1
 
 
 def scatter(faces, frames, speed=0.5):
-    """Flakes, each on a way of its own: after a third of the frames no neighbours are left."""
+    """Flakes, each with its own velocity: after a third of the frames all have other flakes near them."""
     c, t, f = flakes(faces)
     way = speed * np.random.default_rng(5).standard_normal((faces, 3))
     return ((bounced(c + k / frames * way)[:, None] + t).reshape(-1, 3) for k in range(frames)), f
 
 
 def vortex(faces, frames):
-    """Flakes that go around, the inner ones faster."""
+    """Flakes that orbit, the inner ones faster."""
     c, t, f = flakes(faces)
     inward = 1 - np.hypot(c[:, 0], c[:, 1])
     return ((turned(c, 16 * k / frames * inward)[:, None] + t).reshape(-1, 3) for k in range(frames)), f
 
 
 def debris(faces, frames):
-    """Crumbs of 80 faces, each on a way of its own: leaves stay small, what is above them does not."""
+    """Crumbs of 80 faces, each with its own velocity: leaves stay small, their parents do not."""
     v, f = shapes.icosphere(1)
     n = faces // len(f)
     rng = np.random.default_rng(5)
@@ -122,7 +122,7 @@ def debris(faces, frames):
 
 
 def tumble(faces, frames):
-    """A long body that turns and keeps its shape."""
+    """A long body that rotates and keeps its shape."""
     v, f = sphere(faces)
     return (turned(turned(v * [1, 1, 3], 3 * k / frames, 0), 2 * k / frames) for k in range(frames)), f
 
@@ -139,7 +139,7 @@ MOTIONS = {"shear": shear, "stretch": stretch, "twist": twist, "whirl": whirl, "
 # --- one motion ------------------------------------------------------------------------------------------------------------------
 
 class Runner:
-    """A body under one policy; seconds of each frame: update, follow and query; and n_v."""
+    """A body under one policy; seconds of each frame: update, refit and query; and n_v."""
 
     def __init__(self, policy, vertices, faces, frames):
         self.body, self.times = pl.Body(vertices, faces, policy=policy), np.zeros((frames, 3))
@@ -159,7 +159,7 @@ class Runner:
 
 
 class Watch:
-    """Seconds that `auto` spends on looks and new trees while this is on."""
+    """Measures the seconds that `auto` spends on samples and rebuilds."""
 
     def __enter__(self):
         self.seconds, self.real = 0.0, auto.check_tree
@@ -176,8 +176,8 @@ class Watch:
 
 
 def fresh_query(coming, k, faces, policy, other):
-    """(seconds, n_v) of a query in a tree that is new at frame k: the mean of the frames around it, as nobody asks the same thing
-    twice, after some that bring it into the caches."""
+    """(seconds, n_v) of a query in a BVH that is new at frame k: the mean of the frames around it, since repeated queries are unusual,
+    after some that load it into the caches."""
     near = [coming[i] for i in range(k, k + 8) if i in coming]
     body, last = Runner(policy, near[min(1, len(near) - 1)], faces, len(near) + 3), len(near)
     for i, vertices in enumerate([*near, *near[:3]]):
@@ -186,7 +186,7 @@ def fresh_query(coming, k, faces, policy, other):
 
 
 def play(motion, faces, options):
-    """All policies through one motion, once: (runners, {frame: (seconds, n_v) of a fresh query}, seconds of looks in each frame,
+    """All policies through one motion, once: (runners, {frame: (seconds, n_v) of a fresh query}, seconds of samples in each frame,
     frames that differ)."""
     moving, indices = motion(faces, options.frames)
     other = pl.Body(sphere(20_480)[0] * 0.7 + [0.6, 0.4, 0.3], sphere(20_480)[1], policy="bottom_up")
@@ -237,7 +237,7 @@ def measure(name, faces, options):
 
 
 def worst(query, new):
-    """(largest ratio of queries to fresh ones over a window of frames, where it begins), as far as there are queries."""
+    """(largest ratio of queries to fresh ones over a window of frames, the start of that window), if there are queries."""
     n = int((query > 0).sum())
     window = np.ones(min(WINDOW, n))
     ratios = np.convolve(query[:n], window, "valid") / np.convolve(new[:n], window, "valid")
@@ -248,8 +248,8 @@ def table_of(result):
     """The rich table of one size."""
     title = f"{result['faces']:,} triangles, {result['frames']} frames"
     table = Table("motion", title=title)
-    for column in ("query / fresh", "worst 50 frames", "n_v / fresh", "worst 50", "bottom-up's worst", "new trees", "trials",
-                   "in looks and trees", "frame / best fixed", "best fixed", "frames that differ"):
+    for column in ("query / fresh", "worst 50 frames", "n_v / fresh", "worst 50", "bottom-up's worst", "rebuilds", "trials",
+                   "in samples and rebuilds", "frame / best fixed", "best fixed", "frames that differ"):
         table.add_column(column, justify="right")
     for row in result["rows"]:
         table.add_row(row["motion"], f"{row['query_to_fresh']:.2f}", "{:.2f} at {}".format(*row["worst_window"]),
@@ -262,7 +262,7 @@ def table_of(result):
 # --- standard scenes ---------------------------------------------------------------------------------------------------------------
 
 def under(peer, policy):
-    """A library's class, with bodies that follow by another policy."""
+    """A library's class with another policy for its bodies."""
     class Chosen(peer):
         name = policy
 
@@ -274,7 +274,7 @@ def under(peer, policy):
 
 
 class _With:
-    """The package, but for bodies: these get a policy."""
+    """The package with a policy for all bodies."""
 
     def __init__(self, package, policy):
         self._package, self.Body = package, partial(package.Body, policy=policy)
@@ -292,7 +292,7 @@ SCENES = {"spheres 20,480": (peers.Pliant, partial(shapes.bumpy_pair, 20_480, 20
 
 
 def standard(name, options):
-    """One row: a scene that wears no tree."""
+    """One row: a scene that does not degrade a BVH."""
     peer, scene = SCENES[name]
     times, differ = {}, 0
     for _ in range(options.repeat):
@@ -329,8 +329,8 @@ def main():
     parser.add_argument("--scenes", nargs="*", choices=SCENES, default=list(SCENES))
     parser.add_argument("--faces", type=int, nargs="+", default=[20_480, 81_920], help="triangles of a body: 320 · 4^k up to 327680")
     parser.add_argument("--frames", type=int, default=1000)
-    parser.add_argument("--every", type=int, default=20, help="frames from one fresh tree to the next")
-    parser.add_argument("--repeat", type=int, default=2, help="runs; a frame counts with its least time")
+    parser.add_argument("--every", type=int, default=20, help="frames from one fresh BVH to the next")
+    parser.add_argument("--repeat", type=int, default=2, help="runs; the minimum time of a frame counts")
     parser.add_argument("--budget", type=float, default=10, help="seconds that a fixed policy may take for a motion")
     parser.add_argument("--turn", type=int, default=20, help="frames that a policy runs before the next one does")
     parser.add_argument("--pin", action=argparse.BooleanOptionalAction, default=hasattr(os, "sched_setaffinity"))

@@ -1,13 +1,13 @@
-"""Which faces does the line of a ray hit? Exact answers for millions of rays, in integers, independent of the library.
+"""Which faces does the line of a ray intersect? Exact answers for millions of rays, in integers, independent of the library.
 
-The line o + t d passes the edge p q on the side that the sign of ((p − o) × (q − o)) · d tells, one sign for every edge and ray. A face is
-hit if the signs of its three edges, taken along its boundary, are all >= 0 or all <= 0, and not all 0. A sign is taken in float64 where
-it is far from 0, and in Python integers where it is not: there nothing is rounded.
+The line o + t d passes the edge p q on the side given by the sign of ((p − o) × (q − o)) · d, one sign for every edge and ray. A face is
+hit if the signs of its three edges, taken along its boundary, are all >= 0 or all <= 0, and not all 0. A sign is computed in float64 where
+it is far from 0, and in Python integers, without rounding, elsewhere.
 """
 
 import numpy as np
 
-CLEAR = 1e-12  # of the product of sizes: a thousand times what float64 can be off by
+CLEAR = 1e-12  # relative to the product of sizes: a thousand times the error of float64
 
 
 def edges_of(faces):
@@ -26,13 +26,13 @@ def integers(numbers):
 
 
 def cross_dot(p, q, d):
-    """(p × q) · d of rows of numbers of any kind."""
+    """(p × q) · d of rows of numbers of any type."""
     return ((p[..., 1] * q[..., 2] - p[..., 2] * q[..., 1]) * d[..., 0] + (p[..., 2] * q[..., 0] - p[..., 0] * q[..., 2]) * d[..., 1]
             + (p[..., 0] * q[..., 1] - p[..., 1] * q[..., 0]) * d[..., 2])
 
 
 def edge_signs(vertices, edges, origins, directions):
-    """Signs (rays, edges) of the sides on which lines pass edges, exactly; and how many were taken in integers."""
+    """Signs (rays, edges) of the sides on which lines pass edges, exactly; and the number of signs computed in integers."""
     seen = vertices[None] - origins[:, None]
     p, q = seen[:, edges[:, 0]], seen[:, edges[:, 1]]
     values = cross_dot(p, q, directions[:, None])
@@ -48,7 +48,7 @@ def edge_signs(vertices, edges, origins, directions):
 
 
 def hits(vertices, faces, origins, directions):
-    """(rays, faces) bool: does the line of each ray hit each face? And how many signs were taken in integers."""
+    """(rays, faces) bool: does the line of each ray hit each face? And the number of signs computed in integers."""
     edges, number, along = edges_of(faces)
     signs, hard = edge_signs(vertices, edges, origins, directions)
     sides = signs[:, number] * along[None].astype(np.int8)

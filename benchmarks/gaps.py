@@ -1,7 +1,7 @@
-"""Distances between triangles in plain NumPy, float64: slow, and the judge where libraries differ.
+"""Distances between triangles in plain NumPy, float64: slow, and the reference where libraries differ.
 
-Two triangles that do not meet are nearest at a corner of one and the inside of the other, or at a side of each. They meet if a side of
-one pierces the inside of the other, or if sides meet. Triangles of a line or a point have no inside, and are their sides.
+Two disjoint triangles are closest at a vertex of one and the interior of the other, or at an edge of each. They intersect if an edge of
+one pierces the interior of the other, or if edges intersect. Degenerate triangles have no interior, and consist of their edges.
 Shapes: triangles are (m, 3, 3), points and vectors (m, 3).
 """
 
@@ -38,13 +38,14 @@ def side_side(p, u, q, v):
 
 
 def over(points, triangles, normals):
-    """Do points lie over the insides of triangles, seen along the normals?"""
+    """Do points project into the interiors of triangles, along the normals?"""
     sides = np.roll(triangles, -1, axis=1) - triangles
     return np.all([dot(np.cross(sides[:, k], points - triangles[:, k]), normals) >= 0 for k in range(3)], axis=0) & normals.any(axis=1)
 
 
 def corner_face(corners, triangles):
-    """Squared distances of the corners of some triangles to the insides of others: inf where none lies over it, 0 where a side pierces."""
+    """Squared distances of the vertices of some triangles to the interiors of others: inf if none projects into it, 0 if an edge pierces
+    it."""
     normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     heights = [dot(corners[:, k] - triangles[:, 0], normals) for k in range(3)]
     best, size = np.full(len(corners), np.inf), dot(normals, normals)
@@ -60,7 +61,7 @@ def corner_face(corners, triangles):
 
 
 def triangle_gaps(first, second):
-    """Distances (m,) of triangles (m, 3, 3) to others (m, 3, 3): 0 where they meet."""
+    """Distances (m,) of triangles (m, 3, 3) to others (m, 3, 3): 0 if they intersect."""
     if len(first) > CHUNK:
         cuts = range(CHUNK, len(first), CHUNK)
         return np.concatenate([triangle_gaps(*both) for both in zip(np.split(first, cuts), np.split(second, cuts), strict=True)])
@@ -73,10 +74,11 @@ def triangle_gaps(first, second):
 
 
 def mesh_gap(first, second):
-    """The distance of two meshes, given as triangles (m, 3, 3) and (n, 3, 3): of all pairs of faces whose balls are near enough."""
+    """The distance of two meshes, given as triangles (m, 3, 3) and (n, 3, 3): over all pairs of faces whose bounding spheres are near
+    enough."""
     middles, others = first.mean(axis=1), second.mean(axis=1)
     radii, reach = (np.linalg.norm(x - y[:, None], axis=2).max(axis=1) for x, y in ((first, middles), (second, others)))
-    least = cKDTree(second.reshape(-1, 3)).query(first.reshape(-1, 3))[0].min()  # from corner to corner: never too short
+    least = cKDTree(second.reshape(-1, 3)).query(first.reshape(-1, 3))[0].min()  # between vertices: never too short
     near = cKDTree(middles).query_ball_tree(cKDTree(others), least + radii.max() + reach.max())
     i = np.repeat(np.arange(len(near)), [len(row) for row in near])
     j = np.concatenate([np.asarray(row, np.int64) for row in near])

@@ -1,14 +1,14 @@
 """What comparisons with other libraries share: the clock, the turns, the table, the report.
 
-A scene is a named tuple with `faces` (m, 3), `frames` and `frame(k)`: the vertices (n, 3) float64 of its bodies, and what else a library
-needs, one after the other. Every library finds it as `self.scene`.
+A scene is a named tuple with `faces` (m, 3), `frames` and `frame(k)`: the vertices (n, 3) float64 of its bodies, and other inputs that a
+library needs, in order. Every library has it as `self.scene`.
 The rules of a comparison:
 
-- one process, one thread, one core (pinned unless --no-pin); every frame is a new one, made outside the clock;
-- libraries take turns of --turn frames, and their order rotates, so that noise hits all alike; with --turn 1 every
-  library finds the caches full of the others, with more it finds its own, as in a loop that uses one library;
+- one process, one thread, one core (pinned unless --no-pin); every frame is a new one, computed outside the clock;
+- libraries take turns of --turn frames in a rotating order, so that noise affects all equally; with --turn 1 every
+  library finds the caches full of the others' data, with more it finds its own, as in a loop that uses one library;
 - warm-up frames (compilation, first allocations) do not count and are not among the frames that do;
-- a library too slow for --budget runs on every j-th frame; its ratio is taken over exactly those frames;
+- a library too slow for --budget runs on every j-th frame; its ratio is computed over exactly those frames;
 - answers are compared pair by pair with those of the reference: Pliant, or else the first library that runs. Another kind of `Run` may
   compare other answers, such as distances.
 """
@@ -29,11 +29,11 @@ from rich.table import Table
 
 POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "PLIANT_THREADS", "IGL_NUM_THREADS")
 DISTRIBUTIONS = ("pliant", "numpy", "numba", "warp-lang", "coal", "python-fcl", "libigl", "embreex", "ipctk", "open3d")
-SHOWN = 5  # differing pairs that a report names
+SHOWN = 5  # maximum number of differing pairs in a report
 
 
 def sorted_pairs(keys):
-    """Pairs (m, 2) int32 in lexical order from keys (m,) int64 that hold the first face in their upper half."""
+    """Pairs (m, 2) int32 in lexicographic order from keys (m,) int64 with the first face in their upper half."""
     keys = np.sort(keys)
     return np.stack([keys >> 32, keys & 0xFFFFFFFF], axis=1).astype(np.int32)
 
@@ -45,55 +45,56 @@ def packed(pairs):
 
 
 def require(condition, complaint):
-    """Stop when a library declines: a model that was not updated would only look fast."""
+    """Stop when a library fails: a model that was not updated would only seem fast."""
     if not condition:
         raise RuntimeError(complaint)
 
 
 class Peer:
-    """What the harness asks of a library: also a `name` to show, and a `module`, imported as `self.package`.
+    """The interface of a library: also a `name` to show, and a `module`, imported as `self.package`.
 
-    Libraries of the same `kind` should give the same pairs; others the same once they went through `common`.
+    Libraries of the same `kind` should give the same pairs; others the same pairs after `common`.
     """
 
     kind = "all"
 
     def setup(self, *vertices_and_faces):
-        """Build whatever lasts over frames from the vertices of each body and the faces, which come last. Not timed."""
+        """Build the data that lasts over frames, from the vertices of each body and the faces, which come last. Not timed."""
         self.faces = vertices_and_faces[-1]
 
     def before(self, *vertices):
-        """What a frame needs but is not part of the job. Not timed. Then comes `step`, which is: vertices in, pairs (m, 2) out."""
+        """Prepare the inputs of a frame that are not part of the task. Not timed. `step` comes next and is timed: vertices in, pairs (m, 2)
+        out."""
 
     def after(self, answer):
-        """The pairs (m, 2) in what `step` gave, where turning the one into the other is not part of the job. Not timed."""
+        """The pairs (m, 2) in the result of `step`, if this conversion is not part of the task. Not timed."""
         return answer
 
     def common(self, pairs):
-        """Those of the pairs that libraries of any kind have to give."""
+        """The pairs that libraries of all kinds have to find."""
         return pairs
 
 
 class Run:
-    """One library on one scene: its state, its times and how its answers differ from the reference's."""
+    """One library on one scene: its state, its times and the differences of its answers from the reference's."""
 
     def __init__(self, peer):
         self.peer, self.status, self.stride = peer, "ran", 1
         self.times, self.pairs, self.differences = {}, {}, {}  # frame -> seconds, number of pairs, pairs that differ
-        self.kin, self.kin_differences, self.examples = None, {}, []  # first of its kind, unless the reference is; (frame, face, face)
+        self.kin, self.kin_differences, self.examples = None, {}, []  # first of its kind, unless it is the reference; (frame, face, face)
 
     def prepare(self, scene, budget):
-        """Set up and warm up on frames of their own; choose the stride that keeps the run within `budget` seconds."""
+        """Set up and warm up on separate frames; choose the stride that keeps the run within `budget` seconds."""
         if util.find_spec(self.peer.module.partition(".")[0]) is None:
             self.status = "not installed"
             return
         try:
             self.peer.package, self.peer.scene = import_module(self.peer.module), scene
-            others = scene._replace(frames=scene.frames + 1)  # other moments than those that count
+            others = scene._replace(frames=scene.frames + 1)  # other times than those of counted frames
             self.peer.setup(*others.frame(0), scene.faces)
             seconds = [self.step(others.frame(int(q * scene.frames)))[0] for q in (0.25, 0.5, 0.75)]
             self.stride = max(1, int(np.ceil(np.mean(seconds[1:]) * scene.frames / budget)))
-        except Exception as error:  # one broken library must not hide the others: the table and the exit status tell
+        except Exception as error:  # one broken library must not hide the others: the table and the exit status report it
             self.status = f"failed: {type(error).__name__}: {error}"
 
     def step(self, vertices):
@@ -116,7 +117,7 @@ class Run:
         self.examples += [(k, *pair) for pair in sorted_pairs(differing)[: SHOWN - len(self.examples)].tolist()]
 
     def summary(self, reference):
-        """Figures for the table and for JSON. `ratio` is this library's time over the reference's, same frames."""
+        """Figures for the table and for JSON. `ratio` is this library's time over the reference's, on the same frames."""
         row = {"library": self.peer.name, "status": self.status}
         if self.status != "ran":
             return row
@@ -141,7 +142,7 @@ class Run:
 
 
 def compare(scene, peers, budget, turn, kind=Run):
-    """Run libraries (classes, Pliant first) on one scene, in turns of so many frames; a dict with one row for each."""
+    """Run libraries (classes, Pliant first) on one scene, in turns of that many frames; a dict with one row for each."""
     runs = [kind(peer()) for peer in peers]
     for run in runs:
         run.prepare(scene, budget)
@@ -152,7 +153,7 @@ def compare(scene, peers, budget, turn, kind=Run):
     if active:
         active[0].stride = 1  # the reference has to answer every frame
     gc.collect()
-    gc.disable()  # as timeit does: a collection would hit whoever is next
+    gc.disable()  # as in timeit: a collection would fall into the time of the next library
     for k in range(0, scene.frames if active else 0, turn):
         take_turns(active, k // turn, {i: scene.frame(i) for i in range(k, min(k + turn, scene.frames))})
     gc.enable()
@@ -162,7 +163,7 @@ def compare(scene, peers, budget, turn, kind=Run):
 
 
 def take_turns(runs, number, vertices):
-    """These frames for every library, each time another one first; then compare with the reference, runs[0]."""
+    """These frames for every library, in a rotating order; then compare with the reference, runs[0]."""
     answers = {}
     for run in runs[number % len(runs) :] + runs[: number % len(runs)]:
         for k in vertices:
@@ -204,14 +205,14 @@ def table_of(result, job):
 
 
 def hardware(pinned):
-    """The machine in words."""
+    """A description of the machine."""
     info = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     models = re.findall(r"model name\s*: (.*)", info) or [platform.processor() or platform.machine()]
     return f"{models[0]}, {os.cpu_count()} cores, one thread, {'one core pinned' if pinned else 'not pinned'}"
 
 
 def versions():
-    """Version of every library that matters; what is absent says so."""
+    """Version of every library that matters; those that are not installed are marked."""
     present = {d.metadata["Name"].lower().replace("_", "-"): d.version for d in metadata.distributions()}
     return {name: present.get(name, "not installed") for name in DISTRIBUTIONS} | {"python": platform.python_version()}
 
@@ -219,7 +220,7 @@ def versions():
 def parser_for(name, about, peers):
     """A command line with the options that all comparisons have; `peers` are the names to choose from."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=about.partition("\n")[0])
-    parser.add_argument("--peers", nargs="+", choices=peers, default=list(peers), help="whom to compare Pliant with")
+    parser.add_argument("--peers", nargs="+", choices=peers, default=list(peers), help="libraries to compare Pliant with")
     parser.add_argument("--pliant", action=argparse.BooleanOptionalAction, default=True, help="run Pliant itself")
     parser.add_argument("--pin", action=argparse.BooleanOptionalAction, default=hasattr(os, "sched_setaffinity"))
     parser.add_argument("--budget", type=float, default=15, help="seconds a library may take for one size")
@@ -229,7 +230,7 @@ def parser_for(name, about, peers):
 
 
 def alone(pin):
-    """Start this program again on one core and with pools of one thread, unless it is so: importing NumPy has already made a pool."""
+    """Restart this program on one core and with thread pools of one thread, unless it already is: importing NumPy has created a pool."""
     if any(os.environ.get(name) != "1" for name in POOLS) or (pin and len(os.sched_getaffinity(0)) > 1):
         if pin:
             os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # the last core: interrupts prefer the first
@@ -237,7 +238,7 @@ def alone(pin):
 
 
 def finish(console, job, results, options, **more):
-    """Say where it ran, write the JSON file, and leave: the exit status is 1 if an installed library failed."""
+    """Print the machine and versions, write the JSON file, and exit: the exit status is 1 if an installed library failed."""
     console.print(hardware(options.pin), ", ".join(f"{k} {v}" for k, v in versions().items()), sep="\n", highlight=False)
     if options.out:
         report = {"job": job, "hardware": hardware(options.pin), "versions": versions(), "results": results} | more

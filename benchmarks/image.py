@@ -1,11 +1,11 @@
-"""The image engine beside trees: surfaces whose faces change in every frame, a thousand deformed frames, and what a GPU makes of it.
+"""The image engine compared with BVHs: surfaces whose faces change in every frame, a thousand deformed frames, and a GPU.
 
-    python -m benchmarks.image soups [--frames 12]       CPU: new vertices and faces in every frame, against trees built for them
-    python -m benchmarks.image agree [--frames 1000]     conservative mode against the tree engine on random deformations of all scenes
+    python -m benchmarks.image soups [--frames 12]       CPU: new vertices and faces in every frame, compared with BVHs built for them
+    python -m benchmarks.image agree [--frames 1000]     conservative mode and the BVH engine on random deformations of all scenes
     python -m benchmarks.image cuda [--frames 24]        device arrays in, pairs out: a cloth with itself, two bodies
 
 Times are means of distinct frames, in turns, on one core; those of a GPU medians of frames after the first, Python included. All pairs are
-compared with those of trees.
+compared with those of a BVH.
 """
 
 import argparse
@@ -27,7 +27,7 @@ SMALL = (lambda: soft_rabbits(2_400, 4), lambda: soft_horses(6_000, 4), lambda: 
 
 
 def soup(faces, rng):
-    """Triangles anywhere in a cube, about as large as there is room for each; half of them in strips that share vertices."""
+    """Triangles anywhere in a cube, sized to fill it; half of them in strips that share vertices."""
     strips = faces // 20
     way = rng.standard_normal((strips, 12, 3)).cumsum(1) / np.cbrt(faces) / 2 + rng.uniform(-1, 1, (strips, 1, 3))
     at = 12 * np.arange(strips, dtype=np.int32)[:, None, None] + np.arange(10, dtype=np.int32)[:, None] + np.arange(3, dtype=np.int32)
@@ -38,7 +38,7 @@ def soup(faces, rng):
 
 
 def sheet(faces, rng):
-    """A wavy cloth cut anew in every frame: another grid over the same surface."""
+    """A wavy cloth triangulated again in every frame: another grid over the same surface."""
     across = max(int(np.sqrt(faces / 2) * rng.uniform(0.9, 1.1)), 2)
     along = max(faces // (2 * across), 2)
     u, v = np.meshgrid(np.linspace(0, 1, across + 1), np.linspace(0, 1, along + 1), indexing="ij")
@@ -50,7 +50,7 @@ def sheet(faces, rng):
 
 
 def by_tree(vertices, faces):
-    """A tree for these faces, and what it finds."""
+    """Build a BVH for these faces, and query it."""
     return pl.self_collide(pl.Body(vertices, faces), adjacent="ignore")
 
 
@@ -65,13 +65,13 @@ def timed(call, *args):
 
 
 def run_soups(console, frames):
-    """Both engines on frames that have nothing in common."""
+    """Both engines on frames that share no data."""
     table = Table("surface", "faces", "pairs", "tree, ms", "image, ms", "image / tree")
     for make in (soup, sheet):
         for faces in SIZES:
             rng = np.random.default_rng(faces)
             seconds, pairs = np.zeros((frames, 2)), 0
-            for k in range(-1, frames):                                 # the first to warm up
+            for k in range(-1, frames):                                 # one frame to warm up
                 frame = make(faces, rng)
                 order = ((0, by_tree), (1, by_image))[:: 1 if k % 2 else -1]
                 found = {}
@@ -85,7 +85,7 @@ def run_soups(console, frames):
 
 
 def deformed(vertices, rng):
-    """The same surface after a random smooth deformation, turned."""
+    """The same surface after a random smooth deformation and rotation."""
     turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     middle = vertices.mean(0)
     rows = (vertices - middle) @ turn
@@ -97,7 +97,7 @@ def deformed(vertices, rng):
 
 
 def run_agree(console, frames):
-    """Conservative mode misses nothing and finds nothing that is not there: of two halves of a scene, and of all of it with itself."""
+    """Conservative mode finds exactly the pairs of the BVH: of two halves of a scene, and of the whole scene with itself."""
     scenes, rng = [make() for make in SMALL], np.random.default_rng(11)
     total, wrong = 0, 0
     for k in range(frames):
@@ -118,14 +118,14 @@ def run_agree(console, frames):
 
 
 def run_cuda(console, frames):
-    """Medians of the whole call, arrays being on the GPU."""
+    """Medians of the whole call, with arrays on the GPU."""
     from pliant.core.device import require_cuda
 
     cuda = require_cuda()
     table = Table("what", "faces", "pairs", "median, ms", "fastest, ms", "sent, bytes")
     fold = shapes.folding_cloth(100_000, frames + 2)
     faces = cuda.to_device(fold.faces)
-    asked = [("cloth with itself, neighbours too", fold.frame, lambda v: ((cuda.to_device(v), faces),), pl.self_collide, len(fold.faces))]
+    asked = [("cloth, adjacent faces too", fold.frame, lambda v: ((cuda.to_device(v), faces),), pl.self_collide, len(fold.faces))]
     for n in (81_920, 327_680):
         pair = shapes.bumpy_pair(n, frames + 2)
         both = cuda.to_device(pair.faces)

@@ -1,7 +1,7 @@
-"""Which points a volume holds, in plain formulas: in float64 with a bound of what rounds, or exactly, by the same code on fractions.
+"""Is a point in a volume? Plain formulas, in float64 with an error bound, or exactly, by the same code on fractions.
 
-`outside(v, x, y, z, share)` is INSIDE, OUTSIDE or DOUBTFUL; `share` is what a sum of a few products may be off by, as a share of the terms:
-SHARE in float64, 0 for fractions. A field is float32 and means what it says.
+`outside(v, x, y, z, share)` is INSIDE, OUTSIDE or DOUBTFUL; `share` is the relative error of a sum of a few products: SHARE in float64, 0
+for fractions. A field is float32 and taken as exact.
 """
 
 from fractions import Fraction
@@ -33,7 +33,7 @@ def exactly(v, point):
 
 @helper
 def verdict(excess, bound):
-    """Of a number that must not be above 0, and what it may be off by."""
+    """For a number that is <= 0 inside, and its error."""
     return OUTSIDE if excess > bound else INSIDE if excess <= -bound else DOUBTFUL
 
 
@@ -53,14 +53,14 @@ def slab(x, y, z, nx, ny, nz, low, high, share):
 
 @helper
 def ball(x, y, z, radius, share):
-    """Within the radius; that is no float32."""
+    """Within a radius, which is not a float32."""
     far, most = x * x + (y * y + z * z), radius * radius
     return OUTSIDE if radius < 0 else verdict(far - most, share * (far + most))
 
 
 @helper
 def box(v, x, y, z):
-    """No rounding: differences of numbers have their sign."""
+    """Without rounding: differences of floating-point numbers have the right sign."""
     return verdict(max(max(v.lox - x, x - v.hix), max(max(v.loy - y, y - v.hiy), max(v.loz - z, z - v.hiz))), 0)
 
 
@@ -100,7 +100,7 @@ def _(v, x, y, z, share):
 
 @outside.register(Sphere)
 def _(v, x, y, z, share):
-    return ball(x - v.x, y - v.y, z - v.z, (x - x) + v.radius, share)   # 0 + …: else a product of float32 would be one
+    return ball(x - v.x, y - v.y, z - v.z, (x - x) + v.radius, share)   # 0 + …: else a product of float32 would be float32
 
 
 @outside.register(SlabCutBall)
@@ -125,7 +125,7 @@ def _(v, x, y, z, share):
 
 @outside.register(SweptRectangle)
 def _(v, x, y, z, share):
-    # Near enough to one point of the rectangle, the nearest but for rounding; that point is off by a share of the way to it.
+    # Near enough to one point of the rectangle: the closest one but for rounding, whose error is a share of its offset.
     p, q, r = x - v.x, y - v.y, z - v.z
     s = min(max(p * v.ux + (q * v.uy + r * v.uz), (x - x) - v.a), (x - x) + v.a)
     t = min(max(p * v.vx + (q * v.vy + r * v.vz), (x - x) - v.b), (x - x) + v.b)

@@ -1,9 +1,9 @@
-"""Side by side with Warp: two bodies of three targets each that morph while they pass through each other; and what an update costs.
+"""Comparison with Warp: two bodies with three targets each that morph while they pass through each other; and the cost of an update.
 
     python -m benchmarks.morph [--faces 20480] [--frames 400] [--sizes 320 … 1310720] [--out morph.json]
 
-Timed is the whole job of a frame: weights (3,) and a pose (4, 4) of both bodies go in, sorted pairs (m, 2) int32 come out.
-`benchmarks.harness` has the rules. Warp blends and places all vertices in a kernel, in float32, and refits one mesh.
+The time of a frame is that of the whole task: weights (3,) and a transform (4, 4) of both bodies in, sorted pairs (m, 2) int32 out.
+`benchmarks.harness` has the rules. Warp blends and transforms all vertices in a kernel, in float32, and refits one mesh.
 """
 
 import time
@@ -21,19 +21,19 @@ from pliant import shapes
 
 
 class Frames(NamedTuple):
-    """Frames of the scene of Fig 6.5 as libraries take them."""
+    """Frames of the scene of Fig 6.5 in the form that libraries take."""
 
     faces: np.ndarray
     frames: int
 
     def frame(self, k):
-        """Weights, and the poses of both bodies, after k steps."""
+        """Weights, and the transforms of both bodies, after k steps."""
         weights, poses = moment(k, self.frames)
         return weights, *poses
 
 
 class Pliant(Peer):
-    """The library itself, as a user calls it."""
+    """Pliant, through its public API."""
 
     name, module, scene = "Pliant", "pliant", None
 
@@ -47,7 +47,7 @@ class Pliant(Peer):
 
 
 class Hybrid(Peer):
-    """Pliant without knowing of morphs: vertices are blended in NumPy and handed over."""
+    """Pliant with free bodies: vertices are blended in NumPy and passed to `update`."""
 
     name, module, scene = "Pliant, vertices blended by NumPy", "pliant", None
 
@@ -63,7 +63,8 @@ class Hybrid(Peer):
 
 
 class Warp(Peer):
-    """NVIDIA Warp on the CPU: a kernel blends and places the vertices of both bodies, one mesh is refitted, then as `benchmarks.peers`."""
+    """NVIDIA Warp on the CPU: a kernel blends and transforms the vertices of both bodies, one mesh is refitted, then as in
+    `benchmarks.peers`."""
 
     name, module, scene = "Warp", "warp", None
 
@@ -92,12 +93,12 @@ class Warp(Peer):
         self.blend.launch()
         self.mesh.refit()
         self.launch.launch()
-        require(self.count[0] <= len(self.found), "Warp found more pairs than there is room for")
+        require(self.count[0] <= len(self.found), "Warp found more pairs than the output buffer holds")
         return sorted_pairs(self.found[: self.count[0]])
 
 
 def blend_kernel(wp):
-    """Thread i sets vertex i of both bodies."""
+    """Thread i computes vertex i of both bodies."""
     wp.set_module_options({"enable_backward": False})
     vectors, floats, matrices = (wp.array(dtype=kind) for kind in (wp.vec3, wp.float32, wp.mat44))
 
@@ -115,7 +116,7 @@ PEERS = {"hybrid": Hybrid, "warp": Warp}
 
 
 def cost_of_update(faces, repeats=2000):
-    """Microseconds of an update of weights, of a body of so many triangles; the least mean of five series."""
+    """Microseconds of an update of weights, of a body of so many triangles; the minimum of the means of five series."""
     directions, indices = shapes.icosphere(round(np.log2(faces / 20) / 2))
     body, rng = pl.Body.morph([directions, directions * 1.2, directions * [1, 2, 3]], indices), np.random.default_rng(0)
     weights = rng.dirichlet(np.ones(3), repeats)

@@ -1,21 +1,21 @@
-"""Peers of `benchmarks.distances` that look for nearest points, or for faces that are too near: Warp, libigl, Open3D, the IPC toolkit."""
+"""Libraries of `benchmarks.distances` with closest points, or pairs of faces within a thickness: Warp, libigl, Open3D, the IPC toolkit."""
 
 import numpy as np
 
-from benchmarks.cloth import strangers
+from benchmarks.cloth import non_adjacent
 from benchmarks.harness import Peer, packed, require, sorted_pairs
 from benchmarks.peers import space_order
 
-SINGLE, DOUBLE = 1e-6, 1e-9  # how far distances may be off, in units of bodies about 2 wide
+SINGLE, DOUBLE = 1e-6, 1e-9  # tolerance of distances, for bodies about 2 wide
 
 
-# --- nearest points ----------------------------------------------------------------------------------------------------------
+# --- closest points ----------------------------------------------------------------------------------------------------------
 
 class WarpPoints(Peer):
-    """NVIDIA Warp on the CPU: one mesh, refitted; a thread a point.
+    """NVIDIA Warp on the CPU: one mesh, refitted; a thread per point.
 
-    Faces sorted along a space-filling curve, once, and points, in every frame, are worth a quarter of the time around the body, a tenth
-    near it. Builders and leaves of 2 … 8 came within 10 % of each other; building anew takes 24 ms where refitting takes 1.2.
+    Faces sorted along a space-filling curve, once, and points, in every frame, save a quarter of the time around the body, a tenth
+    near it. Builders and leaves of 2 … 8 came within 10 % of each other; a rebuild takes 24 ms, a refit 1.2.
     """
 
     name, module, accuracy = "Warp", "warp", SINGLE
@@ -48,7 +48,7 @@ class WarpPoints(Peer):
 
 
 def nearest_kernel(wp):
-    """Thread i finds the point of the mesh that is nearest to point i."""
+    """Thread i finds the point of the mesh that is closest to point i."""
     wp.set_module_options({"enable_backward": False})
     vectors, ints, floats = (wp.array(dtype=kind) for kind in (wp.vec3, wp.int32, wp.float32))
 
@@ -66,7 +66,7 @@ def nearest_kernel(wp):
 
 
 class IglPoints(Peer):
-    """libigl: a tree of boxes, float64, built anew, as it cannot refit; its `AABB` with `squared_distance` is the same in two calls."""
+    """libigl: a BVH of boxes, float64, rebuilt, as it cannot refit; its `AABB` with `squared_distance` is the same in two calls."""
 
     name, module, accuracy = "libigl", "igl", DOUBLE
 
@@ -81,7 +81,7 @@ class IglPoints(Peer):
 
 
 class Open3DPoints(Peer):
-    """Embree's trees through Open3D, float32, built anew, as it cannot refit."""
+    """Embree's BVHs through Open3D, float32, rebuilt, as it cannot refit."""
 
     name, module, accuracy = "Open3D", "open3d", SINGLE
 
@@ -101,18 +101,18 @@ class Open3DPoints(Peer):
         return np.linalg.norm(answer["points"].numpy().astype(np.float64) - self.points, axis=1)
 
 
-# --- faces that are too near -------------------------------------------------------------------------------------------------
+# --- faces within a thickness ------------------------------------------------------------------------------------------------
 
 class Warp(Peer):
-    """NVIDIA Warp on the CPU: refit one mesh, then a query with the widened box of each triangle, in a kernel of our own.
+    """NVIDIA Warp on the CPU: refit one mesh, then a query with the enlarged box of each triangle, in a hand-written kernel.
 
-    Faces are sorted along a space-filling curve, once. The test stops as soon as anything is near enough: pairs without their distances.
-    A box query cannot be told to begin behind its own triangle: every pair is found twice. Builders and leaves of 1 … 4 came within 5 %
-    of each other. Box queries alone take three quarters of the time at 0.2 sides, a quarter at 1.
+    Faces are sorted along a space-filling curve, once. The test stops when any features are near enough: pairs without their distances.
+    A box query cannot start after its own triangle: every pair is found twice. Builders and leaves of 1 … 4 came within 5 %
+    of each other. Box queries alone take three quarters of the time at 0.2 edge lengths, a quarter at 1.
     """
 
     name, module, accuracy, blind, whole = "Warp, pairs alone", "warp", SINGLE, False, False
-    room = 40  # pairs a face
+    room = 40  # pairs per face
 
     def setup(self, vertices, faces):
         wp = self.package
@@ -131,7 +131,7 @@ class Warp(Peer):
         self.points[:], self.count[0] = vertices, 0
         self.mesh.refit()
         self.launch.launch()
-        require(self.count[0] <= len(self.found), "Warp found more pairs than there is room for")
+        require(self.count[0] <= len(self.found), "Warp found more pairs than the output buffer holds")
         keys = self.found[: self.count[0]]
         if self.whole:
             order = np.argsort(keys)
@@ -142,26 +142,26 @@ class Warp(Peer):
 
 
 class WarpDistances(Warp):
-    """The same with the distance of every pair, as Pliant gives it."""
+    """The same with the distance of every pair, like Pliant's."""
 
     name, whole = "Warp, with distances", True
 
 
 def too_near_kernel(wp):
-    """The Warp kernel: thread i appends the later triangles near triangle i that it shares no vertex with, as packed pairs."""
+    """The Warp kernel: thread i appends, as packed pairs, the later triangles near triangle i that share no vertex with it."""
     wp.set_module_options({"enable_backward": False})
     FAR = wp.constant(1.0e30)
     vectors, ints, longs, floats = (wp.array(dtype=kind) for kind in (wp.vec3, wp.int32, wp.int64, wp.float32))
 
     @wp.func
     def over(x: wp.vec3, n: wp.vec3, a: wp.vec3, b: wp.vec3, c: wp.vec3):
-        """Is x over the inside of the triangle a, b, c, seen along its normal n?"""
+        """Does x project into the interior of the triangle a, b, c, along its normal n?"""
         return (wp.dot(wp.cross(b - a, x - a), n) >= 0.0 and wp.dot(wp.cross(c - b, x - b), n) >= 0.0
                 and wp.dot(wp.cross(a - c, x - c), n) >= 0.0)
 
     @wp.func
     def pierces(p: wp.vec3, q: wp.vec3, hp: float, hq: float, n: wp.vec3, a: wp.vec3, b: wp.vec3, c: wp.vec3):
-        """Does the segment from p to q, whose ends are hp and hq above the plane of a, b, c, meet the inside?"""
+        """Does the segment from p to q, whose ends are at heights hp and hq above the plane of a, b, c, intersect the interior?"""
         if hp * hq >= 0.0:
             return False
         return over(p + hp / (hp - hq) * (q - p), n, a, b, c)
@@ -172,7 +172,7 @@ def too_near_kernel(wp):
         r = p - q
         uu, vv, uv, ur, vr = wp.dot(u, u), wp.dot(v, v), wp.dot(u, v), wp.dot(u, r), wp.dot(v, r)
         size = uu * vv - uv * uv
-        s = float(0.0)  # noqa: UP018 - what makes it a variable in Warp
+        s = float(0.0)  # noqa: UP018 - makes it a variable in Warp
         if size > 1.0e-6 * uu * vv:
             s = wp.clamp((uv * vr - ur * vv) / size, 0.0, 1.0)
         t = (uv * s + vr) / vv
@@ -187,7 +187,7 @@ def too_near_kernel(wp):
 
     @wp.func
     def faced(p: wp.vec3, q: wp.vec3, r: wp.vec3, n: wp.vec3, h: wp.vec3, a: wp.vec3, b: wp.vec3, c: wp.vec3):
-        """The squared distance of corners p, q, r over the inside of a, b, c at heights h; 0 if one of their sides pierces it."""
+        """The squared distance of vertices p, q, r to the interior of a, b, c at heights h; 0 if one of their edges pierces it."""
         best, size = float(FAR), wp.dot(n, n)
         if over(p, n, a, b, c):
             best = wp.min(best, h[0] * h[0] / size)
@@ -201,13 +201,13 @@ def too_near_kernel(wp):
 
     @wp.func
     def beyond(h: wp.vec3, size: float, limit: float):
-        """Are all heights h (times the length of the normal) on one side and over the limit, both squared?"""
+        """Are all heights h (times the length of the normal) on one side and above the limit, both squared?"""
         low, high = wp.min(h), wp.max(h)
         return (low > 0.0 and low * low > limit * size) or (high < 0.0 and high * high > limit * size)
 
     @wp.func
     def gap(a: wp.vec3, b: wp.vec3, c: wp.vec3, d: wp.vec3, e: wp.vec3, f: wp.vec3, limit: float, enough: float):
-        """The squared distance of two triangles: exact up to `limit`, and not below `enough`, where the search ends."""
+        """The squared distance of two triangles: exact up to `limit`; at or below `enough` the search stops."""
         n, m = wp.cross(b - a, c - a), wp.cross(e - d, f - d)
         h = wp.vec3(wp.dot(n, d - a), wp.dot(n, e - a), wp.dot(n, f - a))
         if beyond(h, wp.dot(n, n), limit):
@@ -234,7 +234,7 @@ def too_near_kernel(wp):
         low, high, wide, limit = wp.min(wp.min(p, q), r), wp.max(wp.max(p, q), r), wp.vec3(thickness), thickness * thickness
         enough = wp.where(gaps.shape[0] > 0, 0.0, limit)
         query = wp.mesh_query_aabb(mesh, low - wide, high + wide)
-        j = int(0)  # noqa: UP018, RUF046 - what makes it a variable in Warp
+        j = int(0)  # noqa: UP018, RUF046 - makes it a variable in Warp
         while wp.mesh_query_aabb_next(query, j):
             if j > i:
                 d, e, f = corners[3 * j], corners[3 * j + 1], corners[3 * j + 2]
@@ -255,11 +255,11 @@ def too_near_kernel(wp):
 
 
 class Ipctk(Peer):
-    """The IPC toolkit: pairs of vertex and face, edge and edge, and what these come down to, within the thickness; float64.
+    """The IPC toolkit: pairs of vertex and face, edge and edge, and their degenerate cases, within the thickness; float64.
 
-    It has no pairs of faces; those that its pairs belong to are put together outside the clock. It does not look for edges that pierce
-    faces: of faces that meet it may miss some. Of its broad phases the one by trees is the quickest: the others take 1.4 to 10 × as long.
-    Everything is built anew in every frame.
+    It has no pairs of faces; those of its pairs are collected outside the clock. It does not look for edges that pierce
+    faces: it may miss intersecting faces. Its BVH is the fastest of its broad phases: the others take 1.4 to 10 × as long.
+    Everything is rebuilt in every frame.
     """
 
     name, module, accuracy, blind = "IPC toolkit", "ipctk", DOUBLE, True
@@ -288,11 +288,11 @@ class Ipctk(Peer):
             faces_of(found.fv_collisions, "face_id", face, "vertex_id", vertex),
         ]
         keys = np.unique(packed(np.sort(np.concatenate(pairs), axis=1)))
-        return strangers(sorted_pairs(keys), self.faces)
+        return non_adjacent(sorted_pairs(keys), self.faces)
 
 
 def incident(faces, parts, count):
-    """The faces around each of `count` parts, one row each, filled up with -1; face by face which part it has."""
+    """The faces around each of `count` features, one row each, padded with -1; `parts` has the features of each face."""
     order = np.argsort(parts, kind="stable")
     many = np.bincount(parts, minlength=count)
     table = np.full((count, many.max()), -1)
@@ -301,7 +301,7 @@ def incident(faces, parts, count):
 
 
 def faces_of(collisions, first, around_first, second, around_second):
-    """All pairs (m, 2) of the faces around the two parts of each collision."""
+    """All pairs (m, 2) of the faces around the two features of each collision."""
     i = around_first[np.fromiter((getattr(c, first) for c in collisions), np.int64)]
     j = around_second[np.fromiter((getattr(c, second) for c in collisions), np.int64)]
     i, j = np.broadcast_arrays(i[:, :, None], j[:, None, :])

@@ -1,16 +1,16 @@
-"""Packing a sparse texture on a GPU: the way of paper G (section 3), atomic places as in the engine, and places by a scan.
+"""Packing a sparse texture on a GPU: the method of paper G (section 3), atomic counters as in the engine, and a prefix sum.
 
     python -m benchmarks.packing [--powers 16 18 20 22] [--launches 200] [--quick] [--out packing.json]
 
-The paper's GPU could not scatter. It counts the texels of each row, by adding up neighbours, half as many in every step; the host reads the
-counts and says where rows begin; a sweep from left to right leaves in every texel the place of the last one before it that is not empty, a
-second one from right to left follows these places, and packs the row; then rows are moved to where they begin. Every texel is written by
-its own thread from what others wrote before: nothing is scattered. Here the steps are those of two kernels whose threads wait for each
-other, which is kind to it: a launch for each step would cost more than the step. A texture lies column by column, so that the texels of a
-vertical line, which the paper draws for each step of a sweep, are neighbours in memory.
+The paper's GPU had no scatter. The method counts the texels of each row by adding pairs, in steps that halve; the host reads the counts and
+computes where rows begin; a sweep from left to right stores in every texel the index of the last non-empty texel before it, a second one
+from right to left follows these indices and packs the row; then rows are moved to where they begin. Every texel is written by its own
+thread from the results of earlier steps: nothing is scattered. Here the steps are those of two kernels whose threads synchronise, which
+favours the method: a launch for each step would cost more than the step. A texture is stored by columns, so that the texels of a vertical
+line, which the paper draws for each step of a sweep, are adjacent in memory.
 
-Texels are empty or full at random, alike in all ways; what comes out must be the same set. Times are medians, by events of CUDA: the GPU's,
-with everything queued behind a pause, so that it never waits for Python; and as called, with launches, until the host knows the count.
+Texels are empty or full at random, the same for all methods; the packed sets must be equal. Times are medians, by CUDA events: the GPU's,
+with everything queued behind a pause, so that it never waits for Python; and as called, with launches, until the host has the count.
 """
 
 import argparse
@@ -31,7 +31,7 @@ REGISTERS, WARP = 64, 32
 NOWHERE = -1  # the paper's special key: no texel before this one
 PERCENT = (0.1, 1.0, 10.0, 50.0)
 POWERS, QUICK = (16, 18, 20, 22), (4, 7)
-NAPS, NAP = 10, 100_000  # of a pause, and ns of each
+NAPS, NAP = 10, 100_000  # cycles of a pause, and their ns
 WAYS = {}
 
 
@@ -39,7 +39,7 @@ WAYS = {}
 
 @cooperative_kernel(REGISTERS)
 def count_rows(sparse, width, height, one, other, counts):
-    """Counting: how many texels of each row are not empty. `one` and `other` (width, height) take turns."""
+    """Counting: the number of non-empty texels of each row. `one` and `other` (width, height) alternate."""
     grid, me, all_of_us, n = cuda.cg.this_grid(), cuda.grid(1), cuda.gridsize(1), width
     for k in range(me, width * height, all_of_us):
         one[k] = 1 if sparse[k] != EMPTY_BOX else 0
@@ -59,9 +59,9 @@ def count_rows(sparse, width, height, one, other, counts):
 
 @cooperative_kernel(REGISTERS)
 def shift_and_move(sparse, width, height, most, begins, before, shifted, packed):
-    """Shifting: in each row, where the texels are that are not empty, from the right; `most` in a row. Moving: there they go."""
+    """Shifting: in each row, the indices of non-empty texels, from the right; `most` in a row. Moving: copy them."""
     grid, me, all_of_us = cuda.cg.this_grid(), cuda.grid(1), cuda.gridsize(1)
-    warp = cuda.threadIdx.x // WARP * cuda.gridDim.x + cuda.blockIdx.x  # rows are few: all multiprocessors shall have some
+    warp = cuda.threadIdx.x // WARP * cuda.gridDim.x + cuda.blockIdx.x  # there are few rows: more blocks occupy all multiprocessors
     for y in range(warp * WARP + cuda.threadIdx.x % WARP, height, all_of_us):
         at = NOWHERE
         for x in range(width):
@@ -81,7 +81,7 @@ def shift_and_move(sparse, width, height, most, begins, before, shifted, packed)
 
 @cooperative_kernel(REGISTERS)
 def take_places(sparse, n, count, report, packed):
-    """As the engine does: a texel that is not empty takes the next place."""
+    """As in the engine: a non-empty texel takes the next index of an atomic counter."""
     grid, me, all_of_us = cuda.cg.this_grid(), cuda.grid(1), cuda.gridsize(1)
     if me == 0:
         count[0] = 0
@@ -96,7 +96,7 @@ def take_places(sparse, n, count, report, packed):
 
 @cooperative_kernel(REGISTERS)
 def scan_places(sparse, n, places, sums, count, report, packed):
-    """A texel that is not empty goes where the number of those before it says."""
+    """A non-empty texel goes to the index given by the number of those before it."""
     grid, tile = cuda.cg.this_grid(), cuda.shared.array(TILE, int64)
     me, all_of_us = cuda.grid(1), cuda.gridsize(1)
     for k in range(me, n, all_of_us):
@@ -118,17 +118,17 @@ def pause():
         cuda.nanosleep(NAP)
 
 
-# --- ways --------------------------------------------------------------------------------------------------------------------
+# --- methods ---------------------------------------------------------------------------------------------------------------------
 
 def way(kind):
-    """Register one: made from a texture on the GPU, flat, and its width; its steps, one after the other, pack it. A step is what is
-    launched, and what the host does when that has ended."""
+    """A registered method: made from a texture on the GPU, flat, and its width; its steps, in order, pack it. A step is a launch, and the
+    work of the host after it."""
     WAYS[kind.name] = kind
     return kind
 
 
 class Way:
-    """Memory that all ways need; `packed` and how many there are is the answer."""
+    """Memory of all methods; the answer is `packed` and its length."""
 
     def __init__(self, sparse, width):
         arrays = device.require_cuda()
@@ -137,10 +137,10 @@ class Way:
         self.report = arrays.mapped_array(1, np.int64)
 
     def look(self):
-        """What the host does after a step."""
+        """The work of the host after a step."""
 
     def answer(self):
-        """What is packed, on the host."""
+        """The packed texels, on the host."""
         return self.packed.copy_to_host()[:int(self.report[0])]
 
 
@@ -159,7 +159,7 @@ class Paper(Way):
         count_rows(self.sparse, self.width, self.height, self.one, self.other, self.counts)
 
     def look(self):
-        """The host adds up: where rows begin, how many texels there are, the most in a row."""
+        """The host computes where rows begin, the number of texels, and the maximum in a row."""
         counts = np.array(self.counts)
         begins = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         self.begins.copy_to_device(begins)
@@ -198,14 +198,14 @@ class Scanned(Way):
 # --- the comparison ----------------------------------------------------------------------------------------------------------
 
 def texture(power, percent, seed=1):
-    """2**power texels, so many of them not empty, no two of these alike; and how many a row has."""
+    """2**power texels, a percentage of them non-empty, with distinct values; and the length of a row."""
     rng, n = np.random.default_rng(seed), 1 << power
     values = (rng.integers(0, 1 << 30, n) << 32) | np.arange(n)
     return np.where(rng.random(n) < percent / 100, values, EMPTY_BOX), 1 << (power + 1) // 2
 
 
 def milliseconds(work, queued):
-    """How long the GPU was at work; `queued`: behind a pause in which Python does its part."""
+    """The time of the GPU; `queued`: behind a pause during which Python enqueues its work."""
     arrays = device.require_cuda()
     start, end = arrays.event(), arrays.event()
     if queued and not device.is_simulated():
@@ -214,11 +214,11 @@ def milliseconds(work, queued):
     work()
     end.record()
     end.synchronize()
-    return 0.0 if device.is_simulated() else arrays.event_elapsed_time(start, end)  # the simulator knows no time
+    return 0.0 if device.is_simulated() else arrays.event_elapsed_time(start, end)  # the simulator has no clock
 
 
 def called(one):
-    """All steps, with what the host does in between."""
+    """All steps, with the work of the host between them."""
     for launch, look in one.steps:
         launch()
         device.require_cuda().synchronize()
@@ -235,12 +235,12 @@ def on_the_gpu(one):
 
 
 def measure(power, percent, launches):
-    """Rows of figures of one texture: medians, in ms. Ways take turns."""
+    """Rows of figures of one texture: medians, in ms. Methods take turns."""
     sparse, width = texture(power, percent)
     expected, there = np.sort(sparse[sparse != EMPTY_BOX]), device.require_cuda().to_device(sparse)
     ways = {name: kind(there, width) for name, kind in WAYS.items()}
     times, names = {name: [] for name in ways}, list(ways)
-    for one in ways.values():                                           # compiles, and finds out how many blocks there is room for
+    for one in ways.values():                                           # compiles, and computes the maximum number of blocks
         for _ in range(2):
             called(one)
     for k in range(launches):
@@ -266,9 +266,9 @@ def table_of(results):
 
 
 def name_of_gpu():
-    """The GPU, in words."""
+    """The name of the GPU."""
     if device.is_simulated():
-        return "Numba's simulator, which knows no time"
+        return "Numba's simulator, which has no clock"
     name = device.require_cuda().get_current_device().name
     return name.decode() if isinstance(name, bytes) else str(name)
 
@@ -276,9 +276,9 @@ def name_of_gpu():
 def main(arguments=None):
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.packing", description=__doc__.partition("\n")[0])
-    parser.add_argument("--powers", nargs="+", type=int, default=POWERS, help="of two: texels")
-    parser.add_argument("--launches", type=int, default=200, help="of each way")
-    parser.add_argument("--quick", action="store_true", help="tiny textures, once each: does it work?")
+    parser.add_argument("--powers", nargs="+", type=int, default=POWERS, help="texels, as powers of two")
+    parser.add_argument("--launches", type=int, default=200, help="of each method")
+    parser.add_argument("--quick", action="store_true", help="tiny textures, once each, to check that it works")
     parser.add_argument("--out", help="write all figures to this JSON file")
     options = parser.parse_args(arguments)
     powers, launches = (QUICK, 1) if options.quick else (options.powers, options.launches)

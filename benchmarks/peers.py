@@ -1,10 +1,10 @@
-"""Side by side with other libraries: two deforming meshes, every frame, all intersecting pairs of faces.
+"""Comparison with other libraries: two deforming meshes, all intersecting pairs of faces in every frame.
 
-    python -m benchmarks.peers             all peers, four sizes, 200 frames; --help tells the rest
-    python -m benchmarks.peers --build     building a tree, against Embree
+    python -m benchmarks.peers             all libraries, four sizes, 200 frames; options: --help
+    python -m benchmarks.peers --build     building a BVH, compared with Embree
 
-Timed is the whole job of a frame: float64 vertices (n, 3) of both bodies go in, sorted pairs (m, 2) int32 come out,
-in the fastest way that each library's Python interface was found to offer. `benchmarks.harness` has the rules.
+The time of a frame is that of the whole task: float64 vertices (n, 3) of both bodies in, sorted pairs (m, 2) int32 out,
+in the fastest way found in each library's Python interface. `benchmarks.harness` has the rules.
 """
 
 from importlib import import_module
@@ -15,13 +15,13 @@ from rich.console import Console
 from benchmarks.harness import Peer, alone, compare, finish, packed, parser_for, require, sorted_pairs, table_of
 from pliant.shapes import bumpy_pair
 
-MANY = 10_000_000  # "all contacts", for libraries that want a number
+MANY = 10_000_000  # "all contacts", for libraries that take a number
 RAY = np.array([[[0, 0, -9]], [[0, 0, 1]]], np.float32)  # origin and direction, (1, 3) each: makes Embree build
 NEEDLE = np.array([[0, 0, -9], [0, 0, 9], [0, 1e-9, 0]])  # makes Pliant refit
 
 
 class Pliant(Peer):
-    """The library itself, as a user calls it: two updates and one query."""
+    """Pliant, through its public API: two updates and one query."""
 
     name, module = "Pliant", "pliant"
 
@@ -35,15 +35,15 @@ class Pliant(Peer):
 
 
 class Warp(Peer):
-    """NVIDIA Warp on the CPU: refit one mesh, then one box query per triangle of the other, in a kernel of our own.
+    """NVIDIA Warp on the CPU: refit one mesh, then one box query per triangle of the other, in a hand-written kernel.
 
     Warp has float32 box queries and a triangle test, but no query between two meshes. `wp.Mesh` and `wp.Bvh`, leaves
-    of 1 … 8 and its builders came within 10 % of each other. What matters is that neighbouring threads take neighbouring
-    triangles: faces sorted along a space-filling curve, once, are 1.5 × as fast at 20,480 faces, 2.3 × at 327,680.
+    of 1 … 8 and its builders came within 10 % of each other. It matters that consecutive threads have triangles close to
+    each other: faces sorted along a space-filling curve, once, are 1.5 × as fast at 20,480 faces, 2.3 × at 327,680.
 
-    `wp.intersect_tri_tri` calls triangles coplanar by an absolute tolerance, 1e-6: plainly used on these spheres it
-    reports 13 % pairs too many at 20,480 faces, six times as many at 327,680. Hence positions relative to a corner,
-    zoomed to sides of about 16: that costs no time and leaves only what float32 positions cannot tell.
+    `wp.intersect_tri_tri` calls triangles coplanar by an absolute tolerance, 1e-6: on these spheres, unscaled, it
+    reports 13 % false pairs at 20,480 faces, six times as many at 327,680. So positions are relative to a corner of the
+    box and scaled to edges of about 16: that costs no time and leaves only the errors of float32 positions.
     """
 
     name, module = "Warp, sorted faces", "warp"
@@ -60,7 +60,7 @@ class Warp(Peer):
         count, found = wp.zeros(1, dtype=wp.int32), wp.zeros(8 * len(faces), dtype=wp.int64)
         self.mesh = wp.Mesh(points_b, corners)
         inputs = [self.mesh.id, zoom_for(vertices_a, faces), points_a, points_b, corners, wp.array(order, dtype=wp.int64), count, found]
-        self.launch = wp.launch(warp_kernel(wp), len(faces), inputs, record_cmd=True)  # recorded: 0.1 ms less a frame
+        self.launch = wp.launch(warp_kernel(wp), len(faces), inputs, record_cmd=True)  # captured: 0.1 ms less a frame
         # NumPy views of Warp's own memory: assigning to them converts to float32 and hands over in one pass.
         self.a, self.b, self.count, self.found = (x.numpy() for x in (points_a, points_b, count, found))
 
@@ -68,18 +68,18 @@ class Warp(Peer):
         self.a[:], self.b[:], self.count[0] = vertices_a, vertices_b, 0
         self.mesh.refit()
         self.launch.launch()
-        require(self.count[0] <= len(self.found), "Warp found more pairs than there is room for")
+        require(self.count[0] <= len(self.found), "Warp found more pairs than the output buffer holds")
         return sorted_pairs(self.found[: self.count[0]])
 
 
 class WarpUnsorted(Warp):
-    """The same with the faces in the order in which they come."""
+    """The same with the faces in their given order."""
 
     name, sort_faces = "Warp, faces as given", False
 
 
 def warp_kernel(wp):
-    """The Warp kernel: thread i appends what triangle i of A meets in mesh B to `found`, as packed pairs."""
+    """The Warp kernel: thread i appends the triangles of mesh B that intersect triangle i of A to `found`, as packed pairs."""
     wp.set_module_options({"enable_backward": False})
     vectors, ints, longs = (wp.array(dtype=kind) for kind in (wp.vec3, wp.int32, wp.int64))
 
@@ -89,7 +89,7 @@ def warp_kernel(wp):
         p, q, r = a[corners[3 * i]], a[corners[3 * i + 1]], a[corners[3 * i + 2]]
         query = wp.mesh_query_aabb(mesh, wp.min(wp.min(p, q), r), wp.max(wp.max(p, q), r))
         here, q_local, r_local = wp.vec3(0.0), zoom * (q - p), zoom * (r - p)
-        j = int(0)  # noqa: UP018, RUF046 - what makes it a variable in Warp
+        j = int(0)  # noqa: UP018, RUF046 - makes it a variable in Warp
         while wp.mesh_query_aabb_next(query, j):
             u, v, w = b[corners[3 * j]], b[corners[3 * j + 1]], b[corners[3 * j + 2]]
             if wp.intersect_tri_tri(here, q_local, r_local, zoom * (u - p), zoom * (v - p), zoom * (w - p)) > 0:
@@ -101,13 +101,13 @@ def warp_kernel(wp):
 
 
 def zoom_for(vertices, faces):
-    """The factor that makes sides about 16 long; a power of two, which loses no bits."""
+    """The factor that scales edges to about 16; a power of two, which loses no bits."""
     side = np.linalg.norm(vertices[faces[:, 0]] - vertices[faces[:, 1]], axis=1).mean()
     return 2.0 ** np.round(np.log2(16 / side))
 
 
 def space_order(points):
-    """The order (n,) of points (n, 3) along a Morton curve of 1,024 cells a side."""
+    """The order (n,) of points (n, 3) along a Morton curve with 1,024 cells per axis."""
     low, high = points.min(axis=0), points.max(axis=0)
     cells = ((points - low) / (high - low).max() * 1023).astype(np.int64)
     bits = [(cells[:, axis] >> bit & 1) << (3 * bit + axis) for bit in range(10) for axis in range(3)]
@@ -115,11 +115,11 @@ def space_order(points):
 
 
 class Coal(Peer):
-    """Coal: trees of oriented boxes, refitted bottom-up, all contacts as pairs.
+    """Coal: BVHs of oriented boxes, refitted bottom-up, all contacts as pairs.
 
-    Of OBB and OBBRSS models, refitted bottom-up, top-down or built anew, this was the fastest. The binding takes new
-    vertices only one by one or as its own vector type: hand it a prepared vector, then write the real positions through
-    the view that `vertices()` gives. Contact geometry is switched off; the pairs are reported all the same.
+    Of OBB and OBBRSS models, refitted bottom-up, top-down or rebuilt, this was the fastest. The binding takes new
+    vertices only one by one or as its own vector type: pass it a prepared vector, then write the real positions through
+    the view that `vertices()` returns. Contact geometry is off; the pairs are reported all the same.
     """
 
     name, module, model = "Coal", "coal", "BVHModelOBB"
@@ -152,12 +152,12 @@ class Coal(Peer):
 
 
 class Fcl(Peer):
-    """FCL: python-fcl has no update, so both models are built anew. With contact geometry some pairs come twice."""
+    """FCL: python-fcl has no update, so both models are rebuilt. With contact geometry some pairs come twice."""
 
     name, module = "FCL", "fcl"
 
     def setup(self, vertices_a, vertices_b, faces):
-        self.faces = faces.tolist()  # plain lists are quicker to loop over
+        self.faces = faces.tolist()  # plain lists are faster to loop over
         self.request = self.package.CollisionRequest(num_max_contacts=MANY, enable_contact=False)
 
     def _build(self, vertices):
@@ -174,7 +174,7 @@ class Fcl(Peer):
 
 
 class Igl(Peer):
-    """libigl with CGAL: `intersect_other`, detecting only. Exact arithmetic, no state between frames."""
+    """libigl with CGAL: `intersect_other`, detection only. Exact arithmetic, no state between frames."""
 
     name, module = "libigl (CGAL, exact)", "igl.copyleft.cgal"
 
@@ -190,7 +190,7 @@ PEERS = {"warp": Warp, "warp-unsorted": WarpUnsorted, "coal": Coal, "fcl": Fcl, 
 
 
 class PliantBuild(Peer):
-    """A body from vertices and faces, checks and copies included, and one query, so that nothing lazy is left out."""
+    """A body from vertices and faces, validation and copies included, and one query, so that no lazy work is left out."""
 
     name, module = "Pliant", "pliant"
 
@@ -219,7 +219,7 @@ def main():
     parser = parser_for("peers", __doc__, PEERS)
     parser.add_argument("--faces", type=int, nargs="+", help="triangles a mesh: 320 · 4^k up to 327680")
     parser.add_argument("--frames", type=int, help="frames of the animation (200; 10 with --build)")
-    parser.add_argument("--build", action="store_true", help="compare building a tree instead, with Embree")
+    parser.add_argument("--build", action="store_true", help="compare BVH construction with Embree instead")
     options = parser.parse_args()
     alone(options.pin)
     peers, job = [Pliant, *map(PEERS.get, options.peers)], "update + all pairs"

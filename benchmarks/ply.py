@@ -1,6 +1,6 @@
-"""Reads triangle meshes from PLY files, ASCII or binary of either byte order, for checks on files that others made.
+"""A reader of triangle meshes in PLY files, ASCII or binary of either byte order, for tests on files from elsewhere.
 
-Elements other than vertices and faces, and other properties of these, are read over; polygons are cut into fans. Not made for speed.
+Elements other than vertices and faces, and other properties of these, are skipped; polygons are triangulated as fans. Not optimised.
 """
 
 import struct
@@ -59,7 +59,7 @@ def _elements(header):
 
 
 def _binary(data, at, order):
-    """A function that takes the next `count` numbers of a type."""
+    """A function that reads the next `count` numbers of a type."""
 
     def take(count, code):
         nonlocal at

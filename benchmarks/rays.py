@@ -1,14 +1,14 @@
-"""Side by side with ray tracers: the nearest hit of 307,200 rays, into a mesh that stays, and into nine that deform in every frame.
+"""Comparison with ray tracers: the nearest hit of 307,200 rays, with a static mesh, and with nine that deform in every frame.
 
     python -m benchmarks.rays [--frames 12] [--jobs coherent random nine pick] [--out rays.json]
 
-coherent   327,680 triangles that stay; the rays of a picture of 640 × 480, from an eye that wanders, row by row
-random     the same mesh; rays from anywhere around it to anywhere around it
+coherent   a static mesh of 327,680 triangles; the rays of a picture of 640 × 480, from a moving eye, row by row
+random     the same mesh; rays between random points around it
 nine       nine bodies of 81,920 triangles that deform; update, then the rays of a picture
 pick       the same bodies, and one ray
 
-Rays are made outside the clock, in the precision that a library wants. `benchmarks.harness` has the rules; an answer is a pair of ray and
-face. Libraries that trace in float32 differ in a few rays along edges. Embree and Open3D (which is Embree) build anew, as they cannot refit
+Rays are computed outside the clock, in the precision that a library takes. `benchmarks.harness` has the rules; an answer is a pair of ray
+and face. Libraries in float32 differ in a few rays along edges. Embree and Open3D (which uses Embree) rebuild, as they cannot refit
 from Python; Warp refits one mesh of all bodies. Open3D traces 16 rays at a time, embreex one.
 """
 
@@ -35,7 +35,7 @@ def picture(eye, target, up=(0.0, 0.1, 1.0), width=0.9):
 
 
 class Still(NamedTuple):
-    """A mesh that stays, and rays that do not."""
+    """A static mesh, and rays that change."""
 
     faces: np.ndarray
     frames: int
@@ -54,7 +54,7 @@ class Still(NamedTuple):
 
 
 class Nine(NamedTuple):
-    """Bodies that deform, one behind the other in `vertices`, and the rays of a picture, or one."""
+    """Bodies that deform, one after the other in `vertices`, and the rays of a picture, or one."""
 
     faces: np.ndarray
     frames: int
@@ -77,7 +77,7 @@ def answers_of(face):
 
 
 class Pliant(Peer):
-    """The library itself, as a user calls it."""
+    """Pliant, through its public API."""
 
     name, module, policy = "Pliant", "pliant", "auto"
 
@@ -104,7 +104,7 @@ class BottomUp(Pliant):
 
 
 class Single(Peer):
-    """What libraries in float32 share: one mesh of all bodies, and what is prepared outside the clock."""
+    """What libraries in float32 share: one mesh of all bodies, and preparations outside the clock."""
 
     def setup(self, vertices, origins, directions, faces):
         many = 1 if vertices is None else len(vertices)
@@ -113,7 +113,7 @@ class Single(Peer):
         self.build(self.flat(vertices))
 
     def flat(self, vertices):
-        """All vertices, (n, 3) float32: part of the job, as users hold float64."""
+        """All vertices, (n, 3) float32: part of the task, as users have float64."""
         return (self.scene.vertices if vertices is None else vertices.reshape(-1, 3)).astype(np.float32)
 
     def before(self, vertices, origins, directions):
@@ -164,7 +164,7 @@ class Open3D(Single):
 
 
 class Warp(Single):
-    """NVIDIA Warp on the CPU: one mesh, refitted; a thread a ray."""
+    """NVIDIA Warp on the CPU: one mesh, refitted; a thread per ray."""
 
     name, module = "Warp", "warp"
 
@@ -224,7 +224,7 @@ def main():
     """The command line."""
     parser = parser_for("rays", __doc__, PEERS)
     parser.add_argument("--frames", type=int, default=12, help="distinct frames")
-    parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS), help="what to run")
+    parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS), help="jobs to run")
     parser.set_defaults(turn=4, budget=60)
     options = parser.parse_args()
     alone(options.pin)

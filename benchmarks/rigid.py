@@ -1,12 +1,12 @@
-"""Side by side with other libraries: two bodies that keep their shape, in many poses, all intersecting pairs of faces.
+"""Comparison with other libraries: two rigid bodies in many transforms, all intersecting pairs of faces.
 
-    python -m benchmarks.rigid             all peers, 20,480 triangles, 200 poses; --help tells the rest
+    python -m benchmarks.rigid             all libraries, 20,480 triangles, 200 transforms; options: --help
 
-Timed is the query alone: trees are built once, and both bodies are where they are when the clock starts. Out comes what a library calls its
-answer; where that is a list of objects, making pairs (m, 2) of them is not timed. `benchmarks.harness` has the rules.
+The time is that of the query alone: BVHs are built once, and the transforms of both bodies are set before the clock starts. The result is
+what a library returns; if that is a list of objects, the conversion to pairs (m, 2) is not timed. `benchmarks.harness` has the rules.
 
-Every library turns and moves vertices in its own way and rounding, so a pair of faces that all but touch may be told differently. Pliant's
-answer is exact for the vertices that `body.vertices` gives; libigl is asked about the same ones, so that it must agree.
+Every library transforms vertices in its own way and with its own rounding, so results may differ for pairs of faces that nearly touch.
+Pliant's answer is exact for the vertices of `body.vertices`; libigl is given the same vertices, so it must agree.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from pliant.shapes import bumpy, bumpy_pair
 
 
 class RigidPair(NamedTuple):
-    """Two bumpy spheres that keep their shape, in random poses; the vertices (n, 3) of each are the same in every frame."""
+    """Two rigid bumpy spheres in random transforms; the vertices (n, 3) of each are the same in every frame."""
 
     faces: np.ndarray
     first: np.ndarray
@@ -28,7 +28,8 @@ class RigidPair(NamedTuple):
     frames: int
 
     def frame(self, k):
-        """Vertices of both bodies, then their poses, two matrices (4, 4): turned in any way, 0.6 to 2.2 apart, somewhere in the world."""
+        """Vertices of both bodies, then their transforms, two matrices (4, 4): rotated at random, 0.6 to 2.2 apart, away from the
+        origin."""
         rng = np.random.default_rng([self.frames, k])
         place, across = rng.uniform(-3, 3, 3), rng.normal(size=3)
         across *= rng.uniform(0.6, 2.2) / np.linalg.norm(across)
@@ -42,7 +43,7 @@ def rigid_pair(faces, frames):
 
 
 def sliver_pair(faces, frames):
-    """Two rods of triangles that are as long as the rods: four to each side of a prism, half of them caps."""
+    """Two rods with triangles as long as the rods: four on each side of a prism, half of them caps."""
     n = faces // 4
     angles = 2 * np.pi * np.arange(n) / n
     ring = np.column_stack([0.4 * np.cos(angles), 0.4 * np.sin(angles)])
@@ -57,7 +58,7 @@ SCENES = {"bumpy": rigid_pair, "slivers": sliver_pair}
 
 
 def any_turn(rng):
-    """A rotation (3, 3), all equally likely."""
+    """A random rotation (3, 3), uniformly distributed."""
     w, x, y, z = (q := rng.normal(size=4)) / np.linalg.norm(q)
     return np.array([[1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
                      [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
@@ -65,14 +66,14 @@ def any_turn(rng):
 
 
 def matrix(turn, move):
-    """A pose (4, 4)."""
+    """A rigid transform (4, 4)."""
     pose = np.eye(4)
     pose[:3, :3], pose[:3, 3] = turn, move
     return pose
 
 
 class Pliant(Peer):
-    """The library itself: rigid bodies, placed by `update` before the clock starts, and one query."""
+    """Pliant, through its public API: rigid bodies, with transforms set by `update` before the clock starts, and one query."""
 
     name, module, sat, descend, volume = "Pliant", "pliant", "full", "both", "aabb"
 
@@ -94,7 +95,7 @@ class PliantLite(Pliant):
 
 
 class PliantLarger(Pliant):
-    """The larger of two nodes is opened first, instead of both."""
+    """The larger of two nodes is opened, instead of both."""
 
     name, descend = "Pliant, descend larger", "larger"
 
@@ -106,7 +107,7 @@ class PliantLiteLarger(Pliant):
 
 
 class PliantSpheres(Pliant):
-    """Other volumes than boxes along the axes of the body: spheres,"""
+    """Other volumes than axis-aligned boxes in the body's frame: spheres,"""
 
     name, volume = "Pliant, spheres", "sphere"
 
@@ -118,7 +119,7 @@ class PliantBoxes(Pliant):
 
 
 class PliantSwept(Pliant):
-    """swept rectangles,"""
+    """rectangle-swept spheres,"""
 
     name, volume = "Pliant, RSS", "rss"
 
@@ -130,15 +131,15 @@ class PliantCutBalls(Pliant):
 
 
 class PliantTwiceCut(Pliant):
-    """With a second slab."""
+    """And with a second slab."""
 
-    name, volume = "Pliant, balls cut twice", "double_slabcutball"
+    name, volume = "Pliant, double slab cut balls", "double_slabcutball"
 
 
 class Warp(Peer):
-    """NVIDIA Warp on the CPU: triangles of one body are turned into the frame of the other, whose tree is asked for each.
+    """NVIDIA Warp on the CPU: triangles of one body are transformed to the frame of the other, whose BVH is queried for each.
 
-    The kernel is that of `benchmarks.peers` but for the turn, which is worked out in float64 and applied in float32.
+    The kernel is that of `benchmarks.peers` but for the transform, which is computed in float64 and applied in float32.
     """
 
     name, module = "Warp, sorted faces", "warp"
@@ -159,12 +160,13 @@ class Warp(Peer):
     def step(self, first, second, pose_a, pose_b):
         self.pose[0], self.count[0] = np.linalg.inv(pose_b) @ pose_a, 0
         self.launch.launch()
-        require(self.count[0] <= len(self.found), "Warp found more pairs than there is room for")
+        require(self.count[0] <= len(self.found), "Warp found more pairs than the output buffer holds")
         return sorted_pairs(self.found[: self.count[0]])
 
 
 def warp_kernel(wp):
-    """The Warp kernel: thread i appends what triangle i of A, placed, meets in mesh B to `found`, as packed pairs."""
+    """The Warp kernel: thread i appends the triangles of mesh B that intersect the transformed triangle i of A to `found`, as packed
+    pairs."""
     wp.set_module_options({"enable_backward": False})
     vectors, ints, longs, matrices = (wp.array(dtype=kind) for kind in (wp.vec3, wp.int32, wp.int64, wp.mat44))
 
@@ -177,7 +179,7 @@ def warp_kernel(wp):
         r = wp.transform_point(pose[0], a[corners[3 * i + 2]])
         query = wp.mesh_query_aabb(mesh, wp.min(wp.min(p, q), r), wp.max(wp.max(p, q), r))
         here, q_local, r_local = wp.vec3(0.0), zoom * (q - p), zoom * (r - p)
-        j = int(0)  # noqa: UP018, RUF046 - what makes it a variable in Warp
+        j = int(0)  # noqa: UP018, RUF046 - makes it a variable in Warp
         while wp.mesh_query_aabb_next(query, j):
             u, v, w = b[corners[3 * j]], b[corners[3 * j + 1]], b[corners[3 * j + 2]]
             if wp.intersect_tri_tri(here, q_local, r_local, zoom * (u - p), zoom * (v - p), zoom * (w - p)) > 0:
@@ -189,7 +191,7 @@ def warp_kernel(wp):
 
 
 class Coal(Peer):
-    """Coal: trees of oriented boxes with swept spheres, all contacts as pairs, without contact geometry."""
+    """Coal: BVHs of oriented boxes with swept spheres, all contacts as pairs, without contact geometry."""
 
     name, module, model = "Coal, OBBRSS", "coal", "BVHModelOBBRSS"
 
@@ -225,7 +227,7 @@ class CoalObb(Coal):
 
 
 class Fcl(Peer):
-    """FCL: trees of oriented boxes with swept spheres, the only ones that python-fcl has. It makes a Python object of every contact."""
+    """FCL: BVHs of oriented boxes with swept spheres, the only type in python-fcl. It makes a Python object of every contact."""
 
     name, module = "FCL, OBBRSS", "fcl"
 
@@ -254,7 +256,7 @@ class Fcl(Peer):
 
 
 class Igl(Peer):
-    """libigl with CGAL: `intersect_other` on the vertices where Pliant places them. Exact arithmetic; it has no trees to keep."""
+    """libigl with CGAL: `intersect_other` on the transformed vertices of Pliant. Exact arithmetic; it keeps no BVH."""
 
     name, module = "libigl (CGAL, exact)", "igl.copyleft.cgal"
 
@@ -272,7 +274,7 @@ class Igl(Peer):
 
 
 def placed(vertices, pose):
-    """Vertices (n, 3) in a pose, to the bit what `Body.vertices` gives: rounded after every operation, in this order."""
+    """Vertices (n, 3) after a transform, equal to the bit to `Body.vertices`: rounded after every operation, in this order."""
     x, y, z = vertices.T
     return np.column_stack([row[0] * x + (row[1] * y + (row[2] * z + row[3])) for row in pose[:3]])
 
@@ -287,7 +289,7 @@ def main():
     """The command line."""
     parser = parser_for("rigid", __doc__, PEERS)
     parser.add_argument("--faces", type=int, nargs="+", default=[20_480], help="triangles a mesh: 320 · 4^k up to 327680")
-    parser.add_argument("--frames", type=int, default=200, help="how many poses")
+    parser.add_argument("--frames", type=int, default=200, help="number of transforms")
     parser.add_argument("--scene", choices=list(SCENES), default="bumpy", help="bumpy spheres, or rods of long thin triangles")
     options = parser.parse_args()
     alone(options.pin)

@@ -1,11 +1,11 @@
-"""Rays into soups of triangles that go through key shapes and change completely: a grid, new trees, a worn tree, a tree for each key.
+"""Rays into triangle soups that pass through key shapes and change completely: a uniform grid, rebuilt, degraded and per-key BVHs.
 
     python -m benchmarks.soups [--faces 65536] [--frames 20] [--rays 100000] [--out soups.json]
 
-Two soups (thesis C 7.4, 7.5): `scattered`, triangles anywhere in a cube, and `museum`, the work of art of `pliant render museum`, whose
-triangles lie on surfaces. Both go on straight ways through five constellations. Timed is `update`, and then rays: 1, which takes whatever a
-query needs to begin with, 1,000 and all of them, in random directions through the box. Ways take turns, frame by frame, in one process on
-one core; frames are distinct; all answers must be the same to the bit. A worn tree takes 10 s a frame, and the whole run ten minutes.
+Two soups (thesis C 7.4, 7.5): `scattered`, triangles anywhere in a cube, and `museum`, the art object of `pliant render museum`, whose
+triangles lie on surfaces. Both move on straight lines through five key shapes. Timed are `update`, and then rays: 1, which includes the
+preparations of a query, 1,000 and all of them, in random directions through the box. Methods take turns, frame by frame, in one process on
+one core; frames are distinct; all answers must be the same to the bit. A degraded BVH takes 10 s a frame, and the whole run ten minutes.
 """
 
 import argparse
@@ -27,7 +27,7 @@ SOUPS = {}
 
 
 def soup(function):
-    """A soup: a function of the number of faces that gives keys (KEYS, 3 faces, 3)."""
+    """A soup: a function from the number of faces to key shapes (KEYS, 3 faces, 3)."""
     SOUPS[function.__name__] = function
     return function
 
@@ -47,7 +47,7 @@ def museum(faces):
 
 
 def between(keys, share):
-    """(vertices, the nearest key) at a share of the way through all keys."""
+    """(vertices, the nearest key shape) at a share of the way through all of them."""
     at = share * (KEYS - 1)
     k = min(int(at), KEYS - 2)
     return keys[k] + (at - k) * (keys[k + 1] - keys[k]), round(at)
@@ -63,7 +63,7 @@ def rays_through(vertices, n, rng):
 
 def ways_to(keys, faces):
     """{name: (target, how to update it)}."""
-    bodies = {"refit, the first key's tree": pl.Body(keys[0], faces, policy="bottom_up"), "auto": pl.Body(keys[0], faces),
+    bodies = {"refit, the first key's BVH": pl.Body(keys[0], faces, policy="bottom_up"), "auto": pl.Body(keys[0], faces),
               "rebuild": pl.Body(keys[0], faces, policy="rebuild")}
     ways = {"grid": pl.UniformGrid(keys[0], faces)} | bodies
     found = {name: (target, lambda rows, key, target=target: target.update(rows)) for name, target in ways.items()}
@@ -74,11 +74,11 @@ def ways_to(keys, faces):
 
 
 def frame_of(target, update, rows, key, rays):
-    """Seconds after the update, after one ray, after a few and after all of them; and the answer."""
+    """Seconds of the update, and from there to one ray, to a few and to all of them; and the answer."""
     begin = time.perf_counter()
     update(rows, key)
     marks = [time.perf_counter() - begin]
-    for n in (1, FEW, len(rays[0])):                                    # each as if it were asked alone: the first makes the target ready
+    for n in (1, FEW, len(rays[0])):                                    # each as if it were queried alone: the first prepares the target
         start = time.perf_counter()
         found = pl.cast(target, rays[0][:n], rays[1][:n])
         marks.append(time.perf_counter() - start)
@@ -91,7 +91,7 @@ def measure(name, options):
     keys = SOUPS[name](options.faces)
     faces, rng = np.arange(keys.shape[1], dtype=np.int32).reshape(-1, 3), np.random.default_rng(3)
     ways = ways_to(keys, faces)
-    for k in range(KEYS):                                               # compiles, and builds the tree of every key
+    for k in range(KEYS):                                               # compiles, and builds the BVH of every key
         rows, key = between(keys, k / (KEYS - 1))
         for target, update in ways.values():
             frame_of(target, update, rows, key, rays_through(rows, FEW, rng))
@@ -121,8 +121,8 @@ def table_of(result):
     """The rich table of one soup."""
     title = f"{result['soup']}: {result['faces']:,} triangles, ms a frame (medians); {result['hit']:.0%} of the rays hit in the last frame"
     table = Table("way", title=title)
-    for column in ("update", "+ ready to be asked", f"+ {FEW:,} rays", f"or + {result['rays']:,} rays", "volumes or cells a ray",
-                   "triangles a ray"):
+    for column in ("update", "+ ready for queries", f"+ {FEW:,} rays", f"or + {result['rays']:,} rays", "volumes or cells per ray",
+                   "triangles per ray"):
         table.add_column(column, justify="right")
     for row in result["rows"]:
         table.add_row(row["library"], *(f"{row[name]:.2f}" for name in ("update_ms", "ready_ms", "few_ms", "all_ms")),

@@ -1,10 +1,10 @@
-"""Side by side with other libraries: 27 deforming bodies that fly about, every frame, all pairs of faces of different bodies that meet.
+"""Comparison with other libraries: 27 deforming bodies that fly about, all intersecting pairs of faces of different bodies in every frame.
 
-    python -m benchmarks.swarm                  all peers, bumpy bodies, then bodies with arms; --help tells the rest
+    python -m benchmarks.swarm                  all libraries, bumpy bodies, then bodies with arms; options: --help
 
-Timed is the whole job of a frame: float64 vertices (n, 3) of all bodies go in; out come sorted pairs (m, 2) int32 of faces, which are
-numbered through all bodies: body · faces + face. `benchmarks.harness` has the rules. Pliant has a broad phase; others are given one in
-NumPy: bodies whose boxes are apart are neither refitted nor compared.
+The time of a frame is that of the whole task: float64 vertices (n, 3) of all bodies in, sorted pairs (m, 2) int32 of faces out, with
+indices through all bodies: body · faces + face. `benchmarks.harness` has the rules. Pliant has a broad phase; the others get one in NumPy:
+bodies whose boxes are disjoint are neither refitted nor compared.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from pliant.shapes import SPACING, swarm
 
 
 class Pliant(Peer):
-    """The library itself, as a user calls it: an update of every body and one question to the scene."""
+    """Pliant, through its public API: an update of every body and one query of the scene."""
 
     name, module = "Pliant", "pliant"
 
@@ -33,9 +33,10 @@ class Pliant(Peer):
 
 
 class Culling:
-    """A broad phase in NumPy over bodies of as many vertices each: compare all boxes. 0.16 ms for 27 bodies of 2,562 vertices in float32.
+    """A broad phase in NumPy over bodies with the same number of vertices: compare all boxes. 0.16 ms for 27 bodies of 2,562 vertices in
+    float32.
 
-    The vertices are transposed first: NumPy takes 40 times as long to find the least of rows of three.
+    The vertices are transposed first: NumPy takes 40 times as long to find the minimum of rows of three.
     """
 
     def __init__(self, count, size, kind):
@@ -43,7 +44,7 @@ class Culling:
         self.first, self.second = np.triu_indices(count, 1)
 
     def near(self, vertices):
-        """The pairs (p, 2) of bodies whose boxes meet, and the boxes: low and high corners (count, 3)."""
+        """The pairs (p, 2) of bodies with overlapping boxes, and the boxes: low and high corners (count, 3)."""
         for columns, positions in zip(self.columns, vertices, strict=True):
             columns[:] = positions.T
         low, high = self.columns.min(axis=2), self.columns.max(axis=2)
@@ -53,8 +54,8 @@ class Culling:
 
 
 class Warp(Peer):
-    """NVIDIA Warp on the CPU: refit the mesh of every body that is near another; then one launch over the pairs of bodies, with a thread a
-    triangle of the first, which asks the tree of the second, as in `benchmarks.peers`. Positions are zoomed as there.
+    """NVIDIA Warp on the CPU: refit the mesh of every body whose box overlaps another; then one launch over the pairs of bodies, with a
+    thread per triangle of the first that queries the BVH of the second, as in `benchmarks.peers`. Positions are scaled as there.
     """
 
     name, module, nested = "Warp", "warp", False
@@ -89,15 +90,15 @@ class Warp(Peer):
         if len(near):
             self.launch.set_dim(len(near) * self.threads)
             self.launch.launch()
-        require(self.total[0] <= len(self.found), "Warp found more pairs than there is room for")
+        require(self.total[0] <= len(self.found), "Warp found more pairs than the output buffer holds")
         return sorted_pairs(self.found[: self.total[0]])
 
 
 class NestedWarp(Warp):
-    """The fastest of all ways found to do it in Warp: a thread a pair of bodies asks the tree of the first for triangles in the box of
-    the second, and the tree of the second for what may meet each of them.
+    """The fastest method found in Warp: a thread per pair of bodies queries the BVH of the first for triangles in the box of
+    the second, and the BVH of the second for candidates of each of them.
 
-    A thread a triangle takes 1.5 × as long even if triangles outside the other's box are left alone at once; a recorded launch a pair
+    A thread per triangle takes 1.5 × as long even if triangles outside the other's box are skipped at once; a captured launch per pair
     instead of one for all 5 % longer. Leaves of 8 gain 8 % over the default, of 1 lose 30 %; builders, and leaves of 12 and 16, make no
     difference.
     """
@@ -106,7 +107,8 @@ class NestedWarp(Warp):
 
 
 def warp_kernel(wp):
-    """Thread k appends what triangle k mod n of the first body of pair k div n meets in the second to `found`, as packed pairs."""
+    """Thread k appends the triangles of the second body that intersect triangle k mod n of the first body of pair k div n, as packed
+    pairs."""
     wp.set_module_options({"enable_backward": False})
     vectors, ints, longs, ids = (wp.array(dtype=kind) for kind in (wp.vec3, wp.int32, wp.int64, wp.uint64))
 
@@ -115,7 +117,7 @@ def warp_kernel(wp):
                           order: longs, total: ints, found: longs):
         n = order.shape[0]
         k, i, faces = wp.tid() / n, wp.tid() % n, wp.int64(n)
-        a, b, j = pairs[2 * k], pairs[2 * k + 1], int(0)  # noqa: UP018, RUF046 - what makes it a variable in Warp
+        a, b, j = pairs[2 * k], pairs[2 * k + 1], int(0)  # noqa: UP018, RUF046 - makes it a variable in Warp
         p, q, r = points[a * size + corners[3 * i]], points[a * size + corners[3 * i + 1]], points[a * size + corners[3 * i + 2]]
         here, q_local, r_local = wp.vec3(0.0), zoom * (q - p), zoom * (r - p)
         near = wp.mesh_query_aabb(meshes[b], wp.min(wp.min(p, q), r), wp.max(wp.max(p, q), r))
@@ -130,7 +132,7 @@ def warp_kernel(wp):
 
 
 def nested_kernel(wp):
-    """Thread k appends what the first body of pair k meets in the second to `found`, as packed pairs."""
+    """Thread k appends the intersecting triangles of the two bodies of pair k to `found`, as packed pairs."""
     wp.set_module_options({"enable_backward": False})
     vectors, ints, longs, ids = (wp.array(dtype=kind) for kind in (wp.vec3, wp.int32, wp.int64, wp.uint64))
 
@@ -138,7 +140,7 @@ def nested_kernel(wp):
     def all_pairs(meshes: ids, low: vectors, high: vectors, pairs: ints, zoom: float, size: int, points: vectors, corners: ints,
                   order: longs, total: ints, found: longs):
         a, b, faces = pairs[2 * wp.tid()], pairs[2 * wp.tid() + 1], wp.int64(order.shape[0])
-        i, j = int(0), int(0)  # noqa: UP018, RUF046 - what makes them variables in Warp
+        i, j = int(0), int(0)  # noqa: UP018, RUF046 - makes them variables in Warp
         outer = wp.mesh_query_aabb(meshes[a], low[b], high[b])
         while wp.mesh_query_aabb_next(outer, i):
             p, q, r = points[a * size + corners[3 * i]], points[a * size + corners[3 * i + 1]], points[a * size + corners[3 * i + 2]]
@@ -155,7 +157,7 @@ def nested_kernel(wp):
 
 
 class Coal(Peer):
-    """Coal: trees of oriented boxes, refitted bottom-up where a body is near another, and all contacts of each pair of bodies."""
+    """Coal: BVHs of oriented boxes, refitted bottom-up where boxes of bodies overlap, and all contacts of each pair of bodies."""
 
     name, module = "Coal", "coal"
 
@@ -191,7 +193,7 @@ class Coal(Peer):
 
 
 class Igl(Peer):
-    """libigl with CGAL: `intersect_other` for bodies that are near each other. Exact arithmetic, no state between frames."""
+    """libigl with CGAL: `intersect_other` for bodies with overlapping boxes. Exact arithmetic, no state between frames."""
 
     name, module = "libigl (CGAL, exact)", "igl.copyleft.cgal"
 
@@ -214,8 +216,8 @@ PEERS = {"warp": Warp, "nested": NestedWarp, "coal": Coal, "igl": Igl}
 def main():
     """The command line."""
     parser = parser_for("swarm", __doc__, PEERS)
-    parser.add_argument("--kind", nargs="+", choices=list(SPACING), default=list(SPACING), help="what bodies look like")
-    parser.add_argument("--bodies", type=int, default=27, help="how many there are")
+    parser.add_argument("--kind", nargs="+", choices=list(SPACING), default=list(SPACING), help="shape of the bodies")
+    parser.add_argument("--bodies", type=int, default=27, help="number of bodies")
     parser.add_argument("--faces", type=int, default=5_120, help="triangles a body: 320 · 4^k up to 327680")
     parser.add_argument("--frames", type=int, default=200, help="frames of the flight")
     options = parser.parse_args()

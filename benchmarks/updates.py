@@ -1,9 +1,9 @@
-"""Ways to update against each other: bodies that meet in one corner, and bodies of which a small part moves.
+"""Refit policies compared: bodies that intersect in one corner, and bodies of which a small part moves.
 
     python -m benchmarks.updates [--faces 1000000] [--frames 40] [--local 327680] [--out updates.json]
 
-Timed is `update` and what a query needs of it. `benchmarks.harness` has the rules; here policies take the place of libraries, and all must
-find the same pairs. `benchmarks.drift` asks how `auto` chooses.
+Timed are `update` and the refits that a query needs. `benchmarks.harness` has the rules, with policies in place of libraries; all must
+find the same pairs. `benchmarks.drift` tests the choices of `auto`.
 """
 
 import math
@@ -19,11 +19,11 @@ from benchmarks.harness import Peer, alone, compare, finish, parser_for, table_o
 from pliant import shapes
 
 SHARE = 0.01  # of the vertices that move
-WARM_UP = 40  # frames: together enough for what happens once in a hundred local updates
+WARM_UP = 40  # frames: enough to include events of one in a hundred partial updates
 
 
 class Corner(NamedTuple):
-    """Two sheets, waves running through both: the second stands upright, its lowest corner in that of the first."""
+    """Two sheets with waves: the second stands upright, its lowest corner in that of the first."""
 
     faces: np.ndarray
     frames: int
@@ -65,7 +65,7 @@ POLICIES = {name: type(name, (Policy,), {"name": name, "__doc__": Policy.__doc__
 
 
 def around(angle):
-    """A direction."""
+    """A random unit vector."""
     return np.array([math.cos(angle), math.sin(angle), 0.1])
 
 
@@ -75,15 +75,15 @@ def nearest(vertices, point, count):
 
 
 def local(faces, frames, turn):
-    """Milliseconds of updates of all vertices, and of 1 % of them: a patch that wanders over the body as a finger does, a patch somewhere
-    else in every frame, and vertices anywhere. All volumes follow at once."""
+    """Milliseconds of updates of all vertices, and of 1 % of them: a patch that moves slowly over the body, a patch somewhere else in every
+    frame, and vertices anywhere. All volumes are refitted at once."""
     scene, rng = shapes.bumpy_pair(faces, 3), np.random.default_rng(5)
     vertices = scene.frame(0)[0]
     n, count, body = len(vertices), round(SHARE * len(vertices)), pl.Body(vertices, scene.faces, policy="bottom_up")
     middle, shape = vertices.mean(axis=0), body.bvh_at(body.motion.scale)
     choices = {
         "all": lambda i: np.arange(n),
-        "1 %, a patch that wanders": lambda i: nearest(vertices, middle + around(0.02 * i), count),
+        "1 %, a patch that moves slowly": lambda i: nearest(vertices, middle + around(0.02 * i), count),
         "1 %, a patch somewhere else": lambda i: nearest(vertices, vertices[rng.integers(n)], count),
         "1 %, anywhere": lambda i: rng.choice(n, count, replace=False),
     }
@@ -106,13 +106,13 @@ def local(faces, frames, turn):
 def main():
     """The command line."""
     parser = parser_for("updates", __doc__, POLICIES)
-    parser.add_argument("--faces", type=int, default=1_000_000, help="triangles of each of the two bodies that meet in a corner")
+    parser.add_argument("--faces", type=int, default=1_000_000, help="triangles of each of the two bodies that intersect in a corner")
     parser.add_argument("--frames", type=int, default=40, help="distinct frames")
     parser.add_argument("--local", type=int, default=327_680, help="triangles of the body of which a part moves")
     options = parser.parse_args()
     alone(options.pin)
-    console, job = Console(), "update + all pairs, bodies that meet in one corner"
-    kept = {}  # the peers, to ask them what they have done
+    console, job = Console(), "update + all pairs, bodies that intersect in one corner"
+    kept = {}  # the classes, for their counters
 
     def keeping(kind):
         return lambda: kept.setdefault(kind.name, kind())
@@ -122,7 +122,7 @@ def main():
     for row in result["rows"]:
         row["n_u"] = float(np.mean(kept[row["library"]].work)) if row["status"] == "ran" else None
     console.print(table_of(result, job))
-    table = Table("policy", "volumes updated a frame", title=job)
+    table = Table("policy", "volumes refitted a frame", title=job)
     for row in result["rows"]:
         table.add_row(row["library"], f"{row['n_u']:,.0f}")
     console.print(table)

@@ -1,11 +1,11 @@
-"""Is any ray decided wrongly where faces meet? Two counts of ten million rays each.
+"""Is any ray decided wrongly at edges and vertices of a mesh? Two counts of ten million rays each.
 
-    python -m benchmarks.watertight        both counts; --help tells the rest
+    python -m benchmarks.watertight        both counts; options: --help
 
-Inside: rays from inside closed meshes, here and 250,000 units away. A mesh without a hole is left by no ray that starts inside it: a miss
-is an error of the ray query, and misses are counted. Half of the rays are aimed where faces meet, from many places inside; as float64
-rounds, they pass within an ulp or so of the edge, on either side or exactly through it. The other half go anywhere. The time is that of
-`cast` alone, on one core.
+Inside: rays from inside closed meshes, near the origin and 250,000 units away. A ray that starts inside a closed mesh must hit it: a miss
+is an error of the ray query, and misses are counted. Half of the rays are aimed at edges and vertices, from many points inside; after
+float64 rounding they pass within an ulp or so of the edge, on either side or exactly through it. The other half have random directions. The
+time is that of `cast` alone, on one core.
 
 Beside: lines through vertices and rounded midpoints of edges of small closed meshes with one-decimal coordinates, and one ulp beside them
 along each axis; parallel to an axis, which keeps the ulp, and oblique. All faces that `cast_all` finds are compared with those of integer
@@ -52,7 +52,7 @@ def cube():
 
 
 def round_shells(subdivisions):
-    """{name: shell} of icospheres, bent in several ways; of 20 · 4^subdivisions faces."""
+    """{name: shell} of icospheres in several deformations; of 20 · 4^subdivisions faces."""
     ball, faces = shapes.icosphere(subdivisions)
     made = {"ball": ball, "bumpy": shapes.bumpy(ball, 0.7), "arms": shapes.armed(ball, 0.3)}
     found = {name: Shell(vertices, faces, np.full(3, 0.3 * np.linalg.norm(vertices, axis=1).min())) for name, vertices in made.items()}
@@ -61,8 +61,8 @@ def round_shells(subdivisions):
 
 
 def batches(shell, vertices, offset, rays, rng):
-    """Rays (origins, directions) in batches, `rays` altogether or a few more: from each place inside at all vertices and edges once, and as
-    many anywhere."""
+    """Rays (origins, directions) in batches, `rays` in total or a few more: from each point inside to all vertices and edges once, and as
+    many in random directions."""
     edges = exact_rays.edges_of(shell.faces)[0]
     aims = np.vstack([vertices, (vertices[edges[:, 0]] + vertices[edges[:, 1]]) / 2])
     many = max(1, BATCH // (2 * len(aims)))
@@ -78,7 +78,7 @@ def batches(shell, vertices, offset, rays, rng):
 
 
 def count(shell, away, rays, rng, tick=lambda n: None):
-    """Cast that many rays from inside a shell that is so far away along all axes: a row of the table."""
+    """Cast that many rays from inside a shell that is translated by `away` along all axes: a row of the table."""
     offset = np.array([away, -away, 0.5 * away])
     body = pl.Body(shell.vertices + offset, shell.faces)
     vertices, cast, missed, exact, seconds, examples = body.vertices, 0, 0, 0, 0.0, []
@@ -115,7 +115,7 @@ def solids(rng):
 
 
 def beside(vertices, faces, rng):
-    """Rays (origins, directions) through all vertices and rounded midpoints of a mesh and their neighbours, one ulp away along each axis;
+    """Rays (origins, directions) through all vertices and rounded midpoints of a mesh, and points one ulp beside them along each axis;
     along each axis in turn, and obliquely."""
     edges = exact_rays.edges_of(faces)[0]
     aims = np.vstack([vertices, (vertices[edges[:, 0]] + vertices[edges[:, 1]]) / 2])
@@ -130,15 +130,15 @@ def beside(vertices, faces, rng):
 
 
 def wrong_rays(vertices, faces, origins, directions):
-    """(which rays, (k,) of their rows, are answered wrongly; how many signs took integers; tests that the library left to exact arithmetic;
-    hits that lines have altogether)."""
+    """(indices (k,) of rays with wrong answers; the number of signs computed in integers; the number of tests that the library left to
+    exact arithmetic; the total number of hits on the lines)."""
     body = pl.Body(vertices, faces)
     right, hard = exact_rays.hits(vertices, faces, origins, directions)
     every = pl.cast_all(body, origins, directions, t_min=-np.inf)
     found = np.zeros_like(right)
     found[every.ray, every.face] = True
     wrong = (found != right).any(axis=1)
-    # In front of the origin, by the t that is told; rows are sorted by ray, t and face.
+    # In front of the origin, by the reported t; rows are sorted by ray, t and face.
     ahead = every.t >= 0
     first, at = np.unique(every.ray[ahead], return_index=True)
     expected = np.full(len(origins), -1, np.int32)
@@ -169,7 +169,7 @@ def count_beside(rays, rng, tick=lambda n: None):
 def table_beside(rows):
     """The rich table of all rows of `count_beside`."""
     table = Table("solid", title="Lines beside edges and vertices, compared with integer arithmetic")
-    columns = {"meshes": "meshes", "rays": "rays", "hits": "hits", "wrong": "wrong", "integers": "signs taken in integers",
+    columns = {"meshes": "meshes", "rays": "rays", "hits": "hits", "wrong": "wrong", "integers": "signs computed in integers",
                "exact": "tests left to exact arithmetic"}
     for column in columns.values():
         table.add_column(column, justify="right")
@@ -196,10 +196,10 @@ def table_of(rows):
 def main():
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.watertight", description=__doc__.partition("\n")[0])
-    parser.add_argument("--rays", type=int, default=10_000_000, help="from inside, altogether")
-    parser.add_argument("--beside", type=int, default=10_000_000, help="lines beside edges and vertices, altogether")
+    parser.add_argument("--rays", type=int, default=10_000_000, help="rays from inside, in total")
+    parser.add_argument("--beside", type=int, default=10_000_000, help="lines beside edges and vertices, in total")
     parser.add_argument("--seed", type=int, default=10)
-    parser.add_argument("--subdivisions", type=int, default=5, help="of the round meshes: 20 · 4^k triangles")
+    parser.add_argument("--subdivisions", type=int, default=5, help="subdivisions of the round meshes: 20 · 4^k triangles")
     parser.add_argument("--pin", action=argparse.BooleanOptionalAction, default=hasattr(os, "sched_setaffinity"))
     parser.add_argument("--out", help="write all figures to this JSON file")
     options = parser.parse_args()

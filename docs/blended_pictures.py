@@ -81,12 +81,12 @@ def side_by_side(shown):
     """All three moments."""
     colours = np.tile(np.array(AMBER) / 255, (COUNT, 1))
     colours[shown.held], colours[shown.pulled] = np.array(INK) / 255, np.array(RED) / 255
-    board = Image.new("RGB", (SIDE * len(shown.seen), SIDE + FOOT), PAPER)
+    canvas = Image.new("RGB", (SIDE * len(shown.seen), SIDE + FOOT), PAPER)
     for k, (positions, maps) in enumerate(shown.seen):
         vertices = blended(shown.weights, maps, shown.vertices)
-        board.paste(Image.fromarray(panel(vertices, shown.faces, positions, colours)), (SIDE * k, 0))
-        ImageDraw.Draw(board).text((SIDE * (k + 0.5), SIDE + FOOT / 2), CAPTIONS[k], INK, font(20), anchor="mm")
-    return board
+        canvas.paste(Image.fromarray(panel(vertices, shown.faces, positions, colours)), (SIDE * k, 0))
+        ImageDraw.Draw(canvas).text((SIDE * (k + 0.5), SIDE + FOOT / 2), CAPTIONS[k], INK, font(20), anchor="mm")
+    return canvas
 
 
 def main(folder=IMAGES):

@@ -217,16 +217,16 @@ def cloth():
     whole = on_paper([(vertices, faces), rods(pairs.segments, 0.0022)], [colours, black], size, view)
     closer = on_paper([(vertices, faces), rods(pairs.segments, 0.0016), rods(vertices[sides], 0.0005)],
                       [colours, black, shade(SLATE)], side, part)
-    board, cut = Image.new("RGB", (WIDTH, side), PAPER), (size - side) // 2
-    board.paste(Image.fromarray(whole[cut : cut + side]))
-    board.paste(Image.fromarray(closer), (WIDTH - side, 0))
+    canvas, cut = Image.new("RGB", (WIDTH, side), PAPER), (size - side) // 2
+    canvas.paste(Image.fromarray(whole[cut : cut + side]))
+    canvas.paste(Image.fromarray(closer), (WIDTH - side, 0))
 
     zoom = size / view.width                                            # a frame around the part, and where it is in the whole
     x, y, _ = (np.subtract(part.centre, view.centre) @ Drawing(view.azimuth, view.elevation).axes) * zoom
     x, y, r = size / 2 + x, side / 2 - y, part.width / 2 * zoom
     for box in ((x - r, y - r, x + r, y + r), (WIDTH - side, 0, WIDTH - 1, side - 1)):
-        ImageDraw.Draw(board).rectangle(box, outline=INK, width=2)
-    return board
+        ImageDraw.Draw(canvas).rectangle(box, outline=INK, width=2)
+    return canvas
 
 
 def shade(colour):

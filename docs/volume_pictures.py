@@ -17,7 +17,7 @@ from pliant.report.volume_meshes import volume_meshes
 
 IMAGES = Path(__file__).resolve().parent / "images"
 SIDE, HEAD, MARGIN = 300, 34, 118
-FAMILIES = {"sphere": "balls", "slabcutball": "slab cut balls", "obb": "oriented boxes"}
+VOLUMES = {"sphere": "balls", "slabcutball": "slab cut balls", "obb": "oriented boxes"}
 LEVELS = (5, 7, 9, 11)
 GAP = 0.88                                                              # of the radius: how large the inner sphere is
 
@@ -27,28 +27,28 @@ def half(vertices, faces):
     return vertices, faces[vertices[faces].mean(axis=1)[:, 1] > 0]
 
 
-def panel(family, level):
+def panel(volume_type, level):
     """Volumes of both spheres at a level."""
     vertices, faces = pl.shapes.icosphere(4)
     meshes = []
     for size in (1.0, GAP):
-        body = pl.Body.rigid(vertices * size, faces, volume=family, arity=2, leaf=1, build="centre")
+        body = pl.Body.rigid(vertices * size, faces, volume=volume_type, arity=2, leaf=1, build="centre")
         meshes.append(half(*volume_meshes(body, level, 2)))
     image = picture.draw(meshes, [np.array(BLUE) / 255, np.array(SAND) / 255], SIDE, picture.Viewpoint(-90, 4, (0, 0, 0), 2.5))
     return np.where((image == picture.draw([], [], SIDE)).all(axis=2, keepdims=True), np.uint8(PAPER), image)
 
 
 def volumes_by_level():
-    """All panels, a row for each family."""
-    board = Image.new("RGB", (MARGIN + SIDE * len(LEVELS), HEAD + SIDE * len(FAMILIES)), PAPER)
-    pen = ImageDraw.Draw(board)
+    """All panels, a row for each bounding-volume type."""
+    canvas = Image.new("RGB", (MARGIN + SIDE * len(LEVELS), HEAD + SIDE * len(VOLUMES)), PAPER)
+    pen = ImageDraw.Draw(canvas)
     for j, level in enumerate(LEVELS):
         pen.text((MARGIN + SIDE * j + SIDE / 2, HEAD / 2), f"level {level}", INK, font(17), anchor="mm")
-    for i, (family, name) in enumerate(FAMILIES.items()):
+    for i, (volume_type, name) in enumerate(VOLUMES.items()):
         pen.multiline_text((12, HEAD + SIDE * i + SIDE / 2), name.replace(" ", "\n"), INK, font(17), anchor="lm")
         for j, level in enumerate(LEVELS):
-            board.paste(Image.fromarray(panel(family, level)), (MARGIN + SIDE * j, HEAD + SIDE * i))
-    return board
+            canvas.paste(Image.fromarray(panel(volume_type, level)), (MARGIN + SIDE * j, HEAD + SIDE * i))
+    return canvas
 
 
 def main(folder=IMAGES):

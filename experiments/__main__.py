@@ -1,4 +1,4 @@
-"""``python -m experiments NAME``: run the experiments of a paper; tables on screen, figures and plots in a folder."""
+"""``python -m experiments NAME`` runs the experiments of a paper: tables on screen, figures and plots in a folder."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ application = typer.Typer(help=f"Run the experiments of the papers again.\n\n{EX
 
 
 class Clock(StrEnum):
-    """What is measured."""
+    """Which clock is read."""
 
     cpu = "cpu"
     wall = "wall"
 
 
 class About(NamedTuple):
-    """What the command line must know of a paper before anything of it is imported: names of its experiments, in order, what it is called,
-    what its frames are and how many there are if none are asked for."""
+    """What the command line shows of a paper before it imports anything of it: the names of its experiments in order, a description, what
+    `--frames` counts, and the default number of frames."""
 
     experiments: tuple[str, ...]
     says: str
@@ -55,7 +55,7 @@ class About(NamedTuple):
 COMMANDS = {
     "larsson2001": About(
         ("fig-5.3", "table-5.1", "fig-5.4", "ablations"),
-        "Collision detection for continuously deforming bodies (Larsson and Akenine-Möller, 2001): updates of trees compared.",
+        "Collision detection for continuously deforming bodies (Larsson and Akenine-Möller, 2001): BVH updates compared.",
         "Steps of each scene.", "200, quick 10"),
     "larsson2003a": About(
         ("fig-6.5", "fig-6.8", "savings"),
@@ -64,24 +64,24 @@ COMMANDS = {
     "larsson2003b": About(
         ("table-7.1", "table-7.2", "eq-7.7", "eq-7.1", "traversals"),
         "Bounding volume hierarchy updates for ray tracing of deformable models (Larsson and Akenine-Möller, 2003): frames compared.",
-        "Frames, evenly spread over a scene.", "all, quick 3"),
+        "Frames, evenly spaced over a scene.", "all, quick 3"),
     "bitar2011": About(
         ("table-2", "families", "sizes", "arity", "self"),
-        "Adaptive bounding volume hierarchies for deformable surface models (Bitar, 2011): what to refit, by eight criteria, "
-        "for distances.",
-        "Most frames of a scene, from the first.", "all, quick 3"),
+        "Adaptive bounding volume hierarchies for deformable surface models (Bitar, 2011): eight refit criteria compared "
+        "in distance queries.",
+        "Maximum number of frames of a scene, from the first.", "all, quick 3"),
     "georgii2007": About(
         ("table-1", "cloth", "misses"),
         "Interactive collision detection for deformable and GPU objects (Georgii, Krüger and Westermann, 2007): the image engine.",
         "Frames of each scene.", "30, quick 4"),
     "steinemann2008": About(
         ("table-1", "fig-5", "table-4", "fish", "radius"),
-        "Tight and efficient surface bounds in meshless animation (Steinemann, Otaduy and Gross, 2008): volumes from a few maps.",
+        "Tight and efficient surface bounds in meshless animation (Steinemann, Otaduy and Gross, 2008): volumes from a few affine maps.",
         "Frames of each scene.", "60, quick 4"),
     "larsson2008": About(
         ("spheres", "knots", "quadrupeds", "hands"),
         "Bounding volume hierarchies of slab cut balls (Larsson and Akenine-Möller, 2008): volumes of rigid bodies compared.",
-        "Frames, evenly spread over 500.", "100, quick 4"),
+        "Frames, evenly spaced over 500.", "100, quick 4"),
 }  # fmt: skip
 
 
@@ -90,17 +90,17 @@ def papers() -> None:
     """Run the experiments of the papers again."""
 
 
-Quick = Annotated[bool, typer.Option("--quick", help="Tiny bodies and few steps, to see that all works.")]
-Repeats = Annotated[int | None, typer.Option(min=1, help="Plays of each step; the least counts.", show_default="3, quick 1")]
-Pin = Annotated[bool, typer.Option("--pin", help="Run on one core, with thread pools of one thread: for figures that are published.")]
-Chosen = Annotated[Clock, typer.Option(help="Processor time, or the time that passes: the same on a quiet machine.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Tiny bodies and few steps, to check that everything works.")]
+Repeats = Annotated[int | None, typer.Option(min=1, help="Repetitions of each step; the minimum counts.", show_default="3, quick 1")]
+Pin = Annotated[bool, typer.Option("--pin", help="Run on one core, with thread pools of one thread: for published figures.")]
+Chosen = Annotated[Clock, typer.Option(help="Processor time or elapsed time; they are equal on an idle machine.")]
 
 
 def add_command(name: str, about: About) -> None:
-    """The command of a paper."""
+    """Add the command of a paper."""
     one = one_of(about.experiments)
     argument = typer.Argument(None, metavar="EXPERIMENT", help="The same as --experiment.", **one)
-    option = typer.Option(None, metavar=f"[{'|'.join(about.experiments)}]", help="One or several; all of them if none is named.", **one)
+    option = typer.Option(None, metavar=f"[{'|'.join(about.experiments)}]", help="One or several; default: all.", **one)
     folder = typer.Option(Path("out") / name, help="Folder for the figures (JSON), the report and the plots.")
     count = typer.Option(None, min=2, help=about.frames, show_default=about.default)
 
@@ -114,7 +114,8 @@ def add_command(name: str, about: About) -> None:
 
 
 def one_of(names: tuple[str, ...]) -> dict[str, Any]:
-    """Options of a parameter that takes one of these names. An enumeration would do the same, but must be written out for each paper."""
+    """Options of a parameter that takes one of these names. An enumeration would do the same but would have to be written for each
+    paper."""
 
     def known(word: str) -> str:
         if word not in names:
@@ -131,8 +132,8 @@ for _name, _about in COMMANDS.items():
     add_command(_name, _about)
 
 
-@application.command("all", help="All experiments of all papers, one after the other. Takes hours, with --quick minutes.")
-def all_papers(out: Annotated[Path, typer.Option(help="Folder; each paper has its own in it.")] = Path("out"), quick: Quick = False,
+@application.command("all", help="All experiments of all papers. Takes hours, with --quick minutes.")
+def all_papers(out: Annotated[Path, typer.Option(help="Folder, with one in it for each paper.")] = Path("out"), quick: Quick = False,
                frames: Annotated[int | None, typer.Option(min=2, help="Frames of each scene.", show_default="as each paper")] = None,
                repeats: Repeats = None, clock: Chosen = Clock.cpu, pin: Pin = False) -> None:  # fmt: skip
     if pin:
@@ -142,7 +143,7 @@ def all_papers(out: Annotated[Path, typer.Option(help="Folder; each paper has it
 
 
 def measure(name: str, chosen: list[str], out: Path, quick: bool, frames: int | None, repeats: int | None, clock: Clock) -> None:
-    """Run these experiments of a paper, show what they say and write it."""
+    """Run these experiments of a paper, print the results and write them to files."""
     import pliant
     from experiments.registry import PAPERS
 
@@ -163,7 +164,7 @@ def measure(name: str, chosen: list[str], out: Path, quick: bool, frames: int | 
     show(paper, data, console)
     write(paper, data, out, console)
     if not data["complete"]:
-        console.print("[bold]Stopped[/bold]: what was done until then is written.")
+        console.print("[bold]Stopped[/bold]: the results so far are written.")
         raise typer.Exit(EXIT_INTERRUPTED)
     if not all(each["agrees"] for done in data["experiments"].values() for each in done["runs"]):
         console.print(f"[bold red]Methods found different {paper.found}.[/bold red]")
@@ -171,7 +172,7 @@ def measure(name: str, chosen: list[str], out: Path, quick: bool, frames: int | 
 
 
 def run(paper: Paper, plan: Any, names: list[str], data: dict[str, Any], console: Console) -> None:
-    """Run the experiments; fills ``data`` as they go."""
+    """Run the experiments; adds their runs to ``data``."""
     from experiments.clock import Session
 
     with progress_bar(console) as progress:
@@ -187,7 +188,7 @@ def run(paper: Paper, plan: Any, names: list[str], data: dict[str, Any], console
 
 
 def progress_bar(console: Console) -> Progress:
-    """A bar of steps. It is drawn when it is told to, between turns: a thread that draws would take time from what is timed."""
+    """A progress bar of steps. It is drawn only between turns: a drawing thread would take time from the measured code."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("steps"), TimeElapsedColumn()
@@ -195,7 +196,7 @@ def progress_bar(console: Console) -> Progress:
 
 
 def reporters(progress: Progress) -> tuple[Callable[[str, int], None], Callable[[int], None]]:
-    """What a session calls at the beginning of a scene and after each turn."""
+    """The callbacks of a session: at the beginning of a scene, and after each turn."""
     task = progress.add_task("")
 
     def begin(title: str, steps: int) -> None:
@@ -209,13 +210,13 @@ def reporters(progress: Progress) -> tuple[Callable[[str, int], None], Callable[
 
 
 def machine() -> dict[str, str]:
-    """What figures depend on."""
+    """The environment that the figures depend on."""
     return {"processor": processor_name(),
             "Python": platform.python_version()} | {name: package_version(name) for name in ("pliant", "numpy", "numba")}
 
 
 def show(paper: Paper, data: dict[str, Any], console: Console) -> None:
-    """All tables on screen."""
+    """Print all tables."""
     from pliant.report.tables import rich
 
     for name in data["experiments"]:
@@ -225,7 +226,7 @@ def show(paper: Paper, data: dict[str, Any], console: Console) -> None:
 
 
 def write(paper: Paper, data: dict[str, Any], out: Path, console: Console) -> None:
-    """JSON, plots where Matplotlib is installed, and the report."""
+    """Write JSON, the report, and plots if Matplotlib is installed."""
     from experiments.plots import draw, missing
 
     (out / f"{paper.name}.json").write_text(json.dumps(data) + "\n", encoding="utf-8")

@@ -1,14 +1,14 @@
-"""The clock of the experiments: methods take turns on a scene, and every step of each is timed and counted.
+"""The clock of the experiments: methods take turns on a scene, and every step of each method is timed and its work counted.
 
-The rules: one thread; processor time, which is the time that passes on a quiet machine, and on a shared one does not count what others do,
-or else the time that passes; frames are made outside the clock; methods take turns of some steps, in an order that rotates, so that noise
-hits all alike, and each finds its own data in the caches, as in a program that uses one method; a turn is repeated, and the least time of
-each step counts; building trees, the first queries and compilation do not; all methods must find the same pairs.
+The rules: one thread. Processor time, which excludes other processes on a shared machine and equals elapsed time on an idle one; or elapsed
+time. Frames are computed outside the clock. Methods take turns of some steps in a rotating order: noise affects all of them equally, and
+each finds its own data in the caches, as in a program that uses one method. A turn is repeated, and the minimum time of each step counts.
+BVH construction, first queries and compilation do not count. All methods must find the same pairs.
 
-The first pair of two bodies is any of theirs; of a scene, one for each two bodies that meet (as in thesis 6.4).
+The first pair of two bodies may be any of their pairs; a scene reports one for each pair of intersecting bodies (as in thesis 6.4).
 
-Calls have a fixed cost, in Python, that has nothing to do with trees; with a pose it is larger. It is measured on bodies of one triangle
-(`fixed_costs`) and kept with each run, so that methods can be compared with and without it.
+A call from Python has a fixed cost that does not depend on the BVHs; with a transform it is larger. It is measured on bodies of one
+triangle (`fixed_costs`) and stored with each run, so that methods can be compared with and without it.
 """
 
 from __future__ import annotations
@@ -32,16 +32,17 @@ from pliant.motion.rigid import transform_vertices
 TURN = 20  # steps
 COUNTERS = ("n_v", "n_p", "n_u")
 CLOCKS: dict[str, Callable[[], float]] = {"cpu": time.process_time, "wall": time.perf_counter}
-Run = dict[str, Any]  # what one method did on one scene; see `Track.run`
+Run = dict[str, Any]  # results of one method on one scene; see `Track.run`
 
 
 class Method(NamedTuple):
-    """One way to keep and ask trees. `placed`: volumes stay in model space and bodies carry a pose, tested along `sat` axes; `morph`: and
-    bodies are given weights instead of vertices; `rigid`: bodies are given poses alone. Trees are descended as `descend` says."""
+    """A combination of BVH options and a refit policy. `placed`: volumes stay in model space, and bodies have a rigid transform, tested
+    along the `sat` axes; `morph`: in addition bodies take weights instead of vertices; `rigid`: bodies take transforms alone. `descend`:
+    which of two BVHs is descended."""
 
     name: str
     tree: str  # a label
-    options: dict[str, Any]  # of `Body`
+    options: dict[str, Any]  # options of `Body`
     placed: bool = False
     sat: Literal["full", "lite"] = "full"
     morph: bool = False
@@ -50,20 +51,21 @@ class Method(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What its bodies are given: what calls cost depends on it."""
+        """The kind of input of its bodies: the cost of a call depends on it."""
         return "poses" if self.rigid else "weights" if self.morph else "model" if self.placed else "world"
 
 
 class Given(NamedTuple):
-    """A frame as bodies take it, by the kind of a method: (vertices, weights or the pose of a rigid body, pose or None) each."""
+    """The input of a frame, by the kind of a method: (vertices, weights or the transform of a rigid body; transform or None) of each
+    body."""
 
     rows: dict[str, list[tuple[Rows, Rows | None]]]
-    place: float  # seconds that placing the vertices took
-    blend: float  # seconds that blending them took
+    place: float  # seconds to transform the vertices
+    blend: float  # seconds to blend them
 
 
 def given(frame: Any, clock: Callable[[], float] = time.perf_counter) -> Given:
-    """Blend and place the vertices of a frame, and see how long it takes into memory that is there. Rigid bodies have none to place."""
+    """Blend and transform the vertices of a frame, and time both, with output into allocated memory. Rigid bodies need neither."""
     if isinstance(frame, Posed):
         return Given({"poses": [(pose, None) for pose in frame.poses]}, 0.0, 0.0)
     model, blend = frame.blend(clock)
@@ -80,7 +82,7 @@ def given(frame: Any, clock: Callable[[], float] = time.perf_counter) -> Given:
 
 
 class Player:
-    """A method on the bodies of a scene."""
+    """A method applied to the bodies of a scene."""
 
     def __init__(self, method: Method, scene: Scene, first: bool, start: Given, deep: Given) -> None:
         self.method, self.first = method, first
@@ -94,11 +96,11 @@ class Player:
         else:
             self.bodies = [pliant.Body(vertices, scene.faces, **method.options) for vertices, _ in start.rows[method.kind]]
         self.scene = pliant.Scene(self.bodies) if len(self.bodies) > 2 else None
-        for frame in (deep, start):  # compiles, and makes what policies keep with a tree
+        for frame in (deep, start):  # compiles the kernels and creates the state that policies keep with a BVH
             self.step(frame)
 
     def step(self, frame: Given, clock: Callable[[], float] = time.perf_counter) -> tuple[float, float, Any]:
-        """Seconds of updating, seconds of asking, and the pairs."""
+        """Seconds of the update, seconds of the query, and the pairs."""
         rows = frame.rows[self.method.kind]
         t0 = clock()
         for body, (vertices, pose) in zip(self.bodies, rows, strict=True):
@@ -114,24 +116,24 @@ class Player:
 
     @property
     def levels(self) -> int:
-        """Levels of nodes of the first body's tree."""
+        """The number of node levels of the first body's BVH."""
         body = self.bodies[0]
         return int(body.bvh_at(body.motion.scale).tree.depth)
 
 
 class Track:
-    """What a player did, step by step; a step that is seen again only lowers its times."""
+    """The record of a player, step by step; a repeated step can only lower its times."""
 
     def __init__(self, player: Player) -> None:
         self.player = player
         self.update: list[float] = []
         self.query: list[float] = []
         self.counts: list[tuple[int, ...]] = []
-        self.answers: list[tuple[int, int]] = []  # how many pairs, and a checksum of them
-        self.bodies: list[tuple[int, int]] = []  # pairs of bodies tested, and that meet
+        self.answers: list[tuple[int, int]] = []  # number of pairs, and their checksum
+        self.bodies: list[tuple[int, int]] = []  # pairs of bodies tested, and pairs that intersect
 
     def add(self, k: int, update: float, query: float, pairs: Any) -> None:
-        """Step k took this long."""
+        """Add the times of step k."""
         if k == len(self.update):
             self.update.append(update)
             self.query.append(query)
@@ -144,7 +146,7 @@ class Track:
             self.update[k], self.query[k] = min(self.update[k], update), min(self.query[k], query)
 
     def run(self, steps: int, like: Track, fixed: dict[str, dict[str, float]], **about: Any) -> Run:
-        """The first `steps` steps as plain values. Times are ms; lists have an entry for each step."""
+        """The first `steps` steps as plain values. Times are in ms; lists have an entry for each step."""
         method = self.player.method
         run: Run = {"method": method.name, "tree": method.tree, "options": method.options, "placed": method.placed, "sat": method.sat,
                     "descend": method.descend, "kind": method.kind}  # fmt: skip
@@ -164,21 +166,21 @@ class Track:
 
 
 class Session:
-    """Plays scenes until it is stopped by Ctrl-C: then it gives what it has, and nothing more.
+    """Plays scenes until Ctrl-C stops it: then it returns the results so far, and later calls return nothing.
 
-    `begin(title, steps)` and `tick(steps)` tell the user; both are called outside the clock, one of CLOCKS.
+    `begin(title, steps)` and `tick(steps)` report progress; both are called outside the clock, one of CLOCKS.
     """
 
     def __init__(self, repeats: int, clock: str, begin: Callable[[str, int], None], tick: Callable[[int], None]) -> None:
         self.repeats, self.clock, self.begin, self.tick, self.stopped = repeats, CLOCKS[clock], begin, tick, False
-        self.fixed: dict[str, dict[str, float]] = {}  # of each kind of method
+        self.fixed: dict[str, dict[str, float]] = {}  # by kind of method
 
     def play(self, title: str, scene: Scene, methods: list[Method], *, first: bool = False, **about: Any) -> list[Run]:
-        """Let the methods take turns; a run of each, with `about` in it."""
+        """Let the methods take turns; returns a run of each, with `about` in it."""
         if self.stopped:
             return []
         tracks: list[Track] = []
-        costs: list[tuple[float, float]] = []  # of placing and of blending
+        costs: list[tuple[float, float]] = []  # of transforming and of blending
         with self.until_stopped():
             self.begin(title, len(methods) * scene.frames * self.repeats)
             for kind in {method.kind for method in methods} - set(self.fixed):
@@ -201,7 +203,7 @@ class Session:
 
     @contextmanager
     def until_stopped(self) -> Iterator[None]:
-        """Ctrl-C ends what is done in here, and the session; garbage is collected again afterwards."""
+        """Ctrl-C ends this block and the session; garbage collection is restored afterwards."""
         collecting = gc.isenabled()
         try:
             yield
@@ -212,27 +214,27 @@ class Session:
                 gc.enable()
 
     def take_turns(self, turns: Iterable[list[Any]], tracks: list[Any], clock: Callable[[], float] | None = None) -> None:
-        """All tracks play the frames of a turn, then those of the next; `clock`: another than the session's."""
+        """All tracks play the frames of a turn, then those of the next; `clock` replaces that of the session."""
         gc.collect()
-        gc.disable()  # a collection would hit whoever is next
+        gc.disable()  # a collection would fall into the time of the next method
         done = 0
         for number, turn in enumerate(turns):
             for repeat in range(self.repeats):
                 at = (number + repeat) % len(tracks)
                 for track in tracks[at:] + tracks[:at]:
-                    track.player.step(turn[0])  # finds the caches full of the others
+                    track.player.step(turn[0])  # not counted: the caches hold the data of the other methods
                     for k, frame in enumerate(turn, done):
                         track.add(k, *track.player.step(frame, clock or self.clock))
                     self.tick(len(turn))
             done += len(turn)
 
 
-MANY = 12  # bodies of the scene that calls are measured on
+MANY = 12  # bodies of the scene for measuring the cost of calls
 
 
 def fixed_costs(kind: str, clock: Callable[[], float]) -> dict[str, float]:
-    """Milliseconds of calls where there is next to nothing to do: an `update`, a query of two bodies, and what a body and a pair of bodies
-    tested add to the query of a scene."""
+    """Milliseconds of calls with almost no work: an `update`, a query of two bodies, and the cost that a body and a tested pair of bodies
+    add to the query of a scene."""
     turned = np.array([[0, -1, 0, 0.1], [1, 0, 0, 0.2], [0, 0, 1, 0.3], [0, 0, 0, 1]])
     near = [np.array([[0.4, 0.2, -1], [0.2, 0.4, 1], [2, 2, 0.1 * k]]) for k in range(MANY)]
     faces, weights = [[0, 1, 2]], np.array([0.25, 0.75, 0.0])
@@ -276,7 +278,7 @@ def fixed_costs(kind: str, clock: Callable[[], float]) -> dict[str, float]:
 
 
 def fixed(run: Run) -> Rows:
-    """Milliseconds of each step that go into calls alone: an update of every body, and a query of the two, or of the scene."""
+    """Milliseconds of each step for calls alone: an update of every body, and a query of the two bodies or of the scene."""
     each, bodies = run["fixed_ms"], run["bodies"]
     query = np.full(run["steps"], each["query"])
     if "bodies_tested" in run:
@@ -286,14 +288,14 @@ def fixed(run: Run) -> Rows:
 
 
 def levels_of(scene: Scene, options: dict[str, Any]) -> int:
-    """Levels of nodes that a body of this scene gets."""
+    """The number of node levels of a body of this scene."""
     body = pliant.Body(scene.start().world()[0], scene.faces, **options)
     return int(body.bvh_at(body.motion.scale).tree.depth)
 
 
 def memory(body: pliant.Body) -> dict[str, int]:
-    """Bytes of a body that was asked: its nodes, of which there are `n_nodes`, what its policy keeps with them, its leaves, its links and
-    lists, and its vertices, those of targets included."""
+    """Bytes of a body after a query: its `n_nodes` nodes, the state that its policy keeps with them, its leaves, its topology, and its
+    vertices, targets included."""
     shape, motion = body.bvh_at(body.motion.scale), body.motion
     vertices = size_of([motion.flat, motion.points, getattr(motion, "shapes", None)])
     return {"n_nodes": len(shape.nodes), "nodes": shape.nodes.nbytes, "kept": size_of(shape.tree_state), "leaves": shape.leaves.nbytes,

@@ -1,4 +1,4 @@
-"""What a column of figures says: the constants of the cost function, and exponents of growth."""
+"""Fits of measured columns: the constants of the cost function, and exponents of growth."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from scipy.optimize import nnls
 
 
 class Cost(NamedTuple):
-    """t = n_v c_v + n_p c_p + n_u c_u, in nanoseconds; one c_u for each of the runs, which share the rest. `r2`: the share of the variance
-    over steps that this explains."""
+    """t = n_v c_v + n_p c_p + n_u c_u, in nanoseconds; c_v and c_p are shared by the runs, each has a c_u of its own. `r2`: the share of
+    the variance over steps that the fit explains."""
 
     c_v: float
     c_p: float
@@ -20,8 +20,8 @@ class Cost(NamedTuple):
 
 
 def cost(runs: list[dict[str, Any]]) -> Cost:
-    """Fit the times of the queries of two bodies, refits included and the fixed cost of a call taken off, of runs that test the same
-    volumes; least squares over all steps, no c below 0."""
+    """Fit the query times of two bodies, refits included and the fixed cost of a call subtracted, for runs that test the same volumes;
+    least squares over all steps, with c >= 0."""
     blocks, times = [], []
     for i, run in enumerate(runs):
         n_u = np.zeros((run["steps"], len(runs)))
@@ -37,7 +37,7 @@ def cost(runs: list[dict[str, Any]]) -> Cost:
 
 
 def exponent(x: ArrayLike, y: ArrayLike) -> float:
-    """e of y ~ x^e, by least squares on logarithms; NaN where that cannot be."""
+    """e of y ~ x^e, by least squares on logarithms; NaN if undefined."""
     x, y = np.asarray(x, float), np.asarray(y, float)
     good = (x > 0) & (y > 0)
     if good.sum() < 2 or np.ptp(x[good]) == 0:

@@ -13,7 +13,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def paste(name: str, figures: str | Path, page: Path | None = None) -> None:
-    """Put the tables of a JSON file between the markers of the page of a paper."""
+    """Put the tables of a JSON file between the markers of a paper's page."""
     page = page or DOCS / f"{name}.md"
     data = json.loads(Path(figures).read_text(encoding="utf-8"))
     page.write_text(PAPERS[name].pasted(page.read_text(encoding="utf-8"), data), encoding="utf-8")

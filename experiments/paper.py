@@ -1,4 +1,4 @@
-"""What all papers' experiments have in common: two kinds of trees, and a page of tables made of a JSON file."""
+"""What the experiments of all papers share: two kinds of BVH, and a page of tables made from a JSON file."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any, NamedTuple
 from experiments.clock import Run, Session
 from pliant.report.tables import WIDTH, Table, markdown
 
-# TREES are either the papers', initial-shape trees cut at box centres down to single triangles, or Pliant's: binned surface area heuristic,
-# eight triangles a leaf.
+# The two kinds of BVH, TREES: the paper's, split at box centres down to single triangles in the initial shape, and Pliant's default: binned
+# surface area heuristic, eight triangles a leaf.
 PAPER, PLIANT = "paper", "pliant"
 TREES: dict[str, dict[str, Any]] = {PAPER: {"build": "centre", "leaf": 1}, PLIANT: {"build": "sah", "leaf": 8}}
 LABELS = {PAPER: "paper", PLIANT: "Pliant"}
 
 
 class Experiment(NamedTuple):
-    """What it is called, and what it runs, given a plan."""
+    """The title of an experiment, and a function that runs it with a plan."""
 
     title: str
     runs: Callable[[Any, Session], Iterator[Run]]
 
 
 class Paper(NamedTuple):
-    """A paper: how large its experiments are, and quick ones; what they are, and what tables and plots make of their runs; what methods
-    must agree in."""
+    """A paper: the sizes of its experiments (`plan`) and of quick ones; the experiments; functions that make tables and plots from their
+    runs; what all methods must agree in (`found`)."""
 
     name: str
     title: str
@@ -47,12 +47,12 @@ class Paper(NamedTuple):
         return "\n".join(markdown(table) for table in self.tables_of(data, name))
 
     def report(self, data: dict[str, Any], pictures: dict[str, list[str]]) -> str:
-        """All tables as one page; `pictures`: names of files beside it, by experiment."""
+        """All tables as one page; `pictures`: names of image files beside it, by experiment."""
         lines = [f"# {self.title}, measured", ""]
         if not data["complete"]:
-            lines += ["**Stopped before the end: what follows is what was done until then.**", ""]
+            lines += ["**Stopped before the end: these are the results so far.**", ""]
         if data["quick"]:
-            lines += ["**A quick run on tiny bodies: it shows that everything works, and no figure means anything.**", ""]
+            lines += ["**A quick run on tiny bodies: it checks that everything works, and no figure means anything.**", ""]
         lines += [self.machine(data), ""]
         for name, experiment in self.experiments.items():
             if name in data["experiments"]:
@@ -70,10 +70,10 @@ class Paper(NamedTuple):
         return page
 
     def machine(self, data: dict[str, Any]) -> str:
-        """Where and how it was measured, in a sentence."""
+        """The machine and the conditions of a run, in a sentence."""
         about = ", ".join(f"{name} {value}" for name, value in data["machine"].items())
         every = [run for experiment in data["experiments"].values() for run in experiment["runs"]]
         same = all(run["agrees"] for run in every)
         agree = f"found the same {self.found} in every step." if same else f"**found different {self.found}.**"
-        clock = "processor time" if data["clock"] == "cpu" else "time on the clock"
+        clock = "processor time" if data["clock"] == "cpu" else "elapsed time"
         return f"One thread, {clock}, the least of {data['repeats']} for each step; {about}. All methods {agree}"

@@ -1,4 +1,4 @@
-"""What plots of all papers' experiments have in common. Needs Matplotlib."""
+"""What the plots of all papers share. Needs Matplotlib."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TITLES = {"all": "all pairs", "first": "the first pair", "bumpy": "bumpy spheres
 
 
 def missing() -> str | None:
-    """Why there can be no plots; None: there can."""
+    """Why plots cannot be drawn; None if they can."""
     try:
         import matplotlib as _  # noqa: F401
     except ImportError:
@@ -31,7 +31,7 @@ def missing() -> str | None:
 
 
 def draw(paper: Paper, data: dict[str, Any], folder: Path) -> dict[str, list[str]]:
-    """Write all plots that the runs allow; the names of the files, by experiment."""
+    """Write all plots for which there are runs; returns the names of the files, by experiment."""
     from matplotlib.figure import Figure
 
     drawn: dict[str, list[str]] = {}
@@ -46,7 +46,7 @@ def draw(paper: Paper, data: dict[str, Any], folder: Path) -> dict[str, list[str
 
 
 def steps(figure: Figure, runs: list[Run], what: str, styles: Styles) -> None:
-    """Time against steps: a row for each part, a column for each kind of trees."""
+    """Time against steps: a row for each part, a column for each kind of BVH."""
     rows = parts(runs)
     figure.set_size_inches(11, 3.6 * len(rows))
     axes = figure.subplots(len(rows), 2, squeeze=False, sharex=True, sharey="row")
@@ -54,7 +54,7 @@ def steps(figure: Figure, runs: list[Run], what: str, styles: Styles) -> None:
         for tree, ax in zip(TREES, row, strict=True):
             for run in (run for run in runs if (run["part"], run["tree"]) == (part, tree)):
                 ax.plot(ms(run), label=run["method"], **styles[run["method"]])
-            tidy(ax, f"{TITLES[part]}, trees of {NAMES[tree]}")
+            tidy(ax, f"{TITLES[part]}, BVHs of {NAMES[tree]}")
         row[0].set_ylabel("ms a step")
         row[0].set_ylim(0, 1.05 * max(float(np.percentile(ms(run), 99.5)) for run in runs if run["part"] == part))
     for ax in axes[-1]:
@@ -64,14 +64,14 @@ def steps(figure: Figure, runs: list[Run], what: str, styles: Styles) -> None:
 
 
 def legend(row: Any, place: str = "upper left") -> None:
-    """One for all panels: in the last of a row that has lines, where there is room above them."""
+    """One legend for all panels: in the last panel of a row that has lines, where there is room above them."""
     drawn = [ax for ax in row if ax.get_lines()]
     if drawn:
         drawn[-1].legend(frameon=False, fontsize="small", loc=place)
 
 
 def tidy(ax: Axes, title: str) -> None:
-    """The look of all."""
+    """The style of all plots."""
     ax.set_title(title, fontsize="medium")
     ax.grid(alpha=0.25)
     ax.set_axisbelow(True)

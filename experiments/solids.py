@@ -1,11 +1,11 @@
-"""Smooth solids made of strokes, and closed meshes around them of exactly so many triangles: animals and bones for paper S.
+"""Smooth solids made of strokes, and closed meshes of their surfaces with an exact number of triangles: animals and bones for paper S.
 
-A STROKE is a segment with a radius at either end; several make a solid whose surface flows from one to the next (a field in which each adds
-its share, near the surface about a distance). The surface is cut into cells of a grid (surface nets, Gibson 1998): every cell that it
-crosses has a vertex, every side of the grid that it crosses a quadrilateral. Vertices are then evened out and put on the surface.
+A STROKE is a segment with a radius at either end; several make a solid with a smooth surface (the zero set of a field to which each stroke
+contributes, near the surface about a distance). The surface is meshed on a grid (surface nets, Gibson 1998): a vertex in every cell that it
+crosses, a quadrilateral for every grid edge that it crosses. Vertices are then smoothed and projected to the surface.
 
-The grid is as fine as it takes to come near to the triangles wanted, but not above; then the longest edges are cut in two until there are
-exactly that many: a closed surface has an even number.
+The grid is as fine as possible without exceeding the number of triangles; then the longest edges are bisected until the number is exact:
+a closed surface has an even number.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from experiments.larsson2001.scenes import Faces, Rows
 
 Indices = NDArray[np.int64]
 
-NEAR, LEAST = 0.985, 0.9  # of the triangles wanted, those that a grid aims for, and that it must have
-TRIES = 20  # grids
-EVEN, ONTO = 6, 3  # times that vertices are evened out, and put on the surface
-SKIP = 6  # corners of the grid from one that is always asked to the next
-BLOCK = 1 << 14  # places at a time: they stay in the caches
+NEAR, LEAST = 0.985, 0.9  # shares of the triangles: the aim of a grid, and its minimum
+TRIES = 20  # attempts with other grids
+EVEN, ONTO = 6, 3  # rounds of smoothing and projection
+SKIP = 6  # distance, in grid vertices, between those that are always evaluated
+BLOCK = 1 << 14  # points at a time: they stay in the caches
 
 
 class Stroke(NamedTuple):
@@ -37,17 +37,17 @@ class Stroke(NamedTuple):
 
 
 class Solid(NamedTuple):
-    """Strokes, and how smoothly they flow into each other: a length."""
+    """Strokes, and the length over which they blend."""
 
     strokes: tuple[Stroke, ...]
     smooth: float
 
     def at(self, places: Rows) -> Rows:
-        """The field at places (n, 3): below 0 inside."""
+        """The field at points (n, 3): below 0 inside."""
         return self.slope(places)[0]
 
     def slope(self, places: Rows) -> tuple[Rows, Rows]:
-        """The field (n,) and, but for what the taper of strokes adds, its slope (n, 3)."""
+        """The field (n,) and its gradient, but for the contribution of the taper of strokes."""
         total, slopes = np.zeros(len(places)), np.zeros((len(places), 3))
         for stroke in self.strokes:
             a, b = np.array(stroke.a), np.array(stroke.b)
@@ -64,7 +64,7 @@ class Solid(NamedTuple):
         return -self.smooth * np.log(total), slopes / total[:, None]
 
     def box(self) -> tuple[Rows, Rows]:
-        """Low and high corner of a box that holds it."""
+        """Low and high corner of an enclosing box."""
         ends = np.array([(stroke.a, stroke.b) for stroke in self.strokes]).reshape(-1, 3)
         reach = max(max(stroke.thick, stroke.thin) * max(stroke.wide, 1) for stroke in self.strokes)
         room = reach + self.smooth * np.log(len(self.strokes))
@@ -72,7 +72,7 @@ class Solid(NamedTuple):
 
 
 def mesh(solid: Solid, faces: int) -> tuple[Rows, Faces]:
-    """A closed mesh of exactly so many triangles, an even number: vertices (n, 3) and faces (faces, 3), oriented outward."""
+    """A closed mesh with exactly so many triangles, an even number: vertices (n, 3) and faces (faces, 3), oriented outward."""
     if faces != int(faces) or faces < 200 or faces % 2:
         raise ValueError(f"faces must be an even number, 200 or more, not {faces!r}")
     step = float(np.cbrt(np.prod(np.subtract(*solid.box()[::-1])))) / 20
@@ -85,7 +85,7 @@ def mesh(solid: Solid, faces: int) -> tuple[Rows, Faces]:
         triangles = halved(vertices, quads)
         if closed(triangles, len(vertices)):
             break
-        step *= 1.0065  # two sheets in one cell; another grid may part them
+        step *= 1.0065  # two sheets in one cell; another grid may separate them
     else:
         raise ValueError(f"faces: {faces} are too few for a solid with parts as thin as these")
     vertices = evened(solid, vertices, triangles)
@@ -94,7 +94,7 @@ def mesh(solid: Solid, faces: int) -> tuple[Rows, Faces]:
 
 
 def net(solid: Solid, step: float) -> tuple[Rows, Indices]:
-    """Vertices (n, 3), one in each cell of a grid of this step that the surface crosses, and quadrilaterals (m, 4) that look outward."""
+    """Vertices (n, 3), one in each cell of a grid of this step that the surface crosses, and quadrilaterals (m, 4), oriented outward."""
     low, high = solid.box()
     low = low - 1.5 * step
     shape = np.ceil((high - low) / step).astype(int) + 2
@@ -110,7 +110,7 @@ def net(solid: Solid, step: float) -> tuple[Rows, Indices]:
 
     sums, crossings, quads = np.zeros((len(cells), 3)), np.zeros(len(cells)), []
     for axis in range(3):
-        first = np.argwhere(np.diff(inside, axis=axis))  # sides of the grid that are crossed: where they begin
+        first = np.argwhere(np.diff(inside, axis=axis))  # grid edges that are crossed: their start vertices
         ahead = np.eye(3, dtype=int)[axis]
         here, there = field[tuple(first.T)], field[tuple((first + ahead).T)]
         places = first + (here / (here - there))[:, None] * ahead
@@ -123,7 +123,7 @@ def net(solid: Solid, step: float) -> tuple[Rows, Indices]:
 
 
 def on_grid(solid: Solid, axes: list[Rows], step: float) -> Rows:
-    """The field at the corners of a grid; where every SKIP-th says that the surface is far, only its sign is right."""
+    """The field at the vertices of a grid; where every SKIP-th value is far from 0, only the sign is right."""
     rough_axes = [axis[0] + SKIP * step * np.arange((len(axis) - 1) // SKIP + 2) for axis in axes]
     rough = solid.at(np.stack(np.meshgrid(*rough_axes, indexing="ij"), axis=-1).reshape(-1, 3)).reshape([len(axis) for axis in rough_axes])
     nearest = [(np.arange(len(axis)) + SKIP // 2) // SKIP for axis in axes]
@@ -137,12 +137,12 @@ def on_grid(solid: Solid, axes: list[Rows], step: float) -> Rows:
 
 
 def taper(stroke: Stroke) -> float:
-    """How fast the radius changes along a stroke."""
+    """The change of the radius along a stroke."""
     return abs(stroke.thick - stroke.thin) / max(float(np.linalg.norm(np.subtract(stroke.a, stroke.b))), 1e-30)
 
 
 def halved(vertices: Rows, quads: Indices) -> Indices:
-    """Triangles (2 m, 3): quadrilaterals cut along the shorter diagonal."""
+    """Triangles (2 m, 3): quadrilaterals split along the shorter diagonal."""
     a, b, c, d = quads.T
     swap = np.linalg.norm(vertices[a] - vertices[c], axis=1) > np.linalg.norm(vertices[b] - vertices[d], axis=1)
     first = np.where(swap[:, None], np.stack([a, b, d], 1), np.stack([a, b, c], 1))
@@ -151,15 +151,15 @@ def halved(vertices: Rows, quads: Indices) -> Indices:
 
 
 def closed(triangles: Indices, count: int) -> bool:
-    """Does every edge belong to two triangles that run along it in turn?"""
+    """Does every edge belong to two triangles that run along it in opposite directions?"""
     one, other = triangles[:, [0, 1, 2]].reshape(-1), triangles[:, [1, 2, 0]].reshape(-1)
     there, back = np.sort(one * count + other), np.sort(other * count + one)
     return bool((np.diff(there) > 0).all() and np.array_equal(there, back))
 
 
 def evened(solid: Solid, vertices: Rows, triangles: Indices) -> Rows:
-    """Each vertex in the middle of its neighbours, and on the surface."""
-    one, other = triangles[:, [0, 1, 2]].reshape(-1), triangles[:, [1, 2, 0]].reshape(-1)  # each edge of a closed mesh both ways
+    """Move each vertex to the centroid of its adjacent vertices, and project it to the surface."""
+    one, other = triangles[:, [0, 1, 2]].reshape(-1), triangles[:, [1, 2, 0]].reshape(-1)  # each edge of a closed mesh in both directions
     valence = np.bincount(one, minlength=len(vertices))[:, None]
     for _ in range(EVEN):
         middles = np.stack([np.bincount(one, vertices[other, k], len(vertices)) for k in range(3)], axis=1) / valence
@@ -168,7 +168,7 @@ def evened(solid: Solid, vertices: Rows, triangles: Indices) -> Rows:
 
 
 def onto(solid: Solid, vertices: Rows, times: int = ONTO) -> Rows:
-    """Vertices moved along the slope of the field, to where it is 0."""
+    """Vertices moved along the gradient of the field, to its zero set."""
     for _ in range(times):
         height, slope = solid.slope(vertices)
         vertices = vertices - (height / np.maximum((slope * slope).sum(axis=1), 0.1))[:, None] * slope
@@ -176,12 +176,12 @@ def onto(solid: Solid, vertices: Rows, times: int = ONTO) -> Rows:
 
 
 def split_longest(vertices: Rows, triangles: Indices, times: int) -> tuple[Rows, Indices]:
-    """Cut so many edges in two, the longest first, no two of one triangle; each adds a vertex and two triangles."""
+    """Bisect so many edges, the longest first, no two of one triangle; each adds a vertex and two triangles."""
     if not times:
         return vertices, triangles
     sides = triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
     keys = sides.min(axis=1) * len(vertices) + sides.max(axis=1)
-    pairs = np.argsort(keys, kind="stable").reshape(-1, 2)  # the two places of every edge
+    pairs = np.argsort(keys, kind="stable").reshape(-1, 2)  # the two positions of every edge
     length = np.linalg.norm(np.subtract(*vertices[sides[pairs[:, 0]]].transpose(1, 0, 2)), axis=1)
     touched = np.zeros(len(triangles), bool)
     middles: list[Rows] = []

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 PATIENCE = 200  # steps without a larger ratio, after which a climb begins elsewhere
-LARGEST = 10**300  # ratios beyond are this
+MAX_RATIO = 10**300  # ratios beyond are this
 RETURN = 0.3  # the share of climbs that begin at the best points so far
 
 
@@ -223,7 +223,7 @@ class Found(NamedTuple):
 
     ratio: float
     points: np.ndarray | None
-    family: str
+    kind: str
     evaluations: int
 
 
@@ -233,11 +233,11 @@ def ratio_of(error, bound):
         return 0.0
     if bound == 0 or not all(isinstance(number, Fraction) or math.isfinite(number) for number in (error, bound)):
         return math.inf
-    return float(min(max(Fraction(error) / Fraction(bound), -LARGEST), LARGEST))
+    return float(min(max(Fraction(error) / Fraction(bound), -MAX_RATIO), MAX_RATIO))
 
 
 def search(evaluate, starts, rng, evaluations):
-    """The largest error ÷ bound that this many evaluations find. `starts`: {family: rng -> points}, as `families` makes them."""
+    """The largest error ÷ bound that this many evaluations find. `starts`: {kind: rng -> points}, as `families` makes them."""
     names, best, tried, counted = list(starts), Found(-math.inf, None, "", 0), 0, 0
 
     def ratio_at(points):
@@ -252,14 +252,14 @@ def search(evaluate, starts, rng, evaluations):
     turn = 0
     while tried < evaluations and best.ratio < math.inf:
         if best.points is not None and turn >= len(names) and rng.random() < RETURN:
-            family, points = best.family, changed(rng, best.points)
+            kind, points = best.kind, changed(rng, best.points)
         else:
-            family = names[turn % len(names)]
-            points, turn = starts[family](rng), turn + 1
+            kind = names[turn % len(names)]
+            points, turn = starts[kind](rng), turn + 1
         here, idle = ratio_at(points), 0
         while True:
             if here > best.ratio:
-                best = Found(here, points, family, counted)
+                best = Found(here, points, kind, counted)
             if idle >= PATIENCE or tried >= evaluations or here == math.inf or (here == -math.inf and idle >= PATIENCE // 10):
                 break
             other = changed(rng, points)

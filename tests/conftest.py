@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(config, items):
 def _rare(call):
     """Formulas on four lanes of a family that bodies have in nodes of eight: kernels to compile, of code that the same tests try on eight
     lanes, and with the JIT off on four."""
-    return call is not None and call.params.get("width") == 4 and call.params.get("family", "aabb") not in NARROW
+    return call is not None and call.params.get("width") == 4 and call.params.get("volume_type", "aabb") not in NARROW
 
 
 def pytest_sessionfinish(session):
@@ -157,9 +157,9 @@ def _unlike():
     """Every family, builder and policy at least once, on unlike trees; with the JIT off two of them, with nodes of either width."""
     choices = VOLUMES, list(BUILDERS), list(POLICIES), TREES
     for k in range(2 if OFF else max(map(len, choices))):
-        family, builder, policy, tree = (choice[k % len(choice)] for choice in choices)
-        arity = tree["arity"] if OFF or family in NARROW else 8
-        yield {"volume": family, "build": builder, "policy": policy, **tree, "arity": arity}
+        volume_type, builder, policy, tree = (choice[k % len(choice)] for choice in choices)
+        arity = tree["arity"] if OFF or volume_type in NARROW else 8
+        yield {"volume": volume_type, "build": builder, "policy": policy, **tree, "arity": arity}
 
 
 @pytest.fixture(params=list(_unlike()), ids=_named)
@@ -175,7 +175,7 @@ def policy(request):
 
 
 @pytest.fixture(params=VOLUMES)
-def family(request):
+def volume_type(request):
     """Every family of volumes; of several with one class the first."""
     return VOLUME_TYPES[request.param]
 

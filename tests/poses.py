@@ -55,14 +55,14 @@ def loosened(turn, rng, by=MOST_LOOSE):
     return turn @ (np.eye(3) + bend)
 
 
-def float32(placement):
+def float32(transform):
     """As a program that thinks in float32 would send it."""
-    return placement.astype(np.float32)
+    return transform.astype(np.float32)
 
 
-def moved(placement, vertices):
+def moved(transform, vertices):
     """Where vertices go, each product and sum rounded in the order that is promised."""
-    m, (x, y, z) = np.asarray(placement, np.float64), np.asarray(vertices, np.float64).T
+    m, (x, y, z) = np.asarray(transform, np.float64), np.asarray(vertices, np.float64).T
     return np.stack([m[k, 0] * x + (m[k, 1] * y + (m[k, 2] * z + m[k, 3])) for k in range(3)], 1)
 
 

@@ -175,8 +175,8 @@ def near_root(found, square, size):
     """Is `found` the root of a square, within the tolerance for such a size?"""
     if not np.isfinite(found):
         return False
-    slack, found = TOLERANCE * size + LEAST, Fraction(found)
-    return max(found - slack, Fraction(0)) ** 2 <= square <= (found + slack) ** 2
+    margin, found = TOLERANCE * size + LEAST, Fraction(found)
+    return max(found - margin, Fraction(0)) ** 2 <= square <= (found + margin) ** 2
 
 
 def assert_distance(found, square, p, q, name):

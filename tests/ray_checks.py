@@ -20,7 +20,7 @@ import naive_rays
 import pliant as pl
 from naive import _cross, _dot, _minus, exact
 
-SLACK = Fraction(1, 10**13)
+MARGIN = Fraction(1, 10**13)
 LOOSE = 1e-14
 TINIEST, MOST = Fraction(5e-324), Fraction(1.7976931348623157e308)
 TRAVERSALS = (pl.Traversal(), pl.Traversal(rays="stackless"))
@@ -51,7 +51,7 @@ def _roundings(corners, origin, direction):
     size, speed = max(abs(x - y) for corner in (a, b, c) for x, y in zip(corner, o, strict=True)), max(map(abs, d))
     rate = abs(_dot(_cross(_minus(b, a), _minus(c, a)), d))
     condition = min(size * size * speed // rate + 1, 10**30)
-    return SLACK * Fraction(size, speed) * Fraction(2) ** (power - way_power) + 2 * TINIEST, min(1.0, LOOSE * condition + 1e-15)
+    return MARGIN * Fraction(size, speed) * Fraction(2) ** (power - way_power) + 2 * TINIEST, min(1.0, LOOSE * condition + 1e-15)
 
 
 class Reference:
@@ -107,9 +107,9 @@ def assert_same(found, expected):
 
 def assert_near(row, t, uv):
     """A rounded hit is as near its exact one as promised."""
-    hit, slack, loose = row
+    hit, margin, loose = row
     off = abs(Fraction(t) - hit.t)
-    assert off <= slack, f"t is {t}, exactly {float(hit.t)}, off by {float(off / slack):.1f} slacks"
+    assert off <= margin, f"t is {t}, exactly {float(hit.t)}, off by {float(off / margin):.1f} margins"
     (u, v), exact = uv, (float(hit.u), float(hit.v))
     assert u >= 0 and v >= 0 and u + v <= 1 + 1e-15, f"weights {u}, {v}"
     assert max(abs(u - exact[0]), abs(v - exact[1])) <= loose, f"weights {u}, {v}, exactly {exact}, ± {loose}"
@@ -147,10 +147,10 @@ def assert_rays(target, origins, directions, t_min=0.0, t_max=inf, mask=None, ma
 
 def assert_ray(right, low, high, rows, one, blocked, name):
     """One ray: `right` as `Reference.known` gives it; `rows` and `one`, (body, face, t, uv), as `cast_all` and `cast` give them."""
-    if any(abs(hit.t) + slack > MOST for hit, slack, _ in right.values()):
+    if any(abs(hit.t) + margin > MOST for hit, margin, _ in right.values()):
         return
-    may = {key for key, (hit, slack, _) in right.items() if low <= hit.t + slack and hit.t - slack <= high}
-    must = {key for key, (hit, slack, _) in right.items() if low <= hit.t - slack and hit.t + slack <= high}
+    may = {key for key, (hit, margin, _) in right.items() if low <= hit.t + margin and hit.t - margin <= high}
+    must = {key for key, (hit, margin, _) in right.items() if low <= hit.t - margin and hit.t + margin <= high}
     found = {(body, face) for body, face, _, _ in rows}
     assert must <= found, f"{name}: misses {len(must - found)} of {len(must)} faces (body, face), as {min(must - found)}"
     assert found <= may, f"{name}: {len(found - may)} faces that are not hit, as {min(found - may)}"

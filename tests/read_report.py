@@ -22,8 +22,8 @@ class Body(NamedTuple):
 def parts(path):
     """The story, and the bytes of each block, inflated."""
     content = Path(path).read_bytes()
-    story = json.loads(re.search(rb'<script type="application/json" id="story">(.*?)</script>', content, re.DOTALL)[1])
-    return story, {name.decode(): zlib.decompress(base64.b64decode(data, validate=True)) for name, data in BLOCK.findall(content)}
+    report_data = json.loads(re.search(rb'<script type="application/json" id="story">(.*?)</script>', content, re.DOTALL)[1])
+    return report_data, {name.decode(): zlib.decompress(base64.b64decode(data, validate=True)) for name, data in BLOCK.findall(content)}
 
 
 def integers(data, size, count):
@@ -44,10 +44,10 @@ def short(value):
     return (value + 2**15) % 2**16 - 2**15
 
 
-def frames(story, blocks):
+def frames(report_data, blocks):
     """{place: [Body, …]} of all frames."""
-    count, found, past = len(story["bodies"]), {}, [[] for _ in story["bodies"]]
-    for number in range(story["chunks"]):
+    count, found, past = len(report_data["bodies"]), {}, [[] for _ in report_data["bodies"]]
+    for number in range(report_data["chunks"]):
         data, at = blocks[f"frames-{number}"], 0
         while at < len(data):
             (place,) = struct.unpack_from("<i", data, at)
@@ -85,9 +85,9 @@ def _grid(mode, values, vertices, past):
     return values
 
 
-def hierarchy(story, blocks, body):
+def hierarchy(report_data, blocks, body):
     """(order, levels): levels are lists of (begin, end)."""
-    told, data, at = story["bodies"][body], blocks[f"hierarchy-{body}"], 0
+    told, data, at = report_data["bodies"][body], blocks[f"hierarchy-{body}"], 0
     found = []
     for count in [told["order"], *(2 * level for level in told["levels"])]:
         found.append(sums(integers(data[at : at + 4 * count], 4, count)))

@@ -108,8 +108,8 @@ INSIDE = {"aabb": between_planes, "kdop6": between_planes, "kdop14": between_pla
           "rss": in_swept_rectangle}
 
 # One name for every class of volumes: kdop6 is a box. What takes a loop compiled for each family goes by these.
-VOLUMES = [name for k, (name, family) in enumerate(VOLUME_TYPES.items())
-           if family.volume not in [f.volume for f in [*VOLUME_TYPES.values()][:k]]]
+VOLUMES = [name for k, (name, volume_type) in enumerate(VOLUME_TYPES.items())
+           if volume_type.volume not in [f.volume for f in [*VOLUME_TYPES.values()][:k]]]
 
 # Families side by side, in bodies: each with two others. Formulas of all pairs are tested in volume/test_volume_types.py; every pair of
 # bodies is another loop to compile, 5 s.
@@ -117,9 +117,9 @@ NARROW = ("aabb", "sphere")                                             # nodes 
 PAIRS = [(name, VOLUMES[(k + 4) % len(VOLUMES)]) for k, name in enumerate(VOLUMES)]
 
 
-def is_empty(v, family):
+def is_empty(v, volume_type):
     """Is this nothing? A sphere may be nothing anywhere."""
-    return all(x == nothing for x, nothing in zip(v, family.empty, strict=True) if isinf(nothing))
+    return all(x == nothing for x, nothing in zip(v, volume_type.empty, strict=True) if isinf(nothing))
 
 
 def border(v):
@@ -152,10 +152,10 @@ def set_fitted(how, nodes, i, k, rows, points, order):
 class Siblings:
     """Records of one family and width: record 0 has volumes around `points[k]`, lists of exact points; further records are room."""
 
-    def __init__(self, family, width, rng, scale=1.0, filled=None, records=4):
-        self.family, self.width = family, width
-        self.nodes = aligned_zeros(records, node_dtype(family.volume, width))
-        for name, value in zip(family.volume._fields, family.empty, strict=True):
+    def __init__(self, volume_type, width, rng, scale=1.0, filled=None, records=4):
+        self.volume_type, self.width = volume_type, width
+        self.nodes = aligned_zeros(records, node_dtype(volume_type.volume, width))
+        for name, value in zip(volume_type.volume._fields, volume_type.empty, strict=True):
             self.nodes["lanes"][name] = self.nodes["bounds"][name] = value
         self.points = [[] for _ in range(width)]
         for k in range(width if filled is None else filled):
@@ -176,4 +176,4 @@ class Siblings:
 
     def holds(self, volume, point):
         """Is the exact point in the volume?"""
-        return INSIDE[self.family.name](volume, point)
+        return INSIDE[self.volume_type.name](volume, point)

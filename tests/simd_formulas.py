@@ -71,8 +71,8 @@ def set_inflated(nodes, i, j, distance):
 
 
 @kernel
-def set_carried(nodes, i, j, x, y, z, slack):
-    put_lanes(nodes, i, transform_volume(lanes(nodes, j), Translation(x, y, z, slack)))
+def set_carried(nodes, i, j, x, y, z, margin):
+    put_lanes(nodes, i, transform_volume(lanes(nodes, j), Translation(x, y, z, margin)))
 
 
 @kernel

@@ -42,7 +42,7 @@ def peer(answer, **attributes):
             return answer(k) if callable(answer) else answer
 
         def common(self, pairs):
-            return cloth.strangers(pairs, self.faces)
+            return cloth.non_adjacent(pairs, self.faces)
 
     for name, value in attributes.items():
         setattr(Fake, name, value)

@@ -59,12 +59,12 @@ def as_said(path, code):
 
 def test_a_printed_volume_keeps_the_protocol(printed, tmp_path):
     """The tests of all families, for the new one alone."""
-    family, inside = printed("volume.md")
+    volume_type, inside = printed("volume.md")
     plugin = tmp_path / "with_cubes.py"
     plugin.write_text(
         f"import sys\nsys.path.insert(0, {str(ROOT / 'tests')!r})\n"
         "from fractions import Fraction\nimport pliant.volume\n"
-        f"exec(compile(open({str(family)!r}).read(), 'cube.py', 'exec'), {{'__name__': 'cube'}})\n"
+        f"exec(compile(open({str(volume_type)!r}).read(), 'cube.py', 'exec'), {{'__name__': 'cube'}})\n"
         "pliant.volume.generic_overlap.register_defaults()\nimport siblings\n"
         f"exec(open({str(inside)!r}).read())\nsiblings.INSIDE['cube'] = in_cube\n", encoding="utf-8")
     done = subprocess.run(

@@ -110,13 +110,13 @@ def test_forbidden_imports_are_found(tmp_path: Path) -> None:
         "body.py": "from .results import Pairs\nfrom . import scene\nimport numpy\n",
         "scene.py": "from pliant.cli import main\n",
         "results.py": "from pliant import errors\n",
-        "shapes.py": "import pliant.errors\nfrom pliant.core import check\n",
+        "shapes.py": "import pliant.errors\nfrom pliant.core import validate\n",
         "core/__init__.py": "",
-        "core/check.py": "from ..errors import MeshError\nfrom ..tree.sah import build\n",
+        "core/validate.py": "from ..errors import MeshError\nfrom ..tree.sah import build\n",
         "tree/__init__.py": "",
         "tree/sah.py": "def build():\n    import pliant\n    from pliant import collide\n",
         "query/__init__.py": "",
-        "query/collide.py": "from pliant.results import Pairs\nfrom ..core.check import mesh\nfrom .traverse import loop\n",
+        "query/collide.py": "from pliant.results import Pairs\nfrom ..core.validate import mesh\nfrom .traverse import loop\n",
         "extra.py": "",
         "cli/__init__.py": "import pliant\n",
     }
@@ -125,7 +125,7 @@ def test_forbidden_imports_are_found(tmp_path: Path) -> None:
         (root / name).write_text(text, encoding="utf-8")
     assert violations(root) == [
         "__init__.py:2: the public face imports body eagerly",
-        "core/check.py:2: core imports tree",
+        "core/validate.py:2: core imports tree",
         "extra.py:1: extra has no layer: add it to LAYERS",
         "scene.py:1: scene imports cli",
         "shapes.py:2: shapes imports core",

@@ -16,7 +16,7 @@ import naive
 
 BOTH = [kind for kind in adversarial.KINDS if kind not in adversarial.ALWAYS + adversarial.NEVER]
 HARD_TO_ROUND = ("vertex_on_face", "edge_on_edge", "near", "coplanar_rotated", "repeated", "needle", "sliver")
-SMALLEST, LARGEST = 5e-324, 1.7976931348623157e308
+SMALLEST, MAX_FLOAT = 5e-324, 1.7976931348623157e308
 UP = 2.0**-52
 
 # The triangle that most of the written cases are about: right-angled, in the plane z = 0, legs of length 4.
@@ -65,10 +65,10 @@ WRITTEN = [
     ("parallel segments", [[0, 0, 0], [4, 4, 4], [0, 0, 0]], [[1, 1, 0], [3, 3, 2], [3, 3, 2]], False),
     ("a point on a segment", [[0, 0, 0], [2, 4, 6], [0, 0, 0]], [[1, 2, 3]] * 3, True),
     ("a point on the line beyond a segment", [[0, 0, 0], [2, 4, 6], [0, 0, 0]], [[3, 6, 9]] * 3, False),
-    ("all of space, pierced by the smallest", np.array(T) * (LARGEST / 4), np.eye(3) * SMALLEST, True),
+    ("all of space, pierced by the smallest", np.array(T) * (MAX_FLOAT / 4), np.eye(3) * SMALLEST, True),
     (
         "all of space, beside it the smallest",
-        np.array(T) * (LARGEST / 4),
+        np.array(T) * (MAX_FLOAT / 4),
         np.eye(3) * -SMALLEST - [0, SMALLEST, 0],
         False,
     ),
@@ -97,7 +97,7 @@ def hits(kind, n, seed=1):
 
 
 def test_exact_is_exact():
-    x = np.array([[0.0, -0.0, 0.1, -3.0], [SMALLEST, -LARGEST, 2.0**-1022, 1e16 + 2]])
+    x = np.array([[0.0, -0.0, 0.1, -3.0], [SMALLEST, -MAX_FLOAT, 2.0**-1022, 1e16 + 2]])
     numbers, exponent = naive.exact(x)
     assert numbers.shape == x.shape
     for value, number in zip(x.ravel().tolist(), numbers.ravel().tolist(), strict=True):
@@ -277,6 +277,6 @@ def test_collide_of_nothing(n_a, n_b):
 
 
 def test_box():
-    lower, upper = naive.box([[1.0, -2.0, SMALLEST], [0.5, 7.0, -LARGEST]])
-    assert lower.tolist() == [0.5, -2.0, -LARGEST]
+    lower, upper = naive.box([[1.0, -2.0, SMALLEST], [0.5, 7.0, -MAX_FLOAT]])
+    assert lower.tolist() == [0.5, -2.0, -MAX_FLOAT]
     assert upper.tolist() == [1.0, 7.0, SMALLEST]

@@ -86,13 +86,13 @@ def test_policies_follow_a_body_through_all_sizes(policy):
     case = checks.cases()["soups"]
     a, b = bodies(case, policy=policy)
 
-    def follow(case):
+    def check_soups(case):
         a.update(case.a)
         b.update(case.b)
         for query in ("collide", "closest"):
             checks.PAIRS[query](case, a, b)
     order = np.random.default_rng(5).permutation(SIZES[::3]).tolist()
-    assert run((("soups", k, checks.scaled(case, k)) for k in order if checks.scaled(case, k)), follow) > 30
+    assert run((("soups", k, checks.scaled(case, k)) for k in order if checks.scaled(case, k)), check_soups) > 30
 
 
 @pytest.mark.parametrize(("one", "other"), [(-1070, 1020), (-1000, 0), (-300, 300), (-140, 0), (-60, 20), (-20, 28), (-21, 29), (0, 40),

@@ -8,7 +8,7 @@ import pytest
 
 import meshes
 import pliant as pl
-from ray_checks import ALL_BITS, SLACK, Reference, assert_near, assert_ray, both, edges_of, some_rays, targets_on
+from ray_checks import ALL_BITS, MARGIN, Reference, assert_near, assert_ray, both, edges_of, some_rays, targets_on
 
 # Two sheets, hit at 1 and 2, and one behind, at −1; bodies 3 and 5.
 NEAR, FAR, BEHIND = (3, 0), (3, 1), (5, 0)
@@ -102,7 +102,7 @@ def test_limits_leave_only_roundings_open(right):
 
 def test_slack_is_of_the_largest_distance_over_the_length_of_the_direction():
     known = Reference(pl.Body(*sheet(1.0))).known([1, 2, 0], [0, 0, 1e-3])[0, 0]
-    assert known[1] == pytest.approx(3 / 1e-3 * float(SLACK))
+    assert known[1] == pytest.approx(3 / 1e-3 * float(MARGIN))
     assert_near(known, 1000 + 2e-10, [0.25, 0.5])
     with pytest.raises(AssertionError, match="slacks"):
         assert_near(known, 1000 + 4e-10, [0.25, 0.5])

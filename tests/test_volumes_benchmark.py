@@ -42,9 +42,9 @@ def test_nothing_is_lost_and_nothing_missed(name):
 
 
 @pytest.mark.parametrize("power", range(-148, 32, 60 if OFF else 6))
-def test_small_and_large_triangles_of_one_body(family, power):
+def test_small_and_large_triangles_of_one_body(volume_type, power):
     """Of all sizes that float32 has, near the origin and away from it: squares must not underflow unnoticed."""
-    rng, examiner = np.random.default_rng(92), volumes.Examiner(family.name)
+    rng, examiner = np.random.default_rng(92), volumes.Examiner(volume_type.name)
     cases = volumes.batch(rng, 1 if OFF else 16)
     points = volumes.sets(rng, len(cases.kinds)) + rng.choice([0.0, 1.0], (len(cases.kinds), 1, 1, 1, 3))
     points = np.ascontiguousarray(points * 2.0**power)
@@ -114,14 +114,14 @@ def test_pairs_are_what_they_are_said_to_be():
 
 def test_what_waits_for_fractions_is_kept():
     """A volume in a record comes back as it was, and points on its very border are settled."""
-    family = VOLUME_TYPES["sphere"]
-    records = np.zeros(1, node_dtype(family.volume, 8))
-    put_lane(records, 0, 3, family.volume(*np.float32([1, 0, 0, 2])))
+    volume_type = VOLUME_TYPES["sphere"]
+    records = np.zeros(1, node_dtype(volume_type.volume, 8))
+    put_lane(records, 0, 3, volume_type.volume(*np.float32([1, 0, 0, 2])))
     v = lane(records, 0, 3)
     assert exactly(v, (3.0, 0.0, 0.0)) and not exactly(v, (3.0, 2.0**-60, 0.0))
     assert outside(v, *np.float64([3, 2.0**-60, 0]), SHARE) == DOUBTFUL
-    assert not exactly(family.empty._replace(radius=np.float32(-1)), (0.0, 0.0, 0.0))
-    assert isinstance(load_bounds(records, 0), family.volume)
+    assert not exactly(volume_type.empty._replace(radius=np.float32(-1)), (0.0, 0.0, 0.0))
+    assert isinstance(load_bounds(records, 0), volume_type.volume)
 
 
 def test_the_table():

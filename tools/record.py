@@ -280,7 +280,7 @@ def told(value, counters):
     fields = value if isinstance(value, dict) else getattr(value, "_fields", getattr(value, "__dataclass_fields__", None))
     if fields is None:
         return [told(each, counters) for each in value]
-    made, left_out = {}, {"seconds"} if counters else {"seconds", "stats", "counters", "image"}
+    made, left_out = {}, {"seconds", "_triangles"} | (set() if counters else {"stats", "counters", "image"})
     for field in set(fields) - left_out:
         each, name = value[field] if isinstance(value, dict) else getattr(value, field), NEW_FIELDS.get(field, field)
         made[NEW_FIELDS.get(f"{type(value).__name__}.{field}", name)] = each.tolist() if field == "counters" else told(each, counters)

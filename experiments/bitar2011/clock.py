@@ -1,10 +1,10 @@
-"""The clock of the experiments with distances: methods take turns on bodies that do not touch, and every frame is timed and counted.
+"""The clock of the distance experiments: methods take turns on bodies that do not touch, and every frame is timed and its work counted.
 
-A frame is `update` of the bodies and one query, of the distance between two or of one body to itself. Of the rules of
-`experiments/clock.py` two are others here, because methods remember: how far vertices have gone since a volume was made, and what the last
-query came to. So frames are played in order and once a round; a round has bodies of its own, which are built, and asked once, outside the
-clock. Methods still take turns of some frames, in an order that rotates. The first frame of a turn finds the caches full of the others'
-data: turns begin elsewhere in every round, and the least time of each frame counts.
+A frame is `update` of the bodies and one query, of the distance between two bodies or of one body to itself. Two rules differ from
+`experiments/clock.py`, because these methods keep data between frames: the displacements of vertices since a volume was fitted, and the
+nodes that the last query reached. So a round plays all frames once, in order, on bodies of its own; these are built, and queried once,
+outside the clock. Methods still take turns of some frames in a rotating order. The first frame of a turn finds the data of other methods in
+the caches; so turns begin at other frames in every round, and the minimum time of each frame counts.
 
 All methods must find the same distance, to the bit, between the same faces.
 """
@@ -24,11 +24,11 @@ from experiments.clock import COUNTERS, TURN, Method, Run, Session, memory
 from experiments.larsson2001.scenes import Rows
 
 Clock = Callable[[], float]
-BETWEEN, WITHIN = "distance", "self distance"  # what is asked: of two bodies, or of one
+BETWEEN, WITHIN = "distance", "self distance"  # the query: of two bodies, or of one
 
 
 class Keeper:
-    """A method on fresh bodies of a scene, asked once as they were built: that makes what policies keep with a tree."""
+    """A method on new bodies of a scene, queried once as built: this creates the state that policies keep with a BVH."""
 
     def __init__(self, method: Method, scene: Pair) -> None:
         start = scene.frame(0)
@@ -36,7 +36,7 @@ class Keeper:
         self.step(start)
 
     def step(self, frame: list[Rows], clock: Clock = time.perf_counter) -> tuple[float, float, Any]:
-        """Seconds of updating, seconds of asking, and the answer."""
+        """Seconds of the update, seconds of the query, and the answer."""
         t0 = clock()
         for body, vertices in zip(self.bodies, frame, strict=True):
             body.update(vertices)
@@ -51,7 +51,7 @@ def ask(bodies: list[pliant.Body]) -> Any:
 
 
 class Times:
-    """What was done, frame by frame; a frame that is seen again only lowers its times. `answers`: what all must find alike."""
+    """Measurements, frame by frame; a repeated frame can only lower its times. `answers`: the results that must agree."""
 
     def __init__(self) -> None:
         self.keeper: Any = None
@@ -61,7 +61,7 @@ class Times:
         self.answers: list[tuple[float, ...]] = []
 
     def add(self, k: int, update: float, query: float, found: Any) -> None:
-        """The k-th frame took this long."""
+        """Add the times of frame k."""
         if k < len(self.update):
             self.update[k], self.query[k] = min(self.update[k], update), min(self.query[k], query)
             return
@@ -77,19 +77,19 @@ class Times:
         return run | {name: [counts[column] for counts in self.counts[:steps]] for column, name in enumerate(COUNTERS)}
 
     def answer(self, found: Any) -> tuple[float, ...]:
-        """The distance, and the faces between which it is."""
+        """The distance, and the two faces."""
         return float(found.distance), *map(int, found.faces)
 
 
 class Track(Times):
-    """What a method did; it keeps bodies for a round."""
+    """The record of a method; it keeps its bodies for a round."""
 
     def __init__(self, method: Method) -> None:
         super().__init__()
         self.method = method
 
     def run(self, steps: int, like: Track, fixed: dict[str, float], **about: Any) -> Run:
-        """The first `steps` frames as plain values. Times are ms; lists have an entry for each frame."""
+        """The first `steps` frames as plain values. Times are in ms; lists have an entry for each frame."""
         body, method = self.keeper.bodies[0], self.method
         run: Run = {"method": method.name, "tree": method.tree, "options": method.options} | about
         run |= {"bodies": len(self.keeper.bodies), "both": [len(each) for each in self.keeper.bodies], "steps": steps}
@@ -101,7 +101,7 @@ class Track(Times):
 
 
 def play(session: Session, title: str, scene: Pair, methods: list[Method], **about: Any) -> list[Run]:
-    """Let the methods take turns on all frames, once a round; a run of each, with `about` in it."""
+    """Let the methods take turns on all frames, once a round; returns a run of each, with `about` in it."""
     if session.stopped:
         return []
     tracks = [Track(method) for method in methods]
@@ -120,7 +120,7 @@ def play(session: Session, title: str, scene: Pair, methods: list[Method], **abo
 
 
 def compile_all(scene: Pair, methods: list[Method]) -> None:
-    """What two frames compile depends on methods, not on sizes: small bodies do."""
+    """Compile with small bodies: what is compiled depends on methods, not on sizes."""
     small = refined(scene, LEAST)
     for method in methods:
         keeper = Keeper(method, small)
@@ -129,8 +129,8 @@ def compile_all(scene: Pair, methods: list[Method]) -> None:
 
 
 def play_rounds(session: Session, scene: Any, tracks: list[Any], making: Iterator[Any]) -> None:
-    """Put tracks into the list as they are made, each of which compiles what a second frame needs; then all play all frames, once a round.
-    They keep their bodies: every round begins with frame 0, outside the clock."""
+    """Append tracks as they are made, each after compilation; then all play all frames, once a round. They keep their bodies: every round
+    begins with frame 0, outside the clock."""
     for track in making:
         tracks.append(track)
         track.keeper.step(scene.frame(1))
@@ -141,15 +141,14 @@ def play_rounds(session: Session, scene: Any, tracks: list[Any], making: Iterato
 
 
 def done_by_all(tracks: list[Any], count: int) -> int:
-    """Frames that all of so many tracks have done; none if some were not made."""
+    """The number of frames that all of so many tracks have played; 0 if some were not made."""
     return min((len(track.answers) for track in tracks), default=0) if len(tracks) == count else 0
 
 
 def play_round(session: Session, scene: Any, tracks: list[Any], number: int) -> None:
-    """All frames of a Pair, or of what has frames as it has, in order; garbage is not collected meanwhile, as that would hit whoever is
-    next."""
+    """All frames of a scene, in order; garbage collection is off meanwhile, because it would fall into the time of the next method."""
     gc.collect()
-    gc.disable()  # until the session stops or ends what it plays
+    gc.disable()  # until the session stops or stops the scene
     for at, turn in enumerate(turns(scene.frames, number, session.repeats), number):
         frames = [scene.frame(k + 1) for k in turn]
         first = at % len(tracks)
@@ -160,7 +159,7 @@ def play_round(session: Session, scene: Any, tracks: list[Any], number: int) -> 
 
 
 def turns(frames: int, number: int, repeats: int) -> Iterator[range]:
-    """0 … frames - 1 in pieces of TURN; the first piece is shorter, another length in each of the rounds."""
+    """0 … frames - 1 in pieces of TURN; the first piece is shorter, by another amount in each round."""
     start, end = 0, max(1, TURN * (number + 1) // repeats)
     while start < frames:
         yield range(start, min(end, frames))
@@ -168,8 +167,8 @@ def turns(frames: int, number: int, repeats: int) -> Iterator[range]:
 
 
 def calls(kind: str, clock: Clock, times: int = 60) -> dict[str, float]:
-    """Milliseconds of calls where there is next to nothing to do: an `update`, and a query of bodies of one face, or of two that share no
-    vertex."""
+    """Milliseconds of calls with almost no work: an `update`, and a query of bodies of one face, or of one body with two faces that share
+    no vertex."""
     near = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1]])
     if kind == WITHIN:
         bodies = [pliant.Body(near, [[0, 1, 2], [3, 4, 5]], policy="bottom_up")]

@@ -9,7 +9,7 @@ from experiments.bitar2011 import scenes
 
 
 def export(folder: str | Path, frames: int | None = None) -> list[Path]:
-    """One NPZ file a scenario: `faces`, `vertices` (k, n, 3) and the same of the second body."""
+    """One NPZ file per scenario: `faces`, `vertices` (k, n, 3) and the same of the second body."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     written = []

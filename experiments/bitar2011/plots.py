@@ -1,4 +1,4 @@
-"""The plots of paper D's experiments, from runs as they are in the JSON file. Needs Matplotlib."""
+"""The plots of paper D's experiments, from the runs in the JSON file. Needs Matplotlib."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from experiments.plots import Styles, legend, tidy
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Colours that stay apart for every eye (Okabe and Ito).
+# Colours that colour-blind readers can distinguish (Okabe and Ito).
 SAID, MEASURED = "#999999", "#0072B2"
 STYLES: Styles = {
     ALL: {"color": "#000000"},
@@ -27,17 +27,17 @@ STYLES: Styles = {
 
 
 def style(each: Key) -> dict[str, Any]:
-    """Of a line; with the paper's parameters it is dotted."""
+    """The style of a line; dotted with the paper's parameters."""
     return STYLES[each.method] | ({"linestyle": ":"} if each.parameters == PAPER else {})
 
 
 def named(each: Key) -> str:
-    """A method with whose parameters it has."""
+    """The label of a method and its parameters."""
     return shown(each.method) + (f" ({each.parameters})" if each.parameters in (PAPER, OWN) else "")
 
 
 def plot_2(figure: Figure, runs: list[Run]) -> None:
-    """Time in parts of refit all, as the paper has it and as measured."""
+    """Time relative to refit all, the paper's and as measured."""
     every = totals(runs)
     base, keys = first_all(every), list(every)
     figure.set_size_inches(9, 1.2 + 0.32 * len(keys))
@@ -51,7 +51,7 @@ def plot_2(figure: Figure, runs: list[Run]) -> None:
     ax.set_yticks(range(len(keys)), [named(each) for each in keys])
     ax.invert_yaxis()
     ax.set_xscale("log")
-    ax.set_xlabel("time in parts of refit all")
+    ax.set_xlabel("time ÷ refit all")
     ax.axvline(1.0, color="#000000", linewidth=0.8)
     bars = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     ax.legend(bars.values(), bars.keys(), frameon=False, fontsize="small")
@@ -59,7 +59,7 @@ def plot_2(figure: Figure, runs: list[Run]) -> None:
 
 
 def plot_trees(figure: Figure, runs: list[Run]) -> None:
-    """Milliseconds a frame of each method, a group of bars for each kind of trees."""
+    """Milliseconds a frame of each method, a group of bars for each kind of BVH."""
     every = totals(runs)
     names = list(dict.fromkeys(each[:2] for each in every))
     kinds = list(dict.fromkeys(each[2:] for each in every))
@@ -71,7 +71,7 @@ def plot_trees(figure: Figure, runs: list[Run]) -> None:
         each = next(iter(mine.values()))[0]
         look = {"color": style(each)["color"], "alpha": 0.5 if each.parameters == PAPER else 1.0}
         ax.bar(at, [a_frame(total) for _, total in mine.values()], 0.9 * wide, label=named(each), **look)
-    ax.set_xticks(range(len(kinds)), [f"{volume}, degree {arity}" for volume, arity in kinds])
+    ax.set_xticks(range(len(kinds)), [f"{volume}, arity {arity}" for volume, arity in kinds])
     ax.set_ylabel("ms a frame")
     ax.legend(frameon=False, fontsize="small")
     tidy(ax, "Update and distance, five scenes")
@@ -95,7 +95,7 @@ def plot_sizes(figure: Figure, runs: list[Run]) -> None:
                 ax.plot([run["asked"] for run in some], heights, marker="o", markersize=4, label=named(each), **style(each))
         for ax, label in zip(row, ("ms a frame", "volumes refitted a frame"), strict=True):
             ax.set_xscale("log")
-            ax.set_yscale("log" if label == "ms a frame" else "symlog")  # none may be refitted
+            ax.set_yscale("log" if label == "ms a frame" else "symlog")  # 0 may occur
             ax.set_ylim(bottom=None if label == "ms a frame" else 0)
             ax.set_ylabel(label)
             tidy(ax, part)

@@ -1,11 +1,11 @@
-"""The experiments of paper D (section IV), and those it left open: which methods run on which scenes. What they say is in `tables.py`.
+"""The experiments of paper D (section IV), and those it left open: which methods run on which scenes. `tables.py` makes their tables.
 
-METHODS of Table 2, on the paper's trees, bottom-up by matching, binary, one triangle a leaf, of rectangle-swept spheres: volumes grow by
-displacements and are refitted by one of eight criteria, of which the paper ran seven, or all, or none; the active nodes of the last query
-alone, which the paper could not run; and what Pliant has otherwise. Criteria have the paper's parameters, found by its search on
-its machine, or those that `policy="inflated"` has by default.
+METHODS of Table 2, on the paper's BVHs: built bottom-up by matching, binary, one triangle a leaf, of rectangle-swept spheres. Volumes grow
+by displacements, and are refitted by one of eight criteria, seven of which the paper ran, or all, or none; the active nodes of the last
+query alone, which the paper did not run; and Pliant's other policies. Criteria have the paper's parameters, found by its genetic search on
+its machine, or the defaults of `policy="inflated"`.
 
-Left open: other volumes, a largely varying number of triangles, trees of degree 4 and 8, and a body against itself.
+Left open in the paper: other bounding-volume types, numbers of triangles that differ widely, arity 4 and 8, and self distance.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from experiments.clock import Method, Run, Session
 from experiments.paper import PAPER, Experiment
 
 TREE: dict[str, Any] = {"volume": "rss", "build": "matching", "arity": 2, "leaf": 1}
-OWN, PLAIN = "default", "–"  # whose parameters, beside PAPER's: the policy's; or there are none
-BEST, NEXT = "(A&B)|(B&C)", "A&B"  # of the paper
+OWN, PLAIN = "default", "–"  # parameters besides PAPER's: the policy's defaults; or none
+BEST, NEXT = "(A&B)|(B&C)", "A&B"  # the paper's BVH
 ALL, NONE, ACTIVE = "refit all", "refit none", "active nodes"
 AUTO = "auto"
 POLICIES = (AUTO, "bottom_up", "lazy", "fitted", "rebuild")
@@ -28,13 +28,13 @@ DEFAULTS = "defaults"  # a body without options: boxes, eight triangles a leaf, 
 
 
 class Said(NamedTuple):
-    """A row of Table 2: seconds, and the parameters that its search found."""
+    """A row of Table 2: seconds, and the parameters of its search."""
 
     seconds: float | None
     parameters: dict[str, float]
 
 
-# "A|B" is not among the paper's. It is run with the p_max of A, which it is nearest to.
+# "A|B" is not in the paper. It runs with the p_max of A, the most similar criterion.
 TABLE_2 = {
     "A": Said(0.715, {"p_max": 1.884184}),
     "B": Said(0.842, {}),
@@ -47,27 +47,27 @@ TABLE_2 = {
     ALL: Said(2.839, {}),
     NONE: Said(12.485, {}),
 }
-CRITERIA = {ALL: "all", NONE: "none"}  # what they are called by the policy, if not by their names
-GROWING = ("plate + twisting plate", "helmet + cable")  # scenes of which sizes are varied
-FOLDED = (FOLDING, HELMET)  # bodies that are asked for the distance to themselves
+CRITERIA = {ALL: "all", NONE: "none"}  # their names in the policy, if different
+GROWING = ("plate + twisting plate", "helmet + cable")  # scenes whose sizes vary
+FOLDED = (FOLDING, HELMET)  # bodies of the self distance
 
 
 class Plan(NamedTuple):
-    """How large an experiment is. Scenes play their first `frames`, or all if they have fewer; where sizes vary, the first `few`."""
+    """The size of an experiment. Scenes play their first `frames`, or all if they have fewer; where sizes vary, the first `few`."""
 
     frames: int = 218
-    families: tuple[str, ...] = ("rss", "sphere", "aabb")
+    volume_types: tuple[str, ...] = ("rss", "sphere", "aabb")
     sizes: tuple[int, ...] = (100, 1_000, 10_000, 100_000)
     arities: tuple[int, ...] = (2, 4, 8)
     few: int = 20
     repeats: int = 3
 
 
-QUICK = Plan(frames=3, families=("rss", "aabb"), sizes=(100, 300), arities=(2, 4), few=2, repeats=1)
+QUICK = Plan(frames=3, volume_types=("rss", "aabb"), sizes=(100, 300), arities=(2, 4), few=2, repeats=1)
 
 
 def criterion(name: str, parameters: str = OWN, **tree: Any) -> Method:
-    """Volumes that grow, refitted by a criterion with these parameters, on the paper's tree but for what `tree` says."""
+    """Volumes that grow, refitted by a criterion with these parameters, on the paper's BVH but for the options in `tree`."""
     own = TABLE_2[name].parameters if parameters == PAPER else {}
     if not TABLE_2[name].parameters:
         parameters = PLAIN
@@ -80,19 +80,19 @@ def policy(name: str, **tree: Any) -> Method:
 
 
 def defaults() -> Method:
-    """Pliant as it comes."""
+    """Pliant's defaults."""
     return Method(DEFAULTS, PLAIN, {})
 
 
 def methods() -> list[Method]:
-    """All of Table 2; refit all is the first, which the others are compared with."""
+    """All of Table 2; refit all is the first, and the base of comparisons."""
     own = [criterion(name) for name in TABLE_2 if name != ALL]
     theirs = [criterion(name, PAPER) for name, said in TABLE_2.items() if said.parameters]
     return [criterion(ALL), *theirs, *own, policy(ACTIVE), *map(policy, POLICIES), defaults()]
 
 
 def some(**tree: Any) -> list[Method]:
-    """Those worth a comparison on other trees."""
+    """The methods that are compared on other BVHs."""
     return [criterion(ALL, **tree), criterion(BEST, PAPER, **tree), criterion(BEST, **tree), criterion(NEXT, **tree),
             policy(ACTIVE, **tree), policy(AUTO, **tree)]  # fmt: skip
 
@@ -103,12 +103,12 @@ def table_2(plan: Plan, session: Session) -> Iterator[Run]:
 
 
 def families(plan: Plan, session: Session) -> Iterator[Run]:
-    """Other volumes than the paper's."""
-    yield from over_scenes("Volumes", plan, session, [each for family in plan.families for each in some(volume=family)])
+    """Other bounding-volume types than the paper's."""
+    yield from over_scenes("Volumes", plan, session, [each for volume_type in plan.volume_types for each in some(volume=volume_type)])
 
 
 def arity(plan: Plan, session: Session) -> Iterator[Run]:
-    """Trees of degree 2, 4 and 8, and Pliant's."""
+    """BVHs of arity 2, 4 and 8, and Pliant's."""
     every = [each for degree in plan.arities for each in some(arity=degree)]
     yield from over_scenes("Degrees", plan, session, [*every, defaults()])
 
@@ -128,15 +128,15 @@ def sizes(plan: Plan, session: Session) -> Iterator[Run]:
 
 
 def folded(plan: Plan, session: Session) -> Iterator[Run]:
-    """One body against itself."""
+    """Distances of one body to itself."""
     for name in FOLDED:
         yield from play(session, f"{name} itself", alone(name, plan.frames), [*some(), defaults()], part=name)
 
 
 EXPERIMENTS = {
-    "table-2": Experiment("Table 2: criteria of refitting", table_2),
+    "table-2": Experiment("Table 2: refit criteria", table_2),
     "families": Experiment("Other volumes", families),
     "sizes": Experiment("Other numbers of triangles", sizes),
-    "arity": Experiment("Trees of degree 2, 4 and 8", arity),
+    "arity": Experiment("BVHs of arity 2, 4 and 8", arity),
     "self": Experiment("A body against itself", folded),
 }

@@ -1,16 +1,16 @@
-"""The scenes of paper D (section IV): five pairs of surfaces that deform beside each other, at a distance.
+"""The scenes of paper D (section IV): five pairs of surfaces that deform beside each other without touching.
 
     plate            a sheet that bends and warps                                                   62 frames, 100 vertices, 162 triangles
-    twisting plate   one that is twisted about its long middle line, a turn and a half of its ends  218        100           162
+    twisting plate   a sheet twisted about its long centre line, its ends by one and a half turns   218        100           162
     cable            a tube, open at its ends, that bends to one side and the other                 127        100           180
     helmet           a shell, open below, longer than wide, that is squeezed and dented             20         385           710
-    folding sheet    a sheet of which one half is folded over the other                             29         100           162
+    folding sheet    a sheet whose one half is folded over the other                                29         100           162
 
-Vertices, triangles and frames are the paper's, to the number (Table 1); of shapes and motions it says their names. Trees are built on
-frame 0, which is not counted: then bodies have their number of frames, all different, and keep the last of them while the other goes on.
-A scene lasts as long as the longer of its two; the fifth 62 frames, as Table 1 has it, not 218, as the text has.
+The numbers of vertices, triangles and frames are exactly the paper's (Table 1); of shapes and motions it gives only names. BVHs are built
+on frame 0, which is not counted; after it, bodies have their number of different frames, and keep the last one while the other goes on. A
+scene lasts as long as the longer of its two animations; the fifth 62 frames, as in Table 1, not 218, as in the text.
 
-A SURFACE is a function of places (n, 2) on it and of the time, 0 … 1, so that the same motion can be had of any number of triangles.
+A SURFACE is a function of parameters (n, 2) and of time, 0 … 1, so that the same motion exists for any number of triangles.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from experiments.larsson2001.scenes import Faces, Rows, rotation, unit
 from pliant.shapes import sheet as flat_sheet
 
 Surface = Callable[[Rows, float], Rows]
-FINE = 600  # steps in which a curve is followed
+FINE = 600  # steps of the integration of a curve
 THICK = 0.05  # the radius of the cable
-# Helmet: half its length, width and height; how far down it goes in the middle of its sides, and how much farther at the front and the
-# back, in right angles.
+# Helmet: half its length, width and height; how far down it reaches at the middle of its sides, and how much farther at the front and
+# the back, in right angles.
 HALVES, DOWN, LOWER = (0.56, 0.46, 0.50), 1.06, -0.10
-# How many triangles and rings of vertices the helmet has, and how many vertices its rim has.
+# The numbers of triangles, of rings of vertices, and of vertices on the rim of the helmet.
 SHELL, RINGS, RIM = 710, 10, 58
-LEAST = 50  # triangles of which the bodies are still recognised
+LEAST = 50  # the minimum number of triangles for recognisable bodies
 
 
 class Model(NamedTuple):
-    """What a body is: its surface, its number of frames, and how to cut it into about so many triangles."""
+    """A body: its surface, its number of frames, and a function that triangulates it."""
 
     name: str
     surface: Surface
@@ -45,7 +45,7 @@ class Model(NamedTuple):
 
 
 class Actor(NamedTuple):
-    """A body of a scene: places (n, 2) on its surface, triangles, and where it stands: (3, 3) and (3,)."""
+    """A body of a scene: parameters (n, 2) on its surface, triangles, and its transform: (3, 3) and (3,)."""
 
     model: Model
     places: Rows
@@ -54,14 +54,14 @@ class Actor(NamedTuple):
     move: Rows
 
     def vertices(self, k: int) -> Rows:
-        """(n, 3) in frame k; after its last frame it stays."""
+        """Vertices (n, 3) in frame k; after its last frame it stays."""
         passed = min(k, self.model.frames) / self.model.frames
         rows: Rows = self.model.surface(self.places, passed) @ self.turn.T + self.move
         return np.ascontiguousarray(rows)
 
 
 class Pair(NamedTuple):
-    """Two bodies, or one with itself; of all frames the first `shown` are played."""
+    """Two bodies, or one for self distance; the first `shown` of all frames are played."""
 
     name: str
     actors: tuple[Actor, ...]
@@ -69,15 +69,15 @@ class Pair(NamedTuple):
 
     @property
     def frames(self) -> int:
-        """How many are played; frame 0 is not among them."""
+        """The number of frames that are played; frame 0 is not among them."""
         return min(self.shown, max(actor.model.frames for actor in self.actors))
 
     def frame(self, k: int) -> list[Rows]:
-        """The vertices of each body in frame k, 0: as trees are built."""
+        """The vertices of each body in frame k; 0: as BVHs are built."""
         return [actor.vertices(k) for actor in self.actors]
 
     def play(self) -> Iterator[list[Rows]]:
-        """All that are played, in order."""
+        """All frames that are played, in order."""
         return (self.frame(k) for k in range(1, self.frames + 1))
 
 
@@ -85,7 +85,7 @@ class Pair(NamedTuple):
 
 
 def plate(places: Rows, passed: float) -> Rows:
-    """A unit square about the origin, in the plane z = 0 but for what bends it: a bow, a warp and a slow wave."""
+    """A unit square about the origin, in the plane z = 0 before it bends: a bow, a warp and a slow wave."""
     x, y = (places - 0.5).T
     bow, warp = 0.11 * np.sin(2.6 * np.pi * passed), 0.30 * np.sin(3.7 * np.pi * passed)
     wave = 0.012 * np.sin(7 * x + 4 * y + 5 * passed)
@@ -93,7 +93,7 @@ def plate(places: Rows, passed: float) -> Rows:
 
 
 def twisting(places: Rows, passed: float) -> Rows:
-    """A plate, longer than wide, whose ends turn against each other about the x axis; it gets shorter as it does."""
+    """A plate, longer than wide, whose ends rotate against each other about the x axis; it becomes shorter."""
     x, y = places[:, 0] - 0.5, 0.64 * (places[:, 1] - 0.5)
     angle = 3 * np.pi * passed * x + 0.25 * np.sin(3 * np.pi * passed)
     bulge = 0.02 * np.sin(5 * x + 9 * passed)
@@ -133,7 +133,7 @@ def helmet(places: Rows, passed: float) -> Rows:
 
 
 def folding(places: Rows, passed: float) -> Rows:
-    """A strip about the origin, in the plane z = 0, whose far half rises and comes down over the near one, round a bend."""
+    """A strip about the origin, in the plane z = 0, whose far half rises and folds over the near one."""
     along = np.linspace(0, 1, FINE + 1)
     bent = np.clip((along - 0.5) / 0.36 + 0.5, 0, 1)
     pitch = 0.95 * np.pi * passed * bent * bent * (3 - 2 * bent) + 0.12 * np.sin(3 * np.pi * along + 5 * passed)
@@ -144,7 +144,7 @@ def folding(places: Rows, passed: float) -> Rows:
 
 
 def followed(ahead: Rows, length: float) -> Rows:
-    """The curve (n, 3) of these directions, which starts at the origin."""
+    """The curve (n, 3) with these directions, from the origin."""
     curve = np.zeros_like(ahead)
     np.cumsum(0.5 * (ahead[1:] + ahead[:-1]) * length / (len(ahead) - 1), axis=0, out=curve[1:])
     return curve
@@ -154,14 +154,14 @@ def followed(ahead: Rows, length: float) -> Rows:
 
 
 def cut_square(faces: int) -> tuple[Rows, Faces]:
-    """A grid of as many cells in both directions."""
+    """A grid with the same number of cells in both directions."""
     cells = max(1, round(np.sqrt(faces / 2)))
     vertices, triangles = flat_sheet(cells, cells)
     return vertices[:, :2], shuffled(triangles)
 
 
 def cut_tube(faces: int) -> tuple[Rows, Faces]:
-    """Rings of vertices, as many around as there are of them at the paper's size: 9 to 10 cells."""
+    """Rings of vertices, in the proportion of the paper's size: 9 to 10 cells."""
     around = max(3, round(np.sqrt(faces / 1.8)))
     cells = max(1, round(faces / (2 * around)))
     i, j = (index.reshape(-1) for index in np.indices((cells + 1, around)))
@@ -173,7 +173,7 @@ def cut_tube(faces: int) -> tuple[Rows, Faces]:
 
 
 def cut_shell(faces: int) -> tuple[Rows, Faces]:
-    """A pole and rings of vertices about it, between which triangles have a side on one ring and the third corner on the other.
+    """A pole and rings of vertices about it; a triangle has an edge on one ring and its third vertex on the other.
 
     With r vertices on the rim and v in all there are 2 (v - 1) - r triangles: 710 for the paper's 385 vertices, if the rim has 58.
     """
@@ -197,7 +197,7 @@ def fan(start: int, size: int) -> Faces:
 
 
 def belt(outer: int, many: int, inner: int, few: int) -> Faces:
-    """Triangles between two rings of so many vertices that start at these numbers: whichever ring is behind goes on."""
+    """Triangles between two rings of so many vertices whose indices start at these numbers; advances on whichever ring is behind."""
     steps = sorted([((j + 0.5) / many, 0) for j in range(many)] + [((i + 0.5) / few, 1) for i in range(few)])
     triangles, i, j = [], 0, 0
     for _, on_inner in steps:
@@ -212,7 +212,7 @@ def belt(outer: int, many: int, inner: int, few: int) -> Faces:
 
 
 def shared(total: int, weights: Rows) -> list[int]:
-    """Whole numbers, 3 or more, in proportion to the weights, whose sum is `total`: what rounding leaves goes to the largest remainders."""
+    """Whole numbers, 3 or more, in proportion to the weights, whose sum is `total`; the rest goes to the largest remainders."""
     exact = 3 + (total - 3 * len(weights)) * weights / weights.sum()
     whole = np.floor(exact).astype(int)
     whole[np.argsort(whole - exact)[: total - int(whole.sum())]] += 1
@@ -220,7 +220,7 @@ def shared(total: int, weights: Rows) -> list[int]:
 
 
 def shuffled(faces: Faces) -> Faces:
-    """In a fixed order in which nobody profits from that of the grid."""
+    """The triangles in a fixed random order, so that no method profits from the order of the grid."""
     return np.ascontiguousarray(faces[np.random.default_rng(len(faces)).permutation(len(faces))], np.int32)
 
 
@@ -235,9 +235,9 @@ MODELS = {
     FOLDING: Model(FOLDING, folding, 29, 162, cut_square),
 }
 
-Place = tuple[tuple[float, float, float], float, tuple[float, float, float]]  # turned about an axis by an angle, then moved
+Place = tuple[tuple[float, float, float], float, tuple[float, float, float]]  # a rotation about an axis by an angle, then a translation
 HERE: Place = (0.0, 0.0, 1.0), 0.0, (0.0, 0.0, 0.0)
-# Where the bodies of each scene stand.
+# Transforms of the bodies of each scene.
 SCENES: dict[str, tuple[tuple[str, Place], tuple[str, Place]]] = {
     "plate + twisting plate": ((PLATE, HERE), (TWISTING, ((0.1, 0.2, 1.0), 0.5, (0.05, -0.02, 0.52)))),
     "cable + plate": ((CABLE, ((0.0, 0.1, 1.0), 0.6, (0.0, 0.0, 0.46))), (PLATE, HERE)),
@@ -255,12 +255,12 @@ def actor(name: str, place: Place = HERE, faces: int | None = None) -> Actor:
 
 
 def scene(name: str, shown: int = 218) -> Pair:
-    """One of SCENES, as large as the paper's; its first frames, or all if there are not as many."""
+    """One of SCENES, of the paper's size; its first frames, or all if there are fewer."""
     return Pair(name, tuple(actor(*each) for each in SCENES[name]), shown)
 
 
 def refined(pair: Pair, faces: int) -> Pair:
-    """The same bodies and motions, about so many triangles each, LEAST or more."""
+    """The same bodies and motions with about so many triangles each, LEAST or more."""
     if faces != int(faces) or faces < LEAST:
         raise ValueError(f"faces must be a whole number, {LEAST} or more, not {faces!r}")
     finer = []
@@ -271,5 +271,5 @@ def refined(pair: Pair, faces: int) -> Pair:
 
 
 def alone(name: str, shown: int = 218) -> Pair:
-    """One body by itself."""
+    """One body alone."""
     return Pair(name, (actor(name),), shown)

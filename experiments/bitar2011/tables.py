@@ -1,4 +1,4 @@
-"""What the runs of paper D's experiments say, beside what the paper says. All from runs as they are in the JSON file."""
+"""Tables of paper D's experiments beside the paper's figures, all from the runs in the JSON file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pliant.report.tables import Table, figure
 
 
 class Key(NamedTuple):
-    """What a run was of: a method, whose parameters it has, and the tree that it runs on."""
+    """The identity of a run: its method, its parameters, and its BVH."""
 
     method: str
     parameters: str
@@ -21,7 +21,7 @@ class Key(NamedTuple):
 
 
 class Total(NamedTuple):
-    """Sums over all frames of some scenes: milliseconds, those without the cost of calls, and counts."""
+    """Sums over all frames of some scenes: milliseconds, net milliseconds (without the cost of calls), and counts."""
 
     ms: float
     bare: float
@@ -32,14 +32,14 @@ class Total(NamedTuple):
 
     @classmethod
     def of(cls, runs: list[Run]) -> Total:
-        """All of these."""
+        """The sum of these runs."""
         n_v, n_p, n_u = (sum(sum(run[name]) for run in runs) for name in COUNTERS)
         whole, left = (sum(float(times(run).sum()) for run in runs) for times in (ms, bare))
         return cls(whole, left, n_v, n_p, n_u, sum(run["steps"] for run in runs))
 
 
 def key(run: Run) -> Key:
-    """What tells it from others of its scene."""
+    """The key of a run within its scene."""
     options = run["options"]
     return Key(run["method"], run["tree"], options.get("volume", "aabb"), options.get("arity", 8))
 
@@ -55,33 +55,34 @@ def shown(name: str) -> str:
 
 
 def first_all(every: dict[Key, Total], like: Key | None = None) -> Total | None:
-    """Refit all: the first, or the one on the same tree."""
+    """Refit all: the first, or that on the same BVH."""
     return next((total for each, total in every.items() if each.method == ALL and (like is None or each[2:] == like[2:])), None)
 
 
 def counts(total: Total) -> list[str]:
-    """The three of a row."""
+    """The three counts of a row."""
     return [figure(total.n_v), figure(total.n_p), figure(total.n_u)]
 
 
 def ratio(total: Total, base: Total | None, what: str = "ms") -> str:
-    """Of the time to that of refit all."""
+    """The ratio of a time to that of refit all."""
     return over(getattr(total, what), getattr(base, what)) if base else "–"
 
 
 def note_of(runs: list[Run]) -> str:
-    """How much is in a sum."""
+    """The note of a sum."""
     frames = {part: next(run["steps"] for run in runs if run["part"] == part) for part in parts(runs)}
     played = ", ".join(f"{part} {steps}" for part, steps in frames.items())
     calls = figure(float(fixed(runs[0])[0]))
-    return f"Sums over all frames ({played}), building not included; {calls} ms of each frame go into calls, and *bare* is without them."
+    return (f"Sums over all frames ({played}), building not included; {calls} ms of each frame are the fixed cost of calls, which *net* "
+            "excludes.")
 
 
 # --- Table 2 ---------------------------------------------------------------------------------------------------------------------
 
 
 def tables_2(runs: list[Run]) -> list[Table]:
-    """Times and counts beside the paper's, and times by scenes."""
+    """Times and counts beside the paper's, and times by scene."""
     every = totals(runs)
     base, rows = first_all(every), []
     for each, total in every.items():
@@ -90,10 +91,11 @@ def tables_2(runs: list[Run]) -> list[Table]:
         paper = [figure(seconds), over(seconds, TABLE_2[ALL].seconds)]
         here = [figure(total.ms), ratio(total, base), ratio(total, base, "bare"), *counts(total)]
         rows.append([shown(each.method), each.parameters, *paper, *here])
-    note = (f"{note_of(runs)} *Paper*: its seconds, of another machine and other shapes, and their ratio. A ∨ B is not in the paper, and "
-            "has its p_max of A; it has no active nodes, for which it let B stand in. Refit all and the criteria leave alone what has not "
-            "moved since it was fitted, as a body that has ended; bottom_up, fitted and rebuild do not. *default*: the policy's.")
-    columns = ["refit", "parameters", "paper: s", "÷ all", "ms", "÷ all", "bare ÷ all", "n_v", "n_p", "n_u"]
+    note = (f"{note_of(runs)} *Paper*: its seconds, from another machine and other shapes, and their ratio. A ∨ B is not in the paper, and "
+            "has the p_max of A here; the paper has no active nodes but B in their place. Refit all and the criteria skip volumes whose "
+            "vertices have not moved since the fit, such as those of a body that has ended; bottom_up, fitted and rebuild do not. "
+            "*default*: the policy's.")
+    columns = ["refit", "parameters", "paper: s", "÷ all", "ms", "÷ all", "net ÷ all", "n_v", "n_p", "n_u"]
     return [Table("Five scenes: update and distance", columns, rows, 2, note), by_scene(runs)]
 
 
@@ -106,40 +108,40 @@ def by_scene(runs: list[Run]) -> Table:
     note = "Milliseconds of all frames. Distances, mean and least: " + "; ".join(
         f"{part} {figure(mean(some['distance']))}, {figure(min(some['distance']))}"
         for part in parts(runs) for some in [next(run for run in runs if run["part"] == part)])  # fmt: skip
-    return Table("By scenes", ["refit", "parameters", *parts(runs)], rows, 2, note + ".")
+    return Table("By scene", ["refit", "parameters", *parts(runs)], rows, 2, note + ".")
 
 
 # --- other trees -----------------------------------------------------------------------------------------------------------------
 
 
 def compared(runs: list[Run], title: str, column: str, what: str) -> list[Table]:
-    """Sums by what differs in trees, in parts of refit all on the paper's tree and on the same one."""
+    """Sums by an option of the BVH, relative to refit all on the paper's BVH and on the same one."""
     every = totals(runs)
     base, rows = first_all(every), []
     for each, total in every.items():
         kind = "Pliant's" if each.method == DEFAULTS else str(getattr(each, what))
         rows.append([kind, shown(each.method), each.parameters, figure(total.ms), ratio(total, base), ratio(total, first_all(every, each)),
                      ratio(total, base, "bare"), *counts(total)])  # fmt: skip
-    note = f"{note_of(runs)} *÷ all*: refit all in the first row; *the same*: refit all on the same trees."
-    columns = [column, "refit", "parameters", "ms", "÷ all", "the same", "bare ÷ all", "n_v", "n_p", "n_u"]
+    note = f"{note_of(runs)} *÷ all*: refit all in the first row; *same trees*: refit all on the same trees."
+    columns = [column, "refit", "parameters", "ms", "÷ all", "same trees", "net ÷ all", "n_v", "n_p", "n_u"]
     return [Table(title, columns, rows, 3, note)]
 
 
 def tables_families(runs: list[Run]) -> list[Table]:
-    """By volumes."""
+    """By bounding-volume type."""
     return compared(runs, "Other volumes, on the paper's trees", "volumes", "volume")
 
 
 def tables_arity(runs: list[Run]) -> list[Table]:
-    """By degrees."""
-    return compared(runs, "Degrees of trees", "degree", "arity")
+    """By arity."""
+    return compared(runs, "Arity of trees", "arity", "arity")
 
 
 # --- sizes -----------------------------------------------------------------------------------------------------------------------
 
 
 def tables_sizes(runs: list[Run]) -> list[Table]:
-    """Milliseconds a frame by triangles, how they grow, and in parts of refit all."""
+    """Milliseconds a frame by triangles, their growth, and ratios to refit all."""
     return [sized(runs, part) for part in parts(runs)]
 
 
@@ -158,7 +160,7 @@ def sized(runs: list[Run], part: str) -> Table:
         rows.append([shown(each.method), each.parameters, *map(figure, times), *ratios, *growths])
     sizes = [f"{faces:,}" for faces in asked]
     both = "; ".join(" and ".join(f"{faces:,}" for faces in run["both"]) for run in mine if run["method"] == ALL)
-    note = (f"Milliseconds a frame, means of the first {mine[0]['steps']} frames, by triangles of each body ({both}); *÷ all*: in parts of "
+    note = (f"Milliseconds a frame, means of the first {mine[0]['steps']} frames, by triangles of each body ({both}); *÷ all*: relative to "
             "refit all; e: exponents of n^e, n the triangles, of times and counts.")
     columns = ["refit", "parameters", *sizes, *(f"÷ all, {size}" for size in sizes), "e", "e of n_v", "e of n_u"]
     return Table(f"Numbers of triangles: {part}", columns, rows, 2, note)
@@ -181,7 +183,7 @@ def tables_self(runs: list[Run]) -> list[Table]:
     played = "; ".join(f"{part}: {some['steps']} frames, least {figure(min(some['distance']))}"
                        for part in parts(runs) for some in [next(run for run in runs if run["part"] == part)])  # fmt: skip
     note = f"Means of frames, milliseconds and counts, of the distance between faces that share no vertex ({played})."
-    columns = ["body", "refit", "parameters", "ms", "÷ all", "bare ÷ all", "n_v", "n_p", "n_u"]
+    columns = ["body", "refit", "parameters", "ms", "÷ all", "net ÷ all", "n_v", "n_p", "n_u"]
     return [Table("The distance of a body to itself", columns, rows, 3, note)]
 
 

@@ -1,12 +1,12 @@
-"""Bodies of paper G's scenes, all closed surfaces that look outward and do not meet themselves: vertices (n, 3) and faces (f, 3).
+"""Bodies of paper G's scenes, all closed surfaces, oriented outward and free of self-intersections: vertices (n, 3) and faces (f, 3).
 
-    rabbit      made of strokes, about 1.5 long, for the paper's bunnies; exactly so many triangles
-    horse       the animal of paper S, rounder, so that it can do with fewer triangles
-    dragon      a tube with bumps about a coil that gets narrower towards its ends: long, thin and wound up, as a dragon is
-    shuttle     pointed, with broad wings and a fin, about 1 long; what passes the creatures
-    creature    a ball with twelve tentacles, one at each corner of an icosahedron. A geodesic sphere is cut along the RINGS-th ring about
-                each of those corners; what was cut off becomes the tip of a tentacle, and ROWS of a tube join the two. At rest tentacles
-                are straight; how they move is in `creatures.py`
+    rabbit      made of strokes, about 1.5 long, in place of the paper's bunnies; exactly so many triangles
+    horse       the animal of paper S, rounder, so that fewer triangles suffice
+    dragon      a tube with bumps about a coil that becomes narrower towards its ends: long, thin and coiled, like a dragon
+    shuttle     pointed, with broad wings and a fin, about 1 long; it passes the creatures
+    creature    a ball with twelve tentacles, one at each vertex of an icosahedron. A geodesic sphere is cut along the RINGS-th ring about
+                each of those vertices; the part that was cut off becomes the tip of a tentacle, and ROWS of a tube connect the two. At rest
+                tentacles are straight; `creatures.py` defines how they move
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def joined(parts: list[Mesh]) -> Mesh:
 
 # --- animals ---------------------------------------------------------------------------------------------------------------------
 
-# Strokes: from, to, radii at both ends, and how wide they are along y; then those on either side.
+# Strokes: from, to, radii at both ends, and their width along y; then those on either side.
 BACK = (
     ((-0.30, 0.0, -0.05), (0.10, 0.0, 0.00), 0.40, 0.36, 0.9),
     ((0.12, 0.0, 0.10), (0.40, 0.0, 0.42), 0.26, 0.22, 0.9),
@@ -46,12 +46,12 @@ SIDES = (
     ((-0.35, 0.22, -0.18), (-0.05, 0.30, -0.32), 0.20, 0.14),  # a hind leg
     ((0.15, 0.13, -0.15), (0.36, 0.18, -0.34), 0.15, 0.11),  # a fore leg
 )
-SOFT = 0.05  # how smoothly strokes flow into each other
+SOFT = 0.05  # length over which strokes blend
 
 
 @cache
 def rabbit(faces: int) -> Mesh:
-    """One that sits, looking towards +x, z up, with exactly so many triangles: an even number, 1,200 or more."""
+    """A sitting rabbit, facing +x, z up, with exactly so many triangles: an even number, 1,200 or more."""
     strokes = [Stroke(*each) for each in BACK]
     for side in (1, -1):
         strokes += [Stroke((a[0], side * a[1], a[2]), (b[0], side * b[1], b[2]), *thick) for a, b, *thick in SIDES]
@@ -60,14 +60,14 @@ def rabbit(faces: int) -> Mesh:
 
 @cache
 def horse(faces: int) -> Mesh:
-    """The animal of paper S with exactly so many triangles: an even number; from 16,000 on it does not meet itself."""
+    """The animal of paper S with exactly so many triangles: an even number; from 16,000 on it does not intersect itself."""
     return mesh(Solid(animal(), SOFT), faces)
 
 
 # --- the dragon ------------------------------------------------------------------------------------------------------------------
 
-# The coil: how often it winds, its radius at the ends and in the middle, how high it is; how thick the body is there, and its bumps: the
-# height in parts of the thickness, and (weight, times round the body, waves along it, phase).
+# The coil: its number of turns, its radius at the ends and in the middle, its height; the thickness of the body there, and its bumps: the
+# height as a share of the thickness, and (weight, waves around the body, waves along it, phase).
 WINDINGS, COIL, HEIGHT, THICK, BUMP = 3.5, (0.55, 1.0), 2.4, (0.05, 0.21), 0.1
 SCALES = ((0.4, 7, 241.0, 0.3), (0.3, -11, 389.0, 2.1), (0.3, 5, -607.0, 4.4))
 
@@ -81,7 +81,7 @@ def dragon(faces: int) -> Mesh:
 
 
 def coil(along: Rows) -> tuple[Rows, Rows]:
-    """Places (n, 3) on the spine, `along` 0 … 1, and how thick the body is there (n,)."""
+    """Points (n, 3) on the spine, `along` 0 … 1, and the thickness of the body there (n,)."""
     turn, full = 2 * np.pi * WINDINGS * along, np.sin(np.pi * along)
     radius = COIL[0] + (COIL[1] - COIL[0]) * full
     thick = THICK[0] + (THICK[1] - THICK[0]) * np.sqrt(full)
@@ -101,7 +101,7 @@ def tube(rows: int, around: int) -> Mesh:
     bumps = np.zeros((rows, around))
     for weight, often, waves, phase in SCALES:
         bumps += weight * np.sin(often * angle + (waves * along + phase)[:, None])
-    # The ends are round: the last rings get smaller as those of a ball do.
+    # The ends are round: the last rings become smaller like those of a ball.
     end = np.minimum(along, 1 - along) * rows / max(0.04 * rows, 2)
     width = thick[:, None] * (1 + BUMP * bumps) * np.sqrt(np.clip(end * (2 - np.minimum(end, 1)), 0, 1))[:, None]
     ring = np.cos(angle)[None, :, None] * side[:, None] + np.sin(angle)[None, :, None] * third[:, None]
@@ -116,7 +116,7 @@ def tube(rows: int, around: int) -> Mesh:
 
 
 def shuffled(faces: NDArray[Any]) -> Faces:
-    """In a fixed order that nobody profits from."""
+    """The triangles in a fixed random order, so that no method profits from the order of the mesh."""
     return np.ascontiguousarray(faces[np.random.default_rng(len(faces)).permutation(len(faces))], np.int32)
 
 
@@ -129,7 +129,7 @@ def shuttle(cuts: int) -> Mesh:
     directions, faces = geodesic(cuts)
     x, y, z = directions.T
     wings, fin = np.exp(-(((x + 0.45) / 0.28) ** 2)), np.exp(-(((x + 0.65) / 0.16) ** 2))
-    # Every cut across x stays an ellipse, or two halves of one, and those are farther and farther along: nothing folds.
+    # Every section across x stays an ellipse, or two halves of one, at increasing x: nothing folds.
     return np.stack([0.5 * x, 0.10 * y * (1 + 2.6 * wings), 0.08 * z * (1 + np.where(z > 0, 1.8 * fin, 0.0))], axis=1), shuffled(faces)
 
 
@@ -141,7 +141,7 @@ LIMBS = 12
 
 class Creature(NamedTuple):
     """A creature at rest: vertices (n, 3), faces (f, 3), the tentacle (n,) of each vertex, −1 for the ball; for all tentacles their axes
-    (12, 3, 3), rows along and two across it, and how far from the middle of the ball a tentacle begins."""
+    (12, 3, 3), rows along and two across it, and the distance from the centre of the ball at which a tentacle begins."""
 
     vertices: Rows
     faces: Faces
@@ -173,7 +173,7 @@ def creature(cuts: int, rings: int, rows: int) -> Creature:
         ring = np.flatnonzero(level == rings)
         ring = ring[np.argsort(angle[ring])]
         inner = np.flatnonzero((level >= 0) & (level < rings))
-        # Rows of the tube: the lower they are the more of the ring on the ball is in them.
+        # Rows of the tube: lower rows are closer to the shape of the ring on the ball.
         share = np.arange(1, rows + 1) / rows
         blend = np.minimum(4 * share, 1)[:, None]
         width = (1 - blend) * np.linalg.norm((vertices @ frame[1:].T)[ring], axis=1) + blend * (ROOT + (TIP - ROOT) * share)[:, None]
@@ -182,7 +182,7 @@ def creature(cuts: int, rings: int, rows: int) -> Creature:
         turn = 0.5 * np.pi * level[inner] / rings
         vertices[inner] = around_axis(frame, root + LONG + TIP * np.cos(turn), TIP * np.sin(turn), angle[inner])
         limb[inner] = number
-        # The disc that was cut off hangs on the last row; what is left of the ball keeps the ring.
+        # The disc that was cut off is attached to the last row; the rest of the ball keeps the ring.
         disc = (level[faces] >= 0).all(axis=1)
         moved = np.arange(len(vertices))
         moved[ring] = count + (rows - 1) * len(ring) + np.arange(len(ring))
@@ -197,7 +197,7 @@ def creature(cuts: int, rings: int, rows: int) -> Creature:
 
 
 def levels_about(faces: NDArray[Any], count: int, corner: int, most: int) -> NDArray[np.int64]:
-    """How many edges each vertex (n,) is from a corner: 0 … most, −1 beyond."""
+    """The number of edges between each vertex (n,) and a vertex of the icosahedron: 0 … most, −1 beyond."""
     level = np.full(count, -1)
     level[corner] = 0
     for number in range(1, most + 1):
@@ -207,5 +207,5 @@ def levels_about(faces: NDArray[Any], count: int, corner: int, most: int) -> NDA
 
 
 def around_axis(frame: Rows, height: Rows, radius: Rows, angle: Rows) -> Rows:
-    """Places (n, 3) in cylinder coordinates about the first row of a frame (3, 3)."""
+    """Points (n, 3) in cylinder coordinates about the first row of a frame (3, 3)."""
     return np.asarray(np.stack([height, radius * np.cos(angle), radius * np.sin(angle)], axis=1) @ frame)

@@ -1,17 +1,16 @@
-"""The clock of the experiments with the image engine: ways take turns on meshes that are asked about themselves, and every frame is timed
-and counted.
+"""The clock of the image-engine experiments: methods take turns on meshes in self-collision, and every frame is timed and its work counted.
 
-A frame is all parts of a scene as one mesh; the question is which of its faces meet, those that share a vertex left out. TREE ways keep a
-body: `update`, and a query. IMAGE ways keep nothing: they are given vertices and faces as if they had never seen them. On a device both are
-there before the clock starts; MOVED is a way whose vertices a device makes itself, from parameters, and that is on the clock. As in
-`experiments/steinemann2008/clock.py` frames are played in order and once a round, in turns, and the least time of each frame counts.
-Devices work while the processor waits: their time is always the time that passes.
+A frame is all parts of a scene as one mesh; the query is its self-collision without faces that share a vertex. TREE methods keep a body:
+`update`, and a query. IMAGE methods keep nothing: they get vertices and faces as new. On a device both are in place before the clock
+starts; in a MOVED method a device computes the vertices itself, from parameters, and that is timed. As in
+`experiments/steinemann2008/clock.py` a round plays all frames once, in order, in turns, and the minimum time of each frame counts. Devices
+work while the processor waits: their time is always elapsed time.
 
-Trees and the conservative mode must find the same pairs. The sampled mode may miss some, and they are counted; it must find none that there
-are not. Vertices that a device has made need not be those of the CPU to the last bit: what is found for them is compared with what a tree
-finds for the very same.
+BVHs and the conservative mode must find the same pairs. The sampled mode may miss some, which are counted; it must find no others. Vertices
+that a device has computed may differ from those of the CPU in the last bits: their pairs are compared with those of a BVH of the same
+vertices.
 
-Seconds by passes are measured on a few frames of their own: waiting for each pass on a device would slow down all of them.
+The passes are timed on a few frames of their own: waiting for each pass on a device would slow down all frames.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ from pliant.errors import DeviceError
 TREE, IMAGE, CUDA, MOVED = "tree", "image", "CUDA", "moved"
 COUNTED = ("depth", "passes", "fragments", "rays", "packed", "met", "tests", "sent")  # of ImageStats, in the order of Table 1
 MEASURED = 5  # frames whose passes are timed
-SLOW = 2  # times that they are, of which the least counts
+SLOW = 2  # repetitions, of which the minimum counts
 
 
 class Way(NamedTuple):
-    """A method: one of TREE, IMAGE, CUDA and MOVED, with options of `Body` or of the image engine. `view`: along the scene's direction;
-    `ends`: peel from both, or from the near one alone, as the paper did; users cannot say that."""
+    """A method: TREE, IMAGE, CUDA or MOVED, with options of `Body` or of the image engine. `view`: along the scene's direction; `ends`:
+    peel from both ends, or from the near one alone as in the paper, which is no public option."""
 
     name: str
     kind: str
@@ -53,7 +52,7 @@ class Way(NamedTuple):
         return self.options.get("mode") == "sampled"
 
     def asks(self, scene: Scene) -> dict[str, Any]:
-        """What the image engine is asked with."""
+        """The options of the image engine."""
         asked = dict(self.options)
         if self.view:
             asked["direction"] = scene.view
@@ -63,11 +62,11 @@ class Way(NamedTuple):
 
 
 def lacking() -> str | None:
-    """Why nothing can run on a device; None: it can."""
+    """Why no device can be used; None if one can."""
     try:
         device.require_cuda()
     except DeviceError as error:
-        return re.split("[,;(]", str(error).removeprefix("device: "))[0]  # what to do about it is said where one is asked for
+        return re.split("[,;(]", str(error).removeprefix("device: "))[0]  # the rest of the message advises users who asked for a device
     return None
 
 
@@ -75,7 +74,7 @@ def lacking() -> str | None:
 
 
 class TreeKeeper:
-    """A body with a tree."""
+    """A body with a BVH."""
 
     def __init__(self, way: Way, scene: Scene) -> None:
         start = scene.frame(0)
@@ -83,7 +82,7 @@ class TreeKeeper:
         self.step(start)
 
     def step(self, frame: Frame, clock: Clock = time.perf_counter) -> tuple[float, float, Any]:
-        """Seconds of updating, seconds of asking, and the pairs."""
+        """Seconds of the update, seconds of the query, and the pairs."""
         t0 = clock()
         self.body.update(frame.vertices)
         t1 = clock()
@@ -92,12 +91,12 @@ class TreeKeeper:
 
 
 def ask(mesh: tuple[Any, Any], asked: dict[str, Any]) -> Any:
-    """Pairs of a mesh and itself, as users get them."""
+    """The self-collision pairs of a mesh, through the public API."""
     return pliant.self_collide(mesh, adjacent="ignore", engine="image", **asked)
 
 
 def ask_within(mesh: tuple[Any, Any], asked: dict[str, Any], ends: int = 2, clocked: bool = False) -> Any:
-    """The same through a door that users do not have; `clocked`: with seconds by pass."""
+    """The same through an internal function; `clocked`: with seconds by pass."""
     from pliant.image.api import query as answer
     from pliant.image.options import check_options
 
@@ -105,14 +104,14 @@ def ask_within(mesh: tuple[Any, Any], asked: dict[str, Any], ends: int = 2, cloc
 
 
 class ImageKeeper:
-    """Nothing but options."""
+    """Options alone: nothing is kept between frames."""
 
     def __init__(self, way: Way, scene: Scene) -> None:
         self.asked, self.ends = way.asks(scene), way.ends
         self.step(scene.frame(0))
 
     def step(self, frame: Frame, clock: Clock = time.perf_counter) -> tuple[float, float, Any]:
-        """No seconds of updating, seconds of asking, and the pairs."""
+        """No seconds of updating, seconds of the query, and the pairs."""
         mesh = frame.vertices, frame.faces
         start = clock()
         found = ask(mesh, self.asked) if self.ends == 2 else ask_within(mesh, self.asked, self.ends)
@@ -124,7 +123,7 @@ class ImageKeeper:
 
 
 class CudaKeeper:
-    """Vertices and faces on a device; they get there outside the clock."""
+    """Vertices and faces on a device; they are copied there outside the clock."""
 
     def __init__(self, way: Way, scene: Scene) -> None:
         self.cuda, self.asked = device.require_cuda(), way.asks(scene)
@@ -132,13 +131,13 @@ class CudaKeeper:
         self.step(scene.frame(0))
 
     def given(self, frame: Frame) -> tuple[Any, Any]:
-        """The mesh of a frame on the device, all there."""
+        """The mesh of a frame on the device, with both copies complete."""
         vertices = self.cuda.to_device(frame.vertices)
         self.cuda.synchronize()
         return vertices, self.faces
 
     def step(self, frame: Frame, clock: Clock = time.perf_counter) -> tuple[float, float, Any]:
-        """No seconds of updating, seconds of asking, and the pairs, which are back on the host."""
+        """No seconds of updating, seconds of the query, and the pairs, copied back to the host."""
         given = self.given(frame)
         start = time.perf_counter()
         found = ask(given, self.asked)
@@ -150,7 +149,7 @@ class CudaKeeper:
 
 
 class MovedKeeper:
-    """Vertices made on a device; it looks up itself whether what it finds is right, once for each frame."""
+    """Vertices computed on a device; their pairs are checked here, once for each frame."""
 
     def __init__(self, way: Way, scene: Scene) -> None:
         self.cuda, self.asked = device.require_cuda(), way.asks(scene)
@@ -163,7 +162,7 @@ class MovedKeeper:
         self.step(scene.frame(0))
 
     def step(self, frame: Frame, clock: Clock = time.perf_counter) -> tuple[float, float, Any]:
-        """Seconds of moving, seconds of asking, and the pairs, which are back on the host."""
+        """Seconds of the motion, seconds of the query, and the pairs, copied back to the host."""
         t0 = time.perf_counter()
         vertices = self.mover.move(self.swarm.played[frame.k])
         self.cuda.synchronize()
@@ -172,7 +171,7 @@ class MovedKeeper:
         return t1 - t0, time.perf_counter() - t1, found
 
     def exact(self, frame: Frame) -> NDArray[np.int64]:
-        """What a tree finds for the vertices of the device."""
+        """The pairs of a BVH of the device's vertices."""
         vertices = self.mover.move(self.swarm.played[frame.k]).copy_to_host()
         if self.body is None:
             self.body = pliant.Body(vertices, frame.faces)
@@ -199,7 +198,7 @@ def keys_of(found: Any) -> NDArray[np.int64]:
 
 
 class Track(Times):
-    """What a way did."""
+    """The record of a method."""
 
     def __init__(self, way: Way, scene: Scene) -> None:
         super().__init__()
@@ -209,7 +208,7 @@ class Track(Times):
         self.seconds: dict[str, float] = {}
 
     def answer(self, found: Any) -> tuple[float, ...]:
-        """How many pairs; they are kept, and the counters of the engine."""
+        """The number of pairs; stores them, and the counters of the engine."""
         self.keys.append(keys_of(found))
         self.images.append(getattr(found, "image", None))
         return (len(found),)
@@ -226,7 +225,7 @@ class Track(Times):
         self.seconds = dict(zip(names, np.mean(rows, axis=0).tolist(), strict=True))
 
     def run(self, steps: int, like: Track, **about: Any) -> Run:
-        """The first `steps` frames as plain values. Times are ms; lists have an entry for each frame."""
+        """The first `steps` frames as plain values. Times are in ms; lists have an entry for each frame."""
         way = self.way
         run = plain(way, self.scene, steps) | about
         exact = like.keys[:steps]
@@ -246,20 +245,20 @@ class Track(Times):
 
 
 def plain(way: Way, scene: Scene, steps: int) -> Run:
-    """What is known of a run before it is made."""
+    """The description of a run."""
     return {"method": way.name, "kind": way.kind, "options": way.options, "view": way.view, "part": scene.name, "faces": len(scene.whole),
             "vertices": len(scene.frame(0).vertices), "bodies": len(scene.faces), "steps": steps}  # fmt: skip
 
 
 def without(way: Way, scene: Scene, why: str, **about: Any) -> Run:
-    """A run that could not be made."""
+    """A run without a device."""
     lists: Run = {name: [] for name in ("missed", "wrong", "update_ms", "query_ms", "pairs", "exact", *COUNTERS)}
     return plain(way, scene, 0) | about | lists | {"agrees": True, "lacking": why, "passes_ms": {}}
 
 
 def play(session: Session, title: str, scene: Scene, ways: list[Way], passes: bool = True, **about: Any) -> list[Run]:
-    """Let the ways take turns on all frames, once a round; a run of each, with `about` in it. The first is the one that is right. Where
-    there is no device, ways that need one say so."""
+    """Let the methods take turns on all frames, once a round; returns a run of each, with `about` in it. The first is the reference.
+    Without a device, the runs of methods that need one say so."""
     if session.stopped:
         return []
     why = lacking() if any(way.kind in (CUDA, MOVED) for way in ways) else None

@@ -1,9 +1,9 @@
-"""The cloth of paper G (section 8.2, Fig 11): it falls on a ball, slides a little, hangs down in folds and goes through itself there.
+"""The cloth of paper G (section 8.2, Fig 11): it falls on a ball, slides a little, hangs down in folds and intersects itself there.
 
-Particles on a square grid, falling, moved apart or together until the sides and diagonals of cells are about as long as at rest (position
-based dynamics, Müller et al. 2007), and out of the ball. Nothing keeps the cloth from itself. One coarse cloth is simulated; meshes of any
-size follow a smooth surface through its particles, with small wrinkles where there are faces enough to show them. So all sizes move alike.
-The cloth has a boundary: the surface is open. The ball is closed.
+Particles on a square grid fall; constraints restore the lengths of the sides and diagonals of cells (position based dynamics, Müller et al.
+2007) and move particles out of the ball. Self-collisions of the cloth are ignored. One coarse cloth is simulated; meshes of any size sample
+a smooth surface through its particles, with small wrinkles where there are enough faces to show them. So all sizes move alike. The cloth
+has a boundary: the surface is open. The ball is closed.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from pliant import shapes
 
 CELLS, SIDE, BALL = 24, 2.3, 0.5  # of the grid, the length of a side, the radius of the ball
 STEPS, PASSES, FALL, GRAVITY = 320, 5, 1.5, 9.81  # of the simulation: steps, passes over all springs in each, seconds
-DRAG, RUB, OUT = 0.6, 0.25, 0.012  # what is left of speed after a second, of sliding after a step; how far from the ball it stays
-# Sides along both axes of the grid, then diagonals: (rows, columns) from one end of a spring to the other, and how stiff it is.
+DRAG, RUB, OUT = 0.6, 0.25, 0.012  # shares of the speed left after a second and of sliding after a step; distance between cloth and ball
+# Sides along both axes of the grid, then diagonals: (rows, columns) from one end of a spring to the other, and its stiffness.
 SPRINGS = ((1, 0, 1.0), (0, 1, 1.0), (1, 1, 0.35), (1, -1, 0.35))
 WRINKLES = ((0.0030, 23.0, 9.0, 0.4), (0.0022, -14.0, 31.0, 2.0))  # height, waves along both sides, phase
 
 
 @cache
 def simulated() -> Rows:
-    """Places (STEPS + 1, CELLS + 1, CELLS + 1, 3) of all particles."""
+    """Positions (STEPS + 1, CELLS + 1, CELLS + 1, 3) of all particles."""
     u, v = np.meshgrid(np.linspace(-0.5, 0.5, CELLS + 1), np.linspace(-0.5, 0.5, CELLS + 1), indexing="ij")
-    # A little aside and out of level, so that no two folds are alike.
+    # Off centre and slightly tilted, so that no two folds are alike.
     turn = np.cos(0.3) * u - np.sin(0.3) * v, np.sin(0.3) * u + np.cos(0.3) * v
     now = SIDE * np.stack([turn[0] + 0.03, turn[1] - 0.02, 0.004 * np.sin(7 * u + 5 * v)], axis=2)
     now[:, :, 2] += BALL + 0.10 + 0.05 * u
@@ -50,7 +50,7 @@ def simulated() -> Rows:
 
 
 def pull(now: Rows, down: int, right: int, stiff: float) -> None:
-    """All springs of a kind, half of them after the other half: no two at a time have an end in common."""
+    """All springs of a kind, in two halves, so that no two springs of a half share a particle."""
     length, count = SIDE / CELLS * float(np.hypot(down, right)), CELLS + 1
     for first in (0, 1):
         along_rows = slice(first, count - 1, 2) if down else slice(0, count)
@@ -68,7 +68,7 @@ def pull(now: Rows, down: int, right: int, stiff: float) -> None:
 
 
 def keep_out(now: Rows, before: Rows) -> None:
-    """Particles in the ball go to its surface, and slide there less than they would."""
+    """Particles in the ball are projected to its surface, with friction."""
     far = np.sqrt(np.einsum("ijk,ijk->ij", now, now))
     inside = far < BALL + OUT
     if inside.any():

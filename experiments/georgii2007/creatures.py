@@ -1,13 +1,13 @@
-"""Creatures and shuttles of paper G (Fig 9): how they move, written once as a formula for one vertex, on the CPU and on a device.
+"""Creatures and shuttles of paper G (Fig 9): their motion, written once as a formula for one vertex, on the CPU and on a device.
 
-A vertex has a place at rest, a body, and, if it is on a tentacle, a LIMB: one of all tentacles of the swarm. A frame is PARAMETERS alone, a
-pose of each body and four numbers of each limb, from which all vertices follow (`carried`). Along its axis a tentacle is as long as it has
-grown; across it sways in waves, the more the farther out. Both move whole cuts across the axis, in order: a tentacle never meets itself,
-but it may meet others of its creature, other creatures and the shuttles that pass. Then it draws back, and grows again where nothing is.
-So the parameters of a frame depend on what met in the last. Who moves vertices on a device keeps the rest there, and sends parameters.
+A vertex has a rest position, a body, and, on a tentacle, a LIMB: one of all tentacles of the swarm. A frame is PARAMETERS alone, a rigid
+transform of each body and four numbers of each limb, from which all vertices are computed (`carried`). A tentacle is scaled along its axis,
+and sways across it in waves that increase outward. Both move whole cross sections in order, so a tentacle never intersects itself, but it
+may intersect others of its creature, other creatures and passing shuttles. Then it retracts, and grows again where nothing is. So the
+parameters of a frame depend on the collisions of the last. A device keeps the rest shapes, and receives parameters alone.
 
     rest (n, 3) float64, owner (n,) int32 body of a vertex, limb (n,) int32 or −1, axes (limbs, 10): along and two across, and the root
-    poses (bodies, 12) rows of 3 × 4 matrices; sways (limbs, 4): grown, height of waves, and two phases
+    poses (bodies, 12) rows of 3 × 4 matrices; sways (limbs, 4): grown length, height of waves, and two phases
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from experiments.georgii2007.bodies import LIMBS, LONG, Mesh, creature, joined, 
 from experiments.larsson2001.scenes import Faces, Rows, pose, rotation, unit
 from pliant.core.jit import helper, kernel
 
-Found = Callable[[Rows, Faces], Any]  # pairs (m, 2) of faces that meet
+Found = Callable[[Rows, Faces], Any]  # pairs (m, 2) of intersecting faces
 
 WAVE = 3.4  # radians a unit along a tentacle
-SWAY = (0.16, 0.34)  # heights of waves, in parts of the length
-LEAST, BACK, GROW = 0.25, 6.0, 0.5  # of a tentacle: the shortest; what it draws back and grows, in parts of its length a second
-SECONDS = 3.0  # that a scene lasts
-ROOM, DRIFT = 2.2, 0.16  # between creatures, and how far they go to and fro
+SWAY = (0.16, 0.34)  # heights of waves, relative to the length
+LEAST, BACK, GROW = 0.25, 6.0, 0.5  # of a tentacle: its minimum length; the speeds of retraction and growth, in lengths a second
+SECONDS = 3.0  # duration of the scene
+SPACING, DRIFT = 2.2, 0.16  # distance between creatures, and amplitude of their motion
 FLY = 1.6  # units a second, shuttles
 
 
 class Parameters(NamedTuple):
-    """A frame: poses (bodies, 12) and sways (limbs, 4)."""
+    """A frame: transforms (bodies, 12) and sways (limbs, 4)."""
 
     poses: Rows
     sways: Rows
 
 
 class Rest(NamedTuple):
-    """What never changes; arrays as said above."""
+    """The constant arrays, as described above."""
 
     vertices: Rows
     owner: NDArray[np.int32]
@@ -61,13 +61,13 @@ class Swarm(NamedTuple):
     played: list[Parameters]
 
     def vertices(self, k: int) -> Rows:
-        """(n, 3) of frame k."""
+        """Vertices (n, 3) of frame k."""
         return moved(self.rest, self.played[k])
 
 
 @helper
 def carried(i, vertices, owner, limb, axes, poses, sways):  # type: ignore[no-untyped-def]
-    """Where vertex i is: out of the frame of its tentacle, if it is on one, into that of its body, into the world."""
+    """The position of vertex i: from the frame of its tentacle, if it has one, to that of its body, to world space."""
     x, y, z = vertices[i, 0], vertices[i, 1], vertices[i, 2]
     t, b = limb[i], owner[i]
     if t >= 0:
@@ -107,7 +107,7 @@ def moved(rest: Rest, parameters: Parameters) -> Rows:
 
 
 class Flight(NamedTuple):
-    """What decides where bodies are, and what limbs do: centres (creatures, 3), ways, turns and shuttles, drawn once; phases (limbs, 4)."""
+    """The parameters of the motion, drawn once: centres (creatures, 3), paths, rotations and shuttles; phases (limbs, 4)."""
 
     centres: Rows
     ways: Rows
@@ -116,7 +116,7 @@ class Flight(NamedTuple):
     phases: Rows
 
     def at(self, passed: float, grown: Rows) -> Parameters:
-        """The parameters at a time, 0 … 1, with limbs that are so long (limbs,)."""
+        """The parameters at a time, 0 … 1, with limbs of these lengths (limbs,)."""
         time, poses = SECONDS * passed, []
         for centre, way, (axis, angle, speed) in zip(self.centres, self.ways, self.turns, strict=True):
             poses.append(pose(rotation(axis, angle + speed * time), centre + DRIFT * np.sin(1.3 * time + 2 * way) * way))
@@ -135,18 +135,18 @@ def facing(ahead: Rows) -> Rows:
 
 
 def flight(bodies: int, shuttles: int) -> Flight:
-    """Creatures in the cells of a flat grid, a little out of line; shuttles on lines through the middle of it."""
+    """Creatures in the cells of a flat grid, with small offsets; shuttles on lines through the middle of it."""
     rng = np.random.default_rng(320)
     wide = int(np.ceil(np.sqrt(bodies)))
     k = np.arange(bodies)
-    centres = ROOM * np.stack([k % wide - 0.5 * (wide - 1), rng.uniform(-0.35, 0.35, bodies), k // wide - 0.5 * (bodies // wide - 1)], 1)
+    centres = SPACING * np.stack([k % wide - 0.5 * (wide - 1), rng.uniform(-0.35, 0.35, bodies), k // wide - 0.5 * (bodies // wide - 1)], 1)
     ways = rng.normal(size=(bodies, 3))
     ways /= np.linalg.norm(ways, axis=1, keepdims=True)
     turns = [(unit(*rng.normal(size=3)), rng.uniform(0, 6), rng.uniform(-0.25, 0.25)) for _ in range(bodies)]
     lines = []
     for _ in range(shuttles):
         ahead = unit(1.0, rng.uniform(-0.3, 0.3), rng.uniform(-0.4, 0.4))
-        middle = rng.uniform(-0.6, 0.6, 3) * [0.5, 0.8, 0.5 * ROOM * wide]
+        middle = rng.uniform(-0.6, 0.6, 3) * [0.5, 0.8, 0.5 * SPACING * wide]
         lines.append((middle - 0.5 * FLY * SECONDS * ahead, ahead))
     return Flight(centres, ways, turns, lines, rng.uniform(0, 1, (bodies * LIMBS, 3)) * [1, 2 * np.pi, 2 * np.pi])
 
@@ -163,9 +163,9 @@ def still(bodies: int, shuttles: int, fine: tuple[int, int, int, int]) -> Swarm:
 
 
 def swarm(bodies: int, shuttles: int, fine: tuple[int, int, int, int], frames: int, found: Found | None = None) -> Swarm:
-    """All frames, 0 … frames: each has the limbs of the last, shorter where `found`, or a tree, says that they were hit."""
+    """All frames, 0 … frames: each starts with the limbs of the last, shorter where `found`, or a BVH, reports collisions."""
     whole, way = still(bodies, shuttles, fine), flight(bodies, shuttles)
-    ask, grown = found or Asked(), np.ones(bodies * LIMBS)
+    ask, grown = found or SelfCollider(), np.ones(bodies * LIMBS)
     for k in range(frames + 1):
         whole.played.append(way.at(k / frames, grown))
         if k < frames:
@@ -173,8 +173,8 @@ def swarm(bodies: int, shuttles: int, fine: tuple[int, int, int, int], frames: i
     return whole
 
 
-class Asked:
-    """Asks a tree, which is built once."""
+class SelfCollider:
+    """Queries a BVH that is built once."""
 
     def __init__(self) -> None:
         self.body: pliant.Body | None = None
@@ -187,7 +187,7 @@ class Asked:
 
 
 def after(grown: Rows, limb: NDArray[np.int32], pairs: Any, seconds: float) -> Rows:
-    """How long limbs (limbs,) are when so many seconds have passed: those that are hit, by pairs (m, 2) of faces, draw back."""
+    """The lengths of limbs (limbs,) after so many seconds: those with colliding faces, in pairs (m, 2), retract."""
     hit = np.zeros(len(grown), bool)
     touched = limb[np.asarray(pairs).reshape(-1)]
     hit[touched[touched >= 0]] = True

@@ -12,14 +12,14 @@ from pliant.report import picture
 
 MEETING = (0.90, 0.08, 0.05)
 FRAMES, SHOWN = 30, (4, 15, 26)
-COARSE = Plan(horses=16_000, creatures=(10, 4, (12, 2, 20, 6)), rigid=(60, 120_000), dragons=60_000)  # faces that meet can be seen
+COARSE = Plan(horses=16_000, creatures=(10, 4, (12, 2, 20, 6)), rigid=(60, 120_000), dragons=60_000)  # intersecting faces are visible
 VIEWS = {"soft rabbits": picture.Viewpoint(-60, 20, (0.0, 0.0, 0.2), 3.4), "soft horses": picture.Viewpoint(-70, 12, (0.1, 0.0, 0.0), 3.4),
          "creatures": picture.Viewpoint(-80, 12, (0.0, 0.0, 0.0), 11.0), "rigid rabbits": picture.Viewpoint(-60, 24, (0.0, 0.0, 2.4), 10.5),
          "dragons": picture.Viewpoint(-60, 30, (0.6, 0.5, 0.8), 6.0), "cloth": picture.Viewpoint(-60, 20, (0.0, 0.0, -0.2), 3.2)}
 
 
 def colours_of(scene, frame):
-    """A colour for each part, and another for faces that meet."""
+    """A colour for each part, and another for intersecting faces."""
     found = pl.self_collide(pl.Body(frame.vertices, frame.faces), adjacent="ignore").faces
     made = np.concatenate([np.tile([colorsys.hsv_to_rgb(k / len(scene.faces), 0.45, 0.80)], (len(faces), 1))
                            for k, faces in enumerate(scene.faces)])

@@ -1,4 +1,4 @@
-"""The plots of paper G's experiments, from runs as they are in the JSON file. Needs Matplotlib."""
+"""The plots of paper G's experiments, from the runs in the JSON file. Needs Matplotlib."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Colours that stay apart for every eye (Okabe and Ito).
+# Colours that colour-blind readers can distinguish (Okabe and Ito).
 COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#E69F00", "#117733", "#D55E00", "#CC79A7", "#882255", "#999999")
 SHADES = ("#404040", "#909090", "#C8C8C8", "#CC79A7", "#E8C6D8")  # of passes, from the first to the last
 
 
 def colours(runs: list[Run]) -> dict[str, str]:
-    """One for each engine that could run."""
+    """A colour for each engine that could run."""
     return {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(dict.fromkeys(run["method"] for run in runs if made(run)))}
 
 
 def plot_1(figure: Figure, runs: list[Run]) -> None:
-    """Milliseconds a frame, a group of bars for each scene and a line for the paper; below, what passes take."""
+    """Milliseconds a frame, a group of bars for each scene and a line for the paper; below, the shares of the passes."""
     figure.set_size_inches(12, 8.4)
     above, below = figure.subplots(2, 1)
     labels, names = list(dict.fromkeys(label(run) for run in runs)), colours(runs)
@@ -79,7 +79,7 @@ def plot_cloth(figure: Figure, runs: list[Run]) -> None:
         behind.fill_between(range(len(mine[0]["exact"])), mine[0]["exact"], color="#999999", alpha=0.2, linewidth=0)
         behind.set_ylabel("pairs (grey)")
         behind.set_ylim(0)
-        ax.set_zorder(behind.get_zorder() + 1)  # lines over what is behind them
+        ax.set_zorder(behind.get_zorder() + 1)  # lines over the background
         ax.patch.set_visible(False)
         tidy(ax, f"{each} triangles")
     axes[-1].set_xlabel("frame")
@@ -87,7 +87,7 @@ def plot_cloth(figure: Figure, runs: list[Run]) -> None:
 
 
 def plot_misses(figure: Figure, runs: list[Run]) -> None:
-    """What is missed against resolution, with what is estimated, and against passes."""
+    """Missed pairs against resolution, with the estimate, and against passes."""
     figure.set_size_inches(11, 4.4)
     axes = figure.subplots(1, 2)
     for part, colour in zip(parts(runs), COLOURS, strict=False):
@@ -98,7 +98,7 @@ def plot_misses(figure: Figure, runs: list[Run]) -> None:
             mine = [run for run in runs if run["part"] == part and run["sweep"] == PASSES and run["rest"] == rest]
             axes[1].plot([run["value"] for run in mine], shares(mine, "missed"), color=colour, linestyle=style, marker="o", markersize=3)
     axes[0].set_xscale("log", base=2)
-    for ax, what in zip(axes, ("rays a side (dashed: as estimated)", "passes (dotted: rest marked)"), strict=True):
+    for ax, what in zip(axes, ("rays a side (dashed: estimate)", "passes (dotted: rest marked)"), strict=True):
         ax.set_xlabel(what)
         ax.set_ylabel("pairs missed, %")
         ax.set_yscale("symlog", linthresh=0.01)
@@ -108,13 +108,13 @@ def plot_misses(figure: Figure, runs: list[Run]) -> None:
 
 
 def shares(runs: list[Run], name: str) -> list[float]:
-    """Per cent; NaN where there is nothing to miss."""
+    """Per cent; NaN if there are no pairs."""
     found = [share(run, name) for run in runs]
     return [float("nan") if each is None else 100 * each for each in found]
 
 
 def beneath(figure: Figure, ax: Axes, columns: int) -> None:
-    """The legend of a panel, for all of them, where no line is."""
+    """One legend for all panels, outside them."""
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
 
 

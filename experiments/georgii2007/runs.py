@@ -1,9 +1,9 @@
-"""The experiments of paper G (section 8): which engines run on which scenes, and what sampling misses. What they say: `tables.py`.
+"""The experiments of paper G (section 8): which engines run on which scenes, and what sampling misses. `tables.py` makes their tables.
 
-ENGINES: a tree that is refitted as a body does by default, whose answer counts; one that is built anew in every frame; the image engine,
-conservative and sampled, along the direction that a scene is looked at, and conservative along one of its own choice; the same on a device,
-with vertices that are there already, and, of creatures, that are made there. MISSES: the sampled mode with coarser and finer screens, and
-with fewer passes than it takes, whose rest is dropped or marked; a pass peels one surface off the near end, as the paper's did.
+ENGINES: a BVH refitted by the default policy, the reference; one that is rebuilt in every frame; the image engine, conservative and
+sampled, along the view direction of the scene, and conservative along a direction of its own choice; the same on a device, with vertices
+that are in place already, and, for creatures, with vertices computed there. MISSES: the sampled mode at several resolutions, and with fewer
+passes than necessary, where the rest is dropped or marked; a pass peels one surface off the near end, as in the paper.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from experiments.georgii2007.cloth import cloth
 from experiments.georgii2007.scenes import Scene, creatures, dragons, rigid_rabbits, soft_horses, soft_rabbits
 from experiments.paper import Experiment
 
-AUTO, REBUILD = "tree, default", "tree, built anew"
+AUTO, REBUILD = "tree, default", "tree, rebuilt"
 EXACT, SAMPLED, OWN = "image, conservative", "image, sampled", "image, conservative, own direction"
-EXACT_THERE, SAMPLED_THERE, MOVED_THERE = "CUDA, conservative", "CUDA, sampled", "CUDA, conservative, moved there"
+EXACT_THERE, SAMPLED_THERE, MOVED_THERE = "CUDA, conservative", "CUDA, sampled", "CUDA, conservative, moved on device"
 TREES = [Way(AUTO, TREE, {}), Way(REBUILD, TREE, {"policy": "rebuild"})]
 RESOLUTION, PASSES = "resolution", "passes"
 
 
 class Plan(NamedTuple):
-    """How large an experiment is: triangles of each scene; `rigid` and `creatures`: bodies first, then shuttles, and how fine they are."""
+    """The size of an experiment: triangles of each scene; `rigid` and `creatures`: bodies first, then shuttles, and their subdivision."""
 
     rabbits: int = 12_000
     horses: int = 32_000
@@ -48,7 +48,7 @@ QUICK = Plan(rabbits=2_400, horses=6_000, creatures=(2, 1, (4, 1, 4, 2)), rigid=
 
 
 def scenes(plan: Plan) -> Iterator[Scene]:
-    """Those of Table 1, in its order, made when they are needed."""
+    """The scenes of Table 1, in its order, made when needed."""
     yield soft_rabbits(plan.rabbits, plan.frames)
     yield soft_horses(plan.horses, plan.frames)
     yield creatures(*plan.creatures, plan.frames)
@@ -57,7 +57,7 @@ def scenes(plan: Plan) -> Iterator[Scene]:
 
 
 def ways(plan: Plan, scene: Scene) -> list[Way]:
-    """All that a scene is played with; the first is what answers are compared with."""
+    """All methods of a scene; the first is the reference."""
     exact, sampled = ({"mode": mode, "resolution": plan.resolution} for mode in ("conservative", "sampled"))
     here = {"device": "cpu"}
     images = [Way(EXACT, IMAGE, exact | here), Way(SAMPLED, IMAGE, sampled | here), Way(OWN, IMAGE, exact | here, view=False)]
@@ -81,7 +81,7 @@ def run_cloth(plan: Plan, session: Session) -> Iterator[Run]:
 
 
 def sweeps(plan: Plan) -> list[tuple[Way, dict[str, Any]]]:
-    """Ways that sample less and less, and what is changed in each."""
+    """Methods with decreasing sampling, and the value that varies."""
     made = []
     for size in plan.resolutions:
         way = Way(f"{size} × {size}", IMAGE, {"mode": "sampled", "resolution": size, "device": "cpu"})
@@ -95,7 +95,7 @@ def sweeps(plan: Plan) -> list[tuple[Way, dict[str, Any]]]:
 
 
 def misses(plan: Plan, session: Session) -> Iterator[Run]:
-    """What the sampled mode does not find. One round is enough: what is missed is no matter of time."""
+    """Pairs that the sampled mode misses. One round suffices: misses do not depend on time."""
     for scene in scenes(plan):
         if session.stopped:
             return

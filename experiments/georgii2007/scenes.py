@@ -1,16 +1,16 @@
-"""The scenes of paper G (section 8): the five of Table 1. What falls over a ball is in `cloth.py`, how creatures move in `creatures.py`.
+"""The scenes of paper G (section 8): the five of Table 1. The cloth is in `cloth.py`, the motion of creatures in `creatures.py`.
 
-    soft rabbits    two of 12K triangles together, bounce into each other; they wobble, and are flattened where they meet (Fig 8)
-    soft horses     two of 32K, tangled: hardly apart and wobbling, so that their skins go through each other over and over (Fig 8)
-    creatures       ten of 320K with four shuttles, whose tentacles draw back when they are hit, and grow again (Fig 9)
+    soft rabbits    two of 12K triangles together, bounce off each other; they wobble, and flatten at the contact (Fig 8)
+    soft horses     two of 32K, nearly coincident and wobbling, so that their surfaces intersect over and over (Fig 8)
+    creatures       ten of 320K with four shuttles; their tentacles retract when they are hit, and grow again (Fig 9)
     rigid rabbits   sixty of 500K that fall into a box and bounce there (Fig 10)
     dragons         two coils of 800K that go through each other (Fig 10)
 
-A SCENE is a number of PARTS, closed surfaces of faces that stay the same and vertices that move from frame to frame; a frame is all parts
-as one mesh, of which is asked what meets what, with itself included, as in the paper. `view` is the direction in which it is looked at:
-there the most surfaces in a row, the depth complexity, are about as many as the paper says, 8 and 16.
+A SCENE has a number of PARTS, closed surfaces with constant faces and moving vertices; a frame is all parts as one mesh, whose
+self-collision is computed, as in the paper. `view` is the direction of projection: along it the depth complexity, the maximum number of
+surfaces on a ray, is about that of the paper, 8 and 16.
 
-Shapes and motions are others than the paper's, which says no more about them than stands here; how many triangles meet is about the same.
+Shapes and motions differ from the paper's, which describes them only as above; the numbers of intersecting triangles are similar.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Frame(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """Parts that move: the faces (f, 3) of each, `whole`, those of all as one mesh, and `at`, which gives the vertices (n, 3) of each in
-    frame k. `closed`: every part is. `swarm`: what makes the vertices, where a device can do that as well."""
+    """Moving parts: the faces (f, 3) of each, `whole`, those of all as one mesh, and `at`, which returns the vertices (n, 3) of each in
+    frame k. `closed`: every part is closed. `swarm`: computes the vertices, where a device can do so as well."""
 
     name: str
     faces: tuple[Faces, ...]
@@ -50,7 +50,7 @@ class Scene(NamedTuple):
     swarm: Swarm | None
 
     def parts(self, k: int) -> list[Mesh]:
-        """Vertices and faces of each part in frame k, 0 … frames; frame 0 is where it starts, and is not played."""
+        """Vertices and faces of each part in frame k, 0 … frames; frame 0 is the start, and is not played."""
         if not 0 <= k <= self.frames:
             raise ValueError(f"k must be in 0 … {self.frames}, not {k}")
         return list(zip(self.at(k), self.faces, strict=True))
@@ -62,16 +62,16 @@ class Scene(NamedTuple):
 
 def scene(name: str, rest: list[Mesh], at: Callable[[int], list[Rows]], frames: int, view: Direction, closed: bool = True,
           swarm: Swarm | None = None) -> Scene:  # fmt: skip
-    """A scene whose parts have the faces of these, and as many vertices."""
+    """A scene whose parts have these faces and numbers of vertices."""
     if frames < 1:
         raise ValueError(f"frames must be 1 or more, not {frames!r}")
     return Scene(name, tuple(faces for _, faces in rest), joined(rest)[1], at, frames, view, closed, swarm)
 
 
-# --- what soft bodies do ---------------------------------------------------------------------------------------------------------
+# --- deformations of soft bodies -------------------------------------------------------------------------------------------------
 
-# Waves that push all of space about: (direction and height of the push, waves a unit, angular speed, phase). A push is along one wave and
-# changes along another direction; all heights times waves add up to less than 1, so that nothing folds.
+# Waves that displace all of space: (direction and height of the displacement, waves a unit, angular speed, phase). A displacement is along
+# one direction and varies along another; the sum of heights times waves is less than 1, so that nothing folds.
 WOBBLE = (
     ((0.030, -0.012, 0.020), (2.1, 5.3, 1.7), 5.1, 0.3),
     ((-0.014, 0.026, 0.018), (4.7, 1.9, -3.1), -6.3, 1.9),
@@ -80,7 +80,7 @@ WOBBLE = (
 
 
 def wobbled(vertices: Rows, time: float, waves: Any = WOBBLE, much: float = 1.0) -> Rows:
-    """Vertices (n, 3) pushed about, at a time in seconds."""
+    """Vertices (n, 3) displaced by the waves, at a time in seconds."""
     moved = vertices.copy()
     for push, along, speed, phase in waves:
         moved += np.sin(vertices @ np.array(along) + (speed * time + phase))[:, None] * (much * np.array(push))
@@ -88,18 +88,18 @@ def wobbled(vertices: Rows, time: float, waves: Any = WOBBLE, much: float = 1.0)
 
 
 def flattened(vertices: Rows, along: Rows, much: float) -> Rows:
-    """Vertices that are `much` shorter along a direction (3,), and wider across it, with the same volume."""
+    """Vertices compressed by `much` along a direction (3,), and expanded across it, with the same volume."""
     short, wide = 1 - much, 1 / np.sqrt(1 - much)
     return np.asarray(wide * vertices + np.outer(vertices @ along, (short - wide) * along))
 
 
 # --- soft bodies -----------------------------------------------------------------------------------------------------------------
 
-SECONDS = 2.0  # that a scene lasts
+SECONDS = 2.0  # duration of the scene
 
-# Rabbits: the way they fly, how far apart their middles are at most and at least, how often they bounce, how flat they get.
+# Rabbits: the direction of their motion, the largest and the smallest distance of their centres, the number of bounces, the flattening.
 FLIGHT, FAR, CLOSE, BOUNCES, FLAT = (0.86, 0.38, 0.34), 1.3, 0.74, 3, 0.18
-HARES = (((0.2, 0.3, 0.93), 0.4), ((-0.3, 0.5, 0.81), 3.4))  # turns about an axis, to begin with
+HARES = (((0.2, 0.3, 0.93), 0.4), ((-0.3, 0.5, 0.81), 3.4))  # initial rotations about an axis
 SPIN = (0.35, -0.3)  # radians a second
 
 
@@ -120,7 +120,7 @@ def soft_rabbits(faces: int, frames: int) -> Scene:
     return scene("soft rabbits", [(rest, triangles)] * 2, at, frames, FLIGHT)
 
 
-# Horses: how far apart, in which direction, how they are turned against each other, and how high small waves in their skins are.
+# Horses: their distance, its direction, their relative rotation, and the height of small waves on their surfaces.
 TANGLE, BESIDE, TWIST = 0.02, (0.3, 0.85, 0.44), 0.03
 SKIN = (
     ((0.0040, 0.0060, 0.0036), (31.0, 12.0, 18.0), 9.1, 0.7),
@@ -146,20 +146,20 @@ def soft_horses(faces: int, frames: int) -> Scene:
 
 # --- many rigid bodies -----------------------------------------------------------------------------------------------------------
 
-# Bodies in a box open above: how wide it is for each column of bodies, how near middles come before they are pushed apart, how hard that
-# and the walls push, gravity, what speed is left after a second; steps in which a fall of FALL seconds is taken.
-ROOM, NEAR, HARD, GRAVITY, LEFT, FALL, KNOTS = 1.45, 1.45, 900.0, 9.81, 0.75, 2.0, 1_200
+# Bodies in a box open above: its width for each column of bodies, the distance of centres below which bodies repel each other, the
+# strength of that and of the walls, gravity, the share of speed left after a second; time steps of a fall of FALL seconds.
+SPACING, NEAR, HARD, GRAVITY, LEFT, FALL, KNOTS = 1.45, 1.45, 900.0, 9.81, 0.75, 2.0, 1_200
 
 
 @cache
 def fall(bodies: int) -> Rows:
-    """Middles (KNOTS + 1, bodies, 3) of bodies that fall from the cells of a grid, and bounce."""
+    """Centres (KNOTS + 1, bodies, 3) of bodies that fall from the cells of a grid, and bounce."""
     rng = np.random.default_rng(60)
     wide = max(1, round(np.cbrt(bodies)))
     k = np.arange(bodies)
     sites = np.stack([k % wide, k // wide % wide, k // wide**2], axis=1) * [1.0, 1.0, 1.25] + rng.uniform(-0.16, 0.16, (bodies, 3))
-    half = 0.5 * ROOM * wide
-    centres = ROOM * (sites + [0.5, 0.5, 0.6]) - [half, half, 0.0]
+    half = 0.5 * SPACING * wide
+    centres = SPACING * (sites + [0.5, 0.5, 0.6]) - [half, half, 0.0]
     velocities = rng.normal(0, 0.8, (bodies, 3))
     low, high, step = np.array([0.55 - half, 0.55 - half, 0.45]), np.array([half - 0.55, half - 0.55, np.inf]), FALL / KNOTS
     made = [centres]
@@ -174,7 +174,7 @@ def fall(bodies: int) -> Rows:
 
 
 def rigid_rabbits(bodies: int, faces: int, frames: int) -> Scene:
-    """So many bodies of as many faces together; all have one shape."""
+    """So many bodies of one shape, with as many faces together."""
     rest, triangles = rabbit(round(faces / bodies / 2) * 2)
     rest = rest - 0.5 * (rest.min(axis=0) + rest.max(axis=0))
     rng = np.random.default_rng(500)
@@ -192,11 +192,11 @@ def rigid_rabbits(bodies: int, faces: int, frames: int) -> Scene:
 
 # --- dragons ---------------------------------------------------------------------------------------------------------------------
 
-APART, THROUGH = ((1.30, 1.00, 1.70), (1.10, 0.95, 1.50)), ((0.21, 0.34, 0.92), 0.9, 1.5)  # from where to where; how it turns
+APART, THROUGH = ((1.30, 1.00, 1.70), (1.10, 0.95, 1.50)), ((0.21, 0.34, 0.92), 0.9, 1.5)  # start and end of the motion; rotation
 
 
 def dragons(faces: int, frames: int) -> Scene:
-    """Two of half as many faces each; one stays, the other turns and goes through it."""
+    """Two of half as many faces each; one stays, the other rotates and goes through it."""
     rest, triangles = dragon(faces // 2)
 
     def at(k: int) -> list[Rows]:

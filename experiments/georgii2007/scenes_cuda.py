@@ -1,7 +1,7 @@
 """Creatures of paper G moved on a device: the formula of `creatures.py` in a CUDA kernel, a thread for each vertex.
 
-What never changes goes to the device once; a frame sends parameters, some kilobytes, and vertices stay where they are made. This module
-imports numba.cuda, so whoever needs it imports it late.
+Constant data is copied to the device once; a frame sends parameters, some kilobytes, and vertices stay on the device. This module imports
+numba.cuda, so it is imported only when it is needed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def carry_all(vertices, owner, limb, axes, poses, sways, out):  # type: ignore[n
 
 
 class Mover:
-    """A swarm on the device: `faces` (f, 3), and vertices (n, 3) that each frame writes anew."""
+    """A swarm on the device: `faces` (f, 3), and vertices (n, 3) that each frame overwrites."""
 
     def __init__(self, swarm: Swarm) -> None:
         here = device.require_cuda()
@@ -32,7 +32,7 @@ class Mover:
         self.given = [here.to_device(array) for array in swarm.played[0]]
 
     def move(self, parameters: Parameters) -> Any:
-        """Vertices with these parameters, a device array that is the same every time."""
+        """Vertices with these parameters, always in the same device array."""
         for there, here in zip(self.given, parameters, strict=True):
             there.copy_to_device(here)
         carry_all[device.launch_grid(self.vertices.shape[0])](*self.rest, *self.given, self.vertices)

@@ -1,4 +1,4 @@
-"""What the runs of paper G's experiments say, beside what the paper says. All from runs as they are in the JSON file."""
+"""Tables of paper G's experiments beside the paper's figures, all from the runs in the JSON file."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Said(NamedTuple):
 
     @property
     def total(self) -> float:
-        """As the paper has it."""
+        """The paper's total."""
         return self.gpu + self.reduce + self.cpu
 
 
-# By scenes of ours. Its print of the last row may have rays and met the other way round: they are nearly the same.
+# By the scenes here. In the paper's print of the last row, rays and met may be exchanged: they are nearly equal.
 TABLE_1 = {
     "soft rabbits": Said("defo bunnies", 12_000, 200, 400, 200, 400, 100, 3, 1, 1),
     "soft horses": Said("defo horses", 32_000, 21_000, 13_000, 4_300, 9_000, 3_700, 5, 4, 24),
@@ -41,7 +41,7 @@ TABLE_1 = {
     "rigid rabbits": Said("rigid bunnies", 500_000, 2_800, 12_000, 4_400, 7_700, 1_500, 56, 18, 21),
     "dragons": Said("dragon", 800_000, 7_500, 54_000, 7_700, 6_600, 1_500, 53, 139, 32),
 }
-# What section 8.2 has of the cloth of 2K triangles: most tests and pairs, and milliseconds, on average and at most.
+# The paper's figures of the cloth of 2K triangles (section 8.2): maximum tests and pairs, and milliseconds, mean and maximum.
 CLOTH = {"tests": 2_000, "pairs": 300, "mean": 5.0, "most": 12.0}
 COLUMNS = ("rays", "packed", "met", "tests", "pairs")
 PASS_NAMES = ("sample", "merge", "separate", "pack", "test")
@@ -49,23 +49,23 @@ NOTHING = "–"
 
 
 def made(run: Run) -> bool:
-    """Could it be run?"""
+    """Was it run?"""
     return bool(run["steps"])
 
 
 def average(run: Run, name: str) -> float | None:
-    """Of all frames."""
+    """The mean of all frames."""
     return mean(run.get(name, []))
 
 
 def share(run: Run, name: str = "missed") -> float | None:
-    """How many pairs were missed, or are thought to be, in parts of all that there are."""
+    """Missed pairs, counted or estimated, as a share of all pairs."""
     there = sum(run["exact"])
     return sum(run[name]) / there if there and name in run else None
 
 
 def percent(value: float | None) -> str:
-    """Of a share."""
+    """A share in per cent."""
     return NOTHING if value is None else "0" if value == 0 else f"{figure(100 * value)} %"
 
 
@@ -91,19 +91,19 @@ def counts(runs: list[Run]) -> Table:
             rows.append([name, run["method"], f"{run['faces']:,}", str(max(run["depth"])), *ours, percent(share(run))])
     one = next(run for run in runs if made(run))
     note = (f"Means of {one['steps']} frames; *depth*: the most faces on one ray, in sampled mode, or in one pixel, in conservative mode, "
-            "of all frames; *rays* that are on, *packed*: faces left for testing, *met*: faces in pairs whose boxes meet, *tests* of pairs "
-            "of triangles, *pairs* found; *missed*: in parts of those that there are.")  # fmt: skip
-    columns = ["scene", "engine", "triangles", "depth", *COLUMNS, "missed"]
-    return Table("What is looked at", columns, rows, 2, note)
+            "of all frames; *rays*: those that show a collision, *packed*: faces left for testing, *candidates*: faces in pairs with "
+            "overlapping boxes, *tests* of pairs of triangles, *pairs* found; *missed*: as a share of all pairs.")  # fmt: skip
+    columns = ["scene", "engine", "triangles", "depth", *("candidates" if name == "met" else name for name in COLUMNS), "missed"]
+    return Table("Counts", columns, rows, 2, note)
 
 
 def images(runs: list[Run], part: str) -> list[Run]:
-    """Runs of the image engine with counters that differ: on a device they are the same."""
+    """Runs of the image engine whose counters differ: on a device they are the same."""
     return [run for run in runs if run["part"] == part and run["method"] in (SAMPLED, EXACT) and made(run)]
 
 
 def times(runs: list[Run]) -> Table:
-    """Milliseconds of every engine on every scene, and how many times faster than a tree that is built anew."""
+    """Milliseconds of every engine on every scene, and the speed-up over a BVH that is rebuilt."""
     labels = list(dict.fromkeys(label(run) for run in runs))
     rows = []
     said = [TABLE_1.get(run["part"]) for run in first_of(runs, labels)]
@@ -117,13 +117,13 @@ def times(runs: list[Run]) -> Table:
             cells.append(NOTHING if not mine else cell(mine[0], base[0] if base else None))
         rows.append([method, *cells])
     why = next((f" {run['method']}: {run['lacking']}." for run in runs if "lacking" in run), "")
-    note = ("Milliseconds a frame, updates and queries, means; in brackets how many times faster than a tree that is built anew in every "
-            f"frame. On a device: vertices and faces are there, pairs come back to the host.{why}")  # fmt: skip
+    note = ("Milliseconds a frame, updates and queries, means; in brackets the speed-up over a tree that is rebuilt in every "
+            f"frame. On a device, vertices and faces are in place, and pairs are copied to the host.{why}")  # fmt: skip
     return Table("Milliseconds a frame", ["engine", *labels], rows, 1, note)
 
 
 def label(run: Run) -> str:
-    """A scene in short."""
+    """The name of a scene."""
     return f"{run['part']}, {run['faces']:,}"
 
 
@@ -133,7 +133,7 @@ def first_of(runs: list[Run], labels: list[str]) -> list[Run]:
 
 
 def cell(run: Run, base: Run | None) -> str:
-    """Its milliseconds, and what they are against the base."""
+    """The milliseconds, and the speed-up over the base."""
     if not made(run):
         return "no device"
     mine = mean(ms(run))
@@ -152,14 +152,14 @@ def passes(runs: list[Run]) -> Table:
         for run in mine:
             taken = [run["passes_ms"][each] for each in PASS_NAMES]
             rows.append([name, run["method"], *map(figure, taken), figure(sum(taken)), sent(run)])
-    note = ("Milliseconds, means of a few frames that were measured pass by pass; *sample* includes choosing a direction and putting "
-            "vertices on the screen; *sent*: what went from the device to the host, in parts of the geometry. The paper's passes: "
-            "sampling, merging and separating on the GPU, then packing and getting the result, then tests on the CPU.")  # fmt: skip
-    return Table("Milliseconds of each pass", ["scene", "engine", *PASS_NAMES, "all", "sent"], rows, 2, note)
+    note = ("Milliseconds, means of a few frames that were timed pass by pass; *sample* includes the choice of a direction and the "
+            "projection of vertices to the screen; *sent*: bytes copied from the device to the host, relative to the geometry. The paper's "
+            "passes: sampling, merging and separating on the GPU, then packing and readback, then tests on the CPU.")  # fmt: skip
+    return Table("Milliseconds of each pass", ["scene", "engine", *PASS_NAMES, "total", "sent"], rows, 2, note)
 
 
 def sent(run: Run) -> str:
-    """In parts of vertices, float64, and faces, int32."""
+    """Relative to the size of vertices, float64, and faces, int32."""
     if run["kind"] == IMAGE:
         return NOTHING
     whole = 24 * run["vertices"] + 12 * run["faces"]
@@ -176,13 +176,13 @@ def tables_cloth(runs: list[Run]) -> list[Table]:
         if made(run):
             taken = figure(mean(ms(run))), figure(float(ms(run).max()))
             rows.append([run["method"], f"{run['faces']:,}", *taken, most(run, "tests"), most(run, "pairs")])
-    note = "Milliseconds a frame; *tests* and *pairs*: the most of all frames. Ours are cloth and ball together."
+    note = "Milliseconds a frame; *tests* and *pairs*: maxima of all frames. Here they are of cloth and ball together."
     table = Table("Slowest frames", ["engine", "triangles", "mean", "slowest", "tests", "pairs"], rows, 1, note)
     return [table, *tables_1(runs)]
 
 
 def most(run: Run, name: str) -> str:
-    """Of all frames."""
+    """The maximum of all frames."""
     return f"{max(run[name]):,}" if run.get(name) else NOTHING
 
 
@@ -190,18 +190,18 @@ def most(run: Run, name: str) -> str:
 
 
 def tables_misses(runs: list[Run]) -> list[Table]:
-    """By resolution, and by passes."""
+    """Misses by resolution, and by passes."""
     tables = []
     sizes = [run for run in runs if run["sweep"] == RESOLUTION]
     if sizes:
-        note = (f"Pairs missed in {sizes[0]['steps']} frames, in parts of those that there are; in brackets what the engine itself thinks "
-                "that it has missed; rays are as thin as lines, peeled to the end.")  # fmt: skip
+        note = (f"Pairs missed in {sizes[0]['steps']} frames, as a share of all pairs; in brackets the engine's own estimate "
+                "of that share; rays are lines, peeled to the end.")  # fmt: skip
         tables.append(Table("Missed by resolution", *sweep(sizes, lambda run: f"{run['value']}²"), 1, note))
     for rest in ("drop", "mark"):
         mine = [run for run in runs if run["sweep"] == PASSES and run["rest"] == rest]
         if mine:
             deep = {part: max(max(run["depth"]) for run in mine if run["part"] == part) for part in parts(mine)}
-            become = "colliding" if rest == "mark" else "not colliding, if they have not shown to be by then"
+            become = "colliding" if rest == "mark" else "not colliding, unless they have shown a collision by then"
             note = (f"At {mine[0]['options']['resolution']}², peeled from the near end, one surface a pass; rays with more surfaces than "
                     f"passes count as {become}. The paper, whose rigid bunnies are 16 deep: less than 5 % after six passes, nothing after "
                     "seven if the rest is marked. Most surfaces on a ray: "
@@ -212,7 +212,7 @@ def tables_misses(runs: list[Run]) -> list[Table]:
 
 
 def sweep(runs: list[Run], head: Callable[[Run], str]) -> tuple[list[str], list[list[str]]]:
-    """Columns by what is changed, a row for each scene; and a row of milliseconds for each."""
+    """Columns by the value that varies, a row for each scene; and a row of milliseconds for each."""
     heads = list(dict.fromkeys(head(run) for run in runs))
     rows: list[list[str]] = []
     for part in parts(runs):

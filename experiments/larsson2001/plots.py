@@ -1,4 +1,4 @@
-"""The plots of paper A's experiments, from runs as they are in the JSON file. Needs Matplotlib."""
+"""The plots of paper A's experiments, from the runs in the JSON file. Needs Matplotlib."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from experiments.plots import NAMES, TREE_COLOURS, Styles, steps, tidy
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Colours that stay apart for every eye (Okabe and Ito); competitors are dashed.
+# Colours that colour-blind readers can distinguish (Okabe and Ito); other methods are dashed.
 STYLES: Styles = {
     HYBRID: {"color": "#0072B2", "linewidth": 2.0, "zorder": 5},
     TOP_DOWN: {"color": "#E69F00"},
@@ -45,7 +45,7 @@ def plot_51(figure: Figure, runs: list[Run]) -> None:
         for tree, name in ((PAPER, HYBRID), (PLIANT, AUTO)):
             rows = [sizes_51(run, "") for run in runs if (run["part"], run["tree"], run["method"]) == (part, tree, name)]
             for which, style in (("worst", "-o"), ("first", "--o")):
-                label = f"{name}, trees of {NAMES[tree]}, {'worst' if which == 'worst' else 'first contact'}"
+                label = f"{name}, BVHs of {NAMES[tree]}, {'worst' if which == 'worst' else 'first contact'}"
                 times = [row[which] or np.nan for row in rows]
                 ax.plot([row["faces"] for row in rows], times, style, color=TREE_COLOURS[tree], markersize=4, label=label)
         if part == FINE:
@@ -54,7 +54,7 @@ def plot_51(figure: Figure, runs: list[Run]) -> None:
         ax.set_xscale("log")
         ax.set_yscale("log")
         tidy(ax, part)
-        ax.set_xlabel("faces a body")
+        ax.set_xlabel("faces per body")
     axes[0].set_ylabel("ms")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize="small")
     figure.suptitle("Table 5.1: more faces")
@@ -70,7 +70,7 @@ def plot_ablations(figure: Figure, runs: list[Run]) -> None:
         for i, tree in enumerate(TREES):
             found = [find(runs, part, tree, name) for name in names]
             heights = [float(ms(run).mean()) if run else 0.0 for run in found]
-            ax.bar(np.arange(len(names)) + 0.4 * (i - 0.5), heights, 0.38, color=TREE_COLOURS[tree], label=f"trees of {NAMES[tree]}")
+            ax.bar(np.arange(len(names)) + 0.4 * (i - 0.5), heights, 0.38, color=TREE_COLOURS[tree], label=f"BVHs of {NAMES[tree]}")
         ax.set_xticks(range(len(names)), names, rotation=30 if max(map(len, names)) > 6 else 0)
         tidy(ax, part)
     axes[0].set_ylabel("ms a step")

@@ -1,8 +1,7 @@
-"""The experiments of paper A (thesis 5.4): which methods run on which scenes. What they say is in `tables.py`.
+"""The experiments of paper A (thesis 5.4): which methods run on which scenes. `tables.py` makes their tables.
 
-METHODS, on the paper's trees and on Pliant's: top-down, bottom-up and hybrid updates of volumes in the world; the paper's competitor (van
-den Bergen), bottom-up updates of volumes in model space, compared along six separating axes; and `auto`, which Pliant uses unless told
-otherwise.
+METHODS, on the paper's BVHs and on Pliant's: top-down, bottom-up and hybrid updates of volumes in world space; the method that the paper
+compares with (van den Bergen), bottom-up updates of volumes in model space, tested along six separating axes; and `auto`, Pliant's default.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ SIZES = (1_280, 5_120, 8_192, 16_384, 20_480, 32_768, 65_536, 81_920)
 
 
 class Plan(NamedTuple):
-    """How large an experiment is."""
+    """The size of an experiment."""
 
     faces: int = 20_480
     frames: int = 200
@@ -36,14 +35,14 @@ QUICK = Plan(faces=320, frames=10, sizes=(320, 512, 1_280), bodies=8, crowd_face
 
 
 def method(name: str, tree: str, **changes: Any) -> Method:
-    """A method by its name, on trees of arity 8 unless the name says otherwise."""
+    """A method by its name, on BVHs of arity 8 unless the name says otherwise."""
     if name in (MODEL_2, MODEL_8):
         return Method(name, tree, TREES[tree] | {"policy": "bottom_up", "arity": 2 if name == MODEL_2 else 8}, True, "lite")
     return Method(name, tree, TREES[tree] | {"policy": POLICIES[name], "arity": 8} | changes)
 
 
 def methods(*names: str) -> list[Method]:
-    """These methods on both kinds of trees."""
+    """These methods on both kinds of BVH."""
     return [method(name, tree) for tree in TREES for name in names]
 
 
@@ -56,7 +55,7 @@ def fig_53(plan: Plan, session: Session) -> Iterator[Run]:
 
 
 def table_51(plan: Plan, session: Session) -> Iterator[Run]:
-    """The same scene with more and more faces: bumps as fine as the mesh, and the same bumps at every size."""
+    """The same scene with increasing numbers of faces: bumps as fine as the mesh, and the same bumps at every size."""
     for faces in plan.sizes:
         for part in (FINE, SAME):
             scene = push(faces, plan.frames, fine=part == FINE)
@@ -71,7 +70,7 @@ def fig_54(plan: Plan, session: Session) -> Iterator[Run]:
 
 
 def ablations(plan: Plan, session: Session) -> Iterator[Run]:
-    """One choice at a time, hybrid updates unless it says otherwise, on the scene of Fig 5.3, all pairs."""
+    """One option at a time, with hybrid updates unless named, on the scene of Fig 5.3, all pairs."""
     scene = push(plan.faces, plan.frames)
     for part in ABLATIONS:
         every = [entry for tree in TREES for entry in variants(part, tree, lambda options: levels_of(scene, options))]
@@ -82,7 +81,7 @@ ABLATIONS = ("arity", "builder", "leaf", "below", "depth")
 
 
 def variants(part: str, tree: str, levels: Callable[[dict[str, Any]], int]) -> list[Method]:
-    """The methods of one ablation; a name is what is varied."""
+    """The methods of one ablation, named by the value that varies."""
     if part == "arity":
         choices: dict[str, dict[str, Any]] = {f"{arity}": {"arity": arity} for arity in (2, 4, 8)}
     elif part == "builder":

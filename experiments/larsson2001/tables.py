@@ -1,4 +1,4 @@
-"""What the runs of paper A's experiments say, beside what the paper says. All from runs as they are in the JSON file."""
+"""Tables of paper A's experiments beside the paper's figures, all from the runs in the JSON file."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from experiments.larsson2001.runs import ABLATIONS, AUTO, BOTTOM_UP, FINE, HYBRI
 from experiments.paper import LABELS, PAPER, PLIANT, TREES
 from pliant.report.tables import Table, figure
 
-# faces a body: ms at the first contact, ms at the worst step, pairs of faces at the worst step (Table 5.1; Pentium III, 550 MHz)
+# faces per body: ms at the first contact, ms at the worst step, pairs of faces at the worst step (Table 5.1; Pentium III, 550 MHz)
 TABLE_51 = {
     1_280: (2, 4, 138), 5_120: (6, 15, 562), 8_192: (8, 28, 1_010), 16_384: (15, 64, 2_422), 20_480: (20, 98, 3_760),
     32_768: (30, 151, 4_775), 65_536: (62, 334, 12_358),
 }  # fmt: skip
-FIG_54 = {"bumpy": 5.6, "arms": 4.5}  # times as fast as the competitor
-TREE_NOTE = ("Trees of the paper are cut at box centres down to one triangle a leaf; Pliant's use the surface area heuristic and leaves of "
-             "eight. *Bare* ratios leave out what calls cost where there is nothing to do.")
+FIG_54 = {"bumpy": 5.6, "arms": 4.5}  # times as fast as the method that the paper compares with
+TREE_NOTE = ("The paper's trees are split at box centres down to one triangle a leaf; Pliant's use the surface area heuristic and leaves "
+             "of eight. *Net* ratios exclude the fixed cost of calls.")
 
 
 # --- Fig 5.3 ---------------------------------------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ def tables_53(runs: list[Run]) -> list[Table]:
 
 
 def methods_53(runs: list[Run], part: str) -> Table:
-    """Mean of the steps before and after the first contact."""
+    """Means of the steps before and after the first contact."""
     at, rows = contact(runs, part), []
     some = [run for run in runs if run["part"] == part]
     for run in some:
@@ -42,16 +42,16 @@ def methods_53(runs: list[Run], part: str) -> Table:
         ratios = [over(mean(ms(run)), mean(ms(hybrid))), over(mean(bare(run)), mean(bare(hybrid)))] if hybrid else ["–", "–"]
         rows.append([LABELS[run["tree"]], run["method"], *shares, *ratios, *(figure(mean(run[name])) for name in COUNTERS)])
     what = "all pairs" if part == "all" else "the first pair"
-    columns = ["trees", "method", "apart, ms", "meeting, ms", "all, ms", "÷ hybrid", "bare", *COUNTERS]
+    columns = ["trees", "method", "before contact, ms", "in contact, ms", "all steps, ms", "÷ hybrid", "net", *COUNTERS]
     copying, placing = figure(mean(some[0]["update_ms"])), figure(some[0]["place_ms"])
-    note = (f"Means of steps: {at} before the first contact, {some[0]['steps'] - at} from it on. Of each, {copying} ms are spent on "
-            f"checking and copying vertices; placing them in the world, which model space saves, would take {placing} ms more and is not "
-            f"counted. {TREE_NOTE}")
+    note = (f"Means of steps: {at} before the first contact, {some[0]['steps'] - at} from it on. Each step includes {copying} ms to "
+            f"validate and copy vertices; transforming them to world space, which model space avoids, would take {placing} ms more and is "
+            f"not included. {TREE_NOTE}")
     return Table(f"Fig 5.3, {what}: two bodies of {some[0]['faces']:,} triangles, {some[0]['steps']} steps", columns, rows, 2, note)
 
 
 def ratios_53(runs: list[Run]) -> Table:
-    """What the paper says in words, measured."""
+    """The paper's claims, measured."""
     def ratio(part: str, one: str, other: str, take: Callable[[Run], float | None]) -> list[str]:
         found = [(find(runs, part, tree, one), find(runs, part, tree, other)) for tree in TREES]
         return [over(take(a), take(b)) if a and b else "–" for a, b in found]
@@ -61,23 +61,23 @@ def ratios_53(runs: list[Run]) -> Table:
         at, what = contact(runs, part), "all pairs" if part == "all" else "first pair"
         spans: dict[str, Callable[[Run], float | None]] = {
             "all steps": lambda run: mean(ms(run)),
-            "apart": lambda run, at=at: mean(ms(run)[:at]),  # type: ignore[misc]
+            "before contact": lambda run, at=at: mean(ms(run)[:at]),  # type: ignore[misc]
             "last quarter": lambda run: mean(ms(run)[3 * run["steps"] // 4 :]),
         }
         rows.append([f"{what}: {MODEL_2} ÷ hybrid", "about 5", *ratio(part, MODEL_2, HYBRID, spans["all steps"])])
-        rows.append(["the same, bare", "", *ratio(part, MODEL_2, HYBRID, lambda run: mean(bare(run)))])
+        rows.append(["the same, net", "", *ratio(part, MODEL_2, HYBRID, lambda run: mean(bare(run)))])
         placing = ratio(part, MODEL_2, HYBRID, lambda run: mean(bare(run) + (0 if run["placed"] else run["place_ms"])))
-        rows.append(["the same, bare, placing vertices in the world counted", "", *placing])
-        rows.append([f"{what}: {MODEL_2} ÷ 8-ary, bare", "1.1 to 1.2", *ratio(part, MODEL_2, MODEL_8, lambda run: mean(bare(run)))])
+        rows.append(["the same, net, transform to world space included", "", *placing])
+        rows.append([f"{what}: {MODEL_2} ÷ 8-ary, net", "1.1 to 1.2", *ratio(part, MODEL_2, MODEL_8, lambda run: mean(bare(run)))])
         for name in (TOP_DOWN, BOTTOM_UP):
-            for span in ("apart", "last quarter"):
+            for span in ("before contact", "last quarter"):
                 rows.append([f"{what}: {name} ÷ hybrid, {span}", "above 1", *ratio(part, name, HYBRID, spans[span])])
         rows.append([f"{what}: auto ÷ hybrid", "", *ratio(part, AUTO, HYBRID, spans["all steps"])])
     return Table("Fig 5.3: the paper's ratios", ["", "paper", "paper's trees", "Pliant's trees"], rows)
 
 
 def costs(runs: list[Run]) -> Table:
-    """c_v, c_p and c_u of all pairs: methods in the world share c_v and c_p, those in model space have their own."""
+    """c_v, c_p and c_u of all pairs: methods in world space share c_v and c_p, those in model space have their own."""
     rows = []
     for tree in TREES:
         for names in ((HYBRID, TOP_DOWN, BOTTOM_UP), (MODEL_2,), (MODEL_8,)):
@@ -86,10 +86,10 @@ def costs(runs: list[Run]) -> Table:
                 continue
             fit = cost(some)
             c_u = ", ".join(f"{figure(value)} {name}" for name, value in fit.c_u.items()) if len(some) > 1 else figure(fit.c_u[names[0]])
-            where = names[0] if len(names) == 1 else "in the world"
+            where = names[0] if len(names) == 1 else "world space"
             rows.append([LABELS[tree], where, figure(fit.c_v), figure(fit.c_p), c_u, f"{fit.r2:.3f}"])
-    note = ("Least squares over all steps, no constant below 0, of bare queries with the refits they cause. In the world three methods "
-            "share c_v and c_p, and each has a c_u of its own. n_v and n_p grow together: their sum is better known than either.")
+    note = ("Least squares over all steps, no constant below 0, of net query times with the refits in them. In world space three methods "
+            "share c_v and c_p, and each has a c_u of its own. n_v and n_p grow together: their sum is better determined than either.")
     columns = ["trees", "volumes", "c_v, ns", "c_p, ns", "c_u, ns", "R²"]
     return Table("The cost function t = n_v c_v + n_p c_p + n_u c_u, all pairs", columns, rows, 2, note)
 
@@ -118,7 +118,7 @@ def tables_51(runs: list[Run]) -> list[Table]:
 
 
 HEADINGS_51 = {
-    "faces": "faces a body", "p first": "paper: first, ms", "p worst": "worst, ms", "p pairs": "pairs",
+    "faces": "faces per body", "p first": "paper: first, ms", "p worst": "worst, ms", "p pairs": "pairs",
     "first": "hybrid, paper's trees: first, ms", "worst": "worst, ms", "pairs": "pairs",
     "a first": "auto, Pliant's trees: first, ms", "a worst": "worst, ms",
 }  # fmt: skip
@@ -153,10 +153,10 @@ def tables_54(runs: list[Run]) -> list[Table]:
             rows.append([LABELS[run["tree"]], run["method"], figure(mean(ms(run))), figure(float(ms(run).max())), *ratios, paper,
                          figure(mean(run["bodies_tested"])), *(figure(mean(run[name])) for name in COUNTERS)])
         met, pairs, copying = (figure(mean(some[0][name])) for name in ("bodies_met", "pairs", "update_ms"))
-        note = (f"Of {some[0]['steps']} steps; *tested*: pairs of bodies whose boxes meet; {met} of them meet, in {pairs} pairs of faces. "
-                f"Checking and copying vertices takes {copying} ms of each step; placing them in the world, not counted, "
-                f"{figure(some[0]['place_ms'])} ms.")
-        columns = ["trees", "method", "mean, ms", "worst, ms", "÷ hybrid", "bare", "paper", "tested", *COUNTERS]
+        note = (f"Of {some[0]['steps']} steps; *tested*: pairs of bodies with overlapping boxes; {met} of them intersect, in {pairs} pairs "
+                f"of faces. Validating and copying vertices takes {copying} ms of each step; transforming them to world space, not "
+                f"included, {figure(some[0]['place_ms'])} ms.")
+        columns = ["trees", "method", "mean, ms", "worst, ms", "÷ hybrid", "net", "paper", "tested", *COUNTERS]
         title = f"Fig 5.4, {part}: {some[0]['bodies']} bodies of {some[0]['faces']:,} triangles"
         tables.append(Table(title, columns, rows, 2, note))
     return tables
@@ -166,15 +166,15 @@ def tables_54(runs: list[Run]) -> list[Table]:
 
 ASKS = {
     "arity": "How many children? The paper: eight, slightly better than two or four.",
-    "builder": "Which tree? The paper: centre and mean alike, connectivity 0 to 10 % quicker.",
+    "builder": "Which builder? The paper: centre and mean alike, connectivity 0 to 10 % quicker.",
     "leaf": "How many triangles in a leaf? The paper: one.",
-    "below": "What follows when a query reaches a stale node? The paper: that node alone.",
-    "depth": "How many levels bottom-up before a query? The paper: half of them. None is top-down, all is bottom-up.",
+    "below": "What is refitted when a query reaches a stale node? The paper: that node alone.",
+    "depth": "How many levels are updated bottom-up before a query? The paper: half of them. None is top-down, all is bottom-up.",
 }
 
 
 def tables_ablations(runs: list[Run]) -> list[Table]:
-    """One table a choice; both kinds of trees side by side."""
+    """One table per option; both kinds of BVH side by side."""
     tables = []
     for part in ABLATIONS:
         names = list(dict.fromkeys(run["method"] for run in runs if run["part"] == part))

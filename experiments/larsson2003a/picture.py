@@ -11,7 +11,7 @@ BLUE, RED = (0.35, 0.5, 0.65), (0.85, 0.1, 0.1)
 
 
 def draw(path, faces=9_024, k=150, size=1_000):
-    """One step of Fig 6.8; faces that meet are red."""
+    """One step of Fig 6.8; intersecting faces are red."""
     scene = swimmers(12, faces, 400)
     frame = scene.frame(k)
     bodies = [pl.Body.morph(scene.targets, scene.faces, rest=scene.rest) for _ in frame.weights]

@@ -1,4 +1,4 @@
-"""The plots of paper B's experiments, from runs as they are in the JSON file. Needs Matplotlib."""
+"""The plots of paper B's experiments, from the runs in the JSON file. Needs Matplotlib."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from experiments.plots import NAMES, TITLES, TREE_COLOURS, Styles, legend, steps
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Colours that stay apart for every eye (Okabe and Ito); competitors are dashed.
+# Colours that colour-blind readers can distinguish (Okabe and Ito); other methods are dashed.
 STYLES: Styles = {
     MORPH: {"color": "#0072B2", "linewidth": 2.0, "zorder": 5},
     HYBRID: {"color": "#D55E00", "linestyle": "--"},
@@ -43,10 +43,10 @@ def plot_68(figure: Figure, runs: list[Run]) -> None:
                 ax.plot([run["faces"] for run in same], times, marker="o", markersize=4, label=name, **STYLES[name])
             ax.set_xscale("log")
             ax.set_yscale("log")
-            tidy(ax, f"{TITLES[part]}, trees of {NAMES[tree]}")
+            tidy(ax, f"{TITLES[part]}, BVHs of {NAMES[tree]}")
         row[0].set_ylabel("ms a step")
     for ax in axes[-1]:
-        ax.set_xlabel("triangles a swimmer")
+        ax.set_xlabel("triangles per swimmer")
     legend(axes[0])
     figure.suptitle(f"Fig 6.8: {runs[0]['bodies']} swimmers")
 
@@ -61,13 +61,13 @@ def plot_savings(figure: Figure, runs: list[Run]) -> None:
         for i, tree in enumerate(TREES):
             pairs = [(find(runs, part, tree, name), find(runs, part, tree, MORPH)) for name in names]
             heights = [float(ms(run).mean() / ms(morph).mean()) if run and morph else 0.0 for run, morph in pairs]
-            ax.bar(np.arange(len(names)) + 0.4 * (i - 0.5), heights, 0.38, color=TREE_COLOURS[tree], label=f"trees of {NAMES[tree]}")
+            ax.bar(np.arange(len(names)) + 0.4 * (i - 0.5), heights, 0.38, color=TREE_COLOURS[tree], label=f"BVHs of {NAMES[tree]}")
         ax.axhline(1, color="#555555", linewidth=0.8)
         ax.set_xticks(range(len(names)), names, rotation=30)
         tidy(ax, part)
     axes[0].set_ylabel("time ÷ morph")
     axes[0].legend(frameon=False, fontsize="small")
-    figure.suptitle("One choice at a time")
+    figure.suptitle("One option at a time")
 
 
 PLOTS = {"fig-6.5": plot_65, "fig-6.8": plot_68, "savings": plot_savings}

@@ -1,11 +1,11 @@
 """The scenes of paper B (thesis 6.4): two morphing bodies that pass through each other, and twelve swimmers in a close group.
 
-Frames are MORPHED: weights of the targets, and a rigid pose, of each body. Methods that know nothing of morphs are given the blended
-vertices, to the bit those of a morphing body.
+Frames are MORPHED: weights of the targets, and a rigid transform, of each body. Methods without morphing get the blended vertices, equal to
+the bit to those of a morphing body.
 
-The paper shows its bodies in pictures. What it says fixes the rest: three targets of which two are active, 400 steps; the first contact of
-the two bodies at step 41, the last at 364; swimmers of 564, 2,256, 9,024 and 36,096 triangles that are the same shape, roll, and meet
-without deep interpenetration.
+The paper shows its bodies in pictures. Its text fixes the rest: three targets, two of them active, 400 steps; the first contact of the two
+bodies at step 41, the last at 364; swimmers of 564, 2,256, 9,024 and 36,096 triangles of the same shape that roll, and intersect without
+deep interpenetration.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from pliant.motion.morph import Morph
 # Two bodies: times of the bumps and lengths of the axes, in each target.
 TIMES = (0.0, 1.3, 2.9)
 LENGTHS = ((1.0, 1.0, 1.0), (1.4, 0.8, 0.9), (0.7, 1.2, 1.3))
-TURNS = {-1: (0.31, 0.25, -0.92), 1: (-0.32, 0.21, 0.92)}  # axes of the bodies on either side: no two edges of boxes stay parallel
-START, END = 1.35, 1.22  # distance from the middle, at the first and the last step
+TURNS = {-1: (0.31, 0.25, -0.92), 1: (-0.32, 0.21, 0.92)}  # axes of rotation of the two bodies: no two edges of boxes stay parallel
+START, END = 1.35, 1.22  # distance from the origin, at the first and the last step
 
-# Swimmers: columns, rows and files of the group and how far apart they are; how far a swimmer strays from its place; strokes of the tail
-# and turns about its axis in all frames; how far it swims in them.
-GROUP, ROOM, STRAY = (2, 3, 2), (2.2, 0.50, 0.46), (0.25, 0.05, 0.05)
+# Swimmers: columns, rows and layers of the group and their spacing; how far a swimmer strays from its position; strokes of the tail
+# and rotations about its axis in all frames; how far it swims in them.
+GROUP, SPACING, STRAY = (2, 3, 2), (2.2, 0.50, 0.46), (0.25, 0.05, 0.05)
 STROKES, ROLLS, WAY = (4.0, 6.0), (0.4, 1.0), 12.0
-STRAIGHT = 1  # the target of a swimmer that is neither bent up nor down
+STRAIGHT = 1  # the target in which the swimmer is straight
 
 
 class Morphed(NamedTuple):
-    """Weights (bodies, k) of the targets of a motion that all bodies share, and the poses (bodies, 4, 4) that place them."""
+    """Weights (bodies, k) of the targets of a motion that all bodies share, and the rigid transforms (bodies, 4, 4)."""
 
     motion: Any
     weights: Rows
     poses: Rows
 
     def blend(self, clock: Callable[[], float] = time.perf_counter) -> tuple[list[Rows], float]:
-        """The blended vertices of each body, (n, 3), and the seconds that it took, into memory that is there."""
+        """The blended vertices (n, 3) of each body, and the seconds of blending into allocated memory."""
         made, seconds = [], 0.0
         for weights in self.weights:
             self.motion.update(weights)
@@ -59,12 +59,12 @@ class Morphed(NamedTuple):
         return self.blend()[0]
 
     def world(self) -> list[Rows]:
-        """The placed vertices, to the bit what a placed body says they are."""
+        """The transformed vertices, equal to the bit to `Body.vertices` with that transform."""
         return [placed(vertices, at) for vertices, at in zip(self.model, self.poses, strict=True)]
 
 
 class Morphing:
-    """A scene of bodies with the same faces (m, 3) and targets (k, n, 3); trees are built on target `rest`."""
+    """A scene of bodies with the same faces (m, 3) and targets (k, n, 3); BVHs are built on target `rest`."""
 
     rest = 0
 
@@ -73,7 +73,7 @@ class Morphing:
 
     @cached_property
     def motion(self) -> Any:
-        """What blends the targets."""
+        """The morph that blends the targets."""
         return Morph(self.targets, False, None)
 
     def play(self) -> Iterator[Morphed]:
@@ -85,12 +85,12 @@ class Morphing:
         raise NotImplementedError
 
     def start(self) -> Morphed:
-        """The first frame, with all bodies in the shape that trees are built on."""
+        """The first frame, with all bodies in the shape that BVHs are built on."""
         first = self.frame(0)
         return first._replace(weights=np.tile(np.eye(len(self.targets))[self.rest], (len(first.weights), 1)))
 
     def deep(self) -> Morphed:
-        """A frame in which all bodies meet."""
+        """A frame in which all bodies intersect."""
         middle = self.frame(self.frames // 2)
         poses = middle.poses.copy()
         poses[:, :3, 3] = poses[:, :3, 3].mean(axis=0) + 0.4 * (poses[:, :3, 3] - poses[:, :3, 3].mean(axis=0))
@@ -98,7 +98,7 @@ class Morphing:
 
 
 class Passing(Morphing):
-    """Two bodies on their way through each other, from the first target to the second and on to the third; made by `passing`."""
+    """Two bodies that pass through each other, from the first target to the second and on to the third; made by `passing`."""
 
     def frame(self, k: int) -> Morphed:
         """Frame k (0 … frames - 1)."""
@@ -121,7 +121,7 @@ class Swimmers(Morphing):
         for body in range(self.bodies):
             rng = np.random.default_rng([68, body])
             column, row, file = np.unravel_index(body % int(np.prod(GROUP)), GROUP)
-            place: Rows = np.array(ROOM) * (column + 0.5 * (row % 2), row + 0.5 * (file % 2), file)
+            place: Rows = np.array(SPACING) * (column + 0.5 * (row % 2), row + 0.5 * (file % 2), file)
             phases, speeds = rng.uniform(0, 2 * np.pi, (2, 3)), rng.uniform(1.0, 2.5, 3)
             place += np.array(STRAY) * np.sin(2 * np.pi * speeds * passed + phases[0]) + [WAY * passed, 0, 0]
             weights.append(chain(1 + np.sin(2 * np.pi * rng.uniform(*STROKES) * passed + phases[1, 0])))
@@ -132,12 +132,12 @@ class Swimmers(Morphing):
 
 
 def chain(way: float) -> Rows:
-    """Weights (3,) on the way from the first target (0) over the second (1) to the third (2): never more than two are active."""
+    """Weights (3,) between the first target (0), the second (1) and the third (2): never more than two are active."""
     return np.array([np.interp(way, [0, 1, 2], row) for row in ([1, 0, 0], [0, 1, 0], [0, 0, 1])])
 
 
 def moment(k: int, frames: int) -> tuple[Rows, Rows]:
-    """Weights (3,) of both bodies of Fig 6.5 at frame k of so many, and their poses (2, 4, 4)."""
+    """Weights (3,) of both bodies of Fig 6.5 at frame k of so many, and their transforms (2, 4, 4)."""
     way = 2 * k / max(frames - 1, 1)
     far = (START if way < 1 else END) * (1 - way)
     poses = [pose(rotation(unit(*axis), 0.5 * way), np.array([side * far, 0.1 * side, 0.05])) for side, axis in TURNS.items()]

@@ -1,8 +1,8 @@
 """The swimmer of paper B (thesis Fig 6.6): a dolphin of exactly 564 triangles, in three poses, and finer meshes of the same shape.
 
-The body is a tube of RINGS with a point at either end; fins are strips of its quadrilaterals, drawn out in three steps: they hang together
-with it, and the mesh is one closed surface. It swims towards +x, z is up, it is two units long and its middle is the origin. Finer meshes
-cut each triangle into four at the midpoints of its sides, and move nothing: they are the same solid.
+The body is a tube of RINGS with a vertex at either end; fins are strips of its quadrilaterals, extruded in three steps, so that the mesh is
+one closed surface. It swims towards +x, z is up, it is two units long and centred at the origin. Finer meshes split each triangle into four
+at the midpoints of its edges and move nothing: they are the same solid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Quad = tuple[int, int, int, int]
 FACES = 564  # of the coarsest mesh; the others have 4^k times as many
 AROUND, STEPS = 12, 3  # vertices of a ring; steps of a fin from its root to its tip
 
-# From the tip of the beak (0) to the notch of the tail (1): half the width, half the height, and how high the middle is.
+# From the tip of the beak (0) to the notch of the tail (1): half the width, half the height, and the height of the centre line.
 TIPS = ((0.0, -0.035), (0.975, 0.0))
 RINGS = (
     (0.012, 0.020, 0.014, -0.035), (0.060, 0.031, 0.024, -0.034), (0.108, 0.044, 0.040, -0.028), (0.140, 0.088, 0.092, 0.002),
@@ -33,8 +33,8 @@ RINGS = (
 class Fin(NamedTuple):
     """A fin on the quadrilaterals behind rings `ring` … `ring + quads - 1`, number `side` around (0: right, 3: top, 6: left).
 
-    `out` is where it points, `span` how far; `back`: how far the tip lies behind the root; `chords`: its length at each step and at the
-    tip, half; `thick`: half its thickness there.
+    `out`: its direction, `span`: its length; `back`: how far the tip lies behind the root; `chords`: half its chord at each step and at the
+    tip; `thick`: half its thickness there.
     """
 
     ring: int
@@ -58,7 +58,7 @@ FINS = (
 # Poses: how far the spine is bent upward and to the left, radians from the middle to the tail; of that,
 # and squared, the share of the head.
 UP, STRAIGHT, DOWN = (0.95, 0.0), (0.0, 0.0), (-0.85, 0.55)
-MIDDLE, HEAD = 0.25, 0.22  # x of what stays as it is
+MIDDLE, HEAD = 0.25, 0.22  # x beyond which the spine is not bent
 
 
 @cache
@@ -107,7 +107,7 @@ def drawn_out(fin: Fin, patch: list[Quad], points: list[list[float]]) -> list[Qu
         for v, side in ((left, -1), (right, 1)):
             rows.append(list(range(len(points), len(points) + len(v))))
             for k in range(len(v)):
-                along = 1 - 2 * k / (len(v) - 1)  # 1: the front edge, -1: the back
+                along = 1 - 2 * k / (len(v) - 1)  # 1: the front edge, -1: the rear edge
                 centre = middle + fin.span * share * out - np.array([fin.back * share**1.5, 0, 0])
                 place = centre + np.array([fin.chords[step] * along, 0, 0]) + side * fin.thick[step] * (1.05 - along * along) * across
                 points.append(place.tolist())
@@ -120,7 +120,7 @@ def drawn_out(fin: Fin, patch: list[Quad], points: list[list[float]]) -> list[Qu
 
 
 def bent(vertices: Rows, up: float, aside: float) -> Rows:
-    """The swimmer with its spine bent: the more, the nearer to the tail, and the head a little, the other way round."""
+    """The swimmer with a bent spine: most at the tail, and the head a little in the opposite direction."""
     x, fine = vertices[:, 0], np.linspace(-1.6, 1.2, 2_801)
     tail, head = (MIDDLE - fine) / (1 + MIDDLE), HEAD * (fine - MIDDLE) / (1 - MIDDLE)
     bow = np.where(fine < MIDDLE, tail * tail, -head * head)
@@ -136,7 +136,7 @@ def bent(vertices: Rows, up: float, aside: float) -> Rows:
 
 
 def quartered(poses: Rows, faces: Faces) -> tuple[Rows, Faces]:
-    """Each triangle cut into four at the midpoints of its sides, in all poses (k, n, 3) alike."""
+    """Each triangle split into four at the midpoints of its edges, in all poses (k, n, 3) alike."""
     n = poses.shape[1]
     sides = np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1).astype(np.int64)
     keys, index = np.unique(sides[:, 0] * n + sides[:, 1], return_inverse=True)

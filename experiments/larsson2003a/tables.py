@@ -1,4 +1,4 @@
-"""What the runs of paper B's experiments say, beside what the paper says. All from runs as they are in the JSON file."""
+"""Tables of paper B's experiments beside the paper's figures, all from the runs in the JSON file."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from experiments.larsson2003a.runs import AUTO, HYBRID, MORPH, OTHER_AXES, TWO, 
 from experiments.paper import LABELS, TREES
 from pliant.report.tables import Table, figure
 
-DEEP = (90 / 400, 270 / 400)  # between these shares of all steps the two bodies are deep in each other (6.4)
+DEEP = (90 / 400, 270 / 400)  # the two bodies penetrate deeply between these shares of all steps (6.4)
 FIG_68 = {"all": "1.5 to 9", "first": "2 to 58"}  # times as fast as hybrid updates
 SAVED = {TWO: {"without stamps": "15 %", "1 between": "5 %, up to 40 %"}, "swimmers": {"without stamps": "10 %"}}
 WHAT = {"all": "all pairs", "first": "the first pair"}
-WINDOW = 20  # steps of which the mean is taken before times are compared
-JOB = ("*Whole job*: what the method is given is made of weights and poses first: blended vertices, and for *world* placed ones. *Bare* "
-       "ratios leave out what calls cost where there is nothing to do.")
+WINDOW = 20  # steps over which times are averaged before they are compared
+JOB = ("*End to end* includes making the input from weights and transforms: blended vertices, and for *world* transformed ones. *Net* "
+       "ratios exclude the fixed cost of calls.")
 
 
 def whole(run: Run) -> Rows:
@@ -31,7 +31,7 @@ def whole(run: Run) -> Rows:
 
 
 def ratios(run: Run, morph: Run | None, steps: Any = slice(None)) -> list[str]:
-    """Times `morph`, as measured, bare, and of the whole job."""
+    """Ratios to `morph`: as measured, net, and end to end."""
     if morph is None:
         return ["–"] * 3
     return [over(mean(take(run)[steps]), mean(take(morph)[steps])) for take in (ms, bare, whole)]
@@ -56,10 +56,10 @@ def methods_65(runs: list[Run], part: str) -> Table:
                      figure(mean(times)), *ratios(run, morph), *(figure(mean(run[name])) for name in COUNTERS)])  # fmt: skip
     touch = [k for k, found in enumerate(some[0]["pairs"]) if found]
     span = f"{touch[0]} to {touch[-1]}" if touch else "none"
-    note = (f"*Deep*: 45 % of all steps, those in which the paper's bodies are deep in each other; *easy*: the others. Bodies meet in "
+    note = (f"*Deep*: 45 % of all steps, those in which the paper's bodies penetrate deeply; *easy*: the others. Bodies intersect in "
             f"steps {span}; at most {max(some[0]['pairs']):,} pairs are reported. Blending takes "
-            f"{figure(some[0]['blend_ms'])} ms a step, placing {figure(some[0]['place_ms'])} ms. {JOB}")  # fmt: skip
-    columns = ["trees", "method", "easy, ms", "÷ morph", "deep, ms", "÷ morph", "all, ms", "÷ morph", "bare", "whole job", *COUNTERS]
+            f"{figure(some[0]['blend_ms'])} ms a step, transforming {figure(some[0]['place_ms'])} ms. {JOB}")  # fmt: skip
+    columns = ["trees", "method", "easy, ms", "÷ morph", "deep, ms", "÷ morph", "all steps, ms", "÷ morph", "net", "end to end", *COUNTERS]
     return Table(f"Fig 6.5, {WHAT[part]}: two bodies of {some[0]['faces']:,} triangles, {some[0]['steps']} steps", columns, rows, 2, note)
 
 
@@ -73,7 +73,7 @@ def deep_steps(steps: int) -> Any:
 
 
 def tables_68(runs: list[Run]) -> list[Table]:
-    """Times by triangles, all pairs and the first, on both kinds of trees; then what bodies take in memory."""
+    """Times by triangles, all pairs and the first, on both kinds of BVH; then the memory of a body."""
     return [*(sizes_68(runs, part, tree) for part in parts(runs) for tree in TREES), memory_68(runs)]
 
 
@@ -96,14 +96,14 @@ def sizes_68(runs: list[Run], part: str, tree: str) -> Table:
     rows.append(["exponent", *(figure(growth(sizes, columns[name])) if name else "" for name in every)])
     if len(sizes) > 1:
         rows.append([f"{sizes[-2]:,} to {sizes[-1]:,}", *(over(columns[name][-1], columns[name][-2]) if name else "" for name in every)])
-    note = (f"Means of {some[0]['steps']} steps, ms. The paper: hybrid takes {FIG_68[part]} times as long as morph, the more, the larger "
-            f"bodies are. *Tested*: pairs of bodies whose boxes meet (those of morphing ones are looser); *met*: that meet. {JOB}")
-    titles = ["triangles", *(f"{name}, ms" for name in names), "hybrid ÷ morph", "bare", "whole job", "tested", "met", "pairs"]
+    note = (f"Means of {some[0]['steps']} steps, ms. The paper: hybrid takes {FIG_68[part]} times as long as morph, more for larger "
+            f"bodies. *Tested*: pairs of bodies with overlapping boxes (boxes of morphing bodies are looser). {JOB}")
+    titles = ["triangles", *(f"{name}, ms" for name in names), "hybrid ÷ morph", "net", "end to end", "tested", "intersecting", "pairs"]
     return Table(f"Fig 6.8, {WHAT[part]}, {LABELS[tree]} trees: {some[0]['bodies']} swimmers", titles, rows, 1, note)
 
 
 def memory_68(runs: list[Run]) -> Table:
-    """Bytes of the largest body."""
+    """Memory of the largest body."""
     most, rows = max(run["faces"] for run in runs), []
     for tree in TREES:
         for name in (MORPH, HYBRID):
@@ -113,9 +113,9 @@ def memory_68(runs: list[Run]) -> Table:
                 total = sum(size[part] for part in ("nodes", "kept", "leaves", "links", "vertices"))
                 each = [size[part] / size["n_nodes"] for part in ("nodes", "kept")]
                 rows.append([LABELS[tree], name, figure(size["n_nodes"]), *map(figure, each), figure(sum(each)), figure(total / most)])
-    note = ("*Records*: a node with its volumes of this frame; *kept with them*: reference volumes, or the lists of vertices that hybrid "
-            "updates read. *A triangle*: everything, with leaves, links, lists and vertices, those of targets included.")
-    columns = ["trees", "method", "nodes", "records, bytes a node", "kept with them", "together", "bytes a triangle"]
+    note = ("*Node record*: a node with its volumes of this frame; *policy data*: reference volumes, or the vertex lists that hybrid "
+            "updates read. *Bytes a triangle*: everything, with leaves, topology, lists and vertices, targets included.")
+    columns = ["trees", "method", "nodes", "node record, bytes", "policy data", "sum", "bytes a triangle"]
     return Table(f"Memory of a body of {most:,} triangles, three targets", columns, rows, 2, note)
 
 
@@ -123,7 +123,7 @@ def memory_68(runs: list[Run]) -> Table:
 
 
 def tables_savings(runs: list[Run]) -> list[Table]:
-    """One table a scene; both kinds of trees side by side."""
+    """One table per scene; both kinds of BVH side by side."""
     tables = []
     for part in parts(runs):
         rows = []
@@ -134,17 +134,17 @@ def tables_savings(runs: list[Run]) -> list[Table]:
                 row += against(run, morph) if run and morph else ["–"] * 6
             rows.append(row)
         columns = ["morph", "paper", *(f"{LABELS[tree]}: ms" if name == "ms" else name
-                                       for tree in TREES for name in ("ms", "÷ morph", "least", "n_v", "least", "n_u"))]  # fmt: skip
+                                       for tree in TREES for name in ("ms", "÷ morph", "min", "n_v", "min", "n_u"))]  # fmt: skip
         some = next(run for run in runs if run["part"] == part)
-        note = ("Means of steps, all pairs. *Least*: the smallest ratio of the times of any 20 steps in a row, and of the n_v of any "
-                "step. The paper: stamps save so much, and so does a volume between. Axes are six on the paper's "
-                "trees and fifteen on Pliant's; *other axes* is the other way round.")
+        note = ("Means of steps, all pairs. *Min*: the smallest ratio of the times of any 20 consecutive steps, and of the n_v of any "
+                "step. *Paper*: the savings by stamps and by an in-between volume. Boxes are tested along six axes on the paper's "
+                "trees and fifteen on Pliant's; *other axes* exchanges the two.")
         tables.append(Table(f"Savings, {part}: {some['bodies']} of {some['faces']:,} triangles", columns, rows, 2, note))
     return tables
 
 
 def against(run: Run, morph: Run) -> list[str]:
-    """Mean, ratio to `morph`, and the least of that; the same of n_v; n_u."""
+    """Mean, ratio to `morph`, and its minimum; the same for n_v; n_u."""
     def smooth(times: Rows) -> Rows:
         return np.convolve(times, np.ones(min(WINDOW, len(times))), "valid")
 

@@ -1,14 +1,14 @@
-"""The clock of the experiments with rays: ways to keep trees take turns on a show, and each frame is timed in three parts.
+"""The clock of the ray experiments: methods take turns on a scene, and each frame is timed in three parts.
 
-TAKE is `update` of all bodies that move; REFIT is what their policies do before rays are cast; RAYS are all queries of a picture, with the
-refits that these cause. In the library a tree follows when a query reaches it. Here it is made to follow before: all of it for bottom-up
-updates, and for hybrid ones the upper levels, through the very entry that the first ray would call at the root (`reconstruct`).
+TAKE is `update` of all moving bodies; REFIT is the work of their policies before rays are cast; RAYS are all queries of a picture, with the
+refits that these cause. In the library a BVH is refitted when a query reaches it. Here it is refitted before: all of it for bottom-up
+updates, and for hybrid updates the upper levels, through the entry that the first ray would call at the root (`reconstruct`).
 
-Rays are those of the renderer, primary, shadow and mirrored ones, written down once by a performance of its own (`Recorder`) and asked
-again of every way: answers do not depend on trees, so all are asked the same. Shading is NumPy, the same for all, and part of no time.
+Rays are those of the renderer, primary, shadow and mirrored ones. `Recorder` records them once, and every method gets the same rays: the
+results do not depend on the BVH. Shading is NumPy, the same for all methods, and in no time.
 
-The rules of `experiments/clock.py` hold: frames are made outside the clock, ways take turns in an order that rotates, a turn begins with a
-step that does not count, the least time of each step counts, and all ways must find the same.
+The rules of `experiments/clock.py` hold: frames are computed outside the clock, methods take turns in a rotating order, a turn begins with
+a step that does not count, the minimum time of each step counts, and all methods must find the same hits.
 """
 
 from __future__ import annotations
@@ -34,28 +34,27 @@ from pliant.render.scene import RenderScene
 Floats = NDArray[np.float64]
 Clock = Callable[[], float]
 
-MOST = 1 << 20  # primary rays that are kept at a time: with all that follows them about 300 MB
+MOST = 1 << 20  # primary rays recorded at a time: with all secondary rays about 300 MB
 ENTRY = CFUNCTYPE(c_int64, c_int64, c_int64)
 
 
 class Way(NamedTuple):
-    """One way to keep and ask trees. `casts`: shadow rays are left out, which have one traversal alone; `picture`: a picture is drawn,
-    shading included."""
+    """A method. `casts`: without shadow rays, which have only one traversal; `picture`: a picture is drawn, shading included."""
 
     name: str
     tree: str  # a label
-    options: dict[str, Any]  # of `Body`
+    options: dict[str, Any]  # options of `Body`
     threads: int = 1
     traversal: Literal["wide", "stackless"] = "wide"
     casts: bool = False
     picture: bool = False
 
 
-# --- what is asked ---------------------------------------------------------------------------------------------------------------
+# --- queries ---------------------------------------------------------------------------------------------------------------------
 
 
-class Asked(NamedTuple):
-    """One query: rays, and what counts of them; without `farthest` the nearest hit is wanted, else whether there is any."""
+class RayQuery(NamedTuple):
+    """One query: its rays and their limits; without `farthest` it asks for the nearest hits, else for occlusion."""
 
     origins: Floats
     directions: Floats
@@ -64,17 +63,17 @@ class Asked(NamedTuple):
 
 
 class Shot(NamedTuple):
-    """A frame: its shapes, its camera, the queries of its picture, and the seconds that shading took."""
+    """A frame: its shapes, its camera, the queries of its picture, and the seconds of shading."""
 
     frame: int
     shapes: list[Floats | None]
     camera: Camera
-    asked: list[Asked]
+    asked: list[RayQuery]
     shading: float = 0.0
 
 
 class Told(NamedTuple):
-    """What is left of a shot when it was played: how many rays there were, and the seconds that shading took."""
+    """What is stored of a shot after it was played: the number of rays, and the seconds of shading."""
 
     frame: int
     cast: int
@@ -88,24 +87,24 @@ class Told(NamedTuple):
 
 
 class Listening(RenderScene):
-    """A stage that writes down what it is asked, and how long answers take."""
+    """A stage that records queries, and the time of their answers."""
 
-    asked: list[Asked]
+    asked: list[RayQuery]
     seconds: float
 
     def forget(self, clock: Clock) -> None:
-        """Begin anew."""
+        """Clear the record."""
         self.asked, self.seconds, self.clock = [], 0.0, clock
 
     def cast(self, origins: Floats, directions: Floats, nearest: Floats) -> Any:
-        self.asked.append(Asked(origins, directions, nearest))
+        self.asked.append(RayQuery(origins, directions, nearest))
         start = self.clock()
         hits = super().cast(origins, directions, nearest)
         self.seconds += self.clock() - start
         return hits
 
     def occluded(self, origins: Floats, directions: Floats, nearest: Floats, farthest: Floats) -> NDArray[np.bool_]:
-        self.asked.append(Asked(origins, directions, nearest, farthest))
+        self.asked.append(RayQuery(origins, directions, nearest, farthest))
         start = self.clock()
         dark = super().occluded(origins, directions, nearest, farthest)
         self.seconds += self.clock() - start
@@ -113,7 +112,7 @@ class Listening(RenderScene):
 
 
 class Recorder:
-    """Draws frames of a show and writes down what that asks."""
+    """Draws frames of a scene and records their queries."""
 
     def __init__(self, show: AnimatedScene, width: int, height: int, clock: Clock) -> None:
         self.show, self.width, self.height, self.clock = show, width, height, clock
@@ -121,7 +120,7 @@ class Recorder:
         self.performance = Playback(show, self.stage, policy="hybrid")
 
     def turns(self, frames: list[int], step: int) -> Iterator[list[Shot]]:
-        """The shots of these frames, as many at a time as memory should hold."""
+        """The shots of these frames, in groups that fit into memory."""
         renderer = Renderer(self.performance.stage, self.settings(step))
         length = max(1, min(TURN, MOST // renderer.grid.points))
         for start in range(0, len(frames), length):
@@ -137,18 +136,18 @@ class Recorder:
         return Shot(frame, shapes, camera, self.stage.asked, self.clock() - start - self.stage.seconds)
 
     def settings(self, step: int) -> Settings:
-        """Pictures as in the paper: every `step`-th pixel, and mirrored once."""
+        """Settings as in the paper: every `step`-th pixel, and one reflection."""
         return Settings(width=self.width, height=self.height, step=step, bounces=1)
 
 
 def unasked(show: AnimatedScene, frames: list[int]) -> Iterator[list[Shot]]:
-    """Shots of these frames without any ray."""
+    """Shots of these frames without rays."""
     for start in range(0, len(frames), TURN):
         yield [Shot(frame, show.shapes(frame), show.camera(frame, 1, 1), []) for frame in frames[start : start + TURN]]
 
 
 def spread(show: AnimatedScene, count: int) -> list[int]:
-    """So many frames of a show, from the first to the last, or all if there are fewer."""
+    """So many evenly spaced frames of a scene, from the first to the last, or all if there are fewer."""
     count = min(count, show.frames)
     return [round(k * (show.frames - 1) / max(count - 1, 1)) for k in range(count)]
 
@@ -157,8 +156,8 @@ def spread(show: AnimatedScene, count: int) -> list[int]:
 
 
 def reconstruct(shape: Any) -> int:
-    """Do what comes before the first ray: all that the policy does ahead of a query, and then, if the root is still stale, what the first
-    query would do there. The number of volumes set."""
+    """Do the work before the first ray: the policy's refit before a query, and, if the root is still stale, the refresh that the first
+    query would call there. Returns the number of volumes refitted."""
     updated = int(shape.refit())
     if shape.stale:
         updated += int(call_address(shape.entry, shape.context, 0) if jit.DISABLED else ENTRY(shape.entry)(shape.context, 0))
@@ -166,7 +165,7 @@ def reconstruct(shape: Any) -> int:
 
 
 def work_of(shape: Any) -> dict[str, int]:
-    """Vertices read and volumes set by the reconstruction of a shape, counted in its tree (the terms of eq. 7.7)."""
+    """Vertices read and volumes refitted by the reconstruction of a BVH, counted in its topology (the terms of eq. 7.7)."""
     tree = shape.tree
     if shape.options.policy.name == "bottom_up":
         return {"vertices": len(tree.vertices), "volumes": int(tree.count.sum())}
@@ -181,23 +180,23 @@ def work_of(shape: Any) -> dict[str, int]:
 
 
 class Tracer:
-    """A way to keep trees, on the bodies of a show."""
+    """A method applied to the bodies of a scene."""
 
     def __init__(self, way: Way, show: AnimatedScene, first: Shot, settings: Settings | None = None) -> None:
         self.way, self.performance = way, Playback(show, **way.options)
         self.moving = [k for k, actor in enumerate(show.actors) if actor.moves]
         self.renderer = Renderer(self.performance.stage, settings) if way.picture else None
-        for frame in sorted({frame for actor in show.actors for frame in actor.trees}):  # compiles, and makes what is kept with each tree
+        for frame in sorted({frame for actor in show.actors for frame in actor.trees}):  # compiles kernels, creates states
             self.step(first._replace(frame=frame, shapes=show.shapes(frame), asked=first.asked[:1]))
 
     @property
     def shapes(self) -> list[Any]:
-        """Trees and volumes of the bodies that move."""
+        """The BVHs of the moving bodies."""
         bodies = self.performance.bodies
         return [bodies[k].bvh_at(bodies[k].motion.scale) for k in self.moving]
 
     def step(self, shot: Shot, clock: Clock = time.perf_counter) -> tuple[tuple[float, float, float], int, list[Any]]:
-        """Seconds of all parts; volumes set before the rays; the answers."""
+        """Seconds of all parts; volumes refitted before the rays; the answers."""
         if pliant.threads() != self.way.threads:
             pliant.set_threads(self.way.threads)
         t0 = clock()
@@ -208,12 +207,12 @@ class Tracer:
         answers = [self.renderer.draw(shot.camera).image] if self.renderer else [self.ask(each) for each in shot.asked if self.wants(each)]
         return (t1 - t0, t2 - t1, clock() - t2), updated, answers
 
-    def wants(self, asked: Asked) -> bool:
-        """Is this query one of those compared?"""
+    def wants(self, asked: RayQuery) -> bool:
+        """Is this query compared?"""
         return asked.farthest is None or not self.way.casts
 
-    def ask(self, asked: Asked) -> Any:
-        """Hits, or which rays are blocked."""
+    def ask(self, asked: RayQuery) -> Any:
+        """Hits, or flags of occluded rays."""
         scene, rays = self.performance.stage.scene, (asked.origins, asked.directions)
         if asked.farthest is not None:
             return pliant.occluded(scene, *rays, t_min=asked.nearest, t_max=asked.farthest)
@@ -221,7 +220,7 @@ class Tracer:
 
 
 class Trail:
-    """What a tracer did, frame by frame; a frame that is seen again only lowers its times."""
+    """The record of a tracer, frame by frame; a repeated frame can only lower its times."""
 
     def __init__(self, player: Tracer) -> None:
         self.player = player
@@ -230,7 +229,7 @@ class Trail:
         self.answers: list[int] = []  # a checksum
 
     def add(self, k: int, times: tuple[float, ...], updated: int, answers: list[Any]) -> None:
-        """Frame k took this long."""
+        """Add the times of frame k."""
         if k < len(self.times):
             self.times[k] = tuple(map(min, self.times[k], times))
             return
@@ -244,7 +243,7 @@ class Trail:
         self.answers.append(checksum)
 
     def run(self, told: list[Told], like: Trail, **about: Any) -> Run:
-        """These frames as plain values. Times are ms; lists have an entry for each frame. n_v is that of casts alone."""
+        """These frames as plain values. Times are in ms; lists have an entry for each frame. n_v is that of casts alone."""
         way, shapes, steps = self.player.way, self.player.shapes, len(told)
         run: Run = {"method": way.name, "tree": way.tree, "options": way.options, "threads": way.threads, "traversal": way.traversal}
         run |= about | {"bodies": len(shapes), "faces": len(shapes[0].faces), "levels": int(shapes[0].tree.depth), "steps": steps}
@@ -264,7 +263,7 @@ class Trail:
 
 
 def reached(shapes: list[Any]) -> dict[str, float]:
-    """The shares of all nodes, and of all leaves, that are true to the frame: what was refitted, and what rays have come to."""
+    """The shares of all nodes and of all leaves that are up to date: refitted before the rays, or reached by them."""
     shares = {}
     for name in ("nodes", "leaves"):
         stamps = [getattr(shape, name)["stamp"] == shape.frame for shape in shapes]
@@ -274,7 +273,7 @@ def reached(shapes: list[Any]) -> dict[str, float]:
 
 def play(session: Session, title: str, show: AnimatedScene, ways: list[Way], turns: Iterator[list[Shot]], *, frames: int,
          settings: Settings | None = None, clock: Clock | None = None, **about: Any) -> list[Run]:  # fmt: skip
-    """Let the ways take turns on so many frames; a run of each, with `about` in it."""
+    """Let the methods take turns on so many frames; returns a run of each, with `about` in it."""
     if session.stopped:
         return []
     trails: list[Trail] = []

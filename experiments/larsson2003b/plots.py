@@ -1,4 +1,4 @@
-"""The plots of paper C's experiments, from runs as they are in the JSON file. Needs Matplotlib."""
+"""The plots of paper C's experiments, from the runs in the JSON file. Needs Matplotlib."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from experiments.plots import NAMES, TREE_COLOURS, tidy
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# The parts of a frame, from below; colours that stay apart for every eye (Okabe and Ito).
-PARTS = {"take_ms": ("update", "#999999"), "refit_ms": ("refit ahead of rays", "#D55E00"), "query_ms": ("rays", "#56B4E9")}
+# The parts of a frame, from the bottom; colours that colour-blind readers can distinguish (Okabe and Ito).
+PARTS = {"take_ms": ("update", "#999999"), "refit_ms": ("refit before rays", "#D55E00"), "query_ms": ("rays", "#56B4E9")}
 
 
 def plot_rendered(figure: Figure, runs: list[Run]) -> None:
-    """Where a frame's time goes: a panel for each sampling, a bar for each method."""
+    """The time of a frame by parts: a panel for each sampling, a bar for each method."""
     shown = parts(runs)
     figure.set_size_inches(4.2 * len(shown), 4.2)
     axes = figure.subplots(1, len(shown), squeeze=False)[0]
@@ -39,7 +39,7 @@ def plot_rendered(figure: Figure, runs: list[Run]) -> None:
     lowest = min(axes, key=lambda ax: float(ax.get_ylim()[1]))
     lowest.legend(frameon=False, fontsize="small", loc="upper right")
     one = runs[0]
-    figure.suptitle(f"{one['show']}: mean of {one['steps']} of {one['of']} frames, trees of the paper and of Pliant")
+    figure.suptitle(f"{one['show']}: mean of {one['steps']} of {one['of']} frames, BVHs of the paper and of Pliant")
 
 
 def plot_77(figure: Figure, runs: list[Run]) -> None:
@@ -89,11 +89,11 @@ def plot_traversals(figure: Figure, runs: list[Run]) -> None:
     """Stackless over wide: volumes and time."""
     figure.set_size_inches(8, 3.8)
     shown = parts(runs)
-    for ax, (key, title) in zip(figure.subplots(1, 2), (("n_v", "volumes met"), ("query_ms", "time")), strict=True):
+    for ax, (key, title) in zip(figure.subplots(1, 2), (("n_v", "volumes tested"), ("query_ms", "time")), strict=True):
         for i, tree in enumerate(TREES):
             pairs = [(find(runs, part, tree, STACKLESS), find(runs, part, tree, WIDE)) for part in shown]
             heights = [(mean(one[key]) or 0.0) / (mean(other[key]) or 1.0) if one and other else 0.0 for one, other in pairs]
-            ax.bar(np.arange(len(shown)) + 0.4 * (i - 0.5), heights, 0.38, color=TREE_COLOURS[tree], label=f"trees of {NAMES[tree]}")
+            ax.bar(np.arange(len(shown)) + 0.4 * (i - 0.5), heights, 0.38, color=TREE_COLOURS[tree], label=f"BVHs of {NAMES[tree]}")
         ax.set_xticks(range(len(shown)), shown)
         ax.axhline(1, color="#555555", linewidth=0.8)
         tidy(ax, f"{title}, stackless ÷ wide")

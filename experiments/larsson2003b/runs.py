@@ -1,7 +1,7 @@
-"""The experiments of paper C (thesis 7.3 and 7.4): which ways to keep trees run on which shows. What they say is in `tables.py`.
+"""The experiments of paper C (thesis 7.3 and 7.4): which methods run on which scenes. `tables.py` makes their tables.
 
-WAYS, on the paper's trees and on Pliant's: bottom-up updates, hybrid ones, and on Pliant's trees `auto`. Shows are `nine` and `museum` of
-`pliant render`, of which a number of frames is taken, evenly spread.
+METHODS (WAYS), on the paper's BVHs and on Pliant's: bottom-up updates, hybrid ones, and on Pliant's BVHs `auto`. Scenes are `nine` and
+`museum` of `pliant render`, in evenly spaced frames.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pliant.render.demo_spheres import make_demo_spheres
 
 BOTTOM_UP, HYBRID, AUTO = "bottom-up", "hybrid", "auto"
 POLICY = {BOTTOM_UP: "bottom_up", HYBRID: "hybrid", AUTO: "auto"}
-SAMPLINGS = (1, 5, 10)  # every so many pixels, in both directions
+SAMPLINGS = (1, 5, 10)  # pixels between samples, in both directions
 ARITIES = (8, 4, 2)
 THREADS = (1, 2)
 TOGETHER, ALONE = "all in turn", "one alone"
@@ -29,10 +29,10 @@ WIDE, STACKLESS = "wide", "stackless"
 
 
 class Plan(NamedTuple):
-    """How large an experiment is; `few` frames are enough where ways differ little from frame to frame."""
+    """The size of an experiment; `few` frames suffice where methods differ little from frame to frame."""
 
-    faces: int = 81_920  # of each of nine
-    soup: int = 65_536  # of the museum's art
+    faces: int = 81_920  # of each of the nine bodies
+    soup: int = 65_536  # of the museum's art object
     width: int = 640
     height: int = 480
     frames: int = 300  # at most: nine has 280
@@ -44,17 +44,17 @@ QUICK = Plan(faces=320, soup=64, width=48, height=36, frames=3, few=2, repeats=1
 
 
 def way(name: str, tree: str, arity: int = 8, **more: Any) -> Way:
-    """A way by its name."""
+    """A method by its name."""
     return Way(name, tree, TREES[tree] | {"arity": arity, "policy": POLICY[name]}, **more)
 
 
 def sampled(step: int) -> str:
-    """What a sampling is called."""
+    """The name of a sampling."""
     return f"{step}x{step}"
 
 
 def processors() -> int:
-    """How many this process may run on."""
+    """The number of processors of this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -64,12 +64,12 @@ def table_71(plan: Plan, session: Session) -> Iterator[Run]:
 
 
 def table_72(plan: Plan, session: Session) -> Iterator[Run]:
-    """A soup of triangles in a room, with a tree for each of five key frames."""
+    """A triangle soup in a room, with a BVH for each of five key frames."""
     yield from rendered("Table 7.2", make_demo_soup(plan.soup), plan, session)
 
 
 def rendered(title: str, show: AnimatedScene, plan: Plan, session: Session) -> Iterator[Run]:
-    """A show at all samplings."""
+    """A scene at all samplings."""
     every = [way(name, tree) for tree in TREES for name in (BOTTOM_UP, HYBRID)] + [way(AUTO, PLIANT)]
     frames, recorder = spread(show, plan.frames), Recorder(show, plan.width, plan.height, session.clock)
     for step in SAMPLINGS:
@@ -78,7 +78,7 @@ def rendered(title: str, show: AnimatedScene, plan: Plan, session: Session) -> I
 
 
 def eq_77(plan: Plan, session: Session) -> Iterator[Run]:
-    """Reconstruction alone: bottom-up and hybrid on trees of all arities, nine bodies in turn, and one alone."""
+    """Reconstruction alone: bottom-up and hybrid on BVHs of all arities, nine bodies in turn, and one alone."""
     show = make_demo_spheres(plan.faces)
     frames, moving = spread(show, plan.frames), [actor for actor in show.actors if actor.moves]
     for part, actors in ((TOGETHER, moving), (ALONE, moving[:1])):
@@ -90,7 +90,7 @@ def eq_77(plan: Plan, session: Session) -> Iterator[Run]:
 
 
 def eq_71(plan: Plan, session: Session) -> Iterator[Run]:
-    """One thread and, where there are processors for them, two: these need the time that passes."""
+    """One thread and, if there are processors for them, two; two threads need elapsed time."""
     show, threads = make_demo_spheres(plan.faces), [n for n in THREADS if n <= processors()]
     clock = CLOCKS["wall"] if len(threads) > 1 else session.clock
     frames, recorder = spread(show, min(plan.few, plan.frames)), Recorder(show, plan.width, plan.height, clock)
@@ -103,7 +103,7 @@ def eq_71(plan: Plan, session: Session) -> Iterator[Run]:
 
 
 def traversals(plan: Plan, session: Session) -> Iterator[Run]:
-    """Casts alone, nearest first and many at once, or node after node without a stack (Fig 7.2); hybrid updates."""
+    """Casts alone, wide (nearest child first, many rays at once) or stackless in node order (Fig 7.2); hybrid updates."""
     show = make_demo_spheres(plan.faces)
     frames, recorder = spread(show, min(plan.few, plan.frames)), Recorder(show, plan.width, plan.height, session.clock)
     every = [way(HYBRID, tree, traversal=name, casts=True)._replace(name=name) for tree in TREES for name in (WIDE, STACKLESS)]

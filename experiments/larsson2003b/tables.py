@@ -1,4 +1,4 @@
-"""What the runs of paper C's experiments say, beside what the paper says. All from runs as they are in the JSON file."""
+"""Tables of paper C's experiments beside the paper's figures, all from the runs in the JSON file."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ TABLE_72 = {
     ("average", "10x10"): (0.063, 0.335, 0.398, 0.016, 0.395, 0.411, 0.968),
 }
 CASES = ("average", "worst", "best")
-COLUMNS = ["case", "sampling", "bottom-up: up", "rays", "total", "hybrid: up", "rays", "total", "speed-up"]
+COLUMNS = ["case", "sampling", "bottom-up: update, refit", "rays", "total", "hybrid: update, refit", "rays", "total", "speed-up"]
 Known = Mapping[tuple[str, str], tuple[float, ...]]
 
 
 def predicted(n: int, k: int) -> float:
-    """The speed-up of the reconstruction by eq. 7.7, for n triangles and k children a node."""
+    """The speed-up of the reconstruction by eq. 7.7, for n triangles and k children per node."""
     return (4 * n + (n - 1) / (k - 1)) / (n / 2 + sqrt(n) + (sqrt(n) - 1) / (k - 1))
 
 
 def case_of(run: Run | None, case: str) -> tuple[float | None, float | None, float | None]:
-    """Milliseconds of reconstruction, of rays, and of both: means, or those of the frame with the most or the least."""
+    """Milliseconds of reconstruction, of rays, and of both: means, or those of the frame with the largest or the smallest sum."""
     if run is None:
         return None, None, None
     up, rays, total = np.array(run["update_ms"]), np.array(run["query_ms"]), ms(run)
@@ -60,12 +60,12 @@ def tables_71(runs: list[Run]) -> list[Table]:
 
 
 def tables_72(runs: list[Run]) -> list[Table]:
-    """The same for the soup."""
+    """The same for the triangle soup."""
     return rendered(runs, TABLE_72, "Table 7.2")
 
 
 def rendered(runs: list[Run], known: Known, name: str) -> list[Table]:
-    """The paper's table, the same on both kinds of trees, where the time of reconstruction goes, and counts."""
+    """The paper's table, the same on both kinds of BVH, the parts of the reconstruction, and counts."""
     shown = [tree for tree in TREES if any(run["tree"] == tree for run in runs)]
     theirs = [[*key, *(figure(value) for value in values[:-1]), figure(values[-1], " ×")] for key, values in known.items()]
     first = Table(f"{name}, the paper's figures in seconds: 1.5 GHz Pentium IV", COLUMNS, theirs, 2)
@@ -81,7 +81,7 @@ def times(runs: list[Run], tree: str, known: Known, name: str) -> Table:
             theirs = figure(known[case, part][-1], " ×") if (case, part) in known else ""
             rows.append([case, part, *map(figure, (*one, *other)), over(one[2], other[2]), theirs])
     some = next(run for run in runs if run["tree"] == tree)
-    note = (f"Milliseconds a frame. *Up*: `update` and reconstruction of {some['bodies']} moving "
+    note = (f"Milliseconds a frame. *Update, refit*: `update` and reconstruction of {some['bodies']} moving "
             f"{'body' if some['bodies'] == 1 else 'bodies'} of {some['faces']:,} triangles; *rays*: all queries of a picture, with the "
             "refits that they cause, without shading. *Worst* and *best*: the frames with the largest and the smallest total, for each "
             "method its own.")  # fmt: skip
@@ -90,18 +90,18 @@ def times(runs: list[Run], tree: str, known: Known, name: str) -> Table:
 
 
 def chosen(runs: list[Run], name: str) -> Table:
-    """`auto`, against both."""
+    """`auto`, compared with both."""
     rows = []
     for case in CASES:
         for part in parts(runs):
             auto, *others = (case_of(find(runs, part, PLIANT, method), case) for method in (AUTO, BOTTOM_UP, HYBRID))
             rows.append([case, part, *map(figure, auto), *(over(other[2], auto[2]) for other in others)])
-    columns = ["case", "sampling", "up", "rays", "total", "bottom-up ÷ auto", "hybrid ÷ auto"]
+    columns = ["case", "sampling", "update, refit", "rays", "total", "bottom-up ÷ auto", "hybrid ÷ auto"]
     return Table(f"{name}: auto on trees of Pliant, milliseconds", columns, rows, 2)
 
 
 def reconstruction(runs: list[Run], name: str) -> Table:
-    """`update` and refit apart, at the coarsest sampling: they do not depend on it."""
+    """`update` and refit separately, at the coarsest sampling: they do not depend on it."""
     rows, part = [], parts(runs)[-1]
     for tree in TREES:
         one, other = find(runs, part, tree, BOTTOM_UP), find(runs, part, tree, HYBRID)
@@ -110,14 +110,14 @@ def reconstruction(runs: list[Run], name: str) -> Table:
             ups = [mean(run["update_ms"]) for run in (one, other)]
             volumes = [figure(mean(run["volumes"])) for run in (one, other)]
             rows.append([LABELS[tree], figure(mean(one["take_ms"])), *map(figure, refits), over(*refits), over(*ups), *volumes])
-    note = ("Means of frames at the coarsest sampling, milliseconds. *Take*: `update`, which checks vertices and writes them as float32, "
-            "and which all methods need; *refit*: what comes then and before the first ray. *Volumes*: how many that sets.")
-    columns = ["trees", "take", "refit, bottom-up", "hybrid", "ratio", "with take", "volumes, bottom-up", "hybrid"]
+    note = ("Means of frames at the coarsest sampling, milliseconds. *Update*: `update` validates vertices and writes them as float32, for "
+            "all methods; *refit*: the work after it and before the first ray. *Volumes*: the number of volumes refitted there.")
+    columns = ["trees", "update", "refit, bottom-up", "hybrid", "ratio", "with update", "volumes, bottom-up", "hybrid"]
     return Table(f"{name}: reconstruction", columns, rows, 1, note)
 
 
 def counts(runs: list[Run], name: str) -> Table:
-    """Rays, volumes that they met, and how much of the trees they have come to."""
+    """Rays, volumes tested, and the share of the BVHs that rays reached."""
     rows = []
     for run in runs:
         rays = np.array(run["cast_rays"]) + np.array(run["shadow_rays"])
@@ -125,11 +125,11 @@ def counts(runs: list[Run], name: str) -> Table:
         rows.append([run["part"], LABELS[run["tree"]], run["method"], figure(mean(rays)), figure(met),
                      figure(1e6 * sum(run["query_ms"]) / max(float(rays.sum()), 1)), percent(run["nodes_reached"]),
                      percent(run["leaves_reached"]), figure(float(np.median(run["shading_ms"])))])  # fmt: skip
-    note = ("Means of frames. *n_v*: volumes that a primary or mirrored ray was compared with; shadow rays are not counted there. *Nodes* "
-            "and *leaves*: the shares, in bodies that move, that were true to the frame at its end; leaves follow only where rays come. "
-            "*Shading*, in NumPy, is the same for all methods and in no other table; the median of frames, ms.")
+    note = ("Means of frames. *n_v*: volumes that a primary or mirrored ray was tested against; shadow rays are not counted there. *Nodes* "
+            "and *leaves*: the shares, in moving bodies, that were up to date at the end of a frame; leaves are filled only where rays "
+            "reach them. *Shading*, in NumPy, is the same for all methods and in no other table; the median of frames, ms.")
     columns = ["sampling", "trees", "method", "rays", "n_v a ray", "ns a ray", "nodes", "leaves", "shading, ms"]
-    return Table(f"{name}: what the rays did", columns, rows, 3, note)
+    return Table(f"{name}: work of the rays", columns, rows, 3, note)
 
 
 def percent(shares: list[float]) -> str:
@@ -146,7 +146,7 @@ def tables_77(runs: list[Run]) -> list[Table]:
 
 
 def ratios_77(runs: list[Run], part: str) -> Table:
-    """A row for each kind of trees and each arity."""
+    """A row for each kind of BVH and each arity."""
     rows = []
     for tree in TREES:
         for arity in dict.fromkeys(run["arity"] for run in runs):
@@ -161,9 +161,9 @@ def ratios_77(runs: list[Run], part: str) -> Table:
                              *map(figure, each), figure(other["work"]["vertices"] / (one["faces"] / 2))])  # fmt: skip
     some = next(run for run in runs if run["part"] == part)
     note = (f"Means of {some['steps']} frames, no rays. *Eq. 7.7*: for n triangles, one a leaf. *Counted*: the same sum, vertices read and "
-            "volumes set, of the trees as they are. *Refit*: as measured, and *with take*, with `update`. *ns*: of a vertex or volume. "
+            "volumes refitted, in the actual trees. *Refit*: as measured, and *with update*. *ns*: per vertex or volume. "
             "*Sharing*: vertices that hybrid reads, over n / 2: those at the borders of patches are read several times.")
-    columns = ["trees", "leaf", "k", "eq. 7.7", "counted", "refit", "with take", "ms, bottom-up", "hybrid",
+    columns = ["trees", "leaf", "k", "eq. 7.7", "counted", "refit", "with update", "ms, bottom-up", "hybrid",
                "ns, bottom-up", "hybrid", "sharing"]  # fmt: skip
     return Table(f"Eq. 7.7, bottom-up ÷ hybrid: {some['bodies']} × {some['faces']:,} triangles, {part}", columns, rows, 3, note)
 
@@ -179,7 +179,7 @@ def total_with(run: Run, threads: float) -> float:
 
 
 def tables_71_threads(runs: list[Run]) -> list[Table]:
-    """What two threads gain, and what eq. 7.1 says of more."""
+    """The measured gain of two threads, and the prediction of eq. 7.1 for more."""
     return [threads_71(runs), processors_71([run for run in runs if run["kind"] == RAYS])]
 
 
@@ -194,16 +194,16 @@ def threads_71(runs: list[Run]) -> Table:
                      figure(total_with(run, 2)) if run["kind"] == RAYS else "", figure(measured), over(total_with(run, 1), measured),
                      over(mean(run["query_ms"]), mean(two["query_ms"]) if two else None)])  # fmt: skip
     given = max((run["processors"] for run in runs), default=1)
-    why = "" if given > 1 else " This run was kept to one processor: two threads were not measured."
-    clock = " on the clock" if given > 1 else ""
-    note = (f"Means of {runs[0]['steps']} frames, milliseconds{clock}, trees of Pliant. *{PICTURES.capitalize()}*: with shading, which is "
+    why = "" if given > 1 else " This run had one processor: two threads were not measured."
+    clock = " of elapsed time" if given > 1 else ""
+    note = (f"Means of {runs[0]['steps']} frames, milliseconds{clock}, Pliant's trees. *{PICTURES.capitalize()}*: with shading, which is "
             f"one thread in NumPy.{why}")  # fmt: skip
-    columns = ["what", "sampling", "method", "up", "rays", "1 thread", "2, by eq. 7.1", "2, measured", "gain", "of rays"]
+    columns = ["what", "sampling", "method", "update, refit", "rays", "1 thread", "2, by eq. 7.1", "2, measured", "gain", "gain of rays"]
     return Table("Eq. 7.1: one thread and two", columns, rows, 3, note)
 
 
 def processors_71(runs: list[Run]) -> Table:
-    """Bottom-up over hybrid on more and more processors, from times of one."""
+    """Bottom-up over hybrid on increasing numbers of processors, from the times of one."""
     rows = []
     for part in parts(runs):
         ways = {run["method"]: run for run in runs if run["part"] == part and run["threads"] == 1}
@@ -217,7 +217,7 @@ def processors_71(runs: list[Run]) -> Table:
 
 
 def tables_traversals(runs: list[Run]) -> list[Table]:
-    """Volumes met and time, of both."""
+    """Volumes tested and time, of both."""
     rows = []
     for part in parts(runs):
         for tree in TREES:
@@ -228,8 +228,9 @@ def tables_traversals(runs: list[Run]) -> list[Table]:
                              over(met[1], met[0]), *(figure(mean(run["query_ms"])) for run in (wide, other)),
                              over(mean(other["query_ms"]), mean(wide["query_ms"])),
                              *(percent(run["nodes_reached"]) for run in (wide, other))])  # fmt: skip
-    note = (f"Means of {runs[0]['steps']} frames; primary and mirrored rays, hybrid updates. *Wide* searches once for up to 64 rays where "
-            "they go the same way, and counts a volume once for all of them. *Nodes*: the share that was true to the frame at its end.")
+    note = (f"Means of {runs[0]['steps']} frames; primary and mirrored rays, hybrid updates. *Wide* traces up to 64 rays at once where "
+            "their directions agree, and counts a volume once for all of them. *Nodes*: the share that was up to date at "
+            "the end of a frame.")
     columns = ["sampling", "trees", "rays", "n_v a ray, wide", "stackless", "ratio", "ms, wide", "stackless", "ratio",
                "nodes, wide", "stackless"]  # fmt: skip
     return [Table(f"Traversals: {runs[0]['bodies']} × {runs[0]['faces']:,} triangles", columns, rows, 2, note)]

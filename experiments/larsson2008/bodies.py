@@ -1,7 +1,7 @@
-"""Two bodies of paper S that stand in for scanned ones: a horse-like animal, and the skeleton of a hand. Everything is made of strokes.
+"""Two bodies of paper S in place of scanned ones: a horse-like animal, and the skeleton of a hand. Both are made of strokes (`solids.py`).
 
-The animal looks towards +x, z is up, it is about 2.4 long and 2 high; one closed surface. The hand lies flat, its fingers along +y and its
-back up, +z; it is about 2 long, and made of 29 bones that do not touch: eight of the wrist, five of the palm, fourteen of the fingers and
+The animal faces +x, z is up; it is about 2.4 long and 2 high, and one closed surface. The hand lies flat, its fingers along +y and its
+back towards +z; it is about 2 long and has 29 bones that do not touch: eight of the wrist, five of the palm, fourteen of the fingers and
 the ends of two of the forearm.
 """
 
@@ -20,14 +20,14 @@ Point = tuple[float, float, float]
 
 # --- the animal ------------------------------------------------------------------------------------------------------------------
 
-# Points with a radius, each joined to the next, and how wide they are along y.
+# Points with a radius, each connected to the next, and their width along y.
 SPINE = (((-0.58, 0, 0.04), 0.27), ((0, 0, -0.02), 0.29), ((0.45, 0, 0.03), 0.26))
 NECK = (((0.50, 0, 0.10), 0.23), ((0.80, 0, 0.42), 0.15), ((0.98, 0, 0.66), 0.115))
 HEAD = (((1.0, 0, 0.67), 0.115), ((1.16, 0, 0.53), 0.085), ((1.32, 0, 0.36), 0.06))
 TAIL = (((-0.84, 0, 0.16), 0.05), ((-1.0, 0, 0.0), 0.055), ((-1.06, 0, -0.30), 0.06), ((-1.04, 0, -0.55), 0.02))
 MIDDLE = ((SPINE, 0.85), (NECK, 0.7), (HEAD, 0.75), (TAIL, 1.0))
 
-# What there is on either side: ears, and legs that take a step.
+# Strokes on either side: ears, and legs in a step.
 EARS = (((0.95, 0.06, 0.74), 0.035), ((0.955, 0.085, 0.90), 0.012))
 SHOULDER, HIP = ((0.48, 0.12, -0.02), 0.15), ((-0.62, 0.12, 0.0), 0.20)
 FORE = (
@@ -48,7 +48,7 @@ def chain(points: tuple[tuple[Point, float], ...], wide: float = 1.0, side: int 
 
 
 def animal() -> tuple[Stroke, ...]:
-    """All its strokes."""
+    """All strokes of the animal."""
     strokes = [stroke for points, wide in MIDDLE for stroke in chain(points, wide)]
     for side, fore, hind in zip((1, -1), FORE, HIND, strict=True):
         strokes += [stroke for points in (EARS, fore, hind) for stroke in chain(points, side=side)]
@@ -63,8 +63,8 @@ def quadruped(faces: int = 96_966) -> tuple[Rows, Faces]:
 
 # --- the hand --------------------------------------------------------------------------------------------------------------------
 
-# Fingers: where the bone of the palm begins, the direction in which it lies, how the finger turns from bone to bone (bend downward), the
-# lengths of all bones, and how thick they are.
+# Fingers: the start and the direction of the bone of the palm, the angles of the finger from bone to bone (bend downward), the
+# lengths of all bones, and their thickness.
 FINGERS = (
     ((0.292, -0.110, -0.03), (0.66, 0.70, -0.27), 0.16, (0.36, 0.27, 0.20), 1.05),  # the thumb
     ((0.17, -0.025, 0.00), (0.12, 0.99, -0.02), 0.20, (0.52, 0.33, 0.22, 0.17), 1.00),
@@ -72,9 +72,9 @@ FINGERS = (
     ((-0.09, -0.04, 0.01), (-0.09, 0.99, -0.02), 0.20, (0.46, 0.34, 0.24, 0.18), 0.97),
     ((-0.20, -0.065, -0.01), (-0.20, 0.98, -0.04), 0.23, (0.41, 0.27, 0.18, 0.15), 0.86),
 )
-GAP = 0.020  # of a joint
+GAP = 0.020  # radius of a joint
 
-# Bones of the wrist: middle, half the lengths of a lump along x, y and its thickness; two rows.
+# Bones of the wrist: centre, half lengths of a lump along x, y and its thickness; two rows.
 WRIST = (
     ((0.217, -0.150, -0.02), (0.026, 0.008), 0.036), ((0.115, -0.125, 0.00), (0.010, 0.022), 0.040),
     ((0.00, -0.15, 0.01), (0.018, 0.052), 0.050), ((-0.130, -0.160, 0.00), (0.022, 0.035), 0.050),
@@ -94,7 +94,7 @@ def unit(vector: Rows) -> Rows:
 
 
 def long_bone(start: Rows, along: Rows, across: Rows, length: float, thick: float, last: bool) -> Solid:
-    """A shaft with a broad base and a head of two knobs, or the tuft of the last bone of a finger."""
+    """A shaft with a broad base and a head of two knobs, or the tip of the last bone of a finger."""
     def at(way: float, out: float = 0.0, up: float = 0.0) -> Point:
         place = start + way * length * along + out * across + up * np.cross(across, along)
         return float(place[0]), float(place[1]), float(place[2])
@@ -109,7 +109,7 @@ def long_bone(start: Rows, along: Rows, across: Rows, length: float, thick: floa
 
 
 def finger(start: Point, along: Point, bend: float, lengths: tuple[float, ...], thick: float) -> Iterator[Solid]:
-    """Its bones, from the palm to the tip."""
+    """The bones of a finger, from the palm to the tip."""
     place, way = np.array(start), unit(np.array(along))
     across = unit(np.cross(way, [0.0, 0.0, 1.0]))
     for k, length in enumerate(lengths):
@@ -120,7 +120,7 @@ def finger(start: Point, along: Point, bend: float, lengths: tuple[float, ...], 
 
 
 def bones() -> list[Solid]:
-    """All of them."""
+    """All bones."""
     found = [bone for each in FINGERS for bone in finger(*each)]
     for (x, y, z), (dx, dy), thick in WRIST:
         lump = Stroke((x - dx, y - dy, z), (x + dx, y + dy, z), thick, thick), Stroke((x, y - dy, z), (x, y + dy, z), thick, 0.9 * thick)
@@ -130,7 +130,7 @@ def bones() -> list[Solid]:
 
 @cache
 def hand(faces: int = 654_666) -> tuple[Rows, Faces]:
-    """The hand, with exactly so many triangles, 20,000 or more; bones share them by their surface, or nearly."""
+    """The hand, with exactly so many triangles, 20,000 or more; bones share them in proportion to their areas, approximately."""
     solids = bones()
     areas = np.array([sum((stroke.thick + stroke.thin) * (reach(stroke) + stroke.thick + stroke.thin) for stroke in solid.strokes)
                       for solid in solids])  # fmt: skip

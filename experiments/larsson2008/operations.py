@@ -1,7 +1,7 @@
-"""How many operations a test of two volumes takes: formulas run on numbers that count what is done with them.
+"""Count the operations of a test of two volumes: the formulas run on numbers that count operations.
 
-Formulas of volumes are written once for scalars, lanes and NumPy rows (`volume/protocol.py`); here they run on rows that write down every
-arithmetic operation and every comparison. What fills lanes of a register counts once for a lane; there are no early exits within a formula.
+Formulas of volumes are written once for scalars, lanes and NumPy rows (`volume/protocol.py`); here they run on rows that record every
+arithmetic operation and every comparison. An operation on all lanes of a register counts once per lane; formulas have no early exits.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ COMPARISONS = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, n
 
 
 class Count(NamedTuple):
-    """Operations and comparisons."""
+    """Arithmetic operations and comparisons."""
 
     arithmetic: int
     comparisons: int
 
 
 class Counted(np.ndarray[Any, np.dtype[Any]]):
-    """A row of numbers that counts, in `done`, shared by all that are made of it."""
+    """A row of numbers that counts in `done`, which all rows derived from it share."""
 
     done: dict[str, int]
 
     def __array_finalize__(self, made_of: Any) -> None:
-        """Views count with what they are views of."""
+        """Views count together with their base."""
         self.done = getattr(made_of, "done", {})
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """Note what is done, and do it."""
+        """Count the operation, and execute it."""
         done = next(value.done for value in inputs if isinstance(value, Counted))
         plain = [value.view(np.ndarray) if isinstance(value, Counted) else value for value in inputs]
         result = getattr(ufunc, method)(*plain, **options)
@@ -42,7 +42,7 @@ class Counted(np.ndarray[Any, np.dtype[Any]]):
         return counted(result, done)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """Choosing lanes is no operation."""
+        """Selecting lanes does not count."""
         done = self.done
         plain = [value.view(np.ndarray) if isinstance(value, Counted) else value for value in args]
         return counted(function(*plain, **kwargs), done)
@@ -55,10 +55,10 @@ def counted(value: Any, done: dict[str, int]) -> Any:
     return row
 
 
-def operations(family: str) -> dict[str, Count]:
-    """Of a test of two volumes of a family that are turned against each other: `carry`, once for a volume that is compared with several,
-    `overlap`, and `skew`, for those that `overlap` lets through."""
-    volume = VOLUME_TYPES[family].volume
+def operations(volume_type: str) -> dict[str, Count]:
+    """Operations of a test of two volumes of one type with a rotation between them: `transform_volume` ("carry"), once for a volume that is
+    tested against several; `overlap`; and `sat_cross_axes` ("skew"), for the volumes that pass `overlap`."""
+    volume = VOLUME_TYPES[volume_type].volume
     done = {"arithmetic": 0, "comparisons": 0}
 
     def number() -> Any:

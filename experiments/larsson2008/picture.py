@@ -12,7 +12,7 @@ VIEWS = {spheres: (20_480, 80, -58, 24), knots: (3, 0, -58, 40), quadrupeds: (96
 
 
 def draw(path, size=420):
-    """A frame of each scene, side by side; faces that meet are red."""
+    """A frame of each scene, side by side; intersecting faces are red."""
     images = []
     for make, (faces, k, azimuth, elevation) in VIEWS.items():
         scene, view = make(faces, [k]), picture.Viewpoint(azimuth, elevation)

@@ -1,4 +1,4 @@
-"""The plots of paper S's experiments (Fig 11), from runs as they are in the JSON file. Needs Matplotlib."""
+"""The plots of paper S's experiments (Fig 11), from the runs in the JSON file. Needs Matplotlib."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from experiments.plots import NAMES, Styles, legend, tidy
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Colours that stay apart for every eye (Okabe and Ito); what differs in the fit alone is dotted.
+# Colours that colour-blind readers can distinguish (Okabe and Ito); dotted lines differ only in the fit.
 STYLES: Styles = {
     BALLS: {"color": "#E69F00"},
     RITTER: {"color": "#E69F00", "linestyle": ":"},
@@ -24,11 +24,11 @@ STYLES: Styles = {
     COVARIANCE: {"color": "#D55E00", "linestyle": ":"},
     ALIGNED: {"color": "#009E73", "linestyle": "--"},
 }
-WHAT = {"n_v": "tests of volumes a frame", "ms": "ms a frame"}
+WHAT = {"n_v": "volumes tested a frame", "ms": "ms a frame"}
 
 
 def series(runs: list[Run], part: str, tree: str, name: str, what: str) -> tuple[Rows, Rows] | None:
-    """Frames and what was counted in them; those in close proximity, which were played apart, are put in."""
+    """Frames and their counts; frames in close proximity, which were played separately, are merged in."""
     found = [run for each in (part, part + NEAR) if (run := find(runs, each, tree, name))]
     if not found:
         return None
@@ -39,7 +39,7 @@ def series(runs: list[Run], part: str, tree: str, name: str, what: str) -> tuple
 
 
 def plot_frames(figure: Figure, runs: list[Run]) -> None:
-    """Of the first scene: tests and time against frames, a row for each kind of trees."""
+    """The first scene: tests and time against frames, a row for each kind of BVH."""
     part = parts(runs)[0]
     trees = [tree for tree in ON if any(run["tree"] == tree for run in runs)]
     figure.set_size_inches(11, 3.6 * len(trees))
@@ -52,7 +52,7 @@ def plot_frames(figure: Figure, runs: list[Run]) -> None:
                     ax.plot(*line, label=name, **STYLES[name])
             ax.set_yscale("log")
             ax.set_ylabel(label)
-            tidy(ax, f"trees of {NAMES[tree]}")
+            tidy(ax, f"BVHs of {NAMES[tree]}")
     for ax in axes[-1]:
         ax.set_xlabel("frame")
     for row in axes:
@@ -75,7 +75,7 @@ def plot_knots(figure: Figure, runs: list[Run]) -> None:
         ax.set_yscale("log")
         ax.set_xlabel("triangles of both knots")
         ax.set_ylabel(label)
-        tidy(ax, f"trees of {NAMES[tree]}")
+        tidy(ax, f"BVHs of {NAMES[tree]}")
     legend(axes)
     figure.suptitle("Knots: close along a curve")
 

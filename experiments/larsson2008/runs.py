@@ -1,10 +1,10 @@
-"""The experiments of paper S (section 5): which volumes run on which scenes. What they say is in `tables.py`.
+"""The experiments of paper S (section 5): which volumes run on which scenes. `tables.py` makes their tables.
 
-WAYS are the paper's: balls, the smallest or nearly so, and those of Ritter; slab cut balls; boxes at any angle, fitted as well as can be,
-or by covariance as in the library that the paper compared with; and boxes along the axes of the model, which it did not try. They run on
-the paper's trees, binary, one triangle a leaf, descended into the larger of two volumes; and on Pliant's, of which both are descended.
+METHODS (WAYS) are the paper's: balls, the smallest or nearly so, and Ritter's; slab cut balls; oriented boxes with the tightest fit, or
+fitted by covariance as in RAPID, the library of the paper's comparison; and axis-aligned boxes, which are not in the paper. They run on the
+paper's BVHs, binary, one triangle a leaf, where the larger of two volumes is descended; and on Pliant's, where both are.
 
-Of the 500 frames of a scene some are played, evenly spread; of spheres in close proximity all, apart.
+Of the 500 frames of a scene some are played, evenly spaced; those of spheres in close proximity all, separately.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BOXES, COVARIANCE, ALIGNED = "boxes", "boxes by covariance", "aligned boxes"
 TREES: dict[str, dict[str, Any]] = {PAPER: {"build": "partition", "arity": 2, "leaf": 1}, PLIANT: {"build": "sah", "arity": 8, "leaf": 8}}
 DESCEND: dict[str, Literal["both", "larger"]] = {PAPER: "larger", PLIANT: "both"}
 
-# What bodies are given, and on which trees.
+# The options of bodies, and the BVHs of each.
 WAYS: dict[str, dict[str, Any]] = {
     BALLS: {"volume": "sphere"},
     RITTER: {"volume": "sphere", "policy": {"name": "fitted", "how": "ritter"}},
@@ -36,11 +36,11 @@ WAYS: dict[str, dict[str, Any]] = {
 ON = {PAPER: (BALLS, RITTER, SLABS, BOXES, COVARIANCE), PLIANT: (BALLS, RITTER, SLABS, BOXES, ALIGNED)}
 
 SPHERES, KNOTS, QUADRUPEDS, HANDS = "Spheres", "Knots", "Quadrupeds", "Hands"
-NEAR = ", close"  # what a part in close proximity is called after its scene
+NEAR = ", close"  # suffix of a scene's name for its part in close proximity
 
 
 class Plan(NamedTuple):
-    """How large an experiment is; `frames` of 500, of knots and hands a fourth of that."""
+    """The size of an experiment; `frames` of 500, for knots and hands a fourth of that."""
 
     spheres: tuple[int, ...] = (20_480, 81_920)
     knots: tuple[int, ...] = (1, 2, 3)
@@ -54,40 +54,40 @@ QUICK = Plan(spheres=(320, 1_280), knots=(1, 2), quadruped=8_000, hand=20_000, f
 
 
 def methods() -> list[Method]:
-    """All ways on all trees."""
+    """All methods on all BVHs."""
     return [Method(name, tree, TREES[tree] | WAYS[name], rigid=True, descend=DESCEND[tree])
             for tree, names in ON.items() for name in names]  # fmt: skip
 
 
 def spread(count: int) -> list[int]:
-    """So many frames, from the first on; 250 is among them if the number is even."""
+    """So many evenly spaced frames, from the first; 250 is among them if the number is even."""
     count = max(1, min(count, FRAMES))
     return [k * FRAMES // count for k in range(count)]
 
 
 def few(count: int) -> list[int]:
-    """A fourth of so many, for scenes in which frames are alike, or long."""
+    """A fourth of that number, for scenes with similar frames or long ones."""
     return spread(max(2, count // 4))
 
 
 def played(session: Session, scene: Rigids, part: str) -> list[Run]:
-    """A run of every method, with what must be known of its volumes."""
+    """A run of every method, with the data of its volume type."""
     runs = session.play(part, scene, methods(), part=part, shown=list(scene.shown), both=[len(faces) for _, faces in scene.meshes])
     for run in runs:
         run.update(about(run["options"]["volume"]))
     return runs
 
 
-def about(family: str) -> dict[str, Any]:
-    """Numbers of a volume, bytes of a node by arity, and the operations of a test."""
-    volume = VOLUME_TYPES[family].volume
+def about(volume_type: str) -> dict[str, Any]:
+    """Scalars of a volume, bytes of a node by arity, and operations of a test."""
+    volume = VOLUME_TYPES[volume_type].volume
     size = {str(arity): node_dtype(volume, WIDTH_OF_ARITY[arity]).itemsize for arity in (2, 8)}
-    counts = {name: list(count) for name, count in operations(family).items()}
+    counts = {name: list(count) for name, count in operations(volume_type).items()}
     return {"scalars": len(volume._fields), "node_bytes": size, "operations": counts}  # type: ignore[attr-defined]
 
 
 def run_spheres(plan: Plan, session: Session) -> Iterator[Run]:
-    """Spheres pass through each other; then close proximity apart."""
+    """Spheres pass through each other; then close proximity, separately."""
     for level, faces in enumerate(plan.spheres, 1):
         shown: Sequence[int]
         for shown, more in ((spread(plan.frames), ""), (CLOSE, NEAR)):
@@ -101,7 +101,7 @@ def run_knots(plan: Plan, session: Session) -> Iterator[Run]:
 
 
 def run_quadrupeds(plan: Plan, session: Session) -> Iterator[Run]:
-    """Quadrupeds, for the paper's horses."""
+    """Quadrupeds, in place of the paper's horses."""
     yield from played(session, quadrupeds(plan.quadruped, spread(plan.frames)), QUADRUPEDS)
 
 

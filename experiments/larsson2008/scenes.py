@@ -1,15 +1,15 @@
 """The scenes of paper S (section 5): two rigid bodies each, in 500 frames.
 
-    spheres      of radius 0.95 and 1, icosahedra cut in four again and again; they pass straight through each other, turning. In frame 250
-                 they have one middle: in frames 244 to 256 the smaller is inside the larger, and all of its surface is close (CLOSE)
-    knots        two tubes that are wound about each other and never touch, turned together: close along a curve, in every frame alike
-    quadrupeds   animals that start in each other, turn about all axes and slowly move apart; for the paper's horses
+    spheres      of radius 0.95 and 1, repeatedly subdivided icosahedra; they pass straight through each other and rotate. In frame 250 they
+                 are concentric: in frames 244 to 256 the smaller is inside the larger, and all of its surface is close (CLOSE)
+    knots        two intertwined tubes that never touch, rotated together: close along a curve, alike in every frame
+    quadrupeds   animals that start inside each other, rotate about all axes and slowly move apart; in place of the paper's horses
     hands        skeletons of hands, one falls through the other
 
-Numbers of triangles are those of the paper, to the triangle, of quadrupeds and hands, too, whose shapes are others (`bodies.py`). The
-paper fixes all of spheres but how fast they turn; of the others it says as much as stands here.
+The numbers of triangles are exactly the paper's, also of quadrupeds and hands, which have other shapes (`bodies.py`). The paper specifies
+the spheres completely but for their rotation; what it says of the others is above.
 
-Frames are POSED: where the bodies are. Of 500 frames a scene shows those of its list.
+Frames are POSED: the transforms of the bodies. Of 500 frames a scene plays those of its list.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ from experiments.larsson2008.bodies import hand, quadruped
 
 FRAMES = 500
 CLOSE = range(244, 257)  # frames of spheres in parallel close proximity
-AWAY = (0.31, 0.17, -0.12)  # how far the second body is from the first where they must meet
+AWAY = (0.31, 0.17, -0.12)  # distance of the second body from the first at which they intersect
 
-# Spheres: radii, the frame in which they have one middle, and turns, radians a frame about an axis.
+# Spheres: radii, the frame in which they are concentric, and rotations, radians a frame about an axis.
 RADII, MEETING = (0.95, 1.0), 250
 TURNS = (((0.31, 0.77, 0.55), 0.011), ((-0.62, 0.21, 0.73), -0.007))
 
-# Knots: triangles are twice rows × vertices of a row, by level. Both wind about a ring twice while they go round within it three times,
-# a quarter of that way apart; ring and winding have these radii, and the tubes leave this share of their distance free.
+# Knots: triangles are twice rows × vertices of a row, by level. Both wind around a ring twice while they go along it three times, a
+# quarter of a winding apart; radii of ring and winding, and the free share of the distance between the tubes.
 ROWS, AROUND = {1: (196, 204), 2: (245, 255), 3: (343, 357)}, {1: 9, 2: 14, 3: 16}
 RING, WINDING, FREE = 2.0, 0.5, 0.03
 LEVELS = {f"L{level}": level for level in ROWS}
 
-# Quadrupeds: how far apart at the start and the end, in which direction, and angles about x, y and z that both turn through.
+# Quadrupeds: distance at the start and the end, its direction, and angles about x, y and z through which both rotate.
 APART, DIRECTION = (0.25, 1.25), (0.66, 0.68, 0.33)
 ANGLES = ((5.1, 3.7, 7.9), (-4.3, 6.7, -3.1))
 
-# Hands: the height of the falling one at the start and the end, how it is turned, beside which place of the other it falls.
+# Hands: the height of the falling hand at the start and the end, its rotation, and its horizontal offset from the other hand.
 HEIGHTS, FALLING, BESIDE = (0.40, -0.80), ((0.66, -0.38, 0.65), 0.8), (0.05, 0.04)
 
 Mesh = tuple[Rows, Faces]
 
 
 class Posed(NamedTuple):
-    """Poses (2, 4, 4) of rigid bodies; there are no vertices to take."""
+    """The transforms (2, 4, 4) of rigid bodies."""
 
     poses: Rows
 
 
 class Rigids(NamedTuple):
-    """Two rigid bodies; `at` gives the poses (2, 4, 4) of a frame, and those in `shown` are played."""
+    """Two rigid bodies; `at` gives the transforms (2, 4, 4) of a frame, and the frames in `shown` are played."""
 
     meshes: tuple[Mesh, Mesh]
     at: Callable[[int], Rows]
@@ -62,16 +62,16 @@ class Rigids(NamedTuple):
 
     @property
     def faces(self) -> Faces:
-        """Of the first body."""
+        """The faces of the first body."""
         return self.meshes[0][1]
 
     @property
     def frames(self) -> int:
-        """How many are shown."""
+        """The number of frames that are played."""
         return len(self.shown)
 
     def play(self) -> Iterator[Posed]:
-        """All that are shown, in order."""
+        """All frames that are played, in order."""
         return (Posed(self.at(k)) for k in self.shown)
 
     def start(self) -> Posed:
@@ -79,14 +79,14 @@ class Rigids(NamedTuple):
         return Posed(self.at(self.shown[0]))
 
     def deep(self) -> Posed:
-        """The bodies beside each other's middle, where they meet whatever the scene."""
+        """The bodies almost concentric: they intersect in every scene."""
         poses = np.stack([np.eye(4)] * 2)
         poses[1, :3, 3] = AWAY
         return Posed(poses)
 
 
 def every(step: int) -> range:
-    """Each `step`-th of all frames."""
+    """Every `step`-th of all frames."""
     return range(0, FRAMES, step)
 
 
@@ -100,7 +100,7 @@ def spheres(faces: int, shown: Sequence[int]) -> Rigids:
 
 
 def spheres_at(k: int) -> Rows:
-    """Frame k: from (−1, 0, 0) and (1, 0, 0) towards each other, and on."""
+    """Frame k: from (−1, 0, 0) and (1, 0, 0) towards each other, and through each other."""
     far = 1 - k / MEETING
     return np.stack([pose(rotation(unit(*axis), speed * k), np.array([side * far, 0, 0]))
                      for side, (axis, speed) in zip((-1, 1), TURNS, strict=True)])  # fmt: skip
@@ -126,7 +126,7 @@ def curve(along: Rows, start: float) -> tuple[Rows, Rows]:
 
 @cache
 def nearest() -> float:
-    """The distance between the two knots. It is the same for all places that are a third of the way round apart: one third is enough."""
+    """The distance between the two knots. By threefold symmetry one third of the way round suffices."""
     one = curve(np.linspace(0, 2 * np.pi / 3, 240), 0.0)[0]
     other = curve(np.linspace(0, 2 * np.pi, 2_880), 0.5 * np.pi)[0]
     return float(np.sqrt(((one[:, None] - other) ** 2).sum(axis=2).min()))
@@ -152,7 +152,7 @@ def tube(start: float, rows: int, around: int, thick: float) -> Mesh:
 
 
 def knots_at(k: int) -> Rows:
-    """Frame k: both turned together."""
+    """Frame k: both rotated together."""
     turn = rotation(unit(0.48, 0.36, 0.80), 4 * np.pi * k / FRAMES) @ rotation(unit(1, 0, 0), 2 * np.pi * k / FRAMES)
     return np.stack([pose(turn, np.zeros(3))] * 2)
 
@@ -161,19 +161,19 @@ def knots_at(k: int) -> Rows:
 
 
 def quadrupeds(faces: int, shown: Sequence[int]) -> Rigids:
-    """Two of so many triangles each."""
+    """Two quadrupeds of so many triangles each."""
     return Rigids((quadruped(faces), quadruped(faces)), quadrupeds_at, shown)
 
 
 def quadrupeds_at(k: int) -> Rows:
-    """Frame k: turned about x, then y, then z, and moved apart."""
+    """Frame k: rotated about x, then y, then z, and moved apart."""
     passed = k / (FRAMES - 1)
     away = 0.5 * (APART[0] + (APART[1] - APART[0]) * passed) * unit(*DIRECTION)
     return np.stack([pose(turned(passed * np.array(angles)), side * away) for side, angles in zip((-1, 1), ANGLES, strict=True)])
 
 
 def turned(angles: Rows) -> Rows:
-    """(3, 3): about x, then y, then z."""
+    """The rotation (3, 3) about x, then y, then z."""
     result = np.eye(3)
     for axis, angle in zip(np.eye(3), angles, strict=True):
         result = rotation(axis, float(angle)) @ result
@@ -181,7 +181,7 @@ def turned(angles: Rows) -> Rows:
 
 
 def hands(faces: int, shown: Sequence[int]) -> Rigids:
-    """Two of so many triangles each."""
+    """Two hands of so many triangles each."""
     return Rigids((hand(faces), hand(faces)), hands_at, shown)
 
 

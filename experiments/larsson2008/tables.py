@@ -1,4 +1,4 @@
-"""What the runs of paper S's experiments say, beside what the paper says. All from runs as they are in the JSON file."""
+"""Tables of paper S's experiments beside the paper's figures, all from the runs in the JSON file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pliant.report.tables import Table, figure
 
 
 class Reported(NamedTuple):
-    """A row of Table 3, or what the text says: milliseconds, n_v, n_p; None where it says nothing."""
+    """A row of Table 3, or figures from the text: milliseconds, n_v, n_p; None where the paper has none."""
 
     ms: float
     n_v: float | None = None
@@ -22,7 +22,7 @@ class Reported(NamedTuple):
 
 
 def table_3(balls: tuple[float, ...], slabs: tuple[float, ...], boxes: tuple[float, ...], ritter: float) -> dict[str, Reported]:
-    """One row of the paper's table, and by how much Ritter's balls are slower."""
+    """A row of the paper's table, and the relative cost of Ritter's balls."""
     return {BALLS: Reported(*balls), RITTER: Reported(balls[0] * ritter), SLABS: Reported(*slabs), COVARIANCE: Reported(*boxes)}
 
 
@@ -35,20 +35,20 @@ TABLE_3 = {
     "Quadrupeds": table_3((8.6, 93_193, 12_709), (5.8, 39_469, 4_773), (8.4, 23_200, 1_748), 1.12),
     "Hands": table_3((101.4, 1_028_875, 161_923), (62.1, 387_257, 53_083), (83.2, 239_346, 17_522), 1.10),
 }
-# Times of balls and of boxes by those of slab cut balls, in frames 244 to 256 (section 5).
+# Times of balls and of boxes relative to those of slab cut balls, in frames 244 to 256 (section 5).
 CLOSE = {"Spheres-L1" + NEAR: (29.7, 1.7), "Spheres-L2" + NEAR: (38.6, 1.7)}
-# Operations and comparisons of a test, the least and the most, turning included (section 4); of balls the first exit of Table 1.
+# Operations and comparisons of a test, minimum and maximum, rotation included (section 4); for balls the first exit of Table 1.
 OPERATIONS = {"sphere": "28, 1", "slabcutball": "28 to 99, 1 to 13", "obb": "49 to 252, 1 to 15"}
 SCALARS = {"sphere": 4, "aabb": 6, "slabcutball": 9, "obb": 15}  # section 1.1
 
 
 def reported(part: str, name: str) -> Reported | None:
-    """What the paper says of a way; its boxes, by covariance, are those that boxes are compared with."""
+    """The paper's figures of a method; its boxes by covariance are compared with both kinds of boxes here."""
     return TABLE_3.get(part, {}).get(COVARIANCE if name == BOXES else name)
 
 
 def ratio(part: str, name: str, what: str) -> float | None:
-    """Of the paper's figure to that of balls."""
+    """The ratio of a figure of the paper to that of balls."""
     if what == "ms" and part in CLOSE:
         balls, boxes = CLOSE[part]
         return {BALLS: 1.0, SLABS: 1 / balls, BOXES: boxes / balls, COVARIANCE: boxes / balls}.get(name)
@@ -66,12 +66,12 @@ def value_of(run: Run, what: str) -> float | None:
 
 
 def tables_scene(runs: list[Run]) -> list[Table]:
-    """Times and counts of every way on every tree, a table for each kind of trees."""
+    """Times and counts of every method on every BVH, a table for each kind of BVH."""
     return [made for tree in ON if (made := table_of(runs, tree)).rows]
 
 
 def table_of(runs: list[Run], tree: str) -> Table:
-    """Means of frames, in parts of those of balls, beside the paper's ratios and figures."""
+    """Means of frames, their ratios to balls, and the paper's ratios and figures."""
     rows = []
     for part in parts(runs):
         for name in ON[tree]:
@@ -99,47 +99,47 @@ def title_of(runs: list[Run]) -> str:
 
 
 def note_of(runs: list[Run], tree: str) -> str:
-    """What must be known."""
+    """The note of a table."""
     played = "; ".join(f"{part}: {some['steps']} of 500, {figure(mean(some['pairs']))} pairs"
                        for part in parts(runs) for some in [next(run for run in runs if run["part"] == part)])  # fmt: skip
-    said = " *Paper*: its ratio, and its figures, of another machine and, but for spheres, other shapes." if tree == PAPER else ""
+    said = " *Paper*: its ratios, and its figures, from another machine and, except for spheres, other shapes." if tree == PAPER else ""
     calls = figure(float(fixed(runs[0])[0]))
-    return (f"Means of frames ({played}); {calls} ms of each go into calls. n_p counts pairs of triangles whose boxes met: leaves look at "
-            f"those first, whatever the volumes.{said}")  # fmt: skip
+    return (f"Means of frames ({played}); {calls} ms of each are the fixed cost of calls. n_p counts pairs of triangles with overlapping "
+            f"boxes: leaves test these first, whatever the volumes.{said}")  # fmt: skip
 
 
 # --- volumes ---------------------------------------------------------------------------------------------------------------------
 
 
 def tables_spheres(runs: list[Run]) -> list[Table]:
-    """The scene, and what volumes take."""
+    """The scene, and the cost of volumes."""
     return [*tables_scene(runs), volumes(runs)]
 
 
 def volumes(runs: list[Run]) -> Table:
-    """Numbers, bytes, operations, and the nanoseconds of a test that the runs tell."""
+    """Scalars, bytes, operations, and the nanoseconds of a test that are fitted to the runs."""
     rows = []
-    for family in dict.fromkeys(way["volume"] for way in WAYS.values()):
-        some = [run for run in runs if run["options"]["volume"] == family and "policy" not in run["options"]]
+    for volume_type in dict.fromkeys(way["volume"] for way in WAYS.values()):
+        some = [run for run in runs if run["options"]["volume"] == volume_type and "policy" not in run["options"]]
         if not some:
             continue
         size, counts = some[0]["node_bytes"], some[0]["operations"]
         tested = [str(counts[name][0]) + ", " + str(counts[name][1]) for name in ("carry", "overlap", "skew")]
         times = [figure(c_v([run for run in some if run["tree"] == tree])) for tree in (PAPER, PLIANT)]
-        rows.append([some[0]["method"], str(SCALARS.get(family, "–")), str(some[0]["scalars"]), figure(size["2"]), figure(size["8"]),
-                     OPERATIONS.get(family, "–"), *tested, *times])  # fmt: skip
-    note = ("*Numbers* of a volume, *bytes* of a node: the volumes of its children and the one around them; a binary node has four lanes, "
-            "of which two are in use. *Operations*: arithmetic, comparisons. The paper's are the least and the most of one test, with "
-            "early exits, turning included. Here *turn* is done once for a volume that is compared with several; *test* and, for what "
-            "that lets through, *finer* are done lane by lane without exits. *c_v*: nanoseconds of a test, fitted to all frames of all "
-            "spheres, on the paper's trees and on Pliant's.")
-    columns = ["volumes", "numbers, paper", "here", "bytes, binary", "8-ary", "operations, paper", "turn", "test", "finer",
+        rows.append([some[0]["method"], str(SCALARS.get(volume_type, "–")), str(some[0]["scalars"]), figure(size["2"]), figure(size["8"]),
+                     OPERATIONS.get(volume_type, "–"), *tested, *times])  # fmt: skip
+    note = ("*Scalars* of a volume, *bytes* of a node: the volumes of its children and the one that encloses them; a binary node has four "
+            "lanes, two of them in use. *Operations*: arithmetic, comparisons. The paper's are the minimum and the maximum of one test, "
+            "with early exits, rotation included. Here the *transform* is computed once for a volume that is tested against several; "
+            "*test* and, for volumes that pass it, *cross axes* are computed lane by lane without exits. *c_v*: nanoseconds of a test, "
+            "fitted to all frames of all spheres, on the paper's trees and on Pliant's.")
+    columns = ["volumes", "scalars, paper", "here", "bytes, binary", "8-ary", "operations, paper", "transform", "test", "cross axes",
                "c_v, paper trees", "Pliant trees"]  # fmt: skip
     return Table("Volumes", columns, rows, 1, note)
 
 
 def c_v(runs: list[Run]) -> float | None:
-    """Nanoseconds a test."""
+    """Nanoseconds per test."""
     return cost([{**run, "method": str(k)} for k, run in enumerate(runs)]).c_v if runs else None
 
 
@@ -147,7 +147,7 @@ def c_v(runs: list[Run]) -> float | None:
 
 
 def tables_knots(runs: list[Run]) -> list[Table]:
-    """The scene, and how counts grow with triangles."""
+    """The scene, and the growth of counts with triangles."""
     rows, levels = [], parts(runs)
     for tree, names in ON.items():
         for name in names:

@@ -1,12 +1,12 @@
-"""The clock of the experiments with blended bodies: methods take turns on bodies that are given maps, and every frame is timed and counted.
+"""The clock of the experiments with blended bodies: methods take turns on bodies that take maps; frames are timed and work is counted.
 
-A frame is `update` of all bodies with their maps, and one query of all pairs, of the scene or, BY HAND, of any two bodies. Maps are made
-before the clock starts. As with distances (`experiments/bitar2011/clock.py`), methods remember what the last query came to: frames are
-played in order and once a round, in turns that begin elsewhere in every round, and the least time of each frame counts. Every round begins
-with frame 0, outside the clock, on the same bodies.
+A frame is `update` of all bodies with their maps, and one query of all pairs, of the scene or, BY HAND, of any two bodies. Maps are
+computed before the clock starts. As with distances (`experiments/bitar2011/clock.py`), methods keep the nodes that the last query reached:
+a round plays all frames once, in order, in turns that begin at other frames in every round, and the minimum time of each frame counts.
+Every round begins with frame 0, outside the clock, on the same bodies.
 
-All methods must find the same pairs. What is no part of this package, as spatial hashing, takes part if it is in OTHERS: a function of the
-scene that makes something with a `step`, as a Keeper's.
+All methods must find the same pairs. Methods outside the package, such as spatial hashing, take part if they are in OTHERS: a function of
+the scene that returns an object with the `step` of a Keeper.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from experiments.steinemann2008.scenes import Blends
 from pliant.results import Stats
 
 OTHERS: dict[str, Callable[[Blends], Any]] = {}
-TRIES = 40  # calls where there is nothing to do
+TRIES = 40  # calls with almost no work
 
 
 class Way(NamedTuple):
-    """A method: what bodies are given, on which trees, and whether any two bodies are asked one by one."""
+    """A method: the options of bodies, a label of the BVH, and whether any two bodies are queried one by one."""
 
     name: str
     tree: str  # a label
-    options: dict[str, Any]  # of `Body.blended`
+    options: dict[str, Any]  # options of `Body.blended`
     by_hand: bool = False
 
 
@@ -49,7 +49,7 @@ class Answer(NamedTuple):
 
 
 class Keeper:
-    """A way on the bodies of a scene, asked once as it starts: that makes what policies keep with a tree."""
+    """A method on the bodies of a scene, queried once at the start: this creates the state that policies keep with a BVH."""
 
     def __init__(self, way: Way, scene: Blends) -> None:
         body = scene.body
@@ -58,7 +58,7 @@ class Keeper:
         self.step(scene.frame(0))
 
     def step(self, frame: Rows, clock: Clock = time.perf_counter) -> tuple[float, float, Any]:
-        """Seconds of updating, seconds of asking, and the answer."""
+        """Seconds of the update, seconds of the query, and the answer."""
         t0 = clock()
         for body, maps in zip(self.bodies, frame, strict=True):
             body.update(maps)
@@ -77,7 +77,7 @@ class Keeper:
 
 
 class Track(Times):
-    """What a way did."""
+    """The record of a method."""
 
     def __init__(self, way: Way, scene: Blends) -> None:
         super().__init__()
@@ -85,13 +85,13 @@ class Track(Times):
         self.keeper = OTHERS[way.name](scene) if way.name in OTHERS else Keeper(way, scene)
 
     def answer(self, found: Any) -> tuple[float, ...]:
-        """How many pairs, between how many bodies, and a checksum of them."""
+        """The numbers of pairs and of pairs of bodies, and a checksum."""
         met = len(np.unique(found.bodies, axis=0))
         pairs = np.concatenate([found.bodies, found.faces], axis=1).astype(np.int64)
         return len(pairs), met, zlib.crc32(np.ascontiguousarray(pairs).tobytes())
 
     def run(self, steps: int, like: Track, fixed: float, **about: Any) -> Run:
-        """The first `steps` frames as plain values. Times are ms; lists have an entry for each frame."""
+        """The first `steps` frames as plain values. Times are in ms; lists have an entry for each frame."""
         bodies, way = self.keeper.bodies, self.way
         run: Run = {"method": way.name, "tree": way.tree, "options": way.options, "by_hand": way.by_hand} | about
         run |= {"bodies": len(bodies), "faces": len(bodies[0]), "steps": steps, "bytes": memory(bodies[0]), "calls_ms": fixed}
@@ -102,7 +102,7 @@ class Track(Times):
 
 
 def play(session: Session, title: str, scene: Blends, ways: list[Way], **about: Any) -> list[Run]:
-    """Let the ways take turns on all frames, once a round; a run of each, with `about` in it."""
+    """Let the methods take turns on all frames, once a round; returns a run of each, with `about` in it."""
     if session.stopped:
         return []
     tracks: list[Track] = []
@@ -117,12 +117,12 @@ def play(session: Session, title: str, scene: Blends, ways: list[Way], **about: 
 
 
 def influences(scene: Blends) -> float:
-    """Nodes of a vertex, on average."""
+    """Simulation nodes per vertex, on average."""
     return round(float(scene.body.weights.nnz) / len(scene.body.rest), 3)
 
 
 def calls(bodies: int, clock: Clock) -> float:
-    """Milliseconds of a frame of so many bodies where there is nothing to do: one triangle each, one map, far apart."""
+    """Milliseconds of the calls of a frame with so many bodies and almost no work: one triangle each, one map, far apart."""
     corners, maps = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]]), [np.eye(3, 4)[None] for _ in range(bodies)]
     every = [pliant.Body.blended(corners, [[0, 1, 2]], np.ones((3, 1))) for _ in range(bodies)]
     for k in range(bodies):

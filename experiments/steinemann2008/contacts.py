@@ -1,9 +1,9 @@
-"""Figures on paper M's ring, and its fish, farther and farther apart: what bounds save depends on how much meets.
+"""Figures on paper M's ring, and its fish, at increasing distances: the gain of bounds depends on the number of contacts.
 
     python -m experiments.steinemann2008.contacts [--frames 60] [--repeats 2]
 
-Updates and all pairs, of bodies as they come and bottom-up, on the same frames, pinned to one core, processor time, the least of the
-repeats for each frame; and what the query alone takes when all volumes are true: no refit, however quick, can gain more than that leaves.
+Updates and all pairs, of bodies with default options and bottom-up, on the same frames, pinned to one core, processor time, the minimum of
+the repeats for each frame; and the time of the query alone when all volumes are up to date: a limit for the gain of any refit policy.
 """
 
 import argparse
@@ -22,7 +22,7 @@ POLICIES = ("bottom_up", "auto")
 
 
 def spread(scene, share):
-    """All maps (frames + 1, bodies, m, 3, 4) of a scene, its bodies farther from their middle by this share of the way."""
+    """All maps (frames + 1, bodies, m, 3, 4) of a scene whose bodies are farther from their centre, by this share of the distance."""
     at = np.array([rows.mean(axis=0) for rows in scene.vertices(0)])
     maps = scene.maps.copy()
     maps[..., 3] += share * (at - at.mean(axis=0))[:, None, :]
@@ -43,7 +43,7 @@ def play(scene, maps, policy, repeats):
             pairs += len(together.collide())
             t1 = time.process_time()
             for each in bodies:
-                each.update(transform=np.eye(4))  # volumes stay true, but nothing is remembered
+                each.update(transform=np.eye(4))  # volumes stay up to date, but nothing is cached
             t2 = time.process_time()
             together.collide()
             times.append((t1 - t0, time.process_time() - t2))
@@ -58,7 +58,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=2)
     options = parser.parse_args()
     alone(True)
-    table = Table("bodies", "farther by", "pairs", "bottom-up, ms", "query alone, ms", "at most", "default, ms", "gain")
+    table = Table("bodies", "farther by", "pairs", "bottom-up, ms", "query alone, ms", "limit", "default, ms", "gain")
     scenes = {f"ring, {nodes} nodes, {contacts}": ring(45_682, nodes, contacts, options.frames)
               for contacts in (FEW, MANY) for nodes in (115, 550)}  # fmt: skip
     scenes["24 fish"] = shoal(24, 8_002, 96, options.frames)

@@ -1,10 +1,10 @@
-"""Spatial hashing, the other baseline of paper M (Teschner, Heidelberger, Müller, Pomeranets and Gross, 2003), compiled.
+"""Spatial hashing, a baseline of paper M (Teschner, Heidelberger, Müller, Pomeranets and Gross, 2003), compiled.
 
-All vertices are deformed; space is cut into cells as large as a mean edge, and every triangle is put into the cells that its box touches,
-of which a hash function makes places in a table. Triangles of two bodies in one cell are tested: boxes first, then exactly, with the test
-of the library, so that the pairs are the same. A pair is tested in one cell alone, the lowest that both boxes touch.
+All vertices are deformed; space is divided into cells as large as a mean edge, and every triangle is entered in the cells that its box
+overlaps; a hash function maps cells to slots of a table. Triangles of two bodies in one cell are tested: boxes first, then exactly, with
+the test of the library, so that the pairs are the same. A pair is tested only in the lowest cell that both boxes overlap.
 
-    cells     (t, 6) int32, the lowest and the highest cell of each triangle     begins    (size + 1,) int64, where a place's entries begin
+    cells     (t, 6) int32, the lowest and the highest cell of each triangle     begins    (size + 1,) int64, where a slot's entries begin
     boxes     (t, 6) float64                                                     entries   (e, 4) int32, a triangle and a cell
 """
 
@@ -20,18 +20,18 @@ from pliant.results import Stats
 
 NAME = "spatial hashing"
 PRIMES = 73_856_093, 19_349_663, 83_492_791  # of the paper
-PLACES = 2  # of the table, for each triangle, at least
+PLACES = 2  # slots of the table for each triangle, at least
 
 
 @helper
 def place_of(x, y, z, mask):
-    """Where a cell lies in the table."""
+    """The slot of a cell."""
     return ((x * PRIMES[0]) ^ (y * PRIMES[1]) ^ (z * PRIMES[2])) & mask
 
 
 @kernel
 def measure(vertices, faces, first, size, cells, boxes, counts):
-    """Boxes and cells of the triangles of one body, numbered from `first` on; counts how many entries each place gets."""
+    """Boxes and cells of the triangles of one body, numbered from `first` on; counts the entries of each slot."""
     mask = len(counts) - 1
     for f in range(len(faces)):
         t = first + f
@@ -49,7 +49,7 @@ def measure(vertices, faces, first, size, cells, boxes, counts):
 
 @kernel
 def begin(counts, begins):
-    """Where the entries of each place begin; `counts` are where the next one goes."""
+    """Where the entries of each slot begin; `counts` are the next free positions."""
     total = 0
     for i in range(len(counts)):
         begins[i] = total
@@ -61,7 +61,7 @@ def begin(counts, begins):
 
 @kernel
 def put(cells, nexts, entries):
-    """All triangles into all their places; in a place they come in their order."""
+    """Enter all triangles into all their slots, in order."""
     mask = len(nexts) - 1
     for t in range(len(cells)):
         for x in range(np.int64(cells[t, 0]), np.int64(cells[t, 3]) + 1):
@@ -75,8 +75,8 @@ def put(cells, nexts, entries):
 
 @kernel
 def search(begins, entries, cells, boxes, body, corners, vertices, exact, found, counts):
-    """Pairs of triangles (a, b) of two bodies that meet; how many there are, also if they are more than `found` takes. `exact`: the address
-    of the test. counts: pairs of entries, of boxes that overlap."""
+    """Pairs of intersecting triangles (a, b) of two bodies; returns their number, also if it exceeds the size of `found`. `exact`: the
+    address of the test. counts: pairs of entries, pairs of overlapping boxes."""
     n, t = 0, stack_float64(18)
     for place in range(len(begins) - 1):
         start, end = begins[place], begins[place + 1]
@@ -107,7 +107,7 @@ def search(begins, entries, cells, boxes, body, corners, vertices, exact, found,
 
 
 class Hashing:
-    """All bodies of a scene in one table; steps as `experiments.steinemann2008.clock.Keeper`."""
+    """All bodies of a scene in one table; steps like `experiments.steinemann2008.clock.Keeper`."""
 
     def __init__(self, scene):
         rest, faces = scene.body.rest, scene.body.faces
@@ -150,7 +150,7 @@ class Hashing:
         return Answer(self.body[pairs].astype(np.int64), (pairs % len(self.faces)).astype(np.int32), Stats(int(counts[0]), int(counts[1])))
 
     def step(self, frame, clock=None):
-        """Seconds of loading, seconds of asking, and the answer."""
+        """Seconds of filling the table, seconds of the query, and the answer."""
         clock = clock or (lambda: 0.0)
         t0 = clock()
         self.load(frame)
@@ -160,5 +160,5 @@ class Hashing:
 
 
 def register():
-    """Let the experiments of paper M know it."""
+    """Add it to the methods of paper M's experiments."""
     OTHERS[NAME] = Hashing

@@ -1,18 +1,18 @@
-"""Other bounds of blended bodies, which paper M compares its own with, and its own again, in float64 and written down as they are.
+"""Other bounds of blended bodies, with which paper M compares its own, and its own again: in float64, directly from the formulas.
 
-Of the vertices under a node of a tree it is known which maps T_j move them, between which limits l_j, h_j their weights lie, and a box or a
-ball around them at rest. From that:
+For the vertices under a node of a BVH these are known: the maps T_j that move them, the limits l_j, h_j of their weights, and an enclosing
+box or ball at rest. From these:
 
     all          all D_j are bounded at once (5.1.2)
     corners      the n (n - 1) corners of the limited weights, one after the other (5.2.1), each from the sum of all l_j b_j
-    eq12         the corner that is the extreme one (eq. 12)
+    eq12         the extreme corner (eq. 12)
     greedy       the solution of the linear programme: b in descending order, filled up to h
-    spheres      deformations are summed up (Adams, Keiser, Pauly, Guibas, Gross and Dutré 2005):
+    spheres      deformations are summed (Adams, Keiser, Pauly, Guibas, Gross and Dutré 2005):
                  |v - c| <= r + Σ h_j (|u_j| + |∇u_j| · max |v0 - x_j|) about the centre c at rest
-    moved        the same about a centre that moves along with the mean of the limits: |v - c'| <= r + Σ ½ (h_j - l_j) |d_j| + h_j |∇u_j| r,
-                 with d_j the displacement that map j gives the centre
+    moved        the same about a centre that moves with the mean of the limits: |v - c'| <= r + Σ ½ (h_j - l_j) |d_j| + h_j |∇u_j| r,
+                 with d_j the displacement of the centre by map j
 
-`python -m experiments.steinemann2008.picture` adds them to the product's.
+`runs.py` registers them beside the bounds of the library.
 """
 
 import numpy as np
@@ -27,8 +27,8 @@ SPHERES, MOVED = "summed spheres", "summed spheres that move"
 
 @kernel
 def survey(order, begin, end, begins, which, weights, rest, counts, limits, box, met):
-    """Of the vertices order[begin : end]: the maps that move them, in `met`, and how many; limits (m, 2) of their weights, and the box. All
-    `counts` are 0, and left at 0."""
+    """For the vertices order[begin : end]: the maps that move them, in `met`, and their number; limits (m, 2) of their weights, and the
+    box. All `counts` are 0, and left at 0."""
     n = 0
     for k in range(3):
         box[k], box[k + 3] = np.inf, -np.inf
@@ -53,7 +53,7 @@ def survey(order, begin, end, begins, which, weights, rest, counts, limits, box,
 
 @helper
 def farthest_along(maps, j, box, k, sign):
-    """How far map j takes the box along axis k."""
+    """The extent of a box along axis k after map j."""
     middle, half = maps[j, k, 3], 0.0
     for c in range(3):
         middle += maps[j, k, c] * 0.5 * (box[c] + box[c + 3])
@@ -63,7 +63,7 @@ def farthest_along(maps, j, box, k, sign):
 
 @kernel
 def extreme(b, met, n, limits, how):
-    """How far the limited combinations of b (m,), of the n maps `met`, reach."""
+    """The extent of the limited combinations of b (m,), for the n maps `met`."""
     first, second, fixed, lowest = -1, -1, 0.0, 0.0
     for i in range(n):
         j = met[i]
@@ -86,7 +86,7 @@ def extreme(b, met, n, limits, how):
                     most = max(most, fixed + more * b[j] + (1.0 - lowest - more) * b[met[e]])
         return most
     left, above, total = 1.0 - lowest, np.inf, fixed
-    while left > 0.0:  # the next largest b, until nothing is left
+    while left > 0.0:  # the next largest b, until no weight is left
         most, room = -np.inf, 0.0
         for i in range(n):
             j = met[i]
@@ -104,7 +104,7 @@ def extreme(b, met, n, limits, how):
 
 @kernel
 def bound_box(maps, box, met, n, limits, how, b, made):
-    """The box (6,) of what the n maps `met` make of a box at rest; `b` (m,) is room to work in."""
+    """The box (6,) that encloses a box at rest under the n maps `met`; `b` (m,) is scratch memory."""
     for k in range(3):
         for e in range(n):
             b[met[e]] = farthest_along(maps, met[e], box, k, 1.0)
@@ -125,7 +125,8 @@ def bound_boxes(sets, begins, which, weights, rest, maps, how, counts, limits, m
 
 @kernel
 def bound_spheres(sets, begins, which, weights, rest, maps, places, sizes, moves, counts, limits, met, box, spheres):
-    """Spheres (n, 4) of all sets: centre and radius. `places` (m, 3) of nodes, `sizes` (m, 2) of their displacements and gradients."""
+    """Spheres (n, 4) of all sets: centre and radius. `places` (m, 3): positions of nodes; `sizes` (m, 2): their displacements and
+    gradients."""
     order, spans = sets
     for i in range(len(spans)):
         n = survey(order, spans[i, 0], spans[i, 1], begins, which, weights, rest, counts, limits, box, met)
@@ -150,7 +151,7 @@ def bound_spheres(sets, begins, which, weights, rest, maps, places, sizes, moves
                 ux = maps[j, 0, 0] * x + maps[j, 0, 1] * y + maps[j, 0, 2] * z + maps[j, 0, 3] - x
                 uy = maps[j, 1, 0] * x + maps[j, 1, 1] * y + maps[j, 1, 2] * z + maps[j, 1, 3] - y
                 uz = maps[j, 2, 0] * x + maps[j, 2, 1] * y + maps[j, 2, 2] * z + maps[j, 2, 3] - z
-                middle = 0.5 * (low + high) / total  # off by no more than the farther limit
+                middle = 0.5 * (low + high) / total  # wrong by the farther limit at most
                 dx, dy, dz = dx + middle * ux, dy + middle * uy, dz + middle * uz
                 radius += max(high - middle, middle - low) * np.sqrt(ux * ux + uy * uy + uz * uz) + high * sizes[j, 1] * reach
             else:
@@ -204,7 +205,7 @@ def boxes(how):
 
 
 def spheres(moves):
-    """The same, of spheres."""
+    """The same, for spheres."""
 
     def of(body, sets):
         bounds = Bounds(body, sets)
@@ -220,7 +221,7 @@ def spheres(moves):
 
 
 def root(how):
-    """What the root alone costs: of a body, a function of its maps."""
+    """The cost of the root alone: a function of the maps of a body."""
 
     def of(body):
         everyone = np.arange(len(body.rest), dtype=np.int32)
@@ -236,6 +237,6 @@ def root(how):
 
 
 def register():
-    """Let the experiments of paper M know them."""
+    """Add them to paper M's experiments."""
     OTHERS.update({name: boxes(how) for name, how in NAMES.items()} | {SPHERES: spheres(False), MOVED: spheres(True)})
     ROOTS.update({name: root(how) for name, how in NAMES.items()})

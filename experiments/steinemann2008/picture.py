@@ -10,11 +10,11 @@ from experiments.steinemann2008.scenes import FEW, MANY, pulled, ring, shoal
 from pliant.report import picture
 
 FLESH, MEETING = (0.85, 0.60, 0.55), (0.90, 0.08, 0.05)
-FRAMES, SHOWN = 60, (0, 27, 50)  # coarse meshes: faces that meet can be seen
+FRAMES, SHOWN = 60, (0, 27, 50)  # coarse meshes: intersecting faces are visible
 
 
 def colours_of(scene, vertices):
-    """A colour for each body, and another for faces that meet."""
+    """A colour for each body, and another for intersecting faces."""
     faces = scene.body.faces
     found = pl.Scene([pl.Body(rows, faces) for rows in vertices]).collide()
     made = []
@@ -27,7 +27,7 @@ def colours_of(scene, vertices):
 
 
 def draw(path, size=400):
-    """A column for each of three frames; a row for a brain, for figures that meet little and much, and for fish."""
+    """A column for each of three frames; a row for a brain, for figures with few and with many contacts, and for fish."""
     rows = []
     hanging, swimming = picture.Viewpoint(-60, 14, (0.0, 0.0, -1.1), 4.4), picture.Viewpoint(-50, 24, (1.5, 0.9, 1.2), 6.0)
     pulling = picture.Viewpoint(-62, 26, (0.65, 0.0, 0.1), 3.6)

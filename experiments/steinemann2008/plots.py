@@ -1,4 +1,4 @@
-"""The plots of paper M's experiments, from runs as they are in the JSON file. Needs Matplotlib."""
+"""The plots of paper M's experiments, from the runs in the JSON file. Needs Matplotlib."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Colours that stay apart for every eye (Okabe and Ito).
+# Colours that colour-blind readers can distinguish (Okabe and Ito).
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#999999", "#882255", "#117733")
 ROOTS = {PAPERS_BOUND: "#E69F00", OUR_BOUND: "#009E73", UPDATE: "#0072B2", OPTIMAL: "#000000"}
 DRAWN = (PAPERS_BOUND, "greedy, AABB", OUR_BOUND, BEST_BOUND)
@@ -43,7 +43,7 @@ def plot_1(figure: Figure, runs: list[Run]) -> None:
 
 
 def plot_5(figure: Figure, runs: list[Run]) -> None:
-    """Ratios against levels, mean and largest, a row for each number of nodes; of the product's bounds those that differ most."""
+    """Ratios against levels, mean and largest, a row for each number of nodes; of the library's bounds those that differ most."""
     counts = list(dict.fromkeys(run["nodes"] for run in runs))
     figure.set_size_inches(11, 3.8 * len(counts))
     axes = figure.subplots(len(counts), 2, squeeze=False, sharex=True)
@@ -99,7 +99,7 @@ def plot_radius(figure: Figure, runs: list[Run]) -> None:
 
 
 def below(figure: Figure, ax: Axes, columns: int) -> None:
-    """The legend of a panel, for all of them, where no line is."""
+    """One legend for all panels, outside them."""
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
 
 

@@ -1,11 +1,11 @@
-"""The experiments of paper M (section 6): which bounds, and which ways to keep trees, run on which scenes. What they say: `tables.py`.
+"""The experiments of paper M (section 6): which bounds and which refit methods run on which scenes. `tables.py` makes their tables.
 
-BOUNDS of Fig 5: eq. 12, one as quick that is never larger, and the linear programme, each with one box at rest along the axes or turned,
-as in the paper, or with a box of its own for every map; on leaves as well, as in that figure. WAYS of Tables 3 and 4: on the paper's trees,
-binary and one triangle a leaf, bottom-up, and volumes by eq. 12 in two combinations, boxes and boxes, turned boxes and 14-DOPs; on
-Pliant's, bottom-up and what a body has by default. Where two bodies at a time are asked, instead of the scene, it says so.
+BOUNDS of Fig 5: eq. 12 and the linear programme (`greedy`), each with one box at rest, axis-aligned or oriented, as in the paper, or with a
+box for every map; for leaves as well, as in that figure. METHODS (WAYS) of Tables 3 and 4: on the paper's BVHs, binary and one triangle a
+leaf, bottom-up, and volumes by eq. 12 in two combinations, AABB at rest and AABB, OBB at rest and 14-DOP; on Pliant's BVHs, bottom-up and
+the default. Labels say where two bodies at a time are queried instead of the scene.
 
-Baselines that are no part of the package: spatial hashing (`hashing.py`) and other bounds (`other_bounds.py`).
+Baselines outside the package: spatial hashing (`hashing.py`) and other bounds (`other_bounds.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def convex(bound: str, boxes: str, **more: Any) -> dict[str, Any]:
     return {"policy": {"name": "convex", "bound": bound, "boxes": boxes, **more}}
 
 
-# All that is said to bodies about their policies is here.
+# The policies of all bodies.
 OPTIONS: dict[str, dict[str, Any]] = {
     BOTTOM_UP: {"policy": "bottom_up"},
     FRONT: convex("eq12", "aabb", leaves="exact", front=True),
@@ -55,7 +55,7 @@ TABLE_2 = {(vertices, nodes, contacts): str(number) for number, (contacts, verti
 
 
 class Plan(NamedTuple):
-    """How large an experiment is. Of a body's bounds every `each`-th frame is looked at: they change slowly."""
+    """The size of an experiment. Bounds are computed for every `each`-th frame of a body: they change slowly."""
 
     brains: tuple[int, ...] = (3_500, 30_000, 145_000)
     nodes: tuple[int, ...] = (65, 225, 509)
@@ -79,7 +79,7 @@ def way(name: str, tree: str, by_hand: bool = False) -> Way:
 
 
 def ways() -> list[Way]:
-    """All of Tables 3 and 4; the first is what answers are compared with."""
+    """All methods of Tables 3 and 4; the first is the reference."""
     papers = [way(name, PAPER) for name in (BOTTOM_UP, FRONT, ON_DEMAND, TURNED)]
     own = [way(name, PLIANT) for name in (BOTTOM_UP, AUTO, AUTO_FRONT)]
     hand = [way(name, PLIANT, True) for name in (BOTTOM_UP, AUTO)]
@@ -87,12 +87,12 @@ def ways() -> list[Way]:
 
 
 def few_ways() -> list[Way]:
-    """Those that a sweep compares."""
+    """The methods of a sweep."""
     return [way(BOTTOM_UP, PAPER), way(FRONT, PAPER), way(BOTTOM_UP, PLIANT), way(AUTO, PLIANT)]
 
 
 def table_1(plan: Plan, session: Session) -> Iterator[Run]:
-    """What a root costs, by vertices and nodes."""
+    """The cost of a root, by vertices and nodes."""
     for nodes in plan.nodes:
         for vertices in plan.brains:
             scene = pulled(vertices, nodes, plan.frames)
@@ -101,7 +101,7 @@ def table_1(plan: Plan, session: Session) -> Iterator[Run]:
 
 
 def fig_5(plan: Plan, session: Session) -> Iterator[Run]:
-    """How tight volumes are, level by level."""
+    """The tightness of volumes, level by level."""
     vertices, every = plan.tight
     bounds = [tightness.Way(name, TREES[PAPER] | options) for name, options in BOUNDS.items()]
     bounds += [tightness.Way(name, None) for name in tightness.OTHERS]
@@ -116,7 +116,7 @@ def thinned(scene: Blends, each: int) -> Blends:
 
 
 def table_4(plan: Plan, session: Session) -> Iterator[Run]:
-    """Figures on a ring, in the settings of Table 2, in its order."""
+    """Figures on a ring, with the settings of Table 2, in its order."""
     for contacts in (FEW, MANY):
         for vertices, nodes in plan.figures:
             part = TABLE_2.get((vertices, nodes, contacts), f"small, {contacts}")
@@ -132,7 +132,7 @@ def run_fish(plan: Plan, session: Session) -> Iterator[Run]:
 
 
 def radius(plan: Plan, session: Session) -> Iterator[Run]:
-    """Kernels of more and more reach: many contacts."""
+    """Kernels of increasing radius: many contacts."""
     for count in plan.influences:
         scene = ring(*plan.swept, MANY, plan.frames, count)
         yield from blending.play(session, f"Radius, {count} nodes a vertex", scene, few_ways(), part=RING, asked=count)

@@ -1,15 +1,15 @@
-"""The scenes of paper M (section 6): a brain that is pulled, six figures that hang from a ring, and a shoal of 24 fish.
+"""The scenes of paper M (section 6): a stretched brain, six figures that hang from a ring, and a shoal of 24 fish.
 
-    brain    two halves with folds all over, about 2 long; held at its back and pulled at its front to nearly twice its length (Fig 1)
-    ring     figures with a cap, arms and legs, for the paper's Santa Claus, hang by their caps from a ring that turns and tilts (Fig 6):
-             gently, so that a few of their triangles meet, or with jerks, so that many do. Vertices and nodes are those of Table 2
-    fish     swim to and fro in a narrow shoal and bend as they do, through each other where they meet (Fig 7)
+    brain    two halves with folds, about 2 long; fixed at its back and pulled at its front to nearly twice its length (Fig 1)
+    ring     figures with a cap, arms and legs, in place of the paper's Santa Claus, hang by their caps from a ring that rotates and tilts
+             (Fig 6): gently, so that few of their triangles intersect, or with jerks, so that many do. Vertices and nodes are as in Table 2
+    fish     swim to and fro in a narrow shoal and bend; they pass through each other (Fig 7)
 
 A body is BLENDED: vertices (n, 3) at rest, faces, and weights (n, m) of m simulation nodes inside it, with normalised positive kernels.
-Nodes are farthest points of a grid; the kernels' radius is as large as it takes that a vertex has about so many nodes, INFLUENCES unless it
-is said otherwise; kernels between nodes, from which their maps come, have a radius of their own. Frames are maps (bodies, m, 3, 4): brain
-and figures are moved by an elastic solid, fish by a wave along their spine. They do not depend on vertices: finer meshes move alike. All
-frames of a scene are made when it is made, and kept.
+Nodes are farthest points of a grid. The radius of the kernels is such that a vertex has about INFLUENCES nodes, unless stated otherwise;
+kernels between nodes, from which their maps are computed, have a radius of their own. Frames are maps (bodies, m, 3, 4): brain and figures
+are moved by an elastic solver, fish by a wave along their spine. They do not depend on vertices: finer meshes move alike. All frames of a
+scene are computed when it is made, and stored.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from experiments.larsson2008.bodies import Point, chain
 from experiments.solids import Solid, mesh
 from pliant.motion.meshless import farthest_point_sampling
 
-INFLUENCES = 8  # nodes of a vertex, about
-CANDIDATES = 24  # points of the grid for each node wanted
-NEIGHBOURS = 14  # nodes about a node, itself included, on average
-DEEP = 0.02  # below the surface: nodes
-SPARE = 1.1  # the radius of kernels, at least, in parts of the distance that it takes
+INFLUENCES = 8  # nodes per vertex, about
+CANDIDATES = 24  # points of the grid per node
+NEIGHBOURS = 14  # nodes around a node, itself included, on average
+DEEP = 0.02  # depth of nodes below the surface
+SPARE = 1.1  # the minimum radius of kernels, relative to the distance to the nearest node
 FRAME = 1 / 30  # seconds
 
 
@@ -45,19 +45,19 @@ class Blended(NamedTuple):
 
 
 class Blends(NamedTuple):
-    """A scene: bodies of one shape, and all its maps (frames + 1, bodies, m, 3, 4), of which the first are those that it starts with."""
+    """A scene: bodies of one shape, and all its maps (frames + 1, bodies, m, 3, 4), the first of which are the start."""
 
     body: Blended
     maps: Rows
 
     @property
     def bodies(self) -> int:
-        """How many."""
+        """The number of bodies."""
         return int(self.maps.shape[1])
 
     @property
     def frames(self) -> int:
-        """How many are played; frame 0 is not among them."""
+        """The number of frames that are played; frame 0 is not among them."""
         return len(self.maps) - 1
 
     def frame(self, k: int) -> Rows:
@@ -73,13 +73,13 @@ class Blends(NamedTuple):
 
 
 def blended(rest: Rows, faces: Faces, nodes: Any, influences: float) -> Blended:
-    """A body with these nodes, about so many a vertex."""
+    """A body with these nodes, about so many per vertex."""
     surface = pliant.MeshlessNodes(nodes.positions, reach(nodes.positions, rest, influences))
     return Blended(rest, faces, nodes, surface.weights(rest))
 
 
 def spread(box: tuple[Any, Any], inside: Callable[[Rows], Any], nodes: int) -> Any:
-    """So many nodes, spread evenly over the places in a box where `inside` is true: farthest points of a grid."""
+    """So many nodes, evenly spaced over the points of a box where `inside` is true: farthest points of a grid."""
     low, size = np.array(box[0]), np.subtract(box[1], box[0])
     step = float(np.cbrt(np.prod(size) / (CANDIDATES * nodes)))
     while True:
@@ -105,7 +105,7 @@ def reach(places: Rows, rest: Rows, influences: float) -> float:
 
 
 class Material(NamedTuple):
-    """Of an elastic solid, and how often it is moved on in a frame."""
+    """Of an elastic solid, and the time steps of a frame."""
 
     young: float
     damping: float
@@ -114,7 +114,7 @@ class Material(NamedTuple):
 
 
 def simulated(nodes: Any, material: Material, held: Any, at: Callable[[float], Rows], frames: int, gravity: Point) -> Rows:
-    """Maps (frames + 1, m, 3, 4) of an elastic solid whose nodes `held` are at places `at` of the time, 0 … 1."""
+    """Maps (frames + 1, m, 3, 4) of an elastic solid whose nodes `held` have positions `at` of time, 0 … 1."""
     indices = np.flatnonzero(held)
     solid = pliant.Elastic(nodes, density=material.density, young=material.young, gravity=gravity, damping=material.damping,
                            pinned=indices)  # fmt: skip
@@ -130,15 +130,15 @@ def simulated(nodes: Any, material: Material, held: Any, at: Callable[[float], R
 # --- a brain ---------------------------------------------------------------------------------------------------------------------
 
 LOBES = (1.0, 0.78, 0.72)  # half its length, width and height
-WAVES, PITCH, DEPTH, WIDE = 48, 17.0, 0.085, 0.42  # of folds: waves that make them, radians a unit, how deep they are and how wide
-CLEFT = (0.20, 0.11)  # between the halves: how deep and how wide it is
-PULL, HELD, LENGTH = 1.6, 0.2, 2.0  # how long it gets, the share of its length that is held, and that is pulled, and its length
+WAVES, PITCH, DEPTH, WIDE = 48, 17.0, 0.085, 0.42  # of folds: their waves, radians a unit, their depth and width
+CLEFT = (0.20, 0.11)  # depth and width of the gap between the halves
+PULL, HELD, LENGTH = 1.6, 0.2, 2.0  # final length, the shares of the length that are fixed and pulled, and the initial length
 TISSUE = Material(2e4, 2.0, 2)
 
 
 @cache
 def geodesic(cuts: int) -> tuple[Rows, Faces]:
-    """A unit sphere of 10 cuts² + 2 vertices: an icosahedron whose edges are cut into so many parts."""
+    """A unit sphere of 10 cuts² + 2 vertices: an icosahedron whose edges are divided into so many parts."""
     corners, triangles = pliant.shapes.icosphere(0)
     i, j = (index.reshape(-1) for index in np.indices((cuts + 1, cuts + 1)))
     i, j = i[i + j <= cuts], j[i + j <= cuts]
@@ -157,24 +157,24 @@ def geodesic(cuts: int) -> tuple[Rows, Faces]:
 
 
 def brain_radius(directions: Rows) -> Rows:
-    """How far the surface is from the middle in these directions (n, 3); folds lie where a sum of waves is 0, which is in winding lines."""
+    """The distance of the surface from the centre in these directions (n, 3); folds lie where a sum of waves is 0, along winding lines."""
     rng = np.random.default_rng(5)
     waves = rng.normal(size=(WAVES, 3))
     waves *= PITCH / np.linalg.norm(waves, axis=1, keepdims=True)
     phases = rng.uniform(0, 2 * np.pi, WAVES)
-    halves = directions + [0, 0.7, 0] * np.sign(directions[:, 1:2])  # both halves have folds of their own
+    halves = directions + [0, 0.7, 0] * np.sign(directions[:, 1:2])  # the halves have different folds
     field = np.sqrt(2 / WAVES) * np.cos(halves @ waves.T + phases).sum(axis=1)
     round_ = 1 / np.sqrt(((directions / LOBES) ** 2).sum(axis=1))
     near = np.exp(-((directions[:, 1] / CLEFT[1]) ** 2))
     folds = DEPTH * np.exp(-((field / WIDE) ** 2)) * (1 - near)
-    under = np.clip(-directions[:, 2] - 0.45, 0, 1)  # it is flatter below
+    under = np.clip(-directions[:, 2] - 0.45, 0, 1)  # it is flatter at the bottom
     made: Rows = round_ * (1 - folds - CLEFT[0] * near * (0.6 + 0.4 * directions[:, 2]) - 0.5 * under)
     return made
 
 
 @cache
 def brain_nodes(nodes: int) -> Any:
-    """Nodes inside it."""
+    """Nodes inside the brain."""
 
     def inside(places: Rows) -> Any:
         far = np.linalg.norm(places, axis=1)
@@ -185,7 +185,7 @@ def brain_nodes(nodes: int) -> Any:
 
 @cache
 def pull(nodes: int, frames: int) -> Rows:
-    """Maps of a brain that is held at its back, -x, and pulled at its front: ahead, then also up and aside, while its front turns."""
+    """Maps of a brain that is fixed at its back, -x, and pulled at its front: ahead, then also up and aside, while its front rotates."""
     kernels = brain_nodes(nodes)
     x = kernels.positions[:, 0]
     low, size = x.min(), float(np.ptp(x))
@@ -213,7 +213,7 @@ def pulled(vertices: int, nodes: int, frames: int, influences: float = INFLUENCE
 
 # --- figures on a ring -----------------------------------------------------------------------------------------------------------
 
-# Points with a radius, each joined to the next; a figure hangs down from the tip of its cap, which is the origin. It looks outward, +x.
+# Points with a radius, each connected to the next; a figure hangs down from the tip of its cap, which is the origin. It faces outward, +x.
 TRUNK = (((0, 0, -1.42), 0.30), ((0.05, 0, -1.22), 0.34), ((0, 0, -0.98), 0.21))
 HEAD = (((0.02, 0, -0.66), 0.22), ((0.06, 0, -0.68), 0.21))
 CAP = (((0, 0, -0.52), 0.17), ((-0.02, 0, -0.30), 0.11), ((0, 0, -0.06), 0.075))
@@ -222,12 +222,12 @@ LEG = (((0, 0.15, -1.52), 0.155), ((0.02, 0.20, -1.78), 0.125), ((0.02, 0.22, -2
 SACK = (((-0.24, 0, -1.02), 0.20), ((-0.36, 0.02, -1.24), 0.24))
 FLOW = 0.03
 FIGURES, RING = 6, 1.22  # how many hang from the ring, and its radius
-GRIP = -0.20  # what is higher is fixed to the ring
+GRIP = -0.20  # points above this are fixed to the ring
 FEW, MANY = "few", "many"
 
 
 class Turning(NamedTuple):
-    """How a ring moves: it turns by `turn` radians to and fro, `beats` times, and tilts by `tilt` radians meanwhile."""
+    """The motion of a ring: rotation by `turn` radians to and fro, `beats` times, and a tilt by `tilt` radians meanwhile."""
 
     turn: float
     beats: float
@@ -240,7 +240,7 @@ CLOTH = Material(3e5, 0.5, 4)
 
 @cache
 def figure_solid() -> Solid:
-    """What a figure is made of."""
+    """The strokes of a figure."""
     strokes = [stroke for points in (TRUNK, HEAD, CAP, SACK) for stroke in chain(points)]
     strokes += [stroke for side in (1, -1) for points in (ARM, LEG) for stroke in chain(points, side=side)]
     return Solid(tuple(strokes), FLOW)
@@ -248,14 +248,14 @@ def figure_solid() -> Solid:
 
 @cache
 def figure_nodes(nodes: int) -> Any:
-    """Nodes inside it."""
+    """Nodes inside a figure."""
     solid = figure_solid()
     return spread(solid.box(), lambda places: solid.at(places) < -DEEP, nodes)
 
 
 @cache
 def swing(nodes: int, contacts: str, frames: int) -> Rows:
-    """Maps of all figures. Each is moved on its own, in its own place, where it hangs down as well, and then put on the ring."""
+    """Maps of all figures. Each is simulated in its own frame, with the direction of gravity there, and then transformed to the ring."""
     kernels, motion = figure_nodes(nodes), MOTIONS[contacts]
     held = kernels.positions[:, 2] > GRIP
     grip = kernels.positions[held]
@@ -293,21 +293,21 @@ def completed(maps: Rows) -> Rows:
 
 # --- fish ------------------------------------------------------------------------------------------------------------------------
 
-# A fish swims towards +x, z is up, it is about 2 long; how wide each part is along y.
+# A fish swims towards +x, z is up, it is about 2 long; widths of its parts along y.
 FLANK = (((0.86, 0, 0.0), 0.10), ((0.55, 0, 0.02), 0.24), ((0.10, 0, 0.03), 0.31), ((-0.35, 0, 0.01), 0.20), ((-0.72, 0, 0.0), 0.09))
 TAIL = (((-0.74, 0, 0.0), 0.08), ((-0.98, 0, 0.26), 0.06), ((-1.10, 0, 0.36), 0.04))
 KEEL = (((0.25, 0, 0.30), 0.07), ((-0.05, 0, 0.44), 0.07), ((-0.25, 0, 0.40), 0.05))
 SIDE: tuple[tuple[Point, float], ...] = (((0.38, 0.11, -0.10), 0.06), ((0.18, 0.26, -0.20), 0.05))
-FIN = 0.03  # how smooth
-SHOAL, SPACE = (2, 4, 3), (2.0, 0.60, 1.0)  # fish in the shoal along x, y and z, and how far apart they are
-STRAY = (0.30, 0.12, 0.10)  # how far a fish gets from its place
-STROKE, WAVE, BEATS = 0.16, 3.4, 3.0  # of the tail: how far it swings, radians along a unit of the spine, and how often
+FIN = 0.03  # smoothness
+SHOAL, SPACE = (2, 4, 3), (2.0, 0.60, 1.0)  # fish in the shoal along x, y and z, and their spacing
+STRAY = (0.30, 0.12, 0.10)  # how far a fish strays from its position
+STROKE, WAVE, BEATS = 0.16, 3.4, 3.0  # of the tail: amplitude, radians along a unit of the spine, and frequency
 TINY = 1e-5
 
 
 @cache
 def fish_solid() -> Solid:
-    """What a fish is made of."""
+    """The strokes of a fish."""
     strokes = [*chain(FLANK, 0.5), *chain(KEEL, 0.5), *chain(TAIL, 0.6)]
     strokes += chain(tuple(((x, y, -z), thick) for (x, y, z), thick in TAIL), 0.6)
     strokes += [stroke for side in (1, -1) for stroke in chain(SIDE, side=side)]
@@ -316,7 +316,7 @@ def fish_solid() -> Solid:
 
 @cache
 def fish_nodes(nodes: int) -> Any:
-    """Nodes inside it."""
+    """Nodes inside a fish."""
     solid = fish_solid()
     return spread(solid.box(), lambda places: solid.at(places) < -DEEP, nodes)
 
@@ -330,7 +330,7 @@ def shoal(bodies: int, vertices: int, nodes: int, frames: int, influences: float
 
 
 def swimming(nodes: Any, number: int, passed: float) -> Rows:
-    """Maps (m, 3, 4) of a fish at a time, 0 … 1: its spine swings, more towards the tail, while it strays about its place."""
+    """Maps (m, 3, 4) of a fish at a time, 0 … 1: its spine swings, more towards the tail, while it strays about its position."""
     rng = np.random.default_rng([7, number])
     column, row, file = np.unravel_index(number % int(np.prod(SHOAL)), SHOAL)
     place: Rows = np.array(SPACE) * (column + 0.5 * (row % 2), row + 0.5 * (file % 2), file)
@@ -339,7 +339,7 @@ def swimming(nodes: Any, number: int, passed: float) -> Rows:
     phase = 2 * np.pi * BEATS * rng.uniform(0.8, 1.2) * passed + phases[1, 0]
     turn = rotation(unit(0, 0, 1), 0.25 * np.sin(2 * np.pi * passed + phases[1, 1]) + np.pi * (number % 2))
     turn = turn @ rotation(unit(0, 1, 0), 0.15 * np.sin(2 * np.pi * passed + phases[1, 2]))
-    at = nodes.positions  # gradients are known here, also where few nodes are around one
+    at = nodes.positions  # gradients are known here, also where few nodes are near
     slopes = [(swung(at + TINY * axis, phase) - swung(at - TINY * axis, phase)) / (2 * TINY) for axis in np.eye(3)]
     gradients = turn @ np.stack(slopes, axis=2)
     moved = swung(at, phase) @ turn.T + place
@@ -347,7 +347,7 @@ def swimming(nodes: Any, number: int, passed: float) -> Rows:
 
 
 def swung(rows: Rows, phase: float) -> Rows:
-    """Where the spine's swing takes rows (n, 3): sides of the body stay square to it."""
+    """The positions of rows (n, 3) after the swing of the spine: cross sections stay perpendicular to it."""
     x, y, z = rows.T
     swing = STROKE * (0.15 + (0.6 - 0.5 * x) ** 2)
     aside, slope = swing * np.sin(WAVE * x + phase), swing * WAVE * np.cos(WAVE * x + phase)

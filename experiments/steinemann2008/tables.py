@@ -1,4 +1,4 @@
-"""What the runs of paper M's experiments say, beside what the paper says. All from runs as they are in the JSON file."""
+"""Tables of paper M's experiments beside the paper's figures, all from the runs in the JSON file."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from experiments.steinemann2008.runs import AUTO, BOTTOM_UP, FRONT, OUR_BOUND, P
 from experiments.steinemann2008.tightness import OPTIMAL, UPDATE
 from pliant.report.tables import Table, figure
 
-# What the paper says. Table 1: µs by vertices, of 65, 225 and 509 nodes and of the smallest box.
+# The paper's figures. Table 1: µs by vertices, for 65, 225 and 509 nodes and for the smallest box.
 TABLE_1 = {3_500: (15.0, 35.0, 90.0, 2_000.0), 30_000: (18.0, 48.0, 100.0, 17_200.0), 145_000: (18.0, 46.0, 100.0, 82_500.0)}
 PAPER_NODES = (65, 225, 509)
 
 
 class Said(NamedTuple):
-    """A row of Tables 3 and 4: milliseconds of refitting and of asking."""
+    """A row of Tables 3 and 4: milliseconds of refitting and of the query."""
 
     refit: float
     query: float
 
     @property
     def total(self) -> float:
-        """Of both."""
+        """The sum of both."""
         return self.refit + self.query
 
 
@@ -48,7 +48,7 @@ SETTINGS: dict[str, dict[str, Said]] = {
 
 
 def tables_1(runs: list[Run]) -> list[Table]:
-    """Microseconds of a root by vertices and nodes, and how much they grow."""
+    """Microseconds of a root by vertices and nodes, and their growth."""
     vertices, nodes = (list(dict.fromkeys(run[name] for run in runs)) for name in ("asked", "nodes"))
     found = {(run["method"], run["asked"], run["nodes"]): float(np.mean(run["us"])) for run in runs}
     rows = []
@@ -59,8 +59,8 @@ def tables_1(runs: list[Run]) -> list[Table]:
                          over(times[-1], times[0])])  # fmt: skip
     flat = {method: [over(found.get((method, vertices[-1], count)), found.get((method, vertices[0], count))) for count in nodes]
             for method in (PAPERS_BOUND, OUR_BOUND, UPDATE, OPTIMAL)}  # fmt: skip
-    note = (f"Microseconds, means of {runs[0]['steps']} frames. Bounds by their names: node 0 of the paper's trees, both lanes at once, by "
-            f"the product; *{UPDATE}*: all that `update` does, which bounds the whole body; *{OPTIMAL}*: all vertices deformed, and the "
+    note = (f"Microseconds, means of {runs[0]['steps']} frames. Bounds by name: node 0 of the paper's trees, both lanes at once, in the "
+            f"library; *{UPDATE}*: a whole `update`, which bounds the whole body; *{OPTIMAL}*: all vertices deformed, and the "
             f"box around them. From {vertices[0]:,} to {vertices[-1]:,} vertices, by nodes: "
             + "; ".join(f"*{method}* {', '.join(column)}" for method, column in flat.items()) + ".")  # fmt: skip
     columns = ["root", "vertices", *(f"paper: {count}" for count in nodes), *(f"{count} nodes" for count in nodes),
@@ -69,7 +69,7 @@ def tables_1(runs: list[Run]) -> list[Table]:
 
 
 def said(method: str, vertices: int, nodes: int) -> float | None:
-    """What Table 1 has for it."""
+    """The paper's figures of a row."""
     row = TABLE_1.get(vertices)
     if row is None or nodes not in PAPER_NODES:
         return None
@@ -85,7 +85,7 @@ def tables_5(runs: list[Run]) -> list[Table]:
 
 
 def roots(runs: list[Run]) -> Table:
-    """The root alone, which the paper speaks of."""
+    """The root alone, of which the paper has figures."""
     counts, rows = list(dict.fromkeys(run["nodes"] for run in runs)), []
     found = {(run["method"], run["nodes"]): run for run in runs}
     for method in dict.fromkeys(run["method"] for run in runs):
@@ -95,11 +95,11 @@ def roots(runs: list[Run]) -> Table:
             root = run["root"] if run else []
             row += [figure(mean(root)), figure(max(root, default=None)), over(mean(root), mean(ours["root"]) if ours else None)]
         rows.append(row)
-    note = (f"Radius of the root's volume in parts of that of the smallest box, mean and largest of {runs[0]['steps']} frames; *÷ ours*: "
-            f"the mean in parts of that of {OUR_BOUND}. The paper has 1.5 and 2.5 for {PAPERS_BOUND}, and up to 68 times as much for "
-            "spheres by summing up deformations. The product's roots are the merged volumes of two children, others bound all vertices at "
+    note = (f"Radius of the root's volume relative to that of the smallest box, mean and largest of {runs[0]['steps']} frames; *÷ "
+            f"default*: the mean relative to that of {OUR_BOUND}. The paper has 1.5 and 2.5 for {PAPERS_BOUND}, and up to 68 times as much "
+            "for spheres by summed deformations. The roots of the library are merged from two children, others bound all vertices at "
             "once.")  # fmt: skip
-    columns = ["bound", *(f"{count} nodes: {what}" for count in counts for what in ("mean", "largest", "÷ ours"))]
+    columns = ["bound", *(f"{count} nodes: {what}" for count in counts for what in ("mean", "largest", "÷ default"))]
     return Table(f"Roots of {runs[0]['vertices']:,} vertices", columns, rows, 1, note)
 
 
@@ -108,25 +108,25 @@ def levels(runs: list[Run], nodes: int) -> Table:
     mine = [run for run in runs if run["nodes"] == nodes]
     shown = range(0, len(mine[0]["mean"]), 3)
     rows = [[run["method"], *(f"{figure(run['mean'][level])}, {figure(run['largest'][level])}" for level in shown)] for run in mine]
-    note = "Radii in parts of those of the smallest boxes, mean and largest of all volumes of a level in all frames; 0 is the root."
-    return Table(f"Volumes by levels, {nodes} nodes", ["bound", *(f"level {level}" for level in shown)], rows, 1, note)
+    note = "Radii relative to those of the smallest boxes, mean and largest of all volumes of a level in all frames; 0 is the root."
+    return Table(f"Volumes by level, {nodes} nodes", ["bound", *(f"level {level}" for level in shown)], rows, 1, note)
 
 
 # --- Tables 3 and 4, and fish ----------------------------------------------------------------------------------------------------
 
 
 def named(run: Run) -> str:
-    """A way, and whether bodies are asked by hand."""
-    return str(run["method"]) + (", two by two" if run["by_hand"] else "")
+    """A method, and whether bodies are queried by hand."""
+    return str(run["method"]) + (", pair by pair" if run["by_hand"] else "")
 
 
 def on(tree: str) -> str:
-    """What trees are called."""
+    """The label of a BVH."""
     return str(LABELS.get(tree, tree))
 
 
 def base_of(mine: list[Run], tree: str) -> float | None:
-    """Milliseconds of bottom-up on the same trees, or, where there are none, on Pliant's, which are the quicker ones."""
+    """Milliseconds of bottom-up on the same BVHs, or, without BVHs, on Pliant's, which are faster."""
     found = [run for run in mine if run["method"] == BOTTOM_UP and not run["by_hand"]]
     same = [run for run in found if run["tree"] == tree] or found[-1:]
     return mean(ms(same[0])) if same else None
@@ -138,7 +138,7 @@ def tables_4(runs: list[Run]) -> list[Table]:
 
 
 def gains(runs: list[Run]) -> Table:
-    """How many times faster than bottom-up on the same trees."""
+    """Speed-ups over bottom-up on the same BVHs."""
     rows = []
     for tree, name in dict.fromkeys((run["tree"], named(run)) for run in runs):
         mine = {run["part"]: run for run in runs if (run["tree"], named(run)) == (tree, name)}
@@ -154,20 +154,20 @@ def gains(runs: list[Run]) -> Table:
         some = [run for run in runs if run["part"] == part]
         best = [mean(ms(run)) for run in some if run["method"] == AUTO and not run["by_hand"]]
         last.append(over(base_of(some, PAPER), best[0] if best else None))
-    rows.append([AUTO, "Pliant, over the paper's", *last])
-    note = ("Times of bottom-up on the same trees, and in the last row of bottom-up on the paper's, in parts of each way's, updates and "
-            "queries; in brackets what the paper has.")  # fmt: skip
-    return Table("Gains over bottom-up", ["way", "trees", *(heading(runs, part) for part in parts(runs))], rows, 2, note)
+    rows.append([AUTO, "Pliant, over the paper's trees", *last])
+    note = ("Speed-ups over bottom-up on the same trees, and in the last row over bottom-up on the paper's, updates and "
+            "queries; in brackets those of the paper.")  # fmt: skip
+    return Table("Gains over bottom-up", ["method", "trees", *(heading(runs, part) for part in parts(runs))], rows, 2, note)
 
 
 def gain_said(name: str, part: str) -> str:
-    """What the paper has."""
+    """The paper's speed-up."""
     mine, base = SETTINGS.get(name, {}).get(part), SETTINGS[BOTTOM_UP].get(part)
     return over(base.total, mine.total) if mine and base else "–"
 
 
 def heading(runs: list[Run], part: str) -> str:
-    """A setting in short."""
+    """The name of a setting."""
     run = next(run for run in runs if run["part"] == part)
     return f"{part}: {run['vertices']:,} × {run['nodes']}" + (f", {run['contacts']}" if part.isdigit() else "")
 
@@ -185,10 +185,10 @@ def setting(runs: list[Run], part: str) -> Table:
     contacts = f"{one['contacts']} contacts, " if "contacts" in one else ""
     note = (f"Means of {one['steps']} frames in milliseconds, and counts: {one['bodies']} bodies of {one['vertices']:,} vertices, "
             f"{one['nodes']} nodes, {figure(one['influences'])} a vertex; {contacts}{figure(mean(one['pairs']))} pairs between "
-            f"{figure(mean(one['met']))} pairs of bodies on average; {figure(one['calls_ms'])} ms of each frame go into calls. *Paper*: "
-            "its milliseconds of refitting and asking, of another machine and other shapes. Here volumes follow in the query, with all "
-            "ways.")  # fmt: skip
-    columns = ["way", "trees", "paper: refit", "query", "update", "query", "both", "gain", "n_v", "n_u"]
+            f"{figure(mean(one['met']))} pairs of bodies on average; {figure(one['calls_ms'])} ms of each frame are the fixed cost of "
+            "calls. *Paper*: its milliseconds of refits and queries, from another machine and other shapes. Here volumes are refitted in "
+            "the query, with all methods.")  # fmt: skip
+    columns = ["method", "trees", "paper: refit", "query", "update", "query", "sum", "gain", "n_v", "n_u"]
     return Table(f"Setting {part}" if part.isdigit() else part.capitalize(), columns, rows, 2, note)
 
 
@@ -201,7 +201,7 @@ def tables_fish(runs: list[Run]) -> list[Table]:
 
 
 def tables_radius(runs: list[Run]) -> list[Table]:
-    """Milliseconds and volumes by nodes a vertex."""
+    """Milliseconds and refitted volumes by nodes per vertex."""
     asked, rows = list(dict.fromkeys(run["asked"] for run in runs)), []
     for tree, name in dict.fromkeys((run["tree"], named(run)) for run in runs):
         mine = {run["asked"]: run for run in runs if (run["tree"], named(run)) == (tree, name)}
@@ -213,9 +213,9 @@ def tables_radius(runs: list[Run]) -> list[Table]:
     one = runs[0]
     real = ", ".join(figure(next(run["influences"] for run in runs if run["asked"] == count)) for count in asked)
     note = (f"Means of {one['steps']} frames, {one['bodies']} bodies of {one['vertices']:,} vertices and {one['nodes']} nodes, of which a "
-            f"vertex follows {real}; *gain*: over bottom-up on the same trees.")  # fmt: skip
-    columns = ["way", "trees", *(f"{what}, {count}" for what in ("ms", "gain", "n_u") for count in asked)]
-    return [Table("By the nodes that a vertex follows", columns, rows, 2, note)]
+            f"vertex has {real}; *gain*: over bottom-up on the same trees.")  # fmt: skip
+    columns = ["method", "trees", *(f"{what}, {count}" for what in ("ms", "gain", "n_u") for count in asked)]
+    return [Table("By nodes per vertex", columns, rows, 2, note)]
 
 
 TABLES: dict[str, Callable[[list[Run]], list[Table]]] = {

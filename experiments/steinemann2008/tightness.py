@@ -1,10 +1,10 @@
-"""How tight the volumes of blended bodies are, level by level, and what one of them costs (paper M, Table 1 and Fig 5).
+"""The tightness of the volumes of blended bodies, level by level, and the cost of one volume (paper M, Table 1 and Fig 5).
 
-A BOUND gives the volume around each of many sets of vertices in a frame: those under the root and under each lane of a tree. The product's
-are read from the nodes of a body, all refitted by its policy, the root's from the whole of node 0; others, in OTHERS, are functions of the
-sets. The radius of a box is half its diagonal, as in the paper; ratios are to that of the smallest box. All must enclose that.
+A BOUND gives the volume around each of many sets of vertices in a frame: those under the root and under each lane of a BVH. The library's
+are read from the nodes of a body, all refitted by its policy, the root's from the bounds of node 0; others, in OTHERS, are functions of the
+sets. The radius of a box is half its diagonal, as in the paper; ratios are to that of the smallest box, which all must enclose.
 
-What a root costs: the product's node 0, which is all lanes of the first node; and others, in ROOTS.
+The cost of a root: for the library node 0 with all its lanes; and others, in ROOTS.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from pliant.core.jit import kernel
 from pliant.query.traverse import refresh_node
 from pliant.refit.lazy import vertex_spans
 
-ROUNDING = 1e-12  # of the largest coordinate: by so much bounds in float64, not rounded outward, may be short
+ROUNDING = 1e-12  # of the largest coordinate: the most by which bounds in float64, not rounded outward, may be short
 Indices = NDArray[np.int64]
 
 
 class Sets(NamedTuple):
-    """Sets of vertices: set i is order[spans[i, 0] : spans[i, 1]], of which some are named twice; it belongs to a level, 0 for the root,
-    which is set 0. The others are lanes `lane` of nodes `node`."""
+    """Sets of vertices: set i is order[spans[i, 0] : spans[i, 1]], which may repeat vertices; it belongs to a level, 0 for the root, which
+    is set 0. The others are lanes `lane` of nodes `node`."""
 
     order: NDArray[np.int32]
     spans: Indices
@@ -45,9 +45,9 @@ class Volumes(NamedTuple):
     radii: Rows
 
 
-Bound = Callable[[Blended, Sets], Callable[[Rows], Volumes]]  # of a body and its sets: from maps (m, 3, 4) to volumes
+Bound = Callable[[Blended, Sets], Callable[[Rows], Volumes]]  # from a body and its sets: a function from maps (m, 3, 4) to volumes
 class Job(NamedTuple):
-    """What is done with the maps of a frame, before the clock starts and after; and the box (6,) that came of it."""
+    """A function of the maps of a frame, in two parts: before the clock starts, and timed; it returns the box (6,)."""
 
     ready: Callable[[Rows], None]
     do: Callable[[Rows], None]
@@ -67,7 +67,7 @@ class Way(NamedTuple):
 
 
 def sets_of(body: Any) -> Sets:
-    """All of a body's tree."""
+    """All sets of a body's BVH."""
     tree = body.bvh_at(body.motion.scale).tree
     found = vertex_spans(tree, body.motion.count)
     node, lane = np.nonzero(np.arange(tree.width) < tree.count[:, None])
@@ -96,13 +96,13 @@ def radii_of(boxes: Rows) -> Rows:
 
 @kernel  # type: ignore[untyped-decorator]
 def freshen_all(nodes: Any, frame: Any, entry: Any, context: Any) -> None:
-    """Make all nodes true, parents first."""
+    """Refit all nodes, parents first."""
     for i in range(len(nodes)):
         refresh_node(nodes, i, frame, entry, context)
 
 
 def product(options: dict[str, Any]) -> Bound:
-    """The bound of bodies with these options, of which the tree must be that of the sets."""
+    """The bound of bodies with these options; their BVH must be that of the sets."""
 
     def of(blended: Blended, sets: Sets) -> Callable[[Rows], Volumes]:
         body = pliant.Body.blended(blended.rest, blended.faces, blended.weights, **options)
@@ -118,7 +118,7 @@ def product(options: dict[str, Any]) -> Bound:
 
 
 def boxes_in(body: Any, sets: Sets) -> Rows:
-    """The boxes (n, 6) that a body has around each set, all refitted."""
+    """The boxes (n, 6) of a body around each set, all refitted."""
     shape = body.bvh_at(body.motion.scale)
     shape.refit()
     freshen_all(shape.nodes, np.int32(shape.frame), shape.entry, shape.context)
@@ -129,10 +129,10 @@ def boxes_in(body: Any, sets: Sets) -> Rows:
 
 
 def play(session: Session, title: str, scene: Blends, ways: list[Way], tree: dict[str, Any], **about: Any) -> list[Run]:
-    """The ratios of all ways in all frames of the first body, by levels."""
+    """The ratios of all bounds in all frames of the first body, by levels."""
     if session.stopped:
         return []
-    parts: list[list[Rows]] = [[] for _ in ways]  # by way and frame: (levels, 3), means, largest, and whether they enclose
+    parts: list[list[Rows]] = [[] for _ in ways]  # by bound and frame: (levels, 3), means, largest, and whether they enclose
     with session.until_stopped():
         session.begin(title, len(ways) * scene.frames)
         like = pliant.Body.blended(scene.body.rest, scene.body.faces, scene.body.weights, **tree)
@@ -141,7 +141,7 @@ def play(session: Session, title: str, scene: Blends, ways: list[Way], tree: dic
         for k in range(scene.frames):
             like.update(scene.frame(k + 1)[0])
             boxes_of(np.ascontiguousarray(like.vertices), sets.order, sets.spans, boxes[k])
-        for way, part in zip(ways, parts, strict=True):  # one after the other: what a bound keeps of every leaf is large
+        for way, part in zip(ways, parts, strict=True):  # one after the other: the data of a bound for every leaf is large
             bound = (OTHERS[way.name] if way.options is None else product(way.options))(scene.body, sets)
             for k in range(scene.frames):
                 part.append(compared(bound(scene.frame(k + 1)[0]), boxes[k], sets.level))
@@ -152,7 +152,7 @@ def play(session: Session, title: str, scene: Blends, ways: list[Way], tree: dic
 
 
 def compared(volumes: Volumes, boxes: Rows, level: Indices) -> Rows:
-    """(levels, 3): mean and largest ratio of radii, and 1 if all volumes of the level enclose what they must, else 0."""
+    """(levels, 3): mean and largest ratio of radii, and 1 if all volumes of the level enclose the smallest boxes, else 0."""
     smallest = radii_of(boxes)
     ratios = volumes.radii / np.where(smallest > 0, smallest, np.inf)
     room = ROUNDING * float(np.abs(boxes).max())
@@ -171,7 +171,7 @@ def told(way: Way, ratios: Rows, about: dict[str, Any]) -> Run:
     return run
 
 
-# --- what one volume costs -------------------------------------------------------------------------------------------------------
+# --- the cost of one volume -------------------------------------------------------------------------------------------------------
 
 UPDATE, OPTIMAL = "update of a body", "the smallest box"
 
@@ -202,13 +202,13 @@ def root_of(options: dict[str, Any]) -> Root:
 
 
 def update_root(blended: Blended) -> Job:
-    """All that an update does, a bound of the whole body included."""
+    """A whole update, with a bound of the whole body."""
     body = pliant.Body.blended(blended.rest, blended.faces, blended.weights)
     return Job(lambda maps: None, body.update, lambda: body.bounds.reshape(-1))
 
 
 def optimal_root(blended: Blended) -> Job:
-    """The box around all vertices, which takes deforming them."""
+    """The box around all vertices, which must be deformed for it."""
     motion = pliant.Body.blended(blended.rest, blended.faces, blended.weights).motion
     order, spans, boxes = np.arange(motion.count, dtype=np.int32), np.array([[0, motion.count]]), np.zeros((1, 6))
 
@@ -220,7 +220,7 @@ def optimal_root(blended: Blended) -> Job:
 
 
 def cost(session: Session, title: str, scene: Blends, ways: dict[str, dict[str, Any]], **about: Any) -> list[Run]:
-    """Microseconds of every way to get a root, for each frame of the first body, the least of all rounds; `ways`: options of bodies."""
+    """Microseconds of every method for a root, for each frame of the first body, the minimum of all rounds; `ways`: options of bodies."""
     if session.stopped:
         return []
     roots = {name: root_of(options) for name, options in ways.items()} | {UPDATE: update_root, OPTIMAL: optimal_root} | ROOTS
@@ -246,7 +246,7 @@ def cost(session: Session, title: str, scene: Blends, ways: dict[str, dict[str, 
 
 
 def encloses(box: Rows, scene: Blends, k: int) -> bool:
-    """Does a box hold the vertices of the first body in frame k?"""
+    """Does a box enclose the vertices of the first body in frame k?"""
     rows = next(scene.vertices(k))
     room = ROUNDING * float(np.abs(rows).max())
     return bool((box[:3] <= rows.min(axis=0) + room).all() and (box[3:] >= rows.max(axis=0) - room).all())

@@ -11,7 +11,19 @@ Names are imported at first use: `import pliant` costs milliseconds.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pliant.errors import DeviceError, DeviceMemoryError, FileError, MeshError, PliantError, TooManyPairsError
+from pliant.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DeviceError,
+    DeviceMemoryError,
+    FileError,
+    MeshError,
+    MissingExtraError,
+    PliantError,
+    StaleResultError,
+    TooManyPairsError,
+    UnknownIdError,
+)
 
 if TYPE_CHECKING:
     from pliant.body import Body
@@ -29,15 +41,33 @@ if TYPE_CHECKING:
     from pliant.query.proximity.distance import distance, self_distance
     from pliant.query.proximity.within import self_within, within
     from pliant.query.ray.cast import cast, cast_all, occluded, pick
-    from pliant.results import AllHits, Closest, Distance, FirstContact, Hit, Hits, Pairs, ScenePairs, Stats, VisibleFaces
+    from pliant.results import (
+        AllHits,
+        Closest,
+        ContactPairs,
+        Distance,
+        DistancePairs,
+        FirstContact,
+        Hit,
+        Hits,
+        Pairs,
+        PointPairs,
+        SceneContactPairs,
+        SceneDistancePairs,
+        ScenePairs,
+        Stats,
+        VisibleFaces,
+    )
     from pliant.scene import Scene
     from pliant.uniform_grid import UniformGrid
 
 __version__ = "0.1.0"
-__all__ = ["AllHits", "Body", "Closest", "DeviceError", "DeviceMemoryError", "Distance", "Elastic", "FileError", "FirstContact", "Hit",
-           "Hits", "MeshError", "MeshlessNodes", "Pairs", "PliantError", "Scene", "ScenePairs", "Skeleton", "Stats", "TooManyPairsError",
-           "Traversal", "UniformGrid", "VisibleFaces", "cast", "cast_all", "closest", "collide", "distance", "first_contact",
-           "frustum_cull", "occluded", "pick", "read", "self_collide", "self_distance", "self_within", "set_threads", "threads", "within"]
+__all__ = ["AllHits", "ArgumentError", "ArgumentTypeError", "Body", "Closest", "ContactPairs", "DeviceError", "DeviceMemoryError",
+           "Distance", "DistancePairs", "Elastic", "FileError", "FirstContact", "Hit", "Hits", "MeshError", "MeshlessNodes",
+           "MissingExtraError", "Pairs", "PliantError", "PointPairs", "Scene", "SceneContactPairs", "SceneDistancePairs", "ScenePairs",
+           "Skeleton", "StaleResultError", "Stats", "TooManyPairsError", "Traversal", "UniformGrid", "UnknownIdError", "VisibleFaces",
+           "cast", "cast_all", "closest", "collide", "distance", "first_contact", "frustum_cull", "occluded", "pick", "read",
+           "self_collide", "self_distance", "self_within", "set_threads", "threads", "within"]
 
 _NAMES = {
     "body": ("Body",),
@@ -55,7 +85,8 @@ _NAMES = {
     "query.proximity.distance": ("distance", "self_distance"),
     "query.proximity.within": ("self_within", "within"),
     "query.ray.cast": ("cast", "cast_all", "occluded", "pick"),
-    "results": ("AllHits", "Closest", "Distance", "FirstContact", "Hit", "Hits", "Pairs", "ScenePairs", "Stats", "VisibleFaces"),
+    "results": ("AllHits", "Closest", "ContactPairs", "Distance", "DistancePairs", "FirstContact", "Hit", "Hits", "Pairs",
+                "PointPairs", "SceneContactPairs", "SceneDistancePairs", "ScenePairs", "Stats", "VisibleFaces"),
     "scene": ("Scene",),
     "uniform_grid": ("UniformGrid",),
 }

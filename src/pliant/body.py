@@ -5,10 +5,11 @@ positions; queries refit the volumes that they need. None of the three uses the 
 """
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import Any, BinaryIO, Literal, NamedTuple, Unpack
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,23 +22,35 @@ from pliant.body_file import read_body, write_body
 from pliant.core import validate
 from pliant.core.soa import aligned_zeros
 from pliant.core.threads import ReadLock, ReadWriteLock
-from pliant.errors import MeshError
+from pliant.errors import ArgumentTypeError, MeshError
 from pliant.geometry.mesh import MeshTopology, build_topology, weld_map
 from pliant.motion.blended import blended_motion
 from pliant.motion.free import Free, set_points
 from pliant.motion.morph import morph_motion
 from pliant.motion.rigid import IDENTITY, rounding_bound, transform_vertices, world_bounds
+from pliant.query.target import QueryBody
 from pliant.refit.blended import BLENDED, MAX_BETWEEN
 from pliant.refit.convex import CONVEX
 from pliant.refit.key_poses import KeyPoses, check_key_pose, check_key_poses, mean_pose
 from pliant.refit.policy import POLICIES, Bvh, Options, policies_with, resolve_options
 from pliant.refit.policy_files import policy_table
+from pliant.typing import BodyOptions, BuilderName, MeshLike, PolicyLike, SparseWeights, VolumeName
 from pliant.volume.protocol import VOLUME_TYPES
 
 IDENTITY_LIST = IDENTITY.tolist()
+DEFAULTS = {"build": "sah", "arity": 8, "leaf": 8}                      # options that `repr` shows only where they differ
 
 
-class Body:
+class _Update(NamedTuple):
+    """The validated arguments of `Body.update`."""
+    vertices: Any
+    copy: bool
+    changed: NDArray[np.int64] | None
+    key_pose: int | None
+    matrix: NDArray[np.float64] | None
+
+
+class Body(QueryBody):
     """A triangle mesh that may change shape every frame: any vertex may go anywhere.
 
     Parameters
@@ -66,9 +79,9 @@ class Body:
     [0.0, 1.0, 1.0]
     """
 
-    def __init__(self, vertices: Any, faces: ArrayLike | None = None, *, volume: str = "aabb", build: str = "sah", arity: int = 8,
-                 leaf: int = 8, policy: str | os.PathLike[str] | Mapping[str, Any] = "auto", origin: ArrayLike | None = None,
-                 build_poses: ArrayLike | Iterable[ArrayLike] | None = None, weld: bool | float = False,
+    def __init__(self, vertices: ArrayLike | MeshLike, faces: ArrayLike | None = None, *, volume: VolumeName = "aabb",
+                 build: BuilderName = "sah", arity: Literal[2, 4, 8] = 8, leaf: int = 8, policy: PolicyLike = "auto",
+                 origin: ArrayLike | None = None, build_poses: ArrayLike | Iterable[ArrayLike] | None = None, weld: bool | float = False,
                  key_poses: ArrayLike | Iterable[ArrayLike] | None = None) -> None:
         options, tolerance = resolve_options(volume, build, policy_table(policy), arity, leaf), validate.weld("weld", weld)
         rows, indices = validate.mesh(vertices, faces)
@@ -79,10 +92,9 @@ class Body:
                          build_vertices, key_poses=checked_key_poses)
 
     def _initialize(self, motion: Any, faces: NDArray[np.int32], options: Options, weld_map: Any, build_vertices: Any = None,
-                    tree: Any = None,
-                    key_poses: Any = None) -> None:
-        """Everything but validation. `weld_map` gives the vertex that each is merged into; the BVH is built on the vertices or on
-        `build_vertices`, is that of the first of `key_poses`, or is `tree`."""
+                    tree: Any = None, key_poses: Any = None, key_pose: int = 0) -> None:
+        """Everything but validation. `weld_map` gives the vertex that each is merged into; the BVH is `tree`, or is built on the vertices,
+        on `build_vertices` or on the `key_pose` of `key_poses`."""
         self.guard, self.options, self._weld_map = ReadWriteLock(), options, weld_map
         self._faces = np.array(faces)
         self.welded_faces = self._faces if weld_map is None else weld_map[self._faces]
@@ -94,23 +106,24 @@ class Body:
         self._key_poses: Any = None if key_poses is None else KeyPoses(key_poses, options, self.guard, self.welded_faces, motion)
         self._bvh: Bvh | None = None
         if len(faces):
-            self._bvh = (self._key_poses.shape(0) if self._key_poses else
+            self._bvh = (self._key_poses.bvh(key_pose, tree) if self._key_poses else
                          Bvh(options, self.guard, self.welded_faces, motion.points, tree, motion))
             if options.policy.motion:
                 motion.arrange(self._bvh.tree.vertices)
         self.matrix: NDArray[np.float64] | None = None
-        self.version = 0                                                # updates so far
+        self._version = 0                                               # updates so far
         self.observers: tuple[Any, ...] = ()                            # scenes to notify of each
         self._rigid = False
         self._rescaled_bvh: tuple[float, int, Bvh] | None = None
         self._world_cache: tuple[int, NDArray[np.float64], bool, float] | None = None
+        self._bounds_cache: tuple[int, NDArray[np.float64]] | None = None
         self._mesh: MeshTopology | None = None
         self.distance_cache: WeakKeyDictionary[Body, Any] = WeakKeyDictionary()  # by other body: where the last distance was found
 
     @classmethod
-    def rigid(cls, vertices: Any, faces: ArrayLike | None = None, **options: Any) -> Body:
+    def rigid(cls, vertices: ArrayLike | MeshLike, faces: ArrayLike | None = None, **options: Unpack[BodyOptions]) -> Body:
         """A body that keeps its shape: `update(matrix)` sets its transform. Options as for `Body`; the default policy is "fitted" for
-        volume types that merging loosens.
+        volume types that merging loosens. Its copies are instances: they share the mesh and the BVH, and each has its own transform.
 
         >>> import pliant as pl
         >>> tool = pl.Body.rigid([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -118,17 +131,18 @@ class Body:
         >>> tool.vertices[0].tolist()
         [5.0, 0.0, 0.0]
         """
-        if options.get("key_poses") is not None:
+        if dict(options).get("key_poses") is not None:
             raise TypeError("key_poses: rigid bodies do not support key poses")
         volume_type = VOLUME_TYPES[validate.choice("volume", options.get("volume", "aabb"), VOLUME_TYPES)]
-        body = cls(vertices, faces, **{"policy": "fitted" if volume_type.loosened_by_merge else "auto"} | options)
+        options.setdefault("policy", "fitted" if volume_type.loosened_by_merge else "auto")
+        body = cls(vertices, faces, **options)
         body._rigid = True
         return body
 
     @classmethod
-    def morph(cls, targets: Any, faces: ArrayLike, *, base: ArrayLike | None = None, relative: bool = False, rest: int | str = 0,
-              between: int = 0, volume: str = "aabb", build: str = "sah", arity: int = 8, leaf: int = 8,
-              policy: str | os.PathLike[str] | Mapping[str, Any] = "auto", origin: ArrayLike | None = None,
+    def morph(cls, targets: ArrayLike | Iterable[ArrayLike], faces: ArrayLike, *, base: ArrayLike | None = None, relative: bool = False,
+              rest: int | Literal["mean"] = 0, between: int = 0, volume: VolumeName = "aabb", build: BuilderName = "sah",
+              arity: Literal[2, 4, 8] = 8, leaf: int = 8, policy: PolicyLike = "auto", origin: ArrayLike | None = None,
               weld: bool | float = False) -> Body:
         """A body that blends shapes: `update(weights)` sets the weight of each. Its cost does not depend on the number of vertices, and
         queries compute only the vertices of faces that may intersect something.
@@ -181,9 +195,9 @@ class Body:
         return body
 
     @classmethod
-    def blended(cls, rest: Any, faces: ArrayLike, weights: Any, *, maps: ArrayLike | None = None, volume: str = "aabb", build: str = "sah",
-                arity: int = 8, leaf: int = 8, policy: str | os.PathLike[str] | Mapping[str, Any] = "auto",
-                origin: ArrayLike | None = None, weld: bool | float = False) -> Body:
+    def blended(cls, rest: ArrayLike, faces: ArrayLike, weights: ArrayLike | SparseWeights, *, maps: ArrayLike | None = None,
+                volume: VolumeName = "aabb", build: BuilderName = "sah", arity: Literal[2, 4, 8] = 8, leaf: int = 8,
+                policy: PolicyLike = "auto", origin: ArrayLike | None = None, weld: bool | float = False) -> Body:
         """A body that a few affine maps move: skinning, meshless animation, scaling and shear. The cost of `update(maps)` does not depend
         on the number of vertices, and queries compute only the vertices of faces that may intersect something.
 
@@ -255,52 +269,67 @@ class Body:
         return len(self._faces)
 
     def __repr__(self) -> str:
-        o = self.options
-        parts = self.motion.repr_parts + ("" if self._key_poses is None else f"{len(self._key_poses)} key poses, ")
-        return (f"Body({self.motion.count} vertices, {len(self)} faces, {parts}volume={o.volume_type.name!r}, build={o.builder.name!r}, "
-                f"arity={o.arity}, leaf={o.leaf}, policy={o.policy.name!r})")
+        options, parts = self.options, self.motion.repr_parts + ("" if self._key_poses is None else f"{len(self._key_poses)} key poses, ")
+        values = {"build": options.builder.name, "arity": options.arity, "leaf": options.leaf}
+        others = "".join(f"{name}={value!r}, " for name, value in values.items() if value != DEFAULTS[name])
+        return (f"Body({self.motion.count} vertices, {len(self)} faces, {parts}volume={options.volume_type.name!r}, {others}"
+                f"policy={options.policy.name!r})")
 
     def update(self, vertices: ArrayLike | None = None, *, changed: ArrayLike | None = None, transform: ArrayLike | None = None,
                copy: bool = True, key_pose: int | None = None) -> None:
-        """Set the vertices, and a rigid transform (4, 4) or (3, 4) that is applied to them, by default the identity. A transform alone
-        moves the body as a whole, without touching its vertices; a rigid body takes nothing else. A morphing body takes weights (k,)
-        instead of vertices, a blended one maps (m, 3, 4) or (m, 4, 4).
+        """Set the vertices, and a rigid transform that is applied to them, by default the identity.
 
-        `changed` (k,) are the indices of the vertices that have moved, and `vertices` (k, 3) has only their rows; the others stay. This is
-        much cheaper where few have moved, if they are near each other. `key_pose`, with all vertices, chooses the BVH of that key pose from
-        now on.
+        A transform alone moves the body as a whole, without touching its vertices. Invalid input raises an error, and the body is
+        unchanged.
 
-        Invalid input raises an error, and the body is unchanged. `copy=False` borrows a float64 array in C order instead of copying it: do
-        not modify it until the next update.
+        Parameters
+        ----------
+        vertices : (n, 3) positions; of a rigid body its transform instead, of a morphing body weights (k,), of a blended body maps
+            (m, 3, 4) or (m, 4, 4)
+        changed : (k,) indices of the vertices that have moved, or a mask (n,) of bool. `vertices` (k, 3) has their rows alone, or with a
+            mask all rows; the other vertices stay. This is much cheaper where few have moved, if they are near each other
+        transform : (4, 4) or (3, 4), a rotation and a translation
+        copy : False borrows a float64 array in C order instead of copying it: do not modify it until the next update
+        key_pose : with all vertices, use the BVH of that key pose from now on
         """
+        self._apply(self._check_update(vertices, changed=changed, transform=transform, copy=copy, key_pose=key_pose))
+
+    def _check_update(self, vertices: ArrayLike | None = None, *, changed: ArrayLike | None = None, transform: ArrayLike | None = None,
+                      copy: bool = True, key_pose: int | None = None) -> _Update:
+        """Validate the arguments of `update`."""
         validate.flag("copy", copy)
         if self._rigid and transform is None:
             vertices, transform = None, vertices
         if vertices is None and transform is None:
             wanted = "a matrix (4, 4)" if self._rigid else f"{self.motion.input_name}, a transform or both"
-            raise TypeError(f"update: nothing given; expected {wanted}")
+            raise ArgumentTypeError(f"update: nothing given; expected {wanted}")
         if self._rigid and vertices is not None:
-            raise TypeError("update: a rigid body takes a matrix alone; use Body(vertices, faces) for vertices that move")
+            raise ArgumentTypeError("update: a rigid body takes a matrix alone; use Body(vertices, faces) for vertices that move")
         matrix = None if transform is None else validate.transform("transform", transform)
-        changed_indices = None if changed is None else validate.indices("changed", changed, self.motion.count)
-        if changed_indices is not None:
+        rows: Any = vertices
+        indices = None if changed is None else validate.changed_indices("changed", changed, self.motion.count)
+        if indices is not None:
             if vertices is None:
-                raise TypeError("update: changed is given without vertices; expected a row for each")
+                raise ArgumentTypeError("update: changed is given without vertices; expected a row for each")
             if self.motion.name != "free":
-                raise TypeError("update: changed is for bodies of which single vertices move; "
-                                f"a {self.motion.kind} body takes {self.motion.input_name} alone")
-            vertices = validate.positions("vertices", vertices, len(changed_indices), "one for each of changed")
+                raise ArgumentTypeError("update: changed is for bodies of which single vertices move; "
+                                        f"a {self.motion.kind} body takes {self.motion.input_name} alone")
+            rows = validate.changed_rows("vertices", vertices, indices, changed, self.motion.count)
         elif vertices is not None:
-            vertices = self.motion.validate_input(vertices)
-        tree_key = None if key_pose is None else check_key_pose(self._key_poses, key_pose, vertices, changed_indices)
+            rows = self.motion.validate_input(vertices)
+        tree_key = None if key_pose is None else check_key_pose(self._key_poses, key_pose, rows, indices)
         if matrix is not None:
-            bound = self.motion.bound_after(vertices, changed_indices)
-            validate.check_transform_range("transform", matrix, bound, partial(self.motion.vertices_after, vertices, changed_indices))
+            validate.check_transform_range("transform", matrix, self.motion.bound_after(rows, indices),
+                                           partial(self.motion.vertices_after, rows, indices))
+        return _Update(rows, copy, indices, tree_key, matrix)
+
+    def _apply(self, update: _Update) -> None:
+        """Do what `_check_update` has validated."""
         self.guard.start_writing()
         try:
-            if vertices is not None:
-                self._apply_update(vertices, copy, changed_indices, tree_key)
-            self.matrix = matrix if matrix is None or matrix.tolist() != IDENTITY_LIST else None
+            if update.vertices is not None:
+                self._apply_update(update.vertices, update.copy, update.changed, update.key_pose)
+            self.matrix = None if update.matrix is None or update.matrix.tolist() == IDENTITY_LIST else update.matrix
             self._invalidate()
         finally:
             self.guard.stop_writing()
@@ -308,7 +337,7 @@ class Body:
     def _apply_update(self, vertices: Any, copy: bool, changed: Any, key: int | None) -> None:
         """Update the motion, then invalidate the volumes; Ctrl-C must not leave one without the other."""
         old_bvh, all_moved = self._bvh, changed is None
-        new_bvh = old_bvh if key is None else self._key_poses.shape(key)  # built, if necessary, before anything changes
+        new_bvh = old_bvh if key is None else self._key_poses.bvh(key)  # built, if necessary, before anything changes
         try:
             if all_moved:
                 self.motion.update(vertices, copy)
@@ -334,9 +363,9 @@ class Body:
 
     def _invalidate(self) -> None:
         """Mark as out of date all that was computed from the vertices, here or in a scene."""
-        self.version += 1
+        self._version += 1
         for scene in self.observers:
-            scene.mark_stale(self)
+            scene._mark_stale(self)
 
     def bvh_at(self, scale: float) -> Bvh:
         """For queries: the BVH for coordinates times this power of two; the body's own, except for extreme ratios of sizes."""
@@ -345,13 +374,13 @@ class Body:
         if scale == motion.scale:
             return bvh
         cached = self._rescaled_bvh
-        if cached is None or cached[:2] != (scale, self.version):
+        if cached is None or cached[:2] != (scale, self._version):
             points, options = aligned_zeros(len(motion.points), np.float32), self.options
             if options.policy.motion:                                   # its state is for volumes of the other scale
                 options = options._replace(policy=POLICIES["bottom_up"], settings={})
             motion.complete()
             set_points(motion.flat, points, motion.origin, scale, aligned_zeros(4, np.float64))
-            cached = self._rescaled_bvh = scale, self.version, Bvh(options, self.guard, self.welded_faces, points, bvh.tree)
+            cached = self._rescaled_bvh = scale, self._version, Bvh(options, self.guard, self.welded_faces, points, bvh.tree)
         return cached[2]
 
     def world_vertices(self) -> tuple[NDArray[np.float64], bool, float]:
@@ -360,22 +389,38 @@ class Body:
         if self.matrix is None:
             return self.motion.flat, self.motion.in_filter_range, 0.0
         cached = self._world_cache
-        if cached is None or cached[0] != self.version:
+        if cached is None or cached[0] != self._version:
             flat = np.empty_like(self.motion.flat)
             in_filter_range = transform_vertices(self.matrix, self.motion.flat, flat)
-            cached = self._world_cache = self.version, flat, in_filter_range, rounding_bound(self.matrix, self.motion.box)
+            cached = self._world_cache = self._version, flat, in_filter_range, rounding_bound(self.matrix, self.motion.box)
         return cached[1:]
 
     @property
     def bounds(self) -> NDArray[np.float64]:
-        """(2, 3) float64: low and high corner of a box around the vertices, computed without touching them. A transform makes it loose; so
-        do the weights of a morphing body and the maps of a blended one."""
+        """(2, 3) float64: the low and the high corner of the tight axis-aligned box around the vertices; zeros without vertices. Computed
+        from all vertices when first read after an update."""
+        with ReadLock(self.guard):
+            cached = self._bounds_cache
+            if cached is None or cached[0] != self._version:
+                rows = self.world_vertices()[0].reshape(-1, 3)
+                box = np.stack([rows.min(axis=0), rows.max(axis=0)]) if len(rows) else np.zeros((2, 3))
+                cached = self._bounds_cache = self._version, box
+            return cached[1].copy()
+
+    def world_box(self) -> NDArray[np.float64]:
+        """For queries: (2, 3) float64, a box around the vertices, computed without touching them. It is loose after a transform, partial
+        updates, weights and maps."""
         matrix, box = self.matrix, self.motion.box
         if matrix is None:
             return np.array(box.reshape(2, 4)[:, :3])
         corners = np.empty(6)
         world_bounds(matrix, box, corners)
         return corners.reshape(2, 3)
+
+    def _world_triangles(self, bodies: NDArray[np.int64], faces: NDArray[np.int32]) -> NDArray[np.float64]:
+        """(n, 3, 3): world positions of the vertices of these faces; for results (`results.Surface`)."""
+        with ReadLock(self.guard):
+            return np.asarray(self.world_vertices()[0].reshape(-1, 3)[self.welded_faces[faces]])
 
     def mesh(self) -> MeshTopology:
         """For queries: which faces share vertices, built at first use."""
@@ -389,7 +434,8 @@ class Body:
 
     def copy(self) -> Body:
         """Another body in the same state: mesh, BVH, options, transform and key pose. It shares nothing that an update of either writes to,
-        and is in no scene. `copy.copy` and `copy.deepcopy` give the same.
+        and is in no scene. Copies of a rigid body are instances: they share the mesh and the BVH, so that a thousand of them cost the
+        memory of one. `copy.copy` and `copy.deepcopy` give the same.
 
         >>> import pliant as pl
         >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -401,11 +447,13 @@ class Body:
         with ReadLock(self.guard):
             bvh, key_poses = self._bvh, self._key_poses
             body = type(self).__new__(type(self))
+            if self._rigid:
+                body.__dict__.update(self.__dict__)
+                body.guard, body.observers, body.distance_cache = ReadWriteLock(), (), WeakKeyDictionary()
+                return body
             body._initialize(self.motion.copy(), self._faces, self.options, self._weld_map, tree=None if bvh is None else bvh.tree,
-                             key_poses=None if key_poses is None else key_poses.rows)
-            if key_poses is not None and bvh is not None:
-                body._bvh = body._key_poses.shape(key_poses.key_of(bvh))
-            body.matrix, body._rigid = self.matrix, self._rigid
+                             key_poses=None if key_poses is None else key_poses.rows, key_pose=self.key_pose or 0)
+            body.matrix = self.matrix
         return body
 
     def __copy__(self) -> Body:
@@ -414,25 +462,33 @@ class Body:
     def __deepcopy__(self, memo: dict[int, Any]) -> Body:
         return self.copy()
 
-    def __reduce__(self) -> str:
-        raise TypeError("a Body holds addresses and locks of its process and cannot be pickled; use save and Body.load")
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What `save` writes, in memory: for worker processes. The BVH travels with it; `load` never unpickles a file."""
+        buffer = io.BytesIO()
+        self.save(buffer)
+        return _load_bytes, (buffer.getvalue(),)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the body to a file, BVH included: loading needs no build. No pickle; the file is written whole or not at all. A body with
-        key poses is refused: save the poses, and make it again."""
-        if self._key_poses is not None:
-            raise TypeError("save: a body with key poses has several BVHs, and a file holds one; save the poses, and make the body again")
+    def save(self, path: str | os.PathLike[str] | BinaryIO) -> None:
+        """Write the body to a file, BVH included: loading needs no build. No pickle; a file is written whole or not at all. `path` may also
+        be a binary stream."""
         with ReadLock(self.guard):
-            bvh = self._bvh
+            bvh, key_poses = self._bvh, self._key_poses
             weld_map = np.arange(self.motion.count, dtype=np.int32) if self._weld_map is None else self._weld_map
             matrix = None if self.matrix is None else self.transform
-            write_body(path, self.options, self.motion, self._faces, weld_map, None if bvh is None else bvh.tree, self._rigid, matrix)
+            write_body(path, self.options, self.motion, self._faces, weld_map, None if bvh is None else bvh.tree, self._rigid, matrix,
+                       None if key_poses is None else key_poses.rows, self.key_pose or 0)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Body:
+    def load(cls, path: str | os.PathLike[str] | BinaryIO) -> Body:
         """Read a body that `save` wrote. The file is validated like any other input; invalid content is a `FileError`."""
-        motion, faces, options, weld_map, tree, matrix, rigid = read_body(path)
+        saved = read_body(path)
         body = cls.__new__(cls)
-        body._initialize(motion, faces, options, weld_map, tree=tree)
-        body.matrix, body._rigid = matrix, rigid
+        body._initialize(saved.motion, saved.faces, saved.options, saved.weld_map, tree=saved.tree, key_poses=saved.key_poses,
+                         key_pose=saved.key_pose)
+        body.matrix, body._rigid = saved.transform, saved.rigid
         return body
+
+
+def _load_bytes(content: bytes) -> Body:
+    """A body from what `Body.__reduce__` gives."""
+    return Body.load(io.BytesIO(content))

@@ -1,9 +1,11 @@
 """Results of queries: named plain arrays, and the counters of the work behind them."""
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pliant.errors import StaleResultError
 
 
 class Stats(NamedTuple):
@@ -56,9 +58,35 @@ class ImageStats(NamedTuple):
     seconds: Passes = Passes()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _FacePairs:
+    """What `Pairs` and `ScenePairs` share: optional arrays with a row for each pair of faces, explained there."""
+    segments: NDArray[np.float64] | None = None
+    normals: NDArray[np.float64] | None = None
+    depths: NDArray[np.float64] | None = None
+    coplanar: NDArray[np.bool_] | None = None
+    push_directions: NDArray[np.float64] | None = None
+    distances: NDArray[np.float64] | None = None
+    points: NDArray[np.float64] | None = None
+    complete: bool = True
+
+    def __len__(self) -> int:
+        """The number of pairs."""
+        return len(self.faces)                                          # type: ignore[attr-defined]
+
+    def __bool__(self) -> bool:
+        """Is there a pair?"""
+        return len(self) > 0
+
+    def __repr__(self) -> str:
+        arrays = [name for name in _FacePairs.__slots__ if getattr(self, name) is not None and name != "complete"]
+        return f"{type(self).__name__}({', '.join([f'{len(self)} pairs', *arrays, *([] if self.complete else ['incomplete'])])})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Pairs(_FacePairs):
     """Pairs of intersecting faces: `faces` (m, 2) int32, sorted, each once; column 0 is a face of the first body, column 1 of the second.
+    `stats` counts the work.
 
     With `contacts=True`, else None, a row per pair: `segments` (m, 2, 3), the ends of the intersection, in lexicographic order;
     `coplanar` (m,) bool: all six corners lie in one plane, and the segment is the longest chord of the intersection; `depths` (m,): the
@@ -75,22 +103,30 @@ class Pairs:
     """
     faces: NDArray[np.int32]
     stats: Stats
-    segments: NDArray[np.float64] | None = None
-    normals: NDArray[np.float64] | None = None
-    depths: NDArray[np.float64] | None = None
-    coplanar: NDArray[np.bool_] | None = None
-    push_directions: NDArray[np.float64] | None = None
-    distances: NDArray[np.float64] | None = None
-    points: NDArray[np.float64] | None = None
-    complete: bool = True
     unresolved: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
     image: ImageStats | None = None
 
-    def __len__(self) -> int:
-        return len(self.faces)
 
-    def __bool__(self) -> bool:
-        return len(self.faces) > 0
+class ContactPairs(Pairs):
+    """`Pairs` of a query with `contacts=True`: the fields of contacts are arrays, never None."""
+    __slots__ = ()
+    segments: NDArray[np.float64]
+    normals: NDArray[np.float64]
+    depths: NDArray[np.float64]
+    coplanar: NDArray[np.bool_]
+    push_directions: NDArray[np.float64]
+
+
+class DistancePairs(Pairs):
+    """`Pairs` of `within` and `self_within`: `distances` is an array, never None."""
+    __slots__ = ()
+    distances: NDArray[np.float64]
+
+
+class PointPairs(DistancePairs):
+    """`DistancePairs` of a query with `points=True`: `points` is an array, never None."""
+    __slots__ = ()
+    points: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,20 +140,87 @@ class Distance:
     bodies: NDArray[np.int64] | None = None
 
 
+class Surface(Protocol):
+    """A body, a scene or a grid, for results that refer to its faces: `_version` changes with every update."""
+    _version: int
+
+    def _world_triangles(self, bodies: NDArray[np.int64], faces: NDArray[np.int32]) -> NDArray[np.float64]:
+        """(n, 3, 3): world positions of the vertices of these faces of the bodies with these ids."""
+
+
+def surface_version(target: object) -> int:
+    """The version of what a query is about to read, for `HitTriangles`; 0 for anything else, which the query refuses."""
+    return int(getattr(target, "_version", 0))
+
+
+class HitTriangles:
+    """The triangles of the rows of a result, gathered when `point` or `normal` is first read.
+
+    The surface must not have been updated between the query and that moment; later updates change nothing.
+    """
+
+    def __init__(self, surface: Surface, version: int, body: NDArray[np.int64], face: NDArray[np.int32]) -> None:
+        self._surface, self._version, self._rows = surface, version, (body, face)
+        self._gathered: NDArray[np.float64] | None = None
+
+    def gather(self) -> NDArray[np.float64]:
+        """(n, 3, 3) float64, NaN for rows without a face."""
+        if self._gathered is None:
+            if self._surface._version != self._version:
+                raise StaleResultError("point, normal: the surface was updated after this query; read them before the next update")
+            body, face = self._rows
+            triangles, found = np.full((len(face), 3, 3), np.nan), face >= 0
+            triangles[found] = self._surface._world_triangles(body[found], face[found])
+            self._gathered = triangles
+        return self._gathered
+
+    def points(self, uv: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n, 3): the points with these barycentric coordinates."""
+        first, second, third = np.moveaxis(self.gather(), 1, 0)
+        u, v = uv[:, :1], uv[:, 1:]
+        return np.asarray((1 - u - v) * first + u * second + v * third)
+
+    def normals(self) -> NDArray[np.float64]:
+        """(n, 3): unit normals, by the right-hand rule over the vertices; NaN for rows without a face and for faces without area."""
+        triangles = self.gather()
+        edges = triangles[:, 1:] - triangles[:, :1]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            edges = edges / np.abs(edges).max(axis=2, keepdims=True)    # products of lengths neither overflow nor underflow
+            normals = np.cross(edges[:, 0], edges[:, 1])
+            return np.asarray(normals / np.linalg.norm(normals, axis=1, keepdims=True))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Closest:
+class _SurfacePoints:
+    """What results with a point of a surface in each row share."""
+    face: NDArray[np.int32]
+    body: NDArray[np.int64]
+    uv: NDArray[np.float64]
+    stats: Stats
+    _triangles: HitTriangles = field(repr=False)
+
+    @property
+    def normal(self) -> NDArray[np.float64]:
+        """(n, 3): unit normals of the faces, by the right-hand rule over their vertices, computed when first read, before the next update;
+        NaN for rows without a face and for faces without area."""
+        return self._triangles.normals()
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.face)
+
+    def __repr__(self) -> str:
+        found = int((self.face >= 0).sum())
+        return f"{type(self).__name__}({len(self)} rows, {found} with a face)"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Closest(_SurfacePoints):
     """The closest point of a mesh to each of n points: `distance` (n,), inf where there is none, negative inside with `signed`; `point`
     (n, 3), NaN for none; `face` (n,) int32 and `body` (n,), the id in a scene, 0 for a single body, both −1 for none; `uv` (n, 2),
     barycentric coordinates: weights of the second and third corner."""
     distance: NDArray[np.float64]
     point: NDArray[np.float64]
-    face: NDArray[np.int32]
-    body: NDArray[np.int64]
-    uv: NDArray[np.float64]
-    stats: Stats
-
-    def __len__(self) -> int:
-        return len(self.distance)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,14 +231,16 @@ class FirstContact:
     pairs: Pairs
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScenePairs:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ScenePairs(_FacePairs):
     """Pairs of intersecting faces of a scene: `bodies` (m, 2) ids, the lower one first (the same twice for self-collisions), `faces`
     (m, 2) int32, a face of each; sorted, each once. `stats` is the work of all; `tested` (p, 2) the ids of bodies whose BVHs were
     compared, and `counters` (p, 4) the work of each, columns as in `Stats`; zeros for bodies that have not moved, whose result is cached.
 
     With `contacts=True` also `segments`, `normals`, `depths`, `coplanar` and `push_directions`, as in `Pairs`. Of `within`: pairs within
     the tolerance, with `distances` and, with `points=True`, `points`.
+
+    Of `collide(body, scene)` and `within(body, scene, …)`: column 0 is the body, with the id −1 if it is not in the scene.
 
     With `budget_ms`: `complete` is False if time was up before all pairs were tested, and then `unresolved` (k, 2) has the ids of
     those `tested`, or still to be tested, that may have more pairs of faces than those listed. All others are complete.
@@ -145,54 +250,51 @@ class ScenePairs:
     stats: Stats
     tested: NDArray[np.int64]
     counters: NDArray[np.int64]
-    segments: NDArray[np.float64] | None = None
-    normals: NDArray[np.float64] | None = None
-    depths: NDArray[np.float64] | None = None
-    coplanar: NDArray[np.bool_] | None = None
-    push_directions: NDArray[np.float64] | None = None
-    distances: NDArray[np.float64] | None = None
-    points: NDArray[np.float64] | None = None
-    complete: bool = True
     unresolved: NDArray[np.int64] | None = None
 
-    def __len__(self) -> int:
-        return len(self.faces)
 
-    def __bool__(self) -> bool:
-        return len(self.faces) > 0
+class SceneContactPairs(ScenePairs):
+    """`ScenePairs` of a query with `contacts=True`: the fields of contacts are arrays, never None."""
+    __slots__ = ()
+    segments: NDArray[np.float64]
+    normals: NDArray[np.float64]
+    depths: NDArray[np.float64]
+    coplanar: NDArray[np.bool_]
+    push_directions: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Hits:
+class SceneDistancePairs(ScenePairs):
+    """`ScenePairs` of `within`: `distances` is an array, never None."""
+    __slots__ = ()
+    distances: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _RayHits(_SurfacePoints):
+    """What `Hits` and `AllHits` share."""
+    t: NDArray[np.float64]
+
+    @property
+    def point(self) -> NDArray[np.float64]:
+        """(n, 3): the points that were hit, computed when first read, before the next update; NaN for misses."""
+        return self._triangles.points(self.uv)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Hits(_RayHits):
     """The first hit of each of n rays: `t` (n,), inf for a miss, in units of the direction; `face` (n,) int32, −1 for a miss; `body` (n,),
     the id in a scene, 0 for a single body, −1 for a miss; `uv` (n, 2), barycentric coordinates: weights of the second and third corner."""
-    t: NDArray[np.float64]
-    face: NDArray[np.int32]
-    body: NDArray[np.int64]
-    uv: NDArray[np.float64]
-    stats: Stats
 
     @property
     def hit(self) -> NDArray[np.bool_]:
         """(n,): whether the ray has hit anything."""
         return np.asarray(self.face >= 0)
 
-    def __len__(self) -> int:
-        return len(self.t)
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AllHits:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AllHits(_RayHits):
     """All hits of many rays, a row each: `ray` (m,) is the ray's row, the rest as in `Hits`. Sorted by ray, t, body and face."""
     ray: NDArray[np.int64]
-    t: NDArray[np.float64]
-    face: NDArray[np.int32]
-    body: NDArray[np.int64]
-    uv: NDArray[np.float64]
-    stats: Stats
-
-    def __len__(self) -> int:
-        return len(self.t)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,6 +305,12 @@ class Hit:
     body: int
     uv: NDArray[np.float64]
     point: NDArray[np.float64]
+    _triangles: HitTriangles = field(repr=False)
+
+    @property
+    def normal(self) -> NDArray[np.float64]:
+        """(3,): the unit normal of the face, as in `Hits`."""
+        return np.asarray(self._triangles.normals()[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,62 +5,24 @@ bodies of which neither has moved since the last query is cached.
 """
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from functools import wraps
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from pliant.body import Body
-from pliant.broadphase.sweep import SweepAndPrune
 from pliant.core import validate
-from pliant.core.threads import ReadWriteLock
 from pliant.query.budget import deadline, time_is_up
-from pliant.query.collide.narrow_phase import (
-    PairResults,
-    can_batch,
-    collide_batched,
-    concat_results,
-    empty_results,
-    world_boxes,
-    wrap_pairs,
-)
-from pliant.query.collide.self_collide import ADJACENT_MODES, self_collide_validated
-from pliant.query.collide.two_bodies import collide_validated
-from pliant.query.options import DEFAULT_TRAVERSAL, Traversal, check_traversal
+from pliant.query.collide.many_pairs import collide_pair, collide_pairs, merge_results
+from pliant.query.collide.narrow_phase import PairResults, concat_results, empty_results, world_boxes
+from pliant.query.options import DEFAULT_TRAVERSAL, ManyOptions, Traversal, check_many_options
 from pliant.query.proximity.scene import box_gaps, nearest_bodies, pairs_within
-from pliant.query.scheduler import workspace
-from pliant.results import Distance, ScenePairs, Stats
+from pliant.results import Distance, SceneContactPairs, SceneDistancePairs, ScenePairs, Stats
+from pliant.scene_members import Member, SceneMembers, synchronized
+from pliant.typing import Adjacent
 
-P = ParamSpec("P")
-R = TypeVar("R")
-EACH_PAIR = "each"                                                      # one pair of faces for each two bodies that intersect
-
-
-class _Member(NamedTuple):
-    """A body of a scene: its slot in the broad phase, its group, the box that the user guarantees, and the mask of rays that
-    see it."""
-    body: Body
-    slot: int
-    group: str | None
-    box: NDArray[np.float64] | None
-    mask: int
-
-
-class _Options(NamedTuple):
-    """Options of a scene query, and its deadline."""
-    first: bool | str
-    contacts: bool
-    adjacent: str
-    traversal: Traversal
-    deadline: float | None
-
-    @property
-    def answer_key(self) -> tuple[Any, ...]:
-        """The options that the answer depends on."""
-        return self.first, self.contacts, self.adjacent
+OUTSIDE = -1                                                            # the id of a body that is not in the scene
 
 
 class _CachedAnswer(NamedTuple):
@@ -70,18 +32,10 @@ class _CachedAnswer(NamedTuple):
     found: PairResults
 
 
-def _synchronized(method: Callable[Concatenate[Scene, P], R]) -> Callable[Concatenate[Scene, P], R]:
-    """Serialize a method that reads or writes the tables of a scene: members, the broad phase, the last answer."""
-    @wraps(method)
-    def locked(self: Scene, /, *args: P.args, **options: P.kwargs) -> R:
-        with self._guard.refit_lock:
-            return method(self, *args, **options)
-    return locked
-
-
-class Scene:
+class Scene(SceneMembers):
     """Bodies that may intersect each other. Add and remove them at any time; ids are never reused.
 
+    Where a method takes the id of a body, its name or the body itself will do. Iterating gives the ids; `items()` gives ids and bodies.
     Update the bodies as usual, then query. A query may or may not see an update that runs at the same time. Several threads may use one
     scene; their calls take turns, each with as many threads as there are.
 
@@ -95,255 +49,154 @@ class Scene:
     """
 
     def __init__(self, bodies: Iterable[Body] = ()) -> None:
-        self._guard = ReadWriteLock()
-        self._members: dict[int, _Member] = {}
-        self._id_of_slot: list[int] = []                                # of each slot; −1: free
-        self._free_slots: list[int] = []
-        self._next_id = 0
-        self._slots_reused = False                                      # a slot was used twice: ids are not in the order of slots
-        self._sweep, self._stale_bodies = SweepAndPrune(), set[Body]()  # stale: bodies that the broad phase has yet to read
+        super().__init__(bodies)
         self._last_answer: _CachedAnswer | None = None
-        self._moved_ids: set[int] = set()                               # ids of bodies that have moved since the last answer
-        self._id_of: dict[Body, int] = {}
-        self._fixed_box_slots: set[int] = set()                         # slots whose box was given, once the broad phase has it
-        self._ignored: set[tuple[Hashable, Hashable]] = set()
-        self._groups: set[str] = set()                                  # of all bodies ever added, whether or not they are still here
-        for body in bodies:
-            self.add(body)
 
-    # --- members -------------------------------------------------------------------------------------------------------------
-
-    @_synchronized
-    def add(self, body: Body, *, group: str | None = None, box: ArrayLike | None = None, mask: int = 0xFFFFFFFF) -> int:
-        """Add a body; returns its id. `group` is a name for `ignore`. `box` (2, 3), low and high corner, is one that the body will never
-        leave: the broad phase then skips its updates. Rays see the body if their mask shares a bit with its own."""
-        validate.check_body("body", body)
-        if body in self._id_of:
-            raise ValueError(f"body: is already in the scene, with id {self._id_of[body]}")
-        if group is not None and not isinstance(group, str):
-            raise TypeError(f"group: expected a name, got {type(group).__name__} {group!r}")
-        bounds, mask_bits = None if box is None else validate.box("box", box), validate.integer("mask", mask, range(1 << 63))
-        self._slots_reused |= bool(self._free_slots)
-        slot = self._free_slots.pop() if self._free_slots else len(self._id_of_slot)
-        if slot == len(self._id_of_slot):
-            self._id_of_slot.append(-1)
-        number = self._id_of_slot[slot] = self._next_id
-        self._next_id += 1
-        self._members[number], self._id_of[body] = _Member(body, slot, group, bounds, mask_bits), number
-        if group is not None:
-            self._groups.add(group)
-        body.observers = (*body.observers, self)
-        self._stale_bodies.add(body)
-        return number
-
-    @_synchronized
-    def remove(self, number: int) -> None:
-        """Take a body out of the scene."""
-        member = self._member("number", number)
-        self._sweep.remove(np.array([member.slot]))
-        self._id_of_slot[member.slot] = -1
-        self._fixed_box_slots.discard(member.slot)
-        self._free_slots.append(member.slot)
-        member.body.observers = tuple(scene for scene in member.body.observers if scene is not self)
-        self._stale_bodies.discard(member.body)
-        del self._members[number], self._id_of[member.body]
-        self._moved_ids.discard(number)
-        self._ignored = {pair for pair in self._ignored if number not in pair}
-
-    @_synchronized
-    def ignore(self, first: int | str, second: int | str) -> None:
-        """Never report pairs between these two, each the id of a body or the name of a group that a body was added with; a group and
-        itself: pairs of its bodies with each other; an id and itself: self-collisions of the body. The rule of a group also holds for
-        bodies that are added to it later."""
-        self._ignored.add(self._ignore_rule(first, second))
-
-    @_synchronized
-    def unignore(self, first: int | str, second: int | str) -> None:
-        """Take an `ignore` back."""
-        self._ignored.discard(self._ignore_rule(first, second))
-
-    def __len__(self) -> int:
-        """The number of bodies."""
-        return len(self._members)
-
-    def __iter__(self) -> Iterator[int]:
-        """The ids, in the order in which bodies were added."""
-        return iter(list(self._members))
-
-    def __contains__(self, member: object) -> bool:
-        """Is there a body with this id, or is this body in the scene?"""
-        return member in self._id_of if isinstance(member, Body) else isinstance(member, Hashable) and member in self._members
-
-    def __copy__(self) -> Scene:
-        """Another scene of the same bodies, with the same ids, groups and rules."""
-        return self._copy_with({number: member.body for number, member in self._members.items()})
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Scene:
-        """Another scene of copies of the bodies, with the same ids, groups and rules."""
-        return self._copy_with({number: copy.deepcopy(member.body, memo) for number, member in self._members.items()})
-
-    @_synchronized
-    def _copy_with(self, bodies: dict[int, Body]) -> Scene:
-        """A scene like this one, with these bodies for its ids."""
-        scene = Scene()
-        for number, body in bodies.items():
-            member, scene._next_id = self._members[number], number
-            scene.add(body, group=member.group, box=member.box, mask=member.mask)
-        scene._next_id, scene._groups, scene._ignored = self._next_id, set(self._groups), set(self._ignored)
-        return scene
-
-    def __reduce__(self) -> str:
-        raise TypeError("a Scene cannot be pickled; save its bodies, and make it again")
-
-    def __getitem__(self, number: int) -> Body:
-        """The body with this id."""
-        return self._member("number", number).body
-
-    def mark_stale(self, body: Body) -> None:
-        """Note that a body of the scene has moved; bodies call this."""
-        self._stale_bodies.add(body)
-
-    @_synchronized
-    def members_with_faces(self) -> tuple[list[Body], list[int], list[int]]:
-        """For queries: bodies with faces, their ids and masks."""
-        members = [(member.body, number, member.mask) for number, member in self._members.items() if len(member.body)]
-        bodies, numbers, masks = zip(*members, strict=True) if members else ((), (), ())
-        return list(bodies), list(numbers), list(masks)
-
-    def _member(self, name: str, number: Any) -> _Member:
-        member = self._members.get(int(number)) if isinstance(number, (int, np.integer)) and not isinstance(number, bool) else None
-        if member is None:
-            raise KeyError(f"{name}: no body of the scene has the id {number!r}")
-        return member
-
-    def _ignore_rule(self, first: Any, second: Any) -> tuple[Hashable, Hashable]:
-        for name, value in (("first", first), ("second", second)):
-            if not isinstance(value, str):
-                self._member(name, value)
-            elif value not in self._groups:
-                group_names = ", ".join(map(repr, sorted(self._groups))) or "none"
-                raise KeyError(f"{name}: no body was added with the group {value!r}; the groups are: {group_names}")
-        a, b = sorted((first, second), key=lambda value: (isinstance(value, str), value))
-        return a, b
-
-    # --- queries ---------------------------------------------------------------------------------------------------------------
-
-    @_synchronized
+    @synchronized
     def candidates(self) -> NDArray[np.int64]:
         """(p, 2) ids of bodies whose boxes overlap and that are not ignored, the lower one first, sorted."""
         self._refresh_sweep()
         pairs = np.array(self._id_of_slot, np.int64)[self._sweep.pairs()]
         if self._slots_reused:                                          # slots are not in the order of ids any more
             pairs = _sorted_rows(np.sort(pairs, axis=1))
-        if self._ignored:
-            pairs = pairs[[not self._is_ignored(i, j) for i, j in pairs.tolist()]]
-        return pairs
+        return self._without_ignored(pairs)
 
-    @_synchronized
-    def collide(self, *, self_pairs: bool = False, adjacent: str = "exact", first: bool | str = False, contacts: bool = False,
-                traversal: Traversal = DEFAULT_TRAVERSAL, budget_ms: float | None = None) -> ScenePairs:
-        """All pairs of intersecting faces of different bodies; with `self_pairs` also those of each body with itself (`self_collide`).
+    @overload
+    def collide(self, *, self_pairs: bool = ..., adjacent: Adjacent = ..., first: bool | Literal["each"] = ..., contacts: Literal[True],
+                traversal: Traversal = ..., budget_ms: float | None = ...) -> SceneContactPairs: ...
 
-        `first=True` stops at the first pair of faces; `first="each"` finds one for each two bodies that intersect. Which one may vary.
-        `budget_ms`: stop about so many milliseconds after the call; `complete` says whether all pairs were tested, `unresolved` which pairs
-            of
-        bodies were not. The broad phase counts, but is not interrupted. The rest as for `collide` and `self_collide`.
+    @overload
+    def collide(self, *, self_pairs: bool = ..., adjacent: Adjacent = ..., first: bool | Literal["each"] = ..., contacts: bool = ...,
+                traversal: Traversal = ..., budget_ms: float | None = ...) -> ScenePairs: ...
+
+    def collide(self, *, self_pairs: bool = False, adjacent: Adjacent = "exact", first: bool | Literal["each"] = False,
+                contacts: bool = False, traversal: Traversal = DEFAULT_TRAVERSAL, budget_ms: float | None = None) -> ScenePairs:
+        """All pairs of intersecting faces of different bodies.
+
+        Parameters
+        ----------
+        self_pairs : also the pairs of each body with itself, as in `self_collide`
+        adjacent : as in `self_collide`
+        first : True stops at the first pair of faces; "each" finds one for each two bodies that intersect. Which one may vary
+        contacts : as in `collide`
+        traversal : changes the work, not the result: see `Traversal`
+        budget_ms : stop about so many milliseconds after the call; `complete` tells whether all pairs were tested, `unresolved` which pairs
+            of bodies were not. The broad phase counts, but is not interrupted
         """
         time_limit = deadline(budget_ms)
-        self_pairs, contacts = validate.flag("self_pairs", self_pairs), validate.flag("contacts", contacts)
-        first = validate.choice("first", first, (EACH_PAIR,)) if isinstance(first, str) else validate.flag("first", first)
-        check_traversal(traversal)
-        options = _Options(first, contacts, validate.choice("adjacent", adjacent, ADJACENT_MODES), traversal, time_limit)
+        return self._collide_all(validate.flag("self_pairs", self_pairs),
+                                 check_many_options(first, contacts, adjacent, traversal, time_limit))
+
+    @synchronized
+    def _collide_all(self, self_pairs: bool, options: ManyOptions) -> ScenePairs:
+        """`collide` after all checks."""
         tested, moved_ids = self.candidates(), frozenset(self._moved_ids)
         if self_pairs:
             ids = np.array([i for i in self._members if (i, i) not in self._ignored], np.int64).reshape(-1, 1)
             tested = _sorted_rows(np.concatenate([tested, np.repeat(ids, 2, axis=1)]))
-        found = empty_results(contacts)
+        found = empty_results(options.contacts)
         if len(tested):
-            found = (self._query_until_hit if first and first != EACH_PAIR else self._query_pairs)(
-                tested, self._cached_rows(tested, options), options)
+            query = self._query_until_hit if options.stops_early else self._query_pairs
+            found = query(tested, self._cached_rows(tested, options), options)
         tested = tested[:len(found.ends)]
-        arrays, counters = dict(found.arrays), found.counters
         self._last_answer = _CachedAnswer(options.answer_key, tested.copy(),
-                                          found._replace(arrays={name: array.copy() for name, array in arrays.items()}))
+                                          found._replace(arrays={name: array.copy() for name, array in found.arrays.items()}))
         self._moved_ids -= moved_ids                                    # the caller may write to the returned arrays: hence the copies
-        complete = bool(found.complete.all()) or bool(first and first != EACH_PAIR and found.counts.any())
-        return ScenePairs(np.repeat(tested, found.counts, axis=0), arrays.pop("faces"), Stats(*counters.sum(0).tolist()), tested, counters,
-                          **arrays, complete=complete, unresolved=None if complete else tested[~found.complete])
+        return _scene_pairs(tested, found, options)
 
-    @_synchronized
+    @synchronized
+    def _collide_body(self, body: Body, scene_first: bool, options: ManyOptions) -> ScenePairs:
+        """For `pliant.collide(body, scene)`, or `(scene, body)`: the pairs of one body with those of the scene."""
+        own_id, ids = self._partners(body)
+        bodies = [body, *(self._members[number].body for number in ids.tolist())]
+        boxes = world_boxes(bodies)
+        close = np.flatnonzero(((boxes[0, 0] <= boxes[1:, 1]) & (boxes[1:, 0] <= boxes[0, 1])).all(axis=1)) if len(body) else np.arange(0)
+        pairs, id_pairs = (np.stack([np.full(len(close), one), others[close]], axis=1)
+                           for one, others in ((0, np.arange(1, len(bodies))), (own_id, ids)))
+        if scene_first:
+            pairs, id_pairs = pairs[:, ::-1], id_pairs[:, ::-1]
+        if not options.stops_early:
+            found = collide_pairs(bodies, np.ascontiguousarray(pairs), options) if len(pairs) else empty_results(options.contacts)
+        else:
+            parts = [empty_results(options.contacts)]
+            for i, j in pairs.tolist():
+                parts.append(collide_pair(bodies[i], bodies[j], options))
+                if parts[-1].ends[-1]:
+                    break
+            found = concat_results(parts)
+        return _scene_pairs(np.ascontiguousarray(id_pairs)[:len(found.ends)], found, options)
+
+    @synchronized
+    def _within_body(self, body: Body, scene_first: bool, tolerance: float, points: bool) -> SceneDistancePairs:
+        """For `pliant.within(body, scene, tolerance)`, or `(scene, body, …)`."""
+        own_id, ids = self._partners(body)
+        bodies = {number: self._members[number].body for number in ids.tolist()} | {own_id: body}
+        boxes = np.array([bodies[number].world_box() for number in [own_id, *ids.tolist()]])
+        ids = ids[box_gaps(boxes[:1], boxes[1:])[0] <= tolerance] if len(body) else ids[:0]
+        columns = [np.full(len(ids), own_id), ids]
+        return pairs_within(bodies, np.stack(columns[::-1] if scene_first else columns, axis=1), tolerance, points)
+
+    def _partners(self, body: Body) -> tuple[int, NDArray[np.int64]]:
+        """The id of a body, OUTSIDE if it is not in the scene, and those of the bodies that it is tested with, ascending."""
+        own_id = self._id_of.get(body, OUTSIDE)
+        ids = np.array(sorted(number for number, member in self._members.items() if number != own_id and len(member.body)), np.int64)
+        if own_id != OUTSIDE:
+            pairs = np.stack([np.full(len(ids), own_id), ids], axis=1)
+            remaining = self._without_ignored(np.sort(pairs, axis=1))
+            ids = np.sort(remaining.sum(axis=1) - own_id)
+        return own_id, ids
+
+    @synchronized
     def distance(self) -> Distance:
         """The least distance between two bodies of the scene that are not ignored, as in `pliant.distance`; `bodies` has their ids."""
-        ids = [number for number, member in self._members.items() if len(member.body)]
-        pairs = [(i, j) for i, one in enumerate(ids) for j, other in enumerate(ids) if i < j and not self._is_ignored(one, other)]
+        ids = sorted(number for number, member in self._members.items() if len(member.body))
+        first, second = np.triu_indices(len(ids), 1)
+        numbers = np.array(ids, np.int64)
+        pairs = np.searchsorted(numbers, self._without_ignored(np.stack([numbers[first], numbers[second]], axis=1)))
         bodies = [self._members[number].body for number in ids]
-        return nearest_bodies(bodies, ids, bodies, ids, np.array(pairs, np.int64).reshape(-1, 2))
+        return nearest_bodies(bodies, ids, bodies, ids, pairs)
 
-    @_synchronized
-    def within(self, tolerance: float, *, self_pairs: bool = False, points: bool = False) -> ScenePairs:
+    @synchronized
+    def within(self, tolerance: float, *, self_pairs: bool = False, points: bool = False) -> SceneDistancePairs:
         """All pairs of faces of different bodies within the tolerance of each other, as in `pliant.within`; with `self_pairs` also
         those of each body with itself (`self_within`)."""
         tolerance, points = validate.number("tolerance", tolerance, 0.0), validate.flag("points", points)
         ids = sorted(number for number, member in self._members.items() if len(member.body))
-        boxes = np.array([self._members[number].body.bounds for number in ids]).reshape(-1, 2, 3)
-        first, second = np.nonzero(np.tril(box_gaps(boxes, boxes) <= tolerance, 0 if validate.flag("self_pairs", self_pairs) else -1).T)
-        pairs = np.array(ids, np.int64)[np.stack([first, second], axis=1)] if ids else np.empty((0, 2), np.int64)
-        tested = pairs[[(i, j) not in self._ignored if i == j else not self._is_ignored(i, j) for i, j in pairs.tolist()]]
-        return pairs_within({number: self._members[number].body for number in ids}, tested.reshape(-1, 2), tolerance, points)
+        boxes = np.array([self._members[number].body.world_box() for number in ids]).reshape(-1, 2, 3)
+        first, second = np.nonzero(np.tril(box_gaps(boxes, boxes) <= tolerance, -1).T)
+        tested = self._without_ignored(np.array(ids, np.int64)[np.stack([first, second], axis=1)])
+        if validate.flag("self_pairs", self_pairs):
+            own = np.array([number for number in ids if (number, number) not in self._ignored], np.int64).reshape(-1, 1)
+            tested = _sorted_rows(np.concatenate([tested, np.repeat(own, 2, axis=1)]))
+        return pairs_within({number: self._members[number].body for number in ids}, tested, tolerance, points)
 
-    def _query_until_hit(self, pairs: NDArray[np.int64], cached_rows: NDArray[np.int64], options: _Options) -> PairResults:
+    def _query_until_hit(self, pairs: NDArray[np.int64], cached_rows: NDArray[np.int64], options: ManyOptions) -> PairResults:
         """Query pairs of bodies, up to the first that has a pair of faces."""
         answers = []
         for k in range(len(pairs)):
             if time_is_up(options.deadline) and (cached_rows[k:] < 0).all():
                 answers.append(empty_results(options.contacts, len(pairs) - k))
                 break
-            answers.append(self._cached_found(cached_rows[[k]]) if cached_rows[k] >= 0 else self._query_pair(pairs[k], options))
+            answers.append(self._cached_found(cached_rows[[k]]) if cached_rows[k] >= 0 else
+                           collide_pair(self._members[pairs[k, 0]].body, self._members[pairs[k, 1]].body, options))
             if answers[-1].ends[-1]:
                 break
         return concat_results(answers)
 
-    def _query_pairs(self, pairs: NDArray[np.int64], cached_rows: NDArray[np.int64], options: _Options) -> PairResults:
-        """Query all pairs of bodies: from the cache, in one call for all that can be batched, one by one for the rest."""
+    def _query_pairs(self, pairs: NDArray[np.int64], cached_rows: NDArray[np.int64], options: ManyOptions) -> PairResults:
+        """Query all pairs of bodies: from the cache, or in a narrow phase for all others."""
         answers, rows = [], []                                          # answers, and the rows of `pairs` that each is for
-        if (cached_rows >= 0).any():
-            rows.append(np.flatnonzero(cached_rows >= 0))
-            answers.append(self._cached_found(cached_rows[cached_rows >= 0]))
-        new = np.flatnonzero(cached_rows < 0)
-        ids, body_rows = np.unique(pairs[new], return_inverse=True)
-        body_rows, bodies = body_rows.reshape(-1, 2), [self._members[number].body for number in ids.tolist()]
-        batch_ids = _batch_ids(bodies, options.traversal)[body_rows]
-        batched = (batch_ids[:, 0] == batch_ids[:, 1]) & (batch_ids[:, 0] >= 0) & (body_rows[:, 0] != body_rows[:, 1])
-        for batch_id in set(batch_ids[batched, 0].tolist()):
-            in_batch = batched & (batch_ids[:, 0] == batch_id)
-            found = collide_batched(bodies, body_rows[in_batch], options.traversal.full_sat, options.contacts, options.first == EACH_PAIR,
-                                    options.deadline)
-            if found is None:
-                batched &= ~in_batch
-            else:
-                rows.append(new[in_batch])
-                answers.append(found)
-        single = new[~batched]
-        for k, row in enumerate(single.tolist()):
-            if time_is_up(options.deadline):
-                rows.append(single[k:])
-                answers.append(empty_results(options.contacts, len(single) - k))
-                break
-            rows.append(single[k:k + 1])
-            answers.append(self._query_pair(pairs[row], options))
-        return answers[0] if len(answers) == 1 else concat_results(answers).select(np.argsort(np.concatenate(rows)))
+        known, new = np.flatnonzero(cached_rows >= 0), np.flatnonzero(cached_rows < 0)
+        if len(known):
+            rows.append(known)
+            answers.append(self._cached_found(cached_rows[known]))
+        if len(new):
+            ids, body_rows = np.unique(pairs[new], return_inverse=True)
+            rows.append(new)
+            answers.append(collide_pairs([self._members[number].body for number in ids.tolist()], body_rows.reshape(-1, 2), options))
+        return merge_results(answers, rows, options.contacts)
 
-    def _query_pair(self, ids: NDArray[np.int64], options: _Options) -> PairResults:
-        """The pairs of two bodies, or of one with itself; none after the deadline."""
-        if time_is_up(options.deadline):
-            return empty_results(options.contacts, 1)
-        a, b = (self._members[number].body for number in ids.tolist())
-        with workspace() as work:
-            return wrap_pairs(self_collide_validated(work, a, options.adjacent, bool(options.first), options.contacts, options.deadline)
-                              if a is b else
-                              collide_validated(work, a, b, bool(options.first), options.contacts, options.traversal, options.deadline))
-
-    def _cached_rows(self, queried: NDArray[np.int64], options: _Options) -> NDArray[np.int64]:
+    def _cached_rows(self, queried: NDArray[np.int64], options: ManyOptions) -> NDArray[np.int64]:
         """For each pair of bodies its row in the last answer, if neither has moved since and it is complete; −1: query."""
         last, rows = self._last_answer, np.full(len(queried), -1)
         if last is None or last.answer_key != options.answer_key or not len(last.tested) or len(self._moved_ids) == len(self._members):
@@ -374,7 +227,7 @@ class Scene:
             self._stale_bodies.update(stale)
             raise
 
-    def _update_sweep(self, moved: list[_Member]) -> None:
+    def _update_sweep(self, moved: list[Member]) -> None:
         boxes, slots, unchanged = world_boxes([member.body for member in moved]), np.array([member.slot for member in moved], np.int64), []
         new_fixed = set[int]()                                          # kept only when the broad phase has all of them
         for k, member in enumerate(moved):
@@ -395,9 +248,14 @@ class Scene:
             self._sweep.set(slots, boxes.reshape(-1, 6))
         self._fixed_box_slots |= new_fixed
 
-    def _is_ignored(self, i: int, j: int) -> bool:
-        names = [[number] if (group := self._members[number].group) is None else [number, group] for number in (i, j)]
-        return any(self._ignore_rule(p, q) in self._ignored for p in names[0] for q in names[1])
+
+def _scene_pairs(tested: NDArray[np.int64], found: PairResults, options: ManyOptions) -> ScenePairs:
+    """The ScenePairs of these pairs (p, 2) of ids."""
+    arrays = dict(found.arrays)
+    complete = bool(found.complete.all()) or (options.stops_early and bool(found.counts.any()))
+    return (SceneContactPairs if options.contacts else ScenePairs)(
+        np.repeat(tested, found.counts, axis=0), arrays.pop("faces"), Stats(*found.counters.sum(0).tolist()), tested, found.counters,
+        unresolved=None if complete else tested[~found.complete], complete=complete, **arrays)
 
 
 def _exceeds(box: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
@@ -407,10 +265,3 @@ def _exceeds(box: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
 def _sorted_rows(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     """The rows, sorted."""
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
-
-
-def _batch_ids(bodies: list[Body], traversal: Traversal) -> NDArray[np.int64]:
-    """Bodies with the same number can be queried in one call; −1: not batched."""
-    numbers: dict[Any, int] = {}
-    return np.array([numbers.setdefault((body.options.volume_type.name, body.options.arity), len(numbers))
-                     if not traversal.descend_larger and can_batch(body) else -1 for body in bodies], np.int64)

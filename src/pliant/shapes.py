@@ -196,9 +196,9 @@ def _shuffled_sphere(faces: int) -> tuple[np.ndarray, np.ndarray]:
     return directions, np.ascontiguousarray(triangles[order])
 
 
-def _at_least(least: int, name: str, count: int) -> int:
-    if count != int(count) or count < least:
-        raise ValueError(f"{name} must be a whole number, {least} or more, not {count!r}")
+def _at_least(minimum: int, name: str, count: int) -> int:
+    if count != int(count) or count < minimum:
+        raise ValueError(f"{name} must be a whole number, {minimum} or more, not {count!r}")
     return int(count)
 
 

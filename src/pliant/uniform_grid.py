@@ -18,7 +18,9 @@ from pliant.errors import MeshError
 from pliant.motion.free import Free
 from pliant.query.ray.cast import no_hits
 from pliant.query.ray.uniform_grid import MAX_CELLS, MAX_CELLS_PER_AXIS, GridCells, GridJob, build_grid
+from pliant.query.target import RayTarget
 from pliant.results import Stats
+from pliant.typing import MeshLike
 
 COUNT_HINT = "as many as the grid has vertices; give faces as well for another mesh"
 
@@ -29,7 +31,7 @@ class _Soup(NamedTuple):
     faces: NDArray[np.int32]
 
 
-class UniformGrid:
+class UniformGrid(RayTarget):
     """A triangle soup for ray queries: `cast`, `cast_all`, `occluded` and `pick` take it as they take a body, whose id is 0, and give the
     same results to the bit. In `Stats` n_v counts cells.
 
@@ -51,10 +53,10 @@ class UniformGrid:
     1
     """
 
-    def __init__(self, vertices: Any, faces: ArrayLike | None = None, *, cells: Any = None) -> None:
+    def __init__(self, vertices: ArrayLike | MeshLike, faces: ArrayLike | None = None, *, cells: ArrayLike | None = None) -> None:
         self._requested_cells = None if cells is None else validate.cells("cells", cells, MAX_CELLS_PER_AXIS, MAX_CELLS)
         rows, indices = validate.mesh(vertices, faces)
-        self.guard = ReadWriteLock()
+        self.guard, self._version = ReadWriteLock(), 0
         self._soup = _Soup(Free(rows), np.array(indices))
         self._cell_lists: GridCells | None = None
         self._spare_lists: GridCells | None = None                      # lists of an earlier frame, to be overwritten
@@ -65,8 +67,8 @@ class UniformGrid:
     def __deepcopy__(self, memo: dict[int, Any]) -> UniformGrid:
         return self.__copy__()
 
-    def __reduce__(self) -> str:
-        raise TypeError("a Grid cannot be pickled; save its vertices and faces, and make it again")
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _make_grid, (self.vertices, self.faces, self._requested_cells)
 
     def update(self, vertices: ArrayLike, faces: ArrayLike | None = None) -> None:
         """Set the vertices, or with faces (f, 3) another mesh. Invalid input raises an error, and the grid is unchanged."""
@@ -78,7 +80,7 @@ class UniformGrid:
             other = _Soup(Free(rows), np.array(indices))
         self.guard.start_writing()
         try:
-            self._cell_lists = None
+            self._cell_lists, self._version = None, self._version + 1
             if other is not None:
                 self._soup = other
                 return
@@ -128,7 +130,12 @@ class UniformGrid:
 
     def __repr__(self) -> str:
         cells = "" if self._requested_cells is None else f", cells={tuple(self._requested_cells.tolist())}"
-        return f"Grid({self._soup.motion.count} vertices, {len(self)} faces{cells})"
+        return f"UniformGrid({self._soup.motion.count} vertices, {len(self)} faces{cells})"
+
+    def _world_triangles(self, bodies: NDArray[np.int64], faces: NDArray[np.int32]) -> NDArray[np.float64]:
+        """(n, 3, 3): positions of the vertices of these faces; for results (`results.Surface`)."""
+        with ReadLock(self.guard):
+            return np.asarray(self._soup.motion.vertices[self._soup.faces[faces]])
 
     def trace(self, rays: Any, kind: int) -> tuple[Any, NDArray[Any], Stats]:
         """For queries: (Answers, hits, if all are requested, Stats) for all rays."""
@@ -148,3 +155,8 @@ class UniformGrid:
                 self._cell_lists = self._spare_lists = build_grid(self._soup.motion, self._soup.faces.reshape(-1), self._requested_cells,
                                                                   spare)
             return self._cell_lists
+
+
+def _make_grid(vertices: NDArray[np.float64], faces: NDArray[np.int32], cells: Any) -> UniformGrid:
+    """A grid from what `UniformGrid.__reduce__` gives."""
+    return UniformGrid(vertices, faces, cells=cells)

@@ -36,7 +36,7 @@ def exactly(m, point):
     return [m[4 * k] * point[0] + m[4 * k + 1] * point[1] + m[4 * k + 2] * point[2] + m[4 * k + 3] for k in range(3)]
 
 
-def placement(rows):
+def transform(rows):
     """12 numbers from four and a shift, (3, 3)."""
     four = np.array([*rows[0], rows[1, 0]])
     if not 1e-100 < np.abs(four).max() < 1e100:
@@ -46,7 +46,7 @@ def placement(rows):
 
 @bound("transforms: places", "motion/rigid.py", ("transform_coordinate", "rounding_bound", "world_bounds"), starts(5), 1500)
 def _(points):
-    m, corners = placement(points[:3]), points[3:]
+    m, corners = transform(points[:3]), points[3:]
     if m is None or not np.abs(points).max() < 2.0**300:
         return None
     box, out = np.zeros(8), np.zeros(6)
@@ -93,8 +93,8 @@ def _(points):
     far = float(naive_distances.point_triangle(points[4], points[:3]) * Fraction(motion.scale) ** 2) ** 0.5
     # As `seek` has it.
     x, y, z = (points[4] - motion.origin[:3]) * motion.scale
-    slack = np.float32(closest_point.EPS32_2 * max(abs(x), abs(y), abs(z)))
-    base = np.float32(closest_point.FOUR * (slack + closest_point.EPS32_2 * motion.reach * motion.scale))
+    rounding = np.float32(closest_point.EPS32_2 * max(abs(x), abs(y), abs(z)))
+    base = np.float32(closest_point.FOUR * (rounding + closest_point.EPS32_2 * motion.reach * motion.scale))
     px, py, pz = np.float32(x), np.float32(y), np.float32(z)
     box, triangles = load_bounds(leaves, 0), lanes(leaves, 0)
     radius = local_radius(far, asked)
@@ -124,7 +124,7 @@ def before_plane(rng):
 
 @bound("planes: sides of corners", "query/frustum.py", ("to_local_planes", "cull_leaf", "PLANE_ERROR"), {"before": before_plane}, 1500)
 def _(points):
-    corners, m, normal, (gap, turned, _) = points[:4], placement(points[4:7]), points[7], points[8]
+    corners, m, normal, (gap, turned, _) = points[:4], transform(points[4:7]), points[7], points[8]
     if m is None or not np.abs(points[:7]).max() < 2.0**34 or not 2.0**-80 < np.abs(normal).max() < 2.0**80 or not abs(gap) < 2.0**34:
         return None
     m = m if turned > 0.5 else frustum.NO_TRANSFORM
@@ -138,13 +138,13 @@ def _(points):
         return (inf if max(exact) >= 0 else 0.0), 1.0
     if mask == 0:
         return (inf if min(exact) < 0 else 0.0), 1.0
-    leaves, (x, y, z, h, slack) = leaf_of(motion), local
-    if slack >= frustum.UNBOUNDED / 2:
+    leaves, (x, y, z, h, rounding) = leaf_of(motion), local
+    if rounding >= frustum.UNBOUNDED / 2:
         return None
     unit = Fraction(2) ** -int(np.frexp(np.abs(normal).max())[1]) * Fraction(motion.scale)
     corners = [[field_lanes(leaves, 0, 3 * c + k)[0] for k in range(3)] for c in range(3)]
     found = [float(p * x + (q * y + (r * z + h))) for p, q, r in corners]
-    return max(abs(found[c] - float(exact[c] * unit)) for c in range(3)), float(slack)
+    return max(abs(found[c] - float(exact[c] * unit)) for c in range(3)), float(rounding)
 
 
 # --- two bodies, turned against each other -----------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def solve(m, point):
        ("init_query_transformed", "to_frame_a", "box_to_frame_a", "corner_error", "EPS32_16"),
        {"turned": two_bodies}, 800)
 def _(points):
-    m_a, m_b = placement(points[8:11]), placement(points[11:14])
+    m_a, m_b = transform(points[8:11]), transform(points[11:14])
     if m_a is None or m_b is None or not np.abs(points[:8]).max() < 2.0**30 or not np.abs(points[[10, 13]]).max() < 2.0**30:
         return None
     a, b = Free(points[:4]), Free(points[4:8])

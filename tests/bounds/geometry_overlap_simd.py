@@ -56,9 +56,9 @@ def run_lanes(t, delta, out):
     rows = stack_float32(160)
     a, b = box_of(t, 0), box_of(t, 9)
     ox, oy, oz = min(a.lox, b.lox), min(a.loy, b.loy), min(a.loz, b.loz)
-    doubt = error_bounds(delta, a, b, max(a.hix, b.hix) - ox, max(a.hiy, b.hiy) - oy, max(a.hiz, b.hiz) - oz)
+    error_bound = error_bounds(delta, a, b, max(a.hix, b.hix) - ox, max(a.hiy, b.hiy) - oy, max(a.hiz, b.hiz) - oz)
     ours, theirs = translate(load(t, 0, rows, 0), -ox, -oy, -oz), translate(load(t, 9, rows, 0), -ox, -oy, -oz)
-    our_planes, their_planes = plane_of(ours, doubt, doubt.plane_a), plane_of(theirs, doubt, doubt.plane_b)
+    our_planes, their_planes = plane_of(ours, error_bound, error_bound.plane_a), plane_of(theirs, error_bound, error_bound.plane_b)
     store_vectors(rows, 0, ours)
     store_vectors(rows, 9, our_planes)
     one, plane = load_lane(rows, 0, 0, ours), load_lane(rows, 9, 0, our_planes)
@@ -70,17 +70,17 @@ def run_lanes(t, delta, out):
     vx, vy, vz = theirs.ax - one.ax, theirs.ay - one.ay, theirs.az - one.az
     p = determinant(one.bx - one.ax, one.by - one.ay, one.bz - one.az, vx, vy, vz,
                     theirs.bx - one.ax, theirs.by - one.ay, theirs.bz - one.az)
-    out[8], out[9] = extract(p, 0), doubt.orient
+    out[8], out[9] = extract(p, 0), error_bound.orient
     dx = (theirs.ax + theirs.bx + theirs.cx) - (one.ax + one.bx + one.cx)
     dy = (theirs.ay + theirs.by + theirs.cy) - (one.ay + one.by + one.cy)
     dz = (theirs.az + theirs.bz + theirs.cz) - (one.az + one.bz + one.cz)
-    gap, bound = separation_along(dx, dy, dz, one, theirs, doubt)
+    gap, bound = separation_along(dx, dy, dz, one, theirs, error_bound)
     out[10], out[11], out[12], out[13], out[14] = extract(dx, 0), extract(dy, 0), extract(dz, 0), extract(gap, 0), extract(bound, 0)
     ex, ey, ez = one.bx - one.ax, one.by - one.ay, one.bz - one.az
-    gap, bound, px, py, pz = _beyond(ex, ey, ez, plane, one, theirs, doubt)
+    gap, bound, px, py, pz = _beyond(ex, ey, ez, plane, one, theirs, error_bound)
     out[15], out[16], out[17], out[18], out[19] = px, py, pz, extract(gap, 0), bound
     ex, ey, ez = theirs.bx - theirs.ax, theirs.by - theirs.ay, theirs.bz - theirs.az
-    gap, bound, dx, dy, dz = _beyond(ex, ey, ez, their_planes, theirs, one, doubt)
+    gap, bound, dx, dy, dz = _beyond(ex, ey, ez, their_planes, theirs, one, error_bound)
     out[20], out[21], out[22], out[23], out[24] = extract(dx, 0), extract(dy, 0), extract(dz, 0), extract(gap, 0), extract(bound, 0)
     return 0
 

@@ -64,7 +64,7 @@ def aimed(rng):
 class Scene:
     """One body of two triangles in one leaf, and a ray, as `bring` leaves it."""
 
-    def __init__(self, corners, origin, direction, placement):
+    def __init__(self, corners, origin, direction, matrix):
         self.motion = motion = Free(corners)
         leaves, bodies = aligned_zeros(1, LEAF_DTYPE), aligned_zeros(1, BODY_DTYPE)
         leaves["corner"][0] = [[0, 3, 0, 0, 0, 0, 0, 0], [1, 4, 1, 1, 1, 1, 1, 1], [2, 5, 2, 2, 2, 2, 2, 2]]
@@ -76,11 +76,11 @@ class Scene:
             wide[k * BATCH], wide[(STEP + k) * BATCH] = origin[k], direction[k]
             wide[(INV_STEP + k) * BATCH] = inverse_step(direction[k], direction[k])
         wide[START_ERROR * BATCH], wide[T_MIN * BATCH], wide[T_BEST * BATCH] = start_error(*origin), 0.0, inf
-        if placement is not None:
+        if matrix is not None:
             back = np.zeros(12)
-            invert_rotation(placement, back)
-            bodies["matrix"][0], bodies["inverse"][0] = placement, back
-            bodies["transformed"], bodies["transform_error"] = 1, rounding_bound(placement, motion.box)
+            invert_rotation(matrix, back)
+            bodies["matrix"][0], bodies["inverse"][0] = matrix, back
+            bodies["transformed"], bodies["transform_error"] = 1, rounding_bound(matrix, motion.box)
         self.view = BatchView(leaves, motion.flat, bodies, 0, aligned_zeros(BATCH, RAY_DTYPE), wide, None, batch,
                               np.zeros(N_LOCAL_ROWS * BATCH, np.float32),
                               np.zeros(2 * BATCH), np.zeros(BATCH, np.int64), 0, 0, 0, 0)
@@ -139,19 +139,19 @@ def _(points):
     some = leaf_candidates(view, 0, 0)
     if any(not some >> k & 1 for k in hits):
         return inf, 1.0
-    sides, doubt, depths = edge_functions(view, 0, 0)
-    slack, worst = load(view, MARGIN, 0), (0.0, 1.0)
+    sides, error_bound, depths = edge_functions(view, 0, 0)
+    margin, worst = load(view, MARGIN, 0), (0.0, 1.0)
     for k in hits:
         products, ways = [float(side[k]) for side in sides], [float(way[k]) for way in depths]
         off = min(max(-x for x in products), max(products))
         before = max(-max(ways), min(ways) - float(load(view, LIMIT, 0)))
-        for error, allowed in ((off, float(doubt)), (before, float(slack))):
+        for error, allowed in ((off, float(error_bound)), (before, float(margin))):
             if error > 0 and error / allowed > worst[0] / worst[1]:
                 worst = error, allowed
     return worst
 
 
-@bound("rays: where they are", "query/ray/transform.py", ("transform_rays", "put_slabs", "shears_of", "RELATIVE_MARGIN", "FAR_AWAY"),
+@bound("rays: where they are", "query/ray/transform.py", ("transform_rays", "put_slabs", "shears_of", "RELATIVE_MARGIN", "FLOAT64_ERROR"),
        STARTS, 1500)
 def _(points):
     found = parts(points)
@@ -161,8 +161,8 @@ def _(points):
     motion, view = scene.motion, scene.view
     if scene.count != 1:
         return inf, 1.0
-    slack, worst = float(load(view, MARGIN, 0)), 0.0
-    if slack >= 2.0**45:
+    margin, worst = float(load(view, MARGIN, 0)), 0.0
+    if margin >= 2.0**45:
         return None
     steps, starts = long([load(view, INV_DIR + k, 0) for k in range(3)]), long([load(view, START + k, 0) for k in range(3)])
     for t, _, _ in hits.values():                                       # the point that is hit, exactly, and where the ray is there
@@ -173,18 +173,18 @@ def _(points):
         s = LONG(float(t * Fraction(view.t_map[BATCH]) - Fraction(view.t_map[0])))
         here = starts + s / steps
         worst = max(worst, *(abs(float(LONG(float(x)) - h)) for x, h in zip(there, here, strict=True)))
-    return worst, slack
+    return worst, margin
 
 
 def solved(m, point):
-    """The point that the placement takes here, exactly, where its turn is around z."""
+    """The point that the matrix takes here, exactly, where its turn is around z."""
     m = [Fraction(x) for x in m.tolist()]
     x, y, z = (p - t for p, t in zip(point, (m[3], m[7], m[11]), strict=True))
     over = m[0] * m[5] - m[1] * m[4]
     return [(x * m[5] - y * m[1]) / over, (y * m[0] - x * m[4]) / over, z / m[10]]
 
 
-@bound("rays: boxes", "query/ray/single.py", ("hit_children", "LOW", "HIGH", "rays_through", "pierce"), STARTS, 1500)
+@bound("rays: boxes", "query/ray/single.py", ("hit_children", "LOW", "HIGH", "local_ray", "ray_interval"), STARTS, 1500)
 def _(points):
     found = parts(points)
     if found is None:
@@ -205,11 +205,11 @@ def _(points):
         return inf, 1.0
     if any(k == 0 for k in hits) and not ray_box_mask(view, 0, 0) & 1:
         return inf, 1.0
-    worst, slack = (0.0, 1.0), float(load(view, MARGIN, 0))
-    if slack >= 2.0**45:
+    worst, margin = (0.0, 1.0), float(load(view, MARGIN, 0))
+    if margin >= 2.0**45:
         return None
     for k, (t, _, _) in hits.items():                                   # it must have entered before it hits
         s = float(t * Fraction(view.t_map[BATCH]) - Fraction(view.t_map[0]))
-        late = max(float(near[k]), float(enter[k])) - s + slack
-        worst = max(worst, (max(late, 0.0), 2 * slack), key=lambda pair: pair[0] / pair[1])
+        late = max(float(near[k]), float(enter[k])) - s + margin
+        worst = max(worst, (max(late, 0.0), 2 * margin), key=lambda pair: pair[0] / pair[1])
     return worst if motion.reach > 0 else None

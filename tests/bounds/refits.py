@@ -68,7 +68,7 @@ def some_maps(rng):
 
 def attack_convex(volume, how, boxes):
     @bound(f"{volume}: convex by {how}, boxes {boxes}", "refit/convex.py",
-           ("bound_node", "bound", "rounding_margin", "collect_ranges", "put_ranges"),
+           ("bound_node", "node_entry", "rounding_margin", "collect_ranges", "put_ranges"),
            {"maps": some_maps}, 100)
     def _(points):
         maps = points.reshape(N_MAPS, 3, 4)

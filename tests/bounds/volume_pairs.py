@@ -79,7 +79,7 @@ def larger(results):
 
 
 def attack_meets(name):
-    @bound(f"{name}: meets, and is apart", file_of(name), ("overlap", "separation", "part"), STARTS, 120)
+    @bound(f"{name}: meets, and is apart", file_of(name), ("overlap", "separation", "separating_gap"), STARTS, 120)
     def _(points):
         if not sane(points[:2 * N], 2.0**30) or not 0 < np.abs(points[2 * N]).max() < 2.0**30 or not abs(points[2 * N + 1, 0]) < 2.0**10:
             return None
@@ -107,7 +107,7 @@ def turn_of(row):
 def attack_turned(name):
     file = "volume/obb_sat.py" if name == "aabb" else file_of(name)
 
-    @bound(f"{name}: meets what was turned", file, ("carry", "overlap", "skew"), STARTS, 200)
+    @bound(f"{name}: meets what was turned", file, ("transform_volume", "overlap", "sat_cross_axes"), STARTS, 200)
     def _(points):
         if not sane(points[:2 * N], 2.0**30) or not 0 < np.abs(points[2 * N]).max() < 2.0**30 or not np.abs(points[2 * N + 1]).max() < 8:
             return None
@@ -120,13 +120,13 @@ def attack_turned(name):
             b, _ = put(other, 1, 0, two)
             q = farthest(b, two, -(long(turn).T @ way))
             move = np.float64(p + LONG(gap) * LONG(size) * way - long(turn) @ q)
-            slack = transformed.TRANSFORM_ERROR * (size + reach_of(move))
+            rounding = transformed.TRANSFORM_ERROR * (size + reach_of(move))
             loose = transformed.ROTATION_ERROR + 2 * np.abs(turn.T @ turn - np.eye(3)).max()
-            turned = transform_volume(b, RigidTransform(*np.float32([*turn.reshape(-1), *move, slack, loose])))
+            turned = transform_volume(b, RigidTransform(*np.float32([*turn.reshape(-1), *move, rounding, loose])))
             at = long(turn) @ q + long(move)
             if within(name, a, at) and (not overlap(a, turned) or sat_cross_axes(a, turned)):
                 return inf, 1.0
-            found.append(apart(separation(a, turned), p, at) if type(turned).__name__ != "TurnedBox" or name in PLANES else (0.0, 1.0))
+            found.append(apart(separation(a, turned), p, at) if type(turned).__name__ != "RotatedBox" or name in PLANES else (0.0, 1.0))
         return larger(found)
 
 
@@ -148,7 +148,7 @@ def grazing(rng):
 
 
 def attack_pierce(name):
-    @bound(f"{name}: pierce", file_of(name), ("pierce",), {"grazing": grazing}, 1500)
+    @bound(f"{name}: pierce", file_of(name), ("ray_interval",), {"grazing": grazing}, 1500)
     def _(points):
         (step, towards), (t, less, flat), points = points[N:N + 2], points[N + 2], points[:N]
         if not sane(points, 2.0**20) or not 2.0**-10 < t < 2.0**10 or not 0 <= less < 1 or not 0 <= flat < 64:

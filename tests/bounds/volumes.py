@@ -51,8 +51,8 @@ def put(name, i, k, points, how="plain"):
 
 def empty(name, i):
     """Record i holds nothing."""
-    family = VOLUME_TYPES[name]
-    for field, value in zip(family.volume._fields, family.empty, strict=True):
+    volume_type = VOLUME_TYPES[name]
+    for field, value in zip(volume_type.volume._fields, volume_type.empty, strict=True):
         records(name).nodes["lanes"][field][i] = records(name).nodes["bounds"][field][i] = value
 
 
@@ -139,7 +139,7 @@ def starts(n):
 # --- around points ---------------------------------------------------------------------------------------------------------------------
 
 def attack_fit(name, how):
-    @bound(f"{name}: fit {how}", file_of(name), ("enclose", "fit", "around"), starts(N), 1000)
+    @bound(f"{name}: fit {how}", file_of(name), ("enclose_points", "fit", "enclose_box"), starts(N), 1000)
     def _(points):
         if not sane(points):
             return None
@@ -148,7 +148,7 @@ def attack_fit(name, how):
 
 
 def attack_around(name):
-    @bound(f"{name}: around a box", file_of(name), ("around",), starts(2), 1000)
+    @bound(f"{name}: around a box", file_of(name), ("enclose_box",), starts(2), 1000)
     def _(points):
         if not sane(points):
             return None
@@ -200,7 +200,7 @@ def attack_merged_twice(name):
             parents(name, points[6 * k:6 * k + 6], 2)
             set_merged(made.nodes, 2)
             children.append(load_bounds(made.nodes, 2))
-            for field in made.family.volume._fields:
+            for field in made.volume_type.volume._fields:
                 made.nodes["lanes"][field][3, k] = made.nodes["bounds"][field][2]
         set_merged(made.nodes, 3)
         v = load_bounds(made.nodes, 3)
@@ -226,7 +226,7 @@ def attack_inflate(name):
 
 
 def attack_carry(name):
-    @bound(f"{name}: carry by a shift", file_of(name), ("carry",), starts(12 + 1), 400)
+    @bound(f"{name}: carry by a shift", file_of(name), ("transform_volume",), starts(12 + 1), 400)
     def _(points):
         shift, points = points[0], points[1:]
         if not sane(points) or not sane(shift):
@@ -235,11 +235,11 @@ def attack_carry(name):
         made = records(name)
         set_merged(made.nodes, 2)
         v = load_bounds(made.nodes, 2)
-        for field in made.family.volume._fields:                        # lanes may be merged ones
+        for field in made.volume_type.volume._fields:                        # lanes may be merged ones
             made.nodes["lanes"][field][2, 0] = getattr(v, field)
-        slack = (reach_of(points) + reach_of(shift)) * TRANSLATION_ERROR
-        set_carried(made.nodes, 3, 2, *np.float32([*shift, slack]))
-        return used(min(margin_around(made.volume(3, k), moved_to(made.volume(2, k), shift)) for k in range(4)), LONG(slack))
+        rounding = (reach_of(points) + reach_of(shift)) * TRANSLATION_ERROR
+        set_carried(made.nodes, 3, 2, *np.float32([*shift, rounding]))
+        return used(min(margin_around(made.volume(3, k), moved_to(made.volume(2, k), shift)) for k in range(4)), LONG(rounding))
 
 
 def attack_blend(name):
@@ -258,7 +258,7 @@ def attack_blend(name):
 
 
 def attack_span(name):
-    @bound(f"{name}: span", file_of(name), ("span", "middle"), starts(12 + 1), 1000)
+    @bound(f"{name}: span", file_of(name), ("support_value", "center"), starts(12 + 1), 1000)
     def _(points):
         way, points = np.float32(points[0]), points[1:]
         if not sane(points) or not 2.0**-20 < np.abs(way).max() < 2.0**20:

@@ -81,7 +81,7 @@ RULES = st.lists(st.tuples(SIDES, SIDES), max_size=4)
 
 
 @given(st.lists(st.sampled_from(["aa", "ab", "ba", "bb", "b c"]), max_size=6), RULES, RULES, st.booleans(), st.booleans())
-def test_rules_are_about_every_pair_that_they_name(more, wanted, unwanted, between, with_self):
+def test_rules_are_about_every_pair_that_they_name(more, wanted, ignored, between, with_self):
     names = ["aa", "ab", "ba", *more]
 
     def fits(side, name):
@@ -91,8 +91,8 @@ def test_rules_are_about_every_pair_that_they_name(more, wanted, unwanted, betwe
         return any(fits(a, names[p]) and fits(b, names[q]) for a, b in rules for p, q in ((i, j), (j, i)))
 
     expected = {(i, j) for i in range(len(names)) for j in range(i, len(names)) if (with_self if i == j else between)
-                and (not wanted or about(wanted, i, j)) and not about(unwanted, i, j)}  # fmt: skip
-    options = {"pairs": [":".join(each) for each in wanted], "ignore": [":".join(each) for each in unwanted], "groups": {"both": "aa,ba"}}
+                and (not wanted or about(wanted, i, j)) and not about(ignored, i, j)}  # fmt: skip
+    options = {"pairs": [":".join(each) for each in wanted], "ignore": [":".join(each) for each in ignored], "groups": {"both": "aa,ba"}}
     if expected:
         assert asked_of(CheckOptions(between=between, with_self=with_self, **options), names) == expected
     else:

@@ -1,5 +1,5 @@
-"""`pliant bench`, for every paper there is: its options, a quick run of all experiments, its report and its page. Papers come from the
-registry: one that registers is tested. What a quick run says of a paper's own stands at the end; the rest is in its own file."""
+"""`python -m experiments`, for every paper there is: its options, a quick run of all experiments, its report and its page. Papers come
+from the registry: one that registers is tested. What a quick run says of a paper's own stands at the end; the rest is in its own file."""
 
 import inspect
 import os

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pliant as pl
-from experiments.georgii2007 import bodies as beasts
+from experiments.georgii2007 import bodies as meshes_of_paper
 from experiments.georgii2007 import cloth as drape
 from experiments.georgii2007 import creatures as tentacles
 from experiments.georgii2007 import scenes as georgii2007_scenes
@@ -55,10 +55,10 @@ def assert_closed(vertices, faces):
 # --- bodies ----------------------------------------------------------------------------------------------------------------------
 
 BODIES = {
-    "rabbit": (lambda: beasts.rabbit(1_200), 1_200), "rabbit of 12K": (lambda: beasts.rabbit(6_000), 6_000),
-    "rabbit of 500K": (lambda: beasts.rabbit(8_334), 8_334), "horse": (lambda: beasts.horse(16_000), 16_000),
-    "dragon": (lambda: beasts.dragon(4_000), 4_000), "shuttle": (lambda: beasts.shuttle(4), 320),
-    "creature": (lambda: beasts.creature(6, 2, 6)[:2], 2_160),
+    "rabbit": (lambda: meshes_of_paper.rabbit(1_200), 1_200), "rabbit of 12K": (lambda: meshes_of_paper.rabbit(6_000), 6_000),
+    "rabbit of 500K": (lambda: meshes_of_paper.rabbit(8_334), 8_334), "horse": (lambda: meshes_of_paper.horse(16_000), 16_000),
+    "dragon": (lambda: meshes_of_paper.dragon(4_000), 4_000), "shuttle": (lambda: meshes_of_paper.shuttle(4), 320),
+    "creature": (lambda: meshes_of_paper.creature(6, 2, 6)[:2], 2_160),
 }
 
 
@@ -83,15 +83,15 @@ def test_bodies_at_rest_do_not_meet_themselves(name):
 def test_creatures_of_any_fineness(cuts, rings, rows):
     if 2 * rings >= cuts:
         with pytest.raises(ValueError, match="rings"):
-            beasts.creature(cuts, rings, rows)
+            meshes_of_paper.creature(cuts, rings, rows)
         return
-    made = beasts.creature(cuts, rings, rows)
+    made = meshes_of_paper.creature(cuts, rings, rows)
     assert len(made.faces) == 20 * cuts**2 + 120 * rings * rows
     assert_closed(made.vertices, made.faces)
     assert np.allclose(made.axes @ made.axes.transpose(0, 2, 1), np.eye(3)) and set(made.limb) == set(range(-1, 12))
     along = np.einsum("ij,ij->i", made.vertices, made.axes[made.limb, 0])
     assert (along[made.limb >= 0] > made.root).all(), "every tentacle begins above what stays of the ball"
-    assert np.allclose(np.linalg.norm(made.vertices[made.limb < 0], axis=1), beasts.BALL)
+    assert np.allclose(np.linalg.norm(made.vertices[made.limb < 0], axis=1), meshes_of_paper.BALL)
 
 
 # --- tentacles -------------------------------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def test_creatures_of_any_fineness(cuts, rings, rows):
 @often(20)
 def test_whole_cuts_of_a_tentacle_move_and_keep_their_order(grown, height, first, second):
     """Seen along the axis: lengths are scaled, and what lies at one height is pushed aside together: nothing folds."""
-    made = beasts.creature(4, 1, 3)
+    made = meshes_of_paper.creature(4, 1, 3)
     count = len(made.vertices)
     axes = np.concatenate([made.axes.reshape(12, 9), np.full((12, 1), made.root)], axis=1)
     rest = tentacles.Rest(made.vertices, np.zeros(count, np.int32), made.limb, axes)
@@ -114,7 +114,7 @@ def test_whole_cuts_of_a_tentacle_move_and_keep_their_order(grown, height, first
         out = before[:, 0] - made.root
         assert np.allclose(after[:, 0], made.root + grown * out, atol=1e-12)
         push = after[:, 1:] - before[:, 1:]
-        far = height * (grown * out) ** 2 / beasts.LONG
+        far = height * (grown * out) ** 2 / meshes_of_paper.LONG
         turns = tentacles.WAVE * grown * out
         assert np.allclose(push, np.stack([far * np.sin(turns + first), far * np.cos(0.8 * turns + second)], axis=1), atol=1e-12)
 

@@ -74,12 +74,12 @@ def test_operations_of_balls_are_those_of_their_formula():
 
 
 @pytest.mark.formulas
-@pytest.mark.parametrize("family", list(VOLUME_TYPES))
-def test_operations_of_all_families_are_counted(family):
-    counts = operations.operations(family)
+@pytest.mark.parametrize("volume_type", list(VOLUME_TYPES))
+def test_operations_of_all_families_are_counted(volume_type):
+    counts = operations.operations(volume_type)
     assert set(counts) == {"carry", "overlap", "skew"}
     assert counts["overlap"].arithmetic >= 11 and counts["overlap"].comparisons >= 1 and counts["carry"].arithmetic >= 18
-    told, volume = larsson2008_runs.about(family), VOLUME_TYPES[family].volume
+    told, volume = larsson2008_runs.about(volume_type), VOLUME_TYPES[volume_type].volume
     assert told["scalars"] == len(volume._fields)
     assert told["node_bytes"] == {"2": node_dtype(volume, 4).itemsize, "8": node_dtype(volume, 8).itemsize}
 

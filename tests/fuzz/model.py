@@ -33,7 +33,7 @@ class Model:
         self.local = rows_of(table["vertices"])
         self.faces = np.array(table["faces"], np.int32).reshape(-1, 3)
         self.corners = self.lowest()[self.faces] if table.get("weld") else self.faces
-        self.placement, self.version = None, 0
+        self.transform, self.version = None, 0
 
     def lowest(self):
         """(n,): for each vertex the lowest one at its place."""
@@ -43,7 +43,7 @@ class Model:
     def world(self):
         """(n, 3) vertices where they are."""
         with np.errstate(under="ignore"):
-            return self.local.copy() if self.placement is None else poses.moved(self.placement, self.local)
+            return self.local.copy() if self.transform is None else poses.moved(self.transform, self.local)
 
     def triangles(self):
         """(m, 3, 3) corners of the faces."""
@@ -57,7 +57,7 @@ class Model:
 
 def _place(model, step):
     matrix = step.get("transform")
-    model.placement = None if matrix is None else np.array(matrix, np.float64)
+    model.transform = None if matrix is None else np.array(matrix, np.float64)
 
 
 def _update(model, step):

@@ -50,13 +50,13 @@ def draw(rng, values):
     return values[int(rng.integers(len(values)))]
 
 
-def options(rng, campaign, motion, keyed, form):
+def options(rng, campaign, motion, has_key_poses, form):
     """Keywords of a body; `form`: of a morphing one. Reference volumes between targets are for the plain form alone."""
     volume, width = draw(rng, campaign.volumes)
     table = {"volume": volume, "build": draw(rng, list(BUILDERS)), "arity": draw(rng, [k for k, w in WIDTH_OF_ARITY.items() if w == width]),
              "leaf": draw(rng, [1, 1, 2, 3, 4, 8]), "policy": "auto"}
     own = OWN.get(motion)
-    names = [name for name in POLICIES if not (keyed and name == "rebuild")] + ([own.name] * 4 if own else [])
+    names = [name for name in POLICIES if not (has_key_poses and name == "rebuild")] + ([own.name] * 4 if own else [])
     name = draw(rng, names)
     settings = {key: draw(rng, values) for key, values in SETTINGS.get(name, {}).items() if rng.random() < 0.5}
     if own and name == "auto":
@@ -69,10 +69,10 @@ def options(rng, campaign, motion, keyed, form):
     return table
 
 
-def partial_options(rng, keyed):
+def partial_options(rng, has_key_poses):
     """For partial updates: a tree of some depth, and a policy that refits parts of it."""
     names = [name for name, policy in POLICIES.items() if policy.allows_partial and policy.check is None
-             and not (keyed and name == "rebuild")]
+             and not (has_key_poses and name == "rebuild")]
     return {"leaf": draw(rng, [1, 1, 2]), "policy": draw(rng, names)}
 
 

@@ -33,8 +33,8 @@ def near(found, square, size):
     if found == inf:
         return False
     right = Fraction(root_of(square)) if square < Fraction(2) ** 2000 else None
-    slack = PRECISION * (size + (right or 0)) + SMALLEST
-    low, high = max(Fraction(0), Fraction(found) - slack), Fraction(found) + slack
+    margin = PRECISION * (size + (right or 0)) + SMALLEST
+    low, high = max(Fraction(0), Fraction(found) - margin), Fraction(found) + margin
     return (found == 0) == (square == 0) and low**2 <= square <= high**2
 
 
@@ -146,7 +146,7 @@ def decide_distance(rng, a, b, pairs, distance, faces):
     return 1 + len(others)
 
 
-def strangers(corners):
+def non_adjacent(corners):
     """Pairs i < j of faces that share no vertex."""
     sets = [set(face) for face in corners.tolist()]
     return [(i, j) for i in range(len(sets)) for j in range(i + 1, len(sets)) if not sets[i] & sets[j]]
@@ -164,7 +164,7 @@ def distance(rng, world, step, fields):
 def self_distance(rng, world, step, fields):
     model = world.models[step["a"]]
     a = model.triangles()
-    return decide_distance(rng, a, a, strangers(model.corners), fields["distance"], fields["faces"].tolist())
+    return decide_distance(rng, a, a, non_adjacent(model.corners), fields["distance"], fields["faces"].tolist())
 
 
 def scene_distance(rng, world, step, fields):
@@ -216,7 +216,7 @@ def within(rng, world, step, fields):
 def self_within(rng, world, step, fields):
     model = world.models[step["a"]]
     a = model.triangles()
-    return decide_within(rng, a, a, strangers(model.corners), step["tolerance"], fields["faces"].tolist(), fields["distances"].tolist())
+    return decide_within(rng, a, a, non_adjacent(model.corners), step["tolerance"], fields["faces"].tolist(), fields["distances"].tolist())
 
 
 def scene_within(rng, world, step, fields):
@@ -303,10 +303,10 @@ def rays_of(world, step):
     origins, directions = (np.array(step[name], np.float64).reshape(-1, 3) for name in ("origins", "directions"))
     for k, (origin, direction) in enumerate(zip(origins, directions, strict=True)):
         right = lines(world, step, origin, direction)
-        if any(abs(hit.t) + slack > MOST for hit, slack, _ in right.values()):
+        if any(abs(hit.t) + margin > MOST for hit, margin, _ in right.values()):
             continue                                                    # t is beyond float64
-        may = {key for key, (hit, slack, _) in right.items() if low <= hit.t + slack and hit.t - slack <= high}
-        must = {key for key, (hit, slack, _) in right.items() if low <= hit.t - slack and hit.t + slack <= high}
+        may = {key for key, (hit, margin, _) in right.items() if low <= hit.t + margin and hit.t - margin <= high}
+        must = {key for key, (hit, margin, _) in right.items() if low <= hit.t - margin and hit.t + margin <= high}
         yield k, right, must, may
 
 
@@ -325,10 +325,10 @@ def cast(rng, world, step, fields):
             continue
         if key not in may:
             raise Wrong(f"{ray_text(step, k)} hits (body, face) {key}, which is not there, of {sorted(may)}", [k])
-        t, (hit, slack, _) = Fraction(float(fields["t"][k])), right[key]
-        if abs(t - hit.t) > slack:
+        t, (hit, margin, _) = Fraction(float(fields["t"][k])), right[key]
+        if abs(t - hit.t) > margin:
             raise Wrong(f"{ray_text(step, k)}: t {float(t)}, exactly {float(hit.t)}", [k])
-        before = [other for other in must if right[other][0].t + right[other][1] < hit.t - slack]
+        before = [other for other in must if right[other][0].t + right[other][1] < hit.t - margin]
         if before:
             raise Wrong(f"{ray_text(step, k)} hits {key} at {float(t)}, but {min(before)} is before it", [k])
     return count

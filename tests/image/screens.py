@@ -33,10 +33,10 @@ def exactly(view, point):
     return tuple((turned[k] - frame[LOW + k]) * frame[SCALE + k] for k in range(3))
 
 
-def bound(seen, slack):
+def bound(seen, margin):
     """How far the truth may be from what is seen, as a fraction: half a unit in the last place, and the slack. What ERROR and the slack
     have beyond that is room for roundings of what comes after."""
-    return abs(Fraction(float(seen))) / 2**23 + Fraction(float(slack)) / Fraction(1.005)
+    return abs(Fraction(float(seen))) / 2**23 + Fraction(float(margin)) / Fraction(1.005)
 
 
 def pixel_of(x, size):

@@ -61,16 +61,16 @@ def faces(draw):
     elif kind == "through":                                             # opposite corners: huge faces seldom come by otherwise
         seen[1] = np.float32(SIZE) / 2 - np.float32(2.0 ** draw(st.integers(-30, 30))) * seen[0]
     seen = np.clip(seen, -np.float32(MAX_COORDINATE), np.float32(MAX_COORDINATE))
-    slack, slack_z = (np.float32(2.0 ** draw(st.sampled_from([-100, -100, -40, -20, -4, 4]))) for _ in range(2))
-    true = [tuple(true_of(x, sign, beyond, slack_z if k == 2 else slack) for k, (x, sign, beyond) in enumerate(
+    margin, slack_z = (np.float32(2.0 ** draw(st.sampled_from([-100, -100, -40, -20, -4, 4]))) for _ in range(2))
+    true = [tuple(true_of(x, sign, beyond, slack_z if k == 2 else margin) for k, (x, sign, beyond) in enumerate(
         zip(row, draw(st.tuples(signs, signs, signs)), draw(st.tuples(*[st.integers(0, 60)] * 3)), strict=True))) for row in seen.tolist()]
-    return seen, true, slack, slack_z
+    return seen, true, margin, slack_z
 
 
-def true_of(x, sign, beyond, slack):
+def true_of(x, sign, beyond, margin):
     if abs(x) == MAX_COORDINATE:
         return Fraction(x) * 2**beyond
-    return Fraction(x) + sign * bound(x, slack)
+    return Fraction(x) + sign * bound(x, margin)
 
 
 def opposite(x, y, z, beyond):
@@ -97,10 +97,10 @@ def wide(size, height):
 @example(wide(2.0**30, 2.0**12))
 def test_a_face_is_listed_wherever_it_is(face):
     """In every pixel that the true face touches within the window, with all depths that it has there."""
-    seen, true, slack, slack_z = face
+    seen, true, margin, slack_z = face
     t = Triangle(*seen.ravel())
     with ignore_float_errors(), np.errstate(all="ignore"):
-        box = extent_of(t, slack, slack_z)
+        box = extent_of(t, margin, slack_z)
         slopes = slopes_of(t, box)
     part = clipped(clipped(clipped(true, 2, 0, int(DEPTH)), 0, 0, SIZE), 1, 0, SIZE)
     assert in_window(box, SIZE) or not part

@@ -23,7 +23,7 @@ NOTHING = np.float32(2.0**-100)
 ends = st.one_of(st.integers(0, 9).map(float), st.floats(0, 9, width=32))
 
 
-def swept(boxes, size, strip, room=LANES, first_b=None, itself=False, faces=None):
+def swept(boxes, size, strip, room=LANES, first_b=None, is_self=False, faces=None):
     """All candidates (f, g) of things with these boxes (n, SIDES), in the order in which they are found; faces of two parts by default."""
     boxes, n = np.asarray(boxes, np.float32), len(boxes)
     faces = np.arange(3 * n, dtype=np.int32) if faces is None else faces
@@ -32,7 +32,7 @@ def swept(boxes, size, strip, room=LANES, first_b=None, itself=False, faces=None
     found = []
     while state[0] < len(order):
         count = intersect_cpu.sweep(faces, np.arange(n, dtype=np.int32), lined, stride, size, strip, n // 2 if first_b is None else first_b,
-                               itself, begins, order, state, candidates, met)
+                               is_self, begins, order, state, candidates, met)
         found += [(int(key) >> 32, int(key) & 0xFFFFFFFF) for key in candidates[:count]]
     assert set(np.flatnonzero(met).tolist()) == {f for pair in found for f in pair}
     assert state[2] >= len(found)
@@ -60,7 +60,7 @@ def test_every_two_boxes_that_overlap_are_found_once(boxes, strip, room):
     n = len(boxes)
     found = swept(boxes, 9, strip, room)
     assert sorted(found) == [(f, g) for f, g in overlapping(boxes) if f < n // 2 <= g]
-    assert sorted(swept(boxes, 9, strip, room, first_b=n, itself=True)) == overlapping(boxes)
+    assert sorted(swept(boxes, 9, strip, room, first_b=n, is_self=True)) == overlapping(boxes)
 
 
 @pytest.mark.parametrize("strip", [0, 2, 6])
@@ -68,7 +68,7 @@ def test_many_boxes(strip):
     rng = np.random.default_rng(strip)
     low = rng.uniform(0, 20 if OFF else 60, (40 if OFF else 400, 3))
     boxes = np.hstack([low, np.minimum(low + rng.uniform(0, 3, low.shape) ** 2, 64)])
-    found = swept(boxes, 64, strip, 1000, first_b=len(boxes), itself=True)
+    found = swept(boxes, 64, strip, 1000, first_b=len(boxes), is_self=True)
     assert sorted(found) == overlapping(boxes)
     assert len(found) > len(low) / 10
 
@@ -76,7 +76,7 @@ def test_many_boxes(strip):
 def test_faces_that_share_a_vertex_are_no_candidates():
     boxes = np.tile([0, 0, 0, 1, 1, 1], (4, 1))
     faces = np.array([0, 1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 9], np.int32)
-    assert sorted(swept(boxes, 2, 0, first_b=4, itself=True, faces=faces)) == [(0, 2), (0, 3), (1, 3), (2, 3)]
+    assert sorted(swept(boxes, 2, 0, first_b=4, is_self=True, faces=faces)) == [(0, 2), (0, 3), (1, 3), (2, 3)]
     assert sorted(swept(boxes, 2, 0, first_b=1, faces=faces)) == [(0, 1), (0, 2), (0, 3)]
 
 
@@ -94,25 +94,25 @@ def test_what_is_left_is_cut_to_its_pixels():
     assert BOX_SIZE == 6
 
 
-@pytest.mark.parametrize("itself", [False, True])
-def test_triangles_are_tested_by_their_real_coordinates(itself):
+@pytest.mark.parametrize("is_self", [False, True])
+def test_triangles_are_tested_by_their_real_coordinates(is_self):
     """Whatever the screen says: one on which all are at one place makes every pair a candidate."""
     rng = np.random.default_rng(12)
     n = 6 if OFF else 24
     a, b = (meshes.soup(rng.integers(0, 4, (n, 3, 3)).astype(float)) for _ in range(2))
-    right = naive.self_collide(*a) if itself else naive.collide(*a, *b) + [0, n]
-    count = n if itself else 2 * n
-    faces = a[1].reshape(-1) if itself else np.concatenate([a[1], b[1] + np.int32(3 * n)]).reshape(-1)
+    right = naive.self_collide(*a) if is_self else naive.collide(*a, *b) + [0, n]
+    count = n if is_self else 2 * n
+    faces = a[1].reshape(-1) if is_self else np.concatenate([a[1], b[1] + np.int32(3 * n)]).reshape(-1)
     screen, view = np.zeros(12 * count, np.float32), Viewport(np.zeros(18), NOTHING, NOTHING, 4)
     left, pixels = np.arange(count, dtype=np.int32), np.full(count, pack_box(0, 0, 3, 3))
-    parts = a[0].reshape(-1), (a if itself else b)[0].reshape(-1)
+    parts = a[0].reshape(-1), (a if is_self else b)[0].reshape(-1)
     with ignore_float_errors():
         keys, looks, tested, exactly, met = intersect_cpu.intersect_faces(
-            screen, faces, view, left, pixels, *parts, n, 3 * n, itself, True, False)
-        one = intersect_cpu.intersect_faces(screen, faces, view, left, pixels, *parts, n, 3 * n, itself, True, True)
+            screen, faces, view, left, pixels, *parts, n, 3 * n, is_self, True, False)
+        one = intersect_cpu.intersect_faces(screen, faces, view, left, pixels, *parts, n, 3 * n, is_self, True, True)
     assert sorted((int(key) >> 32, int(key) & 0xFFFFFFFF) for key in keys) == list(map(tuple, right.tolist()))
     assert len(right) > 3
-    assert tested == (n * (n - 1) // 2 if itself else n * n) <= looks
+    assert tested == (n * (n - 1) // 2 if is_self else n * n) <= looks
     assert 0 <= exactly <= tested and met == count
     assert 1 <= len(one[0]) <= len(keys)
 

@@ -97,8 +97,8 @@ def test_kernels_do_what_the_steps_say():
     size, n, first_b = 9, 12, 7
     screen, faces = flat(rng.uniform(-2, 11, (n, 3, 3)) * np.where(rng.random((n, 1, 1)) < 0.3, 0.1, 1.0) + [0, 0, 400])
     screen[2::4] *= 2
-    for itself in (False, True):
-        border = n if itself else first_b
+    for is_self in (False, True):
+        border = n if is_self else first_b
         lists = {}
         for f in range(n):
             t = corners_of(screen, faces, f)
@@ -119,20 +119,20 @@ def test_kernels_do_what_the_steps_say():
             for p, names in lists.items():
                 expected[p] = sum(1 if name & FACE_MASK < border else 1 << 32 for name in names)
             np.testing.assert_array_equal(counts, expected)
-            total, deepest = sample_cpu.layout_lists(counts, itself, begins, on)
+            total, deepest = sample_cpu.layout_lists(counts, is_self, begins, on)
             assert deepest == max(map(len, lists.values()))
             listed = np.full(total, -1, np.int64)
             for low, high in cuts:
                 sample_cpu.list_faces(screen, faces, border, NOTHING, NOTHING, size, low, high, 0, n, begins, counts, listed)
-            sample_cpu.test_pixels(faces, border, itself, 0, size * size, begins, listed, on)
+            sample_cpu.test_pixels(faces, border, is_self, 0, size * size, begins, listed, on)
         for p in range(size * size):
             names = lists.get(p, [])
             found = listed[begins[p]:begins[p + 1]].tolist()
-            assert len(found) == (listed_count(expected[p], itself) if len(names) > 1 else 0)
+            assert len(found) == (listed_count(expected[p], is_self) if len(names) > 1 else 0)
             overlapping = [
                 (p, q) for k, p in enumerate(names) for q in names[k + 1:]
                 if p >> 46 <= (q >> 30) & 0xFFFF and q >> 46 <= (p >> 30) & 0xFFFF
-                and (itself or (p & FACE_MASK < border) != (q & FACE_MASK < border))]
+                and (is_self or (p & FACE_MASK < border) != (q & FACE_MASK < border))]
             assert bool(on[p]) == bool(overlapping)
             if found:
                 near = dict((name & FACE_MASK, name) for name in names)

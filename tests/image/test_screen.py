@@ -65,13 +65,13 @@ def test_errors_on_the_screen_stay_in_their_bounds(a, b, direction, size):
         assert 0 < view.error_xy < np.inf and 0 < view.error_z < np.inf
         for v, vertex in enumerate(np.vstack(parts)):
             for k, true in enumerate(exactly(view, vertex)):
-                seen, slack = float(loops.screen[STRIDE * v + k]), view.error_z if k == 2 else view.error_xy
-                if slack >= MAX_COORDINATE:                             # more than all that is seen: every face is everywhere
-                    assert abs(seen) <= slack
+                seen, margin = float(loops.screen[STRIDE * v + k]), view.error_z if k == 2 else view.error_xy
+                if margin >= MAX_COORDINATE:                             # more than all that is seen: every face is everywhere
+                    assert abs(seen) <= margin
                 elif abs(seen) < MAX_COORDINATE:
-                    assert abs(true - Fraction(seen)) <= bound(seen, slack)
+                    assert abs(true - Fraction(seen)) <= bound(seen, margin)
                 else:
-                    assert true / Fraction(seen) > 1 - Fraction(1, 1000) or abs(true - Fraction(seen)) <= slack
+                    assert true / Fraction(seen) > 1 - Fraction(1, 1000) or abs(true - Fraction(seen)) <= margin
 
 
 @often(150)
@@ -96,9 +96,9 @@ def test_what_both_parts_can_reach_is_in_the_window(a, b, direction, deep):
         centre = [sum(r * c for r, c in zip(row, frame[9:12], strict=True)) for row in rows]
         for k, axis in enumerate(order):
             seen = ((corner[axis] - centre[axis]) / 4 - frame[12 + k]) * frame[15 + k]
-            slack = Fraction(float(view.error_z if k == 2 else view.error_xy))
-            if slack < MAX_COORDINATE:
-                assert -slack <= seen <= (int(DEPTH) if k == 2 else view.size) * (1 + Fraction(float(RELATIVE_ERROR))) + slack
+            margin = Fraction(float(view.error_z if k == 2 else view.error_xy))
+            if margin < MAX_COORDINATE:
+                assert -margin <= seen <= (int(DEPTH) if k == 2 else view.size) * (1 + Fraction(float(RELATIVE_ERROR))) + margin
 
 
 def test_parts_that_cannot_meet_have_no_window():

@@ -199,9 +199,9 @@ def test_the_way_from_one_frame_to_another(rng, far):
         origin_a, origin_b = rng.standard_normal(3) * far, rng.standard_normal(3) * far
         there, back = np.zeros((4, 4)), np.zeros((4, 4))
         rows = m_a[:3].reshape(-1).copy(), origin_a, 1.0, m_b[:3].reshape(-1).copy(), origin_b, 1.0
-        loose, doubt = relative_transform(*rows, 1.0, there[:3].reshape(-1), back[:3].reshape(-1))
+        loose, error_bound = relative_transform(*rows, 1.0, there[:3].reshape(-1), back[:3].reshape(-1))
         turn, there[3, 3], back[3, 3] = there[:3, :3], 1.0, 1.0
-        assert np.abs((there @ back)[:3, 3]).max() <= doubt
+        assert np.abs((there @ back)[:3, 3]).max() <= error_bound
         np.testing.assert_allclose(turn @ back[:3, :3], np.eye(3), atol=2e-15)
         assert np.abs(turn.T @ turn - np.eye(3)).max() <= loose + 1e-15
         assert loose < 5e-5
@@ -209,7 +209,7 @@ def test_the_way_from_one_frame_to_another(rng, far):
         world = exactly(m_b, [Fraction(p) + Fraction(o) for p, o in zip(point.tolist(), origin_b.tolist(), strict=True)])
         right = [x - Fraction(o) for x, o in zip(solved(m_a, world), origin_a.tolist(), strict=True)]
         found = turn @ point + there[:3, 3]
-        assert all(abs(Fraction(f) - r) <= doubt for f, r in zip(found.tolist(), right, strict=True))
+        assert all(abs(Fraction(f) - r) <= error_bound for f, r in zip(found.tolist(), right, strict=True))
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------------------

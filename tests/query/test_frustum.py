@@ -75,9 +75,9 @@ def test_free_bodies(kept):
     assert both(counts)
 
 
-def test_every_family_with_every_policy(family, policy):
+def test_every_family_with_every_policy(volume_type, policy):
     rng, counts = np.random.default_rng(12), []
-    body = pl.Body(BALL, FACES, volume=family.name, policy=policy, leaf=2)
+    body = pl.Body(BALL, FACES, volume=volume_type.name, policy=policy, leaf=2)
     for k in range(1 if OFF else 3):
         body.update(shapes.bumpy(BALL, k + 1.0, 0.4))
         counts += [assert_visible(body, some_planes(rng, BALL, n)) for n in (1, 3, 6)]

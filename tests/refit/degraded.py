@@ -37,7 +37,7 @@ def reasons(body, policy):
     return [choice.reason for choice in body.policy_log if choice.policy == policy]
 
 
-def worn(body):
+def cost_ratio(body):
     """How many times as many volumes queries meet in a body's tree as in a new one."""
     made, shape = pl.Body(body.vertices, body.faces, policy="bottom_up"), shape_of(body)
     return degradation(shape.tree, shape_of(made).tree, shape.points)

@@ -247,11 +247,11 @@ def test_bounds_are_those_of_the_linear_programme(kind, count):
             used = mine.any(axis=0)
             least, most = mine.min(axis=0)[used], mine.max(axis=0)[used]
             b = (shifts[:, way % 3] * (1 if way < 3 else -1))[used]
-            slack = (count + 24) * 2.0**-20
+            margin = (count + 24) * 2.0**-20
             right = programme(least, most, b)
-            assert largest == pytest.approx(eq12(least, most, b), abs=slack)
+            assert largest == pytest.approx(eq12(least, most, b), abs=margin)
             assert right - 1e-9 <= found["greedy"][face, way] <= largest
-            assert found["greedy"][face, way] <= right + np.ptp(b) / 128 + slack and largest <= max(b) + slack
+            assert found["greedy"][face, way] <= right + np.ptp(b) / 128 + margin and largest <= max(b) + margin
             smaller += right < largest - 1e-2 and found["greedy"][face, way] < largest - 5e-3
     assert smaller > 0 or count < 3 or OFF
 

@@ -10,7 +10,8 @@ from pliant.core.soa import load_bounds
 from pliant.refit import fitted
 from pliant.volume.protocol import FIT_METHODS, VOLUME_TYPES, fit, size
 
-HOW = [(name, how) for name, family in VOLUME_TYPES.items() for how in FIT_METHODS if (type(FIT_METHODS[how]), family.volume) in fit.table]
+HOW = [(name, how) for name, volume_type in VOLUME_TYPES.items() for how in FIT_METHODS
+       if (type(FIT_METHODS[how]), volume_type.volume) in fit.table]
 
 
 @pytest.mark.parametrize(("volume", "how"), HOW)
@@ -23,14 +24,14 @@ def test_pairs_are_right_however_volumes_are_fitted(volume, how):
         meshes.assert_right(a, b)
 
 
-@pytest.mark.parametrize("family", [family for family in VOLUME_TYPES.values() if family.loosened_by_merge], ids=lambda family: family.name)
-def test_fitted_volumes_are_smaller_than_merged_ones(family):
+@pytest.mark.parametrize("volume_type", [each for each in VOLUME_TYPES.values() if each.loosened_by_merge], ids=lambda each: each.name)
+def test_fitted_volumes_are_smaller_than_merged_ones(volume_type):
     """At the root, and summed up over all nodes."""
     vertices, faces = shapes.icosphere(3)
     vertices = vertices * [1, 0.4, 0.1] @ np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
     sizes = {}
     for policy in ("fitted", "bottom_up"):
-        body = pl.Body(vertices, faces, volume=family.name, policy=policy)
+        body = pl.Body(vertices, faces, volume=volume_type.name, policy=policy)
         shape = body.bvh_at(body.motion.scale)
         shape.refit()
         every = [float(size(load_bounds(shape.nodes, i))) for i in range(len(shape.nodes))]
@@ -52,8 +53,8 @@ def test_the_root_is_stamped_last(monkeypatch):
 
 def test_rigid_bodies_are_fitted_where_it_is_worth_it():
     vertices, faces = shapes.icosphere(1)
-    for name, family in VOLUME_TYPES.items():
-        assert pl.Body.rigid(vertices, faces, volume=name).options.policy.name == ("fitted" if family.loosened_by_merge else "auto")
+    for name, volume_type in VOLUME_TYPES.items():
+        assert pl.Body.rigid(vertices, faces, volume=name).options.policy.name == ("fitted" if volume_type.loosened_by_merge else "auto")
         assert pl.Body.rigid(vertices, faces, volume=name, policy="lazy").options.policy.name == "lazy"
         assert pl.Body(vertices, faces, volume=name).options.policy.name == "auto"
 

@@ -147,11 +147,11 @@ def test_threads_that_make_the_same_nodes_true(depth, below, monkeypatch, set_th
 @pytest.mark.parametrize("policy", ["lazy", "hybrid"])
 def test_ctrl_c_while_a_tree_is_prepared(policy, monkeypatch):
     """A loop must never be given an address that was not set."""
-    body, other, know = pl.Body(SPHERE, FACES, policy=policy), needle([1, 1, 1]), Bvh.set_context
+    body, other, original = pl.Body(SPHERE, FACES, policy=policy), needle([1, 1, 1]), Bvh.set_context
     expected = pl.collide(pl.Body(SPHERE, FACES, policy="bottom_up"), other).faces
 
     def stop(shape, **arrays):
-        monkeypatch.setattr(Bvh, "set_context", know)
+        monkeypatch.setattr(Bvh, "set_context", original)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Bvh, "set_context", stop)

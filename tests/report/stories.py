@@ -34,7 +34,7 @@ def snapshots(frames, detail=1):
         yield Snapshot(int(frame), meshes, [marked, marked[::2], np.arange(frame % 4, dtype=np.int32)])
 
 
-def story(count=12, shown=None, title="Two bodies and a soup", detail=1, **values):
+def report_data(count=12, shown=None, title="Two bodies and a soup", detail=1, **values):
     """All three, in frames 10, 12, 14 …; `shown`: the frames with snapshots."""
     frames = np.arange(10, 10 + 2 * count, 2, dtype=np.int32)
     _, faces = icosphere(detail)

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from stories import HOSTILE, halves, snapshots, story
+from stories import HOSTILE, halves, report_data, snapshots
 
 import read_report
 from pliant.report import temp_frames
@@ -25,10 +25,10 @@ def same_as_told(told, found):
 
 
 def test_everything_is_there(tmp_path):
-    path = write_report(tmp_path / "new" / "report.html", story())
+    path = write_report(tmp_path / "new" / "report.html", report_data())
     told, blocks = read_report.parts(path)
     found = read_report.frames(told, blocks)
-    expected = story()
+    expected = report_data()
     assert told["shown"] == list(found) == list(range(12))
     for place, snapshot in enumerate(snapshots(expected.frames)):
         same_as_told(snapshot, found[place])
@@ -40,7 +40,7 @@ def test_everything_is_there(tmp_path):
 
 
 def test_hierarchies_are_there(tmp_path):
-    told, blocks = read_report.parts(write_report(tmp_path / "report.html", story()))
+    told, blocks = read_report.parts(write_report(tmp_path / "report.html", report_data()))
     order, levels = read_report.hierarchy(told, blocks, 1)
     expected = halves(80)
     assert order == expected.order.tolist()
@@ -49,8 +49,8 @@ def test_hierarchies_are_there(tmp_path):
 
 
 def test_the_outline_is_that_of_all_frames(tmp_path):
-    told, _ = read_report.parts(write_report(tmp_path / "report.html", story()))
-    rows = np.concatenate([vertices[np.unique(faces)] for each in snapshots(story().frames) for vertices, faces in each.meshes])
+    told, _ = read_report.parts(write_report(tmp_path / "report.html", report_data()))
+    rows = np.concatenate([vertices[np.unique(faces)] for each in snapshots(report_data().frames) for vertices, faces in each.meshes])
     points, axes = np.array(told["outline"]), temp_frames.ExtremePoints.AXES
     assert len(axes) == 13 and len({tuple(axis) for axis in np.concatenate([axes, -axes])}) == 26
     for axis in np.concatenate([axes, -axes]):
@@ -62,8 +62,8 @@ def test_a_body_that_stands_still_is_told_once(tmp_path):
     (vertices, faces), *_ = next(snapshots([0])).meshes
 
     def sizes(step):
-        shown = [Snapshot(int(frame), [(vertices + frame * step, faces)], [np.empty(0, np.int32)]) for frame in story().frames]
-        path = write_report(tmp_path / "report.html", story(bodies=[ReportBody("one", "rigid")], contacts=[], snapshots=shown))
+        shown = [Snapshot(int(frame), [(vertices + frame * step, faces)], [np.empty(0, np.int32)]) for frame in report_data().frames]
+        path = write_report(tmp_path / "report.html", report_data(bodies=[ReportBody("one", "rigid")], contacts=[], snapshots=shown))
         told, blocks = read_report.parts(path)
         read_report.frames(told, blocks)
         return sum(len(blocks[name]) for name in blocks)
@@ -75,7 +75,7 @@ def test_a_body_that_stands_still_is_told_once(tmp_path):
 def test_absurd_sizes(tmp_path, scale):
     (vertices, faces), *_ = next(snapshots([3])).meshes
     told = Snapshot(10, [(vertices.astype(np.float64) * scale, faces)], [np.array([2, 5], np.int32)])
-    path = write_report(tmp_path / "report.html", story(bodies=[ReportBody("one", "free")], contacts=[], snapshots=[told]))
+    path = write_report(tmp_path / "report.html", report_data(bodies=[ReportBody("one", "free")], contacts=[], snapshots=[told]))
     same_as_told(told._replace(meshes=[(vertices, faces)]), [
         each._replace(positions=np.array(each.positions) / scale) for each in read_report.frames(*read_report.parts(path))[0]])  # fmt: skip
 
@@ -87,7 +87,7 @@ def test_points_and_nothing(tmp_path):
     shown = [Snapshot(10, meshes, [np.array([0]), none[:, 0].astype(int), none[:, 0].astype(int)])]
     bodies = [ReportBody("a", "free"), ReportBody("b", "free"), ReportBody("c", "free")]
     found = read_report.frames(
-        *read_report.parts(write_report(tmp_path / "report.html", story(bodies=bodies, contacts=[], snapshots=shown))))
+        *read_report.parts(write_report(tmp_path / "report.html", report_data(bodies=bodies, contacts=[], snapshots=shown))))
     assert found[0][0].positions == [(1.0, 1.0, 1.0)] * 3 and found[0][0].marked == [0]
     assert found[0][1].positions == found[0][2].positions == []
 
@@ -95,12 +95,12 @@ def test_points_and_nothing(tmp_path):
 def test_frames_are_left_out_evenly(tmp_path, monkeypatch):
     """With too little room every second frame is left out, again and again; the first and those of the worst meetings stay."""
     monkeypatch.setattr(temp_frames, "CHUNK_BYTES", 1 << 15)
-    frames, shown = story(64).frames, []
-    path = write_report(tmp_path / "report.html", story(64, detail=2))
+    frames, shown = report_data(64).frames, []
+    path = write_report(tmp_path / "report.html", report_data(64, detail=2))
     whole, told = os.path.getsize(path), sum(len(data) for name, data in read_report.BLOCK.findall(path.read_bytes()) if b"frames" in name)
     for part in (1.1, 0.6, 0.3):
         most = int(whole + (part - 1) * told)
-        path = write_report(tmp_path / "report.html", story(64, detail=2), most)
+        path = write_report(tmp_path / "report.html", report_data(64, detail=2), most)
         page, blocks = read_report.parts(path)
         found = read_report.frames(page, blocks)
         assert os.path.getsize(path) <= most and page["shown"] == list(found)
@@ -120,8 +120,8 @@ def test_frames_are_left_out_evenly(tmp_path, monkeypatch):
 def test_a_frame_that_is_too_large(tmp_path):
     """The view is left out, and three.js; all else stays, and all snapshots are taken."""
     taken = []
-    shown = (taken.append(each.frame) or each for each in snapshots(story().frames, 3))
-    path = write_report(tmp_path / "report.html", story(detail=3, snapshots=shown), 600_000)
+    shown = (taken.append(each.frame) or each for each in snapshots(report_data().frames, 3))
+    path = write_report(tmp_path / "report.html", report_data(detail=3, snapshots=shown), 600_000)
     told, blocks = read_report.parts(path)
     assert told["shown"] == [] and not blocks and "left out" in told["absent"] and told["absent"] in told["notes"]
     assert os.path.getsize(path) < 100_000 and len(told["frames"]) == 12 == len(taken)
@@ -131,20 +131,21 @@ def test_hierarchies_that_are_too_large(tmp_path):
     """They give way to frames."""
     many = np.sort(np.random.default_rng(2).integers(0, 81, (300_000, 2)), axis=1).astype(np.int32)
     first = ReportBody("first", "free", halves(80)._replace(levels=[many]))
-    told, blocks = read_report.parts(write_report(tmp_path / "report.html", story(bodies=[first, *story().bodies[1:]]), 1_000_000))
+    report = report_data(bodies=[first, *report_data().bodies[1:]])
+    told, blocks = read_report.parts(write_report(tmp_path / "report.html", report, 1_000_000))
     assert len(told["shown"]) == 12 and not any("hierarchy" in name for name in blocks)
     assert any("Bounding volumes are left out" in note for note in told["notes"])
     assert not any(body["levels"] for body in told["bodies"])
 
 
 def test_without_snapshots(tmp_path):
-    told, blocks = read_report.parts(write_report(tmp_path / "report.html", story(snapshots=[])))
+    told, blocks = read_report.parts(write_report(tmp_path / "report.html", report_data(snapshots=[])))
     assert told["shown"] == [] and not blocks and "no frames were stored" in told["absent"]
 
 
 def test_a_page_does_not_fill_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(temp_frames, "MAX_INFLATED", 30_000)
-    told, blocks = read_report.parts(write_report(tmp_path / "report.html", story(40)))
+    told, blocks = read_report.parts(write_report(tmp_path / "report.html", report_data(40)))
     assert sum(len(blocks[f"frames-{k}"]) for k in range(told["chunks"])) <= 30_000 and 1 < len(told["shown"]) < 40
 
 
@@ -153,19 +154,19 @@ def test_lists_may_be_filled_in_on_the_way(tmp_path):
     meetings, counts = [], np.zeros(12, np.int64)
 
     def looked_at():
-        for place, snapshot in enumerate(snapshots(story().frames)):
+        for place, snapshot in enumerate(snapshots(report_data().frames)):
             counts[place] = place
             meetings.append(Contact(snapshot.frame, 0, 2, place + 1, (0.0, 0.0, 0.0), 1.0))
             yield snapshot
 
-    path = write_report(tmp_path / "report.html", story(counts={"all": counts}, contacts=meetings, snapshots=looked_at()))
+    path = write_report(tmp_path / "report.html", report_data(counts={"all": counts}, contacts=meetings, snapshots=looked_at()))
     told, _ = read_report.parts(path)
     assert told["counts"][0]["values"] == list(range(12)) and len(told["meetings"]) == 12
 
 
 def test_names_of_strangers(tmp_path):
     bodies = [ReportBody(HOSTILE, HOSTILE), ReportBody("<!--<script>", "\u2028&amp;"), ReportBody("\ud800", "")]
-    path = write_report(tmp_path / "report.html", story(title=HOSTILE, facts=[(HOSTILE, HOSTILE)], notes=[HOSTILE], bodies=bodies,
+    path = write_report(tmp_path / "report.html", report_data(title=HOSTILE, facts=[(HOSTILE, HOSTILE)], notes=[HOSTILE], bodies=bodies,
                                                         counts={HOSTILE: np.zeros(12, np.int64)}))  # fmt: skip
     content = path.read_bytes()
     assert b"<img" not in content and b"<!--" not in content
@@ -174,7 +175,7 @@ def test_names_of_strangers(tmp_path):
 
 
 def test_only_these_scripts_may_run(tmp_path):
-    content = write_report(tmp_path / "report.html", story()).read_bytes()
+    content = write_report(tmp_path / "report.html", report_data()).read_bytes()
     policy = re.search(rb'Content-Security-Policy" content="([^"]*)"', content)[1].decode()
     scripts, styles = re.findall(rb"<script>(.*?)</script>", content, re.DOTALL), re.findall(rb"<style>(.*?)</style>", content, re.DOTALL)
     hashes = ["'sha256-" + base64.b64encode(hashlib.sha256(text).digest()).decode() + "'" for text in scripts + styles]
@@ -200,15 +201,15 @@ def test_only_these_scripts_may_run(tmp_path):
     ({"snapshots": [next(snapshots([10]))._replace(marked=[np.array([80])] * 3)]}, "marked faces of body 0"),
     ({"snapshots": [Snapshot(10, [(np.zeros((2, 3)), np.array([[0, 1, 2]]))] * 3, [np.empty(0, int)] * 3)]}, "faces"),
     ({"snapshots": [Snapshot(10, [(np.full((3, 3), np.nan), np.array([[0, 1, 2]]))] * 3, [np.empty(0, int)] * 3)]}, "vertices"),
-    ({"bodies": [ReportBody("first", "free", halves(79)), *story().bodies[1:]]}, r"bodies\[0\]"),
+    ({"bodies": [ReportBody("first", "free", halves(79)), *report_data().bodies[1:]]}, r"bodies\[0\]"),
 ])  # fmt: skip
 def test_what_is_wrong_is_said(tmp_path, values, message):
     """And nothing is left behind."""
     with pytest.raises(ValueError, match=message):
-        write_report(tmp_path / "report.html", story(**values))
+        write_report(tmp_path / "report.html", report_data(**values))
     assert not list(tmp_path.iterdir())
 
 
 def test_no_room_at_all(tmp_path):
     with pytest.raises(ValueError, match="most_bytes: expected a positive number, got 0"):
-        write_report(tmp_path / "report.html", story(), 0)
+        write_report(tmp_path / "report.html", report_data(), 0)

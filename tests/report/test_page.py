@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 from PIL import Image
-from stories import HOSTILE, halves, snapshots, story
+from stories import HOSTILE, halves, report_data, snapshots
 
 from benchmarks.checking import BROWSER, BROWSERS
 from pliant.report.data import ReportBody
@@ -67,7 +67,7 @@ def opened(browser, tmp_path):
 def usual(browser, tmp_path_factory):
     """The page of the usual story, for several tests: opening one takes a second."""
     with pages(browser, tmp_path_factory.mktemp("usual")) as show:
-        yield show(story())
+        yield show(report_data())
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def page(usual):
 
 @pytest.fixture(scope="module")
 def frames():
-    return list(snapshots(story().frames))
+    return list(snapshots(report_data().frames))
 
 
 def place(page):
@@ -189,7 +189,7 @@ def test_bodies_are_shown_and_hidden(opened):
     few, none = np.arange(6, dtype=np.int32), np.empty(0, np.int32)
     shown = [each._replace(meshes=[(vertices, faces), (1.5 * vertices, faces)], marked=[few, none]) for each in snapshots([10])]
     bodies = [ReportBody("inner", "free"), ReportBody("outer", "free")]
-    page = opened(story(bodies=bodies, contacts=[], snapshots=shown), viewport={"width": 360, "height": 400})
+    page = opened(report_data(bodies=bodies, contacts=[], snapshots=shown), viewport={"width": 360, "height": 400})
     through = red(page)
     page.uncheck("#hidden")
     assert through > 50 and red(page) == 0
@@ -237,7 +237,8 @@ def test_soups_are_drawn(page, frames):
 
 def test_names_of_strangers(opened):
     bodies = [ReportBody(HOSTILE, HOSTILE), ReportBody("<b>bold</b>", "free"), ReportBody("c" * 3_000, "free")]
-    page = opened(story(title=HOSTILE, notes=[HOSTILE], facts=[(HOSTILE, HOSTILE)], bodies=bodies, counts={HOSTILE: np.ones(12, np.int64)}))
+    counts = {HOSTILE: np.ones(12, np.int64)}
+    page = opened(report_data(title=HOSTILE, notes=[HOSTILE], facts=[(HOSTILE, HOSTILE)], bodies=bodies, counts=counts))
     assert page.inner_text("h1") == page.title() == page.inner_text("#notes li") == HOSTILE
     assert page.locator("#bodies tbody td").nth(0).inner_text() == HOSTILE
     assert page.locator("img, b").count() == 0 and page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -259,7 +260,7 @@ def test_light_dark_and_narrow(page):
 
 def test_without_webgl(opened):
     """Charts and tables work, and a message says why there is no view."""
-    page = opened(story(), script=WITHOUT_WEBGL)
+    page = opened(report_data(), script=WITHOUT_WEBGL)
     assert "no WebGL 2" in page.inner_text("#message") and not page.is_visible("#volumes")
     page.locator("#meetings tbody tr").nth(1).click()
     assert place(page) == 2 and page.locator("#bodies tbody tr").nth(1).inner_text().split("\t") == ["second", "free", "–", "30"]
@@ -270,14 +271,14 @@ def test_without_webgl(opened):
 
 
 def test_a_view_that_is_left_out(opened):
-    page = opened(story(detail=3), 300_000)
+    page = opened(report_data(detail=3), 300_000)
     assert "left out" in page.inner_text("#message") and "left out" in page.inner_text("#notes")
     page.keyboard.press("ArrowRight")
     assert place(page) == 1
 
 
 def test_nothing_to_tell(opened):
-    page = opened(story(bodies=[], frames=np.empty(0, np.int32), counts={}, contacts=[], snapshots=[]))
+    page = opened(report_data(bodies=[], frames=np.empty(0, np.int32), counts={}, contacts=[], snapshots=[]))
     page.keyboard.press(" ")
     page.keyboard.press("ArrowRight")
     assert "no frames were stored" in page.inner_text("#message") and "No faces meet" in page.inner_text("#meetings")
@@ -285,7 +286,7 @@ def test_nothing_to_tell(opened):
 
 def test_frames_without_snapshots(opened):
     """Steps and the scrubber go to frames that the view has; charts and tables go anywhere, and the page says what the view shows."""
-    page = opened(story(shown=[10, 16, 22, 32]))  # places 0, 3, 6, 11
+    page = opened(report_data(shown=[10, 16, 22, 32]))  # places 0, 3, 6, 11
     page.keyboard.press("ArrowRight")
     assert place(page) == 3
     page.fill("#scrub", "8")
@@ -299,7 +300,7 @@ def test_frames_without_snapshots(opened):
 def test_a_frame_makes_nothing_anew(opened):
     """Bodies whose faces stay keep their geometry and the arrays of their boxes, and vertices go to the graphics card in the array in which
     they were read: so a frame costs little (`benchmarks.checking page` says how little)."""
-    page = opened(story(count=6))
+    page = opened(report_data(count=6))
     page.evaluate("report.setLevel(3)")
     found = page.evaluate("""[0, 1].map((body) => {
         const shown = report.viewer.shown[body], same = [];

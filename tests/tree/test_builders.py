@@ -143,15 +143,15 @@ def test_bodies_of_few_faces(n, kept):
 
 def assert_encloses(body, shape, scale):
     """Every lane and node that is true to this frame holds the vertices under it; unused lanes are empty. How many lanes were true."""
-    family, tree, nodes = shape.options.volume_type, shape.tree, shape.nodes
+    volume_type, tree, nodes = shape.options.volume_type, shape.tree, shape.nodes
     origin = exact(body.motion.origin[:3].tolist())
     place = [tuple((x - o) * Fraction(scale) for x, o in zip(exact(row), origin, strict=True)) for row in body.vertices.tolist()]
-    inside, below = INSIDE[family.name], under(tree)
+    inside, below = INSIDE[volume_type.name], under(tree)
     vertices = [set(tree.corners[i].ravel().tolist()) for i in range(len(tree.faces))]
     true = 0
     for i in range(len(nodes)):
         assert [float(x) for k in range(tree.count[i], tree.width) for x in lane(nodes, i, k)] == [
-            float(x) for k in range(tree.count[i], tree.width) for x in family.empty]
+            float(x) for k in range(tree.count[i], tree.width) for x in volume_type.empty]
         if nodes["stamp"][i] != shape.frame:
             continue
         around = load_bounds(nodes, i)

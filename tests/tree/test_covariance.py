@@ -91,9 +91,9 @@ def test_every_set_is_cut_at_the_median(name):
         if values[2] - values[1] > 100 * noise + 1e-9 * values[2]:
             told += 1
             first, second = sorted((places[list(part)] @ vectors[:, 2] for part in found), key=np.mean)
-            slack = (4 * noise / (values[2] - values[1]) + 1e-6) * np.ptp(places[some] @ vectors[:, 2]) + 4 * noise / math.sqrt(values[2])
-            assert first.max() <= second.min() + slack
-            assert name == "sphere" or slack < 0.2 * np.ptp(places[some] @ vectors[:, 2])
+            margin = (4 * noise / (values[2] - values[1]) + 1e-6) * np.ptp(places[some] @ vectors[:, 2]) + 4 * noise / math.sqrt(values[2])
+            assert first.max() <= second.min() + margin
+            assert name == "sphere" or margin < 0.2 * np.ptp(places[some] @ vectors[:, 2])
     assert told > 0.8 * (len(places) - 1) or (name == "sphere" and told > 0.4 * (len(places) - 1))
 
 

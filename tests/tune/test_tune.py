@@ -95,7 +95,7 @@ def test_stopping_and_going_on_changes_nothing(passing, tmp_path):
 
 def test_seconds_are_measured(passing):
     tuned = tune(passing, query="collide", score="seconds", criteria=["all", "none"])
-    assert all(0 < row.score < 60 for row in tuned.table) and tuned.about["by"] == "seconds"
+    assert all(0 < row.score < 60 for row in tuned.table) and tuned.metadata["by"] == "seconds"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

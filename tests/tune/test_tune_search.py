@@ -142,9 +142,9 @@ def test_every_criterion_is_searched(monkeypatch):
     best = tuned.table[list(CRITERIA).index("(A&B)|(B&C)")]
     assert tuned.score == best.score
     assert tuned.policy == {"name": "inflated", "criterion": best.criterion, **best.parameters}
-    assert tuned.about["score"] == tuned.score and tuned.about["animations"] == "two triangles"
-    assert tuned.about["evaluations"] == len(score.calls)
-    assert all(isinstance(value, str | int | float) for value in tuned.about.values())
+    assert tuned.metadata["score"] == tuned.score and tuned.metadata["animations"] == "two triangles"
+    assert tuned.metadata["evaluations"] == len(score.calls)
+    assert all(isinstance(value, str | int | float) for value in tuned.metadata.values())
 
 
 def test_what_a_criterion_finds_does_not_depend_on_the_others(monkeypatch):

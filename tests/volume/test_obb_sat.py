@@ -79,7 +79,7 @@ class Pairs:
         return len(self.move)
 
     def rows(self):
-        """(Box, TurnedBox) of rows."""
+        """(Box, RotatedBox) of rows."""
         return Box(*self.a[0].T, *self.a[1].T), transform_volume(Box(*self.b[0].T, *self.b[1].T), RigidTransform(*self.way.T))
 
     def answers(self):

@@ -39,18 +39,18 @@ if OFF:                                                                 # kernel
 
 # --- the registry --------------------------------------------------------------------------------------------------------------
 
-def test_every_family_has_the_whole_protocol(family):
+def test_every_family_has_the_whole_protocol(volume_type):
     for function in PROTOCOL:
-        assert any(family.volume in key for key in function.table), f"{family.name} has no {function.__name__}"
-    assert {(TightestFit, family.volume), (DefaultFit, family.volume)} <= set(fit.table)
-    assert {(family.volume, Translation), (family.volume, RigidTransform)} <= set(transform_volume.table)
+        assert any(volume_type.volume in key for key in function.table), f"{volume_type.name} has no {function.__name__}"
+    assert {(TightestFit, volume_type.volume), (DefaultFit, volume_type.volume)} <= set(fit.table)
+    assert {(volume_type.volume, Translation), (volume_type.volume, RigidTransform)} <= set(transform_volume.table)
     for other in VOLUME_TYPES.values():
         for function in (overlap, separation):
-            assert (family.volume, other.volume) in function.table, f"{function.__name__} of {family.name} and {other.name}"
+            assert (volume_type.volume, other.volume) in function.table, f"{function.__name__} of {volume_type.name} and {other.name}"
         with np.errstate(invalid="ignore"):
             turned = type(transform_volume(other.empty, RigidTransform(*np.float32([1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1]))))
         for function in (overlap, sat_cross_axes):
-            assert (family.volume, turned) in function.table, f"{function.__name__} of {family.name} and {other.name}, turned"
+            assert (volume_type.volume, turned) in function.table, f"{function.__name__} of {volume_type.name} and {other.name}, turned"
 
 
 def test_every_family_is_described_here():
@@ -59,10 +59,10 @@ def test_every_family_is_described_here():
     assert set(VOLUME_TYPES) - set(VOLUMES) == {"kdop6"}
 
 
-def test_every_family_has_an_empty_volume(family):
-    assert isinstance(family.empty, family.volume)
-    assert len(family.empty) == len(family.volume._fields)
-    assert all(type(value) is np.float32 for value in family.empty)
+def test_every_family_has_an_empty_volume(volume_type):
+    assert isinstance(volume_type.empty, volume_type.volume)
+    assert len(volume_type.empty) == len(volume_type.volume._fields)
+    assert all(type(value) is np.float32 for value in volume_type.empty)
 
 
 def test_a_missing_body_is_refused_by_name():
@@ -73,10 +73,10 @@ def test_a_missing_body_is_refused_by_name():
 # --- never short -----------------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_volumes_hold_what_they_were_made_around(family, width, rng, scale):
+def test_volumes_hold_what_they_were_made_around(volume_type, width, rng, scale):
     """The float64 points, not only the float32 ones that they rounded to; and a box of points holds all between them."""
     for _ in range(REPEATS):
-        made = Siblings(family, width, rng, scale)
+        made = Siblings(volume_type, width, rng, scale)
         for k in range(width):
             volume, points = made.volume(0, k), made.points[k]
             middle = tuple(sum(x) / len(points) for x in zip(*points, strict=True))
@@ -84,9 +84,9 @@ def test_volumes_hold_what_they_were_made_around(family, width, rng, scale):
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_enclose_holds_its_points_and_is_no_larger_than_around(family, width, rng, scale):
+def test_enclose_holds_its_points_and_is_no_larger_than_around(volume_type, width, rng, scale):
     for _ in range(REPEATS):
-        made = Siblings(family, width, rng, scale)
+        made = Siblings(volume_type, width, rng, scale)
         points = rng.standard_normal((8, 3)) * scale
         rows = made.put(1, 0, points)
         set_enclosed(made.nodes, 1, 1, np.concatenate([rows.min(0), rows.max(0)]), rows.reshape(-1), np.arange(8, dtype=np.int32))
@@ -101,12 +101,12 @@ LIKE = {"cloud": [1, 1, 1], "flat": [1, 1, 0], "needle": [1, 0, 0], "thin": [1, 
 
 @pytest.mark.parametrize("how", list(FIT_METHODS))
 @pytest.mark.parametrize("like", list(LIKE))
-def test_fits_hold_their_points(family, rng, how, like):
+def test_fits_hold_their_points(volume_type, rng, how, like):
     """However they are fitted: points of all shapes, turned, far from the origin, on a lattice, several at one place; few and many."""
-    if (type(FIT_METHODS[how]), family.volume) not in fit.table:
-        assert how == "ritter" and family.name != "sphere"
+    if (type(FIT_METHODS[how]), volume_type.volume) not in fit.table:
+        assert how == "ritter" and volume_type.name != "sphere"
         return
-    made = Siblings(family, 8, rng)
+    made = Siblings(volume_type, 8, rng)
     for turn in range(REPEATS):
         n, scale = int(rng.integers(1, 12 if OFF else 40)) * 4, SCALES[1:][turn % 3]
         points = rng.standard_normal((n, 3)) * LIKE[like] @ poses.any_turn(rng).T
@@ -118,9 +118,9 @@ def test_fits_hold_their_points(family, rng, how, like):
         assert all(made.holds(made.volume(1, 1), exact(point)) for point in points.tolist())
 
 
-def test_the_best_fit_is_tight(family, rng):
+def test_the_best_fit_is_tight(volume_type, rng):
     """Around a thin plate that is turned: no larger than `enclose`, and thin, where volumes can be turned."""
-    made, sizes = Siblings(family, 8, rng), []
+    made, sizes = Siblings(volume_type, 8, rng), []
     for _ in range(5 if OFF else 20):
         points = (rng.random((24, 3)) - 0.5) * [1, 1, 1e-3] @ poses.any_turn(rng).T
         rows = made.put(1, 0, points)
@@ -131,12 +131,12 @@ def test_the_best_fit_is_tight(family, rng):
         assert size(best) <= size(plain)
         sizes.append(min(float(support_value(best, *way) + support_value(best, *-way))
                          for way in np.linalg.svd(points)[2].astype(np.float32)))
-    assert (np.median(sizes) < 0.1) == (family.name in ("obb", "rss", "slabcutball", "double_slabcutball"))
+    assert (np.median(sizes) < 0.1) == (volume_type.name in ("obb", "rss", "slabcutball", "double_slabcutball"))
 
 
-def test_rounding_to_float32_is_covered(family, rng):
+def test_rounding_to_float32_is_covered(volume_type, rng):
     """Points halfway between two float32, next to them, at both signs and at every magnitude."""
-    made = Siblings(family, 8, rng)
+    made = Siblings(volume_type, 8, rng)
     for power in range(-160, 37, 4 if OFF else 1):
         for step in (0.0, 2.0**-24, 2.0**-24 + 2.0**-52, 2.0**-24 - 2.0**-53, 2.0**-23 - 2.0**-53, 3 * 2.0**-24):
             point = np.array([[1 + step, -1 - step, (1 + step) * (1 + 2.0**-23)]]) * 2.0**power
@@ -145,16 +145,16 @@ def test_rounding_to_float32_is_covered(family, rng):
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_merge_holds_every_lane(family, width, rng, scale):
+def test_merge_holds_every_lane(volume_type, width, rng, scale):
     """Each lane in turn reaches farthest, so that none can be left out; and empty lanes change nothing."""
     for filled in range(1, width + 1):
         for far in range(filled):
-            made = Siblings(family, width, rng, scale, filled)
+            made = Siblings(volume_type, width, rng, scale, filled)
             made.put(0, far, (rng.standard_normal((3, 3)) + 100) * scale)
             set_merged(made.nodes, 0)
             merged = load_bounds(made.nodes, 0)
             assert all(made.holds(merged, point) for points in made.points for point in points)
-            for name in family.volume._fields:                          # where nothing was, the first lane once more
+            for name in volume_type.volume._fields:                          # where nothing was, the first lane once more
                 made.nodes["lanes"][name][0][filled:] = made.nodes["lanes"][name][0][0]
             set_merged(made.nodes, 0)
             assert load_bounds(made.nodes, 0) == merged
@@ -165,9 +165,9 @@ DIRECTIONS += [tuple(Fraction(x, 3) * s for x, s in zip((1, 2, 2), signs, strict
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_inflate_holds_all_within_the_distance(family, width, rng, scale):
+def test_inflate_holds_all_within_the_distance(volume_type, width, rng, scale):
     for _ in range(REPEATS // 3 + 1):
-        made = Siblings(family, width, rng, scale)
+        made = Siblings(volume_type, width, rng, scale)
         distance = np.float32(abs(rng.standard_normal()) * scale * 10.0 ** rng.integers(-9, 3))
         set_inflated(made.nodes, 1, 0, distance)
         for k in range(width):
@@ -177,14 +177,14 @@ def test_inflate_holds_all_within_the_distance(family, width, rng, scale):
 
 
 @pytest.mark.parametrize("scale", SCALES[1:])
-def test_carry_holds_what_it_held_seen_from_elsewhere(family, width, rng, scale):
+def test_carry_holds_what_it_held_seen_from_elsewhere(volume_type, width, rng, scale):
     """The shift between two origins is known as float32 only; the slack of a query makes up for that and for all that rounds."""
     for _ in range(REPEATS):
-        made = Siblings(family, width, rng, scale)
+        made = Siblings(volume_type, width, rng, scale)
         shift = rng.standard_normal(3) * scale * 10.0 ** rng.integers(-9, 4)
         reach = max(abs(float(x)) for points in made.points for point in points for x in point)
-        slack = (np.abs(shift).max() + reach) * TRANSLATION_ERROR
-        set_carried(made.nodes, 1, 0, *np.float32([*shift, slack]))
+        margin = (np.abs(shift).max() + reach) * TRANSLATION_ERROR
+        set_carried(made.nodes, 1, 0, *np.float32([*shift, margin]))
         for k in range(width):
             for point in made.points[k]:
                 moved = tuple(x + Fraction(s) for x, s in zip(point, shift.tolist(), strict=True))
@@ -192,9 +192,9 @@ def test_carry_holds_what_it_held_seen_from_elsewhere(family, width, rng, scale)
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_blend_holds_every_weighted_sum(family, width, rng, scale):
+def test_blend_holds_every_weighted_sum(volume_type, width, rng, scale):
     for _ in range(REPEATS // 2 + 1):
-        made = Siblings(family, width, rng, scale)
+        made = Siblings(volume_type, width, rng, scale)
         other = [rng.standard_normal((3, 3)) * scale * 10.0 ** rng.integers(-5, 3) for _ in range(width)]
         for k, points in enumerate(other):
             made.put(1, k, points)

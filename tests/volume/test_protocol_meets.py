@@ -24,11 +24,11 @@ ZERO = np.float32(0)
 # --- never missed ------------------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_volumes_that_share_a_point_meet(family, width, rng, scale):
+def test_volumes_that_share_a_point_meet(volume_type, width, rng, scale):
     """Overlap says yes, and separation says 0, in either order; the point may be the only one in common."""
     gaps = np.full(width, np.nan, np.float32)
     for _ in range(REPEATS):
-        made = Siblings(family, width, rng, scale)
+        made = Siblings(volume_type, width, rng, scale)
         common = rng.standard_normal(3) * scale
         outward = np.sign(rng.standard_normal(3))
         for i, side in ((0, outward), (1, -outward)):
@@ -42,11 +42,11 @@ def test_volumes_that_share_a_point_meet(family, width, rng, scale):
 
 
 @pytest.mark.parametrize("scale", SCALES[1:])
-def test_separation_is_a_lower_bound(family, width, rng, scale):
+def test_separation_is_a_lower_bound(volume_type, width, rng, scale):
     """Of the squared distance between any two points of the volumes; and not an idle one: points far apart are told to be."""
     gaps, telling = np.zeros(width, np.float32), 0
     for _ in range(REPEATS):
-        made = Siblings(family, width, rng, scale)
+        made = Siblings(volume_type, width, rng, scale)
         one = rng.standard_normal((3, 3)) * scale + rng.standard_normal(3) * 4 * scale
         made.put(1, 0, one)
         set_merged(made.nodes, 1)
@@ -61,11 +61,11 @@ def test_separation_is_a_lower_bound(family, width, rng, scale):
 
 
 @pytest.mark.parametrize("scale", SCALES[1:])
-def test_rays_do_not_miss(family, width, rng, scale):
+def test_rays_do_not_miss(volume_type, width, rng, scale):
     """A ray that passes through a point of a volume enters and leaves it around there; also along the axes, and along its very border."""
     near, far = np.zeros(width, np.float32), np.zeros(width, np.float32)
     for turn in range(3 * REPEATS):
-        made = Siblings(family, width, rng, scale)
+        made = Siblings(volume_type, width, rng, scale)
         origin, direction = (rng.standard_normal((2, 3)) * scale).astype(np.float32)
         direction[rng.random(3) < 0.3] = 0
         t = np.float32(2.0 ** rng.integers(-2, 3)) if turn % 4 else ZERO
@@ -89,8 +89,8 @@ def test_rays_do_not_miss(family, width, rng, scale):
         assert far[k] >= t * np.float32(1 - 2.0**-18)
 
 
-def test_rays_miss_what_is_aside(family, width, rng):
-    made = Siblings(family, width, rng)
+def test_rays_miss_what_is_aside(volume_type, width, rng):
+    made = Siblings(volume_type, width, rng)
     near, far = np.zeros(width, np.float32), np.zeros(width, np.float32)
     for start, end in ((0, inf), (0, 5)):
         set_pierced(made.nodes, 0, np.array([50, 50, 50, inf, inf, 1, start, end], np.float32), near, far)
@@ -107,16 +107,16 @@ def turns(rng):
 
 
 @pytest.mark.parametrize("scale", SCALES[1:])
-def test_what_was_turned_meets_all_that_it_held(family, width, rng, scale):
+def test_what_was_turned_meets_all_that_it_held(volume_type, width, rng, scale):
     """A volume around where a point of it goes meets what it has become, by either test; `slack` and `loose` as a query sets them."""
     for _ in range(REPEATS // 4 + 1):
-        made = Siblings(family, width, rng, scale)
+        made = Siblings(volume_type, width, rng, scale)
         reach = max(abs(float(x)) for points in made.points for point in points for x in point)
         for turn in turns(rng):
             move = rng.standard_normal(3) * scale * 10.0 ** rng.integers(-9, 4)
-            slack = (2 * reach + 2 * np.abs(move).max()) * transformed.TRANSFORM_ERROR
+            margin = (2 * reach + 2 * np.abs(move).max()) * transformed.TRANSFORM_ERROR
             loose = transformed.ROTATION_ERROR + 2 * np.abs(turn.T @ turn - np.eye(3)).max()
-            way = np.float32([*turn.reshape(-1), *move, slack, loose])
+            way = np.float32([*turn.reshape(-1), *move, margin, loose])
             for k in range(width):
                 at = np.array([[float(x) for x in point] for point in made.points[k]]) @ turn.T + move
                 for j in range(min(width, len(at))):
@@ -129,11 +129,11 @@ def test_what_was_turned_meets_all_that_it_held(family, width, rng, scale):
 
 # --- empty -----------------------------------------------------------------------------------------------------------------------
 
-def test_empty_lanes_meet_nothing(family, width, rng):
+def test_empty_lanes_meet_nothing(volume_type, width, rng):
     """Nor does a ray find them, nor are they large; whatever is beside them."""
     near, far, sizes = (np.zeros(width, np.float32) for _ in range(3))
     for filled in range(width):
-        made = Siblings(family, width, rng, 2.0**36, filled)
+        made = Siblings(volume_type, width, rng, 2.0**36, filled)
         made.put(1, 0, np.array([[-1, -1, -1], [1, 1, 1]]) * 2.0**38)   # around everything
         set_merged(made.nodes, 1)
         full = 2**filled - 1

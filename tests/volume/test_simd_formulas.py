@@ -20,10 +20,10 @@ PLANES = ("aabb", "kdop14", "kdop18", "kdop26")                         # famili
 
 
 @pytest.fixture
-def made(family, width):
+def made(volume_type, width):
     """Records with volumes in lanes and whole of 0 and 1."""
     rng = np.random.default_rng(43)
-    made = Siblings(family, width, rng)
+    made = Siblings(volume_type, width, rng)
     for k in range(width):
         made.put(1, k, rng.standard_normal((3, 3)))
     for i in (0, 1):
@@ -73,10 +73,10 @@ def changed(nodes, i, j, distance, shift, s, t):
 
 # --- lanes ---------------------------------------------------------------------------------------------------------------------
 
-def test_records_have_room_for_every_lane(family, width):
-    dtype = node_dtype(family.volume, width)
+def test_records_have_room_for_every_lane(volume_type, width):
+    dtype = node_dtype(volume_type.volume, width)
     parts = dtype.fields["lanes"][0]
-    assert parts.names == dtype.fields["bounds"][0].names == family.volume._fields
+    assert parts.names == dtype.fields["bounds"][0].names == volume_type.volume._fields
     assert all(parts.fields[name][0].shape == (width,) for name in parts.names)
     assert dtype.fields["child"][0].shape == (width,)
     assert dtype.itemsize % 64 == 0
@@ -87,7 +87,7 @@ def test_every_pattern_of_lanes(made, width):
     here, there = np.zeros((1, 3)), np.full((1, 3), 1e3)
     made.put(2, 0, here)
     made.put(2, 1, there)
-    lanes_of = {name: made.nodes["lanes"][name][2].copy() for name in made.family.volume._fields}
+    lanes_of = {name: made.nodes["lanes"][name][2].copy() for name in made.volume_type.volume._fields}
     copy_lane(made.nodes, 2, 0)
     for pattern in range(2**width):
         for name, values in lanes_of.items():
@@ -114,11 +114,11 @@ def same(one, other, close=CLOSE):
         np.testing.assert_allclose(np.asarray(a, np.float64), np.asarray(b, np.float64), **close)
 
 
-def test_vectors_rows_and_scalars_agree(family, width):
+def test_vectors_rows_and_scalars_agree(volume_type, width):
     """What a kernel computes for W lanes is what plain Python computes for rows of W, and for one scalar after another."""
     rng = np.random.default_rng(44)
     for _ in range(REPEATS):
-        made = Siblings(family, width, rng, records=6)
+        made = Siblings(volume_type, width, rng, records=6)
         for k in range(width):
             made.put(1, k, rng.standard_normal((3, 3)) + rng.standard_normal(3))
         copy_lane(made.nodes, 1, int(rng.integers(width)))
@@ -132,13 +132,13 @@ def test_vectors_rows_and_scalars_agree(family, width):
         assert [meeting(nodes, 0, 1) >> k & 1 for k in range(width)] == np.asarray(overlap(rows, one)).tolist()
         assert [meeting(nodes, 0, 1) >> k & 1 for k in range(width)] == [bool(overlap(scalar, one)) for scalar in scalars]
         numbers(nodes, 0, 1, found)
-        round_about = CLOSE if family.name in PLANES else NEAR
+        round_about = CLOSE if volume_type.name in PLANES else NEAR
         same(found[:1], [separation(rows, one)], round_about)
         same(found[1:], [size(rows), min_half_extent(rows)])
         same(found.T, [[separation(scalar, one), size(scalar), min_half_extent(scalar)] for scalar in scalars], round_about)
 
         changed(nodes, 2, 0, distance, shift, s, t)
-        if family.name in PLANES:
+        if volume_type.name in PLANES:
             assert load_bounds(nodes, 2) == merge(rows)
         else:
             same(load_bounds(nodes, 2), merge(rows), NEAR)

@@ -86,12 +86,12 @@ def test_close_proximity():
     """Two spheres, one in the other: slab cut balls are told apart long before balls are, and oriented boxes before boxes."""
     vertices, faces = shapes.icosphere(0 if pl.core.jit.DISABLED else 4)
     tests, inner = {}, 0.3 if pl.core.jit.DISABLED else 0.95
-    for family in ("aabb", "sphere", "slabcutball", "double_slabcutball", "obb", "rss"):
-        a, b = (pl.Body.rigid(vertices * size, faces, volume=family, arity=2, leaf=1) for size in (1.0, inner))
+    for volume_type in ("aabb", "sphere", "slabcutball", "double_slabcutball", "obb", "rss"):
+        a, b = (pl.Body.rigid(vertices * size, faces, volume=volume_type, arity=2, leaf=1) for size in (1.0, inner))
         b.update(poses.matrix(poses.any_turn(np.random.default_rng(4)), np.zeros(3)))
         found = pl.collide(a, b, traversal=pl.Traversal(descend="larger"))
         assert not len(found)
-        tests[family] = found.stats.n_v
+        tests[volume_type] = found.stats.n_v
     if not pl.core.jit.DISABLED:
         assert 10 * max(tests[name] for name in ("slabcutball", "double_slabcutball", "obb", "rss")) < tests["sphere"]
         assert tests["obb"] < tests["aabb"]

@@ -12,10 +12,10 @@ OFF = bool(numba.config.DISABLE_JIT)
 
 
 @pytest.mark.parametrize("power", range(-148, -20, 32 if OFF else 8))
-def test_points_of_any_size_are_held(family, power):
+def test_points_of_any_size_are_held(volume_type, power):
     """General, flat and like needles, by `enclose` and by the best fit."""
     rng, order = np.random.default_rng(43), np.arange(8, dtype=np.int32)
-    made = Siblings(family, 8, rng)
+    made = Siblings(volume_type, 8, rng)
     for turn in range(1 if OFF else 12):
         points = rng.standard_normal((8, 3)) * rng.choice([1.0, 1.0, 1e-3, 0.0], 3) * 2.0**power
         rows = made.put(1, 0, points)

@@ -40,9 +40,9 @@ def set_mirrored(nodes, i, j):
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_mirror_holds_what_is_opposite(family, width, rng, scale):
+def test_mirror_holds_what_is_opposite(volume_type, width, rng, scale):
     """And is as large: mirrored twice it is what it was. So differences are blends."""
-    made = Siblings(family, width, rng, scale)
+    made = Siblings(volume_type, width, rng, scale)
     made.put(1, 0, rng.standard_normal((3, 3)) * scale)
     set_mirrored(made.nodes, 2, 0)
     set_mirrored(made.nodes, 3, 2)
@@ -55,21 +55,21 @@ def test_mirror_holds_what_is_opposite(family, width, rng, scale):
     assert made.holds(made.volume(3, 0), tuple(-Fraction(float(s)) * x - Fraction(float(t)) * y for x, y in zip(p, q, strict=True)))
 
 
-def test_empty_lanes_stay_empty(family, width, rng):
+def test_empty_lanes_stay_empty(volume_type, width, rng):
     """Whatever is done to them: they meet nothing, no ray finds them, and they have no part in what is merged."""
-    made = Siblings(family, width, rng, filled=width - 1)
+    made = Siblings(volume_type, width, rng, filled=width - 1)
     set_inflated(made.nodes, 1, 0, np.float32(1.5))
     set_carried(made.nodes, 2, 0, *np.float32([1, -2, 3, 0.5]))
     set_mirrored(made.nodes, 3, 0)
-    assert all(is_empty(made.volume(i, width - 1), family) for i in (1, 2, 3))
+    assert all(is_empty(made.volume(i, width - 1), volume_type) for i in (1, 2, 3))
     for i, (s, t) in product((1, 2, 3), np.float32([(0.25, 0.75), (1e-6, 1e-6), (3.0, 1e-9)])):
         set_blended(made.nodes, i, i, 0, s, t)
-        assert is_empty(made.volume(i, width - 1), family)
+        assert is_empty(made.volume(i, width - 1), volume_type)
         set_merged(made.nodes, i)
         assert np.isfinite(load_bounds(made.nodes, i)).all()
-    nothing = Siblings(family, width, rng, filled=0)
+    nothing = Siblings(volume_type, width, rng, filled=0)
     set_merged(nothing.nodes, 0)
-    assert load_bounds(nothing.nodes, 0) == family.empty
+    assert load_bounds(nothing.nodes, 0) == volume_type.empty
 
 
 # --- of two families ---------------------------------------------------------------------------------------------------------------
@@ -134,17 +134,17 @@ def test_volumes_of_two_families(first, second, rng):
 # --- in bodies -------------------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize(("size", "offset"), PLACES)
-def test_vertices_are_held_exactly(family, size, offset):
+def test_vertices_are_held_exactly(volume_type, size, offset):
     """By the lanes above them, made from vertices or merged, and by all nodes above those."""
     rng = np.random.default_rng(int(-np.log10(size)) + 100)
     vertices, faces = shapes.icosphere(0 if OFF else 1)
     vertices = vertices * (1 + 0.3 * rng.random((len(vertices), 1))) * size + offset * rng.standard_normal(3)
     for policy in ("bottom_up", "lazy"):
-        body = pl.Body(vertices, faces, volume=family.name, policy=policy, leaf=4)
+        body = pl.Body(vertices, faces, volume=volume_type.name, policy=policy, leaf=4)
         body.update(vertices + size * 1e-3 * rng.standard_normal(vertices.shape))
-        pl.collide(body, pl.Body(body.vertices, faces, volume=family.name))
+        pl.collide(body, pl.Body(body.vertices, faces, volume=volume_type.name))
         shape = body.bvh_at(body.motion.scale)
-        origin, scale, inside = exact(body.motion.origin[:3].tolist()), Fraction(body.motion.scale), INSIDE[family.name]
+        origin, scale, inside = exact(body.motion.origin[:3].tolist()), Fraction(body.motion.scale), INSIDE[volume_type.name]
         place = [tuple((x - o) * scale for x, o in zip(exact(row), origin, strict=True)) for row in body.vertices.tolist()]
         below = under(shape.tree)
         assert (shape.nodes["stamp"] == shape.frame).all()

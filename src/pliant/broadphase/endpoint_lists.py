@@ -9,7 +9,7 @@ known before the first exchange, and whenever a lower end has been exchanged wit
 boxes, put into the set if these overlap, taken out if not. Proof: new boxes do not change, so a pair that has been judged is right. For
 a pair that has not, on no list has a lower end of one passed an upper end of the other; so it overlaps now if and only if it did before,
 and the set was right before. This holds whatever the order of the exchanges is, and if two ends meet several times: ends may be moved
-one by one (`move`, few boxes) or from the front of a list to its back (`resort`, many).
+one by one (`move_boxes`, few) or from the front of a list to its back (`resort_lists`, many).
 
 Most boxes whose ends meet on one axis are far apart on another. `near` (s,) int64 tells most of them: 16 bits an axis, for cells about as
 wide as a box, the 17th being the first again; a box has the bits of all cells that it touched before or touches now. Boxes that have no
@@ -28,7 +28,7 @@ from pliant.core.jit import helper, kernel, routine
 N_CELLS = 16
 CELL_MASK = (1 << N_CELLS) - 1
 MAX_CELL_COORD = float(1 << 40)                                         # cells that far out are not told apart
-BLOCK_SIZE = 1 << 10                                                    # ends that `resort` looks through at a time
+BLOCK_SIZE = 1 << 10                                                    # ends that `resort_lists` looks through at a time
 MAX_PENDING = 1 << 9                                                    # exchanges that wait for judgement
 LOG_SIZE = 1 << 14                                                      # pairs that came or went which are written down
 MAX_DRIFT = 8                                                           # exchanges a box after which places are written down anew
@@ -294,8 +294,8 @@ class EndpointLists:
     def update(self, ids, boxes):
         """The boxes `ids` have moved, or are new. False if that takes too many exchanges; then the lists are of no use any more.
 
-        Too many: more than a sweep is worth. For 10,000 boxes that is 0.9 ms. `resort` takes 0.3 ms and 9 ns an exchange, `move` 65 ns an
-        end and 4 ns an exchange, since its exchanges come in long runs."""
+        Too many: more than a sweep is worth. For 10,000 boxes that is 0.9 ms. `resort_lists` takes 0.3 ms and 9 ns an exchange,
+        `move_boxes` 65 ns an end and 4 ns an exchange, since its exchanges come in long runs."""
         n, k, self.state[N_SWAPS] = self.n_boxes, len(ids), 0
         new = update_cells(ids, boxes, self.scales, self.current_cells, self.swept_cells, self.places)
         if SINGLE_MOVE_RATIO * k <= n:

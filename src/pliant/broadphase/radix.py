@@ -16,7 +16,7 @@ SIGN_BIT = -0x8000000000000000
 def sort_floats(bits, tags, other_bits, other_tags, digit, counts):
     """Sort float64 bits and tags with them, `digit` bits at a time; True if the result is in more_bits and more_tags.
 
-    There is no −0.0 among the values. `counts` is (PASSES, BUCKETS).
+    There is no −0.0 among the values. `counts` is (passes, buckets).
     """
     n, buckets, passes = len(bits), 1 << digit, -(-64 // digit)
     for k in range(passes):

@@ -138,7 +138,7 @@ class SweepAndPrune:
             self._frames_left, self._moved_at_give_up = self._rest, len(ids)
 
     def _try_lists(self, function, *args):
-        """What comes of it; False if there is no memory for lists, without which `pairs` may do, or refuse."""
+        """The result of the function; False if there is no memory for lists, without which `pairs` may do, or refuse."""
         try:
             return function(*args)
         except MemoryError:

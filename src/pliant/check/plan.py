@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from pliant.core import validate
 from pliant.image.options import DEVICES
-from pliant.query.collide.self_collide import ADJACENT_MODES
 from pliant.query.collide.two_bodies import ENGINES
+from pliant.query.options import ADJACENT_MODES
 from pliant.refit.policy import POLICIES
+from pliant.typing import Adjacent
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class CheckOptions:
     ignore: Sequence[str] = ()  # rules A:B; these are excluded
     groups: Mapping[str, str] = field(default_factory=dict)  # name: patterns with commas between
     within: float | None = None  # also pairs within this distance
-    adjacent: str = "exact"
+    adjacent: Adjacent = "exact"
     engine: str = "tree"
     device: str = "cpu"
     policy: str = "auto"
@@ -123,8 +124,8 @@ def make_pair_filter(options: CheckOptions, names: Sequence[str]) -> PairFilter:
     everybody = np.ones((2, len(names)), bool)
     if not names:
         return PairFilter(np.zeros(0, np.int64), np.zeros((0, 0), bool), np.zeros(0, bool))
-    kept, kinds, counts = np.unique(np.stack([everybody, *wanted, *ignored]), axis=2, return_inverse=True, return_counts=True)
-    allowed_kinds = _union(kept[1 : 1 + len(wanted)] if wanted else kept[:1]) & ~_union(kept[1 + len(wanted) :])
+    columns, kinds, counts = np.unique(np.stack([everybody, *wanted, *ignored]), axis=2, return_inverse=True, return_counts=True)
+    allowed_kinds = _union(columns[1 : 1 + len(wanted)] if wanted else columns[:1]) & ~_union(columns[1 + len(wanted) :])
     found = PairFilter(kinds.ravel(), allowed_kinds & options.between, allowed_kinds.diagonal() & options.with_self)
     if not (found.allowed_self.any() or (found.allowed_pairs & ((counts > 1) | ~np.eye(len(counts), dtype=bool))).any()):
         raise ValueError(f"pairs: of {len(names)} bod{'y' if len(names) == 1 else 'ies'}, nothing is left to test with these options")

@@ -59,7 +59,7 @@ def read_contacts(frame: int, rows: ArrayDict) -> list[Contact]:
 
 def write_pairs(path: Path, journal: Journal, frames: list[int], meta: ReportMeta, options: CheckOptions) -> Path:
     """Write all pairs, as NPZ or as Parquet, by the suffix."""
-    header = {"format": "pliant pairs 1", "bodies": [character.name for character in meta.bodies], "within": options.within}
+    header = {"format": "pliant pairs 1", "bodies": [body.name for body in meta.bodies], "within": options.within}
     (write_parquet if path.suffix == ".parquet" else write_npz)(path, journal, frames, header)
     return path
 
@@ -177,14 +177,14 @@ def sum_frames(journal: Journal, frames: list[int]) -> CheckTotals:
 
 def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, sums: CheckTotals) -> dict[str, Any]:
     """The content of `summary.json`."""
-    names, total, frames = [character.name for character in meta.bodies], sums.between + sums.self_pairs, sums.frames
+    names, total, frames = [body.name for body in meta.bodies], sums.between + sums.self_pairs, sums.frames
     order = np.lexsort((np.array(frames), -total))[:MAX_WORST].tolist()
     return {
         "format": "pliant check 1", "pliant": pliant.__version__, "name": animation.name,
         "files": [file.name for file in animation.files[:1000]], "notes": list(animation.notes),
         "rate": animation.rate, "up": animation.up, "unit": animation.unit, "options": asdict(options),
-        "bodies": [{"name": name, "kind": character.kind, "vertices": count.vertices, "faces": count.faces}
-                   for name, character, count in zip(names, meta.bodies, meta.counts, strict=True)],
+        "bodies": [{"name": name, "kind": body.kind, "vertices": count.vertices, "faces": count.faces}
+                   for name, body, count in zip(names, meta.bodies, meta.counts, strict=True)],
         "pairs": int(total.sum()), "touching": int(sums.touching.sum()), "frames_with_pairs": int((total > 0).sum()),
         "frames": frames, "between": sums.between.tolist(), "with_self": sums.self_pairs.tolist(), "touching_pairs": sums.touching.tolist(),
         "by_bodies": [{"bodies": list(two), "names": [names[k] for k in two], **pair._asdict()}

@@ -122,10 +122,10 @@ class FrameWorker:
         return [(i, j) for i, j in self.scene.candidates().tolist()] + single
 
     def _query_image(self, i: int, j: int) -> Rows:
-        options: dict[str, Any] = {"engine": "image", "device": self.options.device}
+        device = self.options.device
         if i == j:
-            return np.asarray(pliant.self_collide(self.scene[i], adjacent=self.options.adjacent, **options).faces)
-        return np.asarray(pliant.collide(self.scene[i], self.scene[j], **options).faces)
+            return np.asarray(pliant.self_collide(self.scene[i], adjacent=self.options.adjacent, engine="image", device=device).faces)
+        return np.asarray(pliant.collide(self.scene[i], self.scene[j], engine="image", device=device).faces)
 
     def _sort_rows(self, ids: NDArray[np.int64], faces: Rows, distances: NDArray[np.float64] | None) -> tuple[Rows, Rows, Any]:
         """Rows sorted by bodies and faces, each once; of duplicates the one with the smaller distance."""
@@ -173,10 +173,10 @@ def drawn_arrays(bodies: Sequence[Body], faces: Sequence[Rows]) -> dict[str, NDA
     arrays: dict[str, NDArray[Any]] = {}
     for place, (body, first_faces) in enumerate(zip(bodies, faces, strict=True)):
         vertices = body.vertices
-        middle = 0.5 * vertices.min(axis=0) + 0.5 * vertices.max(axis=0) if len(vertices) else np.zeros(3)
+        center = 0.5 * vertices.min(axis=0) + 0.5 * vertices.max(axis=0) if len(vertices) else np.zeros(3)
         with np.errstate(over="ignore"):
-            arrays[f"v{place}"] = np.clip(vertices - middle, -MAX_COORDINATE, MAX_COORDINATE).astype(np.float32)
-        arrays[f"m{place}"] = middle
+            arrays[f"v{place}"] = np.clip(vertices - center, -MAX_COORDINATE, MAX_COORDINATE).astype(np.float32)
+        arrays[f"m{place}"] = center
         if not np.array_equal(body.faces, first_faces):
             arrays[f"f{place}"] = body.faces
     return arrays

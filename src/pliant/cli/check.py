@@ -216,22 +216,22 @@ def progress_bar(console: Console) -> Progress:
     """A progress bar: frame, pairs so far, frames per second, time left."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[told]}"),
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[detail]}"),
                TimeRemainingColumn(compact=True))  # fmt: skip
     return Progress(*columns, console=console, transient=True)
 
 
 def progress_callbacks(progress: Progress) -> dict[str, Callable[[Any], None]]:
     """The callbacks of the check: after each frame and before each file."""
-    task = progress.add_task("Preparing; the first time kernels are compiled …", total=None, told="")
+    task = progress.add_task("Preparing; the first time kernels are compiled …", total=None, detail="")
 
     def on_frame(now: CheckProgress) -> None:
         rate = progress.tasks[task].speed
         status = f"frame {now.frame}, {now.pairs:,} pairs" + (f", {rate:,.1f} frames/s" if rate else "")
-        progress.update(task, description="Colliding", total=now.total, completed=now.done, told=status)
+        progress.update(task, description="Colliding", total=now.total, completed=now.done, detail=status)
 
     def on_file(what: str) -> None:
-        progress.update(task, description=f"Writing the {what}", told="")
+        progress.update(task, description=f"Writing the {what}", detail="")
 
     return {"progress": on_frame, "writing": on_file}
 
@@ -247,9 +247,9 @@ def print_result(result: CheckResult, console: Console) -> None:
     if not result.pairs:
         console.print(f"[bold green]Nothing {'is nearer than that' if near else 'meets'}[/bold green] in {frames:,} frames.")
     else:
-        meet = f", {summary['touching']:,} of them meet," if near else ""
+        touching = f", {summary['touching']:,} of them meet," if near else ""
         where = f"in {summary['frames_with_pairs']:,} of {frames:,} frames"
-        console.print(f"[bold red]{result.pairs:,} pairs of triangles[/bold red]{meet} {where}.")
+        console.print(f"[bold red]{result.pairs:,} pairs of triangles[/bold red]{touching} {where}.")
         table = Table(title="Which bodies", title_justify="left")
         for heading in ("bodies", "pairs", "frames", "worst frame", "pairs there"):
             table.add_column(heading, justify="left" if heading == "bodies" else "right", overflow="fold")

@@ -211,9 +211,9 @@ def draw_picture(moment: FrameState, faces: NDArray[np.int32], size: int) -> NDA
         # around the densest cluster
         rows = rows[np.linalg.norm(points[rows] - points[rows[np.argmax(near.sum(axis=1))]], axis=1) < CLUSTER_RADIUS]
         bodies = contact_pairs[pair].tolist()
-        view, seen = best_view(np.concatenate([vertices[body] for body in bodies]), np.concatenate([corners[rows] for corners in red]))
+        view, n_visible = best_view(np.concatenate([vertices[body] for body in bodies]), np.concatenate([corners[rows] for corners in red]))
         x, y, z = points[rows].mean(axis=0).tolist()
-        details.append((seen, bodies, view._replace(centre=(x, y, z), width=DETAIL_WIDTH * CLUSTER_RADIUS)))
+        details.append((n_visible, bodies, view._replace(centre=(x, y, z), width=DETAIL_WIDTH * CLUSTER_RADIUS)))
     _, bodies, view = max(details)
     detail = picture.draw([(vertices[body], faces) for body in bodies], [colours[body] for body in bodies], size * 3 // 10, view)
     return picture.insert_detail(image, detail)

@@ -135,7 +135,7 @@ def write_policy(out: Path, tuned: Tuned) -> None:
     """Write the policy, and what it was tuned for."""
     from pliant.refit.policy_files import save_policy
 
-    save_policy(out, tuned.policy, tuned.about)
+    save_policy(out, tuned.policy, tuned.metadata)
 
 
 def print_table(rows: list[Row], score: str, console: Console) -> None:

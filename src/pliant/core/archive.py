@@ -4,6 +4,7 @@ The reader validates every member: exactly the requested ones, stored uncompress
 requested dtype and number of dimensions.
 """
 import contextlib
+import io
 import json
 import os
 import zipfile
@@ -18,12 +19,18 @@ MAX_META_BYTES = 1 << 16                                                # bytes
 
 
 def write(path, meta, arrays):
-    """Write the JSON-able `meta` and the arrays, under a temporary name first."""
+    """Write the JSON-able `meta` and the arrays: to a binary stream, or to a file, under a temporary name first."""
     text = np.frombuffer(json.dumps(meta).encode(), np.uint8)
-    with atomic_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with (contextlib.nullcontext(path) if is_stream(path) else atomic_file(path) as file,
+          zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive):
         for name, array in {META: text, **arrays}.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def is_stream(path):
+    """Is this a binary stream rather than the path of a file?"""
+    return isinstance(path, io.IOBase)
 
 
 @contextlib.contextmanager
@@ -43,10 +50,9 @@ def atomic_file(path):
 
 
 def read(path, layout):
-    """(meta, arrays) of a file; `layout` maps each name to (dtype, dimensions), and exactly these members must exist."""
-    path = Path(path)
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
+    """(meta, arrays) of a file or a binary stream; `layout` maps each name to (dtype, dimensions), and exactly these members must exist."""
+    with contextlib.nullcontext(path) if is_stream(path) else open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
         try:
             with zipfile.ZipFile(file) as archive:
                 members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}

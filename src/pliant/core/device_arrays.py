@@ -135,5 +135,5 @@ def _refuse_bad_rows(name, source, find_bad, rows, why, *more):
     find_bad[launch_grid(count)](rows, *more, bad)
     row, n = bad.copy_to_host().tolist()
     if n:
-        given = source.view()
-        raise MeshError(f"{name}: row {row} is {[given[row, k].item() for k in range(3)]}, {why}{validate._bad_row_count(n)}")
+        host_rows = source.view()
+        raise MeshError(f"{name}: row {row} is {[host_rows[row, k].item() for k in range(3)]}, {why}{validate._bad_row_count(n)}")

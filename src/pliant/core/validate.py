@@ -117,7 +117,8 @@ def faces(name, value, n_vertices):
     bad = ((array < 0) | (array >= n_vertices)).any(axis=1)
     if bad.any():
         row = int(bad.argmax())
-        raise MeshError(f"{name}: row {row} is {array[row].tolist()}, but indices go from 0 to {n_vertices - 1}{_bad_row_count(bad)}")
+        hint = "; do they count from 1? Then subtract 1" if array.min() == 1 and array.max() == n_vertices else ""
+        raise MeshError(f"{name}: row {row} is {array[row].tolist()}, but indices go from 0 to {n_vertices - 1}{hint}{_bad_row_count(bad)}")
     return _canonical(array, INT32)
 
 
@@ -147,6 +148,29 @@ def indices(name, value, count, what="the vertices that have changed"):
         row = int(bad.argmax())
         raise MeshError(f"{name}: row {row} is {array[row]}, but indices go from 0 to {count - 1}{_bad_row_count(bad)}")
     return array.astype(np.int64)                                       # a copy: the next query reads it again
+
+
+def changed_indices(name, value, count):
+    """(k,) int64: indices of changed vertices, from indices or from a mask (count,) of bool."""
+    check_on_host(name, value)
+    mask = value if isinstance(value, np.ndarray) else np.asarray(value) if isinstance(value, (list, tuple)) else None
+    if mask is None or mask.dtype != np.bool_:
+        return indices(name, value, count)
+    if mask.shape != (count,):
+        raise MeshError(f"{name}: expected a mask of shape ({count},), one value a vertex, got {mask.shape}")
+    return np.flatnonzero(mask)
+
+
+def changed_rows(name, value, changed, selection, count):
+    """The rows (k, 3) float64 of the changed vertices: all of `value`, or those that the mask `selection` selects of all `count` rows."""
+    is_mask = len(changed) != count and np.asarray(selection).dtype == np.bool_
+    rows = positions(name, value)
+    if is_mask and len(rows) == count:
+        return rows[changed]
+    if len(rows) != len(changed):
+        raise MeshError(f"{name}: expected {len(changed)} rows, one for each of changed{f', or all {count}' if is_mask else ''}, "
+                        f"got {len(rows)}")
+    return rows
 
 
 def mesh_arrays(name, vertices, faces_argument):
@@ -352,15 +376,6 @@ def weld_map(name, value, n_vertices):
     if bad.any():
         row = int(bad.argmax())
         raise MeshError(f"{name}: row {row} is {value[row]}, not the lowest of the vertices that are one{_bad_row_count(bad)}")
-    return value
-
-
-def check_body(name, value):
-    """A body that queries accept."""
-    if not hasattr(type(value), "bvh_at"):
-        for part in value if isinstance(value, tuple) else (value, getattr(value, "vertices", None)):
-            check_on_host(name, part)
-        raise TypeError(f"{name}: expected a Body, got {type(value).__name__}; make one with pliant.Body(vertices, faces)")
     return value
 
 

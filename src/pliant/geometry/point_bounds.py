@@ -8,13 +8,13 @@ along its direction the triangle is nowhere nearer than its nearest corner: a bo
 ROUNDING. e = 2**-24, D the largest distance of a corner, which is at most that of the nearest point plus the size of the leaf. A corner
 made relative is off by e D. Whatever p, q, r come out as, none is below 0, and their shares are the weights of a point of the triangle:
 what counts is rounded after that, two sums, a quotient and a product for the weights, three more for the mean, relative to weights times
-corners before these cancel. With that of the corners the point is off by less than 8 e D, and its length by 3 e of itself: `most` is too
-short by less than 11 e D. `least` is as in `distance_bounds.py`: off by less than 4.7 e D for the products and e D for the corners.
-ROUNDING is 16 e.
+corners before these cancel. With that of the corners the point is off by less than 8 e D, and its length by 3 e of itself: the upper
+bound is too short by less than 11 e D. The lower bound is as in `distance_bounds.py`: off by less than 4.7 e D for the products and e D
+for the corners. ROUNDING is 16 e.
 
 RANGE. With S the size of a leaf, weights are below 12 D² S², and their sum below 36 D² S²: D S <= 2**60 keeps it below 2**126, and its
 inverse a normal number. An infinite sum would make the point, and with it both bounds, no number, and the triangle would be lost: callers
-see to it (MOST_PRODUCT in `query/proximity/closest_point.py`). As in `distance_bounds.py` a way shorter than 2**-50 is divided by that.
+see to it (MAX_PRODUCT in `query/proximity/closest_point.py`). As in `distance_bounds.py` a way shorter than 2**-50 is divided by that.
 """
 import numpy as np
 

@@ -36,7 +36,7 @@ def edge_point(px, py, pz, ex, ey, ez, inverse):
 
 @helper
 def closest_feature(px, py, pz, qx, qy, qz, rx, ry, rz, size):
-    """(distance from 0, feature, weights of the second and third corner) of a triangle with sorted corners p, q, r."""
+    """(distance from 0, feature, barycentric coordinates u, v) of a triangle with sorted corners p, q, r."""
     one, two, three = px * px + py * py + pz * pz, qx * qx + qy * qy + qz * qz, rx * rx + ry * ry + rz * rz
     # Choices rather than branches, which would be mispredicted.
     closer = two < one
@@ -110,8 +110,8 @@ def point_on_triangle(t, in_filter_range):
 @kernel
 def point_triangle_distance(t, in_filter_range):
     """The feature of the triangle at t[0 : 9] that is nearest to the point at t[9 : 12]; its nearest point is put at t[12 : 15], the
-    distance at t[15], the weights of the second and third corner, which are from 0 to 1 and so is their sum, at t[16] and t[17].
-    `plain` as in `triangle_gap`."""
+    distance at t[15], its barycentric coordinates u and v, which are from 0 to 1 and so is their sum, at t[16] and t[17].
+    `in_filter_range` as in `triangle_triangle_distance`."""
     p, q, r = sort_corners(t, 0)
     ox, oy, oz = 0.5 * t[POINT], 0.5 * t[POINT + 1], 0.5 * t[POINT + 2]
     half = max(max(abs(0.5 * t[p] - ox), max(abs(0.5 * t[p + 1] - oy), abs(0.5 * t[p + 2] - oz))),

@@ -14,7 +14,7 @@ sums), so the error is at most ((1+U)⁸ − 1) P, P the sum of the absolute ter
 product with the constant rounds once: below 9 U = E3. In the plane a term passes 4: E2 = 5 U. A bound of 0 means P = 0, hence det = 0:
 axis-aligned planes are settled for free.
 SECOND FILTER, in pairs high + low. Neglected or rounded terms in units of U² P: product of pairs 8, their difference 7 more, times w 20
-more, sum of the lows 32: 67, E3_PAIRS = 80 U².
+more, sum of the lows 32: 67, E3_DD = 80 U².
 VALUES are right to a part in PRECISE. The rounded one is taken where its bound, E P, is at most PRECISE of it, P being the sum of the terms
 before they cancel; then the one in pairs by the same rule; else the expansion, summed up smallest first: its parts do not overlap, so
 that each partial sum is below twice its last part, and all roundings together are below 4 U.

@@ -9,7 +9,7 @@ The same three values, over their sum, are the weights of the corners c, a and b
 the corners are along the ray. Sums are taken in the order of their terms' sizes, so that t does not depend on the order of the corners.
 
 A buffer of 18 float64 holds the corners at 0, 3 and 6, o at ORIGIN, d at DIRECTION, and the answer, t and the weights u, v of the second
-and third corner, at ANSWER. `pierced` is the filter, on the numbers themselves; `pierced_exact` settles what it leaves, and is right for
+and third corner, at ANSWER. `hit_filter` is the filter, on the numbers themselves; `hit_exact` decides what it leaves, and is right for
 all finite numbers.
 """
 import math
@@ -96,7 +96,8 @@ def hit_filter(ax, ay, az, bx, by, bz, cx, cy, cz, ox, oy, oz, dx, dy, dz, k):
 
 @routine
 def edge_side(t, b, c, in_filter_range):
-    """(m, e): ((b − o) × (c − o)) · d is m · 2**e but for a part in CLOSE, and 0 exactly if m is. `plain`: all is in the range."""
+    """(m, e): ((b − o) × (c − o)) · d is m · 2**e but for a part in CLOSE, and 0 exactly if m is. `in_filter_range`: all is in the
+    range."""
     if not in_filter_range:
         return orient3d_bigint_value(t, ORIGIN, b, c, DIRECTION, True)
     u, v = dd_difference(t, ORIGIN, b), dd_difference(t, ORIGIN, c)

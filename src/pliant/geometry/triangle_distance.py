@@ -22,8 +22,8 @@ MARGIN. Of candidates which differ by rounding alone the one with fewer free poi
 nearer by MARGIN M, and these unless edges or a face are. So a corner or an edge that faces share is as far for each of them, to the bit.
 
 PARTED. For a way r and all ways d from corner to corner, |d_k| <= M, d · r passes 4 roundings (difference, product, two sums) relative to
-Σ|d_k r_k| <= M Σ|r_k|, whatever cancels: where it exceeds SURE M Σ|r_k|, SURE = 16 U, a plane across r is between the triangles. Products
-may underflow, by less than 3 · 2**-1074, if r is tiny: TINY.
+Σ|d_k r_k| <= M Σ|r_k|, whatever cancels: where it exceeds SEPARATION_ERROR M Σ|r_k|, which is 16 U, a plane across r is between the
+triangles. Products may underflow, by less than 3 · 2**-1074, if r is tiny: TINY.
 
 ORDER. Corners are sorted, and the triangles by them: the same bits for every order of corners and triangles. Whether they meet is decided
 exactly (`geometry/triangle_overlap.py`), unless a plane across the way between the nearest points is certainly between them, or their boxes
@@ -216,7 +216,8 @@ def triangle_triangle_distance(t, in_filter_range):
     """The distance of two triangles at t[0 : 9] and t[9 : 18], put at t[24], and their nearest points, at t[18 : 21] and t[21 : 24].
 
     0 if they meet, which is exact, and the distance is 0 then (of the points each is on its triangle, but they need not be one); else 1.
-    Plus EXACT where exact arithmetic was needed. `plain`: all corners are in the range of the filters of `geometry/predicates.py`."""
+    Plus EXACT where exact arithmetic was needed. `in_filter_range`: all corners are in the range of the filters of
+    `geometry/predicates.py`."""
     c, w = stack_float64(18), stack_float64(6)
     swapped = sort_triangles(t, c)
     half, boxes = 0.0, True

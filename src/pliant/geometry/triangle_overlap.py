@@ -7,7 +7,7 @@ The six corners lie in one buffer of 18 numbers: triangle A at offset 0, B at 9 
           compare the intervals which the triangles cut from the common line of their planes.
   FLAT    some sign is unsure, as in a flat sheet: seen along the axis of the larger normal, is an edge line of one certainly between
           them? Shadows apart means triangles apart, coplanar or not, without exact arithmetic.
-  EXACT   the same signs, exactly. All three 0: coplanar, or one is degenerate; `special`.
+  EXACT   the same signs, exactly. All three 0: coplanar, or one is degenerate; `overlap_special`.
 
 INTERVALS. Let p be the corner of A that is alone on its side of the plane of B (the others on the other side or in it), q and r the
 next ones around; p′, q′, r′ likewise of B. Exchange q′, r′ if p is below B, and q, r if p′ is below A; then both lone corners count as
@@ -112,7 +112,7 @@ def dominant_axis(x, y, z):
 
 @helper
 def overlap_filter(t, a, b):
-    """0 or 1 plus the stage that decided, or OPEN; corners in the range of the filters (`geometry/predicates.py`)."""
+    """0 or 1 plus the stage that decided, or UNRESOLVED; corners in the range of the filters (`geometry/predicates.py`)."""
     n = plane(t, a)
     s0, s1, s2 = plane_side(n, t, a, b), plane_side(n, t, a, b + 3), plane_side(n, t, a, b + 6)
     if s0 == s1 and s1 == s2 and s0 * s0 == 1:

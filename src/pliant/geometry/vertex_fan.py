@@ -1,7 +1,7 @@
 """One look at all faces around a vertex: do any two of them certainly meet only in what they share?
 
-Neighbours are nine tenths of the pairs whose boxes overlap in a sheet, six faces around each vertex making fifteen pairs. But seen along
-a direction d from which every face of a fan shows the same side, and whose faces go around the vertex once at most, the shadows
+Adjacent faces are nine tenths of the pairs whose boxes overlap in a sheet, six faces around each vertex making fifteen pairs. But seen
+along a direction d from which every face of a fan shows the same side, and whose faces go around the vertex once at most, the shadows
 overlap nowhere, and then neither do the faces: six turns settle fifteen pairs. The sum of the normals serves as d; smooth
 surfaces, flat ones included, never need more. What fails is tested pair by pair (`geometry/adjacent_faces.py`).
 

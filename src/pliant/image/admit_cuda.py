@@ -118,7 +118,7 @@ def view_frame(rotation, boxes, parts, frame):
 @cooperative_kernel(REGISTERS)
 def inspect_parts(rows_a, indices_a, rows_b, indices_b, parts, step, rotation, vertices, faces, counters, boxes, layers, report):
     """Admit one part or two, then look at them: the boxes of the parts, turned about the low corner of the first, go to TURNED, and every
-    so many-th face is counted in the window in which they can meet, at LAYERS. All of the board goes to `report`, in the host's memory."""
+    so many-th face is counted in the window in which they can meet, at LAYERS. All of the counters go to `report`, in the host's memory."""
     grid, frame = cuda.cg.this_grid(), cuda.local.array(FRAME_SIZE, float64)
     thread, n_threads = cuda.grid(1), cuda.gridsize(1)
     first_vertex, first_face = rows_a.shape[0], indices_a.shape[0]

@@ -13,7 +13,7 @@ from pliant.image.options import CheckedOptions, check_options
 from pliant.image.pipeline import PassTimer, empty_result, run_pipeline
 from pliant.image.surface import as_subject, is_body, mesh_arguments
 from pliant.query.collide.contacts import contacts_of
-from pliant.results import Pairs
+from pliant.results import ContactPairs, Pairs
 
 INDEX_BITS = 32
 
@@ -65,7 +65,7 @@ def on_host(surfaces: dict[str, Any], first: bool, contacts: bool, adjacent: boo
             result = run_pipeline(CpuEngine(subjects), options, first, adjacent, PassTimer((lambda: None) if timed else None))
         pairs = unpack_pairs(result.keys, len(subjects[0].faces) if len(subjects) > 1 else 0, first)
         contact_arrays = contacts_of([(pairs, subjects[0], subjects[-1])]) if contacts else {}
-        return Pairs(pairs, result.stats, **contact_arrays, image=result.image._replace(found=len(pairs)))
+        return (ContactPairs if contacts else Pairs)(pairs, result.stats, **contact_arrays, image=result.image._replace(found=len(pairs)))
 
 
 def unpack_pairs(keys: np.ndarray, first_b: int, first: bool) -> np.ndarray:

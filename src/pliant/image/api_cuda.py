@@ -12,7 +12,7 @@ from pliant.image.options import CheckedOptions
 from pliant.image.pipeline import PassTimer, empty_result, run_pipeline
 from pliant.image.surface import is_body
 from pliant.query.collide.contacts import triangle_contacts
-from pliant.results import Pairs
+from pliant.results import ContactPairs, Pairs
 
 
 def on_device(number: int, surfaces: dict[str, Any], first: bool, contacts: bool, adjacent: bool, options: CheckedOptions,
@@ -28,8 +28,8 @@ def on_device(number: int, surfaces: dict[str, Any], first: bool, contacts: bool
         pairs = unpack_pairs(result.keys, len(parts[0][1]) if len(parts) > 1 else 0, first)
         contact_arrays = triangle_contacts(*pair_corners(engine, pairs)) if contacts else {}
         image = result.image._replace(found=len(pairs), sent=engine.sent if engine else 0)
-        return Pairs(device.require_cuda().to_device(pairs) if options.out == "device" else pairs, result.stats, **contact_arrays,
-                     image=image)
+        found = device.require_cuda().to_device(pairs) if options.out == "device" else pairs
+        return (ContactPairs if contacts else Pairs)(found, result.stats, **contact_arrays, image=image)
 
 
 def device_part(name: str, surface: Any) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ also hold what lies beyond it by such an error.
   the edge counts as a whole.
   Depths. The plane's slopes are g = −n_x / n_z and h = −n_y / n_z. With L the largest extent in x and y and Z in z, components of the
   normal are off by less than 10 e L (n_z) and 4 d L + 6 e Z. If n_z is larger than 16 times its error, the slopes are off by less than
-  1.1 (4 d L + 6 e Z + 10 e L |g|) / n_z, and the depth at the middle of a pixel, at most L + 1.5 from a corner, by `doubt` below. A plane
+  1.1 (4 d L + 6 e Z + 10 e L |g|) / n_z, and the depth at the middle of a pixel, at most L + 1.5 from a corner, by `error` below. A plane
   that is steeper says nothing, and the depths are those of the corners.
 
 CENTRES of pixels, as rasterisers do, so that a closed surface has no gaps and no doubles: corners are rounded to 1/256 of a pixel, and the

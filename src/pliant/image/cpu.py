@@ -40,7 +40,7 @@ def cpu_part(subject):
 
 
 class CpuEngine:
-    """One or two surfaces (`surface.py`), of which the first's faces and vertices come first; `itself`: one with itself."""
+    """One or two surfaces (`surface.py`), of which the first's faces and vertices come first; `is_self`: one with itself."""
 
     FRAGMENTS_PER_FACE, MIN_FRAGMENTS = 8.0, 1 << 14                    # fragments of a face, and in any case: finer screens do not pay
 
@@ -57,7 +57,7 @@ class CpuEngine:
         return len(self.faces) // 3
 
     def inspect(self, rotation):
-        """(some vertex, boxes (m, 2, 3) around the parts, turned about it, what `add_layers` counts of some faces)."""
+        """(some vertex, boxes (m, 2, 3) around the parts, turned about it, what `survey` counts of some faces)."""
         centre, boxes, layers = self.parts[0].vertices[:3].copy(), np.empty((len(self.parts), 2, 3)), np.zeros(SURVEY_SIZE, np.float32)
         for box, part in zip(boxes, self.parts, strict=True):
             bounds(part.vertices, frame_of(rotation, centre), box)
@@ -138,7 +138,7 @@ class CpuEngine:
         self.packed_faces, self.pixels = pack(self.face_boxes)
 
     def intersect(self, first, adjacent):
-        """(keys of faces apart in the mesh, of neighbours, boxes compared, pairs tested, how many exactly, faces in candidates)."""
+        """(keys of non-adjacent faces, of adjacent ones, boxes compared, pairs tested, how many exactly, faces in candidates)."""
         a, b = self.parts[0].vertices, self.parts[-1].vertices
         keys, box_tests, tested, n_exact, candidate_faces = intersect_cpu.intersect_faces(
             self.screen, self.faces, self.view, self.packed_faces, self.pixels, a, b, self.first_b,

@@ -29,8 +29,8 @@ _lock = threading.Lock()
 
 
 class DeviceBuffers:
-    """Memory for the queries of one GPU, one at a time: buffers by name, the board, the desk; and how much room keys, unresolved pairs,
-    fragments and places in the sweep have needed so far."""
+    """Memory for the queries of one GPU, one at a time: buffers by name, counters, kernel arguments; and how much room keys, unresolved
+    pairs, fragments and places in the sweep have needed so far."""
 
     def __init__(self):
         cuda = device.require_cuda()
@@ -50,8 +50,8 @@ class DeviceBuffers:
 
     @contextmanager
     def acquire(self):
-        """The room, for one query. After one that failed it is empty: what took too much memory is not asked for again, and a kernel that
-        was left alone reads no desk that the next query writes on."""
+        """The buffers, for one query. After one that failed they are empty: what took too much memory is not asked for again, and a kernel
+        that was left alone reads no arguments that the next query writes."""
         with self.lock:
             try:
                 yield self
@@ -79,7 +79,8 @@ class DeviceBuffers:
         return self._row_view[1]
 
     def lay_out(self, sizes):
-        """Put on the desk where buffers of these sizes begin, one after the other in the array of their kind; the four arrays."""
+        """Put into the kernel arguments where buffers of these sizes begin, one after the other in the array of their kind; the four
+        arrays."""
         arrays = []
         for dtype, buffers in kernel_args.BUFFERS_BY_DTYPE.items():
             at = 0
@@ -99,8 +100,8 @@ def buffers_of(number):
 
 
 class CudaEngine:
-    """One or two parts, (vertices, faces) on the GPU in the layout of `core/device_arrays.py`, as `OnCpu`; whoever has one holds the lock
-    of its room. `clocked`: passes are launched one by one; `refuse` is called if something is wrong with the parts."""
+    """One or two parts, (vertices, faces) on the GPU in the layout of `core/device_arrays.py`, as `CpuEngine`; whoever has one holds the
+    lock of its room. `clocked`: passes are launched one by one; `refuse` is called if something is wrong with the parts."""
 
     FRAGMENTS_PER_FACE, MIN_FRAGMENTS = 16.0, 1 << 20                   # fragments of a face, and in any case: finer screens do not pay
 
@@ -119,7 +120,7 @@ class CudaEngine:
         return values
 
     def read_counters(self, count):
-        """The first numbers of the board, as the last launch has left them."""
+        """The first counters, as the last launch has left them."""
         self.wait()
         values = np.array(self.buffers.host_counters[:count])
         self.sent += values.nbytes
@@ -136,7 +137,7 @@ class CudaEngine:
     # --- the view ----------------------------------------------------------------------------------------------------------------
 
     def inspect(self, rotation):
-        """(a point near the vertices, boxes (m, 2, 3) around the parts, turned about it, what `add_layers` counts of some faces)."""
+        """(a point near the vertices, boxes (m, 2, 3) around the parts, turned about it, what `survey_face` counts of some faces)."""
         buffers, parts = self.buffers, len(self.parts)
         buffers.host_floats[:9] = np.reshape(rotation, 9)
         inspect_parts(*self.parts[0], *self.parts[-1], parts, survey_step(self.n), buffers.host_floats, self.vertices, self.faces,
@@ -220,7 +221,7 @@ class CudaEngine:
                    buffers.counters, buffers.host_counters, buffers.out)
 
     def intersect(self, first, adjacent):
-        """(keys of faces apart in the mesh, of neighbours, boxes compared, pairs tested, how many exactly, faces in candidates)."""
+        """(keys of non-adjacent faces, of adjacent ones, boxes compared, pairs tested, how many exactly, faces in candidates)."""
         self.launch(kernel_args.TEST if self.timed else kernel_args.SAMPLE, kernel_args.N_PASSES, adjacent)
         counts = self.read_counters(kernel_args.N_COUNTERS)
         while not self.had_capacity(counts):
@@ -281,7 +282,7 @@ class CudaEngine:
         return self.to_host(vertex_ids, 6 * count).reshape(-1, 6), self.to_host(corners, 18 * count).reshape(-1, 18)
 
     def estimate_missed(self, keys):
-        """About how many pairs were missed; `keys` as `meet` gave them, those that are still on the GPU first."""
+        """About how many pairs were missed; `keys` as `intersect` gave them, those that are still on the GPU first."""
         if not len(keys):
             return 0.0
         view, host_args, histogram = self.view, self.buffers.host_args, device.require_cuda().to_device(np.zeros(MAX_SHARED + 1, np.int64))

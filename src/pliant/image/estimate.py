@@ -17,7 +17,7 @@ MAX_SHARED = 3                                                          # rays: 
 
 @helper
 def shared_rays(screen, faces, key, error_xy, error_z, size, margin, active):
-    """How many rays that are on go through the boxes of both faces of a pair, or within `margin` pixels of both, at most ENOUGH."""
+    """How many rays that are on go through the boxes of both faces of a pair, or within `margin` pixels of both, at most MAX_SHARED."""
     a = extent_of(corners_of(screen, faces, key >> 32), error_xy, error_z)
     b = extent_of(corners_of(screen, faces, key & INDEX_MASK), error_xy, error_z)
     n = 0

@@ -69,8 +69,8 @@ def load_boxes(sorted_boxes, stride, p):
 
 @kernel
 def sweep(faces, packed_faces, sorted_boxes, stride, size, strip_bits, first_b, is_self, begins, order, state, candidates, in_candidate):
-    """Go on with the sweep at the things state[0] and state[1] of the order; until it ends, or the buffer is full, or LOOKS pairs of boxes
-    were compared. How many candidates f << 32 | g were found, f < g."""
+    """Go on with the sweep at the things state[0] and state[1] of the order; until it ends, or the buffer is full, or MAX_BOX_TESTS pairs
+    of boxes were compared. How many candidates f << 32 | g were found, f < g."""
     n, at, other, box_tests = 0, state[0], state[1], 0
     while at < len(order) and n + LANES <= len(candidates) and box_tests < MAX_BOX_TESTS:
         i, row = order[at] & INDEX_MASK, order[at] >> 32

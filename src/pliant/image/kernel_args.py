@@ -30,8 +30,8 @@ ERROR_XY, ERROR_Z, VIEW_FRAME, N_FLOATS = 0, 1, 2, 2 + FRAME_SIZE       # the nu
 
 
 # How many fragments, the most on one ray, faces that are too large for a thread, passes of peeling, rays that are on, faces left, places in
-# the sweep, pairs of boxes compared, candidates, faces in these, pairs found, among them of faces apart, unresolved, pairs of neighbours,
-# faces around all vertices, fragments that were dropped.
+# the sweep, pairs of boxes compared, candidates, faces in these, pairs found, among them of non-adjacent faces, unresolved, of adjacent
+# ones, faces around all vertices, fragments that were dropped.
 (N_FRAGMENTS, MAX_DEPTH, N_LARGE_FACES, N_PEELS, N_RAYS, N_PACKED, N_ENTRIES, N_BOX_TESTS, N_CANDIDATES, N_CANDIDATE_FACES, N_PAIRS,
  N_NONADJACENT, N_UNRESOLVED, N_ADJACENT_PAIRS, N_INCIDENT,
  N_DROPPED, N_COUNTERS) = range(17)

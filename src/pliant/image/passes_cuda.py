@@ -70,8 +70,8 @@ REGISTERS = 128                                                         # a thre
 @cooperative_kernel(REGISTERS)
 def run_passes(host_args, host_floats, args, floats, int64s, int32s, faces, rows, float32s, uint8s, vertices, counters, host_counters,
                host_keys):
-    """What the desk says. `held` and `view` have room for what is on it; `report` and `out` are in the host's memory: the board, and as
-    many keys as fit."""
+    """The passes that the kernel arguments name (`kernel_args.py`). `host_counters` and `host_keys` are in the host's memory: the counters,
+    and as many keys as fit."""
     grid, thread, n_threads = cuda.cg.this_grid(), cuda.grid(1), cuda.gridsize(1)
     if cuda.blockIdx.x == 0:                                            # once, and not by every thread, over the bus
         for k in range(cuda.threadIdx.x, kernel_args.N_ARGS, cuda.blockDim.x):

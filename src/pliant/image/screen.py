@@ -5,9 +5,9 @@ pixel is 1, in z the window is DEPTH deep. All points that can matter are in the
 its box. Along an axis R only changes the order of coordinates.
 
 ERRORS. Coordinates on the screen are float32: half a unit in the last place, 2**-24 of their size. What comes before is float64: a quarter
-of p − c, so that nothing overflows, R times that, and the scale; together below `slack`. Lines of R need not be unit vectors to the last
+of p − c, so that nothing overflows, R times that, and the scale; together below the margin. Lines of R need not be unit vectors to the last
 bit: the same R holds for all, and an affine map keeps common points common. So the true coordinate of what is seen at x is off by at most
-ERROR |x| + slack, where ERROR leaves room for what comes after.
+RELATIVE_ERROR |x| + margin, where RELATIVE_ERROR leaves room for what comes after.
 """
 import math
 from typing import NamedTuple
@@ -25,7 +25,7 @@ MAX_SCALE = 2.0**1000
 SURVEY_CELLS = 32                                                       # a side, where layers of surface are counted
 PARTIAL_SUMS = 32                                                       # in which sums are kept: threads that add to one place wait
 N_LAYER_CELLS, SURVEY_SIZE = 3 * SURVEY_CELLS * SURVEY_CELLS, 3 * SURVEY_CELLS * SURVEY_CELLS + 9 * PARTIAL_SUMS
-SURVEY_BITS = 14                                                        # 2**FEW_BITS faces, or up to twice as many, are surveyed
+SURVEY_BITS = 14                                                        # 2**SURVEY_BITS faces, or up to twice as many, are surveyed
 STRIDE = 4                                                              # numbers of a vertex on the screen: x, y, z and nothing
 ROTATION, CENTRE, LOW, SCALE, FRAME_SIZE = 0, 9, 12, 15, 18             # where they are in a frame
 AXIS_ROTATIONS = np.array([[[0, 1, 0], [0, 0, 1], [1, 0, 0]], [[0, 0, 1], [1, 0, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0], [0, 0, 1]]],
@@ -35,7 +35,7 @@ IDENTITY_ROTATION = AXIS_ROTATIONS[2]
 
 
 class Viewport(NamedTuple):
-    """A window of `size` pixels a side: `frame` (FRAME,) float64 holds R, c, low and scale as above; the slack in x and y, and in z."""
+    """A window of `size` pixels a side: `frame` (FRAME,) float64 holds R, c, low and scale as above; the margin in x and y, and in z."""
     frame: np.ndarray
     error_xy: np.float32
     error_z: np.float32
@@ -120,7 +120,7 @@ def rotation_to(direction):
 
 
 def position_error(boxes):
-    """How far from the truth coordinates of `turned` within these boxes can be, twice over."""
+    """How far from the truth coordinates R (p − c) within these boxes can be, twice over."""
     return float((2.0**-48 * np.abs(boxes).max(axis=(0, 1))).sum() + 2.0**-1070)
 
 
@@ -139,8 +139,8 @@ def scale_to(box, pixels):
 
 
 def viewport_of(rotation, centre, boxes, size, deep):
-    """The View through where parts with these boxes of `turned` (m, 2, 3) can meet; None if they cannot. `deep`: all that the rays meet on
-    their way, before and after, is in the window; without it facings would not take turns."""
+    """The Viewport where parts with these boxes of R (p − c), (m, 2, 3), can intersect; None if they cannot. `deep`: all that the rays
+    meet on their way, before and after, is in the window; without it facings would not take turns."""
     box = common_box(boxes)
     if box is None:
         return None
@@ -166,7 +166,7 @@ class Survey(NamedTuple):
 
 
 def read_survey(values, axis):
-    """What `add_layers` has counted, for an axis; for None, for that along which the deepest cell has the fewest layers of surface."""
+    """What `survey_face` has counted, for an axis; for None, for that along which the deepest cell has the fewest layers of surface."""
     layers, sums = values[:N_LAYER_CELLS].reshape(3, -1), values[N_LAYER_CELLS:SURVEY_SIZE].reshape(PARTIAL_SUMS, 3, 3).sum(0, np.float64)
     if axis is None:
         axis = int(np.lexsort((layers.sum(1), layers.max(1)))[0])

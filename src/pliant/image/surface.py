@@ -5,6 +5,7 @@ from pliant.core import validate
 from pliant.core.threads import ReadWriteLock
 from pliant.geometry import mesh
 from pliant.motion.free import Free
+from pliant.query.target import QueryBody
 
 
 class BareMesh:
@@ -14,7 +15,7 @@ class BareMesh:
         self.guard, self.motion, self.welded_faces, self.faces, self.matrix = ReadWriteLock(), Free(vertices, None), faces, faces, None
 
     def world_vertices(self):
-        """As `Body.placed_vertices`."""
+        """As `Body.world_vertices`."""
         return self.motion.flat, self.motion.in_filter_range, 0.0
 
     def mesh(self):
@@ -24,7 +25,7 @@ class BareMesh:
 
 def is_body(value):
     """Is this a body, rather than vertices and faces?"""
-    return hasattr(type(value), "bvh_at")
+    return isinstance(value, QueryBody)
 
 
 def mesh_arguments(name, value):

@@ -14,7 +14,7 @@ HASH_FACTORS = 1_640_531_527, 1_181_783_497, 741_103_597                # any wi
 
 @helper
 def edge_hash(u, v):
-    """The number of the edge from u to v, below the PRIME: minus that of the edge from v to u."""
+    """The number of the edge from u to v, below HASH_PRIME: minus that of the edge from v to u."""
     low, high = np.int64(min(u, v)), np.int64(max(u, v))
     x = (low * HASH_FACTORS[0] + high * HASH_FACTORS[1]) % HASH_PRIME
     x = (x * x + HASH_FACTORS[2]) % HASH_PRIME

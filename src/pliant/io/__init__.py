@@ -1,1 +1,1 @@
-"""Animations in files: read lazily, so that memory does not grow with frames, and believed in nothing."""
+"""Animations in files: read lazily, so that memory does not grow with frames. Readers validate every field."""

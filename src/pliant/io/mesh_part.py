@@ -66,7 +66,7 @@ def checked_faces(path: Path, faces: Indices, count: int) -> Faces:
 
 
 def welded_part(part: MeshPart, earlier_faces: Faces | None = None) -> MeshPart:
-    """A loose part, whose vertices at one place become one: the faces around it are neighbours then, and not in contact.
+    """A loose part, whose vertices at one place become one: the faces around it are adjacent then, and not in contact.
 
     `like`: faces of an earlier frame. What was one vertex there stays one, and what were two stay two, as long as no face is torn off: so a
     surface that touches itself in a later frame is seen to do so. If one is, the places of this frame decide."""

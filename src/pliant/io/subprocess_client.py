@@ -1,8 +1,8 @@
 """Libraries that a crafted file may crash run in a process apart: its end is a `FileError`, and the caller goes on.
 
 HDF5 and USD are large libraries in C and C++. A file that was damaged on purpose may end the process that they run in, keep it busy for
-ever or take all of its memory. `Apart` starts a process that serves the methods of one class (`served`). It is started as a new interpreter
-and never forked, since the caller may have threads.
+ever or take all of its memory. `SubprocessClient` starts a process that serves the methods of one class (`subprocess_server.py`). It is
+started as a new interpreter and never forked, since the caller may have threads.
 
 Invariant: what comes back is believed no more than a file is: lengths are limited, arrays hold numbers only. A process that answers
 anything else is ended. This is no sandbox: the process has all rights of the caller.

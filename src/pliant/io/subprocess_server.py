@@ -1,4 +1,5 @@
-"""The other side of `apart`: a process that reads files with a library which a crafted file may crash, and answers one request at a time.
+"""The other side of `subprocess_client.py`: a process that reads files with a library which a crafted file may crash, and answers one
+request at a time.
 
 A request is a line of JSON, [method, arguments]; the first one makes the service. An answer is the length of its head (8 bytes, little
 endian), the head, which is JSON, and the bytes of the arrays that the head lists. Nothing here imports Numba or bodies, so that the process
@@ -50,8 +51,8 @@ _serving = False
 
 
 def allow_resources(size: int, memory_factor: int, base_memory: int = BASE_MEMORY) -> None:
-    """From now on this request may take time and memory for so many bytes of files: `least` bytes of memory and `times` the size. Does
-    nothing in a process that does not serve."""
+    """From now on this request may take time and memory for so many bytes of files: `base_memory` bytes of memory and `memory_factor`
+    times the size. Does nothing in a process that does not serve."""
     if _serving:
         _limit_memory(base_memory + memory_factor * size)
         _limit_time(BASE_SECONDS + SECONDS_PER_BYTE * size)
@@ -105,7 +106,7 @@ def serve(module: str, name: str) -> None:
         _serve_requests(requests, answers, getattr(import_module(module), name))
         status = 0
     finally:
-        os._exit(status)  # without destructors of libraries, which may have lost their mind
+        os._exit(status)  # without destructors of libraries, whose state may be corrupt
 
 
 def _channels() -> tuple[BinaryIO, BinaryIO]:

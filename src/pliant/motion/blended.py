@@ -10,8 +10,8 @@ it moves (`weight_bounds.py`), in time linear in the number of maps.
 
 Invariants: as `Free` (`motion/free.py`), but `flat` and `points` are true for vertices whose stamp is the frame: those of leaves that were
 filled since the update, and all after `complete`. `planes` (m, 3, 4) are the rows of the maps, from places relative to `centre`, times
-`rest_scale`, one for each axis, to places relative to the origin, times the scale; no bound along a row is larger than `size`. `doubt`
-bounds the rounding of a position, times the scale.
+`rest_scale`, one for each axis, to places relative to the origin, times the scale; no bound along a row is larger than `size`.
+`error_bound` bounds the rounding of a position, times the scale.
 """
 import math
 from typing import NamedTuple
@@ -139,9 +139,9 @@ def set_planes(maps, centre, half, rest_scale, origin, scale, planes):
 
 @kernel
 def bound_body(record, weight_ranges, map_ids, rest_boxes, weight_sums, planes, margin, size):
-    """Set the box and the reach from the bounds of the first lane; `loose` is what these may be short of, in the units of the planes."""
-    place, reach = record[0], 0.0
-    box, origin, scale = place["box"], place["origin"], place["scale"]
+    """Set the box and the reach from the bounds of the first lane; `margin` is what these may be short of, in the units of the planes."""
+    fields, reach = record[0], 0.0
+    box, origin, scale = fields["box"], fields["origin"], fields["scale"]
     for d in range(3):
         low, high = bound_direction(weight_ranges, map_ids, np.int64(0), len(map_ids), rest_boxes, np.int64(0), np.int64(1), weight_sums,
                                     np.int64(0), planes,
@@ -149,7 +149,7 @@ def bound_body(record, weight_ranges, map_ids, rest_boxes, weight_sums, planes, 
         low, high = max(extract(low, 0) - margin, -size) / scale, min(extract(high, 0) + margin, size) / scale
         box[d], box[d + 4] = origin[d] + low - abs(origin[d]) * EPSILON, origin[d] + high + abs(origin[d]) * EPSILON
         reach = max(reach, max(-low, high))
-    place["reach"] = reach * (1 + 2.0**-40)
+    fields["reach"] = reach * (1 + 2.0**-40)
 
 
 def gather_rows(skin, rows):

@@ -52,7 +52,7 @@ class Elastic:
 
     Parameters
     ----------
-    nodes : `Nodes`, at most 4,096
+    nodes : `MeshlessNodes`, at most 4,096
     density : mass of a unit of volume
     young : Young's modulus; Poisson's ratio is 0
     volume : of the whole body, or (m,) of each node; by default that of a cube for each, as wide as the nodes are apart
@@ -225,8 +225,8 @@ class Elastic:
         return self._system
 
     def maps(self) -> Floats:
-        """(m, 3, 4): the affine map of each node, for `update` of a blended body. As `Nodes.maps`, but directions across flat sets of nodes
-        turn along with them."""
+        """(m, 3, 4): the affine map of each node, for `update` of a blended body. As `MeshlessNodes.maps`, but directions across flat
+        sets of nodes turn along with them."""
         gradients = self.nodes.gradients_at(self._positions)
         flat = self._rank < FULL_RANK
         if flat.any():

@@ -5,14 +5,14 @@ as rows x y z · of float32 (what volumes and leaves are made of). Both are writ
 
 The origin is sticky: it moves to the middle of the body only when the body has left it, so that far from zero nothing gets looser
 and near it nothing is copied twice. It is coarse, so that the way from one body's origin to another's is exact in float32. The scale is 1
-for reaches from LEAST_REACH to MOST_REACH, and a power of 2**STEP that brings others between these (`scale_for`), so that bodies of
+for reaches from MIN_REACH to MAX_REACH, and a power of 2**SCALE_STEP_BITS that brings others between these (`scale_for`), so that bodies of
 similar sizes have the same one: a pair of different scales needs a second set of volumes (`Body.shape_at`).
 
 LIMITS of float32, below 2**128. R = reach · scale bounds the coordinates of a body. A leaf's box has sides S <= 2 R. Two bodies with boxes
 that overlap, turned against each other or not, have corners within L <= 9 R of each other.
 - Triangles that meet (`geometry/overlap_simd.py`): the largest numbers are heights of corners along the direction e × n of an edge across a
   normal, and their difference: 24 S³ L. Beyond 2**128 they would be infinite, which reads as "certainly apart". A leaf that is turned has
-  S <= 2 √3 R: 24 (2 √3)³ 9 R⁴ < 2**13.2 R⁴ < 2**128 for R <= MOST_REACH = 2**28.
+  S <= 2 √3 R: 24 (2 √3)³ 9 R⁴ < 2**13.2 R⁴ < 2**128 for R <= MAX_REACH = 2**28.
 - Distances of triangles (`geometry/distance_bounds.py`): bodies may be 1024 sizes apart (`query/proximity/far_field.py`), L <= 2**11 R + 4
 R, or 2**60, where
   `query/proximity/within.py` stops. 3 L² must be finite, L <= 2**62; larger products are only tried, and what overflows is not taken.
@@ -21,13 +21,13 @@ R, or 2**60, where
   that D S stays below 2**60.
 - Volumes (`volume/`), rays (`query/ray/leaf.py`), planes (`query/frustum.py`) and costs of builders are products of two lengths, or of
 three. The other end: squares of lengths below 2**-63 are subnormal numbers, or 0. Errors of places are at least 2**-24 R, so for
-R >= LEAST_REACH = 2**-20 no such length decides anything, nor do the least bounds (2**-100 and less) by which nothing is divided. Where R
+R >= MIN_REACH = 2**-20 no such length decides anything, nor do the least bounds (2**-100 and less) by which nothing is divided. Where R
 may be smaller, errors have a least value of their own: of corners 2**-50 (`query/traverse.py`), of points 2**-48
 (`query/proximity/closest_point.py`), of radii 2**-60 (`volume/sphere.py`). R is smaller if the body is one point, if its coordinates are
 subnormal in float64 (the scale ends at 2**1023, where the smallest of them is 2**-51), or if it is seen at the scale of a larger body.
 
-Invariants: |(x − origin) · scale| <= MOST_REACH for every vertex; `plain` says whether all present vertices are in the range of the
-filters of `geometry/predicates.py`, whatever was there before; a refused update leaves everything as it was.
+Invariants: |(x − origin) · scale| <= MAX_REACH for every vertex; `in_filter_range` says whether all present vertices are in the range of
+the filters of `geometry/predicates.py`, whatever was there before; a refused update leaves everything as it was.
 """
 import math
 
@@ -47,8 +47,8 @@ PREFETCH_ROWS = 12                                                      # rows t
 ORIGIN_BITS = 10                                                        # bits of the half extent that an origin keeps
 MIN_REACH, MAX_REACH, SCALE_STEP_BITS = 2.0**-20, 2.0**28, 48           # between these the scale is 1; bits of a step of scales: see LIMITS
 
-# Where a body is, for kernels that know it by address: box (low at 0, high at 4) and origin, `reach`, `scale` and `plain` as in `Free`, the
-# address and length of the flat vertices, and whether the origin was given.
+# Where a body is, for kernels that know it by address: box (low at 0, high at 4) and origin, `reach`, `scale` and `in_filter_range` as in
+# `Free`, the address and length of the flat vertices, and whether the origin was given.
 MOTION_DTYPE = packed_dtype([("box", np.dtype((np.float64, (8,)))), ("origin", np.dtype((np.float64, (4,)))),
                              ("reach", np.dtype(np.float64)),
                              ("scale", np.dtype(np.float64)),
@@ -184,7 +184,8 @@ def round_origin(point, half):
 
 
 class Free(Motion):
-    """Vertices of one body; see the module. `reach` is the largest |x − origin|, unscaled; `plain` says that filters may be trusted."""
+    """Vertices of one body; see the module. `reach` is the largest |x − origin|, unscaled; `in_filter_range` says that filters may be
+    trusted."""
 
     name, kind, input_name = "free", "free", "vertices"
 
@@ -224,8 +225,8 @@ class Free(Motion):
     def bound_after(self, vertices, some):
         """No coordinate is larger then."""
         known = vertices is not None and some is None
-        kept, new = (0.0,) if known else self.box, (0.0,) if vertices is None else (vertices.min(initial=0.0), vertices.max(initial=0.0))
-        return max(max(kept), -min(kept), max(new), -min(new))
+        old, new = (0.0,) if known else self.box, (0.0,) if vertices is None else (vertices.min(initial=0.0), vertices.max(initial=0.0))
+        return max(max(old), -min(old), max(new), -min(new))
 
     @property
     def file_vertices(self):

@@ -240,7 +240,7 @@ def _pairs_within(points: Floats, centres: Floats, reach: Floats) -> tuple[Indic
 
 
 def _neighbour_links(rest: Floats, reach: Floats, tree: cKDTree, minimum: int) -> NodeLinks:
-    """Nodes within the reach of each, which is made longer where that would be fewer than `least`."""
+    """Nodes within the reach of each, which is made longer where that would be fewer than `minimum`."""
     if minimum:
         reach = np.maximum(reach, RADIUS_FACTOR * tree.query(rest, [minimum + 1])[0][:, 0])
     other, node, distance = _pairs_within(rest, rest, reach)

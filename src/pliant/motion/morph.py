@@ -8,7 +8,7 @@ of float64 products in the order of the shapes, each rounded, so that what a que
 `body.vertices` gives for all. An update looks at no vertex: it takes the weights, and bounds the body by the boxes of its shapes.
 
 Invariants: as `Free` (`motion/free.py`), but `flat` and `points` are true for vertices of leaves that were filled since the update, and for
-all after `complete`. |x − origin| <= reach, rounding included; `doubt` bounds the rounding of a position, times the scale.
+all after `complete`. |x − origin| <= reach, rounding included; `error_bound` bounds the rounding of a position, times the scale.
 """
 import math
 

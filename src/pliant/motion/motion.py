@@ -1,7 +1,7 @@
 """What every motion has: where its record says that the body is, and what it is called and given.
 
-`name` is that of the motion in files and policies, `kind` that of such a body and `takes` what its `update` is given, in messages;
-`additive`: are its shapes displacements from a base? `about` (1,) of `PLACE` (`free.py`) is read by kernels.
+`name` is that of the motion in files and policies, `kind` that of such a body and `input_name` what its `update` is given, in messages;
+`additive`: are its shapes displacements from a base? `record` (1,) of `MOTION_DTYPE` (`free.py`) is read by kernels.
 """
 
 

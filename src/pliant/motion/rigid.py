@@ -1,11 +1,11 @@
 """Rigid placement: where a body's model coordinates are in the world.
 
-A placement is 12 float64, the rows of (R | t). `placed` is the definition of a position, everywhere: its roundings are part of the answer,
-so that what a query works out for a few corners is to the bit what `body.vertices` gives for all.
+A transform is 12 float64, the rows of (R | t). `transform_coordinate` is the definition of a position, everywhere: its roundings are part
+of the answer, so that what a query works out for a few corners is to the bit what `body.vertices` gives for all.
 
 Two placed bodies meet as if the second were moved into the model frame of the first by L = A⁻¹ B and d = A⁻¹ (t_b − t_a), and everything in
 a tree stays as it is. Any invertible map keeps what meets what, so nothing here needs R to be a rotation to the last bit; how far it is
-from one widens the volumes (`loose`).
+from one widens the volumes (`rotation_error`).
 """
 import numpy as np
 
@@ -54,7 +54,7 @@ def max_abs(x, y, z):
 
 @kernel
 def rounding_bound(m, box):
-    """A bound of how far `placed` may move a vertex in this box (8,) from where the real numbers put it."""
+    """A bound of how far `transform_coordinate` may move a vertex in this box (8,) from where the real numbers put it."""
     largest = max_abs(m[3], m[7], m[11])
     for k in range(8):
         largest = max(largest, abs(box[k]))
@@ -67,8 +67,8 @@ def world_bounds(m, box, out):
     for k in range(3):
         centre, half_size, largest = m[4 * k + 3], 0.0, abs(m[4 * k + 3])
         for j in range(3):
-            entry, middle, half = m[4 * k + j], 0.5 * box[j] + 0.5 * box[j + 4], 0.5 * box[j + 4] - 0.5 * box[j]
-            centre, half_size, largest = centre + entry * middle, half_size + abs(entry) * half, largest + abs(entry) * (abs(middle) + half)
+            entry, mid, half = m[4 * k + j], 0.5 * box[j] + 0.5 * box[j + 4], 0.5 * box[j + 4] - 0.5 * box[j]
+            centre, half_size, largest = centre + entry * mid, half_size + abs(entry) * half, largest + abs(entry) * (abs(mid) + half)
         half_size += TRANSFORM_ROUNDING * largest + 2 * UNDERFLOW_BOUND
         out[k], out[k + 3] = centre - half_size, centre + half_size
 

@@ -19,8 +19,8 @@ Weights need not sum up to 1 exactly: `lower` and `upper` bound s − Σ l_j, an
 
 Everything is written for lanes: those of a node are bounded at once. What a lane's vertices do not feel has limits 0, 0 there.
 
-Rounding, with e = 2**-24 and m the largest |b|, |x|: of b itself, of n products and sums, and of a mass of at most MASS above x (farther
-down g is not believed) less than (n + 24) 4 e m: `slack`.
+Rounding, with e = 2**-24 and m the largest |b|, |x|: of b itself, of n products and sums, and of a mass of at most MAX_MASS above x
+(farther down g is not believed) less than (n + 24) 4 e m: `rounding_margin`.
 """
 from functools import cache
 from typing import NamedTuple

@@ -21,15 +21,15 @@ class RangeScratch(NamedTuple):
 
 
 def range_scratch(m):
-    """The Desk for so many maps."""
+    """The RangeScratch for so many maps."""
     return RangeScratch(np.zeros(m, np.int64), np.zeros((m, 2)), np.zeros((m + 1, 6)), np.zeros(2), np.zeros(m, np.int32))
 
 
 @kernel
 def collect_ranges(order, begin, end, begins, maps, weights, local, axes, counts, limits, boxes, sums, map_ids):
-    """Of the vertices in the rows order[begin : end]: the maps that move them, in `met`; how many. Of map j limits[j] are the least and the
-    largest weight, boxes[j] = low, high of those it moves, boxes[-1] of all, along `axes` (3, 3), a row each. `sums` are the least and the
-    largest sum of weights. `local` (n, 3) are places at rest; counts (m,), 0 at first, are left at 0."""
+    """Of the vertices in the rows order[begin : end]: the maps that move them, in `map_ids`; how many. Of map j limits[j] are the least
+    and the largest weight, boxes[j] = low, high of those it moves, boxes[-1] of all, along `axes` (3, 3), a row each. `sums` are the least
+    and the largest sum of weights. `local` (n, 3) are places at rest; counts (m,), 0 at first, are left at 0."""
     n = 0
     sums[0], sums[1] = np.inf, -np.inf
     bounds = boxes[len(boxes) - 1]

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pliant.core import validate, validate_views
+from pliant.core import validate_views
 from pliant.core.jit import helper, ignore_float_errors, kernel
 from pliant.core.simd import ctz, fabs, maximum, movemask, popcount
 from pliant.core.soa import field_lanes, lanes
@@ -32,6 +32,7 @@ from pliant.geometry.halfspace import side_exact, side_filter
 from pliant.geometry.predicates import UNSURE
 from pliant.geometry.ray_triangle import ldexp
 from pliant.motion.rigid import UNDERFLOW_BOUND, rounding_bound, transform_coordinate
+from pliant.query.target import BodyGroup, QueryBody, check_body
 from pliant.query.traverse import BUDGET_SPENT, DONE, prefetch_child, refresh_leaf, refresh_node
 from pliant.results import Stats, VisibleFaces
 from pliant.volume.protocol import REL_ERROR, center, support_value
@@ -47,7 +48,7 @@ CULL_STATE = np.dtype([(name, np.int64)
                        for name in ("position", "budget", "n_v", "n_p", "n_u", "n_exact", "frame", "entry", "fill", "context")])
 
 
-def frustum_cull(target: Any, frustum: ArrayLike | None = None, *, matrix: ArrayLike | None = None) -> VisibleFaces:
+def frustum_cull(target: QueryBody | BodyGroup, frustum: ArrayLike | None = None, *, matrix: ArrayLike | None = None) -> VisibleFaces:
     """The faces of a body, or of a scene, that are not wholly outside of any one plane of a frustum.
 
     frustum : (k, 4) rows a b c d, any k from 1 up: a x + b y + c z + d >= 0 is inside; of any length
@@ -68,10 +69,11 @@ def frustum_cull(target: Any, frustum: ArrayLike | None = None, *, matrix: Array
     if (frustum is None) == (matrix is None):
         raise TypeError("frustum_cull: expected a frustum (k, 4), or a matrix (4, 4), and not both")
     planes = matrix_planes(validate_views.matrix("matrix", matrix)) if frustum is None else validate_views.planes("frustum", frustum)
-    if hasattr(target, "members_with_faces"):
+    if isinstance(target, BodyGroup):
         bodies, body_ids, _ = target.members_with_faces()
     else:
-        bodies, body_ids = [validate.check_body("target", target)], [0]
+        check_body("target", target)
+        bodies, body_ids = [target], [0]
     with ReadLock(*(body.guard for body in bodies)):
         found = [cull_faces(body, planes) for body in bodies]
     faces = np.concatenate([np.zeros(0, np.int32), *(faces for faces, _ in found)])

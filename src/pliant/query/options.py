@@ -1,11 +1,13 @@
-"""Options of BVH traversal: they change the work, never the result."""
+"""Options that several queries share. Those of BVH traversal change the work, never the result."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from pliant.core import validate
 
+ADJACENT_MODES = "exact", "ignore"
+EACH_PAIR = "each"                                                      # one pair of faces for each two bodies that intersect
 SAT_MODES, DESCEND_MODES, RAY_MODES = ("full", "lite"), ("both", "larger"), ("wide", "stackless")
 
 
@@ -53,3 +55,29 @@ def check_traversal(traversal: object) -> Traversal:
     if not isinstance(traversal, Traversal):
         raise TypeError(f"traversal: expected a pliant.Traversal, got {type(traversal).__name__} {traversal!r}")
     return traversal
+
+
+class ManyOptions(NamedTuple):
+    """Options of a query of many pairs of bodies, and its deadline."""
+    first: bool | str
+    contacts: bool
+    adjacent: str
+    traversal: Traversal
+    deadline: float | None
+
+    @property
+    def stops_early(self) -> bool:
+        """Does the query end at the first pair of faces?"""
+        return self.first is True
+
+    @property
+    def answer_key(self) -> tuple[Any, ...]:
+        """The options that the answer depends on."""
+        return self.first, self.contacts, self.adjacent
+
+
+def check_many_options(first: object, contacts: object, adjacent: object, traversal: object, end_time: float | None) -> ManyOptions:
+    """Validate the options of a query of many pairs of bodies."""
+    checked = validate.choice("first", first, (EACH_PAIR,)) if isinstance(first, str) else validate.flag("first", first)
+    return ManyOptions(checked, validate.flag("contacts", contacts), validate.choice("adjacent", adjacent, ADJACENT_MODES),
+                       check_traversal(traversal), end_time)

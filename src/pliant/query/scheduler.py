@@ -7,14 +7,13 @@ steps are small, and the pairs left on all stacks are returned.
 import threading
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pliant.core import memory
 from pliant.core import threads as pool
 from pliant.core.jit import ignore_float_errors
-from pliant.core.threads import ReadWriteLock
 from pliant.errors import TooManyPairsError
 from pliant.query.budget import NO_ENTRIES, TIMED_CALL_BUDGET, time_is_up
 from pliant.query.traverse import BUDGET_SPENT, COUNTERS, EARLY_EXIT, OUTPUT_FULL, QUERY_STATE
@@ -24,29 +23,6 @@ CALL_BUDGET = 1 << 14                                                   # pairs 
 INITIAL_KEYS = 1 << 13                                                  # initial capacity for keys
 MAX_KEPT_KEYS = 1 << 20                                                 # capacity that a thread keeps between queries
 IDLE_WAIT = 0.05                                                        # seconds between checks of an idle worker
-
-
-class Queryable(Protocol):
-    """What queries need of a body; `Body` implements it."""
-
-    guard: ReadWriteLock
-    motion: Any
-    welded_faces: np.ndarray                                            # (f, 3) int32, faces with one index for welded vertices
-    matrix: np.ndarray | None                                           # rows of 3 × 4, from model space to the world
-    distance_cache: Any                                                 # nearest leaves of the last distances: distance.py
-
-    @property
-    def faces(self) -> np.ndarray:
-        """(f, 3) vertex indices."""
-
-    def bvh_at(self, scale: float) -> Any:
-        """The BVH, for coordinates times this power of two."""
-
-    def world_vertices(self) -> tuple[np.ndarray, bool, float]:
-        """(world vertices, flat; are all in the range of the filters?; bound on the rounding of the transform)"""
-
-    def mesh(self) -> Any:
-        """The connectivity, `geometry/mesh.py`."""
 
 
 class Workspace:

@@ -3,18 +3,18 @@
 How volumes follow is decided by the share of leaves that the last queries came to: where it is large, most volumes are needed and a
 bottom-up pass is the cheapest way to them; where it is small, hybrid touches a fraction, and where it is tiny, lazy less still.
 
-Whether the tree is worn is found out in three steps, each dearer and rarer than the one before (`tree/quality.py`):
+Whether the tree is degraded is found out in three steps, each dearer and rarer than the one before (`tree/quality.py`):
 
-- a GLANCE at some leaves: have their sizes, or the proportions of their sides, changed since the tree was new? The more they change from
-  glance to glance, the sooner the next one comes;
+- a SAMPLE of the leaves: have their sizes, or the proportions of their sides, changed since the tree was new? The more they change from
+  sample to sample, the sooner the next one comes;
 - a TRIAL, if they have changed by more than at any earlier trial: a new tree for a sample of the faces, and the leaves of the old one
   against it. A motion that comes and goes stays within what earlier trials have seen; there, trials come more and more seldom;
-- a NEW TREE, if queries meet `WORTH` times as many volumes as in it, and have done so long enough to pay for it; at once or in the
-  background. If the last one was worn as soon as it was there, it waits longer and longer before the next.
+- a NEW TREE, if queries meet `REBUILD_RATIO` times as many volumes as in it, and have done so long enough to pay for it; at once or in the
+  background. If the last one was degraded as soon as it was there, it waits longer and longer before the next.
 
-What queries do is counted in leaves that they reach, in units of all leaves of the body. Where they reach few, a worn tree costs little.
-Rays come to a leaf again and again: if together they cost more than reaching all leaves once, time passes faster than frames do.
-A tree that the user has chosen, by a key, is never looked at: only how volumes follow is decided.
+What queries do is counted in leaves that they reach, in units of all leaves of the body. Where they reach few, a degraded tree costs
+little. Rays come to a leaf again and again: if together they cost more than reaching all leaves once, they count as several frames of the
+schedule. A tree that the user has chosen, by a key, is never looked at: only how volumes follow is decided.
 """
 import os
 from concurrent.futures import Future
@@ -38,8 +38,8 @@ BOTTOM_UP_ABOVE, BOTTOM_UP_UNTIL = 0.5, 0.35                            # of the
 HYBRID_ABOVE, HYBRID_UNTIL = 0.15, 0.1                                  # hybrid above, lazy below
 LEAF_SAMPLE = 256                                                       # leaves looked at
 
-MIN_SAMPLE_INTERVAL, MAX_SAMPLE_INTERVAL = 4, 64                        # frames between glances
-SAMPLE_CHANGE = 0.08                                                    # a glance should differ by so much from the one before (logarithm)
+MIN_SAMPLE_INTERVAL, MAX_SAMPLE_INTERVAL = 4, 64                        # frames between samples
+SAMPLE_CHANGE = 0.08                                                    # a sample should differ by so much from the one before (logarithm)
 TEST_CHANGE, CLOSE_FACTOR = 0.15, 0.3                                   # ... and from all trials by so much: another; × NEAR, if close
 FULL_TEST_CHANGE = 0.4                                                  # so much larger runs of leaves: try all of the body, not a sample
 MIN_WAIT, MAX_WAIT = 64, 1024                                           # frames without trials, or new trees, that would be in vain
@@ -69,9 +69,9 @@ class AutoState:
         self.frames, self.last_frame, self.n_moved = 0, -1, 0           # time so far, the last frame's stamp, vertices moved alone
         self.ray_tests, self.pace = 0, 1                                # what rays had cost then, and how long that frame took
         self.leaves_checked = 1 - LEAF_CHECK_INTERVAL                   # when leaves were last looked at
-        self.pending_tree: Future | None = None                         # a tree, to be taken if the old one is worn `least` times
+        self.pending_tree: Future | None = None                         # a tree, to be taken if the old one is `min_ratio` times as slow
         self.min_ratio, self.process = 0.0, 0                           # ... and who builds it
-        self.initial_sample = self.degraded_sample = None               # glances: when the tree was new, when the one before was given up
+        self.initial_sample = self.degraded_sample = None               # samples: when the tree was new, when the one before was given up
         self.min_age = 0                                                # a tree must be so old before the next
         self.built_frame = self.next_sample = self.test_wait = self.next_test = 0
 
@@ -149,10 +149,10 @@ def choose_mode(bvh, state):
         state.note(bvh, state.mode, f"queries reached {share:.0%} of the leaves")
 
 
-# --- is the tree worn? -------------------------------------------------------------------------------------------------------------
+# --- is the tree degraded? -------------------------------------------------------------------------------------------------------------
 
 def check_tree(bvh, state):
-    """Take a tree from the background, or glance, if it is time to, and try if that is called for."""
+    """Take a tree from the background, or a sample, if it is time to, and build a test tree if that is called for."""
     if state.pending_tree is not None and state.process != os.getpid(): # a forked child: nobody is building here
         state.pending_tree = None
     if state.pending_tree is not None and state.pending_tree.done():
@@ -166,7 +166,7 @@ def check_tree(bvh, state):
         judge_rebuild(state, sample)
     state.sampled_frame, state.last_sample, state.reached = state.frames, sample, state.reached + elapsed_frames * share
     missing = test_cost(bvh) - state.reached
-    interval = elapsed_frames * min(SAMPLE_CHANGE / max(change, 1e-9), 2)  # no more than twice as far: wear begins slowly
+    interval = elapsed_frames * min(SAMPLE_CHANGE / max(change, 1e-9), 2)  # no more than twice as far: degradation begins slowly
     state.next_sample = state.frames + int(min(max(interval, missing / max(share, 1e-3), MIN_SAMPLE_INTERVAL), MAX_SAMPLE_INTERVAL))
     old_enough = state.frames - state.built_frame >= state.min_age or state.pace >= EXPENSIVE_PACE
     if missing <= 0 and state.pending_tree is None and old_enough and needs_test(state, sample):
@@ -175,7 +175,7 @@ def check_tree(bvh, state):
 
 def needs_test(state, sample):
     """Is this beyond what earlier trials have seen, or was the last one long ago?"""
-    if state.ratio >= REBUILD_RATIO:                                    # the tree is worn, and only has to pay for a new one
+    if state.ratio >= REBUILD_RATIO:                                    # degraded: it only has to pay for a new tree
         return state.frames >= state.next_test
     excess = max(max(s - high, low - s) for s, low, high in zip(sample, state.low, state.high, strict=True))
     return excess > state.test_change or (state.frames >= state.next_test
@@ -183,12 +183,12 @@ def needs_test(state, sample):
 
 
 def sample_difference(p, q):
-    """By how much two glances differ at most."""
+    """By how much two samples differ at most."""
     return max(abs(a - b) for a, b in zip(p, q, strict=True))
 
 
 def judge_rebuild(state, sample):
-    """The first glance at a tree that replaced another: if half of the wear is back, it was in vain."""
+    """The first sample of a tree that replaced another: if half of the degradation is back, it was in vain."""
     degraded, state.degraded_sample = state.degraded_sample, None
     in_vain_rebuild = any(w - f > TEST_CHANGE and s - f > (w - f) / 2 for s, f,
                           w in zip(sample[:2], state.initial_sample[:2], degraded[:2], strict=True))

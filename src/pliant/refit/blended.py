@@ -4,7 +4,7 @@ For p_i in V_i, Σ w_i p_i lies in the blend of the V_i: the volumes of a morphi
 those of the leaves that a query reaches. Between two consecutive targets there may be further reference volumes (6.5): then a body between
 the two is between two of these, which are tighter.
 
-Rounding: reference volumes are rounded outward, `blend` is, and `slack` covers that of positions and of weights that do not sum up to
+Rounding: reference volumes are rounded outward, `blend` is, and `margin` covers that of positions and of weights that do not sum up to
 one to the last bit. Shapes may be of very different sizes: each reference has the scale that suits it in float32, and weights bring
 them to that of the body.
 """
@@ -36,7 +36,7 @@ BLEND_DTYPE = np.dtype([(name, np.int64) for name in (
 
 class ReferenceVolumes(NamedTuple):
     """Reference volumes (n, r) of all nodes, `steps` of them between two targets, at `scales` (r,); which of them are active, and how much:
-    `number` (r,) and `weight` (r,), from that scale to the body's; `about` (1,) is what entries read."""
+    `active` (r,) and `weight` (r,), from that scale to the body's; `record` (1,) is what entries read."""
     volumes: np.ndarray
     active: np.ndarray
     weight: np.ndarray
@@ -47,7 +47,7 @@ class ReferenceVolumes(NamedTuple):
 
 @kernel
 def blend_node(nodes, i, merged_lanes, references, r, active, weight, n, margin, stamps, stamp):
-    """Set node i from its references, lanes in `kept` from the nodes under them, which are true; the number of volumes set."""
+    """Set node i from its references, `merged_lanes` from the nodes under them, which are up to date; the number of volumes set."""
     made = signed_reference(references, i * r + active[0], weight[0])
     if n == 1 and abs(weight[0]) != ONE:
         made = blend(made, made, HALF * abs(weight[0]), HALF * abs(weight[0]))
@@ -116,7 +116,7 @@ def node_entry(volume, width):
 
 @cache
 def leaf_entry():
-    """(address, what keeps it alive) of `fill_blended`."""
+    """(address, what keeps it alive) of `fill_blended_leaf`."""
     def enter(context, i):
         record = array_at(as_pointer(context), 1, CONTEXT)[0]
         blend = array_at(as_pointer(record["blend"]), 1, BLEND_DTYPE)[0]

@@ -2,8 +2,8 @@
 
 Of every lane it is known, once and for all, which maps move the vertices under it, between which limits their weights lie, and a box at
 rest around those that each moves. Along the directions of a k-DOP that bounds where the vertices are (`motion/weight_bounds.py`), in time
-linear in the number of these maps, whatever the number of vertices. A node that a query reaches is made true so, once a frame. Vertices are
-placed, and triangles made of them, for leaves that a query reaches.
+linear in the number of these maps, whatever the number of vertices. A node that a query reaches is refreshed so, once a frame. Vertices are
+blended, and triangles made of them, for leaves that a query reaches.
 
     bound    "eq12", the paper's closed form; "greedy", the solution of the linear programme: a little tighter, and dearer
     boxes    "own": a box for each map around the vertices that it moves, where these are clearly smaller than one around all; "aabb",
@@ -11,7 +11,7 @@ placed, and triangles made of them, for leaves that a query reaches.
              to bound what it would do to vertices that it does not move: near the root these are nearly all
     leaves   "bound": as all other lanes; "exact": from their vertices, all leaves of a node at once, as in the paper
 
-Families that are no k-DOPs get the volume around the box (`around` of the protocol).
+Volume types that are no k-DOPs get the volume around the box (`enclose_box` of the protocol).
 """
 from functools import cache
 from typing import NamedTuple
@@ -54,9 +54,9 @@ CONVEX_DTYPE = np.dtype([(name, np.int64) for name in (
 
 
 class NodeRanges(NamedTuple):
-    """What nodes know of the maps: `shares` of node i from begins[i] to begins[i + 1], of the maps `which`; hulls from starts[i] on, as
-    many or one for all; `rests` (n,); the 1-norms (D,) of directions and planes (m · D · 4,), the rows of maps along them; a node of
-    nothing."""
+    """What nodes know of the maps: `weight_ranges` of node i from begins[i] to begins[i + 1], of the maps `map_ids`; boxes at rest from
+    starts[i] on, as many or one for all; `weight_sums` (n,); the 1-norms (D,) of directions and planes (m · D · 4,), the rows of maps
+    along them; a node of nothing."""
     weight_ranges: np.ndarray
     map_ids: np.ndarray
     begins: np.ndarray
@@ -69,7 +69,7 @@ class NodeRanges(NamedTuple):
 
 
 class ConvexState(NamedTuple):
-    """What a shape keeps with its tree: directions (D, 3), the rows of the vertices of its leaves, and `about` (1,), what entries read."""
+    """What a BVH keeps with its tree: directions (D, 3), the rows of the vertices of its leaves, and `record` (1,), what entries read."""
     ranges: NodeRanges
     directions: np.ndarray
     rows: np.ndarray
@@ -109,16 +109,16 @@ def _enclose_scratch(like, nodes, i, scratch):
         put_lane(nodes, i, k, enclose_box(like, low, high))
 
 
-for _volume in dict.fromkeys(family.volume for family in VOLUME_TYPES.values()):
+for _volume in dict.fromkeys(each.volume for each in VOLUME_TYPES.values()):
     put_slab.register(_volume)(_put_field if _volume in SLABS else _put_scratch)
     finish_slabs.register(_volume)(_finish_fields if _volume in SLABS else _enclose_scratch)
 
 
 @kernel
 def bound_node(nodes, leaves, i, merged_lanes, ranges, record, points, vertices, begins, fill_leaf, context, frame, stamp_after):
-    """Set node i: lanes in `kept` from the nodes under them, which are true, leaves from their vertices if `exact`, the others by their
-    limits; of the record `more` also `turned` and `how`, as in the module, the largest `size` of a bound, and the `doubt` of vertices.
-    How many lanes."""
+    """Set node i: `merged_lanes` from the nodes under them, which are up to date, leaves from their vertices if `exact`, the others by
+    their limits; of the record also `oriented` and `method`, as in the module, the largest `size` of a bound, and the `error_bound` of
+    vertices. How many lanes."""
     begin, end, like, scratch = ranges.begins[i], ranges.begins[i + 1], load_bounds(nodes, i), stack_float32(48)
     if begin < end and merged_lanes != (np.int64(1) << nodes[i]["count"]) - 1:
         margin, at = rounding_margin(end - begin, record["size"]) + 2 * record["error_bound"], ranges.starts[i]
@@ -155,7 +155,7 @@ def fill_blended_leaf(leaves, i, skin, rows, begins, frame):
 
 @cache
 def node_entry(volume, width):
-    """(address, what keeps it alive) of `bend_node` for nodes of this class and width."""
+    """(address, what keeps it alive) of `bound_node` for nodes of this class and width."""
     node, (share, hull, rest) = node_dtype(volume, width), range_dtypes(width)
 
     def enter(context, i):
@@ -195,7 +195,7 @@ def node_entry(volume, width):
 
 @cache
 def leaf_entry():
-    """(address, what keeps it alive) of `fill_bent`."""
+    """(address, what keeps it alive) of `fill_blended_leaf`."""
     def enter(context, i):
         record = array_at(as_pointer(context), 1, CONTEXT)[0]
         convex = array_at(as_pointer(record["blend"]), 1, CONVEX_DTYPE)[0]
@@ -225,9 +225,10 @@ def leaf_entry():
 def list_ranges(child, count, spans, order, begins, skin_maps, weights, local, axes, to_xyz, exact, own, counts, limits, boxes, sums,
                 map_ids,
                 last_node, slots, firsts, starts, maps, weight_ranges, rest_boxes, weight_sums):
-    """Of every lane, but leaves where these are `exact`, what maps have of its vertices; how many shares there are. Without room for maps
-    it fills firsts (n + 1,) and starts (n + 1,), which say where the shares and hulls of a node begin, and thereby whether it has one for
-    each map; with room it reads them, and fills maps, shares, hulls and rests. `seen` (m,) is −1 at first."""
+    """Of every lane, but leaves where these are `exact`, what maps have of its vertices; how many weight ranges there are. Without room for
+    maps it fills firsts (n + 1,) and starts (n + 1,), which say where the weight ranges and boxes of a node begin, and thereby whether it
+    has one for each map; with room it reads them, and fills maps, weight ranges, boxes at rest and weight sums. `last_node` (m,) is −1 at
+    first."""
     total, n_hulls, filling = 0, 0, len(maps) > 0
     for i in range(len(child)):
         firsts[i], own_size, common_size, n = total, 0.0, 0.0, 0

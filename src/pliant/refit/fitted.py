@@ -51,7 +51,7 @@ def refit_bvh(bvh):
 
 
 def check_fit_method(volume_type, settings):
-    """Can volumes of this family be fitted so?"""
+    """Can volumes of this type be fitted so?"""
     how = settings["how"]
     if (type(FIT_METHODS[how]), volume_type.volume) not in fit.table:
         known = ", ".join(sorted(other.name for other in VOLUME_TYPES.values() if (type(FIT_METHODS[how]), other.volume) in fit.table))

@@ -47,7 +47,7 @@ class ActiveFront:
 
 @kernel
 def refit_front(nodes, ready, last_frame, frame, entry, context, queue, counts):
-    """Make the root, and the nodes with the stamp `last` that are under such nodes, true to the frame. counts = (nodes, volumes set, merged
+    """Refresh the root, and the nodes with the stamp `last_frame` that are under such nodes. counts = (nodes, volumes set, merged
     ones)."""
     n, at = 1, 0
     queue[0] = 0

@@ -6,7 +6,7 @@ after an update, in one reverse scan:
 1. Error propagation. A leaf grows, from what it was when it was last fitted, by the farthest that one of its vertices is from where it was
    then: vertices that oscillate do not inflate it. Every other volume grows by the longest step of a vertex under it since the scan before.
 2. Fitness. A: it has grown by p_max times its thickness, or more. B: the last queries came to what is in it. C: a loop over distances found
-   its children farther away than it (`Shape.marks`) by more than k times what it has grown by, and that is gamma times its thickness or
+   its children farther away than it (`Bvh.looseness`) by more than k times what it has grown by, and that is gamma times its thickness or
    more. A criterion is a rule over these three. What is unfit is fitted to the vertices under it, which does not concern its children.
 
 Queries are never interrupted: all volumes are true. Nodes keep an old stamp nevertheless, all but the root: so a loop that comes to one
@@ -71,11 +71,12 @@ CRITERIA = {                                                            # bit A 
 class Growth(NamedTuple):
     """What a volume has grown by since it was fitted, and how thick it was then."""
     inflation: float
-    thickness: float
+    min_extent: float
 
 
 class FitnessLimits(NamedTuple):
-    """What is unfit: the rule, a value of CRITERIA, and the limits of A and C; `last`: the frame of the scan before; `anew`: everything."""
+    """What is unfit: the rule, a value of CRITERIA, and the limits of A and C; `last_frame`: the frame of the scan before; `fit_all`:
+    everything."""
     rule: int
     p_max: float
     k: float
@@ -158,14 +159,14 @@ def was_visited(nodes, leaves, child, last):
 
 
 @helper
-def needs_fit(limits, nodes, leaves, child, inflation, thickness, looseness):
+def needs_fit(limits, nodes, leaves, child, inflation, min_extent, looseness):
     """Shall a volume be fitted? Leaves are large, and their stamps cold: they are read only if it depends on them."""
     if limits.fit_all or inflation == ZERO:
         return limits.fit_all
     case = 0
-    if inflation >= limits.p_max * thickness:
+    if inflation >= limits.p_max * min_extent:
         case += 1
-    if inflation >= limits.gamma * thickness and looseness > limits.k * inflation:
+    if inflation >= limits.gamma * min_extent and looseness > limits.k * inflation:
         case += 4
     if_not_visited, if_visited = limits.rule >> case & 1, limits.rule >> (case + 2) & 1
     return (if_not_visited if if_not_visited == if_visited or not was_visited(nodes, leaves, child, limits.last_frame) else if_visited) != 0
@@ -174,7 +175,7 @@ def needs_fit(limits, nodes, leaves, child, inflation, thickness, looseness):
 @kernel
 def refit_scan(method, limits, nodes, leaves, originals, growth, longest_steps, looseness, ranges, vertices, begins, points, anchors, steps,
                frame):
-    """Let all volumes be true to the points: by growing, or fitted if they are unfit; the number of these, but for the root's. The last
+    """Refit all volumes to the points: by growing, or fitted if they are unfit; the number of these, but for the root's. The last
     turn, i = −1, is for the root: the one lane of what is above it."""
     n_refitted, n = 0, len(nodes)
     for i in range(n - 1, -2, -1):
@@ -193,7 +194,7 @@ def refit_scan(method, limits, nodes, leaves, originals, growth, longest_steps, 
                 if step > ZERO:
                     inflation = round_up(inflation + step)
             longest = maximum(longest, step)
-            if needs_fit(limits, nodes, leaves, child, inflation, old.thickness, child_looseness):
+            if needs_fit(limits, nodes, leaves, child, inflation, old.min_extent, child_looseness):
                 made = fit_points(method, like, points, vertices, begin, end)
                 if i >= 0:
                     put_lane(originals, i, k, made)
@@ -206,7 +207,7 @@ def refit_scan(method, limits, nodes, leaves, originals, growth, longest_steps, 
                 put_lane(growth, slot, k, Growth(ZERO, maximum(min_half_extent(made), MIN_THICKNESS_SHARE * size(made))))
                 changed = True
             elif inflation != old.inflation:
-                put_lane(growth, slot, k, Growth(inflation, old.thickness))
+                put_lane(growth, slot, k, Growth(inflation, old.min_extent))
                 changed = True
         if i >= 0:
             longest_steps[i] = longest

@@ -1,7 +1,7 @@
 """Key shapes: a tree for each, of which one serves at a time (thesis C 7.4, where a soup goes through five constellations).
 
 Where faces lose their neighbours no one tree serves all shapes, but those that a body comes near to may be known. A tree is built on each,
-when it is first chosen, and never again; each has a `Shape` of its own, with its records and whatever a policy keeps with it. All of them
+when it is first chosen, and never again; each has a `Bvh` of its own, with its records and whatever a policy keeps with it. All of them
 follow the same points.
 
 Invariants: only the shape that serves hears of updates. When another takes over, its frame goes on from there, so that whatever its
@@ -13,7 +13,7 @@ from pliant.refit.policy import Bvh
 
 
 class KeyPoses:
-    """The key shapes (k, n, 3) of a body and, for those that have been chosen, {key: Shape}; none for a body without faces."""
+    """The key shapes (k, n, 3) of a body and, for those that have been chosen, {key: Bvh}; none for a body without faces."""
 
     def __init__(self, rows, options, guard, faces, motion):
         self.rows, self.bvhs = rows, {}
@@ -22,24 +22,25 @@ class KeyPoses:
     def __len__(self):
         return len(self.rows)
 
-    def shape(self, key):
-        """The Shape of a key; its tree is built when it is first asked for."""
+    def bvh(self, key, tree=None):
+        """The BVH of a key pose; it is built when it is first requested, unless its tree is given."""
         if key not in self.bvhs and len(self._faces):
-            options, points = self._options, Free(self.rows[key]).points.reshape(-1, 4)
-            tree = options.builder.build(points, self._faces, options.arity, options.leaf)
+            options = self._options
+            if tree is None:
+                tree = options.builder.build(Free(self.rows[key]).points.reshape(-1, 4), self._faces, options.arity, options.leaf)
             bvh = Bvh(options, self._guard, self._faces, self._motion.points, tree, self._motion)
             bvh.fixed = True
             self.bvhs[key] = bvh
         return self.bvhs.get(key)
 
     def key_of(self, bvh):
-        """The key of a Shape."""
+        """The key of a Bvh."""
         return next(key for key, known in self.bvhs.items() if known is bvh)
 
     def log(self):
         """What `auto` has chosen, for all keys, in the order of updates."""
         states = [shape.policy_state for shape in self.bvhs.values() if shape.policy_state is not None]
-        return sorted((choice for mind in states for choice in mind.log), key=lambda choice: choice.update)
+        return sorted((choice for state in states for choice in state.log), key=lambda choice: choice.update)
 
 
 def check_key_poses(key_poses, count, build_poses, options):

@@ -1,11 +1,11 @@
 """On demand: volumes follow when a query reaches them (thesis A 5.3.3, "top-down from the shared vertices of a node").
 
-A node is made true from the vertices under it, without looking at its children: a lane is the volume around its distinct vertices. Or with
+A node is refreshed from the vertices under it, without looking at its children: a lane is the volume around its distinct vertices. Or with
 some levels below it: then the deepest of these are made from vertices, and the others from their children. `spans` (n, W, 2) and
 `order` list the vertices, built once per tree: one copy of them per level.
 
-Loops reach this through an address (`core/function_pointer.py`); the entry is compiled once per (family, W). Two threads may refresh a node
-at once: they write the same bits, and the stamp after them.
+Loops reach this through an address (`core/function_pointer.py`); the entry is compiled once per (volume type, W). Two threads may refresh
+a node at once: they write the same bits, and the stamp after them.
 """
 from functools import cache
 from typing import NamedTuple
@@ -35,8 +35,8 @@ class VertexSpans(NamedTuple):
 
 @kernel
 def refit_subtree(nodes, points, spans, order, levels, ends, frame, i, merged_lanes, n_levels):
-    """Make node i, and all under it that are less than `n_levels` levels down, true to the points; the number of volumes set. Lanes in
-    `kept` follow from the nodes under them, which are true: then n_levels is 1."""
+    """Make node i, and all under it that are less than `n_levels` levels down, up to date; the number of volumes set. `merged_lanes`
+    are merged from the nodes under them, which are up to date: then n_levels is 1."""
     n_refitted, end_level = 0, np.int64(levels[i]) + n_levels
     for j in range(i if n_levels == 1 else np.int64(ends[i]) - 1, i - 1, -1):
         if levels[j] >= end_level:
@@ -63,7 +63,7 @@ def refit_each_node(nodes, points, spans, order, levels, ends, frame):
 
 @kernel
 def list_vertices(child, count, ranges, vertices, begins, last_lane, spans, order):
-    """Fill spans and, where there is room, order; how many entries there are. `seen` (vertices,) int64 starts at −1."""
+    """Fill spans and, where there is room, order; how many entries there are. `last_lane` (vertices,) int64 starts at −1."""
     n, lane = 0, 0
     for i in range(len(child)):
         for k in range(count[i]):
@@ -77,7 +77,7 @@ def list_vertices(child, count, ranges, vertices, begins, last_lane, spans, orde
                     if n < len(order):
                         order[n] = v
                     n += 1
-            while n % 4 != 0:                                           # `volume_of` takes four at a time
+            while n % 4 != 0:                                           # `enclose_points` takes four at a time
                 if n < len(order):
                     order[n] = order[n - 1]
                 n += 1

@@ -25,8 +25,8 @@ AHEAD_FLAG = 1 << 62
 
 @helper
 def ahead_request(i, merged_lanes):
-    """What an entry is asked to do ahead of queries (`front_tracking.py`): make node i true, its lanes in `kept` from the nodes under them,
-    which are, and leave its stamp. Whoever comes to node i asks for it by its number."""
+    """What an entry is asked to do ahead of queries (`front_tracking.py`): refresh node i, its `merged_lanes` from the nodes under them,
+    which are up to date, and leave its stamp. Whoever comes to node i asks for it by its number."""
     return i | (merged_lanes << 32) | AHEAD_FLAG
 
 

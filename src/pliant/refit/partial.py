@@ -6,7 +6,7 @@ update: that is never more than a full pass.
 
 An unchanged node does not end the climb in general. An ancestor may have been fitted to vertices, more tightly than its children merge; it
 encloses the old positions, and the new ones may lie outside it and inside the unchanged merge. Only for volume types whose fits contain
-their merges (`Family.merge_exact`) is an unchanged merge inside every ancestor: there the climb ends.
+their merges (`VolumeType.merge_exact`) is an unchanged merge inside every ancestor: there the climb ends.
 """
 from typing import NamedTuple
 
@@ -92,7 +92,7 @@ def mark_leaves(moved, begins, vertex_leaves, slots, leaves, dirty, touched, scr
 
 @kernel
 def refit_paths(nodes, points, vertices, leaf_begins, spans, order, parents, dirty, frame, merge_exact):
-    """Make true again what is marked and was true, upwards; the number of volumes set. Without spans there must be no stale nodes."""
+    """Refit what is marked and was up to date, upwards; the number of volumes set. Without spans there must be no stale nodes."""
     n_refitted = 0
     for i in range(len(nodes) - 1, -1, -1):
         dirty_lanes = np.int64(dirty[i])

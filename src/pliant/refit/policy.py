@@ -1,7 +1,7 @@
 """What a policy is, and the registry of policies.
 
-A policy decides when volumes follow the vertices. It sees a `Shape`: the part of a body below its vertices, that is, a tree, its
-records and what a refit reads. Loops know nothing of policies: they compare stamps and, where a node is stale, call the shape's entry.
+A policy decides when volumes are refitted. It sees a `Bvh`: the part of a body below its vertices, that is, a tree, its
+records and what a refit reads. Loops know nothing of policies: they compare stamps and, where a node is stale, call the entry of the BVH.
 """
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -25,10 +25,10 @@ class Bvh:
     """A tree, its volumes and the float32 rows they follow; one per body (and scale).
 
     `frame` counts updates; what has another stamp is stale. `fill`, `entry` and `context` are addresses for `core/function_pointer.py`: how
-    a loop makes a leaf or a node true. A policy that leaves stale nodes behind must set the entry (`know`). A policy may plant another
+    a loop refreshes a leaf or a node. A policy that leaves stale nodes behind must set the entry (`set_context`). A policy may set another
     tree, unless it is `fixed`: then it is the user's choice. A policy that wants to know how much farther away children are than their node
-    sets `marks`, −1 all over: where it is not None, a loop over distances raises marks[i] to the least distance of the children of node i
-    less that of node i itself, in the units of the points, whenever it opens the node.
+    sets `looseness`, −1 all over: where it is not None, a loop over distances raises looseness[i] to the least distance of the children of
+    node i less that of node i itself, in the units of the points, whenever it opens the node.
     """
 
     fixed = False
@@ -48,14 +48,14 @@ class Bvh:
         return self.options.builder.build(rows, self.faces, self.options.arity, self.options.leaf)
 
     def set_tree(self, tree):
-        """Take another tree; its volumes are true to no frame yet."""
+        """Take another tree; its volumes have never been set."""
         self.tree = tree
         self.nodes, self.leaves = tree.allocate(self.options.volume_type)
         # what a policy keeps with this tree; for `query/proximity/branch_and_bound.py`
         self.tree_state = self.looseness = None
-        self.paths = self._masks = self._skips = self._ranges = None    # see local.py, tree/adjacency.py and tree/nodes.py
+        self.paths = self._masks = self._skips = self._ranges = None    # see partial.py, tree/adjacency.py and tree/nodes.py
         self.looseness = None                                           # (n,) float32: see above
-        self.ready, self.front = np.full(len(self.nodes), NEVER_STAMPED, np.int32), None  # see front.py
+        self.ready, self.front = np.full(len(self.nodes), NEVER_STAMPED, np.int32), None  # see front_tracking.py
         self.n_pending = 0
         self.pending = []                                               # vertices that have moved alone since the last query
         self.set_context(nodes=self.nodes, leaves=self.leaves, slots=tree.slots, points=self.points, ready=self.ready, entry=0,
@@ -71,7 +71,7 @@ class Bvh:
     fill = property(lambda self: int(self._context["fill"]))
 
     def masks(self, mesh):
-        """Which triangles of its leaves are neighbours: `tree/adjacency.py`, made once per tree."""
+        """Which triangles of its leaves are adjacent: `tree/adjacency.py`, made once per tree."""
         with self.guard.refit_lock:
             if self._masks is None:
                 self._masks = adjacency_masks(self.tree, mesh)
@@ -144,11 +144,12 @@ class Bvh:
 
 
 class Policy(NamedTuple):
-    """A name in `Body(policy=…)`, and `follow(shape)`, called before a query, by one thread at a time, if the root is stale; `settings`: a
-    default and a check for each option that `policy={"name": …, option: …}` may set; `watch(shape, n)`, called after n vertices have moved
-    alone and volumes have followed, which may plant another tree: then `follow` is called as well; `suits(family, settings)` refuses a
-    family that it cannot serve so; `local`: where a few vertices move, may others set volumes for it (`partial.py`)? `motion`: the name of
-    the only one whose volumes it knows without vertices, and which sets these on demand; others set all of them in every update."""
+    """A name in `Body(policy=…)`, and `refit(bvh)`, called before a query, by one thread at a time, if the root is stale; `settings`: a
+    default and a check for each option that `policy={"name": …, option: …}` may set; `after_partial(bvh, n)`, called after n vertices have
+    moved alone and volumes were refitted, which may set another tree: then `refit` is called as well; `check(volume_type, settings)`
+    refuses a volume type that it does not support so; `allows_partial`: where a few vertices move, may others set volumes for it
+    (`partial.py`)? `motion`: the name of the only one whose volumes it knows without vertices, and which sets these on demand; others set
+    all of them in every update."""
     name: str
     refit: object
     settings: dict = {}                                                 # noqa: RUF012 - never written to

@@ -101,9 +101,9 @@ def balls(u: Floats, v: Floats, column: NDArray[np.int64], row: NDArray[np.int64
 
 def ring(u: Floats, v: Floats) -> Floats:
     """A ring of eight waves that lean over, tilted."""
-    turn, around = 2 * np.pi * u, 2 * np.pi * v
-    tube_radius = 0.30 + 0.07 * np.cos(8 * turn + 2 * around)
-    radius, height = 0.82 + tube_radius * np.cos(around), tube_radius * np.sin(around)
+    turn, angle = 2 * np.pi * u, 2 * np.pi * v
+    tube_radius = 0.30 + 0.07 * np.cos(8 * turn + 2 * angle)
+    radius, height = 0.82 + tube_radius * np.cos(angle), tube_radius * np.sin(angle)
     x, y, z = radius * np.cos(turn), radius * np.sin(turn), height
     return np.stack([x, 0.62 * y - 0.78 * z, 0.78 * y + 0.62 * z], axis=1)
 

@@ -115,8 +115,8 @@ class _RenderBody:
 
     def vertices(self) -> Floats:
         """(n, 3), fetched once for each time that the body moves."""
-        if self._version != self.body.version:
-            self._version, self._vertices = self.body.version, self.body.vertices
+        if self._version != self.body._version:
+            self._version, self._vertices = self.body._version, self.body.vertices
         return self._vertices
 
     def normals(self, faces: Indices) -> Floats:

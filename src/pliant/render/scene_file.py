@@ -26,7 +26,7 @@ from pliant.render.keyframes import interpolate
 from pliant.render.materials import Light, Material, Sky
 
 Floats = NDArray[np.float64]
-Shape = Callable[[int], Floats]
+VerticesAt = Callable[[int], Floats]
 
 MATERIAL_KINDS = ("diffuse", "glossy", "mirror", "glass")
 SHAPES = ("sphere", "bumpy", "arms", "sheet", "cloth")
@@ -152,7 +152,7 @@ def _read_actor(table: Table, materials: dict[str, Material], frames: int, rate:
     return Actor(faces, materials[material], shape, moves or spin != 0 or len(stops) > 1)
 
 
-def _procedural_mesh(table: Table, frames: int, rate: float) -> tuple[Shape, NDArray[np.int32], bool]:
+def _procedural_mesh(table: Table, frames: int, rate: float) -> tuple[VerticesAt, NDArray[np.int32], bool]:
     """A shape of `pliant.shapes` as a function of the frame, its faces, and whether it changes."""
     name = table.get("shape", validate_table.choice(SHAPES))
     if name == "sheet":
@@ -176,7 +176,7 @@ def _procedural_mesh(table: Table, frames: int, rate: float) -> tuple[Shape, NDA
     return lambda frame: shapes.bumpy(directions, phase + speed * frame / rate, amplitude, pitch), faces, True
 
 
-def _file_mesh(table: Table) -> tuple[Shape, NDArray[np.int32], bool]:
+def _file_mesh(table: Table) -> tuple[VerticesAt, NDArray[np.int32], bool]:
     """A mesh of an NPZ file beside the description. Beyond its last frame it stays as it is, or begins again."""
     name, loop = table.get("file", text), table.get("loop", flag, False)
     shapes, faces = table.get("file", lambda key, value: _read_npz(key, table.file.parent / name))

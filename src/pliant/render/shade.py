@@ -5,9 +5,9 @@ guess by what it has hit, lit by all lights; a shadow ray then takes one light a
 after any batch, which is how a time budget is kept, and rays beyond the last bounce still see the sky.
 
 Rays that start on a surface must not hit it again. Positions are rounded by a few 1e-16 of the largest number in them. So such a ray
-starts `LIFT` times that number away from its face, on its own side of it: it then cannot meet this face at any angle, unless the face is
-such a needle that its normal is lost in roundings too. Hits nearer than `NEAR` times that number do not count (`t_min`), which is for sharp
-valleys, where leaving one face may mean starting behind another.
+starts `ORIGIN_OFFSET` times that number away from its face, on its own side of it: it then cannot meet this face at any angle, unless the
+face is such a needle that its normal is lost in roundings too. Hits nearer than `T_MIN_FACTOR` times that number do not count (`t_min`),
+which is for sharp valleys, where leaving one face may mean starting behind another.
 
 Shapes: everything about n rays has n rows; colours are linear light (n, 3).
 """

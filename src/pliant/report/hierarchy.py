@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.core import validate
 from pliant.core.threads import ReadLock
+from pliant.query.target import check_body
 from pliant.report.data import Hierarchy
 from pliant.tree.nodes import subtree_leaf_ranges
 
@@ -27,7 +27,7 @@ def hierarchy_of(body: Any) -> Hierarchy | None:
     >>> len(found.order), [len(level) for level in found.levels[:4]]
     (80, [1, 2, 4, 8])
     """
-    validate.check_body("body", body)
+    check_body("body", body)
     with ReadLock(body.guard):
         if not len(body):
             return None

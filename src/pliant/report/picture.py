@@ -292,11 +292,11 @@ def _specular(normal: Floats) -> Floats:
 
 def _ambient_occlusion(depth: Floats) -> Floats:
     """Darker where the surroundings are nearer to the eye than the sample: creases and the seam between bodies."""
-    visible = np.isfinite(depth)
+    is_covered = np.isfinite(depth)
     radius = max(2, len(depth) // 40)
-    weight = _blur(visible.astype(np.float64), radius)
-    mean_depth = _blur(np.where(visible, depth, 0.0), radius) / np.maximum(weight, 1e-9)
-    return 1.0 - 0.55 * np.clip((np.where(visible, depth, 0.0) - mean_depth) / (1.5 * radius), 0.0, 1.0)
+    weight = _blur(is_covered.astype(np.float64), radius)
+    mean_depth = _blur(np.where(is_covered, depth, 0.0), radius) / np.maximum(weight, 1e-9)
+    return 1.0 - 0.55 * np.clip((np.where(is_covered, depth, 0.0) - mean_depth) / (1.5 * radius), 0.0, 1.0)
 
 
 def _outline(layer: Layer, body: Indices) -> Floats:

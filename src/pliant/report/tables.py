@@ -44,8 +44,8 @@ def rich(table: Table) -> RichTable:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
 
-    look = {"title_justify": "left", "caption_justify": "left", "box": SIMPLE_HEAD, "pad_edge": False}
-    shown = RichTable(title=table.title, caption=table.note or None, **look)  # type: ignore[arg-type]
+    style = {"title_justify": "left", "caption_justify": "left", "box": SIMPLE_HEAD, "pad_edge": False}
+    shown = RichTable(title=table.title, caption=table.note or None, **style)  # type: ignore[arg-type]
     for i, column in enumerate(table.columns):
         shown.add_column(column, justify="left" if i < table.words else "right", no_wrap=0 < i < table.words)
     for row in table.rows:

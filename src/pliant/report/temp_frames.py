@@ -116,12 +116,12 @@ class FrameStore:
         else:
             self.priority.clear()
         self.flush()
-        old, chunks, decoder, kept = self._file, self.chunks(), Decoder(self.bodies), iter(self.stored)
+        old, chunks, decoder, remaining = self._file, self.chunks(), Decoder(self.bodies), iter(self.stored)
         self._reset()
         with old:
             for chunk in chunks:
                 for frame in decoder.frames(zlib.decompress(chunk)):
-                    place, number = next(kept)
+                    place, number = next(remaining)
                     if self._is_stored(place, number):
                         self._append(frame, number)
         self.flush()

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pliant.core import validate
 from pliant.core.soa import lane
 from pliant.core.threads import ReadLock
+from pliant.query.target import check_body
 from pliant.refit.policy import POLICIES, Bvh
 from pliant.shapes import icosphere
 from pliant.volume.protocol import Ray, center, ray_interval
@@ -32,7 +33,7 @@ def volume_meshes(body: Any, level: int, detail: int = 2) -> tuple[NDArray[np.fl
     2
     """
     level, detail = validate.integer("level", level, range(1, 129)), validate.integer("detail", detail, range(6))
-    validate.check_body("body", body)
+    check_body("body", body)
     directions, faces = icosphere(detail)
     with ReadLock(body.guard):
         if not len(body):

@@ -1,2 +1,2 @@
-"""Who is under whom: topology only, built once. Builders register themselves by being imported here."""
+"""BVH topology and builders: topology only, built once. Builders register themselves by being imported here."""
 from pliant.tree import connectivity, covariance, matching, partition, sah, split  # noqa: F401

@@ -1,9 +1,9 @@
-"""Which triangles of two leaves are neighbours: one mask of 64 bits for every pair of leaves that share a vertex, made once per tree.
+"""Which triangles of two leaves are adjacent: one mask of 64 bits for every pair of leaves that share a vertex, made once per tree.
 
 Nine of ten pairs of triangles whose boxes overlap in a sheet share a vertex; loops must pass them over without looking. Bit 8 i + j of a
 mask: triangle i of the lower leaf and j of the higher share a vertex, or, in the mask of a leaf with itself, j <= i.
 
-A hub, a vertex with very many faces, would make nearly all pairs of leaves neighbours. Its faces are left out of the masks, and loops
+A hub, a vertex with very many faces, would make nearly all pairs of leaves adjacent. Its faces are left out of the masks, and loops
 compare the corners of what they find (`hubs`).
 """
 from typing import NamedTuple
@@ -19,7 +19,8 @@ SELF_MASK = sum(1 << (LEAF_WIDTH * i + j) for i in range(LEAF_WIDTH) for j in ra
 
 
 class AdjacencyMasks(NamedTuple):
-    """The neighbours of leaf a, none lower than a itself, are others[begins[a] : begins[a + 1]], the first one a; with them their masks."""
+    """The adjacent leaves of leaf a, none lower than a itself, are others[begins[a] : begins[a + 1]], the first one a; with them their
+    masks."""
     begins: np.ndarray
     others: np.ndarray
     masks: np.ndarray
@@ -43,7 +44,7 @@ def adjacency_masks(tree, mesh):
 
 @kernel
 def fill_masks(leaf_faces, faces, face_begins, incident_faces, slot_of_face, begins, last_entry, others, masks):
-    """Fill begins and, where there is room, others and masks; how many there are. `seen` (leaves,) −1: where each was put last."""
+    """Fill begins and, where there is room, others and masks; how many there are. `last_entry` (leaves,) −1: where each was put last."""
     n, writing = 0, len(others) > 0
     for a in range(len(leaf_faces)):
         start = n

@@ -11,8 +11,8 @@ has less of what it is to get. A region that is shut in stops, and the other tak
 gets less than a quarter, the patch is cut instead where one link of a spanning tree parts it best. So of n faces neither part has less
 than (n − 1) / max(4, d), d the most links of a face: 3 on ordinary surfaces.
 
-A node starts as one set; the largest is cut until there are `arity`. See `which_to_cut` for how it ends with leaves. Below DEPTH_LIMIT
-levels, which it takes a strange mesh with many links to reach, sets are halved without looking at links.
+A node starts as one set; the largest is cut until there are `arity`. See `choose_span_to_split` for how it ends with leaves. Below
+MAX_DEPTH levels, which it takes a strange mesh with many links to reach, sets are halved without looking at links.
 
 Of two bumpy spheres of 20,480 faces, leaves are 6.5 of 8 full, and queries take 1.09 times as long as with `tree/sah.py`.
 """
@@ -23,7 +23,7 @@ from pliant.tree import sah
 from pliant.tree.face_graph import build_face_graph
 from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
 
-MAX_DEPTH = 96                                                          # with log2 MOST_FACES less than MOST_LEVELS
+MAX_DEPTH = 96                                                          # with log2 MAX_FACES less than MAX_LEVELS
 
 
 @routine
@@ -120,11 +120,11 @@ def component_at(starts, n, position):
     """The component that this place in the line belongs to."""
     low, high = 0, n
     while high - low > 1:
-        middle = (low + high) // 2
-        if starts[middle] <= position:
-            low = middle
+        half_way = (low + high) // 2
+        if starts[half_way] <= position:
+            low = half_way
         else:
-            high = middle
+            high = half_way
     return low
 
 

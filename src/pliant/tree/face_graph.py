@@ -25,8 +25,8 @@ class FaceGraph(NamedTuple):
 
 
 def build_face_graph(faces, n_vertices, order_components):
-    """The Links of these faces. `line_up(order, starts)` gives the components in the order in which they are to stand, if there are
-    several."""
+    """The FaceGraph of these faces. `order_components(corners, starts)` gives the components in the order in which they are to stand, if
+    there are several."""
     n = len(faces)
     begins, incident_faces = np.zeros(n_vertices + 1, np.int32), np.empty(3 * n, np.int32)
     list_vertex_faces(faces, begins, incident_faces)

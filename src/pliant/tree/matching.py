@@ -9,11 +9,12 @@ Whole components stand in a line as in `tree/connectivity.py`, and a set of seve
 
 Promise: two patches that become a pair are one patch, unless a component leaves more groups without a mate than a balanced tree can wait
 for. Where links make a tree that happens: in discs of 3,000 faces grown at random one pair in 200 does not touch. On ordinary surfaces it
-does not. A component of n faces takes ⌈log2 n⌉ + SLACK rounds at most, most often ⌈log2 n⌉; joining components adds two levels or so.
+does not. A component of n faces takes ⌈log2 n⌉ + EXTRA_ROUNDS rounds at most, most often ⌈log2 n⌉; joining components adds two levels or
+so.
 
 Nodes are made of that binary tree from the top. A set of at most `leaf` faces is a leaf: with leaf=8 the first three rounds are inside of
 leaves, and as pairs hold powers of two of faces, nearly all leaves are full; with leaf=7 there are four in most. A node starts as one set,
-and the largest is opened until there are `arity`; see `which_to_open`. So with arity 8 three rounds become one node.
+and the largest is opened until there are `arity`; see `choose_set_to_open`. So with arity 8 three rounds become one node.
 
 Positions are used for the lengths of edges alone: where meshes stretch little, the tree fits all their shapes equally. Of two bumpy spheres
 of 20,480 faces all leaves are full, 2,560 against 2,739 of `tree/sah.py`, and n_v is 1.35 times as large, with `tree/connectivity.py` 1.54
@@ -32,9 +33,9 @@ from pliant.tree.nodes import MAX_LEVELS, WIDTH_OF_ARITY, Builder, register, tre
 EXTRA_ROUNDS = 2                                                        # rounds beyond ⌈log2 n⌉ that a component may take
 
 class BinaryTree(NamedTuple):
-    """A binary tree over n faces. Number k < n is the k-th face of `order`, others are sets: `halves` (2n − 1, 2) int32 holds the two that
-    each consists of, of lower number, and `sizes` (2n − 1,) int32 the faces in it. The last is the root. `apart`: how many sets consist of
-    two that do not touch, though of one component."""
+    """A binary tree over n faces. Number k < n is the k-th face of `order`, others are sets: `children` (2n − 1, 2) int32 holds the two
+    that each consists of, of lower number, and `sizes` (2n − 1,) int32 the faces in it. The last is the root. `n_disconnected`: how many
+    sets consist of two that do not touch, though of one component."""
     order: np.ndarray
     children: np.ndarray
     sizes: np.ndarray
@@ -69,7 +70,7 @@ def shared_length(points, faces, f, g):
 
 @kernel
 def list_edges(begins, adjacent, points, faces, last_seen, edges, weights):
-    """Fill edges (m, 2) and weights with the links between faces, each pair once; how many there are. `seen` is −1 at first."""
+    """Fill edges (m, 2) and weights with the links between faces, each pair once; how many there are. `last_seen` is −1 at first."""
     n = 0
     for f in range(len(faces)):
         for k in range(begins[f], begins[f + 1]):
@@ -105,7 +106,7 @@ def merge_groups(mate, sets, waits, children, sizes, n_sets, group, sets_after, 
 @kernel
 def merge_edges(mate, group, begins, adjacent, edge_ids, weights, last_seen, edges_after, weights_after):
     """The edges between the groups of the next round, with the weights of all that they consist of; how many there are. Each is summed
-    up once, from its lower group, so that it has one weight. `seen` is −1 at first: where the edge to a group was put last."""
+    up once, from its lower group, so that it has one weight. `last_seen` is −1 at first: where the edge to a group was put last."""
     n = 0
     for g in range(len(mate)):
         if 0 <= mate[g] < g:

@@ -1,18 +1,18 @@
 """Nodes and leaves: what a tree is, and how its volumes lie in memory.
 
     node    lanes   W siblings, one row of W float32 per scalar        leaf   lanes   8 triangles, float32 corners, one row per scalar
-            whole   the volume around them                                    whole   the box around them, whatever the family
+            bounds  the volume around them                                    bounds  the box around them, for all volume types
             child   int32[W]: >= 0 a node, < 0 ~leaf                          used    bits of the lanes that are not padding
-            count   lanes in use                                              stamp   the frame to which lanes and whole are true
-            stamp   the frame to which lanes and whole are true               corner  int32[3, 8] vertices, padding repeats the last face
+            count   lanes in use                                              stamp   the frame of lanes and bounds
+            stamp   the frame of lanes and bounds                             corner  int32[3, 8] vertices, padding repeats the last face
                                                                               face    int32[8], padding −1
 
 A node of eight boxes is 256 bytes, a leaf 448: whole cache lines, so that one prefetch brings all that is asked of it. Children come
 after their parents, so a reverse scan refits; a subtree owns a contiguous range of nodes and of leaves.
 
-The volume of a leaf is a lane of its parent and follows by the body's policy. The triangles of a leaf follow when a query reaches it,
-whatever the policy: copying them all was two thirds of a refit (2.3 → 0.65 ms, 327,680 triangles). The box that a leaf has of its own
-is not rounded outward and serves the leaf stage alone, which is the same for all families.
+The volume of a leaf is a lane of its parent and is refitted by the body's policy. The triangles of a leaf are filled when a query reaches
+it, whatever the policy: copying them all was two thirds of a refit (2.3 → 0.65 ms, 327,680 triangles). The box that a leaf has of its own
+is not rounded outward and serves the leaf stage alone, which is the same for all volume types.
 """
 from functools import cache
 from typing import NamedTuple
@@ -46,7 +46,8 @@ class Tree(NamedTuple):
 
     child (n, W) int32, `count` (n,) int32, `faces` (m, 8) int32 padded with −1, `corners` (m, 3, 8) int32 vertices of each leaf's faces
     (padding repeats the last face), `vertices` flat int32 the distinct ones of leaf after leaf, from begins[i] to begins[i + 1], the
-    last one repeated (see `derive`), `slots` (m, 2) int32 the parent and lane of each leaf, `depth` the number of levels of nodes.
+    last one repeated (see `derive_leaf_arrays`), `slots` (m, 2) int32 the parent and lane of each leaf, `depth` the number of levels of
+    nodes.
     """
     child: np.ndarray
     count: np.ndarray
@@ -63,7 +64,7 @@ class Tree(NamedTuple):
         return self.child.shape[1]
 
     def allocate(self, volume_type):
-        """Fresh (nodes, leaves) of this topology for a family of volumes, true to no frame."""
+        """New (nodes, leaves) of this topology for a bounding-volume type; their volumes were never set."""
         nodes = aligned_zeros(len(self.child), node_dtype(volume_type.volume, self.width))
         leaves = aligned_zeros(len(self.faces), LEAF_DTYPE)
         for name, value in zip(volume_type.volume._fields, volume_type.empty, strict=True):
@@ -106,8 +107,8 @@ def list_faces(spans, order, faces):
 
 @kernel
 def derive_leaf_arrays(child, count, faces, mesh_faces, corners, slots, vertices, begins, last_leaf, level):
-    """Fill corners, slots, vertices and begins; the number of levels of nodes. Parents come first, so one pass is enough. `seen` (−1 at
-    first) keeps the last leaf that named a vertex."""
+    """Fill corners, slots, vertices and begins; the number of levels of nodes. Parents come first, so one pass is enough. `last_leaf` (−1
+    at first) keeps the last leaf that named a vertex."""
     deepest = 0
     for i in range(len(child)):
         deepest = max(deepest, level[i] + 1)

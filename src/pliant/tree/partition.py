@@ -13,7 +13,7 @@ building takes O(n log n) whatever the mesh. A set of fewer than eight faces is 
 The paper's trees are binary, one face a leaf. Of wider ones a node starts as one set, and what is cut next is for `tree/sah.py` to say.
 With larger leaves planes would leave them half empty; there, a set of at most `arity` leaves is halved at medians, as in `tree/split.py`.
 
-Nine tenths a level could make 200 levels of 2^30 faces. Below DEPTH_LIMIT there are only medians: no more than DEPTH_LIMIT + log2 n.
+Nine tenths a level could make 200 levels of 2^30 faces. Below MAX_DEPTH there are only medians: no more than MAX_DEPTH + log2 n.
 
 Rows and sets are those of `tree/sah.py`: a face is 8 float32, low x y z, its number as bits, high x y z, 1; midpoints are doubled.
 """
@@ -26,7 +26,7 @@ from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
 from pliant.tree.sah import choose_set_to_split, doubled_midpoint, face_order, gather_boxes, measure_set, partition_at_median, swap_rows
 from pliant.tree.split import append_children, leaf_aligned_middle, split_at_medians
 
-MAX_DEPTH = 96                                                          # with log2 MOST_FACES less than MOST_LEVELS
+MAX_DEPTH = 96                                                          # with log2 MAX_FACES less than MAX_LEVELS
 MAX_IMBALANCE = 10                                                      # a part has one in so many of the faces, or more
 INSERTION_SORT_SIZE = 8                                                 # smaller sets are sorted
 N_SAMPLES = 7

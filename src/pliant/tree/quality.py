@@ -6,7 +6,7 @@ sixteen kinds of motion it went with n_v where sums of squared sizes or of areas
 n_v, 24 times this sum (29 over leaves alone), 17 times either of those; a sheet that turns 0.95, 1.2, and 0.2 or 1.8. Time grows by half
 as much where many faces meet, as much where few do.
 
-All is measured on boxes around the points, so volumes need not be true, and may be of any family.
+All is measured on boxes around the points, so volumes need not be up to date, and may be of any type.
 
 MOMENTS of boxes (…, 6): how many; sums of x, y and z sides, of half areas and of contents. They give the sum above for any s.
 """
@@ -22,7 +22,7 @@ from pliant.core.soa import stamp
 INF, ZERO = np.float32(np.inf), np.float32(0)
 MIN_EXTENT = 1e-30                                                      # narrower than this is no extent
 N_MOMENTS = 6
-SAMPLED_LEAVES = 256                                                    # leaves that a glance takes in
+SAMPLED_LEAVES = 256                                                    # leaves of a sample
 RUN_LENGTH = 8                                                          # of them to a run
 N_LEVELS = 32                                                           # one for every power of two of faces
 MIN_SAMPLED_CELLS = 8                                                   # cells of a sample, at least, on the average
@@ -77,10 +77,10 @@ def visited_share(leaves, frame, step):
     return n_visited / n
 
 
-# --- a glance --------------------------------------------------------------------------------------------------------------------
+# --- a sample --------------------------------------------------------------------------------------------------------------------
 
 class QualitySample(NamedTuple):
-    """What a glance at some leaves tells, as logarithms: a difference is a factor. None of it changes when the body grows or moves."""
+    """What a sample of leaves tells, as logarithms: a difference is a factor. None of it changes when the body grows or moves."""
     leaves: float                                                       # areas of the boxes of leaves, over those of faces
     runs: float                                                         # the same of boxes around leaves that follow each other
     x: float                                                            # share of the sides that are x, y, z
@@ -111,7 +111,7 @@ def sample_moments(vertices, begins, corners, points, step, moments, box):
 
 
 def sample_quality(tree, points):
-    """(the Glance, the box (8,) float32 around what was seen) of a tree where the points are now. 7 µs."""
+    """(the QualitySample, the box (8,) float32 around the sample) of a tree where the points are now. 7 µs."""
     moments, box = np.zeros((3, N_MOMENTS)), np.zeros(8, np.float32)
     sample_moments(tree.vertices, tree.begins, tree.corners, points, max(len(tree.faces) // SAMPLED_LEAVES, 1), moments, box)
     (n, x, y, z, area, _), (_, u, v, w, _, _), (runs, _, _, _, run_area, _) = moments.tolist()
@@ -168,12 +168,12 @@ def degradation(tree, other, points):
     """How many times as many volumes a query meets in `tree` as in the other one, of the same faces. Volumes around 2**level faces are
     compared with those of another body around as many, of which there are the fewer the more they hold."""
     old, new = tree_moments(tree, points), tree_moments(other, points)
-    degraded, fresh, side = 0.0, 0.0, 0.0
+    degraded, rebuilt, side = 0.0, 0.0, 0.0
     for level in range(N_LEVELS):
         side = mean_side(new[level]) or side
         degraded += expected_overlaps(old[level], side) / 2.0**level
-        fresh += expected_overlaps(new[level], side) / 2.0**level
-    return degraded / fresh if fresh > 0 else 1.0
+        rebuilt += expected_overlaps(new[level], side) / 2.0**level
+    return degraded / rebuilt if rebuilt > 0 else 1.0
 
 
 # --- a sample of it --------------------------------------------------------------------------------------------------------------------
@@ -242,9 +242,10 @@ def fill_leaf_moments(vertices, begins, points, moments):
 
 
 def sampled_degradation(tree, build, faces, points, box, max_faces):
-    """About `wear` against a new tree, from the leaves around at most `most` faces, in whole regions of space: among faces that lie
-    apart, any leaf would seem large. `build(faces)` makes a tree. None if regions cannot be told apart. For trees that were new it gave
-    0.8 to 1.04, the least where a surface was folded several times over. 0.9 ms of 20,480 faces, 4.3 of 327,680, a sample of 3,072."""
+    """About the `degradation` against a new tree, from the leaves around at most `max_faces` faces, in whole regions of space: among faces
+    that lie apart, any leaf would seem large. `build(faces)` makes a tree. None if regions cannot be told apart. For trees that were new
+    it gave 0.8 to 1.04, the least where a surface was folded several times over. 0.9 ms of 20,480 faces, 4.3 of 327,680, a sample of
+    3,072."""
     extent, cells = float((box[4:7] - box[:3]).max()), MIN_CELLS
     while cells < MAX_CELLS and 4 * cells**2 * max_faces < MIN_SAMPLED_CELLS * len(faces):  # a surface goes through about 4 cells² of them
         cells *= 2
@@ -264,5 +265,5 @@ def sampled_degradation(tree, build, faces, points, box, max_faces):
     made = build(faces[chosen])
     fill_leaf_moments(made.vertices, made.begins, points, new)
     side = mean_side(new[0])
-    fresh = expected_overlaps(new[0], side)
-    return expected_overlaps(old[0], side) / fresh if fresh > 0 else 1.0
+    rebuilt = expected_overlaps(new[0], side)
+    return expected_overlaps(old[0], side) / rebuilt if rebuilt > 0 else 1.0

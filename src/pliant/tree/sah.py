@@ -4,7 +4,7 @@ A node starts as one set of faces; the set with the largest box is split in two 
 `leaf` faces. A split bins the face boxes by their midpoints into at most 32 slices along all three axes and takes the plane with the
 least area × leaves on both sides.
 
-Depth is bounded: sets whose midpoints coincide are halved by position, and below `DEPTH_LIMIT` levels every split is at the median
+Depth is bounded: sets whose midpoints coincide are halved by position, and below `MAX_DEPTH` levels every split is at the median
 along the widest axis, so that faces spaced like 1, 2, 4, 8, … cannot make a list out of the tree.
 
 Each face is a row of 8 float32: low x y z, its number as bits, high x y z, 1. A set is 16 float32: box low, box high, and the same of
@@ -21,7 +21,7 @@ MAX_BINS = 32
 MAX_DEPTH = 24
 FACE_ID_BIAS = 0x3F800000                                               # numbers stand for floats from 1 up: never NaN, never denormal
 INF, ZERO, ONE = np.float32(np.inf), np.float32(0), np.float32(1)
-MIN_EXTENT = np.float32(1e-18)                                          # narrower than this is no extent: 16 / FINEST must not overflow
+MIN_EXTENT = np.float32(1e-18)                                          # narrower than this is no extent: 16 / MIN_EXTENT must not overflow
 BIN_SCALE = np.float32(0.99)                                            # keeps the last midpoint out of bin number `bins`
 
 
@@ -44,9 +44,9 @@ def gather_boxes(points, faces, rows, numbers, sets):
         store4(rows, 8 * i + 4, high)
         numbers[8 * i + 3] = FACE_ID_BIAS + i
         rows[8 * i + 7] = ONE
-        middle = low + high
+        midpoint = low + high
         low_all, high_all = minimum(low_all, low), maximum(high_all, high)
-        low_mid, high_mid = minimum(low_mid, middle), maximum(high_mid, middle)
+        low_mid, high_mid = minimum(low_mid, midpoint), maximum(high_mid, midpoint)
     store_set(sets, 0, low_all, high_all, low_mid, high_mid)
 
 
@@ -146,15 +146,15 @@ def partition_at_bin(rows, spare, begin, end, axis, scale, plane, sets, s, r, bi
     left, right = begin, 0
     for i in range(begin, end):
         low, high = load4(rows, 8 * i), load4(rows, 8 * i + 4)
-        middle = low + high
-        before = movemask(((middle - start) * scale) < first_right_bin) >> axis & 1
+        midpoint = low + high
+        before = movemask(((midpoint - start) * scale) < first_right_bin) >> axis & 1
         store4(rows, 8 * left, low)                                     # left <= i: what stood there was read
         store4(rows, 8 * left + 4, high)
         store4(spare, 8 * right, low)
         store4(spare, 8 * right + 4, high)
         here, there = load(push, before), load(push, 1 - before)
-        low_m, high_m = minimum(low_m, middle + here), maximum(high_m, middle - here)
-        low_n, high_n = minimum(low_n, middle + there), maximum(high_n, middle - there)
+        low_m, high_m = minimum(low_m, midpoint + here), maximum(high_m, midpoint - here)
+        low_n, high_n = minimum(low_n, midpoint + there), maximum(high_n, midpoint - there)
         left, right = left + before, right + (1 - before)
     for i in range(0, 8 * right, 4):
         store4(rows, 8 * left + i, load4(spare, i))
@@ -176,9 +176,9 @@ def measure_set(rows, begin, end, sets, s):
     low_mid = high_mid = low_all + high_all
     for i in range(begin + 1, end):
         low, high = load4(rows, 8 * i), load4(rows, 8 * i + 4)
-        middle = low + high
+        midpoint = low + high
         low_all, high_all = minimum(low_all, low), maximum(high_all, high)
-        low_mid, high_mid = minimum(low_mid, middle), maximum(high_mid, middle)
+        low_mid, high_mid = minimum(low_mid, midpoint), maximum(high_mid, midpoint)
     store_set(sets, s, low_all, high_all, low_mid, high_mid)
 
 

@@ -11,9 +11,9 @@ leaves is halved at medians instead, into as few leaves as can be: 6.6 of 8 face
 (two bumpy spheres of 20,480 faces).
 
 A set that planes cannot part, because all midpoints lie on one side, is also halved at the median along the longest side of the box of
-the midpoints, and so is the larger part, until there are `arity` sets. Midpoints that coincide are halved by position. Below DEPTH_LIMIT
+the midpoints, and so is the larger part, until there are `arity` sets. Midpoints that coincide are halved by position. Below MAX_DEPTH
 levels there are only medians: faces spaced like 1, 2, 4, 8, … cannot make a list out of the tree, which has no more than
-DEPTH_LIMIT + log2 n levels.
+MAX_DEPTH + log2 n levels.
 
 Rows and sets are those of `tree/sah.py`: a face is 8 float32, low x y z, its number as bits, high x y z, 1; midpoints are doubled.
 """
@@ -27,7 +27,7 @@ from pliant.core.soa import aligned_zeros
 from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
 from pliant.tree.sah import face_order, gather_boxes, measure_set, partition_at_median
 
-MAX_DEPTH = 48                                                          # with log2 MOST_FACES less than MOST_LEVELS
+MAX_DEPTH = 48                                                          # with log2 MAX_FACES less than MAX_LEVELS
 INF = np.float32(np.inf)
 N_OCTANTS = 8                                                           # sub-volumes: bit k of a number is set above the plane of axis k
 
@@ -43,8 +43,8 @@ def set_planes_at_mean(rows, begin, end, planes):
     """Twice the mean of the midpoints, x y z; summed in float64, since float32 would lose small faces among many."""
     x = y = z = 0.0
     for i in range(begin, end):
-        middle = load4(rows, 8 * i) + load4(rows, 8 * i + 4)
-        x, y, z = x + extract(middle, 0), y + extract(middle, 1), z + extract(middle, 2)
+        midpoint = load4(rows, 8 * i) + load4(rows, 8 * i + 4)
+        x, y, z = x + extract(midpoint, 0), y + extract(midpoint, 1), z + extract(midpoint, 2)
     n = end - begin
     planes[0], planes[1], planes[2] = x / n, y / n, z / n
 

@@ -49,7 +49,7 @@ class Tuned(NamedTuple):
     policy: dict[str, str | float]
     score: float
     table: list[Row]
-    about: dict[str, str | float]
+    metadata: dict[str, str | float]
 
 
 def tune(animation: Animation | Sequence[Animation], *, query: str = "distance", score: str = "counters",
@@ -98,12 +98,12 @@ def tune(animation: Animation | Sequence[Animation], *, query: str = "distance",
             cache.write()
     best = min(table, key=lambda row: row.score)
     policy = known.policy(best.criterion, tuple(best.parameters.values()))
-    about: dict[str, str | float] = {
+    metadata: dict[str, str | float] = {
         "animations": ", ".join(each.name for each in animations)[:MAX_NAMES], "digest": cache.digest, "query": query, "by": score,
         "score": best.score, "evaluations": sum(row.evaluations for row in table), **plan._asdict(), "version": pliant.__version__,
         "options": ", ".join(f"{name} {value}" for name, value in bodies.items()) or "as Body has them",
     }  # fmt: skip
-    return Tuned(policy, best.score, table, about if query_goal.tolerance is None else {**about, "tolerance": query_goal.tolerance})
+    return Tuned(policy, best.score, table, metadata if query_goal.tolerance is None else {**metadata, "tolerance": query_goal.tolerance})
 
 
 class ScoreCache:
@@ -118,15 +118,15 @@ class ScoreCache:
     def score(self, criterion: str, genes: Genome) -> tuple[float, bool]:
         """The score, and whether it is new."""
         scores = self.scores.setdefault(criterion, {})
-        fresh = genes not in scores
-        if fresh:
+        is_new = genes not in scores
+        if is_new:
             value = self.score_policy(known.policy(criterion, genes))
             if not 0 <= value < math.inf:
                 raise ValueError(f"score: expected a finite number from 0 up, got {value!r} for {criterion} {genes}")
             scores[genes] = value
             if time.monotonic() - self.last_write >= SAVE_INTERVAL:
                 self.write()
-        return scores[genes], fresh
+        return scores[genes], is_new
 
     def best(self, criterion: str) -> Row:
         """The least score, of several the one with the smallest parameters: whatever the order in which they came."""
@@ -150,8 +150,8 @@ def _best_of(criterion: str, cache: ScoreCache, plan: SearchPlan, progress: Call
             progress(Report(criterion, generation, plan.generations if genes else 0, cache.best(criterion)))
 
     def score(values: Genome) -> float:
-        value, fresh = cache.score(criterion, values)
-        if fresh:
+        value, is_new = cache.score(criterion, values)
+        if is_new:
             report_progress()
         return value
 

@@ -79,8 +79,8 @@ def _(a, b):
 @ray_interval.register(Box)
 def _(a, ray):
     # Slabs, entered by the side that the direction comes from, so that the inverted empty box is left before it is entered. Where the
-    # direction is 0 and the origin lies in a face, 0 · inf is NaN; `least` and `greatest` give their second operand when they cannot
-    # compare, so a NaN falls away. WIDER covers the roundings of both ends (Ize 2013).
+    # direction is 0 and the origin lies in a face, 0 · inf is NaN; `minimum` and `maximum` give their second operand when they cannot
+    # compare, so a NaN falls away. SCALE_UP covers the roundings of both ends (Ize 2013).
     s = ray.margin
     x, y, z = (a.lox - (ray.x + s)) * ray.inv_x, (a.loy - (ray.y + s)) * ray.inv_y, (a.loz - (ray.z + s)) * ray.inv_z
     p, q, r = (a.hix - (ray.x - s)) * ray.inv_x, (a.hiy - (ray.y - s)) * ray.inv_y, (a.hiz - (ray.z - s)) * ray.inv_z

@@ -1,11 +1,11 @@
 """Volumes around points, where a box says too little: the smallest ball, the narrowest slab (Larsson and Akenine-Möller 2008, section 2).
 
-Of all points the 26 extreme ones along 13 directions are taken; what is found from these few is then made true of all. Passes over all
-points: one for the extreme ones, at most PIVOTS to let points that are still outside join the ball, one for its radius, two for their
-covariance, whose axes are three candidates beside the report's 26, and one for all slabs at once: nine at most. So a fit is linear in the
-points, whatever they are.
+Of all points the 26 extreme ones along 13 directions are taken; what is found from these few is then enlarged to enclose all. Passes over
+all points: one for the extreme ones, at most MAX_PIVOTS to let points that are still outside join the ball, one for its radius, two for
+their covariance, whose axes are three candidates beside the report's 26, and one for all slabs at once: nine at most. So a fit is linear
+in the points, whatever they are.
 
-Points are named by order[begin : end] in flat float32 rows x y z ·, as in `enclose`.
+Points are named by order[begin : end] in flat float32 rows x y z ·, as in `enclose_points`.
 """
 import numpy as np
 

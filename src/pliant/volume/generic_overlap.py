@@ -1,8 +1,8 @@
-"""Two volumes of families that know nothing of each other: apart if a gap is found along a direction in which either is flat, or along the
+"""Two volumes of types without a test of their own: separated if a gap is found along a direction in which either is flat, or along the
 way from middle to middle.
 
-Every convex volume says how far it reaches along a direction (`span`), and a direction along which two of them do not reach each other
-parts them; which ones to try is all that a pair of families could know better. Families that have a better test define it.
+Every convex volume says how far it reaches along a direction (`support_value`), and a direction along which two of them do not reach each
+other separates them; which ones to try is all that a pair of types could know better. Types that have a better test define it.
 """
 from pliant.core.jit import helper
 from pliant.core.simd import fabs, maximum, sqrt, where
@@ -61,8 +61,8 @@ def _fit(method, like, low, high, points, order, begin, end):
 
 
 def register_defaults():
-    """Let all families speak to each other. Called when all are registered."""
-    volumes = list(dict.fromkeys(family.volume for family in VOLUME_TYPES.values()))
+    """Define the tests between all volume types. Called when all are registered."""
+    volumes = list(dict.fromkeys(volume_type.volume for volume_type in VOLUME_TYPES.values()))
     for a in volumes:
         for method in (TightestFit, DefaultFit):
             if (method, a) not in fit.table:

@@ -4,7 +4,7 @@
     kdop14    the box and its four diagonals, x ± y ± z   kdop26   all of these
 
 The first six fields are a Box, the others slabs (`slabs.py`). So a formula is that of the box, one for the diagonals and one for the edges,
-put together as a family needs. All slabs of an empty k-DOP are inverted, as those of the empty box.
+put together as a type needs. All slabs of an empty k-DOP are inverted, as those of the empty box.
 """
 from typing import NamedTuple
 
@@ -281,8 +281,8 @@ for _a in (Box, *KDOP_CLASSES):
 
 
 # --- by the box alone --------------------------------------------------------------------------------------------------------------
-# A ray has 1 / direction, so that its way along a diagonal would have to be worked out again; a k-DOP that is turned is the turned box
-# around it.
+# A ray has 1 / direction, so that its way along a diagonal would have to be worked out again; a k-DOP that is rotated is the rotated
+# box around it.
 
 def _size(a):
     return size(box_of(a))

@@ -2,7 +2,7 @@
 
 A point p is in one if |u · (p − c)| <= hx, |v · (p − c)| <= hy and |w · (p − c)| <= hz, with u, v, w the rows of r: units that are
 perpendicular to each other but for rounding, OWN in each entry. Seen from the axes of another, it is a box that is turned, and `obb_sat.py`
-says whether they meet: six axes in `overlap`, nine more in `skew`.
+says whether they meet: six axes in `overlap`, nine more in `sat_cross_axes`.
 
 Boxes are fitted along the axes of the covariance of the points, or, better and slower, along the sides of large triangles (Larsson and
 Källberg 2011: ditetrahedron boxes), whichever is smallest, an axis-aligned one included.
@@ -99,7 +99,7 @@ def local_box(a):
 
 @helper
 def to_local(a, b):
-    """A turned box b along the axes of a, from its middle."""
+    """An oriented box b along the axes of a, from its center."""
     x, y, z = b.cx - a.x, b.cy - a.y, b.cz - a.z
     margin = (fabs(x) + (fabs(y) + fabs(z))) * REL_ERROR
     x, y, z = to_axes(a, x, y, z)

@@ -1,11 +1,12 @@
 """Boxes of bodies that are turned against each other: separating axes (Gottschalk, Lin and Manocha 1996; thesis B 6.3).
 
 Eight boxes along the axes of their body against one of another body, which is a box along turned axes: they are apart if some axis parts
-them, of the three faces of either (`overlap`, "lite", six axes) or of the nine pairs of edges (`skew`, the rest of "full", fifteen).
+them, of the three faces of either (`overlap`, "lite", six axes) or of the nine pairs of edges (`sat_cross_axes`, the rest of "full",
+fifteen).
 
-Errors: entries of the rotation are off by `loose`, which the absolute entries carry on top, times four: projections of both boxes
-and, for boxes that meet, of the way between their middles are off by no more. Roundings of places are in the half sides of the turned
-box, which `slack` widens.
+Errors: entries of the rotation are off by `rotation_error`, which the absolute entries carry on top, times four: projections of both boxes
+and, for boxes that meet, of the way between their middles are off by no more. Roundings of places are in the half sides of the rotated
+box, which `margin` widens.
 """
 from typing import NamedTuple
 
@@ -81,13 +82,13 @@ def _(a, b):
     mx, my, mz, sx, sy, sz = center_half_extents(a)
     s00, s01, s02, s10, s11, s12, s20, s21, s22 = abs_rotation(b)
     tx, ty, tz = b.cx - mx, b.cy - my, b.cz - mz
-    meet = fabs(tx) <= sx + (s00 * b.hx + (s01 * b.hy + s02 * b.hz))
-    meet = meet & (fabs(ty) <= sy + (s10 * b.hx + (s11 * b.hy + s12 * b.hz)))
-    meet = meet & (fabs(tz) <= sz + (s20 * b.hx + (s21 * b.hy + s22 * b.hz)))
+    overlapping = fabs(tx) <= sx + (s00 * b.hx + (s01 * b.hy + s02 * b.hz))
+    overlapping = overlapping & (fabs(ty) <= sy + (s10 * b.hx + (s11 * b.hy + s12 * b.hz)))
+    overlapping = overlapping & (fabs(tz) <= sz + (s20 * b.hx + (s21 * b.hy + s22 * b.hz)))
     more = b.rotation_error * (b.hx + b.hy + b.hz)                      # its own axes are neither units nor perpendicular to the last bit
-    meet = meet & (fabs(tx * b.r00 + (ty * b.r10 + tz * b.r20)) <= sx * s00 + (sy * s10 + (sz * s20 + (b.hx + more))))
-    meet = meet & (fabs(tx * b.r01 + (ty * b.r11 + tz * b.r21)) <= sx * s01 + (sy * s11 + (sz * s21 + (b.hy + more))))
-    return meet & (fabs(tx * b.r02 + (ty * b.r12 + tz * b.r22)) <= sx * s02 + (sy * s12 + (sz * s22 + (b.hz + more))))
+    overlapping = overlapping & (fabs(tx * b.r00 + (ty * b.r10 + tz * b.r20)) <= sx * s00 + (sy * s10 + (sz * s20 + (b.hx + more))))
+    overlapping = overlapping & (fabs(tx * b.r01 + (ty * b.r11 + tz * b.r21)) <= sx * s01 + (sy * s11 + (sz * s21 + (b.hy + more))))
+    return overlapping & (fabs(tx * b.r02 + (ty * b.r12 + tz * b.r22)) <= sx * s02 + (sy * s12 + (sz * s22 + (b.hz + more))))
 
 
 @separation.register(Box, RotatedBox)
@@ -115,15 +116,15 @@ def _(a, b):
     mx, my, mz, sx, sy, sz = center_half_extents(a)
     s00, s01, s02, s10, s11, s12, s20, s21, s22 = abs_rotation(b)
     tx, ty, tz = b.cx - mx, b.cy - my, b.cz - mz
-    apart = fabs(tz * b.r10 - ty * b.r20) > sy * s20 + (sz * s10 + (b.hy * s02 + b.hz * s01))
-    apart = apart | (fabs(tz * b.r11 - ty * b.r21) > sy * s21 + (sz * s11 + (b.hx * s02 + b.hz * s00)))
-    apart = apart | (fabs(tz * b.r12 - ty * b.r22) > sy * s22 + (sz * s12 + (b.hx * s01 + b.hy * s00)))
-    apart = apart | (fabs(tx * b.r20 - tz * b.r00) > sx * s20 + (sz * s00 + (b.hy * s12 + b.hz * s11)))
-    apart = apart | (fabs(tx * b.r21 - tz * b.r01) > sx * s21 + (sz * s01 + (b.hx * s12 + b.hz * s10)))
-    apart = apart | (fabs(tx * b.r22 - tz * b.r02) > sx * s22 + (sz * s02 + (b.hx * s11 + b.hy * s10)))
-    apart = apart | (fabs(ty * b.r00 - tx * b.r10) > sx * s10 + (sy * s00 + (b.hy * s22 + b.hz * s21)))
-    apart = apart | (fabs(ty * b.r01 - tx * b.r11) > sx * s11 + (sy * s01 + (b.hx * s22 + b.hz * s20)))
-    return apart | (fabs(ty * b.r02 - tx * b.r12) > sx * s12 + (sy * s02 + (b.hx * s21 + b.hy * s20)))
+    separated = fabs(tz * b.r10 - ty * b.r20) > sy * s20 + (sz * s10 + (b.hy * s02 + b.hz * s01))
+    separated = separated | (fabs(tz * b.r11 - ty * b.r21) > sy * s21 + (sz * s11 + (b.hx * s02 + b.hz * s00)))
+    separated = separated | (fabs(tz * b.r12 - ty * b.r22) > sy * s22 + (sz * s12 + (b.hx * s01 + b.hy * s00)))
+    separated = separated | (fabs(tx * b.r20 - tz * b.r00) > sx * s20 + (sz * s00 + (b.hy * s12 + b.hz * s11)))
+    separated = separated | (fabs(tx * b.r21 - tz * b.r01) > sx * s21 + (sz * s01 + (b.hx * s12 + b.hz * s10)))
+    separated = separated | (fabs(tx * b.r22 - tz * b.r02) > sx * s22 + (sz * s02 + (b.hx * s11 + b.hy * s10)))
+    separated = separated | (fabs(ty * b.r00 - tx * b.r10) > sx * s10 + (sy * s00 + (b.hy * s22 + b.hz * s21)))
+    separated = separated | (fabs(ty * b.r01 - tx * b.r11) > sx * s11 + (sy * s01 + (b.hx * s22 + b.hz * s20)))
+    return separated | (fabs(ty * b.r02 - tx * b.r12) > sx * s12 + (sy * s02 + (b.hx * s21 + b.hy * s20)))
 
 
 @size.register(RotatedBox)

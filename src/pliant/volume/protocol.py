@@ -1,16 +1,16 @@
-"""What one may ask of a volume, whatever its family; and the registry of families.
+"""What one may ask of a volume, whatever its type; and the registry of bounding-volume types.
 
-A volume is a NamedTuple of values: float32 scalars, vectors of W lanes, or NumPy rows. The functions below are written once a family,
-as formulas, and run on all three. Volumes are rounded outward: loose, never short. The empty volume of a family (`Family.empty`) fills
-lanes that hold nothing; it meets nothing, and merging it changes nothing. It stays empty when it is inflated, carried, mirrored or blended
-by positive factors.
+A volume is a NamedTuple of values: float32 scalars, vectors of W lanes, or NumPy rows. The functions below are written once a type,
+as formulas, and run on all three. Volumes are rounded outward: loose, never short. The empty volume of a type (`VolumeType.empty`) fills
+lanes that hold nothing; it meets nothing, and merging it changes nothing. It stays empty when it is inflated, transformed, negated or
+blended by positive factors.
 
-A family registers with
+A type registers with
 
-    register(Family("aabb", Box, empty=Box(...)))
+    register(VolumeType("aabb", Box, empty=Box(...)))
 
-and defines every function of `PROTOCOL` for its class; the tests in `tests/volume` demand all of them and check what they promise. Of
-two volumes it need not speak at all: what it says to other families, or to its own, follows from `middle`, `span` and `part`
+and defines every function of `PROTOCOL` for its class; the tests in `tests/volume` demand all of them and check what they promise. Tests
+of two volumes may be left out: those with other types, or with its own, follow from `center`, `support_value` and `separating_gap`
 (`generic_overlap.py`).
 """
 from typing import NamedTuple
@@ -40,7 +40,7 @@ class VolumeType(NamedTuple):
 
 
 class Translation(NamedTuple):
-    """From one body's origin to another's: add (x, y, z). `slack` exceeds every rounding error that this brings in a query."""
+    """From one body's origin to another's: add (x, y, z). `margin` exceeds every rounding error that this brings in a query."""
     x: float
     y: float
     z: float
@@ -48,8 +48,8 @@ class Translation(NamedTuple):
 
 
 class RigidTransform(NamedTuple):
-    """From one body's frame to another's: r · v + (x, y, z), r a rotation but for errors below `loose` in each entry. `slack` exceeds every
-    rounding error that this brings to a place in a query."""
+    """From one body's frame to another's: r · v + (x, y, z), r a rotation but for errors below `rotation_error` in each entry. `margin`
+    exceeds every rounding error that this brings to a place in a query."""
     r00: float
     r01: float
     r02: float
@@ -67,8 +67,8 @@ class RigidTransform(NamedTuple):
 
 
 class Ray(NamedTuple):
-    """Origin, and 1 / direction (+inf where the direction is 0), and the interval [near, far] of parameters that count. `slack`: points of
-    the ray are known but for so much along each axis."""
+    """Origin, and 1 / direction (+inf where the direction is 0), and the interval [t_near, t_far] of parameters that count. `margin`:
+    points of the ray are known but for so much along each axis."""
     x: float
     y: float
     z: float
@@ -84,7 +84,7 @@ VOLUME_TYPES: dict[str, VolumeType] = {}
 
 
 def register(volume_type):
-    """Add a family of volumes."""
+    """Add a bounding-volume type."""
     VOLUME_TYPES[volume_type.name] = volume_type
     record_class(volume_type.volume)
 
@@ -116,12 +116,12 @@ def inflate(a, distance):
 
 @generic("a", "transform")
 def transform_volume(a, transform):
-    """The volume a as seen from another body: a Shift gives a volume of the same family, a Turn one that knows how it was turned."""
+    """The volume a as seen from another body: a Translation gives a volume of the same type, a RigidTransform a rotated one."""
 
 
 @generic("a", "b")
 def sat_cross_axes(a, b):
-    """Of the volumes a, which `overlap` would let through, those that a finer test parts from b, which was turned."""
+    """Of the volumes a, which `overlap` would let through, those that a finer test separates from b, which was rotated."""
 
 
 @generic("a", "b")
@@ -131,7 +131,7 @@ def blend(a, b, s, t):
 
 @generic("a")
 def negate(a):
-    """A volume around −p for every p in a, of the same family: blends with a negative factor are those of what is mirrored."""
+    """A volume around −p for every p in a, of the same type: blends with a negative factor are those of the negated volume."""
 
 
 @generic("a")
@@ -151,7 +151,7 @@ def center(a):
 
 @generic("a")
 def support_value(a, x, y, z):
-    """How far a reaches from its middle along n = (x, y, z), whatever the length of that: at least n · (p − middle) for all p in a."""
+    """How far a reaches from its center along n = (x, y, z), whatever the length of that: at least n · (p − center) for all p in a."""
 
 
 @generic("a")
@@ -162,23 +162,23 @@ def separating_gap(a, b, x, y, z):
 
 @generic("like")
 def enclose_box(like, low, high):
-    """The volume of like's family around the box from low to high (rows x y z · of float32 rounded to nearest)."""
+    """The volume of like's type around the box from low to high (rows x y z · of float32 rounded to nearest)."""
 
 
 @generic("like")
 def enclose_points(like, low, high, points, order, begin, end):
-    """The volume of like's family around the points (flat rows x y z ·) named by order[begin : end], whose box is low … high; at most as
-    large as `around`."""
+    """The volume of like's type around the points (flat rows x y z ·) named by order[begin : end], whose box is low … high; at most as
+    large as `enclose_box`."""
 
 
 class TightestFit(NamedTuple):
-    """As tightly as the family can: for volumes that stay as they are."""
+    """As tightly as the type can: for volumes that stay as they are."""
     best: int = 0
 
 
 class DefaultFit(NamedTuple):
-    """As `enclose`."""
-    plain: int = 0
+    """As `enclose_points`."""
+    default: int = 0
 
 
 class RitterFit(NamedTuple):
@@ -191,7 +191,7 @@ FIT_METHODS = {"best": TightestFit(), "plain": DefaultFit(), "ritter": RitterFit
 
 @generic("method", "like")
 def fit(method, like, low, high, points, order, begin, end):
-    """As `enclose`, in a way of its own; where a family has nothing better that is `enclose` (`generic_overlap.py`)."""
+    """As `enclose_points`, by this method; where a type has nothing better that is `enclose_points` (`generic_overlap.py`)."""
 
 
 PROTOCOL = (overlap, separation, ray_interval, merge, inflate, transform_volume, sat_cross_axes, blend, negate, size, min_half_extent,

@@ -1,7 +1,7 @@
 """Slab cut balls in 26 bytes instead of 36, for files and large trees (Larsson and Akenine-Möller 2008, 1.1). Loose, never short.
 
     centre   3 × float32, as it is          normal   3 × int16, a direction of any length
-    radius   float32, as it is              f, e     int16, in units of radius / UNIT
+    radius   float32, as it is              f, e     int16, in units of radius / UNITS_PER_RADIUS
 
 The normal comes first: n' is the unit along a vector of whole numbers q near n, as float32 rounds it. A point of the ball at the height z
 along n, |n| = 1, is at n' · d = z k + s w along n', where k = n' · n, s = |n' × n| and w <= sqrt(r² − z²). That grows with z as far as
@@ -10,7 +10,7 @@ k r, where it is |n'| r, and s² r / 2 less at z = r, which MORE exceeds; so for
     e' = k e + s sqrt(r² − e²) + MORE r,    f' = k f − s sqrt(r² − f²) − MORE r,
 
 both rounded outward to a whole number of units, and again to float32 when they are unpacked. It is tighter than e + |n − n'| r where the
-slab is near the rim. UNIT is one less than the largest int16, so that planes beyond the ball, where rounding has made |n'| > 1, have a
+slab is near the rim. This is one less than the largest int16, so that planes beyond the ball, where rounding has made |n'| > 1, have a
 number too.
 
 Of LENGTHS lengths of q the one is taken whose direction is nearest to n: the mean angle is 4e-6 instead of 1.5e-5, a fraction of a unit.
@@ -31,7 +31,8 @@ RADIUS_ERROR = 2.0**-30                                                 # of the
 
 
 def pack(volumes):
-    """Slab cut balls, a `SlabCutBall` of numbers or of arrays, or records with its fields, as an array of `PACKED`, of the same shape.
+    """Slab cut balls, a `SlabCutBall` of numbers or of arrays, or records with its fields, as an array of `PACKED_DTYPE`, of the same
+    shape.
 
     >>> import numpy as np
     >>> flat = SlabCutBall(1, 2, 3, 10, 0.6, 0, 0.8, -0.25, 0.5)
@@ -65,7 +66,7 @@ def pack(volumes):
 
 
 def unpack(packed):
-    """The slab cut balls of an array of `PACKED`: a `SlabCutBall` of float32 arrays of its shape, around what was packed.
+    """The slab cut balls of an array of `PACKED_DTYPE`: a `SlabCutBall` of float32 arrays of its shape, around what was packed.
 
     >>> ball = SlabCutBall(0, 0, 0, 1, 0, 0, 1, -1, 1)
     >>> bool(unpack(pack(ball)).e >= ball.e)
@@ -91,11 +92,11 @@ def _normalize_slabs(normal, f, e, radius):
 
 def _quantize_normals(normal):
     """Whole numbers (…, 3) nearly along units (…, 3), of the length that comes nearest."""
-    best, least = np.zeros(normal.shape), np.full(normal.shape[:-1], np.inf)
+    best, min_error = np.zeros(normal.shape), np.full(normal.shape[:-1], np.inf)
     for length in np.linspace(INT16_MAX, INT16_MAX * 2 / 3, N_LENGTHS):
         q = np.round(normal * length)
         error = np.linalg.norm(np.cross(q, normal), axis=-1) / np.linalg.norm(q, axis=-1)
-        best, least = np.where((error < least)[..., None], q, best), np.minimum(error, least)
+        best, min_error = np.where((error < min_error)[..., None], q, best), np.minimum(error, min_error)
     return best.astype(np.int16)
 
 

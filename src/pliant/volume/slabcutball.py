@@ -11,7 +11,7 @@ slab is compared with all that is left of the other ball, which covers all tests
 without a constant for what counts as aligned. Two balls first; if no lane passes, nothing more is asked.
 
 Errors: s comes from the cross product, which is right to 2**-22 where slabs are parallel, just where sqrt(1 − k²) would be off by 2**-11.
-Products along a direction are right to 2**-21 of the radius, for which NEARLY makes up.
+Products along a direction are right to 2**-21 of the radius, for which REL_ERROR makes up.
 """
 from typing import NamedTuple
 
@@ -89,7 +89,7 @@ def cut_ball(ball, nx, ny, nz, f, e):
 def support_at_angle(a, k, s):
     """How far a reaches from its centre along a direction at an angle of cosine k and sine s, or a little more, to its normal."""
     # Near the pole r² − z² is small, but z, a height along a normal that is a unit but for rounding, is off by a share of r: that moves
-    # the root by up to 2**-11 r. So it is taken of no less than what is left when z is less by NEARLY r.
+    # the root by up to 2**-11 r. So it is taken of no less than what is left when z is less by REL_ERROR r.
     z = minimum(maximum(a.radius * k, a.f), a.e)
     remainder = (a.radius - z) * (a.radius + z) + a.radius * a.radius * (REL_ERROR + REL_ERROR)
     return k * z + s * sqrt(maximum(remainder, ZERO)) + a.radius * REL_ERROR
@@ -241,7 +241,7 @@ def _(a):
 
 @support_value.register(SlabCutBall)
 def _(a, x, y, z):
-    # `support` along n / |n|, times |n|. A cosine that is less by NEARLY would count twice for a ball that is not cut, and a length that
+    # `support` along n / |n|, times |n|. A cosine that is less by REL_ERROR would count twice for a ball that is not cut, and a length that
     # is more would take away where the slab is on the other side: so both are as near as they can be, off by 6 e and 3 e, e = 2**-24,
     # and what they take of the radius, and the sine with them, is added.
     length = sqrt(squared_norm(x, y, z))

@@ -3,8 +3,8 @@
 The empty sphere has radius −inf: nothing meets it, and so it stays whatever is added. Every other has a radius of at least 2**-60, so that
 its square is no subnormal number, however small the body is (`motion/free.py`, LIMITS).
 
-Errors: squared distances are right to 2**-20 of themselves, and more, which LESS and WIDER make up for. Fields are float32 and mean what
-they say; what rounds on the way to a centre goes into the radius.
+Errors: squared distances are right to 2**-20 of themselves, and more, which SCALE_DOWN and SCALE_UP make up for. Fields are float32 and
+mean what they say; what rounds on the way to a centre goes into the radius.
 """
 from typing import NamedTuple
 
@@ -150,7 +150,7 @@ def _(a, b):
 @ray_interval.register(Sphere)
 def _(a, ray):
     # From the point of the ray that is next to the centre half a chord to either side. Where the direction is 0 that point is NaN, which
-    # limits nothing: `least` and `greatest` give their second operand when they cannot compare.
+    # limits nothing: `minimum` and `maximum` give their second operand when they cannot compare.
     x, y, z = a.x - ray.x, a.y - ray.y, a.z - ray.z
     u, v, w = ONE / ray.inv_x, ONE / ray.inv_y, ONE / ray.inv_z
     length = squared_norm(u, v, w)

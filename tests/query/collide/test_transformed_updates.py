@@ -332,9 +332,9 @@ def test_threads_do_not_change_the_answer(monkeypatch, set_threads):
     for n in (1, 2, 5):
         set_threads(n)
         b.update(b.vertices)
-        found, itself = pl.collide(a, b, contacts=True), pl.self_collide(a)
+        found, is_self = pl.collide(a, b, contacts=True), pl.self_collide(a)
         assert len(found) > 300
-        seen.add((found.faces.tobytes(), found.segments.tobytes(), found.stats[:2], itself.faces.tobytes(), itself.stats[:2]))
+        seen.add((found.faces.tobytes(), found.segments.tobytes(), found.stats[:2], is_self.faces.tobytes(), is_self.stats[:2]))
         assert len(pl.collide(a, b, first=True)) == 1
     assert len(seen) == 1
 

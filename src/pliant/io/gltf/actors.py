@@ -110,6 +110,7 @@ class MorphActor(NodeActor):
             base = transform_points(matrix, base)
             with np.errstate(over="ignore", invalid="ignore"):
                 targets = targets @ matrix[:3, :3].T
+        assert targets is not None                                      # a surface that morphs has targets
         return Body.morph(targets, faces, base=base, relative=True, **options)
 
     def _move(self, body: Body, frame: int) -> None:

@@ -36,9 +36,9 @@ class Track:
         """(c, w) values; rotations are unit quaternions."""
         times, values = self.times, self.values
         after = int(np.searchsorted(times, time, side="right"))
-        middle = values.shape[1] // 2
+        value_row = values.shape[1] // 2
         if after in (0, len(times)) or self.interpolation == STEP:
-            return _normalize_rotations(self.path, values[max(after - 1, 0), middle], values[0, middle])
+            return _normalize_rotations(self.path, values[max(after - 1, 0), value_row], values[0, value_row])
         before, span = after - 1, times[after] - times[after - 1]
         part = (time - times[before]) / span
         if self.interpolation == CUBIC:
@@ -47,12 +47,12 @@ class Track:
             return _slerp(values[before, 0], values[after, 0], part)
         else:
             made = (1 - part) * values[before, 0] + part * values[after, 0]
-        return _normalize_rotations(self.path, made, values[before, middle])
+        return _normalize_rotations(self.path, made, values[before, value_row])
 
     def extremes(self) -> tuple[Floats, Floats]:
         """(c, w) each: no value is below the first or above the second. Splines stay between their control points as Bézier has them."""
-        middle = self.values.shape[1] // 2
-        points = [self.values[:, middle]]
+        value_row = self.values.shape[1] // 2
+        points = [self.values[:, value_row]]
         if self.interpolation == CUBIC:
             third = np.diff(self.times)[:, None, None] / 3
             points += [points[0][:-1] + third * self.values[:-1, 2], points[0][1:] - third * self.values[1:, 0]]
@@ -213,6 +213,6 @@ def _read_values(data: Accessors, sampler: Entry, index: int, interpolation: str
 
 def _is_constant(values: Floats) -> bool:
     """Do keys (k, 3 or 1, w) say the same for all times? Tangents matter between two keys only."""
-    middle = values.shape[1] // 2
-    flat = not values[:, :middle].any() and not values[:, middle + 1 :].any()
-    return len(values) == 1 or (flat and bool((values[:, middle] == values[0, middle]).all()))
+    value_row = values.shape[1] // 2
+    flat = not values[:, :value_row].any() and not values[:, value_row + 1 :].any()
+    return len(values) == 1 or (flat and bool((values[:, value_row] == values[0, value_row]).all()))

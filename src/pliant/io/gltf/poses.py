@@ -20,7 +20,7 @@ from pliant.io.limits import refuse
 
 MAX_FRAMES = 1_000_000
 END_TOLERANCE = 1e-3  # of a frame: so much may be missing at the end of a clip, whose times are float32
-RIGID_STRETCH = 4e-6  # a stretch that bodies accept as rigid: with exp(2 × RIGID) − 1 below the 1e-5 that they allow
+RIGID_STRETCH = 4e-6  # a stretch that bodies accept as rigid: with exp(2 × RIGID_STRETCH) − 1 below the 1e-5 that they allow
 
 
 class Poses:

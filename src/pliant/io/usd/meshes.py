@@ -1,7 +1,7 @@
 """Meshes of a USD stage, in numbers: what suits how they move, as `usd` makes an actor of it.
 
     rigid       points never change, and the matrix in the world is the first one, moved rigidly, in every frame
-    blended     joints carry the points (`usdskin`); or points never change, and the matrix scales or shears as it changes
+    blended     joints carry the points (`skin.py`); or points never change, and the matrix scales or shears as it changes
     free, soup  points, or faces, change with time; joints carry points that change, but not those of faces that do
 
 USD multiplies rows by matrices: (v, 1) M; bodies multiply columns, so matrices of poses are transposed on the way. Points are placed by

@@ -24,7 +24,7 @@ class Layers(NamedTuple):
 
 
 def count_prims(path: Path, layers: Layers, root: str) -> int:
-    """How many prims a stage may unfold to; refused if it is more than `MOST_PRIMS`."""
+    """How many prims a stage may unfold to; refused if it is more than `MAX_PRIMS`."""
     count = _PrimCounter(layers).prims(root, "/")
     if count > MAX_PRIMS:
         raise refuse(path, f"may unfold to {count:,} prims, at most {MAX_PRIMS:,} are read")

@@ -4,8 +4,8 @@ Sublayers, references and payloads are followed layer by layer. Each must be a r
 a member of the same package (.usdz, a zip archive without compression: USD, "Usdz File Format Specification"). Value clips and names that
 are expressions are refused, since they open files later. Nothing is asked of a network; USD alone cannot, without plugins.
 
-How many prims references unfold to is counted first (`usdsize`). USD is a large library in C++, which a file that was damaged on purpose
-may crash: it runs in a process of its own (`apart`), one for each file that is read.
+How many prims references unfold to is counted first (`size.py`). USD is a large library in C++, which a file that was damaged on purpose
+may crash: it runs in a process of its own (`subprocess_client.py`), one for each file that is read.
 """
 
 from __future__ import annotations

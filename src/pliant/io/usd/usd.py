@@ -1,7 +1,7 @@
 """Scenes in USD files (.usd, .usda, .usdc, .usdz): every mesh of the stage that is active and visible is an actor.
 
-A process of its own reads the file (`apart`, `usdscene`) and says what each mesh is, in numbers, and where it is in a frame; here bodies
-are made of that.
+A process of its own reads the file (`subprocess_client.py`, `scene.py`) and says what each mesh is, in numbers, and where it is in a
+frame; here bodies are made of that.
 
 Invariant: numbers of that process are examined as those of a file are, since a crafted file may have made it say anything.
 """
@@ -83,7 +83,7 @@ def _make_actors(path: Path, scene: SubprocessClient) -> Iterator[Actor]:
 
 
 def _make_actor(path: Path, name: str, head: dict[str, Any], arrays: ArrayTuple, pose: ReadPose) -> Actor:
-    """The actor of a mesh; `usdmeshes.Told` says what the arrays of each kind are."""
+    """The actor of a mesh; `meshes.MeshRecord` says what the arrays of each kind are."""
     kind, frames = head["kind"], int(head["frames"])
     if not 1 <= frames <= MAX_FRAMES:
         raise refuse(path, f"{name}: has {frames:,} frames, at most {MAX_FRAMES:,} are read")

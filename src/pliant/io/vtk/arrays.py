@@ -1,8 +1,8 @@
 """Arrays of VTK's XML files (The VTK User's Guide, "XML File Formats"): ASCII, base64 or appended raw bytes, plain or compressed in blocks.
 
 Lengths are compared with the bytes that are there before memory is asked for. Compressed blocks unfold to exactly the length that their
-header announces, and all of a file to at most `UNFOLDED` times its size, so that a bomb does not go off. There a number counts as 8 bytes,
-whatever it is stored in, since that is what becomes of it.
+header announces, and all of a file to at most `MAX_RATIO` times its size, which stops decompression bombs. There a number counts as 8
+bytes, whatever it is stored in, as it is converted to 8 bytes.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ deflate can stretch that. Other filters are refused, so that no plugin is loaded
 of its stream, whatever size the chunk has; so each is unfolded here first, as far as its size and not further.
 
 The HDF5 library is written in C and has had faults with damaged files; what is refused here comes before it reads data, not before it reads
-headers. So it runs in a process of its own (`apart`), which serves `Arrays`.
+headers. So it runs in a process of its own (`subprocess_client.py`), which serves `Hdf5Service`.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def unit_normals(corners):
     with np.errstate(over="ignore", under="ignore"):
         size = np.exp2(np.clip(-np.frexp(np.abs(rows).max((1, 2), initial=0.0))[1], -1022.0, 1022.0))[:, None, None]
         u, v = rows[:, 1:2] * size - rows[:, :1] * size, rows[:, 2:] * size - rows[:, :1] * size
-        u, v = (way / np.maximum(np.abs(way).max(2, keepdims=True), 2.0**-1000) for way in (u, v))
+        u, v = (axis / np.maximum(np.abs(axis).max(2, keepdims=True), 2.0**-1000) for axis in (u, v))
     normal = np.cross(u[:, 0], v[:, 0])
     length = np.sqrt((normal**2).sum(1, keepdims=True))
     return np.where(length > 0, normal / np.where(length > 0, length, 1.0), 0.0)

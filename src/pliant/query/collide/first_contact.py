@@ -6,14 +6,14 @@ from typing import Any
 
 from pliant.core import validate
 from pliant.query.collide.two_bodies import collide
-from pliant.query.scheduler import Queryable
+from pliant.query.target import QueryBody, check_body
 from pliant.results import FirstContact
 
 MotionPath = Callable[[float], Any]
 MAX_STEPS = 10**9
 
 
-def first_contact(a: Queryable, b: Queryable, path_a: MotionPath | None, path_b: MotionPath | None, *, start: float = 0.0,
+def first_contact(a: QueryBody, b: QueryBody, path_a: MotionPath | None, path_b: MotionPath | None, *, start: float = 0.0,
                   stop: float = 1.0,
                   steps: int = 1, tolerance: float = 1e-6) -> FirstContact | None:
     """The first time between `start` and `stop` at which the bodies intersect, to within `tolerance`, with these faces; else None.
@@ -33,8 +33,8 @@ def first_contact(a: Queryable, b: Queryable, path_a: MotionPath | None, path_b:
     >>> round(found.time, 5), found.pairs.faces.tolist()
     (0.66667, [[0, 0]])
     """
-    validate.check_body("a", a)
-    validate.check_body("b", b)
+    check_body("a", a)
+    check_body("b", b)
     start, stop = validate.number("start", start), validate.number("stop", stop)
     tolerance, steps = validate.number("tolerance", tolerance, minimum=0.0), validate.integer("steps", steps, range(1, MAX_STEPS))
     if not start <= stop:

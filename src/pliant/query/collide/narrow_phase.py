@@ -89,7 +89,7 @@ def world_boxes(bodies):
     boxes = np.array([body.motion.box for body in bodies]).reshape(-1, 2, 4)[:, :, :3].copy()
     for k, body in enumerate(bodies):
         if body.matrix is not None:
-            boxes[k] = body.bounds
+            boxes[k] = body.world_box()
     return boxes
 
 

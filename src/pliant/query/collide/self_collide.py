@@ -4,7 +4,7 @@ The first is `traverse` of a BVH with itself, in which the masks of `tree/adjace
 vertices: one test of a vertex fan (`geometry/vertex_fan.py`) may prove all its faces disjoint; else they are tested pair by pair
 (`geometry/adjacent_faces.py`). Both are loops of `query/scheduler.py`.
 """
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack, overload
 
 import numpy as np
 
@@ -32,7 +32,9 @@ from pliant.query.collide.leaf_overlap import (
 )
 from pliant.query.collide.transformed import clamp_float32
 from pliant.query.collide.two_bodies import bind_trees, face_bits, make_pairs, uses_image_engine
+from pliant.query.options import ADJACENT_MODES
 from pliant.query.scheduler import ResumableLoop, run_loop, workspace
+from pliant.query.target import QueryBody, SurfaceLike, check_body
 from pliant.query.traverse import (
     BUDGET_SPENT,
     CONTINUE,
@@ -50,14 +52,14 @@ from pliant.query.traverse import (
     unpack_low,
     visit_leaves,
 )
-from pliant.results import Pairs, Stats
+from pliant.results import ContactPairs, Pairs, Stats
 from pliant.tree.adjacency import find_mask
+from pliant.typing import Adjacent
 from pliant.volume.protocol import overlap
 
 if TYPE_CHECKING:
     from pliant.image.options import ImageOptions
 
-ADJACENT_MODES = ("exact", "ignore")
 SPARE_ENTRIES = 4                                                       # entries that `compare_adjacent` may push
 
 
@@ -216,7 +218,27 @@ def compare_fan(begins, vertex_faces, faces, vertices, keys, state, v, row, budg
     return reason, row
 
 
-def self_collide(body: Any, *, adjacent: str = "exact", first: bool = False, contacts: bool = False, budget_ms: float | None = None,
+@overload
+def self_collide(body: QueryBody, *, adjacent: Adjacent = ..., first: bool = ..., contacts: Literal[True], budget_ms: float | None = ...,
+                 engine: Literal["tree"] = ...) -> ContactPairs: ...
+
+
+@overload
+def self_collide(body: QueryBody, *, adjacent: Adjacent = ..., first: bool = ..., contacts: bool = ..., budget_ms: float | None = ...,
+                 engine: Literal["tree"] = ...) -> Pairs: ...
+
+
+@overload
+def self_collide(body: SurfaceLike, *, adjacent: Adjacent = ..., first: bool = ..., contacts: Literal[True], engine: Literal["image"],
+                 **image: Unpack["ImageOptions"]) -> ContactPairs: ...
+
+
+@overload
+def self_collide(body: SurfaceLike, *, adjacent: Adjacent = ..., first: bool = ..., contacts: bool = ..., engine: Literal["image"],
+                 **image: Unpack["ImageOptions"]) -> Pairs: ...
+
+
+def self_collide(body: object, *, adjacent: str = "exact", first: bool = False, contacts: bool = False, budget_ms: float | None = None,
                  engine: str = "tree", **image: Unpack["ImageOptions"]) -> Pairs:
     """All pairs of faces of a body that intersect each other, exactly; the lower face of each pair first.
 
@@ -239,7 +261,7 @@ def self_collide(body: Any, *, adjacent: str = "exact", first: bool = False, con
         from pliant.image import api
         return api.self_collide(body, adjacent, first, contacts, dict(image))
     end_time = deadline(budget_ms)
-    validate.check_body("body", body)
+    check_body("body", body)
     with workspace() as work:
         return self_collide_validated(work, body, adjacent, first, contacts, end_time)
 

@@ -1,6 +1,6 @@
 """All intersecting pairs of faces of two bodies, exactly: a visitor of `traverse`, and its driver in Python."""
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack, overload
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from pliant.core import validate
 from pliant.core.simd import movemask
 from pliant.core.sorting import sort_pairs
 from pliant.core.threads import ReadLock
+from pliant.errors import ArgumentTypeError
 from pliant.motion.free import scale_for
 from pliant.motion.rigid import IDENTITY
 from pliant.query.budget import NO_ENTRIES, deadline, unresolved_faces
@@ -26,10 +27,11 @@ from pliant.query.collide.leaf_overlap import (
     translate_box,
 )
 from pliant.query.collide.transformed import CollideTransformed, init_query_transformed
-from pliant.query.options import DEFAULT_TRAVERSAL, Traversal, check_traversal
+from pliant.query.options import ADJACENT_MODES, DEFAULT_TRAVERSAL, ManyOptions, Traversal, check_many_options, check_traversal
 from pliant.query.scheduler import ResumableLoop, run_loop, workspace
+from pliant.query.target import BodyGroup, QueryBody, SurfaceLike, check_body
 from pliant.query.traverse import frames, init_query, is_self, overlaps, translation_frames, traverse, visit_leaves
-from pliant.results import Pairs, Stats
+from pliant.results import ContactPairs, Pairs, SceneContactPairs, ScenePairs, Stats
 from pliant.volume.protocol import overlap
 
 if TYPE_CHECKING:
@@ -95,20 +97,65 @@ def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
     return exact_test_untransformed(visitor, state, leaves_a, a, i, leaves_b, b, j)
 
 
-def collide(a: Any, b: Any, *, first: bool = False, contacts: bool = False,
+@overload
+def collide(a: QueryBody, b: QueryBody, *, first: bool = ..., contacts: Literal[True], traversal: Traversal = ...,
+            budget_ms: float | None = ..., engine: Literal["tree"] = ...) -> ContactPairs: ...
+
+
+@overload
+def collide(a: QueryBody, b: QueryBody, *, first: bool = ..., contacts: bool = ..., traversal: Traversal = ...,
+            budget_ms: float | None = ..., engine: Literal["tree"] = ...) -> Pairs: ...
+
+
+@overload
+def collide(a: BodyGroup, b: QueryBody, *, first: bool | Literal["each"] = ..., contacts: Literal[True], traversal: Traversal = ...,
+            budget_ms: float | None = ...) -> SceneContactPairs: ...
+
+
+@overload
+def collide(a: QueryBody, b: BodyGroup, *, first: bool | Literal["each"] = ..., contacts: Literal[True], traversal: Traversal = ...,
+            budget_ms: float | None = ...) -> SceneContactPairs: ...
+
+
+@overload
+def collide(a: BodyGroup, b: QueryBody, *, first: bool | Literal["each"] = ..., contacts: bool = ..., traversal: Traversal = ...,
+            budget_ms: float | None = ...) -> ScenePairs: ...
+
+
+@overload
+def collide(a: QueryBody, b: BodyGroup, *, first: bool | Literal["each"] = ..., contacts: bool = ..., traversal: Traversal = ...,
+            budget_ms: float | None = ...) -> ScenePairs: ...
+
+
+@overload
+def collide(a: SurfaceLike, b: SurfaceLike, *, first: bool = ..., contacts: Literal[True], engine: Literal["image"],
+            **image: Unpack["ImageOptions"]) -> ContactPairs: ...
+
+
+@overload
+def collide(a: SurfaceLike, b: SurfaceLike, *, first: bool = ..., contacts: bool = ..., engine: Literal["image"],
+            **image: Unpack["ImageOptions"]) -> Pairs: ...
+
+
+def collide(a: object, b: object = None, *, first: bool | str = False, contacts: bool = False,
             traversal: Traversal = DEFAULT_TRAVERSAL, budget_ms: float | None = None, engine: str = "tree",
-            **image: Unpack["ImageOptions"]) -> Pairs:
+            **image: Unpack["ImageOptions"]) -> Pairs | ScenePairs:
     """All pairs of faces of two bodies that intersect, exactly: touching counts, coplanar and degenerate faces included.
 
-    With `first` the search stops at the first pair found; which one that is may vary. Pairs are sorted, each once; counters in `.stats`.
-    With `contacts` each pair has the segment of intersection, the depth and the direction of the minimum translation; see `Pairs`.
-    `traversal` changes the work, not the result: see `Traversal`.
-    `budget_ms`: stop about so many milliseconds after the call and return what is certain by then. All pairs listed do intersect;
-    `complete` tells whether they are all, `unresolved` which faces may have more. The refit before the search counts, but is not
-    interrupted.
+    Pairs are sorted, each once; counters are in `.stats`.
 
-    engine="image" needs no BVH, for surfaces that are made anew every frame, or on a GPU: a and b may then also be (vertices, faces), or
-    have them, in arrays of the host or of a GPU. Surfaces are sampled along parallel rays, and faces that cannot touch are culled. Options:
+    Parameters
+    ----------
+    a, b : the bodies. One may be a `Scene`: then the pairs of the other with all bodies of the scene, as `ScenePairs`
+    first : stop at the first pair found; which one that is may vary. With a scene also "each": one pair for each body of the scene
+    contacts : add to each pair the segment of intersection, the depth and the direction of the minimum translation; see `Pairs`
+    traversal : changes the work, not the result: see `Traversal`
+    budget_ms : stop about so many milliseconds after the call and return what is certain by then. All pairs listed do intersect;
+        `complete` tells whether they are all, `unresolved` which faces may have more. The refit before the search counts, but is not
+        interrupted
+    engine : "image" needs no BVH, for surfaces that are made anew every frame, or on a GPU: a and b may then also be (vertices, faces),
+        or have them, in arrays of the host or of a GPU. Surfaces are sampled along parallel rays, and faces that cannot touch are culled.
+        The following options are for it alone
     mode : "conservative" never misses a pair; "sampled" is the method of the paper, with rays as thin as lines, and `.image.missed`
         estimates how many pairs it may have missed
     resolution : rays per side, 1024; in conservative mode at most so many, and it changes the work alone
@@ -126,24 +173,39 @@ def collide(a: Any, b: Any, *, first: bool = False, contacts: bool = False,
     >>> len(stopped), stopped.complete, stopped.unresolved
     (0, False, (array([ True]), array([ True])))
     """
+    if b is None:
+        raise ArgumentTypeError("collide: b is missing; scene.collide() tests all bodies of a scene, self_collide(body) one with itself")
+    if isinstance(a, BodyGroup) or isinstance(b, BodyGroup):
+        return collide_scene(a, b, check_many_options(first, contacts, ADJACENT_MODES[0], traversal, deadline(budget_ms)), engine, image)
     first, contacts = validate.flag("first", first), validate.flag("contacts", contacts)
     if uses_image_engine(engine, image, traversal=traversal != DEFAULT_TRAVERSAL, budget_ms=budget_ms is not None):
         from pliant.image import api
         return api.collide(a, b, first, contacts, dict(image))
     end_time = deadline(budget_ms)
     check_traversal(traversal)
-    validate.check_body("a", a)
-    validate.check_body("b", b)
+    check_body("a", a)
+    check_body("b", b)
     if a is b:
         raise ValueError("collide: a and b are the same body; self_collide(body) finds where a body meets itself")
     with workspace() as work:
         return collide_validated(work, a, b, first, contacts, traversal, end_time)
 
 
+def collide_scene(a: Any, b: Any, options: ManyOptions, engine: str, image: Mapping[str, Any]) -> ScenePairs:
+    """`collide` of a body and a scene."""
+    if uses_image_engine(engine, image):
+        raise ArgumentTypeError('engine: "image" takes bodies or meshes, not scenes')
+    scene, body, name = (a, b, "b") if isinstance(a, BodyGroup) else (b, a, "a")
+    if isinstance(body, BodyGroup):
+        raise ArgumentTypeError("collide: a and b are scenes; scene.collide() tests those of one, collide(body, scene) one body with all")
+    check_body(name, body)
+    return scene._collide_body(body, scene is a, options)
+
+
 def uses_image_engine(engine: str, image: Mapping[str, Any], **tree_options: bool) -> bool:
     """Is the image engine selected? Options of the other engine are refused; `tree_options`: which of the tree engine's were given."""
     is_image = validate.choice("engine", engine, ENGINES) == "image"
-    for name in [name for name, given in tree_options.items() if given] if is_image else image:
+    for name in [name for name, is_set in tree_options.items() if is_set] if is_image else image:
         raise TypeError(f'{name}: an option of engine="{"tree" if is_image else "image"}", and engine is "{engine}"')
     return is_image
 
@@ -161,7 +223,9 @@ def make_pairs(a, b, pairs, stats, first, contacts, unresolved):
     """The Pairs that the user gets."""
     pairs = pairs[:1].copy() if first else pairs                        # a leaf, or another thread, may have found more
     unresolved = None if first and len(pairs) else unresolved
-    return Pairs(pairs, stats, **(contacts_of([(pairs, a, b)]) if contacts else {}), complete=unresolved is None, unresolved=unresolved)
+    if not contacts:
+        return Pairs(pairs, stats, unresolved, complete=unresolved is None)
+    return ContactPairs(pairs, stats, unresolved, complete=unresolved is None, **contacts_of([(pairs, a, b)]))
 
 
 def face_bits(body):

@@ -1,4 +1,4 @@
-"""Two trees, nearest first: branch and bound. Resumable, and specialised on the pair of (family, W) and on how the bodies lie.
+"""Two trees, nearest first: branch and bound. Resumable, and specialised on the pair of (volume type, W) and on how the bodies lie.
 
 Waiting pairs of nodes or leaves, named as in `traverse.py`, have the least squared distance of what is under them beside them, in `waits`.
 The loop takes the last one, drops it if nothing under it can be nearer than what was found, and else opens the larger of the two; its

@@ -20,8 +20,9 @@ from pliant.motion.rigid import IDENTITY, invert_rotation, rounding_bound
 from pliant.query.proximity.closest_point import BODY_CONTEXT, MAX_COORDINATE, MAX_PRODUCT, ROUND_DOWN, morton_keys, search_points
 from pliant.query.proximity.distance import max_stretch
 from pliant.query.ray.cast import bodies_of, hits_along
+from pliant.query.target import BodyGroup, QueryBody
 from pliant.query.traverse import COUNTERS
-from pliant.results import Closest, Stats
+from pliant.results import Closest, HitTriangles, Stats, surface_version
 
 POINTS_PER_CHUNK = 1 << 12                                              # points between looks at Ctrl-C: some ten milliseconds
 MEASURED_PER_CHUNK = 1 << 20                                            # points times faces that are measured in about 0.1 s
@@ -39,7 +40,7 @@ class ClosestArrays(NamedTuple):
     uv: NDArray[np.float64]
 
 
-def closest(target: Any, points: ArrayLike, *, max_distance: float = np.inf, signed: bool = False) -> Closest:
+def closest(target: QueryBody | BodyGroup, points: ArrayLike, *, max_distance: float = np.inf, signed: bool = False) -> Closest:
     """The nearest point of a body or of a scene to each of n points: how far it is, where, on which face.
 
     points : (n, 3), or (3,) for one
@@ -58,7 +59,7 @@ def closest(target: Any, points: ArrayLike, *, max_distance: float = np.inf, sig
     """
     flat, _ = validate.vectors("points", points)
     farthest = validate.nonnegative("max_distance", max_distance)
-    signed = validate.flag("signed", signed)
+    signed, version = validate.flag("signed", signed), surface_version(target)
     bodies, body_ids, _ = bodies_of(target)
     n = len(flat) // 3
     answers = ClosestArrays(np.full(n, farthest), np.full(3 * n, np.nan), np.full(n, -1, np.int32), np.full(n, -1, np.int64),
@@ -73,7 +74,8 @@ def closest(target: Any, points: ArrayLike, *, max_distance: float = np.inf, sig
             if signed:
                 negate_inside(bodies, body_ids, flat, answers)
     answers.distance[answers.face < 0] = np.inf
-    return Closest(answers.distance, answers.points.reshape(-1, 3), answers.face, answers.body, answers.uv.reshape(-1, 2), stats)
+    return Closest(answers.face, answers.body, answers.uv.reshape(-1, 2), stats, HitTriangles(target, version, answers.body, answers.face),
+                   answers.distance, answers.points.reshape(-1, 3))
 
 
 def check_closed(body: Any) -> None:
@@ -88,7 +90,7 @@ def negate_inside(bodies: list[Any], body_ids: list[int], flat: NDArray[np.float
     """Make distances inside negative."""
     points = flat.reshape(-1, 3)
     for body, body_id in zip(bodies, body_ids, strict=True):
-        low, high = body.bounds
+        low, high = body.world_box()
         rows = np.flatnonzero((answers.body == body_id) & (answers.distance > 0) & ((points >= low) & (points <= high)).all(axis=1))
         if len(rows):
             inside = rows[points_inside(body, points[rows])]
@@ -99,7 +101,7 @@ def points_inside(body: Any, points: NDArray[np.float64]) -> NDArray[np.bool_]:
     """(n,): is the winding number of the surface around each point (n, 3) in the body's box above 0? Exactly, by rays in directions that
     meet no edge: a random one all but never does."""
     vertices, windings, remaining = body.world_vertices()[0], np.zeros(len(points), np.int64), np.arange(len(points))
-    size, rng = float(np.abs(body.bounds).max()), np.random.default_rng(len(points))
+    size, rng = float(np.abs(body.world_box()).max()), np.random.default_rng(len(points))
     while len(remaining):
         direction = rng.standard_normal(3) * 2.0 ** min(max(np.frexp(size)[1], -960), 1020)
         flat, crossings = np.ascontiguousarray(points[remaining]), np.zeros(len(remaining), np.int64)
@@ -133,13 +135,13 @@ class _ClosestSearch:
         self.counters[COUNTERS.index("n_u")] = sum(shape.refit() for shape in self.shapes)
         self.asked = [body_context(body, shape, number) for body, shape, number in zip(bodies, self.shapes, body_ids, strict=True)]
         self.vertex_arrays = [body.motion.flat for body in bodies]
-        self.boxes = np.array([body.bounds for body in bodies])
+        self.boxes = np.array([body.world_box() for body in bodies])
 
     def run(self) -> Stats:
         """Answer all points. Those so far away that float32 says nothing are measured against every face: few between looks at Ctrl-C."""
         with np.errstate(all="ignore"):
             far = np.nanmax(np.where(np.abs(self.flat) < np.inf, np.abs(self.flat), 0.0))
-            blind = any(exceeds_float32(far, about[0]) for about in self.asked)
+            blind = any(exceeds_float32(far, each[0]) for each in self.asked)
         size = max(MEASURED_PER_CHUNK // max(len(shape.faces) for shape in self.shapes), 1) if blind else POINTS_PER_CHUNK
         pool.map_chunks(len(self.order), min(size, POINTS_PER_CHUNK), self.search_range)
         return Stats(*self.counters.tolist())
@@ -176,20 +178,20 @@ def exceeds_float32(largest: float, context: Any) -> bool:
 
 def body_context(body: Any, bvh: Any, body_id: int) -> NDArray[Any]:
     """A body as points see it."""
-    motion, placement = body.motion, body.matrix
+    motion, transform = body.motion, body.matrix
     array = aligned_zeros(1, BODY_CONTEXT)
     context = array[0]
     context["frame"], context["entry"], context["fill"], context["context"] = bvh.frame, bvh.entry, bvh.fill, bvh.context
-    context["body_id"], context["transformed"], context["exact_entry"] = body_id, placement is not None, point_triangle_entry()[0]
+    context["body_id"], context["transformed"], context["exact_entry"] = body_id, transform is not None, point_triangle_entry()[0]
     context["scale"], context["reach"] = motion.scale, motion.reach
-    context["stretch"], context["origin"] = max_stretch(placement), motion.origin
-    box = body.bounds
+    context["stretch"], context["origin"] = max_stretch(transform), motion.origin
+    box = body.world_box()
     context["box"][:3], context["box"][4:7] = box
-    if placement is not None:
+    if transform is not None:
         inverse = np.zeros(12)
-        invert_rotation(placement, inverse)
-        inverse[[3, 7, 11]] = placement[[3, 7, 11]]
-        context["matrix"], context["inverse"], context["error_bound"] = placement, inverse, rounding_bound(placement, motion.box)
+        invert_rotation(transform, inverse)
+        inverse[[3, 7, 11]] = transform[[3, 7, 11]]
+        context["matrix"], context["inverse"], context["error_bound"] = transform, inverse, rounding_bound(transform, motion.box)
     else:
         context["matrix"] = IDENTITY
     return array

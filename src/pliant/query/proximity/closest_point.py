@@ -1,17 +1,17 @@
 """One tree, many points: which face is nearest to each? Branch and bound, nearest first, a point at a time.
 
-Points come in an order that keeps neighbours together (`order_of`), so the surface is no farther than the nearest point of the one before:
-most of the tree is dropped at once, and what is left lies in the caches. Volumes and triangles are looked at in float32, by bounds
+Points come in an order that keeps neighbours together (`morton_keys`), so the surface is no farther than the nearest point of the one
+before: most of the tree is dropped at once, and what is left lies in the caches. Volumes and triangles are looked at in float32, by bounds
 (`geometry/point_bounds.py`); what these leave over is measured in float64, in the world (`geometry/point_triangle.py`), when nothing nearer
 is left.
 
-Errors. A point is brought into the frame of the body, relative to its origin and times its scale. A coordinate is off by `slack`, and
+Errors. A point is brought into the frame of the body, relative to its origin and times its scale. A coordinate is off by `point_error`, and
 a corner by E of the body's reach: `base` is four times the sum. Lengths in float32 are off by ROUNDING of themselves; those whose squares
 are subnormal, below 2**-62, by as much as they are, and a direction that is divided by such a length may be too long: LEAST is above that.
 
 Overflow. Bounds of triangles are products of two distances from the point and two sides of a leaf, 36 (D S)² (`geometry/point_bounds.py`),
 and must stay below 2**126. D <= size + R and S <= 2 R, where the point is at most `size` from the origin along each axis, and R is the
-reach, both times the scale: so (size + R) R < MOST_PRODUCT. Beyond, the point is blind: it is measured against every face.
+reach, both times the scale: so (size + R) R < MAX_PRODUCT. Beyond, the point is blind: it is measured against every face.
 """
 import numpy as np
 
@@ -38,7 +38,7 @@ MAX_FLOAT32, MIN_ERROR = 3e38, 2.0**-48                                 # in flo
 MAX_COORDINATE, MAX_PRODUCT = 2.0**60, 2.0**59                          # of a point that is not blind: squares and products are finite
 CELLS_PER_AXIS = 1 << 10                                                # of an axis, for the order of points
 
-# One body and the points that ask about it: how it makes things true, its number, is it placed, the address of the exact test; the way of
+# One body and its points: its refresh callbacks, its id, is it transformed, the address of the exact test; the transform from
 # model space to the world and back; by how much lengths in its frame exceed those in the world; what is uncertain of a place; counters.
 BODY_CONTEXT = packed_dtype([(name, np.dtype(np.int64))
                              for name in ("frame", "entry", "fill", "context", "body_id", "transformed", "exact_entry", *COUNTERS)]

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pliant.core import validate
 from pliant.core.jit import ignore_float_errors
 from pliant.core.threads import ReadLock
 from pliant.query.collide.contacts import contacts_of
@@ -16,7 +15,8 @@ from pliant.query.proximity.branch_and_bound import UNKNOWN_BOUND, branch_and_bo
 from pliant.query.proximity.far_field import far_apart, nearest_faces
 from pliant.query.proximity.leaf_distance import Nearest, PairTransformed, PairUntransformed, SelfPair, bind_leaf_stage
 from pliant.query.ray.cast import bodies_of
-from pliant.query.scheduler import CALL_BUDGET, Queryable, read_stats, workspace
+from pliant.query.scheduler import CALL_BUDGET, read_stats, workspace
+from pliant.query.target import BodyGroup, QueryBody, check_body
 from pliant.query.traverse import BUDGET_SPENT, pack_pair
 from pliant.results import Distance, Stats
 
@@ -31,7 +31,7 @@ class NearestLeaves(NamedTuple):
     leaves: tuple[int, int]
 
 
-def distance(a: Any, b: Any) -> Distance:
+def distance(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup) -> Distance:
     """The least distance between two bodies, the points where it is, and their faces. Either may be a scene: then that of the nearest of
     its bodies, whose ids are in `bodies`; a body that is in both is not compared with itself.
 
@@ -50,18 +50,18 @@ def distance(a: Any, b: Any) -> Distance:
     if a is b:
         raise ValueError("distance: a and b are the same; self_distance(body) finds what of a body is nearest to itself, scene.distance() "
                          "the nearest two bodies of a scene")
-    if hasattr(a, "members_with_faces") or hasattr(b, "members_with_faces"):
+    if isinstance(a, BodyGroup) or isinstance(b, BodyGroup):
         from pliant.query.proximity.scene import nearest_bodies
 
         (bodies, ids, _), (others, other_ids, _) = bodies_of(a, "a"), bodies_of(b, "b")
         pairs = [(i, j) for i, one in enumerate(bodies) for j, other in enumerate(others) if one is not other]
         return nearest_bodies(bodies, ids, others, other_ids, np.array(pairs, np.int64).reshape(-1, 2))
-    validate.check_body("a", a)
-    validate.check_body("b", b)
+    check_body("a", a)
+    check_body("b", b)
     return distance_validated(a, b)
 
 
-def self_distance(body: Any) -> Distance:
+def self_distance(body: QueryBody) -> Distance:
     """The least distance between two faces of a body that share no vertex, as `distance`; the lower face first. inf if there are none.
 
     Vertices are shared by index; `Body(…, weld=True)` also counts those that lie at one place.
@@ -71,7 +71,7 @@ def self_distance(body: Any) -> Distance:
     >>> pl.self_distance(stack).distance
     1.0
     """
-    validate.check_body("body", body)
+    check_body("body", body)
     with workspace() as space, ReadLock(body.guard):
         if len(body.faces) < 2:
             return no_distance()
@@ -83,7 +83,7 @@ def self_distance(body: Any) -> Distance:
                                                body), body, body)
 
 
-def distance_validated(a: Queryable, b: Queryable, max_distance: float = np.inf) -> Distance:
+def distance_validated(a: QueryBody, b: QueryBody, max_distance: float = np.inf) -> Distance:
     """`distance` after all checks; nothing, if they are farther apart than `most`."""
     with workspace() as space, ReadLock(a.guard, b.guard):
         if not (len(a.faces) and len(b.faces)):
@@ -102,14 +102,14 @@ def distance_validated(a: Queryable, b: Queryable, max_distance: float = np.inf)
                                                a.distance_cache, b, max_distance), a, b)
 
 
-def far_distance(a: Queryable, b: Queryable) -> Distance:
+def far_distance(a: QueryBody, b: QueryBody) -> Distance:
     """`distance` of bodies that are far apart."""
     best = nearest_faces(a.world_vertices()[0], a.welded_faces, b.world_vertices()[0], b.welded_faces)[0]
     return Distance(float(best["distance"]), best["ends"].reshape(2, 3).copy(), np.array([best["f"], best["g"]], np.int32),
                     Stats(n_p=int(best["n_p"]), n_exact=int(best["n_exact"])))
 
 
-def set_common_point(found: Distance, a: Queryable, b: Queryable) -> Distance:
+def set_common_point(found: Distance, a: QueryBody, b: QueryBody) -> Distance:
     """Faces that meet have a point in common: that, twice."""
     if found.distance == 0.0:
         found.points[:] = contacts_of([(found.faces[None], a, b)])["segments"][0, 0]
@@ -121,22 +121,22 @@ def no_distance(stats: Stats = Stats()) -> Distance:  # noqa: B008 - a tuple
     return Distance(np.inf, NO_POINTS.copy(), np.array([-1, -1], np.int32), stats)
 
 
-def max_stretch(placement: Any) -> float:
+def max_stretch(transform: Any) -> float:
     """By how much lengths in model space may exceed those in the world, and more than what rounds."""
-    if placement is None:
+    if transform is None:
         return 1 + LENGTH_ERROR
-    rotation = placement.reshape(3, 4)[:, :3]
+    rotation = transform.reshape(3, 4)[:, :3]
     return 1 + LENGTH_ERROR + 2 * float(np.abs(rotation.T @ rotation - np.eye(3)).max())
 
 
-def search_nearest(space: Any, kind: Any, bvh_a: Any, bvh_b: Any, visitor: Any, scale: float, placement: Any, nearest_leaves: Any,
+def search_nearest(space: Any, kind: Any, bvh_a: Any, bvh_b: Any, visitor: Any, scale: float, transform: Any, nearest_leaves: Any,
                    other: Any,
                    max_distance: float = np.inf) -> Distance:
     """The nearest two faces of two shapes, if they are no farther apart than `most`; where they were last time is in `known`, by the other
     body, and is noted there."""
     tree_args, _ = bind_trees(space, bvh_a, bvh_b)
     lower_bounds, state = space.waiting(), space.query[0]
-    keep_alive = bind_leaf_stage(space.query, Nearest(), kind, bvh_a, bvh_b, visitor, max_distance, scale, max_stretch(placement))
+    keep_alive = bind_leaf_stage(space.query, Nearest(), kind, bvh_a, bvh_b, visitor, max_distance, scale, max_stretch(transform))
     lower_bounds[0] = UNKNOWN_BOUND
     last = nearest_leaves.get(other)
     if last is not None and last.trees[0] is bvh_a.tree and last.trees[1] is bvh_b.tree:

@@ -33,7 +33,7 @@ def far_apart(a, b):
 def box_corners(body):
     """The low and high corner of a body's box, as lists: this is asked in every query."""
     box = body.motion.box.tolist() if body.matrix is None else None
-    return (box[:3], box[4:7]) if box is not None else body.bounds.tolist()
+    return (box[:3], box[4:7]) if box is not None else body.world_box().tolist()
 
 
 @helper
@@ -64,20 +64,20 @@ def face_boxes(flat, faces, boxes):
 @kernel
 def cull_far_faces(boxes, candidates, n, others, best):
     """Of the faces some[:n] keep those that are near enough to the box around the others; how many. The box around the kept is put last."""
-    last, kept = len(boxes) - 1, 0
+    last, n_candidates = len(boxes) - 1, 0
     low, high = stack_float64(3), stack_float64(3)
     for k in range(3):
         low[k], high[k] = np.inf, -np.inf
     for i in range(n):
         f = candidates[i]
         if box_distance(boxes, f, others, len(others) - 1) <= best:
-            candidates[kept] = f
-            kept += 1
+            candidates[n_candidates] = f
+            n_candidates += 1
             for k in range(3):
                 low[k], high[k] = min(low[k], boxes[f, k]), max(high[k], boxes[f, k + 3])
     for k in range(3):
         boxes[last, k], boxes[last, k + 3] = low[k], high[k]
-    return kept
+    return n_candidates
 
 
 @kernel

@@ -1,8 +1,8 @@
 """Two leaves: which of their triangles are near each other? The last step of every query about distances.
 
-It is the same for all families, policies and motions, so it is compiled once a visitor and called by address. Boxes come first, eight at a
-time, then bounds of distances (`geometry/distance_bounds.py`); what they leave is for the visitor: `reached`. How far apart is near stands
-in the state: `radius`, a length in the frame of a and times the scale, which may shrink on the way, and `limit`, its square.
+It is the same for all volume types, policies and motions, so it is compiled once a visitor and called by address. Boxes come first, eight
+at a time, then bounds of distances (`geometry/distance_bounds.py`); what they leave is for the visitor: `reached`. How far apart is near
+stands in the state: `radius`, a length in the frame of a and times the scale, which may shrink on the way, and `limit`, its square.
 """
 from functools import cache
 from typing import NamedTuple
@@ -233,7 +233,7 @@ def _(kind, flat_a, flat_b, keys, m_a, m_b, begins, others, masks):
 
 @generic("visitor")
 def scan_leaves(visitor, wanted, state, leaves_a, a, leaves_b, b):
-    """`scan` two leaves of different bodies, or of one."""
+    """`scan_leaf_pair` of two leaves of different bodies, or of one."""
 
 
 def _scan_two_bodies(visitor, wanted, state, leaves_a, a, leaves_b, b):
@@ -253,7 +253,7 @@ def _(visitor, wanted, state, leaves_a, a, leaves_b, b):
 
 @helper
 def process_leaf_pair(wanted, visitor, state, leaves_a, leaves_b, pair):
-    """GOING, or why the loop must stop; FULL before anything is written."""
+    """CONTINUE, or why the loop must stop; OUTPUT_FULL before anything is written."""
     if state["found"] + LEAF_WIDTH * LEAF_WIDTH > len(visitor.keys):
         return np.int64(OUTPUT_FULL)
     scan_leaves(visitor, wanted, state, leaves_a, pair >> 32, leaves_b, unpack_low(pair))
@@ -262,7 +262,8 @@ def process_leaf_pair(wanted, visitor, state, leaves_a, leaves_b, pair):
 
 @cache
 def leaf_entry(wanted, kind):
-    """(address, what keeps it alive) of the stage of two leaves: (a query's address, two packed names of leaves) -> GOING, FULL, ENOUGH."""
+    """(address, what keeps it alive) of the stage of two leaves: (a query's address, two packed leaves) -> CONTINUE, OUTPUT_FULL,
+    EARLY_EXIT."""
     def enter(address, pair):
         state = array_at(as_pointer(address), 1, QUERY_STATE)[0]
         leaves_a = array_at(as_pointer(state["leaves_a"]), state["n_leaves_a"], LEAF_DTYPE)

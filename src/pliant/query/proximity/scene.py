@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pliant.query.proximity import distance, within
 from pliant.query.traverse import DISTANCE_ERROR
-from pliant.results import Distance, ScenePairs, Stats
+from pliant.results import Distance, SceneDistancePairs, Stats
 
 
 def box_gaps(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -27,7 +27,7 @@ def nearest_bodies(bodies: list[Any], ids: list[int], others: list[Any], other_i
     several that are as near the first pair counts."""
     best, stats, best_ids = distance.no_distance(), Stats(), (-1, -1)
     if len(pairs):
-        boxes, other_boxes = np.array([body.bounds for body in bodies]), np.array([body.bounds for body in others])
+        boxes, other_boxes = np.array([body.world_box() for body in bodies]), np.array([body.world_box() for body in others])
         gaps = box_gaps(boxes, other_boxes)[pairs[:, 0], pairs[:, 1]]
         for k in np.argsort(gaps, kind="stable").tolist():
             if gaps[k] > best.distance:
@@ -40,7 +40,7 @@ def nearest_bodies(bodies: list[Any], ids: list[int], others: list[Any], other_i
     return Distance(best.distance, best.points, best.faces, stats, np.array(best_ids if best.faces[0] >= 0 else (-1, -1), np.int64))
 
 
-def pairs_within(bodies: dict[int, Any], id_pairs: NDArray[np.int64], tolerance: float, points: bool) -> ScenePairs:
+def pairs_within(bodies: dict[int, Any], id_pairs: NDArray[np.int64], tolerance: float, points: bool) -> SceneDistancePairs:
     """What is within the tolerance, of these pairs (p, 2) of ids, sorted; the same twice: a body and itself."""
     found = [within.self_within_validated(bodies[i], tolerance, points) if i == j
              else within.within_validated(bodies[i], bodies[j], tolerance, points)
@@ -49,6 +49,5 @@ def pairs_within(bodies: dict[int, Any], id_pairs: NDArray[np.int64], tolerance:
     distances = np.concatenate([np.empty(0), *(pairs.distances for pairs in found)])
     ends = np.concatenate([np.empty((0, 2, 3)), *(pairs.points for pairs in found)]) if points else None
     counters = np.array([pairs.stats for pairs in found], np.int64).reshape(-1, len(Stats()))
-    return ScenePairs(np.repeat(id_pairs, [len(pairs) for pairs in found], axis=0), faces, Stats(*counters.sum(0).tolist()), id_pairs,
-                      counters,
-                      distances=distances, points=ends)
+    return SceneDistancePairs(np.repeat(id_pairs, [len(pairs) for pairs in found], axis=0), faces, Stats(*counters.sum(0).tolist()),
+                              id_pairs, counters, distances=distances, points=ends)

@@ -5,7 +5,7 @@ Two steps. `traverse` collects all pairs that may be: volumes and triangles in f
 """
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from pliant.core.simd import movemask
 from pliant.core.sorting import sort_pairs
 from pliant.core.stack import stack_float64
 from pliant.core.threads import ReadLock
-from pliant.errors import TooManyPairsError
+from pliant.errors import ArgumentTypeError, TooManyPairsError
 from pliant.geometry.predicates import point_in_range
 from pliant.geometry.triangle_distance import DISTANCE, POINTS, triangle_triangle_distance
 from pliant.geometry.triangle_overlap import EXACT
@@ -29,8 +29,9 @@ from pliant.query.collide.two_bodies import Collide, bind_trees, face_bits, set_
 from pliant.query.proximity.distance import max_stretch
 from pliant.query.proximity.leaf_distance import Candidates, PairTransformed, PairUntransformed, SelfPair, bind_leaf_stage
 from pliant.query.scheduler import ResumableLoop, run_loop, workspace
+from pliant.query.target import BodyGroup, QueryBody, check_body
 from pliant.query.traverse import frames, is_self, overlaps, pack_pair, translation_frames, traverse, visit_leaves
-from pliant.results import Pairs, Stats
+from pliant.results import DistancePairs, PointPairs, SceneDistancePairs, Stats
 from pliant.volume.protocol import separation
 
 PAIRS_PER_CHUNK = 1 << 11                                               # pairs between looks at Ctrl-C
@@ -116,11 +117,32 @@ def measure_pairs(pairs, m_a, flat_a, faces_a, m_b, flat_b, faces_b, begin, end,
     return n_exact
 
 
-def within(a: Any, b: Any, tolerance: float, *, points: bool = False) -> Pairs:
+@overload
+def within(a: QueryBody, b: QueryBody, tolerance: float, *, points: Literal[True]) -> PointPairs: ...
+
+
+@overload
+def within(a: QueryBody, b: QueryBody, tolerance: float, *, points: bool = ...) -> DistancePairs: ...
+
+
+@overload
+def within(a: BodyGroup, b: QueryBody, tolerance: float, *, points: bool = ...) -> SceneDistancePairs: ...
+
+
+@overload
+def within(a: QueryBody, b: BodyGroup, tolerance: float, *, points: bool = ...) -> SceneDistancePairs: ...
+
+
+def within(a: Any, b: Any, tolerance: float, *, points: bool = False) -> DistancePairs | SceneDistancePairs:
     """All pairs of faces of two bodies that are no farther apart than the tolerance; sorted, with their `distances`.
 
-    With `points` each pair also has its nearest `points` (2, 3), one on each face. Distances are those of `distance`; with a tolerance of 0
-    the pairs are those of `collide`. The tolerance must be a finite number, 0 or more.
+    Distances are those of `distance`; with a tolerance of 0 the pairs are those of `collide`.
+
+    Parameters
+    ----------
+    a, b : the bodies. One may be a `Scene`: then the pairs of the other with all bodies of the scene, as `ScenePairs`
+    tolerance : a finite number, 0 or more
+    points : add to each pair its closest `points` (2, 3), one on each face
 
     >>> import pliant as pl
     >>> low = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
@@ -130,14 +152,29 @@ def within(a: Any, b: Any, tolerance: float, *, points: bool = False) -> Pairs:
     ([[0, 0]], [2.0])
     """
     tolerance, points = validate.number("tolerance", tolerance, 0.0), validate.flag("points", points)
-    validate.check_body("a", a)
-    validate.check_body("b", b)
+    if isinstance(a, BodyGroup) or isinstance(b, BodyGroup):
+        scene, body, name = (a, b, "b") if isinstance(a, BodyGroup) else (b, a, "a")
+        if isinstance(body, BodyGroup):
+            raise ArgumentTypeError("within: a and b are scenes; scene.within(tolerance) tests the bodies of one, within(body, scene, "
+                                    "tolerance) one body with all")
+        check_body(name, body)
+        return scene._within_body(body, scene is a, tolerance, points)
+    check_body("a", a)
+    check_body("b", b)
     if a is b:
         raise ValueError("within: a and b are the same body; self_within(body, tolerance) finds what of a body is near itself")
     return within_validated(a, b, tolerance, points)
 
 
-def self_within(body: Any, tolerance: float, *, points: bool = False) -> Pairs:
+@overload
+def self_within(body: QueryBody, tolerance: float, *, points: Literal[True]) -> PointPairs: ...
+
+
+@overload
+def self_within(body: QueryBody, tolerance: float, *, points: bool = ...) -> DistancePairs: ...
+
+
+def self_within(body: Any, tolerance: float, *, points: bool = False) -> DistancePairs:
     """All pairs of faces of a body that share no vertex and are no farther apart than the tolerance, the lower face first; as `within`.
 
     Vertices are shared by index; `Body(…, weld=True)` also counts those that lie at one place.
@@ -148,7 +185,7 @@ def self_within(body: Any, tolerance: float, *, points: bool = False) -> Pairs:
     [1.0]
     """
     tolerance, points = validate.number("tolerance", tolerance, 0.0), validate.flag("points", points)
-    validate.check_body("body", body)
+    check_body("body", body)
     return self_within_validated(body, tolerance, points)
 
 
@@ -204,7 +241,7 @@ def self_within_validated(body, tolerance, points):
 
 def joint_extent(a, b):
     """The longest side of a box around both bodies."""
-    boxes = np.stack([a.bounds, b.bounds])
+    boxes = np.stack([a.world_box(), b.world_box()])
     with np.errstate(over="ignore"):
         return (boxes[:, 1].max(axis=0) - boxes[:, 0].min(axis=0)).max()
 
@@ -229,5 +266,7 @@ def pairs_in_tolerance(a, b, pairs, stats, tolerance, points):
     touching = np.flatnonzero(distances == 0.0) if points else ()
     if len(touching):                                                   # a point that they have in common, twice
         nearest_points[touching] = np.tile(contacts_of([(pairs[touching], a, b)])["segments"][:, 0], 2)
-    return Pairs(pairs[in_tolerance], stats + Stats(n_exact=n_exact), distances=distances[in_tolerance],
-                 points=nearest_points[in_tolerance].reshape(-1, 2, 3) if points else None)
+    near_enough, work = pairs[in_tolerance], stats + Stats(n_exact=n_exact)
+    if not points:
+        return DistancePairs(near_enough, work, distances=distances[in_tolerance])
+    return PointPairs(near_enough, work, distances=distances[in_tolerance], points=nearest_points[in_tolerance].reshape(-1, 2, 3))

@@ -1,7 +1,7 @@
 """Many rays, batch after batch, each into all the bodies that it may meet, nearest first (`query/ray/top_level.py`).
 
-A body is asked through its entry, whatever its family. A body whose tree has not followed its motion yet is not asked: the loop stops, says
-which it needs, and is taken up again; so what no ray comes near is never refitted.
+A body is queried through its entry, whatever its volume type. A body whose BVH has not been refitted yet is not queried: the loop stops,
+says which it needs, and is resumed; so what no ray comes near is never refitted.
 """
 import math
 from functools import cache
@@ -70,7 +70,7 @@ class RayHits(NamedTuple):
 
 
 class BatchArrays(NamedTuple):
-    """JIT off: what the addresses in a BATCHED stand for."""
+    """JIT off: what the addresses in a BATCH_DTYPE stand for."""
     batch: np.ndarray
     ray_states: np.ndarray
     bodies: np.ndarray
@@ -270,7 +270,7 @@ def query_bodies(batch, ray_states, world, bodies, mask, batch_arg, top_level):
 
 @kernel
 def trace_batches(rays, results, bodies, top_level, ray_states, batch, world, batch_arg, r, end):
-    """Answer the rays from r on; the one at which it stopped, for the reason in the batch, or for want of time. `about` is the batch as
+    """Answer the rays from r on; the one at which it stopped, for the reason in the batch, or for want of time. `batch_arg` is the batch as
     entries take it. Batches are as large as their work allows: some rays meet thousands of faces, and Ctrl-C must not wait."""
     state = batch[0]
     work_limit = work_done(state) + CALL_WORK
@@ -306,23 +306,23 @@ def trace_batches(rays, results, bodies, top_level, ray_states, batch, world, ba
 # --- entries -----------------------------------------------------------------------------------------------------------------------------
 
 @helper
-def query_body(nodes, leaves, flat, place, bodies, k, ray_states, world, hits, batch, skips, frame, entry, fill, context):
+def query_body(nodes, leaves, flat, motion_record, bodies, k, ray_states, world, hits, batch, skips, frame, entry, fill, context):
     """Look for what the rays of the mask meet in body k; GOING, or FULL."""
     local, t_map, ray_axes = stack_float32(LOCAL_SIZE), stack_float64(T_MAP_SIZE), stack_int64(BATCH)
     view = BatchView(leaves, flat, bodies, k, ray_states, world, hits, batch, local, t_map, ray_axes, frame, entry, fill, context)
-    count = transform_rays(view, place)
+    count = transform_rays(view, motion_record)
     if count == 0:
         return np.int64(GOING)
     if len(skips) > 0:
-        return trace_stackless(view, nodes, skips, place[0]["in_filter_range"], count)
-    if is_coherent(load_bounds(nodes, 0), view, count, place[0]["reach"] * place[0]["scale"]):
-        return trace_packet(view, nodes, place[0]["in_filter_range"], count)
-    return trace_single(view, nodes, place[0]["in_filter_range"], count)
+        return trace_stackless(view, nodes, skips, motion_record[0]["in_filter_range"], count)
+    if is_coherent(load_bounds(nodes, 0), view, count, motion_record[0]["reach"] * motion_record[0]["scale"]):
+        return trace_packet(view, nodes, motion_record[0]["in_filter_range"], count)
+    return trace_single(view, nodes, motion_record[0]["in_filter_range"], count)
 
 
 @cache
 def trace_entry(volume, width):
-    """(address, what keeps it alive) of the function (BATCHED, number of a body) -> GOING or FULL for nodes of this kind."""
+    """(address, what keeps it alive) of the function (BATCH_DTYPE, number of a body) -> GOING or FULL for nodes of this kind."""
     node = node_dtype(volume, width)
 
     def enter(address, k):
@@ -333,14 +333,13 @@ def trace_entry(volume, width):
         hits = array_at(as_pointer(state["hits"]), state["hit_capacity"], HIT_DTYPE)
         world = array_at(as_pointer(state["world"]), N_WORLD_ROWS * BATCH, np.float64)
         context = array_at(as_pointer(bodies[k]["context"]), 1, CONTEXT)[0]
-        place = array_at(as_pointer(bodies[k]["vertex_frame"]), 1, MOTION_DTYPE)
+        motion_record = array_at(as_pointer(bodies[k]["vertex_frame"]), 1, MOTION_DTYPE)
         nodes = array_at(as_pointer(context["nodes"]), context["n_nodes"], node)
         leaves = array_at(as_pointer(context["leaves"]), context["n_leaves"], LEAF_DTYPE)
-        flat = array_at(as_pointer(place[0]["flat"]), place[0]["n_flat"], np.float64)
+        flat = array_at(as_pointer(motion_record[0]["flat"]), motion_record[0]["n_flat"], np.float64)
         skips = array_at(as_pointer(bodies[k]["skips"]), context["n_nodes"] if bodies[k]["skips"] != 0 else 0, np.int32)
-        return query_body(nodes, leaves, flat, place, bodies, k, ray_states, world, hits, batch, skips, context["frame"], context["entry"],
-                          context["fill"],
-                          bodies[k]["context"])
+        return query_body(nodes, leaves, flat, motion_record, bodies, k, ray_states, world, hits, batch, skips, context["frame"],
+                          context["entry"], context["fill"], bodies[k]["context"])
 
     def enter_python(arrays, k):
         bvh = CONTEXTS[int(arrays.bodies[k]["context"])]

@@ -45,8 +45,9 @@ from pliant.query.ray.leaf import (
     RAY_DTYPE,
 )
 from pliant.query.ray.top_level import TopLevel, fit_boxes
+from pliant.query.target import BodyGroup, QueryBody, RayTarget, check_body
 from pliant.query.traverse import COUNTERS
-from pliant.results import AllHits, Hit, Hits, Stats
+from pliant.results import AllHits, Hit, Hits, HitTriangles, Stats, surface_version
 from pliant.tree.nodes import BUILDERS
 
 CHUNK_SIZE = 1 << 11                                                    # rays of one call: about a millisecond
@@ -58,8 +59,8 @@ NO_TRANSFORM = np.zeros(0)
 NO_TREE = np.zeros((0, 8), np.int32), np.zeros(0, np.int32), np.zeros((0, 8), np.int32), np.zeros(0)
 
 
-def cast(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: ArrayLike = 0.0, t_max: ArrayLike = np.inf,
-         mask: ArrayLike | None = None, traversal: Traversal = DEFAULT_TRAVERSAL) -> Hits:
+def cast(target: QueryBody | BodyGroup | RayTarget, origins: ArrayLike, directions: ArrayLike, *, t_min: ArrayLike = 0.0,
+         t_max: ArrayLike = np.inf, mask: ArrayLike | None = None, traversal: Traversal = DEFAULT_TRAVERSAL) -> Hits:
     """The nearest face that each ray origin + t · direction hits, for t from t_min to t_max, in a body, a scene or a grid.
 
     origins, directions : (n, 3), or (3,) for all rays; directions of any length, t is in units of them
@@ -68,7 +69,7 @@ def cast(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: Array
     traversal : how the BVH is traversed; changes the work, not the answer: see `Traversal`
 
     Edges and corners belong to all faces around them: nothing slips through a closed mesh. Faces without area are not hit, nor are those in
-    whose plane a ray lies; their neighbours are. Among hits of the same t that of the smallest body, then of the smallest face counts. Rays
+    whose plane a ray lies; adjacent faces are. Among hits of the same t that of the smallest body, then of the smallest face counts. Rays
     with NaN or infinity, without a direction, or with t_min > t_max hit nothing.
 
     >>> import pliant as pl
@@ -77,13 +78,14 @@ def cast(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: Array
     >>> hits.t.tolist(), hits.face.tolist()
     ([1.0, inf], [0, -1])
     """
-    rays = rays_of(origins, directions, t_min, t_max, mask)
+    rays, version = rays_of(origins, directions, t_min, t_max, mask), surface_version(target)
     results, _, stats = trace_rays(target, rays, CLOSEST_HIT, check_traversal(traversal).stackless)
-    return Hits(results.t, results.face, results.body, results.uv.reshape(-1, 2), stats)
+    return Hits(results.face, results.body, results.uv.reshape(-1, 2), stats, HitTriangles(target, version, results.body, results.face),
+                results.t)
 
 
-def occluded(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: ArrayLike = 0.0, t_max: ArrayLike = np.inf,
-             mask: ArrayLike | None = None) -> NDArray[np.bool_]:
+def occluded(target: QueryBody | BodyGroup | RayTarget, origins: ArrayLike, directions: ArrayLike, *, t_min: ArrayLike = 0.0,
+             t_max: ArrayLike = np.inf, mask: ArrayLike | None = None) -> NDArray[np.bool_]:
     """(n,) bool: does each ray hit anything between t_min and t_max? Arguments as for `cast`, and quicker.
 
     >>> import pliant as pl
@@ -95,8 +97,8 @@ def occluded(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: A
     return np.asarray(results.face >= 0)
 
 
-def cast_all(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: ArrayLike = 0.0, t_max: ArrayLike = np.inf,
-             mask: ArrayLike | None = None) -> AllHits:
+def cast_all(target: QueryBody | BodyGroup | RayTarget, origins: ArrayLike, directions: ArrayLike, *, t_min: ArrayLike = 0.0,
+             t_max: ArrayLike = np.inf, mask: ArrayLike | None = None) -> AllHits:
     """Every face that each ray hits between t_min and t_max, sorted by ray, then t, then body and face. Arguments as for `cast`.
 
     >>> import pliant as pl
@@ -104,15 +106,17 @@ def cast_all(target: Any, origins: ArrayLike, directions: ArrayLike, *, t_min: A
     >>> pl.cast_all(body, [0.25, 0.25, -1], [0, 0, 1]).t.tolist()
     [1.0, 2.0]
     """
+    version = surface_version(target)
     _, hits, stats = trace_rays(target, rays_of(origins, directions, t_min, t_max, mask), ALL_HITS)
     hits = hits[np.lexsort((hits["face"], hits["body"], hits["t"], hits["ray"]))]
-    return AllHits(hits["ray"].copy(), hits["t"].copy(), hits["face"].astype(np.int32), hits["body"].copy(),
-                   np.stack([hits["u"], hits["v"]], axis=1), stats)
+    face, body = hits["face"].astype(np.int32), hits["body"].copy()
+    return AllHits(face, body, np.stack([hits["u"], hits["v"]], axis=1), stats, HitTriangles(target, version, body, face), hits["t"].copy(),
+                   hits["ray"].copy())
 
 
-def pick(target: Any, origin: ArrayLike, direction: ArrayLike, *, t_min: float = 0.0, t_max: float = np.inf,
+def pick(target: QueryBody | BodyGroup | RayTarget, origin: ArrayLike, direction: ArrayLike, *, t_min: float = 0.0, t_max: float = np.inf,
          mask: int | None = None) -> Hit | None:
-    """What one ray hits first, or None: `cast` for a click. Only what it comes near follows the motion of its body.
+    """What one ray hits first, or None: `cast` for a click. Only BVHs of bodies that it comes near are refitted.
 
     >>> import pliant as pl
     >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -122,11 +126,13 @@ def pick(target: Any, origin: ArrayLike, direction: ArrayLike, *, t_min: float =
     rays, n = rays_of(origin, direction, t_min, t_max, mask, ("origin", "direction"))
     if rays.strides.any():
         raise ValueError("pick: expected one ray: an origin (3,), a direction (3,) and numbers; use cast for several")
+    version = surface_version(target)
     results, _, _ = trace_rays(target, (rays, n), CLOSEST_HIT)
     if results.face[0] < 0:
         return None
     t = float(results.t[0])
-    return Hit(t, int(results.face[0]), int(results.body[0]), results.uv, rays.origins + t * rays.directions)
+    return Hit(t, int(results.face[0]), int(results.body[0]), results.uv, rays.origins + t * rays.directions,
+               HitTriangles(target, version, results.body, results.face))
 
 
 # --- what is asked ---------------------------------------------------------------------------------------------------------------------
@@ -137,12 +143,12 @@ def rays_of(origins, directions, t_min, t_max, mask, labels=("origins", "directi
     parts += [validate.numbers("t_min", t_min), validate.numbers("t_max", t_max),
               validate.masks("mask", ANY_MASK if mask is None else mask)]
     names = (*labels, "t_min", "t_max", "mask")
-    n = next((many for _, many in parts if many is not None), 1)
-    for name, (_, many) in zip(names, parts, strict=True):
-        if many is not None and many != n:
+    n = next((n_rows for _, n_rows in parts if n_rows is not None), 1)
+    for name, (_, n_rows) in zip(names, parts, strict=True):
+        if n_rows is not None and n_rows != n:
             other = next(other for other, (_, some) in zip(names, parts, strict=True) if some is not None)
-            raise ValueError(f"{name}: has {many} rows, {other} has {n}; expected as many, or one for all")
-    steps = np.array([0 if many is None else width for (_, many), width in zip(parts, (3, 3, 1, 1, 1), strict=True)], np.int64)
+            raise ValueError(f"{name}: has {n_rows} rows, {other} has {n}; expected as many, or one for all")
+    steps = np.array([0 if n_rows is None else width for (_, n_rows), width in zip(parts, (3, 3, 1, 1, 1), strict=True)], np.int64)
     width = image_width(parts[0][0], parts[1][0]) if n >= MIN_IMAGE else 0
     return Rays(*(array for array, _ in parts), steps, n, width), n
 
@@ -166,7 +172,7 @@ class RayTargets(NamedTuple):
     skip_links: dict[int, Any]
 
     def set_ready(self, k):
-        """Body k has followed its motion: only now it is known which tree it has."""
+        """Body k has been refitted: only now it is known which tree it has."""
         if self.stackless:
             self.skip_links[k] = self.bvhs[k].skips()
             self.records[k]["skips"] = self.skip_links[k].ctypes.data
@@ -175,9 +181,9 @@ class RayTargets(NamedTuple):
 
 def bodies_of(target, name="target"):
     """(bodies, their numbers, their masks) of a body or a scene, without those that have no faces."""
-    if hasattr(target, "members_with_faces"):
+    if isinstance(target, BodyGroup):
         return target.members_with_faces()
-    validate.check_body(name, target)
+    check_body(name, target)
     return ([target], [0], [ANY_MASK]) if len(target) else ([], [], [])
 
 
@@ -214,8 +220,8 @@ def build_top_level(records):
 
 
 def sample_stale_targets(records, rays):
-    """Numbers of bodies that have not followed their motion yet and that some of the rays, of a sample, will ask for: with several threads
-    they follow at once (thesis C 7.1 does not, and is limited by it); the others when they are asked for."""
+    """Indices of bodies that have not been refitted yet and that some of the rays, of a sample, will reach: with several threads
+    they are refitted at once (thesis C 7.1 does not, and is limited by it); the others when they are asked for."""
     stale = np.flatnonzero(records["ready"] == 0)
     if len(stale) < 2:
         return []
@@ -230,7 +236,7 @@ def sample_stale_targets(records, rays):
 def trace_rays(target, rays_and_count, kind, stackless=False):
     """(Answers, hits in any order, Stats) of all rays. A target may know itself how to look into it: a grid does."""
     rays, n = rays_and_count
-    if hasattr(type(target), "trace"):
+    if isinstance(target, RayTarget):
         return target.trace(rays, kind)
     bodies, numbers, masks = bodies_of(target)
     if not bodies or not n:
@@ -240,7 +246,7 @@ def trace_rays(target, rays_and_count, kind, stackless=False):
 
 
 def hits_along(body, points, direction, t_min):
-    """All hits (FOUND) of rays from points (n, 3) along one direction (3,), in any order; for those who read the body."""
+    """All hits (HIT_DTYPE) of rays from points (n, 3) along one direction (3,), in any order; for those who read the body."""
     rays, _ = rays_of(points, direction, t_min, np.inf, None)
     return _BodyJob(rays, ALL_HITS, ray_targets([body], [0], [ANY_MASK], False)).run()[1]
 
@@ -255,7 +261,7 @@ _thread_local = threading.local()
 
 @contextmanager
 def scratch_buffers():
-    """(batch, gazes, wide) that nobody else uses, kept from one query of a thread to the next."""
+    """(batch, states of rays, rows of the world) that nobody else uses, kept from one query of a thread to the next."""
     free_buffers = _thread_local.__dict__.setdefault("kept", [])
     buffers = free_buffers.pop() if free_buffers else (aligned_zeros(1, BATCH_DTYPE), aligned_zeros(BATCH, RAY_DTYPE),
                                                        np.zeros(N_WORLD_ROWS * BATCH))
@@ -308,11 +314,11 @@ class _BodyJob(RayJob):
         self.targets, self.top_level = targets, build_top_level(targets.records)
 
     def prepare_tasks(self):
-        """Bodies follow their motion."""
+        """One task for each BVH to refit."""
         return [partial(self.refit, k) for k in sample_stale_targets(self.targets.records, self.rays)]
 
     def refit(self, k):
-        """Let body k follow its motion."""
+        """Refit the BVH of body k."""
         updated = self.targets.bvhs[k].refit()
         self.targets.set_ready(k)
         with self.lock:

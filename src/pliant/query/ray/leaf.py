@@ -3,7 +3,8 @@
 A ray o + t d is brought to where it enters the body's box, relative to the body's origin and times its scale, and becomes float32 there:
 p + s e, where e is d over its longest component, so that s is a length along that axis. However far away a ray starts, what rounds is a
 share of the body's reach. With u = 2**-24, in units of the reach, a point of the ray is off by u for its start and 2 u for its direction,
-and a side of a volume by 4 u for the products and differences on the way to it: 8 u along any axis are enough. SLACK is twice that.
+and a side of a volume by 4 u for the products and differences on the way to it: 8 u along any axis are enough. RELATIVE_MARGIN is twice
+that.
 
 A leaf is looked at in two stages. `candidates` takes eight triangles at once, in float32, along the ray (Woop, Benthin and Wald 2013): with
 corners x, y sheared so that the ray is the axis z, three products say on which side it passes the edges. A corner is off by less than the
@@ -29,7 +30,7 @@ from pliant.query.traverse import COUNTERS, refresh_leaf
 
 BATCH = 64                                                              # rays that are looked at together
 CLOSEST_HIT, ANY_HIT, ALL_HITS = range(3)                               # what is wanted of a ray
-GOING, FULL, NEEDS_REFIT = range(3)                                     # what came of a batch; NEEDED: a body must follow first
+GOING, FULL, NEEDS_REFIT = range(3)                                     # what came of a batch; NEEDS_REFIT: a body must be refitted first
 RELATIVE_MARGIN = 2.0**-20                                              # of the reach
 FLOAT64_ERROR = 2.0**-48                                                # of all numbers in float64
 MAX_INVERSE = 2.0**60                                                   # of 1 / e, in float32
@@ -69,7 +70,7 @@ HIT_DTYPE = np.dtype([("ray", np.int64), ("t", np.float64), ("body", np.int64), 
 
 
 class BatchView(NamedTuple):
-    """A body, the rays of a batch that come near it, and how it makes things true. `local` holds rows of BATCH float32 (see above), `exact`
+    """A body, the rays of a batch that come near it, and its refresh callbacks. `local` holds rows of BATCH float32 (see above), `exact`
     a row of starts and one of units with s = t · grow · unit − start; `who` 4 · the number of the ray, and that of its longest axis."""
     leaves: np.ndarray
     flat: np.ndarray
@@ -153,7 +154,7 @@ def hit_leaf_triangle(leaves, leaf, i, flat, body, ray, exact, body_in_range):
     """Does the ray hit triangle i of a leaf? (MISS or HIT, t, u, v, whether that took more than the filter.)
 
     Stages round t differently, so which of them decides depends on the ray and on this triangle alone: where not all vertices of the body
-    are in the range of the filters (`plain`), or where they are placed, these three are looked at."""
+    are in the range of the filters (`in_filter_range`), or where they are transformed, these three are looked at."""
     ax, ay, az = leaf_corner(leaves, leaf, 0, i, flat)
     bx, by, bz = leaf_corner(leaves, leaf, 1, i, flat)
     cx, cy, cz = leaf_corner(leaves, leaf, 2, i, flat)

@@ -3,7 +3,7 @@
 Along each axis the starts and the steps of all rays lie in intervals; where the thick ray misses a volume, all of them do (interval
 arithmetic; Boulos, Wald and Shirley 2006). Of a leaf that it meets, eight rays at a time are compared with its box, and those that meet it
 with its triangles. So the search itself, its branches and its waiting for memory, is paid once for up to 64 rays. Volumes must be boxes;
-other families, and rays that part, go the way of `single.py`.
+other volume types, and rays that diverge, are traced by `single.py`.
 """
 from typing import NamedTuple
 
@@ -45,7 +45,7 @@ ZERO = np.float32(0)
 
 class PacketAxis(NamedTuple):
     """The thick ray along one axis: the number of the side that it enters first (3 more: the high one), the side of its start that counts
-    there, that which counts where it leaves, and the interval of 1 / e; no side at all, −1, where the rays are of two minds."""
+    there, that which counts where it leaves, and the interval of 1 / e; no side at all, −1, where direction signs differ."""
     side: int
     enter: float
     leave: float
@@ -80,7 +80,7 @@ def _never_coherent(like, view, count, reach):
     return False
 
 
-for _volume_type in {family.volume for family in VOLUME_TYPES.values()} - {Box}:
+for _volume_type in {volume_type.volume for volume_type in VOLUME_TYPES.values()} - {Box}:
     is_coherent.register(_volume_type)(_never_coherent)
 
 
@@ -143,8 +143,8 @@ def ray_box_mask(view, leaf, at):
 
 @helper
 def gather_groups(view, groups, count, margin):
-    """Rows of eight lanes, one for each eight rays, of what `Slab` says of them along each axis, and of their farthest limit; lanes without
-    rays never count. Axes along which the rays of a lane are of two minds are let through."""
+    """Rows of eight lanes, one for each eight rays, of what `PacketAxis` says of them along each axis, and of their farthest limit; lanes
+    without rays never count. Axes along which direction signs of a lane differ are let through."""
     for g in range(8):
         begin = 8 * g
         for k in range(3):

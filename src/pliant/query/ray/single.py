@@ -1,8 +1,8 @@
 """One tree, many rays: what they pass, nearest first.
 
-Rays that go their own ways are searched in turns (`wander`): SLOTS of them at a time, a node each, so that while one waits for memory the
-others go on; children that wait are keys (`core/sort_keys.py`), where the ray enters them and their name, farthest first. Specialised on
-the family and on W, on nothing else.
+Rays that go their own ways are searched in turns (`trace_single`): N_SLOTS of them at a time, a node each, so that while one waits for
+memory the others go on; children that wait are keys (`core/sort_keys.py`), where the ray enters them and their name, farthest first.
+Specialised on the volume type and on W, on nothing else.
 """
 import numpy as np
 
@@ -30,13 +30,13 @@ from pliant.query.traverse import prefetch_child, refresh_node
 from pliant.volume.aabb import Box
 from pliant.volume.protocol import VOLUME_TYPES, Ray, ray_interval
 
-N_SLOTS, STACK_SIZE, STACKS_SIZE = 8, 912, 8 * 912                      # ROOM: MOST_LEVELS times seven that wait, and eight more
+N_SLOTS, STACK_SIZE, STACKS_SIZE = 8, 912, 8 * 912                      # MAX_LEVELS times seven that wait, and eight more
 ZERO = np.float32(0)
 
 
 @generic("like")
 def hit_children(like, nodes, i, view, j):
-    """(where ray j enters each child of node i, bits of those that it passes before its limit). `like` is a volume of their family."""
+    """(where ray j enters each child of node i, bits of those that it passes before its limit). `like` is a volume of their type."""
 
 
 @helper
@@ -51,13 +51,14 @@ def _hit_children(like, nodes, i, view, j):
     return near, movemask(near <= far)
 
 
-for _volume_type in {family.volume for family in VOLUME_TYPES.values()} - {Box}:
+for _volume_type in {volume_type.volume for volume_type in VOLUME_TYPES.values()} - {Box}:
     hit_children.register(_volume_type)(_hit_children)
 
 
 @hit_children.register(Box)
 def _(like, nodes, i, view, j):
-    # The formula of `pierce`, with rows of the sides that are entered and left chosen by number and products made one with differences.
+    # The formula of `ray_interval`, with rows of the sides that are entered and left chosen by number and products made one with
+    # differences.
     x, y, z = load(view, INV_DIR, j), load(view, INV_DIR + 1, j), load(view, INV_DIR + 2, j)
     p, q, r = 3 * np.int64(x < ZERO), 3 * np.int64(y < ZERO), 3 * np.int64(z < ZERO)
     # From below a side is passed later by the slack, from above sooner.

@@ -66,8 +66,8 @@ def extremes(world, row, mask):
 
 @helper
 def gather_packet(world, mask, packet):
-    """The rays of the mask as one thick ray, for `sort_all`: along each axis the least and the largest start and 1 / step at 4 k; then the
-    least and the largest t, and what is uncertain of a start."""
+    """The rays of the mask as one thick ray, for `sort_bodies`: along each axis the least and the largest start and 1 / step at 4 k; then
+    the least and the largest t, and what is uncertain of a start."""
     for k in range(3):
         packet[4 * k], packet[4 * k + 1] = extremes(world, k, mask)
         packet[4 * k + 2], packet[4 * k + 3] = extremes(world, INV_STEP + k, mask)

@@ -4,7 +4,7 @@ What is written there, and how far it may round, is said in `leaf.py`.
 
 Hits are ordered by t as it is rounded: to 1e-13 of how far the corners are from the origin (`geometry/ray_triangle.py`), which for a large
 face is more than how far a small body is away. So that the first hit does not depend on which body comes first, a body is passed over only
-if its box, widened by as much, is entered behind the best t so far (`widened`).
+if its box, widened by as much, is entered behind the best t so far (`widen_interval`).
 """
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ from pliant.query.ray.leaf import (
     UNBOUNDED_MARGIN,
 )
 
-T_ERROR, T_ERROR_RATIO = 2.0**-43, 32.0                                 # of t; that over FAR_AWAY
+T_ERROR, T_ERROR_RATIO = 2.0**-43, 32.0                                 # of t; that over FLOAT64_ERROR
 MIN_STEP = 2.0**-1000                                                   # beyond, 1 / step would have lost its digits, or be infinite
 
 
@@ -76,8 +76,8 @@ def inverse_step(step, d):
 
 @helper
 def clip_interval(o, inverse, low, high, near, far):
-    """The part of [near, far] in which o + t / per is between low and high. Where a ray does not move along the axis, `per` is infinite,
-    and so are both ends. Where they are NaN, nothing is known, and all of it may be."""
+    """The part of [near, far] in which o + t / inverse is between low and high. Where a ray does not move along the axis, `inverse` is
+    infinite, and so are both ends. Where they are NaN, nothing is known, and all of it may be."""
     p, q = (low - o) * inverse, (high - o) * inverse
     return maximum(minimum(p, q), near), minimum(maximum(p, q), far)
 
@@ -96,7 +96,7 @@ def start_error(x, y, z):
 
 @helper
 def box_margin(error, box, at):
-    """How far the sides of box[at : at + 8] move outward, so that it is entered before any t in it, as that is rounded; `doubt` of the
+    """How far the sides of box[at : at + 8] move outward, so that it is entered before any t in it, as that is rounded; `error` of the
     origin, or of several."""
     low = max(abs(box[at]), max(abs(box[at + 1]), abs(box[at + 2])))
     return error * T_ERROR_RATIO + max(low, max(abs(box[at + 4]), max(abs(box[at + 5]), abs(box[at + 6])))) * T_ERROR
@@ -150,9 +150,9 @@ def compact_rays(view, count, mask, first_ray, shears):
 
 
 @helper
-def transform_rays(view, place):
+def transform_rays(view, motion_record):
     """Bring the rays of the mask that reach the body's box into its frame; how many."""
-    vertex_frame, body, world, count, mask = place[0], view.bodies[view.body_index], view.world, np.int64(0), view.batch[0]["mask"]
+    vertex_frame, body, world, count, mask = motion_record[0], view.bodies[view.body_index], view.world, np.int64(0), view.batch[0]["mask"]
     box, origin, scale, m, back = vertex_frame["box"], vertex_frame["origin"], vertex_frame["scale"], body["matrix"], body["inverse"]
     reach = vertex_frame["reach"] * scale
     for first_ray in range(0, BATCH, 4):

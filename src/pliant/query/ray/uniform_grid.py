@@ -7,8 +7,8 @@ A ray keeps, for each axis, the time at which it leaves its cell along that axis
 out from the number of the cell, so that errors do not add up. Why nothing is missed: positions are relative to the low corner of the box,
 so with u = 2**-53 and far = the longest way from the ray's origin to a point of the box, the time of a crossing is off by so little that
 the position at that time is off by less than 8 u far; so is the cell that the ray starts in. At any time the cell that the ray is in, made
-larger by 8 u far, holds the ray's point. Faces are listed in all cells that come within `slack` of them, 2**-16 of the box, which is more
-as long as far <= 2**31 boxes. A ray from farther away is tested against all faces. `inside` says, as for bodies, which part of a ray
+larger by 8 u far, holds the ray's point. Faces are listed in all cells that come within FACE_MARGIN of them, 2**-16 of the box, which is
+more as long as far <= 2**31 boxes. A ray from farther away is tested against all faces. `inside` says, as for bodies, which part of a ray
 counts.
 
 A face that is listed often is tested once by a ray: it is marked with the number of the ray. The test is that of all queries,
@@ -68,13 +68,13 @@ WALK_DTYPE = record_dtype((), {}, ("kind", "exact", "n_hits", "hit_capacity", "r
 
 
 class GridCells(NamedTuple):
-    """A grid that has been filled; `place` is where the vertices are (`motion/free.py`)."""
+    """A grid that has been filled; `motion_record` is where the vertices are (`motion/free.py`)."""
     frame: np.ndarray
     starts: np.ndarray
     items: np.ndarray
     faces: np.ndarray
     flat: np.ndarray
-    place: np.ndarray
+    motion_record: np.ndarray
 
 
 # --- filling -----------------------------------------------------------------------------------------------------------------------------
@@ -129,8 +129,8 @@ def insert_face(frame, faces, flat, f, starts, items, filling):
 
 @kernel
 def count_entries(frame_array, faces, flat, starts, items, f, n, max_entries):
-    """Count entries of the faces from f on, n so far; (the face at which it stopped, how many entries). It stops at FILLED more, and beyond
-    `most`."""
+    """Count entries of the faces from f on, n so far; (the face at which it stopped, how many entries). It stops at CALL_ENTRIES more, and
+    beyond `max_entries`."""
     frame, end = frame_array[0], min(n + CALL_ENTRIES, max_entries)
     while f < len(faces) // 3 and n <= end:
         n += insert_face(frame, faces, flat, f, starts, items, False)
@@ -230,7 +230,8 @@ def test_face(lists, marks, job, ray, hits, t, f):
     for c in range(3):
         v = 3 * np.int64(lists.faces[3 * f + c])
         t[3 * c], t[3 * c + 1], t[3 * c + 2] = lists.flat[v], lists.flat[v + 1], lists.flat[v + 2]
-    hit, ray_t, u, v, exact_used = hit_triangle(t, ray["axis"], lists.place[0]["in_filter_range"], ray["in_filter_range"], job["exact"])
+    in_filter_range = lists.motion_record[0]["in_filter_range"]
+    hit, ray_t, u, v, exact_used = hit_triangle(t, ray["axis"], in_filter_range, ray["in_filter_range"], job["exact"])
     job["n_exact"] += exact_used
     if hit != HIT or ray_t < ray["t_min"] or not is_closer(ray, ray_t, 0, f):
         return np.int64(GOING)
@@ -279,14 +280,14 @@ def time_limit(ray, scale, margin):
 @helper
 def traverse_cells(lists, marks, job, state, world, hits, t):
     """Look for what the first ray of `wide` meets, cell by cell; GOING, or FULL. Times are those of its steps, times the scale."""
-    frame, place, o = lists.frame[0], lists.place[0], state["o"]
+    frame, motion_record, o = lists.frame[0], lists.motion_record[0], state["o"]
     step = world[STEP * BATCH], world[(STEP + 1) * BATCH], world[(STEP + 2) * BATCH]
     inverse = world[INV_STEP * BATCH], world[(INV_STEP + 1) * BATCH], world[(INV_STEP + 2) * BATCH]
-    near, far = box_interval(world, 0, place["box"], 0, world[T_MIN * BATCH], world[T_BEST * BATCH])
+    near, far = box_interval(world, 0, motion_record["box"], 0, world[T_MIN * BATCH], world[T_BEST * BATCH])
     if not near <= far:
         return np.int64(GOING)
     x, y, z = to_grid(frame, o[0], 0), to_grid(frame, o[1], 1), to_grid(frame, o[2], 2)
-    distance, scale, side = max(abs(x), max(abs(y), abs(z))) + frame["size"], place["scale"], frame["side"]
+    distance, scale, side = max(abs(x), max(abs(y), abs(z))) + frame["size"], motion_record["scale"], frame["side"]
     margin = T_ERROR * distance / max(abs(step[0]), max(abs(step[1]), abs(step[2])))
     begin, limit = near * scale - margin, far * scale + margin
     if not (distance <= frame["max_distance"] and abs(begin) < np.inf): # infinite: the way to the box is, before it is scaled
@@ -336,7 +337,7 @@ def traverse_cells(lists, marks, job, state, world, hits, t):
 
 @kernel
 def trace_grid(rays, results, lists, marks, state_array, ray_states, world, hits, r, end):
-    """Answer the rays from r on; the one at which it stopped, for the reason in the WALK, or for want of time."""
+    """Answer the rays from r on; the one at which it stopped, for the reason in the WALK_DTYPE, or for want of time."""
     job, ray, t = state_array[0], ray_states[0], stack_float64(BUFFER_SIZE)
     work_limit = work_done(job) + CALL_WORK
     job["reason"] = GOING

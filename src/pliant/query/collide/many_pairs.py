@@ -1,0 +1,62 @@
+"""Many pairs of bodies, as scenes query them: in one call for all that can be batched (`narrow_phase.py`), one by one for the rest."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.query.budget import time_is_up
+from pliant.query.collide.narrow_phase import PairResults, can_batch, collide_batched, concat_results, empty_results, wrap_pairs
+from pliant.query.collide.self_collide import self_collide_validated
+from pliant.query.collide.two_bodies import collide_validated
+from pliant.query.options import EACH_PAIR, ManyOptions, Traversal
+from pliant.query.scheduler import workspace
+
+
+def collide_pairs(bodies: list[Any], pairs: NDArray[np.int64], options: ManyOptions) -> PairResults:
+    """The results of these pairs (p, 2) of indices into `bodies`; the same index twice: a body with itself."""
+    batch_ids, parts, rows = _batch_ids(bodies, options.traversal)[pairs], [], []
+    batched = (batch_ids[:, 0] == batch_ids[:, 1]) & (batch_ids[:, 0] >= 0) & (pairs[:, 0] != pairs[:, 1])
+    for batch_id in set(batch_ids[batched, 0].tolist()):
+        in_batch = batched & (batch_ids[:, 0] == batch_id)
+        found = collide_batched(bodies, pairs[in_batch], options.traversal.full_sat, options.contacts, options.first == EACH_PAIR,
+                                options.deadline)
+        if found is None:
+            batched &= ~in_batch
+        else:
+            rows.append(np.flatnonzero(in_batch))
+            parts.append(found)
+    single = np.flatnonzero(~batched)
+    for k, row in enumerate(single.tolist()):
+        if time_is_up(options.deadline):
+            rows.append(single[k:])
+            parts.append(empty_results(options.contacts, len(single) - k))
+            break
+        rows.append(single[k:k + 1])
+        parts.append(collide_pair(*(bodies[i] for i in pairs[row].tolist()), options))
+    return merge_results(parts, rows, options.contacts)
+
+
+def merge_results(parts: list[PairResults], rows: list[NDArray[np.intp]], contacts: bool) -> PairResults:
+    """Results of parts of a list of pairs, in the order of the list; `rows` has the rows of each part."""
+    if len(parts) < 2:
+        return parts[0] if parts else empty_results(contacts)
+    return concat_results(parts).select(np.argsort(np.concatenate(rows)))
+
+
+def collide_pair(a: Any, b: Any, options: ManyOptions) -> PairResults:
+    """The results of two bodies, or of one with itself; none after the deadline."""
+    if time_is_up(options.deadline):
+        return empty_results(options.contacts, 1)
+    first, contacts, end_time = bool(options.first), options.contacts, options.deadline
+    with workspace() as space:
+        return wrap_pairs(self_collide_validated(space, a, options.adjacent, first, contacts, end_time) if a is b else
+                          collide_validated(space, a, b, first, contacts, options.traversal, end_time))
+
+
+def _batch_ids(bodies: list[Any], traversal: Traversal) -> NDArray[np.int64]:
+    """Bodies with the same number can be queried in one call; −1: not batched."""
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault((body.options.volume_type.name, body.options.arity), len(numbers))
+                     if not traversal.descend_larger and can_batch(body) else -1 for body in bodies], np.int64)

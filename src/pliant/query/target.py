@@ -1,0 +1,107 @@
+"""What queries accept: a body, a group of bodies, a target of rays. The classes themselves are above this layer and derive from these."""
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pliant.core.device import check_on_host
+from pliant.core.threads import ReadWriteLock
+from pliant.errors import ArgumentTypeError
+from pliant.query.options import ManyOptions
+from pliant.results import SceneDistancePairs, ScenePairs, Stats
+from pliant.typing import MeshLike
+
+
+class QueryBody(ABC):
+    """One body, as queries see it: `pliant.Body` is one."""
+    guard: ReadWriteLock
+    options: Any
+    motion: Any
+    welded_faces: NDArray[np.int32]
+    matrix: NDArray[np.float64] | None
+    distance_cache: WeakKeyDictionary[Any, Any]
+    _version: int
+
+    @property
+    @abstractmethod
+    def faces(self) -> NDArray[np.int32]:
+        """(f, 3) vertex indices."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """The number of faces."""
+
+    @abstractmethod
+    def bvh_at(self, scale: float) -> Any:
+        """The BVH for coordinates times this power of two."""
+
+    @abstractmethod
+    def world_vertices(self) -> tuple[NDArray[np.float64], bool, float]:
+        """World vertices, flat; whether they are in the filters' range; a bound on their rounding error."""
+
+    @abstractmethod
+    def world_box(self) -> NDArray[np.float64]:
+        """(2, 3): a box around the vertices, computed without touching them; it may be loose."""
+
+    @abstractmethod
+    def mesh(self) -> Any:
+        """Which faces share vertices."""
+
+    @abstractmethod
+    def _world_triangles(self, bodies: NDArray[np.int64], faces: NDArray[np.int32]) -> NDArray[np.float64]:
+        """(n, 3, 3): world positions of the vertices of these faces."""
+
+
+class BodyGroup(ABC):
+    """Bodies with ids: `pliant.Scene` is one."""
+    _version: int
+
+    @abstractmethod
+    def members_with_faces(self) -> tuple[list[Any], list[int], list[int]]:
+        """Bodies with faces, their ids and masks of rays."""
+
+    @abstractmethod
+    def _collide_body(self, body: Any, scene_first: bool, options: ManyOptions) -> ScenePairs:
+        """The pairs of one body with those of the group."""
+
+    @abstractmethod
+    def _within_body(self, body: Any, scene_first: bool, tolerance: float, points: bool) -> SceneDistancePairs:
+        """Pairs of faces of one body and of the group within a tolerance."""
+
+    @abstractmethod
+    def _world_triangles(self, bodies: NDArray[np.int64], faces: NDArray[np.int32]) -> NDArray[np.float64]:
+        """(n, 3, 3): world positions of the vertices of these faces."""
+
+
+class RayTarget(ABC):
+    """Something that traces rays by itself, without a BVH: `pliant.UniformGrid` is one."""
+    _version: int
+
+    @abstractmethod
+    def trace(self, rays: Any, kind: int) -> tuple[Any, NDArray[Any], Stats]:
+        """The hits of all rays."""
+
+    @abstractmethod
+    def _world_triangles(self, bodies: NDArray[np.int64], faces: NDArray[np.int32]) -> NDArray[np.float64]:
+        """(n, 3, 3): world positions of the vertices of these faces."""
+
+
+SurfaceLike: TypeAlias = QueryBody | MeshLike | tuple[ArrayLike, ArrayLike]
+
+
+def check_body(name: str, value: object) -> None:
+    """Refuse what is not a body, and say which call takes it."""
+    if isinstance(value, QueryBody):
+        return
+    if isinstance(value, BodyGroup):
+        raise ArgumentTypeError(f"{name}: expected a Body, got a Scene; scene.collide(), scene.within(tolerance) and scene.distance() "
+                                "query its bodies, scene[id] is one of them")
+    for part in value if isinstance(value, tuple) else (value, getattr(value, "vertices", None)):
+        check_on_host(name, part)
+    is_mesh = isinstance(value, tuple) or hasattr(value, "vertices")
+    other = '; collide and self_collide with engine="image" take meshes that are made anew in every frame' if is_mesh else ""
+    raise ArgumentTypeError(f"{name}: expected a Body, got {type(value).__name__}; make one with pliant.Body(vertices, faces){other}")
