@@ -36,7 +36,7 @@ test: $(VENV)/.with-test  ## the short tier of tests, in a few minutes: docs/tie
 	NUMBA_DISABLE_JIT=1 $(PYTEST) --tier short -n $(WORKERS) $(EVENLY) -m formulas
 	NUMBA_ENABLE_CUDASIM=1 NUMBA_DISABLE_JIT=1 $(PYTEST) --tier short -n $(WORKERS) $(EVENLY) -m cuda
 
-test-full: $(VENV)/.with-test,site  ## all other tests: both together are all there are
+test-full: $(VENV)/.with-test,site,lint  ## all other tests: both together are all there are
 	$(PYTEST) --tier full -n $(WORKERS) $(DIST)
 	NUMBA_DISABLE_JIT=1 $(PYTEST) --tier full -n $(WORKERS) $(EVENLY) -m formulas
 	NUMBA_ENABLE_CUDASIM=1 NUMBA_DISABLE_JIT=1 $(PYTEST) --tier full -n $(WORKERS) $(EVENLY) -m cuda

@@ -126,8 +126,54 @@ def test_copies_of_grids():
     assert pl.cast(other, *ray).t.tolist() == [2.0] and pl.cast(grid, *ray).t.tolist() == [1.0]
 
 
-@pytest.mark.parametrize("thing", [pl.Body(*meshes.cube()), pl.Scene([pl.Body(*meshes.cube())]), pl.UniformGrid(*meshes.cube())],
-                         ids=["body", "scene", "grid"])
-def test_pickling_is_refused(thing):
-    with pytest.raises(TypeError, match="cannot be pickled"):
-        pickle.dumps(thing)
+@pytest.mark.parametrize("name", MAKERS)
+def test_pickles_of_bodies(name):
+    """For worker processes: the same answers, and independent from then on."""
+    body, (first, second) = MAKERS[name](), states_of(name)
+    body.update(first, **({"key_pose": 1} if name == "key poses" else {}))
+    other = pickle.loads(pickle.dumps(body))
+    assert type(other) is pl.Body and repr(other) == repr(body) and answers(other) == answers(body)
+    other.update(second)
+    body.update(second)
+    assert answers(other) == answers(body)
+
+
+def test_a_pickle_is_a_file():
+    """What travels is what `save` writes: damage is found by the same validation, and nothing else is unpickled."""
+    make, (content,) = pl.Body(*meshes.cube()).__reduce__()
+    assert len(make(content)) == 12
+    with pytest.raises(pl.FileError, match="stream"):
+        make(content[:-40])
+    with pytest.raises(pl.FileError, match="stream"):
+        make(content.replace(b"pliant body", b"pliant vase"))
+
+
+def test_pickles_of_scenes_and_grids():
+    scene = pl.Scene([pl.Body(*meshes.cube((x, 0, 0))) for x in (0.0, 0.5, 0.75)])
+    scene.remove(1)
+    scene.add(pl.Body(*meshes.cube((0.25, 0, 0))), name="soft one", group="soft", mask=2)
+    scene.add(pl.Body(*meshes.cube((0.3, 0, 0))), group="soft", box=[[-9, -9, -9], [9, 9, 9]])
+    scene.ignore("soft", "soft")
+    scene.ignore(0, 2)
+    other = pickle.loads(pickle.dumps(scene))
+    found, expected = other.collide(), scene.collide()
+    assert found.bodies.tolist() == expected.bodies.tolist() and found.faces.tolist() == expected.faces.tolist()
+    assert list(other) == [0, 2, 3, 4] and other.id_of("soft one") == 3 and other.add(pl.Body(*meshes.cube())) == 5
+    grid = pickle.loads(pickle.dumps(pl.UniformGrid(*meshes.cube(), cells=2)))
+    assert grid.cells == (2, 2, 2) and pl.cast(grid, [[0.5, 0.4, -1]], [[0, 0, 1]]).t.tolist() == [1.0]
+
+
+def test_copies_of_a_rigid_body_are_instances():
+    """They share mesh and BVH; each has its own transform, and its own memory of distances."""
+    body = pl.Body.rigid(DIRECTIONS, FACES)
+    body.update(TURN)
+    others = [body.copy() for _ in range(3)]
+    for k, other in enumerate(others):
+        other.update(poses.matrix(np.eye(3), (1.5 * (k + 1), 0, 0)))
+    assert all(other._bvh is body._bvh and other.guard is not body.guard for other in others)
+    fresh = [pl.Body(other.vertices, FACES) for other in (body, *others)]
+    for a, b in ((0, 1), (1, 2), (2, 3)):
+        bodies = [body, *others]
+        assert pl.collide(bodies[a], bodies[b]).faces.tolist() == pl.collide(fresh[a], fresh[b]).faces.tolist()
+        assert abs(pl.distance(bodies[a], bodies[b]).distance - pl.distance(fresh[a], fresh[b]).distance) < 1e-12
+    assert body.transform.tolist() == TURN.tolist()

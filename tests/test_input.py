@@ -257,7 +257,8 @@ def test_bodies_collide_with_other_bodies_only():
     before = answer(a, b)
     with pytest.raises(ValueError, match="self_collide"):
         pl.collide(a, a)
-    for name, arguments in (("a", (ROWS, b)), ("b", (a, np.array(ROWS))), ("b", (a, None)), ("b", (a, pl.Body)), ("a", ("a", "b"))):
+    for name, arguments in (("a", (ROWS, b)), ("b", (a, np.array(ROWS))),
+                             ("b", (a, None)), ("b", (a, pl.Body)), ("b", (a,)), ("a", ("a", "b"))):
         with pytest.raises(TypeError, match=f"^{name}: expected a Body"):
             pl.collide(*arguments)
     assert answer(a, b) == before

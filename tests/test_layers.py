@@ -13,7 +13,7 @@ FACE = "__init__"  # the public names: pliant/__init__.py
 
 # From low to high. A module may import its own layer and those below it. `results` are plain values that queries fill in.
 LAYERS = (
-    ("errors",),
+    ("errors", "typing"),
     ("core",),
     ("geometry",),
     ("volume",),
@@ -22,7 +22,7 @@ LAYERS = (
     ("refit",),
     ("results",),
     ("image", "query"),
-    ("body", "body_file", "broadphase", "scene", "uniform_grid"),
+    ("body", "body_file", "broadphase", "scene", "scene_members", "uniform_grid"),
     ("check", "io", "render", "tune", "report", "shapes", FACE),
     ("cli",),
 )

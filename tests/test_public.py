@@ -55,9 +55,12 @@ def test_a_star_brings_the_public_names():
 def test_errors_are_what_callers_expect_them_to_be():
     assert issubclass(pliant.MeshError, ValueError) and issubclass(pliant.FileError, ValueError)
     assert issubclass(pliant.TooManyPairsError, MemoryError) and issubclass(pliant.DeviceMemoryError, MemoryError)
-    assert issubclass(pliant.DeviceError, RuntimeError)
+    assert issubclass(pliant.DeviceError, RuntimeError) and issubclass(pliant.StaleResultError, RuntimeError)
+    assert issubclass(pliant.ArgumentError, ValueError) and issubclass(pliant.MeshError, pliant.ArgumentError)
+    assert issubclass(pliant.ArgumentTypeError, TypeError) and issubclass(pliant.MissingExtraError, ImportError)
+    assert issubclass(pliant.UnknownIdError, KeyError) and str(pliant.UnknownIdError("said plainly")) == "said plainly"
     raised = [value for value in vars(errors).values() if isinstance(value, type)]
-    assert len(raised) == 6 and all(issubclass(value, pliant.PliantError) for value in raised)
+    assert len(raised) == 11 and all(issubclass(value, pliant.PliantError) for value in raised)
     assert {value.__name__ for value in raised} <= set(pliant.__all__)
 
 

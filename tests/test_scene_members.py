@@ -236,7 +236,7 @@ def test_bad_arguments_are_refused_and_change_nothing():
     assert scene.add(b) == 1
     for number in (2, -1, True, "0", None, 0.0, [0]):
         for act in (scene.remove, scene.__getitem__, lambda n: scene.ignore(n, 0) if not isinstance(n, str) else scene[n]):
-            with pytest.raises(KeyError, match="id"):
+            with pytest.raises(pl.UnknownIdError, match=r"no body of the scene has the (id|name)"):
                 act(number)
     for rule, words in ((("typo", 7), "first"), (("typo", "typo"), "first"), ((0, "typo"), "second")):
         with pytest.raises(KeyError, match=f"{words}: no body was added with the group 'typo'; the groups are: none"):

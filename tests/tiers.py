@@ -38,6 +38,7 @@ FULL = {
     "query/collide/test_self_collide_properties.py": "properties on many examples; test_selfcollide.py has the cases",
     "query/ray/test_rays_properties.py": "properties on many examples",
     "query/ray/test_rays_scenes.py": "scenes of many bodies, in a tree",
+    "test_types.py": "a type checker, which the full tier installs",
     "test_cli.py::test_warm_exports_and_imports": "compiles everything, and takes it to another cache",
     "test_cli.py::test_warm_says_how_long_it_took": "compiles everything",
     "test_docs.py": "the examples of all docstrings",

@@ -29,6 +29,7 @@ from pliant.motion.free import Free, set_points
 from pliant.motion.morph import morph_motion
 from pliant.motion.rigid import IDENTITY, rounding_bound, transform_vertices, world_bounds
 from pliant.query.target import QueryBody
+from pliant.refit.auto import Choice
 from pliant.refit.blended import BLENDED, MAX_BETWEEN
 from pliant.refit.convex import CONVEX
 from pliant.refit.key_poses import KeyPoses, check_key_pose, check_key_poses, mean_pose
@@ -252,7 +253,7 @@ class Body(QueryBody):
         return matrix
 
     @property
-    def policy_log(self) -> list[Any]:
+    def policy_log(self) -> list[Choice]:
         """The choices of `auto` so far: (update, policy, reason) each; empty for morphing and blended bodies, which need no choice."""
         if self._key_poses is not None:
             return list(self._key_poses.log())

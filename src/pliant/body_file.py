@@ -1,5 +1,4 @@
 """Bodies in files: `Body.save` writes them, `Body.load` reads them. Reading validates every field as `Body` validates its arguments."""
-import os
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -75,7 +74,7 @@ def read_body(path):
             weld_map = None
         key_poses, key_pose = key_poses_of(meta, arrays["key_poses"], motion, options)
     except (ValueError, TypeError) as error:
-        raise FileError(f"{'stream' if archive.is_stream(path) else os.fspath(path)}: {error}") from None
+        raise FileError(f"{archive.label_of(path)}: {error}") from None
     return SavedBody(motion, faces, options, weld_map, tree, transform, rigid, key_poses, key_pose)
 
 

@@ -224,11 +224,11 @@ def test_maps_that_are_refused(bad, error, message):
     """They are named, and the body is as it was."""
     body = pl.Body.blended(BALL * 10, FACES, WEIGHTS)
     body.update(BENT, transform=TURN)
-    before, found, moves = body.vertices.tobytes(), pl.collide(body, others()).faces.tolist(), body.version
+    before, found, moves = body.vertices.tobytes(), pl.collide(body, others()).faces.tolist(), body._version
     for options in ({}, {"transform": np.eye(4)}, {"copy": False}):
         with pytest.raises(error, match=message):
             body.update(bad, **options)
-        assert body.vertices.tobytes() == before and body.version == moves
+        assert body.vertices.tobytes() == before and body._version == moves
     assert pl.collide(body, others()).faces.tolist() == found
 
 

@@ -253,7 +253,7 @@ def test_a_refused_matrix_changes_nothing(make, value, kind, words):
     body, other = make(CUBE, FACES), pl.Body(OTHER, FACES)
     for before in (np.eye(4), PLACE):
         body.update(transform=before)
-        seen, moves = answer(body, other), body.version
+        seen, moves = answer(body, other), body._version
         with pytest.raises((MeshError, TypeError)) as refusal:
             body.update(transform=value)
         assert type(refusal.value) is kind
@@ -261,7 +261,7 @@ def test_a_refused_matrix_changes_nothing(make, value, kind, words):
         assert [word for word in words if word not in str(refusal.value)] == [], str(refusal.value)
         assert answer(body, other) == seen
         assert body.transform.tolist() == before.tolist()
-        assert body.version == moves
+        assert body._version == moves
 
 
 def test_good_vertices_with_a_bad_matrix_and_the_other_way_round():

@@ -209,9 +209,14 @@ def test_what_it_says_and_saves(tmp_path):
     body = pl.Body(KEYS[0], FACES, key_poses=KEYS)
     assert "3 key poses" in repr(body) and "key poses" not in repr(OTHER)
     assert OTHER.key_pose is None
-    with pytest.raises(TypeError, match="key poses"):
-        body.save(tmp_path / "body.npz")
-    assert list(tmp_path.iterdir()) == []
+    body.update(KEYS[2] + [0, 0, 0.1], key_pose=2)
+    body.save(tmp_path / "body.npz")
+    loaded = pl.Body.load(tmp_path / "body.npz")
+    assert repr(loaded) == repr(body) and loaded.key_pose == 2 and np.array_equal(loaded.vertices, body.vertices)
+    for pose in (2, 0):
+        assert pl.cast(loaded, *RAYS).stats.n_v == pl.cast(body, *RAYS).stats.n_v
+        for each in (loaded, body):
+            each.update(KEYS[pose], key_pose=0)
     keys = KEYS.copy()
     body = pl.Body(keys[0], FACES, key_poses=keys)
     keys[:] = 0                                                         # they were copied

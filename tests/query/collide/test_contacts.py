@@ -283,8 +283,8 @@ def test_bodies_of_all_options(options, deforming):
         assert found.stats[:2] == plain.stats[:2]
         assert len(found) > 50
         some = slice(None, None, 9)
-        thinned = pl.Pairs(found.faces[some], found.stats, *(np.ascontiguousarray(array[some]) for array in (
-            found.segments, found.normals, found.depths, found.coplanar)))
+        thinned = pl.Pairs(found.faces[some], found.stats, **{name: np.ascontiguousarray(getattr(found, name)[some])
+                                                              for name in ("segments", "normals", "depths", "coplanar")})
         check_contacts(thinned, corners(a), corners(b))
 
 

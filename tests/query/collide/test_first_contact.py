@@ -297,7 +297,7 @@ def test_what_is_refused(given, error, message):
     with pytest.raises(error, match=message):
         pl.first_contact(arguments.pop("a"), arguments.pop("b"), arguments.pop("path_a"), arguments.pop("path_b"), **arguments)
     assert np.array_equal(b.vertices, TIP)
-    assert b.version == 0
+    assert b._version == 0
 
 
 @pytest.mark.parametrize("steps", [0, -1, 10**6])

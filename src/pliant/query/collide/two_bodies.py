@@ -173,8 +173,8 @@ def collide(a: object, b: object = None, *, first: bool | str = False, contacts:
     >>> len(stopped), stopped.complete, stopped.unresolved
     (0, False, (array([ True]), array([ True])))
     """
-    if b is None:
-        raise ArgumentTypeError("collide: b is missing; scene.collide() tests all bodies of a scene, self_collide(body) one with itself")
+    if b is None and isinstance(a, BodyGroup):
+        raise ArgumentTypeError("collide: b is missing; scene.collide() tests all bodies of a scene, collide(body, scene) one with all")
     if isinstance(a, BodyGroup) or isinstance(b, BodyGroup):
         return collide_scene(a, b, check_many_options(first, contacts, ADJACENT_MODES[0], traversal, deadline(budget_ms)), engine, image)
     first, contacts = validate.flag("first", first), validate.flag("contacts", contacts)

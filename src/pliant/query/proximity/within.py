@@ -133,7 +133,7 @@ def within(a: BodyGroup, b: QueryBody, tolerance: float, *, points: bool = ...) 
 def within(a: QueryBody, b: BodyGroup, tolerance: float, *, points: bool = ...) -> SceneDistancePairs: ...
 
 
-def within(a: Any, b: Any, tolerance: float, *, points: bool = False) -> DistancePairs | SceneDistancePairs:
+def within(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup, tolerance: float, *, points: bool = False) -> DistancePairs | SceneDistancePairs:
     """All pairs of faces of two bodies that are no farther apart than the tolerance; sorted, with their `distances`.
 
     Distances are those of `distance`; with a tolerance of 0 the pairs are those of `collide`.
@@ -174,7 +174,7 @@ def self_within(body: QueryBody, tolerance: float, *, points: Literal[True]) -> 
 def self_within(body: QueryBody, tolerance: float, *, points: bool = ...) -> DistancePairs: ...
 
 
-def self_within(body: Any, tolerance: float, *, points: bool = False) -> DistancePairs:
+def self_within(body: QueryBody, tolerance: float, *, points: bool = False) -> DistancePairs:
     """All pairs of faces of a body that share no vertex and are no farther apart than the tolerance, the lower face first; as `within`.
 
     Vertices are shared by index; `Body(…, weld=True)` also counts those that lie at one place.
