@@ -78,5 +78,6 @@ def test_signatures_have_types(name, function):
     except OSError:                                                     # made by a dataclass: its fields have types
         return
     assert all(tree is not None for part, tree in parts.items() if part != "return" or name.split(".")[-1] != "__init__"), parts
-    vague = [part for part, tree in parts.items() if tree is not None and any(getattr(node, "id", None) == "Any" for node in ast.walk(tree))]
+    vague = [part for part, tree in parts.items() if tree is not None
+             and any(getattr(node, "id", None) == "Any" for node in ast.walk(tree))]
     assert vague == [], f"{name}: {vague}"

@@ -5,7 +5,7 @@ Two steps. `traverse` collects all pairs that may be: volumes and triangles in f
 """
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, overload
+from typing import Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -133,7 +133,8 @@ def within(a: BodyGroup, b: QueryBody, tolerance: float, *, points: bool = ...) 
 def within(a: QueryBody, b: BodyGroup, tolerance: float, *, points: bool = ...) -> SceneDistancePairs: ...
 
 
-def within(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup, tolerance: float, *, points: bool = False) -> DistancePairs | SceneDistancePairs:
+def within(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup, tolerance: float, *,
+           points: bool = False) -> DistancePairs | SceneDistancePairs:
     """All pairs of faces of two bodies that are no farther apart than the tolerance; sorted, with their `distances`.
 
     Distances are those of `distance`; with a tolerance of 0 the pairs are those of `collide`.
