@@ -66,7 +66,7 @@ def timed(call, *args):
 
 def run_soups(console, frames):
     """Both engines on frames that share no data."""
-    table = Table("surface", "faces", "pairs", "tree, ms", "image, ms", "image / tree")
+    table = Table("surface", "faces", "pairs", "BVH, ms", "image, ms", "image / BVH")
     for make in (soup, sheet):
         for faces in SIZES:
             rng = np.random.default_rng(faces)

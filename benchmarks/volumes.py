@@ -264,7 +264,7 @@ def short(n):
 def main():
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.volumes", description=__doc__.partition("\n")[0])
-    parser.add_argument("--cases", type=int, default=10_000_000, help="of each family")
+    parser.add_argument("--cases", type=int, default=10_000_000, help="of each bounding-volume type")
     parser.add_argument("--volumes", nargs="+", choices=NAMES, default=NAMES)
     parser.add_argument("--seed", type=int, default=12)
     parser.add_argument("--pin", action=argparse.BooleanOptionalAction, default=hasattr(os, "sched_setaffinity"))

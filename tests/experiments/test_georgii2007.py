@@ -36,7 +36,7 @@ def two_balls(frames=5, swarm=None):
 @pytest.mark.formulas
 def test_scenes_are_those_of_table_1_and_ways_are_taken(monkeypatch):
     if jit.DISABLED:
-        monkeypatch.setattr(tentacles, "Asked", lambda: lambda vertices, faces: np.zeros((0, 2), np.int32))
+        monkeypatch.setattr(tentacles, "SelfCollider", lambda: lambda vertices, faces: np.zeros((0, 2), np.int32))
     made = list(georgii2007_runs.scenes(georgii2007_runs.QUICK))
     assert [scene.name for scene in made] == list(georgii2007_tables.TABLE_1)
     assert set(georgii2007_runs.Plan().missing) == set(georgii2007_tables.TABLE_1)

@@ -31,7 +31,7 @@ SMALL = {
 def few_hits(monkeypatch):
     """Without kernels a tree takes long to say what is hit: the first two tentacles are, always."""
     if jit.DISABLED:
-        monkeypatch.setattr(tentacles, "Asked", lambda: lambda vertices, faces: np.zeros((1, 2), np.int32))
+        monkeypatch.setattr(tentacles, "SelfCollider", lambda: lambda vertices, faces: np.zeros((1, 2), np.int32))
 
 
 def volume(vertices, faces):
