@@ -30,7 +30,8 @@ from pliant.query.collide.narrow_phase import (
 from pliant.query.collide.self_collide import ADJACENT_MODES, self_collide_validated
 from pliant.query.collide.two_bodies import collide_validated
 from pliant.query.options import DEFAULT_TRAVERSAL, Traversal, check_traversal
-from pliant.query.proximity.scene import box_gaps, nearest_bodies, pairs_within
+from pliant.query.proximity.distance import box_gaps, nearest_bodies
+from pliant.query.proximity.within import pairs_within
 from pliant.query.scheduler import workspace
 from pliant.results import Distance, ScenePairs, Stats
 
