@@ -17,7 +17,6 @@ from pliant.body import Body
 from pliant.broadphase.sweep import SweepAndPrune
 from pliant.core import validate
 from pliant.core.threads import ReadWriteLock
-from pliant.query.budget import deadline, time_is_up
 from pliant.query.collide.narrow_phase import (
     PairResults,
     can_batch,
@@ -32,7 +31,7 @@ from pliant.query.collide.two_bodies import collide_validated
 from pliant.query.options import DEFAULT_TRAVERSAL, Traversal, check_traversal
 from pliant.query.proximity.distance import box_gaps, nearest_bodies
 from pliant.query.proximity.within import pairs_within
-from pliant.query.scheduler import workspace
+from pliant.query.scheduler import deadline, time_is_up, workspace
 from pliant.results import Distance, ScenePairs, Stats
 
 P = ParamSpec("P")

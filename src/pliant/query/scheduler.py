@@ -1,30 +1,48 @@
 """Run a resumable loop to its end: grow full buffers, handle Ctrl-C, share large work with the thread pool.
 
 One thread starts. If the first budget does not suffice and there are more threads, the pairs on the stack are dealt out. A worker whose
-budget is spent while others are idle gives away the bottom half of its stack, where the large pairs are. With a time budget (`budget.py`)
-steps are small, and the pairs left on all stacks are returned.
+budget is spent while others are idle gives away the bottom half of its stack, where the large pairs are. With a time budget the loop runs
+in small steps and the clock is read between them; the pairs left on all stacks are returned (`unresolved.py`).
 """
 import threading
+import time
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pliant.core import memory
+from pliant.core import memory, validate
 from pliant.core import threads as pool
 from pliant.core.jit import ignore_float_errors
 from pliant.core.threads import ReadWriteLock
 from pliant.errors import TooManyPairsError
-from pliant.query.budget import NO_ENTRIES, TIMED_CALL_BUDGET, time_is_up
 from pliant.query.traverse import BUDGET_SPENT, COUNTERS, EARLY_EXIT, OUTPUT_FULL
 from pliant.results import Stats
 
 CALL_BUDGET = 1 << 14                                                   # pairs of nodes per call: about a millisecond
+TIMED_CALL_BUDGET = 1 << 9                                              # pairs of nodes between readings of the clock: about 30 µs
+NO_ENTRIES = np.empty(0, np.int64)
 INITIAL_KEYS = 1 << 13                                                  # initial capacity for keys
 MAX_STATE_SIZE = 1 << 11                                                # bytes of the state of a query
 MAX_KEPT_KEYS = 1 << 20                                                 # capacity that a thread keeps between queries
 IDLE_WAIT = 0.05                                                        # seconds between checks of an idle worker
+
+
+def now():
+    """Seconds of a monotonic clock. All code reads it through this function, so that tests can set it."""
+    return time.perf_counter()
+
+
+def deadline(budget_ms):
+    """The time at which a query that starts now must stop; None: never. Validates the budget."""
+    limit = np.inf if budget_ms is None else validate.nonnegative("budget_ms", budget_ms)
+    return None if limit == np.inf else now() + limit / 1000.0
+
+
+def time_is_up(end_time):
+    """Has the end time passed?"""
+    return end_time is not None and now() >= end_time
 
 
 class Queryable(Protocol):

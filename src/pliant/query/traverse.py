@@ -22,7 +22,7 @@ from pliant.core.function_pointer import call_address
 from pliant.core.jit import helper, kernel
 from pliant.core.simd import ctz
 from pliant.core.soa import lane, lanes, load_bounds, prefetch, stamp
-from pliant.volume.protocol import Translation, size, transform_volume
+from pliant.volume.protocol import size, transform_volume
 
 DONE, OUTPUT_FULL, BUDGET_SPENT, EARLY_EXIT, CONTINUE = range(5)
 LOW_32_BITS = 0xFFFFFFFF
@@ -68,13 +68,6 @@ def is_self(visitor):
 @generic("visitor")
 def frames(visitor, state):
     """(from b's frame to a's, from a's to b's), for `transform_volume`."""
-
-
-@helper
-def translation_frames(state):
-    """The `frames` of bodies without transforms."""
-    return (Translation(state["x"], state["y"], state["z"], state["margin"]),
-            Translation(-state["x"], -state["y"], -state["z"], state["margin"]))
 
 
 @generic("visitor")

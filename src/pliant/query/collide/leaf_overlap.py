@@ -27,12 +27,11 @@ from pliant.query.traverse import (
     is_self,
     overlaps,
     state_dtype,
-    translation_frames,
     visit_leaves,
 )
 from pliant.tree.nodes import LEAF_WIDTH
 from pliant.volume.aabb import Box, triangle_bounds
-from pliant.volume.protocol import overlap
+from pliant.volume.protocol import Translation, overlap
 
 BOX_ROW, TRIANGLE_ROW, PLANE_ROW = 0, 6, 15                             # rows of scratch: six, nine and five
 BOX_MARGIN = np.float32(2.1)                                            # of DELTA: either box may be too small by one DELTA
@@ -236,7 +235,8 @@ def _(visitor):
 
 @frames.register(Collide)
 def _(visitor, state):
-    return translation_frames(state)
+    return (Translation(state["x"], state["y"], state["z"], state["margin"]),
+            Translation(-state["x"], -state["y"], -state["z"], state["margin"]))
 
 
 @overlaps.register(Collide)

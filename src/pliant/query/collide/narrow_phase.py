@@ -15,11 +15,10 @@ from pliant.core.sorting import sort_pairs
 from pliant.core.threads import ReadLock, threads
 from pliant.motion.free import MOTION_DTYPE
 from pliant.motion.rigid import IDENTITY
-from pliant.query.budget import TIMED_CALL_BUDGET, time_is_up
 from pliant.query.collide.contacts import CONTACT_FIELDS, contacts_of
 from pliant.query.collide.leaf_overlap import COLLIDE_STATE, Collide, exact_entry, face_bits
 from pliant.query.collide.transformed import COLLIDE_TRANSFORMED_STATE, TRANSFORMED_STATE, CollideTransformed, init_query_transformed
-from pliant.query.scheduler import CALL_BUDGET, INITIAL_KEYS, grow_keys
+from pliant.query.scheduler import CALL_BUDGET, INITIAL_KEYS, TIMED_CALL_BUDGET, grow_keys, time_is_up
 from pliant.query.traverse import BUDGET_SPENT, COUNTERS, OUTPUT_FULL, QUERY_STATE, bind_contexts, init_query, traverse
 from pliant.refit.leaf_fill import CONTEXT
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype

@@ -11,7 +11,6 @@ import numpy as np
 from pliant.core import validate
 from pliant.core.sorting import sort_pairs
 from pliant.core.threads import ReadLock
-from pliant.query.budget import NO_ENTRIES, deadline, unresolved_faces
 from pliant.query.collide.adjacent import adjacent_loop, init_self_query, ordered_key
 from pliant.query.collide.leaf_overlap import (
     COLLIDE_FIELDS,
@@ -30,8 +29,9 @@ from pliant.query.collide.leaf_overlap import (
     translate,
 )
 from pliant.query.collide.two_bodies import bind_trees, make_pairs, uses_image_engine
-from pliant.query.scheduler import ResumableLoop, run_loop, workspace
+from pliant.query.scheduler import NO_ENTRIES, ResumableLoop, deadline, run_loop, workspace
 from pliant.query.traverse import frames, is_self, overlaps, state_dtype, traverse, visit_leaves
+from pliant.query.unresolved import unresolved_faces
 from pliant.results import Pairs, Stats
 from pliant.tree.adjacency import find_mask
 

@@ -10,13 +10,13 @@ from pliant.core.sorting import sort_pairs
 from pliant.core.threads import ReadLock
 from pliant.motion.free import scale_for
 from pliant.motion.rigid import IDENTITY
-from pliant.query.budget import NO_ENTRIES, deadline, unresolved_faces
 from pliant.query.collide.contacts import contacts_of
 from pliant.query.collide.leaf_overlap import COLLIDE_STATE, Collide, face_bits, set_collide_fields
 from pliant.query.collide.transformed import COLLIDE_TRANSFORMED_STATE, TRANSFORMED_STATE, CollideTransformed, init_query_transformed
 from pliant.query.options import DEFAULT_TRAVERSAL, Traversal, check_traversal
-from pliant.query.scheduler import ResumableLoop, run_loop, workspace
+from pliant.query.scheduler import NO_ENTRIES, ResumableLoop, deadline, run_loop, workspace
 from pliant.query.traverse import QUERY_STATE, bind_contexts, init_query, traverse
+from pliant.query.unresolved import unresolved_faces
 from pliant.results import Pairs, Stats
 
 if TYPE_CHECKING:
@@ -145,7 +145,8 @@ def pair_loop(space, a, b, first, traversal):
 def bind_trees(space, state, bvh_a, bvh_b):
     """(arguments of `traverse`, capacity of its stack) for two BVHs; stores the refresh callbacks in the query state."""
     bind_contexts(state, bvh_a.record[0], bvh_a.context, bvh_b.record[0], bvh_b.context)
-    stack_size = (bvh_a.tree.depth + bvh_b.tree.depth + 2) * bvh_a.tree.width * bvh_b.tree.width
+    tree_a, tree_b = bvh_a.tree, bvh_b.tree
+    stack_size = (tree_a.depth + tree_b.depth + 2) * tree_a.child.shape[1] * tree_b.child.shape[1]
     space.reserve_stack(stack_size)
     space.stack[0] = 0
-    return (bvh_a.nodes, bvh_a.leaves, bvh_a.tree.slots, bvh_b.nodes, bvh_b.leaves, bvh_b.tree.slots), stack_size
+    return (bvh_a.nodes, bvh_a.leaves, tree_a.slots, bvh_b.nodes, bvh_b.leaves, tree_b.slots), stack_size
