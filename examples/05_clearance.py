@@ -16,7 +16,7 @@ plate = pl.Body(np.column_stack([x, y, 0.16 * np.sin(2.3 * x + 0.5) * np.cos(2.9
 def cable(time, rings=121, sides=12, radius=0.05):
     """A tube (rings · sides, 3) around a curve that hangs between two clips and swings."""
     s = np.linspace(0, 1, rings)
-    swing, sag = 1.1 * np.sin(time), 0.7 + 0.06 * np.sin(2.7 * time)
+    swing, sag = 1.1 * np.sin(time), 0.62 + 0.05 * np.sin(2.7 * time)
     hang = 4 * s * (1 - s) * sag
     curve = np.column_stack([3.6 * s - 1.8 + 0.1 * np.sin(3 * np.pi * s + time), hang * np.sin(swing), 0.9 - hang * np.cos(swing)])
     along = np.gradient(curve, axis=0)

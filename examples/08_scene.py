@@ -9,12 +9,12 @@ import numpy as np
 import pliant as pl
 from pliant.shapes import bumpy, icosphere
 
-CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-SIDES = [[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1], [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4], [1, 5, 7], [1, 7, 3]]
+directions, faces = icosphere(4)
+rounded = np.sign(directions) * np.abs(directions) ** 0.3   # a unit ball with the shape of a box
 
 
-def box(size):
-    return pl.Body.rigid(CORNERS * size, SIDES)
+def box(length, width, height):
+    return pl.Body.rigid(rounded * [length / 2, width / 2, height / 2], faces)
 
 
 def at(x, y, z):
@@ -23,14 +23,13 @@ def at(x, y, z):
     return matrix
 
 
-directions, faces = icosphere(4)
 scene = pl.Scene()
-scene.add(box([3.2, 2.2, 0.1]), name="table", group="still")
-scene.add(box([0.1, 2.2, 0.5]), name="rail", group="still")
+scene.add(box(3.2, 2.2, 0.1), name="table", group="still")
+scene.add(box(0.1, 2.2, 0.5), name="rail", group="still")
 scene.add(pl.Body(0.4 * directions, faces), name="ball")
-scene.add(box([0.12, 0.5, 0.9]), name="left finger", group="gripper")
-scene.add(box([0.12, 0.5, 0.9]), name="right finger", group="gripper")
-scene.add(box([1.7, 0.3, 0.16]), name="palm", group="gripper")
+scene.add(box(0.12, 0.5, 0.9), name="left finger", group="gripper")
+scene.add(box(0.12, 0.5, 0.9), name="right finger", group="gripper")
+scene.add(box(1.7, 0.3, 0.16), name="palm", group="gripper")
 scene.ignore("gripper", "gripper")                          # they are meant to touch each other
 scene.ignore("still", "still")
 

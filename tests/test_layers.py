@@ -1,6 +1,7 @@
 """Layers import downward only: the order below is the architecture, and this file is what holds it.
 
-All imports count, also those inside functions and those for type checkers alone: direction is about who knows whom.
+All imports count, also those inside functions and those for type checkers alone: direction is about who knows whom. Nor may modules
+import each other in a circle.
 """
 
 import ast
@@ -27,6 +28,11 @@ LAYERS = (
     ("cli",),
 )
 RANK = {unit: rank for rank, layer in enumerate(LAYERS) for unit in layer}
+
+# Circles of modules that import each other, inside functions or for type checkers. None may be added.
+KNOWN_CYCLES = [
+    ["check.results", "check.write_report"],  # `results` types a field by a class of `write_report`
+]
 
 # Tighter than their layer.
 ONLY = {"shapes": {"shapes", "errors"}}
@@ -62,6 +68,58 @@ def imports(path: Path, root: Path) -> Iterator[Import]:
                 yield Import(node.lineno, unit if unit in known or unit in RANK else FACE, eager)
 
 
+def module_imports(root: Path) -> dict[str, set[str]]:
+    """For each module, by its name below the package, those that it imports; a package is its __init__.py."""
+    files = {".".join(path.relative_to(root.parent).with_suffix("").parts).removesuffix(".__init__"): path for path in root.rglob("*.py")}
+    found: dict[str, set[str]] = {}
+    for module, path in files.items():
+        package = list(path.relative_to(root.parent).parts[:-1])
+        found[module] = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                above = package[: len(package) - node.level + 1] if node.level else []
+                base = ".".join([*above, *([node.module] if node.module else [])])
+                names = [f"{base}.{alias.name}" for alias in node.names]
+            for name in names:
+                target = name
+                while target and target not in files:  # a function or class of a module
+                    target = target.rpartition(".")[0]
+                if target and target != module:
+                    found[module].add(target)
+    return found
+
+
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Sets of modules that reach each other, as sorted names: the strongly connected components of more than one (Tarjan 1972)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    path: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        index[module] = low[module] = len(index)
+        path.append(module)
+        for other in sorted(graph[module]):
+            if other not in index:
+                visit(other)
+                low[module] = min(low[module], low[other])
+            elif other in path:
+                low[module] = min(low[module], index[other])
+        if low[module] == index[module]:
+            start = path.index(module)
+            if len(path) - start > 1:
+                found.append(sorted(path[start:]))
+            del path[start:]
+
+    for module in sorted(graph):
+        if module not in index:
+            visit(module)
+    return sorted(found)
+
+
 def walk(node: ast.AST, eager: bool) -> Iterator[tuple[ast.stmt, bool]]:
     """Statements below ``node``, and whether they run on import: not in functions, nor for type checkers alone."""
     for child in ast.iter_child_nodes(node):
@@ -95,6 +153,28 @@ def violations(root: Path) -> list[str]:
 def test_layers_import_downward() -> None:
     found = violations(SOURCE)
     assert not found, "\n".join(["imports against the order of layers:", *found])
+
+
+def test_no_modules_import_each_other() -> None:
+    found = [[module.removeprefix("pliant.") for module in cycle] for cycle in cycles(module_imports(SOURCE))]
+    assert not [cycle for cycle in found if cycle not in KNOWN_CYCLES], found
+
+
+def test_cycles_are_found(tmp_path: Path) -> None:
+    root = tmp_path / "pliant"
+    files = {
+        "__init__.py": "def f():\n    from pliant.a import g\n",
+        "a.py": "def g():\n    from pliant.room import b\n",
+        "room/__init__.py": "",
+        "room/b.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .c import value\n",
+        "room/c.py": "import pliant.a\nvalue = 1\n",
+        "d.py": "from pliant import a, e\n",
+        "e.py": "import numpy\n",
+    }
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    assert cycles(module_imports(root)) == [["pliant.a", "pliant.room.b", "pliant.room.c"]]
 
 
 def test_every_import_is_seen() -> None:

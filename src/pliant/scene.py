@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from pliant.body import Body
 from pliant.core import validate
-from pliant.query.budget import deadline, time_is_up
 from pliant.query.collide.many_pairs import collide_pair, collide_pairs, merge_results
 from pliant.query.collide.narrow_phase import PairResults, concat_results, empty_results, world_boxes
 from pliant.query.options import DEFAULT_TRAVERSAL, ManyOptions, Traversal, check_many_options
-from pliant.query.proximity.scene import box_gaps, nearest_bodies, pairs_within
+from pliant.query.proximity.distance import box_gaps, nearest_bodies
+from pliant.query.proximity.within import pairs_within
+from pliant.query.scheduler import deadline, time_is_up
 from pliant.results import Distance, SceneContactPairs, SceneDistancePairs, ScenePairs, Stats
 from pliant.scene_members import Member, SceneMembers, synchronized
 from pliant.typing import Adjacent

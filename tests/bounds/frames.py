@@ -17,11 +17,10 @@ from pliant.motion.free import Free
 from pliant.motion.rigid import rounding_bound, transform_coordinate, world_bounds
 from pliant.query import frustum
 from pliant.query.collide.leaf_overlap import box_to_frame_a, corner_error, to_frame_a
-from pliant.query.collide.transformed import CollideTransformed, init_query_transformed
+from pliant.query.collide.transformed import TRANSFORMED_STATE, CollideTransformed, init_query_transformed
 from pliant.query.proximity import closest_point
 from pliant.query.proximity.closest_point import leaf_may_be_near, local_radius, projected_gap
 from pliant.query.proximity.distance import max_stretch
-from pliant.query.traverse import QUERY_STATE
 from pliant.refit.leaf_fill import fill_leaf
 from pliant.tree.nodes import LEAF_DTYPE
 from pliant.volume.aabb import SCALE_UP
@@ -180,11 +179,11 @@ def _(points):
     a, b = Free(points[:4]), Free(points[4:8])
     if a.scale != 1.0 or b.scale != 1.0:
         return None
-    query = np.zeros(1, QUERY_STATE)
+    query = np.zeros(1, TRANSFORMED_STATE)
     if not init_query_transformed(query, a.box, a.origin, a.reach, m_a, b.box, b.origin, b.reach, m_b, 1.0, 1e30, 1):
         return None
     state, leaves = query[0], leaf_of(b)
-    visitor, box = CollideTransformed(a.flat, b.flat, np.zeros(0, np.int64), m_a, m_b), load_bounds(leaves, 0)
+    visitor, box = CollideTransformed(a.flat, b.flat, m_a, m_b), load_bounds(leaves, 0)
     around = box_to_frame_a(visitor, state, box)
     low = around.lox, around.loy, around.loz
     triangles, allowed = to_frame_a(visitor, state, lanes(leaves, 0), box, *low), float(corner_error(visitor, state, box))

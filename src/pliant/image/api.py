@@ -1,21 +1,16 @@
 """`collide` and `self_collide` with engine="image": who is asked about, on which device, and the answer."""
 from typing import Any
 
-import numpy as np
-
 from pliant.core import device, validate
 from pliant.core.jit import ignore_float_errors
-from pliant.core.sorting import sort_pairs
 from pliant.core.threads import ReadLock
 from pliant.errors import DeviceError
 from pliant.image.cpu import CpuEngine
 from pliant.image.options import CheckedOptions, check_options
-from pliant.image.pipeline import PassTimer, empty_result, run_pipeline
+from pliant.image.pipeline import PassTimer, empty_result, run_pipeline, unpack_pairs
 from pliant.image.surface import as_subject, is_body, mesh_arguments
 from pliant.query.collide.contacts import contacts_of
 from pliant.results import ContactPairs, Pairs
-
-INDEX_BITS = 32
 
 
 def collide(a: Any, b: Any, first: bool, contacts: bool, image_options: dict[str, Any]) -> Pairs:
@@ -66,10 +61,3 @@ def on_host(surfaces: dict[str, Any], first: bool, contacts: bool, adjacent: boo
         pairs = unpack_pairs(result.keys, len(subjects[0].faces) if len(subjects) > 1 else 0, first)
         contact_arrays = contacts_of([(pairs, subjects[0], subjects[-1])]) if contacts else {}
         return (ContactPairs if contacts else Pairs)(pairs, result.stats, **contact_arrays, image=result.image._replace(found=len(pairs)))
-
-
-def unpack_pairs(keys: np.ndarray, first_b: int, first: bool) -> np.ndarray:
-    """(m, 2) int32, sorted, of keys f << 32 | g; faces of the second part begin at `first_b`; of all pairs the `first` alone."""
-    pairs = sort_pairs(keys, INDEX_BITS - 1, INDEX_BITS)
-    pairs[:, 1] -= first_b
-    return pairs[:1].copy() if first else pairs

@@ -6,10 +6,9 @@ import numpy as np
 from pliant.core import device, device_arrays, validate
 from pliant.core.jit import ignore_float_errors
 from pliant.core.threads import ReadLock
-from pliant.image.api import unpack_pairs
 from pliant.image.cuda import CudaEngine, buffers_of
 from pliant.image.options import CheckedOptions
-from pliant.image.pipeline import PassTimer, empty_result, run_pipeline
+from pliant.image.pipeline import PassTimer, empty_result, run_pipeline, unpack_pairs
 from pliant.image.surface import is_body
 from pliant.query.collide.contacts import triangle_contacts
 from pliant.results import ContactPairs, Pairs

@@ -7,8 +7,8 @@ from pliant.core.jit import kernel
 from pliant.image.merge import EMPTY_BOX, level_layout, merge_texel
 from pliant.image.screen import STRIDE, project_vertex, survey_face, view_coord
 from pliant.image.separate import BOX_SIZE, clip_face_box, separate_face
-from pliant.query.collide.self_collide import adjacent_loop
-from pliant.query.collide.two_bodies import face_bits
+from pliant.query.collide.adjacent import adjacent_loop
+from pliant.query.collide.leaf_overlap import face_bits
 from pliant.query.scheduler import run_loop, workspace
 
 

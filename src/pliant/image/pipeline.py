@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pliant.core.sorting import sort_pairs
 from pliant.image.screen import AXIS_ROTATIONS, IDENTITY_ROTATION, common_box, read_survey, rotation_to, viewport_of
 from pliant.results import ImageStats, Passes, Stats
 
@@ -16,6 +17,7 @@ SAMPLED_MARGIN = 1                                                      # pixels
 MAX_FRAGMENTS = 1 << 26
 OBLIQUE_DIRECTION = np.array([0.53, 0.61, 0.59])
 PASS_NAMES = Passes._fields
+INDEX_BITS = 32                                                         # bits of a face index in a key
 
 
 class PassTimer:
@@ -100,3 +102,10 @@ def choose_viewport(engine, options):
         while size > 1 and survey.fragments(size) > max_fragments:
             size = (size + 1) // 2
     return viewport_of(rotation, centre, boxes, size, options.mode == "sampled"), survey.fragments(size)
+
+
+def unpack_pairs(keys: np.ndarray, first_b: int, first: bool) -> np.ndarray:
+    """(m, 2) int32, sorted, from keys f << 32 | g; faces of the second surface begin at `first_b`. With `first` one pair only."""
+    pairs = sort_pairs(keys, INDEX_BITS - 1, INDEX_BITS)
+    pairs[:, 1] -= first_b
+    return pairs[:1].copy() if first else pairs

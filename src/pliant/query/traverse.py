@@ -9,6 +9,11 @@ two leaves go to the visitor. It returns why it stopped and can be resumed:
 
 A visitor is a NamedTuple of the query's data; `overlaps`, `visit_leaves`, `is_self` and `frames` are registered for its class. Where a BVH
 is compared with itself, a node paired with itself means all pairs of its children, each with itself included.
+
+`QUERY_STATE` is the record of every loop over two BVHs. A query appends fields of its own: `PAIR_FIELDS` and `COLLIDE_FIELDS`
+(`collide/leaf_overlap.py`), `TRANSFORM_FIELDS` (`collide/transformed.py`), `SELF_FIELDS` (`collide/self_overlap.py`), `DISTANCE_FIELDS`
+(`proximity/leaf_distance.py`). A loop is compiled for each visitor, and a visitor has one type of record, so this adds no specialisation.
+Kernels that set only the common fields get the end of the record, a QUERY_STATE, and are compiled once.
 """
 import numpy as np
 
@@ -17,7 +22,7 @@ from pliant.core.function_pointer import call_address
 from pliant.core.jit import helper, kernel
 from pliant.core.simd import ctz
 from pliant.core.soa import lane, lanes, load_bounds, prefetch, stamp
-from pliant.volume.protocol import Translation, size, transform_volume
+from pliant.volume.protocol import size, transform_volume
 
 DONE, OUTPUT_FULL, BUDGET_SPENT, EARLY_EXIT, CONTINUE = range(5)
 LOW_32_BITS = 0xFFFFFFFF
@@ -25,24 +30,29 @@ EXACT_COST = 32                                                         # of an 
 TRANSLATION_ERROR = 2.0**-22                                            # of the largest coordinate: above the rounding of transform_volume
 CORNER_ERROR = 2.0**-23 * (1 + 2.0**-19)                                # of the larger reach: see `init_query`
 MIN_CORNER_ERROR = 2.0**-50                                             # see geometry/overlap_simd.py
-DISTANCE_ERROR = 2.0**-38                                               # of the larger reach: above that of triangle_distance.py
 
 COUNTERS = ("n_v", "n_p", "n_u", "n_exact")
-LEAF_PAIR_FIELDS = tuple(name for what in ("leaves_a", "leaves_b", "flat_a", "flat_b", "m_a", "m_b", "keys", "begins", "others", "masks")
-                         for name in (what, f"n_{what}"))               # addresses and lengths, for entries that process two leaves
-QUERY_STATE = np.dtype([(name, np.int64) for name in (
+LOOP_FIELDS = [(name, np.int64) for name in (
     "position", "budget", "found", *COUNTERS,                           # progress
-    "first_only", "in_filter_range", "key_bits", "exact_entry", "check_shared",  # settings of the visitor: query/collide
     "frame_a", "entry_a", "fill_a", "context_a",                        # refresh callbacks of both bodies
-    "frame_b", "entry_b", "fill_b", "context_b", "full_sat", "descend_larger",
-    "address", "leaf_entry", "gap_entry", "face_a", "face_b", "leaf_a", "leaf_b", *LEAF_PAIR_FIELDS)]  # leaf_distance.py
-    # offset from b's frame to a's, and error bounds
-    + [(name, np.float32) for name in ("x", "y", "z", "margin", "corner_error", "rotation_error",
-                                       "radius", "limit", "direction_x", "direction_y", "direction_z")]  # radius, its square, direction
-    + [(name, np.float64) for name in ("scale", "stretch", "best",      # frame lengths over world lengths; least distance so far
-                                       "distance_error")]               # by how much bounds may exceed a measured distance
-    + [("b_to_a", np.float64, (12,)), ("to_a", np.float32, (12,)), ("to_b", np.float32, (12,)),  # for x, y, z if bodies have transforms
-       ("ends", np.float64, (6,))])                                     # nearest points
+    "frame_b", "entry_b", "fill_b", "context_b", "descend_larger")] + [
+    (name, np.float32) for name in ("x", "y", "z", "margin", "corner_error")]  # offset from b's frame to a's, and error bounds
+
+
+def state_dtype(*parts):
+    """The record of a query: the fields of these parts, each part aligned to 8 bytes, then LOOP_FIELDS. The common fields are last, because
+    Numba takes a record for a subtype of one that has its first fields, and calls functions that were compiled for that one."""
+    names, formats, offsets, end = [], [], [], 0
+    for part in (*parts, LOOP_FIELDS):
+        dtype = np.dtype(part)
+        names += dtype.names
+        formats += [dtype.fields[name][0] for name in dtype.names]
+        offsets += [end + dtype.fields[name][1] for name in dtype.names]
+        end += -(-dtype.itemsize // 8) * 8
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": end})
+
+
+QUERY_STATE = state_dtype()
 
 
 @generic("visitor")
@@ -60,16 +70,10 @@ def frames(visitor, state):
     """(from b's frame to a's, from a's to b's), for `transform_volume`."""
 
 
-@helper
-def translation_frames(state):
-    """The `frames` of bodies without transforms."""
-    return (Translation(state["x"], state["y"], state["z"], state["margin"]),
-            Translation(-state["x"], -state["y"], -state["z"], state["margin"]))
-
-
 @generic("visitor")
-def visit_leaves(visitor, state, leaves_a, a, leaves_b, b):
-    """Process the triangles of leaves a and b; CONTINUE, or why the loop must stop. OUTPUT_FULL leaves the pair on the stack."""
+def visit_leaves(visitor, state, leaves_a, a, leaves_b, b, keys):
+    """Process the triangles of leaves a and b; CONTINUE, or why the loop must stop. OUTPUT_FULL leaves the pair on the stack. Output goes
+    to `keys`, from state["found"] on."""
 
 
 @helper
@@ -82,6 +86,14 @@ def pack_pair(a, b):
 def unpack_low(entry):
     """The second of two packed entries."""
     return np.int64(np.int32(entry & LOW_32_BITS))
+
+
+@helper
+def bind_contexts(state, context_a, address_a, context_b, address_b):
+    """Store the refresh callbacks of both BVHs in the query state, from their CONTEXT records (`refit/leaf_fill.py`)."""
+    state["frame_a"], state["entry_a"], state["fill_a"] = context_a["frame"], context_a["entry"], context_a["fill"]
+    state["frame_b"], state["entry_b"], state["fill_b"] = context_b["frame"], context_b["entry"], context_b["fill"]
+    state["context_a"], state["context_b"] = address_a, address_b
 
 
 @helper
@@ -132,21 +144,19 @@ def scaled_offset(a, b, scale):
 
 
 @helper
-def gap_exceeds(low, high, tolerance, distance_error):
-    """Is the gap from `high`, the end of one box, to `low`, the start of another, above the tolerance plus the distance error? With a
-    tolerance of 0 no error is added: distances of faces that do not intersect are above 0."""
-    return low > high and low - high > (tolerance * (1 + 2.0**-40) + distance_error if tolerance > 0.0 else 0.0)
+def gap_exceeds(low, high, max_gap):
+    """Is the gap from `high`, the end of one box, to `low`, the start of another, above `max_gap`?"""
+    return low > high and low - high > max_gap
 
 
 @kernel
-def init_query(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale, tolerance):
-    """Start the query at the pair of roots (stack[0] = 0); False if the exact boxes are farther apart than the tolerance. Its lengths are
-    times the scale."""
-    state, distance_error = query[0], max(reach_a, reach_b) * DISTANCE_ERROR
+def init_query(query, box_a, origin_a, reach_a, box_b, origin_b, reach_b, scale, max_gap):
+    """Start a query (1,) of QUERY_STATE at the pair of roots (stack[0] = 0); False if the gap between the exact boxes exceeds `max_gap`
+    along an axis. Lengths in the state are times the scale."""
+    state = query[0]
     for k in range(3):
-        if gap_exceeds(box_a[k], box_b[k + 4], tolerance, distance_error) or gap_exceeds(box_b[k], box_a[k + 4], tolerance, distance_error):
+        if gap_exceeds(box_a[k], box_b[k + 4], max_gap) or gap_exceeds(box_b[k], box_a[k + 4], max_gap):
             return False
-    state["distance_error"] = distance_error
     x, y = scaled_offset(origin_a[0], origin_b[0], scale), scaled_offset(origin_a[1], origin_b[1], scale)
     z = scaled_offset(origin_a[2], origin_b[2], scale)
     reach, shift = max(reach_a, reach_b) * scale, max(abs(x), max(abs(y), abs(z)))
@@ -169,8 +179,8 @@ def reset_query(state):
 
 
 @kernel
-def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, query, stack):
-    """Resume the query whose state is in `query` (1,) and `stack`."""
+def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, query, stack, keys):
+    """Resume the query whose state is in `query` (1,) and `stack`; its output goes to `keys`."""
     state = query[0]
     position, budget = state["position"], state["budget"]
     n_v, n_u = state["n_v"], state["n_u"]
@@ -191,7 +201,7 @@ def traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, qu
             refresh_leaf(leaves_a, ~a, frame_a, fill_a, context_a)
             refresh_leaf(leaves_b, ~b, frame_b, fill_b, context_b)
             n_exact_before = state["n_exact"]
-            reason = visit_leaves(visitor, state, leaves_a, ~a, leaves_b, ~b)
+            reason = visit_leaves(visitor, state, leaves_a, ~a, leaves_b, ~b, keys)
             budget = max(budget - EXACT_COST * (state["n_exact"] - n_exact_before), 0)
             if reason != CONTINUE:
                 position -= reason != OUTPUT_FULL

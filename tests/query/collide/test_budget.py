@@ -15,7 +15,7 @@ import meshes
 import pliant as pl
 import poses
 from pliant import shapes
-from pliant.query import budget, scheduler
+from pliant.query import scheduler
 from pliant.query.collide import narrow_phase
 from pliant.refit.policy import POLICIES
 from scenes import rows
@@ -45,7 +45,7 @@ class Clock:
 def clock(monkeypatch):
     """A clock that counts, and steps of a few pairs of nodes between looks at it."""
     ticking = Clock()
-    monkeypatch.setattr(budget, "now", ticking)
+    monkeypatch.setattr(scheduler, "now", ticking)
     for module in (scheduler, narrow_phase):
         monkeypatch.setattr(module, "TIMED_CALL_BUDGET", 3)
     return ticking

@@ -1,10 +1,12 @@
 """Overlap test of two leaves: the intersecting pairs of their triangles. The last step of every collision query.
 
-A visitor that uses `intersect_leaves` has the fields `vertices_a`, `vertices_b` (flat float64, for exact tests) and `keys` (the output).
-It defines the key of a pair (`pair_key`), which pairs to skip (`skip_pair`), the transform of the second body into the frame of the first
-(`box_to_frame_a`, `to_frame_a`, `corner_error`) and the exact test (`exact_test`).
+A visitor that uses `intersect_leaves` has the fields `vertices_a` and `vertices_b` (flat float64, for exact tests). It defines the key of a
+pair (`pair_key`), which pairs to skip (`skip_pair`), the transform of the second body into the frame of the first (`box_to_frame_a`,
+`to_frame_a`, `corner_error`) and the exact test (`exact_test`). `Collide` is the visitor of two bodies without transforms; others take its
+functions by `share_bodies`.
 """
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,13 +19,25 @@ from pliant.core.stack import load_lane, stack_float32, stack_float64, stack_int
 from pliant.geometry.overlap_simd import edge_test, error_bounds, interval_test, plane_of, straddle_mask
 from pliant.geometry.predicates import point_in_range
 from pliant.geometry.triangle_overlap import EXACT, Triangle, overlap_exact, overlap_stage
-from pliant.query.traverse import CONTINUE, EARLY_EXIT, OUTPUT_FULL
+from pliant.query.traverse import (
+    CONTINUE,
+    EARLY_EXIT,
+    OUTPUT_FULL,
+    frames,
+    is_self,
+    overlaps,
+    state_dtype,
+    visit_leaves,
+)
 from pliant.tree.nodes import LEAF_WIDTH
 from pliant.volume.aabb import Box, triangle_bounds
-from pliant.volume.protocol import overlap
+from pliant.volume.protocol import Translation, overlap
 
 BOX_ROW, TRIANGLE_ROW, PLANE_ROW = 0, 6, 15                             # rows of scratch: six, nine and five
 BOX_MARGIN = np.float32(2.1)                                            # of DELTA: either box may be too small by one DELTA
+PAIR_FIELDS = [("in_filter_range", np.int64), ("key_bits", np.int64)]   # are all vertices in the range of the filters? Bits of a face of b
+COLLIDE_FIELDS = [("first_only", np.int64), ("exact_entry", np.int64)]
+COLLIDE_STATE = state_dtype(COLLIDE_FIELDS, PAIR_FIELDS)
 
 
 @generic("visitor")
@@ -73,7 +87,7 @@ def expand_box(a, margin):
 
 
 @helper
-def intersect_leaves(visitor, state, leaves_a, a, leaves_b, b, found, skip):
+def intersect_leaves(visitor, state, leaves_a, a, leaves_b, b, keys, found, skip):
     """Append the intersecting pairs of two leaves, except those whose bit 8 i + j of `skip` is set; the new number of keys. Each triangle
     of a is tested against eight of b: first all boxes and the planes of a, without branches, then the remaining pairs."""
     # All coordinates are relative to the low corner of the box around both leaves.
@@ -135,18 +149,18 @@ def intersect_leaves(visitor, state, leaves_a, a, leaves_b, b, found, skip):
             if hit == 0:
                 hit = exact_test(visitor, state, leaves_a, a, i, leaves_b, b, j)
             if hit != 0:
-                visitor.keys[found] = pair_key(visitor, state, np.int64(leaves_a[a]["face"][i]), np.int64(leaves_b[b]["face"][j]))
+                keys[found] = pair_key(visitor, state, np.int64(leaves_a[a]["face"][i]), np.int64(leaves_b[b]["face"][j]))
                 found += 1
     return found
 
 
 @helper
-def collect_leaf_pairs(visitor, state, leaves_a, a, leaves_b, b, skip):
+def collect_leaf_pairs(visitor, state, leaves_a, a, leaves_b, b, keys, skip):
     """`visit_leaves` of visitors that collect pairs: CONTINUE, or why the loop must stop."""
     found = state["found"]
-    if found + LEAF_WIDTH * LEAF_WIDTH > len(visitor.keys):
+    if found + LEAF_WIDTH * LEAF_WIDTH > len(keys):
         return OUTPUT_FULL
-    found_after = intersect_leaves(visitor, state, leaves_a, a, leaves_b, b, found, skip)
+    found_after = intersect_leaves(visitor, state, leaves_a, a, leaves_b, b, keys, found, skip)
     state["found"] = found_after
     return EARLY_EXIT if found_after > found and state["first_only"] else CONTINUE
 
@@ -165,15 +179,6 @@ def run_exact_test(state, t, in_filter_range):
     answer = call_address(state["exact_entry"], t, in_filter_range)
     state["n_exact"] += answer >= EXACT
     return answer & 1
-
-
-@helper
-def exact_test_untransformed(visitor, state, leaves_a, a, i, leaves_b, b, j):
-    """`exact_test` for bodies without transforms."""
-    t = stack_float64(18)
-    copy_corners(leaves_a, a, i, visitor.vertices_a, t, 0)
-    copy_corners(leaves_b, b, j, visitor.vertices_b, t, 9)
-    return run_exact_test(state, t, state["in_filter_range"])
 
 
 @helper
@@ -197,3 +202,81 @@ def exact_entry():
         return overlap_stage(corners, 0, 9) if in_filter_range or points_fit(corners, 6) else EXACT + overlap_exact(corners, 0, 9)
 
     return address_of(enter_python if DISABLED else enter)
+
+
+def face_bits(body):
+    """The bits of a face index, in keys."""
+    return max(len(body.welded_faces) - 1, 1).bit_length()
+
+
+def set_collide_fields(state, first):
+    """Set COLLIDE_FIELDS. `first`: stop at the first pair found."""
+    state["first_only"], state["exact_entry"] = first, exact_entry()[0]
+
+
+def share_bodies(visitor, other, *functions):
+    """Register for one class of visitors the bodies that these generic functions have for another."""
+    for function in functions:
+        function.register(visitor)(function.table[(other,)])
+
+
+# --- two bodies without transforms -----------------------------------------------------------------------------------------------------
+
+class Collide(NamedTuple):
+    """The flat vertices of both bodies, read by exact tests. The output are keys a << key_bits | b."""
+    vertices_a: np.ndarray
+    vertices_b: np.ndarray
+
+
+@is_self.register(Collide)
+def _(visitor):
+    return False
+
+
+@frames.register(Collide)
+def _(visitor, state):
+    return (Translation(state["x"], state["y"], state["z"], state["margin"]),
+            Translation(-state["x"], -state["y"], -state["z"], state["margin"]))
+
+
+@overlaps.register(Collide)
+def _(visitor, state, volumes, volume):
+    return movemask(overlap(volumes, volume))
+
+
+@visit_leaves.register(Collide)
+def _(visitor, state, leaves_a, a, leaves_b, b, keys):
+    return collect_leaf_pairs(visitor, state, leaves_a, a, leaves_b, b, keys, np.int64(0))
+
+
+@pair_key.register(Collide)
+def _(visitor, state, f, g):
+    return (f << state["key_bits"]) | g
+
+
+@skip_pair.register(Collide)
+def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
+    return False
+
+
+@box_to_frame_a.register(Collide)
+def _(visitor, state, box):
+    return translate_box(box, state["x"], state["y"], state["z"])
+
+
+@to_frame_a.register(Collide)
+def _(visitor, state, triangles, box, x, y, z):
+    return translate(triangles, state["x"] - x, state["y"] - y, state["z"] - z)
+
+
+@corner_error.register(Collide)
+def _(visitor, state, box):
+    return state["corner_error"]
+
+
+@exact_test.register(Collide)
+def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
+    t = stack_float64(18)
+    copy_corners(leaves_a, a, i, visitor.vertices_a, t, 0)
+    copy_corners(leaves_b, b, j, visitor.vertices_b, t, 9)
+    return run_exact_test(state, t, state["in_filter_range"])

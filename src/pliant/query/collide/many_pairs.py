@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.query.budget import time_is_up
 from pliant.query.collide.narrow_phase import PairResults, can_batch, collide_batched, concat_results, empty_results, wrap_pairs
 from pliant.query.collide.self_collide import self_collide_validated
 from pliant.query.collide.two_bodies import collide_validated
 from pliant.query.options import EACH_PAIR, ManyOptions, Traversal
-from pliant.query.scheduler import workspace
+from pliant.query.scheduler import time_is_up, workspace
 
 
 def collide_pairs(bodies: list[Any], pairs: NDArray[np.int64], options: ManyOptions) -> PairResults:

@@ -15,13 +15,11 @@ from pliant.core.sorting import sort_pairs
 from pliant.core.threads import ReadLock, threads
 from pliant.motion.free import MOTION_DTYPE
 from pliant.motion.rigid import IDENTITY
-from pliant.query.budget import TIMED_CALL_BUDGET, time_is_up
 from pliant.query.collide.contacts import CONTACT_FIELDS, contacts_of
-from pliant.query.collide.leaf_overlap import exact_entry
-from pliant.query.collide.transformed import CollideTransformed, init_query_transformed
-from pliant.query.collide.two_bodies import Collide, face_bits
-from pliant.query.scheduler import CALL_BUDGET, INITIAL_KEYS, grow_keys
-from pliant.query.traverse import BUDGET_SPENT, COUNTERS, OUTPUT_FULL, QUERY_STATE, init_query, traverse
+from pliant.query.collide.leaf_overlap import COLLIDE_STATE, Collide, exact_entry, face_bits
+from pliant.query.collide.transformed import COLLIDE_TRANSFORMED_STATE, TRANSFORMED_STATE, CollideTransformed, init_query_transformed
+from pliant.query.scheduler import CALL_BUDGET, INITIAL_KEYS, TIMED_CALL_BUDGET, grow_keys, time_is_up
+from pliant.query.traverse import BUDGET_SPENT, COUNTERS, OUTPUT_FULL, QUERY_STATE, bind_contexts, init_query, traverse
 from pliant.refit.leaf_fill import CONTEXT
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 
@@ -135,7 +133,8 @@ def run_batch(bodies, bvhs, pairs, low, has_transform, full_sat, first, end_time
     """PairResults without contacts, for refitted BVHs. A key has the pair in its upper bits, then two faces of `low` bits."""
     addresses = np.array([(shape.context, body.motion.address, IDENTITY_ADDRESS if body.matrix is None else body.matrix.ctypes.data)
                           for shape, body in zip(bvhs, bodies, strict=True)], np.int64)
-    query, counters, ends = np.zeros(1, QUERY_STATE), np.zeros((len(pairs), len(COUNTERS)), np.int64), np.zeros(len(pairs), np.int64)
+    query = np.zeros(1, COLLIDE_TRANSFORMED_STATE if has_transform else COLLIDE_STATE)
+    counters, ends = np.zeros((len(pairs), len(COUNTERS)), np.int64), np.zeros(len(pairs), np.int64)
     deepest, widest = max(shape.tree.depth for shape in bvhs), bvhs[0].tree.width
     stack, keys, job = np.empty((2 * deepest + 2) * widest**2, np.int64), np.empty(INITIAL_KEYS, np.int64), np.zeros(1, BATCH_STATE)
     state = job[0]
@@ -164,7 +163,9 @@ def run_batch(bodies, bvhs, pairs, low, has_transform, full_sat, first, end_time
 def batch_entry(volume, width, has_transform):
     """The function (address of a BATCH_STATE, first pair) -> pair at which it stopped, for nodes of this type. `has_transform`: does one
     body of each pair have a transform? (A constant: the other loop is not compiled.) It runs without the GIL."""
-    node = node_dtype(volume, width)
+    node, dtype = node_dtype(volume, width), COLLIDE_TRANSFORMED_STATE if has_transform else COLLIDE_STATE
+    end_dtype = TRANSFORMED_STATE if has_transform else QUERY_STATE     # the end of the state, which the set-up writes
+    end_offset = dtype.itemsize - end_dtype.itemsize
 
     def enter(address, p):
         job = array_at(as_pointer(address), 1, BATCH_STATE)[0]
@@ -173,7 +174,8 @@ def batch_entry(volume, width, has_transform):
         counters = array_at(as_pointer(job["counters"]), (job["n_pairs"], 4), np.int64)
         ends = array_at(as_pointer(job["ends"]), job["n_pairs"], np.int64)
         stack = array_at(as_pointer(job["stack"]), job["n_stack"], np.int64)
-        query = array_at(as_pointer(job["query"]), 1, QUERY_STATE)
+        query = array_at(as_pointer(job["query"]), 1, dtype)
+        query_end = array_at(as_pointer(job["query"] + end_offset), 1, end_dtype)
         state, low, first = query[0], job["key_bits"], job["first_only"]
         state["first_only"] = first
         while p < job["n_pairs"]:
@@ -185,21 +187,19 @@ def batch_entry(volume, width, has_transform):
             m_b = array_at(as_pointer(bodies[pairs[p, 1], 2]), 12, np.float64)
             if not job["in_progress"]:
                 if has_transform:
-                    close = init_query_transformed(query, motion_a["box"], motion_a["origin"], motion_a["reach"], m_a,
+                    close = init_query_transformed(query_end, motion_a["box"], motion_a["origin"], motion_a["reach"], m_a,
                                                    motion_b["box"], motion_b["origin"], motion_b["reach"], m_b, motion_a["scale"], 0.0,
                                                    job["full_sat"])
                 else:
-                    close = init_query(query, motion_a["box"], motion_a["origin"], motion_a["reach"], motion_b["box"], motion_b["origin"],
-                                       motion_b["reach"],
-                                       motion_a["scale"], 0.0)
+                    close = init_query(query_end, motion_a["box"], motion_a["origin"], motion_a["reach"],
+                                       motion_b["box"], motion_b["origin"], motion_b["reach"], motion_a["scale"], 0.0)
                 if not close:
                     ends[p] = job["total"]
                     p += 1
                     continue
                 state["in_filter_range"], state["key_bits"] = motion_a["in_filter_range"] & motion_b["in_filter_range"], low
                 state["exact_entry"] = job["exact_entry"]
-                state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"] = a["frame"], a["entry"], a["fill"], context_a
-                state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"] = b["frame"], b["entry"], b["fill"], context_b
+                bind_contexts(state, a, context_a, b, context_b)
                 stack[0] = 0
             job["in_progress"] = 0
             nodes_a = array_at(as_pointer(a["nodes"]), a["n_nodes"], node)
@@ -213,11 +213,10 @@ def batch_entry(volume, width, has_transform):
             keys = array_at(as_pointer(job["keys"] + 8 * job["total"]), job["n_keys"] - job["total"], np.int64)
             state["budget"] = job["budget"]
             if has_transform:
-                reason = traverse(CollideTransformed(flat_a, flat_b, keys, m_a, m_b), nodes_a, leaves_a, slots_a, nodes_b, leaves_b,
-                                  slots_b,
-                                  query, stack)
+                reason = traverse(CollideTransformed(flat_a, flat_b, m_a, m_b), nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b,
+                                  query, stack, keys)
             else:
-                reason = traverse(Collide(flat_a, flat_b, keys), nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, query, stack)
+                reason = traverse(Collide(flat_a, flat_b), nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, query, stack, keys)
             job["budget"] = max(state["budget"], 1)
             if reason == OUTPUT_FULL or reason == BUDGET_SPENT:
                 job["reason"], job["in_progress"] = reason, 1

@@ -15,16 +15,19 @@ from pliant.geometry.predicates import point_in_range
 from pliant.geometry.triangle_overlap import Triangle
 from pliant.motion.rigid import max_abs, relative_transform, transform_coordinate, world_bounds
 from pliant.query.collide.leaf_overlap import (
+    COLLIDE_FIELDS,
+    PAIR_FIELDS,
+    Collide,
     box_to_frame_a,
-    collect_leaf_pairs,
     corner_error,
     exact_test,
     pair_key,
     run_exact_test,
+    share_bodies,
     skip_pair,
     to_frame_a,
 )
-from pliant.query.traverse import DISTANCE_ERROR, MIN_CORNER_ERROR, frames, gap_exceeds, is_self, overlaps, reset_query, visit_leaves
+from pliant.query.traverse import MIN_CORNER_ERROR, frames, gap_exceeds, is_self, overlaps, reset_query, state_dtype, visit_leaves
 from pliant.volume.aabb import Box
 from pliant.volume.protocol import RigidTransform, overlap, sat_cross_axes
 
@@ -33,20 +36,21 @@ HALF, EPS32_16 = np.float32(0.5), np.float32(16 * EPS32)
 ROTATION_ERROR = 2.0**-22                                               # of an entry of a rotation, above its rounding to float32
 MAX_FLOAT32 = 3e38                                                      # just below the largest float32
 TRANSFORM_ERROR = 2.0**-20                                              # of all lengths: above the roundings of `transform_volume`
+TRANSFORM_FIELDS = [("full_sat", np.int64), ("rotation_error", np.float32), ("b_to_a", np.float64, (12,)),
+                    ("to_a", np.float32, (12,)), ("to_b", np.float32, (12,))]  # between the frames of a and b, rows of 3 × 4
+TRANSFORMED_STATE = state_dtype(TRANSFORM_FIELDS)                       # the state of any query with transforms ends with it
+COLLIDE_TRANSFORMED_STATE = state_dtype(COLLIDE_FIELDS, PAIR_FIELDS, TRANSFORM_FIELDS)
 
 
 class CollideTransformed(NamedTuple):
     """As `Collide`, with the transforms, rows of 3 × 4."""
     vertices_a: np.ndarray
     vertices_b: np.ndarray
-    keys: np.ndarray
     matrix_a: np.ndarray
     matrix_b: np.ndarray
 
 
-@is_self.register(CollideTransformed)
-def _(visitor):
-    return False
+share_bodies(CollideTransformed, Collide, is_self, visit_leaves, pair_key, skip_pair)
 
 
 @helper
@@ -72,21 +76,6 @@ def _(visitor, state, volumes, volume):
     if some != 0 and state["full_sat"]:
         some &= ~movemask(sat_cross_axes(volumes, volume))
     return some
-
-
-@visit_leaves.register(CollideTransformed)
-def _(visitor, state, leaves_a, a, leaves_b, b):
-    return collect_leaf_pairs(visitor, state, leaves_a, a, leaves_b, b, np.int64(0))
-
-
-@pair_key.register(CollideTransformed)
-def _(visitor, state, f, g):
-    return (f << state["key_bits"]) | g
-
-
-@skip_pair.register(CollideTransformed)
-def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
-    return False
 
 
 @helper
@@ -160,18 +149,16 @@ def clamp_float32(value):
 
 
 @kernel
-def init_query_transformed(query, box_a, origin_a, reach_a, m_a, box_b, origin_b, reach_b, m_b, scale, tolerance, full_sat):
-    """Start the query at the pair of roots (stack[0] = 0); False if the boxes of the transformed bodies are farther apart than `tolerance`.
-    As `init_query` of traverse.py."""
+def init_query_transformed(query, box_a, origin_a, reach_a, m_a, box_b, origin_b, reach_b, m_b, scale, max_gap, full_sat):
+    """Start a query (1,) of TRANSFORMED_STATE at the pair of roots (stack[0] = 0), as `init_query` of traverse.py; False if the gap between
+    the boxes of the transformed bodies exceeds `max_gap` along an axis."""
     buffer_a, buffer_b = stack_float64(12), stack_float64(12)
     world_bounds(m_a, box_a, buffer_a)
     world_bounds(m_b, box_b, buffer_b)
-    state, inverse, distance_error = query[0], buffer_a, max(reach_a, reach_b) * DISTANCE_ERROR
+    state, inverse = query[0], buffer_a
     for k in range(3):
-        if gap_exceeds(buffer_a[k], buffer_b[k + 3], tolerance, distance_error) or gap_exceeds(buffer_b[k], buffer_a[k + 3], tolerance,
-                                                                                               distance_error):
+        if gap_exceeds(buffer_a[k], buffer_b[k + 3], max_gap) or gap_exceeds(buffer_b[k], buffer_a[k + 3], max_gap):
             return False
-    state["distance_error"] = distance_error
     b_to_a, to_a, to_b = state["b_to_a"], state["to_a"], state["to_b"]
     rotation_error, error_bound = relative_transform(m_a, origin_a, reach_a, m_b, origin_b, reach_b, scale, buffer_b, inverse)
     for k in range(12):

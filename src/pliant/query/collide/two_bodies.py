@@ -1,100 +1,30 @@
-"""All intersecting pairs of faces of two bodies, exactly: a visitor of `traverse`, and its driver in Python."""
+"""All intersecting pairs of faces of two bodies, exactly: the query, and its set-up."""
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack, overload
 
 import numpy as np
 
 from pliant.core import validate
-from pliant.core.simd import movemask
 from pliant.core.sorting import sort_pairs
 from pliant.core.threads import ReadLock
 from pliant.errors import ArgumentTypeError
 from pliant.motion.free import scale_for
 from pliant.motion.rigid import IDENTITY
-from pliant.query.budget import NO_ENTRIES, deadline, unresolved_faces
 from pliant.query.collide.contacts import contacts_of
-from pliant.query.collide.leaf_overlap import (
-    box_to_frame_a,
-    collect_leaf_pairs,
-    corner_error,
-    exact_entry,
-    exact_test,
-    exact_test_untransformed,
-    pair_key,
-    skip_pair,
-    to_frame_a,
-    translate,
-    translate_box,
-)
-from pliant.query.collide.transformed import CollideTransformed, init_query_transformed
+from pliant.query.collide.leaf_overlap import COLLIDE_STATE, Collide, face_bits, set_collide_fields
+from pliant.query.collide.transformed import COLLIDE_TRANSFORMED_STATE, TRANSFORMED_STATE, CollideTransformed, init_query_transformed
 from pliant.query.options import ADJACENT_MODES, DEFAULT_TRAVERSAL, ManyOptions, Traversal, check_many_options, check_traversal
-from pliant.query.scheduler import ResumableLoop, run_loop, workspace
+from pliant.query.scheduler import NO_ENTRIES, ResumableLoop, deadline, run_loop, workspace
 from pliant.query.target import BodyGroup, QueryBody, SurfaceLike, check_body
-from pliant.query.traverse import frames, init_query, is_self, overlaps, translation_frames, traverse, visit_leaves
+from pliant.query.traverse import QUERY_STATE, bind_contexts, init_query, traverse
+from pliant.query.unresolved import unresolved_faces
 from pliant.results import ContactPairs, Pairs, SceneContactPairs, ScenePairs, Stats
-from pliant.volume.protocol import overlap
 
 if TYPE_CHECKING:
     from pliant.image.options import ImageOptions
 
 ENGINES = ("tree", "image")
-
-
-class Collide(NamedTuple):
-    """The flat vertices of both bodies, read by exact tests; the output, keys a << key_bits | b."""
-    vertices_a: np.ndarray
-    vertices_b: np.ndarray
-    keys: np.ndarray
-
-
-@is_self.register(Collide)
-def _(visitor):
-    return False
-
-
-@frames.register(Collide)
-def _(visitor, state):
-    return translation_frames(state)
-
-
-@overlaps.register(Collide)
-def _(visitor, state, volumes, volume):
-    return movemask(overlap(volumes, volume))
-
-
-@visit_leaves.register(Collide)
-def _(visitor, state, leaves_a, a, leaves_b, b):
-    return collect_leaf_pairs(visitor, state, leaves_a, a, leaves_b, b, np.int64(0))
-
-
-@pair_key.register(Collide)
-def _(visitor, state, f, g):
-    return (f << state["key_bits"]) | g
-
-
-@skip_pair.register(Collide)
-def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
-    return False
-
-
-@box_to_frame_a.register(Collide)
-def _(visitor, state, box):
-    return translate_box(box, state["x"], state["y"], state["z"])
-
-
-@to_frame_a.register(Collide)
-def _(visitor, state, triangles, box, x, y, z):
-    return translate(triangles, state["x"] - x, state["y"] - y, state["z"] - z)
-
-
-@corner_error.register(Collide)
-def _(visitor, state, box):
-    return state["corner_error"]
-
-
-@exact_test.register(Collide)
-def _(visitor, state, leaves_a, a, i, leaves_b, b, j):
-    return exact_test_untransformed(visitor, state, leaves_a, a, i, leaves_b, b, j)
 
 
 @overload
@@ -228,13 +158,9 @@ def make_pairs(a, b, pairs, stats, first, contacts, unresolved):
     return ContactPairs(pairs, stats, unresolved, complete=unresolved is None, **contacts_of([(pairs, a, b)]))
 
 
-def face_bits(body):
-    """The bits of a face index."""
-    return max(len(body.welded_faces) - 1, 1).bit_length()
-
-
 class PairSetup(NamedTuple):
-    """Two BVHs of one scale, and their transforms, rows of 3 × 4; None if neither body has one."""
+    """The state (1,) of a query, two BVHs of one scale, and the transforms of the bodies, rows of 3 × 4; None if neither has one."""
+    query: np.ndarray
     bvh_a: Any
     bvh_b: Any
     transform_a: np.ndarray | None
@@ -242,51 +168,49 @@ class PairSetup(NamedTuple):
     scale: float
 
 
-def set_up_pair(space, a, b, tolerance=0.0, full_sat=False):
-    """Start the query at the roots of two bodies; None, without a refit, if their boxes are farther apart than the tolerance."""
-    if not (len(a.faces) and len(b.faces)):
+def set_up_pair(space, a, b, dtypes, max_gap=0.0, full_sat=False):
+    """Start the query at the roots of two bodies; None, without a refit, if the gap between their boxes exceeds `max_gap`. The state has
+    the first of two `dtypes`, or the second if a body has a transform."""
+    if not (len(a.welded_faces) and len(b.welded_faces)):
         return None
-    motion_a, motion_b, m_a, m_b, query = a.motion, b.motion, a.matrix, b.matrix, space.query
+    motion_a, motion_b, m_a, m_b = a.motion, b.motion, a.matrix, b.matrix
     scale = motion_a.scale if motion_a.scale == motion_b.scale else scale_for(max(motion_a.reach, motion_b.reach))
     if m_a is None and m_b is None:
-        close = init_query(query, motion_a.box, motion_a.origin, motion_a.reach,
-                           motion_b.box, motion_b.origin, motion_b.reach, scale, tolerance)
+        dtype = dtypes[0]
+        close = init_query(space.record(QUERY_STATE), motion_a.box, motion_a.origin, motion_a.reach,
+                           motion_b.box, motion_b.origin, motion_b.reach, scale, max_gap)
     else:
-        m_a, m_b = IDENTITY if m_a is None else m_a, IDENTITY if m_b is None else m_b
-        close = init_query_transformed(query, motion_a.box, motion_a.origin, motion_a.reach, m_a,
-                                       motion_b.box, motion_b.origin, motion_b.reach, m_b, scale, tolerance, full_sat)
+        m_a, m_b, dtype = IDENTITY if m_a is None else m_a, IDENTITY if m_b is None else m_b, dtypes[1]
+        close = init_query_transformed(space.record(TRANSFORMED_STATE), motion_a.box, motion_a.origin, motion_a.reach, m_a,
+                                       motion_b.box, motion_b.origin, motion_b.reach, m_b, scale, max_gap, full_sat)
     if not close:
         return None
-    bvh_a, bvh_b, state = a.bvh_at(scale), b.bvh_at(scale), query[0]
+    bvh_a, bvh_b, query = a.bvh_at(scale), b.bvh_at(scale), space.record(dtype)
+    state = query[0]
     state["n_u"], state["descend_larger"] = bvh_a.refit() + bvh_b.refit(), False
     state["in_filter_range"], state["key_bits"] = motion_a.in_filter_range and motion_b.in_filter_range, face_bits(b)
-    state["exact_entry"] = exact_entry()[0]
-    return PairSetup(bvh_a, bvh_b, m_a, m_b, scale)
+    return PairSetup(query, bvh_a, bvh_b, m_a, m_b, scale)
 
 
 def pair_loop(space, a, b, first, traversal):
     """The loop over two bodies; None if their boxes are disjoint."""
-    setup = set_up_pair(space, a, b, full_sat=traversal.full_sat)
+    setup = set_up_pair(space, a, b, (COLLIDE_STATE, COLLIDE_TRANSFORMED_STATE), full_sat=traversal.full_sat)
     if setup is None:
         return None
-    space.query["first_only"], space.query["descend_larger"] = first, traversal.descend_larger
-    tree_args, stack_size = bind_trees(space, setup.bvh_a, setup.bvh_b)
-
-    def resume(query, stack, keys):
-        return traverse(Collide(a.motion.flat, b.motion.flat, keys), *tree_args, query, stack)
-
-    def resume_transformed(query, stack, keys):
-        return traverse(CollideTransformed(a.motion.flat, b.motion.flat, keys, setup.transform_a, setup.transform_b), *tree_args, query,
-                        stack)
-    return ResumableLoop(resume if setup.transform_a is None else resume_transformed, stack_size, (setup.bvh_a, setup.bvh_b))
+    state, visitor = setup.query[0], Collide(a.motion.flat, b.motion.flat)
+    set_collide_fields(state, first)
+    state["descend_larger"] = traversal.descend_larger
+    tree_args, stack_size = bind_trees(space, state, setup.bvh_a, setup.bvh_b)
+    if setup.transform_a is not None:
+        visitor = CollideTransformed(*visitor, setup.transform_a, setup.transform_b)
+    return ResumableLoop(partial(traverse, visitor, *tree_args), setup.query, stack_size, (setup.bvh_a, setup.bvh_b))
 
 
-def bind_trees(space, bvh_a, bvh_b):
+def bind_trees(space, state, bvh_a, bvh_b):
     """(arguments of `traverse`, capacity of its stack) for two BVHs; stores the refresh callbacks in the query state."""
-    state = space.query[0]
-    state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"] = bvh_a.frame, bvh_a.entry, bvh_a.fill, bvh_a.context
-    state["frame_b"], state["entry_b"], state["fill_b"], state["context_b"] = bvh_b.frame, bvh_b.entry, bvh_b.fill, bvh_b.context
-    stack_size = (bvh_a.tree.depth + bvh_b.tree.depth + 2) * bvh_a.tree.width * bvh_b.tree.width
+    bind_contexts(state, bvh_a.record[0], bvh_a.context, bvh_b.record[0], bvh_b.context)
+    tree_a, tree_b = bvh_a.tree, bvh_b.tree
+    stack_size = (tree_a.depth + tree_b.depth + 2) * tree_a.child.shape[1] * tree_b.child.shape[1]
     space.reserve_stack(stack_size)
     space.stack[0] = 0
-    return (bvh_a.nodes, bvh_a.leaves, bvh_a.tree.slots, bvh_b.nodes, bvh_b.leaves, bvh_b.tree.slots), stack_size
+    return (bvh_a.nodes, bvh_a.leaves, tree_a.slots, bvh_b.nodes, bvh_b.leaves, tree_b.slots), stack_size

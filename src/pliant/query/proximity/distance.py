@@ -4,16 +4,25 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pliant.core.jit import ignore_float_errors
 from pliant.core.threads import ReadLock
 from pliant.query.collide.contacts import contacts_of
-from pliant.query.collide.self_collide import SelfCollide, init_self_query_bvh
-from pliant.query.collide.transformed import CollideTransformed
-from pliant.query.collide.two_bodies import Collide, bind_trees, set_up_pair
+from pliant.query.collide.self_collide import set_up_self
+from pliant.query.collide.two_bodies import bind_trees, set_up_pair
 from pliant.query.proximity.branch_and_bound import UNKNOWN_BOUND, branch_and_bound
 from pliant.query.proximity.far_field import far_apart, nearest_faces
-from pliant.query.proximity.leaf_distance import Nearest, PairTransformed, PairUntransformed, SelfPair, bind_leaf_stage
+from pliant.query.proximity.leaf_distance import (
+    DISTANCE_ERROR,
+    DISTANCE_STATE,
+    LeafArrays,
+    Near,
+    Nearest,
+    NearSelf,
+    NearTransformed,
+    bind_leaf_stage,
+)
 from pliant.query.ray.cast import bodies_of
 from pliant.query.scheduler import CALL_BUDGET, read_stats, workspace
 from pliant.query.target import BodyGroup, QueryBody, check_body
@@ -22,11 +31,11 @@ from pliant.results import Distance, Stats
 
 NO_LOOSENESS = np.zeros(0, np.float32)
 NO_POINTS = np.full((2, 3), np.nan)
-LENGTH_ERROR = 2.0**-40                                                 # above all roundings of distances in float64
+LENGTH_ERROR = 2.0**-40                                                 # of a distance: above all its roundings in float64
 
 
 class NearestLeaves(NamedTuple):
-    """Which leaves of which trees were nearest last time: where to look first."""
+    """The leaves that were nearest in the last query, and their trees: the next query visits them first."""
     trees: tuple[Any, Any]
     leaves: tuple[int, int]
 
@@ -51,8 +60,6 @@ def distance(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup) -> Distance:
         raise ValueError("distance: a and b are the same; self_distance(body) finds what of a body is nearest to itself, scene.distance() "
                          "the nearest two bodies of a scene")
     if isinstance(a, BodyGroup) or isinstance(b, BodyGroup):
-        from pliant.query.proximity.scene import nearest_bodies
-
         (bodies, ids, _), (others, other_ids, _) = bodies_of(a, "a"), bodies_of(b, "b")
         pairs = [(i, j) for i, one in enumerate(bodies) for j, other in enumerate(others) if one is not other]
         return nearest_bodies(bodies, ids, others, other_ids, np.array(pairs, np.int64).reshape(-1, 2))
@@ -75,68 +82,100 @@ def self_distance(body: QueryBody) -> Distance:
     with workspace() as space, ReadLock(body.guard):
         if len(body.faces) < 2:
             return no_distance()
-        bvh, flat = init_self_query_bvh(space, body, False), body.world_vertices()[0]
-        adjacency = bvh.masks(body.mesh())
-        space.query["check_shared"] = adjacency.hubs
-        visitor = SelfCollide(flat, flat, space.keys, adjacency.begins, adjacency.others, adjacency.masks)
-        return set_common_point(search_nearest(space, SelfPair(), bvh, bvh, visitor, body.motion.scale, body.matrix, body.distance_cache,
-                                               body), body, body)
+        query, bvh, vertices, adjacency = set_up_self(space, body, DISTANCE_STATE)
+        arrays = self_leaf_arrays(bvh, vertices, space.keys, adjacency)
+        lengths = Lengths(np.inf, body.motion.scale, max_stretch(body.matrix), distance_error(body, body))
+        return set_common_point(search_nearest(space, query, NearSelf(), bvh, bvh, arrays, lengths, body.distance_cache, body), body, body)
 
 
 def distance_validated(a: QueryBody, b: QueryBody, max_distance: float = np.inf) -> Distance:
-    """`distance` after all checks; nothing, if they are farther apart than `most`."""
+    """`distance` after all checks; `no_distance` if the bodies are farther apart than `max_distance`."""
     with workspace() as space, ReadLock(a.guard, b.guard):
         if not (len(a.faces) and len(b.faces)):
             return no_distance()
         if far_apart(a, b):
             return far_distance(a, b)
-        setup = set_up_pair(space, a, b, max_distance)
+        setup = set_up_near_pair(space, a, b, max_distance)
         if setup is None:
             return no_distance()
-        if setup.transform_a is None:
-            visitor: Any = Collide(a.motion.flat, b.motion.flat, space.keys)
-            return set_common_point(search_nearest(space, PairUntransformed(), setup.bvh_a, setup.bvh_b, visitor, setup.scale, None,
-                                                   a.distance_cache, b, max_distance), a, b)
-        visitor = CollideTransformed(a.motion.flat, b.motion.flat, space.keys, setup.transform_a, setup.transform_b)
-        return set_common_point(search_nearest(space, PairTransformed(), setup.bvh_a, setup.bvh_b, visitor, setup.scale, setup.transform_a,
-                                               a.distance_cache, b, max_distance), a, b)
+        arrays = leaf_arrays(setup, a, b, space.keys)
+        lengths = Lengths(max_distance, setup.scale, max_stretch(setup.transform_a), distance_error(a, b))
+        return set_common_point(search_nearest(space, setup.query, near_visitor(setup), setup.bvh_a, setup.bvh_b, arrays, lengths,
+                                               a.distance_cache, b), a, b)
+
+
+def set_up_near_pair(space: Any, a: Any, b: Any, max_distance: float) -> Any:
+    """`set_up_pair` of a distance query; None if the boxes of the bodies are farther apart than `max_distance` along an axis. With a
+    distance of 0 no error is allowed for: distances of faces that do not intersect are above 0."""
+    max_gap = max_distance * (1 + LENGTH_ERROR) + distance_error(a, b) if max_distance > 0.0 else 0.0
+    return set_up_pair(space, a, b, (DISTANCE_STATE, DISTANCE_STATE), max_gap)
+
+
+def distance_error(a: Any, b: Any) -> float:
+    """By how much bounds may exceed a measured distance."""
+    return float(max(a.motion.reach, b.motion.reach) * DISTANCE_ERROR)
+
+
+def near_visitor(setup: Any) -> Near | NearTransformed:
+    """The visitor of distance queries of two bodies."""
+    return Near() if setup.transform_a is None else NearTransformed()
+
+
+def leaf_arrays(setup: Any, a: Any, b: Any, keys: Any) -> LeafArrays:
+    """The arrays of the leaf stage for two bodies."""
+    arrays = setup.bvh_a.leaves, setup.bvh_b.leaves, a.motion.flat, b.motion.flat, keys
+    return LeafArrays(*arrays) if setup.transform_a is None else LeafArrays(*arrays, setup.transform_a, setup.transform_b)
+
+
+def self_leaf_arrays(bvh: Any, vertices: Any, keys: Any, adjacency: Any) -> LeafArrays:
+    """The arrays of the leaf stage for one body and itself."""
+    return LeafArrays(bvh.leaves, bvh.leaves, vertices, vertices, keys, begins=adjacency.begins, others=adjacency.others,
+                      masks=adjacency.masks)
 
 
 def far_distance(a: QueryBody, b: QueryBody) -> Distance:
-    """`distance` of bodies that are far apart."""
+    """`distance` of two bodies that are far apart."""
     best = nearest_faces(a.world_vertices()[0], a.welded_faces, b.world_vertices()[0], b.welded_faces)[0]
     return Distance(float(best["distance"]), best["ends"].reshape(2, 3).copy(), np.array([best["f"], best["g"]], np.int32),
                     Stats(n_p=int(best["n_p"]), n_exact=int(best["n_exact"])))
 
 
 def set_common_point(found: Distance, a: QueryBody, b: QueryBody) -> Distance:
-    """Faces that meet have a point in common: that, twice."""
+    """For faces that intersect, set both nearest points to a common point."""
     if found.distance == 0.0:
         found.points[:] = contacts_of([(found.faces[None], a, b)])["segments"][0, 0]
     return found
 
 
 def no_distance(stats: Stats = Stats()) -> Distance:  # noqa: B008 - a tuple
-    """Of nothing."""
+    """The Distance of bodies without faces."""
     return Distance(np.inf, NO_POINTS.copy(), np.array([-1, -1], np.int32), stats)
 
 
 def max_stretch(transform: Any) -> float:
-    """By how much lengths in model space may exceed those in the world, and more than what rounds."""
+    """The largest ratio of a length in model space to its length in the world, with a margin for rounding."""
     if transform is None:
         return 1 + LENGTH_ERROR
     rotation = transform.reshape(3, 4)[:, :3]
     return 1 + LENGTH_ERROR + 2 * float(np.abs(rotation.T @ rotation - np.eye(3)).max())
 
 
-def search_nearest(space: Any, kind: Any, bvh_a: Any, bvh_b: Any, visitor: Any, scale: float, transform: Any, nearest_leaves: Any,
-                   other: Any,
-                   max_distance: float = np.inf) -> Distance:
-    """The nearest two faces of two shapes, if they are no farther apart than `most`; where they were last time is in `known`, by the other
-    body, and is noted there."""
-    tree_args, _ = bind_trees(space, bvh_a, bvh_b)
-    lower_bounds, state = space.waiting(), space.query[0]
-    keep_alive = bind_leaf_stage(space.query, Nearest(), kind, bvh_a, bvh_b, visitor, max_distance, scale, max_stretch(transform))
+class Lengths(NamedTuple):
+    """The largest distance that counts; scale and stretch of the frame of a; the error of bounds."""
+    max_distance: float
+    scale: float
+    stretch: float
+    distance_error: float
+
+
+def search_nearest(space: Any, query: Any, visitor: Any, bvh_a: Any, bvh_b: Any, arrays: LeafArrays, lengths: Lengths, nearest_leaves: Any,
+                   other: Any) -> Distance:
+    """The nearest two faces of two BVHs, if they are no farther apart than `max_distance`. `nearest_leaves` maps the other body to the
+    leaves that were nearest in the last query; the result is stored there."""
+    state = query[0]
+    tree_args, _ = bind_trees(space, state, bvh_a, bvh_b)
+    lower_bounds = space.waiting()
+    keep_alive = bind_leaf_stage(query, Nearest(), visitor, arrays, *lengths)
     lower_bounds[0] = UNKNOWN_BOUND
     last = nearest_leaves.get(other)
     if last is not None and last.trees[0] is bvh_a.tree and last.trees[1] is bvh_b.tree:
@@ -146,10 +185,39 @@ def search_nearest(space: Any, kind: Any, bvh_a: Any, bvh_b: Any, visitor: Any, 
     while reason == BUDGET_SPENT:
         state["budget"] = CALL_BUDGET
         with ignore_float_errors():
-            reason = branch_and_bound(visitor, *tree_args, *looseness, space.query, space.stack, lower_bounds)
+            reason = branch_and_bound(visitor, *tree_args, *looseness, query, space.stack, lower_bounds)
     del keep_alive
     if state["face_a"] < 0:
         return no_distance(read_stats(state))
     nearest_leaves[other] = NearestLeaves((bvh_a.tree, bvh_b.tree), (int(state["leaf_a"]), int(state["leaf_b"])))
     return Distance(float(state["best"]), state["ends"].reshape(2, 3).copy(), np.array([state["face_a"], state["face_b"]], np.int32),
                     read_stats(state))
+
+
+def box_gaps(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n, m): how far boxes (n, 2, 3) and (m, 2, 3) are apart, at least, less what the measured distance of faces is off by."""
+    with np.errstate(over="ignore"):
+        axis_gaps = np.maximum(np.maximum(a[:, None, 0] - b[None, :, 1], b[None, :, 0] - a[:, None, 1]), 0.0)
+        largest = axis_gaps.max(axis=2)
+        scale = np.where((largest > 0) & (largest < np.inf), largest, 1.0)
+        gaps = np.linalg.norm(axis_gaps / scale[..., None], axis=2) * scale * (1 - 2.0**-40)
+        half_extents = [(0.5 * boxes[:, 1] - 0.5 * boxes[:, 0]).max(axis=1, initial=0.0) for boxes in (a, b)]
+        return np.asarray(np.maximum(gaps - 4 * DISTANCE_ERROR * np.maximum(half_extents[0][:, None], half_extents[1][None]), 0.0))
+
+
+def nearest_bodies(bodies: list[Any], ids: list[int], others: list[Any], other_ids: list[int], pairs: NDArray[np.int64]) -> Distance:
+    """The nearest two of these pairs (p, 2) of bodies and others, the one whose boxes are nearest first, until the next is too far. Of
+    several that are as near the first pair counts."""
+    best, stats, best_ids = no_distance(), Stats(), (-1, -1)
+    if len(pairs):
+        boxes, other_boxes = np.array([body.world_box() for body in bodies]), np.array([body.world_box() for body in others])
+        gaps = box_gaps(boxes, other_boxes)[pairs[:, 0], pairs[:, 1]]
+        for k in np.argsort(gaps, kind="stable").tolist():
+            if gaps[k] > best.distance:
+                break
+            i, j = pairs[k].tolist()
+            found = distance_validated(bodies[i], others[j], best.distance)
+            stats = stats + found.stats
+            if (found.distance, ids[i], other_ids[j]) < (best.distance, *best_ids) or best.faces[0] < 0:
+                best, best_ids = found, (ids[i], other_ids[j])
+    return Distance(best.distance, best.points, best.faces, stats, np.array(best_ids if best.faces[0] >= 0 else (-1, -1), np.int64))

@@ -1,8 +1,9 @@
-"""Two leaves: which of their triangles are near each other? The last step of every query about distances.
+"""Distances of the triangles of two leaves. The last step of every distance query.
 
-It is the same for all volume types, policies and motions, so it is compiled once a visitor and called by address. Boxes come first, eight
-at a time, then bounds of distances (`geometry/distance_bounds.py`); what they leave is for the visitor: `reached`. How far apart is near
-stands in the state: `radius`, a length in the frame of a and times the scale, which may shrink on the way, and `limit`, its square.
+It is the same for all volume types, policies and motions, so it is compiled once for each visitor and called by address. Boxes are compared
+first, eight at a time, then bounds of distances (`geometry/distance_bounds.py`); `visit_near_pair` gets the remaining pairs. The state has
+the largest distance that counts: `radius`, a length in the frame of a and times the scale, which may shrink during the query, and `limit`,
+its square.
 """
 from functools import cache
 from typing import NamedTuple
@@ -19,28 +20,81 @@ from pliant.geometry.distance_bounds import AXES, BOUND, LEAF_A, LEAF_B, ROUNDIN
 from pliant.geometry.triangle_distance import DISTANCE, POINTS, triangle_distance_entry
 from pliant.geometry.triangle_overlap import EXACT
 from pliant.query.collide.leaf_overlap import (
+    PAIR_FIELDS,
+    Collide,
     box_to_frame_a,
     copy_corners,
     corner_error,
     pair_key,
     points_fit,
+    share_bodies,
     skip_pair,
     to_frame_a,
     translate,
     translate_box,
 )
-from pliant.query.collide.self_collide import SelfCollide
-from pliant.query.collide.transformed import CollideTransformed, transform_corners
-from pliant.query.collide.two_bodies import Collide
-from pliant.query.traverse import CONTINUE, EARLY_EXIT, OUTPUT_FULL, QUERY_STATE, is_self, unpack_low
+from pliant.query.collide.self_collide import SELF_FIELDS, SelfCollide
+from pliant.query.collide.transformed import TRANSFORM_FIELDS, CollideTransformed, transform_corners
+from pliant.query.traverse import CONTINUE, EARLY_EXIT, OUTPUT_FULL, frames, is_self, state_dtype, unpack_low
 from pliant.tree.adjacency import find_mask
 from pliant.tree.nodes import LEAF_DTYPE, LEAF_WIDTH
 from pliant.volume.aabb import SCALE_UP, triangle_bounds
 from pliant.volume.protocol import MIN_NORMAL, separation
 
-LOCAL_CORNER_ERROR, FOUR = np.float32(2.0**-21), np.float32(4)          # roundings of a corner that is made local; of a way between two
-BOX_ROW, PROJECTION_ROW = 22, 28                                        # rows of scratch after those of `bound_gaps`: six, and one
-MAX_FLOAT32 = 3e38                                                      # in float32
+LOCAL_CORNER_ERROR = np.float32(2.0**-21)                               # of a leaf pair's size: rounding of a corner that is made local
+CORNERS_TO_DISTANCE = np.float32(4)                                     # error of a distance over that of a corner: above sqrt(12)
+DISTANCE_ERROR = 2.0**-38                                               # of the larger reach: above that of triangle_distance.py
+BOX_ROW, PROJECTION_ROW = 22, 28                                        # rows of scratch after those of `bound_distances`: six, and one
+MAX_RADIUS = 3e38                                                       # just below the largest float32
+
+# Addresses and lengths of the arrays of the leaf stage; its entries; the nearest pair so far.
+DISTANCE_FIELDS = [(name, np.int64) for array in ("leaves_a", "leaves_b", "vertices_a", "vertices_b", "keys", "matrix_a", "matrix_b",
+                                                  "begins", "others", "masks") for name in (array, f"n_{array}")]
+DISTANCE_FIELDS += [(name, np.int64) for name in ("address", "leaf_entry", "distance_entry", "face_a", "face_b", "leaf_a", "leaf_b")]
+DISTANCE_FIELDS += [(name, np.float32) for name in ("radius", "limit", "direction_x", "direction_y", "direction_z")]
+DISTANCE_FIELDS += [(name, np.float64) for name in ("scale", "stretch", "best",  # frame lengths over world lengths; least distance so far
+                                                    "distance_error")]  # by how much bounds may exceed a measured distance
+DISTANCE_FIELDS += [("ends", np.float64, (6,))]                         # nearest points
+# One type for all visitors, so that kernels that only set it are compiled once.
+DISTANCE_STATE = state_dtype(DISTANCE_FIELDS, SELF_FIELDS, PAIR_FIELDS, TRANSFORM_FIELDS)
+
+
+# --- visitors --------------------------------------------------------------------------------------------------------------------------
+
+class Near(NamedTuple):
+    """Two bodies without transforms."""
+    kind: int = 0
+
+
+class NearTransformed(NamedTuple):
+    """Two bodies, at least one with a transform."""
+    kind: int = 1
+
+
+class NearSelf(NamedTuple):
+    """One body and itself."""
+    kind: int = 2
+
+
+for _near, _collide in ((Near, Collide), (NearTransformed, CollideTransformed), (NearSelf, SelfCollide)):
+    share_bodies(_near, _collide, is_self, frames, pair_key, skip_pair, box_to_frame_a, to_frame_a, corner_error)
+
+
+NO_MATRIX, NO_INDICES, NO_MASKS = np.zeros(0), np.zeros(0, np.int32), np.zeros(0, np.int64)
+
+
+class LeafArrays(NamedTuple):
+    """The arrays of the leaf stage: leaves, flat vertices, output, transforms (12,), adjacency masks; empty where a visitor needs none."""
+    leaves_a: np.ndarray
+    leaves_b: np.ndarray
+    vertices_a: np.ndarray
+    vertices_b: np.ndarray
+    keys: np.ndarray
+    matrix_a: np.ndarray = NO_MATRIX
+    matrix_b: np.ndarray = NO_MATRIX
+    begins: np.ndarray = NO_INDICES
+    others: np.ndarray = NO_INDICES
+    masks: np.ndarray = NO_MASKS
 
 
 # --- what is wanted --------------------------------------------------------------------------------------------------------------------
@@ -55,42 +109,45 @@ class Nearest(NamedTuple):
     wanted: int = 1
 
 
-@generic("wanted", "visitor")
-def visit_near_pair(wanted, visitor, state, rows, leaves_a, a, i, leaves_b, b, j):
-    """Triangle i of leaf a and j of leaf b are near each other; `rows` as `bound_gaps` has left them."""
+@generic("wanted")
+def visit_near_pair(wanted, visitor, state, rows, arrays, a, i, b, j):
+    """Process triangle i of leaf a and j of leaf b, which may be within the radius; `rows` as `bound_distances` has left them."""
 
 
 @generic("visitor")
-def put_corners(visitor, state, leaves_a, a, i, leaves_b, b, j, t):
-    """Their corners in the world, at t[0 : 18]; are they in the range of the filters?"""
+def put_corners(visitor, state, arrays, a, i, b, j, t):
+    """Write the world corners of both triangles to t[0 : 18]; are they in the range of the filters?"""
 
 
-def _put_untransformed(visitor, state, leaves_a, a, i, leaves_b, b, j, t):
-    copy_corners(leaves_a, a, i, visitor.vertices_a, t, 0)
-    copy_corners(leaves_b, b, j, visitor.vertices_b, t, 9)
+def _put_untransformed(visitor, state, arrays, a, i, b, j, t):
+    copy_corners(arrays.leaves_a, a, i, arrays.vertices_a, t, 0)
+    copy_corners(arrays.leaves_b, b, j, arrays.vertices_b, t, 9)
     return np.int64(state["in_filter_range"] != 0 or points_fit(t, 6))
 
 
-put_corners.register(Collide)(_put_untransformed)
-put_corners.register(SelfCollide)(_put_untransformed)
+put_corners.register(Near)(_put_untransformed)
+put_corners.register(NearSelf)(_put_untransformed)
 
 
-@put_corners.register(CollideTransformed)
-def _(visitor, state, leaves_a, a, i, leaves_b, b, j, t):
-    good = transform_corners(leaves_a, a, i, visitor.vertices_a, visitor.matrix_a, t, 0)
-    return np.int64(good & transform_corners(leaves_b, b, j, visitor.vertices_b, visitor.matrix_b, t, 9))
+@put_corners.register(NearTransformed)
+def _(visitor, state, arrays, a, i, b, j, t):
+    good = transform_corners(arrays.leaves_a, a, i, arrays.vertices_a, arrays.matrix_a, t, 0)
+    return np.int64(good & transform_corners(arrays.leaves_b, b, j, arrays.vertices_b, arrays.matrix_b, t, 9))
 
 
-def _collect_pair(wanted, visitor, state, rows, leaves_a, a, i, leaves_b, b, j):
-    visitor.keys[state["found"]] = pair_key(visitor, state, np.int64(leaves_a[a]["face"][i]), np.int64(leaves_b[b]["face"][j]))
+@visit_near_pair.register(Candidates)
+def _(wanted, visitor, state, rows, arrays, a, i, b, j):
+    f, g = np.int64(arrays.leaves_a[a]["face"][i]), np.int64(arrays.leaves_b[b]["face"][j])
+    arrays.keys[state["found"]] = pair_key(visitor, state, f, g)
     state["found"] += 1
 
 
-def _measure_pair(wanted, visitor, state, rows, leaves_a, a, i, leaves_b, b, j):
+@visit_near_pair.register(Nearest)
+def _(wanted, visitor, state, rows, arrays, a, i, b, j):
     t = stack_float64(26)
-    in_filter_range = put_corners(visitor, state, leaves_a, a, i, leaves_b, b, j, t)
-    state["n_exact"] += call_address(state["gap_entry"], t, in_filter_range) >= EXACT
-    f, g, distance = np.int64(leaves_a[a]["face"][i]), np.int64(leaves_b[b]["face"][j]), t[DISTANCE]
+    in_filter_range = put_corners(visitor, state, arrays, a, i, b, j, t)
+    state["n_exact"] += call_address(state["distance_entry"], t, in_filter_range) >= EXACT
+    f, g, distance = np.int64(arrays.leaves_a[a]["face"][i]), np.int64(arrays.leaves_b[b]["face"][j]), t[DISTANCE]
     swapped = np.int64(is_self(visitor) and f > g)                      # of one body the lower face comes first
     if swapped:
         f, g = g, f
@@ -106,15 +163,11 @@ def _measure_pair(wanted, visitor, state, rows, leaves_a, a, i, leaves_b, b, j):
             state["direction_z"] = rows[8 * AXES + 16 + j]
 
 
-for _visitor in (Collide, CollideTransformed, SelfCollide):
-    visit_near_pair.register(Candidates, _visitor)(_collect_pair)
-    visit_near_pair.register(Nearest, _visitor)(_measure_pair)
-
-
 @helper
 def shrink_radius(state, distance):
-    """Only what may be measured as no farther apart than this counts from now on: in the frame of a, times the scale, rounded up."""
-    radius = np.float32(min((distance + state["distance_error"]) * state["scale"] * state["stretch"], MAX_FLOAT32)) * SCALE_UP
+    """Set the radius: from now on only pairs count that may be measured as no farther apart than `distance`. In the frame of a, times the
+    scale, rounded up."""
+    radius = np.float32(min((distance + state["distance_error"]) * state["scale"] * state["stretch"], MAX_RADIUS)) * SCALE_UP
     state["radius"], state["limit"] = radius, radius * radius * SCALE_UP + MIN_NORMAL
 
 
@@ -122,9 +175,9 @@ def shrink_radius(state, distance):
 
 @helper
 def separated_along_centers(one, others, limit):
-    """Bits of the triangles that are farther from one than the square root of the limit, along the ways w between their middles, which are
-    three times as long: in units of |w|, and squared. It spares most of `bound_gaps`: 39 → 18 ms a frame, cloth of 100,000 within half an
-    edge."""
+    """Bits of the triangles that are farther from one than the square root of the limit, projected on the line w between the centers. The
+    sums of corners are three times the centers, so w is three times as long; gaps are in units of |w|, and squared. Most pairs then need no
+    `bound_distances`: 39 → 18 ms a frame, cloth of 100,000 triangles within half an edge."""
     x = (one.ax + one.bx + one.cx) - (others.ax + others.bx + others.cx)
     y = (one.ay + one.by + one.cy) - (others.ay + others.by + others.cy)
     z = (one.az + one.bz + one.cz) - (others.az + others.bz + others.cz)
@@ -133,14 +186,15 @@ def separated_along_centers(one, others, limit):
 
 
 @helper
-def scan_leaf_pair(wanted, visitor, state, leaves_a, a, leaves_b, b, skip):
-    """Look at the pairs of two leaves, but for those whose bit 8 i + j of `skip` is set."""
+def scan_leaf_pair(wanted, visitor, state, arrays, a, b, skip):
+    """Process the pairs of triangles of two leaves, except those whose bit 8 i + j of `skip` is set."""
+    leaves_a, leaves_b = arrays.leaves_a, arrays.leaves_b
     box_a, model_box_b = load_bounds(leaves_a, a), load_bounds(leaves_b, b)
     box_b = box_to_frame_a(visitor, state, model_box_b)
     ox, oy, oz = minimum(box_a.lox, box_b.lox), minimum(box_a.loy, box_b.loy), minimum(box_a.loz, box_b.loz)
     size = maximum(maximum(box_a.hix, box_b.hix) - ox, maximum(maximum(box_a.hiy, box_b.hiy) - oy, maximum(box_a.hiz, box_b.hiz) - oz))
-    # A corner is off by `error` and by what making it local rounds, along each axis; a distance by sqrt(12) times that.
-    margin = FOUR * (corner_error(visitor, state, model_box_b) + LOCAL_CORNER_ERROR * size) + ROUNDING * size
+    # A corner is off by its error and by the rounding of its local coordinates, along each axis; a distance by sqrt(12) times that.
+    margin = CORNERS_TO_DISTANCE * (corner_error(visitor, state, model_box_b) + LOCAL_CORNER_ERROR * size) + ROUNDING * size
     threshold = state["radius"] + margin
     limit = threshold * threshold * SCALE_UP + MIN_NORMAL
     triangles_a = translate(lanes(leaves_a, a), -ox, -oy, -oz)
@@ -153,7 +207,7 @@ def scan_leaf_pair(wanted, visitor, state, leaves_a, a, leaves_b, b, skip):
     mask_b = movemask(separation(boxes_b, translate_box(box_a, -ox, -oy, -oz)) <= limit) & leaves_b[b]["used"]
     if mask_b == 0:
         return
-    # What is near elsewhere lies along one direction, mostly: that parts most pairs.
+    # Along the direction of the nearest pair so far most other pairs are separated too.
     x, y, z = state["direction_x"], state["direction_y"], state["direction_z"]
     low_a, high_b = min_along(triangles_a, x, y, z), max_along(triangles_b, x, y, z)
     mask_a &= movemask(low_a - reduce_max(high_b) <= threshold)
@@ -182,141 +236,102 @@ def scan_leaf_pair(wanted, visitor, state, leaves_a, a, leaves_b, b, skip):
             j, mask = ctz(mask), mask & (mask - 1)
             if extract(lower_bounds, j) > threshold or skip_pair(visitor, state, leaves_a, a, i, leaves_b, b, j):
                 continue
-            visit_near_pair(wanted, visitor, state, rows, leaves_a, a, i, leaves_b, b, j)
+            visit_near_pair(wanted, visitor, state, rows, arrays, a, i, b, j)
             threshold = state["radius"] + margin
             limit = threshold * threshold * SCALE_UP + MIN_NORMAL
 
 
 # --- called by address -----------------------------------------------------------------------------------------------------------------
 
-class PairUntransformed(NamedTuple):
-    """Two bodies that are where they are."""
-    kind: int = 0
-
-
-class PairTransformed(NamedTuple):
-    """Two bodies, at least one of them placed."""
-    kind: int = 1
-
-
-class SelfPair(NamedTuple):
-    """A body and itself."""
-    kind: int = 2
-
-
-class PythonContext:
-    """JIT off: what the addresses in a query stand for."""
-
-    def __init__(self, query, leaves_a, leaves_b, visitor):
-        self.query, self.leaves_a, self.leaves_b, self.visitor = query, leaves_a, leaves_b, visitor
-
-
-@generic("kind")
-def make_visitor(kind, flat_a, flat_b, keys, m_a, m_b, begins, others, masks):
-    """The visitor of this kind."""
-
-
-@make_visitor.register(PairUntransformed)
-def _(kind, flat_a, flat_b, keys, m_a, m_b, begins, others, masks):
-    return Collide(flat_a, flat_b, keys)
-
-
-@make_visitor.register(PairTransformed)
-def _(kind, flat_a, flat_b, keys, m_a, m_b, begins, others, masks):
-    return CollideTransformed(flat_a, flat_b, keys, m_a, m_b)
-
-
-@make_visitor.register(SelfPair)
-def _(kind, flat_a, flat_b, keys, m_a, m_b, begins, others, masks):
-    return SelfCollide(flat_a, flat_b, keys, begins, others, masks)
-
-
 @generic("visitor")
-def scan_leaves(visitor, wanted, state, leaves_a, a, leaves_b, b):
+def scan_leaves(visitor, wanted, state, arrays, a, b):
     """`scan_leaf_pair` of two leaves of different bodies, or of one."""
 
 
-def _scan_two_bodies(visitor, wanted, state, leaves_a, a, leaves_b, b):
-    scan_leaf_pair(wanted, visitor, state, leaves_a, a, leaves_b, b, np.int64(0))
+def _scan_two_bodies(visitor, wanted, state, arrays, a, b):
+    scan_leaf_pair(wanted, visitor, state, arrays, a, b, np.int64(0))
 
 
-scan_leaves.register(Collide)(_scan_two_bodies)
-scan_leaves.register(CollideTransformed)(_scan_two_bodies)
+scan_leaves.register(Near)(_scan_two_bodies)
+scan_leaves.register(NearTransformed)(_scan_two_bodies)
 
 
-@scan_leaves.register(SelfCollide)
-def _(visitor, wanted, state, leaves_a, a, leaves_b, b):
+@scan_leaves.register(NearSelf)
+def _(visitor, wanted, state, arrays, a, b):
     low, high = min(a, b), max(a, b)
-    scan_leaf_pair(wanted, visitor, state, leaves_a, low, leaves_a, high,
-                   find_mask(visitor.begins, visitor.others, visitor.masks, low, high))
+    scan_leaf_pair(wanted, visitor, state, arrays, low, high, find_mask(arrays.begins, arrays.others, arrays.masks, low, high))
 
 
 @helper
-def process_leaf_pair(wanted, visitor, state, leaves_a, leaves_b, pair):
+def process_leaf_pair(wanted, visitor, state, arrays, pair):
     """CONTINUE, or why the loop must stop; OUTPUT_FULL before anything is written."""
-    if state["found"] + LEAF_WIDTH * LEAF_WIDTH > len(visitor.keys):
+    if state["found"] + LEAF_WIDTH * LEAF_WIDTH > len(arrays.keys):
         return np.int64(OUTPUT_FULL)
-    scan_leaves(visitor, wanted, state, leaves_a, pair >> 32, leaves_b, unpack_low(pair))
+    scan_leaves(visitor, wanted, state, arrays, pair >> 32, unpack_low(pair))
     return np.int64(EARLY_EXIT if state["best"] == 0.0 else CONTINUE)
 
 
+class PythonContext:
+    """JIT off: what the address of a query stands for."""
+
+    def __init__(self, query, arrays):
+        self.query, self.arrays = query, arrays
+
+
 @cache
-def leaf_entry(wanted, kind):
-    """(address, what keeps it alive) of the stage of two leaves: (a query's address, two packed leaves) -> CONTINUE, OUTPUT_FULL,
-    EARLY_EXIT."""
+def leaf_entry(wanted, visitor):
+    """(address, object to keep alive) of the leaf stage of this visitor: (address of a DISTANCE_STATE, two packed leaves) -> CONTINUE, or
+    why the loop must stop."""
     def enter(address, pair):
-        state = array_at(as_pointer(address), 1, QUERY_STATE)[0]
-        leaves_a = array_at(as_pointer(state["leaves_a"]), state["n_leaves_a"], LEAF_DTYPE)
-        leaves_b = array_at(as_pointer(state["leaves_b"]), state["n_leaves_b"], LEAF_DTYPE)
-        visitor = make_visitor(
-            kind, array_at(as_pointer(state["flat_a"]), state["n_flat_a"], np.float64),
-            array_at(as_pointer(state["flat_b"]), state["n_flat_b"], np.float64),
+        state = array_at(as_pointer(address), 1, DISTANCE_STATE)[0]
+        arrays = LeafArrays(
+            array_at(as_pointer(state["leaves_a"]), state["n_leaves_a"], LEAF_DTYPE),
+            array_at(as_pointer(state["leaves_b"]), state["n_leaves_b"], LEAF_DTYPE),
+            array_at(as_pointer(state["vertices_a"]), state["n_vertices_a"], np.float64),
+            array_at(as_pointer(state["vertices_b"]), state["n_vertices_b"], np.float64),
             array_at(as_pointer(state["keys"]), state["n_keys"], np.int64),
-            array_at(as_pointer(state["m_a"]), state["n_m_a"], np.float64), array_at(as_pointer(state["m_b"]), state["n_m_b"], np.float64),
+            array_at(as_pointer(state["matrix_a"]), state["n_matrix_a"], np.float64),
+            array_at(as_pointer(state["matrix_b"]), state["n_matrix_b"], np.float64),
             array_at(as_pointer(state["begins"]), state["n_begins"], np.int32),
             array_at(as_pointer(state["others"]), state["n_others"], np.int32),
             array_at(as_pointer(state["masks"]), state["n_masks"], np.int64))
-        return process_leaf_pair(wanted, visitor, state, leaves_a, leaves_b, pair)
+        return process_leaf_pair(wanted, visitor, state, arrays, pair)
 
     def enter_python(address, pair):
         context = CONTEXTS[address]
-        return process_leaf_pair(wanted, context.visitor, context.query[0], context.leaves_a, context.leaves_b, pair)
+        return process_leaf_pair(wanted, visitor, context.query[0], context.arrays, pair)
 
     return address_of(enter_python if DISABLED else enter)
 
 
 @kernel
-def set_leaf_stage(query, leaves_a, leaves_b, flat_a, flat_b, m_a, m_b, keys, begins, others, masks, leaf, gap, distance, scale, stretch):
-    """Nothing is found yet, and what is farther apart than the distance does not count. Where everything is: addresses."""
+def set_leaf_stage(query, arrays, leaf_entry_address, distance_entry_address, max_distance, scale, stretch, distance_error):
+    """Start the leaf stage: nothing is found, and pairs farther apart than `max_distance` do not count. Stores the addresses of arrays."""
     state = query[0]
-    state["address"], state["leaf_entry"], state["gap_entry"] = query.ctypes.data, leaf, gap
-    state["leaves_a"], state["n_leaves_a"] = leaves_a.ctypes.data, len(leaves_a)
-    state["leaves_b"], state["n_leaves_b"] = leaves_b.ctypes.data, len(leaves_b)
-    state["flat_a"], state["n_flat_a"] = flat_a.ctypes.data, len(flat_a)
-    state["flat_b"], state["n_flat_b"] = flat_b.ctypes.data, len(flat_b)
-    state["m_a"], state["n_m_a"] = m_a.ctypes.data, len(m_a)
-    state["m_b"], state["n_m_b"] = m_b.ctypes.data, len(m_b)
-    state["keys"], state["n_keys"] = keys.ctypes.data, len(keys)
-    state["begins"], state["n_begins"] = begins.ctypes.data, len(begins)
-    state["others"], state["n_others"] = others.ctypes.data, len(others)
-    state["masks"], state["n_masks"] = masks.ctypes.data, len(masks)
-    state["scale"], state["stretch"], state["best"], state["face_a"], state["face_b"] = scale, stretch, np.inf, -1, -1
+    state["address"], state["leaf_entry"], state["distance_entry"] = query.ctypes.data, leaf_entry_address, distance_entry_address
+    state["leaves_a"], state["n_leaves_a"] = arrays.leaves_a.ctypes.data, len(arrays.leaves_a)
+    state["leaves_b"], state["n_leaves_b"] = arrays.leaves_b.ctypes.data, len(arrays.leaves_b)
+    state["vertices_a"], state["n_vertices_a"] = arrays.vertices_a.ctypes.data, len(arrays.vertices_a)
+    state["vertices_b"], state["n_vertices_b"] = arrays.vertices_b.ctypes.data, len(arrays.vertices_b)
+    state["keys"], state["n_keys"] = arrays.keys.ctypes.data, len(arrays.keys)
+    state["matrix_a"], state["n_matrix_a"] = arrays.matrix_a.ctypes.data, len(arrays.matrix_a)
+    state["matrix_b"], state["n_matrix_b"] = arrays.matrix_b.ctypes.data, len(arrays.matrix_b)
+    state["begins"], state["n_begins"] = arrays.begins.ctypes.data, len(arrays.begins)
+    state["others"], state["n_others"] = arrays.others.ctypes.data, len(arrays.others)
+    state["masks"], state["n_masks"] = arrays.masks.ctypes.data, len(arrays.masks)
+    state["scale"], state["stretch"], state["distance_error"] = scale, stretch, distance_error
+    state["best"], state["face_a"], state["face_b"], state["leaf_a"], state["leaf_b"] = np.inf, -1, -1, -1, -1
     state["direction_x"], state["direction_y"], state["direction_z"] = 0.0, 0.0, 0.0
-    shrink_radius(state, distance)
+    shrink_radius(state, max_distance)
 
 
-NO_MATRIX, NO_INDICES, NO_MASKS = np.zeros(0), np.zeros(0, np.int32), np.zeros(0, np.int64)
-
-
-def bind_leaf_stage(query, wanted, kind, bvh_a, bvh_b, visitor, distance, scale, stretch):
-    """Let a query know where all that the stage of two leaves needs is, and what is near; what must be kept alive while it runs. `scale`
-    and `stretch`: what a length in the world is in the frame of a, at most."""
-    matrices = (visitor.matrix_a, visitor.matrix_b) if isinstance(visitor, CollideTransformed) else (NO_MATRIX, NO_MATRIX)
-    neighbors = (visitor.begins, visitor.others, visitor.masks) if isinstance(visitor, SelfCollide) else (NO_INDICES, NO_INDICES, NO_MASKS)
+def bind_leaf_stage(query, wanted, visitor, arrays, max_distance, scale, stretch, distance_error):
+    """Start the leaf stage of a query whose state is of DISTANCE_STATE; returns an object to keep alive while it runs. `scale` and
+    `stretch`: how many times as long a length is in the frame of a as in the world, at most."""
     with ignore_float_errors():
-        set_leaf_stage(query, bvh_a.leaves, bvh_b.leaves, visitor.vertices_a, visitor.vertices_b, *matrices, visitor.keys, *neighbors,
-                       leaf_entry(wanted, kind)[0], triangle_distance_entry()[0], distance, scale, stretch)
-    context = PythonContext(query, bvh_a.leaves, bvh_b.leaves, visitor)
+        set_leaf_stage(query, arrays, leaf_entry(wanted, visitor)[0], triangle_distance_entry()[0], max_distance, scale, stretch,
+                       distance_error)
+    context = PythonContext(query, arrays)
     if DISABLED:
         CONTEXTS[query.ctypes.data] = context
     return context

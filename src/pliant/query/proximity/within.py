@@ -5,9 +5,10 @@ Two steps. `traverse` collects all pairs that may be: volumes and triangles in f
 """
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, overload
+from typing import Any, Literal, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pliant.core import memory, validate
 from pliant.core import threads as pool
@@ -23,14 +24,21 @@ from pliant.geometry.triangle_distance import DISTANCE, POINTS, triangle_triangl
 from pliant.geometry.triangle_overlap import EXACT
 from pliant.motion.rigid import IDENTITY, transform_coordinate
 from pliant.query.collide.contacts import contacts_of
-from pliant.query.collide.self_collide import SelfCollide, init_self_query_bvh
-from pliant.query.collide.transformed import CollideTransformed, transform_frames
-from pliant.query.collide.two_bodies import Collide, bind_trees, face_bits, set_up_pair
-from pliant.query.proximity.distance import max_stretch
-from pliant.query.proximity.leaf_distance import Candidates, PairTransformed, PairUntransformed, SelfPair, bind_leaf_stage
+from pliant.query.collide.leaf_overlap import face_bits
+from pliant.query.collide.self_collide import set_up_self
+from pliant.query.collide.two_bodies import bind_trees
+from pliant.query.proximity.distance import (
+    distance_error,
+    leaf_arrays,
+    max_stretch,
+    near_visitor,
+    self_leaf_arrays,
+    set_up_near_pair,
+)
+from pliant.query.proximity.leaf_distance import DISTANCE_STATE, Candidates, Near, NearSelf, NearTransformed, bind_leaf_stage
 from pliant.query.scheduler import ResumableLoop, run_loop, workspace
 from pliant.query.target import BodyGroup, QueryBody, check_body
-from pliant.query.traverse import frames, is_self, overlaps, pack_pair, translation_frames, traverse, visit_leaves
+from pliant.query.traverse import overlaps, pack_pair, traverse, visit_leaves
 from pliant.results import DistancePairs, PointPairs, SceneDistancePairs, Stats
 from pliant.volume.protocol import separation
 
@@ -40,60 +48,17 @@ MAX_TOLERANCE = 2.0**60                                                 # square
 BYTES_PER_PAIR = 8 * (1 + 6) + 8                                        # of a pair and what is measured
 
 
-class Within(NamedTuple):
-    """Two bodies that are where they are; where pairs go."""
-    keys: np.ndarray
-
-
-class WithinTransformed(NamedTuple):
-    """The same where one is placed."""
-    keys: np.ndarray
-
-
-class SelfWithin(NamedTuple):
-    """A body and itself."""
-    keys: np.ndarray
-
-
 def _overlaps(visitor, state, volumes, volume):
     return movemask(separation(volumes, volume) <= state["limit"])
 
 
-def _visit_leaves(visitor, state, leaves_a, a, leaves_b, b):
+def _visit_leaves(visitor, state, leaves_a, a, leaves_b, b, keys):
     return call_address(state["leaf_entry"], state["address"], pack_pair(a, b))
 
 
-for _visitor in (Within, WithinTransformed, SelfWithin):
+for _visitor in (Near, NearTransformed, NearSelf):
     overlaps.register(_visitor)(_overlaps)
     visit_leaves.register(_visitor)(_visit_leaves)
-
-
-@is_self.register(Within)
-def _(visitor):
-    return False
-
-
-@is_self.register(WithinTransformed)
-def _(visitor):
-    return False
-
-
-@is_self.register(SelfWithin)
-def _(visitor):
-    return True
-
-
-def _translation_frames(visitor, state):
-    return translation_frames(state)
-
-
-frames.register(Within)(_translation_frames)
-frames.register(SelfWithin)(_translation_frames)
-
-
-@frames.register(WithinTransformed)
-def _(visitor, state):
-    return transform_frames(state)
 
 
 @kernel
@@ -193,28 +158,22 @@ def self_within(body: QueryBody, tolerance: float, *, points: bool = False) -> D
 def within_validated(a, b, tolerance, points):
     """`within` after all checks."""
     with workspace() as space, ReadLock(a.guard, b.guard):
-        setup = set_up_pair(space, a, b, tolerance)
+        setup = set_up_near_pair(space, a, b, tolerance)
         if setup is None:
             return pairs_in_tolerance(a, b, np.empty((0, 2), np.int32), Stats(), tolerance, points)
         max_tolerance = MAX_TOLERANCE / setup.scale
         if tolerance > max_tolerance and joint_extent(a, b) > max_tolerance / 4:
             return pairs_in_tolerance(a, b, all_pairs(len(a.faces), len(b.faces), tolerance), Stats(), tolerance, points)
-        kind, visitor_class = (PairUntransformed(), Within) if setup.transform_a is None else (PairTransformed(), WithinTransformed)
-        stretch = max_stretch(setup.transform_a)
-        tree_args, stack_size = bind_trees(space, setup.bvh_a, setup.bvh_b)
-
-        def make_visitor(keys):
-            if setup.transform_a is None:
-                return Collide(a.motion.flat, b.motion.flat, keys)
-            return CollideTransformed(a.motion.flat, b.motion.flat, keys, setup.transform_a, setup.transform_b)
+        visitor, stretch, error = near_visitor(setup), max_stretch(setup.transform_a), distance_error(a, b)
+        tree_args, stack_size = bind_trees(space, setup.query[0], setup.bvh_a, setup.bvh_b)
 
         def resume(query, stack, keys):
-            keep_alive = bind_leaf_stage(query, Candidates(), kind, setup.bvh_a, setup.bvh_b, make_visitor(keys),
-                                         min(tolerance, max_tolerance), setup.scale, stretch)
-            reason = traverse(visitor_class(keys), *tree_args, query, stack)
+            keep_alive = bind_leaf_stage(query, Candidates(), visitor, leaf_arrays(setup, a, b, keys), min(tolerance, max_tolerance),
+                                         setup.scale, stretch, error)
+            reason = traverse(visitor, *tree_args, query, stack, keys)
             del keep_alive
             return reason
-        keys, stats, _ = run_loop(ResumableLoop(resume, stack_size, (setup.bvh_a, setup.bvh_b)), space)
+        keys, stats, _ = run_loop(ResumableLoop(resume, setup.query, stack_size, (setup.bvh_a, setup.bvh_b)), space)
         return pairs_in_tolerance(a, b, sort_pairs(keys, face_bits(a), face_bits(b)), stats, tolerance, points)
 
 
@@ -223,20 +182,17 @@ def self_within_validated(body, tolerance, points):
     with workspace() as space, ReadLock(body.guard):
         if len(body.faces) < 2:
             return pairs_in_tolerance(body, body, np.empty((0, 2), np.int32), Stats(), tolerance, points)
-        bvh, flat = init_self_query_bvh(space, body, False), body.world_vertices()[0]
-        adjacency = bvh.masks(body.mesh())
-        space.query["check_shared"] = adjacency.hubs
-        scale, stretch = body.motion.scale, max_stretch(body.matrix)
-        tree_args, stack_size = bind_trees(space, bvh, bvh)
+        query, bvh, vertices, adjacency = set_up_self(space, body, DISTANCE_STATE)
+        scale, stretch, error = body.motion.scale, max_stretch(body.matrix), distance_error(body, body)
+        tree_args, stack_size = bind_trees(space, query[0], bvh, bvh)
 
         def resume(query, stack, keys):
-            visitor = SelfCollide(flat, flat, keys, adjacency.begins, adjacency.others, adjacency.masks)
-            keep_alive = bind_leaf_stage(query, Candidates(), SelfPair(), bvh, bvh, visitor, min(tolerance, MAX_TOLERANCE / scale), scale,
-                                         stretch)
-            reason = traverse(SelfWithin(keys), *tree_args, query, stack)
+            keep_alive = bind_leaf_stage(query, Candidates(), NearSelf(), self_leaf_arrays(bvh, vertices, keys, adjacency),
+                                         min(tolerance, MAX_TOLERANCE / scale), scale, stretch, error)
+            reason = traverse(NearSelf(), *tree_args, query, stack, keys)
             del keep_alive
             return reason
-        keys, stats, _ = run_loop(ResumableLoop(resume, stack_size, (bvh, adjacency)), space)
+        keys, stats, _ = run_loop(ResumableLoop(resume, query, stack_size, (bvh, adjacency)), space)
         return pairs_in_tolerance(body, body, sort_pairs(keys, face_bits(body), face_bits(body)), stats, tolerance, points)
 
 
@@ -267,7 +223,20 @@ def pairs_in_tolerance(a, b, pairs, stats, tolerance, points):
     touching = np.flatnonzero(distances == 0.0) if points else ()
     if len(touching):                                                   # a point that they have in common, twice
         nearest_points[touching] = np.tile(contacts_of([(pairs[touching], a, b)])["segments"][:, 0], 2)
-    near_enough, work = pairs[in_tolerance], stats + Stats(n_exact=n_exact)
+    kept, work = pairs[in_tolerance], stats + Stats(n_exact=n_exact)
     if not points:
-        return DistancePairs(near_enough, work, distances=distances[in_tolerance])
-    return PointPairs(near_enough, work, distances=distances[in_tolerance], points=nearest_points[in_tolerance].reshape(-1, 2, 3))
+        return DistancePairs(kept, work, distances=distances[in_tolerance])
+    return PointPairs(kept, work, distances=distances[in_tolerance], points=nearest_points[in_tolerance].reshape(-1, 2, 3))
+
+
+def pairs_within(bodies: dict[int, Any], id_pairs: NDArray[np.int64], tolerance: float, points: bool) -> SceneDistancePairs:
+    """What is within the tolerance, of these pairs (p, 2) of ids, sorted; the same twice: a body and itself."""
+    found = [self_within_validated(bodies[i], tolerance, points) if i == j
+             else within_validated(bodies[i], bodies[j], tolerance, points)
+             for i, j in id_pairs.tolist()]
+    faces = np.concatenate([np.empty((0, 2), np.int32), *(pairs.faces for pairs in found)])
+    distances = np.concatenate([np.empty(0), *(pairs.distances for pairs in found)])
+    ends = np.concatenate([np.empty((0, 2, 3)), *(pairs.points for pairs in found)]) if points else None
+    counters = np.array([pairs.stats for pairs in found], np.int64).reshape(-1, len(Stats()))
+    return SceneDistancePairs(np.repeat(id_pairs, [len(pairs) for pairs in found], axis=0), faces, Stats(*counters.sum(0).tolist()),
+                              id_pairs, counters, distances=distances, points=ends)

@@ -1,34 +1,11 @@
-"""Time budgets: stop after so many milliseconds and report what is certain (Hubbard 1995, interruptible collision detection).
+"""The faces that a query left unresolved when its time was up (Hubbard 1995, interruptible collision detection).
 
-Loops are resumable, so a query with a budget runs in small steps and reads the clock between them. Every pair found is certain. Pairs of
-nodes or leaves that are on the stack when time is up were not tested, nor were the pairs of faces below them. A face below none of these
-entries has all its pairs in the result.
+Every pair found is certain. Pairs of nodes or leaves that are on the stack when time is up were not tested, nor were the pairs of faces
+below them. A face below none of these entries has all its pairs in the result.
 """
-import time
-
 import numpy as np
 
-from pliant.core import validate
 from pliant.core.jit import kernel
-
-TIMED_CALL_BUDGET = 1 << 9                                              # pairs of nodes between readings of the clock: about 30 µs
-NO_ENTRIES = np.empty(0, np.int64)
-
-
-def now():
-    """Seconds of a monotonic clock. All code reads it through this function, so that tests can set it."""
-    return time.perf_counter()
-
-
-def deadline(budget_ms):
-    """The time at which a query that starts now must stop; None: never. Validates the budget."""
-    limit = np.inf if budget_ms is None else validate.nonnegative("budget_ms", budget_ms)
-    return None if limit == np.inf else now() + limit / 1000.0
-
-
-def time_is_up(end_time):
-    """Has the end time passed?"""
-    return end_time is not None and now() >= end_time
 
 
 @kernel

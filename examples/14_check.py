@@ -1,0 +1,33 @@
+"""Checking an animation file
+==========================
+
+What `pliant check FILE` does, as a program that can stand in a pipeline: it finds all intersections in every frame of a file, and writes a
+report, all pairs, and a summary.
+"""
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from pliant.shapes import folding_cloth
+
+folder = Path("out/check")
+folder.mkdir(parents=True, exist_ok=True)
+cloth = folding_cloth(3_000, frames=24)
+np.savez(folder / "cloth.npz", faces=cloth.faces, vertices=[cloth.frame(k) for k in range(cloth.frames)])
+
+command = [sys.executable, "-m", "pliant", "check", str(folder / "cloth.npz"), "--out", str(folder / "result"), "--overwrite"]
+done = subprocess.run(command, capture_output=True, text=True, check=False)
+print(done.stdout)
+assert done.returncode == 1, done.stderr                    # 0: no collision; 1: collisions; 2: invalid input
+
+summary = json.loads((folder / "result" / "summary.json").read_text())
+with np.load(folder / "result" / "pairs.npz") as result:
+    frames, pairs = result["frame"], result["faces"]        # a row for each pair of triangles
+n_pairs = np.bincount(frames, minlength=cloth.frames)
+worst = int(n_pairs.argmax())
+print(f"{len(pairs):,} pairs in {np.count_nonzero(n_pairs)} of {cloth.frames} frames, most of them, {n_pairs[worst]}, in frame {worst}")
+assert summary["pairs"] == len(pairs) and n_pairs[0] == 0 and n_pairs[worst] > 200
+assert (folder / "result" / "report.html").stat().st_size > 100_000
