@@ -26,7 +26,7 @@ from pliant.errors import MeshError
 from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN
 from pliant.motion.free import MAX_DRIFT, MOTION_DTYPE, round_origin, scale_for
 from pliant.motion.morph import EPSILON, MAX_COORDINATE
-from pliant.motion.motion import Motion
+from pliant.motion.motion import Motion, MotionFile, MotionType, register_motion
 from pliant.motion.rigid import UNDERFLOW_BOUND
 from pliant.motion.weight_bounds import SECOND, bound_direction, range_dtypes, rounding_margin
 from pliant.motion.weight_ranges import collect_ranges, put_ranges, range_scratch
@@ -331,3 +331,18 @@ def blended_motion(rest, weights, maps, origin):
     if maps is not None:
         motion.update(motion.validate_input(maps))
     return motion
+
+
+def read_blended(file, settings):
+    """The motion of a file."""
+    from scipy import sparse
+    if len(file.shapes) > 1:
+        raise ValueError("shapes: expected one, the vertices at rest")
+    if len(file.values) % 12:
+        raise ValueError(f"given: expected maps of 12 numbers each, got {len(file.values)} numbers")
+    maps, skin = file.values.reshape(-1, 3, 4), file.skin[::-1]
+    return blended_motion(file.shapes[0], sparse.csr_array(skin, shape=(file.shapes.shape[1], len(maps))), maps, file.origin)
+
+
+register_motion(MotionType(
+    "blended", Blended, lambda motion: MotionFile(motion.file_vertices, motion.controls.reshape(-1), skin=motion.file_skin), read_blended))

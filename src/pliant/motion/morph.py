@@ -21,7 +21,7 @@ from pliant.core.soa import aligned_zeros
 from pliant.errors import MeshError
 from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN
 from pliant.motion.free import MOTION_DTYPE, round_origin, scale_for
-from pliant.motion.motion import Motion
+from pliant.motion.motion import Motion, MotionFile, MotionType, register_motion
 from pliant.motion.rigid import UNDERFLOW_BOUND
 
 PAD = 4                                                                 # numbers behind the last vertex of a shape
@@ -204,6 +204,17 @@ def morph_motion(shapes, additive, origin, between):
     if additive and between:
         raise ValueError("between: additive targets are no chain; expected 0 with a base")
     return Morph(shapes, additive, point)
+
+
+def read_morph(file, settings):
+    """The motion of a file."""
+    motion = morph_motion(file.shapes, validate.flag("additive", file.additive), file.origin, settings.get("between"))
+    motion.update(motion.validate_input(file.values))
+    return motion
+
+
+register_motion(MotionType(
+    "morph", Morph, lambda motion: MotionFile(motion.file_vertices, motion.controls, additive=motion.additive), read_morph))
 
 
 def scaled_rows(flat, origin):

@@ -21,7 +21,7 @@ from pliant.core.soa import aligned_zeros, lane, lanes, lanes_dtype, load_bounds
 from pliant.motion.morph import blend_vertex, round_up_float32
 from pliant.refit import front_tracking, lazy
 from pliant.refit.leaf_fill import CONTEXT, fill_leaf, requested_lanes, requested_node, requested_stamp, stamp_if_ready
-from pliant.refit.policy import Policy
+from pliant.refit.policy import Policy, register_policy
 from pliant.refit.refit_node import merge_and_stamp
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 from pliant.volume.protocol import blend, inflate, merge, negate
@@ -227,3 +227,4 @@ def check_front(volume_type, settings):
 
 BLENDED = Policy("blended", refit_bvh, {"between": (0, check_between), "stamps": (True, validate.flag), "front": front_tracking.OPTION},
                  check=check_front, motion="morph")
+register_policy(BLENDED)

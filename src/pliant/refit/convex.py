@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core import jit, validate
-from pliant.core.dispatch import generic
+from pliant.core.dispatch import ANY, generic
 from pliant.core.function_pointer import CONTEXTS, address_of, array_at, as_pointer, call_address
 from pliant.core.jit import helper, kernel
 from pliant.core.simd import to_float32, vector4
@@ -31,7 +31,7 @@ from pliant.motion.weight_ranges import collect_ranges, put_ranges, range_scratc
 from pliant.refit import front_tracking, lazy
 from pliant.refit.fitted import fit_nodes
 from pliant.refit.leaf_fill import CONTEXT, fill_leaf, requested_lanes, requested_node, requested_stamp, stamp_if_ready
-from pliant.refit.policy import Policy
+from pliant.refit.policy import Policy, register_policy
 from pliant.refit.refit_node import enclose_range, merge_and_stamp
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 from pliant.volume.aabb import Box
@@ -88,6 +88,20 @@ def finish_slabs(like, nodes, i, scratch):
     """All directions have been seated: set the lanes of node i."""
 
 
+@put_slab.register(ANY)
+def _(like, nodes, i, d, low, high, scratch):
+    store_vector(scratch, 8 * d, low)
+    store_vector(scratch, 8 * (d + 3), high)
+
+
+@finish_slabs.register(ANY)
+def _(like, nodes, i, scratch):
+    for k in range(nodes[i]["count"]):
+        low = to_float32(vector4(np.float64(scratch[k]), np.float64(scratch[k + 8]), np.float64(scratch[k + 16]), 0.0))
+        high = to_float32(vector4(np.float64(scratch[k + 24]), np.float64(scratch[k + 32]), np.float64(scratch[k + 40]), 0.0))
+        put_lane(nodes, i, k, enclose_box(like, low, high))
+
+
 def _put_field(like, nodes, i, d, low, high, scratch):
     put_field_lanes(nodes, i, d if d < 3 else 2 * d, low)               # fields of a k-DOP: those of a box, then ends of slabs, in twos
     put_field_lanes(nodes, i, d + 3 if d < 3 else 2 * d + 1, high)
@@ -97,21 +111,9 @@ def _finish_fields(like, nodes, i, scratch):
     pass
 
 
-def _put_scratch(like, nodes, i, d, low, high, scratch):
-    store_vector(scratch, 8 * d, low)
-    store_vector(scratch, 8 * (d + 3), high)
-
-
-def _enclose_scratch(like, nodes, i, scratch):
-    for k in range(nodes[i]["count"]):
-        low = to_float32(vector4(np.float64(scratch[k]), np.float64(scratch[k + 8]), np.float64(scratch[k + 16]), 0.0))
-        high = to_float32(vector4(np.float64(scratch[k + 24]), np.float64(scratch[k + 32]), np.float64(scratch[k + 40]), 0.0))
-        put_lane(nodes, i, k, enclose_box(like, low, high))
-
-
-for _volume in dict.fromkeys(family.volume for family in VOLUME_TYPES.values()):
-    put_slab.register(_volume)(_put_field if _volume in SLABS else _put_scratch)
-    finish_slabs.register(_volume)(_finish_fields if _volume in SLABS else _enclose_scratch)
+for _volume in SLABS:
+    put_slab.register(_volume)(_put_field)
+    finish_slabs.register(_volume)(_finish_fields)
 
 
 @kernel
@@ -345,3 +347,4 @@ def refit_bvh(bvh):
 
 CONVEX = Policy("convex", refit_bvh, {"bound": ("eq12", validate.choice_of(BOUNDS)), "boxes": ("own", validate.choice_of(BOXES)),
                                     "leaves": ("bound", validate.choice_of(LEAVES)), "front": front_tracking.OPTION}, motion="blended")
+register_policy(CONVEX)

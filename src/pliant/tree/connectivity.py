@@ -21,7 +21,7 @@ import numpy as np
 from pliant.core.jit import helper, kernel, routine
 from pliant.tree import sah
 from pliant.tree.face_graph import build_face_graph
-from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
+from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register_builder, tree_from_spans
 
 MAX_DEPTH = 96                                                          # with log2 MOST_FACES less than MOST_LEVELS
 
@@ -222,4 +222,4 @@ def build(points, faces, arity, leaf, limit=MAX_DEPTH):
     return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], order[patch], faces)
 
 
-register(Builder("connectivity", build))
+register_builder(Builder("connectivity", build))

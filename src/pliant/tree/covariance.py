@@ -21,7 +21,7 @@ from pliant.core.jit import helper, kernel, routine
 from pliant.core.soa import aligned_zeros
 from pliant.core.stack import stack_float32, stack_float64
 from pliant.geometry.principal_axes import covariance, principal_axes
-from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
+from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register_builder, tree_from_spans
 from pliant.tree.partition import LCG_FACTOR, LCG_MODULUS
 from pliant.tree.sah import gather_boxes
 from pliant.tree.split import append_children, largest_span, leaf_aligned_middle
@@ -146,4 +146,4 @@ def build(points, faces, arity, leaf):
     return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], order, faces)
 
 
-register(Builder("covariance", build))
+register_builder(Builder("covariance", build))

@@ -22,7 +22,7 @@ import numpy as np
 from pliant.core.jit import helper, kernel, routine
 from pliant.core.simd import extract, load4
 from pliant.core.soa import aligned_zeros
-from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
+from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register_builder, tree_from_spans
 from pliant.tree.sah import choose_set_to_split, doubled_midpoint, face_order, gather_boxes, measure_set, partition_at_median, swap_rows
 from pliant.tree.split import append_children, leaf_aligned_middle, split_at_medians
 
@@ -163,4 +163,4 @@ def build(points, faces, arity, leaf, limit=MAX_DEPTH):
     return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], face_order(rows), faces)
 
 
-register(Builder("partition", build))
+register_builder(Builder("partition", build))

@@ -15,7 +15,7 @@ import numpy as np
 from pliant.core.jit import helper, kernel, routine
 from pliant.core.simd import extract, load, load4, maximum, minimum, movemask, splat4, store4, to_int32
 from pliant.core.soa import aligned_zeros
-from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
+from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register_builder, tree_from_spans
 
 MAX_BINS = 32
 MAX_DEPTH = 24
@@ -303,4 +303,4 @@ def face_order(rows):
     return rows.view(np.int32)[3:-8:8] - FACE_ID_BIAS
 
 
-register(Builder("sah", build))
+register_builder(Builder("sah", build))

@@ -24,7 +24,7 @@ import numpy as np
 from pliant.core.jit import helper, kernel, routine
 from pliant.core.simd import extract, load4, movemask, store4
 from pliant.core.soa import aligned_zeros
-from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
+from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register_builder, tree_from_spans
 from pliant.tree.sah import face_order, gather_boxes, measure_set, partition_at_median
 
 MAX_DEPTH = 48                                                          # with log2 MOST_FACES less than MOST_LEVELS
@@ -183,5 +183,5 @@ def build(points, faces, arity, leaf, at_mean, limit=MAX_DEPTH):
     return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], face_order(rows), faces)
 
 
-register(Builder("centre", partial(build, at_mean=False)))
-register(Builder("mean", partial(build, at_mean=True)))
+register_builder(Builder("centre", partial(build, at_mean=False)))
+register_builder(Builder("mean", partial(build, at_mean=True)))

@@ -26,7 +26,7 @@ from pliant.volume.protocol import (
     min_half_extent,
     negate,
     ray_interval,
-    register,
+    register_volume_type,
     separating_gap,
     size,
     support_value,
@@ -56,7 +56,7 @@ class DoubleSlabCutBall(NamedTuple):
 
 
 EMPTY = DoubleSlabCutBall(ZERO, ZERO, ZERO, -INF, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ZERO, ONE, ZERO, ZERO)
-register(VolumeType("double_slabcutball", DoubleSlabCutBall, EMPTY, loosened_by_merge=True))
+register_volume_type(VolumeType("double_slabcutball", DoubleSlabCutBall, EMPTY, loosened_by_merge=True))
 
 
 @helper

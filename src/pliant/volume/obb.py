@@ -38,7 +38,7 @@ from pliant.volume.protocol import (
     negate,
     overlap,
     ray_interval,
-    register,
+    register_volume_type,
     rotate,
     round_up,
     sat_cross_axes,
@@ -76,7 +76,7 @@ class OrientedBox(NamedTuple):
 
 
 EMPTY = OrientedBox(ZERO, ZERO, ZERO, -INF, -INF, -INF, ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE)
-register(VolumeType("obb", OrientedBox, EMPTY, loosened_by_merge=True))
+register_volume_type(VolumeType("obb", OrientedBox, EMPTY, loosened_by_merge=True))
 
 
 @helper
