@@ -95,7 +95,8 @@ def orient3d_filter(points):
     return against(*run_orient3d(points.reshape(-1)), determinant3(*rows), 3 * e)
 
 
-@attack.bound("orient3d_pairs, the second filter", "geometry/predicates.py", ("E3_DD", "orient3d_dd_filter"), attack.families((4, 3), scales=RANGE),
+@attack.bound("orient3d_pairs, the second filter", "geometry/predicates.py", ("E3_DD", "orient3d_dd_filter"),
+              attack.families((4, 3), scales=RANGE),
               section="SECOND FILTER")
 def orient3d_pairs(points):
     """The value is rounded once more than the bound is about: what counts is the error of the sum before."""
@@ -200,7 +201,7 @@ def shadows_filter(points):
     return decided(0 if answer == 0 else None, int(naive.triangles_meet_fast(points[:3], points[3:])))
 
 
-# --- adjacent_faces.py ------------------------------------------------------------------------------------------------------------------------
+# --- adjacent_faces.py -------------------------------------------------------------------------------------------------------
 
 _dot_sign, _component = revealed(adjacent_faces.dot_sign, filtered_sign=pair), revealed(adjacent_faces.component_sign, filtered_sign=pair)
 

@@ -22,7 +22,8 @@ EXEMPT = {
     "expansion.py": {"SPLITTER": "Dekker's constant; exactness is tested in test_predicates.py"},
     "distance_bounds.py": {"ZERO": "a number", "ONE": "a number"},
     "min_sphere.py": {"OUTSIDE_FACTOR": "the sphere need not be the smallest: its callers measure", "DEGENERATE": "as OUTSIDE_FACTOR"},
-    "principal_axes.py": {"MIN_LENGTH": "axes need not be right: their callers measure", "MAX_TANGENT": "avoids an overflow, changes no result"},
+    "principal_axes.py": {"MIN_LENGTH": "axes need not be right: their callers measure",
+                          "MAX_TANGENT": "avoids an overflow, changes no result"},
     "ray_triangle.py": {"MAX_VALUE": "limits of a range, no error", "MIN_VALUE": "limits of a range, no error"},
 }
 

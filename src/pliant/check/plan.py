@@ -19,6 +19,7 @@ from pliant.image.options import DEVICES
 from pliant.query.collide.self_collide import ADJACENT_MODES
 from pliant.query.collide.two_bodies import ENGINES
 from pliant.refit.policy import POLICIES
+from pliant.volume.protocol import VOLUME_TYPES
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class CheckOptions:
     engine: str = "tree"
     device: str = "cpu"
     policy: str = "auto"
+    volume: str = "aabb"
     weld: float | bool = True
 
     def __post_init__(self) -> None:
@@ -43,6 +45,7 @@ class CheckOptions:
         validate.choice("engine", self.engine, ENGINES)
         validate.choice("device", self.device, DEVICES)
         validate.choice("policy", self.policy, POLICIES)
+        validate.choice("volume", self.volume, VOLUME_TYPES)
         validate.weld("weld", self.weld)
         if self.within is not None:
             validate.number("within", self.within, 0.0)

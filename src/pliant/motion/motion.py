@@ -17,6 +17,7 @@ class Motion:
     """
 
     name = kind = input_name = ""
+    count = 0                                                           # n
     additive, repr_parts = False, ""                                    # are shapes displacements from a base? more for `repr`
     updates_single_vertices = False                                     # does `update_some` exist?
     has_body = False                                                    # does a body own it?
