@@ -144,8 +144,7 @@ def bound_body(record, weight_ranges, map_ids, rest_boxes, weight_sums, planes, 
     box, origin, scale = place["box"], place["origin"], place["scale"]
     for d in range(3):
         low, high = bound_direction(weight_ranges, map_ids, np.int64(0), len(map_ids), rest_boxes, np.int64(0), np.int64(1), weight_sums,
-                                    np.int64(0), planes,
-                                    np.int64(3), np.int64(d), np.int64(0), np.int64(SECOND))
+                                    np.int64(0), planes, np.int64(3), np.int64(d), np.int64(0), np.int64(SECOND))
         low, high = max(extract(low, 0) - margin, -size) / scale, min(extract(high, 0) + margin, size) / scale
         box[d], box[d + 4] = origin[d] + low - abs(origin[d]) * EPSILON, origin[d] + high + abs(origin[d]) * EPSILON
         reach = max(reach, max(-low, high))

@@ -94,10 +94,9 @@ def rest_box(box, to_xyz):
 def weight_sum(sums, minimum, to_xyz):
     """The Rest where weights sum up to between these and their least values to `bases`."""
     lower, upper = sums[0] * (1 - 2.0**-40) - minimum, sums[1] * (1 + 2.0**-40) - minimum
-    return WeightSum(np.float32(lower - abs(lower) * 2.0**-22), np.float32(upper + abs(upper) * 2.0**-22),
-                     np.float32(to_xyz[0, 0]), np.float32(to_xyz[1, 0]), np.float32(to_xyz[2, 0]),
-                     np.float32(to_xyz[0, 1]), np.float32(to_xyz[1, 1]), np.float32(to_xyz[2, 1]),
-                     np.float32(to_xyz[0, 2]), np.float32(to_xyz[1, 2]), np.float32(to_xyz[2, 2]))
+    return WeightSum(np.float32(lower - abs(lower) * 2.0**-22), np.float32(upper + abs(upper) * 2.0**-22), np.float32(to_xyz[0, 0]),
+                     np.float32(to_xyz[1, 0]), np.float32(to_xyz[2, 0]), np.float32(to_xyz[0, 1]), np.float32(to_xyz[1, 1]),
+                     np.float32(to_xyz[2, 1]), np.float32(to_xyz[0, 2]), np.float32(to_xyz[1, 2]), np.float32(to_xyz[2, 2]))
 
 
 @kernel

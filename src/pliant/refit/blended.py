@@ -99,8 +99,7 @@ def node_entry(volume, width):
         number = array_at(as_pointer(blend["active"]), blend["n_references"], np.int64)
         weight = array_at(as_pointer(blend["weights"]), blend["n_references"], np.float32)
         return blend_node(nodes, requested_node(i), requested_lanes(i), references, blend["n_references"], number, weight,
-                          blend["n_active"], blend["margin"],
-                          blend["stamps"], requested_stamp(i, nodes, np.int32(record["frame"])))
+                          blend["n_active"], blend["margin"], blend["stamps"], requested_stamp(i, nodes, np.int32(record["frame"])))
 
     def enter_python(context, i):
         bvh = CONTEXTS[context]
@@ -108,8 +107,7 @@ def node_entry(volume, width):
             return 0
         state, blend = bvh.tree_state, bvh.tree_state.record[0]
         return blend_node(bvh.nodes, requested_node(i), requested_lanes(i), state.volumes.reshape(-1), state.volumes.shape[1], state.active,
-                          state.weight,
-                          int(blend["n_active"]), blend["margin"], blend["stamps"], requested_stamp(i, bvh.nodes, bvh.frame))
+                          state.weight, int(blend["n_active"]), blend["margin"], blend["stamps"], requested_stamp(i, bvh.nodes, bvh.frame))
 
     return address_of(enter_python if jit.DISABLED else enter)
 

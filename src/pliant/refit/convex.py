@@ -127,8 +127,7 @@ def bound_node(nodes, leaves, i, merged_lanes, ranges, record, points, vertices,
         step = np.int64(ranges.starts[i + 1] - at > 1)
         for d in range(len(ranges.norms)):
             low, high = bound_direction(ranges.weight_ranges, ranges.map_ids, begin, end, ranges.rest_boxes, at, step, ranges.weight_sums,
-                                        i, ranges.planes,
-                                        len(ranges.norms), np.int64(d), record["oriented"], record["method"])
+                                        i, ranges.planes, len(ranges.norms), np.int64(d), record["oriented"], record["method"])
             out = np.float32(margin * ranges.norms[d])
             put_slab(like, nodes, i, np.int64(d), low - out, high + out, scratch)
         finish_slabs(like, nodes, i, scratch)
@@ -181,8 +180,7 @@ def node_entry(volume, width):
         points = array_at(as_pointer(record["points"]), record["n_points"], np.float32)
         frame = np.int32(record["frame"])
         return bound_node(nodes, leaves, requested_node(i), requested_lanes(i), ranges, convex, points, vertices, begins, record["fill"],
-                          context, frame,
-                          requested_stamp(i, nodes, frame))
+                          context, frame, requested_stamp(i, nodes, frame))
 
     def enter_python(context, i):
         bvh = CONTEXTS[context]
@@ -225,8 +223,7 @@ def leaf_entry():
 
 @kernel
 def list_ranges(child, count, spans, order, begins, skin_maps, weights, local, axes, to_xyz, exact, own, counts, limits, boxes, sums,
-                map_ids,
-                last_node, slots, firsts, starts, maps, weight_ranges, rest_boxes, weight_sums):
+                map_ids, last_node, slots, firsts, starts, maps, weight_ranges, rest_boxes, weight_sums):
     """Of every lane, but leaves where these are `exact`, what maps have of its vertices; how many shares there are. Without room for maps
     it fills firsts (n + 1,) and starts (n + 1,), which say where the shares and hulls of a node begin, and thereby whether it has one for
     each map; with room it reads them, and fills maps, shares, hulls and rests. `seen` (m,) is −1 at first."""

@@ -18,8 +18,7 @@ from pliant.volume.aabb import Box
 
 CONTEXT = np.dtype([(name, np.int64) for name in ("nodes", "leaves", "slots", "points", "spans", "order", "levels", "ends", "n_nodes",
                                                   "n_leaves", "n_points", "n_order", "frame", "root_levels", "n_levels", "blend", "ready",
-                                                  "entry",
-                                                  "fill")])
+                                                  "entry", "fill")])
 AHEAD_FLAG = 1 << 62
 
 

@@ -134,8 +134,7 @@ def _(a, b):
     x, y, z = b.x - a.x, b.y - a.y, b.z - a.z
     more = (fabs(x) + (fabs(y) + fabs(z))) * REL_ERROR + (a.hx + (a.hy + a.hz)) * AXIS_ERROR
     x, y, z = to_axes(a, x, y, z)
-    x, y, z = (maximum(fabs(x) - (a.hx + more), ZERO), maximum(fabs(y) - (a.hy + more), ZERO),
-               maximum(fabs(z) - (a.hz + more), ZERO))
+    x, y, z = (maximum(fabs(x) - (a.hx + more), ZERO), maximum(fabs(y) - (a.hy + more), ZERO), maximum(fabs(z) - (a.hz + more), ZERO))
     return within_radius(squared_norm(x, y, z), b.radius + more) & (a.hx >= ZERO)
 
 

@@ -41,31 +41,19 @@ class VolumeType(NamedTuple):
     merge_exact: bool = False
 
 
-class Translation(NamedTuple):
-    """From one body's origin to another's: add (x, y, z). `slack` exceeds every rounding error that this brings in a query."""
-    x: float
-    y: float
-    z: float
-    margin: float
+def fields(names):
+    """The fields of a NamedTuple of float32 values."""
+    return [(name, float) for name in names.split()]
 
 
-class RigidTransform(NamedTuple):
-    """From one body's frame to another's: r · v + (x, y, z), r a rotation but for errors below `loose` in each entry. `slack` exceeds every
-    rounding error that this brings to a place in a query."""
-    r00: float
-    r01: float
-    r02: float
-    r10: float
-    r11: float
-    r12: float
-    r20: float
-    r21: float
-    r22: float
-    x: float
-    y: float
-    z: float
-    margin: float
-    rotation_error: float
+ROTATION = "r00 r01 r02 r10 r11 r12 r20 r21 r22"                        # fields of a rotation matrix, row by row
+
+Translation = NamedTuple("Translation", fields("x y z margin"))
+Translation.__doc__ = """From one body's origin to another's: add (x, y, z). `margin` exceeds every rounding error of that in a query."""
+
+RigidTransform = NamedTuple("RigidTransform", fields(f"{ROTATION} x y z margin rotation_error"))
+RigidTransform.__doc__ = """From one body's frame to another's: r · v + (x, y, z), r a rotation but for errors below `rotation_error` in
+each entry. `margin` exceeds every rounding error of a transformed position in a query."""
 
 
 class Ray(NamedTuple):
