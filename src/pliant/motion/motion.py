@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pliant.core.dispatch import generic
 from pliant.core.registry import Registry, check_callable
 
 
@@ -43,6 +44,11 @@ class Motion:
 
     def arrange(self, vertices):
         """Reorder internal rows for these vertices, which lists those of leaf after leaf: what is computed together should lie together."""
+
+
+@generic("state")
+def compute_vertex(state, r):
+    """Compute the vertex in row r of a motion that computes vertices on demand, and its float32 row."""
 
 
 class MotionFile(NamedTuple):
