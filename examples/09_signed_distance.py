@@ -11,15 +11,14 @@ from pliant.shapes import armed, icosphere
 directions, faces = icosphere(4)                            # closed, faces counter-clockwise from outside
 body = pl.Body(armed(directions, 0.0, body=5), faces)
 
-n = 140
-axis = np.linspace(-2, 2, n)
-across, up = np.meshgrid(axis, axis)
-samples = np.column_stack([across.ravel(), np.zeros(n * n), up.ravel()])
+across, axis = np.linspace(-2.6, 2.6, 183), np.linspace(-1.82, 1.82, 129)
+x, z = np.meshgrid(across, axis)
+samples = np.column_stack([x.ravel(), np.zeros(x.size), z.ravel()])
 
 for time in (0.0, 1.0, 2.0):
     body.update(armed(directions, time, body=5))
     found = pl.closest(body, samples, signed=True)
-    field = found.distance.reshape(n, n)
+    field = found.distance.reshape(x.shape)
     print(f"time {time}: {field.min():.3f} … {field.max():.3f}, {(field < 0).mean():.1%} of the slice are inside")
 
     assert np.allclose(np.linalg.norm(found.point - samples, axis=1), np.abs(found.distance))

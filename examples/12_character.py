@@ -27,7 +27,7 @@ for side, sign in (("left", -1), ("right", 1)):
     BONES[f"{side} upper arm"] = (0, (0.36 * sign, 0, 0.14), (0.9 * sign, 0, 0.34))
     BONES[f"{side} forearm"] = (len(BONES) - 1, (0.9 * sign, 0, 0.34), TIPS[f"{side} arm"])
 for side, sign in (("left", -1), ("right", 1)):
-    BONES[f"{side} leg"] = (0, (0.14 * sign, 0, -0.4), TIPS[f"{side} leg"])
+    BONES[f"{side} leg"] = (0, (0.2 * sign, 0, -0.6), TIPS[f"{side} leg"])
 names = list(BONES)
 starts, ends = (np.array([bone[k] for bone in BONES.values()], float) for k in (1, 2))
 
@@ -54,7 +54,7 @@ def pose(angles):
         local[k, :3, 3] = starts[k] - (starts[parent] if parent >= 0 else 0)
         axis, degrees = angles.get(names[k], ((0, 0, 1), 0))
         axis, angle = np.array(axis) / np.linalg.norm(axis), np.radians(degrees)
-        cross = np.cross(np.eye(3), -axis)
+        cross = np.cross(np.eye(3), axis)
         local[k, :3, :3] = np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross
     return local
 
@@ -64,8 +64,8 @@ for frame in range(13):
     part = frame / 12
     character.update(skeleton.maps(pose({
         "left upper arm": ((0, 0, 1), 62 * part), "right upper arm": ((0, 0, 1), -62 * part),
-        "left forearm": ((0, 0.2, 1), 88 * part), "right forearm": ((0, -0.2, 1), -80 * part),
-        "left leg": ((0, 1, 0), -26 * part), "right leg": ((0, 1, 0), 6 * part), "head": ((1, 0, 0), 14 * part)})))
+        "left forearm": ((0, -0.3, 1), 96 * part), "right forearm": ((0, -0.1, 1), -90 * part),
+        "left leg": ((1, 0, 0), -32 * part), "right leg": ((1, 0, 0), 8 * part), "head": ((1, 0.3, 0), 22 * part)})))
     pairs = pl.self_collide(character)
     of_face = near.argmin(axis=1)[character.faces[:, 0]]                # the nearest bone of each face
     meetings = {" and ".join(sorted({names[of_face[i]], names[of_face[j]]})) for i, j in pairs.faces}

@@ -6,7 +6,7 @@ report, all pairs, and a summary.
 """
 import json
 import subprocess
-import sys
+import sysconfig
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ folder.mkdir(parents=True, exist_ok=True)
 cloth = folding_cloth(3_000, frames=24)
 np.savez(folder / "cloth.npz", faces=cloth.faces, vertices=[cloth.frame(k) for k in range(cloth.frames)])
 
-command = [sys.executable, "-m", "pliant", "check", str(folder / "cloth.npz"), "--out", str(folder / "result"), "--overwrite"]
+command = [Path(sysconfig.get_path("scripts")) / "pliant", "check", folder / "cloth.npz", "--out", folder / "result", "--overwrite"]
 done = subprocess.run(command, capture_output=True, text=True, check=False)
 print(done.stdout)
 assert done.returncode == 1, done.stderr                    # 0: no collision; 1: collisions; 2: invalid input

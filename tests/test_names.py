@@ -32,7 +32,7 @@ RETIRED = {
     "Separation": "Distance", "Visible": "VisibleFaces", "Grid": "UniformGrid", "Nodes": "MeshlessNodes", "heed": "unignore",
     "plus": "+", "n_x": "n_exact", "undecided": "unresolved", "responses": "push_directions", "slabcutball2": "double_slabcutball",
     "Family": "VolumeType", "family": "volume_type", "Question": "CheckOptions", "Asked": "PairFilter", "Lane": "FrameWorker",
-    "Cast": "ReportMeta", "Story": "ReportData", "story": "report_data", "Character": "ReportBody", "character": "body",
+    "Cast": "ReportMeta", "Story": "ReportData", "story": "report_data", "Character": "ReportBody",
     "Meeting": "Contact",
     # the core of a query
     "Shape": "Bvh", "freshen": "refresh", "follow": "refit", "plant": "set_tree", "know": "set_context", "mind": "policy_state",

@@ -27,13 +27,14 @@ from pliant.geometry.mesh import MeshTopology, build_topology, weld_map
 from pliant.motion.blended import blended_motion
 from pliant.motion.free import Free, set_points
 from pliant.motion.morph import morph_motion
+from pliant.motion.motion import Motion, type_of
 from pliant.motion.rigid import IDENTITY, rounding_bound, transform_vertices, world_bounds
 from pliant.query.target import QueryBody
 from pliant.refit.auto import Choice
 from pliant.refit.blended import BLENDED, MAX_BETWEEN
 from pliant.refit.convex import CONVEX
 from pliant.refit.key_poses import KeyPoses, check_key_pose, check_key_poses, mean_pose
-from pliant.refit.policy import POLICIES, Bvh, Options, policies_with, resolve_options
+from pliant.refit.policy import MOTION_POLICIES, POLICIES, Bvh, Options, policies_of, resolve_options
 from pliant.refit.policy_files import policy_table
 from pliant.typing import BodyOptions, BuilderName, MeshLike, PolicyLike, SparseWeights, VolumeName
 from pliant.volume.protocol import VOLUME_TYPES
@@ -167,7 +168,7 @@ class Body(QueryBody):
         [0.0, 0.0, 3.0]
         """
         between = validate.integer("between", between, range(MAX_BETWEEN))
-        policies = policies_with(BLENDED)
+        policies = policies_of("morph")
         policy_options: dict[str, Any] = policy_table(policy, policies)
         if policy_options.get("name") in ("auto", BLENDED.name):
             policy_options["name"] = BLENDED.name
@@ -219,7 +220,7 @@ class Body(QueryBody):
         >>> body.vertices[:, 2].tolist()
         [0.0, 4.0, 2.0]
         """
-        policies = policies_with(CONVEX)
+        policies = policies_of("blended")
         policy_options: dict[str, Any] = policy_table(policy, policies)
         if policy_options.get("name") == "auto":
             policy_options["name"] = CONVEX.name
@@ -228,6 +229,31 @@ class Body(QueryBody):
         motion = blended_motion(rows, weights, maps, origin)
         body = cls.__new__(cls)
         body._initialize(motion, indices, options, None if tolerance is None else weld_map(rows, tolerance), rows)
+        return body
+
+    @classmethod
+    def from_motion(cls, motion: Motion, faces: ArrayLike, *, volume: VolumeName = "aabb", build: BuilderName = "sah",
+                    arity: Literal[2, 4, 8] = 8, leaf: int = 8, policy: PolicyLike = "auto", weld: bool | float = False) -> Body:
+        """A body that a motion of another package moves, such as a subclass of `pliant.motion.procedural.ProceduralMotion`; its `update`
+        takes what that motion takes. The BVH is built on the vertices as they are.
+
+        motion : an instance of a class that `register_motion` was called with; the body owns it from now on
+        policy : one of free bodies, or of this motion; "auto" is the motion's own policy, if it has one
+
+        The other options as for `Body`.
+        """
+        name, faces_checked = type_of(motion).name, validate.faces("faces", faces, motion.count)
+        if motion.has_body:
+            raise ValueError("motion: moves another body already; make one for each body")
+        policies, own = policies_of(name), next(iter(MOTION_POLICIES.get(name, ())), "auto")
+        policy_options: dict[str, Any] = policy_table(policy, policies)
+        if policy_options.get("name") == "auto":
+            policy_options["name"] = own
+        options, tolerance = resolve_options(volume, build, policy_options, arity, leaf, policies), validate.weld("weld", weld)
+        body = cls.__new__(cls)
+        body._initialize(motion, faces_checked, options, None if tolerance is None else weld_map(motion.vertices, tolerance),
+                         motion.vertices.copy() if options.policy.motion else None)
+        motion.has_body = True
         return body
 
     @property
@@ -312,7 +338,7 @@ class Body(QueryBody):
         if indices is not None:
             if vertices is None:
                 raise ArgumentTypeError("update: changed is given without vertices; expected a row for each")
-            if self.motion.name != "free":
+            if not self.motion.updates_single_vertices:
                 raise ArgumentTypeError("update: changed is for bodies of which single vertices move; "
                                         f"a {self.motion.kind} body takes {self.motion.input_name} alone")
             rows = validate.changed_rows("vertices", vertices, indices, changed, self.motion.count)

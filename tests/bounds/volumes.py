@@ -275,7 +275,7 @@ def attack_span(name):
 
 for _name in VOLUMES:
     for _how in FIT_METHODS:
-        if (type(FIT_METHODS[_how]), VOLUME_TYPES[_name].volume) in fit.table:
+        if fit.has_body(type(FIT_METHODS[_how]), VOLUME_TYPES[_name].volume):
             attack_fit(_name, _how)
     attack_around(_name)
     attack_merge(_name)

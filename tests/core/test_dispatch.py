@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 from numba import njit
 
-from pliant.core.dispatch import BODY_OPTIONS, generic
+from pliant.core.dispatch import ANY, BODY_OPTIONS, generic
 from pliant.core.jit import OPTIONS
 
 pytestmark = pytest.mark.formulas
@@ -120,6 +120,30 @@ def test_a_body_may_come_later():
     late.register(Rod)(lambda a: a.length + 1)
     assert late(Rod(4.0)) == kernel_late(Rod(4.0)) == 5.0
     assert set(late.table) == {(Rod,)}
+
+
+def test_a_default_is_for_all_classes_without_a_body_of_their_own():
+    @generic("a", "b")
+    def sides(a, b):
+        """Of two, with defaults."""
+
+    @njit(**OPTIONS)
+    def kernel_sides(a, b):
+        return sides(a, b)
+
+    sides.register(Ball, ANY)(lambda a, b: 1)
+    sides.register(ANY, ANY)(lambda a, b: 2)
+    sides.register(Ball, Cube)(lambda a, b: 3)
+    ball, cube, rod = Ball(1.0), Cube(1.0), Rod(1.0)
+    for call in (sides, kernel_sides):
+        assert [call(ball, cube), call(ball, rod), call(ball, ball), call(rod, ball)] == [3, 1, 1, 2]
+    assert sides.has_body(Rod, Rod) and not gap.has_body(Rod, Rod) and set(sides.table) == {(Ball, Cube)}
+    sides.register(Cube, Cube)(lambda a, b: 4)
+    assert sides(cube, cube) == 4
+    with pytest.raises(TypeError, match="sides: the default is in use for Rod × Ball"):
+        sides.register(Rod, Ball)(lambda a, b: 5)
+    with pytest.raises(TypeError, match="sides: there is a body for Ball × Cube already"):
+        sides.register(Ball, Cube)(lambda a, b: 6)
 
 
 @pytest.mark.parametrize("body", [lambda shape, scale: 0, lambda factor, shape: 0, lambda shape: 0, lambda shape, factor, more: 0])

@@ -8,7 +8,7 @@ import pliant.body  # noqa: F401 - registers volumes, builders and policies
 from pliant.refit.blended import BLENDED
 from pliant.refit.convex import BOUNDS, BOXES, CONVEX, LEAVES
 from pliant.refit.inflated import CRITERIA
-from pliant.refit.policy import POLICIES, policies_with, resolve_options
+from pliant.refit.policy import POLICIES, policies_of, resolve_options
 from pliant.tree.nodes import BUILDERS, WIDTH_OF_ARITY
 from pliant.volume.protocol import FIT_METHODS, VOLUME_TYPES
 
@@ -81,7 +81,7 @@ def suits(table, own):
     policy = table["policy"]
     try:
         resolve_options(table["volume"], table["build"], dict(policy) if isinstance(policy, dict) else {"name": policy}, table["arity"],
-                        table["leaf"], *([policies_with(own)] if own else []))
+                        table["leaf"], *([policies_of(own.motion)] if own else []))
     except (TypeError, ValueError):
         return False
     return True

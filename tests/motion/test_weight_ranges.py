@@ -22,7 +22,7 @@ def test_limits_boxes_and_sums(begin, end):
     begins, which, weights = a_skin(rng, 12, m)
     local, axes, order = rng.normal(size=(12, 3)), np.linalg.qr(rng.normal(size=(3, 3)))[0], rng.permutation(12).astype(np.int32)
     scratch = range_scratch(m)
-    n = collect_ranges(order, begin, end, begins, which, weights, local, axes, *scratch)
+    n = collect_ranges(order, begin, end, (begins, which, weights), local, axes, scratch)
     table = np.zeros((12, m))
     table[np.repeat(np.arange(12), np.diff(begins)), which] = weights
     rows, along = table[order[begin:end]], local[order[begin:end]] @ axes.T

@@ -10,8 +10,7 @@ from pliant.core.soa import load_bounds
 from pliant.refit import fitted
 from pliant.volume.protocol import FIT_METHODS, VOLUME_TYPES, fit, size
 
-HOW = [(name, how) for name, volume_type in VOLUME_TYPES.items() for how in FIT_METHODS
-       if (type(FIT_METHODS[how]), volume_type.volume) in fit.table]
+HOW = [(name, how) for name, kind in VOLUME_TYPES.items() for how in FIT_METHODS if fit.has_body(type(FIT_METHODS[how]), kind.volume)]
 
 
 @pytest.mark.parametrize(("volume", "how"), HOW)

@@ -20,6 +20,7 @@ from pliant.query.collide.two_bodies import ENGINES
 from pliant.query.options import ADJACENT_MODES
 from pliant.refit.policy import POLICIES
 from pliant.typing import Adjacent
+from pliant.volume.protocol import VOLUME_TYPES
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class CheckOptions:
     engine: str = "tree"
     device: str = "cpu"
     policy: str = "auto"
+    volume: str = "aabb"
     weld: float | bool = True
 
     def __post_init__(self) -> None:
@@ -44,6 +46,7 @@ class CheckOptions:
         validate.choice("engine", self.engine, ENGINES)
         validate.choice("device", self.device, DEVICES)
         validate.choice("policy", self.policy, POLICIES)
+        validate.choice("volume", self.volume, VOLUME_TYPES)
         validate.weld("weld", self.weld)
         if self.within is not None:
             validate.number("within", self.within, 0.0)

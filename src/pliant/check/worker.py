@@ -50,7 +50,7 @@ class FrameWorker:
         self.scene, self._places, self._ids = Scene(), dict[int, int](), dict[int, int]()  # body index by scene id, and back
         self._any_self = bool(pair_filter.allowed_self.any())
         self._scene_groups: set[int] = set()  # body kinds that have a group in the scene
-        self._body_options: dict[str, Any] = {"policy": options.policy, "weld": options.weld}
+        self._body_options: dict[str, Any] = {"policy": options.policy, "volume": options.volume, "weld": options.weld}
 
     def move(self, frame: int) -> None:
         """Move all bodies to a frame."""

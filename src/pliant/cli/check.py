@@ -85,6 +85,7 @@ AdjacentRule = Annotated[Adjacent, query_option(help="Test faces that share a ve
 Engines = Annotated[Engine, Option(help="BVH traversal, or the image engine.")]
 Devices = Annotated[Device, Option(help="Device of the image engine.")]
 Policy = Annotated[str, Option(help="Refit policy: auto, bottom_up, lazy, hybrid, …")]
+Volume = Annotated[str, Option(help="Bounding-volume type: aabb, obb, sphere, …")]
 Weld = Annotated[str, Option(metavar="on|off|DISTANCE", help="Merge vertices at the same position, as at the seams of textured meshes.")]
 Jobs = Annotated[int | None, Option(min=1, max=1024, help="Frames checked in parallel.", show_default="one per processor")]
 Rate = Annotated[float | None, Option(
@@ -108,6 +109,7 @@ def check(
     engine: Engines = Engine.tree,
     device: Devices = Device.cpu,
     policy: Policy = "auto",
+    volume: Volume = "aabb",
     weld: Weld = "on",
     jobs: Jobs = None,
     rate: Rate = None,
@@ -128,7 +130,7 @@ def check(
 
         options = make_options(frames=frames, between=between, with_self=self_pairs, pairs=tuple(pairs or ()), ignore=tuple(ignore or ()),
                                groups=parse_groups(group or []), within=within, adjacent=adjacent.value, engine=engine.value,
-                               device=device.value, policy=policy, weld=parse_weld(weld))  # fmt: skip
+                               device=device.value, policy=policy, volume=volume, weld=parse_weld(weld))  # fmt: skip
         animation = read_files(files, rate, clip)
     output = Output(make_folder(out), form.value, report, int(1e6 * report_mb), report)
     print_animation(animation, console)

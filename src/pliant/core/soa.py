@@ -19,8 +19,10 @@ CACHE_LINE = 64                                                         # bytes
 
 def record_class(cls):
     """Let records hold values of this NamedTuple class; no other class may have the same field names."""
-    if cls._fields in RECORD_CLASSES and RECORD_CLASSES[cls._fields].__qualname__ != cls.__qualname__:
-        raise TypeError(f"{cls.__name__} and {RECORD_CLASSES[cls._fields].__name__} have the same fields {cls._fields}")
+    known = RECORD_CLASSES.get(cls._fields, cls)
+    if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise TypeError(f"{cls.__name__} and {known.__name__} have the same fields {cls._fields}: records find their class by these; "
+                        "rename a field")
     RECORD_CLASSES[cls._fields] = cls
     return cls
 

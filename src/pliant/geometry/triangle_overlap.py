@@ -91,8 +91,7 @@ def plane(t, a):
     ux, uy, uz = t[a + 3] - t[a], t[a + 4] - t[a + 1], t[a + 5] - t[a + 2]
     vx, vy, vz = t[a + 6] - t[a], t[a + 7] - t[a + 1], t[a + 8] - t[a + 2]
     mx, my, mz = max(abs(ux), abs(vx)), max(abs(uy), abs(vy)), max(abs(uz), abs(vz))
-    return (uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx,
-            E3_PLANE * (my * mz), E3_PLANE * (mz * mx), E3_PLANE * (mx * my))
+    return (uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx, E3_PLANE * (my * mz), E3_PLANE * (mz * mx), E3_PLANE * (mx * my))
 
 
 @helper

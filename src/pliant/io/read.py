@@ -1,8 +1,8 @@
 """The front door of all readers: files and folders in, one animation out.
 
-The suffix says which reader it is; readers are imported when a file needs them. Files that differ in a number alone are frames of one
-sequence; a point cache moves the mesh that it belongs to; files of a folder that another one lists are read as it says; everything else is
-a scene of its own, and all of them together are one.
+The suffix chooses the reader; another package may register one. Modules of readers are imported when a file needs them. Files that differ
+in a number alone are frames of one sequence; a point cache moves the mesh that it belongs to; files of a folder that another one lists are
+read as it says; everything else is a scene of its own, and all of them together are one.
 
 Invariant: nothing is opened but the files that were named and, of a folder, those that are in it after all links are followed.
 """
@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from pliant.core.registry import Registry, check_callable
 from pliant.core.validate_rig import positive
 from pliant.io.animation import DEFAULT_SETTINGS, Animation, FrameActor, Settings
 from pliant.io.limits import UniqueNames, display_name, file_errors, printable, refuse, resolve_inside, size_of
@@ -22,28 +23,59 @@ from pliant.io.sequence import FileRun, LoadParts, group_numbered, read_sequence
 
 
 class Format(NamedTuple):
-    """Who reads files of a suffix."""
+    """The reader of a suffix."""
 
-    module: str  # of pliant.io
-    function: str  # (path, settings) -> Animation; of caches (mesh, path, settings) -> Animation
+    module: str  # of pliant.io, imported when a file needs it; empty if `function` is one
+    function: str | Callable[..., Animation]  # (path, settings) -> Animation; of caches (mesh, path, settings) -> Animation
     numbered: bool = False  # several, numbered, are frames of a sequence
+    lists_files: bool = False  # files of this format name others
 
 
 MESH, NPZ, CACHE = Format("meshes", "read_mesh", True), Format("npz", "read_npz", True), Format("point_cache", "read_cached_mesh")
-GLTF, VTK, SERIES = Format("gltf.gltf", "read_gltf"), Format("vtk.vtk", "read_vtk", True), Format("vtk.vtk", "read_vtk")
-XDMF, USD = Format("vtk.xdmf", "read_xdmf"), Format("usd.usd", "read_usd")
-LIST_FORMATS = (SERIES, XDMF, USD, GLTF)  # these name other files
+VTK = Format("vtk.vtk", "read_vtk", True)
 
-FORMATS = {
+FORMATS: dict[str, Format] = Registry("reader")
+FORMATS.update({
     **dict.fromkeys((".obj", ".ply", ".stl", ".off"), MESH),
     ".npz": NPZ,
     **dict.fromkeys((".pc2", ".mdd"), CACHE),
-    **dict.fromkeys((".glb", ".gltf"), GLTF),
+    **dict.fromkeys((".glb", ".gltf"), Format("gltf.gltf", "read_gltf", lists_files=True)),
     **dict.fromkeys((".vtk", ".vtu", ".vtp"), VTK),
-    **dict.fromkeys((".pvd", ".series"), SERIES),
-    **dict.fromkeys((".xdmf", ".xmf"), XDMF),
-    **dict.fromkeys((".usd", ".usda", ".usdc", ".usdz"), USD),
-}
+    **dict.fromkeys((".pvd", ".series"), Format("vtk.vtk", "read_vtk", lists_files=True)),
+    **dict.fromkeys((".xdmf", ".xmf"), Format("vtk.xdmf", "read_xdmf", lists_files=True)),
+    **dict.fromkeys((".usd", ".usda", ".usdc", ".usdz"), Format("usd.usd", "read_usd", lists_files=True)),
+})
+
+
+def register_reader(suffixes: str | Sequence[str], function: Callable[[Path, Settings], Animation], *, numbered: bool = False,
+                    lists_files: bool = False) -> None:  # fmt: skip
+    """Add a file format.
+
+    suffixes : such as ".cubes", in lower case; files are recognised in any case
+    function : (path, settings) -> Animation; whatever it raises becomes a `FileError` that names the file
+    numbered : files that differ in a number alone are frames of one animation; then a file holds one frame, of `FrameActor`
+    lists_files : a file names others, which `Animation.files` lists; in a folder these are not read twice
+    """
+    names = [suffixes] if isinstance(suffixes, str) else list(suffixes)
+    for suffix in names:
+        if not isinstance(suffix, str) or suffix != Path(f"file{suffix}").suffix or suffix != suffix.lower():
+            raise ValueError(f"reader: expected suffixes such as '.cubes', in lower case, got {suffix!r:.80}")
+    check_callable(f"reader of {', '.join(names)}", function, "path", "settings")
+    for suffix in names:
+        FORMATS.add(suffix, Format("", _checked_reader(function), numbered, lists_files))  # type: ignore[attr-defined]
+
+
+def _checked_reader(function: Callable[[Path, Settings], Animation]) -> Callable[[Path, Settings], Animation]:
+    """The reader of another package: its errors name the file."""
+
+    def read_file(path: Path, settings: Settings) -> Animation:
+        with file_errors(path):
+            found = function(path, settings)
+            if not isinstance(found, Animation) or not found.actors:
+                raise TypeError(f"its reader returned {found!r:.80}, expected an Animation with actors")
+            return found
+
+    return read_file
 
 
 def read(paths: str | Path | Sequence[str | Path], settings: Settings = DEFAULT_SETTINGS) -> Animation:
@@ -107,7 +139,7 @@ def _folder_runs(path: Path, settings: Settings, already_read: dict[Path, Animat
 
 def _drop_listed(files: list[Path], settings: Settings, already_read: dict[Path, Animation]) -> list[Path]:
     """The files that no other one of them lists. Lists are read for that, and `known` then."""
-    lists, listed = [path for path in files if FORMATS[path.suffix.lower()] in LIST_FORMATS], set[Path]()
+    lists, listed = [path for path in files if FORMATS[path.suffix.lower()].lists_files], set[Path]()
     for path in lists if len(files) > 1 else ():
         if path.resolve() not in listed:
             already_read[path] = _read_function(path)(path, settings)
@@ -137,6 +169,8 @@ def _make_reader(run: FileRun, mesh: Path | None, settings: Settings, already_re
 def _read_function(path: Path) -> Callable[..., Animation]:
     """The function that reads files of this suffix."""
     form = FORMATS[path.suffix.lower()]
+    if callable(form.function):
+        return form.function
     found: Callable[..., Animation] = getattr(importlib.import_module(f"pliant.io.{form.module}"), form.function)
     return found
 

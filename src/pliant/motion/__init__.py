@@ -1,1 +1,2 @@
-"""Where vertices are, and what is known about them without touching them. Motions register themselves by being imported here."""
+"""Vertex positions, and bounds on them that need no vertices. Motions register themselves when they are imported here."""
+from pliant.motion import blended, free, morph  # noqa: F401

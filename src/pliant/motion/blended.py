@@ -26,9 +26,9 @@ from pliant.errors import MeshError
 from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN
 from pliant.motion.free import MAX_DRIFT, MOTION_DTYPE, round_origin, scale_for
 from pliant.motion.morph import EPSILON, MAX_COORDINATE
-from pliant.motion.motion import Motion
+from pliant.motion.motion import Motion, MotionFile, MotionType, compute_vertex, register_motion
 from pliant.motion.rigid import UNDERFLOW_BOUND
-from pliant.motion.weight_bounds import SECOND, bound_direction, range_dtypes, rounding_margin
+from pliant.motion.weight_bounds import SECOND, NodeRanges, bound_direction, range_dtypes, rounding_margin
 from pliant.motion.weight_ranges import collect_ranges, put_ranges, range_scratch
 
 FILTER_HEADROOM = 2.0**120                                              # of products of three: so far above, sums are above SMALLEST or 0
@@ -71,21 +71,20 @@ def blend_position(skin, r):
     return add_rounded(add_rounded(add_rounded(mul_rounded(a, x), mul_rounded(b, y)), mul_rounded(c, z)), d)
 
 
-@helper
-def blend_vertex(skin, r):
-    """Set the vertex in row r, and its row of float32, if that has not been done in this frame."""
-    if stamp(skin.stamps, r) != skin.frame:
-        row, flat, v = blend_position(skin, r), skin.flat, np.int64(skin.vertex_ids[r])
+@compute_vertex.register(Skin)
+def _(state, r):
+    if stamp(state.stamps, r) != state.frame:                           # once a frame
+        row, flat, v = blend_position(state, r), state.flat, np.int64(state.vertex_ids[r])
         flat[3 * v], flat[3 * v + 1], flat[3 * v + 2] = extract(row, 0), extract(row, 1), extract(row, 2)
-        store4(skin.points, 4 * v, to_float32((row - load4(skin.origin, 0)) * skin.scale))
-        publish(skin.stamps, r, skin.frame)
+        store4(state.points, 4 * v, to_float32((row - load4(state.origin, 0)) * state.scale))
+        publish(state.stamps, r, state.frame)
 
 
 @kernel
 def blend_all(skin):
     """Set all vertices, and their rows."""
     for r in range(len(skin.stamps)):
-        blend_vertex(skin, r)
+        compute_vertex(skin, r)
 
 
 # --- an update ---------------------------------------------------------------------------------------------------------------------
@@ -138,14 +137,13 @@ def set_planes(maps, centre, half, rest_scale, origin, scale, planes):
 
 
 @kernel
-def bound_body(record, weight_ranges, map_ids, rest_boxes, weight_sums, planes, margin, size):
+def bound_body(record, ranges, margin, size):
     """Set the box and the reach from the bounds of the first lane; `margin` is what these may be short of, in the units of the planes."""
     fields, reach = record[0], 0.0
     box, origin, scale = fields["box"], fields["origin"], fields["scale"]
     for d in range(3):
-        low, high = bound_direction(weight_ranges, map_ids, np.int64(0), len(map_ids), rest_boxes, np.int64(0), np.int64(1), weight_sums,
-                                    np.int64(0), planes,
-                                    np.int64(3), np.int64(d), np.int64(0), np.int64(SECOND))
+        low, high = bound_direction(ranges, np.int64(0), len(ranges.map_ids), np.int64(0), np.int64(1), np.int64(0), np.int64(d),
+                                    np.int64(0), np.int64(SECOND))
         low, high = max(extract(low, 0) - margin, -size) / scale, min(extract(high, 0) + margin, size) / scale
         box[d], box[d + 4] = origin[d] + low - abs(origin[d]) * EPSILON, origin[d] + high + abs(origin[d]) * EPSILON
         reach = max(reach, max(-low, high))
@@ -215,17 +213,16 @@ class Blended(Motion):
         self.rows[order] = np.arange(self.count)
 
     def _collect_ranges(self):
-        """What each map has of the whole body."""
+        """The weight ranges of the whole body, as of one node."""
         scratch, identity = range_scratch(self.n_maps), np.eye(3)
         rows = np.arange(self.count, dtype=np.int32)
-        n = collect_ranges(rows, 0, self.count, *self.skin, self.local, identity, *scratch) if self.count else 0
-        share, hull, rest = range_dtypes(LANES)
-        self._map_ids, self._weight_ranges = scratch.map_ids[:n].copy(), aligned_zeros(n, share)
-        self._rest_boxes, self._weight_sums = aligned_zeros(n, hull), aligned_zeros(1, rest)
+        n = collect_ranges(rows, 0, self.count, self.skin, self.local, identity, scratch) if self.count else 0
+        weight_range, rest_box, weight_sum = range_dtypes(LANES)
+        self._ranges = NodeRanges(aligned_zeros(n, weight_range), scratch.map_ids[:n].copy(), np.array([0, n]), aligned_zeros(n, rest_box),
+                                  np.array([0, n]), aligned_zeros(1, weight_sum), np.ones(3), self.planes, np.zeros(0))
         slots = np.zeros(self.n_maps, np.int64)
-        slots[self._map_ids] = np.arange(n)
-        put_ranges(scratch.map_ids, n, slots, scratch.limits, scratch.boxes, scratch.sums, identity, self._weight_ranges, self._rest_boxes,
-                   0, 1, self._weight_sums, 0, 0)
+        slots[self._ranges.map_ids] = np.arange(n)
+        put_ranges(scratch, n, slots, identity, self._ranges, 0, 1, 0, 0)
 
     @property
     def n_evaluated(self):
@@ -297,8 +294,8 @@ class Blended(Motion):
         self.size, self.error_bound = size * self.scale, error * self.scale
         self._record["in_filter_range"] = min(smallest, 1.0) * self._smallest >= RANGE_MIN * FILTER_HEADROOM and largest <= RANGE_MAX
         set_planes(maps, self.centre, self._half, self.rest_scale, self.origin, self.scale, self.planes)
-        margin = rounding_margin(len(self._map_ids), self.size) + 2 * self.error_bound
-        bound_body(self.record, self._weight_ranges, self._map_ids, self._rest_boxes, self._weight_sums, self.planes, margin, self.size)
+        margin = rounding_margin(len(self._ranges.map_ids), self.size) + 2 * self.error_bound
+        bound_body(self.record, self._ranges, margin, self.size)
 
     def copy(self):
         """Another motion in the same state, independent of this one."""
@@ -308,9 +305,9 @@ class Blended(Motion):
 
     def complete(self):
         """Set every vertex that has not been set."""
-        blend_all(self.frame_skin())
+        blend_all(self.frame_state())
 
-    def frame_skin(self):
+    def frame_state(self):
         """The Skin of this frame."""
         return Skin(self.vertex_ids, self.rest.reshape(-1), *self.skin, self.columns, self.stamps, self.flat, self.points, self.origin,
                     self.scale, np.int32(self.frame))
@@ -331,3 +328,18 @@ def blended_motion(rest, weights, maps, origin):
     if maps is not None:
         motion.update(motion.validate_input(maps))
     return motion
+
+
+def read_blended(file, settings):
+    """The motion of a file."""
+    from scipy import sparse
+    if len(file.shapes) > 1:
+        raise ValueError("shapes: expected one, the vertices at rest")
+    if len(file.values) % 12:
+        raise ValueError(f"given: expected maps of 12 numbers each, got {len(file.values)} numbers")
+    maps, skin = file.values.reshape(-1, 3, 4), file.skin[::-1]
+    return blended_motion(file.shapes[0], sparse.csr_array(skin, shape=(file.shapes.shape[1], len(maps))), maps, file.origin)
+
+
+register_motion(MotionType(
+    "blended", Blended, lambda motion: MotionFile(motion.file_vertices, motion.controls.reshape(-1), skin=motion.file_skin), read_blended))

@@ -39,7 +39,7 @@ from pliant.core.simd import fabs, load4, maximum, minimum, movemask, store4, to
 from pliant.core.soa import aligned_zeros, packed_dtype, prefetch
 from pliant.errors import MeshError
 from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN, in_range, point_in_range
-from pliant.motion.motion import Motion
+from pliant.motion.motion import Motion, MotionFile, MotionType, register_motion
 
 MAX_DRIFT = 3.0                                                         # of the half extent: farther from the origin, and it moves
 REFUSED = -1
@@ -188,6 +188,7 @@ class Free(Motion):
     trusted."""
 
     name, kind, input_name = "free", "free", "vertices"
+    updates_single_vertices = True
 
     def __init__(self, vertices, origin=None):
         n = len(vertices)
@@ -201,12 +202,11 @@ class Free(Motion):
         self._borrowed = False
         self._n_moved = 0                                               # vertices moved since the box was tight
         self._n_out_of_range = 0                                        # vertices outside the range of the filters
-        self.controls = np.zeros(0)                                     # weights: none
         self._record["n_flat"], self._record["flat"], self._record["in_filter_range"] = 3 * n, self._addresses[0], True
         self.scale = self._record["scale"] = 1.0
         if origin is not None:
             self._record["fixed"], self.origin[:3] = True, origin
-        self.update(vertices)
+        Free.update(self, vertices)
 
     fixed = property(lambda self: bool(self._record["fixed"]), doc="Has the origin been given?")
 
@@ -227,11 +227,6 @@ class Free(Motion):
         known = vertices is not None and some is None
         old, new = (0.0,) if known else self.box, (0.0,) if vertices is None else (vertices.min(initial=0.0), vertices.max(initial=0.0))
         return max(max(old), -min(old), max(new), -min(new))
-
-    @property
-    def file_vertices(self):
-        """(1, n, 3): the vertices, as a file keeps them."""
-        return self.vertices[None]
 
     def update(self, vertices, copy=True):
         """Take new positions, (n, 3) float64 as `core/validate.py` makes them; refused ones change nothing."""
@@ -295,3 +290,13 @@ class Free(Motion):
         if drifted or scale != self.scale:
             self.scale = self._record["scale"] = scale
             set_points(self.flat, self.points, self.origin, scale, self._scratch)
+
+
+def read_free(file, settings):
+    """The motion of a file."""
+    if len(file.shapes) > 1 or len(file.values):
+        raise ValueError("shapes: expected one, without weights, for a body whose vertices move freely")
+    return Free(file.shapes[0], file.origin)
+
+
+register_motion(MotionType("free", Free, lambda motion: MotionFile(motion.vertices[None]), read_free))

@@ -190,8 +190,8 @@ def farthest_point_sampling(points: ArrayLike, count: int, seed: int = 0) -> Ind
     farthest from those before it (of several the first), so that any number of them from the front is spread as evenly as it can be.
     Each is chosen once, also where points coincide. Takes count · n steps: 550 of 45,682 take 0.1 s.
 
-    >>> from pliant.motion.meshless import farthest
-    >>> sorted(farthest([[0, 0, 0], [0.1, 0, 0], [5, 0, 0], [5.1, 0, 0], [9, 0, 0]], 3, seed=1).tolist())
+    >>> from pliant.motion.meshless import farthest_point_sampling
+    >>> sorted(farthest_point_sampling([[0, 0, 0], [0.1, 0, 0], [5, 0, 0], [5.1, 0, 0], [9, 0, 0]], 3, seed=1).tolist())
     [0, 2, 4]
     """
     rows = validate_rig.points("points", points)

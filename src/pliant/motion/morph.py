@@ -11,17 +11,18 @@ Invariants: as `Free` (`motion/free.py`), but `flat` and `points` are true for v
 all after `complete`. |x − origin| <= reach, rounding included; `error_bound` bounds the rounding of a position, times the scale.
 """
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from pliant.core import validate
-from pliant.core.jit import helper, kernel
+from pliant.core.jit import kernel
 from pliant.core.simd import add_rounded, extract, load4, mul_rounded, store4, to_float32
 from pliant.core.soa import aligned_zeros
 from pliant.errors import MeshError
 from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN
 from pliant.motion.free import MOTION_DTYPE, round_origin, scale_for
-from pliant.motion.motion import Motion
+from pliant.motion.motion import Motion, MotionFile, MotionType, compute_vertex, register_motion
 from pliant.motion.rigid import UNDERFLOW_BOUND
 
 PAD = 4                                                                 # numbers behind the last vertex of a shape
@@ -29,28 +30,35 @@ EPSILON, MAX_COORDINATE = 2.0**-52, 2.0**1020
 FILTER_HEADROOM = 2.0**60                                               # a sum of products this far above SMALLEST is above it, or 0
 
 
-@helper
-def blend_row(shapes, stride, active, weights, n, at):
-    """Four numbers of the flat vertices from `at` on."""
-    row = mul_rounded(load4(shapes, stride * active[0] + at), weights[0])
-    for k in range(1, n):
-        row = add_rounded(row, mul_rounded(load4(shapes, stride * active[k] + at), weights[k]))
-    return row
+class ShapeBlend(NamedTuple):
+    """The shapes, one after another, `stride` numbers each; the `n` that are active, and their weights; and where a vertex is written: its
+    position in `flat` (3 n_v,), its float32 row (position − origin) · scale in `points` (4 n_v,)."""
+    shapes: np.ndarray
+    stride: int
+    active: np.ndarray
+    weights: np.ndarray
+    n: int
+    origin: np.ndarray
+    scale: float
+    flat: np.ndarray
+    points: np.ndarray
 
 
-@helper
-def blend_vertex(shapes, stride, active, weights, n, origin, scale, v, flat, points):
-    """Set vertex v, and its row of float32."""
-    row = blend_row(shapes, stride, active, weights, n, 3 * v)
-    flat[3 * v], flat[3 * v + 1], flat[3 * v + 2] = extract(row, 0), extract(row, 1), extract(row, 2)
-    store4(points, 4 * v, to_float32((row - load4(origin, 0)) * scale))
+@compute_vertex.register(ShapeBlend)
+def _(state, r):
+    v, at, flat = np.int64(r), 3 * np.int64(r), state.flat
+    row = mul_rounded(load4(state.shapes, state.stride * state.active[0] + at), state.weights[0])
+    for k in range(1, state.n):
+        row = add_rounded(row, mul_rounded(load4(state.shapes, state.stride * state.active[k] + at), state.weights[k]))
+    flat[at], flat[at + 1], flat[at + 2] = extract(row, 0), extract(row, 1), extract(row, 2)
+    store4(state.points, 4 * v, to_float32((row - load4(state.origin, 0)) * state.scale))
 
 
 @kernel
-def blend_all(shapes, stride, active, weights, n, origin, scale, flat, points):
-    """Set all vertices, and their rows."""
-    for v in range(len(points) // 4):
-        blend_vertex(shapes, stride, active, weights, n, origin, scale, v, flat, points)
+def blend_all(state):
+    """Compute all vertices, and their rows."""
+    for v in range(len(state.points) // 4):
+        compute_vertex(state, v)
 
 
 @kernel
@@ -178,9 +186,13 @@ class Morph(Motion):
     def complete(self):
         """Set every vertex."""
         if not self._all_set:
-            blend_all(self.shapes.reshape(-1), self.shapes.shape[1], self.active, self.weights, self.n_active, self.origin, self.scale,
-                      self.flat, self.points)
+            blend_all(self.frame_state())
             self._all_set = True
+
+    def frame_state(self):
+        """The ShapeBlend of this frame."""
+        return ShapeBlend(self.shapes.reshape(-1), self.shapes.shape[1], self.active, self.weights, self.n_active, self.origin, self.scale,
+                          self.flat, self.points)
 
     def restore(self):
         """After an interrupted update: everything from the weights again, the old or the new ones."""
@@ -204,6 +216,17 @@ def morph_motion(shapes, additive, origin, between):
     if additive and between:
         raise ValueError("between: additive targets are no chain; expected 0 with a base")
     return Morph(shapes, additive, point)
+
+
+def read_morph(file, settings):
+    """The motion of a file."""
+    motion = morph_motion(file.shapes, validate.flag("additive", file.additive), file.origin, settings.get("between"))
+    motion.update(motion.validate_input(file.values))
+    return motion
+
+
+register_motion(MotionType(
+    "morph", Morph, lambda motion: MotionFile(motion.file_vertices, motion.controls, additive=motion.additive), read_morph))
 
 
 def scaled_rows(flat, origin):

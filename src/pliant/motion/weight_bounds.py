@@ -74,6 +74,21 @@ class WeightSum(NamedTuple):
     wz: float
 
 
+class NodeRanges(NamedTuple):
+    """Weight ranges of nodes: those of node i go from begins[i] to begins[i + 1], of the maps `map_ids`; its rest boxes begin at starts[i],
+    one for each, or one for all; `weight_sums` (n,). `planes` (m · D · 4,) are the rows of the maps along D directions, whose 1-norms are
+    `norms` (D,); `empty` is a node without volumes."""
+    weight_ranges: np.ndarray
+    map_ids: np.ndarray
+    begins: np.ndarray
+    rest_boxes: np.ndarray
+    starts: np.ndarray
+    weight_sums: np.ndarray
+    norms: np.ndarray
+    planes: np.ndarray
+    empty: np.ndarray
+
+
 class TopBreakpoints(NamedTuple):
     """What one pass over the b of a direction says: Σ l b, the largest b and the room there, the second."""
     fixed: float
@@ -200,11 +215,12 @@ def not_converged(search, top, sums):
 
 
 @helper
-def bound_direction(weight_ranges, map_ids, begin, end, rest_boxes, at, step, weight_sums, i, planes, directions, d, oriented, method):
-    """(low, high) of the vertices of each lane of node i along direction d, not rounded outward. Of `shares` those from begin to end are
-    the node's, of the maps `which`; of `hulls` those from `at` on, one for each, or with step 0 one for all; `planes` (m, directions, 4)
-    are flat."""
-    weight_sum = lanes(weight_sums, i)
+def bound_direction(ranges, begin, end, at, step, i, d, oriented, method):
+    """(low, high) of the vertices of each lane of node i along direction d, not rounded outward. The node's weight ranges go from begin to
+    end; its rest boxes begin at `at`, one for each, or with step 0 one for all."""
+    weight_ranges, map_ids, rest_boxes, planes, directions = ranges.weight_ranges, ranges.map_ids, ranges.rest_boxes, ranges.planes, len(
+        ranges.norms)
+    weight_sum = lanes(ranges.weight_sums, i)
     zero = weight_sum.lower * ZERO
     lowest = zero + LOWEST
     top_high = top_low = TopBreakpoints(zero, lowest, zero, lowest)

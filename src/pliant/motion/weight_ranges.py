@@ -12,7 +12,9 @@ from pliant.motion.weight_bounds import RestBox, WeightRange, WeightSum
 
 
 class RangeScratch(NamedTuple):
-    """Room for `survey`: see there."""
+    """For `collect_ranges`, with m maps: `map_ids` (m,) lists those that move some of the vertices. Of map j limits[j] are the smallest and
+    largest weight, boxes[j] = low, high of the vertices that it moves; boxes[-1] is around all. `sums` are the smallest and largest sum of
+    weights. `counts` (m,) are 0 between two calls."""
     counts: np.ndarray
     limits: np.ndarray
     boxes: np.ndarray
@@ -21,16 +23,15 @@ class RangeScratch(NamedTuple):
 
 
 def range_scratch(m):
-    """The RangeScratch for so many maps."""
+    """The RangeScratch for m maps."""
     return RangeScratch(np.zeros(m, np.int64), np.zeros((m, 2)), np.zeros((m + 1, 6)), np.zeros(2), np.zeros(m, np.int32))
 
 
 @kernel
-def collect_ranges(order, begin, end, begins, maps, weights, local, axes, counts, limits, boxes, sums, map_ids):
-    """Of the vertices in the rows order[begin : end]: the maps that move them, in `map_ids`; how many. Of map j limits[j] are the least
-    and the largest weight, boxes[j] = low, high of those it moves, boxes[-1] of all, along `axes` (3, 3), a row each. `sums` are the least
-    and the largest sum of weights. `local` (n, 3) are places at rest; counts (m,), 0 at first, are left at 0."""
-    n = 0
+def collect_ranges(order, begin, end, skin, local, axes, scratch):
+    """Fill the scratch for the vertices in the rows order[begin : end] of a skin (begins, map_ids, weights); the number of maps that move
+    them. `axes` (3, 3), a row each, are those of the boxes; `local` (n, 3) are positions at rest."""
+    (begins, maps, weights), (counts, limits, boxes, sums, map_ids), n = skin, scratch, 0
     sums[0], sums[1] = np.inf, -np.inf
     bounds = boxes[len(boxes) - 1]
     for k in range(3):
@@ -94,24 +95,24 @@ def rest_box(box, to_xyz):
 def weight_sum(sums, minimum, to_xyz):
     """The Rest where weights sum up to between these and their least values to `bases`."""
     lower, upper = sums[0] * (1 - 2.0**-40) - minimum, sums[1] * (1 + 2.0**-40) - minimum
-    return WeightSum(np.float32(lower - abs(lower) * 2.0**-22), np.float32(upper + abs(upper) * 2.0**-22),
-                     np.float32(to_xyz[0, 0]), np.float32(to_xyz[1, 0]), np.float32(to_xyz[2, 0]),
-                     np.float32(to_xyz[0, 1]), np.float32(to_xyz[1, 1]), np.float32(to_xyz[2, 1]),
-                     np.float32(to_xyz[0, 2]), np.float32(to_xyz[1, 2]), np.float32(to_xyz[2, 2]))
+    return WeightSum(np.float32(lower - abs(lower) * 2.0**-22), np.float32(upper + abs(upper) * 2.0**-22), np.float32(to_xyz[0, 0]),
+                     np.float32(to_xyz[1, 0]), np.float32(to_xyz[2, 0]), np.float32(to_xyz[0, 1]), np.float32(to_xyz[1, 1]),
+                     np.float32(to_xyz[2, 1]), np.float32(to_xyz[0, 2]), np.float32(to_xyz[1, 2]), np.float32(to_xyz[2, 2]))
 
 
 @kernel
-def put_ranges(map_ids, n, slots, limits, boxes, sums, to_xyz, weight_ranges, rest_boxes, at, step, weight_sums, i, k):
-    """Write what `survey` has said of lane k of node i: of map j into the share slots[j] and the hull slots[j] + at; with step 0 the hull
-    `at` is around all."""
+def put_ranges(scratch, n, slots, to_xyz, ranges, at, step, i, k):
+    """Write the results of `collect_ranges` for n maps to lane k of node i: of map j to weight range slots[j] and rest box slots[j] + at;
+    with step 0, rest box `at` is around all."""
+    _, limits, boxes, sums, map_ids = scratch
     minimum, last = 0.0, len(boxes) - 1
     for m in range(n):
         j = np.int64(map_ids[m])
         entry = weight_range(limits[j, 0], limits[j, 1])
-        put_lane(weight_ranges, slots[j], k, entry)
+        put_lane(ranges.weight_ranges, slots[j], k, entry)
         minimum += np.float64(entry.minimum)
         if step != 0:
-            put_lane(rest_boxes, at + slots[j], k, rest_box(boxes[j], to_xyz))
+            put_lane(ranges.rest_boxes, at + slots[j], k, rest_box(boxes[j], to_xyz))
     if step == 0:
-        put_lane(rest_boxes, at, k, rest_box(boxes[last], to_xyz))
-    put_lane(weight_sums, i, k, weight_sum(sums, minimum, to_xyz))
+        put_lane(ranges.rest_boxes, at, k, rest_box(boxes[last], to_xyz))
+    put_lane(ranges.weight_sums, i, k, weight_sum(sums, minimum, to_xyz))

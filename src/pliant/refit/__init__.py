@@ -1,2 +1,2 @@
-"""Policies: when and how volumes are refitted. They register themselves by being imported here."""
-from pliant.refit import active, auto, bottom_up, fitted, hybrid, inflated, lazy, rebuild  # noqa: F401
+"""Policies: when volumes are refitted to the vertices. They register themselves when they are imported here."""
+from pliant.refit import active, auto, blended, bottom_up, convex, fitted, hybrid, inflated, lazy, rebuild  # noqa: F401

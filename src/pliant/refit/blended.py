@@ -18,10 +18,10 @@ from pliant.core.function_pointer import CONTEXTS, address_of, array_at, as_poin
 from pliant.core.jit import kernel
 from pliant.core.simd import ctz
 from pliant.core.soa import aligned_zeros, lane, lanes, lanes_dtype, load_bounds, packed_dtype, put_bounds, put_lane, put_lanes
-from pliant.motion.morph import blend_vertex, round_up_float32
+from pliant.motion.morph import ShapeBlend, round_up_float32
 from pliant.refit import front_tracking, lazy
-from pliant.refit.leaf_fill import CONTEXT, fill_leaf, requested_lanes, requested_node, requested_stamp, stamp_if_ready
-from pliant.refit.policy import Policy
+from pliant.refit.leaf_fill import CONTEXT, fill_computed_leaf, requested_lanes, requested_node, requested_stamp, stamp_if_ready
+from pliant.refit.policy import Policy, register_policy
 from pliant.refit.refit_node import merge_and_stamp
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 from pliant.volume.protocol import blend, inflate, merge, negate
@@ -74,14 +74,6 @@ def signed_reference(references, i, weight):
     return negate(made) if weight < 0 else made
 
 
-@kernel
-def fill_blended_leaf(leaves, i, points, vertices, begins, shapes, stride, used, factors, n, origin, scale, flat, frame):
-    """Set the vertices of leaf i, then its triangles."""
-    for at in range(begins[i], begins[i + 1]):
-        blend_vertex(shapes, stride, used, factors, n, origin, scale, np.int64(vertices[at]), flat, points)
-    return fill_leaf(leaves, i, points, frame)
-
-
 # --- entries -------------------------------------------------------------------------------------------------------------------
 
 @cache
@@ -99,8 +91,7 @@ def node_entry(volume, width):
         number = array_at(as_pointer(blend["active"]), blend["n_references"], np.int64)
         weight = array_at(as_pointer(blend["weights"]), blend["n_references"], np.float32)
         return blend_node(nodes, requested_node(i), requested_lanes(i), references, blend["n_references"], number, weight,
-                          blend["n_active"], blend["margin"],
-                          blend["stamps"], requested_stamp(i, nodes, np.int32(record["frame"])))
+                          blend["n_active"], blend["margin"], blend["stamps"], requested_stamp(i, nodes, np.int32(record["frame"])))
 
     def enter_python(context, i):
         bvh = CONTEXTS[context]
@@ -108,8 +99,7 @@ def node_entry(volume, width):
             return 0
         state, blend = bvh.tree_state, bvh.tree_state.record[0]
         return blend_node(bvh.nodes, requested_node(i), requested_lanes(i), state.volumes.reshape(-1), state.volumes.shape[1], state.active,
-                          state.weight,
-                          int(blend["n_active"]), blend["margin"], blend["stamps"], requested_stamp(i, bvh.nodes, bvh.frame))
+                          state.weight, int(blend["n_active"]), blend["margin"], blend["stamps"], requested_stamp(i, bvh.nodes, bvh.frame))
 
     return address_of(enter_python if jit.DISABLED else enter)
 
@@ -121,21 +111,18 @@ def leaf_entry():
         record = array_at(as_pointer(context), 1, CONTEXT)[0]
         blend = array_at(as_pointer(record["blend"]), 1, BLEND_DTYPE)[0]
         leaves = array_at(as_pointer(record["leaves"]), record["n_leaves"], LEAF_DTYPE)
-        points = array_at(as_pointer(record["points"]), record["n_points"], np.float32)
         vertices = array_at(as_pointer(blend["vertices"]), blend["n_vertices"], np.int32)
-        begins = array_at(as_pointer(blend["begins"]), record["n_leaves"] + 1, np.int32)
-        shapes = array_at(as_pointer(blend["shapes"]), blend["n_shapes"] * blend["stride"], np.float64)
-        used = array_at(as_pointer(blend["active_shapes"]), blend["n_shapes"], np.int64)
-        factors = array_at(as_pointer(blend["shape_weights"]), blend["n_shapes"], np.float64)
-        flat = array_at(as_pointer(blend["flat"]), 3 * (record["n_points"] // 4), np.float64)
-        return np.int64(fill_blended_leaf(leaves, i, points, vertices, begins, shapes, blend["stride"], used, factors, blend["n_used"],
-                                          blend["origin"], blend["scale"], flat, np.int32(record["frame"])))
+        begins, n = array_at(as_pointer(blend["begins"]), record["n_leaves"] + 1, np.int32), record["n_points"] // 4
+        state = ShapeBlend(array_at(as_pointer(blend["shapes"]), blend["n_shapes"] * blend["stride"], np.float64), blend["stride"],
+                           array_at(as_pointer(blend["active_shapes"]), blend["n_shapes"], np.int64),
+                           array_at(as_pointer(blend["shape_weights"]), blend["n_shapes"], np.float64), blend["n_used"], blend["origin"],
+                           blend["scale"], array_at(as_pointer(blend["flat"]), 3 * n, np.float64),
+                           array_at(as_pointer(record["points"]), 4 * n, np.float32))
+        return np.int64(fill_computed_leaf(leaves, i, state, vertices, begins, np.int32(record["frame"])))
 
     def enter_python(context, i):
         bvh = CONTEXTS[context]
-        motion, tree = bvh.motion, bvh.tree
-        return fill_blended_leaf(bvh.leaves, i, bvh.points, tree.vertices, tree.begins, motion.shapes.reshape(-1), motion.shapes.shape[1],
-                                 motion.active, motion.weights, motion.n_active, motion.origin, motion.scale, motion.flat, bvh.frame)
+        return fill_computed_leaf(bvh.leaves, i, bvh.motion.frame_state(), bvh.tree.vertices, bvh.tree.begins, bvh.frame)
 
     return address_of(enter_python if jit.DISABLED else enter)
 
@@ -227,3 +214,4 @@ def check_front(volume_type, settings):
 
 BLENDED = Policy("blended", refit_bvh, {"between": (0, check_between), "stamps": (True, validate.flag), "front": front_tracking.OPTION},
                  check=check_front, motion="morph")
+register_policy(BLENDED)

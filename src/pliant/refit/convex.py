@@ -19,19 +19,19 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core import jit, validate
-from pliant.core.dispatch import generic
+from pliant.core.dispatch import ANY, generic
 from pliant.core.function_pointer import CONTEXTS, address_of, array_at, as_pointer, call_address
 from pliant.core.jit import helper, kernel
 from pliant.core.simd import to_float32, vector4
 from pliant.core.soa import aligned_zeros, lane, load_bounds, put_field_lanes, put_lane, stamp
 from pliant.core.stack import stack_float32, store_vector
-from pliant.motion.blended import STAMP_DTYPE, Skin, blend_vertex
-from pliant.motion.weight_bounds import BOUNDS, bound_direction, range_dtypes, rounding_margin
+from pliant.motion.blended import STAMP_DTYPE, Skin
+from pliant.motion.weight_bounds import BOUNDS, NodeRanges, bound_direction, range_dtypes, rounding_margin
 from pliant.motion.weight_ranges import collect_ranges, put_ranges, range_scratch
 from pliant.refit import front_tracking, lazy
 from pliant.refit.fitted import fit_nodes
-from pliant.refit.leaf_fill import CONTEXT, fill_leaf, requested_lanes, requested_node, requested_stamp, stamp_if_ready
-from pliant.refit.policy import Policy
+from pliant.refit.leaf_fill import CONTEXT, fill_computed_leaf, requested_lanes, requested_node, requested_stamp, stamp_if_ready
+from pliant.refit.policy import Policy, register_policy
 from pliant.refit.refit_node import enclose_range, merge_and_stamp
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 from pliant.volume.aabb import Box
@@ -51,21 +51,6 @@ CONVEX_DTYPE = np.dtype([(name, np.int64) for name in (
     "vertex_ids", "rest", "skin_begins", "skin_which", "skin_weights", "columns", "stamps", "flat", "n_weights", "n_columns", "skin_frame",
     "vertices", "rows", "leaf_begins", "n_vertices")] + [("origin", np.float64, (4,)), ("scale", np.float64), ("size", np.float64),
                                                   ("error_bound", np.float64)])
-
-
-class NodeRanges(NamedTuple):
-    """What nodes know of the maps: `weight_ranges` of node i from begins[i] to begins[i + 1], of the maps `map_ids`; boxes at rest from
-    starts[i] on, as many or one for all; `weight_sums` (n,); the 1-norms (D,) of directions and planes (m · D · 4,), the rows of maps
-    along them; a node of nothing."""
-    weight_ranges: np.ndarray
-    map_ids: np.ndarray
-    begins: np.ndarray
-    rest_boxes: np.ndarray
-    starts: np.ndarray
-    weight_sums: np.ndarray
-    norms: np.ndarray
-    planes: np.ndarray
-    empty: np.ndarray
 
 
 class ConvexState(NamedTuple):
@@ -88,6 +73,20 @@ def finish_slabs(like, nodes, i, scratch):
     """All directions have been seated: set the lanes of node i."""
 
 
+@put_slab.register(ANY)
+def _(like, nodes, i, d, low, high, scratch):
+    store_vector(scratch, 8 * d, low)
+    store_vector(scratch, 8 * (d + 3), high)
+
+
+@finish_slabs.register(ANY)
+def _(like, nodes, i, scratch):
+    for k in range(nodes[i]["count"]):
+        low = to_float32(vector4(np.float64(scratch[k]), np.float64(scratch[k + 8]), np.float64(scratch[k + 16]), 0.0))
+        high = to_float32(vector4(np.float64(scratch[k + 24]), np.float64(scratch[k + 32]), np.float64(scratch[k + 40]), 0.0))
+        put_lane(nodes, i, k, enclose_box(like, low, high))
+
+
 def _put_field(like, nodes, i, d, low, high, scratch):
     put_field_lanes(nodes, i, d if d < 3 else 2 * d, low)               # fields of a k-DOP: those of a box, then ends of slabs, in twos
     put_field_lanes(nodes, i, d + 3 if d < 3 else 2 * d + 1, high)
@@ -97,21 +96,9 @@ def _finish_fields(like, nodes, i, scratch):
     pass
 
 
-def _put_scratch(like, nodes, i, d, low, high, scratch):
-    store_vector(scratch, 8 * d, low)
-    store_vector(scratch, 8 * (d + 3), high)
-
-
-def _enclose_scratch(like, nodes, i, scratch):
-    for k in range(nodes[i]["count"]):
-        low = to_float32(vector4(np.float64(scratch[k]), np.float64(scratch[k + 8]), np.float64(scratch[k + 16]), 0.0))
-        high = to_float32(vector4(np.float64(scratch[k + 24]), np.float64(scratch[k + 32]), np.float64(scratch[k + 40]), 0.0))
-        put_lane(nodes, i, k, enclose_box(like, low, high))
-
-
-for _volume in dict.fromkeys(each.volume for each in VOLUME_TYPES.values()):
-    put_slab.register(_volume)(_put_field if _volume in SLABS else _put_scratch)
-    finish_slabs.register(_volume)(_finish_fields if _volume in SLABS else _enclose_scratch)
+for _volume in SLABS:
+    put_slab.register(_volume)(_put_field)
+    finish_slabs.register(_volume)(_finish_fields)
 
 
 @kernel
@@ -124,9 +111,7 @@ def bound_node(nodes, leaves, i, merged_lanes, ranges, record, points, vertices,
         margin, at = rounding_margin(end - begin, record["size"]) + 2 * record["error_bound"], ranges.starts[i]
         step = np.int64(ranges.starts[i + 1] - at > 1)
         for d in range(len(ranges.norms)):
-            low, high = bound_direction(ranges.weight_ranges, ranges.map_ids, begin, end, ranges.rest_boxes, at, step, ranges.weight_sums,
-                                        i, ranges.planes,
-                                        len(ranges.norms), np.int64(d), record["oriented"], record["method"])
+            low, high = bound_direction(ranges, begin, end, at, step, i, np.int64(d), record["oriented"], record["method"])
             out = np.float32(margin * ranges.norms[d])
             put_slab(like, nodes, i, np.int64(d), low - out, high + out, scratch)
         finish_slabs(like, nodes, i, scratch)
@@ -141,14 +126,6 @@ def bound_node(nodes, leaves, i, merged_lanes, ranges, record, points, vertices,
     for k in range(nodes[i]["count"], len(nodes[i]["child"])):
         put_lane(nodes, i, k, lane(ranges.empty, np.int64(0), k))
     return merge_and_stamp(nodes, i, stamp_after)
-
-
-@kernel
-def fill_blended_leaf(leaves, i, skin, rows, begins, frame):
-    """Set the vertices of leaf i, which are in these rows of the skin, then its triangles."""
-    for at in range(begins[i], begins[i + 1]):
-        blend_vertex(skin, np.int64(rows[at]))
-    return fill_leaf(leaves, i, skin.points, frame)
 
 
 # --- entries -------------------------------------------------------------------------------------------------------------------
@@ -179,8 +156,7 @@ def node_entry(volume, width):
         points = array_at(as_pointer(record["points"]), record["n_points"], np.float32)
         frame = np.int32(record["frame"])
         return bound_node(nodes, leaves, requested_node(i), requested_lanes(i), ranges, convex, points, vertices, begins, record["fill"],
-                          context, frame,
-                          requested_stamp(i, nodes, frame))
+                          context, frame, requested_stamp(i, nodes, frame))
 
     def enter_python(context, i):
         bvh = CONTEXTS[context]
@@ -210,11 +186,11 @@ def leaf_entry():
                     array_at(as_pointer(convex["stamps"]), n, STAMP_DTYPE),
                     array_at(as_pointer(convex["flat"]), 3 * n, np.float64), array_at(as_pointer(record["points"]), 4 * n, np.float32),
                     convex["origin"], convex["scale"], np.int32(convex["skin_frame"]))
-        return np.int64(fill_blended_leaf(leaves, i, skin, rows, begins, np.int32(record["frame"])))
+        return np.int64(fill_computed_leaf(leaves, i, skin, rows, begins, np.int32(record["frame"])))
 
     def enter_python(context, i):
         bvh = CONTEXTS[context]
-        return fill_blended_leaf(bvh.leaves, i, bvh.motion.frame_skin(), bvh.tree_state.rows, bvh.tree.begins, bvh.frame)
+        return fill_computed_leaf(bvh.leaves, i, bvh.motion.frame_state(), bvh.tree_state.rows, bvh.tree.begins, bvh.frame)
 
     return address_of(enter_python if jit.DISABLED else enter)
 
@@ -222,13 +198,12 @@ def leaf_entry():
 # --- the limits ----------------------------------------------------------------------------------------------------------------
 
 @kernel
-def list_ranges(child, count, spans, order, begins, skin_maps, weights, local, axes, to_xyz, exact, own, counts, limits, boxes, sums,
-                map_ids,
-                last_node, slots, firsts, starts, maps, weight_ranges, rest_boxes, weight_sums):
-    """Of every lane, but leaves where these are `exact`, what maps have of its vertices; how many weight ranges there are. Without room for
-    maps it fills firsts (n + 1,) and starts (n + 1,), which say where the weight ranges and boxes of a node begin, and thereby whether it
-    has one for each map; with room it reads them, and fills maps, weight ranges, boxes at rest and weight sums. `last_node` (m,) is −1 at
-    first."""
+def list_ranges(child, count, spans, skin, local, axes, to_xyz, exact, own, scratch, last_node, slots, ranges):
+    """Fill the ranges of every lane, leaves excepted if these are `exact`; the number of weight ranges. Without room for `map_ids` it fills
+    only `begins` (n + 1,) and `starts` (n + 1,), and thereby decides which nodes have a rest box for each map; with room it reads these.
+    `spans` lists the rows of each lane; last_node (m,) is −1 at first."""
+    firsts, starts, maps = ranges.begins, ranges.starts, ranges.map_ids
+    boxes, map_ids = scratch.boxes, scratch.map_ids
     total, n_hulls, filling = 0, 0, len(maps) > 0
     for i in range(len(child)):
         firsts[i], own_size, common_size, n = total, 0.0, 0.0, 0
@@ -237,8 +212,7 @@ def list_ranges(child, count, spans, order, begins, skin_maps, weights, local, a
         for k in range(count[i]):
             if child[i, k] < 0 and exact:
                 continue
-            n = collect_ranges(order, spans[i, k, 0], spans[i, k, 1], begins, skin_maps, weights, local, axes[i, k], counts, limits, boxes,
-                               sums, map_ids)
+            n = collect_ranges(spans.order, spans.spans[i, k, 0], spans.spans[i, k, 1], skin, local, axes[i, k], scratch)
             for e in range(n):
                 j = np.int64(map_ids[e])
                 if last_node[j] != i:
@@ -248,8 +222,7 @@ def list_ranges(child, count, spans, order, begins, skin_maps, weights, local, a
                     total += 1
                 own_size, common_size = own_size + side_sum(boxes[j]), common_size + side_sum(boxes[len(boxes) - 1])
             if filling:
-                put_ranges(map_ids, n, slots, limits, boxes, sums, to_xyz[i, k], weight_ranges, rest_boxes, at - step * firsts[i], step,
-                           weight_sums, i, k)
+                put_ranges(scratch, n, slots, to_xyz[i, k], ranges, at - step * firsts[i], step, i, k)
         if not filling:
             starts[i] = n_hulls
             n_hulls += total - firsts[i] if own and own_size < OWN_BOX_RATIO * common_size else min(total - firsts[i], 1)
@@ -294,36 +267,31 @@ def prepare_bvh(bvh, settings):
     spans, directions = lazy.vertex_spans(tree, motion.count), slab_directions(volume)
     axes, to_xyz = lane_axes(bvh, settings["boxes"])
     exact, own, m = settings["leaves"] == "exact", settings["boxes"] == "own", motion.n_maps
-    n, scratch, order = len(tree.child), range_scratch(m), motion.rows[spans.order]
-    share, hull, rest = range_dtypes(tree.width)
-    begins, starts, slots, weight_sums = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), np.zeros(m, np.int64), aligned_zeros(n, rest)
-
-    def fill_ranges(maps, weight_ranges, rest_boxes):
-        return list_ranges(tree.child, tree.count, spans.spans, order, *motion.skin, motion.local, axes, to_xyz, exact, own, *scratch,
-                           np.full(m, -1), slots, begins, starts, maps, weight_ranges, rest_boxes, weight_sums)
-
-    total = fill_ranges(np.zeros(0, np.int32), aligned_zeros(0, share), aligned_zeros(0, hull))
-    map_ids, weight_ranges, rest_boxes = np.zeros(total, np.int32), aligned_zeros(total, share), aligned_zeros(int(starts[n]), hull)
-    if total:
-        fill_ranges(map_ids, weight_ranges, rest_boxes)
+    n, scratch, spans = len(tree.child), range_scratch(m), spans._replace(order=motion.rows[spans.order])
+    weight_range, rest_box, weight_sum = range_dtypes(tree.width)
     empty, norms = aligned_zeros(1, node_dtype(volume, tree.width)), np.abs(directions).sum(axis=1)
     for name, value in zip(volume._fields, bvh.options.volume_type.empty, strict=True):
         empty["lanes"][name] = value
     planes = motion.planes if len(directions) == 3 else aligned_zeros(4 * len(directions) * m, np.float32)
-    ranges = NodeRanges(weight_ranges, map_ids, begins, rest_boxes, starts, weight_sums, norms, planes, empty)
+    ranges = NodeRanges(aligned_zeros(0, weight_range), np.zeros(0, np.int32), np.zeros(n + 1, np.int64), aligned_zeros(0, rest_box),
+                        np.zeros(n + 1, np.int64), aligned_zeros(n, weight_sum), norms, planes, empty)
+    lists = tree.child, tree.count, spans, motion.skin, motion.local, axes, to_xyz, exact, own, scratch
+    total = list_ranges(*lists, np.full(m, -1), np.zeros(m, np.int64), ranges)
+    if total:
+        ranges = ranges._replace(weight_ranges=aligned_zeros(total, weight_range), map_ids=np.zeros(total, np.int32),
+                                 rest_boxes=aligned_zeros(int(ranges.starts[n]), rest_box))
+        list_ranges(*lists, np.full(m, -1), np.zeros(m, np.int64), ranges)
     record = np.zeros(1, CONVEX_DTYPE)
     convex = record[0]
     begins_of_skin, maps_of_skin, weights_of_skin = motion.skin
-    arrays = {"weight_ranges": weight_ranges, "map_ids": map_ids, "begins": begins, "rest_boxes": rest_boxes, "starts": starts,
-              "weight_sums": weight_sums, "planes": planes,
-              "norms": norms, "empty": empty, "vertex_ids": motion.vertex_ids, "rest": motion.rest, "skin_begins": begins_of_skin,
+    arrays = {**ranges._asdict(), "vertex_ids": motion.vertex_ids, "rest": motion.rest, "skin_begins": begins_of_skin,
               "skin_which": maps_of_skin, "skin_weights": weights_of_skin, "columns": motion.columns, "stamps": motion.stamps,
               "flat": motion.flat, "rows": rows, "vertices": tree.vertices, "leaf_begins": tree.begins}
     for name, array in arrays.items():
         convex[name] = array.ctypes.data
     convex["n_weight_ranges"], convex["n_planes"] = total, len(planes)
     convex["n_norms"], convex["n_weights"] = len(norms), len(maps_of_skin)
-    convex["n_columns"], convex["n_vertices"], convex["n_rest_boxes"] = len(motion.columns), len(tree.vertices), len(rest_boxes)
+    convex["n_columns"], convex["n_vertices"], convex["n_rest_boxes"] = len(motion.columns), len(tree.vertices), len(ranges.rest_boxes)
     convex["oriented"], convex["method"], convex["exact"] = settings["boxes"] == "obb", BOUNDS[settings["bound"]], exact
     bvh.tree_state = ConvexState(ranges, directions, rows, record)
     bvh.set_context(blend=record, entry=node_entry(volume, tree.width)[0], fill=leaf_entry()[0])
@@ -346,3 +314,4 @@ def refit_bvh(bvh):
 
 CONVEX = Policy("convex", refit_bvh, {"bound": ("eq12", validate.choice_of(BOUNDS)), "boxes": ("own", validate.choice_of(BOXES)),
                                     "leaves": ("bound", validate.choice_of(LEAVES)), "front": front_tracking.OPTION}, motion="blended")
+register_policy(CONVEX)

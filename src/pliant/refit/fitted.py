@@ -53,8 +53,8 @@ def refit_bvh(bvh):
 def check_fit_method(volume_type, settings):
     """Can volumes of this type be fitted so?"""
     how = settings["how"]
-    if (type(FIT_METHODS[how]), volume_type.volume) not in fit.table:
-        known = ", ".join(sorted(other.name for other in VOLUME_TYPES.values() if (type(FIT_METHODS[how]), other.volume) in fit.table))
+    if not fit.has_body(type(FIT_METHODS[how]), volume_type.volume):
+        known = ", ".join(sorted(other.name for other in VOLUME_TYPES.values() if fit.has_body(type(FIT_METHODS[how]), other.volume)))
         raise ValueError(f"policy: how={how!r} is not for volume={volume_type.name!r}; it is for {known}")
 
 

@@ -130,16 +130,14 @@ def entry_for(volume, width):
         levels = array_at(as_pointer(record["levels"]), record["n_nodes"], np.int32)
         ends = array_at(as_pointer(record["ends"]), record["n_nodes"], np.int32)
         return refit_subtree(nodes, points, spans, order, levels, ends, requested_stamp(i, nodes, np.int32(record["frame"])),
-                             requested_node(i), requested_lanes(i),
-                             record["n_levels"] if i else record["root_levels"])
+                             requested_node(i), requested_lanes(i), record["n_levels"] if i else record["root_levels"])
 
     def enter_python(context, i):
         bvh = CONTEXTS[context]
         if stamp_if_ready(i, bvh.nodes, bvh.ready, bvh.frame):
             return 0
         return refit_subtree(bvh.nodes, bvh.points, *bvh.tree_state, requested_stamp(i, bvh.nodes, bvh.frame), requested_node(i),
-                             requested_lanes(i),
-                             int(bvh.record["n_levels" if i else "root_levels"][0]))
+                             requested_lanes(i), int(bvh.record["n_levels" if i else "root_levels"][0]))
 
     return address_of(enter_python if jit.DISABLED else enter)
 

@@ -13,13 +13,13 @@ from pliant.core.jit import helper, kernel
 from pliant.core.simd import concat, extract, load4, maximum, minimum, transpose4x3
 from pliant.core.soa import publish, put_bounds, put_lanes, stamp
 from pliant.geometry.triangle_overlap import Triangle
+from pliant.motion.motion import compute_vertex
 from pliant.tree.nodes import LEAF_DTYPE
 from pliant.volume.aabb import Box
 
 CONTEXT = np.dtype([(name, np.int64) for name in ("nodes", "leaves", "slots", "points", "spans", "order", "levels", "ends", "n_nodes",
                                                   "n_leaves", "n_points", "n_order", "frame", "root_levels", "n_levels", "blend", "ready",
-                                                  "entry",
-                                                  "fill")])
+                                                  "entry", "fill")])
 AHEAD_FLAG = 1 << 62
 
 
@@ -81,6 +81,14 @@ def fill_leaf(leaves, i, points, frame):
     put_bounds(leaves, i, Box(extract(low, 0), extract(low, 1), extract(low, 2), extract(high, 0), extract(high, 1), extract(high, 2)))
     publish(leaves, i, frame)
     return 0
+
+
+@kernel
+def fill_computed_leaf(leaves, i, state, rows, begins, frame):
+    """Compute the vertices of leaf i, which are in these rows of a motion, then fill the leaf."""
+    for at in range(begins[i], begins[i + 1]):
+        compute_vertex(state, np.int64(rows[at]))
+    return fill_leaf(leaves, i, state.points, frame)
 
 
 @cache

@@ -3,6 +3,7 @@
 A policy decides when volumes are refitted. It sees a `Bvh`: the part of a body below its vertices, that is, a tree, its
 records and what a refit reads. Loops know nothing of policies: they compare stamps and, where a node is stale, call the entry of the BVH.
 """
+from collections import ChainMap
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -11,12 +12,13 @@ import numpy as np
 from pliant.core import validate
 from pliant.core.function_pointer import CONTEXTS
 from pliant.core.jit import ignore_float_errors
+from pliant.core.registry import Registry, check_callable
 from pliant.core.soa import aligned_zeros
 from pliant.refit import partial
 from pliant.refit.leaf_fill import CONTEXT, fill_entry
 from pliant.tree.adjacency import adjacency_masks
 from pliant.tree.nodes import BUILDERS, LEAF_WIDTH, NEVER_STAMPED, WIDTH_OF_ARITY, skip_links, subtree_leaf_ranges
-from pliant.volume.protocol import VOLUME_TYPES
+from pliant.volume.protocol import VOLUME_TYPES, check_protocol
 
 LAST_FRAME = 2**31 - 1                                                  # frame that fits a stamp
 
@@ -178,7 +180,8 @@ class Options(NamedTuple):
     settings: dict
 
 
-POLICIES: dict[str, Policy] = {}
+POLICIES: dict[str, Policy] = Registry("policy")
+MOTION_POLICIES: dict[str, dict[str, Policy]] = {}                      # by motion: the policies that only its bodies have
 
 
 def resolve_options(volume, build, policy, arity, leaf, policies=POLICIES):
@@ -187,6 +190,7 @@ def resolve_options(volume, build, policy, arity, leaf, policies=POLICIES):
     policy_type = policies[validate.choice("policy", policy_settings.pop("name", None), policies)]
     volume_type = VOLUME_TYPES[validate.choice("volume", volume, VOLUME_TYPES)]
     builder = BUILDERS[validate.choice("build", build, BUILDERS)]
+    check_protocol(volume_type)
     settings = policy_type.resolve_settings(policy_settings)
     if policy_type.check is not None:
         policy_type.check(volume_type, settings)
@@ -194,11 +198,27 @@ def resolve_options(volume, build, policy, arity, leaf, policies=POLICIES):
                    validate.integer("leaf", leaf, tuple(range(1, LEAF_WIDTH + 1))), settings)
 
 
-def policies_with(own):
-    """All policies that a body may have whose motion has one of its own."""
-    return {**POLICIES, own.name: own}
+def policies_of(motion):
+    """The policies that bodies of this motion may have: those of all bodies, then its own."""
+    return ChainMap(MOTION_POLICIES.get(motion, {}), POLICIES)
 
 
 def register_policy(policy):
-    """Add a policy."""
-    POLICIES[policy.name] = policy
+    """Add a policy, for all bodies or for those of one motion."""
+    if not isinstance(policy, Policy):
+        raise TypeError(f"policy: expected a Policy, got {policy!r:.80}")
+    check_callable(f"policy {policy.name!r}: refit", policy.refit, "bvh")
+    if policy.check is not None:
+        check_callable(f"policy {policy.name!r}: check", policy.check, "volume_type", "settings")
+    if policy.after_partial is not None:
+        check_callable(f"policy {policy.name!r}: after_partial", policy.after_partial, "bvh", "n")
+    for option, setting in policy.settings.items():
+        if not (isinstance(option, str) and isinstance(setting, tuple) and len(setting) == 2):
+            raise TypeError(f"policy {policy.name!r}: settings must map each option to (default, check), got {option!r}: {setting!r:.80}")
+        check_callable(f"policy {policy.name!r}: check of {option!r}", setting[1], "name", "value")
+    if policy.motion:
+        if policy.name in POLICIES.keys():                              # not `in POLICIES`, which would load extensions
+            raise ValueError(f"policy {policy.name!r} is registered already")
+        MOTION_POLICIES.setdefault(policy.motion, Registry("policy")).add(policy.name, policy)
+    else:
+        POLICIES.add(policy.name, policy)

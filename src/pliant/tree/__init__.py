@@ -1,2 +1,2 @@
-"""BVH topology and builders: topology only, built once. Builders register themselves by being imported here."""
+"""BVH topology and builders, which register themselves when they are imported here."""
 from pliant.tree import connectivity, covariance, matching, partition, sah, split  # noqa: F401

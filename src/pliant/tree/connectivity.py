@@ -20,8 +20,9 @@ import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
 from pliant.tree import sah
+from pliant.tree.build_state import append_children, finish_build, leaf_aligned_middle, pop_set, split_span, start_build
 from pliant.tree.face_graph import build_face_graph
-from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
+from pliant.tree.nodes import Builder, register_builder
 
 MAX_DEPTH = 96                                                          # with log2 MAX_FACES less than MAX_LEVELS
 
@@ -147,18 +148,12 @@ def choose_span_to_split(spans, n, arity, leaf):
 
 
 @kernel
-def build_nodes(begins, adjacent, starts, n_starts, arity, leaf, limit, owner, patch, parent, size, spare, spans, stack, child, count,
-                leaf_spans):
-    """Build; (nodes, leaves). `waiting` (k, 6): parent, lane, begin, end, owner, depth; `spans` (arity, 3) begin, end, owner. Leaves are
-    numbered as they come."""
-    n_nodes, n_leaves, top, new = 0, 0, 1, n_starts
+def build_nodes(begins, adjacent, starts, n_starts, arity, leaf, limit, owner, patch, parent, size, spare, state):
+    """Build; (nodes, leaves). The label of a set is its owner."""
+    spans, n_nodes, n_leaves, top, new = state.spans, 0, 0, 1, n_starts
     while top > 0:
         top -= 1
-        node, depth = n_nodes, stack[top, 5]
-        n_nodes += 1
-        if stack[top, 0] >= 0:
-            child[stack[top, 0], stack[top, 1]] = node
-        spans[0, 0], spans[0, 1], spans[0, 2] = stack[top, 2], stack[top, 3], stack[top, 4]
+        depth = pop_set(state, top, n_nodes)
 
         n = 1
         while n < arity:
@@ -166,8 +161,7 @@ def build_nodes(begins, adjacent, starts, n_starts, arity, leaf, limit, owner, p
             if s < 0:
                 break
             begin, end, old = spans[s, 0], spans[s, 1], spans[s, 2]
-            leaves = (end - begin + leaf - 1) // leaf
-            cut = begin + (end - begin) * (leaves // 2) // leaves       # whole leaves, all equally full
+            cut = leaf_aligned_middle(begin, end, leaf)
             first = component_at(starts, n_starts, begin)
             if depth >= limit:
                 spans[s, 2] = spans[n, 2] = old
@@ -180,19 +174,10 @@ def build_nodes(begins, adjacent, starts, n_starts, arity, leaf, limit, owner, p
                 cut = split_patch(begins, adjacent, owner, patch, begin, cut, end, old, new, parent, size, spare)
                 spans[s, 2], spans[n, 2] = new, new + 1
                 new += 2
-            spans[s, 0], spans[s, 1], spans[n, 0], spans[n, 1] = begin, cut, cut, end
+            split_span(spans, s, cut, n)
             n += 1
-
-        count[node] = n
-        for s in range(n):
-            if spans[s, 1] - spans[s, 0] <= leaf:
-                leaf_spans[n_leaves, 0], leaf_spans[n_leaves, 1] = spans[s, 0], spans[s, 1]
-                child[node, s] = ~n_leaves
-                n_leaves += 1
-            else:
-                stack[top, 0], stack[top, 1], stack[top, 5] = node, s, depth + 1
-                stack[top, 2], stack[top, 3], stack[top, 4] = spans[s, 0], spans[s, 1], spans[s, 2]
-                top += 1
+        n_leaves, top = append_children(state, n_nodes, n, depth, leaf, n_leaves, top)
+        n_nodes += 1
     return n_nodes, n_leaves
 
 
@@ -206,20 +191,14 @@ def order_components(corners, starts):
 
 def build(points, faces, arity, leaf, limit=MAX_DEPTH):
     """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
-    n, width = len(faces), WIDTH_OF_ARITY[arity]
+    n = len(faces)
     order, starts, begins, adjacent = build_face_graph(faces, len(points), lambda order,
                                                        starts: order_components(points[faces[order]], starts))
     components = len(starts) - 1
     owner = np.repeat(np.arange(components, dtype=np.int32), np.diff(starts))
-    stack = np.zeros(((limit + n.bit_length() + 2) * arity, 6), np.int64)
-    stack[0] = -1, 0, 0, n, 0, 0
-    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)  # every node has two children or more
-    leaf_spans = np.zeros((n, 2), np.int64)
-    patch = np.arange(n, dtype=np.int32)
-    parent, size, spare = np.empty((3, n), np.int32)
-    n_nodes, n_leaves = build_nodes(begins, adjacent, starts, components, arity, leaf, limit, owner, patch, parent, size, spare,
-                                    np.zeros((arity, 3), np.int64), stack, child, count, leaf_spans)
-    return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], order[patch], faces)
+    patch, state, scratch = np.arange(n, dtype=np.int32), start_build(n, arity, limit), np.empty((3, n), np.int32)
+    n_nodes, n_leaves = build_nodes(begins, adjacent, starts, components, arity, leaf, limit, owner, patch, *scratch, state)
+    return finish_build(state, n_nodes, n_leaves, order[patch], faces)
 
 
-register(Builder("connectivity", build))
+register_builder(Builder("connectivity", build))

@@ -21,10 +21,10 @@ from pliant.core.jit import helper, kernel, routine
 from pliant.core.soa import aligned_zeros
 from pliant.core.stack import stack_float32, stack_float64
 from pliant.geometry.principal_axes import covariance, principal_axes
-from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
+from pliant.tree.build_state import append_children, finish_build, largest_span, leaf_aligned_middle, pop_set, split_span, start_build
+from pliant.tree.nodes import Builder, register_builder
 from pliant.tree.partition import LCG_FACTOR, LCG_MODULUS
 from pliant.tree.sah import gather_boxes
-from pliant.tree.split import append_children, largest_span, leaf_aligned_middle
 
 MIDPOINT_ERROR = 2.0**-23                                               # of a doubled midpoint: its corners, and their sum
 
@@ -99,16 +99,12 @@ def partition_along_axis(midpoints, order, begin, cut, end, axis, scratch, spare
 
 
 @kernel
-def build_nodes(midpoints, order, arity, leaf, axis, scratch, spare_order, spans, stack, child, count, leaf_spans):
-    """Build; (nodes, leaves). `waiting` (k, 5): parent, lane, begin, end, depth. Leaves are numbered as they come."""
-    n_nodes, n_leaves, top = 0, 0, 1
+def build_nodes(midpoints, order, arity, leaf, axis, scratch, spare_order, state):
+    """Build; (nodes, leaves)."""
+    spans, n_nodes, n_leaves, top = state.spans, 0, 0, 1
     while top > 0:
         top -= 1
-        node, depth = n_nodes, stack[top, 4]
-        n_nodes += 1
-        if stack[top, 0] >= 0:
-            child[stack[top, 0], stack[top, 1]] = node
-        spans[0, 0], spans[0, 1] = stack[top, 2], stack[top, 3]
+        depth = pop_set(state, top, n_nodes)
 
         n = 1
         while n < arity:
@@ -120,9 +116,10 @@ def build_nodes(midpoints, order, arity, leaf, axis, scratch, spare_order, spans
             if end - begin > 2:                                         # two need no axis: half of all cuts down to single faces
                 set_split_axis(midpoints, order, begin, end, axis)
                 partition_along_axis(midpoints, order, begin, cut, end, axis, scratch, spare_order)
-            spans[largest, 1], spans[n, 0], spans[n, 1] = cut, cut, end
+            split_span(spans, largest, cut, n)
             n += 1
-        n_leaves, top = append_children(node, n, depth, leaf, spans, child, count, leaf_spans, n_leaves, stack, top)
+        n_leaves, top = append_children(state, n_nodes, n, depth, leaf, n_leaves, top)
+        n_nodes += 1
     return n_nodes, n_leaves
 
 
@@ -135,15 +132,10 @@ def doubled_midpoints(points, faces):
 
 def build(points, faces, arity, leaf):
     """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
-    n, width = len(faces), WIDTH_OF_ARITY[arity]
-    order, spare_order = np.arange(n, dtype=np.int32), np.empty(n, np.int32)
-    stack = np.zeros(((n.bit_length() + 2) * arity, 5), np.int64)
-    stack[0] = -1, 0, 0, n, 0
-    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)  # every node has two children or more
-    leaf_spans = np.zeros((n, 2), np.int64)
-    n_nodes, n_leaves = build_nodes(doubled_midpoints(points, faces), order, arity, leaf, np.empty(3), np.empty((2, n)), spare_order,
-                                    np.zeros((arity, 2), np.int64), stack, child, count, leaf_spans)
-    return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], order, faces)
+    n = len(faces)
+    order, spare_order, state = np.arange(n, dtype=np.int32), np.empty(n, np.int32), start_build(n, arity, 0)
+    n_nodes, n_leaves = build_nodes(doubled_midpoints(points, faces), order, arity, leaf, np.empty(3), np.empty((2, n)), spare_order, state)
+    return finish_build(state, n_nodes, n_leaves, order, faces)
 
 
-register(Builder("covariance", build))
+register_builder(Builder("covariance", build))

@@ -28,7 +28,7 @@ from pliant.core.jit import helper, kernel
 from pliant.tree.connectivity import component_at, order_components
 from pliant.tree.face_graph import build_face_graph
 from pliant.tree.match_round import build_graph, match_groups
-from pliant.tree.nodes import MAX_LEVELS, WIDTH_OF_ARITY, Builder, register, tree_from_spans
+from pliant.tree.nodes import MAX_LEVELS, WIDTH_OF_ARITY, Builder, register_builder, tree_from_spans
 
 EXTRA_ROUNDS = 2                                                        # rounds beyond ⌈log2 n⌉ that a component may take
 
@@ -253,4 +253,4 @@ def build(points, faces, arity, leaf):
     return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], order[face_order], faces)
 
 
-register(Builder("matching", build))
+register_builder(Builder("matching", build))

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.jit import kernel
+from pliant.core.registry import Registry, check_callable
 from pliant.core.soa import aligned_zeros, bounds_dtype, lanes_dtype, packed_dtype
 from pliant.geometry.triangle_overlap import Triangle
 from pliant.volume.aabb import Box
@@ -225,9 +226,12 @@ class Builder(NamedTuple):
     build: object
 
 
-BUILDERS: dict[str, Builder] = {}
+BUILDERS: dict[str, Builder] = Registry("builder")
 
 
-def register(builder):
+def register_builder(builder):
     """Add a builder."""
-    BUILDERS[builder.name] = builder
+    if not isinstance(builder, Builder):
+        raise TypeError(f"builder: expected a Builder, got {builder!r:.80}")
+    check_callable(f"builder {builder.name!r}: build", builder.build, "points", "faces", "arity", "leaf")
+    BUILDERS.add(builder.name, builder)

@@ -22,9 +22,10 @@ import numpy as np
 from pliant.core.jit import helper, kernel, routine
 from pliant.core.simd import extract, load4
 from pliant.core.soa import aligned_zeros
-from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
+from pliant.tree.build_state import append_children, finish_build, leaf_aligned_middle, pop_set, split_span, start_build
+from pliant.tree.nodes import Builder, register_builder
 from pliant.tree.sah import choose_set_to_split, doubled_midpoint, face_order, gather_boxes, measure_set, partition_at_median, swap_rows
-from pliant.tree.split import append_children, leaf_aligned_middle, split_at_medians
+from pliant.tree.split import split_at_medians
 
 MAX_DEPTH = 96                                                          # with log2 MAX_FACES less than MAX_LEVELS
 MAX_IMBALANCE = 10                                                      # a part has one in so many of the faces, or more
@@ -114,17 +115,13 @@ def split_set(rows, begin, end, leaf, sets, s, samples):
 
 
 @kernel
-def build_nodes(rows, arity, leaf, limit, sets, samples, spans, stack, child, count, leaf_spans):
-    """Build; (nodes, leaves). `waiting` (k, 5): parent, lane, begin, end, depth. Leaves are numbered as they come."""
+def build_nodes(rows, arity, leaf, limit, sets, samples, state):
+    """Build; (nodes, leaves)."""
     median_size = INSERTION_SORT_SIZE - 1 if leaf == 1 else leaf * arity  # so many are halved
-    n_nodes, n_leaves, top = 0, 0, 1
+    spans, n_nodes, n_leaves, top = state.spans, 0, 0, 1
     while top > 0:
         top -= 1
-        node, depth = n_nodes, stack[top, 4]
-        n_nodes += 1
-        if stack[top, 0] >= 0:
-            child[stack[top, 0], stack[top, 1]] = node
-        spans[0, 0], spans[0, 1] = stack[top, 2], stack[top, 3]
+        depth = pop_set(state, top, n_nodes)
 
         n = 1
         if leaf > 1 and spans[0, 1] - spans[0, 0] <= median_size:
@@ -142,25 +139,21 @@ def build_nodes(rows, arity, leaf, limit, sets, samples, spans, stack, child, co
                     cut = split_at_median(rows, begin, end, leaf, sets, s)
                 measure_set(rows, begin, cut, sets, s)
                 measure_set(rows, cut, end, sets, n)
-                spans[s, 0], spans[s, 1], spans[n, 0], spans[n, 1] = begin, cut, cut, end
+                split_span(spans, s, cut, n)
                 n += 1
-
-        n_leaves, top = append_children(node, n, depth, leaf, spans, child, count, leaf_spans, n_leaves, stack, top)
+        n_leaves, top = append_children(state, n_nodes, n, depth, leaf, n_leaves, top)
+        n_nodes += 1
     return n_nodes, n_leaves
 
 
 def build(points, faces, arity, leaf, limit=MAX_DEPTH):
     """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
-    n, width = len(faces), WIDTH_OF_ARITY[arity]
+    n = len(faces)
     rows, sets = aligned_zeros(8 * n + 8, np.float32), np.empty(16 * arity, np.float32)
     gather_boxes(points.reshape(-1), faces, rows, rows.view(np.int32), sets)
-    stack = np.zeros(((limit + n.bit_length() + 2) * arity, 5), np.int64)
-    stack[0] = -1, 0, 0, n, 0
-    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)  # every node has two children or more
-    leaf_spans = np.zeros((n, 2), np.int64)
-    n_nodes, n_leaves = build_nodes(rows, arity, leaf, limit, sets, np.zeros(N_SAMPLES, np.float32), np.zeros((arity, 2), np.int64), stack,
-                                    child, count, leaf_spans)
-    return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], face_order(rows), faces)
+    state = start_build(n, arity, limit)
+    n_nodes, n_leaves = build_nodes(rows, arity, leaf, limit, sets, np.zeros(N_SAMPLES, np.float32), state)
+    return finish_build(state, n_nodes, n_leaves, face_order(rows), faces)
 
 
-register(Builder("partition", build))
+register_builder(Builder("partition", build))

@@ -15,7 +15,8 @@ import numpy as np
 from pliant.core.jit import helper, kernel, routine
 from pliant.core.simd import extract, load, load4, maximum, minimum, movemask, splat4, store4, to_int32
 from pliant.core.soa import aligned_zeros
-from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
+from pliant.tree.build_state import append_children, finish_build, pop_set, split_span, start_build
+from pliant.tree.nodes import Builder, register_builder
 
 MAX_BINS = 32
 MAX_DEPTH = 24
@@ -231,17 +232,13 @@ def choose_set_to_split(sets, spans, n, arity, leaf, depth):
 
 
 @kernel
-def build_nodes(rows, spare, arity, leaf, sets, spans, stack, stack_sets, scratch, counts, child, count, leaf_spans):
-    """Build; (nodes, leaves). `waiting` (k, 5): parent, lane, begin, end, depth. Leaves are numbered as they come."""
+def build_nodes(rows, spare, arity, leaf, sets, stack_sets, scratch, counts, state):
+    """Build; (nodes, leaves)."""
     bins, areas = scratch[0:8 * 3 * MAX_BINS], scratch[8 * 3 * MAX_BINS:]
-    n_nodes, n_leaves, top = 0, 0, 1
+    spans, n_nodes, n_leaves, top = state.spans, 0, 0, 1
     while top > 0:
         top -= 1
-        node, depth = n_nodes, stack[top, 4]
-        n_nodes += 1
-        if stack[top, 0] >= 0:
-            child[stack[top, 0], stack[top, 1]] = node
-        spans[0, 0], spans[0, 1] = stack[top, 2], stack[top, 3]
+        depth = pop_set(state, top, n_nodes)
         for k in range(0, 16, 4):
             store4(sets, k, load4(stack_sets, 16 * top + k))
 
@@ -260,42 +257,32 @@ def build_nodes(rows, spare, arity, leaf, sets, spans, stack, stack_sets, scratc
                 partition_at_median(rows, begin, cut, end, sets, widest)
                 measure_set(rows, begin, cut, sets, widest)
                 measure_set(rows, cut, end, sets, n)
-            spans[widest, 0], spans[widest, 1], spans[n, 0], spans[n, 1] = begin, cut, cut, end
+            split_span(spans, widest, cut, n)
             n += 1
 
-        count[node] = n
+        at = top
         for s in range(n):
-            if spans[s, 1] - spans[s, 0] <= leaf:
-                leaf_spans[n_leaves, 0], leaf_spans[n_leaves, 1] = spans[s, 0], spans[s, 1]
-                child[node, s] = ~n_leaves
-                n_leaves += 1
-            else:
-                stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = node, s, spans[s, 0], spans[s, 1]
-                stack[top, 4] = depth + 1
+            if spans[s, 1] - spans[s, 0] > leaf:                        # where `append_children` puts it
                 for k in range(0, 16, 4):
-                    store4(stack_sets, 16 * top + k, load4(sets, 16 * s + k))
-                top += 1
+                    store4(stack_sets, 16 * at + k, load4(sets, 16 * s + k))
+                at += 1
+        n_leaves, top = append_children(state, n_nodes, n, depth, leaf, n_leaves, top)
+        n_nodes += 1
     return n_nodes, n_leaves
 
 
 def build(points, faces, arity, leaf):
     """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
-    n, width = len(faces), WIDTH_OF_ARITY[arity]
+    n = len(faces)
     rows = aligned_zeros(8 * n + 8, np.float32)
     sets = np.empty(16 * arity, np.float32)
     gather_boxes(points.reshape(-1), faces, rows, rows.view(np.int32), sets)
-    capacity = (MAX_DEPTH + n.bit_length() + 2) * arity
-    stack = np.zeros((capacity, 5), np.int64)
-    stack[0] = -1, 0, 0, n, 0
-    stack_sets = np.zeros(16 * capacity, np.float32)
+    state = start_build(n, arity, MAX_DEPTH)
+    stack_sets = np.zeros(16 * len(state.stack), np.float32)
     stack_sets[:16] = sets[:16]
-    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)  # every node has two children or more
-    leaf_spans = np.zeros((n, 2), np.int64)
-    spare, spans = aligned_zeros(8 * n + 8, np.float32), np.zeros((arity, 2), np.int64)
-    scratch = np.empty(8 * 3 * MAX_BINS + 4 + MAX_BINS, np.float32)
-    n_nodes, n_leaves = build_nodes(rows, spare, arity, leaf, sets, spans, stack, stack_sets, scratch, np.zeros(3 * MAX_BINS, np.int64),
-                                    child, count, leaf_spans)
-    return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], face_order(rows), faces)
+    spare, scratch = aligned_zeros(8 * n + 8, np.float32), np.empty(8 * 3 * MAX_BINS + 4 + MAX_BINS, np.float32)
+    n_nodes, n_leaves = build_nodes(rows, spare, arity, leaf, sets, stack_sets, scratch, np.zeros(3 * MAX_BINS, np.int64), state)
+    return finish_build(state, n_nodes, n_leaves, face_order(rows), faces)
 
 
 def face_order(rows):
@@ -303,4 +290,4 @@ def face_order(rows):
     return rows.view(np.int32)[3:-8:8] - FACE_ID_BIAS
 
 
-register(Builder("sah", build))
+register_builder(Builder("sah", build))

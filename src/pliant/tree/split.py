@@ -24,7 +24,8 @@ import numpy as np
 from pliant.core.jit import helper, kernel, routine
 from pliant.core.simd import extract, load4, movemask, store4
 from pliant.core.soa import aligned_zeros
-from pliant.tree.nodes import WIDTH_OF_ARITY, Builder, register, tree_from_spans
+from pliant.tree.build_state import append_children, finish_build, largest_span, leaf_aligned_middle, pop_set, split_span, start_build
+from pliant.tree.nodes import Builder, register_builder
 from pliant.tree.sah import face_order, gather_boxes, measure_set, partition_at_median
 
 MAX_DEPTH = 48                                                          # with log2 MAX_FACES less than MAX_LEVELS
@@ -92,38 +93,6 @@ def partition_at_planes(rows, spare, begin, end, planes, offsets, spans):
     return n
 
 
-@helper
-def largest_span(spans, n):
-    """Which of n sets has the most faces; of equal ones the first."""
-    largest = 0
-    for s in range(1, n):
-        largest = s if spans[s, 1] - spans[s, 0] > spans[largest, 1] - spans[largest, 0] else largest
-    return largest
-
-
-@helper
-def leaf_aligned_middle(begin, end, leaf):
-    """Where the second half of a set begins. Halves are as near as can be to whole leaves: no set of k leaves becomes k + 1."""
-    leaves = (end - begin + leaf - 1) // leaf
-    return begin + (end - begin) * (leaves // 2) // leaves
-
-
-@helper
-def append_children(node, n, depth, leaf, spans, child, count, leaf_spans, n_leaves, stack, top):
-    """Make n sets the children of a node: leaves, or nodes yet to come; (leaves, waiting) so far."""
-    count[node] = n
-    for s in range(n):
-        if spans[s, 1] - spans[s, 0] <= leaf:
-            leaf_spans[n_leaves, 0], leaf_spans[n_leaves, 1] = spans[s, 0], spans[s, 1]
-            child[node, s] = ~n_leaves
-            n_leaves += 1
-        else:
-            stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = node, s, spans[s, 0], spans[s, 1]
-            stack[top, 4] = depth + 1
-            top += 1
-    return n_leaves, top
-
-
 @routine
 def split_at_medians(rows, arity, leaf, sets, spans):
     """Halve the set spans[0], and always the largest, until there are `arity` or all are leaves; how many there are."""
@@ -136,23 +105,19 @@ def split_at_medians(rows, arity, leaf, sets, spans):
         cut = leaf_aligned_middle(begin, end, leaf)
         measure_set(rows, begin, end, sets, 0)
         partition_at_median(rows, begin, cut, end, sets, 0)
-        spans[largest, 1], spans[n, 0], spans[n, 1] = cut, cut, end
+        split_span(spans, largest, cut, n)
         n += 1
     return n
 
 
 @kernel
-def build_nodes(rows, spare, arity, leaf, at_mean, limit, sets, planes, offsets, spans, stack, child, count, leaf_spans):
-    """Build; (nodes, leaves). `waiting` (k, 5): parent, lane, begin, end, depth. Leaves are numbered as they come."""
-    n_nodes, n_leaves, top = 0, 0, 1
+def build_nodes(rows, spare, arity, leaf, at_mean, limit, sets, planes, offsets, state):
+    """Build; (nodes, leaves)."""
+    spans, n_nodes, n_leaves, top = state.spans, 0, 0, 1
     while top > 0:
         top -= 1
-        node, begin, end, depth = n_nodes, stack[top, 2], stack[top, 3], stack[top, 4]
-        n_nodes += 1
-        if stack[top, 0] >= 0:
-            child[stack[top, 0], stack[top, 1]] = node
-
-        n = 1
+        depth = pop_set(state, top, n_nodes)
+        n, begin, end = 1, spans[0, 0], spans[0, 1]
         if depth < limit and end - begin > (1 if leaf == 1 else leaf * arity):
             measure_set(rows, begin, end, sets, 0)
             if at_mean:
@@ -162,26 +127,21 @@ def build_nodes(rows, spare, arity, leaf, at_mean, limit, sets, planes, offsets,
             keep_longest_axes(sets, planes, arity)
             n = partition_at_planes(rows, spare, begin, end, planes, offsets, spans)
         if n == 1:
-            spans[0, 0], spans[0, 1] = begin, end
             n = split_at_medians(rows, arity, leaf, sets, spans)
-
-        n_leaves, top = append_children(node, n, depth, leaf, spans, child, count, leaf_spans, n_leaves, stack, top)
+        n_leaves, top = append_children(state, n_nodes, n, depth, leaf, n_leaves, top)
+        n_nodes += 1
     return n_nodes, n_leaves
 
 
 def build(points, faces, arity, leaf, at_mean, limit=MAX_DEPTH):
     """A tree over the faces (f, 3) int32 of points (n, 4) float32."""
-    n, width = len(faces), WIDTH_OF_ARITY[arity]
+    n = len(faces)
     rows, spare, sets = aligned_zeros(8 * n + 8, np.float32), aligned_zeros(8 * n + 8, np.float32), np.empty(16, np.float32)
     gather_boxes(points.reshape(-1), faces, rows, rows.view(np.int32), sets)
-    stack = np.zeros(((limit + n.bit_length() + 2) * arity, 5), np.int64)
-    stack[0] = -1, 0, 0, n, 0
-    child, count = np.zeros((n, width), np.int32), np.zeros(n, np.int32)  # every node has two children or more
-    leaf_spans = np.zeros((n, 2), np.int64)
-    n_nodes, n_leaves = build_nodes(rows, spare, arity, leaf, at_mean, limit, sets, np.full(4, INF), np.zeros(N_OCTANTS, np.int64),
-                                    np.zeros((N_OCTANTS, 2), np.int64), stack, child, count, leaf_spans)
-    return tree_from_spans(child[:n_nodes], count[:n_nodes], leaf_spans[:n_leaves], face_order(rows), faces)
+    state = start_build(n, arity, limit)
+    n_nodes, n_leaves = build_nodes(rows, spare, arity, leaf, at_mean, limit, sets, np.full(4, INF), np.zeros(N_OCTANTS, np.int64), state)
+    return finish_build(state, n_nodes, n_leaves, face_order(rows), faces)
 
 
-register(Builder("centre", partial(build, at_mean=False)))
-register(Builder("mean", partial(build, at_mean=True)))
+register_builder(Builder("centre", partial(build, at_mean=False)))
+register_builder(Builder("mean", partial(build, at_mean=True)))

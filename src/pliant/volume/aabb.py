@@ -25,7 +25,7 @@ from pliant.volume.protocol import (
     negate,
     overlap,
     ray_interval,
-    register,
+    register_volume_type,
     round_down,
     round_up,
     separating_gap,
@@ -50,7 +50,7 @@ class Box(NamedTuple):
     hiz: float
 
 
-register(VolumeType("aabb", Box, empty=Box(INF, INF, INF, -INF, -INF, -INF), merge_exact=True))
+register_volume_type(VolumeType("aabb", Box, empty=Box(INF, INF, INF, -INF, -INF, -INF), merge_exact=True))
 
 
 @helper

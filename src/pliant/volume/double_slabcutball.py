@@ -20,13 +20,14 @@ from pliant.volume.protocol import (
     center,
     enclose_box,
     enclose_points,
+    fields,
     gap,
     inflate,
     merge,
     min_half_extent,
     negate,
     ray_interval,
-    register,
+    register_volume_type,
     separating_gap,
     size,
     support_value,
@@ -36,27 +37,11 @@ from pliant.volume.slabcutball import SlabCutBall, cut_ball
 from pliant.volume.slabs import sum_error
 from pliant.volume.sphere import TWO
 
-
-class DoubleSlabCutBall(NamedTuple):
-    """A slab cut ball, and of it what is between the planes at g and h from its centre along m."""
-    x: float
-    y: float
-    z: float
-    radius: float
-    nx: float
-    ny: float
-    nz: float
-    f: float
-    e: float
-    mx: float
-    my: float
-    mz: float
-    g: float
-    h: float
-
+DoubleSlabCutBall = NamedTuple("DoubleSlabCutBall", fields(f"{' '.join(SlabCutBall._fields)} mx my mz g h"))
+DoubleSlabCutBall.__doc__ = """A slab cut ball, restricted to the points between the planes at g and h from its center along m."""
 
 EMPTY = DoubleSlabCutBall(ZERO, ZERO, ZERO, -INF, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ZERO, ONE, ZERO, ZERO)
-register(VolumeType("double_slabcutball", DoubleSlabCutBall, EMPTY, loosened_by_merge=True))
+register_volume_type(VolumeType("double_slabcutball", DoubleSlabCutBall, EMPTY, loosened_by_merge=True))
 
 
 @helper

@@ -26,7 +26,7 @@ from pliant.volume.protocol import (
     negate,
     overlap,
     ray_interval,
-    register,
+    register_volume_type,
     sat_cross_axes,
     separating_gap,
     separation,
@@ -70,10 +70,10 @@ KDop18 = NamedTuple("KDop18", [(name, float) for name in BOX + EDGES])
 KDop26 = NamedTuple("KDop26", [(name, float) for name in BOX + DIAGONALS + EDGES])
 KDOP_CLASSES = (KDop14, KDop18, KDop26)
 
-register(VolumeType("kdop6", Box, empty=Box(INF, INF, INF, -INF, -INF, -INF), merge_exact=True))
+register_volume_type(VolumeType("kdop6", Box, empty=Box(INF, INF, INF, -INF, -INF, -INF), merge_exact=True))
 for _cls in KDOP_CLASSES:
-    register(VolumeType(_cls.__name__.lower(), _cls, empty=_cls(*(INF if name[:2] == "lo" else -INF for name in _cls._fields)),
-                        merge_exact=True))                              # margins (`slabs.wide`) grow with the box around the points
+    register_volume_type(VolumeType(_cls.__name__.lower(), _cls, empty=_cls(*(INF if name[:2] == "lo" else -INF for name in _cls._fields)),
+                                    merge_exact=True))                  # margins (`slabs.wide`) grow with the box around the points
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------------------

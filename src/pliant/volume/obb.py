@@ -38,7 +38,7 @@ from pliant.volume.protocol import (
     negate,
     overlap,
     ray_interval,
-    register,
+    register_volume_type,
     rotate,
     round_up,
     sat_cross_axes,
@@ -76,7 +76,7 @@ class OrientedBox(NamedTuple):
 
 
 EMPTY = OrientedBox(ZERO, ZERO, ZERO, -INF, -INF, -INF, ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE)
-register(VolumeType("obb", OrientedBox, EMPTY, loosened_by_merge=True))
+register_volume_type(VolumeType("obb", OrientedBox, EMPTY, loosened_by_merge=True))
 
 
 @helper
@@ -134,8 +134,7 @@ def _(a, b):
     x, y, z = b.x - a.x, b.y - a.y, b.z - a.z
     more = (fabs(x) + (fabs(y) + fabs(z))) * REL_ERROR + (a.hx + (a.hy + a.hz)) * AXIS_ERROR
     x, y, z = to_axes(a, x, y, z)
-    x, y, z = (maximum(fabs(x) - (a.hx + more), ZERO), maximum(fabs(y) - (a.hy + more), ZERO),
-               maximum(fabs(z) - (a.hz + more), ZERO))
+    x, y, z = (maximum(fabs(x) - (a.hx + more), ZERO), maximum(fabs(y) - (a.hy + more), ZERO), maximum(fabs(z) - (a.hz + more), ZERO))
     return within_radius(squared_norm(x, y, z), b.radius + more) & (a.hx >= ZERO)
 
 

@@ -17,8 +17,10 @@ from pliant.core.simd import fabs, maximum, where
 from pliant.volume.aabb import HALF, INF, SCALE_DOWN, SCALE_UP, ZERO, Box
 from pliant.volume.protocol import (
     REL_ERROR,
+    ROTATION,
     RigidTransform,
     center,
+    fields,
     gap,
     overlap,
     sat_cross_axes,
@@ -33,24 +35,8 @@ from pliant.volume.protocol import (
 FOUR = np.float32(4)
 
 
-class RotatedBox(NamedTuple):
-    """Middle c and half sides h along its own axes, which are the columns of r."""
-    cx: float
-    cy: float
-    cz: float
-    hx: float
-    hy: float
-    hz: float
-    r00: float
-    r01: float
-    r02: float
-    r10: float
-    r11: float
-    r12: float
-    r20: float
-    r21: float
-    r22: float
-    rotation_error: float
+RotatedBox = NamedTuple("RotatedBox", fields(f"cx cy cz hx hy hz {ROTATION} rotation_error"))
+RotatedBox.__doc__ = """Center c and half sides h along the box's own axes, which are the columns of r."""
 
 
 @transform_volume.register(Box, RigidTransform)

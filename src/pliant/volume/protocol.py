@@ -7,18 +7,20 @@ blended by positive factors.
 
 A type registers with
 
-    register(VolumeType("aabb", Box, empty=Box(...)))
+    register_volume_type(VolumeType("aabb", Box, empty=Box(...)))
 
 and defines every function of `PROTOCOL` for its class; the tests in `tests/volume` demand all of them and check what they promise. Tests
 of two volumes may be left out: those with other types, or with its own, follow from `center`, `support_value` and `separating_gap`
 (`generic_overlap.py`).
 """
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from pliant.core.dispatch import generic
 from pliant.core.jit import helper
+from pliant.core.registry import Registry
 from pliant.core.simd import fabs, maximum, minimum
 from pliant.core.soa import record_class
 
@@ -39,31 +41,19 @@ class VolumeType(NamedTuple):
     merge_exact: bool = False
 
 
-class Translation(NamedTuple):
-    """From one body's origin to another's: add (x, y, z). `margin` exceeds every rounding error that this brings in a query."""
-    x: float
-    y: float
-    z: float
-    margin: float
+def fields(names):
+    """The fields of a NamedTuple of float32 values."""
+    return [(name, float) for name in names.split()]
 
 
-class RigidTransform(NamedTuple):
-    """From one body's frame to another's: r · v + (x, y, z), r a rotation but for errors below `rotation_error` in each entry. `margin`
-    exceeds every rounding error that this brings to a place in a query."""
-    r00: float
-    r01: float
-    r02: float
-    r10: float
-    r11: float
-    r12: float
-    r20: float
-    r21: float
-    r22: float
-    x: float
-    y: float
-    z: float
-    margin: float
-    rotation_error: float
+ROTATION = "r00 r01 r02 r10 r11 r12 r20 r21 r22"                        # fields of a rotation matrix, row by row
+
+Translation = NamedTuple("Translation", fields("x y z margin"))
+Translation.__doc__ = """From one body's origin to another's: add (x, y, z). `margin` exceeds every rounding error of that in a query."""
+
+RigidTransform = NamedTuple("RigidTransform", fields(f"{ROTATION} x y z margin rotation_error"))
+RigidTransform.__doc__ = """From one body's frame to another's: r · v + (x, y, z), r a rotation but for errors below `rotation_error` in
+each entry. `margin` exceeds every rounding error of a transformed position in a query."""
 
 
 class Ray(NamedTuple):
@@ -80,13 +70,37 @@ class Ray(NamedTuple):
     margin: float
 
 
-VOLUME_TYPES: dict[str, VolumeType] = {}
+VOLUME_TYPES: dict[str, VolumeType] = Registry("volume type")
 
 
-def register(volume_type):
+def register_volume_type(volume_type):
     """Add a bounding-volume type."""
-    VOLUME_TYPES[volume_type.name] = volume_type
-    record_class(volume_type.volume)
+    if not isinstance(volume_type, VolumeType):
+        raise TypeError(f"volume type: expected a VolumeType, got {volume_type!r:.80}")
+    cls, empty = volume_type.volume, volume_type.empty
+    if not (isinstance(cls, type) and issubclass(cls, tuple) and getattr(cls, "_fields", ())):
+        raise TypeError(f"volume type {volume_type.name!r}: expected a NamedTuple class, got {cls!r:.80}")
+    if not isinstance(empty, cls) or not all(isinstance(value, np.float32) for value in empty):
+        raise TypeError(f"volume type {volume_type.name!r}: empty must be a {cls.__name__} of numpy.float32, got {empty!r:.200}")
+    record_class(cls)
+    VOLUME_TYPES.add(volume_type.name, volume_type)
+
+
+@cache
+def check_protocol(volume_type):
+    """Raise a TypeError if a function of the protocol has no body for this type. Called when a body is made, before any kernel."""
+    a, like = volume_type.volume, volume_type.empty
+    needed = [(function, (a,)) for function in UNARY]
+    needed += [(transform_volume, (a, Translation)), (transform_volume, (a, RigidTransform)), (blend, (a, a))]
+    missing = [f"{function.__name__}({', '.join(each.__name__ for each in classes)})" for function, classes in needed
+               if not function.has_body(*classes)]
+    if not missing:
+        with np.errstate(all="ignore"):
+            rotated = type(transform_volume(like, RigidTransform(*np.float32([1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0]))))
+        missing = [f"{function.__name__}({rotated.__name__})" for function in (size, center, support_value, separating_gap)
+                   if not function.has_body(rotated)]
+    if missing:
+        raise TypeError(f"volume {volume_type.name!r}: the protocol needs {', '.join(missing)}")
 
 
 @generic("a", "b")
@@ -194,9 +208,8 @@ def fit(method, like, low, high, points, order, begin, end):
     """As `enclose_points`, by this method; where a type has nothing better that is `enclose_points` (`generic_overlap.py`)."""
 
 
-PROTOCOL = (overlap, separation, ray_interval, merge, inflate, transform_volume, sat_cross_axes, blend, negate, size, min_half_extent,
-            center, support_value, separating_gap, enclose_box,
-            enclose_points, fit)
+UNARY = (ray_interval, merge, inflate, negate, size, min_half_extent, center, support_value, separating_gap, enclose_box, enclose_points)
+PROTOCOL = (overlap, separation, transform_volume, sat_cross_axes, blend, *UNARY, fit)
 
 
 @helper

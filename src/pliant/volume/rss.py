@@ -38,7 +38,7 @@ from pliant.volume.protocol import (
     negate,
     overlap,
     ray_interval,
-    register,
+    register_volume_type,
     rotate,
     round_up,
     separating_gap,
@@ -72,7 +72,7 @@ class SweptRectangle(NamedTuple):
 
 
 EMPTY = SweptRectangle(ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, -INF, -INF)
-register(VolumeType("rss", SweptRectangle, EMPTY, loosened_by_merge=True))
+register_volume_type(VolumeType("rss", SweptRectangle, EMPTY, loosened_by_merge=True))
 
 
 @helper

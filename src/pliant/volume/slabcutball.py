@@ -40,7 +40,7 @@ from pliant.volume.protocol import (
     negate,
     overlap,
     ray_interval,
-    register,
+    register_volume_type,
     rotate,
     round_up,
     separating_gap,
@@ -69,7 +69,7 @@ class SlabCutBall(NamedTuple):
 
 
 EMPTY = SlabCutBall(ZERO, ZERO, ZERO, -INF, ZERO, ZERO, ONE, ZERO, ZERO)
-register(VolumeType("slabcutball", SlabCutBall, EMPTY, loosened_by_merge=True))
+register_volume_type(VolumeType("slabcutball", SlabCutBall, EMPTY, loosened_by_merge=True))
 
 
 @helper

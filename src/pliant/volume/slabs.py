@@ -57,18 +57,16 @@ def shift_diagonals(a, low, high):
 @helper
 def shift_edges(a, low, high):
     return (round_down(a.loppo + low), round_up(a.hippo + high), round_down(a.lopmo + low), round_up(a.hipmo + high),
-            round_down(a.lopop + low), round_up(a.hipop + high),
-            round_down(a.lopom + low), round_up(a.hipom + high), round_down(a.loopp + low), round_up(a.hiopp + high),
-            round_down(a.loopm + low), round_up(a.hiopm + high))
+            round_down(a.lopop + low), round_up(a.hipop + high), round_down(a.lopom + low), round_up(a.hipom + high),
+            round_down(a.loopp + low), round_up(a.hiopp + high), round_down(a.loopm + low), round_up(a.hiopm + high))
 
 
 @helper
 def translate_diagonals(a, offset):
     s, d, margin = offset.x + offset.y, offset.x - offset.y, FOUR * offset.margin
     return (a.loppp + (s + offset.z - margin), a.hippp + (s + offset.z + margin), a.loppm + (s - offset.z - margin),
-            a.hippm + (s - offset.z + margin),
-            a.lopmp + (d + offset.z - margin), a.hipmp + (d + offset.z + margin), a.lopmm + (d - offset.z - margin),
-            a.hipmm + (d - offset.z + margin))
+            a.hippm + (s - offset.z + margin), a.lopmp + (d + offset.z - margin), a.hipmp + (d + offset.z + margin),
+            a.lopmm + (d - offset.z - margin), a.hipmm + (d - offset.z + margin))
 
 
 @helper

@@ -30,7 +30,7 @@ from pliant.volume.protocol import (
     negate,
     overlap,
     ray_interval,
-    register,
+    register_volume_type,
     sat_cross_axes,
     separating_gap,
     separation,
@@ -51,7 +51,7 @@ class Sphere(NamedTuple):
     radius: float
 
 
-register(VolumeType("sphere", Sphere, empty=Sphere(ZERO, ZERO, ZERO, -INF), loosened_by_merge=True))
+register_volume_type(VolumeType("sphere", Sphere, empty=Sphere(ZERO, ZERO, ZERO, -INF), loosened_by_merge=True))
 
 
 @helper

@@ -223,10 +223,10 @@ def pairs_in_tolerance(a, b, pairs, stats, tolerance, points):
     touching = np.flatnonzero(distances == 0.0) if points else ()
     if len(touching):                                                   # a point that they have in common, twice
         nearest_points[touching] = np.tile(contacts_of([(pairs[touching], a, b)])["segments"][:, 0], 2)
-    kept, work = pairs[in_tolerance], stats + Stats(n_exact=n_exact)
+    in_range, work = pairs[in_tolerance], stats + Stats(n_exact=n_exact)
     if not points:
-        return DistancePairs(kept, work, distances=distances[in_tolerance])
-    return PointPairs(kept, work, distances=distances[in_tolerance], points=nearest_points[in_tolerance].reshape(-1, 2, 3))
+        return DistancePairs(in_range, work, distances=distances[in_tolerance])
+    return PointPairs(in_range, work, distances=distances[in_tolerance], points=nearest_points[in_tolerance].reshape(-1, 2, 3))
 
 
 def pairs_within(bodies: dict[int, Any], id_pairs: NDArray[np.int64], tolerance: float, points: bool) -> SceneDistancePairs:

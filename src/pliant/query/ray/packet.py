@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.core.dispatch import generic
+from pliant.core.dispatch import ANY, generic
 from pliant.core.jit import helper
 from pliant.core.simd import ctz, extract, maximum, minimum, movemask, popcount, reduce_max, reduce_min, where
 from pliant.core.soa import field_lanes, load_bounds
@@ -35,7 +35,6 @@ from pliant.query.ray.leaf import (
 from pliant.query.ray.single import STACK_SIZE
 from pliant.query.traverse import prefetch_child, refresh_node
 from pliant.volume.aabb import Box
-from pliant.volume.protocol import VOLUME_TYPES
 
 MIN_PACKET_SIZE = 16                                                    # fewer rays go alone
 MAX_SPREAD = np.float32(0.6)                                            # of directions, and of starts over the reach
@@ -76,12 +75,9 @@ def is_coherent(like, view, count, reach):
     """Do these rays go the same way, through volumes that can be searched so?"""
 
 
-def _never_coherent(like, view, count, reach):
+@is_coherent.register(ANY)
+def _(like, view, count, reach):
     return False
-
-
-for _volume_type in {volume_type.volume for volume_type in VOLUME_TYPES.values()} - {Box}:
-    is_coherent.register(_volume_type)(_never_coherent)
 
 
 @is_coherent.register(Box)

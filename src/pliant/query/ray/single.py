@@ -6,7 +6,7 @@ Specialised on the volume type and on W, on nothing else.
 """
 import numpy as np
 
-from pliant.core.dispatch import generic
+from pliant.core.dispatch import ANY, generic
 from pliant.core.jit import helper
 from pliant.core.simd import ctz, extract, maximum, minimum, movemask, popcount
 from pliant.core.soa import field_lanes, lanes, load_bounds
@@ -28,7 +28,7 @@ from pliant.query.ray.leaf import (
 )
 from pliant.query.traverse import prefetch_child, refresh_node
 from pliant.volume.aabb import Box
-from pliant.volume.protocol import VOLUME_TYPES, Ray, ray_interval
+from pliant.volume.protocol import Ray, ray_interval
 
 N_SLOTS, STACK_SIZE, STACKS_SIZE = 8, 912, 8 * 912                      # MAX_LEVELS times seven that wait, and eight more
 ZERO = np.float32(0)
@@ -46,13 +46,10 @@ def local_ray(view, j):
                load(view, INV_DIR + 2, j), ZERO, load(view, LIMIT, j), load(view, MARGIN, j))
 
 
-def _hit_children(like, nodes, i, view, j):
+@hit_children.register(ANY)
+def _(like, nodes, i, view, j):
     near, far = ray_interval(lanes(nodes, i), local_ray(view, j))
     return near, movemask(near <= far)
-
-
-for _volume_type in {volume_type.volume for volume_type in VOLUME_TYPES.values()} - {Box}:
-    hit_children.register(_volume_type)(_hit_children)
 
 
 @hit_children.register(Box)
