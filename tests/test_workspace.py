@@ -51,7 +51,7 @@ def test_workspaces_are_used_again(monkeypatch):
     kept = len(scheduler._idle.workspaces)
     for _ in range(5):
         for work in scheduler._idle.workspaces:
-            work.query.view(np.uint8)[:] = 0xA5
+            work._state[:] = 0xA5
             work.stack[:], work.keys[:] = -7, -7
         assert answer(a, b) == expected
     assert len(scheduler._idle.workspaces) == kept
@@ -63,11 +63,11 @@ def test_a_query_inside_a_query_has_a_workspace_of_its_own(monkeypatch):
     a, b = pl.Body(SPHERE, FACES), pl.Body(OTHER, FACES)
     expected, real, inner = answer(a, b), scheduler.copy_keys, []
 
-    def finish(work):
+    def finish(work, state):
         if not inner:
             inner.append(None)
             inner[0] = answer(a, b)
-        return real(work)
+        return real(work, state)
 
     monkeypatch.setattr(scheduler, "copy_keys", finish)
     assert answer(a, b) == expected

@@ -35,7 +35,7 @@ FULL = {
     "io/test_subprocess.py": "processes that crash, hang and eat memory",
     "io/test_subprocess_files.py": "the same with files",
     "core/test_jit.py": "the cache of kernels, in processes of their own",
-    "query/collide/test_self_collide_properties.py": "properties on many examples; test_selfcollide.py has the cases",
+    "query/collide/test_self_collide_properties.py": "properties on many examples; test_self_collide.py has the cases",
     "query/ray/test_rays_properties.py": "properties on many examples",
     "query/ray/test_rays_scenes.py": "scenes of many bodies, in a tree",
     "test_extend.py::test_every_query": "every query with the example extension, in three orders of imports",

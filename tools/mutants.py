@@ -36,7 +36,8 @@ ROOT = Path(__file__).resolve().parents[1]
 MORE = {"body": ("test_input.py", "test_copy.py", "test_empty.py", "test_workspace.py", "refit/test_key_poses.py",
                  "query/collide/test_collide.py"),
         "body_file": ("test_save.py", "test_save_blend.py", "test_save_morph.py"),
-        "results": ("query",), "uniform_grid": ("query/ray",), "__init__": ("test_public.py",), "errors": ("test_public.py",)}
+        "results": ("query",), "uniform_grid": ("query/ray",), "__init__": ("test_public.py",), "errors": ("test_public.py",),
+        "typing": ("test_types.py",)}
 MODES = {"jit": {}, "formulas": {"NUMBA_DISABLE_JIT": "1"}, "cuda": {"NUMBA_DISABLE_JIT": "1", "NUMBA_ENABLE_CUDASIM": "1"}}
 STUCK = 300                                                             # seconds after which a test hangs
 LIMIT = 1800                                                            # seconds of one run of pytest

@@ -219,6 +219,7 @@ QUERIES = {
     "scene_distance": lambda world, step: world.scene.distance(),
     "scene_within": lambda world, step, **options: world.scene.within(**options),
 }
+COMPUTED = "point", "normal"                                             # properties of results that are compared like fields
 ARGUMENTS = ("do", "a", "b", "target", "origins", "directions", "planes")
 
 
@@ -232,5 +233,7 @@ def ask(world, step, whole=False):
     answer = QUERIES[step["do"]](world, step, **options)
     if isinstance(answer, np.ndarray):
         return {"values": answer}
-    fields = {field.name: getattr(answer, field.name) for field in dataclasses.fields(answer) if field.name not in WORK}
+    names = [field.name for field in dataclasses.fields(answer) if field.name not in WORK and not field.name.startswith("_")]
+    names += [name for name in COMPUTED if hasattr(type(answer), name) and name not in names]
+    fields = {name: getattr(answer, name) for name in names}
     return {name: value for name, value in fields.items() if value is not None}

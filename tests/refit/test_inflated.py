@@ -132,7 +132,7 @@ class Reference:
                 self.inflation[i, k] = np.linalg.norm(now[some] - self.anchors[i, k][some], axis=1).max()
             else:
                 self.inflation[i, k] += np.linalg.norm(now[some] - self.before[some], axis=1).max()
-            grown, thick = self.inflation[i, k], float(growth["thickness"][i, k])
+            grown, thick = self.inflation[i, k], float(growth["min_extent"][i, k])
             a, c = grown >= p_max * thick, child >= 0 and grown >= gamma * thick and self.looseness[child] > k_ * grown
             if grown > 0 and self.rule(a, bool(self.visited[i, k]), c):
                 found.add((i, k))
@@ -180,7 +180,7 @@ def test_how_thick_a_volume_is_counted():
         kept, tree = shape_of(body).tree_state, shape_of(body).tree
         for i, k in vertices_under(tree):
             made = load_bounds(kept.originals, 0) if i < 0 else lane(kept.originals, i, k)
-            assert kept.growth["lanes"]["thickness"][i, k] == max(min_half_extent(made), size(made) / 32) > 0
+            assert kept.growth["lanes"]["min_extent"][i, k] == max(min_half_extent(made), size(made) / 32) > 0
         assert moved(body, sheet + np.array([0, 0, 1e-5]))[0] == 0
         assert moved(body, sheet + np.array([0, 0, 1.0]))[0] == lanes(body)
     point = pl.Body(np.zeros((3, 3)), [[0, 1, 2]], policy=policy("A"))

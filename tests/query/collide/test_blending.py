@@ -65,7 +65,8 @@ def parts(found):
         return [part for each in found for part in parts(each)]
     if found is None or isinstance(found, np.ndarray):
         return [found]
-    return [getattr(found, field.name) for field in fields(found) if field.name not in COUNTERS]
+    return [getattr(found, field.name) for field in fields(found) if field.name not in COUNTERS and not field.name.startswith("_")] + [
+        getattr(found, name) for name in ("point", "normal") if hasattr(type(found), name)]
 
 
 @pytest.mark.parametrize("name", [name for name in QUESTIONS if not (OFF and name in SLOW)])
