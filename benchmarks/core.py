@@ -49,7 +49,7 @@ def refit(faces, frames):
     """Update and bottom-up refit of one body, and copying its vertices and faces."""
     scene = bumpy_pair(faces, frames)
     body = pl.Body(scene.frame(0)[0], scene.faces, policy="bottom_up")
-    shape = body.bvh_at(body.motion.scale)
+    shape = body._bvh_at(body._motion.scale)
     rows, indices = np.empty_like(scene.frame(0)[0]), np.empty_like(scene.faces)
     times = {"update": 0.0, "refit": 0.0, "copy into place": 0.0, "copy": 0.0}
     for k in range(frames):

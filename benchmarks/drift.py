@@ -150,7 +150,7 @@ class Runner:
         start = time.perf_counter()
         self.body.update(vertices)
         moved = time.perf_counter()
-        self.body.bvh_at(self.body.motion.scale).refit()
+        self.body._bvh_at(self.body._motion.scale).refit()
         ready = time.perf_counter()
         answer = pl.collide(self.body, other)
         self.times[k] = moved - start, ready - moved, time.perf_counter() - ready

@@ -80,7 +80,7 @@ def local(faces, frames, turn):
     scene, rng = shapes.bumpy_pair(faces, 3), np.random.default_rng(5)
     vertices = scene.frame(0)[0]
     n, count, body = len(vertices), round(SHARE * len(vertices)), pl.Body(vertices, scene.faces, policy="bottom_up")
-    middle, shape = vertices.mean(axis=0), body.bvh_at(body.motion.scale)
+    middle, shape = vertices.mean(axis=0), body._bvh_at(body._motion.scale)
     choices = {
         "all": lambda i: np.arange(n),
         "1 %, a patch that moves slowly": lambda i: nearest(vertices, middle + around(0.02 * i), count),

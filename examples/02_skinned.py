@@ -29,7 +29,7 @@ for degrees in range(0, 100, 10):
     turn[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
     arm.update(bones.maps([np.eye(4), elbow @ turn]))                   # two matrices: no vertex is computed here
     pairs, gap = pl.collide(arm, box), pl.distance(arm, box)
-    computed = arm.motion.n_evaluated
+    computed = arm.n_computed
     print(f"{degrees:2}°: {len(pairs):3} pairs, distance {gap.distance:.3f}; queries computed {computed:5} of {len(rest):,} vertices")
     touched.append(len(pairs) > 0)
     assert (gap.distance == 0) == touched[-1] and computed < len(rest) / 10

@@ -118,7 +118,7 @@ class Player:
     def levels(self) -> int:
         """The number of node levels of the first body's BVH."""
         body = self.bodies[0]
-        return int(body.bvh_at(body.motion.scale).tree.depth)
+        return int(body._bvh_at(body._motion.scale).tree.depth)
 
 
 class Track:
@@ -290,13 +290,13 @@ def fixed(run: Run) -> Rows:
 def levels_of(scene: Scene, options: dict[str, Any]) -> int:
     """The number of node levels of a body of this scene."""
     body = pliant.Body(scene.start().world()[0], scene.faces, **options)
-    return int(body.bvh_at(body.motion.scale).tree.depth)
+    return int(body._bvh_at(body._motion.scale).tree.depth)
 
 
 def memory(body: pliant.Body) -> dict[str, int]:
     """Bytes of a body after a query: its `n_nodes` nodes, the state that its policy keeps with them, its leaves, its topology, and its
     vertices, targets included."""
-    shape, motion = body.bvh_at(body.motion.scale), body.motion
+    shape, motion = body._bvh_at(body._motion.scale), body._motion
     vertices = size_of([motion.flat, motion.points, getattr(motion, "shapes", None)])
     return {"n_nodes": len(shape.nodes), "nodes": shape.nodes.nbytes, "kept": size_of(shape.tree_state), "leaves": shape.leaves.nbytes,
             "links": size_of(shape.tree), "vertices": vertices}  # fmt: skip

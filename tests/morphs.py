@@ -65,14 +65,14 @@ def where(form, given, factors):
 
 def twin(body, **options):
     """A free body where this one is."""
-    o = body.options
+    o = body._options
     return pl.Body(body.vertices, body.faces, arity=o.arity, leaf=o.leaf, **options)
 
 
 def assert_encloses(body):
     """In rational arithmetic: volumes with the frame's stamp hold all vertices under them, and box and reach hold all; how many volumes."""
-    shape, motion = body.bvh_at(body.motion.scale), body.motion
-    tree, nodes, x = shape.tree, shape.nodes, body.motion.vertices
+    shape, motion = body._bvh_at(body._motion.scale), body._motion
+    tree, nodes, x = shape.tree, shape.nodes, body._motion.vertices
     origin, scale = [Fraction(value) for value in motion.origin[:3].tolist()], Fraction(motion.scale)
     low, high = np.zeros((*tree.child.shape, 3)), np.zeros((*tree.child.shape, 3))
     seen = 0
@@ -95,7 +95,7 @@ def assert_encloses(body):
 
 def assert_around(body):
     """In rational arithmetic: box and reach hold all vertices."""
-    motion, x = body.motion, body.motion.vertices
+    motion, x = body._motion, body._motion.vertices
     for axis, origin in enumerate(map(Fraction, motion.origin[:3].tolist())):
         least, most = (Fraction(value) for value in (x[:, axis].min().item(), x[:, axis].max().item()))
         assert Fraction(motion.box[axis].item()) <= least and most <= Fraction(motion.box[axis + 4].item())

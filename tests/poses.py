@@ -86,7 +86,7 @@ def assert_placed(a, b, right=None):
 
 def as_free(body):
     """A body of the same options that was made where the placed one is."""
-    o = body.options
+    o = body._options
     return pl.Body(body.vertices, body.faces, volume=o.volume_type.name, build=o.builder.name, arity=o.arity, leaf=o.leaf,
                    policy=o.policy.name)
 

@@ -170,7 +170,7 @@ def test_copies_of_a_rigid_body_are_instances():
     others = [body.copy() for _ in range(3)]
     for k, other in enumerate(others):
         other.update(poses.matrix(np.eye(3), (1.5 * (k + 1), 0, 0)))
-    assert all(other._bvh is body._bvh and other.guard is not body.guard for other in others)
+    assert all(other._bvh is body._bvh and other._guard is not body._guard for other in others)
     fresh = [pl.Body(other.vertices, FACES) for other in (body, *others)]
     for a, b in ((0, 1), (1, 2), (2, 3)):
         bodies = [body, *others]

@@ -72,8 +72,8 @@ def test_the_origin_comes_back(path, origin):
     meta, _ = parts(path)
     assert meta["origin"] == origin
     loaded, made = pl.Body.load(path), pl.Body(SPHERE + 1e5, FACES, origin=origin)
-    assert loaded.motion.fixed == (origin is not None)
-    assert loaded.motion.origin.tobytes() == made.motion.origin.tobytes()
+    assert loaded._motion.fixed == (origin is not None)
+    assert loaded._motion.origin.tobytes() == made._motion.origin.tobytes()
 
 
 @pytest.mark.parametrize("factor", [5e-324, 1e-200, 1.0, 1e300], ids=str)

@@ -39,9 +39,9 @@ def test_a_saved_body_comes_back_as_it_was(policy, tmp_path):
         found = pl.collide(loaded, others()).faces                      # before vertices are asked for
         np.testing.assert_array_equal(found, pl.collide(free, others()).faces)
         assert loaded.vertices.tobytes() == body.vertices.tobytes()
-        assert repr(loaded) == repr(body) and loaded.options == body.options and loaded.motion.fixed == body.motion.fixed == fixed
-        for one, other in zip((loaded.motion.file_vertices, loaded.motion.controls, *loaded.motion.file_skin),
-                              (body.motion.file_vertices, body.motion.controls, *body.motion.file_skin), strict=True):
+        assert repr(loaded) == repr(body) and loaded._options == body._options and loaded._motion.fixed == body._motion.fixed == fixed
+        for one, other in zip((loaded._motion.file_vertices, loaded._motion.controls, *loaded._motion.file_skin),
+                              (body._motion.file_vertices, body._motion.controls, *body._motion.file_skin), strict=True):
             assert one.dtype == other.dtype and one.tobytes() == other.tobytes()
         np.testing.assert_array_equal(loaded.transform, body.transform)
         moved = blends.maps(4, rng)

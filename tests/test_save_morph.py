@@ -44,8 +44,8 @@ def test_a_saved_body_comes_back_as_it_was(form, policy, tmp_path):
         found = pl.collide(loaded, others()).faces                      # before vertices are asked for
         np.testing.assert_array_equal(found, pl.collide(free, others()).faces)
         assert loaded.vertices.tobytes() == body.vertices.tobytes()
-        assert repr(loaded) == repr(body) and loaded.options == body.options
-        assert loaded.motion.origin.tobytes() == body.motion.origin.tobytes() and loaded.motion.fixed == body.motion.fixed
+        assert repr(loaded) == repr(body) and loaded._options == body._options
+        assert loaded._motion.origin.tobytes() == body._motion.origin.tobytes() and loaded._motion.fixed == body._motion.fixed
         factors = weights(form, 4, rng)
         for each in (loaded, body):
             each.update(factors)

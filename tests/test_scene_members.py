@@ -76,13 +76,13 @@ def test_a_body_is_in_a_scene_once_and_in_several_scenes():
 def test_bodies_that_are_gone_are_no_longer_watched():
     a, b = cube(0.0), cube(0.5)
     scene, other = pl.Scene([a, b]), pl.Scene([a])
-    assert a.observers == (scene, other)
+    assert a._observers == (scene, other)
     scene.remove(0)
-    assert a.observers == (other,)
+    assert a._observers == (other,)
     a.update(meshes.cube((0.25, 0, 0))[0])
     assert len(assert_scene(scene)) == 0
     scene.add(a)
-    assert set(a.observers) == {scene, other}
+    assert set(a._observers) == {scene, other}
     assert len(assert_scene(scene)) > 0
 
 
@@ -232,7 +232,7 @@ def test_bad_arguments_are_refused_and_change_nothing():
     ):
         with pytest.raises(kind, match=words):
             scene.add(*arguments, **options)
-    assert (list(scene), b.observers) == ([0], ())
+    assert (list(scene), b._observers) == ([0], ())
     assert scene.add(b) == 1
     for number in (2, -1, True, "0", None, 0.0, [0]):
         for act in (scene.remove, scene.__getitem__, lambda n: scene.ignore(n, 0) if not isinstance(n, str) else scene[n]):

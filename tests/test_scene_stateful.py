@@ -129,8 +129,8 @@ class Scenes(RuleBasedStateMachine):
         if hasattr(self, "scene"):
             assert list(self.scene) == list(self.members)
             assert len(self.scene) == len(self.members)
-            assert all(self.scene[number] is body and body.observers == (self.scene,) for number, body in self.members.items())
-            assert not any(body.observers for body in self.outside)
+            assert all(self.scene[number] is body and body._observers == (self.scene,) for number, body in self.members.items())
+            assert not any(body._observers for body in self.outside)
 
 
 TestScenes = Scenes.TestCase

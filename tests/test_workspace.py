@@ -1,6 +1,5 @@
 """What a query works in is made larger where trees are deep, and holds nothing that an earlier query has left behind."""
 
-import numpy as np
 import pytest
 
 import pliant as pl

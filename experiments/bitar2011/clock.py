@@ -93,7 +93,7 @@ class Track(Times):
         body, method = self.keeper.bodies[0], self.method
         run: Run = {"method": method.name, "tree": method.tree, "options": method.options} | about
         run |= {"bodies": len(self.keeper.bodies), "both": [len(each) for each in self.keeper.bodies], "steps": steps}
-        run |= {"levels": int(body.bvh_at(body.motion.scale).tree.depth), "bytes": memory(body), "fixed_ms": fixed}
+        run |= {"levels": int(body._bvh_at(body._motion.scale).tree.depth), "bytes": memory(body), "fixed_ms": fixed}
         run["agrees"] = self.answers[:steps] == like.answers[:steps]
         run |= self.lists(steps)
         run["distance"] = [answer[0] for answer in self.answers[:steps]]

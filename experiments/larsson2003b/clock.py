@@ -193,7 +193,7 @@ class Tracer:
     def shapes(self) -> list[Any]:
         """The BVHs of the moving bodies."""
         bodies = self.performance.bodies
-        return [bodies[k].bvh_at(bodies[k].motion.scale) for k in self.moving]
+        return [bodies[k]._bvh_at(bodies[k]._motion.scale) for k in self.moving]
 
     def step(self, shot: Shot, clock: Clock = time.perf_counter) -> tuple[tuple[float, float, float], int, list[Any]]:
         """Seconds of all parts; volumes refitted before the rays; the answers."""

@@ -68,8 +68,8 @@ class Way(NamedTuple):
 
 def sets_of(body: Any) -> Sets:
     """All sets of a body's BVH."""
-    tree = body.bvh_at(body.motion.scale).tree
-    found = vertex_spans(tree, body.motion.count)
+    tree = body._bvh_at(body._motion.scale).tree
+    found = vertex_spans(tree, body._motion.count)
     node, lane = np.nonzero(np.arange(tree.width) < tree.count[:, None])
     every = np.unique(tree.vertices)
     spans = np.concatenate([[[len(found.order), len(found.order) + len(every)]], found.spans[node, lane]])
@@ -119,13 +119,13 @@ def product(options: dict[str, Any]) -> Bound:
 
 def boxes_in(body: Any, sets: Sets) -> Rows:
     """The boxes (n, 6) of a body around each set, all refitted."""
-    shape = body.bvh_at(body.motion.scale)
+    shape = body._bvh_at(body._motion.scale)
     shape.refit()
     freshen_all(shape.nodes, np.int32(shape.frame), shape.entry, shape.context)
     names = shape.options.volume_type.volume._fields[:6]
     boxes = np.stack([np.concatenate([shape.nodes["bounds"][name].reshape(len(shape.nodes), -1)[:1, 0],
                                       shape.nodes["lanes"][name][sets.node, sets.lane]]) for name in names], axis=1)  # fmt: skip
-    return np.asarray(boxes.astype(np.float64) / body.motion.scale + np.tile(body.motion.origin[:3], 2))
+    return np.asarray(boxes.astype(np.float64) / body._motion.scale + np.tile(body._motion.origin[:3], 2))
 
 
 def play(session: Session, title: str, scene: Blends, ways: list[Way], tree: dict[str, Any], **about: Any) -> list[Run]:
@@ -181,7 +181,7 @@ def root_of(options: dict[str, Any]) -> Root:
 
     def of(blended: Blended) -> Job:
         body = pliant.Body.blended(blended.rest, blended.faces, blended.weights, **options)
-        shape = body.bvh_at(body.motion.scale)
+        shape = body._bvh_at(body._motion.scale)
         root = shape.nodes[:1]
 
         def ready(maps: Rows) -> None:
@@ -194,7 +194,7 @@ def root_of(options: dict[str, Any]) -> Root:
 
         def box() -> Rows:
             whole = np.array([root["bounds"][name].reshape(-1)[0] for name in shape.options.volume_type.volume._fields[:6]], np.float64)
-            return np.asarray(whole / body.motion.scale + np.tile(body.motion.origin[:3], 2))
+            return np.asarray(whole / body._motion.scale + np.tile(body._motion.origin[:3], 2))
 
         return Job(ready, do, box)
 
@@ -209,7 +209,7 @@ def update_root(blended: Blended) -> Job:
 
 def optimal_root(blended: Blended) -> Job:
     """The box around all vertices, which must be deformed for it."""
-    motion = pliant.Body.blended(blended.rest, blended.faces, blended.weights).motion
+    motion = pliant.Body.blended(blended.rest, blended.faces, blended.weights)._motion
     order, spans, boxes = np.arange(motion.count, dtype=np.int32), np.array([[0, motion.count]]), np.zeros((1, 6))
 
     def do(maps: Rows) -> None:

@@ -97,30 +97,30 @@ class Body(QueryBody):
                     tree: Any = None, key_poses: Any = None, key_pose: int = 0) -> None:
         """Everything but validation. `weld_map` gives the vertex that each is merged into; the BVH is `tree`, or is built on the vertices,
         on `build_vertices` or on the `key_pose` of `key_poses`."""
-        self.guard, self.options, self._weld_map = ReadWriteLock(), options, weld_map
+        self._guard, self._options, self._weld_map = ReadWriteLock(), options, weld_map
         self._faces = np.array(faces)
-        self.welded_faces = self._faces if weld_map is None else weld_map[self._faces]
-        self.motion = motion
+        self._welded_faces = self._faces if weld_map is None else weld_map[self._faces]
+        self._motion = motion
         if not options.policy.motion:
             motion.complete()
         if build_vertices is not None and len(faces):
-            tree = options.builder.build(Free(build_vertices).points.reshape(-1, 4), self.welded_faces, options.arity, options.leaf)
-        self._key_poses: Any = None if key_poses is None else KeyPoses(key_poses, options, self.guard, self.welded_faces, motion)
+            tree = options.builder.build(Free(build_vertices).points.reshape(-1, 4), self._welded_faces, options.arity, options.leaf)
+        self._key_poses: Any = None if key_poses is None else KeyPoses(key_poses, options, self._guard, self._welded_faces, motion)
         self._bvh: Bvh | None = None
         if len(faces):
             self._bvh = (self._key_poses.bvh(key_pose, tree) if self._key_poses else
-                         Bvh(options, self.guard, self.welded_faces, motion.points, tree, motion))
+                         Bvh(options, self._guard, self._welded_faces, motion.points, tree, motion))
             if options.policy.motion:
                 motion.arrange(self._bvh.tree.vertices)
-        self.matrix: NDArray[np.float64] | None = None
+        self._matrix: NDArray[np.float64] | None = None
         self._version = 0                                               # updates so far
-        self.observers: tuple[Any, ...] = ()                            # scenes to notify of each
+        self._observers: tuple[Any, ...] = ()                            # scenes to notify of each
         self._rigid = False
         self._rescaled_bvh: tuple[float, int, Bvh] | None = None
         self._world_cache: tuple[int, NDArray[np.float64], bool, float] | None = None
         self._bounds_cache: tuple[int, NDArray[np.float64]] | None = None
         self._mesh: MeshTopology | None = None
-        self.distance_cache: WeakKeyDictionary[Body, Any] = WeakKeyDictionary()  # by other body: where the last distance was found
+        self._distance_cache: WeakKeyDictionary[Body, Any] = WeakKeyDictionary()  # by other body: where the last distance was found
 
     @classmethod
     def rigid(cls, vertices: ArrayLike | MeshLike, faces: ArrayLike | None = None, **options: Unpack[BodyOptions]) -> Body:
@@ -267,16 +267,28 @@ class Body(QueryBody):
     def vertices(self) -> NDArray[np.float64]:
         """(n, 3) float64, a copy: the positions that `update` was given, to the bit; or the blended shapes of a morphing body; or the
         mapped vertices of a blended one. A transform is applied to them."""
-        with ReadLock(self.guard):
-            return np.array(self.world_vertices()[0]).reshape(-1, 3)
+        with ReadLock(self._guard):
+            return np.array(self._world_vertices()[0]).reshape(-1, 3)
 
     @property
     def transform(self) -> NDArray[np.float64]:
         """(4, 4) float64: from the vertices given to the world."""
-        matrix, rows = np.eye(4), self.matrix
+        matrix, rows = np.eye(4), self._matrix
         if rows is not None:
             matrix[:3] = rows.reshape(3, 4)
         return matrix
+
+    @property
+    def n_computed(self) -> int | None:
+        """The number of vertices computed since the last update: those that queries have reached of a blended body, all of a body whose
+        vertices are given; None for a morphing body, which does not record it.
+
+        >>> import pliant as pl
+        >>> pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]).n_computed
+        3
+        """
+        count: int | None = self._motion.n_computed
+        return count
 
     @property
     def policy_log(self) -> list[Choice]:
@@ -296,10 +308,10 @@ class Body(QueryBody):
         return len(self._faces)
 
     def __repr__(self) -> str:
-        options, parts = self.options, self.motion.repr_parts + ("" if self._key_poses is None else f"{len(self._key_poses)} key poses, ")
+        options, parts = self._options, self._motion.repr_parts + ("" if self._key_poses is None else f"{len(self._key_poses)} key poses, ")
         values = {"build": options.builder.name, "arity": options.arity, "leaf": options.leaf}
         others = "".join(f"{name}={value!r}, " for name, value in values.items() if value != DEFAULTS[name])
-        return (f"Body({self.motion.count} vertices, {len(self)} faces, {parts}volume={options.volume_type.name!r}, {others}"
+        return (f"Body({self._motion.count} vertices, {len(self)} faces, {parts}volume={options.volume_type.name!r}, {others}"
                 f"policy={options.policy.name!r})")
 
     def update(self, vertices: ArrayLike | None = None, *, changed: ArrayLike | None = None, transform: ArrayLike | None = None,
@@ -328,38 +340,38 @@ class Body(QueryBody):
         if self._rigid and transform is None:
             vertices, transform = None, vertices
         if vertices is None and transform is None:
-            wanted = "a matrix (4, 4)" if self._rigid else f"{self.motion.input_name}, a transform or both"
+            wanted = "a matrix (4, 4)" if self._rigid else f"{self._motion.input_name}, a transform or both"
             raise ArgumentTypeError(f"update: nothing given; expected {wanted}")
         if self._rigid and vertices is not None:
             raise ArgumentTypeError("update: a rigid body takes a matrix alone; use Body(vertices, faces) for vertices that move")
         matrix = None if transform is None else validate.transform("transform", transform)
         rows: Any = vertices
-        indices = None if changed is None else validate.changed_indices("changed", changed, self.motion.count)
+        indices = None if changed is None else validate.changed_indices("changed", changed, self._motion.count)
         if indices is not None:
             if vertices is None:
                 raise ArgumentTypeError("update: changed is given without vertices; expected a row for each")
-            if not self.motion.updates_single_vertices:
+            if not self._motion.updates_single_vertices:
                 raise ArgumentTypeError("update: changed is for bodies of which single vertices move; "
-                                        f"a {self.motion.kind} body takes {self.motion.input_name} alone")
-            rows = validate.changed_rows("vertices", vertices, indices, changed, self.motion.count)
+                                        f"a {self._motion.kind} body takes {self._motion.input_name} alone")
+            rows = validate.changed_rows("vertices", vertices, indices, changed, self._motion.count)
         elif vertices is not None:
-            rows = self.motion.validate_input(vertices)
+            rows = self._motion.validate_input(vertices)
         tree_key = None if key_pose is None else check_key_pose(self._key_poses, key_pose, rows, indices)
         if matrix is not None:
-            validate.check_transform_range("transform", matrix, self.motion.bound_after(rows, indices),
-                                           partial(self.motion.vertices_after, rows, indices))
+            validate.check_transform_range("transform", matrix, self._motion.bound_after(rows, indices),
+                                           partial(self._motion.vertices_after, rows, indices))
         return _Update(rows, copy, indices, tree_key, matrix)
 
     def _apply(self, update: _Update) -> None:
         """Do what `_check_update` has validated."""
-        self.guard.start_writing()
+        self._guard.start_writing()
         try:
             if update.vertices is not None:
                 self._apply_update(update.vertices, update.copy, update.changed, update.key_pose)
-            self.matrix = None if update.matrix is None or update.matrix.tolist() == IDENTITY_LIST else update.matrix
+            self._matrix = None if update.matrix is None or update.matrix.tolist() == IDENTITY_LIST else update.matrix
             self._invalidate()
         finally:
-            self.guard.stop_writing()
+            self._guard.stop_writing()
 
     def _apply_update(self, vertices: Any, copy: bool, changed: Any, key: int | None) -> None:
         """Update the motion, then invalidate the volumes; Ctrl-C must not leave one without the other."""
@@ -367,22 +379,22 @@ class Body(QueryBody):
         new_bvh = old_bvh if key is None else self._key_poses.bvh(key)  # built, if necessary, before anything changes
         try:
             if all_moved:
-                self.motion.update(vertices, copy)
-                if not self.options.policy.motion:
-                    self.motion.complete()
+                self._motion.update(vertices, copy)
+                if not self._options.policy.motion:
+                    self._motion.complete()
             else:
-                origin, scale = self.motion.origin[:3].tolist(), self.motion.scale
-                self.motion.update_some(vertices, changed)
-                all_moved = self.motion.origin[:3].tolist() != origin or self.motion.scale != scale
+                origin, scale = self._motion.origin[:3].tolist(), self._motion.scale
+                self._motion.update_some(vertices, changed)
+                all_moved = self._motion.origin[:3].tolist() != origin or self._motion.scale != scale
             if new_bvh is not None:
                 new_bvh.take_over(old_bvh) if all_moved else new_bvh.invalidate_vertices(changed)
                 self._bvh = new_bvh
         except MeshError:
             raise                                                       # invalid input: nothing has changed
         except BaseException:
-            self.motion.restore()
-            if not self.options.policy.motion:
-                self.motion.complete()
+            self._motion.restore()
+            if not self._options.policy.motion:
+                self._motion.complete()
             if self._bvh is not None:
                 self._bvh.invalidate()
             self._invalidate()                                          # vertices may have moved
@@ -391,53 +403,53 @@ class Body(QueryBody):
     def _invalidate(self) -> None:
         """Mark as out of date all that was computed from the vertices, here or in a scene."""
         self._version += 1
-        for scene in self.observers:
+        for scene in self._observers:
             scene._mark_stale(self)
 
-    def bvh_at(self, scale: float) -> Bvh:
+    def _bvh_at(self, scale: float) -> Bvh:
         """For queries: the BVH for coordinates times this power of two; the body's own, except for extreme ratios of sizes."""
-        bvh, motion = self._bvh, self.motion
+        bvh, motion = self._bvh, self._motion
         assert bvh is not None                                          # queries reject bodies without faces
         if scale == motion.scale:
             return bvh
         cached = self._rescaled_bvh
         if cached is None or cached[:2] != (scale, self._version):
-            points, options = aligned_zeros(len(motion.points), np.float32), self.options
+            points, options = aligned_zeros(len(motion.points), np.float32), self._options
             if options.policy.motion:                                   # its state is for volumes of the other scale
                 options = options._replace(policy=POLICIES["bottom_up"], settings={})
             motion.complete()
             set_points(motion.flat, points, motion.origin, scale, aligned_zeros(4, np.float64))
-            cached = self._rescaled_bvh = scale, self._version, Bvh(options, self.guard, self.welded_faces, points, bvh.tree)
+            cached = self._rescaled_bvh = scale, self._version, Bvh(options, self._guard, self._welded_faces, points, bvh.tree)
         return cached[2]
 
-    def world_vertices(self) -> tuple[NDArray[np.float64], bool, float]:
+    def _world_vertices(self) -> tuple[NDArray[np.float64], bool, float]:
         """For queries: world vertices, flat; whether they are in the filters' range; a bound on their rounding error."""
-        self.motion.complete()
-        if self.matrix is None:
-            return self.motion.flat, self.motion.in_filter_range, 0.0
+        self._motion.complete()
+        if self._matrix is None:
+            return self._motion.flat, self._motion.in_filter_range, 0.0
         cached = self._world_cache
         if cached is None or cached[0] != self._version:
-            flat = np.empty_like(self.motion.flat)
-            in_filter_range = transform_vertices(self.matrix, self.motion.flat, flat)
-            cached = self._world_cache = self._version, flat, in_filter_range, rounding_bound(self.matrix, self.motion.box)
+            flat = np.empty_like(self._motion.flat)
+            in_filter_range = transform_vertices(self._matrix, self._motion.flat, flat)
+            cached = self._world_cache = self._version, flat, in_filter_range, rounding_bound(self._matrix, self._motion.box)
         return cached[1:]
 
     @property
     def bounds(self) -> NDArray[np.float64]:
         """(2, 3) float64: the low and the high corner of the tight axis-aligned box around the vertices; zeros without vertices. Computed
         from all vertices when first read after an update."""
-        with ReadLock(self.guard):
+        with ReadLock(self._guard):
             cached = self._bounds_cache
             if cached is None or cached[0] != self._version:
-                rows = self.world_vertices()[0].reshape(-1, 3)
+                rows = self._world_vertices()[0].reshape(-1, 3)
                 box = np.stack([rows.min(axis=0), rows.max(axis=0)]) if len(rows) else np.zeros((2, 3))
                 cached = self._bounds_cache = self._version, box
             return cached[1].copy()
 
-    def world_box(self) -> NDArray[np.float64]:
+    def _world_box(self) -> NDArray[np.float64]:
         """For queries: (2, 3) float64, a box around the vertices, computed without touching them. It is loose after a transform, partial
         updates, weights and maps."""
-        matrix, box = self.matrix, self.motion.box
+        matrix, box = self._matrix, self._motion.box
         if matrix is None:
             return np.array(box.reshape(2, 4)[:, :3])
         corners = np.empty(6)
@@ -446,17 +458,17 @@ class Body(QueryBody):
 
     def _world_triangles(self, bodies: NDArray[np.int64], faces: NDArray[np.int32]) -> NDArray[np.float64]:
         """(n, 3, 3): world positions of the vertices of these faces; for results (`results.Surface`)."""
-        with ReadLock(self.guard):
-            return np.asarray(self.world_vertices()[0].reshape(-1, 3)[self.welded_faces[faces]])
+        with ReadLock(self._guard):
+            return np.asarray(self._world_vertices()[0].reshape(-1, 3)[self._welded_faces[faces]])
 
-    def mesh(self) -> MeshTopology:
+    def _topology(self) -> MeshTopology:
         """For queries: which faces share vertices, built at first use."""
-        with self.guard.refit_lock:
+        with self._guard.refit_lock:
             if self._mesh is None:
                 bvh = self._bvh
                 assert bvh is not None                                  # queries reject bodies without faces
                 _, first = np.unique(bvh.tree.vertices, return_index=True)
-                self._mesh = build_topology(self.welded_faces, self.motion.count, bvh.tree.vertices[np.sort(first)])
+                self._mesh = build_topology(self._welded_faces, self._motion.count, bvh.tree.vertices[np.sort(first)])
             return self._mesh
 
     def copy(self) -> Body:
@@ -471,16 +483,16 @@ class Body(QueryBody):
         >>> body.vertices[0].tolist(), other.vertices[0].tolist()
         ([0.0, 0.0, 0.0], [0.0, 0.0, 5.0])
         """
-        with ReadLock(self.guard):
+        with ReadLock(self._guard):
             bvh, key_poses = self._bvh, self._key_poses
             body = type(self).__new__(type(self))
             if self._rigid:
                 body.__dict__.update(self.__dict__)
-                body.guard, body.observers, body.distance_cache = ReadWriteLock(), (), WeakKeyDictionary()
+                body._guard, body._observers, body._distance_cache = ReadWriteLock(), (), WeakKeyDictionary()
                 return body
-            body._initialize(self.motion.copy(), self._faces, self.options, self._weld_map, tree=None if bvh is None else bvh.tree,
+            body._initialize(self._motion.copy(), self._faces, self._options, self._weld_map, tree=None if bvh is None else bvh.tree,
                              key_poses=None if key_poses is None else key_poses.rows, key_pose=self.key_pose or 0)
-            body.matrix = self.matrix
+            body._matrix = self._matrix
         return body
 
     def __copy__(self) -> Body:
@@ -498,11 +510,11 @@ class Body(QueryBody):
     def save(self, path: str | os.PathLike[str] | BinaryIO) -> None:
         """Write the body to a file, BVH included: loading needs no build. No pickle; a file is written whole or not at all. `path` may also
         be a binary stream."""
-        with ReadLock(self.guard):
+        with ReadLock(self._guard):
             bvh, key_poses = self._bvh, self._key_poses
-            weld_map = np.arange(self.motion.count, dtype=np.int32) if self._weld_map is None else self._weld_map
-            matrix = None if self.matrix is None else self.transform
-            write_body(path, self.options, self.motion, self._faces, weld_map, None if bvh is None else bvh.tree, self._rigid, matrix,
+            weld_map = np.arange(self._motion.count, dtype=np.int32) if self._weld_map is None else self._weld_map
+            matrix = None if self._matrix is None else self.transform
+            write_body(path, self._options, self._motion, self._faces, weld_map, None if bvh is None else bvh.tree, self._rigid, matrix,
                        None if key_poses is None else key_poses.rows, self.key_pose or 0)
 
     @classmethod
@@ -512,7 +524,7 @@ class Body(QueryBody):
         body = cls.__new__(cls)
         body._initialize(saved.motion, saved.faces, saved.options, saved.weld_map, tree=saved.tree, key_poses=saved.key_poses,
                          key_pose=saved.key_pose)
-        body.matrix, body._rigid = saved.transform, saved.rigid
+        body._matrix, body._rigid = saved.transform, saved.rigid
         return body
 
 

@@ -132,7 +132,7 @@ class Scene(SceneMembers):
         """For `pliant.within(body, scene, tolerance)`, or `(scene, body, …)`."""
         own_id, ids = self._partners(body)
         bodies = {number: self._members[number].body for number in ids.tolist()} | {own_id: body}
-        boxes = np.array([bodies[number].world_box() for number in [own_id, *ids.tolist()]])
+        boxes = np.array([bodies[number]._world_box() for number in [own_id, *ids.tolist()]])
         ids = ids[box_gaps(boxes[:1], boxes[1:])[0] <= tolerance] if len(body) else ids[:0]
         columns = [np.full(len(ids), own_id), ids]
         return pairs_within(bodies, np.stack(columns[::-1] if scene_first else columns, axis=1), tolerance, points)
@@ -163,7 +163,7 @@ class Scene(SceneMembers):
         those of each body with itself (`self_within`)."""
         tolerance, points = validate.number("tolerance", tolerance, 0.0), validate.flag("points", points)
         ids = sorted(number for number, member in self._members.items() if len(member.body))
-        boxes = np.array([self._members[number].body.world_box() for number in ids]).reshape(-1, 2, 3)
+        boxes = np.array([self._members[number].body._world_box() for number in ids]).reshape(-1, 2, 3)
         first, second = np.nonzero(np.tril(box_gaps(boxes, boxes) <= tolerance, -1).T)
         tested = self._without_ignored(np.array(ids, np.int64)[np.stack([first, second], axis=1)])
         if validate.flag("self_pairs", self_pairs):

@@ -97,7 +97,7 @@ class SceneMembers(BodyGroup):
             self._id_of_name[name] = number
         if group is not None:
             self._groups.setdefault(group, len(self._groups))
-        body.observers = (*body.observers, self)
+        body._observers = (*body._observers, self)
         self._mark_stale(body)
         return number
 
@@ -110,7 +110,7 @@ class SceneMembers(BodyGroup):
         self._id_of_slot[slot] = -1
         self._fixed_box_slots.discard(slot)
         self._free_slots.append(slot)
-        body.observers = tuple(scene for scene in body.observers if scene is not self)
+        body._observers = tuple(scene for scene in body._observers if scene is not self)
         self._stale_bodies.discard(body)
         del self._members[number], self._id_of[body]
         if name is not None:
@@ -228,7 +228,7 @@ class SceneMembers(BodyGroup):
         self._stale_bodies.add(body)
 
     @synchronized
-    def members_with_faces(self) -> tuple[list[Body], list[int], list[int]]:
+    def _members_with_faces(self) -> tuple[list[Body], list[int], list[int]]:
         """For queries: bodies with faces, their ids and masks."""
         members = [(member.body, number, member.mask) for number, member in self._members.items() if len(member.body)]
         bodies, numbers, masks = zip(*members, strict=True) if members else ((), (), ())

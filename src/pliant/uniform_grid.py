@@ -56,7 +56,7 @@ class UniformGrid(RayTarget):
     def __init__(self, vertices: ArrayLike | MeshLike, faces: ArrayLike | None = None, *, cells: ArrayLike | None = None) -> None:
         self._requested_cells = None if cells is None else validate.cells("cells", cells, MAX_CELLS_PER_AXIS, MAX_CELLS)
         rows, indices = validate.mesh(vertices, faces)
-        self.guard, self._version = ReadWriteLock(), 0
+        self._guard, self._version = ReadWriteLock(), 0
         self._soup = _Soup(Free(rows), np.array(indices))
         self._cell_lists: GridCells | None = None
         self._spare_lists: GridCells | None = None                      # lists of an earlier frame, to be overwritten
@@ -78,7 +78,7 @@ class UniformGrid(RayTarget):
         else:
             rows, indices = validate.mesh(vertices, faces)
             other = _Soup(Free(rows), np.array(indices))
-        self.guard.start_writing()
+        self._guard.start_writing()
         try:
             self._cell_lists, self._version = None, self._version + 1
             if other is not None:
@@ -93,7 +93,7 @@ class UniformGrid(RayTarget):
                 self._soup.motion.restore()                             # Ctrl-C: the old vertices, or the new ones
                 raise
         finally:
-            self.guard.stop_writing()
+            self._guard.stop_writing()
 
     def _check_vertices(self, vertices: Any) -> NDArray[np.float64]:
         """(n, 3) float64 as many as there are now."""
@@ -105,7 +105,7 @@ class UniformGrid(RayTarget):
     @property
     def vertices(self) -> NDArray[np.float64]:
         """(n, 3) float64, a copy: the positions given, to the bit."""
-        with ReadLock(self.guard):
+        with ReadLock(self._guard):
             return np.array(self._soup.motion.vertices)
 
     @property
@@ -118,7 +118,7 @@ class UniformGrid(RayTarget):
     @property
     def cells(self) -> tuple[int, int, int]:
         """The number of cells along each axis that the next query uses."""
-        with ReadLock(self.guard):
+        with ReadLock(self._guard):
             if not len(self):
                 return 1, 1, 1
             frame = self._filled_lists().frame[0]
@@ -134,12 +134,12 @@ class UniformGrid(RayTarget):
 
     def _world_triangles(self, bodies: NDArray[np.int64], faces: NDArray[np.int32]) -> NDArray[np.float64]:
         """(n, 3, 3): positions of the vertices of these faces; for results (`results.Surface`)."""
-        with ReadLock(self.guard):
+        with ReadLock(self._guard):
             return np.asarray(self._soup.motion.vertices[self._soup.faces[faces]])
 
     def trace(self, rays: Any, kind: int) -> tuple[Any, NDArray[Any], Stats]:
         """For queries: (Answers, hits, if all are requested, Stats) for all rays."""
-        with ReadLock(self.guard):
+        with ReadLock(self._guard):
             answers: tuple[Any, NDArray[Any],
                            Stats] = (GridJob(rays, kind, self._filled_lists()).run() if len(self) and rays.n else no_hits(rays.n))
             return answers
@@ -149,7 +149,7 @@ class UniformGrid(RayTarget):
         lists = self._cell_lists
         if lists is not None:
             return lists
-        with self.guard.refit_lock:
+        with self._guard.refit_lock:
             if self._cell_lists is None:                                # nobody reads the spare lists: an update has come since
                 spare, self._spare_lists = self._spare_lists, None
                 self._cell_lists = self._spare_lists = build_grid(self._soup.motion, self._soup.faces.reshape(-1), self._requested_cells,

@@ -43,8 +43,8 @@ def tightest_lane(body, margin):
     """(error, bound) of all volumes of a body whose vertices are where they are."""
     set_all(body)
     shape, worst = shape_of(body), (0.0, 1.0)
-    places = (long(body.motion.vertices) - long(body.motion.origin[:3])) * LONG(body.motion.scale)
-    inside = INSIDE[body.options.volume_type.name]
+    places = (long(body._motion.vertices) - long(body._motion.origin[:3])) * LONG(body._motion.scale)
+    inside = INSIDE[body._options.volume_type.name]
     for (i, k), some in vertices_under(shape.tree).items():
         v = load_bounds(shape.nodes, 0) if i < 0 else lane(shape.nodes, i, k)
         room = rooms(v, places[some])
@@ -76,7 +76,7 @@ def attack_convex(volume, how, boxes):
             return None
         body = blended(volume, how, boxes)
         body.update(maps)
-        motion = body.motion
+        motion = body._motion
         return tightest_lane(body, LONG(rounding_margin(N_MAPS, motion.size)) + 2 * LONG(motion.error_bound) if volume == "aabb" else None)
 
 

@@ -35,7 +35,7 @@ def test_methods_take_turns_and_find_the_same_pairs(monkeypatch):
 def test_a_difference_is_seen(monkeypatch):
     def collide(a, b, **options):
         pairs = pliant.query.collide.two_bodies.collide(a, b, **options)
-        if a.options.policy.name == "bottom_up" and len(pairs) > 1:
+        if a._options.policy.name == "bottom_up" and len(pairs) > 1:
             return pliant.Pairs(pairs.faces[::-1].copy(), pairs.stats)
         return pairs
 

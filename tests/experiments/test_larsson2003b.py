@@ -67,7 +67,7 @@ def test_a_difference_is_seen(monkeypatch):
 
     def lies(scene, *rays, **options):
         dark = occluded(scene, *rays, **options)
-        return ~dark if scene.members_with_faces()[0][0].options.policy.name == "bottom_up" else dark
+        return ~dark if scene._members_with_faces()[0][0]._options.policy.name == "bottom_up" else dark
 
     show = make_demo_spheres(320)
     monkeypatch.setattr(pliant, "occluded", lies, raising=False)
@@ -115,10 +115,10 @@ def test_reconstruction_leaves_nothing_for_the_root(policy):
     body = pliant.Body(actor.shape(0), actor.faces, policy=policy, leaf=1, arity=8)
     for frame in range(1, 3):
         body.update(actor.shape(frame))
-        shape = body.bvh_at(body.motion.scale)
+        shape = body._bvh_at(body._motion.scale)
         assert shape.stale and tracing.reconstruct(shape) > 0 and not shape.stale
         vertices, whole = body.vertices, shape.nodes["bounds"][0]
-        low = np.array([whole[name] for name in ("lox", "loy", "loz")]) + body.motion.origin[:3]
+        low = np.array([whole[name] for name in ("lox", "loy", "loz")]) + body._motion.origin[:3]
         np.testing.assert_allclose(low, vertices.min(axis=0), atol=1e-6)
     upper = (shape.nodes["stamp"] == shape.frame).mean()
     assert upper == 1 if policy in ("bottom_up", "auto") else 0 < upper < 1
@@ -131,7 +131,7 @@ def test_work_is_counted_as_it_is_done(leaf):
     for policy in ("bottom_up", "hybrid"):
         body = pliant.Body(actor.shape(0), actor.faces, policy=policy, leaf=leaf, arity=8)
         body.update(actor.shape(1))
-        shape = body.bvh_at(body.motion.scale)
+        shape = body._bvh_at(body._motion.scale)
         updated, work = tracing.reconstruct(shape), tracing.work_of(shape)
         assert work["volumes"] == updated and work["vertices"] >= 162, "each vertex at least once"
         if policy == "bottom_up" and leaf == 1:

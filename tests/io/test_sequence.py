@@ -141,8 +141,8 @@ def test_what_is_welded_does_not_depend_on_the_frame_that_comes_first(tmp_path):
     files = saved(tmp_path, [mesh_files.obj(corners, faces), mesh_files.obj(folded, faces)])
     actor = read_sequence(files, read_parts, "cube", Settings()).actors[0]
     first, later = actor.at(0, weld=True), actor.at(1, weld=True)
-    assert np.array_equal(first.welded_faces, later.welded_faces)
-    assert len(np.unique(first.welded_faces)) == 8
+    assert np.array_equal(first._welded_faces, later._welded_faces)
+    assert len(np.unique(first._welded_faces)) == 8
     assert np.array_equal(later.vertices, folded)
 
 

@@ -22,24 +22,24 @@ def mesh():
 def test_flag_comes_back(mesh, value):
     rows, faces = mesh
     body = pl.Body(rows, faces)
-    assert body.motion.in_filter_range
+    assert body._motion.in_filter_range
     for at, back in (([3], [3]), ([5, 5], [5]), ([1, 2, 1], [2, 1])):
         moved = rows[at]
         moved[:, 1] = value
         body.update(moved, changed=at)
-        assert not body.motion.in_filter_range
+        assert not body._motion.in_filter_range
         body.update(rows[back], changed=back)
-        assert body.motion.in_filter_range
+        assert body._motion.in_filter_range
     body.update(np.where(np.arange(len(rows))[:, None] == 7, value, rows))
-    assert not body.motion.in_filter_range
+    assert not body._motion.in_filter_range
     body.update(rows[[6]], changed=[6])
-    assert not body.motion.in_filter_range
+    assert not body._motion.in_filter_range
     body.update(rows[[7]], changed=[7])
-    assert body.motion.in_filter_range
+    assert body._motion.in_filter_range
     body.update(np.full_like(rows, value))
-    assert not body.motion.in_filter_range
+    assert not body._motion.in_filter_range
     body.update(rows)
-    assert body.motion.in_filter_range
+    assert body._motion.in_filter_range
 
 
 def test_flag_is_that_of_a_fresh_body_after_any_history(mesh):
@@ -62,13 +62,13 @@ def test_flag_is_that_of_a_fresh_body_after_any_history(mesh):
             with pytest.raises(MeshError):
                 body.update(np.full_like(rows, np.inf))
         if choice == 3:
-            body.motion.restore()
+            body._motion.restore()
         for k, row in zip(at.tolist(), new, strict=True):
             now[k] = row
         body.update(new, changed=at)
         np.testing.assert_array_equal(body.vertices, now)
-        assert body.motion.in_filter_range == pl.Body(now, faces).motion.in_filter_range
-        seen.add(body.motion.in_filter_range)
+        assert body._motion.in_filter_range == pl.Body(now, faces)._motion.in_filter_range
+        seen.add(body._motion.in_filter_range)
     assert seen == {True, False}
 
 
@@ -84,7 +84,7 @@ def test_hits_on_other_faces_are_the_same_to_the_bit(mesh, value):
     origins, directions = rng.uniform(-0.5, 0.5, (4000, 3)), rng.normal(size=(4000, 3))
     directions[:2000] = rows[rng.integers(0, len(rows), 2000)] - origins[:2000]  # at vertices: the filter alone cannot tell
     plain, other = pl.Body(apart, faces), pl.Body(odd, faces)
-    assert plain.motion.in_filter_range and not other.motion.in_filter_range
+    assert plain._motion.in_filter_range and not other._motion.in_filter_range
     placed = [pl.Body(given, faces) for given in (apart, odd)]
     for body in placed:
         body.update(transform=np.diag([-1.0, -1, 1, 1]))
@@ -122,9 +122,9 @@ def test_a_refused_update_leaves_the_flag(mesh):
         body.update(bad)
     with pytest.raises(MeshError):
         body.update(bad[:2], changed=[0, 1])
-    assert body.motion.in_filter_range
+    assert body._motion.in_filter_range
     np.testing.assert_array_equal(body.vertices, rows)
     body.update(bad[:1], changed=[0])
     with pytest.raises(MeshError):
         body.update(np.where(np.isnan(bad), np.nan, rows))
-    assert not body.motion.in_filter_range
+    assert not body._motion.in_filter_range

@@ -64,7 +64,7 @@ def test_positions_are_the_sum_that_is_documented(rest, skin, policy):
     for _ in range(2):
         weights = weights / weights.sum(axis=1, keepdims=True)
     body = pl.Body.blended(rest, [[0, 1, 2]], weights, maps=moved, policy=policy)
-    np.testing.assert_array_equal(body.motion.file_skin[2], weights[weights != 0])
+    np.testing.assert_array_equal(body._motion.file_skin[2], weights[weights != 0])
     assert body.vertices.tobytes() == blends.where(rest, weights, moved).tobytes()
 
 
@@ -79,9 +79,9 @@ def test_leaves_have_the_same_positions(count, place):
     expected = second.vertices
     assert expected.tobytes() == blends.where(BALL + place, weights, moved).tobytes()
     pl.collide(first, pl.Body(expected, FACES))
-    assert (first.motion.stamps["stamp"] == first.motion.frame).all()
-    assert first.motion.flat.tobytes() == expected.tobytes()
-    assert first.motion.points.tobytes() == second.motion.points.tobytes()
+    assert (first._motion.stamps["stamp"] == first._motion.frame).all()
+    assert first._motion.flat.tobytes() == expected.tobytes()
+    assert first._motion.points.tobytes() == second._motion.points.tobytes()
     assert first.vertices.tobytes() == expected.tobytes()
 
 
@@ -115,7 +115,7 @@ def test_weights_of_all_kinds(kind):
     given_weights = KINDS[kind](weights)
     body = pl.Body.blended(BALL, FACES, given_weights)
     body.update(blends.maps(4, np.random.default_rng(5)))
-    assert body.vertices.tobytes() == blends.where(BALL, weights, body.motion.controls).tobytes()
+    assert body.vertices.tobytes() == blends.where(BALL, weights, body._motion.controls).tobytes()
     np.testing.assert_array_equal(given_weights.toarray() if sparse.issparse(given_weights) else given_weights, weights)
 
 
@@ -127,7 +127,7 @@ def test_weights_of_whole_numbers_and_sums_that_are_nearly_one():
     off = WEIGHTS * np.linspace(1 - 9e-6, 1 + 9e-6, len(BALL))[:, None]
     body = pl.Body.blended(BALL, FACES, off, maps=BENT)
     np.testing.assert_allclose(body.vertices, blends.where(BALL, WEIGHTS, BENT), rtol=0, atol=1e-14)
-    again = pl.Body.blended(BALL, FACES, sparse.csr_array(body.motion.file_skin[::-1][:1] + body.motion.file_skin[1::-1]), maps=BENT)
+    again = pl.Body.blended(BALL, FACES, sparse.csr_array(body._motion.file_skin[::-1][:1] + body._motion.file_skin[1::-1]), maps=BENT)
     assert again.vertices.tobytes() == body.vertices.tobytes()
 
 
@@ -375,3 +375,16 @@ def test_a_forked_child_goes_on():
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     """)
+
+
+def test_computed_vertices_are_counted():
+    """None after an update, some after a query that reaches a part of the body, all after reading them."""
+    body, other = pl.Body.blended(BALL, FACES, WEIGHTS, leaf=2), pl.Body(BALL + [1.8, 0, 0], FACES)
+    body.update(np.tile(np.eye(3, 4), (WEIGHTS.shape[1], 1, 1)))
+    assert body.n_computed == 0 and other.n_computed == len(BALL)
+    assert len(pl.collide(body, other)) and 0 < body.n_computed < len(BALL)
+    assert len(body.vertices) == body.n_computed == len(BALL)
+    body = pl.Body.morph([BALL, BALL + 1], FACES)
+    body.update([0.5, 0.5])
+    assert body.n_computed is None
+    assert len(body.vertices) == body.n_computed

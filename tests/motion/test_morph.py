@@ -61,9 +61,9 @@ def test_positions_are_the_sum_that_is_documented(form, rows, factors, policy):
     assert body.vertices.tobytes() == where(form, rows, factors).tobytes()
     twice = morph(form, rows, [[0, 1, 2]])
     twice.update(factors)
-    pl.collide(twice, pl.Body(twice.motion.box[[0, 1, 2, 4, 5, 6, 0, 1, 6]].reshape(3, 3), [[0, 1, 2]]))
+    pl.collide(twice, pl.Body(twice._motion.box[[0, 1, 2, 4, 5, 6, 0, 1, 6]].reshape(3, 3), [[0, 1, 2]]))
     if (twice._bvh.leaves["stamp"] == twice._bvh.frame).all():          # worked out by the query
-        assert twice.motion.flat.tobytes() == where(form, rows, factors).tobytes()
+        assert twice._motion.flat.tobytes() == where(form, rows, factors).tobytes()
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -79,9 +79,9 @@ def test_leaves_have_the_same_positions(form, active, place):
     expected = second.vertices
     assert expected.tobytes() == where(form, rows, factors).tobytes()
     pl.collide(first, pl.Body(expected, FACES))
-    assert not first.motion._all_set
-    assert first.motion.flat.tobytes() == expected.tobytes()
-    assert first.motion.points.tobytes() == second.motion.points.tobytes()
+    assert not first._motion._all_set
+    assert first._motion.flat.tobytes() == expected.tobytes()
+    assert first._motion.points.tobytes() == second._motion.points.tobytes()
     assert first.vertices.tobytes() == expected.tobytes()
 
 

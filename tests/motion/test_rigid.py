@@ -55,7 +55,7 @@ def test_positions_are_rounded_in_the_promised_order(make, rng, size):
         m, (x, y, z) = at.tolist(), vertices[3].tolist()
         assert body.vertices[3].tolist() == [m[k][0] * x + (m[k][1] * y + (m[k][2] * z + m[k][3])) for k in range(3)]
         corners = np.empty((2, 9))
-        transform_corners(at[:3].reshape(-1), vertices.reshape(-1), body.welded_faces, np.array([[0, 1], [1, 0]], np.int32), 1, corners)
+        transform_corners(at[:3].reshape(-1), vertices.reshape(-1), body._welded_faces, np.array([[0, 1], [1, 0]], np.int32), 1, corners)
         np.testing.assert_array_equal(corners.reshape(2, 3, 3), body.vertices[body.faces[[1, 0]]])
 
 
@@ -65,7 +65,7 @@ def test_a_new_body_is_where_it_was_given(make):
     assert body.vertices.tobytes() == CUBE.tobytes()
     body.update(transform=np.eye(4))
     assert body.vertices.tobytes() == CUBE.tobytes()
-    assert body.matrix is None                                          # nothing to do, so nothing is done
+    assert body._matrix is None                                          # nothing to do, so nothing is done
 
 
 def test_transforms_replace_each_other(make):

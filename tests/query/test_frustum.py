@@ -120,7 +120,7 @@ def test_only_leaves_that_planes_cross_blend_vertices():
     body.update([0.5, 0.5])
     found = pl.frustum_cull(body, [[0, 0, 1, -1.2]]).face
     assert 0 < len(found) < len(faces) / 2
-    shape = body.bvh_at(body.motion.scale)
+    shape = body._bvh_at(body._motion.scale)
     assert 0 < (shape.leaves["stamp"] == shape.frame).sum() < len(shape.leaves) / 2
     np.testing.assert_array_equal(found, reference(body.vertices, faces, [[0, 0, 1, -1.2]]))
 
@@ -131,7 +131,7 @@ def test_welded_bodies():
     body = pl.Body(soup, faces, weld=True)
     rng = np.random.default_rng(15)
     body.update(soup + rng.standard_normal(soup.shape))
-    counts = [assert_visible(body, some_planes(rng, BALL), body.welded_faces) for _ in range(3)]
+    counts = [assert_visible(body, some_planes(rng, BALL), body._welded_faces) for _ in range(3)]
     assert both(counts)
 
 

@@ -28,10 +28,10 @@ FEW_FACES = FEW_FACES[:5] if OFF else FEW_FACES
 
 def assert_right(body):
     """All volumes of the body, which a query with its copy reaches, enclose what they must."""
-    copy = twin(body, origin=body.motion.origin[:3])                    # at another scale they would not be the body's own
+    copy = twin(body, origin=body._motion.origin[:3])                    # at another scale they would not be the body's own
     for pairs in (pl.collide(body, copy), pl.collide(copy, body)):
         assert {(k, k) for k in range(len(body))} <= set(map(tuple, pairs.faces.tolist()))
-    if body.options.settings["stamps"]:
+    if body._options.settings["stamps"]:
         assert assert_encloses(body) == lanes(body)
 
 
@@ -189,7 +189,7 @@ def test_an_update_touches_nothing_and_a_query_what_it_reaches(policy, tree):
     body, other = pl.Body.morph(THREE, FACES, policy=policy, **tree), pl.Body(THREE[0] + [0.3, 0.1, 0], FACES)
     if not OFF:
         pl.collide(body, other)
-    shape, motion = shape_of(body), body.motion
+    shape, motion = shape_of(body), body._motion
     pl.collide(body, NEEDLE)
     before, flat = [array.tobytes() for array in (shape.nodes, shape.leaves, motion.flat, motion.points)], motion.flat.copy()
     body.update(TIP)
@@ -292,7 +292,7 @@ def test_settings_reach_the_policy():
     for policy, between, expected in (("auto", 0, (0, True)), ("auto", 2, (2, True)), (STAMPLESS, 2, (2, False)), (TIGHTER, 0, (3, True)),
                                       ({"name": "auto", "stamps": False}, 0, (0, False))):
         body = pl.Body.morph([FEW], FEW_FACES, policy=policy, between=between)
-        assert (body.options.settings["between"], body.options.settings["stamps"]) == expected
+        assert (body._options.settings["between"], body._options.settings["stamps"]) == expected
     for bad, error in (({"name": "blended", "depth": 1}, ValueError), ({"name": "blended", "between": -1}, ValueError),
                        ({"name": "blended", "between": 1024}, ValueError), ({"name": "blended", "stamps": 1}, TypeError),
                        ("blend", ValueError), ({"name": "auto", "background": True}, ValueError)):

@@ -175,10 +175,10 @@ def test_frames_beyond_the_last_stamp():
     """After 2**31 updates stamps begin again, and no vertex is taken for one of long ago."""
     body = pl.Body.blended(FEW, FEW_FACES, blends.near(FEW, 3), leaf=1)
     assert_right(body)                                                  # all is true to the first frame
-    body.motion.frame = body._bvh.frame = 2**31 - 1
+    body._motion.frame = body._bvh.frame = 2**31 - 1
     moved = blends.maps(3, np.random.default_rng(6))
     body.update(moved)
-    assert body.motion.frame == 1 and set_all(body) == len(shape_of(body).nodes)
+    assert body._motion.frame == 1 and set_all(body) == len(shape_of(body).nodes)
     assert_right(body)
     assert body.vertices.tobytes() == blends.where(FEW, blends.near(FEW, 3), moved).tobytes()
 
@@ -196,7 +196,7 @@ def at_one_point(weights, bound):
 
 def ends_of(body):
     """{(face, direction): the end of its leaf}, where the directions are x, y, z and against them, in the world."""
-    shape, motion, found = shape_of(body), body.motion, {}
+    shape, motion, found = shape_of(body), body._motion, {}
     for i, k in np.argwhere((shape.tree.child < 0) & (np.arange(shape.tree.width) < shape.tree.count[:, None])).tolist():
         face = int(shape.tree.faces[~shape.tree.child[i, k], 0])
         for axis, name in enumerate("xyz"):
@@ -319,7 +319,7 @@ def needle():
 def test_an_update_touches_nothing_and_a_query_what_it_reaches(policy):
     body, other = pl.Body.blended(SPHERE, FACES, WEIGHED, policy=policy, leaf=4), needle()
     pl.collide(body, other)
-    shape, motion = shape_of(body), body.motion
+    shape, motion = shape_of(body), body._motion
     before = [array.tobytes() for array in (shape.nodes, shape.leaves, motion.flat, motion.points, motion.stamps)]
     body.update(MOVED)
     assert shape_of(body) is shape
@@ -365,7 +365,7 @@ def test_questions_that_reach_little_look_at_few_vertices(name):
     body, free = pl.Body.blended(SPHERE, FACES, WEIGHED, leaf=4), pl.Body(THERE, FACES)
     body.update(MOVED)
     found, expected = QUESTIONS[name](body), QUESTIONS[name](free)
-    touched = (body.motion.stamps["stamp"] == body.motion.frame).sum()
+    touched = (body._motion.stamps["stamp"] == body._motion.frame).sum()
     assert 0 < touched < len(SPHERE) / (1 if OFF else 4)
     for part in ("faces", "face", "t", "distance", "points"):
         if hasattr(expected, part):
@@ -380,8 +380,8 @@ def test_settings_reach_the_policy():
     def make(policy):
         return pl.Body.blended(FEW, FEW_FACES, np.ones((len(FEW), 1)), policy=policy)
 
-    assert make("auto").options.settings == {"bound": "eq12", "boxes": "own", "leaves": "bound", "front": False}
-    assert make({"name": "auto", "bound": "eq12", "front": True}).options.settings["bound"] == "eq12"
+    assert make("auto")._options.settings == {"bound": "eq12", "boxes": "own", "leaves": "bound", "front": False}
+    assert make({"name": "auto", "bound": "eq12", "front": True})._options.settings["bound"] == "eq12"
     for bad, error in (({"name": "convex", "depth": 1}, ValueError), ({"name": "convex", "bound": "best"}, ValueError),
                        ({"name": "convex", "boxes": 3}, ValueError), ({"name": "convex", "front": 1}, TypeError), ("bent", ValueError),
                        ({"name": "convex", "leaves": "tight"}, ValueError), ("blended", ValueError)):

@@ -31,7 +31,7 @@ def test_fitted_volumes_are_smaller_than_merged_ones(volume_type):
     sizes = {}
     for policy in ("fitted", "bottom_up"):
         body = pl.Body(vertices, faces, volume=volume_type.name, policy=policy)
-        shape = body.bvh_at(body.motion.scale)
+        shape = body._bvh_at(body._motion.scale)
         shape.refit()
         every = [float(size(load_bounds(shape.nodes, i))) for i in range(len(shape.nodes))]
         sizes[policy] = every[0], sum(every)
@@ -42,7 +42,7 @@ def test_fitted_volumes_are_smaller_than_merged_ones(volume_type):
 def test_the_root_is_stamped_last(monkeypatch):
     """A thread that finds it stamped goes on: everything under it must be true by then."""
     body, stamped = pl.Body(*shapes.icosphere(1), policy="fitted", leaf=2), []
-    shape = body.bvh_at(body.motion.scale)
+    shape = body._bvh_at(body._motion.scale)
     monkeypatch.setattr(fitted, "publish", lambda nodes, i, frame: stamped.append(i))
     fit_nodes = getattr(fitted.fit_nodes, "py_func", fitted.fit_nodes)
     fit_nodes(FIT_METHODS["plain"], shape.nodes, shape.ranges(), shape.tree.vertices, shape.tree.begins, shape.points, 1)
@@ -53,9 +53,9 @@ def test_the_root_is_stamped_last(monkeypatch):
 def test_rigid_bodies_are_fitted_where_it_is_worth_it():
     vertices, faces = shapes.icosphere(1)
     for name, volume_type in VOLUME_TYPES.items():
-        assert pl.Body.rigid(vertices, faces, volume=name).options.policy.name == ("fitted" if volume_type.loosened_by_merge else "auto")
-        assert pl.Body.rigid(vertices, faces, volume=name, policy="lazy").options.policy.name == "lazy"
-        assert pl.Body(vertices, faces, volume=name).options.policy.name == "auto"
+        assert pl.Body.rigid(vertices, faces, volume=name)._options.policy.name == ("fitted" if volume_type.loosened_by_merge else "auto")
+        assert pl.Body.rigid(vertices, faces, volume=name, policy="lazy")._options.policy.name == "lazy"
+        assert pl.Body(vertices, faces, volume=name)._options.policy.name == "auto"
 
 
 def test_what_makes_no_sense_is_refused():
@@ -71,4 +71,4 @@ def test_a_fitted_body_is_saved_with_how(tmp_path):
     body = pl.Body.rigid(vertices, faces, volume="sphere", policy={"name": "fitted", "how": "ritter"})
     body.save(tmp_path / "body.npz")
     again = pl.Body.load(tmp_path / "body.npz")
-    assert again.options == body.options
+    assert again._options == body._options

@@ -50,7 +50,7 @@ def state(kind, t, rng=None):
 def assert_sound(body):
     """What has the frame's stamp is true, unless vertices have moved alone since, which is written elsewhere."""
     if not shape_of(body).pending:
-        assert_true(body) if body.motion.name == "free" else assert_encloses(body)
+        assert_true(body) if body._motion.name == "free" else assert_encloses(body)
 
 
 @cache
@@ -168,7 +168,7 @@ def test_questions_and_motions_of_all_kinds(kind, plan, seed):
             args, options = (), {"transform": turn}
         elif motion == "some" and kind == "free":
             rows = rng.permutation(len(BALL))[:3]
-            args, options = (body.motion.vertices[rows] * 1.01,), {"changed": rows}
+            args, options = (body._motion.vertices[rows] * 1.01,), {"changed": rows}
         else:
             args, options = (state(kind, t, rng if motion == "jump" else None),), {}
         if motion != "stay":

@@ -203,11 +203,11 @@ def test_tables_of_any_kind():
     """NumPy's integers count, settings not given have their defaults, and the table stays as it is."""
     table = {"name": "hybrid", "depth": np.int64(2)}
     body = pl.Body(np.eye(3), [[0, 1, 2]], policy=MappingProxyType(table))
-    assert body.options.settings == {"depth": 2, "below": "node"}
-    assert pl.Body(np.eye(3), [[0, 1, 2]], policy=table).options.settings == body.options.settings
+    assert body._options.settings == {"depth": 2, "below": "node"}
+    assert pl.Body(np.eye(3), [[0, 1, 2]], policy=table)._options.settings == body._options.settings
     assert table == {"name": "hybrid", "depth": 2}
-    assert pl.Body(np.eye(3), [[0, 1, 2]], policy="hybrid").options.settings == {"depth": None, "below": "node"}
-    assert pl.Body(np.eye(3), [[0, 1, 2]], policy={"name": "lazy"}).options.policy.name == "lazy"
+    assert pl.Body(np.eye(3), [[0, 1, 2]], policy="hybrid")._options.settings == {"depth": None, "below": "node"}
+    assert pl.Body(np.eye(3), [[0, 1, 2]], policy={"name": "lazy"})._options.policy.name == "lazy"
 
 
 @pytest.mark.formulas
@@ -217,8 +217,8 @@ def test_a_saved_body_keeps_its_settings(policy, tmp_path):
     body = pl.Body(SPHERE, FACES, policy=policy, arity=2)
     body.save(tmp_path / "body.pliant")
     loaded = pl.Body.load(tmp_path / "body.pliant")
-    assert loaded.options.policy.name == policy["name"]
-    assert loaded.options.settings == body.options.settings
+    assert loaded._options.policy.name == policy["name"]
+    assert loaded._options.settings == body._options.settings
     for each in (body, loaded):
         each.update(SPHERE * 0.995)
     mine, its = (pl.collide(each, needle([1, 1, 1])) for each in (body, loaded))

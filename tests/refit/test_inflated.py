@@ -357,10 +357,10 @@ def test_what_is_refused(given, error, message):
 
 @pytest.mark.formulas
 def test_settings_are_kept(tmp_path):
-    usual = pl.Body(np.eye(3), [[0, 1, 2]], policy="inflated").options.settings
+    usual = pl.Body(np.eye(3), [[0, 1, 2]], policy="inflated")._options.settings
     assert usual == {name: default for name, (default, _) in inflated.SETTINGS.items()}
     assert usual["criterion"] == "(A&B)|(B&C)"
     body = pl.Body(SPHERE, FACES, volume="sphere", policy=policy("A|B", p_max=np.float32(2), k=1, gamma=0, how="ritter"))
-    assert body.options.settings == {"criterion": "A|B", "p_max": 2.0, "k": 1.0, "gamma": 0.0, "how": "ritter"}
+    assert body._options.settings == {"criterion": "A|B", "p_max": 2.0, "k": 1.0, "gamma": 0.0, "how": "ritter"}
     body.save(tmp_path / "body.pliant")
-    assert pl.Body.load(tmp_path / "body.pliant").options == body.options
+    assert pl.Body.load(tmp_path / "body.pliant")._options == body._options

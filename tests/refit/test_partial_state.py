@@ -101,7 +101,7 @@ def test_changing_size_vertex_by_vertex(policy):
             body.update(now[some], changed=some)
             other = pl.Body((ball * 0.7 + [0.5, 0.4, 0.1]) * size, faces)
             np.testing.assert_array_equal(pl.collide(body, other).faces, pl.collide(pl.Body(now, faces), other).faces)
-            scales.add(body.motion.scale)
+            scales.add(body._motion.scale)
     assert len(scales) > 3
 
 
@@ -112,16 +112,16 @@ def test_the_box_encloses_and_becomes_tight_again():
     for step in (5.0, 0.0):
         now[0] = SPHERE[0] + step
         body.update(now[:1], changed=[0])
-        low, high = body.world_box()
+        low, high = body._world_box()
         assert (low <= now.min(0)).all() and (now.max(0) <= high).all()
         assert body.bounds.tolist() == [now.min(0).tolist(), now.max(0).tolist()]
     assert high.tolist() == (SPHERE[0] + 5).tolist()                    # still where the vertex has been
     for k in range(2, len(SPHERE) + 1):
         body.update(now[k - 2:k - 1], changed=[k - 2])
-    assert body.world_box().tolist() == [now.min(0).tolist(), now.max(0).tolist()]
+    assert body._world_box().tolist() == [now.min(0).tolist(), now.max(0).tolist()]
     body.update(now[:1] + 5, changed=[0])
     body.update(now)
-    assert body.world_box().tolist() == [now.min(0).tolist(), now.max(0).tolist()]
+    assert body._world_box().tolist() == [now.min(0).tolist(), now.max(0).tolist()]
 
 
 @pytest.mark.formulas

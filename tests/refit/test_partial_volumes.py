@@ -38,15 +38,15 @@ def small_soup(rng, n=9):
 def escape(body, vertex, rng):
     """A point (3,) inside the volume of the node over a vertex's leaf, and outside what the node above has for it; None if none is found.
     Random moves are rarely of this kind: one in a hundred to one in a thousand."""
-    shape, inside = shape_of(body), INSIDE[body.options.volume_type.name]
-    tree, origin = shape.tree, body.motion.origin[:3]
+    shape, inside = shape_of(body), INSIDE[body._options.volume_type.name]
+    tree, origin = shape.tree, body._motion.origin[:3]
     node = int(tree.slots[np.flatnonzero((tree.corners == vertex).any((1, 2)))[0], 0])
     if node == 0:
         return None
     above, at = (int(index[0]) for index in np.nonzero(tree.child == node))
     own, fitted = load_bounds(shape.nodes, node), lane(shape.nodes, above, at)
     under = [~child for child in tree.child[node, :tree.count[node]].tolist() if child < 0]
-    rows = body.motion.vertices[np.unique(tree.corners[under])] - origin
+    rows = body._motion.vertices[np.unique(tree.corners[under])] - origin
     low, high = rows.min(0), rows.max(0)
     for point in rng.uniform(low - 0.2 * (high - low), high + 0.2 * (high - low), (40, 3)):
         if inside(own, point.tolist()) and not inside(fitted, point.tolist()):

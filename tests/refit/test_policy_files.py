@@ -28,7 +28,7 @@ def test_what_is_saved_comes_back(table, tmp_path):
     save_policy(path, table, tuned)
     for named in (path, str(path)):
         body = pl.Body(FIRST, [[0, 1, 2]], policy=named)
-        assert body.options == pl.Body(FIRST, [[0, 1, 2]], policy=table).options
+        assert body._options == pl.Body(FIRST, [[0, 1, 2]], policy=table)._options
     assert tomllib.loads(path.read_text(encoding="utf-8"))["tuned"] == tuned
     assert os.listdir(tmp_path) == ["policy.toml"]
 
@@ -37,10 +37,10 @@ def test_all_ways_to_make_a_body_take_files(tmp_path):
     save_policy(tmp_path / "policy.toml", "lazy")
     path = str(tmp_path / "policy.toml")
     bodies = pl.Body.rigid(FIRST, [[0, 1, 2]], policy=path), pl.Body.morph([FIRST, FIRST], [[0, 1, 2]], policy=path)
-    assert [body.options.policy.name for body in bodies] == ["lazy", "lazy"]
+    assert [body._options.policy.name for body in bodies] == ["lazy", "lazy"]
     (tmp_path / "blended.toml").write_text('policy.name = "blended"\npolicy.stamps = false')
     body = pl.Body.morph([FIRST, FIRST], [[0, 1, 2]], policy=tmp_path / "blended.toml")
-    assert body.options.settings == {"between": 0, "stamps": False, "front": False}
+    assert body._options.settings == {"between": 0, "stamps": False, "front": False}
     with pytest.raises(FileError, match="blended"):                     # for bodies between shapes only
         pl.Body(FIRST, [[0, 1, 2]], policy=tmp_path / "blended.toml")
 
@@ -49,7 +49,7 @@ def test_options_that_are_missing_have_their_defaults(tmp_path):
     (tmp_path / "policy.toml").write_text('[policy]\nname = "inflated"\nk = 1\n')
     assert read_policy(tmp_path / "policy.toml") == {"name": "inflated", "k": 1.0}
     body = pl.Body(FIRST, [[0, 1, 2]], policy=tmp_path / "policy.toml")
-    assert body.options.settings == {**pl.Body(FIRST, [[0, 1, 2]], policy="inflated").options.settings, "k": 1.0}
+    assert body._options.settings == {**pl.Body(FIRST, [[0, 1, 2]], policy="inflated")._options.settings, "k": 1.0}
 
 
 INFLATED = '[policy]\nname = "inflated"\n'
@@ -166,4 +166,4 @@ def test_all_texts_and_numbers_come_back(tuned, number):
 def test_every_policy_can_be_saved(tmp_path):
     for name in POLICIES:
         save_policy(Path(tmp_path, f"{name}.toml"), {"name": name}, {})
-        assert pl.Body(FIRST, [[0, 1, 2]], policy=f"{tmp_path}/{name}.toml").options == pl.Body(FIRST, [[0, 1, 2]], policy=name).options
+        assert pl.Body(FIRST, [[0, 1, 2]], policy=f"{tmp_path}/{name}.toml")._options == pl.Body(FIRST, [[0, 1, 2]], policy=name)._options

@@ -16,7 +16,7 @@ ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 def shape_of(body):
     """The tree and the volumes that queries at the body's own scale use."""
-    return body.bvh_at(body.motion.scale)
+    return body._bvh_at(body._motion.scale)
 
 
 def lanes(body):
@@ -45,9 +45,9 @@ def assert_true(body):
     """Every volume with the frame's stamp encloses the vertices under it, tightly, and every such leaf has their places. Those that grow
     are true in all nodes where the root is, and loose."""
     shape = shape_of(body)
-    tree, nodes, leaves, tight = shape.tree, shape.nodes, shape.leaves, body.options.policy.name != "inflated"
+    tree, nodes, leaves, tight = shape.tree, shape.nodes, shape.leaves, body._options.policy.name != "inflated"
     true = (nodes["stamp"] if tight else nodes["stamp"][:1].repeat(len(nodes))) == shape.frame
-    rows = (body.motion.vertices - body.motion.origin[:3]) * body.motion.scale
+    rows = (body._motion.vertices - body._motion.origin[:3]) * body._motion.scale
     low, high = np.zeros((*tree.child.shape, 3)), np.zeros((*tree.child.shape, 3))
     for i in range(len(tree.child) - 1, -1, -1):
         for k, child in enumerate(tree.child[i, :tree.count[i]].tolist()):
@@ -87,9 +87,9 @@ def vertices_under(tree):
 def assert_holds(body, stamped=False):
     """Exactly: every volume of a body, of any family and whatever its stamp, holds the vertices under it. `stamped`: only those of nodes
     that are up to date."""
-    shape, inside = shape_of(body), INSIDE[body.options.volume_type.name]
-    origin, scale = exact(body.motion.origin[:3].tolist()), Fraction(body.motion.scale)
-    place = [tuple((x - o) * scale for x, o in zip(exact(row), origin, strict=True)) for row in body.motion.vertices.tolist()]
+    shape, inside = shape_of(body), INSIDE[body._options.volume_type.name]
+    origin, scale = exact(body._motion.origin[:3].tolist()), Fraction(body._motion.scale)
+    place = [tuple((x - o) * scale for x, o in zip(exact(row), origin, strict=True)) for row in body._motion.vertices.tolist()]
     fresh = shape.nodes["stamp"] == shape.frame
     for (i, k), some in vertices_under(shape.tree).items():
         if stamped and not fresh[max(i, 0)]:

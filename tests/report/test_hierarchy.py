@@ -13,7 +13,7 @@ from pliant.report.volume_meshes import volumes_at_level
 def test_levels(builds):
     vertices, faces = shapes.icosphere(2)
     body = pl.Body(vertices, faces, **builds)
-    tree, found = body.bvh_at(body.motion.scale).tree, hierarchy_of(body)
+    tree, found = body._bvh_at(body._motion.scale).tree, hierarchy_of(body)
     assert found is not None and sorted(found.order) == list(range(len(faces)))
     assert found.levels[0].tolist() == [[0, len(faces)]] and len(found.levels) == tree.depth + 1
     before = found.levels[0]

@@ -18,7 +18,7 @@ def test_volumes_of_a_level(volume, rigid):
     vertices, faces = shapes.icosphere(1)
     vertices = vertices * [1, 0.5, 0.1] + [5, -3, 2]
     body = (pl.Body.rigid if rigid else pl.Body)(vertices, faces, volume=volume, arity=2, leaf=1)
-    tree = body.bvh_at(body.motion.scale).tree
+    tree = body._bvh_at(body._motion.scale).tree
     for level in (1, 2, 4):
         places, triangles = volume_meshes(body, level, 1)
         assert len(triangles) == 80 * len(volumes_at_level(tree, level)) and len(places) == 42 * len(volumes_at_level(tree, level))
@@ -32,7 +32,7 @@ def test_outlines_are_borders(volume):
     """A little nearer to the middle is inside, a little farther is not. (Of swept rectangles and k-DOPs a box around them is shown.)"""
     vertices, faces = shapes.icosphere(1)
     body = pl.Body.rigid(vertices * [1, 0.5, 0.2], faces, volume=volume, arity=2, leaf=4)
-    shape = body.bvh_at(body.motion.scale)
+    shape = body._bvh_at(body._motion.scale)
     shape.refit()
     for k in range(2):
         found = lane(shape.nodes, 0, k)

@@ -144,7 +144,7 @@ def test_bodies_of_few_faces(n, kept):
 def assert_encloses(body, shape, scale):
     """Every lane and node that is true to this frame holds the vertices under it; unused lanes are empty. How many lanes were true."""
     volume_type, tree, nodes = shape.options.volume_type, shape.tree, shape.nodes
-    origin = exact(body.motion.origin[:3].tolist())
+    origin = exact(body._motion.origin[:3].tolist())
     place = [tuple((x - o) * Fraction(scale) for x, o in zip(exact(row), origin, strict=True)) for row in body.vertices.tolist()]
     inside, below = INSIDE[volume_type.name], under(tree)
     vertices = [set(tree.corners[i].ravel().tolist()) for i in range(len(tree.faces))]
@@ -173,8 +173,8 @@ def test_volumes_hold_the_vertices_under_them(options, deforming):
         b.update(second + 1e3)
         pl.collide(a, b)
         for body in (a, b):
-            shape = body.bvh_at(body.motion.scale)
-            true = assert_encloses(body, shape, body.motion.scale)
+            shape = body._bvh_at(body._motion.scale)
+            true = assert_encloses(body, shape, body._motion.scale)
             assert true == shape.nodes["count"].sum() or (options["policy"] != "bottom_up" and true > 5)
 
 
@@ -189,9 +189,9 @@ def test_volumes_at_other_scales(volume, policy, size):
     vertices, faces = shapes.icosphere(0 if OFF else 1)
     a, b = pl.Body(vertices * size, faces, volume=volume, policy=policy), pl.Body(vertices, faces, volume=volume, policy=policy)
     meshes.assert_right(a, b)
-    for scale in {a.motion.scale, b.motion.scale}:
+    for scale in {a._motion.scale, b._motion.scale}:
         for body in (a, b):
-            if body.motion.scale >= scale:                              # never larger than float32 can say
-                shape = body.bvh_at(scale)
+            if body._motion.scale >= scale:                              # never larger than float32 can say
+                shape = body._bvh_at(scale)
                 shape.refit()
                 assert_encloses(body, shape, scale)

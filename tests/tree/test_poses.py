@@ -12,7 +12,7 @@ VERTICES, FACES = shapes.icosphere(1)
 
 
 def tree_of(body):
-    return body.bvh_at(body.motion.scale).tree
+    return body._bvh_at(body._motion.scale).tree
 
 
 def same_tree(a, b):

@@ -45,7 +45,7 @@ def test_a_policy_is_found_and_written(monkeypatch, tmp_path, file):
     written = tomllib.loads(out.read_text())
     assert written["policy"]["criterion"] == "(A&B)|(B&C)" and f"{written['policy']['p_max']:.4f}" == table["(A&B)|(B&C)"][0]
     assert written["tuned"]["animations"] == "pair, pair" and written["tuned"]["seed"] == 3
-    assert pliant.Body(CORNERS, FACES, policy=str(out)).options.settings["k"] == written["policy"]["k"]
+    assert pliant.Body(CORNERS, FACES, policy=str(out))._options.settings["k"] == written["policy"]["k"]
     assert json.loads((tmp_path / "new" / "policy.state.json").read_text())["settings"]["seed"] == 3
 
 

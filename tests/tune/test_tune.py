@@ -40,9 +40,9 @@ def test_criteria_are_those_of_the_policy(passing):
     assert set(CRITERIA) == set(inflated.CRITERIA)
     for criterion, genes in CRITERIA.items():
         body = pliant.Body(passing.bodies[0][1][0], passing.bodies[0][0], policy=policy(criterion, tuple(gene.start for gene in genes)))
-        assert body.options.settings["criterion"] == criterion
+        assert body._options.settings["criterion"] == criterion
         for gene in genes:
-            assert body.options.settings[gene.name] == gene.start
+            assert body._options.settings[gene.name] == gene.start
             assert gene.low <= inflated.SETTINGS[gene.name][0] <= gene.high
 
 

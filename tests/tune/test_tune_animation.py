@@ -184,7 +184,7 @@ def test_the_score_is_the_work_of_all_frames_but_building(passing, query):
 def test_policies_share_a_tree_and_nothing_else(passing):
     stage = AnimationRun(passing, Goal("collide"), {"arity": 8})
     lazy, other = stage.bodies({"name": "lazy"}), stage.bodies({"name": "bottom_up"})
-    assert [body.options.policy.name for body in lazy] == ["lazy"] * 2
+    assert [body._options.policy.name for body in lazy] == ["lazy"] * 2
     assert lazy[0]._bvh.tree is other[0]._bvh.tree is stage.built[0]._bvh.tree
     pliant.collide(*lazy)
     lazy[0].update(passing.bodies[0][1][3])

@@ -146,7 +146,7 @@ def test_volumes_of_a_tree():
     """As records of a body have them, shapes kept."""
     vertices, faces = shapes.icosphere(1 if OFF else 2)
     body = Body.rigid(vertices, faces, volume="slabcutball", leaf=1)
-    shape = body.bvh_at(body.motion.scale)
+    shape = body._bvh_at(body._motion.scale)
     shape.refit()
     made = unpack(pack(shape.nodes["lanes"]))
     assert made.e.shape == shape.nodes["lanes"]["e"].shape

@@ -143,8 +143,8 @@ def test_vertices_are_held_exactly(volume_type, size, offset):
         body = pl.Body(vertices, faces, volume=volume_type.name, policy=policy, leaf=4)
         body.update(vertices + size * 1e-3 * rng.standard_normal(vertices.shape))
         pl.collide(body, pl.Body(body.vertices, faces, volume=volume_type.name))
-        shape = body.bvh_at(body.motion.scale)
-        origin, scale, inside = exact(body.motion.origin[:3].tolist()), Fraction(body.motion.scale), INSIDE[volume_type.name]
+        shape = body._bvh_at(body._motion.scale)
+        origin, scale, inside = exact(body._motion.origin[:3].tolist()), Fraction(body._motion.scale), INSIDE[volume_type.name]
         place = [tuple((x - o) * scale for x, o in zip(exact(row), origin, strict=True)) for row in body.vertices.tolist()]
         below = under(shape.tree)
         assert (shape.nodes["stamp"] == shape.frame).all()

@@ -39,7 +39,7 @@ def make_meta(animation: Animation, bodies: list[Body], with_hierarchy: bool) ->
     """The bodies of an animation; their BVHs, if they are drawn."""
     report_bodies = [ReportBody(actor.name, actor.kind, hierarchy_of(body) if with_hierarchy and actor.kind != "soup" else None)
                      for actor, body in zip(animation.actors, bodies, strict=True)]  # fmt: skip
-    counts = [BodySize(body.motion.count, len(body.faces)) for body in bodies]
+    counts = [BodySize(body._motion.count, len(body.faces)) for body in bodies]
     boxes = np.array([body.bounds for body in bodies if len(body)]).reshape(-1, 2, 3)
     origin = 0.5 * boxes[:, 0].min(axis=0) + 0.5 * boxes[:, 1].max(axis=0) if len(boxes) else np.zeros(3)
     return ReportMeta(report_bodies, counts, [np.array(body.faces) for body in bodies], origin)

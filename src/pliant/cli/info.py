@@ -52,7 +52,7 @@ def print_bodies(files: list[Path], console: Console) -> None:
         table.add_column(heading, justify="left" if heading in ("body", "moves") else "right", overflow="fold")
     for actor in animation.actors:
         body = actor.at(0)
-        table.add_row(Text(actor.name), actor.kind, f"{body.motion.count:,}", f"{len(body.faces):,}", f"{actor.frames:,}")
+        table.add_row(Text(actor.name), actor.kind, f"{body._motion.count:,}", f"{len(body.faces):,}", f"{actor.frames:,}")
     console.print(table)
 
 

@@ -54,7 +54,7 @@ def on_host(surfaces: dict[str, Any], first: bool, contacts: bool, adjacent: boo
     """The answer from the CPU."""
     subjects = [as_subject(name, value) for name, value in surfaces.items()]
     validate.check_face_count([len(subject.faces) for subject in subjects])
-    with ReadLock(*(subject.guard for subject in subjects)), ignore_float_errors():
+    with ReadLock(*(subject._guard for subject in subjects)), ignore_float_errors():
         result = empty_result()
         if all(len(subject.faces) for subject in subjects):
             result = run_pipeline(CpuEngine(subjects), options, first, adjacent, PassTimer((lambda: None) if timed else None))

@@ -34,8 +34,8 @@ def on_device(number: int, surfaces: dict[str, Any], first: bool, contacts: bool
 def device_part(name: str, surface: Any) -> tuple[Any, Any]:
     """Vertices and faces on the GPU. What is in arrays that are there is looked at later."""
     if is_body(surface):
-        with ReadLock(surface.guard):
-            return to_device(name, surface.world_vertices()[0].reshape(-1, 3), surface.welded_faces)
+        with ReadLock(surface._guard):
+            return to_device(name, surface._world_vertices()[0].reshape(-1, 3), surface._welded_faces)
     if not device.is_device_array(surface[0]):
         return to_device(name, *validate.mesh(surface[0], surface[1], name))
     return (device_arrays.to_device_array(f"{name}.vertices", surface[0], device_arrays.VERTICES),

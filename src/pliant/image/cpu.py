@@ -35,8 +35,8 @@ class Part(NamedTuple):
 
 def cpu_part(subject):
     """Where a surface is now."""
-    flat, in_filter_range, _ = subject.world_vertices()
-    return Part(flat, in_filter_range, subject.welded_faces.reshape(-1))
+    flat, in_filter_range, _ = subject._world_vertices()
+    return Part(flat, in_filter_range, subject._welded_faces.reshape(-1))
 
 
 class CpuEngine:

@@ -12,15 +12,15 @@ class BareMesh:
     """`vertices` (n, 3) float64 and `faces` (f, 3) int32, both checked."""
 
     def __init__(self, vertices, faces):
-        self.guard, self.motion, self.welded_faces, self.faces, self.matrix = ReadWriteLock(), Free(vertices, None), faces, faces, None
+        self._guard, self._motion, self._welded_faces, self.faces, self._matrix = ReadWriteLock(), Free(vertices, None), faces, faces, None
 
-    def world_vertices(self):
+    def _world_vertices(self):
         """As `Body.world_vertices`."""
-        return self.motion.flat, self.motion.in_filter_range, 0.0
+        return self._motion.flat, self._motion.in_filter_range, 0.0
 
-    def mesh(self):
+    def _topology(self):
         """As `Body.mesh`."""
-        return mesh.build_topology(self.welded_faces, self.motion.count, np.arange(self.motion.count, dtype=np.int32))
+        return mesh.build_topology(self._welded_faces, self._motion.count, np.arange(self._motion.count, dtype=np.int32))
 
 
 def is_body(value):

@@ -122,7 +122,7 @@ class FrameActor(Actor):
             self.kind = "soup"
             with self._error_context(frame):
                 return Body(vertices, faces, **options)
-        if body is None or body.motion.count != count or not np.array_equal(body.faces, first_faces):
+        if body is None or body._motion.count != count or not np.array_equal(body.faces, first_faces):
             with self._error_context(0):
                 body = Body(*((vertices, faces) if frame == 0 else start or self._read(0)), **options)
         with self._error_context(frame):

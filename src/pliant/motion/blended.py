@@ -225,8 +225,8 @@ class Blended(Motion):
         put_ranges(scratch, n, slots, identity, self._ranges, 0, 1, 0, 0)
 
     @property
-    def n_evaluated(self):
-        """How many vertices have been placed since the last update."""
+    def n_computed(self):
+        """The number of vertices computed since the last update."""
         return int(np.count_nonzero(self.stamps["stamp"] == self.frame))
 
     def validate_input(self, maps):

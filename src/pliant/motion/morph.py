@@ -183,8 +183,13 @@ class Morph(Motion):
         motion.update(self.controls)
         return motion
 
+    @property
+    def n_computed(self):
+        """None, unless all were: vertices are computed leaf by leaf, without a record of each."""
+        return self.count if self._all_set else None
+
     def complete(self):
-        """Set every vertex."""
+        """Compute every vertex."""
         if not self._all_set:
             blend_all(self.frame_state())
             self._all_set = True

@@ -38,6 +38,11 @@ class Motion:
         """Compute every vertex that has not been computed since the update."""
 
     @property
+    def n_computed(self) -> int | None:
+        """The number of vertices computed since the last update; None if the motion does not record it."""
+        return self.count
+
+    @property
     def given_origin(self):
         """The origin (3,) that the user has fixed, or None."""
         return self.origin[:3].copy() if self.fixed else None

@@ -70,11 +70,11 @@ def frustum_cull(target: QueryBody | BodyGroup, frustum: ArrayLike | None = None
         raise TypeError("frustum_cull: expected a frustum (k, 4), or a matrix (4, 4), and not both")
     planes = matrix_planes(validate_views.matrix("matrix", matrix)) if frustum is None else validate_views.planes("frustum", frustum)
     if isinstance(target, BodyGroup):
-        bodies, body_ids, _ = target.members_with_faces()
+        bodies, body_ids, _ = target._members_with_faces()
     else:
         check_body("target", target)
         bodies, body_ids = [target], [0]
-    with ReadLock(*(body.guard for body in bodies)):
+    with ReadLock(*(body._guard for body in bodies)):
         found = [cull_faces(body, planes) for body in bodies]
     faces = np.concatenate([np.zeros(0, np.int32), *(faces for faces, _ in found)])
     owners = np.repeat(np.array(body_ids, np.int64), [len(faces) for faces, _ in found])
@@ -102,14 +102,14 @@ def cull_faces(body: Any, planes: NDArray[np.float64]) -> tuple[NDArray[np.int32
 
 def cull_by_planes(body, planes):
     """The same for at most MAX_PLANES planes, flat."""
-    motion, m = body.motion, NO_TRANSFORM if body.matrix is None else body.matrix
+    motion, m = body._motion, NO_TRANSFORM if body._matrix is None else body._matrix
     local = np.zeros(5 * (len(planes) // 4), np.float32)
     mask = to_local_planes(planes, motion.record, m, local)
     if mask == 0:
         return np.arange(len(body), dtype=np.int32), Stats()
     if mask == OUTSIDE:
         return np.zeros(0, np.int32), Stats()
-    bvh, query = body.bvh_at(motion.scale), np.zeros(1, CULL_STATE)
+    bvh, query = body._bvh_at(motion.scale), np.zeros(1, CULL_STATE)
     state = query[0]
     state["n_u"] = bvh.refit()
     tree = bvh.tree

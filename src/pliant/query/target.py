@@ -18,12 +18,12 @@ from pliant.typing import MeshLike
 
 class QueryBody(ABC):
     """One body, as queries see it: `pliant.Body` is one."""
-    guard: ReadWriteLock
-    options: Any
-    motion: Any
-    welded_faces: NDArray[np.int32]
-    matrix: NDArray[np.float64] | None
-    distance_cache: WeakKeyDictionary[Any, Any]
+    _guard: ReadWriteLock
+    _options: Any
+    _motion: Any
+    _welded_faces: NDArray[np.int32]
+    _matrix: NDArray[np.float64] | None
+    _distance_cache: WeakKeyDictionary[Any, Any]
     _version: int
 
     @property
@@ -36,19 +36,19 @@ class QueryBody(ABC):
         """The number of faces."""
 
     @abstractmethod
-    def bvh_at(self, scale: float) -> Any:
+    def _bvh_at(self, scale: float) -> Any:
         """The BVH for coordinates times this power of two."""
 
     @abstractmethod
-    def world_vertices(self) -> tuple[NDArray[np.float64], bool, float]:
+    def _world_vertices(self) -> tuple[NDArray[np.float64], bool, float]:
         """World vertices, flat; whether they are in the filters' range; a bound on their rounding error."""
 
     @abstractmethod
-    def world_box(self) -> NDArray[np.float64]:
+    def _world_box(self) -> NDArray[np.float64]:
         """(2, 3): a box around the vertices, computed without touching them; it may be loose."""
 
     @abstractmethod
-    def mesh(self) -> Any:
+    def _topology(self) -> Any:
         """Which faces share vertices."""
 
     @abstractmethod
@@ -61,7 +61,7 @@ class BodyGroup(ABC):
     _version: int
 
     @abstractmethod
-    def members_with_faces(self) -> tuple[list[Any], list[int], list[int]]:
+    def _members_with_faces(self) -> tuple[list[Any], list[int], list[int]]:
         """Bodies with faces, their ids and masks of rays."""
 
     @abstractmethod

@@ -86,7 +86,7 @@ class RenderScene:
         for number, count, end in zip(numbers.tolist(), counts.tolist(), np.cumsum(counts).tolist(), strict=True):
             member, rows = self._members[number], order[end - count : end]
             faces = hits.face[rows]
-            corners[rows] = member.vertices()[member.body.welded_faces[faces]]
+            corners[rows] = member.vertices()[member.body._welded_faces[faces]]
             material[rows] = member.material
             if member.smooth:
                 normals[rows] = np.einsum("nc,ncj->nj", weights[rows], member.normals(faces))
@@ -124,7 +124,7 @@ class _RenderBody:
 
         Only the vertices asked for are looked at, with the faces around each; who these are is found out once. Welded vertices are one.
         """
-        corners = self.body.welded_faces[faces]
+        corners = self.body._welded_faces[faces]
         vertices, inverse = np.unique(corners, return_inverse=True)
         starts, incident_faces = self._vertex_faces()
         counts = starts[vertices + 1] - starts[vertices]
@@ -132,7 +132,7 @@ class _RenderBody:
         faces_near = incident_faces[np.repeat(starts[vertices] - first, counts) + np.arange(counts.sum())]
         faces_used, row = np.unique(faces_near, return_inverse=True) if 2 * len(vertices) < len(starts) else (np.arange(len(self.body)),
                                                                                                               faces_near)
-        a, b, c = (self.vertices()[self.body.welded_faces[faces_used, k]] for k in range(3))
+        a, b, c = (self.vertices()[self.body._welded_faces[faces_used, k]] for k in range(3))
         areas = np.cross(b - a, c - a)
         normals = unit(np.add.reduceat(areas[row], first, axis=0))
         return normals[inverse.reshape(corners.shape)]
@@ -140,8 +140,8 @@ class _RenderBody:
     def _vertex_faces(self) -> tuple[Indices, Indices]:
         """Faces around vertices, one vertex after the other, and where each begins."""
         if self._incident_faces is None:
-            corners = self.body.welded_faces.ravel()
+            corners = self.body._welded_faces.ravel()
             order = np.argsort(corners, kind="stable")
-            starts = np.searchsorted(corners[order], np.arange(self.body.motion.count + 1))
+            starts = np.searchsorted(corners[order], np.arange(self.body._motion.count + 1))
             self._incident_faces = starts, order // 3
         return self._incident_faces

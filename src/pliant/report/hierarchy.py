@@ -28,10 +28,10 @@ def hierarchy_of(body: Any) -> Hierarchy | None:
     (80, [1, 2, 4, 8])
     """
     check_body("body", body)
-    with ReadLock(body.guard):
+    with ReadLock(body._guard):
         if not len(body):
             return None
-        tree = body.bvh_at(body.motion.scale).tree
+        tree = body._bvh_at(body._motion.scale).tree
         used = tree.faces >= 0
         order = tree.faces[used]
         ends = np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int32)  # leaf i has the faces from ends[i] to ends[i + 1]

@@ -35,15 +35,15 @@ def volume_meshes(body: Any, level: int, detail: int = 2) -> tuple[NDArray[np.fl
     level, detail = validate.integer("level", level, range(1, 129)), validate.integer("detail", detail, range(6))
     check_body("body", body)
     directions, faces = icosphere(detail)
-    with ReadLock(body.guard):
+    with ReadLock(body._guard):
         if not len(body):
             return np.zeros((0, 3)), np.zeros((0, 3), np.int64)
-        body.motion.complete()
-        bvh, motion = body.bvh_at(body.motion.scale), body.motion
-        policy = "fitted" if body.options.policy.name == "fitted" else "bottom_up"
-        settings = body.options.settings if policy == "fitted" else {}
-        options = body.options._replace(policy=POLICIES[policy], settings=settings)
-        copied = Bvh(options, body.guard, body.welded_faces, bvh.points, bvh.tree)  # a copy, so that the body's own volumes stay
+        body._motion.complete()
+        bvh, motion = body._bvh_at(body._motion.scale), body._motion
+        policy = "fitted" if body._options.policy.name == "fitted" else "bottom_up"
+        settings = body._options.settings if policy == "fitted" else {}
+        options = body._options._replace(policy=POLICIES[policy], settings=settings)
+        copied = Bvh(options, body._guard, body._welded_faces, bvh.points, bvh.tree)  # a copy, so that the body's own volumes stay
         copied.refit()
         hulls = [volume_hull(lane(copied.nodes, i, k), directions) for i, k in volumes_at_level(copied.tree, level)]
         vertices = np.concatenate(hulls) / motion.scale + motion.origin[:3]

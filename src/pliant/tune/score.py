@@ -130,7 +130,7 @@ def scorer(animations: Sequence[Animation], goal: Goal, options: Mapping[str, An
 
 def _body_on_tree(body: Body, policy: Mapping[str, Any]) -> Body:
     """A body on the tree of another, where that one is, with another policy."""
-    source_options = body.options
+    source_options = body._options
     options = resolve_options(source_options.volume_type.name, source_options.builder.name, policy, source_options.arity,
                               source_options.leaf)
     copy = Body.__new__(Body)

@@ -76,7 +76,7 @@ def test_every_question(name):
     body = pl.Body.blended(BALL, FACES, WEIGHTS, leaf=3)
     for frame in range(1 if OFF else 3):
         body.update(blends.maps(4, rng, 1.2 if name == "self_collide" else 0.25), transform=TURN if frame == 1 else None)
-        assert not (body.motion.stamps["stamp"] == body.motion.frame).any()
+        assert not (body._motion.stamps["stamp"] == body._motion.frame).any()
         found = parts(QUESTIONS[name](body))
         expected = parts(QUESTIONS[name](twin(body)))
         for one, right in zip(found, expected, strict=True):
@@ -137,6 +137,6 @@ def test_growing_through_all_sizes():
             near = pl.Body((BALL * 0.6 + [0.8 + place, 0.2, 0.1]) * size, FACES)
             found = pl.collide(body, near).faces
             assert len(found) and found.tolist() == pl.collide(twin(body), near).faces.tolist()
-            scales.add(body.motion.scale)
-            origins.add(float(body.motion.origin[0]))
+            scales.add(body._motion.scale)
+            origins.add(float(body._motion.origin[0]))
     assert len(scales) > 1 and len(origins) > 1

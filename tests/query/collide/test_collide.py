@@ -258,7 +258,7 @@ def test_changing_size(policy):
 
 def lanes(body):
     """How many volumes a body has."""
-    return int(body.bvh_at(body.motion.scale).nodes["count"].sum())
+    return int(body._bvh_at(body._motion.scale).nodes["count"].sum())
 
 
 @pytest.mark.formulas

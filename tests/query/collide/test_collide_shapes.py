@@ -231,7 +231,7 @@ def test_from_end_to_end_of_float64(kept):
 # --- what trees find hard ----------------------------------------------------------------------------------------------------------
 
 def depth(body):
-    return body.bvh_at(body.motion.scale).tree.depth
+    return body._bvh_at(body._motion.scale).tree.depth
 
 
 @pytest.mark.formulas

@@ -37,7 +37,7 @@ def assert_kept(found, a, b, path_a, path_b, tolerance=1e-6):
     def meets(time):
         made = []
         for body, path in ((a, path_a), (b, path_b)):
-            new = pl.Body(body.motion.vertices if body._rigid else body.vertices, body.faces)
+            new = pl.Body(body._motion.vertices if body._rigid else body.vertices, body.faces)
             if body._rigid:
                 new.update(transform=body.transform if path is None else path(time))
             elif path is not None:

@@ -120,7 +120,7 @@ def test_growing_through_all_sizes():
     for weight in (1.0, 1e-30, 1e30) if OFF else (1.0, 0.7, 1e-7, 3e-7, 1e-30, 1e30, 1e-300, -1e300, 5e-324, 0, 1.0):
         body.update([weight])
         assert_same(body, pl.Body((BALL * 0.7 + [0.5, 0.4, 0.1]) * weight, FACES), contacts=False)
-        scales.add(body.motion.scale)
+        scales.add(body._motion.scale)
     assert len(scales) > (2 if OFF else 5)
 
 
@@ -208,9 +208,9 @@ def test_scenes():
     for frame in range(2 if OFF else 5):
         for number in list(scene)[frame % 2::2] if frame else scene:
             body = scene[number]
-            if body.motion.name != "free":
-                form = "maps" if body.motion.name == "blended" else "base" if body.motion.additive else "targets"
-                body.update(weights(form, len(body.motion.controls) if form == "maps" else len(body.motion.shapes), rng),
+            if body._motion.name != "free":
+                form = "maps" if body._motion.name == "blended" else "base" if body._motion.additive else "targets"
+                body.update(weights(form, len(body._motion.controls) if form == "maps" else len(body._motion.shapes), rng),
                             transform=poses.matrix(poses.any_turn(rng)) if number % 4 == frame else None)
         found = scene.collide(contacts=True)
         twins = pl.Scene([twin(scene[number]) for number in scene])
@@ -241,4 +241,4 @@ def test_a_scene_makes_true_what_it_reaches():
         assert found.tested.tolist() == [[0, 2]]
         filled = (near._bvh.leaves["stamp"] == near._bvh.frame).sum()
         assert filled < len(near._bvh.leaves) / 10 and found.stats.n_u < near._bvh.nodes["count"].sum() / 2
-        assert (far._bvh.nodes["stamp"] != far._bvh.frame).all() and not far.motion._all_set
+        assert (far._bvh.nodes["stamp"] != far._bvh.frame).all() and not far._motion._all_set

@@ -121,12 +121,12 @@ def compare_fan(begins, vertex_faces, faces, vertices, keys, state, v, row, budg
 
 def init_self_query(space, body, dtype):
     """Start the query of a body with itself, without its BVH; the state (1,) of this type, which has PAIR_FIELDS."""
-    motion, query = body.motion, space.record(dtype)
+    motion, query = body._motion, space.record(dtype)
     state = query[0]
     box, origin, reach = motion.box, motion.origin, motion.reach
     init_query(space.record(QUERY_STATE), box, origin, reach, box, origin, reach, motion.scale, 0.0)
     state["descend_larger"] = False
-    _, in_filter_range, error_bound = body.world_vertices()
+    _, in_filter_range, error_bound = body._world_vertices()
     error_bound = clamp_float32(error_bound * motion.scale)             # volumes and leaves stay in model space, exact tests do not
     state["margin"], state["corner_error"] = clamp_float32(2.1 * error_bound), clamp_float32(float(state["corner_error"]) + error_bound)
     state["in_filter_range"], state["key_bits"] = in_filter_range, face_bits(body)
@@ -135,11 +135,11 @@ def init_self_query(space, body, dtype):
 
 def adjacent_loop(space, body, first):
     """The loop over faces that share a vertex; None if there are none. It needs no BVH."""
-    mesh = body.mesh()
-    n, flat = len(mesh.fan_parts), body.world_vertices()[0]
+    mesh = body._topology()
+    n, flat = len(mesh.fan_parts), body._world_vertices()[0]
     if n == 0:
         return None
-    points = body.motion.points
+    points = body._motion.points
     query = init_self_query(space, body, COLLIDE_STATE)
     set_collide_fields(query[0], first)
     space.reserve_stack(n + SPARE_ENTRIES)

@@ -24,8 +24,8 @@ def contacts_of(parts):
     for pairs, *bodies in parts:
         start, end = end, end + len(pairs)
         for column, body in enumerate(bodies):
-            matrix = IDENTITY if body.matrix is None else body.matrix
-            transform_corners(matrix, body.motion.flat, body.welded_faces, pairs, column, corners[column][start:end])
+            matrix = IDENTITY if body._matrix is None else body._matrix
+            transform_corners(matrix, body._motion.flat, body._welded_faces, pairs, column, corners[column][start:end])
     return triangle_contacts(*corners)
 
 

@@ -206,7 +206,7 @@ def exact_entry():
 
 def face_bits(body):
     """The bits of a face index, in keys."""
-    return max(len(body.welded_faces) - 1, 1).bit_length()
+    return max(len(body._welded_faces) - 1, 1).bit_length()
 
 
 def set_collide_fields(state, first):

@@ -57,5 +57,5 @@ def collide_pair(a: Any, b: Any, options: ManyOptions) -> PairResults:
 def _batch_ids(bodies: list[Any], traversal: Traversal) -> NDArray[np.int64]:
     """Bodies with the same number can be queried in one call; −1: not batched."""
     numbers: dict[Any, int] = {}
-    return np.array([numbers.setdefault((body.options.volume_type.name, body.options.arity), len(numbers))
+    return np.array([numbers.setdefault((body._options.volume_type.name, body._options.arity), len(numbers))
                      if not traversal.descend_larger and can_batch(body) else -1 for body in bodies], np.int64)

@@ -79,15 +79,15 @@ def concat_results(results):
 def can_batch(body):
     """Can this body be queried in a batch? Bodies with a scale other than 1 are queried one by one; so are large ones if there are threads
     to share them."""
-    return body.motion.scale == 1.0 and not DISABLED and (len(body) < MAX_BATCHED_FACES or threads() == 1)
+    return body._motion.scale == 1.0 and not DISABLED and (len(body) < MAX_BATCHED_FACES or threads() == 1)
 
 
 def world_boxes(bodies):
     """(n, 2, 3): the `bounds` of each body."""
-    boxes = np.array([body.motion.box for body in bodies]).reshape(-1, 2, 4)[:, :, :3].copy()
+    boxes = np.array([body._motion.box for body in bodies]).reshape(-1, 2, 4)[:, :, :3].copy()
     for k, body in enumerate(bodies):
-        if body.matrix is not None:
-            boxes[k] = body.world_box()
+        if body._matrix is not None:
+            boxes[k] = body._world_box()
     return boxes
 
 
@@ -97,10 +97,10 @@ def collide_batched(bodies, pairs, full_sat, contacts, first, end_time=None):
     bodies. At `end_time` the query stops; refits stop between two bodies."""
     used, places = np.unique(pairs, return_inverse=True)
     bodies, pairs = [bodies[k] for k in used.tolist()], places.reshape(-1, 2)
-    with ReadLock(*(body.guard for body in bodies)):
+    with ReadLock(*(body._guard for body in bodies)):
         if not all(map(can_batch, bodies)):
             return None
-        bvhs, boxes = [body.bvh_at(1.0) for body in bodies], world_boxes(bodies)
+        bvhs, boxes = [body._bvh_at(1.0) for body in bodies], world_boxes(bodies)
         low, high = boxes[pairs, 0], boxes[pairs, 1]
         close = np.flatnonzero(((low[:, 0] <= high[:, 1]) & (low[:, 1] <= high[:, 0])).all(axis=1))
         used_bodies, first_use = np.unique(pairs[close], return_index=True)  # bodies in no close pair are not refitted
@@ -118,7 +118,7 @@ def collide_batched(bodies, pairs, full_sat, contacts, first, end_time=None):
 
 def run_batches(bodies, bvhs, pairs, full_sat, first, end_time):
     """PairResults without contacts, for refitted BVHs: pairs with and without transforms, each in as many calls as keys have bits for."""
-    has_transform = np.array([body.matrix is not None for body in bodies])[pairs].any(axis=1)
+    has_transform = np.array([body._matrix is not None for body in bodies])[pairs].any(axis=1)
     low = max(map(face_bits, bodies))
     batch_size, parts, order = 1 << min(KEY_BITS - 2 * low, 30), [], []
     for wanted in (False, True):
@@ -131,7 +131,7 @@ def run_batches(bodies, bvhs, pairs, full_sat, first, end_time):
 
 def run_batch(bodies, bvhs, pairs, low, has_transform, full_sat, first, end_time):
     """PairResults without contacts, for refitted BVHs. A key has the pair in its upper bits, then two faces of `low` bits."""
-    addresses = np.array([(shape.context, body.motion.address, IDENTITY_ADDRESS if body.matrix is None else body.matrix.ctypes.data)
+    addresses = np.array([(shape.context, body._motion.address, IDENTITY_ADDRESS if body._matrix is None else body._matrix.ctypes.data)
                           for shape, body in zip(bvhs, bodies, strict=True)], np.int64)
     query = np.zeros(1, COLLIDE_TRANSFORMED_STATE if has_transform else COLLIDE_STATE)
     counters, ends = np.zeros((len(pairs), len(COUNTERS)), np.int64), np.zeros(len(pairs), np.int64)

@@ -145,7 +145,7 @@ def self_collide(body: object, *, adjacent: str = "exact", first: bool = False, 
 
 def self_collide_validated(space, body, adjacent, first, contacts, end_time=None):
     """`self_collide` after all checks."""
-    with ReadLock(body.guard):
+    with ReadLock(body._guard):
         keys, stats, key_bits, unresolved = [NO_ENTRIES], Stats(), face_bits(body), None
         for make_loop in (adjacent_loop, non_adjacent_loop)[adjacent == "ignore":]:
             loop = make_loop(space, body, first) if len(body.faces) > 1 and not (first and len(keys[-1])) else None
@@ -160,7 +160,7 @@ def self_collide_validated(space, body, adjacent, first, contacts, end_time=None
 
 def self_unresolved_faces(body, loop, make_loop, unfinished):
     """`Pairs.unresolved`. If time was up in the loop over adjacent faces, the other loop has not begun: any two faces may intersect."""
-    n = len(body.welded_faces)
+    n = len(body._welded_faces)
     return unresolved_faces((loop.shapes[0],) * 2, (n, n), unfinished) if make_loop is non_adjacent_loop else (np.ones(n, np.bool_),) * 2
 
 
@@ -175,9 +175,9 @@ class SelfSetup(NamedTuple):
 def set_up_self(space, body, dtype):
     """Start the query of a body with itself, and refit its BVH. The state is of this type, which has PAIR_FIELDS and SELF_FIELDS."""
     query = init_self_query(space, body, dtype)
-    bvh = body.bvh_at(body.motion.scale)
+    bvh = body._bvh_at(body._motion.scale)
     query["n_u"] = bvh.refit()
-    vertices, adjacency = body.world_vertices()[0], bvh.masks(body.mesh())  # after the refit, which may replace the tree
+    vertices, adjacency = body._world_vertices()[0], bvh.masks(body._topology())  # after the refit, which may replace the tree
     query["check_shared"] = adjacency.hubs
     return SelfSetup(query, bvh, vertices, adjacency)
 

@@ -142,10 +142,10 @@ def uses_image_engine(engine: str, image: Mapping[str, Any], **tree_options: boo
 
 def collide_validated(space, a, b, first, contacts, traversal, end_time=None):
     """`collide` after all checks."""
-    with ReadLock(a.guard, b.guard):
+    with ReadLock(a._guard, b._guard):
         loop = pair_loop(space, a, b, first, traversal)
         keys, stats, unfinished = run_loop(loop, space, end_time) if loop else (NO_ENTRIES, Stats(), NO_ENTRIES)
-        unresolved = unresolved_faces(loop.shapes, (len(a.welded_faces), len(b.welded_faces)), unfinished) if len(unfinished) else None
+        unresolved = unresolved_faces(loop.shapes, (len(a._welded_faces), len(b._welded_faces)), unfinished) if len(unfinished) else None
         return make_pairs(a, b, sort_pairs(keys, face_bits(a), face_bits(b)), stats, first, contacts, unresolved)
 
 
@@ -171,9 +171,9 @@ class PairSetup(NamedTuple):
 def set_up_pair(space, a, b, dtypes, max_gap=0.0, full_sat=False):
     """Start the query at the roots of two bodies; None, without a refit, if the gap between their boxes exceeds `max_gap`. The state has
     the first of two `dtypes`, or the second if a body has a transform."""
-    if not (len(a.welded_faces) and len(b.welded_faces)):
+    if not (len(a._welded_faces) and len(b._welded_faces)):
         return None
-    motion_a, motion_b, m_a, m_b = a.motion, b.motion, a.matrix, b.matrix
+    motion_a, motion_b, m_a, m_b = a._motion, b._motion, a._matrix, b._matrix
     scale = motion_a.scale if motion_a.scale == motion_b.scale else scale_for(max(motion_a.reach, motion_b.reach))
     if m_a is None and m_b is None:
         dtype = dtypes[0]
@@ -185,7 +185,7 @@ def set_up_pair(space, a, b, dtypes, max_gap=0.0, full_sat=False):
                                        motion_b.box, motion_b.origin, motion_b.reach, m_b, scale, max_gap, full_sat)
     if not close:
         return None
-    bvh_a, bvh_b, query = a.bvh_at(scale), b.bvh_at(scale), space.record(dtype)
+    bvh_a, bvh_b, query = a._bvh_at(scale), b._bvh_at(scale), space.record(dtype)
     state = query[0]
     state["n_u"], state["descend_larger"] = bvh_a.refit() + bvh_b.refit(), False
     state["in_filter_range"], state["key_bits"] = motion_a.in_filter_range and motion_b.in_filter_range, face_bits(b)
@@ -197,7 +197,7 @@ def pair_loop(space, a, b, first, traversal):
     setup = set_up_pair(space, a, b, (COLLIDE_STATE, COLLIDE_TRANSFORMED_STATE), full_sat=traversal.full_sat)
     if setup is None:
         return None
-    state, visitor = setup.query[0], Collide(a.motion.flat, b.motion.flat)
+    state, visitor = setup.query[0], Collide(a._motion.flat, b._motion.flat)
     set_collide_fields(state, first)
     state["descend_larger"] = traversal.descend_larger
     tree_args, stack_size = bind_trees(space, state, setup.bvh_a, setup.bvh_b)

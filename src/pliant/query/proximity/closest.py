@@ -66,7 +66,7 @@ def closest(target: QueryBody | BodyGroup, points: ArrayLike, *, max_distance: f
                             np.zeros(2 * n))
     stats = Stats()
     if bodies and n:
-        with ReadLock(*(body.guard for body in bodies)):
+        with ReadLock(*(body._guard for body in bodies)):
             if signed:
                 for body in bodies:
                     check_closed(body)
@@ -80,7 +80,7 @@ def closest(target: QueryBody | BodyGroup, points: ArrayLike, *, max_distance: f
 
 def check_closed(body: Any) -> None:
     """Refuse what has no inside."""
-    one, other = find_open_edge(body.mesh())
+    one, other = find_open_edge(body._topology())
     if one >= 0:
         raise MeshError(f"signed: the body is not closed: the edge between vertices {one} and {other} does not belong to two faces that "
                         "go around it in opposite ways; ask without signed")
@@ -90,7 +90,7 @@ def negate_inside(bodies: list[Any], body_ids: list[int], flat: NDArray[np.float
     """Make distances inside negative."""
     points = flat.reshape(-1, 3)
     for body, body_id in zip(bodies, body_ids, strict=True):
-        low, high = body.world_box()
+        low, high = body._world_box()
         rows = np.flatnonzero((answers.body == body_id) & (answers.distance > 0) & ((points >= low) & (points <= high)).all(axis=1))
         if len(rows):
             inside = rows[points_inside(body, points[rows])]
@@ -100,14 +100,14 @@ def negate_inside(bodies: list[Any], body_ids: list[int], flat: NDArray[np.float
 def points_inside(body: Any, points: NDArray[np.float64]) -> NDArray[np.bool_]:
     """(n,): is the winding number of the surface around each point (n, 3) in the body's box above 0? Exactly, by rays in directions that
     meet no edge: a random one all but never does."""
-    vertices, windings, remaining = body.world_vertices()[0], np.zeros(len(points), np.int64), np.arange(len(points))
-    size, rng = float(np.abs(body.world_box()).max()), np.random.default_rng(len(points))
+    vertices, windings, remaining = body._world_vertices()[0], np.zeros(len(points), np.int64), np.arange(len(points))
+    size, rng = float(np.abs(body._world_box()).max()), np.random.default_rng(len(points))
     while len(remaining):
         direction = rng.standard_normal(3) * 2.0 ** min(max(np.frexp(size)[1], -960), 1020)
         flat, crossings = np.ascontiguousarray(points[remaining]), np.zeros(len(remaining), np.int64)
         hits = hits_along(body, flat, direction, MIN_T)
         with ignore_float_errors():
-            count_crossings(flat.reshape(-1), direction, hits["ray"], hits["face"], vertices, body.welded_faces, crossings)
+            count_crossings(flat.reshape(-1), direction, hits["ray"], hits["face"], vertices, body._welded_faces, crossings)
         windings[remaining] = crossings
         remaining = remaining[crossings >= AMBIGUOUS // 2]
     return windings > 0
@@ -130,12 +130,12 @@ class _ClosestSearch:
 
     def __init__(self, bodies: list[Any], body_ids: list[int], flat: NDArray[np.float64], answers: ClosestArrays) -> None:
         self.flat, self.order, self.answers, self.lock = flat, morton_order(flat), answers, threading.Lock()
-        self.shapes = [body.bvh_at(body.motion.scale) for body in bodies]
+        self.shapes = [body._bvh_at(body._motion.scale) for body in bodies]
         self.counters = np.zeros(len(COUNTERS), np.int64)
         self.counters[COUNTERS.index("n_u")] = sum(shape.refit() for shape in self.shapes)
         self.asked = [body_context(body, shape, number) for body, shape, number in zip(bodies, self.shapes, body_ids, strict=True)]
-        self.vertex_arrays = [body.motion.flat for body in bodies]
-        self.boxes = np.array([body.world_box() for body in bodies])
+        self.vertex_arrays = [body._motion.flat for body in bodies]
+        self.boxes = np.array([body._world_box() for body in bodies])
 
     def run(self) -> Stats:
         """Answer all points. Those so far away that float32 says nothing are measured against every face: few between looks at Ctrl-C."""
@@ -178,14 +178,14 @@ def exceeds_float32(largest: float, context: Any) -> bool:
 
 def body_context(body: Any, bvh: Any, body_id: int) -> NDArray[Any]:
     """A body as points see it."""
-    motion, transform = body.motion, body.matrix
+    motion, transform = body._motion, body._matrix
     array = aligned_zeros(1, BODY_CONTEXT)
     context = array[0]
     context["frame"], context["entry"], context["fill"], context["context"] = bvh.frame, bvh.entry, bvh.fill, bvh.context
     context["body_id"], context["transformed"], context["exact_entry"] = body_id, transform is not None, point_triangle_entry()[0]
     context["scale"], context["reach"] = motion.scale, motion.reach
     context["stretch"], context["origin"] = max_stretch(transform), motion.origin
-    box = body.world_box()
+    box = body._world_box()
     context["box"][:3], context["box"][4:7] = box
     if transform is not None:
         inverse = np.zeros(12)

@@ -79,18 +79,18 @@ def self_distance(body: QueryBody) -> Distance:
     1.0
     """
     check_body("body", body)
-    with workspace() as space, ReadLock(body.guard):
+    with workspace() as space, ReadLock(body._guard):
         if len(body.faces) < 2:
             return no_distance()
         query, bvh, vertices, adjacency = set_up_self(space, body, DISTANCE_STATE)
         arrays = self_leaf_arrays(bvh, vertices, space.keys, adjacency)
-        lengths = Lengths(np.inf, body.motion.scale, max_stretch(body.matrix), distance_error(body, body))
-        return set_common_point(search_nearest(space, query, NearSelf(), bvh, bvh, arrays, lengths, body.distance_cache, body), body, body)
+        lengths = Lengths(np.inf, body._motion.scale, max_stretch(body._matrix), distance_error(body, body))
+        return set_common_point(search_nearest(space, query, NearSelf(), bvh, bvh, arrays, lengths, body._distance_cache, body), body, body)
 
 
 def distance_validated(a: QueryBody, b: QueryBody, max_distance: float = np.inf) -> Distance:
     """`distance` after all checks; `no_distance` if the bodies are farther apart than `max_distance`."""
-    with workspace() as space, ReadLock(a.guard, b.guard):
+    with workspace() as space, ReadLock(a._guard, b._guard):
         if not (len(a.faces) and len(b.faces)):
             return no_distance()
         if far_apart(a, b):
@@ -101,7 +101,7 @@ def distance_validated(a: QueryBody, b: QueryBody, max_distance: float = np.inf)
         arrays = leaf_arrays(setup, a, b, space.keys)
         lengths = Lengths(max_distance, setup.scale, max_stretch(setup.transform_a), distance_error(a, b))
         return set_common_point(search_nearest(space, setup.query, near_visitor(setup), setup.bvh_a, setup.bvh_b, arrays, lengths,
-                                               a.distance_cache, b), a, b)
+                                               a._distance_cache, b), a, b)
 
 
 def set_up_near_pair(space: Any, a: Any, b: Any, max_distance: float) -> Any:
@@ -113,7 +113,7 @@ def set_up_near_pair(space: Any, a: Any, b: Any, max_distance: float) -> Any:
 
 def distance_error(a: Any, b: Any) -> float:
     """By how much bounds may exceed a measured distance."""
-    return float(max(a.motion.reach, b.motion.reach) * DISTANCE_ERROR)
+    return float(max(a._motion.reach, b._motion.reach) * DISTANCE_ERROR)
 
 
 def near_visitor(setup: Any) -> Near | NearTransformed:
@@ -123,7 +123,7 @@ def near_visitor(setup: Any) -> Near | NearTransformed:
 
 def leaf_arrays(setup: Any, a: Any, b: Any, keys: Any) -> LeafArrays:
     """The arrays of the leaf stage for two bodies."""
-    arrays = setup.bvh_a.leaves, setup.bvh_b.leaves, a.motion.flat, b.motion.flat, keys
+    arrays = setup.bvh_a.leaves, setup.bvh_b.leaves, a._motion.flat, b._motion.flat, keys
     return LeafArrays(*arrays) if setup.transform_a is None else LeafArrays(*arrays, setup.transform_a, setup.transform_b)
 
 
@@ -135,7 +135,7 @@ def self_leaf_arrays(bvh: Any, vertices: Any, keys: Any, adjacency: Any) -> Leaf
 
 def far_distance(a: QueryBody, b: QueryBody) -> Distance:
     """`distance` of two bodies that are far apart."""
-    best = nearest_faces(a.world_vertices()[0], a.welded_faces, b.world_vertices()[0], b.welded_faces)[0]
+    best = nearest_faces(a._world_vertices()[0], a._welded_faces, b._world_vertices()[0], b._welded_faces)[0]
     return Distance(float(best["distance"]), best["ends"].reshape(2, 3).copy(), np.array([best["f"], best["g"]], np.int32),
                     Stats(n_p=int(best["n_p"]), n_exact=int(best["n_exact"])))
 
@@ -210,7 +210,7 @@ def nearest_bodies(bodies: list[Any], ids: list[int], others: list[Any], other_i
     several that are as near the first pair counts."""
     best, stats, best_ids = no_distance(), Stats(), (-1, -1)
     if len(pairs):
-        boxes, other_boxes = np.array([body.world_box() for body in bodies]), np.array([body.world_box() for body in others])
+        boxes, other_boxes = np.array([body._world_box() for body in bodies]), np.array([body._world_box() for body in others])
         gaps = box_gaps(boxes, other_boxes)[pairs[:, 0], pairs[:, 1]]
         for k in np.argsort(gaps, kind="stable").tolist():
             if gaps[k] > best.distance:

@@ -32,8 +32,8 @@ def far_apart(a, b):
 
 def box_corners(body):
     """The low and high corner of a body's box, as lists: this is asked in every query."""
-    box = body.motion.box.tolist() if body.matrix is None else None
-    return (box[:3], box[4:7]) if box is not None else body.world_box().tolist()
+    box = body._motion.box.tolist() if body._matrix is None else None
+    return (box[:3], box[4:7]) if box is not None else body._world_box().tolist()
 
 
 @helper

@@ -157,7 +157,7 @@ def self_within(body: QueryBody, tolerance: float, *, points: bool = False) -> D
 
 def within_validated(a, b, tolerance, points):
     """`within` after all checks."""
-    with workspace() as space, ReadLock(a.guard, b.guard):
+    with workspace() as space, ReadLock(a._guard, b._guard):
         setup = set_up_near_pair(space, a, b, tolerance)
         if setup is None:
             return pairs_in_tolerance(a, b, np.empty((0, 2), np.int32), Stats(), tolerance, points)
@@ -179,11 +179,11 @@ def within_validated(a, b, tolerance, points):
 
 def self_within_validated(body, tolerance, points):
     """`self_within` after all checks."""
-    with workspace() as space, ReadLock(body.guard):
+    with workspace() as space, ReadLock(body._guard):
         if len(body.faces) < 2:
             return pairs_in_tolerance(body, body, np.empty((0, 2), np.int32), Stats(), tolerance, points)
         query, bvh, vertices, adjacency = set_up_self(space, body, DISTANCE_STATE)
-        scale, stretch, error = body.motion.scale, max_stretch(body.matrix), distance_error(body, body)
+        scale, stretch, error = body._motion.scale, max_stretch(body._matrix), distance_error(body, body)
         tree_args, stack_size = bind_trees(space, query[0], bvh, bvh)
 
         def resume(query, stack, keys):
@@ -198,7 +198,7 @@ def self_within_validated(body, tolerance, points):
 
 def joint_extent(a, b):
     """The longest side of a box around both bodies."""
-    boxes = np.stack([a.world_box(), b.world_box()])
+    boxes = np.stack([a._world_box(), b._world_box()])
     with np.errstate(over="ignore"):
         return (boxes[:, 1].max(axis=0) - boxes[:, 0].min(axis=0)).max()
 
@@ -216,7 +216,7 @@ def pairs_in_tolerance(a, b, pairs, stats, tolerance, points):
     if m > MEMORY_CHECK_PAIRS and not memory.fits_in_memory(BYTES_PER_PAIR * m):
         raise TooManyPairsError(f"{m:,} pairs may be within {tolerance}, and memory for their distances is not available; ask for less")
     distances, nearest_points = np.empty(m), np.empty((m if points else 0, 6))
-    bodies = [(IDENTITY if body.matrix is None else body.matrix, body.motion.flat, body.welded_faces) for body in (a, b)]
+    bodies = [(IDENTITY if body._matrix is None else body._matrix, body._motion.flat, body._welded_faces) for body in (a, b)]
     n_exact = sum(pool.map_chunks(m, PAIRS_PER_CHUNK, lambda begin,
                                   end: measure_pairs(pairs, *bodies[0], *bodies[1], begin, end, distances, nearest_points)))
     in_tolerance = distances <= tolerance

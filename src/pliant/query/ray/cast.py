@@ -182,7 +182,7 @@ class RayTargets(NamedTuple):
 def bodies_of(target, name="target"):
     """(bodies, their numbers, their masks) of a body or a scene, without those that have no faces."""
     if isinstance(target, BodyGroup):
-        return target.members_with_faces()
+        return target._members_with_faces()
     check_body(name, target)
     return ([target], [0], [ANY_MASK]) if len(target) else ([], [], [])
 
@@ -190,10 +190,10 @@ def bodies_of(target, name="target"):
 def ray_targets(bodies, numbers, masks, stackless):
     """As rays see them."""
     records = aligned_zeros(len(bodies), BODY_DTYPE)
-    bvhs = [body.bvh_at(body.motion.scale) for body in bodies]
+    bvhs = [body._bvh_at(body._motion.scale) for body in bodies]
     for k, body in enumerate(bodies):
-        set_body_record(records, k, body.motion.box, NO_TRANSFORM if body.matrix is None else body.matrix)
-    records["context"], records["vertex_frame"] = [shape.context for shape in bvhs], [body.motion.address for body in bodies]
+        set_body_record(records, k, body._motion.box, NO_TRANSFORM if body._matrix is None else body._matrix)
+    records["context"], records["vertex_frame"] = [shape.context for shape in bvhs], [body._motion.address for body in bodies]
     records["entry"] = [trace_entry(shape.options.volume_type.volume, shape.tree.width)[0] for shape in bvhs]
     records["body_id"], records["mask"] = numbers, masks
     targets = RayTargets(records, bvhs, stackless, {})
@@ -241,7 +241,7 @@ def trace_rays(target, rays_and_count, kind, stackless=False):
     bodies, numbers, masks = bodies_of(target)
     if not bodies or not n:
         return no_hits(n)
-    with ReadLock(*(body.guard for body in bodies)):
+    with ReadLock(*(body._guard for body in bodies)):
         return _BodyJob(rays, kind, ray_targets(bodies, numbers, masks, stackless)).run()
 
 
