@@ -54,6 +54,23 @@ def test_the_version():
     assert (result.exit_code, result.output) == (0, f"pliant {pliant.__version__}\n")
 
 
+@pytest.mark.parametrize(("code", "status"), [("130", 130), ("0", 0), ("None", 0), ("'a message'", 1)])
+def test_threads_that_still_run_are_left_at_exit(code, status):
+    """The interpreter does not unwind them, what was printed and registered for the exit is not lost, and the status stays."""
+    printed = python(f"""
+        import atexit, sys, threading
+        from pliant import cli
+        def stop():
+            threading.Thread(target=threading.Event().wait, daemon=True).start()
+            print("stopped", end="")
+            sys.exit({code})
+        atexit.register(lambda: print(", ended"))
+        cli.application = lambda: stop
+        cli.main()
+        """, status=status, PYTHONUNBUFFERED=None)
+    assert printed == "stopped, ended\n"
+
+
 @pytest.mark.parametrize("arguments", [("--debug", "info", "none.npz"), ("info", "none.npz", "--debug"), ("info", "--debug", "none.npz")])
 def test_with_debug_errors_are_tracebacks(arguments):
     errors = python(f"import sys; sys.stderr = sys.stdout; sys.argv[0] = 'pliant'; {MAIN}", *arguments, status=2)

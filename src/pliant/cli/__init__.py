@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import sys
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     import typer
@@ -53,4 +55,21 @@ def main() -> None:
     atexit.register(gc.freeze)
     if "--debug" in sys.argv[2:]:
         sys.argv = [sys.argv[0], "--debug", *(each for each in sys.argv[1:] if each != "--debug")]
-    application()()
+    try:
+        application()()
+    except SystemExit as stop:
+        if any(thread.daemon for thread in threading.enumerate()):
+            leave_threads(stop.code)
+        raise
+
+
+def leave_threads(code: str | int | None) -> NoReturn:
+    """End the process with this exit status while daemon threads still run, as after Ctrl-C in the middle of a slow frame.
+
+    The interpreter would end such a thread when it comes back for the GIL, by unwinding its stack. Where frames of compiled C++ are on that
+    stack, such as those of Numba's dispatcher, the C++ runtime aborts the process instead.
+    """
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))

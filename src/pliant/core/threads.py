@@ -4,8 +4,10 @@ No `prange`, no global threading layer: under eight Python threads the former ab
 delays Ctrl-C until a loop ends. Here kernels return to Python every few milliseconds (their budget), where the main thread can be
 interrupted and the workers see the cancel event. The pool is made on first use and again in a forked child.
 """
+import atexit
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -20,6 +22,8 @@ _pool: ThreadPoolExecutor | None = None
 _threads: int | None = None
 _locks: "WeakSet[ReadWriteLock]" = WeakSet()
 compile_failures: list[BaseException] = []                              # errors that compiled code could not raise: core/lazy_compile.py
+_background: "WeakSet[threading.Thread]" = WeakSet()
+EXIT_WAIT = 1.0                                                         # seconds for background threads at exit
 INTERRUPT_POLL = 0.1                                                    # seconds between checks of the waiting thread for Ctrl-C
 
 
@@ -67,6 +71,7 @@ def _reset_after_fork() -> None:
     """In a forked child: drop the pool, whose threads do not exist here, and the locks that they held."""
     global _pool, _lock
     _pool, _lock = None, threading.Lock()
+    _background.clear()
     for guard in list(_locks):
         guard.reset()
 
@@ -76,7 +81,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def run_in_background(job: Callable[[], object]) -> "Future[object]":
-    """Run one job in a background thread of its own; returns its future, which never completes in a forked child."""
+    """Run one job in a background thread of its own; returns its future, which never completes in a forked child.
+
+    The interpreter waits for it before it exits, EXIT_WAIT seconds at most: if it ends a thread inside a kernel, the process may abort."""
     future: Future[object] = Future()
 
     def run_job() -> None:
@@ -84,8 +91,20 @@ def run_in_background(job: Callable[[], object]) -> "Future[object]":
             future.set_result(job())
         except BaseException as error:
             future.set_exception(error)
-    threading.Thread(target=run_job, name="pliant background", daemon=True).start()
+    thread = threading.Thread(target=run_job, name="pliant background", daemon=True)
+    _background.add(thread)
+    thread.start()
     return future
+
+
+def _wait_for_background() -> None:
+    """Called at exit."""
+    end = time.monotonic() + EXIT_WAIT
+    for thread in list(_background):
+        thread.join(max(0.0, end - time.monotonic()))
+
+
+atexit.register(_wait_for_background)
 
 
 def run_jobs(jobs: Iterable[Callable[[], object]], cancel: threading.Event) -> None:
