@@ -63,7 +63,7 @@ n_pairs = []
 for frame in range(13):
     part = frame / 12
     character.update(skeleton.maps(pose({
-        "left upper arm": ((0, 0, 1), 62 * part), "right upper arm": ((0, 0, 1), -62 * part),
+        "left upper arm": ((0, 0, 1), 84 * part), "right upper arm": ((0, 0, 1), -78 * part),
         "left forearm": ((0, -0.3, 1), 96 * part), "right forearm": ((0, -0.1, 1), -90 * part),
         "left leg": ((1, 0, 0), -32 * part), "right leg": ((1, 0, 0), 8 * part), "head": ((1, 0.3, 0), 22 * part)})))
     pairs = pl.self_collide(character)

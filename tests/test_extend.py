@@ -141,7 +141,7 @@ def test_a_motion_moves_bodies_and_comes_back_from_files(installed, tmp_path):
         body.save(path)
         copied, loaded = body.copy(), pl.Body.load(path)
         for each in (copied, loaded):
-            assert np.array_equal(each.vertices, body.vertices) and each.motion.name == "twist"
+            assert np.array_equal(each.vertices, body.vertices) and each._motion.name == "twist"
             each.update(0.3)
         assert np.array_equal(copied.vertices, loaded.vertices) and not np.array_equal(copied.vertices, body.vertices)
         body.update(0.1, transform=[[1, 0, 0, 2], [0, 1, 0, 0], [0, 0, 1, 0]])
@@ -153,7 +153,7 @@ def test_a_motion_moves_bodies_and_comes_back_from_files(installed, tmp_path):
     with pytest.raises(TypeError, match="a twisting body takes an angle alone"):
         body.update([[0, 0, 0]], changed=[0])
     with pytest.raises(ValueError, match="moves another body already"):
-        pl.Body.from_motion(body.motion, faces)
+        pl.Body.from_motion(body._motion, faces)
     assert np.array_equal(body.vertices, before)
     """)
 
@@ -173,7 +173,7 @@ def test_files_of_unknown_motions_are_refused(installed, tmp_path):
     else:
         raise AssertionError
     """, tmp_path / "body", NUMBA_DISABLE_JIT="1")
-    run(installed, f"assert pl.Body.load({str(tmp_path / 'body')!r}).motion.value == 0.5", start="    import pliant as pl\n    ")
+    run(installed, f"assert pl.Body.load({str(tmp_path / 'body')!r})._motion.value == 0.5", start="    import pliant as pl\n    ")
 
 
 def test_a_motion_without_a_file_is_not_saved(installed, tmp_path):

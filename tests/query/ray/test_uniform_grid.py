@@ -189,8 +189,8 @@ def test_nothing_to_hit():
 
 def test_it_says_what_it_is():
     grid = pl.UniformGrid(T, ONE)
-    assert repr(grid) == "Grid(3 vertices, 1 faces)"
-    assert repr(pl.UniformGrid(T, ONE, cells=[1, 2, 3])) == "Grid(3 vertices, 1 faces, cells=(1, 2, 3))"
+    assert repr(grid) == "UniformGrid(3 vertices, 1 faces)"
+    assert repr(pl.UniformGrid(T, ONE, cells=[1, 2, 3])) == "UniformGrid(3 vertices, 1 faces, cells=(1, 2, 3))"
     assert len(grid) == 1 and grid.faces.dtype == np.int32 and not grid.faces.flags.writeable
     rows = grid.vertices
     rows[:] = 9                                                         # a copy
