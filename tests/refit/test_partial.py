@@ -270,7 +270,7 @@ REFUSED = [
     ("beyond", [*ROW, *ROW], [0, N], MeshError, f"changed: row 1 is {N}"),
     ("huge", ROW, np.array([2**64 - 1], np.uint64), MeshError, "changed: row 0"),
     ("real", ROW, [0.0], TypeError, "changed: expected integer indices"),
-    ("flags", ROW, np.zeros(1, bool), TypeError, "changed"),
+    ("a short mask", ROW, np.zeros(1, bool), MeshError, "changed: expected a mask of shape"),
     ("words", ROW, ["a"], TypeError, "changed"),
     ("a number", ROW, 3, MeshError, r"changed: expected shape \(k,\)"),
     ("a table", ROW, [[0]], MeshError, r"changed: expected shape \(k,\)"),
