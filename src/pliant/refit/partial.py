@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.core.jit import kernel
+from pliant.core.jit import helper, kernel
 from pliant.core.soa import lanes, load_bounds, prefetch_stamp, publish, put_bounds, put_lane, stamp
 from pliant.refit.refit_node import enclose_range
 from pliant.tree.nodes import NEVER_STAMPED
@@ -22,32 +22,43 @@ MAX_LEAF_SHARE = 4                                                      # one le
 
 
 class VertexPaths(NamedTuple):
-    """The way up from vertices: the leaves that name vertex v are leaves[begins[v] : begins[v + 1]]; parents (n, 2) the node and lane above
-    each node; dirty (n,) and touched (m,) uint8, all 0, and room for leaves are scratch."""
+    """The way up from vertices: the leaves that name vertex v are leaves[begins[v] : begins[v + 1]]; parents (n, 3) are the node and lane
+    above each node, and its level, 0 for the root. touched (m,) uint8, all 0, and room for leaves are scratch."""
     begins: np.ndarray
     leaves: np.ndarray
     parents: np.ndarray
-    dirty: np.ndarray
+    dirty: "DirtyNodes"
     touched: np.ndarray
     scratch: np.ndarray
 
 
+class DirtyNodes(NamedTuple):
+    """The nodes with marked lanes, a linked list a level: so the work depends on how many there are, not on the size of the tree. lanes
+    (n,) uint8 are the marks of each node, 0 where it is in no list; heads (levels,) int32 the first node of each list, −1 without one;
+    next_node (n,) int32 the one after each."""
+    lanes: np.ndarray
+    heads: np.ndarray
+    next_node: np.ndarray
+
+
 def vertex_paths(tree, n_points):
     """The Paths of a tree."""
+    n_nodes = len(tree.child)
     begins, leaves = np.zeros(n_points + 1, np.int32), np.empty(len(tree.vertices), np.int32)
-    parents = np.zeros((len(tree.child), 2), np.int32)
+    parents = np.zeros((n_nodes, 3), np.int32)
     n = list_paths(tree.child, tree.count, tree.vertices, tree.begins, begins, leaves, parents)
-    return VertexPaths(begins, leaves[:n].copy(), parents, np.zeros(len(tree.child), np.uint8), np.zeros(len(tree.faces), np.uint8),
+    dirty = DirtyNodes(np.zeros(n_nodes, np.uint8), np.full(parents[:, 2].max(initial=0) + 1, -1, np.int32), np.zeros(n_nodes, np.int32))
+    return VertexPaths(begins, leaves[:n].copy(), parents, dirty, np.zeros(len(tree.faces), np.uint8),
                        np.zeros(len(tree.faces) // MAX_LEAF_SHARE + 1, np.int32))
 
 
 @kernel
 def list_paths(child, count, vertices, leaf_begins, begins, leaves, parents):
     """Fill begins, leaves and parents; how many leaves are listed. The last vertex of a leaf may be named several times in a row."""
-    for i in range(len(child)):
+    for i in range(len(child)):                                         # children come after parents
         for k in range(count[i]):
             if child[i, k] >= 0:
-                parents[child[i, k], 0], parents[child[i, k], 1] = i, k
+                parents[child[i, k], 0], parents[child[i, k], 1], parents[child[i, k], 2] = i, k, parents[i, 2] + 1
     for leaf in range(len(leaf_begins) - 1):
         for at in range(leaf_begins[leaf], leaf_begins[leaf + 1]):
             if at == leaf_begins[leaf] or vertices[at] != vertices[at - 1]:
@@ -67,8 +78,18 @@ def list_paths(child, count, vertices, leaf_begins, begins, leaves, parents):
     return n
 
 
+@helper
+def mark_lane(dirty, parents, i, k):
+    """Mark a lane of a node, which joins the list of its level with its first mark."""
+    if dirty.lanes[i] == 0:
+        level = parents[i, 2]
+        dirty.next_node[i] = dirty.heads[level]
+        dirty.heads[level] = i
+    dirty.lanes[i] |= np.uint8(1) << np.uint8(k)
+
+
 @kernel
-def mark_leaves(moved, begins, vertex_leaves, slots, leaves, dirty, touched, scratch):
+def mark_leaves(moved, begins, vertex_leaves, slots, leaves, parents, dirty, touched, scratch):
     """Mark the lanes of all leaves that name one of the moved vertices, and let their triangles be filled again; False, and no marks, if
     there is no room for so many."""
     n, capacity = 0, len(scratch) - 1
@@ -85,40 +106,42 @@ def mark_leaves(moved, begins, vertex_leaves, slots, leaves, dirty, touched, scr
         leaf = np.int64(scratch[k])
         touched[leaf] = 0
         if n <= capacity:
-            dirty[slots[leaf, 0]] |= np.uint8(1) << np.uint8(slots[leaf, 1])
+            mark_lane(dirty, parents, np.int64(slots[leaf, 0]), slots[leaf, 1])
             publish(leaves, leaf, np.int32(NEVER_STAMPED))
     return n <= capacity
 
 
 @kernel
 def refit_paths(nodes, points, vertices, leaf_begins, spans, order, parents, dirty, frame, merge_exact):
-    """Refit what is marked and was up to date, upwards; the number of volumes set. Without spans there must be no stale nodes."""
+    """Refit what is marked and was up to date, deepest level first; the number of volumes set. Without spans there must be no stale
+    nodes."""
     n_refitted = 0
-    for i in range(len(nodes) - 1, -1, -1):
-        dirty_lanes = np.int64(dirty[i])
-        if dirty_lanes == 0:
-            continue
-        dirty[i] = 0
-        changed = True
-        if stamp(nodes, i) == frame:
-            like = load_bounds(nodes, i)
-            for k in range(nodes[i]["count"]):
-                if (dirty_lanes >> k) & 1 == 0:
-                    continue
-                child = np.int64(nodes[i]["child"][k])
-                if child < 0:
-                    begin, end = np.int64(leaf_begins[~child]), np.int64(leaf_begins[~child + 1])
-                    put_lane(nodes, i, k, enclose_range(like, points, vertices, begin, end))
-                elif stamp(nodes, child) == frame:
-                    put_lane(nodes, i, k, load_bounds(nodes, child))
-                else:
-                    put_lane(nodes, i, k, enclose_range(like, points, order, spans[i, k, 0], spans[i, k, 1]))
-                n_refitted += 1
-            made = merge(lanes(nodes, i))
-            changed = not merge_exact or made != like
-            put_bounds(nodes, i, made)
-        if changed and i > 0:
-            dirty[parents[i, 0]] |= np.uint8(1) << np.uint8(parents[i, 1])
+    for level in range(len(dirty.heads) - 1, -1, -1):
+        i = np.int64(dirty.heads[level])
+        dirty.heads[level] = -1
+        while i >= 0:
+            dirty_lanes, changed = np.int64(dirty.lanes[i]), True
+            dirty.lanes[i] = 0
+            if stamp(nodes, i) == frame:
+                like = load_bounds(nodes, i)
+                for k in range(nodes[i]["count"]):
+                    if (dirty_lanes >> k) & 1 == 0:
+                        continue
+                    child = np.int64(nodes[i]["child"][k])
+                    if child < 0:
+                        begin, end = np.int64(leaf_begins[~child]), np.int64(leaf_begins[~child + 1])
+                        put_lane(nodes, i, k, enclose_range(like, points, vertices, begin, end))
+                    elif stamp(nodes, child) == frame:
+                        put_lane(nodes, i, k, load_bounds(nodes, child))
+                    else:
+                        put_lane(nodes, i, k, enclose_range(like, points, order, spans[i, k, 0], spans[i, k, 1]))
+                    n_refitted += 1
+                made = merge(lanes(nodes, i))
+                changed = not merge_exact or made != like
+                put_bounds(nodes, i, made)
+            if changed and i > 0:
+                mark_lane(dirty, parents, np.int64(parents[i, 0]), parents[i, 1])
+            i = np.int64(dirty.next_node[i])
     return n_refitted
 
 
@@ -128,7 +151,8 @@ def refit_partial(bvh, moved):
     if bvh.paths is None:
         bvh.paths = vertex_paths(tree, len(bvh.points) // 4)
     paths, spans = bvh.paths, bvh.tree_state
-    if not mark_leaves(moved, paths.begins, paths.leaves, tree.slots, bvh.leaves, paths.dirty, paths.touched, paths.scratch):
+    if not mark_leaves(moved, paths.begins, paths.leaves, tree.slots, bvh.leaves, paths.parents, paths.dirty, paths.touched,
+                       paths.scratch):
         return False
     lists = NO_SPANS if spans is None else (spans.spans, spans.order)
     bvh.n_refitted += refit_paths(bvh.nodes, bvh.points, tree.vertices, tree.begins, *lists, paths.parents, paths.dirty,
