@@ -19,7 +19,7 @@ OWN = {"morph": BLENDED, "blended": CONVEX}                             # polici
 
 # Values of options of policies; those of a policy that is not named here stay at their defaults.
 SETTINGS = {
-    "hybrid": {"depth": [None, 0, 1, 2], "below": ["node", "subtree", 1, 2]},
+    "hybrid": {"depth": [None, "half", 0, 1, 2], "below": ["node", "subtree", 1, 2]},
     "auto": {"background": [False, True]},
     "fitted": {"how": list(FIT_METHODS)},
     "inflated": {"criterion": list(CRITERIA), "p_max": [0.1, 3.95], "k": [0.0, 0.218], "gamma": [0.1, 0.562], "how": list(FIT_METHODS)},

@@ -14,13 +14,14 @@ from child import together
 from pliant import shapes
 from pliant.errors import FileError
 from pliant.query import scheduler
+from pliant.refit import hybrid as hybrid_policy
 from pliant.refit.policy import Bvh
 from pliant.tree.nodes import BUILDERS, WIDTH_OF_ARITY
 
 OFF = bool(numba.config.DISABLE_JIT)
 if OFF:                                                                 # kernels overflow in lanes that nobody reads; as Python they say so
     pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
-SETTINGS = list(product((None, 0, 1, 2, 3, 64), ("node", "subtree", 1, 2, 3)))
+SETTINGS = list(product((None, "half", 0, 1, 2, 64), ("node", "subtree", 1, 2, 3)))
 TREES = list(product(WIDTH_OF_ARITY, (1, 3, 8)))
 SPHERE, FACES = shapes.icosphere(1 if OFF else 4)
 
@@ -53,7 +54,7 @@ def test_every_setting_gives_the_right_pairs(number, deforming):
 
 
 @pytest.mark.formulas
-@pytest.mark.parametrize(("depth", "below"), [(None, "node"), (0, 2), (2, "subtree"), (1, 3), (64, "node")])
+@pytest.mark.parametrize(("depth", "below"), [(None, "node"), ("half", "node"), (0, 2), (2, "subtree"), (1, 3), (64, "node")])
 def test_what_is_stamped_is_true_after_partial_queries(depth, below):
     """Queries that reach little, from one side and another, several in a frame: whatever they leave behind may be trusted."""
     body, stale = pl.Body(SPHERE, FACES, policy=hybrid(depth, below), arity=2 if OFF else 4, leaf=2), 0
@@ -116,7 +117,25 @@ def test_the_settings_say_how_many():
         assert counts[0] < counts[-1] == bottom_up
     assert lazy <= updated(hybrid(0, 2), **tree)[0] <= updated(hybrid(0, 3), **tree)[0] <= bottom_up
     assert updated(hybrid(1, 1), **tree) == updated(hybrid(1, "node"), **tree)
-    assert updated(hybrid(levels // 2), **tree) == updated("hybrid", **tree)
+    assert updated(hybrid(levels // 2), **tree) == updated(hybrid("half"), **tree)
+
+
+@pytest.mark.formulas
+@pytest.mark.parametrize("arity", [2, 8])
+def test_the_upper_levels_of_a_lopsided_tree_are_few_nodes(arity):
+    """Boxes split at their centre, of triangles whose distances double: each split parts one from all others, so every level is a node."""
+    count = 8 if OFF else 60
+    triangle = np.array([[0, 0, 0], [0.1, 0, 0], [0, 0.1, 0]])
+    vertices = np.concatenate([triangle * 2.0**k + [2.0**k, 0, 0] for k in range(count)])
+    body = pl.Body(vertices, np.arange(3 * count).reshape(-1, 3), policy="hybrid", build="centre", arity=arity, leaf=1)
+    body.update(vertices + 1)
+    shape = shape_of(body)
+    shape.refit()
+    levels = hybrid_policy.levels_by_count(shape.tree_state.level_ends)
+    upper = int((shape.tree_state.levels < levels).sum())
+    assert shape.record["root_levels"][0] == levels
+    assert 1 <= upper <= max(hybrid_policy.UPPER_NODES * len(shape.nodes) ** 0.5, 1)
+    assert len(shape.nodes) < 20 or upper < (shape.tree_state.levels < shape.tree.depth // 2).sum()
 
 
 # --- threads ---------------------------------------------------------------------------------------------------------------------
@@ -172,7 +191,7 @@ REFUSED = [
     (hybrid(128), ValueError, "policy: depth"),
     (hybrid(2.0), TypeError, "policy: depth"),
     (hybrid(True), TypeError, "policy: depth"),
-    (hybrid("half"), TypeError, "policy: depth"),
+    (hybrid("deep"), ValueError, "policy: depth"),
     (hybrid(1, 0), ValueError, "policy: below"),
     (hybrid(1, 128), ValueError, "policy: below"),
     (hybrid(1, "leaf"), ValueError, "policy: below: expected one of 'node', 'subtree'"),

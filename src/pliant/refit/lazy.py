@@ -14,7 +14,7 @@ import numpy as np
 
 from pliant.core import jit
 from pliant.core.function_pointer import CONTEXTS, address_of, array_at, as_pointer
-from pliant.core.jit import kernel
+from pliant.core.jit import helper, kernel
 from pliant.core.soa import load_bounds, put_lane
 from pliant.refit.leaf_fill import CONTEXT, requested_lanes, requested_node, requested_stamp, stamp_if_ready
 from pliant.refit.policy import Policy, register_policy
@@ -26,37 +26,49 @@ ALL_LEVELS = 1 << 20                                                    # levels
 
 class VertexSpans(NamedTuple):
     """What `refresh` reads of a tree: spans (n, W, 2) and order, the distinct vertices under each lane; levels (n,) int32, 0 for the root;
-    ends (n,) int32: the nodes under i are i + 1 … ends[i] − 1."""
+    ends (n,) int32: the nodes under i are i + 1 … ends[i] − 1; by_level (n,) int32, the nodes from the root downwards, and level_ends
+    (levels,) int64: those of levels 0 … l are by_level[: level_ends[l]]."""
     spans: np.ndarray
     order: np.ndarray
     levels: np.ndarray
     ends: np.ndarray
+    by_level: np.ndarray
+    level_ends: np.ndarray
 
 
 @kernel
-def refit_subtree(nodes, points, spans, order, levels, ends, frame, i, merged_lanes, n_levels):
+def refit_subtree(nodes, points, spans, order, levels, ends, by_level, level_ends, frame, i, merged_lanes, n_levels):
     """Make node i, and all under it that are less than `n_levels` levels down, up to date; the number of volumes set. `merged_lanes`
     are merged from the nodes under them, which are up to date: then n_levels is 1."""
     n_refitted, end_level = 0, np.int64(levels[i]) + n_levels
+    if i == 0:                                                          # no pass over the many nodes that are deeper
+        for at in range(np.int64(level_ends[min(n_levels, len(level_ends)) - 1]) - 1, -1, -1):
+            n_refitted += refit_one(nodes, points, spans, order, np.int64(by_level[at]), levels, end_level, merged_lanes, frame)
+        return n_refitted
     for j in range(i if n_levels == 1 else np.int64(ends[i]) - 1, i - 1, -1):
-        if levels[j] >= end_level:
-            continue
-        like = load_bounds(nodes, j)
-        for k in range(nodes[j]["count"]):
-            child = np.int64(nodes[j]["child"][k])
-            if child >= 0 and (levels[j] + 1 < end_level or merged_lanes >> k & 1):
-                put_lane(nodes, j, k, load_bounds(nodes, child))
-            else:
-                put_lane(nodes, j, k, enclose_range(like, points, order, spans[j, k, 0], spans[j, k, 1]))
-        n_refitted += merge_and_stamp(nodes, j, frame)
+        if levels[j] < end_level:
+            n_refitted += refit_one(nodes, points, spans, order, j, levels, end_level, merged_lanes, frame)
     return n_refitted
 
 
+@helper
+def refit_one(nodes, points, spans, order, j, levels, end_level, merged_lanes, frame):
+    """Node j: lanes above nodes of a level before `end_level`, and `merged_lanes`, from these nodes, others from their vertices."""
+    like = load_bounds(nodes, j)
+    for k in range(nodes[j]["count"]):
+        child = np.int64(nodes[j]["child"][k])
+        if child >= 0 and (levels[j] + 1 < end_level or merged_lanes >> k & 1):
+            put_lane(nodes, j, k, load_bounds(nodes, child))
+        else:
+            put_lane(nodes, j, k, enclose_range(like, points, order, spans[j, k, 0], spans[j, k, 1]))
+    return merge_and_stamp(nodes, j, frame)
+
+
 @kernel
-def refit_each_node(nodes, points, spans, order, levels, ends, frame):
+def refit_each_node(nodes, points, spans, order, levels, ends, by_level, level_ends, frame):
     """Every node from the vertices under it."""
     for i in range(len(nodes)):
-        refit_subtree(nodes, points, spans, order, levels, ends, frame, i, 0, 1)
+        refit_subtree(nodes, points, spans, order, levels, ends, by_level, level_ends, frame, i, 0, 1)
 
 
 # --- the distinct vertices under each lane -------------------------------------------------------------------------------------
@@ -109,7 +121,7 @@ def vertex_spans(tree, n_points):
     list_vertices(*lists, np.full(n_points, -1), spans, order)
     levels, ends = np.zeros(len(tree.child), np.int32), np.zeros(len(tree.child), np.int32)
     list_levels(tree.child, tree.count, levels, ends)
-    return VertexSpans(spans, order, levels, ends)
+    return VertexSpans(spans, order, levels, ends, np.argsort(levels, kind="stable").astype(np.int32), np.bincount(levels).cumsum())
 
 
 # --- the entry -----------------------------------------------------------------------------------------------------------------
@@ -129,8 +141,11 @@ def entry_for(volume, width):
         order = array_at(as_pointer(record["order"]), record["n_order"], np.int32)
         levels = array_at(as_pointer(record["levels"]), record["n_nodes"], np.int32)
         ends = array_at(as_pointer(record["ends"]), record["n_nodes"], np.int32)
-        return refit_subtree(nodes, points, spans, order, levels, ends, requested_stamp(i, nodes, np.int32(record["frame"])),
-                             requested_node(i), requested_lanes(i), record["n_levels"] if i else record["root_levels"])
+        by_level = array_at(as_pointer(record["by_level"]), record["n_nodes"], np.int32)
+        level_ends = array_at(as_pointer(record["level_ends"]), record["n_tree_levels"], np.int64)
+        return refit_subtree(nodes, points, spans, order, levels, ends, by_level, level_ends,
+                             requested_stamp(i, nodes, np.int32(record["frame"])), requested_node(i), requested_lanes(i),
+                             record["n_levels"] if i else record["root_levels"])
 
     def enter_python(context, i):
         bvh = CONTEXTS[context]
@@ -142,14 +157,20 @@ def entry_for(volume, width):
     return address_of(enter_python if jit.DISABLED else enter)
 
 
-def prepare_bvh(bvh, root_levels, n_levels):
-    """`root_levels` levels follow with the root (0: as with any other node), `n_levels` with others. On a new tree also: what its entry
-    needs."""
+def vertex_spans_of(bvh):
+    """The VertexSpans of its tree; on a new tree they are made, and given to the context with their entry."""
     if bvh.tree_state is None:
         spans = vertex_spans(bvh.tree, len(bvh.points) // 4)
-        bvh.set_context(spans=spans.spans, order=spans.order, levels=spans.levels, ends=spans.ends, n_order=len(spans.order),
+        bvh.set_context(spans=spans.spans, order=spans.order, levels=spans.levels, ends=spans.ends, by_level=spans.by_level,
+                        level_ends=spans.level_ends, n_order=len(spans.order), n_tree_levels=len(spans.level_ends),
                         entry=entry_for(bvh.options.volume_type.volume, bvh.tree.width)[0])
         bvh.tree_state = spans
+    return bvh.tree_state
+
+
+def prepare_bvh(bvh, root_levels, n_levels):
+    """`root_levels` levels follow with the root (0: as with any other node), `n_levels` with others."""
+    vertex_spans_of(bvh)
     bvh.set_context(root_levels=root_levels or n_levels, n_levels=n_levels)
 
 

@@ -17,9 +17,9 @@ from pliant.motion.motion import compute_vertex
 from pliant.tree.nodes import LEAF_DTYPE
 from pliant.volume.aabb import Box
 
-CONTEXT = np.dtype([(name, np.int64) for name in ("nodes", "leaves", "slots", "points", "spans", "order", "levels", "ends", "n_nodes",
-                                                  "n_leaves", "n_points", "n_order", "frame", "root_levels", "n_levels", "blend", "ready",
-                                                  "entry", "fill")])
+CONTEXT = np.dtype([(name, np.int64) for name in ("nodes", "leaves", "slots", "points", "spans", "order", "levels", "ends", "by_level",
+                                                  "level_ends", "n_nodes", "n_leaves", "n_points", "n_order", "n_tree_levels", "frame",
+                                                  "root_levels", "n_levels", "blend", "ready", "entry", "fill")])
 AHEAD_FLAG = 1 << 62
 
 
