@@ -60,14 +60,15 @@ if TYPE_CHECKING:
     )
     from pliant.scene import Scene
     from pliant.uniform_grid import UniformGrid
+    from pliant.vertex_order import ReorderedMesh, reorder_vertices
 
 __version__ = "0.1.0"
 __all__ = ["AllHits", "ArgumentError", "ArgumentTypeError", "Body", "Closest", "ContactPairs", "DeviceError", "DeviceMemoryError",
            "Distance", "DistancePairs", "Elastic", "FileError", "FirstContact", "Hit", "Hits", "MeshError", "MeshlessNodes",
-           "MissingExtraError", "Pairs", "PliantError", "PointPairs", "Scene", "SceneContactPairs", "SceneDistancePairs", "ScenePairs",
-           "Skeleton", "StaleResultError", "Stats", "TooManyPairsError", "Traversal", "UniformGrid", "UnknownIdError", "VisibleFaces",
-           "cast", "cast_all", "closest", "collide", "distance", "first_contact", "frustum_cull", "occluded", "pick", "read",
-           "self_collide", "self_distance", "self_within", "set_threads", "threads", "within"]
+           "MissingExtraError", "Pairs", "PliantError", "PointPairs", "ReorderedMesh", "Scene", "SceneContactPairs", "SceneDistancePairs",
+           "ScenePairs", "Skeleton", "StaleResultError", "Stats", "TooManyPairsError", "Traversal", "UniformGrid", "UnknownIdError",
+           "VisibleFaces", "cast", "cast_all", "closest", "collide", "distance", "first_contact", "frustum_cull", "occluded", "pick",
+           "read", "reorder_vertices", "self_collide", "self_distance", "self_within", "set_threads", "threads", "within"]
 
 _NAMES = {
     "body": ("Body",),
@@ -89,6 +90,7 @@ _NAMES = {
                 "PointPairs", "SceneContactPairs", "SceneDistancePairs", "ScenePairs", "Stats", "VisibleFaces"),
     "scene": ("Scene",),
     "uniform_grid": ("UniformGrid",),
+    "vertex_order": ("ReorderedMesh", "reorder_vertices"),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
