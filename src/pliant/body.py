@@ -22,7 +22,7 @@ from pliant.body_file import read_body, write_body
 from pliant.core import validate
 from pliant.core.soa import aligned_zeros
 from pliant.core.threads import ReadLock, ReadWriteLock
-from pliant.errors import ArgumentTypeError, MeshError
+from pliant.errors import ArgumentError, ArgumentTypeError, MeshError
 from pliant.geometry.mesh import MeshTopology, build_topology, weld_map
 from pliant.motion.blended import blended_motion
 from pliant.motion.free import Free, set_points
@@ -134,7 +134,7 @@ class Body(QueryBody):
         [5.0, 0.0, 0.0]
         """
         if dict(options).get("key_poses") is not None:
-            raise TypeError("key_poses: rigid bodies do not support key poses")
+            raise ArgumentTypeError("key_poses: rigid bodies do not support key poses")
         volume_type = VOLUME_TYPES[validate.choice("volume", options.get("volume", "aabb"), VOLUME_TYPES)]
         options.setdefault("policy", "fitted" if volume_type.loosened_by_merge else "auto")
         body = cls(vertices, faces, **options)
@@ -177,7 +177,7 @@ class Body(QueryBody):
         tolerance = validate.weld("weld", weld)
         shapes = validate.targets("targets", targets)
         if validate.flag("relative", relative) and base is None:
-            raise TypeError("relative: targets are relative to a base, and none is given")
+            raise ArgumentTypeError("relative: targets are relative to a base, and none is given")
         if base is not None:
             base_rows = validate.positions("base", base, shapes.shape[1], "as many as targets have")
             validate.check_finite("base", base_rows)
@@ -244,7 +244,7 @@ class Body(QueryBody):
         """
         name, faces_checked = type_of(motion).name, validate.faces("faces", faces, motion.count)
         if motion.has_body:
-            raise ValueError("motion: moves another body already; make one for each body")
+            raise ArgumentError("motion: moves another body already; make one for each body")
         policies, own = policies_of(name), next(iter(MOTION_POLICIES.get(name, ())), "auto")
         policy_options: dict[str, Any] = policy_table(policy, policies)
         if policy_options.get("name") == "auto":

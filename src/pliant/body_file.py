@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pliant.core import archive, validate
-from pliant.errors import FileError
+from pliant.errors import ArgumentError, ArgumentTypeError, FileError
 from pliant.motion.motion import MOTIONS, MotionFile, type_of
 from pliant.refit.key_poses import check_key_poses
 from pliant.refit.policy import Options, policies_of, resolve_options
@@ -35,7 +35,7 @@ def write_body(path, options, motion, faces, weld_map, tree, rigid, transform, k
     """Write a body of these parts; `tree`, `transform` and `key_poses` may be None. `path` may be a binary stream."""
     write = type_of(motion).write
     if write is None:
-        raise TypeError(f"save: motion {motion.name!r} is registered without write and read; save its input, and make the body again")
+        raise ArgumentTypeError(f"save: motion {motion.name!r} is registered without write and read; save its input and make a new body")
     o, nodes, file = options, empty_tree(options.arity) if tree is None else tree, write(motion)
     meta = {"format": FORMAT, "volume": o.volume_type.name, "build": o.builder.name, "policy": {"name": o.policy.name, **o.settings},
             "arity": o.arity, "leaf": o.leaf, "rigid": rigid, "motion": motion.name, "additive": file.additive,
@@ -51,7 +51,7 @@ def read_body(path):
     meta, arrays = archive.read(path, ARRAY_TYPES)
     try:
         if meta.get("format") != FORMAT:
-            raise ValueError(f"format: expected {FORMAT!r}, got {meta.get('format')!r}")
+            raise ArgumentError(f"format: expected {FORMAT!r}, got {meta.get('format')!r}")
         policies = policies_of(validate.choice("motion", meta.get("motion"), MOTIONS))
         options = resolve_options(**{name: meta.get(name) for name in ("volume", "build", "policy", "arity", "leaf")}, policies=policies)
         shapes = validate.targets("shapes", arrays["shapes"])
@@ -78,7 +78,7 @@ def key_poses_of(meta, rows, motion, options):
     if not len(rows):
         return None, 0
     if motion.name != "free" or meta["rigid"]:
-        raise ValueError("key_poses: only a body whose vertices move freely has key poses")
+        raise ArgumentError("key_poses: only a body whose vertices move freely has key poses")
     key_poses = check_key_poses(rows, motion.count, None, options)
     return key_poses, validate.integer("key_pose", meta.get("key_pose"), range(len(key_poses)))
 
@@ -88,12 +88,12 @@ def motion_of(meta, arrays, shapes, options, rigid):
     name, skin = meta["motion"], tuple(arrays[part] for part in SKIN)
     origin = None if meta.get("origin") is None else validate.point("origin", meta["origin"])
     if name != "free" and rigid:
-        raise ValueError(f"rigid: a body of motion {name!r} is none")
+        raise ArgumentError(f"rigid: a body of motion {name!r} is none")
     if name != "blended" and any(map(len, skin)):
-        raise ValueError("skin: only a blended body has weights over maps")
+        raise ArgumentError("skin: only a blended body has weights over maps")
     if MOTIONS[name].read is None:
-        raise ValueError(f"motion: {name!r} is registered without write and read")
+        raise ArgumentError(f"motion: {name!r} is registered without write and read")
     motion = MOTIONS[name].read(MotionFile(shapes, arrays["given"], origin, meta.get("additive"), skin), options.settings)
     if type_of(motion).name != name or motion.count != shapes.shape[1]:
-        raise ValueError(f"motion: {name!r} was read as {motion.name!r} of {motion.count} vertices, expected {shapes.shape[1]}")
+        raise ArgumentError(f"motion: {name!r} was read as {motion.name!r} of {motion.count} vertices, expected {shapes.shape[1]}")
     return motion

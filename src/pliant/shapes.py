@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pliant.errors import ArgumentError
+
 __all__ = ["BumpyPair", "FoldingCloth", "Swarm", "armed", "bumpy", "bumpy_pair", "folding_cloth", "icosphere", "sheet", "swarm"]
 
 # Sizes that `bumpy_pair` and `swarm` offer: 20 · 4^k faces, k = 2 … 7.
@@ -52,7 +54,7 @@ def icosphere(subdivisions: int) -> tuple[np.ndarray, np.ndarray]:
     Every vertex is shared: the mesh is closed and has no seam.
     """
     if subdivisions != int(subdivisions) or subdivisions < 0:
-        raise ValueError(f"subdivisions must be a whole number, 0 or more, not {subdivisions!r}")
+        raise ArgumentError(f"subdivisions must be a whole number, 0 or more, not {subdivisions!r}")
     vertices, faces = _icosahedron()
     for _ in range(int(subdivisions)):
         vertices, faces = _subdivide(vertices, faces)
@@ -138,7 +140,7 @@ def armed(directions: np.ndarray, time: float, body: int = 0) -> np.ndarray:
 def _check_directions(directions: np.ndarray) -> np.ndarray:
     directions = np.asarray(directions, np.float64)
     if directions.ndim != 2 or directions.shape[1] != 3:
-        raise ValueError(f"directions must have shape (n, 3), not {directions.shape}")
+        raise ArgumentError(f"directions must have shape (n, 3), not {directions.shape}")
     return directions
 
 
@@ -165,7 +167,7 @@ class BumpyPair(NamedTuple):
     def frame(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Vertices of both bodies, two arrays (n, 3) float64, at frame k (0 … frames - 1)."""
         if not 0 <= k < self.frames:
-            raise ValueError(f"k must be in 0 … {self.frames - 1}, not {k}")
+            raise ArgumentError(f"k must be in 0 … {self.frames - 1}, not {k}")
         passed = 2 * k / (self.frames - 1) - 1  # -1: just apart, 0: deepest, 1: just apart on the other side
         # Slower in the middle, where the work is; the sideways offset keeps the centres from ever meeting.
         along = 2.2 * passed * (0.1 + 0.9 * passed * passed)
@@ -190,7 +192,7 @@ def bumpy_pair(faces: int = 20_480, frames: int = 200) -> BumpyPair:
 def _shuffled_sphere(faces: int) -> tuple[np.ndarray, np.ndarray]:
     """An icosphere of one of the sizes offered, its faces in a fixed shuffled order."""
     if faces not in SUBDIVISIONS:
-        raise ValueError(f"faces must be one of {', '.join(map(str, SUBDIVISIONS))}, not {faces!r}")
+        raise ArgumentError(f"faces must be one of {', '.join(map(str, SUBDIVISIONS))}, not {faces!r}")
     directions, triangles = icosphere(SUBDIVISIONS[faces])
     order = np.random.default_rng(20_480).permutation(len(triangles))
     return directions, np.ascontiguousarray(triangles[order])
@@ -198,7 +200,7 @@ def _shuffled_sphere(faces: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _at_least(minimum: int, name: str, count: int) -> int:
     if count != int(count) or count < minimum:
-        raise ValueError(f"{name} must be a whole number, {minimum} or more, not {count!r}")
+        raise ArgumentError(f"{name} must be a whole number, {minimum} or more, not {count!r}")
     return int(count)
 
 
@@ -230,7 +232,7 @@ class Swarm(NamedTuple):
     def centres(self, k: int) -> np.ndarray:
         """Where the bodies are at frame k, (bodies, 3)."""
         if not 0 <= k < self.frames:
-            raise ValueError(f"k must be in 0 … {self.frames - 1}, not {k}")
+            raise ArgumentError(f"k must be in 0 … {self.frames - 1}, not {k}")
         knot = k / (self.frames - 1) * (len(self.flight) - 1)
         before = min(int(knot), len(self.flight) - 2)
         return self.flight[before] + (knot - before) * (self.flight[before + 1] - self.flight[before])
@@ -255,7 +257,7 @@ def swarm(bodies: int = 27, faces: int = 5_120, frames: int = 200, kind: str = "
     bodies: 2 or more; faces: 320, 1280, 5120, 20480, 81920 or 327680 each; frames: 2 or more.
     """
     if kind not in SPACING:
-        raise ValueError(f"kind must be one of {', '.join(SPACING)}, not {kind!r}")
+        raise ArgumentError(f"kind must be one of {', '.join(SPACING)}, not {kind!r}")
     bodies, frames = _at_least(2, "bodies", bodies), _at_least(2, "frames", frames)
     directions, triangles = _shuffled_sphere(faces)
     return Swarm(triangles, directions, kind, _flight_path(bodies, kind), frames)
@@ -303,7 +305,7 @@ class FoldingCloth(NamedTuple):
         Where the direction swings by more than about 125° to either side, as in a meander, neighbouring folds pass through each other.
         """
         if not 0 <= k < self.frames:
-            raise ValueError(f"k must be in 0 … {self.frames - 1}, not {k}")
+            raise ArgumentError(f"k must be in 0 … {self.frames - 1}, not {k}")
         nx, ny = self.cells
         passed = 2 * k / (self.frames - 1) - 1  # -1: nearly flat, 0: deepest, 1: nearly flat again
         time, depth = 2.0 * (passed + 1), 1 - abs(passed) ** 3

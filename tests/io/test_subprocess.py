@@ -141,9 +141,9 @@ def test_a_caller_without_signals_for_pipes_goes_on():
     code = BEGIN + """
 import os, signal
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-os.kill(made.ask(Path("a"), "process")[0], signal.SIGKILL)
+os.kill(made.request(Path("a"), "process")[0], signal.SIGKILL)
 time.sleep(0.5)
-print(made.ask(Path("a"), "echo", 5)[0][1])
+print(made.request(Path("a"), "echo", 5)[0][1])
 """
     assert python(code, TESTS).splitlines()[1:] == ["[5]"]
 
@@ -302,7 +302,7 @@ from pathlib import Path
 sys.path[:0] = sys.argv[1:]
 from pliant.io.subprocess_client import SubprocessClient
 made = SubprocessClient("services", "Service")
-print(made.ask(Path("a"), "process")[0], flush=True)
+print(made.request(Path("a"), "process")[0], flush=True)
 """
 TESTS = str(Path(__file__).resolve().parents[1])
 
@@ -318,17 +318,17 @@ def test_ctrl_c_leaves_nothing_and_all_goes_on():
     """Ctrl-C in a terminal reaches both processes; here the other one hears it first, and does not care."""
     code = BEGIN + """
 import os, signal
-os.kill(made.ask(Path("a"), "process")[0], signal.SIGINT)
-first = made.ask(Path("a"), "process")[0]
+os.kill(made.request(Path("a"), "process")[0], signal.SIGINT)
+first = made.request(Path("a"), "process")[0]
 print("ready", flush=True)
 try:
-    made.ask(Path("a"), "sleep", 100, 100)
+    made.request(Path("a"), "sleep", 100, 100)
 except KeyboardInterrupt:
     print("stopped", flush=True)
 try:
     os.kill(first, 0)
 except ProcessLookupError:
-    print("right" if made.ask(Path("a"), "process")[0] != first else "wrong")
+    print("right" if made.request(Path("a"), "process")[0] != first else "wrong")
 """
     process = start(code, TESTS)
     assert int(process.stdout.readline())
@@ -339,18 +339,18 @@ except ProcessLookupError:
 def test_a_process_that_was_forked_has_one_of_its_own():
     code = BEGIN + """
 import os, threading
-first = made.ask(Path("a"), "process")[0]
-busy = threading.Thread(target=made.ask, args=(Path("a"), "sleep", 1, 9))
+first = made.request(Path("a"), "process")[0]
+busy = threading.Thread(target=made.request, args=(Path("a"), "sleep", 1, 9))
 busy.start()
 time.sleep(0.2)
 if not os.fork():
-    mine = made.ask(Path("a"), "process")[0]
+    mine = made.request(Path("a"), "process")[0]
     made.close()
     print("other" if mine != first else "same", flush=True)
     os._exit(0)
 status = os.wait()[1]
 busy.join()
-print(status, made.ask(Path("a"), "process")[0] == first)
+print(status, made.request(Path("a"), "process")[0] == first)
 """
     lines = python(code, TESTS).split("\n")
     assert lines[1:] == ["other", "0 True", ""]

@@ -275,7 +275,7 @@ def test_a_refused_step_changes_nothing():
 
 
 BAD = {
-    "nodes": (lambda: pl.Elastic(lattice(2, 2, 2)), TypeError, "nodes: expected Nodes, got ndarray"),
+    "nodes": (lambda: pl.Elastic(lattice(2, 2, 2)), TypeError, "nodes: expected MeshlessNodes, got ndarray"),
     "young": (lambda: body(young=0), ValueError, "young: expected a positive number, got 0"),
     "density": (lambda: body(density=-1.0), ValueError, "density: expected a positive number, got -1.0"),
     "damping": (lambda: body(damping=-1.0), ValueError, "damping: expected a finite number from 0"),

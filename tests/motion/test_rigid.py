@@ -256,7 +256,7 @@ def test_a_refused_matrix_changes_nothing(make, value, kind, words):
         seen, moves = answer(body, other), body._version
         with pytest.raises((MeshError, TypeError)) as refusal:
             body.update(transform=value)
-        assert type(refusal.value) is kind
+        assert type(refusal.value) is (pl.ArgumentTypeError if kind is TypeError else kind)
         assert "transform" in str(refusal.value)
         assert [word for word in words if word not in str(refusal.value)] == [], str(refusal.value)
         assert answer(body, other) == seen

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.core import validate
+from pliant.errors import ArgumentError
 from pliant.image.options import DEVICES
 from pliant.query.collide.two_bodies import ENGINES
 from pliant.query.options import ADJACENT_MODES
@@ -51,11 +52,11 @@ class CheckOptions:
         if self.within is not None:
             validate.number("within", self.within, 0.0)
             if self.engine != "tree":
-                raise ValueError(f"within: distances need engine 'tree', got {self.engine!r}")
+                raise ArgumentError(f"within: distances need engine 'tree', got {self.engine!r}")
         if self.device != "cpu" and self.engine != "image":
-            raise ValueError(f"device: {self.device!r} is for engine 'image', got {self.engine!r}")
+            raise ArgumentError(f"device: {self.device!r} is for engine 'image', got {self.engine!r}")
         if not (self.between or self.with_self):
-            raise ValueError("pairs: neither bodies with others nor with themselves are asked for")
+            raise ArgumentError("pairs: neither bodies with others nor with themselves are asked for")
 
 
 def select_frames(text: str, count: int) -> list[int]:
@@ -71,9 +72,9 @@ def select_frames(text: str, count: int) -> list[int]:
         else:
             raise ValueError
     except ValueError:
-        raise ValueError(f"frames: expected a frame or START:STOP:STEP, such as 0:100 or ::2, got {text!r}") from None
+        raise ArgumentError(f"frames: expected a frame or START:STOP:STEP, such as 0:100 or ::2, got {text!r}") from None
     if not found:
-        raise ValueError(f"frames: {text!r} names none of the frames 0 to {count - 1}")
+        raise ArgumentError(f"frames: {text!r} names none of the frames 0 to {count - 1}")
     return found
 
 
@@ -84,7 +85,7 @@ def match_bodies(option: str, pattern: str, names: Sequence[str], groups: Mappin
         fits = np.array([name == each or fnmatchcase(name, each) for name in names], bool)
         if not fits.any():
             known = ", ".join([*groups, *names[:20]]) + (", …" if len(names) > 20 else "")
-            raise ValueError(f"{option}: {each!r} names no body; known are {known}")
+            raise ArgumentError(f"{option}: {each!r} names no body; known are {known}")
         found |= fits
     return found
 
@@ -94,7 +95,7 @@ def parse_rule(option: str, text: str, names: Sequence[str], groups: Mapping[str
     fits."""
     parts = text.split(":")
     if len(parts) < 2:
-        raise ValueError(f"{option}: expected A:B, two names or patterns of bodies, got {text!r}")
+        raise ArgumentError(f"{option}: expected A:B, two names or patterns of bodies, got {text!r}")
     fitting, errors = list[NDArray[np.bool_]](), list[ValueError]()
     for k in range(1, len(parts)):
         sides = ":".join(parts[:k]).strip(), ":".join(parts[k:]).strip()
@@ -103,7 +104,7 @@ def parse_rule(option: str, text: str, names: Sequence[str], groups: Mapping[str
         except ValueError as error:
             errors.append(error)
     if len(fitting) > 1:
-        raise ValueError(f"{option}: {text!r} can be parted in {len(fitting)} ways; use a pattern with ? for the colons of a name")
+        raise ArgumentError(f"{option}: {text!r} can be parted in {len(fitting)} ways; use a pattern with ? for the colons of a name")
     if not fitting:
         raise errors[0]
     return fitting[0]
@@ -131,7 +132,7 @@ def make_pair_filter(options: CheckOptions, names: Sequence[str]) -> PairFilter:
     allowed_kinds = _union(columns[1 : 1 + len(wanted)] if wanted else columns[:1]) & ~_union(columns[1 + len(wanted) :])
     found = PairFilter(kinds.ravel(), allowed_kinds & options.between, allowed_kinds.diagonal() & options.with_self)
     if not (found.allowed_self.any() or (found.allowed_pairs & ((counts > 1) | ~np.eye(len(counts), dtype=bool))).any()):
-        raise ValueError(f"pairs: of {len(names)} bod{'y' if len(names) == 1 else 'ies'}, nothing is left to test with these options")
+        raise ArgumentError(f"pairs: of {len(names)} bod{'y' if len(names) == 1 else 'ies'}, nothing is left to test with these options")
     return found
 
 

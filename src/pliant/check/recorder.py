@@ -23,6 +23,7 @@ from pliant.check.journal import Journal
 from pliant.check.plan import CheckOptions
 from pliant.check.worker import FrameResult, drawn_arrays, find_contacts
 from pliant.core import validate
+from pliant.errors import ArgumentError
 from pliant.io.animation import DEFAULT_RATE, Actor, Animation
 from pliant.results import ScenePairs
 
@@ -59,7 +60,7 @@ class Recorder:
     def add(self, frame: int, pairs: ScenePairs, asking: float = 0.0) -> None:
         """Record the pairs of a frame, with the bodies where they are now; frames ascend. `asking`: seconds that the query took."""
         if self.frames and frame <= self.frames[-1]:
-            raise ValueError(f"frame: expected a number above the last, {self.frames[-1]}, got {frame}")
+            raise ArgumentError(f"frame: expected a number above the last, {self.frames[-1]}, got {frame}")
         ids = np.asarray(pairs.bodies, np.int32)
         result = FrameResult(frame, ids, pairs.faces, None, 0.0, asking)
         drawn = len(self.frames) % self.every == 0
@@ -70,7 +71,7 @@ class Recorder:
     def write(self, most_bytes: int = 30_000_000) -> Path:
         """Write `report.html`, and close."""
         if not self.frames:
-            raise ValueError("frames: none was added, so there is nothing to write")
+            raise ArgumentError("frames: none was added, so there is nothing to write")
         try:
             sums = results.sum_frames(self._journal, self.frames)
             summary = results.make_summary(self._animation, CheckOptions(), self._meta, sums)

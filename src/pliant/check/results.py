@@ -24,6 +24,7 @@ from pliant.check.journal import ArrayDict, Journal
 from pliant.check.plan import CheckOptions
 from pliant.check.worker import FrameResult
 from pliant.core.archive import META, atomic_file
+from pliant.errors import MissingExtraError
 from pliant.io.animation import Animation
 from pliant.report.data import Contact
 from pliant.report.html import MAX_ROWS
@@ -121,7 +122,7 @@ def parquet_package() -> tuple[Any, Any]:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise ImportError("Parquet needs PyArrow: pip install 'pliant[parquet]', or --format npz") from None
+        raise MissingExtraError("Parquet needs PyArrow: pip install 'pliant[parquet]', or --format npz") from None
     return pyarrow, parquet
 
 

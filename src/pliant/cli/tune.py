@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pliant.cli.errors import EXIT_INTERRUPTED, make_console
+from pliant.errors import ArgumentError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -90,7 +91,7 @@ def make_parent_folder(file: Path) -> None:
     """Create the folder of an output file."""
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.is_dir():
-        raise ValueError(f"{file}: is a folder, expected a file")
+        raise ArgumentError(f"{file}: is a folder, expected a file")
 
 
 def search(names: list[str], console: Console, best: dict[str, Row], **settings: Any) -> Tuned:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from pliant.core.dlpack import CUDA, CUDA_MANAGED
-from pliant.errors import DeviceError, DeviceMemoryError
+from pliant.errors import ArgumentTypeError, DeviceError, DeviceMemoryError
 
 HOST = "cpu"
 COPY_TO_HOST_HINT = "CuPy: .get(), Torch: .cpu(), JAX: jax.device_get, Numba: .copy_to_host()"
@@ -33,8 +33,8 @@ def is_device_array(value):
 def check_on_host(name, value):
     """Refuse an array in the memory of a GPU; NumPy would refuse it with a less helpful message, or silently copy it."""
     if is_device_array(value):
-        raise TypeError(f"{name}: this array is on a GPU, and trees are kept on the host: bring it over ({COPY_TO_HOST_HINT}), or ask "
-                        'engine="image", which takes it where it is')
+        raise ArgumentTypeError(f"{name}: this array is on a GPU, and BVHs are on the host: copy it to the host ({COPY_TO_HOST_HINT}), or "
+                                'use engine="image", which reads it on the GPU')
 
 
 def cuda_array_interface(value):

@@ -12,7 +12,7 @@ import numpy as np
 from pliant.core import validate
 from pliant.core.device import cuda_array_interface, is_simulated, is_simulated_array, launch_grid, report_out_of_memory, require_cuda
 from pliant.core.dlpack import import_tensor
-from pliant.errors import MeshError
+from pliant.errors import ArgumentTypeError, MeshError
 
 LEGACY_STREAM = 1                                                       # DLPack's number of the stream that Numba uses
 VERTICES, FACES = "vertices", "faces"
@@ -52,18 +52,18 @@ class DeviceMemory:
 def device_memory(name, value):
     """The memory of an array on a GPU."""
     if getattr(value, "requires_grad", False) is True:
-        raise TypeError(f"{name}: this tensor asks for gradients, which are not followed here; pass .detach()")
+        raise ArgumentTypeError(f"{name}: this tensor asks for gradients, which are not followed here; pass .detach()")
     found = value.__array_interface__ if is_simulated_array(value) else cuda_array_interface(value)
     if found is not None:
         if found.get("mask") is not None:
-            raise TypeError(f"{name}: masked arrays are refused, because a mask has no meaning here")
+            raise ArgumentTypeError(f"{name}: masked arrays are refused, because a mask has no meaning here")
         return DeviceMemory(found["data"][0], found["shape"], np.dtype(found["typestr"]), found.get("strides"), found.get("stream"), value)
     if not hasattr(value, "__dlpack__"):
-        raise TypeError(f"{name}: expected an array on a GPU (CUDA array interface or DLPack), got {type(value).__name__}")
+        raise ArgumentTypeError(f"{name}: expected an array on a GPU (CUDA array interface or DLPack), got {type(value).__name__}")
     try:
         tensor = import_tensor(value, LEGACY_STREAM)
     except Exception as error:                                          # the producer's code may raise anything
-        raise TypeError(f"{name}: {type(value).__name__} cannot be taken over by DLPack: {error}") from error
+        raise ArgumentTypeError(f"{name}: {type(value).__name__} cannot be taken over by DLPack: {error}") from error
     return DeviceMemory(tensor.address, tensor.shape, tensor.dtype, tensor.strides, None, (tensor, value))
 
 
@@ -78,12 +78,13 @@ def _with_layout(name, source, kind):
     (validate.check_positions_shape if kind == VERTICES else validate.check_faces_shape)(name, shape)
     good = source.dtype.kind == "f" and source.dtype.itemsize in (4, 8) if kind == VERTICES else source.dtype.kind in "iu"
     if shape[0] and not (good and source.dtype.isnative):
-        raise TypeError(f"{name}: expected {DTYPE_NAMES[kind]} numbers, got dtype {source.dtype}; convert them on the GPU (.astype or .to)")
+        raise ArgumentTypeError(f"{name}: expected {DTYPE_NAMES[kind]} numbers, got dtype {source.dtype}; "
+                                "convert them on the GPU (.astype or .to)")
     if not shape[0]:
         return require_cuda().device_array((0, 3), source.dtype if kind == VERTICES and good else _layout_dtype(kind, None))
     size = source.dtype.itemsize
     if source.address % size or any(step % size for step in source.strides):
-        raise TypeError(f"{name}: its numbers are not at multiples of their size, {size} bytes; make a copy on the GPU first")
+        raise ArgumentTypeError(f"{name}: its numbers are not at multiples of their size, {size} bytes; make a copy on the GPU first")
     dtype = _layout_dtype(kind, source.dtype)
     return source.view() if source.contiguous and source.dtype == dtype else _copy_as(name, source.view(), dtype)
 

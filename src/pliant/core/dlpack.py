@@ -12,6 +12,8 @@ from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16
 
 import numpy as np
 
+from pliant.errors import ArgumentTypeError
+
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13                        # kinds of devices
 MAJOR = 1                                                               # the supported major version
 TYPE_CODES = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}                   # type codes that NumPy has too
@@ -58,12 +60,12 @@ class Tensor:
         name = _name_of(capsule) if type(capsule).__name__ == "PyCapsule" else None
         if name not in LAYOUTS:
             read = name is not None and name.startswith(b"used_")
-            raise TypeError(f"expected a DLPack capsule, got {capsule!r}{', which was read before' if read else ''}")
+            raise ArgumentTypeError(f"expected a DLPack capsule, got {capsule!r}{', which was read before' if read else ''}")
         layout, used = LAYOUTS[name]
         at = _pointer_of(capsule, name)
         held = layout.from_address(at)
         if layout is _VersionedTensor and held.major != MAJOR:          # not renamed: the capsule frees it
-            raise TypeError(f"DLPack {held.major}.{held.minor} cannot be read here, only {MAJOR}")
+            raise ArgumentTypeError(f"DLPack {held.major}.{held.minor} cannot be read here, only {MAJOR}")
         _rename(capsule, used)
         if held.deleter:
             weakref.finalize(self, _Deleter(held.deleter), at)
@@ -85,11 +87,11 @@ def _dtype(kind):
     """The NumPy dtype of an element."""
     if kind.lanes != 1 or kind.code not in TYPE_CODES or kind.bits % 8:
         word = TYPE_NAMES.get(kind.code, f"type {kind.code}")
-        raise TypeError(f"elements of {kind.bits} bits, {word}, {kind.lanes} at a time, have no NumPy type")
+        raise ArgumentTypeError(f"elements of {kind.bits} bits, {word}, {kind.lanes} at a time, have no NumPy type")
     try:
         return np.dtype(f"{TYPE_CODES[kind.code]}{kind.bits // 8}")
     except TypeError:
-        raise TypeError(f"numbers of {kind.bits} bits have no NumPy type") from None
+        raise ArgumentTypeError(f"numbers of {kind.bits} bits have no NumPy type") from None
 
 
 def import_tensor(value, stream=None):

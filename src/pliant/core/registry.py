@@ -8,6 +8,8 @@ import threading
 import warnings
 from importlib.metadata import entry_points
 
+from pliant.errors import ArgumentError, ArgumentTypeError
+
 GROUP = "pliant.extensions"
 _lock, _loaded = threading.RLock(), [False]
 
@@ -22,9 +24,9 @@ class Registry(dict):
     def add(self, name, value):
         """Register `value`; a name is registered once."""
         if not isinstance(name, str) or not name:
-            raise TypeError(f"{self.kind}: expected a name, got {name!r:.80}")
+            raise ArgumentTypeError(f"{self.kind}: expected a name, got {name!r:.80}")
         if dict.__contains__(self, name):
-            raise ValueError(f"{self.kind} {name!r} is registered already")
+            raise ArgumentError(f"{self.kind} {name!r} is registered already")
         self[name] = value
 
     def __contains__(self, name):
@@ -55,10 +57,10 @@ def load_extensions():
 def check_callable(what, function, *parameters):
     """Raise a TypeError unless `function` can be called with that many positional arguments."""
     if not callable(function):
-        raise TypeError(f"{what}: expected a function ({', '.join(parameters)}), got {function!r:.80}")
+        raise ArgumentTypeError(f"{what}: expected a function ({', '.join(parameters)}), got {function!r:.80}")
     try:
         inspect.signature(function).bind(*parameters)
     except TypeError:
-        raise TypeError(f"{what}: expected parameters ({', '.join(parameters)}), got {inspect.signature(function)}") from None
+        raise ArgumentTypeError(f"{what}: expected parameters ({', '.join(parameters)}), got {inspect.signature(function)}") from None
     except ValueError:                                                  # a built-in function without a signature
         pass

@@ -12,6 +12,7 @@ from numba import types
 
 from pliant.core.simd import where
 from pliant.core.vectors import BYTE, FLOAT, INT32, INT64, Vector, instruction
+from pliant.errors import ArgumentTypeError
 
 RECORD_CLASSES: dict[tuple[str, ...], type] = {}                        # field names -> NamedTuple class
 CACHE_LINE = 64                                                         # bytes
@@ -21,8 +22,8 @@ def record_class(cls):
     """Let records hold values of this NamedTuple class; no other class may have the same field names."""
     known = RECORD_CLASSES.get(cls._fields, cls)
     if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise TypeError(f"{cls.__name__} and {known.__name__} have the same fields {cls._fields}: records find their class by these; "
-                        "rename a field")
+        raise ArgumentTypeError(f"{cls.__name__} and {known.__name__} have the same fields {cls._fields}: records find their class by "
+                                "these; rename a field")
     RECORD_CLASSES[cls._fields] = cls
     return cls
 
@@ -164,7 +165,7 @@ def _load(records, name, as_vector, indices):
 def _store(records, name, value, indices):
     cls, _, offsets = _nested_part(records, name)
     if value.instance_class is not cls:
-        raise TypeError(f"a {value.instance_class.__name__} does not fit into a record of {cls.__name__}")
+        raise ArgumentTypeError(f"a {value.instance_class.__name__} does not fit into a record of {cls.__name__}")
 
     def emit(context, builder, signature, args):
         for number, offset in enumerate(offsets):

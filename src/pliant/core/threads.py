@@ -16,6 +16,7 @@ from typing import Any
 from weakref import WeakSet
 
 from pliant.core.environment import integer_setting
+from pliant.errors import ArgumentError
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
@@ -48,7 +49,7 @@ def set_threads(n: int | None) -> None:
     """
     global _threads, _pool
     if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
-        raise ValueError(f"n: expected a whole number from 1 up, or None, got {n!r}")
+        raise ArgumentError(f"n: expected a whole number from 1 up, or None, got {n!r}")
     with _lock:
         _threads = n
         old, _pool = _pool, None

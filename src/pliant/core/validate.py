@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from pliant.core.device import check_on_host
-from pliant.errors import MeshError
+from pliant.errors import ArgumentError, ArgumentTypeError, MeshError
 
 FLOAT64, INT32 = np.dtype(np.float64), np.dtype(np.int32)
 CLEARLY_RIGID_TOLERANCE = 0.5e-5
@@ -40,7 +40,7 @@ def positions(name, value, rows=None, why="as many as the body has vertices, whi
     if kind in "iu":
         _check_exact(name, array)
     elif kind != "f" or array.dtype.itemsize > 8:
-        raise TypeError(f"{name}: expected real numbers (float64, float32 or integers), got dtype {array.dtype}")
+        raise ArgumentTypeError(f"{name}: expected real numbers (float64, float32 or integers), got dtype {array.dtype}")
     return _canonical(array, FLOAT64)
 
 
@@ -54,7 +54,7 @@ def targets(name, value, rows=None):
     """`value` as (k, n, 3) float64: the same vertices in k shapes."""
     check_on_host(name, value)
     if not isinstance(value, Iterable):
-        raise TypeError(f"{name}: expected positions (k, n, 3), got {type(value).__name__}")
+        raise ArgumentTypeError(f"{name}: expected positions (k, n, 3), got {type(value).__name__}")
     each = []
     for k, shape in enumerate(value):
         each.append(positions(f"{name}[{k}]", shape, rows, "as many as the others have"))
@@ -70,7 +70,7 @@ def weights(name, value, count, convex):
     normalised to 1, up to rounding."""
     array = _array(name, value)
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
-        raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
+        raise ArgumentTypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
     if array.shape != (count,):
         raise MeshError(f"{name}: expected shape ({count},), one for each target, got {array.shape}")
     array = array.astype(np.float64)
@@ -113,7 +113,8 @@ def faces(name, value, n_vertices):
         return np.zeros((0, 3), INT32)
     check_faces_shape(name, array.shape)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"{name}: expected integer indices, got dtype {array.dtype}; convert them with .astype(np.int32) if they are whole")
+        raise ArgumentTypeError(f"{name}: expected integer indices, got dtype {array.dtype}; "
+                                "convert them with .astype(np.int32) if they are whole")
     bad = ((array < 0) | (array >= n_vertices)).any(axis=1)
     if bad.any():
         row = int(bad.argmax())
@@ -142,7 +143,7 @@ def indices(name, value, count, what="the vertices that have changed"):
     if array.ndim != 1:
         raise MeshError(f"{name}: expected shape (k,), {what}, got {array.shape}")
     if array.dtype.kind not in "iu" and array.size:
-        raise TypeError(f"{name}: expected integer indices, got dtype {array.dtype}")
+        raise ArgumentTypeError(f"{name}: expected integer indices, got dtype {array.dtype}")
     if array.size and (array.min() < 0 or array.max() >= count):
         bad = (array < 0) | (array >= count)
         row = int(bad.argmax())
@@ -182,10 +183,10 @@ def mesh_arrays(name, vertices, faces_argument):
     faces_attribute = getattr(vertices, "triangles", None) if faces_attribute is None else faces_attribute
     if faces_attribute is None or not hasattr(vertices, "vertices"):
         if name:
-            raise TypeError(f"{name}: expected a Body, (vertices, faces), or an object with .vertices and .faces, "
-                            f"got {type(vertices).__name__}")
-        raise TypeError("faces: missing; give Body(vertices, faces), or an object with .vertices and .faces: "
-                        f"{type(vertices).__name__} has not both")
+            raise ArgumentTypeError(f"{name}: expected a Body, (vertices, faces), or an object with .vertices and .faces, "
+                                    f"got {type(vertices).__name__}")
+        raise ArgumentTypeError("faces: missing; give Body(vertices, faces), or an object with .vertices and .faces: "
+                                f"{type(vertices).__name__} has not both")
     return vertices.vertices, faces_attribute
 
 
@@ -202,7 +203,7 @@ def choice(name, value, options):
     """One of the names in `options`."""
     if not isinstance(value, str) or value not in options:
         known = ", ".join(repr(option) for option in options)
-        raise ValueError(f"{name}: expected one of {known}, got {value!r}")
+        raise ArgumentError(f"{name}: expected one of {known}, got {value!r}")
     return value
 
 
@@ -214,10 +215,10 @@ def choice_of(options):
 def integer(name, value, options):
     """One of the integers in `options`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name}: expected an integer, got {type(value).__name__} {value!r}")
+        raise ArgumentTypeError(f"{name}: expected an integer, got {type(value).__name__} {value!r}")
     if value not in options:
         known = f"an integer from {options[0]} to {options[-1]}" if isinstance(options, range) else f"one of {', '.join(map(str, options))}"
-        raise ValueError(f"{name}: expected {known}, got {value}")
+        raise ArgumentError(f"{name}: expected {known}, got {value}")
     return int(value)
 
 
@@ -226,20 +227,20 @@ def cells(name, value, per_axis, total):
     each = value if np.ndim(value) == 1 and len(value) == 3 else (value,) * 3
     counts = np.array([integer(name, count, range(1, per_axis + 1)) for count in each], np.int64)
     if counts.prod() > total:
-        raise ValueError(f"{name}: {value} are {counts.prod():,} cells, expected at most {total:,}")
+        raise ArgumentError(f"{name}: {value} are {counts.prod():,} cells, expected at most {total:,}")
     return counts
 
 
 def number(name, value, minimum=-np.inf):
     """A finite float, `minimum` or more."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name}: expected a number, got {type(value).__name__} {value!r}")
+        raise ArgumentTypeError(f"{name}: expected a number, got {type(value).__name__} {value!r}")
     try:
         result = float(value)
     except OverflowError:                                               # an integer beyond float64's range
         result = math.inf
     if not (math.isfinite(result) and result >= minimum):
-        raise ValueError(f"{name}: expected a finite number{'' if minimum == -np.inf else f' from {minimum} up'}, got {value!r}")
+        raise ArgumentError(f"{name}: expected a finite number{'' if minimum == -np.inf else f' from {minimum} up'}, got {value!r}")
     return result
 
 
@@ -268,9 +269,9 @@ def numbers(name, value):
     """(float64 (n,), n), or (float64 (1,), None) for one number. They need not be finite."""
     array = _array(name, value)
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
-        raise TypeError(f"{name}: expected a number, or one for each ray, got dtype {array.dtype}")
+        raise ArgumentTypeError(f"{name}: expected a number, or one for each ray, got dtype {array.dtype}")
     if array.ndim > 1:
-        raise ValueError(f"{name}: expected a number, or shape (n,), one for each ray, got {array.shape}")
+        raise ArgumentError(f"{name}: expected a number, or shape (n,), one for each ray, got {array.shape}")
     return _canonical(array.reshape(-1), FLOAT64), len(array) if array.ndim else None
 
 
@@ -278,9 +279,9 @@ def masks(name, value):
     """(int64 (n,), n), or (int64 (1,), None) for one: masks of at most 64 bits."""
     array = _array(name, value)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"{name}: expected an integer, or one for each ray, got dtype {array.dtype}")
+        raise ArgumentTypeError(f"{name}: expected an integer, or one for each ray, got dtype {array.dtype}")
     if array.ndim > 1:
-        raise ValueError(f"{name}: expected an integer, or shape (n,), one for each ray, got {array.shape}")
+        raise ArgumentError(f"{name}: expected an integer, or shape (n,), one for each ray, got {array.shape}")
     return np.ascontiguousarray(array.reshape(-1).astype(np.int64)), len(array) if array.ndim else None
 
 
@@ -288,14 +289,14 @@ def box(name, value):
     """(2, 3) float64, low and high corner; infinite sides are allowed."""
     rows = positions(name, value, None)
     if rows.shape != (2, 3) or not (rows[0] <= rows[1]).all():
-        raise ValueError(f"{name}: expected shape (2, 3), a low corner and a high one, got {np.asarray(value).tolist()}")
+        raise ArgumentError(f"{name}: expected shape (2, 3), a low corner and a high one, got {np.asarray(value).tolist()}")
     return rows
 
 
 def _real_rows(name, array):
     """Rows of float64, finite."""
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
-        raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
+        raise ArgumentTypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
     if array.dtype.kind in "iu":
         _check_exact(name, array)
     rows = _canonical(array, FLOAT64)
@@ -306,7 +307,7 @@ def _real_rows(name, array):
 def flag(name, value):
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name}: expected True or False, got {type(value).__name__} {value!r}")
+        raise ArgumentTypeError(f"{name}: expected True or False, got {type(value).__name__} {value!r}")
     return bool(value)
 
 
@@ -361,9 +362,9 @@ def weld(name, value):
     if isinstance(value, (bool, np.bool_)):
         return 0.0 if value else None
     if not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name}: expected True, False or a distance, got {type(value).__name__} {value!r}")
+        raise ArgumentTypeError(f"{name}: expected True, False or a distance, got {type(value).__name__} {value!r}")
     if not 0 < value < np.inf:
-        raise ValueError(f"{name}: expected True, False or a positive distance, got {value!r}")
+        raise ArgumentError(f"{name}: expected True, False or a positive distance, got {value!r}")
     return float(value)
 
 
@@ -384,14 +385,14 @@ def weld_map(name, value, n_vertices):
 def _array(name, value):
     """An array-like on the host as an ndarray, with its own dtype."""
     if isinstance(value, np.ma.MaskedArray):
-        raise TypeError(f"{name}: masked arrays are refused, because a mask has no meaning here; pass .filled(…) or .data")
+        raise ArgumentTypeError(f"{name}: masked arrays are refused, because a mask has no meaning here; pass .filled(…) or .data")
     check_on_host(name, value)
     try:
         array = np.from_dlpack(value) if hasattr(value, "__dlpack__") and not hasattr(value, "__array__") else np.asarray(value)
     except (ValueError, TypeError, BufferError, RuntimeError) as error:
         raise MeshError(f"{name}: cannot be read as an array of rows: {error}") from None
     if array.dtype.kind not in "fiu" and array.size:
-        raise TypeError(f"{name}: expected numbers, got dtype {array.dtype}")
+        raise ArgumentTypeError(f"{name}: expected numbers, got dtype {array.dtype}")
     return array if array.size or array.dtype.kind in "fiu" else array.astype(FLOAT64)
 
 

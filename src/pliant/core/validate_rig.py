@@ -13,7 +13,7 @@ from pliant.core.validate import (
     number,
     positions,
 )
-from pliant.errors import MeshError
+from pliant.errors import ArgumentError, ArgumentTypeError, MeshError
 
 WEIGHT_SUM_TOLERANCE = 1e-5                                             # allowed deviation of the sum of a vertex' weights from 1
 
@@ -29,7 +29,7 @@ def points(name, value, count=None, why="one for each node"):
 def positive(name, value):
     """A finite float above 0."""
     if number(name, value) <= 0:
-        raise ValueError(f"{name}: expected a positive number, got {value!r}")
+        raise ArgumentError(f"{name}: expected a positive number, got {value!r}")
     return float(value)
 
 
@@ -38,9 +38,9 @@ def positives(name, value, count, what):
     array = _array(name, value)
     _check_real(name, array)
     if array.shape not in ((), (count,)):
-        raise ValueError(f"{name}: expected a number, or shape ({count},), one for each {what}, got {array.shape}")
+        raise ArgumentError(f"{name}: expected a number, or shape ({count},), one for each {what}, got {array.shape}")
     rows = np.broadcast_to(array, (count,)).astype(np.float64)
-    _refuse_bad_rows(name, ~((rows > 0) & (rows < np.inf)), rows, "expected a positive finite number", ValueError)
+    _refuse_bad_rows(name, ~((rows > 0) & (rows < np.inf)), rows, "expected a positive finite number", ArgumentError)
     return rows
 
 
@@ -139,12 +139,12 @@ def _checked_sparse(name, value):
 
 def _check_real(name, array):
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
-        raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
+        raise ArgumentTypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
 
 
 def _check_integer(name, array):
     if array.dtype.kind not in "iu" and array.size:
-        raise TypeError(f"{name}: expected integer indices, got dtype {array.dtype}")
+        raise ArgumentTypeError(f"{name}: expected integer indices, got dtype {array.dtype}")
 
 
 def _refuse_bad_rows(name, bad, rows, why, kind=MeshError):

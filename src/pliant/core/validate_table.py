@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pliant.core import validate
-from pliant.errors import FileError
+from pliant.errors import ArgumentError, ArgumentTypeError, FileError
 
 T = TypeVar("T")
 
@@ -91,25 +91,25 @@ def _refuse_huge(key: str, value: Any) -> None:
         for each in value:
             _refuse_huge(key, each)
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ValueError(f"{key}: expected integers of at most 64 bits")
+        raise ArgumentError(f"{key}: expected integers of at most 64 bits")
 
 
 def _as_table(key: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise TypeError(f"{key}: expected a table, got {type(value).__name__}")
+        raise ArgumentTypeError(f"{key}: expected a table, got {type(value).__name__}")
     return value
 
 
 def _as_tables(key: str, value: Any) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        raise TypeError(f"{key}: expected tables, each headed [[{key}]]")
+        raise ArgumentTypeError(f"{key}: expected tables, each headed [[{key}]]")
     return value
 
 
 def text(key: str, value: Any) -> str:
     """A text of at most 1000 characters."""
     if not isinstance(value, str) or not 0 < len(value) <= 1000:
-        raise TypeError(f"{key}: expected a text, got {value!r:.60}")
+        raise ArgumentTypeError(f"{key}: expected a text, got {value!r:.60}")
     return value
 
 
@@ -124,7 +124,7 @@ def number_between(minimum: float = -math.inf, maximum: float = math.inf) -> Cal
     def read(key: str, value: Any) -> float:
         result = float(validate.number(key, value))
         if not minimum <= result <= maximum:
-            raise ValueError(f"{key}: expected a number from {minimum:g} to {maximum:g}, got {result:g}")
+            raise ArgumentError(f"{key}: expected a number from {minimum:g} to {maximum:g}, got {result:g}")
         return result
 
     return read
@@ -133,7 +133,7 @@ def number_between(minimum: float = -math.inf, maximum: float = math.inf) -> Cal
 def point(key: str, value: Any) -> tuple[float, float, float]:
     """Three numbers."""
     if not isinstance(value, list) or len(value) != 3 or not all(type(each) in (int, float) for each in value):
-        raise TypeError(f"{key}: expected three numbers, got {value!r:.60}")
+        raise ArgumentTypeError(f"{key}: expected three numbers, got {value!r:.60}")
     x, y, z = (float(validate.number(key, each)) for each in value)
     return x, y, z
 

@@ -4,7 +4,7 @@ from typing import Any
 from pliant.core import device, validate
 from pliant.core.jit import ignore_float_errors
 from pliant.core.threads import ReadLock
-from pliant.errors import DeviceError
+from pliant.errors import ArgumentError, DeviceError
 from pliant.image.cpu import CpuEngine
 from pliant.image.options import CheckedOptions, check_options
 from pliant.image.pipeline import PassTimer, empty_result, run_pipeline, unpack_pairs
@@ -16,7 +16,7 @@ from pliant.results import ContactPairs, Pairs
 def collide(a: Any, b: Any, first: bool, contacts: bool, image_options: dict[str, Any]) -> Pairs:
     """`collide` after the checks of its other options."""
     if a is b:
-        raise ValueError("collide: a and b are the same body; self_collide(body) finds where a body meets itself")
+        raise ArgumentError("collide: a and b are the same body; self_collide(body) finds where a body meets itself")
     return query({"a": a, "b": b}, first, contacts, True, check_options(image_options))
 
 

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 
 from pliant.core import validate, validate_views
+from pliant.errors import ArgumentError, ArgumentTypeError
 from pliant.image.merge import MAX_SIZE
 
 MODES, REST_MODES, DEVICES, OUTPUTS = ("conservative", "sampled"), ("mark", "drop"), ("cpu", "cuda"), ("numpy", "device")
@@ -39,7 +40,7 @@ def check_options(image_options: dict[str, Any]) -> CheckedOptions:
     """Checked Options."""
     unknown = sorted(set(image_options) - set(ImageOptions.__annotations__))
     if unknown:
-        raise TypeError(f'{unknown[0]}: not known with engine="image"; there are {", ".join(ImageOptions.__annotations__)}')
+        raise ArgumentTypeError(f'{unknown[0]}: not known with engine="image"; there are {", ".join(ImageOptions.__annotations__)}')
     options = CheckedOptions(**image_options)
     options = options._replace(
         mode=validate.choice("mode", options.mode, MODES),
@@ -51,7 +52,7 @@ def check_options(image_options: dict[str, Any]) -> CheckedOptions:
         device=None if options.device is None else validate.choice("device", options.device, DEVICES),
         out=validate.choice("out", options.out, OUTPUTS))
     if options.mode == "conservative" and options.rest == "drop":
-        raise ValueError('rest: "drop" forgets faces, which mode="conservative" never does; use mode="sampled"')
+        raise ArgumentError('rest: "drop" forgets faces, which mode="conservative" never does; use mode="sampled"')
     if options.mode == "conservative" and options.passes is not None:
-        raise ValueError('passes: peeling belongs to mode="sampled"; mode="conservative" looks at everything')
+        raise ArgumentError('passes: peeling belongs to mode="sampled"; mode="conservative" looks at everything')
     return options

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.body import Body
-from pliant.errors import MeshError
+from pliant.errors import ArgumentError, MeshError
 from pliant.io.limits import display_name, refuse
 
 Floats = NDArray[np.float64]
@@ -52,7 +52,7 @@ class Actor:
     def clamp_frame(self, frame: int) -> int:
         """The frame that is shown: the last one, for an actor that has ended."""
         if frame < 0:
-            raise ValueError(f"frame: expected 0 or more, got {frame}")
+            raise ArgumentError(f"frame: expected 0 or more, got {frame}")
         return min(frame, self.frames - 1)
 
     def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:

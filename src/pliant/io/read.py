@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from pliant.core.registry import Registry, check_callable
 from pliant.core.validate_rig import positive
+from pliant.errors import ArgumentError, ArgumentTypeError
 from pliant.io.animation import DEFAULT_SETTINGS, Animation, FrameActor, Settings
 from pliant.io.limits import UniqueNames, display_name, file_errors, printable, refuse, resolve_inside, size_of
 from pliant.io.mesh_part import MeshPart
@@ -59,7 +60,7 @@ def register_reader(suffixes: str | Sequence[str], function: Callable[[Path, Set
     names = [suffixes] if isinstance(suffixes, str) else list(suffixes)
     for suffix in names:
         if not isinstance(suffix, str) or suffix != Path(f"file{suffix}").suffix or suffix != suffix.lower():
-            raise ValueError(f"reader: expected suffixes such as '.cubes', in lower case, got {suffix!r:.80}")
+            raise ArgumentError(f"reader: expected suffixes such as '.cubes', in lower case, got {suffix!r:.80}")
     check_callable(f"reader of {', '.join(names)}", function, "path", "settings")
     for suffix in names:
         FORMATS.add(suffix, Format("", _checked_reader(function), numbered, lists_files))  # type: ignore[attr-defined]
@@ -72,7 +73,7 @@ def _checked_reader(function: Callable[[Path, Settings], Animation]) -> Callable
         with file_errors(path):
             found = function(path, settings)
             if not isinstance(found, Animation) or not found.actors:
-                raise TypeError(f"its reader returned {found!r:.80}, expected an Animation with actors")
+                raise ArgumentTypeError(f"its reader returned {found!r:.80}, expected an Animation with actors")
             return found
 
     return read_file
@@ -92,7 +93,7 @@ def read(paths: str | Path | Sequence[str | Path], settings: Settings = DEFAULT_
     if isinstance(paths, str | Path):
         paths = [paths]
     if not paths:
-        raise ValueError(f"paths: expected at least one file or folder, got {paths!r:.80}")
+        raise ArgumentError(f"paths: expected at least one file or folder, got {paths!r:.80}")
     if settings.rate is not None:
         positive("rate", settings.rate)
     runs, files, already_read = list[FileRun](), list[Path](), dict[Path, Animation]()

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.errors import FileError
+from pliant.errors import ArgumentError, FileError, MissingExtraError
 
 if sys.platform != "win32":  # where time is limited by the clock alone, and memory is not
     import resource
@@ -40,7 +40,8 @@ WALL_PER_CPU = 10.0  # seconds by the clock for one of processor time, before a 
 
 BASE_MEMORY = 1 << 29  # bytes of address space beyond what the libraries have taken when they are loaded, whatever is read
 
-FORWARDED_ERRORS = (FileError, ImportError, MemoryError, ValueError)  # arrive as what they are; all others as RuntimeError
+# These arrive as what they are, the first that fits; all others as RuntimeError.
+FORWARDED_ERRORS = (FileError, ArgumentError, MissingExtraError, ImportError, MemoryError, ValueError)
 MAX_ERROR_TEXT = 10_000  # characters of an error
 EXIT_BROKEN = 3  # exit status of a process that cannot serve
 EXIT_CPU_LIMIT, EXIT_WALL_LIMIT = -getattr(signal, "SIGXCPU", 0) or None, -getattr(signal, "SIGALRM", 0) or 1  # of one that time has ended

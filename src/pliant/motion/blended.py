@@ -22,7 +22,7 @@ from pliant.core import validate, validate_rig
 from pliant.core.jit import helper, kernel
 from pliant.core.simd import add_rounded, extract, load4, mul_rounded, store4, to_float32
 from pliant.core.soa import aligned_zeros, packed_dtype, publish, stamp
-from pliant.errors import MeshError
+from pliant.errors import ArgumentError, MeshError
 from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN
 from pliant.motion.free import MAX_DRIFT, MOTION_DTYPE, round_origin, scale_for
 from pliant.motion.morph import EPSILON, MAX_COORDINATE
@@ -334,9 +334,9 @@ def read_blended(file, settings):
     """The motion of a file."""
     from scipy import sparse
     if len(file.shapes) > 1:
-        raise ValueError("shapes: expected one, the vertices at rest")
+        raise ArgumentError("shapes: expected one, the vertices at rest")
     if len(file.values) % 12:
-        raise ValueError(f"given: expected maps of 12 numbers each, got {len(file.values)} numbers")
+        raise ArgumentError(f"given: expected maps of 12 numbers each, got {len(file.values)} numbers")
     maps, skin = file.values.reshape(-1, 3, 4), file.skin[::-1]
     return blended_motion(file.shapes[0], sparse.csr_array(skin, shape=(file.shapes.shape[1], len(maps))), maps, file.origin)
 

@@ -28,7 +28,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from pliant.core import validate, validate_rig
-from pliant.errors import MeshError
+from pliant.errors import ArgumentError, ArgumentTypeError, MeshError
 from pliant.motion.meshless import Floats, Indices, MeshlessNodes
 from pliant.motion.polar import rotations
 
@@ -78,10 +78,10 @@ class Elastic:
     def __init__(self, nodes: MeshlessNodes, *, density: float = 1000.0, young: float = 1e5, volume: ArrayLike | None = None,
                  gravity: ArrayLike | None = (0.0, 0.0, -9.81), damping: float = 0.0, pinned: ArrayLike = ()) -> None:
         if not isinstance(nodes, MeshlessNodes):
-            raise TypeError(f"nodes: expected Nodes, got {type(nodes).__name__}; make them with pliant.MeshlessNodes(positions, radius)")
+            raise ArgumentTypeError(f"nodes: expected MeshlessNodes, got {type(nodes).__name__}; make them with pliant.MeshlessNodes(…)")
         count = len(nodes)
         if count > MAX_NODES:
-            raise ValueError(f"nodes: {count} are too many for this solver; at most {MAX_NODES}")
+            raise ArgumentError(f"nodes: {count} are too many for this solver; at most {MAX_NODES}")
         self.nodes, self.young, self.damping = nodes, validate_rig.positive("young", young), validate.number("damping", damping, 0.0)
         self.gravity = np.zeros(3) if gravity is None else validate.point("gravity", gravity)
         unit, slopes = math.ldexp(1.0, nodes.frame.exponent), nodes.slopes
@@ -101,7 +101,7 @@ class Elastic:
             self._link_stiffness = (self._node_stiffness / self._mean_moment)[nodes.links.node] * nodes.links.weight
             self._matrix = self._stiffness(unit)
         if not np.isfinite(self._matrix).all():
-            raise ValueError(f"young: {young!r} leads beyond the largest numbers; use other units")
+            raise ArgumentError(f"young: {young!r} leads beyond the largest numbers; use other units")
         pairs = coo_array((np.ones(len(nodes.links.node)), (nodes.links.node, nodes.links.other)), shape=(count, count))
         self._n_components, self._component = connected_components(pairs, directed=False)
         self._component_mass = np.bincount(self._component, self.masses)
@@ -262,5 +262,5 @@ def _check_moderate(name: str, values: Floats) -> Floats:
     bad = ~((values >= MIN_SIZE) & (values <= MAX_SIZE))
     if bad.any():
         row = int(bad.argmax())
-        raise ValueError(f"{name}: row {row} is {values[row]}, expected {MIN_SIZE:g} to {MAX_SIZE:g}; use other units")
+        raise ArgumentError(f"{name}: row {row} is {values[row]}, expected {MIN_SIZE:g} to {MAX_SIZE:g}; use other units")
     return values

@@ -37,7 +37,7 @@ from pliant.core import validate
 from pliant.core.jit import helper, kernel
 from pliant.core.simd import fabs, load4, maximum, minimum, movemask, store4, to_float32
 from pliant.core.soa import aligned_zeros, packed_dtype, prefetch
-from pliant.errors import MeshError
+from pliant.errors import ArgumentError, MeshError
 from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN, in_range, point_in_range
 from pliant.motion.motion import Motion, MotionFile, MotionType, register_motion
 
@@ -295,7 +295,7 @@ class Free(Motion):
 def read_free(file, settings):
     """The motion of a file."""
     if len(file.shapes) > 1 or len(file.values):
-        raise ValueError("shapes: expected one, without weights, for a body whose vertices move freely")
+        raise ArgumentError("shapes: expected one, without weights, for a body whose vertices move freely")
     return Free(file.shapes[0], file.origin)
 
 

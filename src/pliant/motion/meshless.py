@@ -24,6 +24,7 @@ from scipy.sparse import coo_array, csr_array, vstack
 from scipy.spatial import cKDTree
 
 from pliant.core import validate, validate_rig
+from pliant.errors import ArgumentError
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -90,7 +91,7 @@ class MeshlessNodes:
     def __init__(self, positions: ArrayLike, radius: ArrayLike, *, neighbours: int = NEIGHBOURS) -> None:
         rows: Floats = validate_rig.points("positions", positions)
         if not len(rows):
-            raise ValueError("positions: expected at least one node, got none")
+            raise ArgumentError("positions: expected at least one node, got none")
         self._positions = np.array(rows)
         self._radius: Floats = validate_rig.positives("radius", radius, len(rows), "node")
         wanted = validate.integer("neighbours", neighbours, range(1, 1 << 31))

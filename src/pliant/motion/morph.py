@@ -19,7 +19,7 @@ from pliant.core import validate
 from pliant.core.jit import kernel
 from pliant.core.simd import add_rounded, extract, load4, mul_rounded, store4, to_float32
 from pliant.core.soa import aligned_zeros
-from pliant.errors import MeshError
+from pliant.errors import ArgumentError, MeshError
 from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN
 from pliant.motion.free import MOTION_DTYPE, round_origin, scale_for
 from pliant.motion.motion import Motion, MotionFile, MotionType, compute_vertex, register_motion
@@ -219,7 +219,7 @@ def morph_motion(shapes, additive, origin, between):
     if point is not None:
         validate.check_below("origin", point[None], MAX_COORDINATE)
     if additive and between:
-        raise ValueError("between: additive targets are no chain; expected 0 with a base")
+        raise ArgumentError("between: additive targets are no chain; expected 0 with a base")
     return Morph(shapes, additive, point)
 
 

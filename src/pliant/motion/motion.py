@@ -8,6 +8,7 @@ import numpy as np
 
 from pliant.core.dispatch import generic
 from pliant.core.registry import Registry, check_callable
+from pliant.errors import ArgumentTypeError
 
 
 class Motion:
@@ -81,14 +82,14 @@ MOTIONS: dict[str, MotionType] = Registry("motion")
 def register_motion(motion_type):
     """Add a motion."""
     if not isinstance(motion_type, MotionType):
-        raise TypeError(f"motion: expected a MotionType, got {motion_type!r:.80}")
+        raise ArgumentTypeError(f"motion: expected a MotionType, got {motion_type!r:.80}")
     name, cls, write, read = motion_type
     if not (isinstance(cls, type) and issubclass(cls, Motion)):
-        raise TypeError(f"motion {name!r}: expected a class derived from Motion, got {cls!r:.80}")
+        raise ArgumentTypeError(f"motion {name!r}: expected a class derived from Motion, got {cls!r:.80}")
     if cls.name != name or not cls.kind or not cls.input_name:
-        raise TypeError(f"motion {name!r}: {cls.__name__} needs name = {name!r}, and texts kind and input_name")
+        raise ArgumentTypeError(f"motion {name!r}: {cls.__name__} needs name = {name!r}, and texts kind and input_name")
     if (write is None) != (read is None):
-        raise TypeError(f"motion {name!r}: write and read must be given together")
+        raise ArgumentTypeError(f"motion {name!r}: write and read must be given together")
     if write is not None:
         check_callable(f"motion {name!r}: write", write, "motion")
         check_callable(f"motion {name!r}: read", read, "file", "settings")
@@ -99,5 +100,5 @@ def type_of(motion):
     """The MotionType of a motion; TypeError if its class is not registered."""
     known = MOTIONS.get(getattr(motion, "name", None))
     if known is None or known.motion is not type(motion):
-        raise TypeError(f"motion: expected an instance of a registered class ({', '.join(MOTIONS)}), got {type(motion).__name__}")
+        raise ArgumentTypeError(f"motion: expected an instance of a registered class ({', '.join(MOTIONS)}), got {type(motion).__name__}")
     return known

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
 
 from pliant.core import validate, validate_rig
-from pliant.errors import MeshError
+from pliant.errors import ArgumentTypeError, MeshError
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -92,7 +92,7 @@ class Skeleton:
         """(m, 3, 4): the affine map of each joint, from matrices that place it at its parent or, in `world`, in the world; each
         (m, 4, 4) or (m, 3, 4)."""
         if (local is None) == (world is None):
-            raise TypeError(f"maps: expected local matrices or those in the world, got {'neither' if local is None else 'both'}")
+            raise ArgumentTypeError(f"maps: expected local matrices or those in the world, got {'neither' if local is None else 'both'}")
         matrices = self.world(local) if local is not None else validate_rig.affine("world", world, len(self))
         with np.errstate(over="ignore", invalid="ignore"):
             made: Floats = matrices[:, :3] @ self._inverse_bind

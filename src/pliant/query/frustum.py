@@ -28,6 +28,7 @@ from pliant.core.simd import ctz, fabs, maximum, movemask, popcount
 from pliant.core.soa import field_lanes, lanes
 from pliant.core.stack import stack_int64
 from pliant.core.threads import ReadLock
+from pliant.errors import ArgumentError, ArgumentTypeError
 from pliant.geometry.halfspace import side_exact, side_filter
 from pliant.geometry.predicates import UNSURE
 from pliant.geometry.ray_triangle import ldexp
@@ -67,7 +68,7 @@ def frustum_cull(target: QueryBody | BodyGroup, frustum: ArrayLike | None = None
     [0, 1]
     """
     if (frustum is None) == (matrix is None):
-        raise TypeError("frustum_cull: expected a frustum (k, 4), or a matrix (4, 4), and not both")
+        raise ArgumentTypeError("frustum_cull: expected a frustum (k, 4), or a matrix (4, 4), and not both")
     planes = matrix_planes(validate_views.matrix("matrix", matrix)) if frustum is None else validate_views.planes("frustum", frustum)
     if isinstance(target, BodyGroup):
         bodies, body_ids, _ = target._members_with_faces()
@@ -87,7 +88,7 @@ def matrix_planes(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
         planes = np.stack([matrix[3] + sign * matrix[k] for k in range(3) for sign in (1.0, -1.0)])
     no_normal = (planes[:, :3] == 0).all(axis=1)
     if not np.isfinite(planes).all() or (no_normal & (planes[:, 3] < 0)).any() or no_normal.all():
-        raise ValueError(f"matrix: {matrix.tolist()} shows nothing: expected a view-projection matrix")
+        raise ArgumentError(f"matrix: {matrix.tolist()} shows nothing: expected a view-projection matrix")
     return np.ascontiguousarray(planes[~no_normal])
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from pliant.core import validate
+from pliant.errors import ArgumentTypeError
 
 ADJACENT_MODES = "exact", "ignore"
 EACH_PAIR = "each"                                                      # one pair of faces for each two bodies that intersect
@@ -53,7 +54,7 @@ DEFAULT_TRAVERSAL = Traversal()
 def check_traversal(traversal: object) -> Traversal:
     """Validate the argument `traversal` of a query."""
     if not isinstance(traversal, Traversal):
-        raise TypeError(f"traversal: expected a pliant.Traversal, got {type(traversal).__name__} {traversal!r}")
+        raise ArgumentTypeError(f"traversal: expected a pliant.Traversal, got {type(traversal).__name__} {traversal!r}")
     return traversal
 
 

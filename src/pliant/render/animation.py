@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pliant
+from pliant.errors import ArgumentError
 from pliant.render.camera import Camera
 from pliant.render.materials import Light, Material, Sky
 from pliant.render.scene import RenderScene
@@ -78,7 +79,7 @@ class AnimatedScene:
     def shapes(self, frame: int) -> list[Floats | None]:
         """Vertices of all actors at a frame, made anew each time; None for those that do not move."""
         if not 0 <= frame < self.frames:
-            raise ValueError(f"frame must be in 0 … {self.frames - 1}, not {frame}")
+            raise ArgumentError(f"frame must be in 0 … {self.frames - 1}, not {frame}")
         return [actor.shape(frame) if actor.moves else None for actor in self.actors]
 
     def camera(self, frame: int, width: int, height: int) -> Camera:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pliant.core import validate
+from pliant.errors import ArgumentError
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -47,7 +48,7 @@ class Camera:
             object.__setattr__(self, name, validate.integer(name, getattr(self, name), range(1, MAX_PICTURE_SIDE + 1)))
         angle = validate.number("field_of_view", self.field_of_view)
         if not MIN_FIELD_OF_VIEW <= angle <= MAX_FIELD_OF_VIEW:
-            raise ValueError(f"field_of_view: expected degrees from {MIN_FIELD_OF_VIEW} to {MAX_FIELD_OF_VIEW}, got {angle}")
+            raise ArgumentError(f"field_of_view: expected degrees from {MIN_FIELD_OF_VIEW} to {MAX_FIELD_OF_VIEW}, got {angle}")
         self.axes()
 
     @property
@@ -61,12 +62,12 @@ class Camera:
             ahead = np.subtract(self.look_at, self.eye)
             length, high = np.linalg.norm(ahead), np.linalg.norm(self.up)
         if not 0 < length < np.inf:
-            raise ValueError(f"look_at: expected another point than the eye, and not too far, got {self.look_at} and {self.eye}")
+            raise ArgumentError(f"look_at: expected another point than the eye, and not too far, got {self.look_at} and {self.eye}")
         ahead = ahead / length
         right = np.cross(ahead, np.divide(self.up, high or 1.0))
         sine = np.linalg.norm(right)
         if sine < 1e-9:
-            raise ValueError(f"up: expected a direction across the view, got {self.up}, which is 0 or along it")
+            raise ArgumentError(f"up: expected a direction across the view, got {self.up}, which is 0 or along it")
         right = right / sine
         return np.stack([right, np.cross(ahead, right), ahead])
 

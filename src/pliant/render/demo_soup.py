@@ -13,6 +13,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from pliant.errors import ArgumentError
 from pliant.render.animation import Actor, AnimatedScene, CameraPose
 from pliant.render.materials import Light, Material, Sky
 from pliant.shapes import armed, bumpy, icosphere
@@ -34,7 +35,7 @@ PAINTS = ("#b5523b", "#2f5d73", "#d8a63a", "#e6dfd0", "#52704a", "#7b4b6e", "#2b
 def make_demo_soup(faces: int = FACES) -> AnimatedScene:
     """The show; `faces` of the work of art: 64, 256, 1024, 4096, 16384, 65536 or 262144."""
     if faces not in SIZES:
-        raise ValueError(f"faces must be one of {', '.join(map(str, SIZES))}, not {faces!r}")
+        raise ArgumentError(f"faces must be one of {', '.join(map(str, SIZES))}, not {faces!r}")
     keys = constellations(faces)
     soup = np.arange(3 * faces, dtype=np.int32).reshape(-1, 3)
     art = Actor(soup, Material.mirror("#f1e4cf", 0.86, smooth=False), partial(soup_at, keys), trees=key_frames(),

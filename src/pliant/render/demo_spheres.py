@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from pliant.errors import ArgumentError
 from pliant.render.animation import Actor, AnimatedScene, CameraPose
 from pliant.render.keyframes import interpolate
 from pliant.render.materials import Light, Material, Sky
@@ -40,7 +41,7 @@ CAMERA_KEYS = (
 def make_demo_spheres(faces: int = FACES) -> AnimatedScene:
     """The show; `faces` a body: 320, 1280, 5120, 20480, 81920 or 327680."""
     if faces not in SUBDIVISIONS:
-        raise ValueError(f"faces must be one of {', '.join(map(str, SUBDIVISIONS))}, not {faces!r}")
+        raise ArgumentError(f"faces must be one of {', '.join(map(str, SUBDIVISIONS))}, not {faces!r}")
     directions, triangles = icosphere(SUBDIVISIONS[faces])
     actors = [Actor(triangles, Material.mirror(tint, 0.84), partial(sphere_at, directions, body)) for body, tint in enumerate(METALS)]
     square = np.array([[-FLOOR_HALF_SIDE, -FLOOR_HALF_SIDE, 0.0], [FLOOR_HALF_SIDE, -FLOOR_HALF_SIDE, 0.0],

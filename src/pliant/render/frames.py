@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.core import validate
+from pliant.errors import ArgumentError
 from pliant.render import sampling, shade
 from pliant.render.camera import MAX_PICTURE_SIDE, Camera, subpixel_positions
 from pliant.render.colours import linear_to_srgb, to_uint8, tone_map
@@ -104,7 +105,7 @@ class Renderer:
         """A picture of the stage as it is. `started` is when the frame began, by `time.perf_counter()`, which a budget counts from."""
         settings = self.settings
         if (camera.width, camera.height) != (settings.width, settings.height):
-            raise ValueError(f"camera: expected a picture of {settings.width} × {settings.height}, got {camera.width} × {camera.height}")
+            raise ArgumentError(f"camera: expected a picture of {settings.width} × {settings.height}, got {camera.width} × {camera.height}")
         started = time.perf_counter() if started is None else started
         draw = {"full": self._full, "frameless": self._frameless, "budget": self._budget}[settings.mode]
         values, phases, traced = draw(camera, started)

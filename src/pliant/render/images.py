@@ -14,6 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pliant.errors import ArgumentError, MissingExtraError
+
 Image = NDArray[np.uint8]  # (height, width, 3)
 
 SUFFIXES = (".png", ".gif", ".mp4")
@@ -43,9 +45,9 @@ def picture_writer(path: str | os.PathLike[str], rate: float, numbered: bool = F
     target = Path(path)
     suffix = target.suffix.lower()
     if suffix not in SUFFIXES:
-        raise ValueError(f"expected a name that ends in {', '.join(SUFFIXES)}, got {target.name!r}")
+        raise ArgumentError(f"expected a name that ends in {', '.join(SUFFIXES)}, got {target.name!r}")
     if not (np.isfinite(rate) and 0 < rate <= 1000):
-        raise ValueError(f"rate: expected frames a second, up to 1000, got {rate!r}")
+        raise ArgumentError(f"rate: expected frames a second, up to 1000, got {rate!r}")
     if suffix == ".mp4":
         return _Video(target, rate)
     return _Stills(target, numbered) if suffix == ".png" else _Gif(target, rate)
@@ -116,7 +118,7 @@ class _Video:
         try:
             import av
         except ImportError as error:
-            raise ImportError("films need PyAV: pip install 'pliant[video]'") from error
+            raise MissingExtraError("films need PyAV: pip install 'pliant[video]'") from error
         self.library: Any = av
         self.target, self.temporary, self.rate = target, temporary_path(target), Fraction(rate).limit_denominator(1000)
         self.container: Any = None
@@ -161,5 +163,5 @@ def _import_pillow() -> Any:
     try:
         from PIL import Image as library
     except ImportError as error:
-        raise ImportError("pictures need Pillow: pip install 'pliant[pictures]'") from error
+        raise MissingExtraError("pictures need Pillow: pip install 'pliant[pictures]'") from error
     return library

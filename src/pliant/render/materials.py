@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.core import validate
+from pliant.errors import ArgumentError
 from pliant.render.colours import srgb_to_linear
 
 Floats = NDArray[np.float64]
@@ -28,11 +29,11 @@ def parse_colour(name: str, value: Any) -> Colour:
     if isinstance(value, str):
         digits = value.removeprefix("#")
         if len(digits) != 6 or value == digits or not all(digit in "0123456789abcdefABCDEF" for digit in digits):
-            raise ValueError(f'{name}: expected "#rrggbb" or three numbers from 0 to 1, got {value!r}')
+            raise ArgumentError(f'{name}: expected "#rrggbb" or three numbers from 0 to 1, got {value!r}')
         value = [int(digits[k : k + 2], 16) / 255 for k in (0, 2, 4)]
     red, green, blue = validate.point(name, value).tolist()
     if not 0 <= min(red, green, blue) <= max(red, green, blue) <= 1:
-        raise ValueError(f'{name}: expected "#rrggbb" or three numbers from 0 to 1, got {value!r}')
+        raise ArgumentError(f'{name}: expected "#rrggbb" or three numbers from 0 to 1, got {value!r}')
     return red, green, blue
 
 
@@ -41,14 +42,14 @@ def check_number(name: str, value: Any, minimum: float = 0.0, maximum: float = n
     checked = validate.number(name, value)
     if not minimum <= checked <= maximum:
         upper = "" if maximum == np.inf else f" to {maximum:g}"
-        raise ValueError(f"{name}: expected a number from {minimum:g}{upper}{' up' if maximum == np.inf else ''}, got {checked!r}")
+        raise ArgumentError(f"{name}: expected a number from {minimum:g}{upper}{' up' if maximum == np.inf else ''}, got {checked!r}")
     return float(checked)
 
 
 def check_length(name: str, value: Any) -> float:
     """A distance that is not tiny; infinity is one."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= MIN_LENGTH:
-        raise ValueError(f"{name}: expected a number from {MIN_LENGTH:g} up, or infinity, got {value!r}")
+        raise ArgumentError(f"{name}: expected a number from {MIN_LENGTH:g} up, or infinity, got {value!r}")
     return float(value)
 
 
@@ -83,10 +84,10 @@ class Material:
             object.__setattr__(self, name, check_number(name, getattr(self, name), minimum, maximum))
         index = check_number("index", self.index, 0.0, 10.0)
         if 0 < index < 1:
-            raise ValueError(f"index: expected 0, for what is not clear, or a number from 1 to 10, got {index!r}")
+            raise ArgumentError(f"index: expected 0, for what is not clear, or a number from 1 to 10, got {index!r}")
         absorb = validate.point("absorb", self.absorb)
         if not (absorb >= 0).all():
-            raise ValueError(f"absorb: expected three numbers from 0 up, got {self.absorb!r}")
+            raise ArgumentError(f"absorb: expected three numbers from 0 up, got {self.absorb!r}")
         object.__setattr__(self, "absorb", tuple(absorb.tolist()))
         validate.flag("smooth", self.smooth)
 

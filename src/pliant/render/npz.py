@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.core import validate
+from pliant.errors import ArgumentError
 from pliant.io.archive import Member, members
 from pliant.io.limits import file_errors
 
@@ -23,9 +24,9 @@ def read_mesh(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         rows = "frames" if moving else "vertices"
         missing = [name for name in ("faces", rows) if name not in file_members]
         if missing:
-            raise ValueError(f"holds no {missing[0]}; expected faces, and vertices or frames")
+            raise ArgumentError(f"holds no {missing[0]}; expected faces, and vertices or frames")
         faces, vertices = (Member(path, file_members[name]).read_all(MAX_ARRAY_BYTES) for name in ("faces", rows))
         if vertices.ndim != (3 if moving else 2):
-            raise ValueError(f"{rows}: expected shape {'(k, n, 3)' if moving else '(n, 3)'}, got {vertices.shape}")
+            raise ArgumentError(f"{rows}: expected shape {'(k, n, 3)' if moving else '(n, 3)'}, got {vertices.shape}")
         shapes = validate.targets(rows, vertices if moving else vertices[None])
         return shapes, validate.faces("faces", faces, shapes.shape[1])

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pliant import shapes
 from pliant.core import validate_table
 from pliant.core.validate_table import Table, flag, integer_between, number_between, point, text, unchecked
+from pliant.errors import ArgumentError, ArgumentTypeError
 from pliant.render import npz
 from pliant.render.animation import Actor, AnimatedScene, CameraPose
 from pliant.render.camera import MAX_PICTURE_SIDE
@@ -78,7 +79,7 @@ def _read_settings(table: Table) -> dict[str, Any]:
 
 def _picture_size(key: str, value: Any) -> tuple[int, int]:
     if not isinstance(value, list) or len(value) != 2 or not all(type(each) is int and 0 < each <= MAX_PICTURE_SIDE for each in value):
-        raise TypeError(f"{key}: expected [width, height], pixels from 1 to {MAX_PICTURE_SIDE}, got {value!r:.60}")
+        raise ArgumentTypeError(f"{key}: expected [width, height], pixels from 1 to {MAX_PICTURE_SIDE}, got {value!r:.60}")
     return value[0], value[1]
 
 
@@ -189,4 +190,4 @@ def _read_npz(key: str, path: Path) -> tuple[Floats, NDArray[np.int32]]:
     try:
         return npz.read_mesh(path)
     except ValueError as error:
-        raise ValueError(f"{key}: {error}") from None
+        raise ArgumentError(f"{key}: {error}") from None

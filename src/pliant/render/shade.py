@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pliant.errors import ArgumentError
 from pliant.render.materials import Light
 from pliant.render.optics import above_face, dot, glass_reflectance, reflect, refract, schlick, unit
 from pliant.render.scene import HitSurface, RenderScene
@@ -98,7 +99,7 @@ def trace(stage: RenderScene, origins: Floats, directions: Floats, *, bounces: i
     at_least : primary rays that are cast in any case
     """
     if bounces < 0 or batch < 1:
-        raise ValueError(f"expected bounces of at least 0 and a batch of at least 1, got {bounces} and {batch}")
+        raise ArgumentError(f"expected bounces of at least 0 and a batch of at least 1, got {bounces} and {batch}")
     origins, directions = np.ascontiguousarray(origins, np.float64), np.ascontiguousarray(directions, np.float64)
     traced = trace_generated(stage, len(directions), lambda rows: (origins[rows], directions[rows]), bounces=bounces, batch=batch,
                              at_least=at_least, out_of_time=out_of_time)  # fmt: skip

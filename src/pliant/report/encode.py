@@ -25,6 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pliant.errors import ArgumentError
+
 Ints = NDArray[Any]
 
 ORDER_BITS, NEIGHBOUR_BIT, SAME_BIT = 3, 4, 8  # bits of a mode
@@ -68,7 +70,7 @@ class Quantizer:
         low, high = 0.5 * rows.min(axis=0), 0.5 * rows.max(axis=0)  # halves, since the sum of large numbers may overflow
         zero, half = low + high, float((high - low).max())
         if not np.isfinite(half):
-            raise ValueError("vertices: expected finite numbers")
+            raise ArgumentError("vertices: expected finite numbers")
         if not MIN_STEPS * self.step <= half <= MAX_STEPS * self.step or not self.step:
             self.step = max(half / NEW_STEPS, np.finfo(float).tiny) if half else 1.0
         grid = np.rint((rows - zero).T / self.step).astype(np.int16, order="C")
@@ -80,7 +82,7 @@ class Quantizer:
         if count == self.count and source is not None and _equal(faces, source):
             return
         if faces.ndim != 2 or faces.shape[1] != 3 or (faces.size and not 0 <= faces.min() <= faces.max() < count):
-            raise ValueError(f"faces: expected shape (f, 3), vertices from 0 to {count - 1}")
+            raise ArgumentError(f"faces: expected shape (f, 3), vertices from 0 to {count - 1}")
         is_used = np.zeros(count, bool)
         is_used[faces] = True
         self.source_faces, self.count = faces, count

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.core.archive import atomic_file
+from pliant.errors import ArgumentError
 from pliant.report.data import Contact, Hierarchy, ReportBody, ReportData, Snapshot
 from pliant.report.encode import byte_planes, deflate, deltas
 from pliant.report.temp_frames import FrameStore
@@ -43,7 +44,7 @@ def write_report(path: str | os.PathLike[str], report: ReportData, most_bytes: i
     the 3D view evenly, and the page says so; if one frame is too much, the 3D view is left out."""
     target = Path(path)
     if most_bytes < 1:
-        raise ValueError(f"most_bytes: expected a positive number, got {most_bytes}")
+        raise ArgumentError(f"most_bytes: expected a positive number, got {most_bytes}")
     target.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(target) as file, closing(FrameStore(len(report.bodies), _priority_frames(report))) as store:
         has_view = _store_snapshots(store, report, most_bytes - _page_size(report, [], most_bytes))
@@ -70,7 +71,7 @@ def _store_snapshots(store: FrameStore, report: ReportData, max_bytes: int) -> b
     for snapshot in report.snapshots:
         next_place = int(np.searchsorted(report.frames, snapshot.frame))
         if next_place >= len(report.frames) or report.frames[next_place] != snapshot.frame or next_place <= place:
-            raise ValueError(f"snapshots: frame {snapshot.frame} is not one of the story's frames, or not after the last one")
+            raise ArgumentError(f"snapshots: frame {snapshot.frame} is not one of the story's frames, or not after the last one")
         place = next_place
         if fits:
             _check_snapshot(snapshot, len(report.bodies))
@@ -82,11 +83,11 @@ def _store_snapshots(store: FrameStore, report: ReportData, max_bytes: int) -> b
 
 def _check_snapshot(snapshot: Snapshot, bodies: int) -> None:
     if not len(snapshot.meshes) == len(snapshot.marked) == bodies:
-        raise ValueError(f"snapshots: frame {snapshot.frame} has {len(snapshot.meshes)} meshes and marks of {len(snapshot.marked)}, "
-                         f"expected those of {bodies} bodies")  # fmt: skip
+        raise ArgumentError(f"snapshots: frame {snapshot.frame} has {len(snapshot.meshes)} meshes and marks of {len(snapshot.marked)}, "
+                            f"expected those of {bodies} bodies")  # fmt: skip
     for body, ((_, faces), marked) in enumerate(zip(snapshot.meshes, snapshot.marked, strict=True)):
         if len(marked) and (marked[0] < 0 or marked[-1] >= len(faces) or (np.diff(marked) <= 0).any()):
-            raise ValueError(f"snapshots: frame {snapshot.frame}: marked faces of body {body} must rise, and be some of {len(faces)}")
+            raise ArgumentError(f"snapshots: frame {snapshot.frame}: marked faces of body {body} must rise, and be some of {len(faces)}")
 
 
 # ---- the data of the page ----------------------------------------------------------------------------------------------
@@ -121,14 +122,14 @@ def _page_data(report: ReportData, store: FrameStore | None, hierarchies: Sequen
 
 def _check_report(report: ReportData, places: Mapping[int, int]) -> None:
     if any(b <= a for a, b in pairwise(report.frames)):
-        raise ValueError("frames: expected rising numbers")
+        raise ArgumentError("frames: expected rising numbers")
     if report.up not in UP_AXES:
-        raise ValueError(f"up: expected one of {', '.join(map(repr, UP_AXES))}, got {report.up!r:.40}")
+        raise ArgumentError(f"up: expected one of {', '.join(map(repr, UP_AXES))}, got {report.up!r:.40}")
     if not 0 < report.rate < np.inf:
-        raise ValueError(f"rate: expected a positive number of frames a second, got {report.rate}")
+        raise ArgumentError(f"rate: expected a positive number of frames a second, got {report.rate}")
     for contact in report.contacts:
         if contact.frame not in places or not 0 <= min(contact[1:3]) <= max(contact[1:3]) < len(report.bodies):
-            raise ValueError(f"meetings: {contact} is of a frame or a body that the story does not have")
+            raise ArgumentError(f"meetings: {contact} is of a frame or a body that the story does not have")
 
 
 def _omission_notes(report: ReportData, store: FrameStore | None, hierarchies: Sequence[bytes], most_bytes: int) -> Iterator[str]:
@@ -147,7 +148,7 @@ def _omission_notes(report: ReportData, store: FrameStore | None, hierarchies: S
 def _check_counts(name: str, values: NDArray[np.int64], frames: int) -> list[int]:
     found = [int(value) for value in values]
     if len(found) != frames or min(found, default=0) < 0:
-        raise ValueError(f"counts: {name!r:.60}: expected a number, 0 or more, for each of {frames} frames")
+        raise ArgumentError(f"counts: {name!r:.60}: expected a number, 0 or more, for each of {frames} frames")
     return found
 
 
@@ -187,7 +188,7 @@ def _encode_hierarchy(body: int, report_body: ReportBody, faces: int) -> bytes:
     if hierarchy is None:
         return b""
     if len(hierarchy.order) != faces or not all(level.size and 0 <= level.min() <= level.max() <= faces for level in hierarchy.levels):
-        raise ValueError(f"bodies[{body}]: its hierarchy is not one of the {faces} faces that it has in the first snapshot")
+        raise ArgumentError(f"bodies[{body}]: its hierarchy is not one of the {faces} faces that it has in the first snapshot")
     arrays = [hierarchy.order, *(level.T.ravel() for level in hierarchy.levels)]
     return deflate(b"".join(byte_planes(deltas(np.asarray(each, np.int32))) for each in arrays))
 

@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pliant.errors import ArgumentError, MissingExtraError
+
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Mesh = tuple[ArrayLike, ArrayLike]
@@ -78,7 +80,7 @@ def draw(meshes: Sequence[Mesh], colours: Sequence[ArrayLike], size: int = 900, 
     ``colours`` has one entry a mesh: one colour, or one a face. A fourth channel below 1 makes faces see-through.
     """
     if len(meshes) != len(colours):
-        raise ValueError(f"colours: {len(colours)} entries for {len(meshes)} meshes")
+        raise ArgumentError(f"colours: {len(colours)} entries for {len(meshes)} meshes")
     vertices, faces, rgba, body = _join(meshes, colours)
     samples = size * SUPERSAMPLE
     image = _backdrop(samples)
@@ -115,7 +117,7 @@ def save_picture(path: str | os.PathLike[str], image: NDArray[np.uint8]) -> Path
     try:
         from PIL import Image
     except ImportError as error:
-        raise ImportError("pictures need Pillow: pip install 'pliant[pictures]'") from error
+        raise MissingExtraError("pictures need Pillow: pip install 'pliant[pictures]'") from error
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")

@@ -22,6 +22,7 @@ import numpy as np
 from pliant.core.jit import kernel
 from pliant.core.registry import Registry, check_callable
 from pliant.core.soa import aligned_zeros, bounds_dtype, lanes_dtype, packed_dtype
+from pliant.errors import ArgumentError, ArgumentTypeError
 from pliant.geometry.triangle_overlap import Triangle
 from pliant.volume.aabb import Box
 
@@ -184,27 +185,27 @@ def validated_tree(child, count, faces, mesh_faces, arity, leaf):
     """The Tree of links that come from a file: every promise of this module is examined before a kernel trusts it."""
     n, m, width = len(child), len(faces), WIDTH_OF_ARITY[arity]
     if child.shape != (n, width) or count.shape != (n,) or faces.shape != (m, LEAF_WIDTH):
-        raise ValueError(f"tree: shapes {child.shape}, {count.shape}, {faces.shape} do not fit together for arity {arity}")
+        raise ArgumentError(f"tree: shapes {child.shape}, {count.shape}, {faces.shape} do not fit together for arity {arity}")
     if not len(mesh_faces):
         if n or m:
-            raise ValueError("tree: there are nodes, but no faces")
+            raise ArgumentError("tree: there are nodes, but no faces")
         return None
     if not n or count.min() < 1 or count.max() > arity:
-        raise ValueError(f"tree: nodes must have 1 to {arity} children")
+        raise ArgumentError(f"tree: nodes must have 1 to {arity} children")
     used = np.arange(width) < count[:, None]
     links = child[used]
     parents = np.broadcast_to(np.arange(n)[:, None], child.shape)[used]
     inner, leaves = links >= 0, ~links[links < 0]
     if sorted(links[inner].tolist()) != list(range(1, n)) or (links[inner] <= parents[inner]).any():
-        raise ValueError("tree: every node but the first must be the child of one earlier node")
+        raise ArgumentError("tree: every node but the first must be the child of one earlier node")
     if sorted(leaves.tolist()) != list(range(m)):
-        raise ValueError("tree: every leaf must be the child of one node")
+        raise ArgumentError("tree: every leaf must be the child of one node")
     occupied = faces >= 0
     filled = occupied.sum(1)
     if m and (filled.min() < 1 or filled.max() > leaf or (occupied != (np.arange(LEAF_WIDTH) < filled[:, None])).any()):
-        raise ValueError(f"tree: leaves must hold 1 to {leaf} faces, padding last")
+        raise ArgumentError(f"tree: leaves must hold 1 to {leaf} faces, padding last")
     if not np.array_equal(np.sort(faces[occupied]), np.arange(len(mesh_faces))):
-        raise ValueError("tree: every face must be in one leaf")
+        raise ArgumentError("tree: every face must be in one leaf")
     sizes, low, high, n_leaves = np.ones(n, np.int64), np.full(n, m), np.zeros(n, np.int64), np.zeros(n, np.int64)
     for i in range(n - 1, -1, -1):                                      # children come after parents
         children = child[i, :count[i]]
@@ -213,10 +214,10 @@ def validated_tree(child, count, faces, mesh_faces, arity, leaf):
         n_leaves[i] = len(leaf_children) + n_leaves[nodes].sum()
         low[i], high[i] = min([*leaf_children, *low[nodes]]), max([*(leaf_children + 1), *high[nodes]])
         if max(nodes + sizes[nodes], default=i + 1) != i + sizes[i] or high[i] - low[i] != n_leaves[i]:
-            raise ValueError("tree: a subtree must own a range of nodes and one of leaves")
+            raise ArgumentError("tree: a subtree must own a range of nodes and one of leaves")
     made = make_tree(child, count, faces, mesh_faces)
     if made.depth > MAX_LEVELS:
-        raise ValueError(f"tree: {made.depth} levels are too many, at most {MAX_LEVELS}")
+        raise ArgumentError(f"tree: {made.depth} levels are too many, at most {MAX_LEVELS}")
     return made
 
 
@@ -232,6 +233,6 @@ BUILDERS: dict[str, Builder] = Registry("builder")
 def register_builder(builder):
     """Add a builder."""
     if not isinstance(builder, Builder):
-        raise TypeError(f"builder: expected a Builder, got {builder!r:.80}")
+        raise ArgumentTypeError(f"builder: expected a Builder, got {builder!r:.80}")
     check_callable(f"builder {builder.name!r}: build", builder.build, "points", "faces", "arity", "leaf")
     BUILDERS.add(builder.name, builder)

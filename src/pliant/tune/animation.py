@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pliant.core import validate
 from pliant.core.validate_table import is_regular_file
-from pliant.errors import FileError, MeshError
+from pliant.errors import ArgumentError, ArgumentTypeError, FileError, MeshError
 from pliant.io.archive import Member, members
 from pliant.io.limits import file_errors
 from pliant.render.npz import MAX_ARRAY_BYTES, read_mesh
@@ -46,15 +46,15 @@ class Animation(NamedTuple):
 def check_animation(animation: Animation) -> Animation:
     """The same, as kernels want it."""
     if not isinstance(animation, Animation):
-        raise TypeError(f"animation: expected an Animation, or several, got {type(animation).__name__}")
+        raise ArgumentTypeError(f"animation: expected an Animation, or several, got {type(animation).__name__}")
     name = animation.name
     if not isinstance(animation.bodies, Sequence) or not 1 <= len(animation.bodies) <= MAX_BODIES:
         count = f"{len(animation.bodies)} bodies" if isinstance(animation.bodies, Sequence) else type(animation.bodies).__name__
-        raise ValueError(f"{name}: expected one body or two, each (faces, frames), got {count}")
+        raise ArgumentError(f"{name}: expected one body or two, each (faces, frames), got {count}")
     bodies: list[MovingMesh] = []
     for i, body in enumerate(animation.bodies):
         if not isinstance(body, Sequence) or len(body) != 2:
-            raise TypeError(f"{name}: bodies[{i}]: expected (faces, frames), got {type(body).__name__}")
+            raise ArgumentTypeError(f"{name}: bodies[{i}]: expected (faces, frames), got {type(body).__name__}")
         rows = validate.targets(f"{name}: bodies[{i}] frames", body[1])
         faces = validate.faces(f"{name}: bodies[{i}] faces", body[0], rows.shape[1])
         if not len(faces):
@@ -103,15 +103,15 @@ def _read_file(path: Path) -> list[MovingMesh]:
         file_members = members(path)
         unknown = sorted(set(file_members) - {name for pair in MEMBERS for name in pair})
         if unknown:
-            raise ValueError(f"holds {unknown[0][:60]!r}; {EXPECTED_MEMBERS}")
+            raise ArgumentError(f"holds {unknown[0][:60]!r}; {EXPECTED_MEMBERS}")
         bodies = []
         for names in MEMBERS[: 1 + any(name in file_members for name in MEMBERS[1])]:
             missing = [name for name in names if name not in file_members]
             if missing:
-                raise ValueError(f"holds no {missing[0]}; {EXPECTED_MEMBERS}")
+                raise ArgumentError(f"holds no {missing[0]}; {EXPECTED_MEMBERS}")
             faces, vertices = (Member(path, file_members[name]).read_all(MAX_ARRAY_BYTES) for name in names)
             if vertices.ndim != 3:
-                raise ValueError(f"{names[1]}: expected shape (k, n, 3), all frames, got {vertices.shape}")
+                raise ArgumentError(f"{names[1]}: expected shape (k, n, 3), all frames, got {vertices.shape}")
             shapes = validate.targets(names[1], vertices)
             bodies.append((validate.faces(names[0], faces, shapes.shape[1]), shapes))
     return bodies

@@ -15,6 +15,7 @@ import numpy as np
 import pliant
 from pliant.body import Body
 from pliant.core import validate
+from pliant.errors import ArgumentError, ArgumentTypeError
 from pliant.motion.free import Free
 from pliant.refit.policy import resolve_options
 from pliant.results import Stats
@@ -55,11 +56,11 @@ def make_goal(query: str, score: str, tolerance: float | None, weights: Sequence
     validate.choice("score", score, ("counters", "seconds"))
     if query_type.tolerance == (tolerance is None):
         expected = "a number for" if query_type.tolerance else "none with"
-        raise ValueError(f"tolerance: expected {expected} query {query!r}, got {tolerance!r}")
+        raise ArgumentError(f"tolerance: expected {expected} query {query!r}, got {tolerance!r}")
     if tolerance is not None:
         tolerance = validate.number("tolerance", tolerance, 0.0)
     if isinstance(weights, str) or not isinstance(weights, Sequence | np.ndarray) or len(weights) != 3:
-        raise ValueError(f"weights: expected three numbers, for n_v, n_p and n_u, got {weights!r}")
+        raise ArgumentError(f"weights: expected three numbers, for n_v, n_p and n_u, got {weights!r}")
     costs = [validate.number(f"weights[{i}]", weight, 0.0) for i, weight in enumerate(weights)]
     return Goal(query, score, tolerance, (costs[0], costs[1], costs[2]))
 
@@ -69,9 +70,9 @@ def check_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
     checked = {} if options is None else dict(options)
     for name, value in checked.items():
         if name not in BODY_OPTIONS:
-            raise ValueError(f"options: {name!r} is not known here; known are {', '.join(BODY_OPTIONS)}")
+            raise ArgumentError(f"options: {name!r} is not known here; known are {', '.join(BODY_OPTIONS)}")
         if not isinstance(value, str | int | float | np.generic):
-            raise TypeError(f"options: {name}: expected a name or a number, got {type(value).__name__}")
+            raise ArgumentTypeError(f"options: {name}: expected a name or a number, got {type(value).__name__}")
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in checked.items()}
 
 
@@ -81,7 +82,7 @@ class AnimationRun:
     def __init__(self, animation: Animation, goal: Goal, options: Mapping[str, Any]) -> None:
         single_body, count = QUERIES[goal.query].single_body, len(animation.bodies)
         if not single_body and count != 2:
-            raise ValueError(f"{animation.name}: has one body, but query {goal.query!r} is between two")
+            raise ArgumentError(f"{animation.name}: has one body, but query {goal.query!r} is between two")
         self.animation, self.goal = animation, goal
         self.built = [Body(frames[0], faces, **options) for faces, frames in animation.bodies]
 

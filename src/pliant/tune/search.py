@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pliant.errors import MissingExtraError
 from pliant.tune.criteria import Gene, Genome, genome
 
 CROSSOVER_RATE, MUTATION_RATE = 0.9, 0.01  # probabilities: of a child, of a gene
@@ -85,7 +86,7 @@ def import_pygad() -> Any:
     try:
         import pygad
     except ImportError as error:
-        raise ImportError("tuning needs PyGAD, which is not installed: pip install 'pliant[tune]' or pip install pygad") from error
+        raise MissingExtraError("tuning needs PyGAD, which is not installed: pip install 'pliant[tune]' or pip install pygad") from error
     return pygad
 
 

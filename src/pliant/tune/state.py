@@ -13,7 +13,7 @@ from typing import Any
 
 from pliant.core.archive import atomic_file
 from pliant.core.validate_table import is_regular_file, read_bytes
-from pliant.errors import FileError
+from pliant.errors import ArgumentError, FileError
 from pliant.tune.criteria import CRITERIA, Genome, genome
 
 FORMAT = "pliant tune 1"
@@ -89,7 +89,7 @@ def _read_scores(path: Path, criterion: str, rows: Any) -> dict[Genome, float]:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ArgumentError(f"{name} is no number")
 
 
 def _shorten(value: Any) -> str:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pliant
 from pliant.core import validate
 from pliant.core.threads import use_threads
+from pliant.errors import ArgumentError, ArgumentTypeError
 from pliant.tune import criteria as known
 from pliant.tune.animation import Animation, check_animation, digest
 from pliant.tune.criteria import CRITERIA, Genome
@@ -79,7 +80,7 @@ def tune(animation: Animation | Sequence[Animation], *, query: str = "distance",
     """
     several = [animation] if isinstance(animation, Animation) else list(animation)
     if not several:
-        raise ValueError("animation: expected one or several, got none")
+        raise ArgumentError("animation: expected one or several, got none")
     animations = [check_animation(each) for each in several]
     query_goal, chosen = make_goal(query, score, tolerance, weights), _check_criteria(criteria)
     plan = SearchPlan(validate.integer("population", population, range(MIN_POPULATION, MAX_COUNT + 1)),
@@ -122,7 +123,7 @@ class ScoreCache:
         if is_new:
             value = self.score_policy(known.policy(criterion, genes))
             if not 0 <= value < math.inf:
-                raise ValueError(f"score: expected a finite number from 0 up, got {value!r} for {criterion} {genes}")
+                raise ArgumentError(f"score: expected a finite number from 0 up, got {value!r} for {criterion} {genes}")
             scores[genes] = value
             if time.monotonic() - self.last_write >= SAVE_INTERVAL:
                 self.write()
@@ -179,8 +180,8 @@ def _best_of(criterion: str, cache: ScoreCache, plan: SearchPlan, progress: Call
 def _check_criteria(names: Iterable[str] | None) -> list[str]:
     """Those named, in the order of the registry, or all."""
     if isinstance(names, str):
-        raise TypeError(f"criteria: expected names in a list, got the text {names!r}")
+        raise ArgumentTypeError(f"criteria: expected names in a list, got the text {names!r}")
     chosen = {validate.choice(f"criteria[{i}]", name, CRITERIA) for i, name in enumerate(names)} if names is not None else set(CRITERIA)
     if not chosen:
-        raise ValueError(f"criteria: expected some of {', '.join(CRITERIA)}, got none")
+        raise ArgumentError(f"criteria: expected some of {', '.join(CRITERIA)}, got none")
     return [name for name in CRITERIA if name in chosen]

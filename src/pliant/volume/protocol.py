@@ -23,6 +23,7 @@ from pliant.core.jit import helper
 from pliant.core.registry import Registry
 from pliant.core.simd import fabs, maximum, minimum
 from pliant.core.soa import record_class
+from pliant.errors import ArgumentTypeError
 
 ULP, MIN_NORMAL = np.float32(2.0**-23), np.float32(2.0**-126)
 REL_ERROR = np.float32(2.0**-20)                                        # above the rounding of a sum of a few products
@@ -76,12 +77,12 @@ VOLUME_TYPES: dict[str, VolumeType] = Registry("volume type")
 def register_volume_type(volume_type):
     """Add a bounding-volume type."""
     if not isinstance(volume_type, VolumeType):
-        raise TypeError(f"volume type: expected a VolumeType, got {volume_type!r:.80}")
+        raise ArgumentTypeError(f"volume type: expected a VolumeType, got {volume_type!r:.80}")
     cls, empty = volume_type.volume, volume_type.empty
     if not (isinstance(cls, type) and issubclass(cls, tuple) and getattr(cls, "_fields", ())):
-        raise TypeError(f"volume type {volume_type.name!r}: expected a NamedTuple class, got {cls!r:.80}")
+        raise ArgumentTypeError(f"volume type {volume_type.name!r}: expected a NamedTuple class, got {cls!r:.80}")
     if not isinstance(empty, cls) or not all(isinstance(value, np.float32) for value in empty):
-        raise TypeError(f"volume type {volume_type.name!r}: empty must be a {cls.__name__} of numpy.float32, got {empty!r:.200}")
+        raise ArgumentTypeError(f"volume type {volume_type.name!r}: empty must be a {cls.__name__} of numpy.float32, got {empty!r:.200}")
     record_class(cls)
     VOLUME_TYPES.add(volume_type.name, volume_type)
 
@@ -100,7 +101,7 @@ def check_protocol(volume_type):
         missing = [f"{function.__name__}({rotated.__name__})" for function in (size, center, support_value, separating_gap)
                    if not function.has_body(rotated)]
     if missing:
-        raise TypeError(f"volume {volume_type.name!r}: the protocol needs {', '.join(missing)}")
+        raise ArgumentTypeError(f"volume {volume_type.name!r}: the protocol needs {', '.join(missing)}")
 
 
 @generic("a", "b")

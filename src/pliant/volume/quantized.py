@@ -21,6 +21,7 @@ and as voluminous in the mean, by 3.5e-5 of the radius each. That is all in the 
 """
 import numpy as np
 
+from pliant.errors import ArgumentError
 from pliant.volume.slabcutball import SlabCutBall
 
 PACKED_DTYPE = np.dtype([("centre", np.float32, (3,)), ("radius", np.float32), ("normal", np.int16, (3,)), ("f", np.int16),
@@ -46,7 +47,7 @@ def pack(volumes):
     rows = np.broadcast_arrays(*(np.asarray(read[name], np.float32) for name in SlabCutBall._fields))
     for name, row in zip(SlabCutBall._fields, rows, strict=True):
         if np.isnan(row).any():
-            raise ValueError(f"volumes: {name} is not a number at {np.argwhere(np.isnan(row))[0].tolist()}")
+            raise ArgumentError(f"volumes: {name} is not a number at {np.argwhere(np.isnan(row))[0].tolist()}")
     x, y, z, radius, nx, ny, nz, f, e = rows
     made = np.zeros(x.shape, PACKED_DTYPE)
     made["centre"], made["radius"] = np.stack([x, y, z], axis=-1), radius

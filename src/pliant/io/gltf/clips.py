@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pliant.errors import ArgumentError
 from pliant.io.animation import Floats
 from pliant.io.gltf.buffers import Accessors, Flags, Indices
 from pliant.io.gltf.document import Document, Entry
@@ -112,7 +113,7 @@ def choose_clip(document: Document, wanted: str | None, notes: list[str]) -> int
             return names.index(wanted)
         if wanted.isdecimal() and len(wanted) < 10 and int(wanted) < len(names):
             return int(wanted)
-        raise ValueError(f"clip: expected one of {listed or 'none, as there are none'}, got {wanted[:100]!r}")
+        raise ArgumentError(f"clip: expected one of {listed or 'none, as there are none'}, got {wanted[:100]!r}")
     if len(names) > 1:
         notes.append(f"clips: {listed}; this is {names[0]}: --clip chooses")
     return 0 if names else None

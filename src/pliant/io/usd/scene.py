@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from pliant.errors import ArgumentError
 from pliant.io.limits import UniqueNames, display_name, refuse
 from pliant.io.subprocess_server import Response
 from pliant.io.usd.meshes import ArrayTuple, Clock, MeshRecord, read_mesh
@@ -115,7 +116,7 @@ def _make_clock(path: Path, stage: Any, wanted: float | None) -> tuple[Clock, fl
         raise refuse(path, f"its time codes go from {start:g} to {end:g}, {codes:g} a second; expected rising, finite ones")
     rate = codes if wanted is None else wanted
     if not 0 < rate < math.inf:
-        raise ValueError(f"rate: expected a positive number, got {rate!r}")
+        raise ArgumentError(f"rate: expected a positive number, got {rate!r}")
     frames = math.floor((end - start) / codes * rate + 1e-6) + 1
     if frames > MAX_FRAMES:
         raise refuse(path, f"has {frames:,} frames, at most {MAX_FRAMES:,} are read")

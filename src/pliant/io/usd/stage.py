@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pliant.errors import MissingExtraError
 from pliant.io.limits import file_errors, refuse, resolve_inside, size_of
 from pliant.io.subprocess_server import BASE_MEMORY, allow_resources
 from pliant.io.usd.size import Layers, count_prims
@@ -37,7 +38,7 @@ def import_pxr() -> Any:
         import pxr
         from pxr import Sdf, Tf, Usd, UsdGeom, UsdSkel, Vt  # noqa: F401 (loads them as attributes)
     except ImportError:
-        raise ImportError("reading USD files needs usd-core: pip install 'pliant[usd]'") from None
+        raise MissingExtraError("reading USD files needs usd-core: pip install 'pliant[usd]'") from None
     return pxr
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pliant.errors import MissingExtraError
 from pliant.io.limits import file_errors, refuse, size_of
 from pliant.io.subprocess_server import Response, allow_resources
 
@@ -37,7 +38,7 @@ def import_h5py() -> Any:
     try:
         import h5py as library
     except ImportError:
-        raise ImportError("reading HDF5 files needs h5py: pip install 'pliant[vtk]'") from None
+        raise MissingExtraError("reading HDF5 files needs h5py: pip install 'pliant[vtk]'") from None
     return library
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pliant.core.validate_table import read_bytes
+from pliant.errors import ArgumentError
 from pliant.io.animation import DEFAULT_RATE, DEFAULT_SETTINGS, Animation, FrameActor, Settings
 from pliant.io.limits import display_name, file_errors, refuse, resolve_inside, size_of
 from pliant.io.vtk import legacy, xml
@@ -53,7 +54,7 @@ def read_vtk_sequence(paths: Sequence[str | Path], name: str, settings: Settings
     """Files of one moment each, in this order, as an animation of this name. Nothing says when they are, so the usual rate is theirs."""
     files = [Path(path) for path in paths]
     if not files:
-        raise ValueError("paths: expected some files, got none")
+        raise ArgumentError("paths: expected some files, got none")
     made, notes = make_actor(name, len(files), lambda frame: _read_grid(files[frame]), files.__getitem__, len(set(files)))
     return Animation(name, [made], len(files), DEFAULT_RATE if settings.rate is None else settings.rate, notes=notes, files=tuple(files))
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pliant.core import validate
+from pliant.errors import ArgumentError, ArgumentTypeError
 from pliant.query.collide.two_bodies import collide
 from pliant.query.target import QueryBody, check_body
 from pliant.results import FirstContact
@@ -38,10 +39,10 @@ def first_contact(a: QueryBody, b: QueryBody, path_a: MotionPath | None, path_b:
     start, stop = validate.number("start", start), validate.number("stop", stop)
     tolerance, steps = validate.number("tolerance", tolerance, minimum=0.0), validate.integer("steps", steps, range(1, MAX_STEPS))
     if not start <= stop:
-        raise ValueError(f"stop: expected at least start, {start}, got {stop}")
+        raise ArgumentError(f"stop: expected at least start, {start}, got {stop}")
     for name, path in (("path_a", path_a), ("path_b", path_b)):
         if path is not None and not callable(path):
-            raise TypeError(f"{name}: expected a function of time, or None for a body that stays, got {type(path).__name__}")
+            raise ArgumentTypeError(f"{name}: expected a function of time, or None for a body that stays, got {type(path).__name__}")
 
     def collide_at(time: float) -> bool:
         for body, path in ((a, path_a), (b, path_b)):

@@ -8,7 +8,7 @@ import numpy as np
 from pliant.core import validate
 from pliant.core.sorting import sort_pairs
 from pliant.core.threads import ReadLock
-from pliant.errors import ArgumentTypeError
+from pliant.errors import ArgumentError, ArgumentTypeError
 from pliant.motion.free import scale_for
 from pliant.motion.rigid import IDENTITY
 from pliant.query.collide.contacts import contacts_of
@@ -116,7 +116,7 @@ def collide(a: object, b: object = None, *, first: bool | str = False, contacts:
     check_body("a", a)
     check_body("b", b)
     if a is b:
-        raise ValueError("collide: a and b are the same body; self_collide(body) finds where a body meets itself")
+        raise ArgumentError("collide: a and b are the same body; self_collide(body) finds where a body meets itself")
     with workspace() as work:
         return collide_validated(work, a, b, first, contacts, traversal, end_time)
 
@@ -136,7 +136,7 @@ def uses_image_engine(engine: str, image: Mapping[str, Any], **tree_options: boo
     """Is the image engine selected? Options of the other engine are refused; `tree_options`: which of the tree engine's were given."""
     is_image = validate.choice("engine", engine, ENGINES) == "image"
     for name in [name for name, is_set in tree_options.items() if is_set] if is_image else image:
-        raise TypeError(f'{name}: an option of engine="{"tree" if is_image else "image"}", and engine is "{engine}"')
+        raise ArgumentTypeError(f'{name}: an option of engine="{"tree" if is_image else "image"}", and engine is "{engine}"')
     return is_image
 
 

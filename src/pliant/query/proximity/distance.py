@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from pliant.core.jit import ignore_float_errors
 from pliant.core.threads import ReadLock
+from pliant.errors import ArgumentError
 from pliant.query.collide.contacts import contacts_of
 from pliant.query.collide.self_collide import set_up_self
 from pliant.query.collide.two_bodies import bind_trees, set_up_pair
@@ -57,8 +58,8 @@ def distance(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup) -> Distance:
     (2.0, [[0.0, 0.0, 0.0], [0.0, 0.0, 2.0]], [0, 0])
     """
     if a is b:
-        raise ValueError("distance: a and b are the same; self_distance(body) finds what of a body is nearest to itself, scene.distance() "
-                         "the nearest two bodies of a scene")
+        raise ArgumentError("distance: a and b are the same; self_distance(body) finds the nearest two non-adjacent faces of a body, "
+                            "scene.distance() the nearest two bodies of a scene")
     if isinstance(a, BodyGroup) or isinstance(b, BodyGroup):
         (bodies, ids, _), (others, other_ids, _) = bodies_of(a, "a"), bodies_of(b, "b")
         pairs = [(i, j) for i, one in enumerate(bodies) for j, other in enumerate(others) if one is not other]

@@ -18,7 +18,7 @@ from pliant.core.simd import movemask
 from pliant.core.sorting import sort_pairs
 from pliant.core.stack import stack_float64
 from pliant.core.threads import ReadLock
-from pliant.errors import ArgumentTypeError, TooManyPairsError
+from pliant.errors import ArgumentError, ArgumentTypeError, TooManyPairsError
 from pliant.geometry.predicates import point_in_range
 from pliant.geometry.triangle_distance import DISTANCE, POINTS, triangle_triangle_distance
 from pliant.geometry.triangle_overlap import EXACT
@@ -128,7 +128,7 @@ def within(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup, tolerance: float,
     check_body("a", a)
     check_body("b", b)
     if a is b:
-        raise ValueError("within: a and b are the same body; self_within(body, tolerance) finds what of a body is near itself")
+        raise ArgumentError("within: a and b are the same body; self_within(body, tolerance) finds what of a body is near itself")
     return within_validated(a, b, tolerance, points)
 
 

@@ -17,7 +17,7 @@ from pliant.core import threads as pool
 from pliant.core.jit import DISABLED, ignore_float_errors
 from pliant.core.soa import aligned_zeros
 from pliant.core.threads import ReadLock
-from pliant.errors import TooManyPairsError
+from pliant.errors import ArgumentError, TooManyPairsError
 from pliant.query.options import DEFAULT_TRAVERSAL, Traversal, check_traversal
 from pliant.query.ray.batch import (
     FIRST_BATCH,
@@ -125,7 +125,7 @@ def pick(target: QueryBody | BodyGroup | RayTarget, origin: ArrayLike, direction
     """
     rays, n = rays_of(origin, direction, t_min, t_max, mask, ("origin", "direction"))
     if rays.strides.any():
-        raise ValueError("pick: expected one ray: an origin (3,), a direction (3,) and numbers; use cast for several")
+        raise ArgumentError("pick: expected one ray: an origin (3,), a direction (3,) and numbers; use cast for several")
     version = surface_version(target)
     results, _, _ = trace_rays(target, (rays, n), CLOSEST_HIT)
     if results.face[0] < 0:
@@ -147,7 +147,7 @@ def rays_of(origins, directions, t_min, t_max, mask, labels=("origins", "directi
     for name, (_, n_rows) in zip(names, parts, strict=True):
         if n_rows is not None and n_rows != n:
             other = next(other for other, (_, some) in zip(names, parts, strict=True) if some is not None)
-            raise ValueError(f"{name}: has {n_rows} rows, {other} has {n}; expected as many, or one for all")
+            raise ArgumentError(f"{name}: has {n_rows} rows, {other} has {n}; expected as many, or one for all")
     steps = np.array([0 if n_rows is None else width for (_, n_rows), width in zip(parts, (3, 3, 1, 1, 1), strict=True)], np.int64)
     width = image_width(parts[0][0], parts[1][0]) if n >= MIN_IMAGE else 0
     return Rays(*(array for array, _ in parts), steps, n, width), n
