@@ -24,7 +24,7 @@ EXPECTED = {
     "io/usd/usd.py": "becomes a FileError that names the file",
 }
 # Folders and files that are not compared with the table above.
-UNCHECKED = ("broadphase/", "refit/", "scene.py")
+UNCHECKED = ("broadphase/", "scene.py")
 
 
 def raised(path: Path) -> set[str]:

@@ -18,6 +18,7 @@ from pliant.core.function_pointer import CONTEXTS, address_of, array_at, as_poin
 from pliant.core.jit import kernel
 from pliant.core.simd import ctz
 from pliant.core.soa import aligned_zeros, lane, lanes, lanes_dtype, load_bounds, packed_dtype, put_bounds, put_lane, put_lanes
+from pliant.errors import ArgumentError
 from pliant.motion.morph import ShapeBlend, round_up_float32
 from pliant.refit import front_tracking, lazy
 from pliant.refit.leaf_fill import CONTEXT, fill_computed_leaf, requested_lanes, requested_node, requested_stamp, stamp_if_ready
@@ -209,7 +210,7 @@ def check_between(name, value):
 def check_front(volume_type, settings):
     """A front is told by stamps."""
     if settings["front"] and not settings["stamps"]:
-        raise ValueError("policy: a front is told by stamps; expected stamps=True with front=True")
+        raise ArgumentError("policy: a front is told by stamps; expected stamps=True with front=True")
 
 
 BLENDED = Policy("blended", refit_bvh, {"between": (0, check_between), "stamps": (True, validate.flag), "front": front_tracking.OPTION},

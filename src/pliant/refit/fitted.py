@@ -9,6 +9,7 @@ import numpy as np
 from pliant.core import validate
 from pliant.core.jit import helper, kernel
 from pliant.core.soa import lane, load_bounds, publish, put_bounds, put_lane
+from pliant.errors import ArgumentError
 from pliant.refit.policy import Policy, register_policy
 from pliant.refit.refit_node import bounding_rows
 from pliant.volume.protocol import FIT_METHODS, VOLUME_TYPES, fit
@@ -55,7 +56,7 @@ def check_fit_method(volume_type, settings):
     how = settings["how"]
     if not fit.has_body(type(FIT_METHODS[how]), volume_type.volume):
         known = ", ".join(sorted(other.name for other in VOLUME_TYPES.values() if fit.has_body(type(FIT_METHODS[how]), other.volume)))
-        raise ValueError(f"policy: how={how!r} is not for volume={volume_type.name!r}; it is for {known}")
+        raise ArgumentError(f"policy: how={how!r} is not for volume={volume_type.name!r}; it is for {known}")
 
 
 register_policy(Policy("fitted", refit_bvh, {"how": ("best", validate.choice_of(FIT_METHODS))}, check=check_fit_method))

@@ -43,6 +43,7 @@ from pliant.core.soa import (
     select,
     stamp,
 )
+from pliant.errors import ArgumentError
 from pliant.refit.fitted import check_fit_method, fit_points
 from pliant.refit.leaf_fill import CONTEXT
 from pliant.refit.policy import Policy, register_policy
@@ -298,7 +299,7 @@ def check_factor(name, value):
 def check_share(name, value):
     """A number from 0 to 1."""
     if validate.number(name, value, 0) > 1:
-        raise ValueError(f"{name}: expected a number from 0 to 1, got {value!r}")
+        raise ArgumentError(f"{name}: expected a number from 0 to 1, got {value!r}")
     return float(value)
 
 

@@ -8,6 +8,7 @@ Invariants: only the shape that serves hears of updates. When another takes over
 volumes were true to is past: they follow like those of any body that has moved. Its tree is `fixed`: no policy plants another.
 """
 from pliant.core import validate
+from pliant.errors import ArgumentError, ArgumentTypeError
 from pliant.motion.free import Free
 from pliant.refit.policy import Bvh
 
@@ -48,18 +49,19 @@ def check_key_poses(key_poses, count, build_poses, options):
     if key_poses is None:
         return None
     if build_poses is not None:
-        raise ValueError("key_poses: have a BVH each, and build_poses are for one BVH: give either")
+        raise ArgumentError("key_poses: have a BVH each, and build_poses are for one BVH: give either")
     if options.policy.name == "rebuild":
-        raise ValueError("key_poses: policy 'rebuild' builds another BVH for every frame: choose another policy")
+        raise ArgumentError("key_poses: policy 'rebuild' builds another BVH for every frame: choose another policy")
     return validate.targets("key_poses", key_poses, count)
 
 
 def check_key_pose(keys, key, vertices, some):
     """The number of a key, for an update by these vertices, if there are any and all vertices come with it."""
     if keys is None:
-        raise TypeError("update: key_pose is given, but the body has no key poses; make it with Body(vertices, faces, key_poses=…)")
+        raise ArgumentTypeError("update: key_pose is given, but the body has no key poses; make it with Body(vertices, faces, key_poses=…)")
     if vertices is None or some is not None:
-        raise TypeError(f"update: key_pose is given with{'out vertices' if vertices is None else ' changed'}; expected all vertices")
+        raise ArgumentTypeError(f"update: key_pose is given with{'out vertices' if vertices is None else ' changed'}; "
+                                "expected all vertices")
     return validate.integer("key_pose", key, range(len(keys)))
 
 

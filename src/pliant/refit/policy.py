@@ -14,6 +14,7 @@ from pliant.core.function_pointer import CONTEXTS
 from pliant.core.jit import ignore_float_errors
 from pliant.core.registry import Registry, check_callable
 from pliant.core.soa import aligned_zeros
+from pliant.errors import ArgumentError, ArgumentTypeError
 from pliant.refit import partial
 from pliant.refit.leaf_fill import CONTEXT, fill_entry
 from pliant.tree.adjacency import adjacency_masks
@@ -165,7 +166,7 @@ class Policy(NamedTuple):
         unknown = set(settings) - set(self.settings)
         if unknown:
             known = ", ".join(self.settings) or "none"
-            raise ValueError(f"policy: {self.name!r} has no option {sorted(unknown)[0]!r}; it has {known}")
+            raise ArgumentError(f"policy: {self.name!r} has no option {sorted(unknown)[0]!r}; it has {known}")
         return {name: checked(f"policy: {name}", settings[name]) if name in settings else default
                 for name, (default, checked) in self.settings.items()}
 
@@ -206,7 +207,7 @@ def policies_of(motion):
 def register_policy(policy):
     """Add a policy, for all bodies or for those of one motion."""
     if not isinstance(policy, Policy):
-        raise TypeError(f"policy: expected a Policy, got {policy!r:.80}")
+        raise ArgumentTypeError(f"policy: expected a Policy, got {policy!r:.80}")
     check_callable(f"policy {policy.name!r}: refit", policy.refit, "bvh")
     if policy.check is not None:
         check_callable(f"policy {policy.name!r}: check", policy.check, "volume_type", "settings")
@@ -214,11 +215,12 @@ def register_policy(policy):
         check_callable(f"policy {policy.name!r}: after_partial", policy.after_partial, "bvh", "n")
     for option, setting in policy.settings.items():
         if not (isinstance(option, str) and isinstance(setting, tuple) and len(setting) == 2):
-            raise TypeError(f"policy {policy.name!r}: settings must map each option to (default, check), got {option!r}: {setting!r:.80}")
+            raise ArgumentTypeError(f"policy {policy.name!r}: settings must map each option to (default, check), "
+                                    f"got {option!r}: {setting!r:.80}")
         check_callable(f"policy {policy.name!r}: check of {option!r}", setting[1], "name", "value")
     if policy.motion:
         if policy.name in POLICIES.keys():                              # not `in POLICIES`, which would load extensions
-            raise ValueError(f"policy {policy.name!r} is registered already")
+            raise ArgumentError(f"policy {policy.name!r} is registered already")
         MOTION_POLICIES.setdefault(policy.motion, Registry("policy")).add(policy.name, policy)
     else:
         POLICIES.add(policy.name, policy)

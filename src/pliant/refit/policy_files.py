@@ -21,6 +21,7 @@ import numpy as np
 from pliant.core import validate
 from pliant.core.archive import atomic_file
 from pliant.core.validate_table import choice, read_toml
+from pliant.errors import ArgumentError, ArgumentTypeError
 from pliant.refit.policy import POLICIES
 
 MAX_TEXT = 1000                                                         # characters of a text
@@ -59,7 +60,7 @@ def save_policy(path, policy, tuned=None):
     tables = {"policy": {"name": name, **POLICIES[name].resolve_settings(settings)}}
     if tuned is not None:
         if not isinstance(tuned, Mapping) or not all(isinstance(key, str) for key in tuned):
-            raise TypeError(f"tuned: expected a table of texts and numbers by name, got {tuned!r:.60}")
+            raise ArgumentTypeError(f"tuned: expected a table of texts and numbers by name, got {tuned!r:.60}")
         tables["tuned"] = {key: check_tuned_value(f"tuned: {key:.60}", value) for key, value in tuned.items()}
     # An option that is None has no value: the reader gives it back, as that is its default wherever it is allowed.
     lines = [[f"[{name}]", *(f"{toml_string(key)} = {to_toml(value)}" for key, value in table.items() if value is not None)]
@@ -67,7 +68,7 @@ def save_policy(path, policy, tuned=None):
     try:
         content = "\n\n".join("\n".join(each) for each in lines).encode() + b"\n"
     except UnicodeEncodeError as error:
-        raise ValueError(f"tuned: {error.object[error.start:error.end]!r} is no character") from None
+        raise ArgumentError(f"tuned: {error.object[error.start:error.end]!r} is no character") from None
     with atomic_file(path) as file:
         file.write(content)
 
@@ -76,10 +77,10 @@ def check_tuned_value(key, value):
     """A text or a finite number."""
     if isinstance(value, str):
         if len(value) > MAX_TEXT:
-            raise ValueError(f"{key}: expected a text of at most {MAX_TEXT} characters, got {len(value)}")
+            raise ArgumentError(f"{key}: expected a text of at most {MAX_TEXT} characters, got {len(value)}")
         return value
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{key}: expected a text or a number, got {type(value).__name__}")
+        raise ArgumentTypeError(f"{key}: expected a text or a number, got {type(value).__name__}")
     if isinstance(value, (int, np.integer)):
         return validate.integer(key, value, range(-MAX_INTEGER - 1, MAX_INTEGER + 1))
     return validate.number(key, value)
