@@ -19,6 +19,7 @@ from benchmarks.harness import Peer, alone, compare, finish, parser_for, table_o
 from pliant import shapes
 
 SHARE = 0.01  # of the vertices that move
+FEW = 8  # vertices that move, whatever the size of the body
 WARM_UP = 40  # frames: enough to include events of one in a hundred partial updates
 
 
@@ -103,12 +104,39 @@ def local(faces, frames, turn):
     return {name: 1e3 * float(np.mean(found[WARM_UP:])) for name, found in times.items()}
 
 
+def few(sizes, frames, turn):
+    """Milliseconds of an update of FEW vertices near each other with the refit that it needs, and with a query of the opposite side, on
+    bodies of these sizes, which take turns. The place moves to and fro by its own size, as under a finger that pokes."""
+    cases = {}
+    for faces in sizes:
+        vertices, indices = shapes.icosphere(round(math.log(faces / 20, 4)))
+        body, patch = pl.Body(vertices, indices, policy="bottom_up", leaf=1), nearest(vertices, np.array([0.0, 0.0, 1.0]), FEW)
+        other = pl.Body(np.array([[0.0, 0, -0.9], [0, 0, -1.1], [0.001, 0, -1.1]]), [[0, 1, 2]])
+        pl.collide(body, other)
+        cases[faces] = body, vertices[patch], patch, other, ([], [])
+    for k in range(0, frames + WARM_UP, turn):
+        for body, rows, patch, other, times in cases.values():
+            for i in range(k, k + turn):
+                moved = rows * (1 + 0.001 * math.cos(i))
+                start = time.perf_counter()
+                body.update(moved, changed=patch)
+                body._bvh_at(body._motion.scale).refit()
+                middle = time.perf_counter()
+                found = pl.collide(body, other)
+                for each, end in zip(times, (middle, time.perf_counter()), strict=True):
+                    each.append(end - start)
+                assert found
+    return {faces: [1e3 * float(np.median(each[WARM_UP:])) for each in case[-1]] for faces, case in cases.items()}
+
+
 def main():
     """The command line."""
     parser = parser_for("updates", __doc__, POLICIES)
     parser.add_argument("--faces", type=int, default=1_000_000, help="triangles of each of the two bodies that intersect in a corner")
     parser.add_argument("--frames", type=int, default=40, help="distinct frames")
     parser.add_argument("--local", type=int, default=327_680, help="triangles of the body of which a part moves")
+    parser.add_argument("--few", type=int, nargs="*", default=[20_480, 81_920, 327_680, 1_310_720], help="triangles of spheres of which "
+                        "eight vertices move: 20 times a power of four each")
     options = parser.parse_args()
     alone(options.pin)
     console, job = Console(), "update + all pairs, bodies that intersect in one corner"
@@ -131,7 +159,12 @@ def main():
     for name, taken in times.items():
         table.add_row(name, f"{taken:.3f}", f"{times['all'] / taken:.1f}")
     console.print(table)
-    finish(console, job, [result], options, local=times)
+    some = few(options.few, 10 * options.frames, options.turn)
+    table = Table("triangles", "update and refit, ms", "with a query elsewhere, ms", title=f"{FEW} vertices move, bottom-up, leaf=1")
+    for faces, (refit, query) in some.items():
+        table.add_row(f"{faces:,}", f"{refit:.4f}", f"{query:.4f}")
+    console.print(table)
+    finish(console, job, [result], options, local=times, few=some)
 
 
 if __name__ == "__main__":
