@@ -62,7 +62,7 @@ COMMANDS = {
         "Efficient collision detection for models deformed by morphing (Larsson and Akenine-Möller, 2003): blended volumes compared.",
         "Steps of each scene.", "400, quick 10"),
     "larsson2003b": About(
-        ("table-7.1", "table-7.2", "eq-7.7", "eq-7.1", "traversals"),
+        ("table-7.1", "table-7.2", "eq-7.7", "picks", "eq-7.1", "traversals"),
         "Bounding volume hierarchy updates for ray tracing of deformable models (Larsson and Akenine-Möller, 2003): frames compared.",
         "Frames, evenly spaced over a scene.", "all, quick 3"),
     "bitar2011": About(

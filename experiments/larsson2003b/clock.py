@@ -17,6 +17,8 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from ctypes import CFUNCTYPE, c_int64
+from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -39,7 +41,8 @@ ENTRY = CFUNCTYPE(c_int64, c_int64, c_int64)
 
 
 class Way(NamedTuple):
-    """A method. `casts`: without shadow rays, which have only one traversal; `picture`: a picture is drawn, shading included."""
+    """A method. `casts`: without shadow rays, which have only one traversal; `picture`: a picture is drawn, shading included; `ahead`:
+    BVHs are refitted before the rays, otherwise when a ray reaches them."""
 
     name: str
     tree: str  # a label
@@ -48,6 +51,7 @@ class Way(NamedTuple):
     traversal: Literal["wide", "stackless"] = "wide"
     casts: bool = False
     picture: bool = False
+    ahead: bool = True
 
 
 # --- queries ---------------------------------------------------------------------------------------------------------------------
@@ -146,6 +150,34 @@ def unasked(show: AnimatedScene, frames: list[int]) -> Iterator[list[Shot]]:
         yield [Shot(frame, show.shapes(frame), show.camera(frame, 1, 1), []) for frame in frames[start : start + TURN]]
 
 
+def picked(show: AnimatedScene, frames: list[int]) -> Iterator[list[Shot]]:
+    """Shots of these frames with one ray each: from the camera to the middle of one of the moving bodies, in turn."""
+    moving = [k for k, actor in enumerate(show.actors) if actor.moves]
+    for turn in unasked(show, frames):
+        shots = []
+        for shot in turn:
+            middle = shot.shapes[moving[shot.frame % len(moving)]]
+            assert middle is not None
+            eye = np.array([shot.camera.eye])
+            shots.append(shot._replace(asked=[RayQuery(eye, middle.mean(axis=0) - eye, np.zeros(1))]))
+        yield shots
+
+
+def ordered(show: AnimatedScene) -> AnimatedScene:
+    """The same scene with the vertices of moving bodies in the order in which the leaves of a BVH name them."""
+    actors = []
+    for actor in show.actors:
+        mesh = pliant.reorder_vertices(actor.shape(actor.trees[0]), actor.faces)
+        moving = actor._replace(faces=mesh.faces, shape=partial(shape_in_order, actor.shape, mesh.order))
+        actors.append(moving if actor.moves else actor)
+    return replace(show, actors=actors)
+
+
+def shape_in_order(shape: Callable[[int], Floats], order: NDArray[np.int64], frame: int) -> Floats:
+    """The vertices at a frame, in this order."""
+    return shape(frame)[order]
+
+
 def spread(show: AnimatedScene, count: int) -> list[int]:
     """So many evenly spaced frames of a scene, from the first to the last, or all if there are fewer."""
     count = min(count, show.frames)
@@ -202,7 +234,7 @@ class Tracer:
         t0 = clock()
         self.performance.set_shapes(shot.frame, shot.shapes)
         t1 = clock()
-        updated = sum(reconstruct(shape) for shape in self.shapes)
+        updated = sum(reconstruct(shape) for shape in self.shapes) if self.way.ahead else 0
         t2 = clock()
         answers = [self.renderer.draw(shot.camera).image] if self.renderer else [self.ask(each) for each in shot.asked if self.wants(each)]
         return (t1 - t0, t2 - t1, clock() - t2), updated, answers
@@ -249,7 +281,7 @@ class Trail:
         run |= about | {"bodies": len(shapes), "faces": len(shapes[0].faces), "levels": int(shapes[0].tree.depth), "steps": steps}
         run["frames"] = [each.frame for each in told]
         run["agrees"] = self.answers[:steps] == like.answers[:steps]
-        if way.options["policy"] != "auto":
+        if way.ahead and way.options["policy"] != "auto":
             run["work"] = work_of(shapes[0])
         times = zip(*self.times[:steps], strict=True)
         for name, column in zip(("take_ms", "refit_ms", "query_ms"), times, strict=True):

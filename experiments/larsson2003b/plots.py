@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.clock import Run
 from experiments.figures import find, mean, parts
-from experiments.larsson2003b.runs import BOTTOM_UP, HYBRID, RAYS, STACKLESS, WIDE
+from experiments.larsson2003b.runs import AUTO, BOTTOM_UP, HYBRID, LAZY, RAYS, STACKLESS, WIDE
 from experiments.larsson2003b.tables import predicted, total_with
 from experiments.paper import LABELS, TREES
 from experiments.plots import NAMES, TREE_COLOURS, tidy
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # The parts of a frame, from the bottom; colours that colour-blind readers can distinguish (Okabe and Ito).
 PARTS = {"take_ms": ("update", "#999999"), "refit_ms": ("refit before rays", "#D55E00"), "query_ms": ("rays", "#56B4E9")}
+PART_COLOURS = ("#0072B2", "#E69F00", "#56B4E9", "#F0C050")
 
 
 def plot_rendered(figure: Figure, runs: list[Run]) -> None:
@@ -56,12 +57,28 @@ def plot_77(figure: Figure, runs: list[Run]) -> None:
                 names.append(f"{LABELS[tree]}, k = {arity}")
                 ratios = [float(np.mean(one["refit_ms"]) / np.mean(other["refit_ms"])) for one, other in pairs if one and other]
                 bars.append([predicted(same[0]["faces"], arity), *ratios])
-    for i, (label, colour) in enumerate(zip(("eq. 7.7", *parts(runs)), ("#999999", "#0072B2", "#E69F00"), strict=False)):
-        ax.bar(np.arange(len(names)) + 0.27 * (i - 1), [row[i] for row in bars], 0.25, label=label, color=colour)
+    labels = ("eq. 7.7", *parts(runs))
+    for i, (label, colour) in enumerate(zip(labels, ("#999999", *PART_COLOURS[: len(labels) - 1]), strict=True)):
+        x, width = np.arange(len(names)) + 0.8 * (i / len(labels) - 0.4), 0.7 / len(labels)
+        ax.bar(x, [row[i] for row in bars], width, label=label, color=colour)
     ax.set_xticks(range(len(names)), names)
     ax.axhline(1, color="#555555", linewidth=0.8)
     tidy(ax, "Refit: bottom-up ÷ hybrid")
     ax.legend(frameon=False, fontsize="small")
+
+
+def plot_picks(figure: Figure, runs: list[Run]) -> None:
+    """Refitting everything, compared with one ray that causes refits."""
+    figure.set_size_inches(8, 3.8)
+    shown = parts(runs)
+    for tree, ax in zip(TREES, figure.subplots(1, len(TREES)), strict=True):
+        for i, (name, colour) in enumerate(((LAZY, "#0072B2"), (HYBRID, "#56B4E9"), (AUTO, "#009E73"))):
+            pairs = [(find(runs, part, tree, BOTTOM_UP), find(runs, part, tree, name)) for part in shown]
+            heights = [float(np.median(one["refit_ms"]) / np.median(other["query_ms"])) if one and other else 0.0 for one, other in pairs]
+            ax.bar(np.arange(len(shown)) + 0.27 * (i - 1), heights, 0.25, label=name, color=colour)
+        ax.set_xticks(range(len(shown)), [part.replace("in the", "in\nthe") for part in shown], fontsize="small")
+        tidy(ax, f"Refit of all ÷ one ray, BVHs of {NAMES[tree]}")
+        ax.legend(frameon=False, fontsize="small")
 
 
 def plot_71(figure: Figure, runs: list[Run]) -> None:
@@ -100,4 +117,5 @@ def plot_traversals(figure: Figure, runs: list[Run]) -> None:
         ax.legend(frameon=False, fontsize="small")
 
 
-PLOTS = {"table-7.1": plot_rendered, "table-7.2": plot_rendered, "eq-7.7": plot_77, "eq-7.1": plot_71, "traversals": plot_traversals}
+PLOTS = {"table-7.1": plot_rendered, "table-7.2": plot_rendered, "eq-7.7": plot_77, "picks": plot_picks, "eq-7.1": plot_71,
+         "traversals": plot_traversals}  # fmt: skip

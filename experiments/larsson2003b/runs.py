@@ -1,7 +1,8 @@
 """The experiments of paper C (thesis 7.3 and 7.4): which methods run on which scenes. `tables.py` makes their tables.
 
 METHODS (WAYS), on the paper's BVHs and on Pliant's: bottom-up updates, hybrid ones, and on Pliant's BVHs `auto`. Scenes are `nine` and
-`museum` of `pliant render`, in evenly spaced frames.
+`museum` of `pliant render`, in evenly spaced frames. Reconstruction and picks are measured with vertices in the order of their mesh and in
+that of `reorder_vertices`.
 """
 
 from __future__ import annotations
@@ -12,18 +13,20 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from experiments.clock import CLOCKS, Run, Session
-from experiments.larsson2003b.clock import Recorder, Way, play, spread, unasked
+from experiments.larsson2003b.clock import Recorder, Way, ordered, picked, play, spread, unasked
 from experiments.paper import PLIANT, TREES, Experiment
 from pliant.render.animation import AnimatedScene
 from pliant.render.demo_soup import make_demo_soup
 from pliant.render.demo_spheres import make_demo_spheres
 
-BOTTOM_UP, HYBRID, AUTO = "bottom-up", "hybrid", "auto"
-POLICY = {BOTTOM_UP: "bottom_up", HYBRID: "hybrid", AUTO: "auto"}
+BOTTOM_UP, HYBRID, AUTO, LAZY = "bottom-up", "hybrid", "auto", "lazy"
+POLICY = {BOTTOM_UP: "bottom_up", HYBRID: "hybrid", AUTO: "auto", LAZY: "lazy"}
 SAMPLINGS = (1, 5, 10)  # pixels between samples, in both directions
 ARITIES = (8, 4, 2)
 THREADS = (1, 2)
 TOGETHER, ALONE = "all in turn", "one alone"
+GIVEN, ORDERED = "vertices in the order of the mesh", "vertices in the order of the leaves"
+LAYOUTS = {GIVEN: lambda show: show, ORDERED: ordered}
 RAYS, PICTURES = "rays", "pictures"
 WIDE, STACKLESS = "wide", "stackless"
 
@@ -79,14 +82,24 @@ def rendered(title: str, show: AnimatedScene, plan: Plan, session: Session) -> I
 
 def eq_77(plan: Plan, session: Session) -> Iterator[Run]:
     """Reconstruction alone: bottom-up and hybrid on BVHs of all arities, nine bodies in turn, and one alone."""
-    show = make_demo_spheres(plan.faces)
-    frames, moving = spread(show, plan.frames), [actor for actor in show.actors if actor.moves]
-    for part, actors in ((TOGETHER, moving), (ALONE, moving[:1])):
-        some = replace(show, actors=actors)
-        for arity in ARITIES:
-            every = [way(name, tree, arity) for tree in TREES for name in (BOTTOM_UP, HYBRID)]
-            title = f"Eq. 7.7, {part}, arity {arity}"
-            yield from play(session, title, some, every, unasked(some, frames), frames=len(frames), part=part, arity=arity)
+    for layout, arranged in LAYOUTS.items():
+        show = arranged(make_demo_spheres(plan.faces))
+        frames, moving = spread(show, plan.frames), [actor for actor in show.actors if actor.moves]
+        for count, actors in ((TOGETHER, moving), (ALONE, moving[:1])):
+            some, part = replace(show, actors=actors), f"{count}, {layout}"
+            for arity in ARITIES:
+                every = [way(name, tree, arity) for tree in TREES for name in (BOTTOM_UP, HYBRID)]
+                title = f"Eq. 7.7, {part}, arity {arity}"
+                yield from play(session, title, some, every, unasked(some, frames), frames=len(frames), part=part, arity=arity)
+
+
+def picks(plan: Plan, session: Session) -> Iterator[Run]:
+    """One ray a frame: all BVHs refitted before it, or what it reaches."""
+    for layout, arranged in LAYOUTS.items():
+        show = arranged(make_demo_spheres(plan.faces))
+        frames = spread(show, plan.frames)
+        every = [way(name, tree, ahead=name == BOTTOM_UP) for tree in TREES for name in (BOTTOM_UP, LAZY, HYBRID, AUTO)]
+        yield from play(session, f"Picks, {layout}", show, every, picked(show, frames), frames=len(frames), part=layout)
 
 
 def eq_71(plan: Plan, session: Session) -> Iterator[Run]:
@@ -116,6 +129,7 @@ EXPERIMENTS = {
     "table-7.1": Experiment("Table 7.1: nine deforming bodies", table_71),
     "table-7.2": Experiment("Table 7.2: a soup of triangles in a room", table_72),
     "eq-7.7": Experiment("Eq. 7.7: reconstruction", eq_77),
+    "picks": Experiment("One ray a frame", picks),
     "eq-7.1": Experiment("Eq. 7.1: threads", eq_71),
     "traversals": Experiment("Fig 7.2: with a stack and without", traversals),
 }

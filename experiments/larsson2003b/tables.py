@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.clock import Run
 from experiments.figures import find, mean, ms, over, parts
-from experiments.larsson2003b.runs import AUTO, BOTTOM_UP, HYBRID, PICTURES, RAYS, STACKLESS, WIDE
+from experiments.larsson2003b.runs import AUTO, BOTTOM_UP, HYBRID, LAZY, PICTURES, RAYS, STACKLESS, WIDE
 from experiments.paper import LABELS, PAPER, PLIANT, TREES
 from pliant.report.tables import Table, figure
 
@@ -168,6 +168,31 @@ def ratios_77(runs: list[Run], part: str) -> Table:
     return Table(f"Eq. 7.7, bottom-up ÷ hybrid: {some['bodies']} × {some['faces']:,} triangles, {part}", columns, rows, 3, note)
 
 
+# --- picks -------------------------------------------------------------------------------------------------------------------------
+
+
+def tables_picks(runs: list[Run]) -> list[Table]:
+    """Refitting everything before one ray, compared with refitting what the ray reaches."""
+    rows = []
+    for part in parts(runs):
+        for tree in TREES:
+            ahead, *others = (find(runs, part, tree, name) for name in (BOTTOM_UP, LAZY, HYBRID, AUTO))
+            if ahead:
+                all_of_them, rays = median(ahead["refit_ms"]), [median(run["query_ms"]) if run else None for run in others]
+                rows.append([part, LABELS[tree], *map(figure, (median(ahead["take_ms"]), all_of_them, median(ahead["query_ms"]), *rays)),
+                             *(over(all_of_them, each) for each in rays)])  # fmt: skip
+    note = (f"Medians of {runs[0]['steps']} frames, milliseconds; `update` of all {runs[0]['bodies']} bodies is left out. *Refit of all*: "
+            "bottom-up, before the ray; *ray*: alone, after that; the other rays include the refits that they cause.")
+    columns = ["layout", "trees", "update", "refit of all", "ray", "ray, lazy", "hybrid", "auto", "refit of all ÷ ray, lazy", "hybrid",
+               "auto"]  # fmt: skip
+    return [Table(f"One ray a frame into {runs[0]['bodies']} × {runs[0]['faces']:,} triangles", columns, rows, 2, note)]
+
+
+def median(values: list[float]) -> float:
+    """The median."""
+    return float(np.median(values))
+
+
 # --- eq. 7.1 -----------------------------------------------------------------------------------------------------------------------
 
 MANY = (1, 2, 8, 64, inf)  # processors
@@ -237,4 +262,5 @@ def tables_traversals(runs: list[Run]) -> list[Table]:
 
 
 TABLES: dict[str, Callable[[list[Run]], list[Table]]] = {"table-7.1": tables_71, "table-7.2": tables_72, "eq-7.7": tables_77,
-                                                         "eq-7.1": tables_71_threads, "traversals": tables_traversals}  # fmt: skip
+                                                         "picks": tables_picks, "eq-7.1": tables_71_threads,
+                                                         "traversals": tables_traversals}  # fmt: skip

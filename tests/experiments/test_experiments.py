@@ -278,7 +278,7 @@ def test_a_quick_run_of_larsson2003a(quick_run):
 def test_a_quick_run_of_larsson2003b(quick_run):
     quick = quick_run("larsson2003b")
     threads = min(larsson2003b_runs.processors(), 2)
-    assert counts(quick.data) == {"table-7.1": 15, "table-7.2": 15, "eq-7.7": 24, "eq-7.1": 5 * threads, "traversals": 12}
+    assert counts(quick.data) == {"table-7.1": 15, "table-7.2": 15, "eq-7.7": 48, "picks": 16, "eq-7.1": 5 * threads, "traversals": 12}
     assert "found the same hits in every step" in text(quick.result)
 
 

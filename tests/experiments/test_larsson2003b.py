@@ -194,6 +194,30 @@ def test_predicted_counted_and_measured_ratios():
     assert larsson2003b_tables.predicted(4_096, 8) == pytest.approx((4 * 4_096 + 585) / (2_048 + 64 + 9))
 
 
+@slow_without_kernels
+def test_rays_of_picks_hit_and_orders_of_vertices_do_not_matter():
+    """One ray a frame towards a body: what it hits is the same with vertices in another order, and with refits before it or not."""
+    show, faces = make_demo_spheres(320), []
+    every = [larsson2003b_runs.way(name, paper.PLIANT, ahead=ahead) for name, ahead in (("bottom-up", True), ("lazy", False))]
+    for arranged in larsson2003b_runs.LAYOUTS.values():
+        scene = arranged(show)
+        np.testing.assert_array_equal(scene.actors[0].shape(3)[scene.actors[0].faces], show.actors[0].shape(3)[show.actors[0].faces])
+        runs = tracing.play(session(), "title", scene, every, tracing.picked(scene, [0, 5, 9]), frames=3, part="x")
+        assert all(each["agrees"] and each["cast_rays"] == [1, 1, 1] for each in runs)
+        assert min(runs[0]["volumes"]) > 0 and runs[1]["volumes"] == [0, 0, 0] and "work" not in runs[1]
+        tracer = tracing.Tracer(every[1], scene, next(tracing.picked(scene, [0]))[0])
+        faces.append(tracer.ask(next(tracing.picked(scene, [4]))[0].asked[0]).face.tolist())
+    assert faces[0] == faces[1] and faces[0][0] >= 0
+
+
+@pytest.mark.formulas
+def test_a_pick_is_compared_with_refitting_everything():
+    runs = [made("bottom-up", 4.5, 2.0), made("lazy", 0.5, 0.5), made("hybrid", 0.5, 1.0)]
+    table, = larsson2003b_tables.TABLES["picks"](runs)
+    assert table.rows == [["10x10", "Pliant", "0.500", "4.00", "1.50", "0.375", "0.750", "–", "10.7 ×", "5.33 ×", "–"]]
+    assert "9 × 100 triangles" in table.title and "Medians of 4 frames" in table.note
+
+
 @pytest.mark.formulas
 def test_threads_and_processors():
     more = {"kind": "rays", "processors": 2}
