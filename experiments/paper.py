@@ -14,6 +14,11 @@ from pliant.report.tables import WIDTH, Table, markdown
 # surface area heuristic, eight triangles a leaf.
 PAPER, PLIANT = "paper", "pliant"
 TREES: dict[str, dict[str, Any]] = {PAPER: {"build": "centre", "leaf": 1}, PLIANT: {"build": "sah", "leaf": 8}}
+
+# Hybrid updates of half of the levels, as the papers define them. Pliant's `hybrid` chooses the number of levels by counting nodes: in
+# lopsided trees half of the levels hold most of the nodes.
+HALF = "hybrid, h/2"
+HALF_POLICY = {"name": "hybrid", "depth": "half"}
 LABELS = {PAPER: "paper", PLIANT: "Pliant"}
 
 

@@ -10,7 +10,7 @@ from experiments.clock import Run
 from experiments.figures import find, ms, parts
 from experiments.larsson2001.runs import ABLATIONS, AUTO, BOTTOM_UP, FINE, HYBRID, MODEL_2, MODEL_8, SAME, TOP_DOWN
 from experiments.larsson2001.tables import TABLE_51, sizes_51
-from experiments.paper import PAPER, PLIANT, TREES
+from experiments.paper import HALF, PAPER, PLIANT, TREES
 from experiments.plots import NAMES, TREE_COLOURS, Styles, steps, tidy
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # Colours that colour-blind readers can distinguish (Okabe and Ito); other methods are dashed.
 STYLES: Styles = {
     HYBRID: {"color": "#0072B2", "linewidth": 2.0, "zorder": 5},
+    HALF: {"color": "#56B4E9", "linestyle": "--"},
     TOP_DOWN: {"color": "#E69F00"},
     BOTTOM_UP: {"color": "#009E73"},
     AUTO: {"color": "#555555", "linestyle": ":"},

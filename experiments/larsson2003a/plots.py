@@ -8,8 +8,8 @@ import numpy as np
 
 from experiments.clock import Run
 from experiments.figures import find, ms, parts
-from experiments.larsson2003a.runs import AUTO, HYBRID, MORPH, WORLD
-from experiments.paper import TREES
+from experiments.larsson2003a.runs import AUTO, BOTTOM_UP, HYBRID, LAZY, MORPH, WORLD
+from experiments.paper import HALF, TREES
 from experiments.plots import NAMES, TITLES, TREE_COLOURS, Styles, legend, steps, tidy
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 STYLES: Styles = {
     MORPH: {"color": "#0072B2", "linewidth": 2.0, "zorder": 5},
     HYBRID: {"color": "#D55E00", "linestyle": "--"},
+    HALF: {"color": "#CC79A7", "linestyle": "--"},
+    BOTTOM_UP: {"color": "#009E73", "linestyle": "-."},
+    LAZY: {"color": "#56B4E9", "linestyle": "-."},
     WORLD: {"color": "#E69F00", "linestyle": "--"},
     AUTO: {"color": "#555555", "linestyle": ":"},
 }

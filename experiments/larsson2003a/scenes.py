@@ -30,7 +30,7 @@ START, END = 1.35, 1.22  # distance from the origin, at the first and the last s
 
 # Swimmers: columns, rows and layers of the group and their spacing; how far a swimmer strays from its position; strokes of the tail
 # and rotations about its axis in all frames; how far it swims in them.
-GROUP, SPACING, STRAY = (2, 3, 2), (2.2, 0.50, 0.46), (0.25, 0.05, 0.05)
+GROUP, SPACING, STRAY = (2, 3, 2), (2.2, 0.56, 0.52), (0.25, 0.05, 0.05)
 STROKES, ROLLS, WAY = (4.0, 6.0), (0.4, 1.0), 12.0
 STRAIGHT = 1  # the target in which the swimmer is straight
 

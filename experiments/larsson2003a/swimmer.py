@@ -1,8 +1,9 @@
 """The swimmer of paper B (thesis Fig 6.6): a dolphin of exactly 564 triangles, in three poses, and finer meshes of the same shape.
 
 The body is a tube of RINGS with a vertex at either end; fins are strips of its quadrilaterals, extruded in three steps, so that the mesh is
-one closed surface. It swims towards +x, z is up, it is two units long and centred at the origin. Finer meshes split each triangle into four
-at the midpoints of its edges and move nothing: they are the same solid.
+one closed surface. Rings are evenly spaced, and no part is thinner than about half a quadrilateral is long: triangles of like sizes give a
+tree of about the same depth everywhere, as the paper assumes. It swims towards +x, z is up, it is two units long and centred at the
+origin. Finer meshes split each triangle into four at the midpoints of its edges and move nothing: they are the same solid.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ AROUND, STEPS = 12, 3  # vertices of a ring; steps of a fin from its root to its
 # From the tip of the beak (0) to the notch of the tail (1): half the width, half the height, and the height of the centre line.
 TIPS = ((0.0, -0.035), (0.975, 0.0))
 RINGS = (
-    (0.012, 0.020, 0.014, -0.035), (0.060, 0.031, 0.024, -0.034), (0.108, 0.044, 0.040, -0.028), (0.140, 0.088, 0.092, 0.002),
-    (0.205, 0.128, 0.134, 0.004), (0.290, 0.155, 0.164, 0.000), (0.375, 0.166, 0.180, 0.000), (0.465, 0.162, 0.178, 0.004),
-    (0.570, 0.138, 0.154, 0.010), (0.670, 0.103, 0.122, 0.010), (0.760, 0.067, 0.090, 0.006), (0.840, 0.040, 0.064, 0.003),
-    (0.895, 0.029, 0.040, 0.000), (0.930, 0.026, 0.026, 0.000), (0.960, 0.018, 0.014, 0.000),
+    (0.035, 0.050, 0.050, -0.034), (0.101, 0.050, 0.050, -0.029), (0.168, 0.105, 0.110, 0.003), (0.234, 0.137, 0.144, 0.003),
+    (0.301, 0.156, 0.166, 0.000), (0.367, 0.165, 0.178, 0.000), (0.434, 0.163, 0.179, 0.003), (0.500, 0.154, 0.170, 0.006),
+    (0.566, 0.139, 0.155, 0.010), (0.633, 0.116, 0.134, 0.010), (0.699, 0.091, 0.112, 0.009), (0.766, 0.065, 0.088, 0.006),
+    (0.832, 0.050, 0.067, 0.003), (0.899, 0.050, 0.050, 0.000), (0.965, 0.050, 0.050, 0.000),
 )  # fmt: skip
 
 
@@ -34,7 +35,7 @@ class Fin(NamedTuple):
     """A fin on the quadrilaterals behind rings `ring` … `ring + quads - 1`, number `side` around (0: right, 3: top, 6: left).
 
     `out`: its direction, `span`: its length; `back`: how far the tip lies behind the root; `chords`: half its chord at each step and at the
-    tip; `thick`: half its thickness there.
+    tip; `thick`: half its thickness at its edges, and a half of that in the middle.
     """
 
     ring: int
@@ -44,15 +45,15 @@ class Fin(NamedTuple):
     span: float
     back: float
     chords: tuple[float, float, float]
-    thick: tuple[float, float, float] = (0.020, 0.012, 0.003)
+    thick: tuple[float, float, float] = (0.030, 0.026, 0.022)
 
 
 FINS = (
-    Fin(7, 2, 3, (0, 0, 1), 0.24, 0.22, (0.125, 0.078, 0.020)),
-    Fin(4, 2, 11, (0, 0.90, -0.44), 0.34, 0.22, (0.080, 0.064, 0.018)),
-    Fin(4, 2, 7, (0, -0.90, -0.44), 0.34, 0.22, (0.080, 0.064, 0.018)),
-    Fin(11, 3, 0, (0, 1, 0), 0.33, 0.20, (0.098, 0.072, 0.014)),
-    Fin(11, 3, 6, (0, -1, 0), 0.33, 0.20, (0.098, 0.072, 0.014)),
+    Fin(7, 2, 3, (0, 0, 1), 0.24, 0.22, (0.125, 0.078, 0.050)),
+    Fin(4, 2, 11, (0, 0.90, -0.44), 0.34, 0.22, (0.080, 0.064, 0.050)),
+    Fin(4, 2, 7, (0, -0.90, -0.44), 0.34, 0.22, (0.080, 0.064, 0.050)),
+    Fin(11, 3, 0, (0, 1, 0), 0.33, 0.20, (0.098, 0.072, 0.050)),
+    Fin(11, 3, 6, (0, -1, 0), 0.33, 0.20, (0.098, 0.072, 0.050)),
 )
 
 # Poses: how far the spine is bent upward and to the left, radians from the middle to the tail; of that,
@@ -109,7 +110,7 @@ def drawn_out(fin: Fin, patch: list[Quad], points: list[list[float]]) -> list[Qu
             for k in range(len(v)):
                 along = 1 - 2 * k / (len(v) - 1)  # 1: the front edge, -1: the rear edge
                 centre = middle + fin.span * share * out - np.array([fin.back * share**1.5, 0, 0])
-                place = centre + np.array([fin.chords[step] * along, 0, 0]) + side * fin.thick[step] * (1.05 - along * along) * across
+                place = centre + np.array([fin.chords[step] * along, 0, 0]) + side * fin.thick[step] * (2.0 - along * along) * across
                 points.append(place.tolist())
         for old, new in ((left, rows[0]), (right[::-1], rows[1][::-1])):
             made += [(old[k + 1], old[k], new[k], new[k + 1]) for k in range(len(old) - 1)]

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 from experiments.clock import CLOCKS, Run, Session
 from experiments.larsson2003b.clock import Recorder, Way, ordered, picked, play, spread, unasked
-from experiments.paper import PLIANT, TREES, Experiment
+from experiments.paper import HALF, HALF_POLICY, PLIANT, TREES, Experiment
 from pliant.render.animation import AnimatedScene
 from pliant.render.demo_soup import make_demo_soup
 from pliant.render.demo_spheres import make_demo_spheres
 
 BOTTOM_UP, HYBRID, AUTO, LAZY = "bottom-up", "hybrid", "auto", "lazy"
-POLICY = {BOTTOM_UP: "bottom_up", HYBRID: "hybrid", AUTO: "auto", LAZY: "lazy"}
+POLICY: dict[str, Any] = {BOTTOM_UP: "bottom_up", HYBRID: "hybrid", HALF: HALF_POLICY, AUTO: "auto", LAZY: "lazy"}
 SAMPLINGS = (1, 5, 10)  # pixels between samples, in both directions
 ARITIES = (8, 4, 2)
 THREADS = (1, 2)
@@ -73,7 +73,7 @@ def table_72(plan: Plan, session: Session) -> Iterator[Run]:
 
 def rendered(title: str, show: AnimatedScene, plan: Plan, session: Session) -> Iterator[Run]:
     """A scene at all samplings."""
-    every = [way(name, tree) for tree in TREES for name in (BOTTOM_UP, HYBRID)] + [way(AUTO, PLIANT)]
+    every = [way(name, tree) for tree in TREES for name in (BOTTOM_UP, HYBRID, HALF, AUTO)]
     frames, recorder = spread(show, plan.frames), Recorder(show, plan.width, plan.height, session.clock)
     for step in SAMPLINGS:
         turns = recorder.turns(frames, step)

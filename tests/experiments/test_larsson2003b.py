@@ -176,7 +176,9 @@ def test_average_worst_and_best_frames():
     assert table.rows[1][2:] == ["4.00", "4.00", "8.00", "1.00", "6.00", "7.00", "1.14 ×", "1.92 ×"]
     assert table.rows[2][2:] == ["4.00", "1.00", "5.00", "1.00", "1.50", "2.50", "2.00 ×", "12.0 ×"]
     assert "4 of 280 frames" in table.title and "9 moving bodies of 100 triangles" in table.note
-    assert auto.rows[0][2:] == ["1.00", "2.00", "3.00", "2.00 ×", "1.33 ×"]
+    assert auto.rows[0] == ["paper", "hybrid, h/2", "10x10", *["–"] * 5] and [row[:2] for row in auto.rows[2:]] == [
+        ["Pliant", "hybrid, h/2"], ["Pliant", "auto"]]
+    assert auto.rows[3][2:] == ["10x10", "1.00", "2.00", "3.00", "2.00 ×", "1.33 ×"]
     assert reconstruction.rows == [["Pliant", "0.500", "3.50", "0.500", "7.00 ×", "4.00 ×", "1,000", "100"]]
     assert counts.rows[1] == ["10x10", "Pliant", "hybrid", "250", "5.00", "12,000", "25.0 %", "12.5 %", "3.00"]
     assert larsson2003b_tables.tables_72(runs)[1].rows[1][-1] == "", "the paper has no worst frame there"
