@@ -277,7 +277,7 @@ def test_interrupted_while_all_vertices_are_set(policy, late, monkeypatch):
 @pytest.mark.parametrize("policy", BLENDED, ids=str)
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(("owner", "name"),
-                         [(blended, "prepare_bvh"), (blended, "choose_references"), (blended, "node_entry"), (lazy, "vertex_spans"),
+                         [(blended, "prepare_bvh"), (blended, "choose_references"), (blended, "node_entry"), (blended, "vertex_spans"),
                                              (lazy, "refit_each_node")])
 def test_an_interrupted_question_can_be_asked_again(owner, name, late, policy, monkeypatch):
     body, other = pl.Body.morph(targets(BALL, 3), FACES, policy=policy), others()

@@ -1,7 +1,9 @@
 """Free motion: any vertex may go anywhere, every frame.
 
 `Free` keeps the vertices as given (float64, flat, what exact tests read) and, relative to a float64 origin and times a power of two,
-as rows x y z · of float32 (what volumes and leaves are made of). Both are written, and the input is checked, in one pass.
+as rows x y z · of float32 (what volumes and leaves are made of). Both are written, and the input is checked, in one pass. The same pass
+gives every BLOCK of consecutive vertices its box, as two more rows behind those of the vertices, its low corner and its high one: a box
+around many vertices is that around the boxes of the blocks that they fill, and around the others (`refit/vertex_spans.py`).
 
 The origin is sticky: it moves to the middle of the body only when the body has left it, so that far from zero nothing gets looser
 and near it nothing is copied twice. It is coarse, so that the way from one body's origin to another's is exact in float32. The scale is 1
@@ -45,6 +47,8 @@ MAX_DRIFT = 3.0                                                         # of the
 REFUSED = -1
 PREFETCH_ROWS = 12                                                      # rows that are on their way from memory
 ORIGIN_BITS = 10                                                        # bits of the half extent that an origin keeps
+BLOCK = 32                                                              # vertices
+NO_INDICES = np.zeros(0, np.int64)
 MIN_REACH, MAX_REACH, SCALE_STEP_BITS = 2.0**-20, 2.0**28, 48           # between these the scale is 1; bits of a step of scales: see LIMITS
 
 # Where a body is, for kernels that know it by address: box (low at 0, high at 4) and origin, `reach`, `scale` and `in_filter_range` as in
@@ -57,29 +61,68 @@ MOTION_DTYPE = packed_dtype([("box", np.dtype((np.float64, (8,)))), ("origin", n
 
 @kernel
 def copy_checked(rows, vertices, points, origin, scale, box, copy):
-    """Check the flat rows and take them in: vertices = rows where `copying`, points = float32((rows − origin) · scale), box = (low, high).
+    """Check the flat rows and take them in: vertices = rows where `copying`, points = float32((rows − origin) · scale) and the boxes of
+    blocks behind them, box = (low, high).
 
     Is every coordinate finite and in the range of the filters? Four numbers are read at once; the fourth, the next vertex's x, is
-    overwritten in the next turn. The last vertex has no next one and goes through `box`, which has room for four.
+    overwritten in the next turn. The last vertex has no next one and goes through `box`, which has room for four. Rounding is monotone, so
+    the rounded corners of a block are the extremes of its rounded vertices, to the bit.
     """
-    n, start = len(points) // 4, load4(origin, 0)
-    row = last_row(rows, box)
-    low = high = row
-    good = filter_range_mask(row)
-    store4(points, 4 * n - 4, to_float32((row - start) * scale))
-    for k in range(n - 1):
-        row = load4(rows, 3 * k)
-        store4(points, 4 * k, to_float32((row - start) * scale))
-        low, high = minimum(low, row), maximum(high, row)
-        good = good & filter_range_mask(row)
-        if copy:
-            store4(vertices, 3 * k, row)
+    n, start = len(rows) // 3, load4(origin, 0)
+    last = last_row(rows, box)
+    low = high = last
+    good = filter_range_mask(last)
+    store4(points, 4 * n - 4, to_float32((last - start) * scale))
+    for begin in range(0, n, BLOCK):
+        block_low = block_high = last if begin + BLOCK >= n else load4(rows, 3 * begin)
+        for k in range(begin, min(begin + BLOCK, n - 1)):
+            row = load4(rows, 3 * k)
+            store4(points, 4 * k, to_float32((row - start) * scale))
+            block_low, block_high = minimum(block_low, row), maximum(block_high, row)
+            good = good & filter_range_mask(row)
+            if copy:
+                store4(vertices, 3 * k, row)
+        low, high = minimum(low, block_low), maximum(high, block_high)
+        at = 4 * block_row(n, begin // BLOCK)
+        store4(points, at, to_float32((block_low - start) * scale))
+        store4(points, at + 4, to_float32((block_high - start) * scale))
     if copy:
         for k in range(3 * n - 3, 3 * n):
             vertices[k] = rows[k]
     store4(box, 0, low)
     store4(box, 4, high)
     return movemask(good) & 7 == 7
+
+
+@helper
+def block_row(n, b):
+    """The row of the low corner of block b, behind those of n vertices; its high corner comes next."""
+    return n + 2 * b
+
+
+@helper
+def set_block(points, n, b):
+    """Set the box of block b from its vertices."""
+    low = high = load4(points, 4 * (b * BLOCK))
+    for v in range(b * BLOCK + 1, min((b + 1) * BLOCK, n)):
+        row = load4(points, 4 * v)
+        low, high = minimum(low, row), maximum(high, row)
+    store4(points, 4 * block_row(n, b), low)
+    store4(points, 4 * block_row(n, b) + 4, high)
+
+
+@kernel
+def set_blocks(points, n, indices):
+    """Set the boxes of the blocks of these vertices, or of all where there are none."""
+    if len(indices) == 0:
+        for b in range(-(-n // BLOCK)):
+            set_block(points, n, b)
+    last = np.int64(-1)
+    for i in range(len(indices)):
+        b = np.int64(indices[i]) // BLOCK
+        if b != last:                                                   # neighbours are often in one block
+            set_block(points, n, b)
+        last = b
 
 
 @kernel
@@ -132,7 +175,7 @@ def bounding_box(vertices, box):
 @kernel
 def set_points(vertices, points, origin, scale, scratch):
     """points = float32((vertices − origin) · scale), for vertices that were admitted before; `room` for four numbers."""
-    n, start = len(points) // 4, load4(origin, 0)
+    n, start = len(vertices) // 3, load4(origin, 0)
     store4(points, 4 * n - 4, to_float32((last_row(vertices, scratch) - start) * scale))
     for k in range(n - 1):
         store4(points, 4 * k, to_float32((load4(vertices, 3 * k) - start) * scale))
@@ -195,7 +238,9 @@ class Free(Motion):
         self.count = n
         self._buffers = np.zeros(3 * n), np.zeros(3 * n)                # the frame that is, and the next one, which may be refused
         self._addresses = self._buffers[0].ctypes.data, self._buffers[1].ctypes.data
-        self.flat, self.points, self._scratch = self._buffers[0], aligned_zeros(4 * n, np.float32), aligned_zeros(8, np.float64)
+        self.points_and_blocks = aligned_zeros(4 * (n + 2 * -(-n // BLOCK)), np.float32)
+        self.flat, self.points, self._scratch = self._buffers[0], self.points_and_blocks[:4 * n], aligned_zeros(8, np.float64)
+        self._uses_blocks = False                                       # are boxes of blocks read? Else partial updates leave them old
         self.record = aligned_zeros(1, MOTION_DTYPE)
         self.address, self._record = self.record.ctypes.data, self.record[0]
         self.box, self.origin = self._record["box"], self._record["origin"]
@@ -235,12 +280,13 @@ class Free(Motion):
         rows, free = vertices.reshape(-1), 0 if self.flat is not self._buffers[0] else 1
         if not copy or self._borrowed:                                  # what is borrowed may have changed: no way back to it
             validate.check_finite("vertices", vertices)
-        in_filter_range, outside = copy_checked(rows, self._buffers[free], self.points, self.origin, self.scale, self._scratch, copy), 0
+        in_filter_range, outside = copy_checked(rows, self._buffers[free], self.points_and_blocks, self.origin, self.scale, self._scratch,
+                                                copy), 0
         if not in_filter_range:
             try:
                 validate.check_finite("vertices", vertices)
             except MeshError:
-                set_points(self.flat, self.points, self.origin, self.scale, self._scratch)
+                self._set_points()
                 raise
             outside = count_out_of_range(rows)
         self._n_out_of_range = outside
@@ -259,6 +305,8 @@ class Free(Motion):
         outside = copy_checked_rows(rows, indices, self.flat, self.points, self.origin, self.scale, self.box, self._n_out_of_range)
         if outside == REFUSED:
             validate.check_finite("vertices", rows)
+        if self._uses_blocks:
+            set_blocks(self.points_and_blocks, self.count, indices)
         self._n_out_of_range = outside
         self._n_moved += len(indices)
         if self._n_moved >= self.count:
@@ -273,7 +321,7 @@ class Free(Motion):
     def restore(self):
         """After an interrupted update: everything from the vertices again, the old or the new ones."""
         if self.count:
-            in_filter_range = copy_checked(self.flat, self.flat, self.points, self.origin, self.scale, self._scratch, False)
+            in_filter_range = copy_checked(self.flat, self.flat, self.points_and_blocks, self.origin, self.scale, self._scratch, False)
             self._n_out_of_range = 0 if in_filter_range else count_out_of_range(self.flat)
             self._set_state(self._scratch, self.flat.ctypes.data, in_filter_range)
 
@@ -289,7 +337,18 @@ class Free(Motion):
         scale = scale_for(self.reach)
         if drifted or scale != self.scale:
             self.scale = self._record["scale"] = scale
-            set_points(self.flat, self.points, self.origin, scale, self._scratch)
+            self._set_points()
+
+    def _set_points(self):
+        """The float32 rows again, those of blocks too."""
+        set_points(self.flat, self.points, self.origin, self.scale, self._scratch)
+        set_blocks(self.points_and_blocks, self.count, NO_INDICES)
+
+    def use_blocks(self):
+        """Keep the boxes of blocks up to date from now on."""
+        if not self._uses_blocks:
+            set_blocks(self.points_and_blocks, self.count, NO_INDICES)
+            self._uses_blocks = True
 
 
 def read_free(file, settings):

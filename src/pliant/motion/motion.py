@@ -22,6 +22,7 @@ class Motion:
     count = 0                                                           # n
     additive, repr_parts = False, ""                                    # are shapes displacements from a base? more for `repr`
     updates_single_vertices = False                                     # does `update_some` exist?
+    points_and_blocks: Any = None                                       # `points`, and boxes of blocks of vertices (`free.py`)
     has_body = False                                                    # does a body own it?
 
     reach = property(lambda self: float(self._record["reach"]))

@@ -24,6 +24,7 @@ from pliant.refit import front_tracking, lazy
 from pliant.refit.leaf_fill import CONTEXT, fill_computed_leaf, requested_lanes, requested_node, requested_stamp, stamp_if_ready
 from pliant.refit.policy import Policy, register_policy
 from pliant.refit.refit_node import merge_and_stamp
+from pliant.refit.vertex_spans import vertex_spans
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 from pliant.volume.protocol import blend, inflate, merge, negate
 
@@ -146,7 +147,7 @@ def prepare_bvh(bvh, steps, stamps):
             shapes += [motion.shape_between(j, s / (steps + 1)) for s in range(1, steps + 1)]
     nodes, _ = tree.allocate(bvh.options.volume_type)
     volumes = aligned_zeros((len(nodes), len(shapes)), reference_dtype(volume, tree.width))
-    spans = lazy.vertex_spans(tree, motion.count)
+    spans = vertex_spans(tree, motion.count)
     for j, (points, _) in enumerate(shapes):
         lazy.refit_each_node(nodes, points, *spans, np.int32(0))
         volumes["lanes"][:, j] = nodes["lanes"]

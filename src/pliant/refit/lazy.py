@@ -1,14 +1,12 @@
 """On demand: volumes follow when a query reaches them (thesis A 5.3.3, "top-down from the shared vertices of a node").
 
-A node is refreshed from the vertices under it, without looking at its children: a lane is the volume around its distinct vertices. Or with
-some levels below it: then the deepest of these are made from vertices, and the others from their children. `spans` (n, W, 2) and
-`order` list the vertices, built once per tree: one copy of them per level.
+A node is refreshed from the vertices under it, without looking at its children: a lane is the volume around its distinct vertices
+(`vertex_spans.py`). Or with some levels below it: then the deepest of these are made from vertices, and the others from their children.
 
 Loops reach this through an address (`core/function_pointer.py`); the entry is compiled once per (volume type, W). Two threads may refresh
 a node at once: they write the same bits, and the stamp after them.
 """
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,21 +17,10 @@ from pliant.core.soa import load_bounds, put_lane
 from pliant.refit.leaf_fill import CONTEXT, requested_lanes, requested_node, requested_stamp, stamp_if_ready
 from pliant.refit.policy import Policy, register_policy
 from pliant.refit.refit_node import enclose_range, merge_and_stamp
-from pliant.tree.nodes import node_dtype, subtree_leaf_ranges
+from pliant.refit.vertex_spans import vertex_spans
+from pliant.tree.nodes import node_dtype
 
 ALL_LEVELS = 1 << 20                                                    # levels: more than a tree has
-
-
-class VertexSpans(NamedTuple):
-    """What `refresh` reads of a tree: spans (n, W, 2) and order, the distinct vertices under each lane; levels (n,) int32, 0 for the root;
-    ends (n,) int32: the nodes under i are i + 1 … ends[i] − 1; by_level (n,) int32, the nodes from the root downwards, and level_ends
-    (levels,) int64: those of levels 0 … l are by_level[: level_ends[l]]."""
-    spans: np.ndarray
-    order: np.ndarray
-    levels: np.ndarray
-    ends: np.ndarray
-    by_level: np.ndarray
-    level_ends: np.ndarray
 
 
 @kernel
@@ -71,59 +58,6 @@ def refit_each_node(nodes, points, spans, order, levels, ends, by_level, level_e
         refit_subtree(nodes, points, spans, order, levels, ends, by_level, level_ends, frame, i, 0, 1)
 
 
-# --- the distinct vertices under each lane -------------------------------------------------------------------------------------
-
-@kernel
-def list_vertices(child, count, ranges, vertices, begins, last_lane, spans, order):
-    """Fill spans and, where there is room, order; how many entries there are. `last_lane` (vertices,) int64 starts at −1."""
-    n, lane = 0, 0
-    for i in range(len(child)):
-        for k in range(count[i]):
-            c = np.int64(child[i, k])
-            begin, end = (~c, ~c + 1) if c < 0 else (ranges[c, 0], ranges[c, 1])
-            spans[i, k, 0] = n
-            for at in range(begins[begin], begins[end]):
-                v = vertices[at]
-                if last_lane[v] != lane:
-                    last_lane[v] = lane
-                    if n < len(order):
-                        order[n] = v
-                    n += 1
-            while n % 4 != 0:                                           # `enclose_points` takes four at a time
-                if n < len(order):
-                    order[n] = order[n - 1]
-                n += 1
-            spans[i, k, 1] = n
-            lane += 1
-    return n
-
-
-@kernel
-def list_levels(child, count, levels, ends):
-    """Fill levels, 0 at first, and ends. Children come after parents, and a subtree is a range."""
-    for i in range(len(child)):
-        for k in range(count[i]):
-            if child[i, k] >= 0:
-                levels[child[i, k]] = levels[i] + 1
-    for i in range(len(child) - 1, -1, -1):
-        ends[i] = i + 1
-        for k in range(count[i]):
-            if child[i, k] >= 0:
-                ends[i] = max(ends[i], ends[child[i, k]])
-
-
-def vertex_spans(tree, n_points):
-    """The Spans of a tree."""
-    ranges = subtree_leaf_ranges(tree)
-    spans = np.zeros((*tree.child.shape, 2), np.int64)
-    lists = tree.child, tree.count, ranges, tree.vertices, tree.begins
-    order = np.zeros(list_vertices(*lists, np.full(n_points, -1), spans, np.zeros(0, np.int32)), np.int32)
-    list_vertices(*lists, np.full(n_points, -1), spans, order)
-    levels, ends = np.zeros(len(tree.child), np.int32), np.zeros(len(tree.child), np.int32)
-    list_levels(tree.child, tree.count, levels, ends)
-    return VertexSpans(spans, order, levels, ends, np.argsort(levels, kind="stable").astype(np.int32), np.bincount(levels).cumsum())
-
-
 # --- the entry -----------------------------------------------------------------------------------------------------------------
 
 @cache
@@ -151,7 +85,7 @@ def entry_for(volume, width):
         bvh = CONTEXTS[context]
         if stamp_if_ready(i, bvh.nodes, bvh.ready, bvh.frame):
             return 0
-        return refit_subtree(bvh.nodes, bvh.points, *bvh.tree_state, requested_stamp(i, bvh.nodes, bvh.frame), requested_node(i),
+        return refit_subtree(bvh.nodes, bvh.rows, *bvh.tree_state, requested_stamp(i, bvh.nodes, bvh.frame), requested_node(i),
                              requested_lanes(i), int(bvh.record["n_levels" if i else "root_levels"][0]))
 
     return address_of(enter_python if jit.DISABLED else enter)
@@ -160,7 +94,10 @@ def entry_for(volume, width):
 def vertex_spans_of(bvh):
     """The VertexSpans of its tree; on a new tree they are made, and given to the context with their entry."""
     if bvh.tree_state is None:
-        spans = vertex_spans(bvh.tree, len(bvh.points) // 4)
+        motion = bvh.motion if bvh.has_blocks and bvh.options.volume_type.from_box else None
+        spans = vertex_spans(bvh.tree, len(bvh.points) // 4, motion is not None)
+        if motion is not None:
+            motion.use_blocks()
         bvh.set_context(spans=spans.spans, order=spans.order, levels=spans.levels, ends=spans.ends, by_level=spans.by_level,
                         level_ends=spans.level_ends, n_order=len(spans.order), n_tree_levels=len(spans.level_ends),
                         entry=entry_for(bvh.options.volume_type.volume, bvh.tree.width)[0])

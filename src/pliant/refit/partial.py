@@ -155,7 +155,7 @@ def refit_partial(bvh, moved):
                        paths.scratch):
         return False
     lists = NO_SPANS if spans is None else (spans.spans, spans.order)
-    bvh.n_refitted += refit_paths(bvh.nodes, bvh.points, tree.vertices, tree.begins, *lists, paths.parents, paths.dirty,
+    bvh.n_refitted += refit_paths(bvh.nodes, bvh.rows, tree.vertices, tree.begins, *lists, paths.parents, paths.dirty,
                                   np.int32(bvh.frame), bvh.options.volume_type.merge_exact)
     return True
 

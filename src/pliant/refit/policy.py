@@ -40,6 +40,8 @@ class Bvh:
         self.options, self.guard, self.faces, self.points, self.motion, self.frame = options, guard, faces, points, motion, 0
         self.record = aligned_zeros(1, CONTEXT)
         self.context, self._context = self.record.ctypes.data, self.record[0]
+        self.has_blocks = motion is not None and points is motion.points and motion.points_and_blocks is not None
+        self.rows = motion.points_and_blocks if self.has_blocks else points  # points, and behind them boxes of blocks (`motion/free.py`)
         self.policy_state = None                                        # what a policy remembers beyond a tree
         self.n_refitted = 0                                             # volumes set outside traversals since they were last asked for
         self.ray_tests = 0                                              # volumes and triangles that rays were compared with, in all
@@ -61,8 +63,8 @@ class Bvh:
         self.ready, self.front = np.full(len(self.nodes), NEVER_STAMPED, np.int32), None  # see front_tracking.py
         self.n_pending = 0
         self.pending = []                                               # vertices that have moved alone since the last query
-        self.set_context(nodes=self.nodes, leaves=self.leaves, slots=tree.slots, points=self.points, ready=self.ready, entry=0,
-                         fill=fill_entry()[0], n_nodes=len(self.nodes), n_leaves=len(self.leaves), n_points=len(self.points))
+        self.set_context(nodes=self.nodes, leaves=self.leaves, slots=tree.slots, points=self.rows, ready=self.ready, entry=0,
+                         fill=fill_entry()[0], n_nodes=len(self.nodes), n_leaves=len(self.leaves), n_points=len(self.rows))
         CONTEXTS[self.context] = self
 
     def set_context(self, **values):

@@ -50,7 +50,7 @@ class Box(NamedTuple):
     hiz: float
 
 
-register_volume_type(VolumeType("aabb", Box, empty=Box(INF, INF, INF, -INF, -INF, -INF), merge_exact=True))
+register_volume_type(VolumeType("aabb", Box, empty=Box(INF, INF, INF, -INF, -INF, -INF), merge_exact=True, from_box=True))
 
 
 @helper

@@ -34,12 +34,13 @@ class VolumeType(NamedTuple):
     """One kind of volume: its name in `Body(volume=…)`, its class, its empty value; does it lose by being merged from others, so that
     where a body keeps its shape every volume is worth a fit of its own? `merge_exact`: the volume around a set of points contains the merge
     of the volumes around its parts. Then a merged volume that has not changed is contained in all its ancestors, however those were made,
-    and a partial refit may stop there (`refit/partial.py`)."""
+    and a partial refit may stop there (`refit/partial.py`). `from_box`: `enclose_points` reads nothing but the box of the points."""
     name: str
     volume: type
     empty: tuple
     loosened_by_merge: bool = False
     merge_exact: bool = False
+    from_box: bool = False
 
 
 def fields(names):
