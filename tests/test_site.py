@@ -3,6 +3,7 @@
 `make docs` builds it whole, with examples that run and draw; here nothing is executed, and no page is written.
 """
 
+import importlib
 import re
 import runpy
 import shutil
@@ -17,7 +18,8 @@ from child import PATIENCE, environment
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-GROUPS = ["Start", "Concepts", "Tutorials", "Guides", "Extend", "Measured", "Reference"]
+GROUPS = ["Start", "Concepts", "Tutorials", "Guides", "Extend", "Measured", "For maintainers", "Reference"]
+IMPORT = re.compile(r"^from (pliant\.(?:io|check|report)[\w.]*) import ([\w, ]+)$", re.MULTILINE)
 MODULE = re.compile(r"`benchmarks\.(\w+)`")
 EXAMPLE = re.compile(r'"""(.+)\n(=+)\n\n.+?"""\n', re.DOTALL)
 NO_SPHINX = "NO SPHINX: {} not tried. Install it with pip install -e '.[site]'; make docs does so, too"
@@ -46,12 +48,37 @@ def test_all_pages_parse(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def in_the_reference():
+    """(module, name) of all entries of the reference."""
+    found = []
+    for page in sorted((DOCS / "api").glob("*.md")):
+        module = ""
+        for directive, name in re.findall(r"^\.\. (currentmodule|auto\w+):: ([\w.]+)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+            if directive == "currentmodule":
+                module = name
+            else:
+                found.append((module, name))
+    return found
+
+
 def test_every_public_name_is_in_the_reference():
-    named = []
-    for page in (DOCS / "api").glob("*.md"):
-        _, _, listed = page.read_text(encoding="utf-8").partition(".. currentmodule:: pliant\n")
-        named += re.findall(r"^\.\. auto\w+:: (\w+)$", listed, re.MULTILINE)
-    assert sorted(named) == pliant.__all__
+    assert sorted(name for module, name in in_the_reference() if module == "pliant") == pliant.__all__
+
+
+def test_names_of_the_reference_exist_and_are_listed_once():
+    listed = in_the_reference()
+    assert len(listed) == len(set(listed))
+    missing = [f"{module}.{name}" for module, name in listed if not getattr(importlib.import_module(module), name).__doc__]
+    assert missing == []
+
+
+def test_names_that_pages_and_examples_import_are_in_the_reference():
+    """Those of the rooms that have pages of their own in the reference."""
+    texts = [*DOCS.glob("**/*.md"), *(ROOT / "examples").rglob("*.py")]
+    imported = [(module, name) for path in texts if "gallery" not in path.parts
+                for module, names in IMPORT.findall(path.read_text(encoding="utf-8")) for name in re.split(r",\s*", names.strip())]
+    assert len(imported) > 10
+    assert sorted(set(imported) - set(in_the_reference())) == []
 
 
 def test_every_page_is_in_one_group(site):

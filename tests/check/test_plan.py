@@ -129,5 +129,5 @@ def test_questions_are_examined(options, says):
 
 
 def test_a_name_that_can_be_parted_in_two_ways():
-    with pytest.raises(ValueError, match="'a:b:c' can be parted in 2 ways"):
+    with pytest.raises(ValueError, match="'a:b:c' can be split in 2 ways"):
         make_pair_filter(CheckOptions(pairs=["a:b:c"]), ["a", "b:c", "a:b", "c"])
