@@ -21,6 +21,7 @@ from pliant.body import Body
 from pliant.check import results, write_report
 from pliant.check.journal import Journal
 from pliant.check.plan import CheckOptions
+from pliant.check.report_meta import make_meta
 from pliant.check.worker import FrameResult, drawn_arrays, find_contacts
 from pliant.core import validate
 from pliant.errors import ArgumentError
@@ -54,7 +55,7 @@ class Recorder:
         self._path = self.folder / JOURNAL
         self._path.unlink(missing_ok=True)
         self._animation = Animation(name, [Actor(each, 1) for each in bodies], 1, rate, up, unit, notes)
-        self._meta = write_report.make_meta(self._animation, self.bodies, True)
+        self._meta = make_meta(self._animation, self.bodies, True)
         self._journal = Journal(self._path, {})
 
     def __enter__(self) -> Recorder:

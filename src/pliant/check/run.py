@@ -24,6 +24,7 @@ import pliant
 from pliant.check import results, write_report
 from pliant.check.journal import Journal, discard_journal
 from pliant.check.plan import CheckOptions, make_pair_filter, select_frames
+from pliant.check.report_meta import ReportMeta, make_meta
 from pliant.check.worker import FrameWorker, drawn_arrays, find_contacts
 from pliant.core import validate
 from pliant.core.archive import atomic_file
@@ -117,7 +118,7 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
         threading.Thread(target=write_report.prepare_plots, daemon=True).start()
     worker = FrameWorker(animation, options, pair_filter)
     worker.move(frames[0])
-    meta = write_report.make_meta(animation, worker.bodies, output.report)
+    meta = make_meta(animation, worker.bodies, output.report)
     every = math.ceil(len(frames) * 12 * sum(count.vertices for count in meta.counts) / MAX_SHAPE_BYTES) if output.report else 0
     plan = make_plan(animation, options, frames, every)
     if resume and not path.exists() and (done := finished_result(output, plan)):
@@ -136,7 +137,7 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
     return result
 
 
-def check_frames(worker: FrameWorker, frames: list[int], journal: Journal, meta: write_report.ReportMeta, jobs: int, drawn: set[int],
+def check_frames(worker: FrameWorker, frames: list[int], journal: Journal, meta: ReportMeta, jobs: int, drawn: set[int],
                  progress: Callable[[CheckProgress], None] | None) -> None:  # fmt: skip
     """Query all frames that the journal does not have, and append each as soon as it is finished."""
     lock, finished_frames = threading.Lock(), journal.done
@@ -157,7 +158,7 @@ def check_frames(worker: FrameWorker, frames: list[int], journal: Journal, meta:
             progress(CheckProgress(frame, k, len(frames), pairs))
 
 
-def write_outputs(animation: Animation, options: CheckOptions, output: Output, journal: Journal, meta: write_report.ReportMeta,
+def write_outputs(animation: Animation, options: CheckOptions, output: Output, journal: Journal, meta: ReportMeta,
                   frames: list[int],
                   plan: dict[str, Any], announce: Callable[[str], None], started: float) -> CheckResult:  # fmt: skip
     """Write all result files, and delete those of an earlier check that this one does not write."""
