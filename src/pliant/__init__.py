@@ -8,6 +8,7 @@
 
 Names are imported at first use: `import pliant` costs milliseconds.
 """
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +96,7 @@ _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module 'pliant' has no attribute {name!r}")
+        raise AttributeError(f"module 'pliant' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
     value = getattr(import_module(f"pliant.{_HOME[name]}"), name)
     globals()[name] = value
     return value

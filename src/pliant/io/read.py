@@ -102,6 +102,9 @@ def read(paths: str | Path | Sequence[str | Path], settings: Settings = DEFAULT_
     """
     if isinstance(paths, str | Path):
         paths = [paths]
+    wrong = [paths] if not isinstance(paths, Sequence) else [path for path in paths if not isinstance(path, str | Path)]
+    if wrong:
+        raise ArgumentTypeError(f"paths: expected a path, or several, of str or pathlib.Path, got {type(wrong[0]).__name__}")
     if not paths:
         raise ArgumentError(f"paths: expected at least one file or folder, got {paths!r:.80}")
     if settings.rate is not None:
