@@ -44,6 +44,16 @@ def test_other_names_are_not():
     with pytest.raises(AttributeError, match="module 'pliant' has no attribute 'colide'"):
         pliant.colide  # noqa: B018
     assert not hasattr(pliant, "Bodies")
+    python("""
+        import pliant
+        try:
+            pliant.shapes
+        except AttributeError as error:
+            assert str(error) == "module 'pliant' has no attribute 'shapes'; import pliant.shapes first", error
+        else:
+            raise AssertionError("it was imported")
+        from pliant import shapes
+    """)
 
 
 def test_a_star_brings_the_public_names():

@@ -3,6 +3,7 @@
 `make docs` builds it whole, with examples that run and draw; here nothing is executed, and no page is written.
 """
 
+import importlib
 import re
 import runpy
 import shutil
@@ -17,7 +18,8 @@ from child import PATIENCE, environment
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-GROUPS = ["Start", "Concepts", "Tutorials", "Guides", "Extend", "Measured", "Reference"]
+GROUPS = ["Start", "Concepts", "Tutorials", "Guides", "Extend", "Measured", "For maintainers", "Reference"]
+IMPORT = re.compile(r"^from (pliant\.(?:io|check|report)[\w.]*) import ([\w, ]+)$", re.MULTILINE)
 MODULE = re.compile(r"`benchmarks\.(\w+)`")
 EXAMPLE = re.compile(r'"""(.+)\n(=+)\n\n.+?"""\n', re.DOTALL)
 NO_SPHINX = "NO SPHINX: {} not tried. Install it with pip install -e '.[site]'; make docs does so, too"
@@ -46,12 +48,37 @@ def test_all_pages_parse(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def in_the_reference():
+    """(module, name) of all entries of the reference."""
+    found = []
+    for page in sorted((DOCS / "api").glob("*.md")):
+        module = ""
+        for directive, name in re.findall(r"^\.\. (currentmodule|auto\w+):: ([\w.]+)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+            if directive == "currentmodule":
+                module = name
+            else:
+                found.append((module, name))
+    return found
+
+
 def test_every_public_name_is_in_the_reference():
-    named = []
-    for page in (DOCS / "api").glob("*.md"):
-        _, _, listed = page.read_text(encoding="utf-8").partition(".. currentmodule:: pliant\n")
-        named += re.findall(r"^\.\. auto\w+:: (\w+)$", listed, re.MULTILINE)
-    assert sorted(named) == pliant.__all__
+    assert sorted(name for module, name in in_the_reference() if module == "pliant") == pliant.__all__
+
+
+def test_names_of_the_reference_exist_and_are_listed_once():
+    listed = in_the_reference()
+    assert len(listed) == len(set(listed))
+    missing = [f"{module}.{name}" for module, name in listed if not getattr(importlib.import_module(module), name).__doc__]
+    assert missing == []
+
+
+def test_names_that_pages_and_examples_import_are_in_the_reference():
+    """Those of the rooms that have pages of their own in the reference."""
+    texts = [*DOCS.glob("**/*.md"), *(ROOT / "examples").rglob("*.py")]
+    imported = [(module, name) for path in texts if "gallery" not in path.parts
+                for module, names in IMPORT.findall(path.read_text(encoding="utf-8")) for name in re.split(r",\s*", names.strip())]
+    assert len(imported) > 10
+    assert sorted(set(imported) - set(in_the_reference())) == []
 
 
 def test_every_page_is_in_one_group(site):
@@ -79,18 +106,22 @@ def test_examples_have_a_title_for_the_gallery():
         assert title and len(title[1]) == len(title[2]), f"{path.name}: a title, a line of = as long, an empty line, what it shows"
 
 
-def test_examples_are_drawn(site, monkeypatch):
-    """Faces that meet are red, in the scene of an example and nowhere else; rows that show nothing are cut off."""
+def test_every_example_has_a_picture_of_its_own(site):
+    from pictures_of_examples import SCENES
+
+    assert sorted(SCENES) == sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
+    assert len(SCENES) >= 10 and len(set(SCENES.values())) == len(SCENES)
+
+
+def test_examples_are_drawn(site):
+    """Intersecting faces are red, in the scene of an example and nowhere else."""
     import pictures_of_examples as pictures
 
-    monkeypatch.setattr(pictures, "SIZE", 160)
-    monkeypatch.setattr(pictures, "MARGIN", 6)
-    assert set(pictures.SCENES) <= {path.stem for path in (ROOT / "examples").glob("*.py")}
     names = runpy.run_path(str(ROOT / "examples" / "00_minimal.py"))
-    for stem, meet in (("00_minimal", True), ("without a scene", False)):
+    for stem, intersects in (("00_minimal", True), ("without a scene", False)):
         image = pictures.picture_of(stem, names).astype(int)
-        assert image.shape[1:] == (160, 3) and 40 < len(image) < 160
-        assert ((image[..., 0] > image[..., 1] + 100) & (image[..., 0] > image[..., 2] + 100)).any() == meet
+        assert ((image[..., 0] > image[..., 1] + 100) & (image[..., 0] > image[..., 2] + 100)).any() == intersects
+        assert image.std(axis=(0, 1)).min() > 10                        # not empty
 
 
 def test_navigation_follows_the_landing_page(site):

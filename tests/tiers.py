@@ -46,6 +46,7 @@ FULL = {
     "test_cli.py::test_warm_says_how_long_it_took": "compiles everything",
     "test_docs.py": "the examples of all docstrings",
     "test_site.py": "the documentation as a site",
+    "test_site_pages.py": "its pages in a browser",
     "test_tutorials.py": "tutorials, as programs",
     "test_doc_pictures.py": "pictures of the documentation",
     "test_watertight.py": "the benchmark of rays, small",

@@ -131,10 +131,16 @@ def title(image, text):
     return np.asarray(sheet)
 
 
-def side_by_side(images):
-    """Images of one height with a thin line between them."""
-    line = np.full((len(images[0]), 3, 3), 255, np.uint8)
-    return np.concatenate([part for image in images for part in (line, image)][1:], axis=1)
+def resized(image, part=1):
+    """An image (h, w, 3) of floats from 0 to 1, as wide as a picture, or as 1 / `part` of it."""
+    sheet = Image.fromarray((255 * np.clip(image, 0, 1)).round().astype(np.uint8))
+    return np.asarray(sheet.resize((SIZE // part, round(RATIO * SIZE) // part), Image.Resampling.LANCZOS))
+
+
+def four(images, words):
+    """Four images with a word on each, as one picture."""
+    parts = [title(resized(image, 2), word) for image, word in zip(images, words, strict=True)]
+    return np.concatenate([np.concatenate(parts[:2], axis=1), np.concatenate(parts[2:], axis=1)])
 
 
 def chart(paint, ratio=0.42):

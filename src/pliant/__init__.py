@@ -8,6 +8,7 @@
 
 Names are imported at first use: `import pliant` costs milliseconds.
 """
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -92,12 +93,14 @@ _NAMES = {
     "uniform_grid": ("UniformGrid",),
     "vertex_order": ("ReorderedMesh", "reorder_vertices"),
 }
+_ROOMS = ("check", "io", "render", "report", "shapes", "tune")         # for users too, but not imported by `import pliant`
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module 'pliant' has no attribute {name!r}")
+        hint = f"; import pliant.{name} first" if name in _ROOMS else ""
+        raise AttributeError(f"module 'pliant' has no attribute {name!r}{hint}", name=name, obj=sys.modules[__name__])
     value = getattr(import_module(f"pliant.{_HOME[name]}"), name)
     globals()[name] = value
     return value

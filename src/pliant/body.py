@@ -338,6 +338,9 @@ class Body(QueryBody):
         """Validate the arguments of `update`."""
         validate.flag("copy", copy)
         if self._rigid and transform is None:
+            if getattr(vertices, "shape", None) == (self._motion.count, 3) != (3, 3):
+                raise ArgumentTypeError(f"update: a rigid body takes a matrix (4, 4), got shape {(self._motion.count, 3)}; "
+                                        "bodies of Body(vertices, faces) take vertices")
             vertices, transform = None, vertices
         if vertices is None and transform is None:
             wanted = "a matrix (4, 4)" if self._rigid else f"{self._motion.input_name}, a transform or both"

@@ -137,7 +137,7 @@ class UniformGrid(RayTarget):
         with ReadLock(self._guard):
             return np.asarray(self._soup.motion.vertices[self._soup.faces[faces]])
 
-    def trace(self, rays: Any, kind: int) -> tuple[Any, NDArray[Any], Stats]:
+    def _trace(self, rays: Any, kind: int) -> tuple[Any, NDArray[Any], Stats]:
         """For queries: (Answers, hits, if all are requested, Stats) for all rays."""
         with ReadLock(self._guard):
             answers: tuple[Any, NDArray[Any],

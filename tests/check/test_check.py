@@ -322,7 +322,7 @@ def test_what_was_stopped_is_not_thrown_away_unasked(scene, tmp_path):
     with pytest.raises(Stopped):
         run(scene, tmp_path, read=read)
     before = (tmp_path / "check.journal").read_bytes()
-    with pytest.raises(FileError, match=r"check.journal: a check was stopped here; --resume goes on with it, --overwrite begins anew"):
+    with pytest.raises(FileError, match=r"check.journal: a check was stopped here; --resume continues it, --overwrite starts again"):
         run(scene, tmp_path)
     with pytest.raises(FileError, match=r"is of another check, whose with_self was true and is false now; --overwrite begins anew"):
         run(scene, tmp_path, CheckOptions(with_self=False), resume=True)

@@ -107,9 +107,9 @@ def test_what_a_recorder_refuses(two, tmp_path):
     bodies = two.bodies()
     pairs = pl.Scene(bodies).collide()
     with Recorder(tmp_path, {"cloth": bodies[0], "ball": bodies[1]}) as recorder:
-        with pytest.raises(ValueError, match="frames: none was added"):
+        with pytest.raises(ValueError, match="frames: there are none; call add"):
             recorder.write()
         recorder.add(3, pairs)
-        with pytest.raises(ValueError, match="frame: expected a number above the last, 3, got 3"):
+        with pytest.raises(ValueError, match="frame: expected a number above that of the last frame, 3, got 3"):
             recorder.add(3, pairs)
     recorder.write()

@@ -79,7 +79,7 @@ def test_good_options_arrive():
     assert len(pl.collide(CUBE, OTHER, engine="image", device="cpu", out="numpy", resolution=1)) == len(pl.collide(BODY, SECOND))
 
 
-@pytest.mark.parametrize("name", ["resolution", "mode", "passes", "rest", "direction", "closed", "device", "out", "colour"])
+@pytest.mark.parametrize("name", ["resolution", "mode", "passes", "rest", "direction", "closed", "device", "out"])
 def test_the_tree_engine_refuses_options_of_the_image_engine(name):
     for call in (lambda: pl.collide(BODY, SECOND, **{name: None}), lambda: pl.self_collide(BODY, **{name: None})):
         with pytest.raises(TypeError, match=f'{name}.*engine="image".*engine is "tree"'):

@@ -189,7 +189,7 @@ HUGE = BALL * 1.7e308
 BAD = [
     ({"targets": []}, MeshError, "targets: expected at least one"),
     ({"targets": 5}, TypeError, r"targets: expected positions \(k, n, 3\)"),
-    ({"targets": BALL}, MeshError, r"targets\[0\]: expected shape \(n, 3\)"),
+    ({"targets": BALL}, MeshError, r"targets: expected shape \(k, n, 3\)"),
     ({"targets": [BALL, BALL[1:]]}, MeshError, r"targets\[1\]: expected \d+ rows, as many as the others have"),
     ({"targets": [BALL, np.where(BALL == BALL[3], np.nan, BALL)]}, MeshError, r"targets\[1\]: row \d+ is .*nan.*, not finite"),
     ({"targets": [BALL, "ball"]}, TypeError, r"targets\[1\]"),

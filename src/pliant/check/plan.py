@@ -26,15 +26,28 @@ from pliant.volume.protocol import VOLUME_TYPES
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """Options of a check; names as on the command line."""
+    """Options of a check; names as on the command line.
 
-    frames: str = ":"  # START:STOP:STEP, or one number
-    between: bool = True  # bodies with others
-    with_self: bool = True  # bodies with themselves
-    pairs: Sequence[str] = ()  # rules A:B; only these
-    ignore: Sequence[str] = ()  # rules A:B; these are excluded
-    groups: Mapping[str, str] = field(default_factory=dict)  # name: patterns with commas between
-    within: float | None = None  # also pairs within this distance
+    frames : START:STOP:STEP as in Python, or one number
+    between : test different bodies against each other
+    with_self : test each body for self-collisions
+    pairs : rules "A:B" of names, patterns or groups; only these pairs of bodies are tested
+    ignore : rules "A:B"; these pairs of bodies are excluded
+    groups : {name: patterns, separated by commas}
+    within : also report pairs of faces within this distance, and all distances
+    adjacent : "exact", or "ignore": no pairs of faces that share a vertex
+    engine, device : "tree" or "image"; "cpu" or "cuda", for the image engine
+    policy, volume : the refit policy and the bounding-volume type; results do not depend on them
+    weld : merge vertices at the same position, or within this distance
+    """
+
+    frames: str = ":"
+    between: bool = True
+    with_self: bool = True
+    pairs: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+    groups: Mapping[str, str] = field(default_factory=dict)
+    within: float | None = None
     adjacent: Adjacent = "exact"
     engine: str = "tree"
     device: str = "cpu"
@@ -56,7 +69,7 @@ class CheckOptions:
         if self.device != "cpu" and self.engine != "image":
             raise ArgumentError(f"device: {self.device!r} is for engine 'image', got {self.engine!r}")
         if not (self.between or self.with_self):
-            raise ArgumentError("pairs: neither bodies with others nor with themselves are asked for")
+            raise ArgumentError("pairs: nothing to test: between=False and with_self=False exclude all pairs")
 
 
 def select_frames(text: str, count: int) -> list[int]:
@@ -104,7 +117,7 @@ def parse_rule(option: str, text: str, names: Sequence[str], groups: Mapping[str
         except ValueError as error:
             errors.append(error)
     if len(fitting) > 1:
-        raise ArgumentError(f"{option}: {text!r} can be parted in {len(fitting)} ways; use a pattern with ? for the colons of a name")
+        raise ArgumentError(f"{option}: {text!r} can be split in {len(fitting)} ways; use a pattern with ? for the colons of a name")
     if not fitting:
         raise errors[0]
     return fitting[0]

@@ -21,6 +21,7 @@ from pliant.body import Body
 from pliant.check import results, write_report
 from pliant.check.journal import Journal
 from pliant.check.plan import CheckOptions
+from pliant.check.report_meta import make_meta
 from pliant.check.worker import FrameResult, drawn_arrays, find_contacts
 from pliant.core import validate
 from pliant.errors import ArgumentError
@@ -32,11 +33,18 @@ MAX_EVERY = 1 << 31  # largest `every`
 
 
 class Recorder:
-    """Collects frames for a report.
+    """Collects frames for a report, as a context manager.
 
-    folder : where the report goes, created if missing
-    bodies : by name, in the order of the scene
-    every : draw every k-th frame; charts and tables have all of them
+    folder : where `report.html` is written; created if missing
+    bodies : {name: body}, in the order of their ids in the scene
+    name : the title of the report
+    every : draw every k-th frame; charts and tables have all frames
+    rate : frames per second
+    up : the axis that points up, "x", "y" or "z"; empty if unknown
+    unit : of lengths, such as "m"; empty if unknown
+    notes : sentences for the head of the report
+
+    Frames are kept in a temporary file in the folder, not in memory. An exception inside `with` deletes them.
     """
 
     def __init__(self, folder: Path, bodies: Mapping[str, Body], *, name: str = "recording", every: int = 1, rate: float = DEFAULT_RATE,
@@ -47,7 +55,7 @@ class Recorder:
         self._path = self.folder / JOURNAL
         self._path.unlink(missing_ok=True)
         self._animation = Animation(name, [Actor(each, 1) for each in bodies], 1, rate, up, unit, notes)
-        self._meta = write_report.make_meta(self._animation, self.bodies, True)
+        self._meta = make_meta(self._animation, self.bodies, True)
         self._journal = Journal(self._path, {})
 
     def __enter__(self) -> Recorder:
@@ -58,9 +66,14 @@ class Recorder:
             self.close()
 
     def add(self, frame: int, pairs: ScenePairs, asking: float = 0.0) -> None:
-        """Record the pairs of a frame, with the bodies where they are now; frames ascend. `asking`: seconds that the query took."""
+        """Record the pairs of a frame and the current vertices of the bodies.
+
+        frame : its number, above that of the frame before
+        pairs : what `Scene.collide` returned
+        asking : seconds that the query took, for the report
+        """
         if self.frames and frame <= self.frames[-1]:
-            raise ArgumentError(f"frame: expected a number above the last, {self.frames[-1]}, got {frame}")
+            raise ArgumentError(f"frame: expected a number above that of the last frame, {self.frames[-1]}, got {frame}")
         ids = np.asarray(pairs.bodies, np.int32)
         result = FrameResult(frame, ids, pairs.faces, None, 0.0, asking)
         drawn = len(self.frames) % self.every == 0
@@ -69,9 +82,9 @@ class Recorder:
         self.frames.append(frame)
 
     def write(self, most_bytes: int = 30_000_000) -> Path:
-        """Write `report.html`, and close."""
+        """Write `report.html`, of at most `most_bytes` bytes, and delete the recorded frames. Returns the path."""
         if not self.frames:
-            raise ArgumentError("frames: none was added, so there is nothing to write")
+            raise ArgumentError("frames: there are none; call add(frame, pairs) before write()")
         try:
             sums = results.sum_frames(self._journal, self.frames)
             summary = results.make_summary(self._animation, CheckOptions(), self._meta, sums)

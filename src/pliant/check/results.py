@@ -14,7 +14,7 @@ import zipfile
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,13 @@ from numpy.typing import NDArray
 import pliant
 from pliant.check.journal import ArrayDict, Journal
 from pliant.check.plan import CheckOptions
+from pliant.check.report_meta import ReportMeta
 from pliant.check.worker import FrameResult
 from pliant.core.archive import META, atomic_file
 from pliant.errors import MissingExtraError
 from pliant.io.animation import Animation
 from pliant.report.data import Contact
 from pliant.report.html import MAX_ROWS
-
-if TYPE_CHECKING:
-    from pliant.check.write_report import ReportMeta
 
 MAX_WORST = 20  # maximum rows of tables in the summary
 ROW_GROUP = 1 << 20  # rows of a Parquet row group

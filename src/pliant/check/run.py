@@ -24,6 +24,7 @@ import pliant
 from pliant.check import results, write_report
 from pliant.check.journal import Journal, discard_journal
 from pliant.check.plan import CheckOptions, make_pair_filter, select_frames
+from pliant.check.report_meta import ReportMeta, make_meta
 from pliant.check.worker import FrameWorker, drawn_arrays, find_contacts
 from pliant.core import validate
 from pliant.core.archive import atomic_file
@@ -41,26 +42,41 @@ POLL_SECONDS = 0.1  # seconds between checks for Ctrl-C
 
 
 class CheckProgress(NamedTuple):
-    """The progress of a check, after a frame."""
+    """The progress of a check, after a frame.
+
+    frame : the frame that is finished
+    done, total : the number of finished frames, and of all
+    pairs : pairs of faces that were found so far
+    """
 
     frame: int
     done: int
     total: int
-    pairs: int  # so far
+    pairs: int
 
 
 class Output(NamedTuple):
-    """Which files are written, and where."""
+    """The files that a check writes.
+
+    folder : created if missing
+    form : of the pairs: "npz" or "parquet"
+    report : write `report.html`, of at most `most_bytes` bytes
+    plots : write `pairs.png` and `bodies.png`
+    """
 
     folder: Path
     form: str = "npz"
     report: bool = True
-    most_bytes: int = 30_000_000  # maximum size of the report
+    most_bytes: int = 30_000_000
     plots: bool = True
 
 
 class CheckResult(NamedTuple):
-    """A finished check: the content of `summary.json`, and the files."""
+    """A finished check.
+
+    summary : the content of `summary.json`
+    files : the files that were written
+    """
 
     summary: dict[str, Any]
     files: list[Path]
@@ -74,9 +90,18 @@ class CheckResult(NamedTuple):
 def check_animation(animation: Animation, options: CheckOptions, output: Output, *, jobs: int = 1, resume: bool = False,
                     overwrite: bool = False, progress: Callable[[CheckProgress], None] | None = None,
                     writing: Callable[[str], None] | None = None) -> CheckResult:  # fmt: skip
-    """Check an animation. `jobs`: frames at a time; `resume`: continue a stopped check; `overwrite`: discard a stopped check.
+    """Find all intersections in every frame of an animation, and write the result files.
 
-    `progress` is called after every frame, `writing` before each file. Ctrl-C loses at most the frames in progress.
+    animation : see `read`
+    options : which frames and bodies are tested, and how
+    output : which files are written
+    jobs : frames that are checked in parallel, each in a thread with its own bodies
+    resume : continue a stopped check of the same folder
+    overwrite : discard a stopped check of the same folder
+    progress : called after every frame
+    writing : called with the name of each file before it is written
+
+    Ctrl-C loses at most the frames in progress: the journal in the folder keeps all others.
     """
     started = time.perf_counter()
     if validate.choice("form", output.form, PAIR_FORMATS) == "parquet":
@@ -88,12 +113,12 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
     if path.exists() and overwrite:
         discard_journal(path)
     if path.exists() and not resume:
-        raise FileError(f"{path}: a check was stopped here; --resume goes on with it, --overwrite begins anew")
+        raise FileError(f"{path}: a check was stopped here; --resume continues it, --overwrite starts again")
     if output.plots:
         threading.Thread(target=write_report.prepare_plots, daemon=True).start()
     worker = FrameWorker(animation, options, pair_filter)
     worker.move(frames[0])
-    meta = write_report.make_meta(animation, worker.bodies, output.report)
+    meta = make_meta(animation, worker.bodies, output.report)
     every = math.ceil(len(frames) * 12 * sum(count.vertices for count in meta.counts) / MAX_SHAPE_BYTES) if output.report else 0
     plan = make_plan(animation, options, frames, every)
     if resume and not path.exists() and (done := finished_result(output, plan)):
@@ -112,7 +137,7 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
     return result
 
 
-def check_frames(worker: FrameWorker, frames: list[int], journal: Journal, meta: write_report.ReportMeta, jobs: int, drawn: set[int],
+def check_frames(worker: FrameWorker, frames: list[int], journal: Journal, meta: ReportMeta, jobs: int, drawn: set[int],
                  progress: Callable[[CheckProgress], None] | None) -> None:  # fmt: skip
     """Query all frames that the journal does not have, and append each as soon as it is finished."""
     lock, finished_frames = threading.Lock(), journal.done
@@ -133,7 +158,7 @@ def check_frames(worker: FrameWorker, frames: list[int], journal: Journal, meta:
             progress(CheckProgress(frame, k, len(frames), pairs))
 
 
-def write_outputs(animation: Animation, options: CheckOptions, output: Output, journal: Journal, meta: write_report.ReportMeta,
+def write_outputs(animation: Animation, options: CheckOptions, output: Output, journal: Journal, meta: ReportMeta,
                   frames: list[int],
                   plan: dict[str, Any], announce: Callable[[str], None], started: float) -> CheckResult:  # fmt: skip
     """Write all result files, and delete those of an earlier check that this one does not write."""

@@ -4,45 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.body import Body
 from pliant.check.journal import ArrayDict, Journal
+from pliant.check.report_meta import ReportMeta
 from pliant.check.results import CheckTotals
 from pliant.check.worker import MAX_COORDINATE
 from pliant.io.animation import Animation
-from pliant.report.data import Indices, ReportBody, ReportData, Snapshot
-from pliant.report.hierarchy import hierarchy_of
+from pliant.report.data import ReportData, Snapshot
 from pliant.report.html import write_report
-
-
-class BodySize(NamedTuple):
-    """The size of a body in the first frame."""
-
-    vertices: int
-    faces: int
-
-
-class ReportMeta(NamedTuple):
-    """The bodies of a report, in the first frame."""
-
-    bodies: list[ReportBody]
-    counts: list[BodySize]
-    faces: list[Indices]
-    origin: NDArray[np.float64]  # subtracted from drawn vertices: float32 has seven digits
-
-
-def make_meta(animation: Animation, bodies: list[Body], with_hierarchy: bool) -> ReportMeta:
-    """The bodies of an animation; their BVHs, if they are drawn."""
-    report_bodies = [ReportBody(actor.name, actor.kind, hierarchy_of(body) if with_hierarchy and actor.kind != "soup" else None)
-                     for actor, body in zip(animation.actors, bodies, strict=True)]  # fmt: skip
-    counts = [BodySize(body._motion.count, len(body.faces)) for body in bodies]
-    boxes = np.array([body.bounds for body in bodies if len(body)]).reshape(-1, 2, 3)
-    origin = 0.5 * boxes[:, 0].min(axis=0) + 0.5 * boxes[:, 1].max(axis=0) if len(boxes) else np.zeros(3)
-    return ReportMeta(report_bodies, counts, [np.array(body.faces) for body in bodies], origin)
 
 
 def write(path: Path, animation: Animation, meta: ReportMeta, journal: Journal, sums: CheckTotals, summary: dict[str, Any],

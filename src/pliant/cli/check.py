@@ -35,7 +35,7 @@ Examples:
 
     pliant check arm.glb table.ply --group arm='Arm*,Hand*' --pairs arm:table
 
-Exit codes: 0 nothing meets, 1 collisions found, 2 bad input, 130 interrupted.
+Exit codes: 0 no collision, 1 collisions, 2 invalid input, 130 interrupted.
 """
 
 
@@ -75,7 +75,7 @@ Files = Annotated[list[Path], typer.Argument(
 Frames = Annotated[str, query_option(help="Frame number, or START:STOP:STEP.", show_default="all")]
 OnlyPairs = Annotated[list[str] | None, query_option(
     metavar="A:B", show_default="all",
-    help="Test only these bodies against each other: names, patterns, groups; A:A also each with itself.")]
+    help="Test only these bodies against each other: names, patterns, groups; A:A includes self-collisions.")]
 IgnoredPairs = Annotated[list[str] | None, query_option(metavar="A:B", help="Exclude these pairs.")]
 Group = Annotated[list[str] | None, query_option(metavar="NAME=PATTERN,…", help="Name for several bodies, for --pairs and --ignore.")]
 SelfPairs = Annotated[bool, query_option("--self/--no-self", help="Report self-collisions.")]
@@ -92,7 +92,7 @@ Rate = Annotated[float | None, Option(
     min=0.001, max=100_000, help="Frames per second, for clips and for files without a rate.", show_default="the file's, else 30")]
 Clip = Annotated[str | None, Option(help="Name or number of the clip, if a file has several.", show_default="the first")]
 Report = Annotated[bool, output_option("--report/--no-report", help="Write report.html and plots.")]
-Megabytes = Annotated[float, output_option(min=1, max=2000, help="Maximum megabytes of report.html; beyond, frames are left out evenly.")]
+Megabytes = Annotated[float, output_option(min=1, max=2000, help="Maximum megabytes of report.html; frames are left out if necessary.")]
 
 
 def check(

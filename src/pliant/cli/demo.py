@@ -55,7 +55,7 @@ def demo(
     kind: Annotated[Kind, typer.Option(help="Shape of the bodies: long arms, or bumpy spheres.")] = Kind.arms,
     size: Annotated[int, typer.Option(min=64, max=2400, help="Side of the picture in pixels.")] = 900,
 ) -> None:
-    """Let deforming bodies bounce off each other; count pairs, measure times, draw a picture, write a report."""
+    """Simulate deforming bodies that bounce off each other; print pairs and times, draw a picture, write a report."""
     from pliant import shapes
     from pliant.cli.warm import SCENE_GROUPS, compile_groups
 

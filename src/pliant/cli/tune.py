@@ -61,7 +61,7 @@ def tune(
     arity: Annotated[int | None, typer.Option(help="Children per BVH node.", show_default="as in Body")] = None,
     leaf: Annotated[int | None, typer.Option(help="Maximum triangles per leaf.", show_default="as in Body")] = None,
 ) -> None:
-    """Tune policy "inflated" for an animation, or for several together."""
+    """Search the parameters of the refit policy "inflated" that cost least for one or several animations."""
     from rich.markup import escape
 
     console = make_console(tables=True)

@@ -6,6 +6,7 @@ the argument, the first bad row and its value, and how many rows are bad.
 """
 import math
 from collections.abc import Iterable
+from os import PathLike
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def positions(name, value, rows=None, why="as many as the body has vertices, whi
 def check_positions_shape(name, shape):
     """Refuse shapes other than (n, 3)."""
     if len(shape) != 2 or shape[1] != 3:
-        raise MeshError(f"{name}: expected shape (n, 3), one row x y z a vertex, got {tuple(shape)}")
+        raise MeshError(f"{name}: expected shape (n, 3), rows x y z, got {tuple(shape)}")
 
 
 def targets(name, value, rows=None):
@@ -55,6 +56,8 @@ def targets(name, value, rows=None):
     check_on_host(name, value)
     if not isinstance(value, Iterable):
         raise ArgumentTypeError(f"{name}: expected positions (k, n, 3), got {type(value).__name__}")
+    if getattr(value, "ndim", 0) == 2:
+        raise MeshError(f"{name}: expected shape (k, n, 3), positions of all vertices in each of k shapes, got {np.shape(value)}")
     each = []
     for k, shape in enumerate(value):
         each.append(positions(f"{name}[{k}]", shape, rows, "as many as the others have"))
@@ -185,8 +188,11 @@ def mesh_arrays(name, vertices, faces_argument):
         if name:
             raise ArgumentTypeError(f"{name}: expected a Body, (vertices, faces), or an object with .vertices and .faces, "
                                     f"got {type(vertices).__name__}")
-        raise ArgumentTypeError("faces: missing; give Body(vertices, faces), or an object with .vertices and .faces: "
-                                f"{type(vertices).__name__} has not both")
+        if isinstance(vertices, str | PathLike):
+            raise ArgumentTypeError(f"vertices: expected an array, got {vertices!r:.80}; "
+                                    "pliant.read(path).actors[0].at(0) is the first body of a file")
+        raise ArgumentTypeError("faces: missing; expected Body(vertices, faces), or one object with .vertices and .faces, "
+                                f"got {type(vertices).__name__} alone")
     return vertices.vertices, faces_attribute
 
 

@@ -146,7 +146,7 @@ def straddle_mask(plane, tris, mask):
 
 @helper
 def interval_test(tri, plane, tris, planes, mask, errors):
-    """(maybe, yes): of the lanes `near`, those not certainly apart, and among them those that certainly meet."""
+    """(maybe, certain): the lanes of `mask` that are not certainly disjoint, and among them those that certainly intersect."""
     d, e, f = plane_sides(planes, tri)
     mask &= ~movemask(same_side(d, e, f, planes.bound))
     if mask == 0:

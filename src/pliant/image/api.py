@@ -16,7 +16,7 @@ from pliant.results import ContactPairs, Pairs
 def collide(a: Any, b: Any, first: bool, contacts: bool, image_options: dict[str, Any]) -> Pairs:
     """`collide` after the checks of its other options."""
     if a is b:
-        raise ArgumentError("collide: a and b are the same body; self_collide(body) finds where a body meets itself")
+        raise ArgumentError("collide: a and b are the same body; self_collide(body) finds its self-intersections")
     return query({"a": a, "b": b}, first, contacts, True, check_options(image_options))
 
 

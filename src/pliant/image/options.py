@@ -40,7 +40,7 @@ def check_options(image_options: dict[str, Any]) -> CheckedOptions:
     """Checked Options."""
     unknown = sorted(set(image_options) - set(ImageOptions.__annotations__))
     if unknown:
-        raise ArgumentTypeError(f'{unknown[0]}: not known with engine="image"; there are {", ".join(ImageOptions.__annotations__)}')
+        raise ArgumentTypeError(f'{unknown[0]}: no such option with engine="image"; it has {", ".join(ImageOptions.__annotations__)}')
     options = CheckedOptions(**image_options)
     options = options._replace(
         mode=validate.choice("mode", options.mode, MODES),
@@ -52,7 +52,7 @@ def check_options(image_options: dict[str, Any]) -> CheckedOptions:
         device=None if options.device is None else validate.choice("device", options.device, DEVICES),
         out=validate.choice("out", options.out, OUTPUTS))
     if options.mode == "conservative" and options.rest == "drop":
-        raise ArgumentError('rest: "drop" forgets faces, which mode="conservative" never does; use mode="sampled"')
+        raise ArgumentError('rest: "drop" omits faces, which mode="conservative" never does; use mode="sampled"')
     if options.mode == "conservative" and options.passes is not None:
-        raise ArgumentError('passes: peeling belongs to mode="sampled"; mode="conservative" looks at everything')
+        raise ArgumentError('passes: an option of mode="sampled"; mode="conservative" samples all layers')
     return options

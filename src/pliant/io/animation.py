@@ -1,10 +1,10 @@
-"""What a file of an animation is read into: actors, each a mesh that knows where it is in every frame.
+"""The result of reading a file: an animation of actors, each a mesh with a position in every frame.
 
-An actor hands out bodies of the motion that suits it (free, rigid, morphing, blended), so that the fast bounds apply. It reads a frame when
-it is asked for one and keeps none: memory is flat in the number of frames. Frames may be asked for in any order, by several threads, each
-with bodies of its own.
+An actor makes bodies of the motion that suits it (free, rigid, morphing, blended), so that the fast bounds of that motion apply. It reads a
+frame when it is needed and keeps none, so memory does not grow with the number of frames. Frames may be read in any order and by several
+threads, each with its own bodies.
 
-Invariant: `frame` counts from 0 to `Animation.frames − 1`; an actor that has ended stays as it is.
+Invariant: `frame` counts from 0 to `Animation.frames − 1`; after its last frame an actor is static.
 """
 
 from __future__ import annotations
@@ -25,23 +25,30 @@ Floats = NDArray[np.float64]
 Faces = NDArray[np.int32]
 Mesh = tuple[Floats, Faces]
 
-DEFAULT_RATE = 30.0  # frames a second, where neither the file nor the user says
+#: Frames per second, if neither the file nor the settings have them.
+DEFAULT_RATE = 30.0
 
 
 class Settings(NamedTuple):
-    """What a user may say about reading."""
+    """Options of readers.
 
-    rate: float | None = None  # frames a second: of clips, how finely they are looked at; of frames without times, how fast they play
-    clip: str | None = None  # the name or the number of an animation, where a file has several
+    rate : frames per second: how often a clip is sampled, or how fast frames without times are played; None: as the file says, or 30
+    clip : the name or the number of a clip, for files with several; None: the first one
+    """
+
+    rate: float | None = None
+    clip: str | None = None
 
 
-DEFAULT_SETTINGS = Settings()  # nothing is said
+DEFAULT_SETTINGS = Settings()
 
 
 class Actor:
-    """A mesh of an animation. Subclasses say where it is.
+    """A mesh of an animation. Subclasses implement `at`.
 
-    `kind`: how it moves: "free", "rigid", "morph", "blended", or "soup", whose faces differ from frame to frame; `frames`: how many it has.
+    name : for people, one line
+    frames : the number of its frames
+    kind : how it moves: "free", "rigid", "morph", "blended", or "soup", whose faces differ from frame to frame
     """
 
     kind = "free"
@@ -50,19 +57,25 @@ class Actor:
         self.name, self.frames = display_name(name), frames
 
     def clamp_frame(self, frame: int) -> int:
-        """The frame that is shown: the last one, for an actor that has ended."""
+        """`frame`, or the last frame of this actor if that is earlier."""
         if frame < 0:
             raise ArgumentError(f"frame: expected 0 or more, got {frame}")
         return min(frame, self.frames - 1)
 
     def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
-        """The body in that frame: the one that an earlier call gave, moved; or a new one, made with these options of `Body`, where there is
-        none yet or faces are others now."""
+        """The body of this actor, updated to a frame.
+
+        body : the body that an earlier call returned, which is updated; a new body is made without it, or if the faces have changed
+        options : keywords of `Body`, for a new body
+        """
         raise NotImplementedError
 
 
 class MovingActor(Actor):
-    """An actor whose body is made once and then moved, by few numbers a frame. What a body refuses is the fault of `path`, the file."""
+    """An actor whose body is made once and then updated with few numbers per frame: a base class for rigid, morphing and blended actors.
+
+    Subclasses implement `_make_body(**options)` and `_move(body, frame)`. A `MeshError` of these becomes a `FileError` that names `path`.
+    """
 
     def __init__(self, path: Path, name: str, frames: int) -> None:
         super().__init__(name, frames)
@@ -80,22 +93,23 @@ class MovingActor(Actor):
         return body
 
     def _make_body(self, **options: Any) -> Body:
-        """The body, wherever it is."""
+        """A new body, at any frame."""
         raise NotImplementedError
 
     def _move(self, body: Body, frame: int) -> None:
-        """Bring the body to where it is in a frame."""
+        """Update the body to a frame."""
         raise NotImplementedError
 
 
 class FrameActor(Actor):
-    """An actor whose vertices and faces are read frame by frame: `read(frame)` gives (vertices (n, 3), faces (f, 3)), and the very same
-    array of faces as long as they do not change, unless `soup`. An actor that meets other faces later becomes a soup then.
+    """An actor whose vertices and faces are read frame by frame.
 
-    A frame with the faces of frame 0 has the body that was made there, moved; a frame with others has a body of its own: which vertices are
-    welded, and so what meets, must not depend on the frames that somebody has asked for before.
+    read : `read(frame)` returns (vertices (n, 3), faces (f, 3)); the same array object of faces as long as they do not change
+    soup : the faces change from frame to frame; an actor whose faces change later becomes a soup then
+    source : the file of the frames, or a function from frame to file; error messages begin with it
 
-    `source`: the file of the frames, or a function that names that of each; errors begin with it.
+    Frames with the faces of frame 0 share one body, which is made from frame 0; a frame with other faces has its own. So the vertices that
+    are welded, and with them the results, do not depend on the order in which frames are read.
     """
 
     def __init__(self, name: str, frames: int, read: Callable[[int], Mesh], soup: bool = False,
@@ -107,7 +121,7 @@ class FrameActor(Actor):
             self.kind = "soup"
 
     def mesh(self, frame: int) -> Mesh:
-        """Vertices and faces in that frame, as they were read."""
+        """Vertices and faces of a frame, as read."""
         return self._read(self.clamp_frame(frame))
 
     def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
@@ -131,7 +145,7 @@ class FrameActor(Actor):
 
     @contextmanager
     def _error_context(self, frame: int) -> Iterator[None]:
-        """What a body refuses is the fault of a file, which the error names."""
+        """A `MeshError` of a body becomes a `FileError` that names the file, the actor and the frame."""
         try:
             yield
         except MeshError as error:
@@ -142,14 +156,25 @@ class FrameActor(Actor):
 
 
 class Animation(NamedTuple):
-    """All actors of a scene, and what a file says of them as a whole."""
+    """All actors of a scene.
+
+    name : for people, one line
+    actors : the meshes
+    frames : the number of frames: that of the longest actor
+    rate : frames per second
+    up : the axis that points up, "x", "y" or "z"; empty if unknown
+    unit : of lengths, such as "m" or "mm"; empty if unknown
+    notes : sentences about what was left out or assumed
+    files : all files that were read or will be
+    asked : the settings that `read` was called with
+    """
 
     name: str
     actors: Sequence[Actor]
     frames: int
-    rate: float = DEFAULT_RATE  # frames a second
-    up: str = ""  # "x", "y" or "z"; empty where the file does not say
-    unit: str = ""  # of lengths, such as "m" or "mm"; empty where the file does not say
-    notes: tuple[str, ...] = ()  # what was left out or assumed, a sentence each
-    files: tuple[Path, ...] = ()  # everything that was read or will be
-    asked: Settings = DEFAULT_SETTINGS  # what the user said about reading
+    rate: float = DEFAULT_RATE
+    up: str = ""
+    unit: str = ""
+    notes: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    asked: Settings = DEFAULT_SETTINGS

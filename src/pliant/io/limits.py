@@ -1,4 +1,4 @@
-"""Files are hostile until proven otherwise: what every reader asks before it believes a number, a name or a size."""
+"""Files are untrusted: checks of numbers, names and sizes that every reader makes before it uses them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_MESSAGE, MAX_NAME, NUMBER_LENGTH = 300, 100, 8
 
 
 def refuse(path: str | os.PathLike[str], message: str) -> FileError:
-    """The error that says in one line which file is wrong, and how."""
+    """A `FileError` of one line that names the file: `raise refuse(path, message)`."""
     line = " ".join(printable(message).split())
     return FileError(f"{printable(os.fspath(path))}: {line if len(line) <= MAX_MESSAGE else line[:MAX_MESSAGE] + ' …'}")
 
@@ -74,7 +74,7 @@ def file_errors(path: Path) -> Iterator[None]:
 
 
 def size_of(path: Path, maximum: int = MAX_FILE_BYTES) -> int:
-    """Bytes of an ordinary file that is not too large to be read."""
+    """The size of a file in bytes; a `FileError` if it is not an ordinary file, or has more than `maximum` bytes."""
     if not is_regular_file(path):
         raise refuse(path, "no such file, or not an ordinary one")
     size = path.stat().st_size

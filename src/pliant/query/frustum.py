@@ -68,7 +68,7 @@ def frustum_cull(target: QueryBody | BodyGroup, frustum: ArrayLike | None = None
     [0, 1]
     """
     if (frustum is None) == (matrix is None):
-        raise ArgumentTypeError("frustum_cull: expected a frustum (k, 4), or a matrix (4, 4), and not both")
+        raise ArgumentTypeError("frustum_cull: expected either frustum=planes (k, 4) or matrix=view_projection (4, 4)")
     planes = matrix_planes(validate_views.matrix("matrix", matrix)) if frustum is None else validate_views.planes("frustum", frustum)
     if isinstance(target, BodyGroup):
         bodies, body_ids, _ = target._members_with_faces()

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,8 +15,22 @@ from pliant.query.options import ManyOptions
 from pliant.results import SceneDistancePairs, ScenePairs, Stats
 from pliant.typing import MeshLike
 
+QUERIES = ("cast", "cast_all", "closest", "collide", "distance", "first_contact", "frustum_cull", "occluded", "pick", "self_collide",
+           "self_distance", "self_within", "within")
 
-class QueryBody(ABC):
+
+class QueryTarget:
+    """A target of queries. Queries are functions: their names, looked up as methods, raise an error that shows the call."""
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name):
+            if name in QUERIES:
+                kind = type(self).__name__
+                raise AttributeError(f"{kind} has no method {name!r}; call pliant.{name}({kind.lower()}, …)", name=name, obj=self)
+            return object.__getattribute__(self, name)                  # raises what it raised before
+
+
+class QueryBody(QueryTarget, ABC):
     """One body, as queries see it: `pliant.Body` is one."""
     _guard: ReadWriteLock
     _options: Any
@@ -56,7 +70,7 @@ class QueryBody(ABC):
         """(n, 3, 3): world positions of the vertices of these faces."""
 
 
-class BodyGroup(ABC):
+class BodyGroup(QueryTarget, ABC):
     """Bodies with ids: `pliant.Scene` is one."""
     _version: int
 
@@ -77,12 +91,12 @@ class BodyGroup(ABC):
         """(n, 3, 3): world positions of the vertices of these faces."""
 
 
-class RayTarget(ABC):
+class RayTarget(QueryTarget, ABC):
     """Something that traces rays by itself, without a BVH: `pliant.UniformGrid` is one."""
     _version: int
 
     @abstractmethod
-    def trace(self, rays: Any, kind: int) -> tuple[Any, NDArray[Any], Stats]:
+    def _trace(self, rays: Any, kind: int) -> tuple[Any, NDArray[Any], Stats]:
         """The hits of all rays."""
 
     @abstractmethod
@@ -99,9 +113,9 @@ def check_body(name: str, value: object) -> None:
         return
     if isinstance(value, BodyGroup):
         raise ArgumentTypeError(f"{name}: expected a Body, got a Scene; scene.collide(), scene.within(tolerance) and scene.distance() "
-                                "query its bodies, scene[id] is one of them")
+                                "query its bodies, scene[id] is one of them, and scene.collide(self_pairs=True) adds self-intersections")
     for part in value if isinstance(value, tuple) else (value, getattr(value, "vertices", None)):
         check_on_host(name, part)
     is_mesh = isinstance(value, tuple) or hasattr(value, "vertices")
-    other = '; collide and self_collide with engine="image" take meshes that are made anew in every frame' if is_mesh else ""
+    other = '; only collide and self_collide with engine="image" take meshes' if is_mesh else ""
     raise ArgumentTypeError(f"{name}: expected a Body, got {type(value).__name__}; make one with pliant.Body(vertices, faces){other}")

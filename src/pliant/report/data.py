@@ -18,52 +18,88 @@ Indices = NDArray[np.int32]
 
 
 class Hierarchy(NamedTuple):
-    """The BVH of a body: volume v of level l encloses the faces order[levels[l][v, 0]:levels[l][v, 1]]."""
+    """The BVH of a body: volume v of level l encloses the faces order[levels[l][v, 0]:levels[l][v, 1]].
 
-    order: Indices  # (f,) faces, so that every volume has a range of them
-    levels: Sequence[Indices]  # (v, 2) ranges each, from the root down; level 0 is the root
+    order : (f,) int32 faces, in an order in which every volume has a range of them
+    levels : (v, 2) int32 ranges for each level, from the root, level 0, down
+    """
+
+    order: Indices
+    levels: Sequence[Indices]
 
 
 class ReportBody(NamedTuple):
-    """A body of the report."""
+    """A body of the report.
+
+    name : any text; the page shows it as text, never as markup
+    kind : how it moves: "free", "rigid", "morph", "blended", "soup"
+    hierarchy : its BVH, of `pliant.report.hierarchy.hierarchy_of`, or None
+    """
 
     name: str
-    kind: str  # how it moves: "free", "rigid", "morph", "blended", "soup"
+    kind: str
     hierarchy: Hierarchy | None = None
 
 
 class Snapshot(NamedTuple):
-    """A drawn frame."""
+    """A frame of the 3D view.
+
+    frame : its number
+    meshes : (vertices (n, 3), faces (f, 3)) of each body; the same array object of faces as long as they do not change
+    marked : the intersecting faces of each body, sorted, each once
+    """
 
     frame: int
-    meshes: Sequence[tuple[Floats, Indices]]  # of each body: (vertices (n, 3), faces (f, 3)); the same faces array while unchanged
-    marked: Sequence[Indices]  # of each body: the faces that intersect something, sorted, each once
+    meshes: Sequence[tuple[Floats, Indices]]
+    marked: Sequence[Indices]
 
 
 class Contact(NamedTuple):
-    """Two intersecting bodies in a frame, or a self-collision: a row of the table."""
+    """Two intersecting bodies in a frame, or a self-collision: a row of the table.
+
+    frame : its number
+    first, second : indices of the bodies
+    pairs : the number of pairs of intersecting faces
+    centre : the center of the intersecting faces
+    radius : their largest distance from it
+    """
 
     frame: int
-    first: int  # body indices
+    first: int
     second: int
-    pairs: int  # of faces
-    centre: tuple[float, float, float]  # center of the intersecting faces
-    radius: float  # radius around it
+    pairs: int
+    centre: tuple[float, float, float]
+    radius: float
 
 
 class ReportData(NamedTuple):
-    """The content of a report."""
+    """The content of a report.
+
+    title : of the page
+    facts : (name, value) pairs of texts, for the head of the page
+    notes : sentences below them
+    bodies : a `ReportBody` each
+    frames : (k,) int32 numbers of the checked frames, ascending
+    counts : {name: (k,) int64}: pairs of faces in each frame, as parts of a sum, such as "between bodies"
+    contacts : rows of the table, most pairs first
+    snapshots : an iterable of some or all of these frames, ascending
+    rate : frames per second
+    up : the axis that points up, "x", "y" or "z"; empty if unknown
+    unit : of lengths; empty if unknown
+    body_pairs : (l, 3) int64: frame, body, pairs of faces in which it takes part; None: the sums of the contacts
+    omitted_contacts : the number of contacts that are not in the list
+    """
 
     title: str
-    facts: Sequence[tuple[str, str]]  # name and value, for the head of the page
-    notes: Sequence[str]  # sentences
+    facts: Sequence[tuple[str, str]]
+    notes: Sequence[str]
     bodies: Sequence[ReportBody]
-    frames: Indices  # (k,) numbers of the checked frames, ascending
-    counts: Mapping[str, NDArray[np.int64]]  # by name (k,): pairs of faces in each of them, parts of a sum: "between bodies", …
-    contacts: Sequence[Contact]  # most pairs first, for the table
-    snapshots: Iterable[Snapshot]  # of some or all of these frames, ascending
-    rate: float = 30.0  # frames a second
-    up: str = ""  # "x", "y", "z"; empty: unknown
+    frames: Indices
+    counts: Mapping[str, NDArray[np.int64]]
+    contacts: Sequence[Contact]
+    snapshots: Iterable[Snapshot]
+    rate: float = 30.0
+    up: str = ""
     unit: str = ""
-    body_pairs: NDArray[np.int64] | None = None  # (l, 3) frame, body, pairs in which it takes part; None: the sums of the contacts
-    omitted_contacts: int = 0  # contacts that are not in the list
+    body_pairs: NDArray[np.int64] | None = None
+    omitted_contacts: int = 0

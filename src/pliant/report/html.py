@@ -40,8 +40,13 @@ TOO_LARGE = "The 3D view is left out: its first frame alone would make this page
 
 
 def write_report(path: str | os.PathLike[str], report: ReportData, most_bytes: int = 30_000_000) -> Path:
-    """Write the report to a file, which appears when it is complete. If it would become larger than `most_bytes`, frames are left out of
-    the 3D view evenly, and the page says so; if one frame is too much, the 3D view is left out."""
+    """Write a report to an HTML file, which appears when it is complete.
+
+    path : of the file; folders are created
+    report : its content; snapshots are taken one at a time, and all other fields are read after the last one
+    most_bytes : a limit of the file's size. If the report would be larger, frames are left out of the 3D view evenly, or the whole view if
+        one frame is too large; the page says so
+    """
     target = Path(path)
     if most_bytes < 1:
         raise ArgumentError(f"most_bytes: expected a positive number, got {most_bytes}")
@@ -71,7 +76,7 @@ def _store_snapshots(store: FrameStore, report: ReportData, max_bytes: int) -> b
     for snapshot in report.snapshots:
         next_place = int(np.searchsorted(report.frames, snapshot.frame))
         if next_place >= len(report.frames) or report.frames[next_place] != snapshot.frame or next_place <= place:
-            raise ArgumentError(f"snapshots: frame {snapshot.frame} is not one of the story's frames, or not after the last one")
+            raise ArgumentError(f"snapshots: frame {snapshot.frame} is not in `frames`, or not above the frame before")
         place = next_place
         if fits:
             _check_snapshot(snapshot, len(report.bodies))
@@ -87,7 +92,8 @@ def _check_snapshot(snapshot: Snapshot, bodies: int) -> None:
                             f"expected those of {bodies} bodies")  # fmt: skip
     for body, ((_, faces), marked) in enumerate(zip(snapshot.meshes, snapshot.marked, strict=True)):
         if len(marked) and (marked[0] < 0 or marked[-1] >= len(faces) or (np.diff(marked) <= 0).any()):
-            raise ArgumentError(f"snapshots: frame {snapshot.frame}: marked faces of body {body} must rise, and be some of {len(faces)}")
+            raise ArgumentError(f"snapshots: frame {snapshot.frame}: marked faces of body {body}: "
+                                f"expected ascending indices below {len(faces)}")  # fmt: skip
 
 
 # ---- the data of the page ----------------------------------------------------------------------------------------------
@@ -122,14 +128,14 @@ def _page_data(report: ReportData, store: FrameStore | None, hierarchies: Sequen
 
 def _check_report(report: ReportData, places: Mapping[int, int]) -> None:
     if any(b <= a for a, b in pairwise(report.frames)):
-        raise ArgumentError("frames: expected rising numbers")
+        raise ArgumentError("frames: expected ascending numbers")
     if report.up not in UP_AXES:
         raise ArgumentError(f"up: expected one of {', '.join(map(repr, UP_AXES))}, got {report.up!r:.40}")
     if not 0 < report.rate < np.inf:
         raise ArgumentError(f"rate: expected a positive number of frames a second, got {report.rate}")
     for contact in report.contacts:
         if contact.frame not in places or not 0 <= min(contact[1:3]) <= max(contact[1:3]) < len(report.bodies):
-            raise ArgumentError(f"meetings: {contact} is of a frame or a body that the story does not have")
+            raise ArgumentError(f"contacts: {contact} has a frame or a body that the report does not have")
 
 
 def _omission_notes(report: ReportData, store: FrameStore | None, hierarchies: Sequence[bytes], most_bytes: int) -> Iterator[str]:

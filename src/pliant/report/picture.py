@@ -40,12 +40,17 @@ BACKDROP_TOP, BACKDROP_BOTTOM = (0.965, 0.970, 0.978), (0.790, 0.815, 0.845)
 
 
 class Viewpoint(NamedTuple):
-    """The direction and the extent of the view; angles in degrees, z is up. By default all meshes, with a margin."""
+    """The direction and the extent of an orthographic view; z is up.
+
+    azimuth, elevation : in degrees
+    centre : the point in the middle of the picture; None: the center of all meshes
+    width : of the picture, in units of the meshes; None: all meshes and a margin
+    """
 
     azimuth: float = -58.0
     elevation: float = 24.0
-    centre: tuple[float, float, float] | None = None  # the point in the middle of the picture; None: the center of all meshes
-    width: float | None = None  # of the picture, in units of the meshes; None: all meshes and a margin
+    centre: tuple[float, float, float] | None = None
+    width: float | None = None
 
 
 class Layer(NamedTuple):
@@ -75,9 +80,12 @@ class ProjectedMesh(NamedTuple):
 
 
 def draw(meshes: Sequence[Mesh], colours: Sequence[ArrayLike], size: int = 900, view: Viewpoint | None = None) -> NDArray[np.uint8]:
-    """Draw ``meshes``, pairs (vertices, faces), as a square picture of ``size`` pixels a side.
+    """Draw meshes without a GPU: (size, size, 3) uint8.
 
-    ``colours`` has one entry a mesh: one colour, or one a face. A fourth channel below 1 makes faces see-through.
+    meshes : (vertices (n, 3), faces (f, 3)) each
+    colours : for each mesh one color (3,), or one for each face (f, 3), from 0 to 1; a fourth number below 1 makes faces transparent
+    size : of the square picture, in pixels
+    view : a `Viewpoint`; None: all meshes
     """
     if len(meshes) != len(colours):
         raise ArgumentError(f"colours: {len(colours)} entries for {len(meshes)} meshes")
@@ -113,7 +121,7 @@ def insert_detail(image: NDArray[np.uint8], detail: NDArray[np.uint8]) -> NDArra
 
 
 def save_picture(path: str | os.PathLike[str], image: NDArray[np.uint8]) -> Path:
-    """Write ``image`` to ``path``; the file is written whole or not at all."""
+    """Write a picture (h, w, 3) uint8 to a file, which appears when it is complete. Needs Pillow."""
     try:
         from PIL import Image
     except ImportError as error:

@@ -30,8 +30,7 @@ IGNORED_EXTENSIONS = {"EXT_mesh_gpu_instancing": "instances are left out", "KHR_
 
 
 def read_gltf(path: Path, settings: Settings = DEFAULT_SETTINGS) -> Animation:
-    """The animation in a .gltf or .glb file. Of several clips one is played, `settings.clip` says which; `settings.rate` is how many frames
-    of a second are looked at."""
+    """Read a .gltf or .glb file. `settings.clip` chooses one of several clips; `settings.rate` is the number of samples per second."""
     rate = DEFAULT_RATE if settings.rate is None else positive("rate", settings.rate)
     notes: list[str] = []
     with file_errors(path):

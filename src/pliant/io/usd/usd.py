@@ -48,8 +48,8 @@ class MatrixActor(MovingActor):
 
 
 def read_usd(path: str | Path, settings: Settings = DEFAULT_SETTINGS) -> Animation:
-    """The animation in a USD file, which needs usd-core: pip install 'pliant[usd]'. A process of its own reads it, since damaged files may
-    crash the library: if it ends, that is a `FileError`. The file is read as it is on disk when this is called."""
+    """Read a USD file, which needs usd-core: pip install 'pliant[usd]'. A separate process reads it, since damaged files may crash the
+    library; a crash is a `FileError`. The file is read as it is on disk at the time of the call."""
     path = Path(path)
     size_of(path, MAX_LAYER_BYTES)
     scene = SubprocessClient("pliant.io.usd.scene", "SceneService", str(path), None if settings.rate is None else float(settings.rate))

@@ -40,7 +40,7 @@ class _TimedFile(NamedTuple):
 
 
 def read_vtk(path: str | Path, settings: Settings = DEFAULT_SETTINGS) -> Animation:
-    """The animation in a file of VTK, or in a list of such files."""
+    """Read a VTK file (.vtk, .vtu, .vtp), or a list of such files with their times (.pvd, .series)."""
     path = Path(path)
     with file_errors(path):
         size_of(path)
@@ -51,7 +51,7 @@ def read_vtk(path: str | Path, settings: Settings = DEFAULT_SETTINGS) -> Animati
 
 
 def read_vtk_sequence(paths: Sequence[str | Path], name: str, settings: Settings = DEFAULT_SETTINGS) -> Animation:
-    """Files of one moment each, in this order, as an animation of this name. Nothing says when they are, so the usual rate is theirs."""
+    """Read VTK files as the frames of one animation, in this order. They have no times, so the rate is the default."""
     files = [Path(path) for path in paths]
     if not files:
         raise ArgumentError("paths: expected some files, got none")
@@ -60,7 +60,7 @@ def read_vtk_sequence(paths: Sequence[str | Path], name: str, settings: Settings
 
 
 def _read_grid(path: Path) -> VtkGrid:
-    """What a file of one moment holds."""
+    """The grid of a file with one time step."""
     suffix = path.suffix.lower()
     if suffix not in GRID_READERS:
         raise refuse(path, f"is not a file of one moment that is read; expected {', '.join(GRID_READERS)} "

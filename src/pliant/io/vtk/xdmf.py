@@ -214,7 +214,7 @@ def _hdf5_client() -> SubprocessClient:
 
 
 def read_xdmf(path: str | Path, settings: Settings = DEFAULT_SETTINGS) -> Animation:
-    """The animation in an XDMF file. Numbers in HDF5 need h5py: pip install 'pliant[vtk]'."""
+    """Read an XDMF file. Numbers in HDF5 need h5py: pip install 'pliant[vtk]'."""
     path = Path(path)
     with file_errors(path):
         document = _XdmfDocument(path)

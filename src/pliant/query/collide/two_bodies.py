@@ -1,5 +1,6 @@
 """All intersecting pairs of faces of two bodies, exactly: the query, and its set-up."""
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack, overload
 
@@ -114,9 +115,11 @@ def collide(a: object, b: object = None, *, first: bool | str = False, contacts:
     end_time = deadline(budget_ms)
     check_traversal(traversal)
     check_body("a", a)
+    if b is None:
+        raise ArgumentTypeError("b: expected a Body, got NoneType; self_collide(body) finds the self-intersections of one body")
     check_body("b", b)
     if a is b:
-        raise ArgumentError("collide: a and b are the same body; self_collide(body) finds where a body meets itself")
+        raise ArgumentError("collide: a and b are the same body; self_collide(body) finds its self-intersections")
     with workspace() as work:
         return collide_validated(work, a, b, first, contacts, traversal, end_time)
 
@@ -124,7 +127,7 @@ def collide(a: object, b: object = None, *, first: bool | str = False, contacts:
 def collide_scene(a: Any, b: Any, options: ManyOptions, engine: str, image: Mapping[str, Any]) -> ScenePairs:
     """`collide` of a body and a scene."""
     if uses_image_engine(engine, image):
-        raise ArgumentTypeError('engine: "image" takes bodies or meshes, not scenes')
+        raise ArgumentTypeError(f'{"a" if isinstance(a, BodyGroup) else "b"}: expected a Body or a mesh with engine="image", got a Scene')
     scene, body, name = (a, b, "b") if isinstance(a, BodyGroup) else (b, a, "a")
     if isinstance(body, BodyGroup):
         raise ArgumentTypeError("collide: a and b are scenes; scene.collide() tests those of one, collide(body, scene) one body with all")
@@ -136,8 +139,19 @@ def uses_image_engine(engine: str, image: Mapping[str, Any], **tree_options: boo
     """Is the image engine selected? Options of the other engine are refused; `tree_options`: which of the tree engine's were given."""
     is_image = validate.choice("engine", engine, ENGINES) == "image"
     for name in [name for name, is_set in tree_options.items() if is_set] if is_image else image:
+        if not is_image:
+            check_option_name(name)
         raise ArgumentTypeError(f'{name}: an option of engine="{"tree" if is_image else "image"}", and engine is "{engine}"')
     return is_image
+
+
+def check_option_name(name: str) -> None:
+    """Refuse an option that no engine has, and name the most similar one."""
+    from pliant.image.options import ImageOptions
+    known = list(ImageOptions.__annotations__)
+    if name not in known:
+        similar = get_close_matches(name, [*known, "adjacent", "budget_ms", "contacts", "engine", "first", "traversal"], 1)
+        raise ArgumentTypeError(f"{name}: no such option{f'; did you mean {similar[0]}?' if similar else ''}")
 
 
 def collide_validated(space, a, b, first, contacts, traversal, end_time=None):

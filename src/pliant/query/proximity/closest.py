@@ -57,10 +57,10 @@ def closest(target: QueryBody | BodyGroup, points: ArrayLike, *, max_distance: f
     >>> found.distance.tolist(), found.point.tolist(), found.face.tolist()
     ([2.0, 2.0], [[0.25, 0.25, 0.0], [1.0, 0.0, 0.0]], [0, 0])
     """
+    bodies, body_ids, _ = bodies_of(target)
     flat, _ = validate.vectors("points", points)
     farthest = validate.nonnegative("max_distance", max_distance)
     signed, version = validate.flag("signed", signed), surface_version(target)
-    bodies, body_ids, _ = bodies_of(target)
     n = len(flat) // 3
     answers = ClosestArrays(np.full(n, farthest), np.full(3 * n, np.nan), np.full(n, -1, np.int32), np.full(n, -1, np.int64),
                             np.zeros(2 * n))

@@ -128,7 +128,7 @@ def within(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup, tolerance: float,
     check_body("a", a)
     check_body("b", b)
     if a is b:
-        raise ArgumentError("within: a and b are the same body; self_within(body, tolerance) finds what of a body is near itself")
+        raise ArgumentError("within: a and b are the same body; self_within(body, tolerance) finds pairs of its faces")
     return within_validated(a, b, tolerance, points)
 
 

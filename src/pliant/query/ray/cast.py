@@ -237,7 +237,7 @@ def trace_rays(target, rays_and_count, kind, stackless=False):
     """(Answers, hits in any order, Stats) of all rays. A target may know itself how to look into it: a grid does."""
     rays, n = rays_and_count
     if isinstance(target, RayTarget):
-        return target.trace(rays, kind)
+        return target._trace(rays, kind)
     bodies, numbers, masks = bodies_of(target)
     if not bodies or not n:
         return no_hits(n)

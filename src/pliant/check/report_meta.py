@@ -1,0 +1,39 @@
+"""The bodies of an animation as results and reports name them: names, sizes, faces and BVHs in the first frame."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.body import Body
+from pliant.io.animation import Animation
+from pliant.report.data import Indices, ReportBody
+from pliant.report.hierarchy import hierarchy_of
+
+
+class BodySize(NamedTuple):
+    """The size of a body in the first frame."""
+
+    vertices: int
+    faces: int
+
+
+class ReportMeta(NamedTuple):
+    """The bodies of a report, in the first frame."""
+
+    bodies: list[ReportBody]
+    counts: list[BodySize]
+    faces: list[Indices]
+    origin: NDArray[np.float64]  # subtracted from drawn vertices: float32 has seven digits
+
+
+def make_meta(animation: Animation, bodies: list[Body], with_hierarchy: bool) -> ReportMeta:
+    """The bodies of an animation; their BVHs, if they are drawn."""
+    report_bodies = [ReportBody(actor.name, actor.kind, hierarchy_of(body) if with_hierarchy and actor.kind != "soup" else None)
+                     for actor, body in zip(animation.actors, bodies, strict=True)]  # fmt: skip
+    counts = [BodySize(body._motion.count, len(body.faces)) for body in bodies]
+    boxes = np.array([body.bounds for body in bodies if len(body)]).reshape(-1, 2, 3)
+    origin = 0.5 * boxes[:, 0].min(axis=0) + 0.5 * boxes[:, 1].max(axis=0) if len(boxes) else np.zeros(3)
+    return ReportMeta(report_bodies, counts, [np.array(body.faces) for body in bodies], origin)
