@@ -22,7 +22,7 @@ class Body(NamedTuple):
 def parts(path):
     """The story, and the bytes of each block, inflated."""
     content = Path(path).read_bytes()
-    report_data = json.loads(re.search(rb'<script type="application/json" id="story">(.*?)</script>', content, re.DOTALL)[1])
+    report_data = json.loads(re.search(rb'<script type="application/json" id="page-data">(.*?)</script>', content, re.DOTALL)[1])
     return report_data, {name.decode(): zlib.decompress(base64.b64decode(data, validate=True)) for name, data in BLOCK.findall(content)}
 
 

@@ -3,12 +3,13 @@
 Meshes often come in an order that has nothing to do with space; a refit reads the vertices of one node after the other, and half of its
 time goes into waiting for them. Faces keep their order, so that face indices in results mean the same.
 """
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pliant.body import Body
+from pliant.typing import MeshLike
 
 __all__ = ["ReorderedMesh", "reorder_vertices"]
 
@@ -28,7 +29,7 @@ class ReorderedMesh(NamedTuple):
     order: NDArray[np.int64]
 
 
-def reorder_vertices(vertices: Any, faces: ArrayLike | None = None, *, build: str = "sah") -> ReorderedMesh:
+def reorder_vertices(vertices: ArrayLike | MeshLike, faces: ArrayLike | None = None, *, build: str = "sah") -> ReorderedMesh:
     """A mesh whose vertices are numbered as the leaves of its BVH name them, so that updates and refits are faster.
 
     Parameters

@@ -197,7 +197,7 @@ def test_the_summary_adds_up(scene, tmp_path):
         mine = rows[(rows[:, 1:3] == row["bodies"]).all(axis=1)]
         assert row["pairs"] == len(mine) and row["frames"] == len(set(mine[:, 0].tolist()))
         assert row["worst_pairs"] == np.bincount(mine[:, 0])[row["worst_frame"]] == np.bincount(mine[:, 0]).max()
-    top = summary["worst_meetings"][0]
+    top = summary["worst_contacts"][0]
     mine = rows[(rows[:, :3] == [top["frame"], top["first"], top["second"]]).all(axis=1)]
     corners = scene.vertices[top["frame"]][top["first"]][scene.faces[top["first"]][mine[:, 3]]].reshape(-1, 3)
     assert top["pairs"] == len(mine)
@@ -209,7 +209,7 @@ def test_large_coordinates(tmp_path):
     crossing = 1e200 * np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0.2, 0.2, -1], [0.2, 0.2, 1], [0.3, 0.2, 1]], float)
     animation = Animation("large", [FrameActor("one", 1, lambda frame: (crossing, np.array([[0, 1, 2], [3, 4, 5]])))], 1)
     result = check_animation(animation, CheckOptions(weld=False), Output(tmp_path))
-    assert result.pairs == 1 and np.isfinite(result.summary["worst_meetings"][0]["radius"])
+    assert result.pairs == 1 and np.isfinite(result.summary["worst_contacts"][0]["radius"])
 
 
 def test_nothing_of_an_earlier_check_is_left_beside_another(scene, tmp_path):

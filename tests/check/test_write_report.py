@@ -61,7 +61,7 @@ def as_found(two, path, drawn=range(FRAMES)):
             count = int((rows == number).any(axis=1).sum())
             loads |= {(place, number): count} if count else {}
     assert {(place, body): pairs for place, body, pairs in told["load"]} == loads
-    place, first, second, pairs, *centre, radius = told["meetings"][0]
+    place, first, second, pairs, *centre, radius = told["contacts"][0]
     here = two.pairs(place)
     mine = here.faces[(here.bodies == [first, second]).all(axis=1), 0]
     vertices, faces = list(two.meshes(place))[first]

@@ -264,7 +264,7 @@ def test_bodies_of_others_count_for_all_kernels(tmp_path):
         def body(a):
             return a
 
-        own.on(Mine)(body)
+        own.register(Mine)(body)
     """))
     code = """
         from pliant.core import cache
@@ -272,7 +272,7 @@ def test_bodies_of_others_count_for_all_kernels(tmp_path):
         import mine
         print(cache._external_digest(unpack_pairs.py_func) == "")
         from pliant.volume.protocol import size
-        size.on(mine.Mine)(mine.body)
+        size.register(mine.Mine)(mine.body)
         print(cache._external_digest(unpack_pairs.py_func) == "", [path.rpartition("/")[2] for path in cache._external_bodies])
     """
     found = python(code, PLIANT_CACHE=tmp_path / "cache", PYTHONPATH=f"{SOURCE}{os.pathsep}{tmp_path}").splitlines()

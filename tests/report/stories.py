@@ -41,7 +41,7 @@ def report_data(count=12, shown=None, title="Two bodies and a soup", detail=1, *
     bodies = [ReportBody("first", "morph", halves(len(faces))), ReportBody("second", "free", halves(len(faces))),
               ReportBody("soup", "soup")]
     between, within = np.arange(count, dtype=np.int64) * 3 % 17, np.arange(count, dtype=np.int64)[::-1] % 5
-    meetings = [Contact(int(frames[-3]), 0, 1, 40, (0.5, 0.25, -0.125), 0.5), Contact(int(frames[2]), 1, 1, 30, (1.0, 0.0, 0.0), 0.25)]
+    contacts = [Contact(int(frames[-3]), 0, 1, 40, (0.5, 0.25, -0.125), 0.5), Contact(int(frames[2]), 1, 1, 30, (1.0, 0.0, 0.0), 0.25)]
     counts, taken = {"between bodies": between, "within a body": within}, snapshots(frames if shown is None else shown, detail)
-    told = ReportData(title, [("Frames", str(count))], ["A note."], bodies, frames, counts, meetings, taken, 25.0, "y", "m")
+    told = ReportData(title, [("Frames", str(count))], ["A note."], bodies, frames, counts, contacts, taken, 25.0, "y", "m")
     return told._replace(**values)

@@ -34,7 +34,7 @@ def test_everything_is_there(tmp_path):
         same_as_told(snapshot, found[place])
     assert told["frames"] == expected.frames.tolist() and told["up"] == "y" and told["rate"] == 25.0
     assert {each["name"]: each["values"] for each in told["counts"]} == {name: values.tolist() for name, values in expected.counts.items()}
-    assert told["meetings"] == [[9, 0, 1, 40, 0.5, 0.25, -0.125, 0.5], [2, 1, 1, 30, 1.0, 0.0, 0.0, 0.25]]
+    assert told["contacts"] == [[9, 0, 1, 40, 0.5, 0.25, -0.125, 0.5], [2, 1, 1, 30, 1.0, 0.0, 0.0, 0.25]]
     assert sorted(told["load"]) == [[2, 1, 30], [9, 0, 40], [9, 1, 40]]
     assert [path.name for path in path.parent.iterdir()] == ["report.html"]
 
@@ -93,7 +93,7 @@ def test_points_and_nothing(tmp_path):
 
 
 def test_frames_are_left_out_evenly(tmp_path, monkeypatch):
-    """With too little room every second frame is left out, again and again; the first and those of the worst meetings stay."""
+    """With too little room every second frame is left out, again and again; the first and those of the worst contacts stay."""
     monkeypatch.setattr(temp_frames, "CHUNK_BYTES", 1 << 15)
     frames, shown = report_data(64).frames, []
     path = write_report(tmp_path / "report.html", report_data(64, detail=2))
@@ -151,17 +151,17 @@ def test_a_page_does_not_fill_memory(tmp_path, monkeypatch):
 
 def test_lists_may_be_filled_in_on_the_way(tmp_path):
     """Whoever looks for collisions while snapshots are taken knows them at the end."""
-    meetings, counts = [], np.zeros(12, np.int64)
+    contacts, counts = [], np.zeros(12, np.int64)
 
     def looked_at():
         for place, snapshot in enumerate(snapshots(report_data().frames)):
             counts[place] = place
-            meetings.append(Contact(snapshot.frame, 0, 2, place + 1, (0.0, 0.0, 0.0), 1.0))
+            contacts.append(Contact(snapshot.frame, 0, 2, place + 1, (0.0, 0.0, 0.0), 1.0))
             yield snapshot
 
-    path = write_report(tmp_path / "report.html", report_data(counts={"all": counts}, contacts=meetings, snapshots=looked_at()))
+    path = write_report(tmp_path / "report.html", report_data(counts={"all": counts}, contacts=contacts, snapshots=looked_at()))
     told, _ = read_report.parts(path)
-    assert told["counts"][0]["values"] == list(range(12)) and len(told["meetings"]) == 12
+    assert told["counts"][0]["values"] == list(range(12)) and len(told["contacts"]) == 12
 
 
 def test_names_of_strangers(tmp_path):
@@ -191,12 +191,12 @@ def test_only_these_scripts_may_run(tmp_path):
     ({"frames": np.zeros(12, np.int32)}, "frames"),
     ({"rate": 0.0}, "rate"),
     ({"up": "w"}, "up"),
-    ({"meetings": [Contact(11, 0, 1, 1, (0.0, 0.0, 0.0), 1.0)]}, "meetings"),
-    ({"meetings": [Contact(10, 0, 3, 1, (0.0, 0.0, 0.0), 1.0)]}, "meetings"),
-    ({"meetings": [Contact(10, 0, 1, 1, (0.0, 0.0, np.nan), 1.0)]}, "JSON"),
+    ({"contacts": [Contact(11, 0, 1, 1, (0.0, 0.0, 0.0), 1.0)]}, "contacts"),
+    ({"contacts": [Contact(10, 0, 3, 1, (0.0, 0.0, 0.0), 1.0)]}, "contacts"),
+    ({"contacts": [Contact(10, 0, 1, 1, (0.0, 0.0, np.nan), 1.0)]}, "JSON"),
     ({"snapshots": list(snapshots([11]))}, "snapshots: frame 11"),
     ({"snapshots": list(snapshots([12, 10]))}, "snapshots: frame 10"),
-    ({"bodies": [ReportBody("one", "free")]}, "meetings|snapshots: frame 10 has 3 meshes"),
+    ({"bodies": [ReportBody("one", "free")]}, "contacts|snapshots: frame 10 has 3 meshes"),
     ({"snapshots": [next(snapshots([10]))._replace(marked=[np.array([5, 5])] * 3)]}, "marked faces of body 0"),
     ({"snapshots": [next(snapshots([10]))._replace(marked=[np.array([80])] * 3)]}, "marked faces of body 0"),
     ({"snapshots": [Snapshot(10, [(np.zeros((2, 3)), np.array([[0, 1, 2]]))] * 3, [np.empty(0, int)] * 3)]}, "faces"),

@@ -154,10 +154,10 @@ def test_playing(page):
 
 
 @pytest.mark.parametrize("by_key", [False, True], ids=["click", "enter"])
-def test_a_meeting_is_looked_at(page, by_key):
+def test_a_contact_is_looked_at(page, by_key):
     page.click("#reset")
     drawn(page)
-    row = page.locator("#meetings tbody tr").nth(0)
+    row = page.locator("#contacts tbody tr").nth(0)
     assert row.inner_text().split("\t") == ["first – second", "28", "40"]
     before = page.evaluate("report.viewer.camera.position.toArray()")
     if by_key:
@@ -262,7 +262,7 @@ def test_without_webgl(opened):
     """Charts and tables work, and a message says why there is no view."""
     page = opened(report_data(), script=WITHOUT_WEBGL)
     assert "no WebGL 2" in page.inner_text("#message") and not page.is_visible("#volumes")
-    page.locator("#meetings tbody tr").nth(1).click()
+    page.locator("#contacts tbody tr").nth(1).click()
     assert place(page) == 2 and page.locator("#bodies tbody tr").nth(1).inner_text().split("\t") == ["second", "free", "–", "30"]
     page.keyboard.press("End")
     assert place(page) == 11
@@ -281,7 +281,7 @@ def test_nothing_to_tell(opened):
     page = opened(report_data(bodies=[], frames=np.empty(0, np.int32), counts={}, contacts=[], snapshots=[]))
     page.keyboard.press(" ")
     page.keyboard.press("ArrowRight")
-    assert "no frames were stored" in page.inner_text("#message") and "No faces meet" in page.inner_text("#meetings")
+    assert "no frames were stored" in page.inner_text("#message") and "No faces meet" in page.inner_text("#contacts")
 
 
 def test_frames_without_snapshots(opened):
@@ -291,7 +291,7 @@ def test_frames_without_snapshots(opened):
     assert place(page) == 3
     page.fill("#scrub", "8")
     assert place(page) == 6 and page.inner_text("#drawn") == ""
-    page.locator("#meetings tbody tr").nth(0).click()
+    page.locator("#contacts tbody tr").nth(0).click()
     assert place(page) == 9 and page.inner_text("#drawn") == "the view shows frame 32, the nearest it has"
     page.keyboard.press("ArrowLeft")
     assert place(page) == 6

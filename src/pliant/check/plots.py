@@ -79,7 +79,7 @@ def plot_bodies(figure: Figure, summary: dict[str, Any], journal: Journal) -> No
     bins = min(MAX_COLUMNS, len(frames))
     table = np.zeros((len(rows), bins))
     for k, frame in enumerate(frames):
-        for first, second, pairs in journal.pairs(frame)["meetings"].tolist():
+        for first, second, pairs in journal.pairs(frame)["contacts"].tolist():
             row = place.get((first, second))
             if row is not None:
                 table[row, k * bins // len(frames)] = max(table[row, k * bins // len(frames)], pairs)

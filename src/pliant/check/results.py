@@ -41,7 +41,7 @@ def journal_rows(result: FrameResult, contacts: list[Contact]) -> ArrayDict:
     ends = np.cumsum([each.pairs for each in contacts], dtype=np.int64)
     touching_pairs = np.diff(np.concatenate([[0], np.cumsum(touching)])[np.concatenate([[0], ends])]) if contacts else np.zeros(0, np.int64)
     arrays: ArrayDict = {"bodies": result.bodies, "faces": result.faces,
-                         "meetings": np.array([[m.first, m.second, m.pairs] for m in contacts], np.int64).reshape(-1, 3),
+                         "contacts": np.array([[m.first, m.second, m.pairs] for m in contacts], np.int64).reshape(-1, 3),
                          "touching": touching_pairs.astype(np.int64),
                          "places": np.array([[*m.centre, m.radius] for m in contacts], np.float64).reshape(-1, 4),
                          "seconds": np.array([result.read_seconds, result.query_seconds])}  # fmt: skip
@@ -52,7 +52,7 @@ def journal_rows(result: FrameResult, contacts: list[Contact]) -> ArrayDict:
 
 def read_contacts(frame: int, rows: ArrayDict) -> list[Contact]:
     """The contacts of a frame in the journal."""
-    both = zip(rows["meetings"].tolist(), rows["places"].tolist(), strict=True)
+    both = zip(rows["contacts"].tolist(), rows["places"].tolist(), strict=True)
     return [Contact(frame, first, second, pairs, (x, y, z), radius) for (first, second, pairs), (x, y, z, radius) in both]
 
 
@@ -179,7 +179,7 @@ def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, 
     names, total, frames = [body.name for body in meta.bodies], sums.between + sums.self_pairs, sums.frames
     order = np.lexsort((np.array(frames), -total))[:MAX_WORST].tolist()
     return {
-        "format": "pliant check 1", "pliant": pliant.__version__, "name": animation.name,
+        "format": "pliant check 2", "pliant": pliant.__version__, "name": animation.name,
         "files": [file.name for file in animation.files[:1000]], "notes": list(animation.notes),
         "rate": animation.rate, "up": animation.up, "unit": animation.unit, "options": asdict(options),
         "bodies": [{"name": name, "kind": body.kind, "vertices": count.vertices, "faces": count.faces}
@@ -189,7 +189,7 @@ def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, 
         "by_bodies": [{"bodies": list(two), "names": [names[k] for k in two], **pair._asdict()}
                       for two, pair in sorted(sums.bodies.items(), key=lambda item: (-item[1].pairs, item[0]))],
         "worst_frames": [{"frame": frames[k], "pairs": int(total[k])} for k in order if total[k]],
-        "worst_meetings": [each._asdict() for each in sums.worst[:MAX_WORST]],
+        "worst_contacts": [each._asdict() for each in sums.worst[:MAX_WORST]],
         "seconds": {"reading": round(float(sums.seconds[0]), 3), "queries": round(float(sums.seconds[1]), 3)},
     }  # fmt: skip
 

@@ -65,7 +65,7 @@ def write_report(path: str | os.PathLike[str], report: ReportData, most_bytes: i
 def _priority_frames(report: ReportData) -> list[int]:
     """Indices of the frames of the contacts with the most pairs."""
     places = {int(frame): place for place, frame in enumerate(report.frames)}
-    frames = dict.fromkeys(meeting.frame for meeting in report.contacts[: 10 * MAX_PRIORITY])
+    frames = dict.fromkeys(contact.frame for contact in report.contacts[: 10 * MAX_PRIORITY])
     return [places[frame] for frame in frames if frame in places][:MAX_PRIORITY]
 
 
@@ -116,7 +116,7 @@ def _page_data(report: ReportData, store: FrameStore | None, hierarchies: Sequen
         "counts": [{"name": name, "values": _check_counts(name, values, len(frames))} for name, values in report.counts.items()],
         "bodies": [{"name": each.name, "kind": each.kind, **_level_sizes(each.hierarchy if hierarchies else None)}
                    for each in report.bodies],
-        "meetings": [_contact_row(each, places) for each in report.contacts[:MAX_ROWS]],
+        "contacts": [_contact_row(each, places) for each in report.contacts[:MAX_ROWS]],
         "more": report.omitted_contacts + max(0, len(report.contacts) - MAX_ROWS),
         "load": _body_loads(report, places, most_bytes),
         "shown": [place for place, _ in shown.stored] if shown else [],
@@ -233,7 +233,7 @@ def _page_shell(page_data: Mapping[str, Any]) -> tuple[bytes, bytes]:
                   "base-uri 'none'; form-action 'none'",
         "title": html.escape(str(page_data["title"])),
         "style": style,
-        "story": _safe_json(page_data),
+        "page_data": _safe_json(page_data),
         "three": f"<script>{three}</script>\n" if three else "",
         "script": own,
     }  # fmt: skip

@@ -32,7 +32,7 @@ class Chart {
   }
 
   get columns() {
-    return Math.max(1, story.frames.length);
+    return Math.max(1, pageData.frames.length);
   }
 
   /** The middle of a frame's column. */
@@ -65,7 +65,7 @@ class Chart {
 
   draw() {
     this.width = this.element.clientWidth;
-    this.left = story.bodies.length > 1 && this.width > 700 ? 112 : 56; // names of bodies, or numbers alone
+    this.left = pageData.bodies.length > 1 && this.width > 700 ? 112 : 56; // names of bodies, or numbers alone
     const ratio = devicePixelRatio || 1, height = this.height;
     if (!this.width) return;
     this.canvas.style.height = `${height}px`;
@@ -101,9 +101,9 @@ class PairsChart extends Chart {
   constructor(element, jump) {
     super(element, jump);
     this.height = 138;
-    this.totals = story.frames.map((_, place) => story.counts.reduce((sum, each) => sum + each.values[place], 0));
+    this.totals = pageData.frames.map((_, place) => pageData.counts.reduce((sum, each) => sum + each.values[place], 0));
     this.marker.style.height = `${this.height - 20}px`;
-    story.counts.forEach(({ name }, k) => {
+    pageData.counts.forEach(({ name }, k) => {
       const label = made("span"), chip = made("i", "chip");
       chip.style.background = `var(--series-${k % 4})`;
       label.append(chip, name);
@@ -121,10 +121,10 @@ class PairsChart extends Chart {
       context.fillStyle = this.colour("--quiet");
       context.fillText(short(value), this.left - 8, y(value));
     }
-    const colours = story.counts.map((_, k) => this.colour(`--series-${k % 4}`));
+    const colours = pageData.counts.map((_, k) => this.colour(`--series-${k % 4}`));
     for (const [place, x, wide] of this.bars((at) => this.totals[at])) {
       let sum = 0;
-      story.counts.forEach(({ values }, k) => {
+      pageData.counts.forEach(({ values }, k) => {
         if (!values[place]) return;
         context.fillStyle = colours[k];
         context.fillRect(x, y(sum + values[place]), wide, y(sum) - y(sum + values[place]));
@@ -136,7 +136,7 @@ class PairsChart extends Chart {
 
   /** Numbers of frames, at round ones where frames are without gaps. */
   paintAxis(context, width, bottom) {
-    const { frames } = story, step = niceStep(this.columns, Math.max(2, (width - this.left) / 80));
+    const { frames } = pageData, step = niceStep(this.columns, Math.max(2, (width - this.left) / 80));
     context.fillStyle = this.colour("--quiet");
     context.textAlign = "center";
     for (let place = 0; place < frames.length; place += step) context.fillText(String(frames[place]), this.x(place), bottom + 12);
@@ -145,9 +145,9 @@ class PairsChart extends Chart {
   }
 
   tell(place) {
-    if (!story.frames.length) return "";
-    const parts = story.counts.filter(({ values }) => values[place]).map(({ name, values }) => `${whole.format(values[place])} ${name}`);
-    return `frame ${story.frames[place]}: ${parts.join(", ") || "nothing meets"}`;
+    if (!pageData.frames.length) return "";
+    const parts = pageData.counts.filter(({ values }) => values[place]).map(({ name, values }) => `${whole.format(values[place])} ${name}`);
+    return `frame ${pageData.frames[place]}: ${parts.join(", ") || "nothing meets"}`;
   }
 }
 
@@ -155,14 +155,14 @@ class PairsChart extends Chart {
 class HeatChart extends Chart {
   constructor(element, jump) {
     super(element, jump);
-    const sums = story.bodies.map((_, body) => [...loads[body].values()].reduce((a, b) => a + b, 0));
+    const sums = pageData.bodies.map((_, body) => [...loads[body].values()].reduce((a, b) => a + b, 0));
     const ranked = sums.map((_, body) => body).sort((a, b) => sums[b] - sums[a]);
     this.bodies = ranked.slice(0, MOST_STRIPS).sort((a, b) => a - b);
     this.most = Math.max(1, ...loads.map((each) => [...each.values()].reduce((a, b) => Math.max(a, b), 0)));
     this.height = ROW * this.bodies.length;
     this.marker.style.height = `${this.height}px`;
-    const left = story.bodies.length - this.bodies.length;
-    const some = `${this.bodies.length} of ${whole.format(story.bodies.length)} bodies, those with most`;
+    const left = pageData.bodies.length - this.bodies.length;
+    const some = `${this.bodies.length} of ${whole.format(pageData.bodies.length)} bodies, those with most`;
     if (left) byId("scale").append(made("span", "", some));
     byId("scale").append(made("span", "", "0"), made("i", "ramp"), made("span", "", short(this.most)));
   }
@@ -178,7 +178,7 @@ class HeatChart extends Chart {
       context.fillRect(this.left - 7, y, 3, ROW - 2);
       context.fillStyle = quiet;
       context.textAlign = "right";
-      context.fillText(fitted(context, story.bodies[body].name, this.left - 14), this.left - 11, y + ROW / 2 - 1);
+      context.fillText(fitted(context, pageData.bodies[body].name, this.left - 14), this.left - 11, y + ROW / 2 - 1);
       context.fillStyle = red;
       for (const [place, x, wide] of this.bars((at) => load.get(at) ?? 0)) {
         const pairs = load.get(place);
@@ -192,8 +192,8 @@ class HeatChart extends Chart {
 
   tell(place, y) {
     const body = this.bodies[Math.floor(y / ROW)];
-    if (body === undefined || !story.frames.length) return "";
-    return `${story.bodies[body].name}, frame ${story.frames[place]}: ${whole.format(loads[body].get(place) ?? 0)}`;
+    if (body === undefined || !pageData.frames.length) return "";
+    return `${pageData.bodies[body].name}, frame ${pageData.frames[place]}: ${whole.format(loads[body].get(place) ?? 0)}`;
   }
 
   tipTop(y) {

@@ -4,7 +4,7 @@
 const ORDER = 3, NEIGHBOURS = 4, SAME = 8;
 
 const byId = (name) => document.getElementById(name);
-const story = JSON.parse(byId("story").textContent);
+const pageData = JSON.parse(byId("page-data").textContent);
 const whole = new Intl.NumberFormat("en");
 
 /** A new element with a class and a text. */
@@ -74,7 +74,7 @@ function positions(bytes, at, count, mode, before, earlier) {
 class Frames {
   constructor() {
     this.list = [];
-    this.past = story.bodies.map(() => []);
+    this.past = pageData.bodies.map(() => []);
   }
 
   /** Read a chunk. */
@@ -125,8 +125,8 @@ class Hierarchy {
   }
 
   async load() {
-    const counts = story.bodies[this.body].levels, bytes = await block(`hierarchy-${this.body}`);
-    const total = story.bodies[this.body].order;
+    const counts = pageData.bodies[this.body].levels, bytes = await block(`hierarchy-${this.body}`);
+    const total = pageData.bodies[this.body].order;
     this.order = integers(bytes, 0, total);
     this.ranges = [];
     for (let level = 0, at = 4 * total; level < counts.length; at += 8 * counts[level], level++) {

@@ -11,7 +11,7 @@ function opened() {
     Object.assign(byId("message"), { hidden: false, textContent: text });
     return null;
   };
-  if (!story.shown.length) return tell(story.absent);
+  if (!pageData.shown.length) return tell(pageData.absent);
   const missing = (what) => tell(`This browser has no ${what}, so there is no 3D view. Charts and tables work.`);
   if (typeof DecompressionStream === "undefined") return missing("DecompressionStream");
   const context = canvas.getContext("webgl2", { antialias: true, alpha: true, powerPreference: "high-performance" });
@@ -27,11 +27,11 @@ class Page {
     this.viewer = opened();
     this.charts = [new PairsChart(byId("pairs"), (place) => this.jump(place))];
     this.bodies = new BodiesTable(this.viewer);
-    if (story.bodies.length > 1) {
+    if (pageData.bodies.length > 1) {
       byId("by-body").hidden = false;
       this.charts.push(new HeatChart(byId("heat"), (place) => this.jump(place)));
     }
-    meetingsTable((place, _first, _second, _pairs, x, y, z, radius) => {
+    contactsTable((place, _first, _second, _pairs, x, y, z, radius) => {
       this.jump(place);
       this.viewer?.focus([x, y, z], radius);
     });
@@ -43,21 +43,21 @@ class Page {
   }
 
   tellHead() {
-    byId("title").textContent = story.title;
-    for (const [name, value] of story.facts) {
+    byId("title").textContent = pageData.title;
+    for (const [name, value] of pageData.facts) {
       const pair = made("div");
       pair.append(made("dt", "", name), made("dd", "", value));
       byId("facts").append(pair);
     }
-    byId("notes").append(...story.notes.map((text) => made("li", "", text)));
+    byId("notes").append(...pageData.notes.map((text) => made("li", "", text)));
   }
 
   /** Read all frames; the page is in use meanwhile. */
   async load() {
     try {
-      for (let chunk = 0; chunk < story.chunks; chunk++) {
+      for (let chunk = 0; chunk < pageData.chunks; chunk++) {
         this.frames.read(await block(`frames-${chunk}`));
-        byId("progress").value = (chunk + 1) / story.chunks;
+        byId("progress").value = (chunk + 1) / pageData.chunks;
         this.go(this.place);
       }
       byId("progress").hidden = true;
@@ -68,7 +68,7 @@ class Page {
 
   /** Where playing and single steps go: frames that the view has, or all, if there is none. */
   get stops() {
-    return this.viewer ? this.frames.list.length : story.frames.length;
+    return this.viewer ? this.frames.list.length : pageData.frames.length;
   }
 
   placeOf(stop) {
@@ -93,17 +93,17 @@ class Page {
   }
 
   go(place) {
-    if (!story.frames.length) return;
+    if (!pageData.frames.length) return;
     const start = performance.now();
-    this.place = Math.min(story.frames.length - 1, Math.max(0, place));
+    this.place = Math.min(pageData.frames.length - 1, Math.max(0, place));
     const frame = this.viewer && this.stops ? this.frames.nearest(this.place) : null;
     if (frame) this.viewer.show(frame);
     for (const each of this.charts) each.mark(this.place);
     this.bodies.count(this.place, frame);
     byId("scrub").value = this.place;
-    byId("now").textContent = `frame ${story.frames[this.place]} · ${(story.frames[this.place] / story.rate).toFixed(2)} s`;
+    byId("now").textContent = `frame ${pageData.frames[this.place]} · ${(pageData.frames[this.place] / pageData.rate).toFixed(2)} s`;
     const other = frame && frame.place !== this.place;
-    byId("drawn").textContent = other ? `the view shows frame ${story.frames[frame.place]}, the nearest it has` : "";
+    byId("drawn").textContent = other ? `the view shows frame ${pageData.frames[frame.place]}, the nearest it has` : "";
     this.tellLevel();
     this.cost = performance.now() - start;
   }
@@ -122,7 +122,7 @@ class Page {
     if (!on) return;
     const last = this.placeOf(Math.max(0, this.stops - 1));
     if (this.place >= last && !byId("loop").checked) this.go(0);
-    this.time = story.frames[this.place];
+    this.time = pageData.frames[this.place];
     this.clock = performance.now();
     requestAnimationFrame((now) => this.tick(now));
   }
@@ -130,8 +130,8 @@ class Page {
   /** Frames by the clock: a slow machine leaves some out, and the animation keeps its pace. */
   tick(now) {
     if (!this.playing) return;
-    const { frames } = story, end = this.stops - 1;
-    this.time += (Math.max(0, now - this.clock) / 1000) * story.rate * Number(byId("speed").value);
+    const { frames } = pageData, end = this.stops - 1;
+    this.time += (Math.max(0, now - this.clock) / 1000) * pageData.rate * Number(byId("speed").value);
     this.clock = Math.max(now, this.clock);
     if (end >= 0) {
       const first = frames[this.placeOf(0)], last = frames[this.placeOf(end)];
@@ -177,8 +177,8 @@ class Page {
 
   wire() {
     const on = (name, kind, act) => byId(name).addEventListener(kind, (event) => act(event.target));
-    const scrub = byId("scrub"), most = Math.max(0, ...story.bodies.map(({ levels }) => levels.length - 1));
-    scrub.max = Math.max(0, story.frames.length - 1);
+    const scrub = byId("scrub"), most = Math.max(0, ...pageData.bodies.map(({ levels }) => levels.length - 1));
+    scrub.max = Math.max(0, pageData.frames.length - 1);
     on("scrub", "input", ({ value }) => {
       const frame = this.viewer && this.stops ? this.frames.nearest(Number(value)) : null;
       this.jump(frame ? frame.place : Number(value));
@@ -192,8 +192,8 @@ class Page {
     if (!this.viewer) return;
     byId("volumes").hidden = !most;
     Object.assign(byId("level"), { max: most });
-    byId("all-clear").hidden = story.bodies.length < 2;
-    byId("up").value = story.up || "z";
+    byId("all-clear").hidden = pageData.bodies.length < 2;
+    byId("up").value = pageData.up || "z";
     on("bodies", "change", () => this.tellLevel());
     on("level", "input", ({ value }) => this.setLevel(Number(value)));
     on("up", "change", ({ value }) => this.viewer.setUp(value));

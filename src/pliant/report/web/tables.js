@@ -1,10 +1,10 @@
-// The lists beside the view: bodies, the worst meetings, the worst frames.
+// The lists beside the view: bodies, the worst contacts, the worst frames.
 
 const MOST_FRAMES = 200;
 
 // Of each body, by place: pairs in that frame.
-const loads = story.bodies.map(() => new Map());
-for (const [place, body, pairs] of story.load) loads[body].set(place, pairs);
+const loads = pageData.bodies.map(() => new Map());
+for (const [place, body, pairs] of pageData.load) loads[body].set(place, pairs);
 
 /** The head of a table; columns are [text, class]. */
 function headed(table, columns) {
@@ -48,33 +48,33 @@ function chosenFrom(table, columns, rows, empty, choose) {
   });
 }
 
-/** The table of meetings: [place, first, second, pairs, x, y, z, radius] each. */
-function meetingsTable(go) {
-  const name = (body) => brief(story.bodies[body].name);
-  const rows = story.meetings.map(([place, first, second, pairs]) => [
+/** The table of contacts: [place, first, second, pairs, x, y, z, radius] each. */
+function contactsTable(go) {
+  const name = (body) => brief(pageData.bodies[body].name);
+  const rows = pageData.contacts.map(([place, first, second, pairs]) => [
     [first === second ? `${name(first)}, with itself` : `${name(first)} – ${name(second)}`, "name"],
-    [whole.format(story.frames[place]), "number"],
+    [whole.format(pageData.frames[place]), "number"],
     [whole.format(pairs), "number"],
   ]);
   const columns = [["Bodies", "name"], ["Frame", "number"], ["Pairs", "number"]];
-  chosenFrom(byId("meetings"), columns, rows, "No faces meet.", (index) => go(...story.meetings[index]));
-  const all = rows.length + story.more;
-  byId("meetings-count").textContent = story.more ? `${whole.format(rows.length)} of ${whole.format(all)}` : rows.length ? String(all) : "";
+  chosenFrom(byId("contacts"), columns, rows, "No faces meet.", (index) => go(...pageData.contacts[index]));
+  const all = rows.length + pageData.more;
+  byId("contacts-count").textContent = pageData.more ? `${whole.format(rows.length)} of ${whole.format(all)}` : rows.length ? String(all) : "";
 }
 
 /** The table of frames in which most pairs meet. */
 function framesTable(totals, go) {
   const places = totals.map((_, place) => place).filter((place) => totals[place]).sort((a, b) => totals[b] - totals[a] || a - b);
-  const several = story.counts.length > 1;
+  const several = pageData.counts.length > 1;
   const rows = places.slice(0, MOST_FRAMES).map((place) => [
-    [whole.format(story.frames[place]), "name"],
-    ...(several ? story.counts.map(({ values }) => [whole.format(values[place]), "number"]) : []),
+    [whole.format(pageData.frames[place]), "name"],
+    ...(several ? pageData.counts.map(({ values }) => [whole.format(values[place]), "number"]) : []),
     [whole.format(totals[place]), "number"],
   ]);
-  const kinds = several ? story.counts.map(({ name }) => [name, "number"]) : [];
+  const kinds = several ? pageData.counts.map(({ name }) => [name, "number"]) : [];
   const columns = [["Frame", "name"], ...kinds, [several ? "All pairs" : "Pairs", "number"]];
   chosenFrom(byId("frames"), columns, rows, "No faces meet in any frame.", (index) => go(places[index]));
-  const some = `${whole.format(places.length)} of ${whole.format(story.frames.length)} have pairs`;
+  const some = `${whole.format(places.length)} of ${whole.format(pageData.frames.length)} have pairs`;
   byId("frames-count").textContent = places.length ? some : "";
 }
 
@@ -83,7 +83,7 @@ class BodiesTable {
   constructor(viewer) {
     const columns = [["Body", "name"], ["Kind", ""], ["Triangles", "number"], ["Pairs", "number"]];
     const body = headed(byId("bodies"), viewer ? [...columns, ["Show", ""], ["Clear", ""]] : columns);
-    this.rows = story.bodies.map(({ name, kind }, index) => {
+    this.rows = pageData.bodies.map(({ name, kind }, index) => {
       const row = made("tr"), title = made("td", "name"), chip = made("i", "chip");
       const faces = made("td", "number"), pairs = made("td", "number");
       chip.style.background = `rgb(${colourOf(index)})`;
@@ -97,7 +97,7 @@ class BodiesTable {
   }
 
   switches(viewer, index, row) {
-    const shown = viewer.shown[index], { name } = story.bodies[index];
+    const shown = viewer.shown[index], { name } = pageData.bodies[index];
     const switched = (what, className, checked, act) => {
       const cell = made("td"), box = Object.assign(made("input", className), { type: "checkbox", checked });
       box.setAttribute("aria-label", `${what}: ${name}`);

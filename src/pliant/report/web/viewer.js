@@ -31,7 +31,7 @@ class Shown {
     this.viewer = viewer;
     this.piece = null;
     this.visible = true;
-    this.hierarchy = story.bodies[body].levels.length ? new Hierarchy(body) : null;
+    this.hierarchy = pageData.bodies[body].levels.length ? new Hierarchy(body) : null;
     const colour = { value: linear(colourOf(body)) };
     const surface = (clear, options) => material(SURFACE_VERTEX, SURFACE_FRAGMENT, { up, colour, clear: { value: clear } }, options);
     this.solid = surface(0, { polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 1 }); // marked faces are in front of it
@@ -138,7 +138,7 @@ function reserve(geometry, count) {
 
 class Viewer {
   constructor(canvas, context) {
-    const [low, high] = [Math.min, Math.max].map((end) => [0, 1, 2].map((axis) => end(...story.outline.map((point) => point[axis]))));
+    const [low, high] = [Math.min, Math.max].map((end) => [0, 1, 2].map((axis) => end(...pageData.outline.map((point) => point[axis]))));
     this.centre = low.map((value, axis) => 0.5 * value + 0.5 * high[axis]);
     const half = high.map((value, axis) => value - this.centre[axis]);
     this.scale = 1 / (Math.hypot(...half) || 1);
@@ -156,7 +156,7 @@ class Viewer {
     this.root = new THREE.Group();
     this.root.matrixAutoUpdate = false;
     this.scene.add(this.root);
-    this.shown = story.bodies.map((_, body) => new Shown(this, body));
+    this.shown = pageData.bodies.map((_, body) => new Shown(this, body));
     this.root.add(...this.shown.map((each) => each.group));
     this.floor = new THREE.LineSegments(undefined, material(LINE_VERTEX, LINE_FRAGMENT, { opacity: { value: 0.5 } }, SHEER));
     this.floor.visible = false;
@@ -171,7 +171,7 @@ class Viewer {
     new ResizeObserver(() => this.resize()).observe(canvas);
     this.restyle();
     this.resize();
-    this.setUp(story.up || "z");
+    this.setUp(pageData.up || "z");
   }
 
   redMaterials() {
@@ -215,7 +215,7 @@ class Viewer {
     const size = new THREE.Vector3(...this.half).applyMatrix4(this.root.matrix);
     const side = roundUp((0.2 * Math.max(Math.abs(size.x), Math.abs(size.z), 0.05)) / this.scale), lines = 10;
     const low = -Math.abs(size.y), wide = lines * side * this.scale, points = [];
-    byId("squares").textContent = `squares of ${side.toPrecision(1) * 1} ${story.unit}`;
+    byId("squares").textContent = `squares of ${side.toPrecision(1) * 1} ${pageData.unit}`;
     for (let k = -lines; k <= lines; k++) {
       const at = k * side * this.scale;
       points.push(at, low, -wide, at, low, wide, -wide, low, at, wide, low, at);
@@ -228,7 +228,7 @@ class Viewer {
   reset() {
     const away = new THREE.Vector3(0.62, 0.42, 0.78).normalize(), right = new THREE.Vector3(0, 1, 0).cross(away).normalize();
     const above = away.clone().cross(right), slope = Math.tan((FIELD / 360) * Math.PI);
-    const needed = story.outline.map((place) => {
+    const needed = pageData.outline.map((place) => {
       const point = this.inside(place);
       return point.dot(away) + Math.max(Math.abs(point.dot(above)), Math.abs(point.dot(right)) / this.camera.aspect) / slope;
     });
