@@ -71,7 +71,11 @@ class UniformGrid(RayTarget):
         return _make_grid, (self.vertices, self.faces, self._requested_cells)
 
     def update(self, vertices: ArrayLike, faces: ArrayLike | None = None) -> None:
-        """Set the vertices, or with faces (f, 3) another mesh. Invalid input raises an error, and the grid is unchanged."""
+        """Set the vertices, or another mesh. Invalid input raises an error, and the grid is unchanged.
+
+        vertices : (n, 3), or an object with `.vertices` and `.faces`
+        faces : (f, 3) of another mesh; without them the faces stay
+        """
         other = None
         if faces is None:
             rows = self._check_vertices(vertices)
