@@ -48,19 +48,19 @@ class System(NamedTuple):
 
 
 class Elastic:
-    """An elastic body made of simulation nodes, which are at rest where `nodes` has them. SI units, or any others that fit together.
+    """A small elastic solver over simulation nodes, for examples and experiments. Units are SI, or any consistent ones.
 
     Parameters
     ----------
-    nodes : `MeshlessNodes`, at most 4,096
-    density : mass of a unit of volume
+    nodes : `MeshlessNodes` at rest, at most 4,096
+    density : mass per volume
     young : Young's modulus; Poisson's ratio is 0
-    volume : of the whole body, or (m,) of each node; by default that of a cube for each, as wide as the nodes are apart
+    volume : of the whole body, or (m,) of each node; by default that of a cube as wide as the distance between nodes
     gravity : (3,) acceleration of all nodes, or None
-    damping : the rate at which velocities die out, besides what implicit steps take away
-    pinned : (k,) nodes that are held: they stay, or are where `move` puts them
+    damping : the rate at which velocities decay, in addition to the damping of implicit steps
+    pinned : (k,) nodes that stay where they are, or where `move` sets them
 
-    One thread at a time.
+    Not for several threads at a time.
 
     >>> import numpy as np
     >>> import pliant as pl
@@ -127,7 +127,7 @@ class Elastic:
 
     @property
     def positions(self) -> Floats:
-        """(m, 3) float64, a copy: where the nodes are."""
+        """(m, 3) float64, a copy: the positions of the nodes."""
         return np.array(self._positions)
 
     @property
@@ -137,7 +137,7 @@ class Elastic:
 
     @property
     def pinned(self) -> Indices:
-        """(k,) the nodes that are held, sorted."""
+        """(k,) the pinned nodes, sorted."""
         return np.array(self._pinned)
 
     def __repr__(self) -> str:
@@ -237,8 +237,9 @@ class Elastic:
         return self._system
 
     def maps(self) -> Floats:
-        """(m, 3, 4): the affine map of each node, for `update` of a blended body. As `MeshlessNodes.maps`, but directions across flat
-        sets of nodes turn along with them."""
+        """(m, 3, 4): the affine map of each node, for `update` of a blended body; as `MeshlessNodes.maps`, but the directions across
+        flat sets of nodes rotate with them.
+        """
         gradients = self.nodes.gradients_at(self._positions)
         flat = self._rank < FULL_RANK
         if flat.any():

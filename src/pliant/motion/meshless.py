@@ -69,13 +69,13 @@ class GradientOperator(NamedTuple):
 
 
 class MeshlessNodes:
-    """Simulation nodes that a surface follows: weights for `Body.blended`, and maps for its `update`.
+    """Simulation nodes that deform an embedded surface (meshless animation): weights for `Body.blended`, and maps for its `update`.
 
     Parameters
     ----------
-    positions : (m, 3) where the nodes are at rest
-    radius : how far a node reaches, one number or (m,); 2 to 3 times the distance between nodes is usual
-    neighbours : a gradient is made from all nodes within the radius, and from so many of the nearest where there are fewer
+    positions : (m, 3) of the nodes at rest
+    radius : the support radius of the nodes, one number or (m,); usually 2 to 3 times the distance between nodes
+    neighbours : the minimum number of nodes in the estimate of a gradient: where fewer are within the radius, the nearest are added
 
     >>> import numpy as np
     >>> import pliant as pl
@@ -115,7 +115,7 @@ class MeshlessNodes:
 
     @property
     def spacing(self) -> Floats:
-        """(m,) how far the nearest nodes are: the mean distance of the three nearest; the radius, if all are at one place."""
+        """(m,) the mean distance from each node to its three nearest; the radius, if all nodes are at one position."""
         near = min(SPACING_NEIGHBOURS, len(self) - 1)
         far = self._tree.query(self._rest, [*range(2, near + 2)])[0].mean(axis=1) if near else np.zeros(1)
         return np.ldexp(far, self.frame.exponent) if far.any() else np.array(self._radius)

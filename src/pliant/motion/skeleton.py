@@ -21,12 +21,12 @@ Indices = NDArray[np.int64]
 
 
 class Skeleton:
-    """Joints that a surface follows: weights for `Body.blended`, and maps for its `update`.
+    """The joints of a skinned mesh: weights for `Body.blended`, and maps for its `update`.
 
     Parameters
     ----------
-    parents : (m,) the joint that each hangs on, −1 for none; in any order
-    inverse_bind : (m, 4, 4) or (m, 3, 4): from the surface as modelled to the frame of each joint; by default these were the same
+    parents : (m,) the parent of each joint, −1 for roots; in any order
+    inverse_bind : (m, 4, 4) or (m, 3, 4) matrices from the mesh at rest to the frame of each joint; by default identities
 
     >>> import numpy as np
     >>> import pliant as pl
