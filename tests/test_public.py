@@ -2,8 +2,10 @@
 
 import doctest
 import importlib
+import inspect
 import json
 import pkgutil
+import re
 import tomllib
 import zipfile
 from importlib import metadata
@@ -155,3 +157,31 @@ def test_types_all_modules_and_the_page_of_reports_are_in_the_wheel(tmp_path):
         names = set(archive.namelist())
     sources = (path for path in (SOURCE / "pliant").rglob("*") if path.is_file() and path.suffix not in (".pyc", ".nbi", ".nbc"))
     assert {f"pliant/{path.relative_to(SOURCE / 'pliant').as_posix()}" for path in sources} <= names
+
+
+def described_calls():
+    """(name, function) of all public functions, constructors and methods that users call, and not the results."""
+    for name in pliant.__all__:
+        value = getattr(pliant, name)
+        if not inspect.isclass(value):
+            yield name, value
+        elif value.__module__ != "pliant.results" and not issubclass(value, Exception):
+            yield name, value
+            for part in dir(value):
+                member = inspect.unwrap(inspect.getattr_static(value, part))
+                function = getattr(member, "__func__", member)
+                if not part.startswith("_") and inspect.isfunction(function) and part not in HELPERS:
+                    yield f"{name}.{part}", getattr(value, part)
+
+
+HELPERS = {"gradients_at", "maps_with"}                                 # of `Elastic`
+NOT_DESCRIBED = {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
+
+
+@pytest.mark.parametrize(("name", "function"), [pytest.param(*call, id=call[0]) for call in described_calls()])
+def test_every_parameter_is_described(name, function):
+    """In a row `name : what it is`, which the site shows as a list."""
+    rows = re.findall(r"^(\w+(?:, \w+)*) : ", inspect.getdoc(function) or "", re.MULTILINE)
+    described = {each for row in rows for each in row.split(", ")}
+    parameters = [each.name for each in inspect.signature(function).parameters.values() if each.kind not in NOT_DESCRIBED]
+    assert [each for each in parameters if each not in described | {"self"}] == []

@@ -53,26 +53,27 @@ class _Update(NamedTuple):
 
 
 class Body(QueryBody):
-    """A triangle mesh that may change shape every frame: any vertex may go anywhere.
+    """A deformable triangle mesh with a bounding volume hierarchy (BVH): any vertex may move anywhere in every frame.
 
     Parameters
     ----------
-    vertices : (n, 3) positions, or an object with `.vertices` and `.faces` (or `.triangles`); any real dtype, any layout, copied
-    faces : (f, 3) vertex indices, any integer dtype; degenerate faces are the segment or point they span
-    volume : bounding-volume type: "aabb", "sphere", "kdop14", "kdop18", "kdop26", "obb", "rss", "slabcutball" or "double_slabcutball"
-    build : how the BVH is built, once, from the first positions
-    arity : children of a node: 2, 4 or 8
-    leaf : most triangles in a leaf: 1 to 8
-    policy : when volumes are refitted: a name, a table {"name": …} with the options of that policy, or a TOML file that holds one
-    origin : fix the point that float32 volumes are relative to; by default it follows the body
-    build_poses : (k, n, 3) poses that the body will take, if they are known: the BVH is built on their mean, which serves all of them
-        better
-    weld : True to merge vertices at the same position, as at the seams of textured meshes; or a distance, to merge those that steps of at
-        most that length connect. The lowest index stands for all of them, in every frame; `faces` stays as given
-    key_poses : (k, n, 3) poses near those that the body takes, if no one BVH serves them all: each has its own BVH, built when it is
-        first chosen. That of key pose 0 is used until `update(vertices, key_pose=…)` chooses another; "rebuild" is refused
+    vertices : (n, 3) positions, or an object with `.vertices` and `.faces` (or `.triangles`); any real dtype and layout, copied
+    faces : (f, 3) vertex indices of any integer dtype; a degenerate face is the segment or the point that its vertices span
+    volume : the bounding-volume type: "aabb", "sphere", "kdop6", "kdop14", "kdop18", "kdop26", "obb", "rss", "slabcutball" or
+        "double_slabcutball"
+    build : the builder of the BVH, which runs once, on the first positions
+    arity : maximum children of a BVH node: 2, 4 or 8
+    leaf : maximum triangles of a leaf: 1 to 8
+    policy : the refit policy: a name, a dict {"name": …} with options of that policy, or the path of a TOML file with one
+    origin : (3,) a fixed point that float32 volumes are relative to; by default it moves with the body
+    build_poses : (k, n, 3) poses that the body will take, if they are known: the BVH is built on their mean
+    weld : True merges vertices at the same position, as at the seams of textured meshes; a number merges vertices that are connected
+        by steps of at most that length. Merged vertices take the position of the one with the lowest index in every frame; `faces`
+        stays as given
+    key_poses : (k, n, 3) poses with a BVH each, for bodies that no single BVH fits. A BVH is built when its pose is first used;
+        `update(vertices, key_pose=k)` chooses it, and 0 is the first. Not with policy "rebuild"
 
-    Queries on one body may run in several threads; `update` waits for them, and they for it.
+    Queries on one body may run in several threads; `update` waits for queries that run, and queries wait for it.
 
     >>> import pliant as pl
     >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -124,8 +125,11 @@ class Body(QueryBody):
 
     @classmethod
     def rigid(cls, vertices: ArrayLike | MeshLike, faces: ArrayLike | None = None, **options: Unpack[BodyOptions]) -> Body:
-        """A body that keeps its shape: `update(matrix)` sets its transform. Options as for `Body`; the default policy is "fitted" for
-        volume types that merging loosens. Its copies are instances: they share the mesh and the BVH, and each has its own transform.
+        """A rigid body: `update(matrix)` sets its transform. Copies are instances: they share the mesh and the BVH, and each has its own
+        transform.
+
+        vertices, faces : as for `Body`, and all its options but `key_poses`. The default policy is "fitted" for bounding-volume types
+            whose merged volumes are loose
 
         >>> import pliant as pl
         >>> tool = pl.Body.rigid([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -146,18 +150,18 @@ class Body(QueryBody):
               rest: int | Literal["mean"] = 0, between: int = 0, volume: VolumeName = "aabb", build: BuilderName = "sah",
               arity: Literal[2, 4, 8] = 8, leaf: int = 8, policy: PolicyLike = "auto", origin: ArrayLike | None = None,
               weld: bool | float = False) -> Body:
-        """A body that blends shapes: `update(weights)` sets the weight of each. Its cost does not depend on the number of vertices, and
-        queries compute only the vertices of faces that may intersect something.
+        """A body with morph targets (blend shapes): `update(weights)` sets the weight of each. The cost of an update does not depend on
+        the number of vertices, and queries compute only the vertices of faces that they test.
 
-        targets : (k, n, 3) the vertices in each shape; with weights (k,) that are not negative and sum to 1 they are at Σ w_i target_i
-        base : (n, 3) for targets as animation files have them: vertices are at base + Σ w_i (target_i − base), with any weights
+        targets : (k, n, 3) vertices of each shape. Vertices are Σ w_i target_i, for weights (k,) that are not negative and sum to 1
+        faces : as for `Body`
+        base : (n, 3), for additive targets as in animation files: vertices are base + Σ w_i (target_i − base), for any weights
         relative : targets are displacements from the base
-        rest : the target that the BVH is built on, or "mean"; with a base, 0 is the base. The body starts there, "mean" with equal weights
-        between : reference volumes between any two consecutive targets: tighter where the body goes from one to the next
-        policy : "auto" blends volumes as queries reach them; {"name": "blended", "stamps": False} blends them again at every visit; the
-            policies of other bodies compute all vertices in every update
-
-        The other options as for `Body`.
+        rest : the target that the BVH is built on and the body starts at, or "mean" for equal weights; with a base, 0 is the base
+        between : the number of additional reference volumes between consecutive targets, for tighter bounds between them
+        policy : "auto" blends volumes as queries reach them; {"name": "blended", "stamps": False} blends them again at every visit;
+            policies of free bodies compute all vertices in every update
+        volume, build, arity, leaf, origin, weld : as for `Body`
 
         >>> import pliant as pl
         >>> low = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
@@ -200,18 +204,18 @@ class Body(QueryBody):
     def blended(cls, rest: ArrayLike, faces: ArrayLike, weights: ArrayLike | SparseWeights, *, maps: ArrayLike | None = None,
                 volume: VolumeName = "aabb", build: BuilderName = "sah", arity: Literal[2, 4, 8] = 8, leaf: int = 8,
                 policy: PolicyLike = "auto", origin: ArrayLike | None = None, weld: bool | float = False) -> Body:
-        """A body that a few affine maps move: skinning, meshless animation, scaling and shear. The cost of `update(maps)` does not depend
-        on the number of vertices, and queries compute only the vertices of faces that may intersect something.
+        """A body that affine maps move: skinning, meshless animation, scaling and shear. The cost of `update(maps)` does not depend on
+        the number of vertices, and queries compute only the vertices of faces that they test.
 
-        rest : (n, 3) vertices before any map
-        weights : (n, m), dense or SciPy sparse: the weight of each map for each vertex; not negative, sum 1 for every vertex.
-            `pliant.MeshlessNodes` and `pliant.Skeleton` make them
-        maps : (m, 3, 4) or (m, 4, 4) to start with; by default identities. Vertex v is at (Σ w_j maps_j) · (v, 1)
-        policy : "auto" bounds volumes by the maps as queries reach them; {"name": "convex", …} the same, with options: `bound`, "eq12" or
-            "greedy", `boxes`, "own", "aabb" or "obb", `leaves`, "exact" or "bound". The policies of other bodies compute all vertices in
+        rest : (n, 3) vertices at rest, on which the BVH is built
+        faces : as for `Body`
+        weights : (n, m), dense or SciPy sparse: the weight of each map for each vertex, not negative, with sum 1 for every vertex.
+            `pliant.Skeleton` and `pliant.MeshlessNodes` make them
+        maps : (m, 3, 4) or (m, 4, 4) at the start, by default identities. Vertex v moves to (Σ w_j maps_j) · (v, 1)
+        policy : "auto" bounds volumes by the maps as queries reach them; {"name": "convex", …} does so with options: `bound` "eq12"
+            or "greedy", `boxes` "own", "aabb" or "obb", `leaves` "exact" or "bound". Policies of free bodies compute all vertices in
             every update
-
-        The other options as for `Body`; the BVH is built on the vertices at rest.
+        volume, build, arity, leaf, origin, weld : as for `Body`
 
         >>> import pliant as pl
         >>> body = pl.Body.blended([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]], [[1, 0], [0, 1], [0.5, 0.5]])
@@ -234,13 +238,13 @@ class Body(QueryBody):
     @classmethod
     def from_motion(cls, motion: Motion, faces: ArrayLike, *, volume: VolumeName = "aabb", build: BuilderName = "sah",
                     arity: Literal[2, 4, 8] = 8, leaf: int = 8, policy: PolicyLike = "auto", weld: bool | float = False) -> Body:
-        """A body that a motion of another package moves, such as a subclass of `pliant.motion.procedural.ProceduralMotion`; its `update`
-        takes what that motion takes. The BVH is built on the vertices as they are.
+        """A body with a motion of another package, such as a subclass of `pliant.motion.procedural.ProceduralMotion`. Its `update` takes
+        the input of that motion. The BVH is built on the present vertices.
 
-        motion : an instance of a class that `register_motion` was called with; the body owns it from now on
-        policy : one of free bodies, or of this motion; "auto" is the motion's own policy, if it has one
-
-        The other options as for `Body`.
+        motion : an instance of a class that was registered with `register_motion`; the body owns it from now on
+        faces : as for `Body`
+        policy : a policy of free bodies, or of this motion; "auto" is the motion's own policy, if it has one
+        volume, build, arity, leaf, weld : as for `Body`
         """
         name, faces_checked = type_of(motion).name, validate.faces("faces", faces, motion.count)
         if motion.has_body:
@@ -265,8 +269,9 @@ class Body(QueryBody):
 
     @property
     def vertices(self) -> NDArray[np.float64]:
-        """(n, 3) float64, a copy: the positions that `update` was given, to the bit; or the blended shapes of a morphing body; or the
-        mapped vertices of a blended one. A transform is applied to them."""
+        """(n, 3) float64, a copy: the positions that `update` was given, to the bit; of a morphing or blended body the positions that it
+        computes. The transform is applied to them.
+        """
         with ReadLock(self._guard):
             return np.array(self._world_vertices()[0]).reshape(-1, 3)
 
@@ -280,8 +285,8 @@ class Body(QueryBody):
 
     @property
     def n_computed(self) -> int | None:
-        """The number of vertices computed since the last update: those that queries have reached of a blended body, all of a body whose
-        vertices are given; None for a morphing body, which does not record it.
+        """The number of vertices computed since the last update. Of a blended body, those that queries have reached; of a free or rigid
+        body, all. None for a morphing body, which does not record it.
 
         >>> import pliant as pl
         >>> pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]).n_computed
@@ -475,9 +480,9 @@ class Body(QueryBody):
             return self._mesh
 
     def copy(self) -> Body:
-        """Another body in the same state: mesh, BVH, options, transform and key pose. It shares nothing that an update of either writes to,
-        and is in no scene. Copies of a rigid body are instances: they share the mesh and the BVH, so that a thousand of them cost the
-        memory of one. `copy.copy` and `copy.deepcopy` give the same.
+        """Another body in the same state: mesh, BVH, options, transform and key pose. It shares nothing that an update of either body
+        writes to, and it is in no scene. Copies of a rigid body are instances: they share the mesh and the BVH, so a thousand of them
+        take the memory of one. `copy.copy` and `copy.deepcopy` return the same.
 
         >>> import pliant as pl
         >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -511,8 +516,10 @@ class Body(QueryBody):
         return _load_bytes, (buffer.getvalue(),)
 
     def save(self, path: str | os.PathLike[str] | BinaryIO) -> None:
-        """Write the body to a file, BVH included: loading needs no build. No pickle; a file is written whole or not at all. `path` may also
-        be a binary stream."""
+        """Write the body to a file, BVH included: loading needs no build. The file is not a pickle; it appears when it is complete.
+
+        path : of the file, or a binary stream
+        """
         with ReadLock(self._guard):
             bvh, key_poses = self._bvh, self._key_poses
             weld_map = np.arange(self._motion.count, dtype=np.int32) if self._weld_map is None else self._weld_map
@@ -522,7 +529,10 @@ class Body(QueryBody):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | BinaryIO) -> Body:
-        """Read a body that `save` wrote. The file is validated like any other input; invalid content is a `FileError`."""
+        """Read a body that `save` wrote. The file is validated like any other input; invalid content is a `FileError`.
+
+        path : of the file, or a binary stream
+        """
         saved = read_body(path)
         body = cls.__new__(cls)
         body._initialize(saved.motion, saved.faces, saved.options, saved.weld_map, tree=saved.tree, key_poses=saved.key_poses,

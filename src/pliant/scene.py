@@ -34,11 +34,15 @@ class _CachedAnswer(NamedTuple):
 
 
 class Scene(SceneMembers):
-    """Bodies that may intersect each other. Add and remove them at any time; ids are never reused.
+    """Bodies that may intersect each other, with a broad phase. Bodies are added and removed at any time; ids are never reused.
 
-    Where a method takes the id of a body, its name or the body itself will do. Iterating gives the ids; `items()` gives ids and bodies.
-    Update the bodies as usual, then query. A query may or may not see an update that runs at the same time. Several threads may use one
-    scene; their calls take turns, each with as many threads as there are.
+    Parameters
+    ----------
+    bodies : bodies to add; their ids are 0, 1, 2, …
+
+    Methods that take the id of a body also take its name or the body itself. Iterating gives the ids; `items()` gives ids and bodies.
+    Update the bodies as usual, then query. A query may or may not see an update that runs at the same time. Several threads may use
+    one scene; their calls take turns, and each call may use all threads.
 
     >>> import pliant as pl
     >>> corners, faces = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
@@ -149,7 +153,7 @@ class Scene(SceneMembers):
 
     @synchronized
     def distance(self) -> Distance:
-        """The least distance between two bodies of the scene that are not ignored, as in `pliant.distance`; `bodies` has their ids."""
+        """The smallest distance of two bodies of the scene that are not ignored, as in `pliant.distance`; `bodies` has their ids."""
         ids = sorted(number for number, member in self._members.items() if len(member.body))
         first, second = np.triu_indices(len(ids), 1)
         numbers = np.array(ids, np.int64)
@@ -159,8 +163,11 @@ class Scene(SceneMembers):
 
     @synchronized
     def within(self, tolerance: float, *, self_pairs: bool = False, points: bool = False) -> SceneDistancePairs:
-        """All pairs of faces of different bodies within the tolerance of each other, as in `pliant.within`; with `self_pairs` also
-        those of each body with itself (`self_within`)."""
+        """All pairs of faces of different bodies within a tolerance of each other.
+
+        tolerance, points : as for `pliant.within`
+        self_pairs : also the pairs of each body with itself, as in `pliant.self_within`
+        """
         tolerance, points = validate.number("tolerance", tolerance, 0.0), validate.flag("points", points)
         ids = sorted(number for number, member in self._members.items() if len(member.body))
         boxes = np.array([self._members[number].body._world_box() for number in ids]).reshape(-1, 2, 3)

@@ -70,10 +70,11 @@ class SceneMembers(BodyGroup):
 
         Parameters
         ----------
-        name : a name for this body alone, accepted wherever an id is
+        body : a `Body`; a scene has each body once
+        name : a name for this body, accepted wherever an id is
         group : a name for several bodies, for `ignore`
         box : (2, 3), low and high corner of a box that the body will never leave: the broad phase then skips its updates
-        mask : rays see the body if their mask shares a bit with its own
+        mask : an integer; a ray tests the body if its own mask shares a bit with this one
         """
         check_body("body", body)
         if body in self._id_of:
@@ -103,7 +104,10 @@ class SceneMembers(BodyGroup):
 
     @synchronized
     def remove(self, member: MemberLike) -> None:
-        """Take a body out of the scene."""
+        """Remove a body; its id is not used again.
+
+        member : its id, its name or the body itself
+        """
         number = self._id("member", member)
         body, slot, name, *_ = self._members[number]
         self._sweep.remove(np.array([slot]))
@@ -121,10 +125,12 @@ class SceneMembers(BodyGroup):
 
     @synchronized
     def update(self, states: Mapping[MemberLike, Any]) -> None:
-        """Update several bodies in one call: {id, name or body: state}.
+        """Update several bodies in one call.
 
-        A state is what `Body.update` of that body takes: vertices, weights, maps or a transform; or a dict of its keyword arguments. All
-        states are validated before the first body changes; if one is invalid, an error names it, and no body has changed.
+        states : {id, name or body: state}. A state is the argument of `Body.update` of that body: vertices, weights, maps or a
+            matrix; or a dict of its keyword arguments
+
+        All states are validated before the first body changes. If one is invalid, the error names it, and all bodies are unchanged.
 
         >>> import pliant as pl
         >>> scene, corners = pl.Scene(), [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
@@ -152,14 +158,19 @@ class SceneMembers(BodyGroup):
 
     @synchronized
     def ignore(self, first: MemberLike, second: MemberLike) -> None:
-        """Never report pairs between these two, each a body, by id, name or itself, or the name of a group; a group and itself: pairs of
-        its bodies with each other; a body and itself: its self-collisions. The rule of a group also holds for bodies that are added to it
-        later."""
+        """Never report pairs of these two.
+
+        first, second : each a body (by id, by name or itself) or the name of a group. The same body twice: its self-collisions; the
+            same group twice: pairs of its bodies with each other. The rule of a group includes bodies that are added to it later
+        """
         self._ignored.add(self._ignore_rule(first, second))
 
     @synchronized
     def unignore(self, first: MemberLike, second: MemberLike) -> None:
-        """Take an `ignore` back."""
+        """Undo an `ignore`.
+
+        first, second : as for `ignore`
+        """
         self._ignored.discard(self._ignore_rule(first, second))
 
     @property
@@ -172,11 +183,17 @@ class SceneMembers(BodyGroup):
         return iter([(number, member.body) for number, member in list(self._members.items())])
 
     def id_of(self, member: MemberLike) -> int:
-        """The id of a body, or of the body with this name."""
+        """The id of a body.
+
+        member : the body, or its name
+        """
         return self._id("member", member)
 
     def name_of(self, member: MemberLike) -> str | None:
-        """The name that a body was added with."""
+        """The name that a body was added with, or None.
+
+        member : the body, or its id
+        """
         return self._members[self._id("member", member)].name
 
     def __len__(self) -> int:

@@ -32,17 +32,18 @@ class _Soup(NamedTuple):
 
 
 class UniformGrid(RayTarget):
-    """A triangle soup for ray queries: `cast`, `cast_all`, `occluded` and `pick` take it as they take a body, whose id is 0, and give the
-    same results to the bit. In `Stats` n_v counts cells.
+    """A uniform grid over a triangle soup, for ray queries: `cast`, `cast_all`, `occluded` and `pick` take it like a body, whose id is
+    0, with the same results to the bit. In `Stats`, n_v counts cells.
 
     Parameters
     ----------
     vertices : (n, 3) positions, or an object with `.vertices` and `.faces` (or `.triangles`); as for `Body`, copied
     faces : (f, 3) vertex indices, as for `Body`
-    cells : the number of cells along each axis, one number for all or three; by default about as many cells as faces, as
-        near to cubes as can be. Where faces are so large that lists would become very long, cells are made larger
+    cells : the number of cells along each axis, one number or three; by default about as many near-cubic cells as faces. Cells are
+        enlarged where large faces would make lists very long
 
-    The first query after an update fills it. Queries may run in several threads; `update` waits for them, and they for it.
+    The first query after an update fills the grid. Queries may run in several threads; `update` waits for queries that run, and
+    queries wait for it.
 
     >>> import pliant as pl
     >>> grid = pl.UniformGrid([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -71,7 +72,11 @@ class UniformGrid(RayTarget):
         return _make_grid, (self.vertices, self.faces, self._requested_cells)
 
     def update(self, vertices: ArrayLike, faces: ArrayLike | None = None) -> None:
-        """Set the vertices, or with faces (f, 3) another mesh. Invalid input raises an error, and the grid is unchanged."""
+        """Set the vertices, or another mesh. Invalid input raises an error, and the grid is unchanged.
+
+        vertices : (n, 3), or an object with `.vertices` and `.faces`
+        faces : (f, 3) of another mesh; without them the faces stay
+        """
         other = None
         if faces is None:
             rows = self._check_vertices(vertices)

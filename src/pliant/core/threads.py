@@ -29,7 +29,9 @@ INTERRUPT_POLL = 0.1                                                    # second
 
 
 def threads() -> int:
-    """How many threads a query may use: as set by `set_threads`, else PLIANT_THREADS, else the processors available to this process."""
+    """The maximum number of threads of a query: that of `set_threads`, else of PLIANT_THREADS, else the processors available to this
+    process.
+    """
     if _threads is not None:
         return _threads
     requested = integer_setting("PLIANT_THREADS", "a whole number from 1 up", minimum=1)
@@ -39,7 +41,9 @@ def threads() -> int:
 
 
 def set_threads(n: int | None) -> None:
-    """Use n threads from now on; None: the default of `threads`.
+    """Set the number of threads of queries.
+
+    n : 1 or more; None: the default, as for `threads`
 
     >>> import pliant as pl
     >>> pl.set_threads(1)

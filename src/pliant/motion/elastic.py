@@ -48,19 +48,19 @@ class System(NamedTuple):
 
 
 class Elastic:
-    """An elastic body made of simulation nodes, which are at rest where `nodes` has them. SI units, or any others that fit together.
+    """A small elastic solver over simulation nodes, for examples and experiments. Units are SI, or any consistent ones.
 
     Parameters
     ----------
-    nodes : `MeshlessNodes`, at most 4,096
-    density : mass of a unit of volume
+    nodes : `MeshlessNodes` at rest, at most 4,096
+    density : mass per volume
     young : Young's modulus; Poisson's ratio is 0
-    volume : of the whole body, or (m,) of each node; by default that of a cube for each, as wide as the nodes are apart
+    volume : of the whole body, or (m,) of each node; by default that of a cube as wide as the distance between nodes
     gravity : (3,) acceleration of all nodes, or None
-    damping : the rate at which velocities die out, besides what implicit steps take away
-    pinned : (k,) nodes that are held: they stay, or are where `move` puts them
+    damping : the rate at which velocities decay, in addition to the damping of implicit steps
+    pinned : (k,) nodes that stay where they are, or where `move` sets them
 
-    One thread at a time.
+    Not for several threads at a time.
 
     >>> import numpy as np
     >>> import pliant as pl
@@ -127,7 +127,7 @@ class Elastic:
 
     @property
     def positions(self) -> Floats:
-        """(m, 3) float64, a copy: where the nodes are."""
+        """(m, 3) float64, a copy: the positions of the nodes."""
         return np.array(self._positions)
 
     @property
@@ -137,14 +137,18 @@ class Elastic:
 
     @property
     def pinned(self) -> Indices:
-        """(k,) the nodes that are held, sorted."""
+        """(k,) the pinned nodes, sorted."""
         return np.array(self._pinned)
 
     def __repr__(self) -> str:
         return f"Elastic({len(self.nodes)} nodes, {len(self._pinned)} pinned, young={self.young:g}, mass={self.masses.sum():g})"
 
     def move(self, indices: ArrayLike, positions: ArrayLike) -> None:
-        """Say where these pinned nodes (k,) will be after the next step: (k, 3). The others stay where they are held."""
+        """Set the positions of pinned nodes after the next step; the other pinned nodes stay where they are.
+
+        indices : (k,) pinned nodes
+        positions : (k, 3)
+        """
         some = validate.indices("indices", indices, len(self.nodes), "nodes that are pinned")
         bad = ~np.isin(some, self._pinned)
         if bad.any():
@@ -153,14 +157,22 @@ class Elastic:
         self._pinned_targets[np.searchsorted(self._pinned, some)] = rows
 
     def place(self, positions: ArrayLike, velocities: ArrayLike | None = None) -> None:
-        """Put all nodes there (m, 3), pinned ones as well, with these velocities (m, 3) or none."""
+        """Set the state of all nodes, pinned ones included.
+
+        positions : (m, 3)
+        velocities : (m, 3); None: at rest
+        """
         rows = validate_rig.points("positions", positions, len(self.nodes))
         speeds = np.zeros_like(rows) if velocities is None else validate_rig.points("velocities", velocities, len(self.nodes))
         self._positions, self._velocities, self._pinned_targets = np.array(rows), np.array(speeds), rows[self._pinned]
 
     def step(self, dt: float, *, iterations: int = 4, forces: ArrayLike | None = None) -> None:
-        """Go on by the time dt. `forces` (m, 3) act during this step, besides gravity; neither moves what is pinned. More iterations come
-        nearer to the implicit step: bodies that are bent or turned far in one step are less stiff to it then."""
+        """Advance the simulation by one implicit step.
+
+        dt : the time step
+        iterations : of the implicit solver. With few, bodies that bend or rotate much in one step are less stiff
+        forces : (m, 3) that act during this step, besides gravity; pinned nodes ignore both
+        """
         dt, n_iterations = validate_rig.positive("dt", dt), validate.integer("iterations", iterations, range(1, 1 << 31))
         force_rows = None if forces is None else validate_rig.points("forces", forces, len(self.nodes))
         system, before, masses = self._system_for(dt), self._positions, self.masses[:, None]
@@ -225,8 +237,9 @@ class Elastic:
         return self._system
 
     def maps(self) -> Floats:
-        """(m, 3, 4): the affine map of each node, for `update` of a blended body. As `MeshlessNodes.maps`, but directions across flat
-        sets of nodes turn along with them."""
+        """(m, 3, 4): the affine map of each node, for `update` of a blended body; as `MeshlessNodes.maps`, but the directions across
+        flat sets of nodes rotate with them.
+        """
         gradients = self.nodes.gradients_at(self._positions)
         flat = self._rank < FULL_RANK
         if flat.any():
@@ -236,7 +249,7 @@ class Elastic:
         return self.nodes.maps_with(gradients, self._positions)
 
     def energy(self) -> float:
-        """The elastic energy, 0 at rest wherever that is, and however turned."""
+        """The elastic energy: 0 at rest, in any rigid position."""
         near = self._positions - self._centers_of_mass(self._positions)[self._component]
         slopes, links = self._gradients(near), self.nodes.links
         strain = ((slopes - self._rotations(slopes)) ** 2).sum(axis=(1, 2))

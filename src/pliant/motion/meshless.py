@@ -69,13 +69,13 @@ class GradientOperator(NamedTuple):
 
 
 class MeshlessNodes:
-    """Simulation nodes that a surface follows: weights for `Body.blended`, and maps for its `update`.
+    """Simulation nodes that deform an embedded surface (meshless animation): weights for `Body.blended`, and maps for its `update`.
 
     Parameters
     ----------
-    positions : (m, 3) where the nodes are at rest
-    radius : how far a node reaches, one number or (m,); 2 to 3 times the distance between nodes is usual
-    neighbours : a gradient is made from all nodes within the radius, and from so many of the nearest where there are fewer
+    positions : (m, 3) of the nodes at rest
+    radius : the support radius of the nodes, one number or (m,); usually 2 to 3 times the distance between nodes
+    neighbours : the minimum number of nodes in the estimate of a gradient: where fewer are within the radius, the nearest are added
 
     >>> import numpy as np
     >>> import pliant as pl
@@ -115,7 +115,7 @@ class MeshlessNodes:
 
     @property
     def spacing(self) -> Floats:
-        """(m,) how far the nearest nodes are: the mean distance of the three nearest; the radius, if all are at one place."""
+        """(m,) the mean distance from each node to its three nearest; the radius, if all nodes are at one position."""
         near = min(SPACING_NEIGHBOURS, len(self) - 1)
         far = self._tree.query(self._rest, [*range(2, near + 2)])[0].mean(axis=1) if near else np.zeros(1)
         return np.ldexp(far, self.frame.exponent) if far.any() else np.array(self._radius)
@@ -128,10 +128,10 @@ class MeshlessNodes:
         return f"Nodes({len(self)} nodes, {len(self.links.node)} links)"
 
     def weights(self, vertices: ArrayLike, *, most: int | None = None) -> csr_array:
-        """(n, m) sparse float64: how much each vertex (n, 3), at rest, belongs to each node. Rows are convex, columns sorted.
+        """(n, m) sparse float64: the weight of each node for each vertex. Rows are convex combinations, columns are sorted.
 
-        A vertex that no node reaches belongs to the nearest one. `most` keeps only so many nodes a vertex, those of the largest weights
-        (of equal ones the first).
+        vertices : (n, 3) at rest; a vertex that no node reaches belongs to the nearest node
+        most : keep only this many nodes per vertex, those with the largest weights (of equal weights the first)
         """
         rows = self.frame.normalize(validate_rig.points("vertices", vertices))
         if most is not None:
@@ -160,8 +160,11 @@ class MeshlessNodes:
         return made
 
     def gradients(self, positions: ArrayLike) -> Floats:
-        """(m, 3, 3): the deformation gradient F at each node, with nodes at these positions (m, 3). Where the nodes around one lie in a
-        plane or on a line, F leaves the directions across as they are."""
+        """(m, 3, 3): the deformation gradient F at each node. If the nodes around one lie in a plane or on a line, F does not change the
+        directions across it.
+
+        positions : (m, 3) of the nodes now
+        """
         return self.gradients_at(validate_rig.points("positions", positions, len(self)))
 
     def gradients_at(self, rows: Floats) -> Floats:
@@ -174,7 +177,10 @@ class MeshlessNodes:
         return made
 
     def maps(self, positions: ArrayLike) -> Floats:
-        """(m, 3, 4): the affine map (F | t) of each node, with nodes at these positions (m, 3): v goes to F v + t = x + F (v − X)."""
+        """(m, 3, 4): the affine map (F | t) of each node: v moves to F v + t = x + F (v − X).
+
+        positions : (m, 3) of the nodes now
+        """
         rows = validate_rig.points("positions", positions, len(self))
         return self.maps_with(self.gradients_at(rows), rows)
 

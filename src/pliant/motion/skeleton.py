@@ -21,12 +21,12 @@ Indices = NDArray[np.int64]
 
 
 class Skeleton:
-    """Joints that a surface follows: weights for `Body.blended`, and maps for its `update`.
+    """The joints of a skinned mesh: weights for `Body.blended`, and maps for its `update`.
 
     Parameters
     ----------
-    parents : (m,) the joint that each hangs on, −1 for none; in any order
-    inverse_bind : (m, 4, 4) or (m, 3, 4): from the surface as modelled to the frame of each joint; by default these were the same
+    parents : (m,) the parent of each joint, −1 for roots; in any order
+    inverse_bind : (m, 4, 4) or (m, 3, 4) matrices from the mesh at rest to the frame of each joint; by default identities
 
     >>> import numpy as np
     >>> import pliant as pl
@@ -65,11 +65,11 @@ class Skeleton:
         return f"Skeleton({len(self)} joints, {len(self._levels)} deep)"
 
     def weights(self, joints: ArrayLike, weights: ArrayLike) -> csr_array:
-        """(n, m) sparse float64: how much each vertex belongs to each joint. Rows are convex, columns sorted.
+        """(n, m) sparse float64: the weight of each joint for each vertex. Rows are convex combinations, columns are sorted.
 
-        joints : (n, k) integers; where the weight is 0, any
-        weights : (n, k) not negative, of any real dtype: rows are divided by their sums, so that integers which stand for 0 to 1, such as
-            uint8 and uint16 in files, are as good. A joint that comes twice in a row has both
+        joints : (n, k) integers; where the weight is 0, any integer
+        weights : (n, k) not negative, of any real dtype. Rows are divided by their sums, so uint8 and uint16 weights of files are
+            accepted as they are. Weights of a joint that occurs twice in a row are added
         """
         shares = validate_rig.joint_weights("weights", weights)
         used = shares > 0
@@ -80,7 +80,10 @@ class Skeleton:
         return made
 
     def world(self, local: ArrayLike) -> Floats:
-        """(m, 4, 4): joints in the world, from the matrices (m, 4, 4) or (m, 3, 4) that place them at their parents."""
+        """(m, 4, 4): the world matrices of all joints.
+
+        local : (m, 4, 4) or (m, 3, 4), each joint relative to its parent
+        """
         made: Floats = validate_rig.affine("local", local, len(self))
         with np.errstate(over="ignore", invalid="ignore"):
             for some in self._levels[1:]:
@@ -89,8 +92,11 @@ class Skeleton:
         return made
 
     def maps(self, local: ArrayLike | None = None, *, world: ArrayLike | None = None) -> Floats:
-        """(m, 3, 4): the affine map of each joint, from matrices that place it at its parent or, in `world`, in the world; each
-        (m, 4, 4) or (m, 3, 4)."""
+        """(m, 3, 4): the affine map of each joint, for `update` of a blended body. Give one of the two.
+
+        local : (m, 4, 4) or (m, 3, 4), each joint relative to its parent
+        world : (m, 4, 4) or (m, 3, 4), each joint in the world
+        """
         if (local is None) == (world is None):
             raise ArgumentTypeError(f"maps: expected local matrices or those in the world, got {'neither' if local is None else 'both'}")
         matrices = self.world(local) if local is not None else validate_rig.affine("world", world, len(self))

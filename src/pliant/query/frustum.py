@@ -50,15 +50,18 @@ CULL_STATE = np.dtype([(name, np.int64)
 
 
 def frustum_cull(target: QueryBody | BodyGroup, frustum: ArrayLike | None = None, *, matrix: ArrayLike | None = None) -> VisibleFaces:
-    """The faces of a body, or of a scene, that are not wholly outside of any one plane of a frustum.
+    """View frustum culling: the faces of a body or a scene that are not entirely outside one plane of a frustum.
 
-    frustum : (k, 4) rows a b c d, any k from 1 up: a x + b y + c z + d >= 0 is inside; of any length
-    matrix : instead, a view-projection matrix (4, 4) as OpenGL has it: columns are multiplied, and −w <= x, y, z <= w is inside. The planes
-        are the last row plus and minus the first, second and third (left, right, bottom, top, near, far), rounded to float64; one without a
-        normal, such as the far plane of an infinite view, is ignored
+    Parameters
+    ----------
+    target : a `Body` or a `Scene`
+    frustum : (k, 4) rows a b c d, any k from 1: points with a x + b y + c z + d >= 0 are inside; rows have any length
+    matrix : instead, a view-projection matrix (4, 4) as in OpenGL: it multiplies columns, and −w <= x, y, z <= w is inside. The
+        planes are the last row plus and minus the first, second and third row (left, right, bottom, top, near, far), rounded to
+        float64; planes with normal 0, such as the far plane of an infinite view, are ignored
 
-    A face is culled if all three corners are strictly outside one plane, in real arithmetic on the float64 vertices: touching counts as
-    visible.
+    A face is culled if all three corners are strictly outside the same plane, in real arithmetic on the float64 vertices: touching
+    counts as visible.
 
     >>> import pliant as pl
     >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0], [5, 0, 0], [6, 0, 0], [5, 1, 0]], [[0, 1, 2], [3, 4, 5]])

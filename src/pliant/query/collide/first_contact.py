@@ -17,15 +17,21 @@ MAX_STEPS = 10**9
 def first_contact(a: QueryBody, b: QueryBody, path_a: MotionPath | None, path_b: MotionPath | None, *, start: float = 0.0,
                   stop: float = 1.0,
                   steps: int = 1, tolerance: float = 1e-6) -> FirstContact | None:
-    """The first time between `start` and `stop` at which the bodies intersect, to within `tolerance`, with these faces; else None.
+    """The first time between `start` and `stop` at which two bodies intersect, and the intersecting faces; None if there is none.
 
-    A path maps a time to the argument of its body's `update`: vertices, or a matrix for a rigid body; None: the body does not move. The
-    bodies are updated along their paths, and left at the time of contact, or at `stop` if there is none.
+    Parameters
+    ----------
+    a, b : the bodies. They are updated along their paths, and left at the time of contact, or at `stop` if there is none
+    path_a, path_b : functions from a time to the argument of `update`: vertices, or a matrix for a rigid body; None: the body is
+        static
+    start, stop : the interval of times
+    steps : the number of times, evenly spaced from `start`, that are tested first
+    tolerance : how close `.before` and `.time` must be
 
-    Guaranteed: the bodies intersect at `.time`, not at `.before`, and the two are no more than `tolerance` (or one unit in the last place)
-    apart; nor do they intersect at any earlier one of the `steps` times, evenly spaced from `start`. A contact that begins and ends between
-    two such times is missed: choose steps so that no body passes through the other within one. If they intersect at `start`, `.time` and
-    `.before` are both `start`.
+    Guaranteed: the bodies intersect at `.time` and not at `.before`, and the two are at most `tolerance` apart (or one unit in the
+    last place); the bodies do not intersect at any earlier one of the `steps` times. A contact that begins and ends between two such
+    times is missed: choose `steps` so that no body passes through the other within one step. If they intersect at `start`, `.time`
+    and `.before` are both `start`.
 
     >>> import numpy as np, pliant as pl
     >>> floor = pl.Body([[-1, -1, 0], [1, -1, 0], [0, 1, 0]], [[0, 1, 2]])

@@ -117,12 +117,16 @@ def self_collide(body: SurfaceLike, *, adjacent: Adjacent = ..., first: bool = .
 
 def self_collide(body: object, *, adjacent: str = "exact", first: bool = False, contacts: bool = False, budget_ms: float | None = None,
                  engine: str = "tree", **image: Unpack["ImageOptions"]) -> Pairs:
-    """All pairs of faces of a body that intersect each other, exactly; the lower face of each pair first.
+    """Self-intersection: all pairs of intersecting faces of one body, exactly; the lower index is first in each pair.
 
-    Adjacent faces touch, so they have a rule: faces that share one vertex collide if they intersect in more than that vertex, faces that
-    share two if they intersect in more than that edge (folded flat onto each other), faces that share three always. `adjacent="ignore"`
-    leaves out all faces that share a vertex. Vertices are shared by index; `Body(…, weld=True)` also shares vertices at the same position.
-    `first`, `contacts`, `budget_ms`, and engine="image" with its options as for `collide`; `unresolved` is the same array twice.
+    Parameters
+    ----------
+    body : a `Body`; with engine="image" also (vertices, faces)
+    adjacent : the rule for faces that share vertices. "exact": with one shared vertex they collide if they intersect in more than
+        that vertex, with two if they intersect in more than that edge (folded flat onto each other), with three always. "ignore":
+        they never collide. Vertices are shared by index; with `Body(…, weld=True)` also vertices at the same position
+    first, contacts, traversal, budget_ms : as for `collide`; both arrays of `unresolved` are the same one
+    engine : "tree", or "image" with its options, as for `collide`
 
     >>> import pliant as pl
     >>> folded = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 2, 0]], [[0, 1, 2], [1, 0, 3]])

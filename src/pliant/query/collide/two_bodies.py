@@ -71,29 +71,30 @@ def collide(a: SurfaceLike, b: SurfaceLike, *, first: bool = ..., contacts: bool
 def collide(a: object, b: object = None, *, first: bool | str = False, contacts: bool = False,
             traversal: Traversal = DEFAULT_TRAVERSAL, budget_ms: float | None = None, engine: str = "tree",
             **image: Unpack["ImageOptions"]) -> Pairs | ScenePairs:
-    """All pairs of faces of two bodies that intersect, exactly: touching counts, coplanar and degenerate faces included.
+    """All pairs of intersecting faces of two bodies, exactly: touching counts, coplanar and degenerate faces included.
 
-    Pairs are sorted, each once; counters are in `.stats`.
+    Pairs are sorted, each once; `.stats` has the counters.
 
     Parameters
     ----------
     a, b : the bodies. One may be a `Scene`: then the pairs of the other with all bodies of the scene, as `ScenePairs`
-    first : stop at the first pair found; which one that is may vary. With a scene also "each": one pair for each body of the scene
-    contacts : add to each pair the segment of intersection, the depth and the direction of the minimum translation; see `Pairs`
-    traversal : changes the work, not the result: see `Traversal`
-    budget_ms : stop about so many milliseconds after the call and return what is certain by then. All pairs listed do intersect;
-        `complete` tells whether they are all, `unresolved` which faces may have more. The refit before the search counts, but is not
-        interrupted
-    engine : "image" needs no BVH, for surfaces that are made anew every frame, or on a GPU: a and b may then also be (vertices, faces),
-        or have them, in arrays of the host or of a GPU. Surfaces are sampled along parallel rays, and faces that cannot touch are culled.
-        The following options are for it alone
-    mode : "conservative" never misses a pair; "sampled" is the method of the paper, with rays as thin as lines, and `.image.missed`
+    first : stop at the first pair found; which pair that is may vary. With a scene also "each": one pair for each body of the scene
+    contacts : add the segment of intersection, the minimum translation distance and its direction to each pair; see `Pairs`
+    traversal : how BVHs are traversed; changes the work, not the result: see `Traversal`
+    budget_ms : stop about so many milliseconds after the call. All pairs in the result intersect; `complete` tells whether they are
+        all, `unresolved` which faces may have more. The refit before the search counts, but is not interrupted
+    engine : "tree" (BVHs), or "image", which needs no BVH: for meshes with new faces in every frame, or on a GPU. `a` and `b` may
+        then also be (vertices, faces), or objects with them, in arrays of the host or of a GPU. Surfaces are sampled along parallel
+        rays to cull faces that cannot intersect. All options below are for this engine
+    mode : "conservative" never misses a pair; "sampled" is the method of the paper, with infinitely thin rays, and `.image.missed`
         estimates how many pairs it may have missed
-    resolution : rays per side, 1024; in conservative mode at most so many, and it changes the work alone
-    direction : (3,) of the rays; by default along the axis with the fewest layers of surface, or askew for open surfaces that are sampled
-    passes, rest : in sampled mode, stop peeling after so many passes; rays with more layers count as colliding, "mark", or not, "drop"
-    closed : in sampled mode, are all surfaces closed, with normals that point outward? By default it is determined
-    device : "cpu" or "cuda"; by default where the arrays are. `out`: "device" leaves the pairs there
+    resolution : rays per side, 1,024 by default; in conservative mode a maximum, which changes only the work
+    direction : (3,) of the rays; by default the axis with the fewest layers of surface, or an oblique direction for open surfaces in
+        sampled mode
+    passes, rest : in sampled mode, the maximum number of depth peeling passes; rays with more layers count as colliding ("mark") or
+        not ("drop")
+    closed : in sampled mode, whether all surfaces are closed with normals that point outward; by default this is determined
+    device, out : "cpu" or "cuda", by default where the arrays are; out="device" leaves the pairs there
 
     >>> import pliant as pl
     >>> corner = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]

@@ -41,15 +41,19 @@ class ClosestArrays(NamedTuple):
 
 
 def closest(target: QueryBody | BodyGroup, points: ArrayLike, *, max_distance: float = np.inf, signed: bool = False) -> Closest:
-    """The nearest point of a body or of a scene to each of n points: how far it is, where, on which face.
+    """The closest point of a body or a scene to each of n points: its distance, its position and its face.
 
+    Parameters
+    ----------
+    target : a `Body` or a `Scene`
     points : (n, 3), or (3,) for one
-    max_distance : farther than that is nowhere: a distance of inf and no face
-    signed : distances inside a closed body are negative. Its faces must be counter-clockwise from outside, and every edge must have two;
-        inside is where its winding number is above 0, exactly
+    max_distance : ignore faces farther away; points without a face within it get distance inf and face −1
+    signed : distances inside are negative. The body must be closed: each edge belongs to two faces, and faces are counter-clockwise
+        seen from outside. A point is inside where its winding number is above 0, computed exactly
 
-    Distances are right to 1e-12 of the size of the face and its distance, and 0 exactly for points on a face. Of faces that are as near the
-    smallest body's, then the smallest counts; a corner or an edge is as far for each of its faces. Points with NaN or infinity are nowhere.
+    Distances are accurate to 1e-12 of the size of the face and of the distance, and exactly 0 for points on a face. Of faces at the
+    same distance, the body with the lowest id counts, then the face with the lowest index; a corner or an edge is equally far from
+    all its faces. Points with NaN or infinity get distance inf and face −1.
 
     >>> import pliant as pl
     >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])

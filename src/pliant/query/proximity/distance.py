@@ -42,13 +42,17 @@ class NearestLeaves(NamedTuple):
 
 
 def distance(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup) -> Distance:
-    """The least distance between two bodies, the points where it is, and their faces. Either may be a scene: then that of the nearest of
-    its bodies, whose ids are in `bodies`; a body that is in both is not compared with itself.
+    """The distance of two bodies, the closest points and their faces.
 
-    0 if they meet, exactly then (`collide`); which faces and points are named then may vary. Else the distance is right to 1e-12 of the
-    size of the two faces and their distance, and of several pairs of faces that are as near the lowest counts, the face of `a` first. A
-    body without faces is infinitely far away: the distance is inf, faces are −1 and points NaN. The leaves that were nearest in the last
-    query of the same bodies are looked at first, so a coherent motion costs little.
+    Parameters
+    ----------
+    a, b : bodies or scenes. With a scene, the distance to the nearest of its bodies, whose ids are in `bodies`; a body that is in
+        both is not compared with itself
+
+    The distance is 0 exactly if the bodies intersect (`collide`); then `faces` and `points` are of any pair that intersects.
+    Otherwise it is accurate to 1e-12 of the size of the two faces and of the distance. Of pairs of faces at the same distance the
+    lowest indices count, first those of `a`. Without faces the distance is inf, faces are −1 and points NaN. The search starts at the
+    leaves that were nearest in the last query of the same bodies, so coherent motion is cheap.
 
     >>> import pliant as pl
     >>> low = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
@@ -70,9 +74,13 @@ def distance(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup) -> Distance:
 
 
 def self_distance(body: QueryBody) -> Distance:
-    """The least distance between two faces of a body that share no vertex, as `distance`; the lower face first. inf if there are none.
+    """The smallest distance between two non-adjacent faces of a body; inf if there are none.
 
-    Vertices are shared by index; `Body(…, weld=True)` also counts those that lie at one place.
+    Parameters
+    ----------
+    body : a `Body`. Faces are adjacent if they share a vertex by index; with `Body(…, weld=True)` also vertices at the same position
+
+    `faces` has the lower index first; everything else is as for `distance`.
 
     >>> import pliant as pl
     >>> stack = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1]], [[0, 1, 2], [3, 4, 5]])

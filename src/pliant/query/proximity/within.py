@@ -100,15 +100,15 @@ def within(a: QueryBody, b: BodyGroup, tolerance: float, *, points: bool = ...) 
 
 def within(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup, tolerance: float, *,
            points: bool = False) -> DistancePairs | SceneDistancePairs:
-    """All pairs of faces of two bodies that are no farther apart than the tolerance; sorted, with their `distances`.
-
-    Distances are those of `distance`; with a tolerance of 0 the pairs are those of `collide`.
+    """All pairs of faces of two bodies within a tolerance of each other, sorted, with their `distances`.
 
     Parameters
     ----------
     a, b : the bodies. One may be a `Scene`: then the pairs of the other with all bodies of the scene, as `ScenePairs`
     tolerance : a finite number, 0 or more
-    points : add to each pair its closest `points` (2, 3), one on each face
+    points : add the closest `points` (2, 3) of each pair, one on each face
+
+    Distances are those of `distance`; with a tolerance of 0 the pairs are those of `collide`.
 
     >>> import pliant as pl
     >>> low = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
@@ -141,9 +141,12 @@ def self_within(body: QueryBody, tolerance: float, *, points: bool = ...) -> Dis
 
 
 def self_within(body: QueryBody, tolerance: float, *, points: bool = False) -> DistancePairs:
-    """All pairs of faces of a body that share no vertex and are no farther apart than the tolerance, the lower face first; as `within`.
+    """All pairs of non-adjacent faces of a body within a tolerance of each other; the lower index is first in each pair.
 
-    Vertices are shared by index; `Body(…, weld=True)` also counts those that lie at one place.
+    Parameters
+    ----------
+    body : a `Body`. Faces are adjacent if they share a vertex by index; with `Body(…, weld=True)` also vertices at the same position
+    tolerance, points : as for `within`
 
     >>> import pliant as pl
     >>> stack = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1]], [[0, 1, 2], [3, 4, 5]])

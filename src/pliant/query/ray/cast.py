@@ -61,16 +61,20 @@ NO_TREE = np.zeros((0, 8), np.int32), np.zeros(0, np.int32), np.zeros((0, 8), np
 
 def cast(target: QueryBody | BodyGroup | RayTarget, origins: ArrayLike, directions: ArrayLike, *, t_min: ArrayLike = 0.0,
          t_max: ArrayLike = np.inf, mask: ArrayLike | None = None, traversal: Traversal = DEFAULT_TRAVERSAL) -> Hits:
-    """The nearest face that each ray origin + t · direction hits, for t from t_min to t_max, in a body, a scene or a grid.
+    """The nearest hit of each ray, origin + t · direction with t from t_min to t_max, on a body, a scene or a uniform grid.
 
-    origins, directions : (n, 3), or (3,) for all rays; directions of any length, t is in units of them
+    Parameters
+    ----------
+    target : a `Body`, a `Scene` or a `UniformGrid`
+    origins, directions : (n, 3), or (3,) for all rays; directions have any length, and t is in units of that length
     t_min, t_max : numbers, or (n,)
-    mask : an integer, or (n,): a ray sees the bodies of a scene that were added with a `mask` that shares a bit with its own
-    traversal : how the BVH is traversed; changes the work, not the answer: see `Traversal`
+    mask : an integer, or (n,): a ray tests the bodies of a scene that were added with a `mask` that shares a bit with it
+    traversal : how BVHs are traversed; changes the work, not the result: see `Traversal`
 
-    Edges and corners belong to all faces around them: nothing slips through a closed mesh. Faces without area are not hit, nor are those in
-    whose plane a ray lies; adjacent faces are. Among hits of the same t that of the smallest body, then of the smallest face counts. Rays
-    with NaN or infinity, without a direction, or with t_min > t_max hit nothing.
+    Exact and watertight: edges and corners belong to all faces around them, so no ray passes through a closed mesh. Faces without
+    area, and faces whose plane contains the ray, are not hit; their adjacent faces are. Of hits with the same t, the body with the
+    lowest id counts, then the face with the lowest index. Rays with NaN or infinity, with direction 0, or with t_min > t_max hit
+    nothing.
 
     >>> import pliant as pl
     >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -86,7 +90,13 @@ def cast(target: QueryBody | BodyGroup | RayTarget, origins: ArrayLike, directio
 
 def occluded(target: QueryBody | BodyGroup | RayTarget, origins: ArrayLike, directions: ArrayLike, *, t_min: ArrayLike = 0.0,
              t_max: ArrayLike = np.inf, mask: ArrayLike | None = None) -> NDArray[np.bool_]:
-    """(n,) bool: does each ray hit anything between t_min and t_max? Arguments as for `cast`, and quicker.
+    """(n,) bool: whether each ray hits anything between t_min and t_max. Faster than `cast`: the first hit found ends a ray.
+
+    Parameters
+    ----------
+    target : as for `cast`
+    origins, directions : as for `cast`
+    t_min, t_max, mask, traversal : as for `cast`
 
     >>> import pliant as pl
     >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -99,7 +109,13 @@ def occluded(target: QueryBody | BodyGroup | RayTarget, origins: ArrayLike, dire
 
 def cast_all(target: QueryBody | BodyGroup | RayTarget, origins: ArrayLike, directions: ArrayLike, *, t_min: ArrayLike = 0.0,
              t_max: ArrayLike = np.inf, mask: ArrayLike | None = None) -> AllHits:
-    """Every face that each ray hits between t_min and t_max, sorted by ray, then t, then body and face. Arguments as for `cast`.
+    """All hits of each ray between t_min and t_max, sorted by ray, then t, then body and face.
+
+    Parameters
+    ----------
+    target : as for `cast`
+    origins, directions : as for `cast`
+    t_min, t_max, mask : as for `cast`
 
     >>> import pliant as pl
     >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1]], [[0, 1, 2], [3, 4, 5]])
@@ -116,7 +132,13 @@ def cast_all(target: QueryBody | BodyGroup | RayTarget, origins: ArrayLike, dire
 
 def pick(target: QueryBody | BodyGroup | RayTarget, origin: ArrayLike, direction: ArrayLike, *, t_min: float = 0.0, t_max: float = np.inf,
          mask: int | None = None) -> Hit | None:
-    """What one ray hits first, or None: `cast` for a click. Only BVHs of bodies that it comes near are refitted.
+    """The nearest hit of one ray, or None: `cast` for a click. Only the BVHs of bodies whose boxes the ray reaches are refitted.
+
+    Parameters
+    ----------
+    target : as for `cast`
+    origin, direction : (3,)
+    t_min, t_max, mask : numbers, as for `cast`
 
     >>> import pliant as pl
     >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
