@@ -273,6 +273,8 @@ def vectors(name, value):
 
 def numbers(name, value):
     """(float64 (n,), n), or (float64 (1,), None) for one number. They need not be finite."""
+    if type(value) is float:                                            # the fast path of every query
+        return np.array([value]), None
     array = _array(name, value)
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
         raise ArgumentTypeError(f"{name}: expected a number, or one for each ray, got dtype {array.dtype}")
@@ -283,6 +285,8 @@ def numbers(name, value):
 
 def masks(name, value):
     """(int64 (n,), n), or (int64 (1,), None) for one: masks of at most 64 bits."""
+    if type(value) is int and value == -1:                              # all bits, the default
+        return np.array([-1]), None
     array = _array(name, value)
     if array.dtype.kind not in "iu":
         raise ArgumentTypeError(f"{name}: expected an integer, or one for each ray, got dtype {array.dtype}")

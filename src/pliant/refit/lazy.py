@@ -108,7 +108,10 @@ def vertex_spans_of(bvh):
 def prepare_bvh(bvh, root_levels, n_levels):
     """`root_levels` levels follow with the root (0: as with any other node), `n_levels` with others."""
     vertex_spans_of(bvh)
-    bvh.set_context(root_levels=root_levels or n_levels, n_levels=n_levels)
+    levels = root_levels or n_levels, n_levels
+    if bvh.levels_on_demand != levels:                                  # writing them costs more than a query of one ray does elsewhere
+        bvh.set_context(root_levels=levels[0], n_levels=n_levels)
+        bvh.levels_on_demand = levels
 
 
 def refit_on_demand(bvh):

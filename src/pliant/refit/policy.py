@@ -61,7 +61,7 @@ class Bvh:
         self.paths = self._masks = self._skips = self._ranges = None    # see partial.py, tree/adjacency.py and tree/nodes.py
         self.looseness = None                                           # (n,) float32: see above
         self.ready, self.front = np.full(len(self.nodes), NEVER_STAMPED, np.int32), None  # see front_tracking.py
-        self.n_pending = 0
+        self.n_pending, self.levels_on_demand = 0, None                 # see lazy.py
         self.pending = []                                               # vertices that have moved alone since the last query
         self.set_context(nodes=self.nodes, leaves=self.leaves, slots=tree.slots, points=self.rows, ready=self.ready, entry=0,
                          fill=fill_entry()[0], n_nodes=len(self.nodes), n_leaves=len(self.leaves), n_points=len(self.rows))

@@ -79,21 +79,29 @@ class BatchArrays(NamedTuple):
 
 
 @kernel
-def set_body_record(bodies, k, box, transform):
-    """Set the world box of body k, and what a transform (12,), if it has one, needs."""
-    body = bodies[k]
-    if len(transform) == 0:
-        for i in range(8):
-            body["box"][i] = box[i]
-        return
+def set_body_records(bodies, columns, boxes, transforms):
+    """Set the records of bodies: `columns` (n, 6) int64 are context, motion, entry, number, mask and whether the BVH is up to date; the
+    boxes (n, 8) are those of their own frames; transforms (n, 12), or none, are 0 for bodies that have none."""
     corners = stack_float64(6)
-    world_bounds(transform, box, corners)
-    for i in range(3):
-        body["box"][i], body["box"][4 + i] = corners[i], corners[3 + i]
-    for i in range(12):
-        body["matrix"][i], body["inverse"][i] = transform[i], 0.0
-    invert_rotation(transform, body["inverse"])
-    body["transform_error"], body["transformed"] = rounding_bound(transform, box), 1
+    for k in range(len(bodies)):
+        body = bodies[k]
+        body["context"], body["vertex_frame"], body["entry"] = columns[k, 0], columns[k, 1], columns[k, 2]
+        body["body_id"], body["mask"], body["ready"] = columns[k, 3], columns[k, 4], columns[k, 5]
+        box, moved = boxes[k], False
+        for i in range(12 if len(transforms) > 0 else 0):
+            moved |= transforms[k, i] != 0.0
+        if not moved:
+            for i in range(8):
+                body["box"][i] = box[i]
+            continue
+        transform = transforms[k]
+        world_bounds(transform, box, corners)
+        for i in range(3):
+            body["box"][i], body["box"][4 + i] = corners[i], corners[3 + i]
+        for i in range(12):
+            body["matrix"][i], body["inverse"][i] = transform[i], 0.0
+        invert_rotation(transform, body["inverse"])
+        body["transform_error"], body["transformed"] = rounding_bound(transform, box), 1
 
 
 @helper

@@ -27,7 +27,7 @@ from pliant.query.ray.batch import (
     RayHits,
     Rays,
     exact_test_entry,
-    set_body_record,
+    set_body_records,
     trace_batches,
     trace_entry,
 )
@@ -55,7 +55,7 @@ FIRST_HITS = 1 << 12                                                    # hits t
 MIN_IMAGE, MIN_WIDTH, ROW_JUMP_RATIO = 1 << 13, 32, 8.0                 # rays that are looked at; in a row; steps between neighbours
 SAMPLE_RAYS = 256                                                       # rays
 ANY_MASK = np.int64(-1)                                                 # a mask with all bits
-NO_TRANSFORM = np.zeros(0)
+NO_TRANSFORM, NO_TRANSFORMS = np.zeros(12), np.zeros((0, 12))
 NO_TREE = np.zeros((0, 8), np.int32), np.zeros(0, np.int32), np.zeros((0, 8), np.int32), np.zeros(0)
 
 
@@ -163,7 +163,7 @@ def rays_of(origins, directions, t_min, t_max, mask, labels=("origins", "directi
     """(Rays, how many), from outside."""
     parts = [validate.vectors(labels[0], origins), validate.vectors(labels[1], directions)]
     parts += [validate.numbers("t_min", t_min), validate.numbers("t_max", t_max),
-              validate.masks("mask", ANY_MASK if mask is None else mask)]
+              validate.masks("mask", -1 if mask is None else mask)]
     names = (*labels, "t_min", "t_max", "mask")
     n = next((n_rows for _, n_rows in parts if n_rows is not None), 1)
     for name, (_, n_rows) in zip(names, parts, strict=True):
@@ -211,16 +211,17 @@ def bodies_of(target, name="target"):
 
 def ray_targets(bodies, numbers, masks, stackless):
     """As rays see them."""
-    records = aligned_zeros(len(bodies), BODY_DTYPE)
-    bvhs = [body._bvh_at(body._motion.scale) for body in bodies]
-    for k, body in enumerate(bodies):
-        set_body_record(records, k, body._motion.box, NO_TRANSFORM if body._matrix is None else body._matrix)
-    records["context"], records["vertex_frame"] = [shape.context for shape in bvhs], [body._motion.address for body in bodies]
-    records["entry"] = [trace_entry(shape.options.volume_type.volume, shape.tree.width)[0] for shape in bvhs]
-    records["body_id"], records["mask"] = numbers, masks
+    records, bvhs = aligned_zeros(len(bodies), BODY_DTYPE), [body._bvh_at(body._motion.scale) for body in bodies]
+    columns = [(shape.context, body._motion.address, trace_entry(shape.options.volume_type.volume, shape.tree.width)[0], number, mask,
+                not shape.stale) for shape, body, number, mask in zip(bvhs, bodies, numbers, masks, strict=True)]
+    transforms = NO_TRANSFORMS
+    if any(body._matrix is not None for body in bodies):
+        transforms = np.array([NO_TRANSFORM if body._matrix is None else body._matrix for body in bodies])
+    set_body_records(records, np.array(columns, np.int64), np.array([body._motion.box for body in bodies]), transforms)
     targets = RayTargets(records, bvhs, stackless, {})
-    for k in [k for k, shape in enumerate(bvhs) if not shape.stale]:
-        targets.set_ready(k)
+    if stackless:
+        for k in np.flatnonzero(records["ready"]).tolist():
+            targets.set_ready(k)
     return targets
 
 
@@ -285,13 +286,21 @@ _thread_local = threading.local()
 def scratch_buffers():
     """(batch, states of rays, rows of the world) that nobody else uses, kept from one query of a thread to the next."""
     free_buffers = _thread_local.__dict__.setdefault("kept", [])
-    buffers = free_buffers.pop() if free_buffers else (aligned_zeros(1, BATCH_DTYPE), aligned_zeros(BATCH, RAY_DTYPE),
-                                                       np.zeros(N_WORLD_ROWS * BATCH))
-    buffers[0][:] = 0
+    buffers = free_buffers.pop() if free_buffers else make_buffers()
+    buffers[0][:] = buffers[3]
     try:
-        yield buffers
+        yield buffers[:3]
     finally:
         free_buffers.append(buffers)
+
+
+def make_buffers():
+    """New buffers, and the batch that every query begins with."""
+    batch, ray_states, world = aligned_zeros(1, BATCH_DTYPE), aligned_zeros(BATCH, RAY_DTYPE), np.zeros(N_WORLD_ROWS * BATCH)
+    state = batch[0]
+    state["exact"], state["ray_states"], state["world"] = exact_test_entry()[0], ray_states.ctypes.data, world.ctypes.data
+    state["batch_size"] = FIRST_BATCH
+    return batch, ray_states, world, batch.copy()
 
 
 class RayJob:
@@ -334,6 +343,7 @@ class _BodyJob(RayJob):
     def __init__(self, rays, kind, targets):
         super().__init__(rays, kind)
         self.targets, self.top_level = targets, build_top_level(targets.records)
+        self.has_masks = bool((rays.masks != ANY_MASK).any() or (targets.records["mask"] == 0).any())
 
     def prepare_tasks(self):
         """One task for each BVH to refit."""
@@ -343,8 +353,9 @@ class _BodyJob(RayJob):
         """Refit the BVH of body k."""
         updated = self.targets.bvhs[k].refit()
         self.targets.set_ready(k)
-        with self.lock:
-            self.counters[COUNTERS.index("n_u")] += updated
+        if updated:
+            with self.lock:
+                self.counters[COUNTERS.index("n_u")] += updated
 
     def trace_chunks(self, cancel):
         """Answer chunks until there are none."""
@@ -353,10 +364,8 @@ class _BodyJob(RayJob):
 
     def _trace_chunks(self, cancel, batch, ray_states, world):
         hits, state, records = np.zeros(FIRST_HITS if self.kind == ALL_HITS else 1, HIT_DTYPE), batch[0], self.targets.records
-        top_level = self.top_level._replace(**{name: getattr(self.top_level, name).copy() for name in ("t_enter", "order", "ray_tests")})
-        state["kind"], state["exact"], state["bodies"], state["ray_states"], state["world"] = (
-            self.kind, exact_test_entry()[0], records.ctypes.data, ray_states.ctypes.data, world.ctypes.data)
-        state["batch_size"], state["has_masks"] = FIRST_BATCH, bool((self.rays.masks != ANY_MASK).any() or (records["mask"] == 0).any())
+        top_level = self.top_level.with_own_lists()
+        state["kind"], state["bodies"], state["has_masks"] = self.kind, records.ctypes.data, self.has_masks
         while not cancel.is_set():
             r, end = self.next_chunk()
             if r == end:

@@ -28,6 +28,10 @@ class TopLevel(NamedTuple):
     leaf_bodies: np.ndarray
     boxes: np.ndarray
 
+    def with_own_lists(self):
+        """The same for another thread."""
+        return TopLevel(self.t_enter.copy(), self.order.copy(), self.ray_tests.copy(), *self[3:])
+
 
 @helper
 def hit_box(world, j, boxes, at):
@@ -78,7 +82,7 @@ def gather_packet(world, mask, packet):
 @helper
 def packet_hits_box(packet, box):
     """(where the thick ray enters a box, at the earliest, does it at all)? Intervals, as in `packet.py`; of an axis along which rays go
-    both ways, or not at all, only the starts are known: nothing."""
+    both ways only the starts are known: nothing. Where none goes along an axis, starts must lie between the sides."""
     near, far, error = packet[12], packet[13], box_margin(packet[14], box, 0)
     for k in range(3):
         low, high = packet[4 * k + 2], packet[4 * k + 3]
@@ -89,6 +93,8 @@ def packet_hits_box(packet, box):
             leave = last_side - packet[4 * k] if ahead else first_side - packet[4 * k + 1]
             near = max(near, min(enter * low, enter * high))
             far = min(far, max(leave * low, leave * high))
+        elif low == high and abs(low) == np.inf and (packet[4 * k] > box[k + 4] + error or packet[4 * k + 1] < box[k] - error):
+            return 1.0, False
     near, far = near - (FLOAT64_ERROR * abs(near) + UNDERFLOW_BOUND), far + (FLOAT64_ERROR * abs(far) + UNDERFLOW_BOUND)
     return near, near <= far
 
