@@ -140,7 +140,7 @@ def test_wrong_calls_point_to_the_right_one():
     for call, words in ((lambda: pl.collide(scene), r"scene\.collide\(\)"), (lambda: pl.collide(scene, scene), r"scene\.collide\(\)"),
                         (lambda: pl.self_collide(scene), r"scene\.collide\(\)"), (lambda: pl.within(scene, scene, 1), r"scene\.within"),
                         (lambda: pl.collide(body, (DIRECTIONS, FACES)), 'engine="image"'),
-                        (lambda: pl.collide(body, scene, engine="image"), "not scenes"),
+                        (lambda: pl.collide(body, scene, engine="image"), "got a Scene"),
                         (lambda: pl.collide(body, DIRECTIONS), r"pliant\.Body\(vertices, faces\)")):
         with pytest.raises(pl.ArgumentTypeError, match=words):
             call()
