@@ -23,6 +23,6 @@ def narrow(monkeypatch):
     """Everything that can be full is full at once, where kernels are plain Python; compiled, sizes are constants."""
     if OFF:
         for module, name, value in ((endpoint_lists, "MAX_PENDING", 2), (endpoint_lists, "BLOCK_SIZE", 3), (endpoint_lists, "LOG_SIZE", 4),
-                                    (sweep, "LOG", 4), (endpoint_lists, "SINGLE_MOVE_RATIO", 4),
+                                    (sweep, "LOG_SIZE", 4), (endpoint_lists, "SINGLE_MOVE_RATIO", 4),
                                     (pair_set, "MIN_CAPACITY", 8), (pair_set, "PLACES_PER_CALL", 3), (sweep_full, "COMPARISON_BUDGET", 2)):
             monkeypatch.setattr(module, name, value)

@@ -288,7 +288,7 @@ def test_what_a_body_takes_is_said():
         with pytest.raises(TypeError, match="rigid"):
             rigid.update(*arguments, **options)
     for arguments, options in (((CUBE,), {}), ((), {"vertices": CUBE})):
-        with pytest.raises(MeshError, match="matrix"):
+        with pytest.raises(TypeError, match="matrix"):
             rigid.update(*arguments, **options)
     with pytest.raises(MeshError, match=r"\(n, 3\)"):
         free.update(PLACE)                                              # a free body takes it by name

@@ -59,7 +59,7 @@ def test_it_serves_all_shapes_better_than_the_first():
 @pytest.mark.parametrize(("value", "kind", "words"), [
     (3, TypeError, "poses: expected positions"),
     ([], pl.MeshError, "poses: expected at least one"),
-    (VERTICES, pl.MeshError, r"poses\[0\]: expected shape"),
+    (VERTICES, pl.MeshError, r"build_poses: expected shape \(k, n, 3\)"),
     ([VERTICES, VERTICES[:-1]], pl.MeshError, r"poses\[1\]: expected 42 rows"),
     ([VERTICES, VERTICES * np.nan], pl.MeshError, r"poses\[1\]: row 0 is \[nan"),
 ])
