@@ -197,7 +197,7 @@ def test_too_many_pairs_are_refused(monkeypatch, cramped, way):
 
 PLACES = [(sweep, "store_boxes"), (endpoint_lists, "update_cells"), (endpoint_lists, "move_boxes"), (endpoint_lists, "resort_lists"),
           (endpoint_lists, "insert_in_steps"), (endpoint_lists, "record_places"), (sweep, "sort_keys"),
-          (sweep, "update_keys"), (sweep, "alive_keys"), (sweep, "unpack")]
+          (sweep, "update_keys"), (sweep, "alive_keys"), (sweep, "unpack_pairs")]
 
 
 @pytest.mark.formulas

@@ -12,7 +12,7 @@ from pliant.core.device import check_on_host
 from pliant.core.threads import ReadWriteLock
 from pliant.errors import ArgumentTypeError
 from pliant.query.options import ManyOptions
-from pliant.results import SceneDistancePairs, ScenePairs, Stats
+from pliant.results import Distance, SceneDistancePairs, ScenePairs, Stats
 from pliant.typing import MeshLike
 
 
@@ -71,6 +71,10 @@ class BodyGroup(ABC):
     @abstractmethod
     def _within_body(self, body: Any, scene_first: bool, tolerance: float, points: bool) -> SceneDistancePairs:
         """Pairs of faces of one body and of the group within a tolerance."""
+
+    @abstractmethod
+    def _distance_between(self, a: Any, b: Any) -> Distance:
+        """The distance of the nearest bodies of a and b, of which one is the group."""
 
     @abstractmethod
     def _world_triangles(self, bodies: NDArray[np.int64], faces: NDArray[np.int32]) -> NDArray[np.float64]:
