@@ -180,7 +180,7 @@ class SweepAndPrune:
         return max(1, (len(self._alive) - 1).bit_length())
 
     def _used_slots(self):
-        if self._slots is None:
+        if len(self) >= 0 and self._slots is None:                      # counting forgets slots that are not in use any more
             self._slots = np.flatnonzero(self._alive)
         return self._slots
 

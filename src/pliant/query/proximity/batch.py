@@ -20,7 +20,6 @@ from pliant.query.collide.batch_task import (
     transformed_visitor_of,
     visitor_of,
 )
-from pliant.query.collide.contacts import contacts_of
 from pliant.query.collide.pair_results import body_parts
 from pliant.query.proximity.branch_and_bound import UNKNOWN_BOUND, branch_and_bound
 from pliant.query.proximity.leaf_distance import (
@@ -131,7 +130,7 @@ class NearestTask(DistanceTask):
         """For faces that intersect both nearest points are a common point."""
         if self.best is not None and self.best.distance == 0.0:
             i, j = pairs[self.best.row].tolist()
-            self.best.points[:] = contacts_of([(self.best.faces[None], bodies[i], bodies[j])])["segments"][0].reshape(-1)
+            set_common_points(self.best.points[None], [0], [(self.best.faces[None], bodies[i], bodies[j])])
         return found
 
 
