@@ -15,6 +15,7 @@ from pliant.broadphase.sweep import SweepAndPrune
 from pliant.core import validate
 from pliant.core.threads import ReadWriteLock
 from pliant.errors import ArgumentError, ArgumentTypeError, UnknownIdError
+from pliant.query.ray.target_cache import RayTargetCache
 from pliant.query.target import BodyGroup, check_body
 
 P = ParamSpec("P")
@@ -58,6 +59,7 @@ class SceneMembers(BodyGroup):
         self._id_of: dict[Body, int] = {}
         self._fixed_box_slots: set[int] = set()                         # slots whose box was given, once the broad phase has it
         self._ignored: set[tuple[Hashable, Hashable]] = set()
+        self._ray_targets = RayTargetCache()
         self._rules: IgnoreRules | None = None                          # `_ignored` as arrays, made when it is first needed
         self._groups: dict[str, int] = {}                               # numbers of groups, of all bodies ever added
         self._id_of_name: dict[str, int] = {}
@@ -116,6 +118,7 @@ class SceneMembers(BodyGroup):
         body._observers = tuple(scene for scene in body._observers if scene is not self)
         self._stale_bodies.discard(body)
         del self._members[number], self._id_of[body]
+        self._ray_targets.clear()
         if name is not None:
             del self._id_of_name[name]
         self._moved_ids.discard(number)

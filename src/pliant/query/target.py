@@ -59,6 +59,7 @@ class QueryBody(ABC):
 class BodyGroup(ABC):
     """Bodies with ids: `pliant.Scene` is one."""
     _version: int
+    _ray_targets: Any                                                   # a RayTargetCache (`query/ray/target_cache.py`)
 
     @abstractmethod
     def _members_with_faces(self) -> tuple[list[Any], list[int], list[int]]:

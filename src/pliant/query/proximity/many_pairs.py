@@ -146,7 +146,7 @@ def _far_rows(bodies: list[Any], pairs: NDArray[np.int64], gaps: NDArray[np.floa
     boxes = world_boxes([bodies[k] for k in used.tolist()])
     with np.errstate(over="ignore"):
         sizes = (boxes[:, 1] - boxes[:, 0]).max(axis=1)[places.reshape(-1, 2)].max(axis=1)
-    suspects = rows[gaps[rows] > 0.5 * FAR_RATIO * sizes]               # half: a gap has been rounded down
+        suspects = rows[gaps[rows] > 0.5 * FAR_RATIO * sizes]           # half: a gap has been rounded down
     return np.array([row for row in suspects.tolist() if far_apart(*(bodies[k] for k in pairs[row].tolist()))], np.intp)
 
 
