@@ -11,7 +11,7 @@ import meshes
 import pliant as pl
 import poses
 from pliant.broadphase import sweep_full
-from scenes import assert_scene, rows
+from scenes import assert_distance, assert_scene, assert_within, rows
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = [pytest.mark.formulas]
@@ -123,6 +123,14 @@ class Scenes(RuleBasedStateMachine):
         each = self.scene.collide(self_pairs=self_pairs, first="each")
         assert each.bodies.tolist() == np.unique(found.bodies, axis=0).tolist()
         assert set(rows(each)) <= set(rows(found))
+
+    @rule(tolerance=st.sampled_from([0.0, 0.125, 0.5, 4.0, 1e200]), self_pairs=st.booleans(), points=st.booleans())
+    def ask_within(self, tolerance, self_pairs, points):
+        assert_within(self.scene, tolerance, self.ignored, self_pairs, points)
+
+    @rule()
+    def ask_distance(self):
+        assert_distance(self.scene, self.ignored)
 
     @invariant()
     def members_are_known(self):

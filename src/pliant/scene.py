@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from pliant.body import Body
 from pliant.core import validate
+from pliant.query.collide.batch_task import world_boxes
 from pliant.query.collide.many_pairs import collide_pair, collide_pairs, merge_results
-from pliant.query.collide.narrow_phase import PairResults, concat_results, empty_results, world_boxes
+from pliant.query.collide.pair_results import PairResults, concat_results, empty_results
 from pliant.query.options import DEFAULT_TRAVERSAL, ManyOptions, Traversal, check_many_options
-from pliant.query.proximity.distance import box_gaps, nearest_bodies
-from pliant.query.proximity.within import pairs_within
+from pliant.query.proximity.box_gaps import pairs_of_one
+from pliant.query.proximity.many_pairs import NearestBodies, nearest_of_groups, nearest_of_pairs, pairs_within
+from pliant.query.ray.cast import bodies_of
 from pliant.query.scheduler import deadline, time_is_up
 from pliant.results import Distance, SceneContactPairs, SceneDistancePairs, ScenePairs, Stats
 from pliant.scene_members import Member, SceneMembers, synchronized
@@ -56,15 +58,30 @@ class Scene(SceneMembers):
     def __init__(self, bodies: Iterable[Body] = ()) -> None:
         super().__init__(bodies)
         self._last_answer: _CachedAnswer | None = None
+        self._last_nearest: tuple[int, int] | None = None               # ids of the nearest bodies in the last query: the next starts there
 
     @synchronized
     def candidates(self) -> NDArray[np.int64]:
         """(p, 2) ids of bodies whose boxes overlap and that are not ignored, the lower one first, sorted."""
         self._refresh_sweep()
-        pairs = np.array(self._id_of_slot, np.int64)[self._sweep.pairs()]
-        if self._slots_reused:                                          # slots are not in the order of ids any more
-            pairs = _sorted_rows(np.sort(pairs, axis=1))
-        return self._without_ignored(pairs)
+        slots = self._sweep.pairs()
+        return self._ids_of_pairs(slots[self._counted(slots)])[0]
+
+    def _close_pairs(self, distance: float, beyond: float = -1.0) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """(ids (p, 2) as those of `candidates`, gaps (p,)) of bodies whose boxes are at most `distance` apart, but more than `beyond`."""
+        slots, gaps = self._sweep.close_pairs(distance)
+        wanted = self._counted(slots) & (gaps > beyond)
+        pairs, order = self._ids_of_pairs(slots[wanted])
+        return pairs, gaps[wanted][order]
+
+    def _ids_of_pairs(self, slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp] | slice]:
+        """(ids (p, 2), the lower one first, sorted, their order) of sorted pairs of slots."""
+        pairs = np.array(self._id_of_slot, np.int64)[slots]
+        if not self._slots_reused:                                      # else slots are not in the order of ids any more
+            return pairs, slice(None)
+        pairs.sort(axis=1)
+        order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+        return pairs[order], order
 
     @overload
     def collide(self, *, self_pairs: bool = ..., adjacent: Adjacent = ..., first: bool | Literal["each"] = ..., contacts: Literal[True],
@@ -135,31 +152,45 @@ class Scene(SceneMembers):
     def _within_body(self, body: Body, scene_first: bool, tolerance: float, points: bool) -> SceneDistancePairs:
         """For `pliant.within(body, scene, tolerance)`, or `(scene, body, …)`."""
         own_id, ids = self._partners(body)
-        bodies = {number: self._members[number].body for number in ids.tolist()} | {own_id: body}
-        boxes = np.array([bodies[number]._world_box() for number in [own_id, *ids.tolist()]])
-        ids = ids[box_gaps(boxes[:1], boxes[1:])[0] <= tolerance] if len(body) else ids[:0]
-        columns = [np.full(len(ids), own_id), ids]
-        return pairs_within(bodies, np.stack(columns[::-1] if scene_first else columns, axis=1), tolerance, points)
+        bodies = [body, *(self._members[number].body for number in ids.tolist())]
+        boxes = world_boxes(bodies).reshape(-1, 6)
+        rows = pairs_of_one(boxes[:1], boxes[1:], tolerance) if len(body) else np.zeros(0, np.int64)
+        pairs, id_pairs = (np.stack([np.full(len(rows), one), others[rows]], axis=1)
+                           for one, others in ((0, np.arange(1, len(bodies))), (own_id, ids)))
+        if scene_first:
+            pairs, id_pairs = pairs[:, ::-1], id_pairs[:, ::-1]
+        return pairs_within(bodies, np.ascontiguousarray(pairs), np.ascontiguousarray(id_pairs), tolerance, points)
+
+    def _distance_between(self, a: Body | Scene, b: Body | Scene) -> Distance:
+        """For `pliant.distance(a, b)`, of which one is this scene."""
+        return nearest_of_groups(bodies_of(a, "a"), bodies_of(b, "b"))
 
     def _partners(self, body: Body) -> tuple[int, NDArray[np.int64]]:
         """The id of a body, OUTSIDE if it is not in the scene, and those of the bodies that it is tested with, ascending."""
         own_id = self._id_of.get(body, OUTSIDE)
         ids = np.array(sorted(number for number, member in self._members.items() if number != own_id and len(member.body)), np.int64)
         if own_id != OUTSIDE:
-            pairs = np.stack([np.full(len(ids), own_id), ids], axis=1)
-            remaining = self._without_ignored(np.sort(pairs, axis=1))
-            ids = np.sort(remaining.sum(axis=1) - own_id)
+            slots = np.array([self._members[number].slot for number in ids.tolist()], np.int64)
+            ids = ids[self._counted(np.stack([np.full(len(ids), self._members[own_id].slot), slots], axis=1))]
         return own_id, ids
 
     @synchronized
     def distance(self) -> Distance:
         """The smallest distance of two bodies of the scene that are not ignored, as in `pliant.distance`; `bodies` has their ids."""
-        ids = sorted(number for number, member in self._members.items() if len(member.body))
-        first, second = np.triu_indices(len(ids), 1)
-        numbers = np.array(ids, np.int64)
-        pairs = np.searchsorted(numbers, self._without_ignored(np.stack([numbers[first], numbers[second]], axis=1)))
-        bodies = [self._members[number].body for number in ids]
-        return nearest_bodies(bodies, ids, bodies, ids, pairs)
+        self._refresh_sweep()
+        best, searched = NearestBodies(), -1.0
+        if (pair := self._last_nearest) is not None and all(number in self._members for number in pair):
+            first, second = (self._members[number] for number in pair)
+            if self._counted(np.array([[first.slot, second.slot]]))[0]:
+                best = best.with_pair(first.body, second.body, pair)
+        radius = best.found.distance if best.is_known else self._sweep.larger_radius(-1.0)
+        while searched < radius:                                        # the first pair found tells how far to look
+            pairs, gaps = self._close_pairs(radius, searched)
+            bodies, rows = self._bodies_of_pairs(pairs)
+            best, searched = nearest_of_pairs(best, bodies, rows, pairs, gaps), radius
+            radius = best.found.distance if best.is_known else self._sweep.larger_radius(radius)
+        self._last_nearest = best.ids if best.is_known else None
+        return best.result()
 
     @synchronized
     def within(self, tolerance: float, *, self_pairs: bool = False, points: bool = False) -> SceneDistancePairs:
@@ -169,14 +200,18 @@ class Scene(SceneMembers):
         self_pairs : also the pairs of each body with itself, as in `pliant.self_within`
         """
         tolerance, points = validate.number("tolerance", tolerance, 0.0), validate.flag("points", points)
-        ids = sorted(number for number, member in self._members.items() if len(member.body))
-        boxes = np.array([self._members[number].body._world_box() for number in ids]).reshape(-1, 2, 3)
-        first, second = np.nonzero(np.tril(box_gaps(boxes, boxes) <= tolerance, -1).T)
-        tested = self._without_ignored(np.array(ids, np.int64)[np.stack([first, second], axis=1)])
-        if validate.flag("self_pairs", self_pairs):
-            own = np.array([number for number in ids if (number, number) not in self._ignored], np.int64).reshape(-1, 1)
-            tested = _sorted_rows(np.concatenate([tested, np.repeat(own, 2, axis=1)]))
-        return pairs_within({number: self._members[number].body for number in ids}, tested, tolerance, points)
+        self_pairs = validate.flag("self_pairs", self_pairs)
+        self._refresh_sweep()
+        tested = self._close_pairs(tolerance)[0]
+        if self_pairs:
+            own = [number for number, member in self._members.items() if len(member.body) and (number, number) not in self._ignored]
+            tested = _sorted_rows(np.concatenate([tested, np.repeat(np.array(own, np.int64).reshape(-1, 1), 2, axis=1)]))
+        return pairs_within(*self._bodies_of_pairs(tested), tested, tolerance, points)
+
+    def _bodies_of_pairs(self, pairs: NDArray[np.int64]) -> tuple[list[Body], NDArray[np.int64]]:
+        """(bodies, pairs (p, 2) of indices into them) of pairs of ids."""
+        ids, places = np.unique(pairs, return_inverse=True)
+        return [self._members[number].body for number in ids.tolist()], places.reshape(-1, 2)
 
     def _query_until_hit(self, pairs: NDArray[np.int64], cached_rows: NDArray[np.int64], options: ManyOptions) -> PairResults:
         """Query pairs of bodies, up to the first that has a pair of faces."""
@@ -199,9 +234,8 @@ class Scene(SceneMembers):
             rows.append(known)
             answers.append(self._cached_found(cached_rows[known]))
         if len(new):
-            ids, body_rows = np.unique(pairs[new], return_inverse=True)
             rows.append(new)
-            answers.append(collide_pairs([self._members[number].body for number in ids.tolist()], body_rows.reshape(-1, 2), options))
+            answers.append(collide_pairs(*self._bodies_of_pairs(pairs[new]), options))
         return merge_results(answers, rows, options.contacts)
 
     def _cached_rows(self, queried: NDArray[np.int64], options: ManyOptions) -> NDArray[np.int64]:

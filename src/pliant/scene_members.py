@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pliant.body import Body
+from pliant.broadphase.ignore_rules import IgnoreRules
 from pliant.broadphase.sweep import SweepAndPrune
 from pliant.core import validate
 from pliant.core.threads import ReadWriteLock
 from pliant.errors import ArgumentError, ArgumentTypeError, UnknownIdError
+from pliant.query.ray.target_cache import RayTargetCache
 from pliant.query.target import BodyGroup, check_body
 
 P = ParamSpec("P")
@@ -57,6 +59,8 @@ class SceneMembers(BodyGroup):
         self._id_of: dict[Body, int] = {}
         self._fixed_box_slots: set[int] = set()                         # slots whose box was given, once the broad phase has it
         self._ignored: set[tuple[Hashable, Hashable]] = set()
+        self._ray_targets = RayTargetCache()
+        self._rules: IgnoreRules | None = None                          # `_ignored` as arrays, made when it is first needed
         self._groups: dict[str, int] = {}                               # numbers of groups, of all bodies ever added
         self._id_of_name: dict[str, int] = {}
         self._version = 0                                               # changes with every update of a body
@@ -98,6 +102,7 @@ class SceneMembers(BodyGroup):
             self._id_of_name[name] = number
         if group is not None:
             self._groups.setdefault(group, len(self._groups))
+        self._rules = None
         body._observers = (*body._observers, self)
         self._mark_stale(body)
         return number
@@ -117,10 +122,12 @@ class SceneMembers(BodyGroup):
         body._observers = tuple(scene for scene in body._observers if scene is not self)
         self._stale_bodies.discard(body)
         del self._members[number], self._id_of[body]
+        self._ray_targets.clear()
         if name is not None:
             del self._id_of_name[name]
         self._moved_ids.discard(number)
         self._ignored = {pair for pair in self._ignored if number not in pair}
+        self._rules = None
         self._version += 1
 
     @synchronized
@@ -164,6 +171,7 @@ class SceneMembers(BodyGroup):
             same group twice: pairs of its bodies with each other. The rule of a group includes bodies that are added to it later
         """
         self._ignored.add(self._ignore_rule(first, second))
+        self._rules = None
 
     @synchronized
     def unignore(self, first: MemberLike, second: MemberLike) -> None:
@@ -172,6 +180,7 @@ class SceneMembers(BodyGroup):
         first, second : as for `ignore`
         """
         self._ignored.discard(self._ignore_rule(first, second))
+        self._rules = None
 
     @property
     def bodies(self) -> list[Body]:
@@ -291,28 +300,15 @@ class SceneMembers(BodyGroup):
         a, b = sorted(sides, key=lambda value: (isinstance(value, str), value))
         return a, b
 
-    def _without_ignored(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Of these pairs (p, 2) of ids of different bodies those that no rule ignores."""
-        if not self._ignored or not len(pairs):
-            return pairs
-        ids, places = np.unique(pairs, return_inverse=True)
-        members = [self._members[number] for number in ids.tolist()]
-        groups = np.array([~self._groups[member.group] if member.group is not None else number
-                           for number, member in zip(ids.tolist(), members, strict=True)], np.int64)  # ~group, or the id without one
-        rules = {tuple(~self._groups[side] if isinstance(side, str) else side for side in rule) for rule in self._ignored}
-        ignored = np.array([pair for a, b in rules for pair in ((a, b), (b, a))], np.int64)
-        names, places = np.stack([ids, groups], axis=1), places.reshape(-1, 2)
-        hit, ignored_keys = np.zeros(len(pairs), np.bool_), _pair_keys(ignored)
-        for i in range(2):
-            for j in range(2):
-                sides = np.stack([names[places[:, 0], i], names[places[:, 1], j]], axis=1)
-                hit |= np.isin(_pair_keys(sides), ignored_keys)
-        return pairs[~hit]
-
-
-def _pair_keys(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(p,): one number for each pair of signed 32-bit numbers."""
-    return np.asarray(pairs[:, 0] << 32 | (pairs[:, 1] & 0xFFFFFFFF))
+    def _counted(self, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """(p,) bool: which of these pairs (p, 2) of slots of different bodies no rule ignores."""
+        if self._rules is None:
+            names = [(0, 0)] * len(self._id_of_slot)
+            for number, member in self._members.items():
+                names[member.slot] = number, number if member.group is None else ~self._groups[member.group]
+            rules = [[~self._groups[side] if isinstance(side, str) else side for side in rule] for rule in self._ignored]
+            self._rules = IgnoreRules(names, rules)
+        return self._rules.counted(slots)
 
 
 def make_scene(kind: type[S], rows: Iterable[tuple[Any, ...]], next_id: int, groups: dict[str, int],
@@ -322,5 +318,5 @@ def make_scene(kind: type[S], rows: Iterable[tuple[Any, ...]], next_id: int, gro
     for number, body, name, group, box, mask in rows:
         scene._next_id = number
         scene.add(body, name=name, group=group, box=box, mask=mask)
-    scene._next_id, scene._groups, scene._ignored = next_id, dict(groups), set(ignored)
+    scene._next_id, scene._groups, scene._ignored, scene._rules = next_id, dict(groups), set(ignored), None
     return scene

@@ -20,7 +20,7 @@ from pliant.query.collide.leaf_overlap import box_to_frame_a, corner_error, to_f
 from pliant.query.collide.transformed import TRANSFORMED_STATE, CollideTransformed, init_query_transformed
 from pliant.query.proximity import closest_point
 from pliant.query.proximity.closest_point import leaf_may_be_near, local_radius, projected_gap
-from pliant.query.proximity.distance import max_stretch
+from pliant.query.proximity.distance import stretch_of
 from pliant.refit.leaf_fill import fill_leaf
 from pliant.tree.nodes import LEAF_DTYPE
 from pliant.volume.aabb import SCALE_UP
@@ -88,7 +88,7 @@ def _(points):
     if not np.abs(points).max() < MOST:
         return None
     motion = Free(points[:4])
-    leaves, asked = leaf_of(motion), {"stretch": max_stretch(None)}
+    leaves, asked = leaf_of(motion), {"stretch": stretch_of(None)}
     far = float(naive_distances.point_triangle(points[4], points[:3]) * Fraction(motion.scale) ** 2) ** 0.5
     # As `seek` has it.
     x, y, z = (points[4] - motion.origin[:3]) * motion.scale

@@ -7,6 +7,7 @@ import numpy as np
 
 from pliant.core import memory
 from pliant.core.jit import helper, kernel
+from pliant.core.sorting import DIGIT_BITS, MIN_RADIX_KEYS, radix_sort
 from pliant.errors import TooManyPairsError
 
 EMPTY = -1
@@ -158,3 +159,13 @@ def check_memory(n_pairs, size):
     if size > MIN_CHECKED_BYTES and not memory.fits_in_memory(size):
         raise TooManyPairsError(f"{n_pairs:,} pairs of boxes overlap or more, and memory for them is not available; "
                                 "make the boxes smaller, or test fewer bodies at a time")
+
+
+def sort_keys(keys, width):
+    """A sorted copy of keys of `width` bits, which are used up."""
+    n = len(keys)
+    if n < MIN_RADIX_KEYS:
+        return np.sort(keys)
+    check_memory(n, 8 * n)
+    sorted_keys = np.empty(n, np.int64)
+    return sorted_keys if radix_sort(keys, sorted_keys, n, width, np.empty(1 << DIGIT_BITS, np.int64)) else keys.copy()

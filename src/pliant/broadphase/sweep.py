@@ -14,14 +14,17 @@ A call that Ctrl-C breaks off leaves the boxes, of before or as given, and nothi
 import numpy as np
 
 from pliant.broadphase import sweep_full
+from pliant.broadphase.close_pairs import close_pairs
 from pliant.broadphase.endpoint_lists import LOG_SIZE, N_CHANGES, N_PAIRS, N_SWAPS, EndpointLists
-from pliant.broadphase.pair_set import alive_keys, check_memory, update_keys
+from pliant.broadphase.pair_set import alive_keys, check_memory, sort_keys, update_keys
 from pliant.broadphase.radix import RadixSorter
 from pliant.broadphase.sweep_full import FullSweep
 from pliant.core.jit import kernel
-from pliant.core.sorting import DIGIT_BITS, MIN_RADIX_KEYS, radix_sort, unpack_pairs
+from pliant.core.sorting import unpack_pairs
 
 MAX_REST = 32                                                           # frames after which lists are tried again
+FEW_BOXES = 32                                                          # all pairs of which are compared
+MAX_DOUBLINGS = 1 << 10                                                 # from a first radius to the size of the scene, at most
 MAX_SLOTS = 1 << 30                                                     # tags of ends are int32
 
 
@@ -111,7 +114,7 @@ class SweepAndPrune:
     def pairs(self):
         """Slots (m, 2) int64 of the boxes that overlap, i < j, sorted."""
         if not self._keys_valid:
-            slot_bits, lists, n = max(1, (len(self._alive) - 1).bit_length()), self._lists, len(self)
+            slot_bits, lists, n = self._slot_bits_needed(), self._lists, len(self)
             self._lists_valid = self._lists_valid and self.method == "sweep"
             complete = not self._lists_valid or lists.n_boxes == n
             if not self._lists_valid:
@@ -126,6 +129,26 @@ class SweepAndPrune:
         pairs = np.empty((len(self._keys), 2), np.int64)
         unpack_pairs(self._keys, self._slot_bits, self._slot_bits, pairs)
         return pairs
+
+    def close_pairs(self, distance):
+        """(slots (m, 2) int64, i < j, sorted, gaps (m,)) of the boxes that are at most so far apart. A gap is a lower bound of the measured
+        distance of faces in both boxes."""
+        slot_bits = self._slot_bits_needed()
+        return close_pairs(self._full_sweep, self._boxes, self._used_slots(), slot_bits, distance)
+
+    def larger_radius(self, radius):
+        """The next distance to try, where no pair that counts is as close as `radius`; −1: none has been tried. It starts at 0 and doubles
+        from the size of a box on, so that a sweep never finds far more pairs than it must; past all boxes it is inf."""
+        slots = self._used_slots()
+        if len(slots) <= FEW_BOXES:
+            return np.inf
+        if radius < 0.0:
+            return 0.0
+        low, high = self._boxes[slots, :3], self._boxes[slots, 3:]
+        with np.errstate(over="ignore"):
+            extent, usual = (high.max(axis=0) - low.min(axis=0)).max(), np.median((high - low).max(axis=1))
+        radius = 2 * radius if radius > 0.0 else max(usual, extent / MAX_DOUBLINGS)
+        return radius if radius < 2 * extent else np.inf
 
     def _update_lists(self, ids, keys_valid):
         """Let the lists follow the boxes, or give them up."""
@@ -153,8 +176,11 @@ class SweepAndPrune:
             return False
         return True
 
+    def _slot_bits_needed(self):
+        return max(1, (len(self._alive) - 1).bit_length())
+
     def _used_slots(self):
-        if self._slots is None:
+        if len(self) >= 0 and self._slots is None:                      # counting forgets slots that are not in use any more
             self._slots = np.flatnonzero(self._alive)
         return self._slots
 
@@ -170,13 +196,3 @@ def as_array(values, dtype):
     """One layout for the kernels: C order, aligned, writable."""
     array = np.ascontiguousarray(values, dtype)
     return array if array.flags.carray else array.copy()
-
-
-def sort_keys(keys, width):
-    """A sorted copy of keys of `width` bits, which are used up."""
-    n = len(keys)
-    if n < MIN_RADIX_KEYS:
-        return np.sort(keys)
-    check_memory(n, 8 * n)
-    sorted_keys = np.empty(n, np.int64)
-    return sorted_keys if radix_sort(keys, sorted_keys, n, width, np.empty(1 << DIGIT_BITS, np.int64)) else keys.copy()

@@ -12,7 +12,7 @@ from pliant.core.device import check_on_host
 from pliant.core.threads import ReadWriteLock
 from pliant.errors import ArgumentTypeError
 from pliant.query.options import ManyOptions
-from pliant.results import SceneDistancePairs, ScenePairs, Stats
+from pliant.results import Distance, SceneDistancePairs, ScenePairs, Stats
 from pliant.typing import MeshLike
 
 QUERIES = ("cast", "cast_all", "closest", "collide", "distance", "first_contact", "frustum_cull", "occluded", "pick", "self_collide",
@@ -73,6 +73,7 @@ class QueryBody(QueryTarget, ABC):
 class BodyGroup(QueryTarget, ABC):
     """Bodies with ids: `pliant.Scene` is one."""
     _version: int
+    _ray_targets: Any                                                   # a RayTargetCache (`query/ray/target_cache.py`)
 
     @abstractmethod
     def _members_with_faces(self) -> tuple[list[Any], list[int], list[int]]:
@@ -85,6 +86,10 @@ class BodyGroup(QueryTarget, ABC):
     @abstractmethod
     def _within_body(self, body: Any, scene_first: bool, tolerance: float, points: bool) -> SceneDistancePairs:
         """Pairs of faces of one body and of the group within a tolerance."""
+
+    @abstractmethod
+    def _distance_between(self, a: Any, b: Any) -> Distance:
+        """The distance of the nearest bodies of a and b, of which one is the group."""
 
     @abstractmethod
     def _world_triangles(self, bodies: NDArray[np.int64], faces: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -6,26 +6,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.query.collide.narrow_phase import PairResults, can_batch, collide_batched, concat_results, empty_results, wrap_pairs
+from pliant.query.collide.batch_task import CollideTask
+from pliant.query.collide.narrow_phase import batch_rows, batch_types, query_batch
+from pliant.query.collide.pair_results import PairResults, concat_results, empty_results, wrap_pairs
 from pliant.query.collide.self_collide import self_collide_validated
 from pliant.query.collide.two_bodies import collide_validated
-from pliant.query.options import EACH_PAIR, ManyOptions, Traversal
+from pliant.query.options import EACH_PAIR, ManyOptions
 from pliant.query.scheduler import time_is_up, workspace
 
 
 def collide_pairs(bodies: list[Any], pairs: NDArray[np.int64], options: ManyOptions) -> PairResults:
     """The results of these pairs (p, 2) of indices into `bodies`; the same index twice: a body with itself."""
-    batch_ids, parts, rows = _batch_ids(bodies, options.traversal)[pairs], [], []
-    batched = (batch_ids[:, 0] == batch_ids[:, 1]) & (batch_ids[:, 0] >= 0) & (pairs[:, 0] != pairs[:, 1])
-    for batch_id in set(batch_ids[batched, 0].tolist()):
-        in_batch = batched & (batch_ids[:, 0] == batch_id)
-        found = collide_batched(bodies, pairs[in_batch], options.traversal.full_sat, options.contacts, options.first == EACH_PAIR,
-                                options.deadline)
-        if found is None:
-            batched &= ~in_batch
-        else:
-            rows.append(np.flatnonzero(in_batch))
+    parts, rows, batched = [], [], np.zeros(len(pairs), np.bool_)
+    task = CollideTask(options.traversal.full_sat, options.first == EACH_PAIR, options.contacts)
+    batches = [] if options.traversal.descend_larger else batch_rows(batch_types(bodies), pairs)
+    for batch in batches:
+        found = query_batch(bodies, pairs[batch], task, options.deadline)
+        if found is not None:
+            rows.append(batch)
             parts.append(found)
+            batched[batch] = True
     single = np.flatnonzero(~batched)
     for k, row in enumerate(single.tolist()):
         if time_is_up(options.deadline):
@@ -52,10 +52,3 @@ def collide_pair(a: Any, b: Any, options: ManyOptions) -> PairResults:
     with workspace() as space:
         return wrap_pairs(self_collide_validated(space, a, options.adjacent, first, contacts, end_time) if a is b else
                           collide_validated(space, a, b, first, contacts, options.traversal, end_time))
-
-
-def _batch_ids(bodies: list[Any], traversal: Traversal) -> NDArray[np.int64]:
-    """Bodies with the same number can be queried in one call; −1: not batched."""
-    numbers: dict[Any, int] = {}
-    return np.array([numbers.setdefault((body._options.volume_type.name, body._options.arity), len(numbers))
-                     if not traversal.descend_larger and can_batch(body) else -1 for body in bodies], np.int64)

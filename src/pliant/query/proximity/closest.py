@@ -18,7 +18,7 @@ from pliant.geometry.inside import AMBIGUOUS, count_crossings, find_open_edge
 from pliant.geometry.point_triangle import point_triangle_entry
 from pliant.motion.rigid import IDENTITY, invert_rotation, rounding_bound
 from pliant.query.proximity.closest_point import BODY_CONTEXT, MAX_COORDINATE, MAX_PRODUCT, ROUND_DOWN, morton_keys, search_points
-from pliant.query.proximity.distance import max_stretch
+from pliant.query.proximity.distance import stretch_of
 from pliant.query.ray.cast import bodies_of, hits_along
 from pliant.query.target import BodyGroup, QueryBody
 from pliant.query.traverse import COUNTERS
@@ -188,7 +188,7 @@ def body_context(body: Any, bvh: Any, body_id: int) -> NDArray[Any]:
     context["frame"], context["entry"], context["fill"], context["context"] = bvh.frame, bvh.entry, bvh.fill, bvh.context
     context["body_id"], context["transformed"], context["exact_entry"] = body_id, transform is not None, point_triangle_entry()[0]
     context["scale"], context["reach"] = motion.scale, motion.reach
-    context["stretch"], context["origin"] = max_stretch(transform), motion.origin
+    context["stretch"], context["origin"] = stretch_of(transform), motion.origin
     box = body._world_box()
     context["box"][:3], context["box"][4:7] = box
     if transform is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pliant.core.jit import ignore_float_errors
 from pliant.core.threads import ReadLock
 from pliant.errors import ArgumentError
+from pliant.motion.rigid import IDENTITY
 from pliant.query.collide.contacts import contacts_of
 from pliant.query.collide.self_collide import set_up_self
 from pliant.query.collide.two_bodies import bind_trees, set_up_pair
@@ -23,8 +23,9 @@ from pliant.query.proximity.leaf_distance import (
     NearSelf,
     NearTransformed,
     bind_leaf_stage,
+    max_box_gap,
+    max_stretch,
 )
-from pliant.query.ray.cast import bodies_of
 from pliant.query.scheduler import CALL_BUDGET, read_stats, workspace
 from pliant.query.target import BodyGroup, QueryBody, check_body
 from pliant.query.traverse import BUDGET_SPENT, pack_pair
@@ -32,7 +33,6 @@ from pliant.results import Distance, Stats
 
 NO_LOOSENESS = np.zeros(0, np.float32)
 NO_POINTS = np.full((2, 3), np.nan)
-LENGTH_ERROR = 2.0**-40                                                 # of a distance: above all its roundings in float64
 
 
 class NearestLeaves(NamedTuple):
@@ -64,10 +64,10 @@ def distance(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup) -> Distance:
     if a is b:
         raise ArgumentError("distance: a and b are the same; self_distance(body) finds the nearest two non-adjacent faces of a body, "
                             "scene.distance() the nearest two bodies of a scene")
-    if isinstance(a, BodyGroup) or isinstance(b, BodyGroup):
-        (bodies, ids, _), (others, other_ids, _) = bodies_of(a, "a"), bodies_of(b, "b")
-        pairs = [(i, j) for i, one in enumerate(bodies) for j, other in enumerate(others) if one is not other]
-        return nearest_bodies(bodies, ids, others, other_ids, np.array(pairs, np.int64).reshape(-1, 2))
+    if isinstance(a, BodyGroup):
+        return a._distance_between(a, b)
+    if isinstance(b, BodyGroup):
+        return b._distance_between(a, b)
     check_body("a", a)
     check_body("b", b)
     return distance_validated(a, b)
@@ -93,7 +93,7 @@ def self_distance(body: QueryBody) -> Distance:
             return no_distance()
         query, bvh, vertices, adjacency = set_up_self(space, body, DISTANCE_STATE)
         arrays = self_leaf_arrays(bvh, vertices, space.keys, adjacency)
-        lengths = Lengths(np.inf, body._motion.scale, max_stretch(body._matrix), distance_error(body, body))
+        lengths = Lengths(np.inf, body._motion.scale, stretch_of(body._matrix), distance_error(body, body))
         return set_common_point(search_nearest(space, query, NearSelf(), bvh, bvh, arrays, lengths, body._distance_cache, body), body, body)
 
 
@@ -108,15 +108,14 @@ def distance_validated(a: QueryBody, b: QueryBody, max_distance: float = np.inf)
         if setup is None:
             return no_distance()
         arrays = leaf_arrays(setup, a, b, space.keys)
-        lengths = Lengths(max_distance, setup.scale, max_stretch(setup.transform_a), distance_error(a, b))
+        lengths = Lengths(max_distance, setup.scale, stretch_of(setup.transform_a), distance_error(a, b))
         return set_common_point(search_nearest(space, setup.query, near_visitor(setup), setup.bvh_a, setup.bvh_b, arrays, lengths,
                                                a._distance_cache, b), a, b)
 
 
 def set_up_near_pair(space: Any, a: Any, b: Any, max_distance: float) -> Any:
-    """`set_up_pair` of a distance query; None if the boxes of the bodies are farther apart than `max_distance` along an axis. With a
-    distance of 0 no error is allowed for: distances of faces that do not intersect are above 0."""
-    max_gap = max_distance * (1 + LENGTH_ERROR) + distance_error(a, b) if max_distance > 0.0 else 0.0
+    """`set_up_pair` of a distance query; None if the boxes of the bodies are too far apart for `max_distance`."""
+    max_gap = max_box_gap(max_distance, a._motion.reach, b._motion.reach)
     return set_up_pair(space, a, b, (DISTANCE_STATE, DISTANCE_STATE), max_gap)
 
 
@@ -161,12 +160,9 @@ def no_distance(stats: Stats = Stats()) -> Distance:  # noqa: B008 - a tuple
     return Distance(np.inf, NO_POINTS.copy(), np.array([-1, -1], np.int32), stats)
 
 
-def max_stretch(transform: Any) -> float:
-    """The largest ratio of a length in model space to its length in the world, with a margin for rounding."""
-    if transform is None:
-        return 1 + LENGTH_ERROR
-    rotation = transform.reshape(3, 4)[:, :3]
-    return 1 + LENGTH_ERROR + 2 * float(np.abs(rotation.T @ rotation - np.eye(3)).max())
+def stretch_of(transform: Any) -> float:
+    """`max_stretch`; None is no transform."""
+    return float(max_stretch(IDENTITY if transform is None else transform))
 
 
 class Lengths(NamedTuple):
@@ -201,32 +197,3 @@ def search_nearest(space: Any, query: Any, visitor: Any, bvh_a: Any, bvh_b: Any,
     nearest_leaves[other] = NearestLeaves((bvh_a.tree, bvh_b.tree), (int(state["leaf_a"]), int(state["leaf_b"])))
     return Distance(float(state["best"]), state["ends"].reshape(2, 3).copy(), np.array([state["face_a"], state["face_b"]], np.int32),
                     read_stats(state))
-
-
-def box_gaps(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, m): how far boxes (n, 2, 3) and (m, 2, 3) are apart, at least, less what the measured distance of faces is off by."""
-    with np.errstate(over="ignore"):
-        axis_gaps = np.maximum(np.maximum(a[:, None, 0] - b[None, :, 1], b[None, :, 0] - a[:, None, 1]), 0.0)
-        largest = axis_gaps.max(axis=2)
-        scale = np.where((largest > 0) & (largest < np.inf), largest, 1.0)
-        gaps = np.linalg.norm(axis_gaps / scale[..., None], axis=2) * scale * (1 - 2.0**-40)
-        half_extents = [(0.5 * boxes[:, 1] - 0.5 * boxes[:, 0]).max(axis=1, initial=0.0) for boxes in (a, b)]
-        return np.asarray(np.maximum(gaps - 4 * DISTANCE_ERROR * np.maximum(half_extents[0][:, None], half_extents[1][None]), 0.0))
-
-
-def nearest_bodies(bodies: list[Any], ids: list[int], others: list[Any], other_ids: list[int], pairs: NDArray[np.int64]) -> Distance:
-    """The nearest two of these pairs (p, 2) of bodies and others, the one whose boxes are nearest first, until the next is too far. Of
-    several that are as near the first pair counts."""
-    best, stats, best_ids = no_distance(), Stats(), (-1, -1)
-    if len(pairs):
-        boxes, other_boxes = np.array([body._world_box() for body in bodies]), np.array([body._world_box() for body in others])
-        gaps = box_gaps(boxes, other_boxes)[pairs[:, 0], pairs[:, 1]]
-        for k in np.argsort(gaps, kind="stable").tolist():
-            if gaps[k] > best.distance:
-                break
-            i, j = pairs[k].tolist()
-            found = distance_validated(bodies[i], others[j], best.distance)
-            stats = stats + found.stats
-            if (found.distance, ids[i], other_ids[j]) < (best.distance, *best_ids) or best.faces[0] < 0:
-                best, best_ids = found, (ids[i], other_ids[j])
-    return Distance(best.distance, best.points, best.faces, stats, np.array(best_ids if best.faces[0] >= 0 else (-1, -1), np.int64))

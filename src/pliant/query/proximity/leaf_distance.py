@@ -44,6 +44,7 @@ from pliant.volume.protocol import MIN_NORMAL, separation
 LOCAL_CORNER_ERROR = np.float32(2.0**-21)                               # of a leaf pair's size: rounding of a corner that is made local
 CORNERS_TO_DISTANCE = np.float32(4)                                     # error of a distance over that of a corner: above sqrt(12)
 DISTANCE_ERROR = 2.0**-38                                               # of the larger reach: above that of triangle_distance.py
+LENGTH_ERROR = 2.0**-40                                                 # of a distance: above all its roundings in float64
 BOX_ROW, PROJECTION_ROW = 22, 28                                        # rows of scratch after those of `bound_distances`: six, and one
 MAX_RADIUS = 3e38                                                       # just below the largest float32
 
@@ -305,6 +306,33 @@ def leaf_entry(wanted, visitor):
 
 
 @kernel
+def max_stretch(m):
+    """The largest ratio of a length in model space to its length in the world, for a transform (12,), with a margin for rounding."""
+    largest = 0.0
+    for j in range(3):
+        for k in range(3):
+            product = m[j] * m[k] + m[4 + j] * m[4 + k] + m[8 + j] * m[8 + k]
+            largest = max(largest, abs(product - (1.0 if j == k else 0.0)))
+    return 1.0 + LENGTH_ERROR + 2.0 * largest
+
+
+@helper
+def max_box_gap(max_distance, reach_a, reach_b):
+    """How far the boxes of two bodies may be apart along an axis if their measured distance may be `max_distance`. With a distance of 0 no
+    error is allowed for: distances of faces that do not intersect are above 0."""
+    return max_distance * (1.0 + LENGTH_ERROR) + max(reach_a, reach_b) * DISTANCE_ERROR if max_distance > 0.0 else 0.0
+
+
+@helper
+def reset_leaf_stage(state, max_distance, scale, stretch, distance_error):
+    """Nothing is found, and pairs farther apart than `max_distance` do not count."""
+    state["scale"], state["stretch"], state["distance_error"] = scale, stretch, distance_error
+    state["best"], state["face_a"], state["face_b"], state["leaf_a"], state["leaf_b"] = np.inf, -1, -1, -1, -1
+    state["direction_x"], state["direction_y"], state["direction_z"] = 0.0, 0.0, 0.0
+    shrink_radius(state, max_distance)
+
+
+@kernel
 def set_leaf_stage(query, arrays, leaf_entry_address, distance_entry_address, max_distance, scale, stretch, distance_error):
     """Start the leaf stage: nothing is found, and pairs farther apart than `max_distance` do not count. Stores the addresses of arrays."""
     state = query[0]
@@ -319,10 +347,7 @@ def set_leaf_stage(query, arrays, leaf_entry_address, distance_entry_address, ma
     state["begins"], state["n_begins"] = arrays.begins.ctypes.data, len(arrays.begins)
     state["others"], state["n_others"] = arrays.others.ctypes.data, len(arrays.others)
     state["masks"], state["n_masks"] = arrays.masks.ctypes.data, len(arrays.masks)
-    state["scale"], state["stretch"], state["distance_error"] = scale, stretch, distance_error
-    state["best"], state["face_a"], state["face_b"], state["leaf_a"], state["leaf_b"] = np.inf, -1, -1, -1, -1
-    state["direction_x"], state["direction_y"], state["direction_z"] = 0.0, 0.0, 0.0
-    shrink_radius(state, max_distance)
+    reset_leaf_stage(state, max_distance, scale, stretch, distance_error)
 
 
 def bind_leaf_stage(query, wanted, visitor, arrays, max_distance, scale, stretch, distance_error):

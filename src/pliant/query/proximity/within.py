@@ -5,24 +5,16 @@ Two steps. `traverse` collects all pairs that may be: volumes and triangles in f
 """
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pliant.core import memory, validate
-from pliant.core import threads as pool
 from pliant.core.function_pointer import call_address
-from pliant.core.jit import kernel
 from pliant.core.simd import movemask
 from pliant.core.sorting import sort_pairs
-from pliant.core.stack import stack_float64
 from pliant.core.threads import ReadLock
 from pliant.errors import ArgumentError, ArgumentTypeError, TooManyPairsError
-from pliant.geometry.predicates import point_in_range
-from pliant.geometry.triangle_distance import DISTANCE, POINTS, triangle_triangle_distance
-from pliant.geometry.triangle_overlap import EXACT
-from pliant.motion.rigid import IDENTITY, transform_coordinate
 from pliant.query.collide.contacts import contacts_of
 from pliant.query.collide.leaf_overlap import face_bits
 from pliant.query.collide.self_collide import set_up_self
@@ -30,22 +22,20 @@ from pliant.query.collide.two_bodies import bind_trees
 from pliant.query.proximity.distance import (
     distance_error,
     leaf_arrays,
-    max_stretch,
     near_visitor,
     self_leaf_arrays,
     set_up_near_pair,
+    stretch_of,
 )
 from pliant.query.proximity.leaf_distance import DISTANCE_STATE, Candidates, Near, NearSelf, NearTransformed, bind_leaf_stage
+from pliant.query.proximity.measure import BYTES_PER_PAIR, check_memory, measure_two
 from pliant.query.scheduler import ResumableLoop, run_loop, workspace
 from pliant.query.target import BodyGroup, QueryBody, check_body
 from pliant.query.traverse import overlaps, pack_pair, traverse, visit_leaves
 from pliant.results import DistancePairs, PointPairs, SceneDistancePairs, Stats
 from pliant.volume.protocol import separation
 
-PAIRS_PER_CHUNK = 1 << 11                                               # pairs between looks at Ctrl-C
-MEMORY_CHECK_PAIRS = 1 << 16                                            # pairs for which asking how much memory there is takes longest
 MAX_TOLERANCE = 2.0**60                                                 # squares of more do not fit into float32: empty lanes would be near
-BYTES_PER_PAIR = 8 * (1 + 6) + 8                                        # of a pair and what is measured
 
 
 def _overlaps(visitor, state, volumes, volume):
@@ -59,27 +49,6 @@ def _visit_leaves(visitor, state, leaves_a, a, leaves_b, b, keys):
 for _visitor in (Near, NearTransformed, NearSelf):
     overlaps.register(_visitor)(_overlaps)
     visit_leaves.register(_visitor)(_visit_leaves)
-
-
-@kernel
-def measure_pairs(pairs, m_a, flat_a, faces_a, m_b, flat_b, faces_b, begin, end, distances, points):
-    """Distances (m,) and, if there is room for them, nearest points (m, 6) of the pairs from `begin` to `end`; how many took exact
-    arithmetic."""
-    n_exact, t = 0, stack_float64(26)
-    for i in range(begin, end):
-        in_filter_range = True
-        for c in range(3):
-            v, w = 3 * np.int64(faces_a[pairs[i, 0], c]), 3 * np.int64(faces_b[pairs[i, 1], c])
-            for k in range(3):
-                t[3 * c + k] = transform_coordinate(m_a, k, flat_a[v], flat_a[v + 1], flat_a[v + 2])
-                t[9 + 3 * c + k] = transform_coordinate(m_b, k, flat_b[w], flat_b[w + 1], flat_b[w + 2])
-            in_filter_range &= point_in_range(t, 3 * c) & point_in_range(t, 9 + 3 * c)
-        n_exact += triangle_triangle_distance(t, np.int64(in_filter_range)) >= EXACT
-        distances[i] = t[DISTANCE]
-        if len(points) > 0:
-            for k in range(6):
-                points[i, k] = t[POINTS + k]
-    return n_exact
 
 
 @overload
@@ -167,7 +136,7 @@ def within_validated(a, b, tolerance, points):
         max_tolerance = MAX_TOLERANCE / setup.scale
         if tolerance > max_tolerance and joint_extent(a, b) > max_tolerance / 4:
             return pairs_in_tolerance(a, b, all_pairs(len(a.faces), len(b.faces), tolerance), Stats(), tolerance, points)
-        visitor, stretch, error = near_visitor(setup), max_stretch(setup.transform_a), distance_error(a, b)
+        visitor, stretch, error = near_visitor(setup), stretch_of(setup.transform_a), distance_error(a, b)
         tree_args, stack_size = bind_trees(space, setup.query[0], setup.bvh_a, setup.bvh_b)
 
         def resume(query, stack, keys):
@@ -186,7 +155,7 @@ def self_within_validated(body, tolerance, points):
         if len(body.faces) < 2:
             return pairs_in_tolerance(body, body, np.empty((0, 2), np.int32), Stats(), tolerance, points)
         query, bvh, vertices, adjacency = set_up_self(space, body, DISTANCE_STATE)
-        scale, stretch, error = body._motion.scale, max_stretch(body._matrix), distance_error(body, body)
+        scale, stretch, error = body._motion.scale, stretch_of(body._matrix), distance_error(body, body)
         tree_args, stack_size = bind_trees(space, query[0], bvh, bvh)
 
         def resume(query, stack, keys):
@@ -215,31 +184,18 @@ def all_pairs(m, n, tolerance):
 
 def pairs_in_tolerance(a, b, pairs, stats, tolerance, points):
     """What the user gets: those of the pairs that are within the tolerance."""
-    m = len(pairs)
-    if m > MEMORY_CHECK_PAIRS and not memory.fits_in_memory(BYTES_PER_PAIR * m):
-        raise TooManyPairsError(f"{m:,} pairs may be within {tolerance}, and memory for their distances is not available; ask for less")
-    distances, nearest_points = np.empty(m), np.empty((m if points else 0, 6))
-    bodies = [(IDENTITY if body._matrix is None else body._matrix, body._motion.flat, body._welded_faces) for body in (a, b)]
-    n_exact = sum(pool.map_chunks(m, PAIRS_PER_CHUNK, lambda begin,
-                                  end: measure_pairs(pairs, *bodies[0], *bodies[1], begin, end, distances, nearest_points)))
+    check_memory(len(pairs), tolerance)
+    distances, nearest_points, exact = measure_two(a, b, pairs, points)
     in_tolerance = distances <= tolerance
     touching = np.flatnonzero(distances == 0.0) if points else ()
-    if len(touching):                                                   # a point that they have in common, twice
-        nearest_points[touching] = np.tile(contacts_of([(pairs[touching], a, b)])["segments"][:, 0], 2)
-    in_range, work = pairs[in_tolerance], stats + Stats(n_exact=n_exact)
+    if len(touching):
+        set_common_points(nearest_points, touching, [(pairs[touching], a, b)])
+    in_range, work = pairs[in_tolerance], stats + Stats(n_exact=int(exact.sum()))
     if not points:
         return DistancePairs(in_range, work, distances=distances[in_tolerance])
     return PointPairs(in_range, work, distances=distances[in_tolerance], points=nearest_points[in_tolerance].reshape(-1, 2, 3))
 
 
-def pairs_within(bodies: dict[int, Any], id_pairs: NDArray[np.int64], tolerance: float, points: bool) -> SceneDistancePairs:
-    """What is within the tolerance, of these pairs (p, 2) of ids, sorted; the same twice: a body and itself."""
-    found = [self_within_validated(bodies[i], tolerance, points) if i == j
-             else within_validated(bodies[i], bodies[j], tolerance, points)
-             for i, j in id_pairs.tolist()]
-    faces = np.concatenate([np.empty((0, 2), np.int32), *(pairs.faces for pairs in found)])
-    distances = np.concatenate([np.empty(0), *(pairs.distances for pairs in found)])
-    ends = np.concatenate([np.empty((0, 2, 3)), *(pairs.points for pairs in found)]) if points else None
-    counters = np.array([pairs.stats for pairs in found], np.int64).reshape(-1, len(Stats()))
-    return SceneDistancePairs(np.repeat(id_pairs, [len(pairs) for pairs in found], axis=0), faces, Stats(*counters.sum(0).tolist()),
-                              id_pairs, counters, distances=distances, points=ends)
+def set_common_points(points, rows, parts):
+    """Where faces intersect, both nearest points are a point that they have in common: for these rows, whose faces are in `parts`."""
+    points[rows] = np.tile(contacts_of(parts)["segments"][:, 0], 2)

@@ -265,6 +265,8 @@ def trace_rays(target, rays_and_count, kind, stackless=False):
     if not bodies or not n:
         return no_hits(n)
     with ReadLock(*(body._guard for body in bodies)):
+        if isinstance(target, BodyGroup) and not stackless:
+            return _BodyJob(rays, kind, *target._ray_targets.of(bodies, numbers, masks)).run()
         return _BodyJob(rays, kind, ray_targets(bodies, numbers, masks, stackless)).run()
 
 
@@ -340,9 +342,9 @@ class RayJob:
 class _BodyJob(RayJob):
     """All rays of a query into bodies."""
 
-    def __init__(self, rays, kind, targets):
+    def __init__(self, rays, kind, targets, top_level=None):
         super().__init__(rays, kind)
-        self.targets, self.top_level = targets, build_top_level(targets.records)
+        self.targets, self.top_level = targets, build_top_level(targets.records) if top_level is None else top_level
         self.has_masks = bool((rays.masks != ANY_MASK).any() or (targets.records["mask"] == 0).any())
 
     def prepare_tasks(self):

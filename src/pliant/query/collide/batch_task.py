@@ -1,0 +1,156 @@
+"""What a batch of pairs of bodies looks for (`query/collide/narrow_phase.py`), as Python sets it up and as kernels run it.
+
+A task is a `BatchTask`; the kernel's side of it are the generic functions of this file, chosen by the class of its `wanted`.
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+from pliant.core.dispatch import generic
+from pliant.core.jit import kernel
+from pliant.motion.rigid import world_bounds
+from pliant.query.collide.contacts import contacts_of
+from pliant.query.collide.leaf_overlap import COLLIDE_STATE, Collide, set_collide_fields
+from pliant.query.collide.pair_results import body_parts
+from pliant.query.collide.transformed import COLLIDE_TRANSFORMED_STATE, CollideTransformed
+from pliant.query.traverse import traverse
+
+# Addresses and lengths of the arrays of a batch; bits of a face in a key; options of the task; progress. `gaps`, `ranks` and what follows
+# `max_distance` are for the nearest pair: see `query/proximity/batch.py`.
+BATCH_STATE = np.dtype([(name, np.int64) for name in (
+    "bodies", "n_bodies", "pairs", "n_pairs", "query", "counters", "ends", "stack", "lower_bounds", "n_stack", "keys", "n_keys", "gaps",
+    "ranks", "n_ranks", "key_bits", "full_sat", "first_only", "total", "budget", "in_progress", "reason")] + [
+    ("max_distance", np.float64), ("best_rank", np.int64), ("best_row", np.int64), ("best_faces", np.int64, (2,)),
+    ("best_points", np.float64, (6,))])
+
+
+@kernel
+def transform_boxes(matrices, rows, boxes, out):
+    """out[rows[k]] = the box `rows[k]` under transform k, as `world_bounds`."""
+    for k in range(len(rows)):
+        world_bounds(matrices[k], boxes[rows[k]], out[rows[k]])
+
+
+def world_boxes(bodies):
+    """(n, 2, 3): the `_world_box` of each body."""
+    model_boxes = np.array([body._motion.box for body in bodies]).reshape(-1, 8)
+    boxes = model_boxes.reshape(-1, 2, 4)[:, :, :3].copy()
+    rows = [k for k, body in enumerate(bodies) if body._matrix is not None]
+    if rows:
+        transform_boxes(np.array([bodies[k]._matrix for k in rows]), np.array(rows), model_boxes, boxes.reshape(-1, 6))
+    return boxes
+
+
+class BatchTask:
+    """What a batch looks for, as Python sets it up. `wanted` chooses the generic functions of the kernel, `dtypes` are the states of a
+    query without transforms and with them. `pairs` (p, 2) are indices into `bodies`, which are locked."""
+    wanted: NamedTuple
+    dtypes: tuple
+
+    def close_pairs(self, bodies, pairs):
+        """Rows of the pairs whose bodies may be traversed, and must be refitted before: by default all."""
+        return np.arange(len(pairs))
+
+    def prepare(self, job, query, rows, has_transform):
+        """Set what is the same for all these rows, in the BATCH_STATE and in the state (1,) of the query."""
+
+    def collect(self, job, rows):
+        """Read from the BATCH_STATE what these rows have found besides keys."""
+
+    def finish(self, bodies, pairs, found):
+        """The PairResults, completed."""
+        return found
+
+
+@generic("wanted")
+def visitor_of(wanted, flat_a, flat_b):
+    """The visitor of two bodies without transforms, for these vertices."""
+
+
+@generic("wanted")
+def transformed_visitor_of(wanted, flat_a, flat_b, m_a, m_b):
+    """The visitor of two bodies of which at least one has a transform."""
+
+
+@generic("wanted")
+def allowed_gap(wanted, job, gaps, ranks, p, motion_a, motion_b):
+    """How far the boxes of the pair of bodies p may be apart along an axis; below 0: skip the pair."""
+
+
+@generic("wanted")
+def start_pair(wanted, job, state, lower_bounds, a, motion_a, matrix_a, b, motion_b, matrix_b, m_a):
+    """Set up what the task needs for two bodies, after `init_query`: from their contexts, motion records, and addresses of transforms; m_a
+    (12,) is that of the first."""
+
+
+@generic("wanted")
+def resume_pair(wanted, visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, query, stack, lower_bounds, keys):
+    """Start or resume the loop over two BVHs; why it stopped."""
+
+
+@generic("wanted")
+def finish_pair(wanted, job, state, ranks, p):
+    """How many keys the pair of bodies p has, when its loop is done."""
+
+
+# --- intersecting pairs ----------------------------------------------------------------------------------------------------------------
+
+class Intersecting(NamedTuple):
+    """All intersecting pairs of faces: keys."""
+    wanted: int = 2
+
+
+class CollideTask(BatchTask):
+    """Intersecting pairs of faces. `full_sat`: test all separating axes of bodies with a transform; `first`: at most one pair of faces per
+    pair of bodies; `contacts`: with CONTACT_FIELDS."""
+    wanted, dtypes = Intersecting(), (COLLIDE_STATE, COLLIDE_TRANSFORMED_STATE)
+
+    def __init__(self, full_sat, first, contacts):
+        self.full_sat, self.first, self.contacts = full_sat, first, contacts
+
+    def close_pairs(self, bodies, pairs):
+        """The pairs whose boxes overlap, as `init_query` decides."""
+        boxes = world_boxes(bodies)
+        low, high = boxes[pairs, 0], boxes[pairs, 1]
+        return np.flatnonzero(((low[:, 0] <= high[:, 1]) & (low[:, 1] <= high[:, 0])).all(axis=1))
+
+    def prepare(self, job, query, rows, has_transform):
+        """The options of this class."""
+        job["full_sat"], job["first_only"] = self.full_sat, self.first
+        set_collide_fields(query[0], self.first)
+
+    def finish(self, bodies, pairs, found):
+        """With contacts, where they are wanted."""
+        if self.contacts:
+            found.arrays.update(contacts_of(body_parts(found, bodies, pairs)))
+        return found
+
+
+@visitor_of.register(Intersecting)
+def _(wanted, flat_a, flat_b):
+    return Collide(flat_a, flat_b)
+
+
+@transformed_visitor_of.register(Intersecting)
+def _(wanted, flat_a, flat_b, m_a, m_b):
+    return CollideTransformed(flat_a, flat_b, m_a, m_b)
+
+
+@allowed_gap.register(Intersecting)
+def _(wanted, job, gaps, ranks, p, motion_a, motion_b):
+    return 0.0
+
+
+@start_pair.register(Intersecting)
+def _(wanted, job, state, lower_bounds, a, motion_a, matrix_a, b, motion_b, matrix_b, m_a):
+    pass
+
+
+@resume_pair.register(Intersecting)
+def _(wanted, visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, query, stack, lower_bounds, keys):
+    return traverse(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, query, stack, keys)
+
+
+@finish_pair.register(Intersecting)
+def _(wanted, job, state, ranks, p):
+    return min(state["found"], 1) if job["first_only"] else state["found"]  # a leaf may have found more than one
