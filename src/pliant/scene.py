@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pliant.body import Body
 from pliant.core import validate
+from pliant.errors import ArgumentError
 from pliant.query.collide.batch_task import world_boxes
 from pliant.query.collide.many_pairs import collide_pair, collide_pairs, merge_results
 from pliant.query.collide.pair_results import PairResults, concat_results, empty_results
@@ -278,7 +279,7 @@ class Scene(SceneMembers):
                 if _exceeds(box, member.box):                           # a transform makes boxes loose: use the vertices
                     box = np.stack([member.body.vertices.min(0), member.body.vertices.max(0)])
                 if _exceeds(box, member.box):
-                    raise ValueError(f"body {self._id_of[member.body]} has left the box it was added with: it is in {box.tolist()}, "
+                    raise ArgumentError(f"body {self._id_of[member.body]} has left the box it was added with: it is in {box.tolist()}, "
                                      f"the box is {member.box.tolist()}; remove it and add it with a larger one, or without")
                 boxes[k] = member.box
                 if member.slot in self._fixed_box_slots:

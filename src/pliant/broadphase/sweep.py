@@ -21,6 +21,7 @@ from pliant.broadphase.radix import RadixSorter
 from pliant.broadphase.sweep_full import FullSweep
 from pliant.core.jit import kernel
 from pliant.core.sorting import unpack_pairs
+from pliant.errors import ArgumentError
 
 MAX_REST = 32                                                           # frames after which lists are tried again
 FEW_BOXES = 32                                                          # all pairs of which are compared
@@ -84,13 +85,13 @@ class SweepAndPrune:
         """Add or move boxes: slots (k,), lower and upper ends (k, 6) x y z x y z. All others stay where they are, at no cost."""
         ids, boxes = as_array(ids, np.int64), as_array(boxes, np.float64)
         if ids.ndim != 1 or boxes.shape != (len(ids), 6):
-            raise ValueError(f"expected ids (k,) and boxes (k, 6), got {ids.shape} and {boxes.shape}")
+            raise ArgumentError(f"expected ids (k,) and boxes (k, 6), got {ids.shape} and {boxes.shape}")
         self.n_moved, self.n_swaps = len(ids), 0
         if len(ids) == 0:
             return
         top = slot_bound(ids)
         if not 0 < top <= MAX_SLOTS:
-            raise ValueError(f"expected slots from 0 to {MAX_SLOTS - 1:,}, got {ids.min()} to {ids.max()}")
+            raise ArgumentError(f"expected slots from 0 to {MAX_SLOTS - 1:,}, got {ids.min()} to {ids.max()}")
         n, lists_valid, keys_valid = len(self), self._lists_valid, self._keys_valid
         self._lists_valid = self._keys_valid = False                    # whoever is interrupted from here on starts afresh
         if top > len(self._alive):

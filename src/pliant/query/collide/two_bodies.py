@@ -189,21 +189,23 @@ def set_up_pair(space, a, b, dtypes, max_gap=0.0, full_sat=False):
     if not (len(a._welded_faces) and len(b._welded_faces)):
         return None
     motion_a, motion_b, m_a, m_b = a._motion, b._motion, a._matrix, b._matrix
-    scale = motion_a.scale if motion_a.scale == motion_b.scale else scale_for(max(motion_a.reach, motion_b.reach))
+    place_a, place_b = motion_a.record[0], motion_b.record[0]
+    reach_a, reach_b = float(place_a["reach"]), float(place_b["reach"])
+    scale = motion_a.scale if motion_a.scale == motion_b.scale else scale_for(max(reach_a, reach_b))
     if m_a is None and m_b is None:
         dtype = dtypes[0]
-        close = init_query(space.record(QUERY_STATE), motion_a.box, motion_a.origin, motion_a.reach,
-                           motion_b.box, motion_b.origin, motion_b.reach, scale, max_gap)
+        close = init_query(space.record(QUERY_STATE), motion_a.box, motion_a.origin, reach_a, motion_b.box, motion_b.origin, reach_b,
+                           scale, max_gap)
     else:
         m_a, m_b, dtype = IDENTITY if m_a is None else m_a, IDENTITY if m_b is None else m_b, dtypes[1]
-        close = init_query_transformed(space.record(TRANSFORMED_STATE), motion_a.box, motion_a.origin, motion_a.reach, m_a,
-                                       motion_b.box, motion_b.origin, motion_b.reach, m_b, scale, max_gap, full_sat)
+        close = init_query_transformed(space.record(TRANSFORMED_STATE), motion_a.box, motion_a.origin, reach_a, m_a,
+                                       motion_b.box, motion_b.origin, reach_b, m_b, scale, max_gap, full_sat)
     if not close:
         return None
     bvh_a, bvh_b, query = a._bvh_at(scale), b._bvh_at(scale), space.record(dtype)
     state = query[0]
     state["n_u"], state["descend_larger"] = bvh_a.refit() + bvh_b.refit(), False
-    state["in_filter_range"], state["key_bits"] = motion_a.in_filter_range and motion_b.in_filter_range, face_bits(b)
+    state["in_filter_range"], state["key_bits"] = place_a["in_filter_range"] and place_b["in_filter_range"], face_bits(b)
     return PairSetup(query, bvh_a, bvh_b, m_a, m_b, scale)
 
 
