@@ -1,6 +1,6 @@
 """Comparison with ray tracers: the nearest hit of 307,200 rays, with a static mesh, and with nine that deform in every frame.
 
-    python -m benchmarks.rays [--frames 12] [--jobs coherent random nine pick] [--out rays.json]
+    python -m benchmarks.rays [--frames 12] [--jobs coherent random nine pick] [--ordered] [--out rays.json]
 
 coherent   a static mesh of 327,680 triangles; the rays of a picture of 640 × 480, from a moving eye, row by row
 random     the same mesh; rays between random points around it
@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from rich.console import Console
 
+import pliant as pl
 from benchmarks.harness import Peer, alone, compare, finish, parser_for, table_of
 from pliant import shapes
 
@@ -211,12 +212,13 @@ JOBS = {"coherent": "nearest hits of a picture", "random": "nearest hits of rand
         "pick": "update + one ray"}  # fmt: skip
 
 
-def scene_of(job, frames):
-    """The scene of a job."""
+def scene_of(job, frames, ordered=False):
+    """The scene of a job, with vertices as the sphere has them or `ordered`, for all libraries."""
+    vertices, faces = shapes.icosphere(7 if job in ("coherent", "random") else 6)
+    if ordered:
+        vertices, faces, _ = pl.reorder_vertices(vertices, faces)
     if job in ("coherent", "random"):
-        vertices, faces = shapes.icosphere(7)
         return Still(faces, frames, shapes.bumpy(vertices, 0.0, 0.2, 0.5), job == "random")
-    vertices, faces = shapes.icosphere(6)
     return Nine(faces, frames, vertices, job == "pick")
 
 
@@ -225,12 +227,13 @@ def main():
     parser = parser_for("rays", __doc__, PEERS)
     parser.add_argument("--frames", type=int, default=12, help="distinct frames")
     parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS), help="jobs to run")
+    parser.add_argument("--ordered", action="store_true", help="meshes of pliant.reorder_vertices, for all libraries")
     parser.set_defaults(turn=4, budget=60)
     options = parser.parse_args()
     alone(options.pin)
     console, results = Console(), []
     for job in options.jobs:
-        scene = scene_of(job, options.frames)
+        scene = scene_of(job, options.frames, options.ordered)
         chosen = [Pliant, *(PEERS[name] for name in options.peers if name != "bottom_up" or isinstance(scene, Nine))][not options.pliant :]
         results.append(compare(scene, chosen, options.budget, options.turn))
         console.print(table_of(results[-1], JOBS[job]))
