@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakSet
 
 from pliant.core.environment import integer_setting
 from pliant.errors import ArgumentError
 
 _lock = threading.Lock()
-_pool: ThreadPoolExecutor | None = None
+_pools: dict[str, ThreadPoolExecutor] = {}                              # "queries" and "refits": see run_jobs
+_thread_local = threading.local()
 _threads: int | None = None
 _locks: "WeakSet[ReadWriteLock]" = WeakSet()
 compile_failures: list[BaseException] = []                              # errors that compiled code could not raise: core/lazy_compile.py
@@ -51,14 +52,15 @@ def set_threads(n: int | None) -> None:
     1
     >>> pl.set_threads(None)
     """
-    global _threads, _pool
+    global _threads
     if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
         raise ArgumentError(f"n: expected a whole number from 1 up, or None, got {n!r}")
     with _lock:
         _threads = n
-        old, _pool = _pool, None
-    if old is not None:
-        old.shutdown(wait=False)
+        old = list(_pools.values())
+        _pools.clear()
+    for pool in old:
+        pool.shutdown(wait=False)
 
 
 @contextmanager
@@ -74,8 +76,9 @@ def use_threads(n: int) -> Iterator[None]:
 
 def _reset_after_fork() -> None:
     """In a forked child: drop the pool, whose threads do not exist here, and the locks that they held."""
-    global _pool, _lock
-    _pool, _lock = None, threading.Lock()
+    global _lock
+    _pools.clear()
+    _lock = threading.Lock()
     _background.clear()
     for guard in list(_locks):
         guard.reset()
@@ -112,13 +115,24 @@ def _wait_for_background() -> None:
 atexit.register(_wait_for_background)
 
 
-def run_jobs(jobs: Iterable[Callable[[], object]], cancel: threading.Event) -> None:
-    """Run the jobs in the pool. An exception in a job, or Ctrl-C here, sets `cancel` and is raised when all jobs have stopped."""
-    global _pool
+def _mark_worker() -> None:
+    _thread_local.is_worker = True
+
+
+def is_worker() -> bool:
+    """Is this a thread of a pool? Then the others are busy too."""
+    return getattr(_thread_local, "is_worker", False)
+
+
+def run_jobs(jobs: Iterable[Callable[[], object]], cancel: threading.Event, purpose: Literal["queries", "refits"] = "queries") -> None:
+    """Run the jobs in a pool. An exception in a job, or Ctrl-C here, sets `cancel` and is raised when all jobs have stopped.
+
+    Jobs of refits have a pool of their own: who waits for them holds a lock that jobs of queries may wait for. They take no locks.
+    """
     with _lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(threads(), thread_name_prefix="pliant")
-        waiting: set[Future[object]] = {_pool.submit(job) for job in jobs}
+        if purpose not in _pools:
+            _pools[purpose] = ThreadPoolExecutor(threads(), thread_name_prefix=f"pliant {purpose}", initializer=_mark_worker)
+        waiting: set[Future[object]] = {_pools[purpose].submit(job) for job in jobs}
     futures = set(waiting)
     try:
         while waiting:
