@@ -6,7 +6,7 @@ distance is another in each, and a sweep of 3,000 boxes takes less than a millis
 import numpy as np
 
 from pliant.broadphase.pair_set import check_memory, sort_keys
-from pliant.core.jit import kernel
+from pliant.core.jit import ignore_float_errors, kernel
 from pliant.core.sorting import unpack_pairs
 from pliant.query.proximity.box_gaps import box_error, pair_gaps
 
@@ -28,10 +28,12 @@ def inflate_boxes(boxes, slots, distance, out):
 def close_pairs(full_sweep, boxes, slots, slot_bits, distance):
     """(slots (p, 2) int64, i < j, gaps (p,)) of the boxes (s, 6) whose gap is at most the distance, sorted."""
     inflated = np.empty_like(boxes)
-    inflate_boxes(boxes, slots, distance, inflated)
-    keys = sort_keys(full_sweep.pairs_of(inflated, slots, slot_bits), 2 * slot_bits)
+    with ignore_float_errors():
+        inflate_boxes(boxes, slots, distance, inflated)
+        keys = sort_keys(full_sweep.pairs_of(inflated, slots, slot_bits), 2 * slot_bits)
     check_memory(len(keys), PAIR_BYTES * len(keys))
     pairs, gaps = np.empty((len(keys), 2), np.int64), np.empty(len(keys))
     unpack_pairs(keys, slot_bits, slot_bits, pairs)
-    n = pair_gaps(boxes, boxes, pairs, distance, gaps)
+    with ignore_float_errors():
+        n = pair_gaps(boxes, boxes, pairs, distance, gaps)
     return pairs[:n], gaps[:n]

@@ -25,7 +25,7 @@ from pliant.errors import ArgumentError
 
 MAX_REST = 32                                                           # frames after which lists are tried again
 FEW_BOXES = 32                                                          # all pairs of which are compared
-MAX_DOUBLINGS = 1 << 10                                                 # from a first radius to the size of the scene, at most
+MIN_RADIUS = 2.0**-10                                                   # of the first sweep that looks beyond overlaps, in scene sizes
 MAX_SLOTS = 1 << 30                                                     # tags of ends are int32
 
 
@@ -148,7 +148,7 @@ class SweepAndPrune:
         low, high = self._boxes[slots, :3], self._boxes[slots, 3:]
         with np.errstate(over="ignore"):
             extent, usual = (high.max(axis=0) - low.min(axis=0)).max(), np.median((high - low).max(axis=1))
-        radius = 2 * radius if radius > 0.0 else max(usual, extent / MAX_DOUBLINGS)
+        radius = 2 * radius if radius > 0.0 else max(usual, extent * MIN_RADIUS)
         return radius if radius < 2 * extent else np.inf
 
     def _update_lists(self, ids, keys_valid):

@@ -85,12 +85,15 @@ def compile_rays() -> None:
 
 
 def compile_distances() -> None:
-    """Compile distances and pairs within a tolerance."""
+    """Compile distances and pairs within a tolerance, of two bodies and in scenes."""
     import pliant
 
     a, b, *_ = overlapping_bodies()
     pliant.distance(a, b)
     pliant.within(a, b, 0.01)
+    scene = pliant.Scene([a, b])
+    scene.distance()
+    scene.within(0.01)
     pliant.self_within(a, 0.01)
 
 

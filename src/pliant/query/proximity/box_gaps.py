@@ -5,7 +5,7 @@ Boxes are rows (6,): low and high corner. All loops need memory only for what th
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.core.jit import helper, kernel
+from pliant.core.jit import helper, ignore_float_errors, kernel
 from pliant.query.proximity.far_field import box_distance
 from pliant.query.proximity.leaf_distance import DISTANCE_ERROR, LENGTH_ERROR
 
@@ -69,8 +69,9 @@ def cross_pairs(boxes: NDArray[np.float64], numbers: NDArray[np.int64], others: 
                 max_gap: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """(pairs (p, 2), gaps (p,)) of boxes and others whose gap is at most `max_gap`, sorted; not those of the same number."""
     pairs, gaps = np.empty((0, 2), np.int64), np.empty(0)
-    while len(pairs) < (n := collect_cross_pairs(boxes, numbers, others, other_numbers, max_gap, pairs, gaps)):
-        pairs, gaps = np.empty((n, 2), np.int64), np.empty(n)
+    with ignore_float_errors():
+        while len(pairs) < (n := collect_cross_pairs(boxes, numbers, others, other_numbers, max_gap, pairs, gaps)):
+            pairs, gaps = np.empty((n, 2), np.int64), np.empty(n)
     return pairs, gaps
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pliant.core.jit import ignore_float_errors
 from pliant.query.collide.batch_task import world_boxes
 from pliant.query.collide.many_pairs import merge_results
 from pliant.query.collide.narrow_phase import batch_rows, batch_types, query_batch
@@ -157,7 +158,8 @@ def nearest_of_groups(group: tuple[list[Any], list[int], Any], other: tuple[list
     numbers = {body: k for k, body in enumerate([*bodies, *others])}
     sides = [(world_boxes(side).reshape(-1, 6), np.array([numbers[body] for body in side], np.int64)) for side in (bodies, others)]
     nearest, best = np.empty(2, np.int64), NearestBodies()
-    nearest_boxes(*sides[0], *sides[1], nearest)
+    with ignore_float_errors():
+        nearest_boxes(*sides[0], *sides[1], nearest)
     if nearest[0] >= 0:
         i, j = nearest.tolist()
         best = best.with_pair(bodies[i], others[j], (ids[i], other_ids[j]))
