@@ -20,7 +20,21 @@ import numpy as np
 
 from pliant.core import validate, validate_rig
 from pliant.core.jit import helper, kernel
-from pliant.core.simd import add_rounded, extract, load4, mul_rounded, store4, to_float32
+from pliant.core.simd import (
+    add_rounded,
+    extract,
+    fabs,
+    load4,
+    maximum,
+    minimum,
+    mul_rounded,
+    reduce_max,
+    reduce_min,
+    store4,
+    to_float32,
+    vector4,
+    where,
+)
 from pliant.core.soa import aligned_zeros, packed_dtype, publish, stamp
 from pliant.errors import ArgumentError, MeshError
 from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN
@@ -105,35 +119,36 @@ def max_coordinate(maps, half_extent):
 def set_maps(maps, columns, centre, half, far, origin):
     """Copy the maps (m, 3, 4) into columns; (the largest distance from the origin to which one may take a place within `half` of the
     centre, the largest coordinate of what is within `far` of 0, the smallest number that is not 0)."""
-    size, largest, smallest = 0.0, 0.0, np.inf
-    for j in range(len(maps)):
-        for r in range(3):
-            t = maps[j, r, 3]
-            row_center, radius, coordinate = t - origin[r], 0.0, abs(t)
-            for c in range(4):
-                value = maps[j, r, c]
-                columns[16 * j + 4 * c + r] = value
-                if value != 0.0:
-                    smallest = min(smallest, abs(value))
-            for c in range(3):
-                value = maps[j, r, c]
-                row_center, radius = row_center + value * centre[c], radius + abs(value) * half[c]
-                coordinate = coordinate + abs(value) * far[c]
-            size, largest = max(size, abs(row_center) + radius), max(largest, coordinate)
-    return size, largest, smallest
+    start = load4(origin, 0)
+    nothing = start * 0.0
+    size, largest, smallest = nothing, nothing, nothing + np.inf
+    for j in range(len(maps)):                                          # the three rows of a map at once
+        reach, radius, coordinate = nothing, nothing, nothing
+        for c in range(4):
+            column = vector4(maps[j, 0, c], maps[j, 1, c], maps[j, 2, c], 0.0)
+            store4(columns, 16 * j + 4 * c, column)
+            sizes = fabs(column)
+            smallest = minimum(smallest, where(sizes > 0.0, sizes, np.inf))
+            if c < 3:
+                reach, radius = reach + column * centre[c], radius + sizes * half[c]
+                coordinate = coordinate + sizes * far[c]
+            else:
+                reach, coordinate = reach + (column - start), coordinate + sizes
+        size, largest = maximum(size, fabs(reach) + radius), maximum(largest, coordinate)
+    return reduce_max(size), reduce_max(largest), reduce_min(smallest)
 
 
 @kernel
 def set_planes(maps, centre, half, rest_scale, origin, scale, planes):
     """The rows of the maps as bounds want them (m, 3, 4). An axis without any extent has no say: its places are 0, but for rounding where
     boxes are turned, which a map may stretch to any size."""
-    for j in range(len(maps)):
-        for r in range(3):
-            t = maps[j, r, 3] - origin[r]
-            for c in range(3):
-                t += maps[j, r, c] * centre[c]
-                planes[12 * j + 4 * r + c] = maps[j, r, c] * scale / rest_scale[c] if half[c] > 0.0 else 0.0
-            planes[12 * j + 4 * r + 3] = t * scale
+    flat, divisor = maps.reshape(-1), vector4(rest_scale[0], rest_scale[1], rest_scale[2], 1.0)
+    half_extent = vector4(half[0], half[1], half[2], 0.0)
+    for row in range(3 * len(maps)):
+        at, r = 4 * row, row % 3
+        t = flat[at + 3] - origin[r] + (flat[at] * centre[0] + flat[at + 1] * centre[1] + flat[at + 2] * centre[2])
+        values = load4(flat, at) * scale / divisor
+        store4(planes, at, to_float32(where(half_extent > 0.0, values, vector4(0.0, 0.0, 0.0, t * scale))))
 
 
 @kernel
@@ -184,6 +199,7 @@ class Blended(Motion):
         with np.errstate(over="ignore"):
             self._half, self._max_rest = ((np.maximum(high - point, point - low) if n else np.zeros(3))
                                           for point in (self.centre, np.zeros(3)))
+        self._underflow = UNDERFLOW_BOUND * (1 + float(self._max_rest.sum()))  # what is too small in a sum of maps counts times these
         self.rest_scale = np.array([scale_for(half) for half in self._half.tolist()])  # a map may stretch what is flat to any size
         sizes = np.abs(self.rest[self.rest != 0])
         self._smallest = min(float(sizes.min(initial=1.0)), 1.0) * float(self.skin[2].min(initial=1.0))
@@ -278,7 +294,8 @@ class Blended(Motion):
             return
         self._set_state(self.controls)
         for _ in range(MAX_RECENTRINGS):
-            half = max(0.5 * high - 0.5 * low for low, high in zip(self.box[:3].tolist(), self.box[4:7].tolist(), strict=True))
+            x0, y0, z0, _, x1, y1, z1, _ = self.box.tolist()
+            half = max(0.5 * x1 - 0.5 * x0, 0.5 * y1 - 0.5 * y0, 0.5 * z1 - 0.5 * z0)
             if self.reach / MAX_DRIFT <= half or (self.fixed and self.reach != math.inf):
                 break
             self.origin[:3] = round_origin(0.5 * self.box[:3] + 0.5 * self.box[4:7], half)
@@ -287,8 +304,7 @@ class Blended(Motion):
     def _set_state(self, maps):
         size, largest, smallest = set_maps(maps, self.columns, self.centre, self._half, self._max_rest, self.origin)
         x, y, z, _ = self.origin.tolist()
-        underflow = UNDERFLOW_BOUND * (1 + self._max_rest.sum())        # what is too small for a sum of maps counts times the coordinates
-        error = (self.max_influences + 8) * (EPSILON * (largest + max(abs(x), abs(y), abs(z))) + underflow)
+        error = (self.max_influences + 8) * (EPSILON * (largest + max(abs(x), abs(y), abs(z))) + self._underflow)
         size = (size + error) * (1 + 2.0**-40)
         self.scale = self._record["scale"] = scale_for(size)
         self.size, self.error_bound = size * self.scale, error * self.scale
