@@ -117,10 +117,8 @@ class Scene(SceneMembers):
         if self_pairs:
             ids = np.array([i for i in self._members if (i, i) not in self._ignored], np.int64).reshape(-1, 1)
             tested = _sorted_rows(np.concatenate([tested, np.repeat(ids, 2, axis=1)]))
-        found = empty_results(options.contacts)
-        if len(tested):
-            query = self._query_until_hit if options.stops_early else self._query_pairs
-            found = query(tested, self._cached_rows(tested, options), options)
+        query = self._query_until_hit if options.stops_early else self._query_pairs
+        found = query(tested, self._cached_rows(tested, options), options) if len(tested) else empty_results(options.contacts)
         tested = tested[:len(found.ends)]
         self._last_answer = _CachedAnswer(options.answer_key, tested.copy(),
                                           found._replace(arrays={name: array.copy() for name, array in found.arrays.items()}))
@@ -131,10 +129,10 @@ class Scene(SceneMembers):
     def _collide_body(self, body: Body, scene_first: bool, options: ManyOptions) -> ScenePairs:
         """For `pliant.collide(body, scene)`, or `(scene, body)`: the pairs of one body with those of the scene."""
         own_id, ids = self._partners(body)
+        boxes = world_boxes([body, *(self._members[number].body for number in ids.tolist())])
+        ids = ids[((boxes[0, 0] <= boxes[1:, 1]) & (boxes[1:, 0] <= boxes[0, 1])).all(axis=1)] if len(body) else ids[:0]
         bodies = [body, *(self._members[number].body for number in ids.tolist())]
-        boxes = world_boxes(bodies)
-        close = np.flatnonzero(((boxes[0, 0] <= boxes[1:, 1]) & (boxes[1:, 0] <= boxes[0, 1])).all(axis=1)) if len(body) else np.arange(0)
-        pairs, id_pairs = (np.stack([np.full(len(close), one), others[close]], axis=1)
+        pairs, id_pairs = (np.stack([np.full(len(ids), one), others], axis=1)
                            for one, others in ((0, np.arange(1, len(bodies))), (own_id, ids)))
         if scene_first:
             pairs, id_pairs = pairs[:, ::-1], id_pairs[:, ::-1]
@@ -230,7 +228,8 @@ class Scene(SceneMembers):
     def _query_pairs(self, pairs: NDArray[np.int64], cached_rows: NDArray[np.int64], options: ManyOptions) -> PairResults:
         """Query all pairs of bodies: from the cache, or in a narrow phase for all others."""
         answers, rows = [], []                                          # answers, and the rows of `pairs` that each is for
-        known, new = np.flatnonzero(cached_rows >= 0), np.flatnonzero(cached_rows < 0)
+        is_new = cached_rows < 0
+        known, new = np.flatnonzero(~is_new), np.flatnonzero(is_new)
         if len(known):
             rows.append(known)
             answers.append(self._cached_found(cached_rows[known]))
@@ -294,10 +293,10 @@ class Scene(SceneMembers):
 
 def _scene_pairs(tested: NDArray[np.int64], found: PairResults, options: ManyOptions) -> ScenePairs:
     """The ScenePairs of these pairs (p, 2) of ids."""
-    arrays = dict(found.arrays)
-    complete = bool(found.complete.all()) or (options.stops_early and bool(found.counts.any()))
+    arrays, counts = dict(found.arrays), found.counts
+    complete = bool(found.complete.all()) or (options.stops_early and bool(counts.any()))
     return (SceneContactPairs if options.contacts else ScenePairs)(
-        np.repeat(tested, found.counts, axis=0), arrays.pop("faces"), Stats(*found.counters.sum(0).tolist()), tested, found.counters,
+        np.repeat(tested, counts, axis=0), arrays.pop("faces"), Stats(*found.counters.sum(0).tolist()), tested, found.counters,
         unresolved=None if complete else tested[~found.complete], complete=complete, **arrays)
 
 

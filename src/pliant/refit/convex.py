@@ -297,6 +297,23 @@ def prepare_bvh(bvh, settings):
     bvh.set_context(blend=record, entry=node_entry(volume, tree.width)[0], fill=leaf_entry()[0])
 
 
+@kernel
+def project_maps(axis_planes, directions, planes):
+    """Set the rows of the maps along directions (D, 3) of −1, 0 and 1 from those along the axes, as in `NodeRanges.planes`.
+
+    Rows along the axes are off by 2**-24 of their numbers, so a row along n by the 1-norm of n as often; the sum of three of them is
+    rounded to float64, then once to float32, which adds 2**-24 of the sum of their sizes: no more again. `rounding_margin` has room for
+    either, times `norms`. NumPy's matmul takes 4 times as long, its einsum 13 times: 145 µs for 550 maps and 7 directions, instead of 11.
+    """
+    n = len(directions)
+    for j in range(len(axis_planes) // 12):
+        for d in range(n):
+            x, y, z = directions[d, 0], directions[d, 1], directions[d, 2]
+            for c in range(4):
+                planes[4 * (n * j + d) + c] = (x * np.float64(axis_planes[12 * j + c]) + y * np.float64(axis_planes[12 * j + 4 + c])
+                                               + z * np.float64(axis_planes[12 * j + 8 + c]))
+
+
 def refit_bvh(bvh):
     """Say where the maps are; the rest on demand."""
     motion = bvh.motion
@@ -304,8 +321,7 @@ def refit_bvh(bvh):
         prepare_bvh(bvh, bvh.options.settings)
     state, convex = bvh.tree_state, bvh.tree_state.record[0]
     if len(state.directions) > 3:
-        state.ranges.planes.reshape(-1, len(state.directions), 4)[:] = np.einsum(
-            "dk,mkc->mdc", state.directions, motion.planes.reshape(-1, 3, 4))
+        project_maps(motion.planes, state.directions, state.ranges.planes)
     convex["origin"], convex["scale"], convex["skin_frame"] = motion.origin, motion.scale, motion.frame
     convex["size"], convex["error_bound"] = motion.size, motion.error_bound
     if bvh.options.settings["front"]:

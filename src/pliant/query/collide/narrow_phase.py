@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 
 from pliant.core.function_pointer import address_of, array_at, as_pointer
-from pliant.core.jit import DISABLED
+from pliant.core.jit import DISABLED, kernel
 from pliant.core.sorting import sort_pairs
 from pliant.core.threads import ReadLock, threads
 from pliant.motion.free import MOTION_DTYPE
@@ -53,6 +53,8 @@ def batch_types(bodies):
 
 def batch_rows(types, pairs):
     """Rows of these pairs (p, 2) of bodies of these types, a batch at a time: all first bodies of one type, and all second ones."""
+    if len(pairs) and types.min() == types.max() >= 0 and (pairs[:, 0] != pairs[:, 1]).all():
+        return [np.arange(len(pairs))]
     types_of_pairs = types[pairs]
     batched = (types_of_pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])
     both = types_of_pairs[:, 0] * (len(types) + 1) + types_of_pairs[:, 1]
@@ -62,25 +64,35 @@ def batch_rows(types, pairs):
 def query_batch(bodies, pairs, task, end_time=None):
     """PairResults of these pairs (p, 2) of indices into `bodies`: the nodes of all first bodies have one type, as have those of all second
     ones. None if an update has made it impossible to batch one of them. At `end_time` the query stops; refits stop between two bodies."""
-    used, places = np.unique(pairs, return_inverse=True)
-    bodies, pairs = [bodies[k] for k in used.tolist()], places.reshape(-1, 2)
+    used = np.zeros(len(bodies), np.bool_)
+    used[pairs] = True
+    if not used.all():
+        bodies, pairs = [bodies[k] for k in np.flatnonzero(used).tolist()], (np.cumsum(used) - 1)[pairs]
     with ReadLock(*(body._guard for body in bodies)):
         if not all(map(can_batch, bodies)):
             return None
         bvhs = [body._bvh_at(1.0) for body in bodies]
-        close = task.close_pairs(bodies, pairs)
-        used_bodies, first_use = np.unique(pairs[close], return_index=True)  # bodies in no close pair are not refitted
-        updated = [bvhs[k].refit() for k in used_bodies.tolist() if not time_is_up(end_time)]
+        first_rows = np.full(len(bodies), -1)                           # bodies in no close pair are not refitted
+        list_first_rows(pairs, task.close_pairs(bodies, pairs), first_rows)
+        updated = [(row, bvh.refit()) for bvh, row in zip(bvhs, first_rows.tolist(), strict=True) if row >= 0 and not time_is_up(end_time)]
         found = run_batches(bodies, bvhs, pairs, task, end_time)        # if time ran out during refits, it does nothing
-        first_use = first_use[:len(updated)]
-        np.add.at(found.counters[:, COUNTERS.index("n_u")], close[first_use // 2], updated)  # counted at the first pair of a body
+        for row, n_updated in updated:
+            found.counters[row, COUNTERS.index("n_u")] += n_updated     # counted at the first pair of a body
         return task.finish(bodies, pairs, found)
+
+
+@kernel
+def list_first_rows(pairs, rows, first):
+    """Set first[k], −1 at first, to the first of these rows of `pairs` (p, 2) that names body k."""
+    for at in range(len(rows) - 1, -1, -1):
+        row = rows[at]
+        first[pairs[row, 0]] = first[pairs[row, 1]] = row
 
 
 def run_batches(bodies, bvhs, pairs, task, end_time=None):
     """PairResults of keys, for refitted BVHs: pairs with and without transforms, each in as many calls as keys have bits for."""
-    has_transform = np.array([body._matrix is not None for body in bodies])[pairs].any(axis=1)
-    low = max(map(face_bits, bodies))
+    low, transformed = max(map(face_bits, bodies)), [body._matrix is not None for body in bodies]
+    has_transform = np.array(transformed)[pairs].any(axis=1) if any(transformed) else np.zeros(len(pairs), np.bool_)
     batch_size, parts, order = 1 << min(KEY_BITS - 2 * low, 30), [], []
     for wanted in (False, True):
         rows = np.flatnonzero(has_transform == wanted)

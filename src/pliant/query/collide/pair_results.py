@@ -19,7 +19,9 @@ class PairResults(NamedTuple):
     @property
     def counts(self):
         """The number of pairs of faces of each pair of bodies."""
-        return np.diff(self.ends, prepend=0)
+        counts = self.ends.copy()
+        counts[1:] -= self.ends[:-1]
+        return counts
 
     def select(self, rows):
         """The results of these pairs of bodies, in that order."""
