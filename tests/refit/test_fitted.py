@@ -38,6 +38,28 @@ def test_fitted_volumes_are_smaller_than_merged_ones(volume_type):
     assert sizes["fitted"][0] < sizes["bottom_up"][0] and sizes["fitted"][1] < sizes["bottom_up"][1]
 
 
+def test_slabs_chosen_with_the_parent_need_fewer_tests_of_slivers():
+    """Rods of triangles 120 times as long as wide that cross: one slab leaves discs, those of two levels together leave rods. Updates do
+    not change what is chosen: the root has no parent, whatever it was before."""
+    n, angles = 128, np.linspace(0, 2 * np.pi, 128, endpoint=False)
+    vertices = np.concatenate([np.stack([np.cos(angles), np.sin(angles), np.full(n, z)], axis=1) for z in (-6.0, 0.0, 6.0)])
+    i, j = np.arange(n), (np.arange(n) + 1) % n
+    faces = np.concatenate([k * n + np.stack(row, axis=1) for k in (0, 1) for row in ((i, j, n + j), (i, n + j, n + i))])
+    tests, found = {}, []
+    for how in ("best", "parent"):
+        policy = {"name": "fitted", "how": how}
+        a, b = (pl.Body(vertices, faces, volume="slabcutball", policy=policy, build="partition", arity=2, leaf=1) for _ in range(2))
+        for _ in range(2):
+            b.update(vertices @ meshes.rotation([0, 1, 0.5], 1.2).T + [1.0, 1.2, 0.2])
+            pairs = pl.collide(a, b)
+            tests.setdefault(how, pairs.stats.n_v)
+            assert pairs.stats.n_v == tests[how]
+        found.append(pairs.faces.tolist())
+    meshes.assert_right(a, b)
+    assert found[0] == found[1]
+    assert tests["parent"] < 0.8 * tests["best"]
+
+
 @pytest.mark.formulas
 def test_the_root_is_stamped_last(monkeypatch):
     """A thread that finds it stamped goes on: everything under it must be true by then."""

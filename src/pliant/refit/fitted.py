@@ -46,7 +46,10 @@ def fit_nodes(method, nodes, ranges, vertices, begins, points, frame):
 
 def refit_bvh(bvh):
     """Fit all of it."""
-    tree = bvh.tree
+    tree, kind = bvh.tree, bvh.options.volume_type
+    if len(bvh.nodes):
+        for name, value in zip(kind.volume._fields, kind.empty, strict=True):
+            bvh.nodes["bounds"][name][0] = value                        # no parent, and not the root's own last volume
     how = FIT_METHODS[bvh.options.settings["how"]]
     bvh.n_refitted += fit_nodes(how, bvh.nodes, bvh.ranges(), tree.vertices, tree.begins, bvh.points, np.int32(bvh.frame))
 

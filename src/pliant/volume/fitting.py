@@ -175,9 +175,8 @@ def project_on_normals(normals, at, x, y, z):
 
 
 @routine
-def narrowest_slab(extreme_ids, cx, cy, cz, points, order, begin, end):
-    """(normal, how far points are from a centre along it, at least and at most) of the narrowest of 29 slabs."""
-    normals, ends = stack_float32(N_NORMALS), stack_float32(N_ENDS)
+def set_slabs(normals, ends, extreme_ids, cx, cy, cz, points, order, begin, end):
+    """Set the 29 candidates: normals, and how far points are from a centre along them, at least and at most."""
     set_normals(normals, points, extreme_ids, order, begin, end)
     v = 4 * np.int64(order[begin])
     x, y, z = points[v] - cx, points[v + 1] - cy, points[v + 2] - cz
@@ -200,11 +199,48 @@ def narrowest_slab(extreme_ids, cx, cy, cz, points, order, begin, end):
     store_vector(ends, N_SLABS + 8, d)
     store_vector(ends, N_SLABS + 16, f)
     store_vector(ends, N_SLABS + 24, h)
+
+
+@helper
+def slab(normals, ends, k):
+    """(normal, ends) of candidate k."""
+    return normals[k], normals[N_SLABS + k], normals[2 * N_SLABS + k], ends[k], ends[N_SLABS + k]
+
+
+@routine
+def narrowest_slab(extreme_ids, cx, cy, cz, points, order, begin, end):
+    """(normal, how far points are from a centre along it, at least and at most) of the narrowest of 29 slabs."""
+    normals, ends = stack_float32(N_NORMALS), stack_float32(N_ENDS)
+    set_slabs(normals, ends, extreme_ids, cx, cy, cz, points, order, begin, end)
     best = np.int64(0)
     for k in range(1, N_SLABS):
         if ends[N_SLABS + k] - ends[k] < ends[N_SLABS + best] - ends[best]:
             best = np.int64(k)
-    return normals[best], normals[N_SLABS + best], normals[2 * N_SLABS + best], ends[best], ends[N_SLABS + best]
+    return slab(normals, ends, best)
+
+
+@routine
+def slab_beside_parent(extreme_ids, parent, ball, points, order, begin, end):
+    """As `narrowest_slab`: of the candidates that which leaves the least of the ball together with the slab of the parent, a slab cut ball
+    (section 6 of the report proposes it and gives no rule).
+
+    Of two slabs of widths w and W at an angle with sine s a plane across both shows a parallelogram of area w W / s, in the ball at most
+    min(w, W) times its diameter. So a child of a flat parent takes the same direction if that makes it clearly flatter, and another one if
+    the parent has cut there already: long thin triangles are then cut twice, by levels in turns."""
+    normals, ends = stack_float32(N_NORMALS), stack_float32(N_ENDS)
+    set_slabs(normals, ends, extreme_ids, ball.x, ball.y, ball.z, points, order, begin, end)
+    diameter, best, smallest = ball.radius + ball.radius, np.int64(0), HUGE
+    parents_width = minimum(parent.e - parent.f, diameter) if parent.radius >= 0 else diameter
+    for k in range(N_SLABS):
+        x, y, z, low, high = slab(normals, ends, k)
+        width = high - low
+        sine = sqrt(squared_norm(parent.ny * z - parent.nz * y, parent.nz * x - parent.nx * z, parent.nx * y - parent.ny * x))
+        area = minimum(width, parents_width) * diameter
+        if width * parents_width < area * sine:
+            area = width * parents_width / sine
+        if area < smallest:
+            best, smallest = np.int64(k), area
+    return slab(normals, ends, best)
 
 
 @routine

@@ -202,7 +202,12 @@ class RitterFit(NamedTuple):
     ritter: int = 0
 
 
-FIT_METHODS = {"best": TightestFit(), "plain": DefaultFit(), "ritter": RitterFit()}
+class ParentFit(NamedTuple):
+    """With regard to the volume of the parent, which is `like`; that of the root is the type's empty value."""
+    parent: int = 0
+
+
+FIT_METHODS = {"best": TightestFit(), "plain": DefaultFit(), "ritter": RitterFit(), "parent": ParentFit()}
 
 
 @generic("method", "like")

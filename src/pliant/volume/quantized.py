@@ -1,4 +1,7 @@
-"""Slab cut balls in 26 bytes instead of 36, for files and large trees (Larsson and Akenine-Möller 2008, 1.1). Loose, never short.
+"""Slab cut balls in 26 bytes instead of 36 (Larsson and Akenine-Möller 2008, 1.1). Loose, never short.
+
+For arrays of volumes that others keep or send. Pliant's own BVHs do not use it: `Body.save` writes no volumes, as the first query fits them
+again, and nodes keep float32, since a test would have to unpack eight volumes of which it needs each once.
 
     centre   3 × float32, as it is          normal   3 × int16, a direction of any length
     radius   float32, as it is              f, e     int16, in units of radius / UNITS_PER_RADIUS
