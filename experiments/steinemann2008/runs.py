@@ -2,8 +2,8 @@
 
 BOUNDS of Fig 5: eq. 12 and the linear programme (`greedy`), each with one box at rest, axis-aligned or oriented, as in the paper, or with a
 box for every map; for leaves as well, as in that figure. METHODS (WAYS) of Tables 3 and 4: on the paper's BVHs, binary and one triangle a
-leaf, bottom-up, and volumes by eq. 12 in two combinations, AABB at rest and AABB, OBB at rest and 14-DOP; on Pliant's BVHs, bottom-up and
-the default. Labels say where two bodies at a time are queried instead of the scene.
+leaf, bottom-up, and volumes by eq. 12 in the paper's combinations: AABB at rest and AABB or 14-DOP, OBB at rest and 14-, 18- or 26-DOP; on
+Pliant's BVHs, bottom-up and the default. Labels say where two bodies at a time are queried instead of the scene.
 
 Baselines outside the package: spatial hashing (`hashing.py`) and other bounds (`other_bounds.py`).
 """
@@ -25,7 +25,9 @@ other_bounds.register()
 hashing.register()
 
 TREES: dict[str, dict[str, Any]] = {PAPER: {"build": "covariance", "arity": 2, "leaf": 1}, PLIANT: {"build": "sah", "arity": 8, "leaf": 8}}
-BOTTOM_UP, FRONT, ON_DEMAND, TURNED = "bottom-up", "eq. 12, front", "eq. 12, on demand", "eq. 12, OBB and 14-DOP"
+BOTTOM_UP, FRONT, ON_DEMAND = "bottom-up", "eq. 12, front", "eq. 12, on demand"
+STRAIGHT, TURNED = "eq. 12, AABB and 14-DOP", "eq. 12, OBB and 14-DOP"
+TURNED_18, TURNED_26 = "eq. 12, OBB and 18-DOP", "eq. 12, OBB and 26-DOP"
 AUTO, AUTO_FRONT = "default", "default, front"  # a body without options, and with one
 
 
@@ -39,7 +41,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
     BOTTOM_UP: {"policy": "bottom_up"},
     FRONT: convex("eq12", "aabb", leaves="exact", front=True),
     ON_DEMAND: convex("eq12", "aabb", leaves="exact", front=False),
+    STRAIGHT: convex("eq12", "aabb", leaves="exact", front=True) | {"volume": "kdop14"},
     TURNED: convex("eq12", "obb", leaves="exact", front=True) | {"volume": "kdop14"},
+    TURNED_18: convex("eq12", "obb", leaves="exact", front=True) | {"volume": "kdop18"},
+    TURNED_26: convex("eq12", "obb", leaves="exact", front=True) | {"volume": "kdop26"},
     AUTO: {},
     AUTO_FRONT: {"policy": {"name": "convex", "front": True}},
 }
@@ -80,7 +85,7 @@ def way(name: str, tree: str, by_hand: bool = False) -> Way:
 
 def ways() -> list[Way]:
     """All methods of Tables 3 and 4; the first is the reference."""
-    papers = [way(name, PAPER) for name in (BOTTOM_UP, FRONT, ON_DEMAND, TURNED)]
+    papers = [way(name, PAPER) for name in (BOTTOM_UP, FRONT, ON_DEMAND, STRAIGHT, TURNED, TURNED_18, TURNED_26)]
     own = [way(name, PLIANT) for name in (BOTTOM_UP, AUTO, AUTO_FRONT)]
     hand = [way(name, PLIANT, True) for name in (BOTTOM_UP, AUTO)]
     return [*papers, *own, *hand, *(Way(name, "–", {}) for name in blending.OTHERS)]
