@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from experiments.bitar2011.runs import ALL, DEFAULTS, OWN, TABLE_2
+from experiments.bitar2011.runs import ALL, DEFAULTS, LITERAL, OWN, TABLE_2
 from experiments.clock import COUNTERS, Run, fixed
 from experiments.figures import bare, growth, mean, ms, over, parts
 from pliant.report.tables import Table, figure
@@ -93,7 +93,8 @@ def tables_2(runs: list[Run]) -> list[Table]:
         rows.append([shown(each.method), each.parameters, *paper, *here])
     note = (f"{note_of(runs)} *Paper*: its seconds, from another machine and other shapes, and their ratio. A ∨ B is not in the paper, and "
             "has the p_max of A here; the paper has no active nodes but B in their place. Refit all and the criteria skip volumes whose "
-            "vertices have not moved since the fit, such as those of a body that has ended; bottom_up, fitted and rebuild do not. "
+            "vertices have not moved since the fit, such as those of a body that has ended. The thesis refits all, as "
+            f"*{LITERAL}*, bottom_up, fitted and rebuild do. "
             "*default*: the policy's.")
     columns = ["refit", "parameters", "paper: s", "÷ all", "ms", "÷ all", "net ÷ all", "n_v", "n_p", "n_u"]
     return [Table("Five scenes: update and distance", columns, rows, 2, note), by_scene(runs)]
