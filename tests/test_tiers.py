@@ -31,7 +31,7 @@ def some():
         yield Item("query/test_mine.py", "test_many", Call(k=k))
     yield Item("query/test_mine.py", "test_one")
     yield Item("geometry/test_mine.py", "test_one")
-    yield Item("core/test_jit.py", "test_one")
+    yield Item("core/test_cache.py", "test_one")
     yield Item("experiments/test_larsson2001.py", "test_one")
 
 
