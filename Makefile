@@ -8,9 +8,10 @@ WORKERS ?= auto
 DIST := --dist loadfile --no-loadscope-reorder
 EVENLY := --dist worksteal
 PYTEST_ARGS ?=
-# How long `make fuzz` goes on, by the clock, and where it starts: docs/fuzzing.md.
+# How long `make fuzz` goes on, by the clock, where it starts, and with which bounding-volume type, if not all: docs/fuzzing.md.
 SECONDS ?= 60
 SEED ?= 0
+VOLUME ?=
 BENCH_ARGS ?=
 # Which paper (experiments/README.md), or all of them, which takes hours; and options, such as --quick.
 EXPERIMENT ?= all
@@ -45,7 +46,7 @@ test-gpu: $(VENV)/.with-test,cuda  ## kernels for GPUs, on one
 	$(PYTEST) -m cuda
 
 fuzz: $(VENV)/.with-test  ## random histories against two oracles: make fuzz SECONDS=3600 SEED=100000
-	PYTHONPATH=src:tests $(RUN) -m fuzz --seconds $(SECONDS) --seed $(SEED)
+	PYTHONPATH=src:tests $(RUN) -m fuzz --seconds $(SECONDS) --seed $(SEED) $(if $(VOLUME),--volume $(VOLUME))
 
 lint: $(VENV)/.with-dev  ## ruff, mypy, that layers import downward only, and that retired names stay away
 	$(RUN) -m ruff check .

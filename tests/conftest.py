@@ -1,4 +1,4 @@
-"""Fixtures that every folder of tests shares. Options come from the registries: a family, builder or policy that registers is tested.
+"""Fixtures that every folder of tests shares. Options come from the registries: a volume type, builder or policy that registers is tested.
 
 This file also puts `tests/` on the path, so that `import naive` works in the folders below it.
 """
@@ -54,8 +54,8 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _rare(call):
-    """Formulas on four lanes of a family that bodies have in nodes of eight: kernels to compile, of code that the same tests try on eight
-    lanes, and with the JIT off on four."""
+    """Formulas on four lanes of a volume type that bodies have in nodes of eight: kernels to compile, of code that the same tests try on
+    eight lanes, and with the JIT off on four."""
     return call is not None and call.params.get("width") == 4 and call.params.get("volume_type", "aabb") not in NARROW
 
 
@@ -96,9 +96,9 @@ def _products(**choices):
 def _covering(**choices):
     """Few of the products of these choices, in which any two choices occur together, such as a builder and a leaf size: again and again
     the product that brings the most pairs that are missing, of several the one whose choices were used least, of these the first.
-    A fault that takes three particular choices at once is rare; with four builders and one family all products would be 144, not 16.
+    A fault that takes three particular choices at once is rare; with four builders and one volume type all products would be 144, not 16.
     With the JIT off, where the same formulas take a thousand times as long, every choice occurs once. Nodes of two or four children are for
-    boxes and balls alone, unless no family is chosen: every family and width is another loop to compile, and lanes of either width have
+    boxes and balls alone, unless no volume type is chosen: every type and width is another loop to compile, and lanes of either width have
     tests of their own (`tests/volume`)."""
     rows = [row for row in _products(**choices) if OFF or row.get("arity", 8) == 8 or row.get("volume", "aabb") in NARROW]
     brings = [set(combinations(row.items(), 1 if OFF else 2)) for row in rows]
@@ -121,8 +121,8 @@ COVER = _covering(volume=VOLUMES, build=list(BUILDERS), policy=list(POLICIES), a
 
 
 def _twos():
-    """Options of two bodies. With boxes: those of a cover, so that every one is once the first and once the second. With two families,
-    several with each: nodes of eight only, because every pair of families and of widths is another loop to compile, 5 s."""
+    """Options of two bodies. With boxes: those of a cover, so that every one is once the first and once the second. With two types,
+    several with each: nodes of eight only, because every pair of types and of widths is another loop to compile, 5 s."""
     boxes = _covering(volume=["aabb"], build=list(BUILDERS), policy=list(POLICIES), arity=list(WIDTH_OF_ARITY), leaf=list(LEAVES))
     step, wide = _furthest(boxes), [row for row in COVER if row["arity"] == 8]
     for k, row in enumerate(boxes):
@@ -137,7 +137,7 @@ TWOS = list(_twos())
 
 @pytest.fixture(params=COVER, ids=_named)
 def options(request):
-    """Keywords of `Body`: every two of family, builder, policy, arity and leaf size in all combinations."""
+    """Keywords of `Body`: every two of volume type, builder, policy, arity and leaf size in all combinations."""
     return dict(request.param)
 
 
@@ -154,7 +154,7 @@ def builds(request):
 
 
 def _unlike():
-    """Every family, builder and policy at least once, on unlike trees; with the JIT off two of them, with nodes of either width."""
+    """Every volume type, builder and policy at least once, on unlike trees; with the JIT off two of them, with nodes of either width."""
     choices = VOLUMES, list(BUILDERS), list(POLICIES), TREES
     for k in range(2 if OFF else max(map(len, choices))):
         volume_type, builder, policy, tree = (choice[k % len(choice)] for choice in choices)
@@ -176,7 +176,7 @@ def policy(request):
 
 @pytest.fixture(params=VOLUMES)
 def volume_type(request):
-    """Every family of volumes; of several with one class the first."""
+    """Every volume type; of several with one class the first."""
     return VOLUME_TYPES[request.param]
 
 

@@ -136,7 +136,7 @@ def main(arguments=None):
     parser.add_argument("--seed", type=int, default=1, help="another seed, other pairs")
     parser.add_argument("--kind", action="append", choices=list(adversarial.KINDS), help="this kind only; may be given several times")
     parser.add_argument("--narrow", action="append", choices=list(VOLUME_TYPES),
-                        help="nodes of two or four children of this family only; all "
+                        help="nodes of two or four children of this volume type only; all "
                         "of them if it is not given: 30 s more to compile")
     chosen = parser.parse_args(arguments)
     console, runner, done = Console(), Runner(chosen.seed, chosen.narrow or list(VOLUME_TYPES)), 0

@@ -23,8 +23,12 @@ def long(values):
 def kind(v):
     """Which formulas are those of this volume?"""
     names = v._fields
-    return ("planes" if "lox" in names else "rss" if "vx" in names else "obb" if "r00" in names else
-            "double_slabcutball" if "mx" in names else "slabcutball" if "nx" in names else "sphere")
+    known = {"lox": "planes", "vx": "rss", "r00": "obb", "mx": "double_slabcutball", "nx": "slabcutball", "radius": "sphere"}
+    return next((kind for field, kind in known.items() if field in names), None) or unknown(v)
+
+
+def unknown(v):
+    raise TypeError(f"{type(v).__name__}: add its formulas to kind, constraints, rooms, support and margin_around in tests/extents.py")
 
 
 def middle_of(v):
@@ -136,7 +140,7 @@ def moved_to(v, shift):
 
 
 def margin_around(v, inner):
-    """How much room is left around the set `inner`, a volume of the same family, in the volume v, at least: by every constraint of v."""
+    """How much room is left around the set `inner`, a volume of the same type, in the volume v, at least: by every constraint of v."""
     what, start = kind(v), from_of(v)
     if what == "planes":
         away = long(v) - long(inner)

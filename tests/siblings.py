@@ -102,19 +102,22 @@ def in_swept_rectangle(v, p):
     return sum(d * d for d in off) <= (numbers[v._fields.index("radius")] * fine) ** 2
 
 
-# Family -> is the exact point p in the volume v? A new family says here which set it is.
+# Volume type -> is the exact point p in the volume v? A new type says here which set it is.
 INSIDE = {"aabb": between_planes, "kdop6": between_planes, "kdop14": between_planes, "kdop18": between_planes, "kdop26": between_planes,
           "sphere": in_sphere, "slabcutball": in_cut_ball, "double_slabcutball": in_twice_cut_ball, "obb": in_oriented_box,
           "rss": in_swept_rectangle}
 
-# One name for every class of volumes: kdop6 is a box. What takes a loop compiled for each family goes by these.
+# Types whose `ray_interval` is that of a larger volume around theirs.
+LOOSE_RAYS = {"kdop14", "kdop18", "kdop26", "rss"}
+
+# One name for every class of volumes: kdop6 is a box. What takes a loop compiled for each volume type goes by these.
 VOLUMES = [name for k, (name, volume_type) in enumerate(VOLUME_TYPES.items())
            if volume_type.volume not in [f.volume for f in [*VOLUME_TYPES.values()][:k]]]
 
-# Families side by side, in bodies: each with two others. Formulas of all pairs are tested in volume/test_volume_types.py; every pair of
+# Volume types side by side, in bodies: each with two others. Formulas of all pairs are tested in volume/test_volume_types.py; every pair of
 # bodies is another loop to compile, 5 s.
 NARROW = ("aabb", "sphere")                                             # nodes of two or four children are for these alone: `conftest.py`
-PAIRS = [(name, VOLUMES[(k + 4) % len(VOLUMES)]) for k, name in enumerate(VOLUMES)]
+PAIRS = [*dict.fromkeys([("obb", "aabb"), *((name, VOLUMES[(k + 4) % len(VOLUMES)]) for k, name in enumerate(VOLUMES))])]
 
 
 def is_empty(v, volume_type):

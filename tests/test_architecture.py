@@ -1,6 +1,8 @@
 """Pages for contributors name what exists: folders, files, modules, and functions in the files that stand beside them."""
 
+import ast
 import re
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -84,3 +86,50 @@ def test_what_is_missing_is_found() -> None:
     assert missing(text, FOLDERS[""]) == ["core/gone.py", "pliant.gone.py", "pliant.gone.py", "pliant.query.gone",
                                           "pliant.gone.x", "gone (query/traverse.py)",
                                           "Body.gone (body.py)"]
+
+
+# Names in backticks that are not Pliant's: of Python and its packages, of C, of browsers, and parts of names in files.
+FOREIGN = {"DLManagedTensor", "DLManagedTensorVersioned", "DecompressionStream", "copy.deepcopy", "faces_NAME", "overload", "prange",
+"repr",            "vertices_NAME", "with"}
+
+
+def names_of(tree: ast.Module) -> set[str]:
+    """All identifiers of a module, and short texts, which may be names of fields."""
+    found = set()
+    for node in ast.walk(tree):
+        for name in ("name", "id", "attr", "arg"):
+            found.add(str(getattr(node, name, "")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 60:
+            found.update(re.findall(r"\w+", node.value))
+        if isinstance(node, ast.ImportFrom):
+            found.update((node.module or "").split("."))
+    return {part for name in found for part in name.split(".")}
+
+
+def test_names_in_docstrings_and_comments_exist() -> None:
+    """A name in backticks is one of the same module, or a function, a class or a constant of another; a path is a file."""
+    files = sorted(SOURCE.rglob("*.py"))
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in files}
+    shared = {path.stem for path in files} | {folder.name for folder in (SOURCE, *SOURCE.rglob("*/"))}
+    for tree in trees.values():
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                shared.add(node.name)
+            for target in (*getattr(node, "targets", ()), getattr(node, "target", None)):
+                shared.update(each.id for each in ast.walk(target) if isinstance(each, ast.Name)) if target is not None else None
+    wrong, count = [], 0
+    for path, tree in trees.items():
+        own = names_of(tree) | shared
+        with path.open("rb") as file:
+            texts = [token.string for token in tokenize.tokenize(file.readline)
+                     if token.type == tokenize.COMMENT or token.string.startswith(('"""', 'r"""'))]
+        for word in (word for text in texts for word in CODE.findall(text) if word not in FOREIGN):
+            if word.endswith(".py"):
+                exists = any((folder / word).exists() for folder in (SOURCE, ROOT, ROOT / "tests", SOURCE / "query", *path.parents[:2]))
+            else:
+                exists = not re.fullmatch(r"[\w.]+", word) or word.endswith(".toml") or set(word.split(".")) <= own | {""}
+            count += 1
+            if not exists:
+                wrong.append(f"{path.relative_to(SOURCE)}: {word}")
+    assert count > 1000
+    assert wrong == []

@@ -143,7 +143,7 @@ class UniformGrid(RayTarget):
             return np.asarray(self._soup.motion.vertices[self._soup.faces[faces]])
 
     def _trace(self, rays: Any, kind: int) -> tuple[Any, NDArray[Any], Stats]:
-        """For queries: (Answers, hits, if all are requested, Stats) for all rays."""
+        """For queries: (results, hits, if all are requested, Stats) for all rays."""
         with ReadLock(self._guard):
             answers: tuple[Any, NDArray[Any],
                            Stats] = (GridJob(rays, kind, self._filled_lists()).run() if len(self) and rays.n else no_hits(rays.n))

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 import pliant.body  # noqa: F401 - registers volumes, builders and policies
+from pliant.errors import ArgumentError
 from pliant.refit.blended import BLENDED
 from pliant.refit.convex import BOUNDS, BOXES, CONVEX, LEAVES
 from pliant.refit.inflated import CRITERIA
@@ -43,6 +44,14 @@ def campaign_of(seed):
     number = seed // BLOCK
     first, second = TABLE[number % len(TABLE)], TABLE[(number * 7 + 3) % len(TABLE)]
     return Campaign(number, (first, second) if number % 3 == 2 and second != first else (first,))
+
+
+def first_with(volume, seed):
+    """The first seed from this one on whose campaign has bodies with these volumes."""
+    for number in range(len(TABLE)):
+        if volume in dict(campaign_of(seed + number * BLOCK).volumes):
+            return seed + number * BLOCK
+    raise ArgumentError(f"volume: no volume type {volume!r}; there are {', '.join(VOLUME_TYPES)}")
 
 
 def draw(rng, values):

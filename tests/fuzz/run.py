@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from fuzz.cases import case_of, text_of
-from fuzz.options import BLOCK, TABLE, campaign_of
+from fuzz.options import BLOCK, TABLE, campaign_of, first_with
 
 CASES = Path(__file__).parent / "cases"
 LEAST, MOST = 60.0, 300.0                                               # seconds of a campaign, compilation not counted
@@ -74,9 +74,10 @@ class Summary:
 
 
 class Runner:
-    """One run: `seconds` in all, from `seed` on."""
+    """One run: `seconds` in all, from `seed` on; with `volume`, campaigns with these volumes alone."""
 
-    def __init__(self, seconds, seed=0, folder=CASES, most=0, console=None):
+    def __init__(self, seconds, seed=0, folder=CASES, most=0, console=None, volume=None):
+        self.volume, seed = volume, first_with(volume, seed) if volume else seed
         self.until, self.seconds, self.seed, self.folder, self.most = time.monotonic() + seconds, seconds, seed, Path(folder), most
         self.console, self.summary = console or Console(), Summary()
         self.last = time.monotonic()
@@ -97,7 +98,8 @@ class Runner:
                     if self.most:
                         break
                     again = None if len(self.summary.crashes) % MOST_CRASHES == 0 else again
-                    seed = again if again is not None else (seed // BLOCK + 1) * BLOCK + self.seed % BLOCK
+                    following = (seed // BLOCK + 1) * BLOCK + self.seed % BLOCK
+                    seed = again if again is not None else first_with(self.volume, following) if self.volume else following
             except KeyboardInterrupt:
                 self.console.print("interrupted")
         self.summary.show(self.console)

@@ -4,9 +4,11 @@ import json
 import pytest
 
 from fuzz.cases import case_of, text_of
-from fuzz.options import BLOCK, POLICIES, TABLE, campaign_of
+from fuzz.options import BLOCK, POLICIES, TABLE, campaign_of, first_with
 from fuzz.play import play
 from fuzz.run import CASES
+from pliant.errors import ArgumentError
+from pliant.volume.protocol import VOLUME_TYPES
 
 pytestmark = pytest.mark.slow
 SEEDS = range(30)                                                       # of the first campaign: boxes, which most tests compile
@@ -51,3 +53,16 @@ def test_campaigns_go_through_all_volumes_and_policies():
             met.add(policy if isinstance(policy, str) else policy["name"])
             assert (body["options"]["volume"], body["options"]["arity"]) == ("aabb", 8)
     assert met >= set(POLICIES)
+
+
+@pytest.mark.parametrize("volume", VOLUME_TYPES)
+def test_a_volume_type_may_be_chosen(volume):
+    """Campaigns with it alone, from the first on."""
+    seed, skipped = first_with(volume, 100_007), range(100_007, first_with(volume, 100_007), BLOCK)
+    assert seed % BLOCK == 7 and volume in dict(campaign_of(seed).volumes)
+    assert not any(volume in dict(campaign_of(each).volumes) for each in skipped)
+
+
+def test_an_unknown_volume_type_is_refused():
+    with pytest.raises(ArgumentError, match=r"'ball'.*aabb"):
+        first_with("ball", 0)

@@ -17,7 +17,7 @@ bit in common on some axis overlapped neither before nor now, so there is nothin
 (10,000 boxes that all move by 1 % of their width: 22 ns an end instead of 30; 100,000: half the time).
 
 `places` (3, 2 s) says where an end was when it was last looked at; others that have passed it since are not written down, since each
-would be a write somewhere in memory (a fifth of the time), and `find` looks around. −1: the box is on no list.
+would be a write somewhere in memory (a fifth of the time), and `find_end` looks around. −1: the box is on no list.
 """
 import numpy as np
 
@@ -189,7 +189,8 @@ def append_box(i, values, tags, places, state):
 def resort_lists(ids, boxes, swept_cells, values, tags, places, pending, table, log, state, unsorted):
     """Read all boxes anew, whichever have moved, and sort the lists by insertion, from the front to the back.
 
-    Which ends are not in order is found out in advance, without a branch that nobody could foretell. `late` (BLOCK + 1,) is scratch."""
+    Which ends are not in order is found out in advance, without a branch that nobody could foretell. `unsorted`
+    (BLOCK_SIZE + 1,) is scratch."""
     axis, at, current_end, mid_move, n = state[AXIS], state[POSITION], state[CURRENT_END], state[MID_MOVE] != 0, state[N_PENDING]
     while axis < 3:
         line, tag = values[axis], tags[axis]

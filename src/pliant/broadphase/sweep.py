@@ -2,9 +2,9 @@
 
 Boxes are closed: touching counts. Three ways to the same pairs:
 
-- few boxes: compare all, `fresh.brute`;
+- few boxes: compare all, `brute_force`;
 - boxes that moved little, or few of many: three sorted lists, `endpoint_lists.py`, at a cost that depends on what moved alone;
-- boxes that moved far, or are new: one sweep in columns, `fresh.sweep`, at a cost that depends on the number of boxes alone.
+- boxes that moved far, or are new: one sweep in columns, `sweep_columns`, at a cost that depends on the number of boxes alone.
 
 Which one is decided from counts, never from clocks, so a run can be repeated. Whether lists are worth it shows while they are sorted: when
 they take more exchanges than a sweep is worth, they are given up; then it takes a while until they are tried again.

@@ -148,7 +148,7 @@ def gather_lower_ends(boxes, slots, axis, values, tags):
 @kernel
 def fill_columns(boxes, slots, order, axes, n_3, strips, counts, members, entries, entry_tags):
     """Boxes enter their columns in order: entries[counts[c]:counts[c + 1]] become those of column c, the ends on each of `axes`, lower
-    and upper; `who` says which box, and its first strips. `members` is scratch; its last place is for what is not needed."""
+    and upper; `entry_tags` say which box, and its first strips. `members` is scratch; its last place is for what is not needed."""
     trash = len(members) - 1
     for c in range(2, len(counts)):
         counts[c] += counts[c - 1]

@@ -9,7 +9,7 @@ All corners are local: relative to the low corner of the box around both leaves,
 DELTA bounds, per coordinate, the distance between a local corner and the true one.
 
 RANGE. Let L be the largest of all E_k and S that of one leaf. Normals stay below 2 S², values of planes and orientations below 12 L³; a
-direction e × n of `beyond` below 4 S³, its products with corners below 12 S³ L, and their difference below 24 S³ L. An infinity would
+direction e × n of `beyond_edge` below 4 S³, its products with corners below 12 S³ L, and their difference below 24 S³ L. An infinity would
 say "certainly apart", so L <= 2**30.8 is needed. With R the largest |coordinate| of either body, a body is no longer than 2 R, or
 2 sqrt(3) R where it is turned, and two bodies whose boxes overlap lie in a box of 5.5 R: R <= 2**28. At the other end DELTA >= 2**-50: the
 least bound of a plane, 96 DELTA³ > 2**-144, exceeds what six products lose by underflow, 6 · 2**-150; so does TINY for products of four.
@@ -139,14 +139,14 @@ def determinant(ux, uy, uz, vx, vy, vz, wx, wy, wz):
 
 @helper
 def straddle_mask(plane, tris, mask):
-    """Of the lanes `near`, those not certainly on one side of the plane of one."""
+    """Of the lanes of `mask`, those not certainly on one side of the plane of one."""
     a, b, c = plane_sides(plane, tris)
     return mask & ~movemask(same_side(a, b, c, plane.bound))
 
 
 @helper
 def interval_test(tri, plane, tris, planes, mask, errors):
-    """(maybe, certain): the lanes of `mask` that are not certainly disjoint, and among them those that certainly intersect."""
+    """(possible, certain): the lanes of `mask` that are not certainly disjoint, and among them those that certainly intersect."""
     d, e, f = plane_sides(planes, tri)
     mask &= ~movemask(same_side(d, e, f, planes.bound))
     if mask == 0:
@@ -175,7 +175,7 @@ def interval_test(tri, plane, tris, planes, mask, errors):
 
 @helper
 def separation_along(dx, dy, dz, tri_a, tri_b, errors):
-    """(how much farther along d all of `yours` is than all of `mine`, the bound of its error). Any d will do: nothing depends on its
+    """(how much farther along d all of `tri_b` is than all of `tri_a`, the bound of its error). Any d will do: nothing depends on its
     precision. One or both of the triangles are vectors."""
     a = tri_a.ax * dx + (tri_a.ay * dy + tri_a.az * dz)
     b = tri_a.bx * dx + (tri_a.by * dy + tri_a.bz * dz)
@@ -189,21 +189,21 @@ def separation_along(dx, dy, dz, tri_a, tri_b, errors):
 
 @helper
 def separates(dx, dy, dz, tri_a, tri_b, errors):
-    """Is all of `yours` certainly farther along d than `mine`?"""
+    """Is all of `tri_b` certainly farther along d than `tri_a`?"""
     gap, bound = separation_along(dx, dy, dz, tri_a, tri_b, errors)
     return movemask(gap > bound)
 
 
 @helper
 def beyond_edge(ex, ey, ez, plane, tri_a, tri_b, errors):
-    """Seen along the normal of `plane`, whose triangle `mine` has the edge e: is all of `yours` certainly beyond it?"""
+    """Seen along the normal of `plane`, whose triangle `tri_a` has the edge e: is all of `tri_b` certainly beyond it?"""
     return separates(ey * plane.nz - ez * plane.ny, ez * plane.nx - ex * plane.nz, ex * plane.ny - ey * plane.nx, tri_a, tri_b, errors)
 
 
 @helper
 def edge_test(tri, plane, tris, planes, mask, errors):
-    """Of the lanes `near`, those that nothing certainly parts from one, neither the way from middle to middle nor an edge. For flat sheets,
-    where no plane can; one by one in float64 the same took three times as long."""
+    """Of the lanes of `mask`, those that nothing certainly parts from one, neither the way from middle to middle nor an edge. For flat
+    sheets, where no plane can; one by one in float64 the same took three times as long."""
     mask &= ~separates((tris.ax + tris.bx + tris.cx) - (tri.ax + tri.bx + tri.cx),
                        (tris.ay + tris.by + tris.cy) - (tri.ay + tri.by + tri.cy),
                        (tris.az + tris.bz + tris.cz) - (tri.az + tri.bz + tri.cz), tri, tris, errors)

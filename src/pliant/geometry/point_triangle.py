@@ -144,7 +144,7 @@ def point_triangle_distance(t, in_filter_range):
 
 @cache
 def point_triangle_entry():
-    """(address, what keeps it alive) of `point_gap` for 20 float64; see `core/function_pointer.py`."""
+    """(address, what keeps it alive) of `point_triangle_distance` for 20 float64; see `core/function_pointer.py`."""
     def enter(corners, in_filter_range):
         return point_triangle_distance(floats_at(corners), in_filter_range != 0)
 

@@ -220,7 +220,7 @@ def orient3d(t, a, b, c, d):
 
 @routine
 def orient2d_value(ax, ay, bx, by, cx, cy):
-    """(m, e): (b − a) × (c − a) is m · 2**e, but for a part in `PRECISE`. For all finite numbers."""
+    """(m, e): (b − a) × (c − a) is m · 2**e, up to `VALUE_ERROR` of itself. For all finite numbers."""
     if not (in_range(ax) & in_range(ay) & in_range(bx) & in_range(by) & in_range(cx) & in_range(cy)):
         return orient2d_bigint_value(ax, ay, bx, by, cx, cy)
     p, q = (bx - ax) * (cy - ay), (by - ay) * (cx - ax)
@@ -232,7 +232,7 @@ def orient2d_value(ax, ay, bx, by, cx, cy):
 
 @routine
 def orient3d_value(t, a, b, c, d):
-    """(m, e): ((b − a) × (c − a)) · (d − a) is m · 2**e, but for a part in `PRECISE`. For all finite numbers."""
+    """(m, e): ((b − a) × (c − a)) · (d − a) is m · 2**e, up to `VALUE_ERROR` of itself. For all finite numbers."""
     if not (point_in_range(t, a) & point_in_range(t, b) & point_in_range(t, c) & point_in_range(t, d)):
         return orient3d_bigint_value(t, a, b, c, d)
     det, size = orient3d_rounded(t, a, b, c, d)

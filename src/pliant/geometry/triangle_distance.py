@@ -243,7 +243,7 @@ def triangle_triangle_distance(t, in_filter_range):
 
 @cache
 def triangle_distance_entry():
-    """(address, what keeps it alive) of `triangle_gap` for 26 float64; see `core/function_pointer.py`."""
+    """(address, what keeps it alive) of `triangle_triangle_distance` for 26 float64; see `core/function_pointer.py`."""
     def enter(corners, in_filter_range):
         return triangle_triangle_distance(floats_at(corners), in_filter_range)
 

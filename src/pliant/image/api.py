@@ -26,7 +26,7 @@ def self_collide(body: Any, adjacent: str, first: bool, contacts: bool, image_op
 
 
 def query(arguments: dict[str, Any], first: bool, contacts: bool, adjacent: bool, options: CheckedOptions, timed: bool = False) -> Pairs:
-    """The answer for one surface or two, by the names of their arguments; with seconds by pass if it is to be `clocked`."""
+    """The answer for one surface or two, by the names of their arguments; with seconds by pass if it is `timed`."""
     surfaces = {name: value if is_body(value) else mesh_arguments(name, value) for name, value in arguments.items()}
     target = device_for(surfaces, options)
     if target == device.HOST:

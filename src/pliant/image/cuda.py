@@ -92,7 +92,7 @@ class DeviceBuffers:
 
 
 def buffers_of(number):
-    """The Room of a GPU."""
+    """The DeviceBuffers of a GPU."""
     with _lock:
         if number not in _buffers:
             _buffers[number] = DeviceBuffers()
@@ -101,7 +101,7 @@ def buffers_of(number):
 
 class CudaEngine:
     """One or two parts, (vertices, faces) on the GPU in the layout of `core/device_arrays.py`, as `CpuEngine`; whoever has one holds the
-    lock of its room. `clocked`: passes are launched one by one; `refuse` is called if something is wrong with the parts."""
+    lock of its buffers. `timed`: passes are launched one by one; `raise_invalid` is called if something is wrong with the parts."""
 
     FRAGMENTS_PER_FACE, MIN_FRAGMENTS = 16.0, 1 << 20                   # fragments of a face, and in any case: finer screens do not pay
 

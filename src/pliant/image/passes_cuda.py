@@ -153,7 +153,7 @@ def gather_pairs(faces, vertices, keys, at, n, vertex_ids, corners):
 
 @cuda_kernel
 def count_shared_rays(float32s, screen, faces, int64s, keys, n, error_xy, error_z, size, margin, uint8s, active, histogram):
-    """Count pairs by the rays through both faces; `screen`, `keys` and `on` say where these begin."""
+    """Count pairs by the rays through both faces; `screen`, `keys` and `active` say where these begin."""
     k = cuda.grid(1)
     if k < n:
         rays = shared_rays(float32s[screen:], faces, int64s[keys + k], error_xy, error_z, size, margin, uint8s[active:])

@@ -48,7 +48,7 @@ def empty_result():
 
 
 def run_pipeline(engine, options, first, adjacent, timer):
-    """All pairs of faces that meet, as `Found`. `adjacent`: of a part with itself, those that share a vertex, too."""
+    """All pairs of faces that intersect, as `EngineResult`. `adjacent`: of a part with itself, those that share a vertex, too."""
     sampled = options.mode == "sampled"
     with timer("sample"):
         view, fragments = choose_viewport(engine, options)
@@ -81,7 +81,8 @@ def is_closed(engine, options):
 
 
 def choose_viewport(engine, options):
-    """(View, about how many fragments faces have there): along the direction given, or the axis with the fewest layers; as fine as asked
+    """(Viewport, about how many fragments faces have there): along the direction given, or the axis with the fewest layers; as fine as
+    asked
     for or, in conservative mode, as it pays. (None, 0) if parts cannot meet. Open surfaces that are sampled are looked at askew: along an
     axis there are fewest layers where a flat sheet is seen from its edge, which no ray meets."""
     rotation = IDENTITY_ROTATION if options.direction is None else rotation_to(options.direction)

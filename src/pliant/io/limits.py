@@ -39,7 +39,7 @@ def display_name(text: str, default: str = "unnamed") -> str:
 
 class UniqueNames:
     """Names that differ: of those that are equal the first stays, others become "name 2", "name 3", … A number is not used if that name is
-    `coming`: whoever has it keeps it. No name becomes longer than `title` leaves it; n names take O(n), also if all are equal."""
+    `reserved`: whoever has it keeps it. No name becomes longer than `title` leaves it; n names take O(n), also if all are equal."""
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
         self._reserved, self._used = set(reserved), set[str]()
@@ -115,7 +115,7 @@ class Lines:
             yield rest
 
     def _check_density(self, number: int, count: int, size: int) -> None:
-        """Refuse a file whose last lines, `fresh` ones of `size` bytes, are not worth reading."""
+        """Refuse a file whose last lines, `count` ones of `size` bytes, are not worth reading."""
         if size < MIN_LINE_BYTES * count or self.idle > MAX_IDLE_SHARE * count:
             raise refuse(self.path, f"has {count:,} lines, up to line {number:,}, that are empty or hold next to nothing")
         if number >= MAX_LINES:

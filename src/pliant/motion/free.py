@@ -8,7 +8,7 @@ around many vertices is that around the boxes of the blocks that they fill, and 
 The origin is sticky: it moves to the middle of the body only when the body has left it, so that far from zero nothing gets looser
 and near it nothing is copied twice. It is coarse, so that the way from one body's origin to another's is exact in float32. The scale is 1
 for reaches from MIN_REACH to MAX_REACH, and a power of 2**SCALE_STEP_BITS that brings others between these (`scale_for`), so that bodies of
-similar sizes have the same one: a pair of different scales needs a second set of volumes (`Body.shape_at`).
+similar sizes have the same one: a pair of different scales needs a second set of volumes (`Body._bvh_at`).
 
 LIMITS of float32, below 2**128. R = reach · scale bounds the coordinates of a body. A leaf's box has sides S <= 2 R. Two bodies with boxes
 that overlap, turned against each other or not, have corners within L <= 9 R of each other.
@@ -61,7 +61,7 @@ MOTION_DTYPE = packed_dtype([("box", np.dtype((np.float64, (8,)))), ("origin", n
 
 @kernel
 def copy_checked(rows, vertices, points, origin, scale, box, copy):
-    """Check the flat rows and take them in: vertices = rows where `copying`, points = float32((rows − origin) · scale) and the boxes of
+    """Check the flat rows and take them in: vertices = rows if `copy`, points = float32((rows − origin) · scale) and the boxes of
     blocks behind them, box = (low, high).
 
     Is every coordinate finite and in the range of the filters? Four numbers are read at once; the fourth, the next vertex's x, is
@@ -127,8 +127,8 @@ def set_blocks(points, n, indices):
 
 @kernel
 def copy_checked_rows(rows, indices, vertices, points, origin, scale, box, outside):
-    """As `admit` for some vertices: vertices and points take their rows (k, 3), the box grows. REFUSED, and nothing has changed, if one is
-    not finite; else how many vertices of the body are outside the range of the filters now, where it was `outside` before."""
+    """As `copy_checked` for some vertices: vertices and points take their rows (k, 3), the box grows. REFUSED, and nothing has changed, if
+    one is not finite; else how many vertices of the body are outside the range of the filters now, where it was `outside` before."""
     total = 0.0
     for i in range(len(indices)):
         for k in range(3):
@@ -174,7 +174,7 @@ def bounding_box(vertices, box):
 
 @kernel
 def set_points(vertices, points, origin, scale, scratch):
-    """points = float32((vertices − origin) · scale), for vertices that were admitted before; `room` for four numbers."""
+    """points = float32((vertices − origin) · scale), for vertices that were checked before; `scratch` for four numbers."""
     n, start = len(vertices) // 3, load4(origin, 0)
     store4(points, 4 * n - 4, to_float32((last_row(vertices, scratch) - start) * scale))
     for k in range(n - 1):
@@ -183,7 +183,7 @@ def set_points(vertices, points, origin, scale, scratch):
 
 @kernel
 def set_record(record, box, flat, in_filter_range):
-    """The vertices at address `flat` have been admitted, with this box around them: let the record say so. (Has the body left its origin?
+    """The vertices at address `flat` have been checked, with this box around them: let the record say so. (Has the body left its origin?
     Does it need another scale?)"""
     fields, half, reach = record[0], 0.0, 0.0
     origin, bounds = fields["origin"], fields["box"]

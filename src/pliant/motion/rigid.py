@@ -89,7 +89,8 @@ def invert_rotation(m, out):
 
 @kernel
 def relative_transform(m_a, origin_a, reach_a, m_b, origin_b, reach_b, scale, b_to_a, a_to_b):
-    """How model coordinates of b look from a, relative to their origins and times the scale: `there` (12,) and its inverse `back` (12,), as
+    """How model coordinates of b look from a, relative to their origins and times the scale: `b_to_a` (12,) and its inverse `a_to_b`
+    (12,), as
     rows of (R | t). (How far an entry of their turns is from a rotation's; what is uncertain of a position in a's frame, times the scale.)
     A reach is the largest |x − origin|."""
     inverse_a = stack_float64(12)

@@ -106,7 +106,7 @@ class BreakpointSums(NamedTuple):
 
 @cache
 def range_dtypes(width):
-    """The records of a Share, a Hull and a Rest of each lane."""
+    """The records of a WeightRange, a RestBox and a WeightSum of each lane."""
     return tuple(packed_dtype([("lanes", lanes_dtype(kind, width))]) for kind in (WeightRange, RestBox, WeightSum))
 
 
@@ -175,7 +175,7 @@ class TangentSearch(NamedTuple):
 
 @helper
 def tangent_intersection(x_left, g_left, s_left, x_right, g_right, s_right, best):
-    """The Search with these tangents."""
+    """The TangentSearch with these tangents."""
     bend = s_right - s_left
     x = x_right - (g_right - g_left - s_left * (x_right - x_left)) / where(bend > ZERO, bend, ONE)
     inside = (bend > ZERO) & (x > x_left) & (x < x_right)
@@ -198,7 +198,7 @@ def start_search(top, sums, weight_sum):
 
 @helper
 def refine_search(search, weight_sum, above, mass, fixed):
-    """The Search when at its x Σ room (b − x) over the b above is `above`, and the room of these `mass`."""
+    """The TangentSearch when at its x Σ room (b − x) over the b above is `above`, and the room of these `mass`."""
     sum_at = remainder(weight_sum, search.x)
     g, slope = fixed + (above + sum_at * search.x), sum_at - mass
     lower = slope < ZERO

@@ -74,14 +74,14 @@ def round_up_float32(value):
 
 @helper
 def weight_range(minimum, maximum):
-    """The Share between these weights."""
+    """The WeightRange of these weights."""
     base = np.float32(minimum * (1 - 2.0**-22))
     return WeightRange(base, round_up_float32(maximum - np.float64(base)))
 
 
 @helper
 def rest_box(box, to_xyz):
-    """The Hull of this box along axes, which `back` (3, 3) turns back into x, y and z."""
+    """The RestBox of this box along axes, which `to_xyz` (3, 3) rotates back into x, y and z."""
     p, q, r = 0.5 * box[0] + 0.5 * box[3], 0.5 * box[1] + 0.5 * box[4], 0.5 * box[2] + 0.5 * box[5]
     x = np.float32(to_xyz[0, 0] * p + to_xyz[0, 1] * q + to_xyz[0, 2] * r)
     y = np.float32(to_xyz[1, 0] * p + to_xyz[1, 1] * q + to_xyz[1, 2] * r)
@@ -93,7 +93,7 @@ def rest_box(box, to_xyz):
 
 @helper
 def weight_sum(sums, minimum, to_xyz):
-    """The Rest where weights sum up to between these and their least values to `bases`."""
+    """The WeightSum of weights that sum up to between these, their lowest values to `minimum`."""
     lower, upper = sums[0] * (1 - 2.0**-40) - minimum, sums[1] * (1 + 2.0**-40) - minimum
     return WeightSum(np.float32(lower - abs(lower) * 2.0**-22), np.float32(upper + abs(upper) * 2.0**-22), np.float32(to_xyz[0, 0]),
                      np.float32(to_xyz[1, 0]), np.float32(to_xyz[2, 0]), np.float32(to_xyz[0, 1]), np.float32(to_xyz[1, 1]),

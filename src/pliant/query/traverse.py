@@ -11,7 +11,7 @@ A visitor is a NamedTuple of the query's data; `overlaps`, `visit_leaves`, `is_s
 is compared with itself, a node paired with itself means all pairs of its children, each with itself included.
 
 `QUERY_STATE` is the record of every loop over two BVHs. A query appends fields of its own: `PAIR_FIELDS` and `COLLIDE_FIELDS`
-(`collide/leaf_overlap.py`), `TRANSFORM_FIELDS` (`collide/transformed.py`), `SELF_FIELDS` (`collide/self_overlap.py`), `DISTANCE_FIELDS`
+(`collide/leaf_overlap.py`), `TRANSFORM_FIELDS` (`collide/transformed.py`), `SELF_FIELDS` (`collide/self_collide.py`), `DISTANCE_FIELDS`
 (`proximity/leaf_distance.py`). A loop is compiled for each visitor, and a visitor has one type of record, so this adds no specialisation.
 Kernels that set only the common fields get the end of the record, a QUERY_STATE, and are compiled once.
 """

@@ -62,7 +62,7 @@ def refit_each_node(nodes, points, spans, order, levels, ends, by_level, level_e
 
 @cache
 def entry_for(volume, width):
-    """(address, what keeps it alive) of `refresh` for nodes of this class and width."""
+    """(address, what keeps it alive) of `refit_subtree` for nodes of this class and width."""
     node = node_dtype(volume, width)
 
     def enter(context, i):

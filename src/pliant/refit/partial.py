@@ -42,7 +42,7 @@ class DirtyNodes(NamedTuple):
 
 
 def vertex_paths(tree, n_points):
-    """The Paths of a tree."""
+    """The VertexPaths of a tree."""
     n_nodes = len(tree.child)
     begins, leaves = np.zeros(n_points + 1, np.int32), np.empty(len(tree.vertices), np.int32)
     parents = np.zeros((n_nodes, 3), np.int32)

@@ -14,7 +14,7 @@ from pliant.tree.nodes import subtree_leaf_ranges
 
 
 class VertexSpans(NamedTuple):
-    """What `refresh` reads of a tree: spans (n, W, 2) and order, the distinct vertices under each lane, and rows of
+    """What lazy refits read of a tree: spans (n, W, 2) and order, the distinct vertices under each lane, and rows of
     blocks; levels (n,) int32, 0 for the root; ends (n,) int32: the nodes under i are i + 1 … ends[i] − 1; by_level (n,) int32, the nodes
     from the root downwards, and level_ends (levels,) int64: those of levels 0 … l are by_level[: level_ends[l]]."""
     spans: np.ndarray

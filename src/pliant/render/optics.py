@@ -41,7 +41,7 @@ def refract(directions: Floats, normals: Floats, ratio: Floats) -> tuple[Floats,
 
 
 def schlick(cosine: Floats, normal_reflectance: Floats) -> Floats:
-    """The share of light that is mirrored (Schlick 1994): `straight` of it at a right angle, all of it along the surface."""
+    """The share of light that is mirrored (Schlick 1994): `normal_reflectance` of it at a right angle, all of it along the surface."""
     return normal_reflectance + (1.0 - normal_reflectance) * np.clip(1.0 - cosine, 0.0, 1.0) ** 5
 
 

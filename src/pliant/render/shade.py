@@ -95,7 +95,7 @@ def trace(stage: RenderScene, origins: Floats, directions: Floats, *, bounces: i
     """The light that comes in along rays (n, 3), (n, 3), directions of length 1.
 
     bounces : how often a ray may be mirrored or bent
-    batch : rays cast at a time; `spent` is asked before each, and ends the tracing when it says so
+    batch : rays cast at a time; `out_of_time` is asked before each, and ends the tracing when it says so
     at_least : primary rays that are cast in any case
     """
     if bounces < 0 or batch < 1:

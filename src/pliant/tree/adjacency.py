@@ -28,7 +28,7 @@ class AdjacencyMasks(NamedTuple):
 
 
 def adjacency_masks(tree, mesh):
-    """The Masks of a tree over a `geometry/mesh.py` Mesh."""
+    """The AdjacencyMasks of a tree over a MeshTopology (`geometry/mesh.py`)."""
     n_leaves = len(tree.faces)
     occupied = tree.faces >= 0
     slot_of_face = np.empty(len(mesh.faces), np.int32)                  # leaf and lane of each face

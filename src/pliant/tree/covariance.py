@@ -78,7 +78,8 @@ def quickselect(values, begin, at, end):
 
 @routine
 def partition_along_axis(midpoints, order, begin, cut, end, axis, scratch, spare_order):
-    """Bring the lowest faces along the axis before the cut. Both parts keep their order. `places` (2, n), `spare` (n,): room."""
+    """Bring the lowest faces along the axis before the cut. Both parts keep their order. `scratch` (2, n) and `spare_order` (n,) are
+    scratch."""
     heights, selected = scratch[0], scratch[1]
     for at in range(begin, end):
         m = 4 * np.int64(order[at])

@@ -30,8 +30,8 @@ INNER = -2                                                              # a grou
 
 
 class Graph(NamedTuple):
-    """`edges` (m, 2) int32, the lower group first, and their `weights` (m,) float64. Group g touches near[begins[g] : begins[g + 1]],
-    through the edges of these numbers in `through`; all int32."""
+    """`edges` (m, 2) int32, the lower group first, and their `weights` (m,) float64. Group g touches adjacent[begins[g] : begins[g + 1]],
+    through the edges of these numbers in `edge_ids`; all int32."""
     edges: np.ndarray
     weights: np.ndarray
     begins: np.ndarray
@@ -53,7 +53,7 @@ def build_graph(edges, weights, n):
 
 
 def match_groups(graph, waits, sizes, halvings):
-    """The Pairing of these groups, which have waited for so many rounds and hold so many faces. A component of n faces is left with
+    """The Matching of these groups, which have waited for so many rounds and hold so many faces. A component of n faces is left with
     n / 2^halvings groups at most, rounded up; it must not have had more than twice as many."""
     n = len(waits)
     mate = np.full(n, UNMATCHED, np.int32)
@@ -71,7 +71,7 @@ def match_groups(graph, waits, sizes, halvings):
 
 @kernel
 def fill_adjacency(edges, begins, adjacent, edge_ids):
-    """Fill begins, 0 at first, near and through."""
+    """Fill begins, 0 at first, adjacent and edge_ids."""
     for i in range(len(edges)):
         begins[edges[i, 0]] += 1
         begins[edges[i, 1]] += 1

@@ -129,7 +129,7 @@ def merge_edges(mate, group, begins, adjacent, edge_ids, weights, last_seen, edg
 @kernel
 def join_components(starts, roots, leaf, children, sizes, stack):
     """Sets of several components, cut as near as can be to the middle, in whole leaves. From the root down: parents have the higher
-    numbers. `waiting` (k, 3): first component, the one after the last, the place in `halves` to say so, −1: none."""
+    numbers. `stack` (k, 3): first component, the one after the last, the place in `children` to say so, −1: none."""
     n, top, number = len(roots), 1, len(sizes) - 1
     flat = children.reshape(-1)
     stack[0, 0], stack[0, 1], stack[0, 2] = 0, n, -1
@@ -152,7 +152,7 @@ def join_components(starts, roots, leaf, children, sizes, stack):
 
 
 def build_binary_tree(points, faces, leaf):
-    """The Halves of faces (n, 3) int32 of points (m, 4) float32."""
+    """The BinaryTree of faces (n, 3) int32 of points (m, 4) float32."""
     n = len(faces)
     order, starts, begins, adjacent = build_face_graph(faces, len(points), lambda order,
                                                        starts: order_components(points[faces[order]], starts))

@@ -127,7 +127,8 @@ def sample_quality(tree, points):
 
 @kernel
 def fill_level_moments(child, count, faces, vertices, begins, points, boxes, face_counts, moments):
-    """Moments (32, 6) of the boxes of all lanes, by the logarithm of the faces under them. `boxes` (8 n,) and `under` (n,) are scratch."""
+    """Moments (32, 6) of the boxes of all lanes, by the logarithm of the faces under them. `boxes` (8 n,) and `face_counts` (n,) are
+    scratch."""
     for i in range(len(child) - 1, -1, -1):                             # children come after parents
         low_all, high_all, n_all = splat4(INF), splat4(-INF), np.int64(0)
         for k in range(count[i]):

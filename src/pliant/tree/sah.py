@@ -137,7 +137,7 @@ def partition_at_bin(rows, spare, begin, end, axis, scale, plane, sets, s, r, bi
     """Bring the faces in bins before the plane to the front, in order; sets s and r become the two parts. Where the second begins.
 
     Without branches on the side, which nobody could predict: every row is written to both places, and one of the two moves on; the midpoint
-    goes into both sets, pushed to infinity in one of them by a look-up (`away`), which no compiler turns into a branch. Boxes of the parts
+    goes into both sets, pushed to infinity in one of them by a look-up (`push`), which no compiler turns into a branch. Boxes of the parts
     are those of their bins.
     """
     start, first_right_bin = sets[16 * s + 8 + axis], np.float32(plane)

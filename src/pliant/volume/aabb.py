@@ -115,7 +115,7 @@ def _(a, b, s, t):
 
 @helper
 def sum_ulp_bound(p, q):
-    """More than what rounds in the sum of two rounded numbers; finite, as `rounding`."""
+    """More than what rounds in the sum of two rounded numbers; finite."""
     return minimum((fabs(p) + fabs(q)) * TWO_ULP, MAX_ULP_BOUND) + MIN_NORMAL
 
 

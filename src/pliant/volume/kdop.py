@@ -73,7 +73,7 @@ KDOP_CLASSES = (KDop14, KDop18, KDop26)
 register_volume_type(VolumeType("kdop6", Box, empty=Box(INF, INF, INF, -INF, -INF, -INF), merge_exact=True, from_box=True))
 for _cls in KDOP_CLASSES:
     register_volume_type(VolumeType(_cls.__name__.lower(), _cls, empty=_cls(*(INF if name[:2] == "lo" else -INF for name in _cls._fields)),
-                                    merge_exact=True))                  # margins (`slabs.wide`) grow with the box around the points
+                                    merge_exact=True))                  # margins (`sum_error`) grow with the box around the points
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------------------

@@ -249,7 +249,7 @@ def gap(a, b, x, y, z, nx, ny, nz):
 
 @helper
 def rotate(transform, x, y, z):
-    """A direction as seen from where a Turn leads."""
+    """A direction in the frame that a transform leads to."""
     return (transform.r00 * x + (transform.r01 * y + transform.r02 * z), transform.r10 * x + (transform.r11 * y + transform.r12 * z),
             transform.r20 * x + (transform.r21 * y + transform.r22 * z))
 

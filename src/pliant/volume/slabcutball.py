@@ -265,7 +265,8 @@ def _(a):
 
 @support_value.register(SlabCutBall)
 def _(a, x, y, z):
-    # `support` along n / |n|, times |n|. A cosine that is less by REL_ERROR would count twice for a ball that is not cut, and a length that
+    # `support_at_angle` along n / |n|, times |n|. A cosine that is less by REL_ERROR would count twice for a ball that is not cut, and a
+    # length that
     # is more would take away where the slab is on the other side: so both are as near as they can be, off by 6 e and 3 e, e = 2**-24,
     # and what they take of the radius, and the sine with them, is added.
     length = sqrt(squared_norm(x, y, z))

@@ -5,7 +5,7 @@ n · p is a sum or difference of coordinates. A distance along n is the differen
 diagonals and sqrt(2) for edges: to grow by a distance means to move either plane by |n| times as much.
 
 Errors, with e = 2**-24 and m = |x| + |y| + |z|: coordinates are off by e of themselves, so their sum is off by e · m, and by up to e · 2 m
-when it is worked out; widening a slab rounds by e · m again. `wide` is 6 e m and more. A slack is 4 e of all lengths of a query
+when it is worked out; widening a slab rounds by e · m again. `sum_error` is 6 e m and more. A slack is 4 e of all lengths of a query
 (`query/traverse.py`); to carry a sum of two takes up to 8 e of them, a sum of three 14.
 
 A part is a tuple of ends, low and high of each slab, in the order of `DIAGONALS` or `EDGES`; the formulas below are those of the protocol.

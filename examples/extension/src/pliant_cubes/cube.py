@@ -50,10 +50,10 @@ def max_norm(x, y, z):
 
 @enclose_box.register(Cube)
 def _(like, low, high):
-    middle = (low + high) * HALF
-    side = maximum(high - middle, middle - low)
+    midpoint = (low + high) * HALF
+    side = maximum(high - midpoint, midpoint - low)
     half = max_norm(extract(side, 0), extract(side, 1), extract(side, 2))
-    return Cube(extract(middle, 0), extract(middle, 1), extract(middle, 2), grow_radius(half, point_error(low, high)))
+    return Cube(extract(midpoint, 0), extract(midpoint, 1), extract(midpoint, 2), grow_radius(half, point_error(low, high)))
 
 
 @enclose_points.register(Cube)

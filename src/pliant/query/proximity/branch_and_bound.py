@@ -1,13 +1,14 @@
 """Two trees, nearest first: branch and bound. Resumable, and specialised on the pair of (volume type, W) and on how the bodies lie.
 
-Waiting pairs of nodes or leaves, named as in `traverse.py`, have the least squared distance of what is under them beside them, in `waits`.
+Waiting pairs of nodes or leaves, named as in `traverse.py`, have the least squared distance of what is under them beside them, in
+`lower_bounds`.
 The loop takes the last one, drops it if nothing under it can be nearer than what was found, and else opens the larger of the two; its
 children wait so that the nearest is taken next (Bitar 2011, III.1, follows that alone; here all are visited that may be nearer). Two leaves
 go to `query/proximity/leaf_distance.py`, by address. Pairs as near as the nearest so far are looked at too: answers do not depend on what
 came first.
 
-A policy may want to know how loose volumes are (`refit/inflated.py`): for every node that is opened, `marks` keeps how much farther than
-the node itself its nearest child was, at most.
+A policy may want to know how loose volumes are (`refit/inflated.py`): for every node that is opened, `looseness_a` and `looseness_b` keep
+how much farther than the node itself its nearest child was, at most.
 """
 import numpy as np
 
@@ -46,7 +47,7 @@ def push_sorted(stack, lower_bounds, base, position, pair, lower_bound):
 
 @helper
 def record_looseness(looseness, i, bound, squared_gaps, count):
-    """Node i, so far apart from another volume, was opened: its children are farther by the least of `fars`."""
+    """Node i, so far apart from another volume, was opened: its children are farther by the least of `squared_gaps`."""
     if len(looseness) > 0 and bound >= ZERO:
         nearest = INF
         for k in range(count):
@@ -56,7 +57,7 @@ def record_looseness(looseness, i, bound, squared_gaps, count):
 
 @kernel
 def branch_and_bound(visitor, nodes_a, leaves_a, slots_a, nodes_b, leaves_b, slots_b, looseness_a, looseness_b, query, stack, lower_bounds):
-    """Go on with the query, whose state is in `query` (1,), `stack` and `waits`."""
+    """Go on with the query, whose state is in `query` (1,), `stack` and `lower_bounds`."""
     state = query[0]
     position, budget, n_v, n_u = state["position"], state["budget"], state["n_v"], state["n_u"]
     frame_a, entry_a, fill_a, context_a = state["frame_a"], state["entry_a"], state["fill_a"], state["context_a"]

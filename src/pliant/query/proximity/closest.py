@@ -174,7 +174,7 @@ class _ClosestSearch:
 
 
 def exceeds_float32(largest: float, context: Any) -> bool:
-    """May a point with no larger coordinate than this be too far from a body for float32? As `seek` says, and on the safe side."""
+    """May a point with no larger coordinate than this be too far from a body for float32? As `search_points` says, and on the safe side."""
     reach = context["reach"] * context["scale"]
     size = 4 * (largest + np.abs(context["origin"]).max() + np.abs(context["matrix"]).max()) * context["scale"]
     return not (size < MAX_COORDINATE and (size + reach) * reach < MAX_PRODUCT)

@@ -257,7 +257,7 @@ def sample_stale_targets(records, rays):
 
 
 def trace_rays(target, rays_and_count, kind, stackless=False):
-    """(Answers, hits in any order, Stats) of all rays. A target may know itself how to look into it: a grid does."""
+    """(results, hits in any order, Stats) of all rays. A target may know itself how to look into it: a grid does."""
     rays, n = rays_and_count
     if isinstance(target, RayTarget):
         return target._trace(rays, kind)
@@ -329,7 +329,7 @@ class RayJob:
             self.trace_chunks(cancel)
 
     def run(self):
-        """(Answers, hits in any order, Stats), when all rays are answered."""
+        """(results, hits in any order, Stats), when all rays are answered."""
         workers, cancel = min(pool.threads(), -(-self.rays.n // CHUNK_SIZE)), threading.Event()
         if workers == 1:
             self.run_worker(cancel)

@@ -54,7 +54,7 @@ def record_dtype(scalars, rows, indices):
 # `axis` is that of d's longest component. The fourth of a row is padding.
 RAY_DTYPE = record_dtype(("t_min", "best", "u", "v", "scale"), {"o": 4, "d": 4}, ("face", "body", "axis", "in_filter_range", "ray", "mask"))
 # What a batch is about: addresses of rays, of bodies and of where hits go if all are wanted; bits of the rays to look at, and how many at
-# a time; what is counted. `wide` has the rays once more, in rows of BATCH float64: origins, 1 / n, doubts of a start, limits in units
+# a time; what is counted. `world` has the rays once more, in rows of BATCH float64: origins, 1 / n, doubts of a start, limits in units
 # of n, and n, which is d / grow.
 INV_STEP, START_ERROR, T_MIN, T_BEST, STEP, N_WORLD_ROWS = 3, 6, 7, 8, 9, 12
 BATCH_DTYPE = record_dtype((), {},
@@ -71,7 +71,8 @@ HIT_DTYPE = np.dtype([("ray", np.int64), ("t", np.float64), ("body", np.int64), 
 
 class BatchView(NamedTuple):
     """A body, the rays of a batch that come near it, and its refresh callbacks. `local` holds rows of BATCH float32 (see above), `exact`
-    a row of starts and one of units with s = t · grow · unit − start; `who` 4 · the number of the ray, and that of its longest axis."""
+    a row of starts and one of units with s = t · grow · unit − start; `ray_axes` 4 · the number of the ray, and that of its longest
+    axis."""
     leaves: np.ndarray
     flat: np.ndarray
     bodies: np.ndarray

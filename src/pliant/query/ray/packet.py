@@ -54,7 +54,7 @@ class PacketAxis(NamedTuple):
 
 @helper
 def row_minimum(local, row, count):
-    """The least of a row, of which whole vectors are read: `together` has filled up the last."""
+    """The least of a row, of which whole vectors are read: `is_coherent` has filled up the last."""
     low = load8(local, row * BATCH)
     for j in range(8, count, 8):
         low = minimum(low, load8(local, row * BATCH + j))

@@ -190,8 +190,8 @@ def set_cells(frame, extent, cells):
 
 
 def build_grid(motion, faces, resolution, reusable=None):
-    """The Lists of all faces (3 f,), in the room of others, if there is enough. Where faces are so large that most would be in very many
-    cells, these are made larger."""
+    """The GridCells of all faces (3 f,), in the arrays of others, if there is enough. Where faces are so large that most would be in very
+    many cells, these are made larger."""
     n = len(faces) // 3
     frame_array, extent = grid_frame(motion, n, resolution)
     frame, max_entries, no_items = frame_array[0], min(MAX_PER_FACE * n + MIN_ENTRIES, (1 << 31) - 1), np.zeros(0, np.int32)
@@ -279,7 +279,7 @@ def time_limit(ray, scale, margin):
 
 @helper
 def traverse_cells(lists, marks, job, state, world, hits, t):
-    """Look for what the first ray of `wide` meets, cell by cell; GOING, or FULL. Times are those of its steps, times the scale."""
+    """Look for what the first ray of `world` meets, cell by cell; GOING, or FULL. Times are those of its steps, times the scale."""
     frame, motion_record, o = lists.frame[0], lists.motion_record[0], state["o"]
     step = world[STEP * BATCH], world[(STEP + 1) * BATCH], world[(STEP + 2) * BATCH]
     inverse = world[INV_STEP * BATCH], world[(INV_STEP + 1) * BATCH], world[(INV_STEP + 2) * BATCH]
