@@ -43,7 +43,7 @@ class Plan(NamedTuple):
     repeats: int = 3
 
 
-QUICK = Plan(rabbits=2_400, horses=6_000, creatures=(2, 1, (4, 1, 4, 2)), rigid=(8, 9_600), dragons=4_000, cloths=(200, 800),
+QUICK = Plan(rabbits=2_400, horses=6_000, creatures=(2, 1, (4, 1, 4, 2)), rigid=(10, 12_000), dragons=4_000, cloths=(200, 800),
              missing=("soft rabbits", "soft horses"), resolution=256, resolutions=(32, 128), passes=(1, 4), frames=4,
              repeats=1)  # fmt: skip
 
