@@ -131,8 +131,8 @@ def few(sizes, frames, turn):
 
 
 def threads(sizes, frames, turn):
-    """Milliseconds of an update of all vertices with the refit that a query needs, by one thread and by two, in turns on distinct frames, for
-    bodies of these sizes: two bodies alike, one for each number of threads."""
+    """Milliseconds of an update of all vertices with the refit that a query needs, by one thread and by two, in turns on distinct frames,
+    for bodies of these sizes: two bodies alike, one for each number of threads."""
     found = {}
     for faces in sizes:
         vertices, indices = shapes.icosphere(round(math.log(faces / 20, 4)))

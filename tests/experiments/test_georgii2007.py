@@ -200,7 +200,8 @@ def test_counts_and_times_stand_beside_the_papers():
         ["soft horses", "paper: defo horses", "32,000", "–", "21,000", "13,000", "4,300", "9,000", "3,700", "–"],
         ["soft horses", "image, conservative", "32,000", "9", "20,000", "12,000", "4,000", "9,000", "3,000", "0"],
         ["soft horses", "image, sampled", "32,000", "9", "20,000", "12,000", "4,000", "9,000", "3,000", "0.0500 %"],
-        ["soft horses", "image, sampled, part of the picture, 297²", "32,000", "9", "20,000", "12,000", "4,000", "9,000", "3,000", "0.0500 %"]]
+        ["soft horses", "image, sampled, part of the picture, 297²", "32,000", "9", "20,000", "12,000", "4,000", "9,000", "3,000",
+         "0.0500 %"]]
     assert [row[1] for row in times.rows] == ["33.0", "2.00 (10.0 ×)", "20.0 (1.00 ×)", "40.0 (0.500 ×)", "80.0 (0.250 ×)",
                                               "0.500 (40.0 ×)", "no device"]
     assert times.columns == ["engine", "soft horses, 32,000"] and "CUDA, sampled: no GPU." in times.note

@@ -46,7 +46,7 @@ def test_a_tree_is_split_into_disjoint_subtrees(build, arity, largest):
 @pytest.mark.formulas
 @pytest.mark.usefixtures("parallel")
 def test_volumes_are_those_of_one_thread(volume_type, set_threads):
-    body, other = (pl.Body(SPHERE, FACES, volume=volume_type, policy="bottom_up", leaf=2) for _ in range(2))
+    body, other = (pl.Body(SPHERE, FACES, volume=volume_type.name, policy="bottom_up", leaf=2) for _ in range(2))
     counts = []
     for each, n in ((body, 3), (other, 1)):
         set_threads(n)
