@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pliant.core.device import HOST, check_on_host, device_context, device_of
+from pliant.core.device_arrays import device_memory
 from pliant.errors import ArgumentError, ArgumentTypeError
 from pliant.typing import DeviceArray
 
@@ -47,7 +48,9 @@ def compact(values: ArrayLike | DeviceArray, mask: ArrayLike | DeviceArray) -> N
     if where != HOST:
         from pliant.image.compact_cuda import compact_on_device
         with device_context(where):
-            return compact_on_device(values, mask)
+            memory, chosen = device_memory("values", values), device_memory("mask", mask)
+            check_layout(memory.shape, memory.dtype, chosen.shape, chosen.dtype)
+            return compact_on_device(memory, chosen)
     rows, selected = _host_array("values", values), _host_array("mask", mask)
     if not selected.size:                                               # an empty list becomes float64
         selected = selected.astype(bool)
@@ -68,7 +71,7 @@ def _host_array(name: str, value: ArrayLike | DeviceArray) -> NDArray[np.generic
 
 def check_layout(shape: tuple[int, ...], dtype: np.dtype[np.generic], mask_shape: tuple[int, ...],
                  mask_dtype: np.dtype[np.generic]) -> None:
-    """Refuse arrays of other shapes, and elements that are no numbers."""
+    """Refuse arrays of other shapes, and elements of other types."""
     if len(shape) not in (1, 2):
         raise ArgumentError(f"values: expected shape (n,) or (n, k), got {shape}")
     if dtype.kind not in "biuf":

@@ -4,8 +4,6 @@ from numba import int64
 
 from pliant.core.cooperative_cuda import TILE, cooperative_kernel, cuda, cuda_kernel, grid_scan, max_blocks
 from pliant.core.device import launch_grid, report_out_of_memory, require_cuda
-from pliant.core.device_arrays import device_memory
-from pliant.image.compact import check_layout
 
 REGISTERS = 64
 
@@ -29,10 +27,9 @@ def move_selected(values, mask, places, out):
             out[places[i], k] = values[i, k]
 
 
-def compact_on_device(values, mask):
-    """The selected rows, a Numba array on the current GPU, to which both arrays belong."""
-    arrays, rows, selected = require_cuda(), device_memory("values", values), device_memory("mask", mask)
-    check_layout(rows.shape, rows.dtype, selected.shape, selected.dtype)
+def compact_on_device(rows, selected):
+    """The selected rows, a Numba array on the current GPU. Both are `DeviceMemory` of that GPU, of checked shapes."""
+    arrays = require_cuda()
     n, width, is_flat = rows.shape[0], int(np.prod(rows.shape[1:], dtype=np.int64)), len(rows.shape) == 1
     if not n or not width:
         count = int(np.count_nonzero(selected.view().copy_to_host())) if n else 0
