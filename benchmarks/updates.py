@@ -1,9 +1,9 @@
-"""Refit policies compared: bodies that intersect in one corner, and bodies of which a small part moves.
+"""Refit policies compared: bodies that intersect in one corner, bodies of which a small part moves, and large ones refitted by two threads.
 
-    python -m benchmarks.updates [--faces 1000000] [--frames 40] [--local 327680] [--out updates.json]
+    python -m benchmarks.updates [--faces 1000000] [--frames 40] [--local 327680] [--threads 1310720 5242880] [--out updates.json]
 
 Timed are `update` and the refits that a query needs. `benchmarks.harness` has the rules, with policies in place of libraries; all must
-find the same pairs. `benchmarks.drift` tests the choices of `auto`.
+find the same pairs. Refits by two threads need --no-pin and a quiet machine. `benchmarks.drift` tests the choices of `auto`.
 """
 
 import math
@@ -17,6 +17,7 @@ from rich.table import Table
 import pliant as pl
 from benchmarks.harness import Peer, alone, compare, finish, parser_for, table_of
 from pliant import shapes
+from pliant.core.threads import use_threads
 
 SHARE = 0.01  # of the vertices that move
 FEW = 8  # vertices that move, whatever the size of the body
@@ -129,6 +130,26 @@ def few(sizes, frames, turn):
     return {faces: [1e3 * float(np.median(each[WARM_UP:])) for each in case[-1]] for faces, case in cases.items()}
 
 
+def threads(sizes, frames, turn):
+    """Milliseconds of an update of all vertices with the refit that a query needs, by one thread and by two, in turns on distinct frames,
+    for bodies of these sizes: two bodies alike, one for each number of threads."""
+    found = {}
+    for faces in sizes:
+        vertices, indices = shapes.icosphere(round(math.log(faces / 20, 4)))
+        bodies, times = {n: pl.Body(vertices, indices, policy="bottom_up") for n in (1, 2)}, {1: [], 2: []}
+        for k in range(0, frames + turn, turn):
+            for n, body in bodies.items():
+                with use_threads(n):
+                    for i in range(k, k + turn):
+                        rows = shapes.bumpy(vertices, 0.05 * i)
+                        start = time.perf_counter()
+                        body.update(rows)
+                        body._bvh_at(body._motion.scale).refit()
+                        times[n].append(time.perf_counter() - start)
+        found[faces] = [1e3 * float(np.median(times[n][turn:])) for n in (1, 2)]
+    return found
+
+
 def main():
     """The command line."""
     parser = parser_for("updates", __doc__, POLICIES)
@@ -137,6 +158,8 @@ def main():
     parser.add_argument("--local", type=int, default=327_680, help="triangles of the body of which a part moves")
     parser.add_argument("--few", type=int, nargs="*", default=[20_480, 81_920, 327_680, 1_310_720], help="triangles of spheres of which "
                         "eight vertices move: 20 times a power of four each")
+    parser.add_argument("--threads", type=int, nargs="*", default=[1_310_720, 5_242_880], help="triangles of spheres that one thread and "
+                        "two refit: 20 times a power of four each; only with --no-pin, for it needs two cores")
     options = parser.parse_args()
     alone(options.pin)
     console, job = Console(), "update + all pairs, bodies that intersect in one corner"
@@ -164,7 +187,12 @@ def main():
     for faces, (refit, query) in some.items():
         table.add_row(f"{faces:,}", f"{refit:.4f}", f"{query:.4f}")
     console.print(table)
-    finish(console, job, [result], options, local=times, few=some)
+    both = threads(options.threads, options.frames, max(options.turn // 4, 1)) if not options.pin else {}
+    table = Table("triangles", "one thread, ms", "two, ms", "one ÷ two", title="update and refit of all vertices, bottom-up")
+    for faces, (one, two) in both.items():
+        table.add_row(f"{faces:,}", f"{one:.2f}", f"{two:.2f}", f"{one / two:.2f}")
+    console.print(table if both else "One thread against two: run with --no-pin.")
+    finish(console, job, [result], options, local=times, few=some, threads=both)
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ COMMANDS = {
         "in distance queries.",
         "Maximum number of frames of a scene, from the first.", "all, quick 3"),
     "georgii2007": About(
-        ("table-1", "cloth", "misses"),
+        ("counts", "table-1", "cloth", "misses"),
         "Interactive collision detection for deformable and GPU objects (Georgii, Krüger and Westermann, 2007): the image engine.",
         "Frames of each scene.", "30, quick 4"),
     "steinemann2008": About(

@@ -67,15 +67,16 @@ def horse(faces: int) -> Mesh:
 # --- the dragon ------------------------------------------------------------------------------------------------------------------
 
 # The coil: its number of turns, its radius at the ends and in the middle, its height; the thickness of the body there, and its bumps: the
-# height as a share of the thickness, and (weight, waves around the body, waves along it, phase).
-WINDINGS, COIL, HEIGHT, THICK, BUMP = 3.5, (0.55, 1.0), 2.4, (0.05, 0.21), 0.1
+# height as a share of the thickness, and (weight, waves around the body, waves along it, phase). The rows of the mesh divided by the
+# vertices around it: triangles are about as long as wide, so that the boxes of neighbours overlap little.
+WINDINGS, COIL, HEIGHT, THICK, BUMP, ROWS = 3.5, (0.55, 1.0), 2.4, (0.05, 0.21), 0.1, 20
 SCALES = ((0.4, 7, 241.0, 0.3), (0.3, -11, 389.0, 2.1), (0.3, 5, -607.0, 4.4))
 
 
 @cache
 def dragon(faces: int) -> Mesh:
     """About so many triangles, 1,000 or more: twice the rows along the body times the vertices around it."""
-    around = max(6, round(float(np.sqrt(faces / 2 / 3.2))))
+    around = max(6, round(float(np.sqrt(faces / 2 / ROWS))))
     rows = max(8, round(faces / 2 / around))
     return tube(rows, around)
 

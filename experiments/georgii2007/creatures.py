@@ -30,7 +30,7 @@ WAVE = 3.4  # radians a unit along a tentacle
 SWAY = (0.16, 0.34)  # heights of waves, relative to the length
 LEAST, BACK, GROW = 0.25, 6.0, 0.5  # of a tentacle: its minimum length; the speeds of retraction and growth, in lengths a second
 SECONDS = 3.0  # duration of the scene
-SPACING, DRIFT = 2.2, 0.16  # distance between creatures, and amplitude of their motion
+SPACING, DRIFT = 2.6, 0.16  # distance between creatures, and amplitude of their motion
 FLY = 1.6  # units a second, shuttles
 
 

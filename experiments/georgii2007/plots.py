@@ -10,7 +10,7 @@ from experiments.clock import Run
 from experiments.figures import mean, ms, parts
 from experiments.georgii2007.clock import CUDA, MOVED
 from experiments.georgii2007.runs import PASSES, RESOLUTION
-from experiments.georgii2007.tables import PASS_NAMES, TABLE_1, label, made, share
+from experiments.georgii2007.tables import COLUMNS, PASS_NAMES, TABLE_1, images, label, made, share
 from experiments.plots import tidy
 
 if TYPE_CHECKING:
@@ -25,6 +25,23 @@ SHADES = ("#404040", "#909090", "#C8C8C8", "#CC79A7", "#E8C6D8")  # of passes, f
 def colours(runs: list[Run]) -> dict[str, str]:
     """A colour for each engine that could run."""
     return {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(dict.fromkeys(run["method"] for run in runs if made(run)))}
+
+
+def plot_counts(figure: Figure, runs: list[Run]) -> None:
+    """Counts relative to the paper's, a panel for each scene."""
+    names = [part for part in parts(runs) if part in TABLE_1]
+    figure.set_size_inches(12, 3.4)
+    axes = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
+    for part, ax in zip(names, axes, strict=True):
+        for run, colour in zip(images(runs, part), COLOURS, strict=False):
+            ratios = [np.mean(run[name]) / getattr(TABLE_1[part], name) for name in COLUMNS]
+            ax.plot(range(len(COLUMNS)), ratios, color=colour, marker="o", markersize=4, linestyle="", label=run["method"])
+        ax.axhline(1, color="#000000", linestyle=":")
+        ax.set_xticks(range(len(COLUMNS)), ["candidates" if name == "met" else name for name in COLUMNS], rotation=60, fontsize="small")
+        ax.set_yscale("log")
+        tidy(ax, part)
+    axes[0].set_ylabel("count ÷ the paper's")
+    beneath(figure, axes[0], 3)
 
 
 def plot_1(figure: Figure, runs: list[Run]) -> None:
@@ -118,4 +135,4 @@ def beneath(figure: Figure, ax: Axes, columns: int) -> None:
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
 
 
-PLOTS = {"table-1": plot_1, "cloth": plot_cloth, "misses": plot_misses}
+PLOTS = {"counts": plot_counts, "table-1": plot_1, "cloth": plot_cloth, "misses": plot_misses}

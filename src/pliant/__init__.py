@@ -29,6 +29,7 @@ from pliant.errors import (
 if TYPE_CHECKING:
     from pliant.body import Body
     from pliant.core.threads import set_threads, threads
+    from pliant.image.compact import compact
     from pliant.io.read import read
     from pliant.motion.elastic import Elastic
     from pliant.motion.meshless import MeshlessNodes
@@ -68,12 +69,13 @@ __all__ = ["AllHits", "ArgumentError", "ArgumentTypeError", "Body", "Closest", "
            "Distance", "DistancePairs", "Elastic", "FileError", "FirstContact", "Hit", "Hits", "MeshError", "MeshlessNodes",
            "MissingExtraError", "Pairs", "PliantError", "PointPairs", "ReorderedMesh", "Scene", "SceneContactPairs", "SceneDistancePairs",
            "ScenePairs", "Skeleton", "StaleResultError", "Stats", "TooManyPairsError", "Traversal", "UniformGrid", "UnknownIdError",
-           "VisibleFaces", "cast", "cast_all", "closest", "collide", "distance", "first_contact", "frustum_cull", "occluded", "pick",
-           "read", "reorder_vertices", "self_collide", "self_distance", "self_within", "set_threads", "threads", "within"]
+           "VisibleFaces", "cast", "cast_all", "closest", "collide", "compact", "distance", "first_contact", "frustum_cull", "occluded",
+           "pick", "read", "reorder_vertices", "self_collide", "self_distance", "self_within", "set_threads", "threads", "within"]
 
 _NAMES = {
     "body": ("Body",),
     "core.threads": ("set_threads", "threads"),
+    "image.compact": ("compact",),
     "io.read": ("read",),
     "motion.elastic": ("Elastic",),
     "motion.meshless": ("MeshlessNodes",),

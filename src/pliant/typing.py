@@ -36,6 +36,13 @@ class SparseWeights(Protocol):
     def tocsr(self) -> object: ...
 
 
+class DeviceArray(Protocol):
+    """An array on a GPU, of CuPy, Torch, JAX or Numba: anything with the CUDA array interface."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]: ...
+
+
 MeshLike: TypeAlias = HasFaces | HasTriangles
 VolumeName: TypeAlias = Literal["aabb", "sphere", "kdop6", "kdop14", "kdop18", "kdop26", "obb", "rss", "slabcutball",
                                 "double_slabcutball"] | str

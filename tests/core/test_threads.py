@@ -264,6 +264,20 @@ def test_an_interrupt_of_the_caller_stops_all_jobs(set_threads, monkeypatch):
     assert ended == [True, True]
 
 
+@pytest.mark.formulas
+def test_an_interrupt_between_two_jobs_leaves_none_running(set_threads):
+    set_threads(2)
+    cancel, ended = threading.Event(), []
+
+    def jobs():
+        yield lambda: ended.append(cancel.wait(LATE))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pool.run_jobs(jobs(), cancel)
+    assert ended == [True]
+
+
 def workers():
     return [thread for thread in threading.enumerate() if thread.name.startswith("pliant")]
 

@@ -297,7 +297,7 @@ def test_a_quick_run_of_bitar2011(quick_run):
 def test_a_quick_run_of_georgii2007(quick_run):
     quick = quick_run("georgii2007")
     there = (imaging.CUDA, imaging.MOVED)
-    assert counts(quick.data) == {"table-1": 5 * 7 + 1, "cloth": 2 * 7, "misses": 2 * (2 + 4)}
+    assert counts(quick.data) == {"counts": 4 * 4 + 3, "table-1": 5 * 7 + 1, "cloth": 2 * 7, "misses": 2 * (2 + 4)}
     for each in runs_of(quick.data, "table-1", "cloth"):
         assert each.get("lacking") == ("left alone" if each["kind"] in there else None)
         assert (sum(each["pairs"]) > 0 or each["part"] == "creatures") if each["steps"] else each["kind"] in there

@@ -51,6 +51,8 @@ def test_scenes_are_those_of_table_1_and_ways_are_taken(monkeypatch):
             else:
                 assert way.asks(scene)["resolution"] == 256 and ("direction" in way.asks(scene)) == way.view
                 assert way.asks(scene).get("closed") == (True if way.sampled else None)
+        counted = georgii2007_runs.counted(georgii2007_runs.QUICK, scene)
+        assert [way.options.get("resolution") for way in counted][3:] == ([round(256 * scene.covers)] if scene.covers < 1 else [])
     swept = georgii2007_runs.sweeps(georgii2007_runs.Plan())
     assert len({way.name for way, _ in swept}) == len(swept) == 5 + 14 and all(way.sampled for way, _ in swept)
     assert {(about["sweep"], way.ends) for way, about in swept} == {("resolution", 2), ("passes", 1)}
@@ -192,11 +194,14 @@ def test_counts_and_times_stand_beside_the_papers():
             made(georgii2007_runs.SAMPLED_THERE, 1.0, kind=CUDA, steps=0, lacking="no GPU")]
     for run in runs[2:5]:
         run["passes_ms"] = {"sample": 10.0, "merge": 1.0, "separate": 2.0, "pack": 3.0, "test": 4.0}
-    counts, times, passes = georgii2007_tables.tables_1(runs)
+    runs.append(made(georgii2007_runs.SMALLER, 80.0, options={"resolution": 297}))
+    counts, times, passes = georgii2007_tables.counts(runs), *georgii2007_tables.tables_1(runs[:-1])
     assert counts.rows == [
         ["soft horses", "paper: defo horses", "32,000", "–", "21,000", "13,000", "4,300", "9,000", "3,700", "–"],
         ["soft horses", "image, conservative", "32,000", "9", "20,000", "12,000", "4,000", "9,000", "3,000", "0"],
-        ["soft horses", "image, sampled", "32,000", "9", "20,000", "12,000", "4,000", "9,000", "3,000", "0.0500 %"]]
+        ["soft horses", "image, sampled", "32,000", "9", "20,000", "12,000", "4,000", "9,000", "3,000", "0.0500 %"],
+        ["soft horses", "image, sampled, part of the picture, 297²", "32,000", "9", "20,000", "12,000", "4,000", "9,000", "3,000",
+         "0.0500 %"]]
     assert [row[1] for row in times.rows] == ["33.0", "2.00 (10.0 ×)", "20.0 (1.00 ×)", "40.0 (0.500 ×)", "80.0 (0.250 ×)",
                                               "0.500 (40.0 ×)", "no device"]
     assert times.columns == ["engine", "soft horses, 32,000"] and "CUDA, sampled: no GPU." in times.note

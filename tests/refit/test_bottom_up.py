@@ -44,10 +44,9 @@ def test_a_tree_is_split_into_disjoint_subtrees(build, arity, largest):
 
 
 @pytest.mark.formulas
-@pytest.mark.parametrize("volume", ["aabb", "sphere"])
 @pytest.mark.usefixtures("parallel")
-def test_volumes_are_those_of_one_thread(volume, set_threads):
-    body, other = (pl.Body(SPHERE, FACES, volume=volume, policy="bottom_up", leaf=2) for _ in range(2))
+def test_volumes_are_those_of_one_thread(volume_type, set_threads):
+    body, other = (pl.Body(SPHERE, FACES, volume=volume_type.name, policy="bottom_up", leaf=2) for _ in range(2))
     counts = []
     for each, n in ((body, 3), (other, 1)):
         set_threads(n)
@@ -55,6 +54,22 @@ def test_volumes_are_those_of_one_thread(volume, set_threads):
         counts.append(shape_of(each).refit())
     assert counts[0] == counts[1] == shape_of(body).tree.count.sum()
     np.testing.assert_array_equal(shape_of(body).nodes, shape_of(other).nodes)
+
+
+@pytest.mark.formulas
+def test_small_bodies_and_jobs_of_queries_use_one_thread(monkeypatch, set_threads):
+    """A job of a query refits by itself: the other threads have jobs of their own."""
+    set_threads(2)
+    used, body = [], pl.Body(SPHERE, FACES, policy="bottom_up")
+    monkeypatch.setattr(pool, "run_jobs", lambda jobs, cancel, purpose="queries": used.append(purpose) or [job() for job in jobs])
+    shape_of(body).refit()
+    assert not used
+    monkeypatch.setattr(bottom_up, "MIN_PARALLEL", 1)
+    for in_worker in (True, False):
+        body.update(SPHERE * 1.1)
+        monkeypatch.setattr(pool, "is_worker", lambda in_worker=in_worker: in_worker)
+        assert shape_of(body).refit() == shape_of(body).tree.count.sum()
+        assert used == ([] if in_worker else ["refits"])
 
 
 @pytest.mark.usefixtures("parallel")

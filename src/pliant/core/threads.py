@@ -129,17 +129,19 @@ def run_jobs(jobs: Iterable[Callable[[], object]], cancel: threading.Event, purp
 
     Jobs of refits have a pool of their own: who waits for them holds a lock that jobs of queries may wait for. They take no locks.
     """
-    with _lock:
-        if purpose not in _pools:
-            _pools[purpose] = ThreadPoolExecutor(threads(), thread_name_prefix=f"pliant {purpose}", initializer=_mark_worker)
-        waiting: set[Future[object]] = {_pools[purpose].submit(job) for job in jobs}
-    futures = set(waiting)
+    futures: set[Future[object]] = set()
     try:
+        with _lock:
+            if purpose not in _pools:
+                _pools[purpose] = ThreadPoolExecutor(threads(), thread_name_prefix=f"pliant {purpose}", initializer=_mark_worker)
+            for job in jobs:
+                futures.add(_pools[purpose].submit(job))
+        waiting = set(futures)
         while waiting:
             done, waiting = wait(waiting, INTERRUPT_POLL, FIRST_EXCEPTION)
             if any(future.exception() for future in done):
                 cancel.set()
-    except BaseException:
+    except BaseException:                                               # also Ctrl-C between two jobs: no job may outlive this call
         cancel.set()
         wait(futures)
         raise

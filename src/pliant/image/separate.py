@@ -8,7 +8,8 @@ looked for around the box.
 Pass 4, packing (paper G, section 3): the faces that are left, one after the other, and what is left of each.
 
 The paper's GPU could not scatter: it counted in rows, shifted along them, and moved rows together. Whoever can scatter needs none of that:
-on the CPU it is one loop, on CUDA each face that is left takes the next place, in any order. `benchmarks/packing.py` compares them."""
+on the CPU it is one loop, on CUDA each face that is left takes the next place, in any order. `benchmarks/packing.py` compares them;
+`compact.py` does so for arrays of users, in their order."""
 import numpy as np
 
 from pliant.core.jit import helper
