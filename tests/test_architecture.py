@@ -89,7 +89,7 @@ def test_what_is_missing_is_found() -> None:
 
 
 # Names in backticks that are not Pliant's: of Python and its packages, of C, of browsers, and parts of names in files.
-FOREIGN = {"DLManagedTensor", "DLManagedTensorVersioned", "DecompressionStream", "copy.deepcopy", "faces_NAME", "overload", "prange",
+FOREIGN = {"numpy.compress", "DLManagedTensor", "DLManagedTensorVersioned", "DecompressionStream", "copy.deepcopy", "faces_NAME", "overload", "prange",
 "repr",            "vertices_NAME", "with"}
 
 
