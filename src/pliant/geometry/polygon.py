@@ -3,8 +3,9 @@
 A polygon of n corners becomes n − 2 triangles of its corners, in its direction, whatever it is. It is projected along the axis that is
 nearest to its normal (Newell's): leaving out a coordinate rounds nothing, so signs of `geometry/predicates.py` are exact for the corners as
 they are. If the projected polygon is simple, triangles overlap neither there nor in space, and all have an area, also where corners lie on
-a straight edge. A polygon that crosses itself there, as one that is far from flat may, is tried in the plane of its normal, which rounds,
-and along the other axes. If it crosses itself everywhere, corners are clipped although triangles overlap.
+a straight edge. One that is not flat is projected along its normal, which rounds, since along the axis triangles might be folded. Where it
+crosses itself the other of both projections is tried, then the other axes. If it crosses itself everywhere, corners are clipped although
+triangles overlap.
 
 An EAR is a corner that turns left and whose triangle contains no other corner. The edges of holes are connected by bridges, which are
 passed twice: so corners may be at the same place. One at a corner of the triangle blocks it if an edge of it enters the triangle.
@@ -23,7 +24,8 @@ from pliant.geometry.predicates import E3, E3_DD, orient2d
 
 FAN_CORNERS = 8
 PREVIOUS, NEXT, STAMP, TURN = 0, 1, 2, 3
-PROJECTIONS = 4                                                         # the best axis, the plane of the normal, two other axes
+PROJECTIONS = 4                                                         # along the nearest axis, along the normal, along two other axes
+FLATNESS = 2.0**-16                                                     # distance from the plane that counts as flat, in units of the size
 MIN_PART = 2.0**-10                                                     # of the normal's part along an axis, in units of the largest one
 RESCANS = 4                                                             # all corners are tested again, if none is left in the queue
 SHORTER = 1.0 - 2.0**-20                                                # diagonals whose ratio is nearer to 1 are as long
@@ -61,14 +63,15 @@ def write_triangle(triangles, row, corners, start, a, b, c):
 @kernel
 def triangulate_one(points, corners, start, n, triangles, row, crossing, plane, links, queue):
     """Triangulate a polygon of five corners or more; the steps that it has taken."""
-    nx, ny, nz, finite = newell_normal(points, corners, start, n)
+    nx, ny, nz, finite, flat = newell_normal(points, corners, start, n)
     if not finite:
         write_fan(triangles, row, corners, start, n)
         return n
     for attempt in range(PROJECTIONS):
+        kind = attempt if flat or attempt > 1 else 1 - attempt
         if attempt > 1 and not nth_part(attempt - 1, abs(nx), abs(ny), abs(nz)) > MIN_PART * nth_part(0, abs(nx), abs(ny), abs(nz)):
             break                                                       # seen from the side
-        project(points, corners, start, n, attempt, nx, ny, nz, plane)
+        project(points, corners, start, n, kind, nx, ny, nz, plane)
         orient_left(plane, n)
         if attempt == 0 and n <= FAN_CORNERS and is_fan(plane, n):
             write_fan(triangles, row, corners, start, n)
@@ -78,7 +81,7 @@ def triangulate_one(points, corners, start, n, triangles, row, crossing, plane, 
             if clip_ears(plane, n, convex, False, corners, start, triangles, row, links, queue):
                 return n if convex else n * n
     crossing[0] += 1
-    project(points, corners, start, n, 0, nx, ny, nz, plane)
+    project(points, corners, start, n, 0 if flat else 1, nx, ny, nz, plane)
     orient_left(plane, n)
     clip_ears(plane, n, False, True, corners, start, triangles, row, links, queue)
     return PROJECTIONS * n * n
@@ -88,25 +91,27 @@ def triangulate_one(points, corners, start, n, triangles, row, crossing, plane, 
 
 @kernel
 def newell_normal(points, corners, start, n):
-    """(x, y, z, are all corners finite?): the area vector, in units of the polygon's size."""
-    a = corners[start]
-    ox, oy, oz = points[a, 0], points[a, 1], points[a, 2]
-    size = 0.0
+    """(x, y, z, are all corners finite?, are they in a plane?): the area vector, in units of the polygon's size."""
+    o, size = corners[start], 0.0
     for k in range(n):
         c = corners[start + k]
         for axis in range(3):
             if not np.isfinite(points[c, axis]):
-                return 0.0, 0.0, 0.0, False
-        size = max(size, abs(0.5 * points[c, 0] - 0.5 * ox), abs(0.5 * points[c, 1] - 0.5 * oy), abs(0.5 * points[c, 2] - 0.5 * oz))
+                return 0.0, 0.0, 0.0, False, False
+        x, y, z = difference(points, o, c, 1.0)
+        size = max(size, max(abs(x), max(abs(y), abs(z))))
+    nx, ny, nz, px, py, pz, height = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     if size == 0.0:
-        return 0.0, 0.0, 0.0, True
-    nx, ny, nz, px, py, pz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        return nx, ny, nz, True, True
     for k in range(1, n):
-        c = corners[start + k]
-        qx, qy, qz = (0.5 * points[c, 0] - 0.5 * ox) / size, (0.5 * points[c, 1] - 0.5 * oy) / size, (0.5 * points[c, 2] - 0.5 * oz) / size
+        x, y, z = difference(points, o, corners[start + k], 1.0)
+        qx, qy, qz = x / size, y / size, z / size
         nx, ny, nz = nx + (py * qz - pz * qy), ny + (pz * qx - px * qz), nz + (px * qy - py * qx)
         px, py, pz = qx, qy, qz
-    return nx, ny, nz, True
+    for k in range(1, n):
+        x, y, z = difference(points, o, corners[start + k], 1.0)
+        height = max(height, abs(x / size * nx + y / size * ny + z / size * nz))
+    return nx, ny, nz, True, height <= FLATNESS * np.sqrt(nx * nx + ny * ny + nz * nz)
 
 
 @helper
@@ -139,10 +144,10 @@ def nth_part(attempt, x, y, z):
 
 
 @kernel
-def project(points, corners, start, n, attempt, nx, ny, nz, plane):
-    """Write the corners into the plane: along an axis exactly, or, the second time, rounded into the plane of the normal."""
-    if attempt != 1:
-        axis = nth_axis(max(attempt - 1, 0), abs(nx), abs(ny), abs(nz))
+def project(points, corners, start, n, kind, nx, ny, nz, plane):
+    """Write the corners into a plane: along an axis exactly, or, for kind 1, along the normal, rounded."""
+    if kind != 1:
+        axis = nth_axis(max(kind - 1, 0), abs(nx), abs(ny), abs(nz))
         u, v = (axis + 1) % 3, (axis + 2) % 3
         for k in range(n):
             plane[k, 0], plane[k, 1] = points[corners[start + k], u], points[corners[start + k], v]
