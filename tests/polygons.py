@@ -1,4 +1,4 @@
-"""Polygons for tests, on lattices, so that everything about them is known exactly: simple ones, with flat and repeated corners, with holes."""
+"""Polygons for tests, on lattices, so that all about them is known exactly: simple ones, with flat and repeated corners, with holes."""
 
 from collections import Counter
 from fractions import Fraction

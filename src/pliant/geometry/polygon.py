@@ -13,6 +13,7 @@ passed twice: so corners may be at the same place. One at a corner of the triang
 - Polygons of up to FAN_CORNERS corners become a fan around the first, where it sees all others.
 - Quads: the diagonal that gives no fold in the plane of the normal; of two the shorter one, or the first if they are as long.
 - Ears are clipped in turn, so the triangles of a circle are no slivers, and no vertex has more than a few.
+- Thin triangles are avoided where that is possible: files round corners on a straight edge to one side or the other.
 
 Per corner, in `links` (k, 4) int64: the previous and the next corner that is left, the stamp of its valid entry in the queue, and the sign
 of its turn. `queue` (3 k,) has entries stamp << 32 | corner. `plane` (k, 2) float64 has the projected corners.
@@ -28,6 +29,7 @@ PROJECTIONS = 4                                                         # along 
 FLATNESS = 2.0**-16                                                     # distance from the plane that counts as flat, in units of the size
 MIN_PART = 2.0**-10                                                     # of the normal's part along an axis, in units of the largest one
 RESCANS = 4                                                             # all corners are tested again, if none is left in the queue
+THIN = 2.0**-16                                                         # height of a triangle that is avoided, in units of its longest edge
 SHORTER = 1.0 - 2.0**-20                                                # diagonals whose ratio is nearer to 1 are as long
 CLIPPED = -1                                                            # the stamp of a corner that is gone
 
@@ -37,8 +39,8 @@ def triangulate_polygons(points, corners, begins, first, budget, crossing, trian
     """Triangulate polygons first, first + 1, … until they have taken `budget` steps, n² for polygons whose ears are searched.
 
     points (n, 3); polygon i has the corners corners[begins[i] : begins[i + 1]], three or more, all of which are points; triangles
-    (Σ (count − 2), 3) are written, those of polygon i from row begins[i] − 2 i on; crossing (1,) is the number of polygons so far that cross
-    themselves in every projection; plane, links and queue are scratch for the polygon with the most corners. Returns the next polygon.
+    (Σ (count − 2), 3) are written, those of polygon i from row begins[i] − 2 i on; crossing (1,) counts the polygons that cross themselves
+    in every projection; plane, links and queue are scratch for the polygon with the most corners. Returns the next polygon.
     """
     i = first
     while i < len(begins) - 1 and budget > 0:
@@ -214,11 +216,19 @@ def write_fan(triangles, row, corners, start, n):
 
 @kernel
 def is_fan(plane, n):
-    """Are the directions from the first corner to the others in order, within half a turn?"""
+    """Are the directions from the first corner to the others in order, within half a turn, and no triangle thin?"""
     for k in range(2, n):
-        if turn(plane, 0, k - 1, k) <= 0 or turn(plane, 0, 1, k) <= 0:
+        if turn(plane, 0, k - 1, k) <= 0 or turn(plane, 0, 1, k) <= 0 or is_thin(plane, 0, k - 1, k):
             return False
     return True
+
+
+@helper
+def is_thin(plane, i, j, k):
+    """Is the triangle much longer than high, or too large or small to tell?"""
+    ux, uy, vx, vy = plane[j, 0] - plane[i, 0], plane[j, 1] - plane[i, 1], plane[k, 0] - plane[i, 0], plane[k, 1] - plane[i, 1]
+    wx, wy = vx - ux, vy - uy
+    return not abs(ux * vy - uy * vx) > THIN * max(ux * ux + uy * uy, max(vx * vx + vy * vy, wx * wx + wy * wy))
 
 
 @kernel
@@ -238,16 +248,16 @@ def is_convex(plane, n):
 
 @helper
 def facing(ux, uy, uz, vx, vy, vz, nx, ny, nz):
-    """The sign of (u × v) · n beyond rounding; 0 if that may be the other one. Coordinates of u and v are rounded twice, n is as it is."""
+    """((u × v) · n, its sign beyond rounding; 0 if that may be the other one). Coordinates of u and v are rounded twice, n is as it is."""
     p, q, r, s, o, m = uy * vz, uz * vy, uz * vx, ux * vz, ux * vy, uy * vx
     det = (p - q) * nx + (r - s) * ny + (o - m) * nz
     bound = 2.0 * E3 * ((abs(p) + abs(q)) * abs(nx) + (abs(r) + abs(s)) * abs(ny) + (abs(o) + abs(m)) * abs(nz)) + E3_DD
-    return np.int64(det > bound) - np.int64(det < -bound)
+    return det, np.int64(det > bound) - np.int64(det < -bound)
 
 
 @kernel
 def triangulate_quad(points, corners, start, triangles, row):
-    """Two triangles: without a fold, if there are such, along the shorter diagonal, or else the first."""
+    """Two triangles: without a fold, and none thin, if there are such; along the shorter diagonal, or else the first."""
     a, b, c, d = corners[start], corners[start + 1], corners[start + 2], corners[start + 3]
     size = 0.0
     for axis in range(3):
@@ -262,8 +272,8 @@ def triangulate_quad(points, corners, start, triangles, row):
     vx, vy, vz = difference(points, a, d, scale)
     wx, wy, wz = difference(points, c, b, scale)
     zx, zy, zz = difference(points, c, d, scale)
-    abc, acd = facing(ux, uy, uz, ex, ey, ez, nx, ny, nz), facing(ex, ey, ez, vx, vy, vz, nx, ny, nz)
-    dab, bcd = facing(ux, uy, uz, vx, vy, vz, nx, ny, nz), facing(zx, zy, zz, wx, wy, wz, nx, ny, nz)
+    (area_abc, abc), (area_acd, acd) = facing(ux, uy, uz, ex, ey, ez, nx, ny, nz), facing(ex, ey, ez, vx, vy, vz, nx, ny, nz)
+    (area_dab, dab), (area_bcd, bcd) = facing(ux, uy, uz, vx, vy, vz, nx, ny, nz), facing(zx, zy, zz, wx, wy, wz, nx, ny, nz)
     if abc == 0 or acd == 0 or dab == 0 or bcd == 0:                    # along the axis these signs are exact
         axis = nth_axis(0, abs(nx), abs(ny), abs(nz))
         u, v = (axis + 1) % 3, (axis + 2) % 3
@@ -273,6 +283,9 @@ def triangulate_quad(points, corners, start, triangles, row):
         dab = dab if dab != 0 else sign * axis_turn(points, d, a, b, u, v)
         bcd = bcd if bcd != 0 else sign * axis_turn(points, b, c, d, u, v)
     first, second = abc > 0 and acd > 0, dab > 0 and bcd > 0
+    if first and second:                                                # both pairs of areas add up to n · n
+        least = THIN * (nx * nx + ny * ny + nz * nz)
+        first, second = min(area_abc, area_acd) > least, min(area_dab, area_bcd) > least
     if first == second:
         second = fx * fx + fy * fy + fz * fz < SHORTER * (ex * ex + ey * ey + ez * ez)
     if second:
@@ -331,13 +344,15 @@ def enters(plane, links, w, p, i, q):
 
 
 @kernel
-def is_ear(plane, links, i, convex):
-    """May corner i be clipped? Also stores the sign of its turn."""
+def is_ear(plane, links, i, convex, thin):
+    """May corner i be clipped, also if its triangle is thin? Also stores the sign of its turn."""
     p, q = links[i, PREVIOUS], links[i, NEXT]
     sign = np.int64(turn(plane, p, i, q))
     links[i, TURN] = sign
     if sign <= 0:
         return sign == 0 and is_spike(plane, p, i, q)
+    if not thin and is_thin(plane, p, i, q):
+        return False
     if convex:
         return True
     px, py, ix, iy, qx, qy = plane[p, 0], plane[p, 1], plane[i, 0], plane[i, 1], plane[q, 0], plane[q, 1]
@@ -368,9 +383,9 @@ def clip_ears(plane, n, convex, force, corners, start, triangles, row, links, qu
     """Clip ears until one triangle is left; with `force`, corners that are none where there is no ear. Was that possible?"""
     for i in range(n):
         links[i, PREVIOUS], links[i, NEXT], links[i, STAMP] = i - 1 if i > 0 else n - 1, i + 1 if i + 1 < n else 0, 0
-    head, tail, left, rescans, i = np.int64(0), np.int64(0), n, RESCANS, np.int64(0)
+    head, tail, left, rescans, thin = np.int64(0), np.int64(0), n, RESCANS, False
     for i in range(n):
-        if is_ear(plane, links, i, convex):
+        if is_ear(plane, links, i, convex, thin):
             queue[tail] = i
             tail += 1
     i = np.int64(0)
@@ -383,10 +398,11 @@ def clip_ears(plane, n, convex, force, corners, start, triangles, row, links, qu
                 found = entry & 0xFFFFFFFF
         if found < 0 and rescans > 0:
             rescans -= 1
+            thin = True
             head = tail = np.int64(0)
             for _ in range(left):
                 links[i, STAMP] += 1
-                if is_ear(plane, links, i, convex):
+                if is_ear(plane, links, i, convex, thin):
                     queue[tail] = links[i, STAMP] << 32 | i
                     tail += 1
                 i = links[i, NEXT]
@@ -403,7 +419,7 @@ def clip_ears(plane, n, convex, force, corners, start, triangles, row, links, qu
         links[p, NEXT], links[q, PREVIOUS], links[found, STAMP] = q, p, CLIPPED
         for k in (p, q):
             links[k, STAMP] += 1
-            if is_ear(plane, links, k, convex):
+            if is_ear(plane, links, k, convex, thin):
                 if tail == len(queue):
                     tail = compact(links, queue, head, tail)
                     head = np.int64(0)

@@ -100,8 +100,9 @@ def skip_byte_order_mark(path: Path, file: BinaryIO) -> None:
 
 
 class Lines:
-    """The lines of an open file, from where it is, without their ends and without a byte order mark. None may be so long that it fills the memory, nor may they be so
-    many, empty ones perhaps, that reading does not end: no format writes a vertex or a face in fewer than six bytes.
+    """The lines of an open file, from where it is, without their ends and without a byte order mark. None may be so long that it fills the
+    memory, nor may they be so many, empty ones perhaps, that reading does not end: no format writes a vertex or a face in fewer than six
+    bytes.
 
     Whoever reads them counts in `idle` those that mean nothing: among many lines some must mean something.
     """

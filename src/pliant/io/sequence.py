@@ -37,8 +37,8 @@ def read_sequence(files: Sequence[Path], load: LoadParts, name: str, settings: S
                    part.polygon_of_face, partial(reader.polygons, k))
         for k, part in enumerate(reader.first_parts)
     ]
-    return Animation(name, actors, len(files), settings.rate or DEFAULT_RATE,
-                     notes=tuple(note for part in reader.first_parts for note in crossing_note(part.name, part.crossing)), files=tuple(files))
+    notes = tuple(note for part in reader.first_parts for note in crossing_note(part.name, part.crossing))
+    return Animation(name, actors, len(files), settings.rate or DEFAULT_RATE, notes=notes, files=tuple(files))
 
 
 class SequenceReader:
