@@ -1,4 +1,4 @@
-"""Polygons that Blender exported (`tests/fixtures/make_blender_polygons.py`): a default check finds the collision that there is, and no others."""
+"""Polygons that Blender exported (`tests/fixtures/make_blender_polygons.py`): a default check finds what collides, and no more."""
 
 from pathlib import Path
 

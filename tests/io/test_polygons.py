@@ -20,6 +20,7 @@ from polygons import assert_covers
 POINTS = [(0, 0), (4, 0), (1, 1), (0, 4), (8, 0), (8, 4), (12, 0), (16, 0), (16, 4), (12, 4)]
 FLAT = np.array([(x, y, 0) for x, y in POINTS], float)
 SHAPES = [[0, 1, 2, 3], [1, 4, 5], [4, 6, 7, 8, 9]]
+CORNERS, COUNTS = [corner for shape in SHAPES for corner in shape], [len(shape) for shape in SHAPES]
 IDS = [0, 0, 1, 2, 2, 2]
 
 
@@ -35,17 +36,18 @@ def vtk_text(cells, section="POLYGONS"):
     rows = " ".join(f"{value:g}" for value in FLAT.ravel())
     numbers = sum(1 + len(cell) for cell in cells)
     lists = "\n".join(" ".join(map(str, [len(cell), *cell])) for cell in cells)
-    return f"# vtk DataFile Version 3.0\nt\nASCII\nDATASET POLYDATA\nPOINTS {len(FLAT)} float\n{rows}\n{section} {len(cells)} {numbers}\n{lists}\n"
+    head = f"# vtk DataFile Version 3.0\nt\nASCII\nDATASET POLYDATA\nPOINTS {len(FLAT)} float\n{rows}\n"
+    return f"{head}{section} {len(cells)} {numbers}\n{lists}\n"
 
 
 def vtp(path, more=""):
     """PolyData of SHAPES as VTK's XML."""
-    offsets = np.cumsum([len(shape) for shape in SHAPES])
-    arrays = [("connectivity", sum(SHAPES, [])), ("offsets", offsets)]
-    polys = "".join(f'<DataArray type="Int64" Name="{name}" format="ascii">{" ".join(map(str, values))}</DataArray>' for name, values in arrays)
+    polys = "".join(f'<DataArray type="Int64" Name="{name}" format="ascii">{" ".join(map(str, values))}</DataArray>'
+                    for name, values in (("connectivity", CORNERS), ("offsets", np.cumsum(COUNTS))))  # fmt: skip
     points = " ".join(f"{value:g}" for value in FLAT.ravel())
     lines = 'NumberOfLines="1"' if more else ""
-    path.write_text(f'<VTKFile type="PolyData" byte_order="LittleEndian"><PolyData><Piece NumberOfPoints="{len(FLAT)}" NumberOfPolys="3" {lines}>'
+    path.write_text('<VTKFile type="PolyData" byte_order="LittleEndian"><PolyData>'
+                    f'<Piece NumberOfPoints="{len(FLAT)}" NumberOfPolys="3" {lines}>'
                     f'<Points><DataArray type="Float64" NumberOfComponents="3" format="ascii">{points}</DataArray></Points>{more}'
                     f'<Polys>{polys}</Polys></Piece></PolyData></VTKFile>')  # fmt: skip
     return path
@@ -67,9 +69,8 @@ def xdmf(path):
 
 def usd(path):
     rows = ", ".join(str(tuple(row)) for row in FLAT.tolist())
-    counts, corners = [len(shape) for shape in SHAPES], sum(SHAPES, [])
-    path.write_text(f'#usda 1.0\ndef Mesh "m" {{\n point3f[] points = [{rows}]\n int[] faceVertexCounts = {counts}\n'
-                    f' int[] faceVertexIndices = {corners}\n}}\n')  # fmt: skip
+    path.write_text(f'#usda 1.0\ndef Mesh "m" {{\n point3f[] points = [{rows}]\n int[] faceVertexCounts = {COUNTS}\n'
+                    f' int[] faceVertexIndices = {CORNERS}\n}}\n')  # fmt: skip
     return path
 
 
@@ -121,7 +122,8 @@ def test_lines_of_polydata_are_cells_before_polygons(tmp_path):
     found = pl.read(written(tmp_path / "a.vtk", legacy))
     assert sorted(found.actors[0].polygon_of_face.tolist()) == [k + 1 for k in IDS] + [4, 4]
     found = pl.read(vtp(tmp_path / "a.vtp", LINE))
-    assert sorted(found.actors[0].polygon_of_face.tolist()) == [k + 1 for k in IDS] and found.notes == ("a: 1 points or lines were left out.",)
+    assert sorted(found.actors[0].polygon_of_face.tolist()) == [k + 1 for k in IDS]
+    assert found.notes == ("a: 1 points or lines were left out.",)
 
 
 def test_faces_of_solids_have_the_numbers_of_cells(tmp_path):
@@ -146,17 +148,14 @@ def test_parts_of_an_obj_have_the_numbers_of_the_file(tmp_path):
 
 def test_the_first_frame_triangulates_all(tmp_path):
     """A quad whose diagonals are of different length in each frame stays the same two triangles, and the actor no soup."""
-    frames = [CUBE * (1, 1 + 0.01 * (k % 2 == 0) * CUBE[:, :1].mean(), 1) + 0.1 * k * np.random.default_rng(k).normal(size=CUBE.shape)
-              for k in range(6)]  # fmt: skip
+    frames = [CUBE + 0.1 * k * np.random.default_rng(k).normal(size=CUBE.shape) for k in range(6)]
     files = [written(tmp_path / f"f{k}.obj", mesh_files.obj(rows)) for k, rows in enumerate(frames)]
     assert any(not np.array_equal(read_parts(path)[0].faces, read_parts(files[0])[0].faces) for path in files)  # each by itself
-    for first in (files, files[::-1]):
-        actor = pl.read(files).actors[0]
-        assert actor.kind == "free"
-        for k in range(6):
-            assert np.array_equal(actor.mesh(k)[1], read_parts(files[0])[0].faces) and len(first) == 6
-            assert actor.polygons_at(k).tolist() == np.repeat(range(6), 2).tolist()
+    actor = pl.read(files).actors[0]
     assert actor.kind == "free"
+    for k in (3, 0, 5, 1):
+        assert np.array_equal(actor.mesh(k)[1], read_parts(files[0])[0].faces)
+        assert actor.polygons_at(k).tolist() == np.repeat(range(6), 2).tolist()
 
 
 def test_numbers_of_a_soup_are_those_of_each_frame(tmp_path):
@@ -219,9 +218,18 @@ def test_polygons_are_taken_and_reversed():
     made = Polygons(np.concatenate(rows), np.array(list(map(len, rows))), np.arange(5) * 2)
     taken = made.take(np.array([3, 0, 4]))
     assert taken.corners.tolist() == rows[3] + rows[0] + rows[4] and taken.counts.tolist() == [5, 3, 3] and taken.rows.tolist() == [6, 0, 8]
-    assert made.reversed().corners.tolist() == sum(([row[0], *row[:0:-1]] for row in rows), [])
+    assert made.reversed().corners.tolist() == [corner for row in rows for corner in (row[0], *row[:0:-1])]
     assert made.equals(made.reversed().reversed()) and not made.equals(taken) and not made.equals(None)
     assert made.take(np.array([], np.int64)).corners.tolist() == []
+
+
+def test_quads_have_the_same_triangles_alone_and_among_others():
+    rng = np.random.default_rng(5)
+    rows = np.concatenate([rng.normal(size=(400, 3)), FLAT])
+    corners, counts = np.arange(400), np.full(100, 4)
+    alone = triangulate(rows, Polygons(corners, counts, np.arange(100)))
+    corners, counts = np.concatenate([corners, 400 + np.array(SHAPES[2])]), np.append(counts, 5)
+    assert triangulate(rows, Polygons(corners, counts, np.arange(101))).faces[:200].tolist() == alone.faces.tolist()
 
 
 def test_triangles_need_no_kernel(monkeypatch):
