@@ -120,15 +120,17 @@ BENT_AROUND = [(0, 0), (9, -1), (10, 8), (-9, 8), (-9, -9), (4, -8), (-1, -2)]  
 
 @pytest.mark.parametrize("plane", PLANES)
 @pytest.mark.parametrize("backwards", [False, True])
-@pytest.mark.parametrize("shape", ["flat quad", "quad", "reflex quad", "bent around", "comb", "spike"])
+@pytest.mark.parametrize("shape", ["flat quad", "quad", "reflex quad", "thin dart", "bent around", "comb", "spike"])
 def test_small_polygons_from_every_corner(shape, backwards, plane):
     polygon = {"flat quad": [(0, 0), (2, 0), (8, 0), (0, 1)], "quad": [(0, 0), (4, 1), (5, 5), (-1, 4)], "bent around": BENT_AROUND,
-               "reflex quad": [(0, 0), (4, 1), (1, 1), (1, 4)], "spike": [(0, 0), (6, 0), (9, 0), (6, 0), (6, 6), (0, 6)],
+               "reflex quad": [(0, 0), (4, 1), (1, 1), (1, 4)], "thin dart": [(0, 0), (1, 1), (1 << 21, 0), (1 << 22, (1 << 22) + 1)],
+               "spike": [(0, 0), (6, 0), (9, 0), (6, 0), (6, 6), (0, 6)],
                "comb": [(0, 0), (12, 0), (12, 9), (10, 1), (8, 9), (6, 1), (4, 9), (2, 1), (0, 9)]}[shape]  # fmt: skip
     for start in range(len(polygon)):
         corners = turned(list(range(len(polygon))), start, backwards)
         found = triangles_of(in_space(polygon, plane), corners)
-        assert_covers(polygon, found.faces[:, ::-1] if backwards else found.faces, corners[::-1] if backwards else corners, shape == "spike")
+        faces, corners = (found.faces[:, ::-1], corners[::-1]) if backwards else (found.faces, corners)
+        assert_covers(polygon, faces, corners, shape == "spike")
         assert found.crossing == 0
 
 

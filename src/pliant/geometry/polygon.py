@@ -17,7 +17,6 @@ import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
 from pliant.geometry.ear_clipping import THIN, clip_ears, crosses_itself, is_convex, is_thin, same_place, turn, write_triangle
-from pliant.geometry.predicates import E3, E3_DD, orient2d
 
 FAN_CORNERS = 8
 PROJECTIONS = 4                                                         # along the nearest axis, along the normal, along two other axes
@@ -218,12 +217,9 @@ def is_fan(plane, n):
 
 
 @helper
-def facing(ux, uy, uz, vx, vy, vz, nx, ny, nz):
-    """((u × v) · n, its sign beyond rounding; 0 if that may be the other one). Coordinates of u and v are rounded twice, n is as it is."""
-    p, q, r, s, o, m = uy * vz, uz * vy, uz * vx, ux * vz, ux * vy, uy * vx
-    det = (p - q) * nx + (r - s) * ny + (o - m) * nz
-    bound = 2.0 * E3 * ((abs(p) + abs(q)) * abs(nx) + (abs(r) + abs(s)) * abs(ny) + (abs(o) + abs(m)) * abs(nz)) + E3_DD
-    return det, np.int64(det > bound) - np.int64(det < -bound)
+def triple(ux, uy, uz, vx, vy, vz, nx, ny, nz):
+    """(u × v) · n, rounded."""
+    return (uy * vz - uz * vy) * nx + (uz * vx - ux * vz) * ny + (ux * vy - uy * vx) * nz
 
 
 @routine
@@ -243,20 +239,11 @@ def triangulate_quad(points, corners, start, triangles, row):
     vx, vy, vz = difference(points, a, d, scale)
     wx, wy, wz = difference(points, c, b, scale)
     zx, zy, zz = difference(points, c, d, scale)
-    (area_abc, abc), (area_acd, acd) = facing(ux, uy, uz, ex, ey, ez, nx, ny, nz), facing(ex, ey, ez, vx, vy, vz, nx, ny, nz)
-    (area_dab, dab), (area_bcd, bcd) = facing(ux, uy, uz, vx, vy, vz, nx, ny, nz), facing(zx, zy, zz, wx, wy, wz, nx, ny, nz)
-    if abc == 0 or acd == 0 or dab == 0 or bcd == 0:                    # along the axis these signs are exact
-        axis = nth_axis(0, abs(nx), abs(ny), abs(nz))
-        u, v = (axis + 1) % 3, (axis + 2) % 3
-        sign = 1 if (nx if axis == 0 else ny if axis == 1 else nz) >= 0.0 else -1
-        abc = abc if abc != 0 else sign * axis_turn(points, a, b, c, u, v)
-        acd = acd if acd != 0 else sign * axis_turn(points, a, c, d, u, v)
-        dab = dab if dab != 0 else sign * axis_turn(points, d, a, b, u, v)
-        bcd = bcd if bcd != 0 else sign * axis_turn(points, b, c, d, u, v)
-    first, second = abc > 0 and acd > 0, dab > 0 and bcd > 0
-    if first and second:                                                # both pairs of areas add up to n · n
-        thin = THIN * (nx * nx + ny * ny + nz * nz)
-        first, second = min(area_abc, area_acd) > thin, min(area_dab, area_bcd) > thin
+    abc, acd = triple(ux, uy, uz, ex, ey, ez, nx, ny, nz), triple(ex, ey, ez, vx, vy, vz, nx, ny, nz)
+    dab, bcd = triple(ux, uy, uz, vx, vy, vz, nx, ny, nz), triple(zx, zy, zz, wx, wy, wz, nx, ny, nz)
+    best, thin = max(min(abc, acd), min(dab, bcd)), THIN * (nx * nx + ny * ny + nz * nz)  # both pairs of areas add up to n · n
+    bound = thin if best > thin else 0.0                               # rounding is far below, unless a quad is 2³⁰ times as long as wide
+    first, second = min(abc, acd) > bound, min(dab, bcd) > bound
     if first == second:
         second = fx * fx + fy * fy + fz * fz < SHORTER * (ex * ex + ey * ey + ez * ez)
     if second:
@@ -264,12 +251,3 @@ def triangulate_quad(points, corners, start, triangles, row):
         write_triangle(triangles, row + 1, corners, start, 1, 2, 3)
     else:
         write_fan(triangles, row, corners, start, 4)
-
-
-@routine
-def axis_turn(points, i, j, k, u, v):
-    """The sign of three points seen along an axis; 0 if they are not finite."""
-    size = abs(points[i, u]) + abs(points[i, v]) + abs(points[j, u]) + abs(points[j, v]) + abs(points[k, u]) + abs(points[k, v])
-    if not size < np.inf:
-        return 0
-    return orient2d(points[i, u], points[i, v], points[j, u], points[j, v], points[k, u], points[k, v])

@@ -69,8 +69,8 @@ def checked_polygons(path: Path, corners: Indices, counts: Indices, vertices: in
     if len(counts) and counts.max() > 4:
         squares = counts[counts > 4] ** 2
         if squares.sum() > MAX_SQUARED_CORNERS:
-            raise refuse(path, f"has {len(squares):,} polygons of up to {counts.max():,} corners, too many: the squares of these numbers add "
-                               f"up to {squares.sum():,}, at most {MAX_SQUARED_CORNERS:,} is read")  # fmt: skip
+            raise refuse(path, f"has {len(squares):,} polygons of up to {counts.max():,} corners, too many: the squares of these numbers "
+                               f"add up to {squares.sum():,}, at most {MAX_SQUARED_CORNERS:,} is read")  # fmt: skip
     found = Polygons(corners, counts, numbers)
     if len(counts) and counts.min() < 3:
         found = found.take(np.flatnonzero(counts >= 3))
