@@ -15,7 +15,6 @@ from pliant import shapes
 from pliant.errors import FileError
 from pliant.io import limits
 from pliant.io.animation import Settings
-from pliant.io.mesh_part import fan_triangulate
 from pliant.io.meshes import read_mesh, read_parts
 from pliant.io.text import ply
 
@@ -68,7 +67,8 @@ def test_lists_of_several_lengths_between_other_properties(tmp_path, order, leng
     rows = [bytes(8) + bytes([k]) + bytes(4 * k) + np.array(len(polygon), order + length).tobytes()
             + np.array(polygon, order + kind).tobytes() + b"\1\2" for k, polygon in enumerate(polygons)]
     content = head + np.arange(15, dtype=order + "f4").tobytes() + b"".join(rows)
-    assert one(tmp_path, "mixed.ply", content).faces.tolist() == fanned(polygons)
+    found = one(tmp_path, "mixed.ply", content).polygons
+    assert [each.tolist() for each in np.split(found.corners, np.cumsum(found.counts)[:-1])] == polygons
     for cut in (1, 2, 3, len(rows[-1])):
         (tmp_path / "cut.ply").write_bytes(content[:-cut])
         with pytest.raises(FileError, match=r"cut\.ply: (ends before|announces)"):
@@ -80,14 +80,6 @@ def test_too_many_lists_of_several_lengths_are_refused(tmp_path, monkeypatch):
     (tmp_path / "many.ply").write_bytes(mesh_files.ply(polygons=MIXED, form="binary_little_endian"))
     with pytest.raises(FileError, match=f"has {len(MIXED)} lists of different lengths in 'face', at most {len(MIXED) - 1} are read"):
         read_parts(tmp_path / "many.ply")
-
-
-def test_fans_of_polygons_of_any_size():
-    rng = np.random.default_rng(3)
-    polygons = [rng.integers(0, 99, count).tolist() for count in (3, 0, 7, 2, 4, 1, 5, 3)]
-    corners, counts = np.array([k for each in polygons for k in each], np.int64), np.array(list(map(len, polygons)))
-    assert fan_triangulate(corners, counts).tolist() == fanned(polygons)
-    assert fan_triangulate(corners[:0], counts[:0]).shape == (0, 3)
 
 
 def test_other_properties_and_elements_of_a_ply_are_passed_over(tmp_path):
@@ -172,9 +164,9 @@ def test_solids_of_an_stl_are_bodies(tmp_path):
 BAD = {
     "word.obj": (b"v 0 0 zero\nf 1 1 1\n", "line 1: could not convert"),
     "short.obj": (b"v 0 0\n", "line 1: expected three coordinates, got 2"),
-    "range.obj": (b"v 0 0 0\nf 1 1 2\n", "triangle 0 has the corners"),
-    "zero.obj": (b"v 0 0 0\nf 0 1 1\n", "triangle 0 has the corners"),
-    "back.obj": (b"v 0 0 0\nf -2 1 1\n", "triangle 0 has the corners"),
+    "range.obj": (b"v 0 0 0\nf 1 1 2\n", "face 0 has the corner"),
+    "zero.obj": (b"v 0 0 0\nf 0 1 1\n", "face 0 has the corner"),
+    "back.obj": (b"v 0 0 0\nf -2 1 1\n", "face 0 has the corner"),
     "huge.obj": (b"v 0 0 0\nf 99999999999999999999 1 1\n", "line 2"),
     "line.obj": (b"v 0 0 0 " + b"0 " * 600_000, "a line of more than"),
     "goes_on.obj": (b"v 0 0 0\nf 1 1 1 \\\n", "ends in the middle of a line"),
@@ -227,8 +219,11 @@ def test_a_vertex_that_is_no_number_is_named(tmp_path):
 
 
 def test_a_face_of_many_corners_takes_no_time(tmp_path):
-    part = one(tmp_path, "disc.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\n" + b"f" + b" 1 2 3" * 100_000 + b"\n")
-    assert len(part.faces) == 299_998
+    vertices = b"v 0 0 0\nv 1 0 0\nv 0 1 0\n"
+    most = limits.MAX_POLYGON_CORNERS
+    assert len(one(tmp_path, "disc.obj", vertices + b"f" + b" 1 2 3" * (most // 3) + b"\n").faces) == most // 3 * 3 - 2
+    with pytest.raises(FileError, match=r"disc\.obj: face 1 has 300,000 corners, at most 10,000 are read"):
+        parts(tmp_path, "disc.obj", vertices + b"f 1 2 3\nf" + b" 1 2 3" * 100_000 + b"\n")
 
 
 JUNK = {

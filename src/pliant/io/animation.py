@@ -49,9 +49,12 @@ class Actor:
     name : for people, one line
     frames : the number of its frames
     kind : how it moves: "free", "rigid", "morph", "blended", or "soup", whose faces differ from frame to frame
+    polygon_of_face : (f,) int32, the polygon of each face of frame 0 by its number in the file, counted from 0; in files of simulations the
+        cell. None: face i is polygon i, as in files of triangles
     """
 
     kind = "free"
+    polygon_of_face: Faces | None = None
 
     def __init__(self, name: str, frames: int) -> None:
         self.name, self.frames = display_name(name), frames
@@ -61,6 +64,10 @@ class Actor:
         if frame < 0:
             raise ArgumentError(f"frame: expected 0 or more, got {frame}")
         return min(frame, self.frames - 1)
+
+    def polygons_at(self, frame: int) -> Faces | None:
+        """`polygon_of_face` in a frame, which differs only if faces do. A soup may have to read that frame again."""
+        return self.polygon_of_face
 
     def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
         """The body of this actor, updated to a frame.
@@ -107,15 +114,19 @@ class FrameActor(Actor):
     read : `read(frame)` returns (vertices (n, 3), faces (f, 3)); the same array object of faces as long as they do not change
     soup : the faces change from frame to frame; an actor whose faces change later becomes a soup then
     source : the file of the frames, or a function from frame to file; error messages begin with it
+    polygon_of_face : (f,) the polygon of each face of frame 0; None: face i is polygon i
+    read_polygons : the same of a frame, if faces may change
 
     Frames with the faces of frame 0 share one body, which is made from frame 0; a frame with other faces has its own. So the vertices that
     are welded, and with them the results, do not depend on the order in which frames are read.
     """
 
     def __init__(self, name: str, frames: int, read: Callable[[int], Mesh], soup: bool = False,
-                 source: Path | Callable[[int], Path] | None = None) -> None:  # fmt: skip
+                 source: Path | Callable[[int], Path] | None = None, polygon_of_face: Faces | None = None,
+                 read_polygons: Callable[[int], Faces | None] | None = None) -> None:  # fmt: skip
         super().__init__(name, frames)
         self._read, self._source = read, source
+        self.polygon_of_face, self._read_polygons = polygon_of_face, read_polygons
         self._first_frame: tuple[int, Faces] | None = None  # vertices and faces of frame 0
         if soup:
             self.kind = "soup"
@@ -123,6 +134,9 @@ class FrameActor(Actor):
     def mesh(self, frame: int) -> Mesh:
         """Vertices and faces of a frame, as read."""
         return self._read(self.clamp_frame(frame))
+
+    def polygons_at(self, frame: int) -> Faces | None:
+        return self.polygon_of_face if self._read_polygons is None else self._read_polygons(self.clamp_frame(frame))
 
     def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
         frame = self.clamp_frame(frame)
