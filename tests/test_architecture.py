@@ -89,8 +89,8 @@ def test_what_is_missing_is_found() -> None:
 
 
 # Names in backticks that are not Pliant's: of Python and its packages, of C, of browsers, and parts of names in files.
-FOREIGN = {"DLManagedTensor", "DLManagedTensorVersioned", "DecompressionStream", "copy.deepcopy", "faces_NAME", "numpy.compress", "overload",
-           "prange", "repr", "vertices_NAME", "with"}
+FOREIGN = {"DLManagedTensor", "DLManagedTensorVersioned", "DecompressionStream", "copy.deepcopy", "faces_NAME", "numpy.compress",
+           "overload", "prange", "repr", "vertices_NAME", "with"}
 
 
 def names_of(tree: ast.Module) -> set[str]:
