@@ -54,4 +54,4 @@ class BodyOptions(TypedDict, total=False):
     policy: PolicyLike
     origin: ArrayLike | None
     build_poses: ArrayLike | Iterable[ArrayLike] | None
-    weld: bool | float
+    weld: bool | float | ArrayLike

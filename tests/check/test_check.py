@@ -15,7 +15,7 @@ import read_report
 from pliant import shapes
 from pliant.check import run as module
 from pliant.check.plan import CheckOptions, make_pair_filter
-from pliant.check.run import Output, check_animation
+from pliant.check.run import MOTION_NOTE, Output, check_animation
 from pliant.check.worker import FrameWorker
 from pliant.errors import FileError
 from pliant.io.animation import Animation, FrameActor, Settings
@@ -188,7 +188,7 @@ def test_the_summary_adds_up(scene, tmp_path):
     alone = np.bincount(rows[rows[:, 1] == rows[:, 2], 0], minlength=FRAMES)
     assert summary["with_self"] == alone.tolist() and summary["between"] == (counts - alone).tolist()
     assert summary["pairs"] == summary["touching"] == len(rows) and summary["frames_with_pairs"] == (counts > 0).sum()
-    assert (summary["up"], summary["unit"], summary["notes"]) == ("z", "cm", ["a note"])
+    assert (summary["up"], summary["unit"], summary["notes"]) == ("z", "cm", ["a note", MOTION_NOTE])
     assert [body["name"] for body in summary["bodies"]] == list(scene.names)
     assert [body["faces"] for body in summary["bodies"]] == [len(faces) for faces in scene.faces]
     worst = max(range(FRAMES), key=lambda frame: (counts[frame], -frame))

@@ -10,7 +10,7 @@ import read_report
 from pliant import shapes
 from pliant.check.plan import CheckOptions
 from pliant.check.recorder import Recorder
-from pliant.check.run import Output, check_animation
+from pliant.check.run import MOTION_NOTE, Output, check_animation
 from pliant.io.animation import Animation, FrameActor
 
 FRAMES, FAR = 5, np.array([1e7, -3e7, 2e7])
@@ -77,7 +77,7 @@ def test_the_report_of_a_check(two, tmp_path):
     animation = Animation("far away", actors, FRAMES, 12.5, "y", "km", ("a note",))
     check_animation(animation, CheckOptions(), Output(tmp_path, plots=False))
     told = as_found(two, tmp_path / "report.html")
-    assert (told["title"], told["rate"], told["up"], told["unit"], told["notes"]) == ("far away", 12.5, "y", "km", ["a note"])
+    assert (told["title"], told["rate"], told["up"], told["unit"], told["notes"]) == ("far away", 12.5, "y", "km", ["a note", MOTION_NOTE])
     assert all(body["levels"] for body in told["bodies"])
 
 

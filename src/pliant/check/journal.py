@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pliant.errors import FileError
 
 RECORD_HEADER = struct.Struct("<4sIQI")  # kind, frame, bytes, CRC-32
-PLAN, SHAPES, PAIRS = b"PLAN", b"SHAP", b"PAIR"
+PLAN, WELDS, SHAPES, PAIRS = b"PLAN", b"WELD", b"SHAP", b"PAIR"
 MAX_PLAN = 1 << 20  # maximum bytes of a plan
 SYNC_SECONDS = 1.0  # seconds between syncs: a killed process loses nothing, a power failure about so much
 
@@ -75,6 +75,11 @@ class Journal:
         if time.monotonic() - self._synced > SYNC_SECONDS:
             self.sync()
 
+    def add_welds(self, welds: ArrayDict) -> None:
+        """Append the weld maps of the check, unless they are there."""
+        if WELDS not in self._positions:
+            self._append(WELDS, 0, pack_arrays(welds))
+
     def pairs(self, frame: int) -> ArrayDict:
         """The pairs that `add` was given."""
         return unpack_arrays(self._read(PAIRS, frame))
@@ -113,7 +118,7 @@ class Journal:
             self._file.seek(end)
             kind, frame, length, crc = RECORD_HEADER.unpack(self._file.read(RECORD_HEADER.size))
             begin = end + RECORD_HEADER.size
-            if kind not in (PLAN, SHAPES, PAIRS) or length > size - begin or (kind == PLAN) != (end == 0):
+            if kind not in (PLAN, WELDS, SHAPES, PAIRS) or length > size - begin or (kind == PLAN) != (end == 0):
                 break
             content = self._file.read(length)
             if record_checksum(kind, frame, content) != crc:
@@ -125,6 +130,27 @@ class Journal:
         if not end and size > RECORD_HEADER.size + MAX_PLAN:
             raise FileError(f"{self.path}: is not the journal of a check; --overwrite begins anew")
         return end
+
+
+def stored_welds(path: Path, plan: dict[str, Any]) -> ArrayDict:
+    """The weld maps in a journal whose plan has these items; nothing if there are none."""
+    try:
+        with open(path, "rb") as file:
+            head = json.loads(_read_record(file, PLAN))
+            if any(head.get(name) != value for name, value in plan.items()):
+                return {}
+            return unpack_arrays(_read_record(file, WELDS))
+    except (OSError, struct.error, ValueError, AttributeError, RecursionError):
+        return {}
+
+
+def _read_record(file: BinaryIO, expected: bytes) -> bytes:
+    """The content of the next record; a ValueError if it is of another kind, or torn."""
+    kind, frame, length, crc = RECORD_HEADER.unpack(file.read(RECORD_HEADER.size))
+    content = file.read(length) if length <= os.fstat(file.fileno()).st_size else b""
+    if kind != expected or record_checksum(kind, frame, content) != crc:
+        raise ValueError(f"a record of kind {kind!r}")
+    return content
 
 
 def lock_file(file: BinaryIO, path: Path) -> None:

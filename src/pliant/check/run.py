@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 
 import pliant
 from pliant.check import results, write_report
-from pliant.check.journal import Journal, discard_journal
+from pliant.check.journal import Journal, discard_journal, stored_welds
 from pliant.check.plan import CheckOptions, make_pair_filter, select_frames
 from pliant.check.report_meta import ReportMeta, make_meta
+from pliant.check.welding import prepare_welds, weld_notes
 from pliant.check.worker import FrameWorker, drawn_arrays, find_contacts
 from pliant.core import validate
 from pliant.core.archive import atomic_file
@@ -38,6 +39,8 @@ OUTPUTS = ("pairs.npz", "pairs.parquet", "pairs.png", "bodies.png", REPORT, SUMM
 PAIR_FORMATS = ("npz", "parquet")
 MAX_SHAPE_BYTES = 600_000_000  # maximum bytes of shapes that a journal keeps for the report
 MAX_SUMMARY = 1 << 30  # maximum bytes
+MOTION_NOTE = ("Frames are checked, not the motion between them: bodies that pass through each other between two frames are missed; "
+               "a larger --rate checks more frames")  # fmt: skip
 POLL_SECONDS = 0.1  # seconds between checks for Ctrl-C
 
 
@@ -89,7 +92,8 @@ class CheckResult(NamedTuple):
 
 def check_animation(animation: Animation, options: CheckOptions, output: Output, *, jobs: int = 1, resume: bool = False,
                     overwrite: bool = False, progress: Callable[[CheckProgress], None] | None = None,
-                    writing: Callable[[str], None] | None = None) -> CheckResult:  # fmt: skip
+                    writing: Callable[[str], None] | None = None,
+                    welding: Callable[[int, int], None] | None = None) -> CheckResult:  # fmt: skip
     """Find all intersections in every frame of an animation, and write the result files.
 
     animation : see `read`
@@ -100,6 +104,7 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
     overwrite : discard a stopped check of the same folder
     progress : called after every frame
     writing : called with the name of each file before it is written
+    welding : called while frames are compared to find vertices that stay together, with the frames so far and of all
 
     Ctrl-C loses at most the frames in progress: the journal in the folder keeps all others.
     """
@@ -116,8 +121,11 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
         raise FileError(f"{path}: a check was stopped here; --resume continues it, --overwrite starts again")
     if output.plots:
         threading.Thread(target=write_report.prepare_plots, daemon=True).start()
+    expected = {name: value for name, value in make_plan(animation, options, frames, 0).items() if name != "report"}
+    welds = prepare_welds(animation, options.weld, stored_welds(path, expected) if resume else {}, welding)
     worker = FrameWorker(animation, options, pair_filter)
     worker.move(frames[0])
+    notes = weld_notes(worker.bodies) + ((MOTION_NOTE,) if animation.frames > 1 else ())
     meta = make_meta(animation, worker.bodies, output.report)
     every = math.ceil(len(frames) * 12 * sum(count.vertices for count in meta.counts) / MAX_SHAPE_BYTES) if output.report else 0
     plan = make_plan(animation, options, frames, every)
@@ -126,12 +134,14 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
     with Journal(path, plan) as journal:
         for part in [part for name in OUTPUTS for part in output.folder.glob(f"{name}.*.part")]:
             part.unlink()  # left by a check that was killed while writing
+        journal.add_welds(welds)
         try:
             check_frames(worker, frames, journal, meta, jobs, set(frames[::every]) if every else set(), progress)
         except BaseException:
             if not journal.done:
                 path.unlink()  # nothing to resume from
             raise
+        animation = animation._replace(notes=(*animation.notes, *notes))
         result = write_outputs(animation, options, output, journal, meta, frames, plan, writing or (lambda what: None), started)
     path.unlink()
     return result

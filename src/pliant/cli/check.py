@@ -14,7 +14,7 @@ import typer
 from pliant.cli.errors import EXIT_COLLISIONS, EXIT_INTERRUPTED, announce_compiling, make_console, make_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rich.console import Console
     from rich.progress import Progress
@@ -139,6 +139,7 @@ def check(
     except KeyboardInterrupt:
         console.print(f"[bold]Stopped[/bold]. The same command with --resume goes on from {escape(str(out))}.", soft_wrap=True)
         raise typer.Exit(EXIT_INTERRUPTED) from None
+    print_notes(result.summary["notes"][len(animation.notes) :], console)
     print_result(result, console)
     if result.pairs:
         raise typer.Exit(EXIT_COLLISIONS)
@@ -193,7 +194,12 @@ def print_animation(animation: Animation, console: Console) -> None:
     parts += [f"{animation.up} is up"] if animation.up else []
     parts += [f"lengths in {animation.unit}"] if animation.unit else []
     console.print(f"{animation.name}: {', '.join(parts)}.", markup=False, soft_wrap=True)
-    for note in animation.notes:
+    print_notes(animation.notes, console)
+
+
+def print_notes(notes: Sequence[str], console: Console) -> None:
+    """Print notes, a line each."""
+    for note in notes:
         console.print(f"Note: {note}", markup=False, soft_wrap=True)
 
 
@@ -223,8 +229,8 @@ def progress_bar(console: Console) -> Progress:
     return Progress(*columns, console=console, transient=True)
 
 
-def progress_callbacks(progress: Progress) -> dict[str, Callable[[Any], None]]:
-    """The callbacks of the check: after each frame and before each file."""
+def progress_callbacks(progress: Progress) -> dict[str, Callable[..., None]]:
+    """The callbacks of the check: after each frame, before each file, and while vertices are compared."""
     task = progress.add_task("Preparing; the first time kernels are compiled …", total=None, detail="")
 
     def on_frame(now: CheckProgress) -> None:
@@ -235,7 +241,10 @@ def progress_callbacks(progress: Progress) -> dict[str, Callable[[Any], None]]:
     def on_file(what: str) -> None:
         progress.update(task, description=f"Writing the {what}", detail="")
 
-    return {"progress": on_frame, "writing": on_file}
+    def on_weld(frame: int, frames: int) -> None:
+        progress.update(task, description="Comparing vertices", total=frames, completed=frame)
+
+    return {"progress": on_frame, "writing": on_file, "welding": on_weld}
 
 
 def print_result(result: CheckResult, console: Console) -> None:

@@ -9,6 +9,7 @@ Invariant: `frame` counts from 0 to `Animation.frames − 1`; after its last fra
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from pliant.body import Body
 from pliant.errors import ArgumentError, MeshError
 from pliant.io.limits import display_name, refuse
+from pliant.welding import WeldMap, check_weld, has_welded, make_weld_map, split_welds
 
 Floats = NDArray[np.float64]
 Faces = NDArray[np.int32]
@@ -108,14 +110,18 @@ class FrameActor(Actor):
     soup : the faces change from frame to frame; an actor whose faces change later becomes a soup then
     source : the file of the frames, or a function from frame to file; error messages begin with it
 
-    Frames with the faces of frame 0 share one body, which is made from frame 0; a frame with other faces has its own. So the vertices that
-    are welded, and with them the results, do not depend on the order in which frames are read.
+    welds : `welds(tolerance)` is the weld map of vertices that stay together, where that follows from what moves them
+
+    Frames with the faces of frame 0 share one body, which is made from frame 0; a frame with other faces has its own. Vertices are welded
+    if they are together in all frames with the faces of frame 0 (`find_welds`), whichever frame is read first. So results do not depend on
+    the order in which frames are read, nor on which are.
     """
 
     def __init__(self, name: str, frames: int, read: Callable[[int], Mesh], soup: bool = False,
-                 source: Path | Callable[[int], Path] | None = None) -> None:  # fmt: skip
+                 source: Path | Callable[[int], Path] | None = None, welds: Callable[[float], WeldMap] | None = None) -> None:  # fmt: skip
         super().__init__(name, frames)
-        self._read, self._source = read, source
+        self._read, self._source, self._known_welds = read, source, welds
+        self._weld_lock, self._welds = threading.Lock(), dict[float, WeldMap]()  # by tolerance
         self._first_frame: tuple[int, Faces] | None = None  # vertices and faces of frame 0
         if soup:
             self.kind = "soup"
@@ -124,6 +130,37 @@ class FrameActor(Actor):
         """Vertices and faces of a frame, as read."""
         return self._read(self.clamp_frame(frame))
 
+    def first_welds(self, tolerance: float) -> WeldMap:
+        """The weld map of the positions of frame 0, or that of all frames, if no other frame can change it."""
+        vertices, faces = self._read(0)
+        self._first_frame = len(vertices), faces
+        if self._known_welds is not None:
+            self._welds[tolerance] = self._known_welds(tolerance)
+            return self._welds[tolerance]
+        found = make_weld_map(tolerance, [vertices] if np.isfinite(vertices).all() else [], len(vertices))
+        return np.arange(len(vertices), dtype=np.int32) if found is None else found
+
+    def refined_welds(self, welds: WeldMap, frame: int, tolerance: float) -> WeldMap:
+        """Without vertices that are apart in a frame. A frame with other faces says nothing, nor does one that no body can have."""
+        vertices, faces = self._read(frame)
+        if not self._has_first_faces(vertices, faces) or not np.isfinite(vertices).all():
+            return welds
+        return split_welds(welds, vertices, tolerance)
+
+    def welds(self, tolerance: float) -> WeldMap | None:
+        """The weld map of all frames, if it is known."""
+        return self._welds.get(tolerance)
+
+    def set_welds(self, tolerance: float, welds: WeldMap) -> None:
+        """Take a weld map of all frames."""
+        self._welds[tolerance] = welds
+
+    def _has_first_faces(self, vertices: Floats, faces: Faces) -> bool:
+        """Are these the faces of frame 0, with as many vertices?"""
+        assert self._first_frame is not None
+        count, first_faces = self._first_frame
+        return len(vertices) == count and (faces is first_faces or np.array_equal(faces, first_faces))
+
     def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
         frame = self.clamp_frame(frame)
         vertices, faces = self._read(frame)
@@ -131,17 +168,28 @@ class FrameActor(Actor):
         if self._first_frame is None:
             start = (vertices, faces) if frame == 0 else self._read(0)
             self._first_frame = len(start[0]), start[1]
-        count, first_faces = self._first_frame
-        if len(vertices) != count or not (faces is first_faces or np.array_equal(faces, first_faces)):
+        if not self._has_first_faces(vertices, faces):
             self.kind = "soup"
             with self._error_context(frame):
                 return Body(vertices, faces, **options)
+        count, first_faces = self._first_frame
         if body is None or body._motion.count != count or not np.array_equal(body.faces, first_faces):
+            options["weld"] = self._weld_option(options.get("weld", False))
             with self._error_context(0):
                 body = Body(*((vertices, faces) if frame == 0 else start or self._read(0)), **options)
         with self._error_context(frame):
             body.update(vertices)
         return body
+
+    def _weld_option(self, weld: Any) -> Any:
+        """What `weld` is for the body of frame 0: vertices that stay together in all frames."""
+        tolerance = check_weld(weld)
+        if not isinstance(tolerance, float) or self.frames == 1:
+            return weld
+        with self._weld_lock:
+            if tolerance not in self._welds:
+                find_welds([self], tolerance)
+            return self._welds[tolerance] if has_welded(self._welds[tolerance]) else False
 
     @contextmanager
     def _error_context(self, frame: int) -> Iterator[None]:
@@ -153,6 +201,31 @@ class FrameActor(Actor):
             if source is None:
                 raise
             raise refuse(source, f"{self.name}, frame {frame}: {error}") from None
+
+
+def find_welds(actors: Sequence[Actor], tolerance: float, progress: Callable[[int, int], None] | None = None) -> None:
+    """Find out which vertices of the actors stay together in all frames; each actor keeps its weld map. Frames are read once, one after the
+    other, until no vertices are together any more: of a mesh without duplicate vertices that is frame 0 alone. Rigid, morphing and blended
+    bodies need no frames: their targets and weights tell.
+
+    tolerance : 0 for equal positions, or the largest distance of one step
+    progress : called with the number of frames that were read and of those that may be read
+    """
+    pending: dict[FrameActor, WeldMap] = {}
+    for actor in actors:
+        if isinstance(actor, FrameActor) and actor.frames > 1 and actor.welds(tolerance) is None:
+            pending[actor] = actor.first_welds(tolerance)
+    total = max((actor.frames for actor in pending), default=0)
+    for frame in range(1, total + 1):
+        for actor, welds in list(pending.items()):
+            if frame < actor.frames and actor.welds(tolerance) is None and has_welded(welds):
+                pending[actor] = actor.refined_welds(welds, frame, tolerance)
+            else:
+                actor.set_welds(tolerance, pending.pop(actor))
+        if not pending:
+            break
+        if progress:
+            progress(frame, total)
 
 
 class Animation(NamedTuple):
