@@ -137,7 +137,7 @@ def stored_welds(path: Path, plan: dict[str, Any]) -> ArrayDict:
     try:
         with open(path, "rb") as file:
             head = json.loads(_read_record(file, PLAN))
-            if any(head.get(name) != value for name, value in plan.items()):
+            if any(head.get(name) != value for name, value in json.loads(json.dumps(plan)).items()):
                 return {}
             return unpack_arrays(_read_record(file, WELDS))
     except (OSError, struct.error, ValueError, AttributeError, RecursionError):

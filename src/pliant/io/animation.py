@@ -34,12 +34,20 @@ DEFAULT_RATE = 30.0
 class Settings(NamedTuple):
     """Options of readers.
 
-    rate : frames per second: how often a clip is sampled, or how fast frames without times are played; None: as the file says, or 30
-    clip : the name or the number of a clip, for files with several; None: the first one
+    rate : samples per second, of clips and of time samples; between frames, vertices are interpolated linearly. None: the frames of the
+        file, or of a clip those of the program that baked it, else 30 a second
+    clip : names or numbers of clips that are played, or "all", for files with several; None: those that move different nodes
+    numbered : what numbered files are: "frames" of one animation or "bodies"; None: frames if faces are the same, bodies if all differ
     """
 
     rate: float | None = None
-    clip: str | None = None
+    clip: str | tuple[str, ...] | None = None
+    numbered: str | None = None
+
+    @property
+    def clips(self) -> tuple[str, ...]:
+        """The clips that are wanted; none if nothing is said."""
+        return () if self.clip is None else (self.clip,) if isinstance(self.clip, str) else tuple(self.clip)
 
 
 DEFAULT_SETTINGS = Settings()
@@ -51,12 +59,23 @@ class Actor:
     name : for people, one line
     frames : the number of its frames
     kind : how it moves: "free", "rigid", "morph", "blended", or "soup", whose faces differ from frame to frame
+    source_name : what it is called in the file, such as the path of a prim; the name, if nothing else is known
+    materials : names of the materials of its faces in frame 0; None if the file names none
+    material_of_face : (f,) int32, the material of each face, −1 for none; None with `materials`
     """
 
     kind = "free"
+    materials: list[str] | None = None
+    material_of_face: NDArray[np.int32] | None = None
 
     def __init__(self, name: str, frames: int) -> None:
         self.name, self.frames = display_name(name), frames
+        self.source_name = self.name
+
+    def take_materials(self, materials: list[str] | None, material_of_face: NDArray[np.int32] | None) -> None:
+        """Take the materials of the faces of frame 0, if the file names any."""
+        if materials and material_of_face is not None:
+            self.materials, self.material_of_face = materials, material_of_face
 
     def clamp_frame(self, frame: int) -> int:
         """`frame`, or the last frame of this actor if that is earlier."""
@@ -125,6 +144,10 @@ class FrameActor(Actor):
         self._first_frame: tuple[int, Faces] | None = None  # vertices and faces of frame 0
         if soup:
             self.kind = "soup"
+
+    def source_of(self, frame: int) -> Path | None:
+        """The file of a frame, if it is known."""
+        return self._source(frame) if callable(self._source) else self._source
 
     def mesh(self, frame: int) -> Mesh:
         """Vertices and faces of a frame, as read."""
@@ -197,7 +220,7 @@ class FrameActor(Actor):
         try:
             yield
         except MeshError as error:
-            source = self._source(frame) if callable(self._source) else self._source
+            source = self.source_of(frame)
             if source is None:
                 raise
             raise refuse(source, f"{self.name}, frame {frame}: {error}") from None
@@ -228,6 +251,19 @@ def find_welds(actors: Sequence[Actor], tolerance: float, progress: Callable[[in
             progress(frame, total)
 
 
+class ClipInfo(NamedTuple):
+    """A clip of a file.
+
+    name : for people, one line
+    seconds : from its first key to its last
+    plays : whether it is played
+    """
+
+    name: str
+    seconds: float
+    plays: bool
+
+
 class Animation(NamedTuple):
     """All actors of a scene.
 
@@ -240,6 +276,8 @@ class Animation(NamedTuple):
     notes : sentences about what was left out or assumed
     files : all files that were read or will be
     asked : the settings that `read` was called with
+    clips : the clips of the files, if these have any
+    frame_labels : what frames are called in the program that the animation is from, such as "1001"; None: as here, from 0
     """
 
     name: str
@@ -251,3 +289,5 @@ class Animation(NamedTuple):
     notes: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     asked: Settings = DEFAULT_SETTINGS
+    clips: tuple[ClipInfo, ...] = ()
+    frame_labels: list[str] | None = None

@@ -30,6 +30,8 @@ class MeshPart(NamedTuple):
     faces: Faces  # (f, 3)
     rows: Indices | None = None  # (n,) which of the file's vertices these are; None: all of them, in their order
     file_vertices: int | None = None  # how many vertices the file has, where these are some of them
+    materials: list[str] | None = None  # names of the materials of its faces; None: the file names none
+    material_of_face: Faces | None = None  # (f,) the material of each face, −1 for none
     unindexed: bool = False  # no two faces share vertices, because the format has no way to say so (STL)
 
 
@@ -75,6 +77,6 @@ def welded_part(part: MeshPart, earlier_faces: Faces | None = None) -> MeshPart:
     if earlier_faces is not None and len(earlier_faces) == len(part.faces):
         vertices = part.vertices[np.unique(earlier_faces, return_index=True)[1]]
         if np.array_equal(vertices[earlier_faces], part.vertices[part.faces]):
-            return MeshPart(part.name, vertices, earlier_faces)
+            return part._replace(vertices=vertices, faces=earlier_faces, unindexed=False)
     lowest, faces = np.unique(weld_map(part.vertices + 0.0, 0.0), return_inverse=True)
-    return MeshPart(part.name, part.vertices[lowest], faces.reshape(-1, 3).astype(np.int32))
+    return part._replace(vertices=part.vertices[lowest], faces=faces.reshape(-1, 3).astype(np.int32), unindexed=False)

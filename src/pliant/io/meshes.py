@@ -33,6 +33,8 @@ def read_mesh(path: Path, settings: Settings) -> Animation:
     if not parts:
         raise refuse(path, "holds no faces")
     actors = [FrameActor(part.name, 1, _static_frame(part), source=path) for part in parts]
+    for actor, part in zip(actors, parts, strict=True):
+        actor.take_materials(part.materials, part.material_of_face)
     return Animation(path.stem, actors, 1, settings.rate or DEFAULT_RATE, files=(path,))
 
 
