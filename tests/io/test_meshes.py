@@ -15,7 +15,6 @@ from pliant import shapes
 from pliant.errors import FileError
 from pliant.io import limits
 from pliant.io.animation import Settings
-from pliant.io.mesh_part import fan_triangulate
 from pliant.io.meshes import read_mesh, read_parts
 from pliant.io.text import ply
 
@@ -80,14 +79,6 @@ def test_too_many_lists_of_several_lengths_are_refused(tmp_path, monkeypatch):
     (tmp_path / "many.ply").write_bytes(mesh_files.ply(polygons=MIXED, form="binary_little_endian"))
     with pytest.raises(FileError, match=f"has {len(MIXED)} lists of different lengths in 'face', at most {len(MIXED) - 1} are read"):
         read_parts(tmp_path / "many.ply")
-
-
-def test_fans_of_polygons_of_any_size():
-    rng = np.random.default_rng(3)
-    polygons = [rng.integers(0, 99, count).tolist() for count in (3, 0, 7, 2, 4, 1, 5, 3)]
-    corners, counts = np.array([k for each in polygons for k in each], np.int64), np.array(list(map(len, polygons)))
-    assert fan_triangulate(corners, counts).tolist() == fanned(polygons)
-    assert fan_triangulate(corners[:0], counts[:0]).shape == (0, 3)
 
 
 def test_other_properties_and_elements_of_a_ply_are_passed_over(tmp_path):
@@ -172,9 +163,9 @@ def test_solids_of_an_stl_are_bodies(tmp_path):
 BAD = {
     "word.obj": (b"v 0 0 zero\nf 1 1 1\n", "line 1: could not convert"),
     "short.obj": (b"v 0 0\n", "line 1: expected three coordinates, got 2"),
-    "range.obj": (b"v 0 0 0\nf 1 1 2\n", "triangle 0 has the corners"),
-    "zero.obj": (b"v 0 0 0\nf 0 1 1\n", "triangle 0 has the corners"),
-    "back.obj": (b"v 0 0 0\nf -2 1 1\n", "triangle 0 has the corners"),
+    "range.obj": (b"v 0 0 0\nf 1 1 2\n", "face 0 has the corner"),
+    "zero.obj": (b"v 0 0 0\nf 0 1 1\n", "face 0 has the corner"),
+    "back.obj": (b"v 0 0 0\nf -2 1 1\n", "face 0 has the corner"),
     "huge.obj": (b"v 0 0 0\nf 99999999999999999999 1 1\n", "line 2"),
     "line.obj": (b"v 0 0 0 " + b"0 " * 600_000, "a line of more than"),
     "goes_on.obj": (b"v 0 0 0\nf 1 1 1 \\\n", "ends in the middle of a line"),

@@ -62,17 +62,20 @@ class Actor:
     source_name : what it is called in the file, such as the path of a prim; the name, if nothing else is known
     materials : names of the materials of its faces in frame 0; None if the file names none
     material_of_face : (f,) int32, the material of each face, −1 for none; None with `materials`
+    polygon_of_face : (f,) int32, the polygon of each face of frame 0 by its number in the file, counted from 0; in files of simulations the
+        cell. None: face i is polygon i, as in files of triangles
     """
 
     kind = "free"
     materials: list[str] | None = None
-    material_of_face: NDArray[np.int32] | None = None
+    material_of_face: Faces | None = None
+    polygon_of_face: Faces | None = None
 
     def __init__(self, name: str, frames: int) -> None:
         self.name, self.frames = display_name(name), frames
         self.source_name = self.name
 
-    def take_materials(self, materials: list[str] | None, material_of_face: NDArray[np.int32] | None) -> None:
+    def take_materials(self, materials: list[str] | None, material_of_face: Faces | None) -> None:
         """Take the materials of the faces of frame 0, if the file names any."""
         if materials and material_of_face is not None:
             self.materials, self.material_of_face = materials, material_of_face
@@ -82,6 +85,10 @@ class Actor:
         if frame < 0:
             raise ArgumentError(f"frame: expected 0 or more, got {frame}")
         return min(frame, self.frames - 1)
+
+    def polygons_at(self, frame: int) -> Faces | None:
+        """`polygon_of_face` in a frame, which differs only if faces do. A soup may have to read that frame again."""
+        return self.polygon_of_face
 
     def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
         """The body of this actor, updated to a frame.
@@ -128,6 +135,8 @@ class FrameActor(Actor):
     read : `read(frame)` returns (vertices (n, 3), faces (f, 3)); the same array object of faces as long as they do not change
     soup : the faces change from frame to frame; an actor whose faces change later becomes a soup then
     source : the file of the frames, or a function from frame to file; error messages begin with it
+    polygon_of_face : (f,) the polygon of each face of frame 0; None: face i is polygon i
+    read_polygons : the same of a frame, if faces may change
 
     welds : `welds(tolerance)` is the weld map of vertices that stay together, where that follows from what moves them
 
@@ -137,9 +146,12 @@ class FrameActor(Actor):
     """
 
     def __init__(self, name: str, frames: int, read: Callable[[int], Mesh], soup: bool = False,
-                 source: Path | Callable[[int], Path] | None = None, welds: Callable[[float], WeldMap] | None = None) -> None:  # fmt: skip
+                 source: Path | Callable[[int], Path] | None = None, polygon_of_face: Faces | None = None,
+                 read_polygons: Callable[[int], Faces | None] | None = None,
+                 welds: Callable[[float], WeldMap] | None = None) -> None:  # fmt: skip
         super().__init__(name, frames)
         self._read, self._source, self._known_welds = read, source, welds
+        self.polygon_of_face, self._read_polygons = polygon_of_face, read_polygons
         self._weld_lock, self._welds = threading.Lock(), dict[float, WeldMap]()  # by tolerance
         self._first_frame: tuple[int, Faces] | None = None  # vertices and faces of frame 0
         if soup:
@@ -152,6 +164,9 @@ class FrameActor(Actor):
     def mesh(self, frame: int) -> Mesh:
         """Vertices and faces of a frame, as read."""
         return self._read(self.clamp_frame(frame))
+
+    def polygons_at(self, frame: int) -> Faces | None:
+        return self.polygon_of_face if self._read_polygons is None else self._read_polygons(self.clamp_frame(frame))
 
     def first_welds(self, tolerance: float) -> WeldMap:
         """The weld map of the positions of frame 0, or that of all frames, if no other frame can change it."""

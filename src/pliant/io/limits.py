@@ -16,7 +16,9 @@ MAX_MESH_BYTES = 1 << 30  # of one that is a single frame
 MAX_LINES, LINES_PER_CHECK, MIN_LINE_BYTES = 1 << 25, 1 << 21, 6  # of a text; and with more than some, bytes that they have on average
 MAX_IDLE_SHARE = 0.9  # of those, the part that may mean nothing: comments, blanks, words that are of no surface
 MAX_LINE_BYTES = BLOCK_BYTES = 1 << 20  # bytes of a line, and of what is read at once
+MAX_POLYGON_CORNERS = 10_000  # of one polygon: they take up to a second; time grows with their square
 RATE_RANGE = 0.01, 1e5  # frames a second that are believed
+UTF8_MARK = b"\xef\xbb\xbf"
 # characters of a message, of a name, and of the number behind a name that is not the only one
 MAX_MESSAGE, MAX_NAME, NUMBER_LENGTH = 300, 100, 8
 
@@ -89,8 +91,16 @@ def check_fits(path: Path, what: str, count: int, item_bytes: int, present: int)
         raise refuse(path, f"announces {count:,} {what}, which do not fit into the {present:,} bytes that are there")
 
 
+def skip_byte_order_mark(path: Path, file: BinaryIO) -> None:
+    """Go behind a byte order mark of UTF-8 at the beginning of a text. UTF-16 and UTF-32 are refused, with a mark or without."""
+    start = file.read(4)
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in start[:2]:  # text begins with ASCII
+        raise refuse(path, "is written in UTF-16 or UTF-32, or is no text; expected UTF-8 or ASCII")
+    file.seek(len(UTF8_MARK) if start.startswith(UTF8_MARK) else 0)
+
+
 class Lines:
-    """The lines of an open file, from where it is, without their ends. None may be so long that it fills the memory, nor may they be so
+    """The lines of an open file, from where it is, without their ends and without a byte order mark. None may be so long that it fills the memory, nor may they be so
     many, empty ones perhaps, that reading does not end: no format writes a vertex or a face in fewer than six bytes.
 
     Whoever reads them counts in `idle` those that mean nothing: among many lines some must mean something.
@@ -101,6 +111,8 @@ class Lines:
 
     def __iter__(self) -> Iterator[bytes]:
         number, rest, checked, size = 0, b"", 0, 0  # lines so far; those that were looked at, and bytes since
+        if not self._file.tell():
+            skip_byte_order_mark(self.path, self._file)
         while block := self._file.read(BLOCK_BYTES):
             found = (rest + block).split(b"\n")
             rest, size = found.pop(), size + len(block)

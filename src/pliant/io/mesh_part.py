@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from pliant.geometry.mesh import weld_map
 from pliant.io.animation import Faces, Floats
 from pliant.io.limits import refuse
-
-Indices = NDArray[np.int64]
+from pliant.io.polygons import Indices, Polygons, Rows, triangulate
 
 MAX_PARTS = 10_000  # of one file
 EMPTY_MESH = np.zeros((0, 3)), np.zeros((0, 3), np.int32)
@@ -33,6 +32,9 @@ class MeshPart(NamedTuple):
     materials: list[str] | None = None  # names of the materials of its faces; None: the file names none
     material_of_face: Faces | None = None  # (f,) the material of each face, −1 for none
     unindexed: bool = False  # no two faces share vertices, because the format has no way to say so (STL)
+    polygon_of_face: Rows | None = None  # (f,) the number in the file of the polygon that each face belongs to; None: face i is polygon i
+    polygons: Polygons | None = None  # these; None where there are only triangles that the reader has made
+    crossing: int = 0  # polygons that cross themselves
 
 
 def to_float64(numbers: NDArray[Any]) -> Floats:
@@ -41,14 +43,10 @@ def to_float64(numbers: NDArray[Any]) -> Floats:
         return numbers.astype(np.float64)
 
 
-def fan_triangulate(corners: Indices, counts: Indices) -> Indices:
-    """(f, 3) triangles of polygons, whose corners follow each other: those of polygon i are `counts[i]`. A polygon becomes a fan around its
-    first corner, which is right for convex ones; one of fewer than three corners becomes nothing."""
-    triangles = np.maximum(counts - 2, 0)
-    start = np.repeat(np.cumsum(counts) - counts, triangles)
-    step = np.arange(len(start)) - np.repeat(np.cumsum(triangles) - triangles, triangles)
-    found: Indices = corners[np.stack([start, start + step + 1, start + step + 2], axis=1)]
-    return found
+def polygon_part(name: str, vertices: Floats, polygons: Polygons) -> MeshPart:
+    """A mesh of checked polygons."""
+    faces, polygon_of_face, crossing = triangulate(vertices, polygons)
+    return MeshPart(name, vertices, faces, polygon_of_face=polygon_of_face, polygons=polygons, crossing=crossing)
 
 
 def single_part(path: Path, name: str, vertices: Floats, faces: Indices, unindexed: bool = False) -> list[MeshPart]:
@@ -65,6 +63,13 @@ def checked_faces(path: Path, faces: Indices, count: int) -> Faces:
     if count > np.iinfo(np.int32).max:
         raise refuse(path, f"has {count:,} vertices, too many for one body")
     return faces.astype(np.int32)
+
+
+def matched_part(part: MeshPart, first: MeshPart) -> MeshPart:
+    """A part of a later frame: with the triangles of the first one if it has the same polygons, and welded as that is."""
+    if part.polygons is not None and part.polygons.equals(first.polygons):
+        return part._replace(faces=first.faces, polygon_of_face=first.polygon_of_face)
+    return welded_part(part, first.faces)
 
 
 def welded_part(part: MeshPart, earlier_faces: Faces | None = None) -> MeshPart:

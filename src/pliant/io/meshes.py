@@ -1,6 +1,6 @@
 """Files of one mesh, or several, that do not move: OBJ, PLY, STL and OFF.
 
-What is kept is positions, triangles and names. Polygons become fans. Vertices keep the order of the file, none are merged, those that no
+What is kept is positions, triangles and names. Polygons become triangles (`polygons.py`). Vertices keep the order of the file, none are merged, those that no
 face uses stay; only STL, which has no vertices of its own, gets one for each place (`part.joined`). No reader opens another file.
 
 They are read here and not by trimesh (5.2), which takes relative indices of an OBJ from the end of the file, splits vertices at seams,
@@ -15,6 +15,7 @@ from pathlib import Path
 from pliant.io.animation import DEFAULT_RATE, Animation, FrameActor, Mesh, Settings
 from pliant.io.limits import file_errors, refuse
 from pliant.io.mesh_part import MeshPart, welded_part
+from pliant.io.polygons import crossing_note
 from pliant.io.text.obj import read_obj
 from pliant.io.text.off import read_off
 from pliant.io.text.ply import read_ply
@@ -32,10 +33,11 @@ def read_mesh(path: Path, settings: Settings) -> Animation:
     parts = [welded_part(part) for part in read_parts(path)]
     if not parts:
         raise refuse(path, "holds no faces")
-    actors = [FrameActor(part.name, 1, _static_frame(part), source=path) for part in parts]
+    actors = [FrameActor(part.name, 1, _static_frame(part), source=path, polygon_of_face=part.polygon_of_face) for part in parts]
     for actor, part in zip(actors, parts, strict=True):
         actor.take_materials(part.materials, part.material_of_face)
-    return Animation(path.stem, actors, 1, settings.rate or DEFAULT_RATE, files=(path,))
+    notes = tuple(note for part in parts for note in crossing_note(part.name, part.crossing))
+    return Animation(path.stem, actors, 1, settings.rate or DEFAULT_RATE, notes=notes, files=(path,))
 
 
 def _static_frame(part: MeshPart) -> Callable[[int], Mesh]:

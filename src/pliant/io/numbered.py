@@ -15,6 +15,8 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from pliant.errors import ArgumentError
 from pliant.io.limits import refuse
 from pliant.io.mesh_part import MeshPart
@@ -61,7 +63,14 @@ def kind_of_files(files: Sequence[Path], load: LoadParts) -> tuple[str, PartsOfF
 
 def _signature(parts: Sequence[MeshPart]) -> tuple[bytes, ...]:
     """What tells the faces of a file from others; empty if there are none. Of faces without common vertices the number has to do."""
-    return tuple(b"%d" % len(part.faces) if part.unindexed else hashlib.sha256(part.faces.tobytes()).digest() for part in parts)
+    return tuple(_part_signature(part) for part in parts)
+
+
+def _part_signature(part: MeshPart) -> bytes:
+    if part.unindexed:
+        return b"%d" % len(part.faces)
+    polygons = (part.faces,) if part.polygons is None else part.polygons  # triangles of polygons depend on positions
+    return hashlib.sha256(b"".join(np.ascontiguousarray(each).tobytes() for each in polygons)).digest()
 
 
 def _is_padded(path: Path) -> bool:

@@ -96,7 +96,8 @@ def read_cached_mesh(mesh: Path, cache: Path, settings: Settings) -> Animation:
     if count != found.points:
         raise refuse(cache, f"holds {found.points:,} points, but {mesh.name} has {count:,} vertices")
     samples = CacheReader(found)
-    actors = [FrameActor(part.name, found.samples, partial(samples.part_mesh, part), source=cache) for part in parts]
+    actors = [FrameActor(part.name, found.samples, partial(samples.part_mesh, part), source=cache, polygon_of_face=part.polygon_of_face)
+              for part in parts]
     for actor, part in zip(actors, parts, strict=True):
         actor.take_materials(part.materials, part.material_of_face)
     return Animation(mesh.stem, actors, found.samples, found.rate or DEFAULT_RATE, files=(mesh, cache))

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from pliant.errors import ArgumentError
-from pliant.io.animation import Animation, FrameActor, Mesh
+from pliant.io.animation import Animation, Faces, FrameActor, Mesh
 from pliant.io.limits import refuse
 
 MAX_FRAMES = 1_000_000
@@ -68,6 +68,10 @@ class ResampledActor(FrameActor):
         super().__init__(actor.name, _frame_count(actor.frames, step), self._interpolated, actor.kind == "soup", self._source_of)
         self._actor, self._step, self._last = actor, step, threading.local()
         self.source_name, self.materials, self.material_of_face = actor.source_name, actor.materials, actor.material_of_face
+        self.polygon_of_face = actor.polygon_of_face
+
+    def polygons_at(self, frame: int) -> Faces | None:
+        return self._actor.polygons_at(self._place(self.clamp_frame(frame))[0])
 
     def _source_of(self, frame: int) -> Path:
         return self._actor.source_of(self._place(frame)[0]) or Path(self._actor.name)

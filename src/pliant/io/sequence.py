@@ -19,7 +19,8 @@ import numpy as np
 
 from pliant.io.animation import DEFAULT_RATE, Animation, FrameActor, Mesh
 from pliant.io.limits import refuse
-from pliant.io.mesh_part import EMPTY_MESH, MeshPart, welded_part
+from pliant.io.mesh_part import EMPTY_MESH, MeshPart, matched_part, welded_part
+from pliant.io.polygons import Rows, crossing_note
 
 LoadParts = Callable[[Path], list[MeshPart]]
 PartsOfFile = dict[Path, list[MeshPart]]
@@ -38,12 +39,14 @@ def read_sequence(files: Sequence[Path], load: LoadParts, name: str, ends: Parts
     reader = SequenceReader(files, load, ends)
     is_single = len(reader.first_parts) == 1 and reader.first_parts[0].name == reader.first_path.stem
     actors = [
-        FrameActor(name if is_single else part.name, len(files), partial(reader.read, k), reader.is_soup[k], source=files.__getitem__)
+        FrameActor(name if is_single else part.name, len(files), partial(reader.read, k), reader.is_soup[k], files.__getitem__,
+                   part.polygon_of_face, partial(reader.polygons, k))
         for k, part in enumerate(reader.first_parts)
     ]
     for actor, part in zip(actors, reader.first_parts, strict=True):
         actor.take_materials(part.materials, part.material_of_face)
-    return Animation(name, actors, len(files), DEFAULT_RATE, files=tuple(files), frame_labels=labels)
+    notes = tuple(note for part in reader.first_parts for note in crossing_note(part.name, part.crossing))
+    return Animation(name, actors, len(files), DEFAULT_RATE, notes=notes, files=tuple(files), frame_labels=labels)
 
 
 class SequenceReader:
@@ -63,10 +66,18 @@ class SequenceReader:
 
     def read(self, k: int, frame: int) -> Mesh:
         """Vertices and faces of body k."""
+        part = self._part(k, frame)
+        return part.vertices, self.first_parts[k].faces if self._same_faces(k, part) else part.faces
+
+    def polygons(self, k: int, frame: int) -> Rows | None:
+        """The polygon of each face of body k."""
+        return self._part(k, frame).polygon_of_face
+
+    def _part(self, k: int, frame: int) -> MeshPart:
         if getattr(self._last, "frame", None) != frame:
             self._last.parts, self._last.frame = self._match_parts(self._files[frame], self._load(self._files[frame])), frame
         part: MeshPart = self._last.parts[k]
-        return part.vertices, self.first_parts[k].faces if self._same_faces(k, part) else part.faces
+        return part
 
     def _same_faces(self, k: int, part: MeshPart) -> bool:
         return np.array_equal(part.faces, self.first_parts[k].faces)
@@ -77,7 +88,7 @@ class SequenceReader:
             return [MeshPart(part.name, *EMPTY_MESH) for part in self.first_parts]
         if len(parts) != len(self.first_parts):
             raise refuse(path, f"holds {len(parts)} bodies, expected {len(self.first_parts)}, as many as {self.first_path.name} has")
-        return [welded_part(part, first.faces) for part, first in zip(parts, self.first_parts, strict=True)]
+        return [matched_part(part, first) for part, first in zip(parts, self.first_parts, strict=True)]
 
 
 class FileRun(NamedTuple):

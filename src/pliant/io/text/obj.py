@@ -17,7 +17,8 @@ import numpy as np
 
 from pliant.io.animation import Floats
 from pliant.io.limits import MAX_LINE_BYTES, MAX_MESH_BYTES, Lines, refuse, size_of
-from pliant.io.mesh_part import MAX_PARTS, Indices, MeshPart, checked_faces, fan_triangulate, single_part
+from pliant.io.mesh_part import MAX_PARTS, MeshPart, polygon_part
+from pliant.io.polygons import Indices, Polygons, checked_polygons
 
 CONTINUATIONS = (b"\\", b"\\\r")  # how a line ends that the next one continues
 IGNORED_KEYS = (b"vn", b"vt", b"vp", b"l ", b"p ")  # normals, textures, lines and points: worth writing down, but of no surface
@@ -112,34 +113,34 @@ def _parse_line(content: ObjContent, line: bytes) -> bool:
 
 def _split_parts(path: Path, content: ObjContent) -> list[MeshPart]:
     vertices = np.array(content.coordinates).reshape(-1, 3)
-    corners, counts = content.polygons()
-    faces = fan_triangulate(corners, counts)
+    polygons = checked_polygons(path, *content.polygons(), len(vertices))
+    if not len(polygons.counts):
+        return []
     names = content.names[b"o" if len(content.names[b"o"].label_of_name) > 1 else b"g"]
-    label = np.repeat(names.of_faces(len(counts)), np.maximum(counts - 2, 0))
+    label = names.of_faces(len(content.counts))[polygons.rows]
     label_names = [name.decode("utf-8", "replace") or path.stem for name in names.label_of_name]
     used = np.unique(label)
-    if len(used) <= 1:
-        return single_part(path, label_names[used[0]] if len(used) else path.stem, vertices, faces)
-    checked_faces(path, faces, len(vertices))
-    owner = _connected_labels(faces, label, len(label_names), len(vertices))[label]
+    if len(used) == 1:
+        return [polygon_part(label_names[used[0]], vertices, polygons)]
+    owner = _connected_labels(polygons, label, len(label_names), len(vertices))[label]
     order = np.argsort(owner, kind="stable")
     surfaces = sorted(np.split(order, np.flatnonzero(np.diff(owner[order])) + 1), key=lambda some: int(some[0]))
     if len(surfaces) == 1:
-        return single_part(path, path.stem, vertices, faces)
-    return [_make_part(label_names[label[some[0]]], vertices, faces[some]) for some in surfaces]
+        return [polygon_part(path.stem, vertices, polygons)]
+    return [_make_part(label_names[label[some[0]]], vertices, polygons.take(some)) for some in surfaces]
 
 
-def _connected_labels(faces: Indices, label: Indices, labels: int, count: int) -> Indices:
-    """(labels,): which of the labels are one, because faces of both have a vertex in common."""
+def _connected_labels(polygons: Polygons, label: Indices, labels: int, count: int) -> Indices:
+    """(labels,): which of the labels are one, because polygons of both have a vertex in common."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    ends = np.repeat(label, 3), labels + faces.ravel()
+    ends = np.repeat(label, polygons.counts), labels + polygons.corners
     graph = coo_array((np.ones(len(ends[0]), np.int32), ends), shape=(labels + count, labels + count))
     found: Indices = connected_components(graph.tocsr(), directed=False)[1][:labels]
     return found
 
 
-def _make_part(name: str, vertices: Floats, faces: Indices) -> MeshPart:
-    rows, corners = np.unique(faces, return_inverse=True)
-    return MeshPart(name, vertices[rows], corners.reshape(-1, 3).astype(np.int32), rows, len(vertices))
+def _make_part(name: str, vertices: Floats, polygons: Polygons) -> MeshPart:
+    rows, corners = np.unique(polygons.corners, return_inverse=True)
+    return polygon_part(name, vertices[rows], polygons._replace(corners=corners))._replace(rows=rows, file_vertices=len(vertices))

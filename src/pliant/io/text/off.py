@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from pliant.io.limits import MAX_MESH_BYTES, Lines, check_fits, refuse, size_of
-from pliant.io.mesh_part import MeshPart, fan_triangulate, single_part
+from pliant.io.mesh_part import MeshPart, polygon_part
+from pliant.io.polygons import checked_polygons
 
 KEYWORDS = (b"OFF", b"COFF", b"NOFF", b"STOFF", b"CNOFF", b"STCOFF", b"STNOFF", b"STCNOFF")
 
@@ -21,7 +22,7 @@ KEYWORDS = (b"OFF", b"COFF", b"NOFF", b"STOFF", b"CNOFF", b"STCOFF", b"STNOFF", 
 def read_off(path: Path) -> list[MeshPart]:
     """The part of a file, named as the file is."""
     size = size_of(path, MAX_MESH_BYTES)
-    coordinates, corners, counts = array("d"), array("q"), array("q")
+    coordinates, corners, counts, face_rows = array("d"), array("q"), array("q"), array("q")
     with path.open("rb") as file:
         rows = _word_rows(text := Lines(path, file))
         first = next(rows, [b""])
@@ -44,10 +45,11 @@ def read_off(path: Path) -> list[MeshPart]:
                     continue
                 corners.extend(list(map(int, words[1 : 1 + count])))
                 counts.append(count)
+                face_rows.append(row)
         except StopIteration:
             raise refuse(path, "ends before all the vertices and faces that it announces") from None
-    found = fan_triangulate(np.array(corners, np.int64), np.array(counts, np.int64))
-    return single_part(path, path.stem, np.array(coordinates).reshape(-1, 3), found)
+    polygons = checked_polygons(path, *(np.array(each, np.int64) for each in (corners, counts)), vertices, np.array(face_rows, np.int64))
+    return [polygon_part(path.stem, np.array(coordinates).reshape(-1, 3), polygons)] if len(counts) else []
 
 
 def _word_rows(text: Lines) -> Iterator[list[bytes]]:

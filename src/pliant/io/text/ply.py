@@ -1,8 +1,11 @@
 """PLY, the polygon file format (Turk 1994): ASCII, and binary of both byte orders.
 
 The header names elements, each with a count and properties, which are numbers or lists of numbers. Of these only x, y and z of `vertex` and
-the list `vertex_indices` (or `vertex_index`) of `face` matter; the rest is passed over, and no texture is opened. Faces may have any number
-of corners, and each another one.
+the list `vertex_indices` (or `vertex_index`) of `face` and of `tristrips` matter; the rest is passed over, and no texture is opened. Faces
+may have any number of corners, and each another one.
+
+A triangle strip is a list of vertices; each with the two before it is a triangle, every other one turned, and −1 begins a strip anew. A
+triangle that names a vertex twice only continues a strip elsewhere, and is none. Triangles of strips are numbered after the faces.
 
 Invariant: a count is compared with the bytes that are there before any memory is asked for.
 """
@@ -19,18 +22,22 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from pliant.io.animation import Floats
-from pliant.io.limits import MAX_LINE_BYTES, MAX_MESH_BYTES, Lines, check_fits, refuse, size_of
-from pliant.io.mesh_part import Indices, MeshPart, fan_triangulate, single_part, to_float64
+from pliant.io.limits import MAX_LINE_BYTES, MAX_MESH_BYTES, Lines, check_fits, refuse, size_of, skip_byte_order_mark
+from pliant.io.mesh_part import MeshPart, polygon_part, to_float64
+from pliant.io.polygons import Indices, checked_polygons
 
 MAX_HEADER_LINES = 1_000  # of a header
 MAX_RAGGED_LISTS = 1 << 23  # lists, where not all are as long: they are read one by one
 CORNER_LISTS = ("vertex_indices", "vertex_index")
+FACES, STRIPS = "face", "tristrips"  # elements that have them
+RESTART = -1  # begins a strip anew
 TYPE_CODES = {
     **dict.fromkeys(("char", "int8"), "i1"), **dict.fromkeys(("uchar", "uint8"), "u1"),
     **dict.fromkeys(("short", "int16"), "i2"), **dict.fromkeys(("ushort", "uint16"), "u2"),
     **dict.fromkeys(("int", "int32"), "i4"), **dict.fromkeys(("uint", "uint32"), "u4"),
     **dict.fromkeys(("float", "float32"), "f4"), **dict.fromkeys(("double", "float64"), "f8"),
 }  # fmt: skip
+NO_LISTS = np.zeros(0, np.int64), np.zeros(0, np.int64)  # numbers, and how many each list has
 BYTE_ORDERS = {b"ascii": "", b"binary_little_endian": "<", b"binary_big_endian": ">"}
 
 
@@ -64,9 +71,25 @@ def read_ply(path: Path) -> list[MeshPart]:
         present = size - file.tell()
         for element in elements:
             check_fits(path, f"rows of {element.name!r}", element.rows, _min_row_bytes(element, order), present + 1)
-        found = _read_text(path, file, elements) if not order else _read_binary(path, file, elements, size)
-    vertices, (corners, counts) = found
-    return single_part(path, path.stem, vertices, fan_triangulate(corners, counts))
+        vertices, lists = _read_text(path, file, elements) if not order else _read_binary(path, file, elements, size)
+    corners, counts = lists.get(FACES, NO_LISTS)
+    if STRIPS in lists:
+        triangles = _strip_triangles(*lists[STRIPS])
+        corners, counts = np.concatenate([corners, triangles.ravel()]), np.concatenate([counts, np.full(len(triangles), 3)])
+    polygons = checked_polygons(path, corners, counts, len(vertices))
+    return [polygon_part(path.stem, vertices, polygons)] if len(polygons.counts) else []
+
+
+def _strip_triangles(corners: Indices, counts: Indices) -> Indices:
+    """(f, 3) triangles of strips, those of one list after those of the other."""
+    starts = np.insert(corners, np.cumsum(counts)[:-1], RESTART) if len(counts) > 1 else corners
+    place = np.arange(len(starts))
+    since = place - np.maximum.accumulate(np.where(starts == RESTART, place, -1)) - 1  # vertices before it in its strip
+    at = np.flatnonzero((since >= 2) & (starts != RESTART))
+    odd = since[at] % 2
+    a, b, c = starts[at - 2 + odd], starts[at - 1 - odd], starts[at]
+    found: Indices = np.stack([a, b, c], axis=1)[(a != b) & (b != c) & (c != a)]
+    return found
 
 
 def _min_row_bytes(element: Element, order: str) -> int:
@@ -79,6 +102,7 @@ def _min_row_bytes(element: Element, order: str) -> int:
 def _read_header(path: Path, file: BinaryIO) -> tuple[str, list[Element]]:
     """The byte order, empty for text, and the elements; the file is where the data begins."""
     order, elements = None, list[Element]()
+    skip_byte_order_mark(path, file)
     for number in range(1, MAX_HEADER_LINES + 1):
         line = file.readline(MAX_LINE_BYTES + 1)
         if len(line) > MAX_LINE_BYTES:
@@ -110,12 +134,12 @@ def _parse_property(path: Path, number: int, order: str, words: list[str]) -> Pr
     raise refuse(path, f"line {number} of its header is no property")
 
 
-def _read_text(path: Path, file: BinaryIO, elements: list[Element]) -> tuple[Floats, tuple[Indices, Indices]]:
+def _read_text(path: Path, file: BinaryIO, elements: list[Element]) -> tuple[Floats, dict[str, tuple[Indices, Indices]]]:
     text = Lines(path, file)
     rows = iter(text)
-    vertices, faces, counts = array("d"), array("q"), array("q")
+    vertices, found = array("d"), dict[str, tuple[Indices, Indices]]()
     for element in elements:
-        chosen = _wanted_properties(path, element)
+        chosen, lists, counts = _wanted_properties(path, element), array("q"), array("q")
         for number in range(element.rows):
             line = next(rows, None)
             if line is None:
@@ -135,9 +159,11 @@ def _read_text(path: Path, file: BinaryIO, elements: list[Element]) -> tuple[Flo
             except (ValueError, OverflowError, IndexError) as error:
                 raise refuse(path, f"row {number} of {element.name!r}: {error}") from None
             text.idle += count < 3  # no face
-            faces.extend(corners)
+            lists.extend(corners)
             counts.append(count)
-    return np.array(vertices).reshape(-1, 3), (np.array(faces, np.int64), np.array(counts, np.int64))
+        if chosen and element.name != "vertex":
+            found[element.name] = np.array(lists, np.int64), np.array(counts, np.int64)
+    return np.array(vertices).reshape(-1, 3), found
 
 
 def _property_start(words: list[bytes], before: list[Property]) -> int:
@@ -157,16 +183,16 @@ def _wanted_properties(path: Path, element: Element) -> list[int]:
         if not {"x", "y", "z"} <= set(names):
             raise refuse(path, "its vertices have no x, y and z")
         return [names.index(axis) for axis in "xyz"]
-    if element.name != "face":
+    if element.name not in (FACES, STRIPS):
         return []
     found = [k for k, each in enumerate(element.properties) if each.name in CORNER_LISTS and each.length and "f" not in each.type]
     if not found and element.rows:
-        raise refuse(path, f"its faces have no list of whole numbers {CORNER_LISTS[0]!r}")
+        raise refuse(path, f"its element {element.name!r} has no list of whole numbers {CORNER_LISTS[0]!r}")
     return found[:1]
 
 
-def _read_binary(path: Path, file: BinaryIO, elements: list[Element], size: int) -> tuple[Floats, tuple[Indices, Indices]]:
-    vertices, faces = np.zeros((0, 3)), (np.zeros(0, np.int64), np.zeros(0, np.int64))
+def _read_binary(path: Path, file: BinaryIO, elements: list[Element], size: int) -> tuple[Floats, dict[str, tuple[Indices, Indices]]]:
+    vertices, lists = np.zeros((0, 3)), dict[str, tuple[Indices, Indices]]()
     for element in elements:
         chosen = _wanted_properties(path, element)
         if not any(each.length for each in element.properties):
@@ -183,8 +209,9 @@ def _read_binary(path: Path, file: BinaryIO, elements: list[Element], size: int)
             if found is None:
                 file.seek(start)
                 found = _read_ragged_lists(path, file, element, chosen, size)
-            faces = found if chosen else faces
-    return vertices, faces
+            if chosen:
+                lists[element.name] = found
+    return vertices, lists
 
 
 def _read_equal_lists(path: Path, file: BinaryIO, element: Element, chosen: list[int], size: int) -> tuple[Indices, Indices] | None:
@@ -202,7 +229,7 @@ def _read_equal_lists(path: Path, file: BinaryIO, element: Element, chosen: list
     if not all((table[f"n{k}"] == table[f"n{k}"][0]).all() for k, each in enumerate(element.properties) if each.length):
         return None
     if not chosen:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        return NO_LISTS
     return table[f"p{chosen[0]}"].astype(np.int64).ravel(), table[f"n{chosen[0]}"].astype(np.int64)
 
 

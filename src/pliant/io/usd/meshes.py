@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from pliant.core.validate import RIGID_TOLERANCE
 from pliant.io.limits import refuse
+from pliant.io.polygons import Polygons, checked_polygons
 from pliant.io.usd.skin import Skin, convex_weights, joint_maps, make_deformer
 
 Floats = NDArray[np.float64]
-Faces = NDArray[np.int32]
 ArrayTuple = tuple[NDArray[Any], ...]
 
 MAX_TESTED_MATRICES = 60_000  # matrices, of a mesh and of what is above it, that are worked out to see how it moves: about a second
@@ -44,10 +44,11 @@ class Clock(NamedTuple):
 class MeshRecord(NamedTuple):
     """A mesh: what it is, by kind, and where it is in a frame.
 
-        rigid    points (n, 3), faces (f, 3), the matrix (4, 4) that places them, for rows; at: (4, 4) that moves them from there
-        blended  points, faces; at: the map (1, 4, 4). With joints: joints (n k,), shares (n k,), k of each vertex; at: maps (m, 3, 4)
-        free     faces; at: points and the matrix (4, 4) that places them, for rows
-        soup     nothing; at: points, the matrix and faces
+        all      points (n, 3) of the first frame, and polygons: corners (m,), counts (p,) and rows (p,), as in `io/polygons.py`; then
+        rigid    the matrix (4, 4) that places points, for rows; at: (4, 4) that moves them from there
+        blended  nothing; at: the map (1, 4, 4). With joints: joints (n k,), shares (n k,), k of each vertex; at: maps (m, 3, 4)
+        free     nothing; at: points and the matrix (4, 4) that places them, for rows
+        soup     nothing; at: points, the matrix and polygons
     """
 
     kind: str
@@ -61,14 +62,15 @@ def read_mesh(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Sk
     """What a UsdGeom.Mesh says; None if it has no faces."""
     first, points, varying_faces = clock.time_code(pxr, 0), mesh.GetPointsAttr(), _has_varying_faces(mesh)
     rest = finite_points(path, name, points.Get(first))
-    faces = triangulate_faces(path, name, mesh, first, len(rest))
-    if not len(faces):
+    polygons = read_polygons(path, name, mesh, first, len(rest))
+    if not len(polygons.counts):
         return None
+    arrays = rest, *polygons
     if skin is not None and not varying_faces:
-        return _skinned_mesh(pxr, path, name, mesh, clock, skin, rest, faces)
+        return _skinned_mesh(pxr, path, name, mesh, clock, skin, arrays)
     if varying_faces or points.ValueMightBeTimeVarying():
-        return _free_mesh(pxr, path, name, mesh, clock, varying_faces, faces)
-    return _static_mesh(pxr, mesh, clock, rest, faces)
+        return _free_mesh(pxr, path, name, mesh, clock, varying_faces, arrays)
+    return _static_mesh(pxr, mesh, clock, arrays)
 
 
 def _has_varying_faces(mesh: Any) -> bool:
@@ -93,8 +95,8 @@ def check_finite(path: Path, name: str, rows: Floats) -> Floats:
     return rows
 
 
-def triangulate_faces(path: Path, name: str, mesh: Any, time: Any, points: int) -> Faces:
-    """(f, 3): faces without holes, cut into fans, counterclockwise seen from outside after the matrix of the mesh has been applied."""
+def read_polygons(path: Path, name: str, mesh: Any, time: Any, points: int) -> Polygons:
+    """Faces that are no holes, counterclockwise seen from outside after the matrix of the mesh has been applied."""
     named = (attribute.Get(time) for attribute in _topology(mesh))
     counts, corners, holes = (np.array(() if each is None else each, np.int32) for each in named)
     total = int(counts.sum(dtype=np.int64))
@@ -102,20 +104,13 @@ def triangulate_faces(path: Path, name: str, mesh: Any, time: Any, points: int) 
         raise refuse(path, f"{name}: faces have {total:,} corners, {len(corners):,} are there")
     if len(corners) and not 0 <= corners.min() <= corners.max() < points:
         raise refuse(path, f"{name}: a face names point {corners.min() if corners.min() < 0 else corners.max()} of {points}")
-    made: Faces = corners.reshape(-1, 3) if not len(holes) and (counts == 3).all() else _fan_triangles(counts, corners, holes)
+    found = Polygons(corners.astype(np.int64), counts.astype(np.int64), np.arange(len(counts)))
+    if len(holes):
+        found = found.take(np.setdiff1d(found.rows, holes))
     mirrored = np.linalg.det(_local_to_world(mesh, time)[:3, :3]) < 0
-    return made[:, ::-1] if (mesh.GetOrientationAttr().Get(time) == "leftHanded") != mirrored else made
-
-
-def _fan_triangles(counts: Faces, corners: Faces, holes: Faces) -> Faces:
-    """(f, 3): triangles of polygons that are no holes."""
-    pieces = np.maximum(counts - 2, 0)
-    pieces[holes[(holes >= 0) & (holes < len(counts))]] = 0
-    face = np.repeat(np.arange(len(counts)), pieces)
-    first = (np.cumsum(counts) - counts)[face]
-    second = first + 1 + np.arange(len(face)) - (np.cumsum(pieces) - pieces)[face]
-    made: Faces = corners[np.stack([first, second, second + 1], axis=1)]
-    return made
+    turned = (mesh.GetOrientationAttr().Get(time) == "leftHanded") != mirrored
+    found = checked_polygons(path, found.corners, found.counts, points, found.rows, f"{name}: face")
+    return found.reversed() if turned else found
 
 
 def _local_to_world(mesh: Any, time: Any) -> Floats:
@@ -126,17 +121,16 @@ def _local_to_world(mesh: Any, time: Any) -> Floats:
     return matrix
 
 
-def _static_mesh(pxr: Any, mesh: Any, clock: Clock, rest: Floats, faces: Faces) -> MeshRecord:
+def _static_mesh(pxr: Any, mesh: Any, clock: Clock, arrays: ArrayTuple) -> MeshRecord:
     """Points that never change. Scale and shear that never change are applied to them once."""
     start = _local_to_world(mesh, clock.time_code(pxr, 0))
-    arrays = rest, faces, start.T
     if not _may_move(pxr, mesh.GetPrim()):
-        return MeshRecord("rigid", 1, arrays, lambda _: (np.eye(4),))
+        return MeshRecord("rigid", 1, (*arrays, start.T), lambda _: (np.eye(4),))
     inverse = np.linalg.inv(start).astype(np.float64) if abs(np.linalg.det(start[:3, :3])) > 0 else None
     if inverse is not None and _stays_rigid(pxr, mesh, clock, inverse):
-        return MeshRecord("rigid", clock.frames, arrays,
+        return MeshRecord("rigid", clock.frames, (*arrays, start.T),
                           lambda frame: (_set_last_row(_local_to_world(mesh, clock.time_code(pxr, frame)) @ inverse),))
-    return MeshRecord("blended", clock.frames, (rest, faces), lambda frame: (_local_to_world(mesh, clock.time_code(pxr, frame))[None],))
+    return MeshRecord("blended", clock.frames, arrays, lambda frame: (_local_to_world(mesh, clock.time_code(pxr, frame))[None],))
 
 
 def _stays_rigid(pxr: Any, mesh: Any, clock: Clock, inverse: Floats) -> bool:
@@ -184,25 +178,26 @@ def _is_rigid(matrix: Floats) -> bool:
     return bool(np.abs(linear.T @ linear - np.eye(3)).max() < RIGID_TOLERANCE / 2 and np.linalg.det(linear) > 0)
 
 
-def _free_mesh(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, varying_faces: bool, faces: Faces) -> MeshRecord:
+def _free_mesh(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, varying_faces: bool,
+               arrays: ArrayTuple) -> MeshRecord:  # fmt: skip
     """Points, perhaps faces, that change."""
-    max_index = int(faces.max())
+    max_index = int(arrays[1].max())
 
     def at(frame: int) -> ArrayTuple:
         time = clock.time_code(pxr, frame)
         rows, matrix = finite_points(path, name, mesh.GetPointsAttr().Get(time)), _local_to_world(mesh, time).T
         if varying_faces:
-            return rows, matrix, triangulate_faces(path, name, mesh, time, len(rows))
+            return rows, matrix, *read_polygons(path, name, mesh, time, len(rows))
         if max_index >= len(rows):
             raise refuse(path, f"{name}, frame {frame}: {len(rows)} points are there, faces name {max_index}")
         return rows, matrix
 
-    return MeshRecord("soup", clock.frames, (), at) if varying_faces else MeshRecord("free", clock.frames, (faces,), at)
+    return MeshRecord("soup" if varying_faces else "free", clock.frames, arrays, at)
 
 
-def _skinned_mesh(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Skin, rest: Floats, faces: Faces) -> MeshRecord:
+def _skinned_mesh(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin: Skin, arrays: ArrayTuple) -> MeshRecord:
     """Points that joints carry, or blend shapes too. Nothing of a mesh is kept but for how many points it has: there may be crowds."""
-    count = len(rest)
+    count = len(arrays[0])
 
     def points(time: Any) -> Floats:
         rows = finite_points(path, name, mesh.GetPointsAttr().Get(time))
@@ -214,6 +209,6 @@ def _skinned_mesh(pxr: Any, path: Path, name: str, mesh: Any, clock: Clock, skin
     found = None if varying else convex_weights(skin, count, clock.time_code(pxr, 0))
     if found is None:
         vertices = make_deformer(pxr, skin, points)
-        return MeshRecord("free", clock.frames, (faces,), lambda frame: vertices(clock.time_code(pxr, frame)))
-    arrays = rest, faces, found.joint_ids, found.weights
+        return MeshRecord("free", clock.frames, arrays, lambda frame: vertices(clock.time_code(pxr, frame)))
+    arrays = *arrays, found.joint_ids, found.weights
     return MeshRecord("blended", clock.frames, arrays, lambda frame: (joint_maps(pxr, skin, clock.time_code(pxr, frame)),), found.joints)

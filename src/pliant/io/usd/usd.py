@@ -20,6 +20,7 @@ from scipy.sparse import coo_array, csr_array
 from pliant.body import Body
 from pliant.io.animation import DEFAULT_RATE, DEFAULT_SETTINGS, Actor, Animation, Faces, Floats, FrameActor, MovingActor, Settings
 from pliant.io.limits import file_errors, printable, refuse, size_of
+from pliant.io.polygons import Polygons, Triangulation, checked_polygons, crossing_note, triangulate
 from pliant.io.subprocess_client import SubprocessClient
 from pliant.io.usd.meshes import ArrayTuple, check_finite
 from pliant.io.usd.scene import MAX_ACTORS, MAX_FRAMES
@@ -56,20 +57,22 @@ def read_usd(path: str | Path, settings: Settings = DEFAULT_SETTINGS) -> Animati
     animated = False
     try:
         with file_errors(path):
-            actors = list(_make_actors(path, scene))
+            made = list(_make_actors(path, scene))
+            actors = [actor for actor, _ in made]
             metadata, _ = scene.request(path, "metadata")
             frames, rate = max(actor.frames for actor in actors), float(metadata["rate"])
             rate = rate if 0 < rate < math.inf else settings.rate or DEFAULT_RATE
             notes, files = tuple(printable(note) for note in metadata["notes"]), tuple(Path(file) for file in metadata["files"])
             animated = not all(actor.kind == "rigid" and actor.frames == 1 for actor in actors)
+            notes += tuple(note for _, some in made for note in some)
             return Animation(path.stem, actors, frames, rate, printable(metadata["up"]), printable(metadata["unit"]), notes, files)
     finally:
         if not animated:  # nothing more will be asked
             scene.close()
 
 
-def _make_actors(path: Path, scene: SubprocessClient) -> Iterator[Actor]:
-    """The actors of all meshes that the other process finds."""
+def _make_actors(path: Path, scene: SubprocessClient) -> Iterator[tuple[Actor, tuple[str, ...]]]:
+    """The actors of all meshes that the other process finds, with notes."""
     for number in range(MAX_ACTORS + 1):
         head, arrays = scene.request(path, "next_mesh")
         if head is None:
@@ -82,22 +85,28 @@ def _make_actors(path: Path, scene: SubprocessClient) -> Iterator[Actor]:
     raise refuse(path, f"has more than {MAX_ACTORS:,} meshes")
 
 
-def _make_actor(path: Path, name: str, head: dict[str, Any], arrays: ArrayTuple, pose: ReadPose) -> Actor:
-    """The actor of a mesh; `meshes.MeshRecord` says what the arrays of each kind are."""
+def _make_actor(path: Path, name: str, head: dict[str, Any], arrays: ArrayTuple, pose: ReadPose) -> tuple[Actor, tuple[str, ...]]:
+    """The actor of a mesh, and notes; `meshes.MeshRecord` says what the arrays of each kind are."""
     kind, frames = head["kind"], int(head["frames"])
     if not 1 <= frames <= MAX_FRAMES:
         raise refuse(path, f"{name}: has {frames:,} frames, at most {MAX_FRAMES:,} are read")
-    if kind == "rigid":
-        rest, faces, matrix = _float_rows(arrays[0], -1, 3), _face_rows(arrays[1]), _float_rows(arrays[2], 4, 4)
-        return _rigid_actor(path, name, frames, _to_world(rest, matrix), faces, pose)
-    if kind == "blended":
-        rest, faces = _float_rows(arrays[0], -1, 3), _face_rows(arrays[1])
-        weights = _weight_matrix(len(rest), int(head["joints"]), *arrays[2:]) if arrays[2:] else np.ones((len(rest), 1))
-        return MatrixActor(path, name, "blended", frames, lambda **options: Body.blended(rest, faces, weights, **options),
-                           lambda frame: _check_kind(pose(frame)[0], "f"))  # fmt: skip
-    if kind not in ("free", "soup"):
+    if kind not in ("rigid", "blended", "free", "soup"):
         raise refuse(path, f"{name}: is of kind {kind!r:.40}, which is none")
-    return _free_actor(path, name, frames, _face_rows(arrays[0]) if kind == "free" else None, pose)
+    rest, polygons, more = _float_rows(arrays[0], -1, 3), _polygons(path, name, arrays[1:4], len(arrays[0])), arrays[4:]
+    found = triangulate(rest, polygons)
+    actor: Actor
+    if kind == "rigid":
+        actor = _rigid_actor(path, name, frames, _to_world(rest, _float_rows(more[0], 4, 4)), found.faces, pose)
+    elif kind == "blended":
+        weights = _weight_matrix(len(rest), int(head["joints"]), *more) if more else np.ones((len(rest), 1))
+        actor = MatrixActor(path, name, "blended", frames, lambda **options: Body.blended(rest, found.faces, weights, **options),
+                            lambda frame: _check_kind(pose(frame)[0], "f"))  # fmt: skip
+    elif kind == "free":
+        actor = FrameActor(name, frames, lambda frame: (_frame_vertices(path, name, pose, frame)[0], found.faces))
+    else:
+        actor = _soup_actor(path, name, frames, polygons, found, pose)
+    actor.polygon_of_face = found.polygon_of_face
+    return actor, crossing_note(name, found.crossing)
 
 
 def _rigid_actor(path: Path, name: str, frames: int, vertices: Floats, faces: Faces, pose: ReadPose) -> Actor:
@@ -107,16 +116,35 @@ def _rigid_actor(path: Path, name: str, frames: int, vertices: Floats, faces: Fa
     return MatrixActor(path, name, "rigid", frames, lambda **options: Body.rigid(vertices, faces, **options), matrix)
 
 
-def _free_actor(path: Path, name: str, frames: int, faces: Faces | None, pose: ReadPose) -> Actor:
-    """Vertices, and faces if there are none yet, of each frame."""
+def _soup_actor(path: Path, name: str, frames: int, polygons: Polygons, first: Triangulation, pose: ReadPose) -> Actor:
+    """Vertices and polygons of each frame; where polygons are those of the first frame, its triangles."""
 
-    def read(frame: int) -> tuple[Floats, Faces]:
+    def read(frame: int) -> tuple[Floats, Triangulation]:
+        vertices, arrays = _frame_vertices(path, name, pose, frame)
         with file_errors(path):
-            rows, matrix, *rest = pose(frame)
-            vertices = _to_world(_float_rows(rows, -1, 3), _float_rows(matrix, 4, 4))
-            return check_finite(path, name, vertices), _face_rows(rest[0]) if faces is None else faces
+            found = _polygons(path, name, arrays, len(vertices))
+            return vertices, first if found.equals(polygons) else triangulate(vertices, found)
 
-    return FrameActor(name, frames, read, soup=faces is None)
+    def mesh(frame: int) -> tuple[Floats, Faces]:
+        vertices, found = read(frame)
+        return vertices, found.faces
+
+    return FrameActor(name, frames, mesh, soup=True, read_polygons=lambda frame: read(frame)[1].polygon_of_face)
+
+
+def _frame_vertices(path: Path, name: str, pose: ReadPose, frame: int) -> tuple[Floats, ArrayTuple]:
+    """(n, 3) in the world, by points and the matrix that places them; and what comes after these."""
+    with file_errors(path):
+        rows, matrix, *more = pose(frame)
+        return check_finite(path, name, _to_world(_float_rows(rows, -1, 3), _float_rows(matrix, 4, 4))), tuple(more)
+
+
+def _polygons(path: Path, name: str, arrays: ArrayTuple, vertices: int) -> Polygons:
+    """Polygons that the other process has sent, which may be anything."""
+    corners, counts, rows = (_check_kind(each, "i").astype(np.int64, copy=False).reshape(-1) for each in arrays)
+    if len(rows) != len(counts) or (counts < 3).any() or counts.sum() != len(corners):
+        raise refuse(path, f"{name}: {len(counts):,} faces do not have {len(corners):,} corners")
+    return checked_polygons(path, corners, counts, vertices, rows, f"{name}: face")
 
 
 def _weight_matrix(vertices: int, joints: int, joint_ids: NDArray[Any], weights: NDArray[Any]) -> csr_array:
@@ -145,7 +173,3 @@ def _check_kind(values: NDArray[Any], kind: str) -> NDArray[Any]:
 def _float_rows(values: NDArray[Any], rows: int, columns: int) -> Floats:
     """As float64 in this shape; -1 rows are any."""
     return _check_kind(values, "f").astype(np.float64, copy=False).reshape(rows, columns)
-
-
-def _face_rows(values: NDArray[Any]) -> Faces:
-    return _check_kind(values, "i").astype(np.int32, copy=False).reshape(-1, 3)

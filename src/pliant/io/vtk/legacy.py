@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.core.validate_table import read_bytes
-from pliant.io.limits import MAX_FILE_BYTES, check_fits, refuse, size_of
+from pliant.io.limits import MAX_FILE_BYTES, UTF8_MARK, check_fits, refuse, size_of, skip_byte_order_mark
 from pliant.io.vtk.safe_xml import parse_numbers
 from pliant.io.vtk.surface import NO_CELLS, POLYGON, STRIP, Cells, CellTypes, Floats, Indices, VtkGrid, cell_types, merge_grids
 
@@ -104,9 +104,10 @@ def read_grid(path: Path) -> VtkGrid:
     """The grid of a file, not checked yet."""
     size_of(path)
     with path.open("rb") as file:
+        skip_byte_order_mark(path, file)
         if file.read(len(SIGNATURE)) != SIGNATURE:  # before all of it is read
             raise refuse(path, f"does not begin with '{SIGNATURE.decode()}'")
-    reader = _LegacyReader(path, read_bytes(path, MAX_FILE_BYTES, "VTK file"))
+    reader = _LegacyReader(path, read_bytes(path, MAX_FILE_BYTES, "VTK file").removeprefix(UTF8_MARK))
     words = reader.keywords()
     if len(words) < 2 or words[0].upper() != "DATASET" or words[1].upper() not in DATASETS:
         raise refuse(path, f"its dataset is {' '.join(words)[:60]!r}, expected {' or '.join(DATASETS)}, which ParaView's filter Extract "
@@ -145,7 +146,8 @@ def _assemble_grid(path: Path, points: Floats | None, parts: dict[str, Cells], t
             raise refuse(path, f"{len(cells.types):,} cells need as many CELL_TYPES, and no other lists")
         return VtkGrid(points, cells._replace(types=types))
     nowhere = np.empty((0, 3))
-    return VtkGrid(points, merge_grids(path, [VtkGrid(nowhere, cells) for cells in parts.values()]).cells)
+    ordered = [parts[name] for name in CELL_LISTS if name in parts]  # as data of cells have them
+    return VtkGrid(points, merge_grids(path, [VtkGrid(nowhere, cells) for cells in ordered]).cells)
 
 
 def _read_cells(reader: _LegacyReader, words: list[str], kind: int) -> Cells:

@@ -15,7 +15,7 @@ from xml.parsers import expat
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from pliant.io.limits import refuse, size_of
+from pliant.io.limits import refuse, size_of, skip_byte_order_mark
 
 MAX_ELEMENTS, MAX_DEPTH = 1_000_000, 64  # attributes count as elements do
 ENCODINGS = ("utf-8", "utf8", "us-ascii", "ascii")
@@ -74,6 +74,7 @@ def read_chunks(path: Path, maximum: int) -> Iterator[bytes]:
     """The content of a file of at most so many bytes."""
     size_of(path, maximum)
     with path.open("rb") as file:
+        skip_byte_order_mark(path, file)
         while part := file.read(CHUNK):
             yield part
 
@@ -81,7 +82,8 @@ def read_chunks(path: Path, maximum: int) -> Iterator[bytes]:
 def check_xml_start(path: Path) -> None:
     """Refuse a file that does not begin as XML does, before all of it is read."""
     with path.open("rb") as file:
-        head = file.read(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip()
+        skip_byte_order_mark(path, file)
+        head = file.read(1 << 12).lstrip()
     if not head.startswith(b"<"):
         raise refuse(path, "not XML: does not begin with '<'")
 

@@ -3,8 +3,8 @@
 Cells are numbered and ordered as VTK does it (The VTK User's Guide, "VTK File Formats", figures of linear and nonlinear cell types). Faces
 of cells with a volume that no other such cell shares are the surface. The sign of the cell's volume, in the points given, turns them
 outward, so that neither a cell that is inside out nor the two orders in use for wedges matter. Cells that are surfaces themselves are
-taken as they are. Curved cells count as flat between their corners, which come first in all of them; polygons are cut into fans, and
-dropped if they have fewer than three corners.
+taken as they are. Curved cells count as flat between their corners, which come first in all of them; polygons of fewer than three corners
+are dropped.
 
 Invariant: only points that belong to triangles are kept, in the order of their numbers.
 """
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.io.limits import refuse
+from pliant.io.polygons import Rows, checked_polygons, triangulate
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -75,6 +76,13 @@ class VtkGrid(NamedTuple):
     displacement: Floats | None = None  # (n, 3), where there is such a field
 
 
+class CellFaces(NamedTuple):
+    """Faces of cells, of k corners each."""
+
+    corners: Indices  # (r, k)
+    cells: Indices  # (r,) the cell of each
+
+
 class GridSurface(NamedTuple):
     """The triangles of a grid."""
 
@@ -82,6 +90,8 @@ class GridSurface(NamedTuple):
     faces: Faces  # (f, 3) of kept points
     curved: bool  # whether there were cells that bend between their corners
     lines: int  # cells left out because they are points or curves
+    cell_of_face: Rows | None  # (f,) the cell of each face; None: face i is of cell i
+    crossing: int  # polygons that cross themselves
 
 
 def cell_types(path: Path, values: NDArray[np.generic]) -> CellTypes:
@@ -132,8 +142,8 @@ def check_grid(path: Path, grid: VtkGrid) -> VtkGrid:
 def extract_surface(path: Path, grid: VtkGrid) -> GridSurface:
     """The triangles of a checked grid, which may be none."""
     types, sizes = grid.cells.types, np.diff(grid.cells.offsets)
-    triangles: list[Indices] = []
-    walls: dict[int, list[Indices]] = {}
+    surfaces = list[CellFaces]()
+    walls: dict[int, list[CellFaces]] = {}
     curved, lines = False, 0
     for kind in np.unique(types).tolist():
         rows = np.flatnonzero(types == kind)
@@ -143,29 +153,38 @@ def extract_surface(path: Path, grid: VtkGrid) -> GridSurface:
             count = 1 + max(max(face) for face in SOLID_FACES[kind])
             curved = curved or bool((sizes[rows] > count).any())
             for face in _oriented_faces(grid.points, _cell_corners(path, kind, grid.cells, rows, count), SOLID_FACES[kind]):
-                walls.setdefault(face.shape[1], []).append(face)
+                walls.setdefault(face.shape[1], []).append(CellFaces(face, rows))
         elif kind in SURFACE_CORNERS:
             curved = curved or bool(SURFACE_CORNERS[kind] and (sizes[rows] > SURFACE_CORNERS[kind]).any())
-            triangles += _surface_triangles(path, kind, grid.cells, rows)
+            surfaces += _cell_surfaces(path, kind, grid.cells, rows)
         else:
             raise refuse(path, f"has cells of VTK's type {kind}, which is not read; expected triangles, quads, polygons, tetrahedra, "
                                "hexahedra, wedges or pyramids (ParaView's filter Tetrahedralize makes these of others)")  # fmt: skip
-    triangles += [_fan_triangles(_boundary_faces(np.concatenate(some))) for _, some in sorted(walls.items())]
-    found = np.concatenate(triangles) if triangles else np.empty((0, 3), np.int64)
+    surfaces += [_boundary_faces(some) for _, some in sorted(walls.items())]
+    if not surfaces:
+        return GridSurface(np.empty(0, np.int64), np.empty((0, 3), np.int32), curved, lines, None, 0)
+    polygons = checked_polygons(path, np.concatenate([each.corners.ravel() for each in surfaces]),
+                                np.concatenate([np.full(*each.corners.shape) for each in surfaces]), len(grid.points),
+                                np.concatenate([each.cells for each in surfaces]), "cell")  # fmt: skip
+    found, cell_of_face, crossing = triangulate(grid.points, polygons)
     is_used = np.zeros(len(grid.points), np.bool_)
     is_used[found] = True
     number = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
-    return GridSurface(np.flatnonzero(is_used), number[found], curved, lines)
+    return GridSurface(np.flatnonzero(is_used), number[found], curved, lines, cell_of_face, crossing)
 
 
-def _surface_triangles(path: Path, kind: int, cells: Cells, rows: Indices) -> list[Indices]:
-    """Triangles of cells of one type that are surfaces, in parts of as many corners each."""
+def _cell_surfaces(path: Path, kind: int, cells: Cells, rows: Indices) -> list[CellFaces]:
+    """Polygons of cells of one type that are surfaces, in parts of as many corners each."""
     sizes = np.diff(cells.offsets)[rows]
     if SURFACE_CORNERS[kind]:
         corners = _cell_corners(path, kind, cells, rows, SURFACE_CORNERS[kind])
-        return [_fan_triangles(corners[:, [0, 1, 3, 2]] if kind == PIXEL else corners)]
-    parts = [_cell_corners(path, kind, cells, rows[sizes == size], size) for size in np.unique(sizes).tolist() if size >= 3]
-    return [_strip_triangles(corners) if kind == STRIP else _fan_triangles(corners) for corners in parts]
+        return [CellFaces(corners[:, [0, 1, 3, 2]] if kind == PIXEL else corners, rows)]
+    found = list[CellFaces]()
+    for size in np.unique(sizes[sizes >= 3]).tolist():
+        some = rows[sizes == size]
+        corners = _cell_corners(path, kind, cells, some, size)
+        found.append(CellFaces(_strip_triangles(corners), np.repeat(some, size - 2)) if kind == STRIP else CellFaces(corners, some))
+    return found
 
 
 def _cell_corners(path: Path, kind: int, cells: Cells, rows: Indices, count: int) -> Indices:
@@ -190,23 +209,16 @@ def _oriented_faces(points: Floats, cells: Indices, faces: tuple[tuple[int, ...]
     return [np.where(inside_out, cells[:, face[::-1]], cells[:, face]) for face in faces]
 
 
-def _boundary_faces(faces: Indices) -> Indices:
-    """Those of (r, k) faces whose set of corners no other has."""
+def _boundary_faces(parts: list[CellFaces]) -> CellFaces:
+    """Those faces, of k corners each, whose set of corners no other has."""
+    faces, cells = (np.concatenate(each) for each in zip(*parts, strict=True))
     keys = np.sort(faces, axis=1)
     order = np.lexsort(keys.T)
     keys = keys[order]
     differs = np.ones(len(keys) + 1, np.bool_)
     differs[1:-1] = (keys[1:] != keys[:-1]).any(axis=1)
     unshared = np.sort(order[differs[:-1] & differs[1:]])  # as they came
-    found: Indices = faces[unshared]
-    return found
-
-
-def _fan_triangles(corners: Indices) -> Indices:
-    """(r, k) polygons as r (k − 2) triangles around their first corners."""
-    ahead = np.arange(1, corners.shape[1] - 1)
-    made: Indices = np.stack([np.repeat(corners[:, :1], len(ahead), axis=1), corners[:, ahead], corners[:, ahead + 1]], axis=2)
-    return made.reshape(-1, 3)
+    return CellFaces(faces[unshared], cells[unshared])
 
 
 def _strip_triangles(corners: Indices) -> Indices:

@@ -17,6 +17,7 @@ import numpy as np
 from pliant.errors import ArgumentError
 from pliant.io.animation import DEFAULT_RATE, Faces, Floats, FrameActor, Settings
 from pliant.io.limits import file_errors, refuse
+from pliant.io.polygons import crossing_note
 from pliant.io.vtk.surface import NO_SURFACE, GridSurface, Indices, VtkGrid, check_grid, extract_surface
 
 DISPLACEMENT_NAMES = ("displacement", "displacements", "displ", "disp")
@@ -56,9 +57,15 @@ def make_actor(name: str, frames: int, load: LoadGrid, path_of: FramePath, disti
     if sampled == 1:
         rest = None
 
+    def surface(grid: VtkGrid, path: Path) -> GridSurface:
+        return found if grid.cells.equals(cells) else extract_surface(path, grid)
+
+    def cells_of_faces(frame: int) -> Faces | None:
+        return surface(load_checked(frame), path_of(frame)).cell_of_face
+
     def read(frame: int) -> tuple[Floats, Faces]:
         grid, path = load_checked(frame), path_of(frame)
-        shape = found if grid.cells.equals(cells) else extract_surface(path, grid)
+        shape = surface(grid, path)
         if rest is None or not len(shape.faces):
             return _surface_points(path, grid, shape.point_ids, False), shape.faces
         if not np.array_equal(rest, grid.points):
@@ -67,8 +74,9 @@ def make_actor(name: str, frames: int, load: LoadGrid, path_of: FramePath, disti
 
     if distinct_grids == 1:
         vertices = _surface_points(path_of(0), first, found.point_ids, False)
-        return FrameActor(name, frames, lambda _: (vertices.copy(), found.faces), source=path_of), _surface_notes(name, found, field)
-    return FrameActor(name, frames, read, soup, path_of), _surface_notes(name, found, field)
+        return (FrameActor(name, frames, lambda _: (vertices.copy(), found.faces), source=path_of, polygon_of_face=found.cell_of_face),
+                _surface_notes(name, found, field))
+    return FrameActor(name, frames, read, soup, path_of, found.cell_of_face, cells_of_faces), _surface_notes(name, found, field)
 
 
 def _surface_notes(name: str, found: GridSurface, field: str) -> tuple[str, ...]:
@@ -82,7 +90,7 @@ def _surface_notes(name: str, found: GridSurface, field: str) -> tuple[str, ...]
         notes.append(f"{name}: {found.lines:,} points or lines were left out.")
     if field:
         notes.append(f"{name}: {sentences[field]}")
-    return tuple(notes)
+    return *notes, *crossing_note(name, found.crossing)
 
 
 def _surface_points(path: Path, grid: VtkGrid, used: Indices, displaced: bool) -> Floats:

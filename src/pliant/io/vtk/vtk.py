@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pliant.core.validate_table import read_bytes
 from pliant.errors import ArgumentError
 from pliant.io.animation import DEFAULT_RATE, DEFAULT_SETTINGS, Animation, FrameActor, Settings
 from pliant.io.limits import display_name, file_errors, refuse, resolve_inside, size_of
@@ -81,7 +80,7 @@ def _read_pvd(path: Path) -> list[_TimedFile]:
 
 def _read_series(path: Path) -> list[_TimedFile]:
     """The lines of a .series file: {"file-series-version": "1.0", "files": [{"name": …, "time": …}, …]}."""
-    text = read_bytes(path, MAX_LIST, "list of files")
+    text = b"".join(read_chunks(path, MAX_LIST))
     if sum(text.count(sign) for sign in (b",", b":", b"[", b"{")) > MAX_VALUES:
         raise refuse(path, f"has more than {MAX_VALUES:,} values")
     try:

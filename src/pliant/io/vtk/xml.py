@@ -19,7 +19,7 @@ from pliant.io.vtk.surface import NO_CELLS, POLYGON, STRIP, Cells, Floats, VtkGr
 from pliant.io.vtk.time_series import is_displacement
 
 GRID_TYPES = ("UnstructuredGrid", "PolyData")
-CELL_LISTS = {"Polys": POLYGON, "Strips": STRIP}  # of PolyData; its vertices and lines have no surface
+CELL_LISTS = {"Verts": 2, "Lines": 4, "Polys": POLYGON, "Strips": STRIP}  # of PolyData, in the order in which its cells are numbered
 
 
 def read_grid(path: Path) -> VtkGrid:
@@ -81,7 +81,7 @@ def _read_cells(arrays: ArrayReader, piece: Element) -> Cells:
 
 
 def _read_polygons(arrays: ArrayReader, piece: Element) -> Cells:
-    """Polygons and strips of PolyData as cells."""
+    """Vertices, lines, polygons and strips of PolyData as cells."""
     parts = []
     for tag, kind in CELL_LISTS.items():
         section = piece.find(tag)
