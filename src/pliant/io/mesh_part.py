@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pliant.geometry.mesh import weld_map
 from pliant.io.animation import Faces, Floats
-from pliant.io.limits import refuse
+from pliant.io.limits import display_name, refuse
 from pliant.io.polygons import Indices, Polygons, Rows, triangulate
 
 MAX_PARTS = 10_000  # of one file
@@ -35,6 +35,18 @@ class MeshPart(NamedTuple):
     polygon_of_face: Rows | None = None  # (f,) the number in the file of the polygon that each face belongs to; None: face i is polygon i
     polygons: Polygons | None = None  # these; None where there are only triangles that the reader has made
     crossing: int = 0  # polygons that cross themselves
+
+
+def with_materials(part: MeshPart, names: list[str], label_of_polygon: Indices) -> MeshPart:
+    """The part with the materials of its faces. `label_of_polygon`: of each polygon of the file, a row of `names`, or 0 for none."""
+    if len(names) < 2:
+        return part
+    label = label_of_polygon[np.arange(len(part.faces)) if part.polygon_of_face is None else part.polygon_of_face]
+    used = np.unique(label[label > 0])
+    if not len(used):
+        return part
+    material = np.where(label > 0, np.searchsorted(used, label), -1).astype(np.int32)
+    return part._replace(materials=[display_name(names[k]) for k in used], material_of_face=material)
 
 
 def to_float64(numbers: NDArray[Any]) -> Floats:

@@ -123,6 +123,8 @@ class MeshNodes:
         for (node, surface, mesh, skin), name in zip(self._mesh_nodes, names, strict=True):
             weights, bound = self._weights(node, surface), self._bind_skin(surface, mesh, skin)
             made.append(make_actor(self._data.path, unique_names.assign(name), node, poses, surface, weights, bound))
+            made[-1].source_name = name
+            made[-1].take_materials(surface.materials, surface.material_of_face)
         return made
 
     def _weights(self, node: int, surface: GltfSurface) -> Floats:
