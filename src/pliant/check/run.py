@@ -201,7 +201,7 @@ def make_plan(animation: Animation, check_options: CheckOptions, frames: list[in
         file_hash.update(os.fsencode(file.name) + f"\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
     options = {name: value for name, value in asdict(check_options).items() if name not in ("policy", "volume", "frames")}
     return {"format": "pliant check 2", "pliant": pliant.__version__, "files": file_hash.hexdigest(), "rate": animation.rate,
-            "clip": animation.asked.clip, "as": animation.asked.numbered,
+            "clip": animation.asked.clip, "as": animation.asked.numbered, "start": animation.asked.start,
             "bodies": [actor.name for actor in animation.actors], "options": options, "notes": list(animation.notes),
             "frames": [frames[0], frames[-1], len(frames)], "report": f"every {every}" if every else "none"}  # fmt: skip
 

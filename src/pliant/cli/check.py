@@ -60,6 +60,13 @@ class Adjacent(StrEnum):
     ignore = "ignore"
 
 
+class Numbered(StrEnum):
+    """What numbered files are."""
+
+    bodies = "bodies"
+    frames = "frames"
+
+
 class Form(StrEnum):
     """Format of the file of pairs."""
 
@@ -68,6 +75,7 @@ class Form(StrEnum):
 
 
 Option = typer.Option
+file_option = partial(typer.Option, rich_help_panel="Files")
 query_option = partial(typer.Option, rich_help_panel="Query")
 output_option = partial(typer.Option, rich_help_panel="Output")
 Files = Annotated[list[Path], typer.Argument(
@@ -88,9 +96,12 @@ Policy = Annotated[str, Option(help="Refit policy: auto, bottom_up, lazy, hybrid
 Volume = Annotated[str, Option(help="Bounding-volume type: aabb, obb, sphere, …")]
 Weld = Annotated[str, Option(metavar="on|off|DISTANCE", help="Merge vertices at the same position, as at the seams of textured meshes.")]
 Jobs = Annotated[int | None, Option(min=1, max=1024, help="Frames checked in parallel.", show_default="one per processor")]
-Rate = Annotated[float | None, Option(
-    min=0.001, max=100_000, help="Frames per second, for clips and for files without a rate.", show_default="the file's, else 30")]
-Clip = Annotated[str | None, Option(help="Name or number of the clip, if a file has several.", show_default="the first")]
+Rate = Annotated[float | None, file_option(
+    min=0.001, max=100_000, help="Samples per second; between frames of a file, vertices are interpolated.", show_default="the file's, else 30")]
+Clip = Annotated[list[str] | None, file_option(
+    metavar="all|NAME", help="Clip that is played, by name or number; repeatable.", show_default="those that move different nodes")]
+AsKind = Annotated[Numbered | None, file_option("--as", help="What numbered files are.", show_default="by their faces")]
+Start = Annotated[int | None, file_option(metavar="N", help="Number of the first frame in the results.", show_default="the file's, else 0")]
 Report = Annotated[bool, output_option("--report/--no-report", help="Write report.html and plots.")]
 Megabytes = Annotated[float, output_option(min=1, max=2000, help="Maximum megabytes of report.html; frames are left out if necessary.")]
 
@@ -114,6 +125,8 @@ def check(
     jobs: Jobs = None,
     rate: Rate = None,
     clip: Clip = None,
+    numbered: AsKind = None,
+    start: Start = None,
     form: Annotated[Form, output_option("--format", help="Format of the file of pairs.")] = Form.npz,
     report: Report = True,
     report_mb: Megabytes = 30.0,
@@ -131,7 +144,7 @@ def check(
         options = make_options(frames=frames, between=between, with_self=self_pairs, pairs=tuple(pairs or ()), ignore=tuple(ignore or ()),
                                groups=parse_groups(group or []), within=within, adjacent=adjacent.value, engine=engine.value,
                                device=device.value, policy=policy, volume=volume, weld=parse_weld(weld))  # fmt: skip
-        animation = read_files(files, rate, clip)
+        animation = read_files(files, rate, clip, numbered, start)
     output = Output(make_folder(out), form.value, report, int(1e6 * report_mb), report)
     print_animation(animation, console)
     try:
@@ -148,12 +161,22 @@ def check(
 check.__doc__ = f"{check.__doc__}\n\n{EXAMPLES}"
 
 
-def read_files(files: list[Path], rate: float | None, clip: str | None) -> Animation:
-    """Read the animation in these files."""
+def read_files(files: list[Path], rate: float | None = None, clip: list[str] | None = None, numbered: Numbered | None = None,
+               start: int | None = None) -> Animation:  # fmt: skip
+    """Read the animation in these files; errors name the command-line option."""
+    from pliant.errors import FileError
     from pliant.io.animation import Settings
     from pliant.io.read import read
 
-    return read(files, Settings(rate, clip))
+    try:
+        return read(files, Settings(rate, tuple(clip) if clip else None, numbered and numbered.value, start))
+    except FileError:
+        raise
+    except ValueError as error:
+        name, _, rest = str(error).partition(": ")
+        if name not in ("rate", "clip", "start"):
+            raise
+        raise typer.BadParameter(rest, param_hint=f"--{name}") from None
 
 
 def make_options(**values: Any) -> CheckOptions:

@@ -38,11 +38,13 @@ class Settings(NamedTuple):
         file, or of a clip those of the program that baked it, else 30 a second
     clip : names or numbers of clips that are played, or "all", for files with several; None: those that move different nodes
     numbered : what numbered files are: "frames" of one animation or "bodies"; None: frames if faces are the same, bodies if all differ
+    start : the number of the first frame, for people; None: as the file says, or 0
     """
 
     rate: float | None = None
     clip: str | tuple[str, ...] | None = None
     numbered: str | None = None
+    start: int | None = None
 
     @property
     def clips(self) -> tuple[str, ...]:

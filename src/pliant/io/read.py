@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pliant.core.registry import Registry, check_callable
+from pliant.core.validate import integer
 from pliant.core.validate_rig import positive
 from pliant.errors import ArgumentError, ArgumentTypeError
 from pliant.io.animation import DEFAULT_SETTINGS, Animation, FrameActor, Settings
@@ -23,6 +24,9 @@ from pliant.io.mesh_part import MeshPart
 from pliant.io.numbered import BODIES, FRAMES, check_kind, kind_note, kind_of_files
 from pliant.io.resampling import resample
 from pliant.io.sequence import FileRun, LoadParts, group_numbered, read_sequence
+
+
+MAX_START = 10**9  # numbers of frames
 
 
 class Format(NamedTuple):
@@ -112,6 +116,8 @@ def read(paths: str | Path | Sequence[str | Path], settings: Settings = DEFAULT_
     if settings.rate is not None:
         positive("rate", settings.rate)
     check_kind(settings.numbered)
+    if settings.start is not None:
+        integer("start", settings.start, range(-MAX_START, MAX_START))
     runs, files, already_read = list[FileRun](), list[Path](), dict[Path, Animation]()
     for path in dict.fromkeys(map(Path, paths)):
         with file_errors(path):  # names that are too long
@@ -125,7 +131,11 @@ def read(paths: str | Path | Sequence[str | Path], settings: Settings = DEFAULT_
                 raise refuse(path, f"has no known suffix; known are {' '.join(FORMATS)}")
             files.append(path)
     readers = _make_readers(runs + _group_runs(files), settings, already_read)
-    return _merge([resample(reading(), settings.rate) for reading in readers])._replace(asked=settings)
+    found = _merge([resample(reading(), settings.rate) for reading in readers])
+    if settings.clips and not found.clips:
+        raise ArgumentError(f"clip: expected none, as {found.name} has no clips, got {settings.clips[0]!r:.100}")
+    labels = found.frame_labels if settings.start is None else [str(settings.start + frame) for frame in range(found.frames)]
+    return found._replace(asked=settings, frame_labels=labels)
 
 
 def _group_runs(files: list[Path]) -> list[FileRun]:
