@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import contextmanager
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from pliant.cli.errors import EXIT_COLLISIONS, EXIT_INTERRUPTED, announce_compiling, make_console, make_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import Console
     from rich.progress import Progress
 
     from pliant.check.plan import CheckOptions
     from pliant.check.run import CheckProgress, CheckResult, Output
-    from pliant.io.animation import Animation
+    from pliant.io.animation import Animation, Settings
 
 MAX_TABLE_ROWS = 8  # maximum rows of printed tables
 EXAMPLES = """\
@@ -144,7 +145,7 @@ def check(
         options = make_options(frames=frames, between=between, with_self=self_pairs, pairs=tuple(pairs or ()), ignore=tuple(ignore or ()),
                                groups=parse_groups(group or []), within=within, adjacent=adjacent.value, engine=engine.value,
                                device=device.value, policy=policy, volume=volume, weld=parse_weld(weld))  # fmt: skip
-        animation = read_files(files, rate, clip, numbered, start)
+        animation = read_files(files, FileOptions(rate, clip, numbered, start))
     output = Output(make_folder(out), form.value, report, int(1e6 * report_mb), report)
     print_animation(animation, console)
     try:
@@ -161,15 +162,36 @@ def check(
 check.__doc__ = f"{check.__doc__}\n\n{EXAMPLES}"
 
 
-def read_files(files: list[Path], rate: float | None = None, clip: list[str] | None = None, numbered: Numbered | None = None,
-               start: int | None = None) -> Animation:  # fmt: skip
-    """Read the animation in these files; errors name the command-line option."""
-    from pliant.errors import FileError
-    from pliant.io.animation import Settings
+class FileOptions(NamedTuple):
+    """Options of readers, as typer gives them."""
+
+    rate: float | None = None
+    clip: list[str] | None = None
+    numbered: Numbered | None = None
+    start: int | None = None
+
+    def settings(self) -> Settings:
+        """The same for `pliant.read`."""
+        from pliant.io.animation import Settings
+
+        return Settings(self.rate, tuple(self.clip) if self.clip else None, self.numbered and self.numbered.value, self.start)
+
+
+def read_files(files: list[Path], options: FileOptions) -> Animation:
+    """Read the animation in these files."""
     from pliant.io.read import read
 
+    with read_errors():
+        return read(files, options.settings())
+
+
+@contextmanager
+def read_errors() -> Iterator[None]:
+    """Errors of options of readers name the command-line option."""
+    from pliant.errors import FileError
+
     try:
-        return read(files, Settings(rate, tuple(clip) if clip else None, numbered and numbered.value, start))
+        yield
     except FileError:
         raise
     except ValueError as error:

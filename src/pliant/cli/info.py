@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pliant.cli.check import AsKind, Clip, Numbered, print_animation, read_files
+from pliant.cli.check import AsKind, Clip, FileOptions, Numbered, print_animation, read_files
 from pliant.cli.errors import make_console
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def print_bodies(files: list[Path], clip: list[str] | None, numbered: Numbered |
     from rich.table import Table
     from rich.text import Text
 
-    animation = read_files(files, clip=clip, numbered=numbered)
+    animation = read_files(files, FileOptions(clip=clip, numbered=numbered))
     print_animation(animation, console)
     table = Table()
     for heading in ("body", "moves", "vertices", "triangles", "frames"):
