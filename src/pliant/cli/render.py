@@ -80,7 +80,7 @@ def render(
         chosen["width"], chosen["height"] = parse_size(size)
     film: PictureWriter | None = None
     try:
-        show = find_show(scene, faces) if is_scene(scene) else file_show(scene, faces, FileOptions(rate, clip, numbered), policy)
+        show = find_show(scene[0], faces) if is_scene(scene) else file_show(scene, faces, FileOptions(rate, clip, numbered), policy)
         settings = make_settings(show, {name: value for name, value in chosen.items() if value is not None})
         numbers = parse_frames(frames, show, single=out.suffix.lower() == ".png")
         film = open_film(out, rate or film_rate(show, numbers), len(numbers) > 1)
@@ -100,7 +100,7 @@ render.__doc__ = f"{render.__doc__}\n\n{EXAMPLES}"
 
 def is_scene(names: list[str]) -> bool:
     """Is this a scene by name, or a description of one?"""
-    return any(Path(name).suffix.lower() == ".toml" or not (Path(name).suffix or Path(name).is_dir()) for name in names)
+    return len(names) == 1 and (Path(names[0]).suffix.lower() == ".toml" or not (Path(names[0]).suffix or Path(names[0]).is_dir()))
 
 
 def file_show(files: list[str], faces: int | None, options: FileOptions, policy: str) -> AnimatedScene:
@@ -113,14 +113,11 @@ def file_show(files: list[str], faces: int | None, options: FileOptions, policy:
         return read_file_scene(files, options.settings(), policy=check_policy(policy))
 
 
-def find_show(names: list[str], faces: int | None) -> AnimatedScene:
+def find_show(scene: str, faces: int | None) -> AnimatedScene:
     """The scene of that name, or in that file."""
     from pliant.render.scene_file import read_scene
     from pliant.render.scenes import SCENES
 
-    if len(names) > 1:
-        raise typer.BadParameter(f"expected one scene, or files of an animation, got {len(names)}", param_hint="SCENE")
-    (scene,) = names
     if scene in SCENES:
         try:
             return SCENES[scene](**({} if faces is None else {"faces": faces}))
@@ -129,7 +126,7 @@ def find_show(names: list[str], faces: int | None) -> AnimatedScene:
     if faces is not None:
         raise typer.BadParameter(f"is for {' and '.join(SCENES)} alone; {scene} says itself what is in it", param_hint="--faces")
     if not Path(scene).suffix:
-        raise typer.BadParameter(f"expected {', '.join(SCENES)} or a file that ends in .toml, got {scene!r}", param_hint="SCENE")
+        raise typer.BadParameter(f"expected {', '.join(SCENES)}, a file that ends in .toml or files of an animation, got {scene!r}", param_hint="SCENE")
     return read_scene(scene)
 
 
