@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import naive
 from pliant.check.plan import CheckOptions
 from pliant.check.run import Output, check_animation
+from pliant.cli import application
 from pliant.errors import ArgumentError
 from pliant.io.animation import Animation, FrameActor, Settings
 from pliant.io.read import read
@@ -155,3 +157,20 @@ def test_links_are_bodies(tmp_path):
     assert {tuple(row["names"]) for row in summary["by_bodies"]} == {("link0", "link1"), ("link1", "link2")}
     frames = animation_of(["link0.stl", "link1.stl", "link2.stl"], numbered="frames")
     assert frames.frames == 3 and frames.actors[0].kind == "soup"
+
+
+def test_the_command_says_what_is_played_and_welded(tmp_path):
+    def run(*arguments):
+        return CliRunner().invoke(application(), [*map(str, arguments)], env={"COLUMNS": "300", "TERM": "dumb"})
+
+    result = run("info", FILES / "shot.glb")
+    assert result.exit_code == 0 and all(word in result.output for word in ("BallAction", "WallAction", "0.21", "seconds", "yes"))
+    common = "--no-report", "--out", tmp_path, "--start", 7
+    result = run("check", FILES / "shot.glb", *common)
+    assert result.exit_code == 1 and "32 of 48 vertices are welded" in result.output and "not the motion between them" in result.output
+    assert run("check", FILES / "shot.glb", *common, "--clip", "WallAction").exit_code == 0
+    assert run("check", FILES / "shot.glb", *common, "--clip", "WallAction", "--clip", "0").exit_code == 1
+    result = run("check", FILES / "link0.stl", FILES / "link1.stl", *common, "--as", "frames")
+    assert result.exit_code == 0 and "1 body, 2 frames" in result.output
+    result = run("check", FILES / "shot.glb", *common, "--clip", "Fly")
+    assert result.exit_code == 2 and "--clip: expected one of BallAction, WallAction, got 'Fly'" in result.output

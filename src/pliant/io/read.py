@@ -25,7 +25,6 @@ from pliant.io.numbered import BODIES, FRAMES, check_kind, kind_note, kind_of_fi
 from pliant.io.resampling import resample
 from pliant.io.sequence import FileRun, LoadParts, group_numbered, read_sequence
 
-
 MAX_START = 10**9  # numbers of frames
 
 
