@@ -108,11 +108,22 @@ def test_lines_are_short(monkeypatch):
             lines(content)
 
 
-@given(st.binary(max_size=60).map(lambda data: data.replace(b"0", b"\n")), st.integers(1, 20))
+@given(st.binary(max_size=60).map(lambda data: b"ab" + data.replace(b"0", b"\n")), st.integers(1, 20))  # no mark of another encoding
 def test_lines_are_those_between_their_ends(content, block):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "BLOCK_BYTES", block)
         assert lines(content) == [line.removesuffix(b"\n") for line in io.BytesIO(content)]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])
+def test_texts_of_two_bytes_a_sign_are_refused(encoding):
+    with pytest.raises(FileError, match=r"some\.obj: is written in UTF-16 or UTF-32, or is no text; expected UTF-8 or ASCII"):
+        lines("v 0 0 0\n".encode(encoding))
+
+
+@pytest.mark.parametrize("content", [b"", b"v", b"v 0", b"\n", b"v 0 0 0\nf 1 1 1\n"])
+def test_the_mark_of_utf_8_is_no_content(content):
+    assert lines(b"\xef\xbb\xbf" + content) == lines(content)
 
 
 def test_lines_are_not_too_many(monkeypatch):

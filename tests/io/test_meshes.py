@@ -67,7 +67,8 @@ def test_lists_of_several_lengths_between_other_properties(tmp_path, order, leng
     rows = [bytes(8) + bytes([k]) + bytes(4 * k) + np.array(len(polygon), order + length).tobytes()
             + np.array(polygon, order + kind).tobytes() + b"\1\2" for k, polygon in enumerate(polygons)]
     content = head + np.arange(15, dtype=order + "f4").tobytes() + b"".join(rows)
-    assert one(tmp_path, "mixed.ply", content).faces.tolist() == fanned(polygons)
+    found = one(tmp_path, "mixed.ply", content).polygons
+    assert [each.tolist() for each in np.split(found.corners, np.cumsum(found.counts)[:-1])] == polygons
     for cut in (1, 2, 3, len(rows[-1])):
         (tmp_path / "cut.ply").write_bytes(content[:-cut])
         with pytest.raises(FileError, match=r"cut\.ply: (ends before|announces)"):
@@ -218,8 +219,11 @@ def test_a_vertex_that_is_no_number_is_named(tmp_path):
 
 
 def test_a_face_of_many_corners_takes_no_time(tmp_path):
-    part = one(tmp_path, "disc.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\n" + b"f" + b" 1 2 3" * 100_000 + b"\n")
-    assert len(part.faces) == 299_998
+    vertices = b"v 0 0 0\nv 1 0 0\nv 0 1 0\n"
+    most = limits.MAX_POLYGON_CORNERS
+    assert len(one(tmp_path, "disc.obj", vertices + b"f" + b" 1 2 3" * (most // 3) + b"\n").faces) == most // 3 * 3 - 2
+    with pytest.raises(FileError, match=r"disc\.obj: face 1 has 300,000 corners, at most 10,000 are read"):
+        parts(tmp_path, "disc.obj", vertices + b"f 1 2 3\nf" + b" 1 2 3" * 100_000 + b"\n")
 
 
 JUNK = {

@@ -138,7 +138,7 @@ def test_parts_times_times_take_no_memory(tmp_path, monkeypatch):
 
 
 def unfolding(path, corners):
-    """A .vtu of one polygon whose corners, a byte each, are all point 0."""
+    """A .vtu of one strip whose corners, a byte each, are all point 0."""
 
     def array(name, kind, content):
         packed = zlib.compress(content, 9)
@@ -149,7 +149,7 @@ def unfolding(path, corners):
     path.write_text('<VTKFile type="UnstructuredGrid" byte_order="LittleEndian" compressor="vtkZLibDataCompressor"><UnstructuredGrid>'
                     f'<Piece NumberOfPoints="3" NumberOfCells="1"><Points>{array("p", "Float64", TRIANGLE.tobytes())}</Points><Cells>'
                     f'{array("connectivity", "UInt8", bytes(corners))}{array("offsets", "Int64", struct.pack("<q", corners))}'
-                    f'{array("types", "UInt8", bytes([7]))}</Cells></Piece></UnstructuredGrid></VTKFile>')  # fmt: skip
+                    f'{array("types", "UInt8", bytes([6]))}</Cells></Piece></UnstructuredGrid></VTKFile>')  # fmt: skip
     return path
 
 

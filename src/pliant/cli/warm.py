@@ -139,6 +139,16 @@ def compile_motions() -> None:
     pliant.Scene(bodies).within(0.01, self_pairs=True)
 
 
+def compile_polygons() -> None:
+    """Compile the triangulation of polygons in mesh files."""
+    import numpy as np
+
+    from pliant.io.polygons import Polygons, triangulate
+
+    for corners in (4, 5):
+        triangulate(np.eye(5, 3), Polygons(np.arange(corners), np.array([corners]), np.zeros(1, np.int64)))
+
+
 def compile_image() -> None:
     """Compile the image engine."""
     import pliant
@@ -152,8 +162,9 @@ def compile_image() -> None:
 KERNEL_GROUPS: dict[str, Callable[[], None]] = {
     "distances": compile_distances, "rays": compile_rays, "exact": compile_exact, "scene": compile_scene, "motions": compile_motions,
     "contacts": compile_contacts, "self": compile_self, "image": compile_image, "points": compile_points,
+    "polygons": compile_polygons,
 }  # fmt: skip
-SCENE_GROUPS, EXTRA_GROUPS = ("scene", "contacts"), ("motions", "image")
+SCENE_GROUPS, EXTRA_GROUPS = ("scene", "contacts"), ("motions", "image", "polygons")
 DEFAULT_GROUPS = tuple(name for name in KERNEL_GROUPS if name not in EXTRA_GROUPS)
 
 
@@ -208,7 +219,7 @@ def compile_in_processes(names: list[str], n_workers: int, console: Console) -> 
 
 def warm(
     everything: Annotated[bool, typer.Option(
-        "--all", help="Also kernels of other motions, as in animation files, and of the image engine.")] = False,
+        "--all", help="Also kernels of other motions and of polygons, as in animation files, and of the image engine.")] = False,
     export: Annotated[Path | None, typer.Option("--export", metavar="FILE", help="Write the compiled kernels to a ZIP archive.")] = None,
     imported: Annotated[Path | None, typer.Option("--import", metavar="FILE", help="Import kernels from such an archive. This runs code "
                                                   "from the file: import only what you trust.")] = None,

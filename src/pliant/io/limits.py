@@ -18,7 +18,7 @@ MAX_IDLE_SHARE = 0.9  # of those, the part that may mean nothing: comments, blan
 MAX_LINE_BYTES = BLOCK_BYTES = 1 << 20  # bytes of a line, and of what is read at once
 MAX_POLYGON_CORNERS = 10_000  # of one polygon: they take up to a second; time grows with their square
 RATE_RANGE = 0.01, 1e5  # frames a second that are believed
-UTF8_MARK = b"\xef\xbb\xbf"
+UTF8_MARK, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")  # how texts may begin; UTF-32 begins with one of the latter too
 # characters of a message, of a name, and of the number behind a name that is not the only one
 MAX_MESSAGE, MAX_NAME, NUMBER_LENGTH = 300, 100, 8
 
@@ -94,14 +94,15 @@ def check_fits(path: Path, what: str, count: int, item_bytes: int, present: int)
 def skip_byte_order_mark(path: Path, file: BinaryIO) -> None:
     """Go behind a byte order mark of UTF-8 at the beginning of a text. UTF-16 and UTF-32 are refused, with a mark or without."""
     start = file.read(4)
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in start[:2]:  # text begins with ASCII
+    if start.startswith(UTF16_MARKS) or (len(start) == 4 and (start[0] == 0) != (start[1] == 0)):  # text begins with ASCII
         raise refuse(path, "is written in UTF-16 or UTF-32, or is no text; expected UTF-8 or ASCII")
     file.seek(len(UTF8_MARK) if start.startswith(UTF8_MARK) else 0)
 
 
 class Lines:
-    """The lines of an open file, from where it is, without their ends and without a byte order mark. None may be so long that it fills the memory, nor may they be so
-    many, empty ones perhaps, that reading does not end: no format writes a vertex or a face in fewer than six bytes.
+    """The lines of an open file, from where it is, without their ends and without a byte order mark. None may be so long that it fills the
+    memory, nor may they be so many, empty ones perhaps, that reading does not end: no format writes a vertex or a face in fewer than six
+    bytes.
 
     Whoever reads them counts in `idle` those that mean nothing: among many lines some must mean something.
     """

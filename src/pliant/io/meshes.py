@@ -1,7 +1,8 @@
 """Files of one mesh, or several, that do not move: OBJ, PLY, STL and OFF.
 
-What is kept is positions, triangles and names. Polygons become triangles (`polygons.py`). Vertices keep the order of the file, none are merged, those that no
-face uses stay; only STL, which has no vertices of its own, gets one for each place (`part.joined`). No reader opens another file.
+What is kept is positions, triangles and names. Polygons become triangles (`polygons.py`). Vertices keep the order of the file, none are
+merged, those that no face uses stay; only STL, which has no vertices of its own, gets one for each place (`mesh_part.welded_part`). No
+reader opens another file.
 
 They are read here and not by trimesh (5.2), which takes relative indices of an OBJ from the end of the file, splits vertices at seams,
 refuses binary PLY whose polygons differ, and passes over short faces of an OFF.

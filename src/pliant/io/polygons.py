@@ -85,15 +85,18 @@ def triangulate(vertices: Floats, polygons: Polygons) -> Triangulation:
     if not len(counts) or counts.max() == 3:
         return Triangulation(corners.reshape(-1, 3).astype(np.int32), _number_faces(rows), 0)
     from pliant.core.jit import ignore_float_errors  # not in the process that reads USD files, which only describes polygons
-    from pliant.geometry.polygon import triangulate_polygons
+    from pliant.geometry.polygon import triangulate_polygons, triangulate_quads
 
     begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
     faces, crossing = np.empty((int((counts - 2).sum()), 3), np.int32), np.zeros(1, np.int64)
-    scratch = _scratch(int(counts.max()))
+    scratch = _scratch(int(counts.max())) if counts.max() > 4 else None
     points, corners, first = np.ascontiguousarray(vertices, np.float64), np.ascontiguousarray(corners), 0
     while first < len(counts):
         with ignore_float_errors():
-            first = triangulate_polygons(points, corners, begins, first, STEPS_PER_CALL, crossing, faces, *scratch)
+            if scratch is None:
+                first = triangulate_quads(points, corners, begins, first, STEPS_PER_CALL, faces)
+            else:
+                first = triangulate_polygons(points, corners, begins, first, STEPS_PER_CALL, crossing, faces, *scratch)
     return Triangulation(faces, _number_faces(np.repeat(rows, counts - 2)), int(crossing[0]))
 
 

@@ -254,7 +254,8 @@ def _part_loader(path: Path, settings: Settings) -> LoadParts:
         found = function(path, settings)
         if found.frames != 1 or not all(isinstance(actor, FrameActor) for actor in found.actors):
             raise refuse(path, f"holds {found.frames:,} frames; expected one, since it is itself a frame of a sequence")
-        return [MeshPart(actor.name, *actor.mesh(0), polygon_of_face=actor.polygon_of_face) for actor in found.actors if isinstance(actor, FrameActor)]
+        return [MeshPart(actor.name, *actor.mesh(0), polygon_of_face=actor.polygon_of_face)
+                for actor in found.actors if isinstance(actor, FrameActor)]  # fmt: skip
 
     return load
 

@@ -48,7 +48,7 @@ def read_off(path: Path) -> list[MeshPart]:
                 face_rows.append(row)
         except StopIteration:
             raise refuse(path, "ends before all the vertices and faces that it announces") from None
-    polygons = checked_polygons(path, *(np.array(each, np.int64) for each in (corners, counts)), vertices, np.array(face_rows, np.int64))
+    polygons = checked_polygons(path, np.array(corners, np.int64), np.array(counts, np.int64), vertices, np.array(face_rows, np.int64))
     return [polygon_part(path.stem, np.array(coordinates).reshape(-1, 3), polygons)] if len(counts) else []
 
 

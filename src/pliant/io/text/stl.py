@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from pliant.io.limits import MAX_MESH_BYTES, UTF8_MARK, Lines, refuse, size_of, skip_byte_order_mark
+from pliant.io.limits import MAX_MESH_BYTES, UTF8_MARK, UTF16_MARKS, Lines, refuse, size_of, skip_byte_order_mark
 from pliant.io.mesh_part import MAX_PARTS, MeshPart, single_part, to_float64
 
 RECORD = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
@@ -34,7 +34,8 @@ def read_stl(path: Path) -> list[MeshPart]:
             return _read_binary(path, file, count)
         if head.removeprefix(UTF8_MARK).lstrip()[:5].lower() == b"solid":
             return _read_text(path, file)
-        skip_byte_order_mark(path, file)  # a text that cannot be read says so
+        if head.startswith(UTF16_MARKS):
+            skip_byte_order_mark(path, file)
     if count < 0:
         raise refuse(path, f"has {size} bytes, and neither begins with 'solid' nor holds a header of {HEADER_BYTES}")
     raise refuse(path, f"announces {count:,} triangles, which take {HEADER_BYTES + RECORD_BYTES * count:,} bytes, and has {size:,}")

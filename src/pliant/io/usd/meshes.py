@@ -108,9 +108,9 @@ def read_polygons(path: Path, name: str, mesh: Any, time: Any, points: int) -> P
     if len(holes):
         found = found.take(np.setdiff1d(found.rows, holes))
     mirrored = np.linalg.det(_local_to_world(mesh, time)[:3, :3]) < 0
-    turned = (mesh.GetOrientationAttr().Get(time) == "leftHanded") != mirrored
+    reverse = (mesh.GetOrientationAttr().Get(time) == "leftHanded") != mirrored
     found = checked_polygons(path, found.corners, found.counts, points, found.rows, f"{name}: face")
-    return found.reversed() if turned else found
+    return found.reversed() if reverse else found
 
 
 def _local_to_world(mesh: Any, time: Any) -> Floats:
