@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 import pliant
 from pliant.body import Body
+from pliant.check.depth import DepthFinder, PairDepths
+from pliant.check.pair_keys import Keys, contains, pair_keys
 from pliant.check.plan import CheckOptions, PairFilter
 from pliant.core.jit import compile_seconds
 from pliant.errors import FileError, MeshError
@@ -39,6 +41,10 @@ class FrameResult(NamedTuple):
     distances: NDArray[np.float64] | None  # (m,), with a tolerance
     read_seconds: float
     query_seconds: float
+    depths: NDArray[np.float32] | None = None  # (m,) how deep, 0 of near and of known pairs; see `depth.py`
+    depth_kinds: NDArray[np.uint8] | None = None  # (m,)
+    shallow: NDArray[np.bool_] | None = None  # (m,) less deep than `min_depth`, if there is one
+    changed: Rows | None = None  # ascending indices of bodies that have other faces than in the first frame
 
 
 class FrameWorker:
@@ -46,22 +52,31 @@ class FrameWorker:
 
     def __init__(self, animation: Animation, options: CheckOptions, pair_filter: PairFilter) -> None:
         self.animation, self.options, self.asked = animation, options, pair_filter
+        self.first_faces: list[Rows] = []  # of each body in the first frame; empty: unknown
+        self.known, self.offsets = np.zeros(0, np.int64), np.zeros(1, np.int64)  # keys of known pairs, see `pair_keys`
+        self._compared: list[tuple[Body, bool]] = []  # of each body: the object that was compared with its first faces, and the result
+        self._depths = DepthFinder(options.min_depth)
         self.bodies: list[Body] = []
         self.scene, self._places, self._ids = Scene(), dict[int, int](), dict[int, int]()  # body index by scene id, and back
         self._any_self = bool(pair_filter.allowed_self.any())
         self._scene_groups: set[int] = set()  # body kinds that have a group in the scene
         self._body_options: dict[str, Any] = {"policy": options.policy, "volume": options.volume, "weld": options.weld}
 
-    def move(self, frame: int) -> None:
-        """Move all bodies to a frame."""
+    def compare_with(self, first_faces: list[Rows], known: Keys, offsets: Keys) -> None:
+        """Before frames are checked: the faces of the first frame, and the keys of known pairs, ascending."""
+        self.first_faces, self.known, self.offsets = first_faces, known, offsets
+
+    def move(self, frame: int | None) -> None:
+        """Move all bodies to a frame; None: to their rest pose."""
+        label = "rest pose" if frame is None else f"frame {frame}"
         for place, actor in enumerate(self.animation.actors):
             before = self.bodies[place] if self.bodies[place:] else None
             try:
-                body = actor.at(frame, before, **self._body_options)
+                body = actor.rest(**self._body_options) if frame is None else actor.at(frame, before, **self._body_options)
             except FileError:
                 raise
             except (MeshError, ValueError) as error:
-                raise FileError(f"{self.animation.name}: frame {frame}, {actor.name}: {error}") from None
+                raise FileError(f"{self.animation.name}: {label}, {actor.name}: {error}") from None
             if body is not before:
                 self._replace(place, before, body)
 
@@ -94,8 +109,42 @@ class FrameWorker:
         self.move(frame)
         moved, compiled = time.perf_counter(), compile_seconds()
         bodies, faces, distances = self._query()
+        changed = self._changed_bodies()
+        depths = self._find_depths(bodies, faces, distances, changed)
         seconds = time.perf_counter() - moved - (compile_seconds() - compiled)  # compiled kernels are cached for the next run
-        return FrameResult(frame, bodies, faces, distances, moved - started, max(seconds, 0.0))
+        return FrameResult(frame, bodies, faces, distances, moved - started, max(seconds, 0.0), depths.depths, depths.kinds,
+                           depths.shallow if self.options.min_depth else None, changed)
+
+    def pairs_at(self, frame: int | None) -> tuple[Rows, Rows]:
+        """(bodies, faces) of the pairs that intersect in a frame, or in the rest pose."""
+        self.move(frame)
+        bodies, faces, distances = self._query()
+        touching = slice(None) if distances is None else distances == 0
+        return bodies[touching], faces[touching]
+
+    def _changed_bodies(self) -> Rows:
+        """Ascending indices of the bodies that have other faces than in the first frame."""
+        for place in range(len(self._compared), len(self.first_faces)):
+            self._compared.append((self.bodies[place], np.array_equal(self.bodies[place].faces, self.first_faces[place])))
+        for place, (body, _) in enumerate(self._compared):
+            if body is not self.bodies[place]:
+                self._compared[place] = self.bodies[place], np.array_equal(self.bodies[place].faces, self.first_faces[place])
+        return np.array([place for place, (_, same) in enumerate(self._compared) if not same], np.int32)
+
+    def _find_depths(self, bodies: Rows, faces: Rows, distances: NDArray[np.float64] | None,
+                     changed: Rows) -> PairDepths:  # fmt: skip
+        """Depths of intersecting pairs that are not known; 0 of others."""
+        wanted = np.ones(len(faces), bool) if distances is None else distances == 0
+        if len(self.known):
+            unkeyed = np.isin(bodies, changed).any(axis=1)
+            wanted[~unkeyed] &= ~contains(self.known, pair_keys(self.offsets, bodies[~unkeyed], faces[~unkeyed]))
+        found = self._depths.find(self.bodies, bodies[wanted], faces[wanted])
+        if wanted.all():
+            return found
+        spread = PairDepths(np.zeros(len(faces), np.float32), np.zeros(len(faces), np.uint8), np.zeros(len(faces), bool))
+        for column, values in zip(spread, found, strict=True):
+            column[wanted] = values
+        return spread
 
     def _query(self) -> tuple[Rows, Rows, NDArray[np.float64] | None]:
         options = self.options

@@ -25,6 +25,9 @@ Floats = NDArray[np.float64]
 Faces = NDArray[np.int32]
 Mesh = tuple[Floats, Faces]
 
+#: The frame of the rest pose, for actors that have one.
+REST = -1
+
 #: Frames per second, if neither the file nor the settings have them.
 DEFAULT_RATE = 30.0
 
@@ -49,9 +52,17 @@ class Actor:
     name : for people, one line
     frames : the number of its frames
     kind : how it moves: "free", "rigid", "morph", "blended", or "soup", whose faces differ from frame to frame
+    has_rest : whether `rest` knows a pose without the animation
+    materials : the names of its materials, or None
+    material_of_face : (f,) int32 the material of each face, −1 for none; or None
+    polygon_of_face : (f,) int32 the polygon of the file that each triangle is part of; or None: each is its own
     """
 
     kind = "free"
+    has_rest = False
+    materials: list[str] | None = None
+    material_of_face: NDArray[np.int32] | None = None
+    polygon_of_face: NDArray[np.int32] | None = None
 
     def __init__(self, name: str, frames: int) -> None:
         self.name, self.frames = display_name(name), frames
@@ -70,11 +81,21 @@ class Actor:
         """
         raise NotImplementedError
 
+    def rest(self, **options: Any) -> Body:
+        """The body of this actor in its rest pose: where it is without an animation. An error for actors that move and have none.
+
+        options : keywords of `Body`
+        """
+        if self.frames > 1:
+            raise ArgumentError(f"rest: {self.name} has no rest pose")
+        return self.at(0, **options)
+
 
 class MovingActor(Actor):
     """An actor whose body is made once and then updated with few numbers per frame: a base class for rigid, morphing and blended actors.
 
     Subclasses implement `_make_body(**options)` and `_move(body, frame)`. A `MeshError` of these becomes a `FileError` that names `path`.
+    Where `has_rest`, `_move` also takes the frame REST.
     """
 
     def __init__(self, path: Path, name: str, frames: int) -> None:
@@ -82,14 +103,19 @@ class MovingActor(Actor):
         self._path = path
 
     def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
-        clamped = self.clamp_frame(frame)
+        return self._at(self.clamp_frame(frame), body, options)
+
+    def rest(self, **options: Any) -> Body:
+        return self._at(REST, None, options) if self.has_rest else super().rest(**options)
+
+    def _at(self, frame: int, body: Body | None, options: dict[str, Any]) -> Body:
         try:
             is_static = body is not None and self.frames == 1
             body = self._make_body(**options) if body is None else body
             if not is_static:
-                self._move(body, clamped)
+                self._move(body, frame)
         except MeshError as error:
-            raise refuse(self._path, f"{self.name}, frame {frame}: {error}") from None
+            raise refuse(self._path, f"{self.name}, {'rest pose' if frame == REST else f'frame {frame}'}: {error}") from None
         return body
 
     def _make_body(self, **options: Any) -> Body:
@@ -106,6 +132,7 @@ class FrameActor(Actor):
 
     read : `read(frame)` returns (vertices (n, 3), faces (f, 3)); the same array object of faces as long as they do not change
     soup : the faces change from frame to frame; an actor whose faces change later becomes a soup then
+    has_rest : `read(REST)` returns the rest pose
     source : the file of the frames, or a function from frame to file; error messages begin with it
 
     Frames with the faces of frame 0 share one body, which is made from frame 0; a frame with other faces has its own. So the vertices that
@@ -113,9 +140,9 @@ class FrameActor(Actor):
     """
 
     def __init__(self, name: str, frames: int, read: Callable[[int], Mesh], soup: bool = False,
-                 source: Path | Callable[[int], Path] | None = None) -> None:  # fmt: skip
+                 source: Path | Callable[[int], Path] | None = None, has_rest: bool = False) -> None:  # fmt: skip
         super().__init__(name, frames)
-        self._read, self._source = read, source
+        self._read, self._source, self.has_rest = read, source, has_rest
         self._first_frame: tuple[int, Faces] | None = None  # vertices and faces of frame 0
         if soup:
             self.kind = "soup"
@@ -143,6 +170,9 @@ class FrameActor(Actor):
             body.update(vertices)
         return body
 
+    def rest(self, **options: Any) -> Body:
+        return Body(*self._read(REST), **options) if self.has_rest else super().rest(**options)
+
     @contextmanager
     def _error_context(self, frame: int) -> Iterator[None]:
         """A `MeshError` of a body becomes a `FileError` that names the file, the actor and the frame."""
@@ -167,6 +197,7 @@ class Animation(NamedTuple):
     notes : sentences about what was left out or assumed
     files : all files that were read or will be
     asked : the settings that `read` was called with
+    frame_labels : what people call each frame, such as its number in the program that wrote the file; None: its number
     """
 
     name: str
@@ -178,3 +209,4 @@ class Animation(NamedTuple):
     notes: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     asked: Settings = DEFAULT_SETTINGS
+    frame_labels: list[str] | None = None

@@ -31,6 +31,9 @@ class MeshPart(NamedTuple):
     rows: Indices | None = None  # (n,) which of the file's vertices these are; None: all of them, in their order
     file_vertices: int | None = None  # how many vertices the file has, where these are some of them
     unindexed: bool = False  # no two faces share vertices, because the format has no way to say so (STL)
+    materials: list[str] | None = None  # their names
+    material_of_face: NDArray[np.int32] | None = None  # (f,), −1 for none
+    polygon_of_face: NDArray[np.int32] | None = None  # (f,) the polygon of the file that a triangle is part of
 
 
 def to_float64(numbers: NDArray[Any]) -> Floats:

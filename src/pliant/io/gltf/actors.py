@@ -37,6 +37,8 @@ class SkinBinding(NamedTuple):
 class NodeActor(MovingActor):
     """An actor that the matrix of a node, weights or joints move."""
 
+    has_rest = True
+
     def __init__(self, path: Path, name: str, node: int, poses: Poses, moves: bool) -> None:
         super().__init__(path, name, poses.frames if moves else 1)
         self._node, self._poses = node, poses
@@ -188,4 +190,4 @@ def _free_actor(path: Path, name: str, poses: Poses, surface: GltfSurface, verti
             raise refuse(path, f"{name}, frame {frame}: vertices are beyond the largest numbers")
         return rows, surface.faces
 
-    return FrameActor(name, poses.frames, read)
+    return FrameActor(name, poses.frames, read, has_rest=True)
