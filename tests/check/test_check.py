@@ -222,7 +222,7 @@ class Stopped(Exception):
 def test_a_stopped_check_goes_on(scene, tmp_path, form, jobs):
     """It redoes no frame that was done, and its pairs are the same to the byte."""
     run(scene, tmp_path / "whole", output={"form": form})
-    asked = []
+    asked, checked = [], []
 
     def read(place, frame):
         if place == 0:
@@ -231,20 +231,20 @@ def test_a_stopped_check_goes_on(scene, tmp_path, form, jobs):
                 raise Stopped
         return scene.read(place, frame)
 
-    stops, done = 0, set()
+    stops, done, measured = 0, set(), set()
     for _ in range(20):
-        begun = len(asked)
         try:
-            run(scene, tmp_path / "torn", read=read, jobs=jobs, resume=stops > 0, output={"form": form})
+            run(scene, tmp_path / "torn", read=read, jobs=jobs, resume=stops > 0, output={"form": form},
+                progress=lambda now: checked.append(now.frame))
             break
         except Stopped:
             stops += 1
-            assert not set(asked[begun:]) & done - {0}, "bodies are made in the first frame; no other is read twice"
+            assert len(checked) == len(set(checked)), "no frame is checked twice"
             plan = module.make_plan(scene.animation(), CheckOptions(), list(range(FRAMES)), 1, NO_BASELINE)
             with module.Journal(tmp_path / "torn" / "check.journal", plan) as journal:
-                assert done <= journal.done
-                done = journal.done
-    assert stops
+                assert done <= journal.done and measured <= journal.measured <= journal.done
+                done, measured = journal.done, journal.measured
+    assert stops and measured, "it was also stopped while depths were measured"
     name = f"pairs.{form}"
     assert (tmp_path / "torn" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     assert (tmp_path / "torn" / "report.html").read_bytes() == (tmp_path / "whole" / "report.html").read_bytes()
@@ -367,7 +367,7 @@ def test_progress_is_told(scene, tmp_path):
     run(scene, tmp_path, progress=told.append, writing=files.append, output={"plots": True})
     assert [now.done for now in told] == list(range(1, FRAMES + 1)) and {now.total for now in told} == {FRAMES}
     assert [now.pairs for now in told] == np.cumsum(np.bincount(scene.rows()[:, 0], minlength=FRAMES)).tolist()
-    assert files == ["pairs", "report", "plots"]
+    assert files == ["depths", "pairs", "report", "plots"]
     assert {"pairs.png", "bodies.png"} < set(os.listdir(tmp_path))
 
 

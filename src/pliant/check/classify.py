@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pliant.check.depth import NO_DEPTH
 from pliant.check.journal import ArrayDict, Journal
-from pliant.check.pair_keys import Keys, contains, pair_keys
+from pliant.check.pair_keys import Keys, contains, pair_keys, row_changes
 
 NEW, STATIC, KNOWN, SHALLOW, NEAR, ENCLOSED = range(6)
 STATES = ("new", "static", "known", "shallow", "near", "enclosed")  # by number
@@ -56,18 +56,17 @@ class Classifier:
         self.offsets, self.static, self.known = offsets, np.zeros(0, np.int64) if has_baseline else static, known
 
     def states(self, rows: ArrayDict) -> NDArray[np.uint8]:
-        """(m,): the state of each pair of a frame."""
+        """(m,): the state of each pair of a frame; as stored with its depths, or as far as it is known before these."""
+        if "state" in rows:
+            return np.asarray(rows["state"], np.uint8)
         bodies, faces = rows["bodies"], rows["faces"]
         states = np.full(len(faces), NEW, np.uint8)
-        if "shallow" in rows:
-            states[rows["shallow"]] = SHALLOW
         if len(self.static) or len(self.known):
-            unkeyed = is_unkeyed(rows)
-            keys = pair_keys(self.offsets, bodies[~unkeyed], faces[~unkeyed])
-            keyed_states = states[~unkeyed]
-            keyed_states[contains(self.static, keys)] = STATIC
-            keyed_states[contains(self.known, keys)] = KNOWN
-            states[~unkeyed] = keyed_states
+            with_keys = ~is_unkeyed(rows)
+            keys = pair_keys(self.offsets, bodies[with_keys], faces[with_keys])
+            found = np.where(contains(self.static, keys), STATIC, NEW).astype(np.uint8)
+            found[contains(self.known, keys)] = KNOWN
+            states[with_keys] = found
         if "distance" in rows:
             states[rows["distance"] > 0] = NEAR
         return states
@@ -76,21 +75,30 @@ class Classifier:
         """The groups of a frame, sorted by bodies and states."""
         bodies = rows["bodies"]
         if len(bodies):
-            contact = np.concatenate([[0], np.cumsum((bodies[1:] != bodies[:-1]).any(axis=1))])
+            contact = np.concatenate([[0], np.cumsum(row_changes(bodies))])
             keys, first, which, counts = np.unique(contact * len(STATES) + states, True, True, True)
-            order = np.lexsort((-rows["depth"], which))  # the first of each group is its deepest, and of equal ones the first
+            all_depths, all_kinds = pair_depths(rows)
+            order = np.lexsort((-all_depths, which))  # the first of each group is its deepest, and of equal ones the first
             deepest = order[np.concatenate([[0], np.cumsum(counts)[:-1]])]
             distances = np.zeros(len(keys))
             if "distance" in rows:
                 distances[:] = np.inf
                 np.minimum.at(distances, which, rows["distance"])
             columns = (*bodies[first].T.tolist(), (keys % len(STATES)).tolist(), counts.tolist(),
-                       rows["depth"][deepest].tolist(), rows["depth_kind"][deepest].tolist(), distances.tolist())  # fmt: skip
+                       all_depths[deepest].tolist(), all_kinds[deepest].tolist(), distances.tolist())  # fmt: skip
             yield from map(Group, *columns)
         if "enclosed" in rows:
             depths = rows["enclosed_depth"].tolist() if "enclosed_depth" in rows else [0.0] * len(rows["enclosed"])
             for (one, other), depth in zip(rows["enclosed"].tolist(), depths, strict=True):
                 yield Group(one, other, ENCLOSED, 0, depth, NO_DEPTH, 0.0)
+
+
+def pair_depths(rows: ArrayDict) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+    """(depths, kinds) of all pairs of a frame; zeros, where they were not measured."""
+    depths, kinds = np.zeros(len(rows["faces"]), np.float32), np.full(len(rows["faces"]), NO_DEPTH, np.uint8)
+    if "measured" in rows:
+        depths[rows["measured"]], kinds[rows["measured"]] = rows["depth"], rows["depth_kind"]
+    return depths, kinds
 
 
 def is_unkeyed(rows: ArrayDict) -> NDArray[np.bool_]:

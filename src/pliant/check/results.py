@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 import pliant
 from pliant.check.baseline import Baseline
-from pliant.check.classify import COLLISIONS, NEAR, STATES, Classifier, Group, touching_keys
-from pliant.check.depth import DEPTH_KINDS
+from pliant.check.classify import COLLISIONS, NEAR, NEW, SHALLOW, STATES, Classifier, Group, touching_keys
+from pliant.check.depth import DEPTH_KINDS, PairDepths
 from pliant.check.events import EventTracker, event_row, rounded
 from pliant.check.journal import ArrayDict, Journal
 from pliant.check.plan import CheckOptions
@@ -33,18 +33,13 @@ MAX_WORST = 20  # maximum rows of tables in the summary
 
 def journal_rows(result: FrameResult, contacts: list[Contact]) -> ArrayDict:
     """A result as the journal stores it."""
-    count = len(result.faces)
     arrays: ArrayDict = {"bodies": result.bodies, "faces": result.faces,
                          "contacts": np.array([[m.first, m.second, m.pairs] for m in contacts], np.int64).reshape(-1, 3),
                          "places": np.array([[*m.centre, m.radius] for m in contacts], np.float64).reshape(-1, 4),
-                         "depth": np.zeros(count, np.float32) if result.depths is None else result.depths,
-                         "depth_kind": np.zeros(count, np.uint8) if result.depth_kinds is None else result.depth_kinds,
                          "changed": np.zeros(0, np.int32) if result.changed is None else result.changed,
                          "seconds": np.array([result.read_seconds, result.query_seconds])}  # fmt: skip
     if result.distances is not None:
         arrays["distance"] = result.distances
-    if result.shallow is not None:
-        arrays["shallow"] = result.shallow
     return arrays
 
 
@@ -58,6 +53,13 @@ def find_intervals(journal: Journal, frames: list[int], meta: ReportMeta, baseli
     except BaseException:
         builder.close()
         raise
+
+
+def depth_rows(states: NDArray[np.uint8], wanted: NDArray[np.bool_], found: PairDepths) -> ArrayDict:
+    """The depths of a frame as the journal stores them: those of `wanted` pairs, and the states of all, shallow ones included."""
+    measured, states = np.flatnonzero(wanted).astype(np.int32), states.copy()
+    states[found.shallow & (states == NEW)] = SHALLOW
+    return {"state": states, "measured": measured, "depth": found.depths[measured], "depth_kind": found.kinds[measured]}
 
 
 class CheckTotals(NamedTuple):

@@ -24,11 +24,12 @@ from typing import Any, NamedTuple
 import pliant
 from pliant.check import results, write_report
 from pliant.check.baseline import Baseline, find_baseline
-from pliant.check.classify import Classifier
+from pliant.check.classify import NEW, STATIC, Classifier
 from pliant.check.journal import Journal, discard_journal
 from pliant.check.pair_files import PairSource, parquet_package, write_events, write_pairs
 from pliant.check.plan import CheckOptions, make_pair_filter, select_frames
 from pliant.check.report_meta import ReportMeta, make_meta
+from pliant.check.static_pairs import Intervals
 from pliant.check.verdict import fails
 from pliant.check.worker import FrameWorker, drawn_arrays, find_contacts
 from pliant.core import validate
@@ -104,6 +105,17 @@ class CheckResult(NamedTuple):
         return bool(self.summary["failed"])
 
 
+class CheckFindings(NamedTuple):
+    """What a check found in all frames, before it is written."""
+
+    journal: Journal
+    frames: list[int]
+    meta: ReportMeta
+    baseline: Baseline
+    intervals: Intervals
+    classifier: Classifier
+
+
 def check_animation(animation: Animation, options: CheckOptions, output: Output, *, jobs: int = 1, resume: bool = False,
                     overwrite: bool = False, progress: Callable[[CheckProgress], None] | None = None,
                     writing: Callable[[str], None] | None = None) -> CheckResult:  # fmt: skip
@@ -137,7 +149,8 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
     worker.move(frames[0])
     meta = make_meta(animation, worker.bodies, output.report)
     baseline = find_baseline(animation, options, pair_filter, meta)
-    worker.compare_with(meta.faces, baseline.keys, meta.offsets)
+    worker.first_faces = meta.faces
+    workers = make_workers(worker, min(jobs, len(frames)))
     every = math.ceil(len(frames) * 12 * sum(count.vertices for count in meta.counts) / MAX_SHAPE_BYTES) if output.report else 0
     plan = make_plan(animation, options, frames, every, baseline)
     if resume and not path.exists() and (done := finished_result(output, plan, options)):
@@ -146,17 +159,24 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
         for part in [part for name in OUTPUTS for part in output.folder.glob(f"{name}.*.part")]:
             part.unlink()  # left by a check that was killed while writing
         try:
-            check_frames(worker, frames, journal, meta, jobs, set(frames[::every]) if every else set(), progress)
+            check_frames(workers, frames, journal, meta, set(frames[::every]) if every else set(), progress)
+            intervals = results.find_intervals(journal, frames, meta, baseline)
         except BaseException:
             if not journal.done:
                 path.unlink()  # nothing to resume from
             raise
-        result = write_outputs(animation, options, output, journal, meta, baseline, frames, plan, writing or (lambda what: None), started)
+        with closing(intervals):
+            announce = writing or (lambda what: None)
+            classifier = Classifier(meta.offsets, intervals.static, baseline.keys, baseline.label is not None)
+            announce("depths")
+            measure_frames(workers, frames, journal, classifier)
+            found = CheckFindings(journal, frames, meta, baseline, intervals, classifier)
+            result = write_outputs(animation, options, output, found, plan, announce, started)
     path.unlink()
     return result
 
 
-def check_frames(worker: FrameWorker, frames: list[int], journal: Journal, meta: ReportMeta, jobs: int, drawn: set[int],
+def check_frames(workers: list[FrameWorker], frames: list[int], journal: Journal, meta: ReportMeta, drawn: set[int],
                  progress: Callable[[CheckProgress], None] | None) -> None:  # fmt: skip
     """Query all frames that the journal does not have, and append each as soon as it is finished."""
     lock, finished_frames = threading.Lock(), journal.done
@@ -171,26 +191,41 @@ def check_frames(worker: FrameWorker, frames: list[int], journal: Journal, meta:
 
     pairs = sum(len(journal.pairs(frame)["faces"]) for frame in finished_frames)
     remaining = [frame for frame in frames if frame not in finished_frames]
-    for k, (frame, count) in enumerate(map_frames(worker, remaining, jobs, process_frame), len(frames) - len(remaining) + 1):
+    for k, (frame, count) in enumerate(map_frames(workers, remaining, process_frame), len(frames) - len(remaining) + 1):
         pairs += count
         if progress:
             progress(CheckProgress(frame, k, len(frames), pairs))
 
 
-def write_outputs(animation: Animation, options: CheckOptions, output: Output, journal: Journal, meta: ReportMeta,
-                  baseline: Baseline, frames: list[int],
-                  plan: dict[str, Any], announce: Callable[[str], None], started: float) -> CheckResult:  # fmt: skip
+def measure_frames(workers: list[FrameWorker], frames: list[int], journal: Journal, classifier: Classifier) -> None:
+    """Find the depths of new pairs, and in the first frame of static ones, where the journal does not have them. Which pairs are static is
+    known when all frames are done; so frames with new pairs are read twice."""
+    lock = threading.Lock()
+
+    def measure_frame(worker: FrameWorker, frame: int) -> None:
+        rows = journal.pairs(frame)
+        states = classifier.states(rows)
+        wanted = (states == NEW) | ((states == STATIC) if frame == frames[0] else False)
+        found = results.depth_rows(states, wanted, worker.measure(frame, rows["bodies"], rows["faces"], wanted))
+        with lock:
+            journal.add_depths(frame, found)
+
+    measured = journal.measured
+    for _ in map_frames(workers, [frame for frame in frames if frame not in measured], measure_frame):
+        pass
+
+
+def write_outputs(animation: Animation, options: CheckOptions, output: Output, found: CheckFindings, plan: dict[str, Any],
+                  announce: Callable[[str], None], started: float) -> CheckResult:  # fmt: skip
     """Write all result files, and delete those of an earlier check that this one does not write."""
-    folder = output.folder
+    folder, (journal, frames, meta, baseline, intervals, classifier) = output.folder, found
     announce("pairs")
-    with closing(results.find_intervals(journal, frames, meta, baseline)) as intervals:
-        source = PairSource(journal, frames, meta, intervals, baseline.keys, {"within": options.within, "baseline": baseline.label})
-        files = [write_pairs(folder / output.pair_file, source)]
-        classifier = Classifier(meta.offsets, intervals.static, baseline.keys, baseline.label is not None)
-        sums = results.sum_frames(journal, frames, classifier)
-        summary = {**results.make_summary(animation, options, meta, sums, baseline, intervals), "plan": plan_digest(plan)}
-        if output.form == "csv":
-            files += [write_pairs(folder / "pairs.csv", source), write_events(folder / "events.csv", summary, meta)]
+    source = PairSource(journal, frames, meta, intervals, baseline.keys, {"within": options.within, "baseline": baseline.label})
+    files = [write_pairs(folder / output.pair_file, source)]
+    sums = results.sum_frames(journal, frames, classifier)
+    summary = {**results.make_summary(animation, options, meta, sums, baseline, intervals), "plan": plan_digest(plan)}
+    if output.form == "csv":
+        files += [write_pairs(folder / "pairs.csv", source), write_events(folder / "events.csv", summary, meta)]
     with ThreadPoolExecutor(1) as beside:
         plots = beside.submit(write_report.write_plots, folder, summary, sums, journal, classifier) if output.plots else None
         if output.report:
@@ -242,16 +277,21 @@ def finished_result(output: Output, plan: dict[str, Any], options: CheckOptions)
     return CheckResult(summary, files, True)
 
 
-def map_frames(first: FrameWorker, frames: list[int], jobs: int, process: Callable[[FrameWorker, int], Any]) -> Iterator[Any]:
-    """The results of `process` for all frames: in order, or with several jobs as they finish."""
-    if min(jobs, len(frames)) <= 1:
-        yield from (process(first, frame) for frame in frames)
+def make_workers(first: FrameWorker, jobs: int) -> list[FrameWorker]:
+    """So many workers, each with bodies of its own."""
+    workers = [first, *(FrameWorker(first.animation, first.options, first.asked) for _ in range(jobs - 1))]
+    for worker in workers:
+        worker.first_faces = first.first_faces
+    return workers
+
+
+def map_frames(workers: list[FrameWorker], frames: list[int], process: Callable[[FrameWorker, int], Any]) -> Iterator[Any]:
+    """The results of `process` for all frames: in order, or with several workers as they finish."""
+    if min(len(workers), len(frames)) <= 1:
+        yield from (process(workers[0], frame) for frame in frames)
         return
     with use_threads(1):  # frames already run in parallel
-        workers = [FrameWorker(first.animation, first.options, first.asked) for _ in range(jobs - 1)]
-        for worker in workers:
-            worker.compare_with(first.first_faces, first.known, first.offsets)
-        yield from map_in_threads([first, *workers], frames, process)
+        yield from map_in_threads(workers, frames, process)
 
 
 def map_in_threads(workers: list[FrameWorker], frames: list[int], process: Callable[[FrameWorker, int], Any]) -> Iterator[Any]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import pliant
 from pliant.body import Body
 from pliant.check.depth import DepthFinder, PairDepths
-from pliant.check.pair_keys import Keys, contains, pair_keys
+from pliant.check.pair_keys import row_changes
 from pliant.check.plan import CheckOptions, PairFilter
 from pliant.core.jit import compile_seconds
 from pliant.errors import FileError, MeshError
@@ -41,9 +41,6 @@ class FrameResult(NamedTuple):
     distances: NDArray[np.float64] | None  # (m,), with a tolerance
     read_seconds: float
     query_seconds: float
-    depths: NDArray[np.float32] | None = None  # (m,) how deep, 0 of near and of known pairs; see `depth.py`
-    depth_kinds: NDArray[np.uint8] | None = None  # (m,)
-    shallow: NDArray[np.bool_] | None = None  # (m,) less deep than `min_depth`, if there is one
     changed: Rows | None = None  # ascending indices of bodies that have other faces than in the first frame
 
 
@@ -53,7 +50,6 @@ class FrameWorker:
     def __init__(self, animation: Animation, options: CheckOptions, pair_filter: PairFilter) -> None:
         self.animation, self.options, self.asked = animation, options, pair_filter
         self.first_faces: list[Rows] = []  # of each body in the first frame; empty: unknown
-        self.known, self.offsets = np.zeros(0, np.int64), np.zeros(1, np.int64)  # keys of known pairs, see `pair_keys`
         self._compared: list[tuple[Body, bool]] = []  # of each body: the object that was compared with its first faces, and the result
         self._depths = DepthFinder(options.min_depth)
         self.bodies: list[Body] = []
@@ -61,10 +57,6 @@ class FrameWorker:
         self._any_self = bool(pair_filter.allowed_self.any())
         self._scene_groups: set[int] = set()  # body kinds that have a group in the scene
         self._body_options: dict[str, Any] = {"policy": options.policy, "volume": options.volume, "weld": options.weld}
-
-    def compare_with(self, first_faces: list[Rows], known: Keys, offsets: Keys) -> None:
-        """Before frames are checked: the faces of the first frame, and the keys of known pairs, ascending."""
-        self.first_faces, self.known, self.offsets = first_faces, known, offsets
 
     def move(self, frame: int | None) -> None:
         """Move all bodies to a frame; None: to their rest pose."""
@@ -110,10 +102,8 @@ class FrameWorker:
         moved, compiled = time.perf_counter(), compile_seconds()
         bodies, faces, distances = self._query()
         changed = self._changed_bodies()
-        depths = self._find_depths(bodies, faces, distances, changed)
         seconds = time.perf_counter() - moved - (compile_seconds() - compiled)  # compiled kernels are cached for the next run
-        return FrameResult(frame, bodies, faces, distances, moved - started, max(seconds, 0.0), depths.depths, depths.kinds,
-                           depths.shallow if self.options.min_depth else None, changed)
+        return FrameResult(frame, bodies, faces, distances, moved - started, max(seconds, 0.0), changed)
 
     def pairs_at(self, frame: int | None) -> tuple[Rows, Rows]:
         """(bodies, faces) of the pairs that intersect in a frame, or in the rest pose."""
@@ -131,20 +121,12 @@ class FrameWorker:
                 self._compared[place] = self.bodies[place], np.array_equal(self.bodies[place].faces, self.first_faces[place])
         return np.array([place for place, (_, same) in enumerate(self._compared) if not same], np.int32)
 
-    def _find_depths(self, bodies: Rows, faces: Rows, distances: NDArray[np.float64] | None,
-                     changed: Rows) -> PairDepths:  # fmt: skip
-        """Depths of intersecting pairs that are not known; 0 of others."""
-        wanted = np.ones(len(faces), bool) if distances is None else distances == 0
-        if len(self.known):
-            unkeyed = np.isin(bodies, changed).any(axis=1)
-            wanted[~unkeyed] &= ~contains(self.known, pair_keys(self.offsets, bodies[~unkeyed], faces[~unkeyed]))
-        found = self._depths.find(self.bodies, bodies[wanted], faces[wanted])
-        if wanted.all():
-            return found
-        spread = PairDepths(np.zeros(len(faces), np.float32), np.zeros(len(faces), np.uint8), np.zeros(len(faces), bool))
-        for column, values in zip(spread, found, strict=True):
-            column[wanted] = values
-        return spread
+    def measure(self, frame: int, bodies: Rows, faces: Rows, wanted: NDArray[np.bool_]) -> PairDepths:
+        """The depths of those pairs of faces (m, 2) of the bodies (m, 2), sorted by these, that are wanted; 0 of others. All intersect in
+        that frame."""
+        if wanted.any():
+            self.move(frame)
+        return self._depths.find(self.bodies, bodies, faces, wanted)
 
     def _query(self) -> tuple[Rows, Rows, NDArray[np.float64] | None]:
         options = self.options
@@ -188,7 +170,7 @@ class FrameWorker:
         order = np.lexsort(keys if distances is None else (distances, *keys))
         rows = np.concatenate([bodies, faces], axis=1)[order]
         new = np.ones(len(rows), bool)
-        new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+        new[1:] = row_changes(rows)
         rows = np.ascontiguousarray(rows[new])
         return rows[:, :2], rows[:, 2:], None if distances is None else distances[order][new]
 
@@ -202,8 +184,7 @@ def find_contacts(frame: int, pairs: Rows, faces: Rows, bodies: Sequence[Body]) 
     """The number of pairs of faces of every two bodies, and where they are. `pairs` (m, 2) are body indices, sorted."""
     if not len(pairs):
         return []
-    changes = (pairs[1:] != pairs[:-1]).any(axis=1)
-    begins = [0, *(np.flatnonzero(changes) + 1).tolist(), len(pairs)]
+    begins = [0, *(np.flatnonzero(row_changes(pairs)) + 1).tolist(), len(pairs)]
     vertices = {place: bodies[place].vertices for place in set(pairs[:, 0].tolist())}
     found = []
     for begin, end in pairwise(begins):

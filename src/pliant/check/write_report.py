@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.check.classify import KNOWN, NEAR, NEW, SHALLOW, STATIC, Classifier
+from pliant.check.classify import KNOWN, NEAR, NEW, SHALLOW, STATIC, Classifier, pair_depths
 from pliant.check.events import depth_text, event_title, frames_text
 from pliant.check.journal import ArrayDict, Journal
 from pliant.check.report_meta import ReportMeta
@@ -59,7 +59,8 @@ def focus(row: dict[str, Any], meta: ReportMeta, journal: Journal, classifier: C
         states = {"new": NEW, "static": STATIC, "known": KNOWN, "shallow": SHALLOW, "near": NEAR}
         mine &= classifier.states(found) == states.get(row["state"], NEW)
         if mine.any():
-            mine &= found["depth"] >= found["depth"][mine].max()
+            depths, _ = pair_depths(found)
+            mine &= depths >= depths[mine].max()
             shapes = journal.shapes(frame)
             vertices = relative_vertices(shapes, first, meta.origin)
             corners = vertices[shapes.get(f"f{first}", meta.faces[first])[np.unique(found["faces"][mine, 0])]].reshape(-1, 3)
@@ -124,8 +125,18 @@ def read_snapshots(meta: ReportMeta, journal: Journal, classifier: Classifier) -
         states = classifier.states(rows)
         meshes = [(relative_vertices(shapes, place, meta.origin), shapes.get(f"f{place}", faces)) for place, faces in enumerate(meta.faces)]
         masks = states == NEW, states == NEAR, (states == STATIC) | (states == KNOWN) | (states == SHALLOW)
-        marks = [[np.unique(rows["faces"][mask][rows["bodies"][mask] == place]) for place in range(len(meta.faces))] for mask in masks]
-        yield Snapshot(frame, meshes, *marks)
+        yield Snapshot(frame, meshes, *(marked_faces(rows["bodies"][mask], rows["faces"][mask], [len(mesh[1]) for mesh in meshes])
+                                        for mask in masks))  # fmt: skip
+
+
+def marked_faces(bodies: NDArray[np.int32], faces: NDArray[np.int32], counts: list[int]) -> list[NDArray[np.int32]]:
+    """The faces of each body in pairs of faces (m, 2) of the bodies (m, 2), ascending; `counts`: how many faces each has."""
+    found = []
+    for place, count in enumerate(counts):
+        is_marked = np.zeros(count, bool)
+        is_marked[faces[bodies == place]] = True
+        found.append(np.flatnonzero(is_marked).astype(np.int32))
+    return found
 
 
 def prepare_plots() -> None:
