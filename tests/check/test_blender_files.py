@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import naive
+from pair_rows import pair_rows
 from pliant.check.plan import CheckOptions
 from pliant.check.run import Output, check_animation
 from pliant.cli import application
@@ -35,11 +36,6 @@ def check(animation, folder, frames=":", **more):
     return check_animation(animation, CheckOptions(frames=frames), Output(folder, report=False, plots=False), **more)
 
 
-def rows(folder):
-    with np.load(folder / "pairs.npz") as file:
-        return np.column_stack([file["frame"], file["bodies"], file["faces"]])
-
-
 @pytest.mark.parametrize("kind", BOOKS)
 def test_a_book_that_opens(kind, tmp_path):
     animation = animation_of(BOOKS[kind])
@@ -51,7 +47,7 @@ def test_a_book_that_opens(kind, tmp_path):
     place = next(k for k, actor in enumerate(animation.actors) if actor.name.startswith("Book"))
     bodies = [actor.at(5) for actor in animation.actors]
     expected = naive.collide(bodies[0].vertices, bodies[0].faces, bodies[1].vertices, bodies[1].faces)
-    found = rows(tmp_path)
+    found = pair_rows(tmp_path)
     assert sorted(map(tuple, found[found[:, 0] == 5, 3:].tolist())) == sorted(map(tuple, np.asarray(expected).tolist()))
     book = animation.actors[place]
     assert set(book.materials) == {"Paper", "Ink"} and len(book.material_of_face) == len(bodies[place].faces)
@@ -63,10 +59,10 @@ def test_a_book_that_opens(kind, tmp_path):
 @pytest.mark.parametrize("kind", ["morph", "frames"])
 def test_what_is_welded_does_not_depend_on_how_it_is_asked(kind, tmp_path):
     whole = check(animation_of(BOOKS[kind]), tmp_path / "all")
-    everything = rows(tmp_path / "all")
+    everything = pair_rows(tmp_path / "all")
     for name, frames, jobs in (("one", "5", 1), ("some", "1:", 2), ("first", "0", 1), ("jobs", ":", 3)):
         check(animation_of(BOOKS[kind]), tmp_path / name, frames, jobs=jobs)
-        found = rows(tmp_path / name)
+        found = pair_rows(tmp_path / name)
         assert found.tolist() == everything[np.isin(everything[:, 0], np.arange(6)[slice(*{"5": (5, 6), "1:": (1, 6), "0": (0, 1)}.get(
             frames, (0, 6)))])].tolist()  # fmt: skip
     assert whole.pairs == len(everything)
@@ -123,9 +119,8 @@ def test_a_resumed_check_takes_the_weld_maps_of_its_journal(tmp_path):
     with pytest.raises(Stop):
         check(seam()[0], tmp_path / "parts", progress=stop)
     seen = []
-    animation, asked = seam()
-    check(animation, tmp_path / "parts", resume=True, welding=lambda *now: seen.append(now))
-    assert not seen and set(asked) == {0, 3, 4, 5, 6, 7}
+    check(seam()[0], tmp_path / "parts", resume=True, welding=lambda *now: seen.append(now))
+    assert not seen, "no frame is read to compare vertices"
     assert (tmp_path / "parts" / "pairs.npz").read_bytes() == (tmp_path / "whole" / "pairs.npz").read_bytes()
 
 

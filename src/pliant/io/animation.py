@@ -27,6 +27,9 @@ Floats = NDArray[np.float64]
 Faces = NDArray[np.int32]
 Mesh = tuple[Floats, Faces]
 
+#: The frame of the rest pose, for actors that have one.
+REST = -1
+
 #: Frames per second, if neither the file nor the settings have them.
 DEFAULT_RATE = 30.0
 
@@ -61,6 +64,7 @@ class Actor:
     name : for people, one line
     frames : the number of its frames
     kind : how it moves: "free", "rigid", "morph", "blended", or "soup", whose faces differ from frame to frame
+    has_rest : whether `rest` knows a pose without the animation
     source_name : what it is called in the file, such as the path of a prim; the name, if nothing else is known
     materials : names of the materials of its faces in frame 0; None if the file names none
     material_of_face : (f,) int32, the material of each face, −1 for none; None with `materials`
@@ -69,6 +73,7 @@ class Actor:
     """
 
     kind = "free"
+    has_rest = False
     materials: list[str] | None = None
     material_of_face: Faces | None = None
     polygon_of_face: Faces | None = None
@@ -100,11 +105,21 @@ class Actor:
         """
         raise NotImplementedError
 
+    def rest(self, **options: Any) -> Body:
+        """The body of this actor in its rest pose: where it is without an animation. An error for actors that move and have none.
+
+        options : keywords of `Body`
+        """
+        if self.frames > 1:
+            raise ArgumentError(f"rest: {self.name} has no rest pose")
+        return self.at(0, **options)
+
 
 class MovingActor(Actor):
     """An actor whose body is made once and then updated with few numbers per frame: a base class for rigid, morphing and blended actors.
 
     Subclasses implement `_make_body(**options)` and `_move(body, frame)`. A `MeshError` of these becomes a `FileError` that names `path`.
+    Where `has_rest`, `_move` also takes the frame REST.
     """
 
     def __init__(self, path: Path, name: str, frames: int) -> None:
@@ -112,14 +127,19 @@ class MovingActor(Actor):
         self._path = path
 
     def at(self, frame: int, body: Body | None = None, **options: Any) -> Body:
-        clamped = self.clamp_frame(frame)
+        return self._at(self.clamp_frame(frame), body, options)
+
+    def rest(self, **options: Any) -> Body:
+        return self._at(REST, None, options) if self.has_rest else super().rest(**options)
+
+    def _at(self, frame: int, body: Body | None, options: dict[str, Any]) -> Body:
         try:
             is_static = body is not None and self.frames == 1
             body = self._make_body(**options) if body is None else body
             if not is_static:
-                self._move(body, clamped)
+                self._move(body, frame)
         except MeshError as error:
-            raise refuse(self._path, f"{self.name}, frame {frame}: {error}") from None
+            raise refuse(self._path, f"{self.name}, {'rest pose' if frame == REST else f'frame {frame}'}: {error}") from None
         return body
 
     def _make_body(self, **options: Any) -> Body:
@@ -136,6 +156,7 @@ class FrameActor(Actor):
 
     read : `read(frame)` returns (vertices (n, 3), faces (f, 3)); the same array object of faces as long as they do not change
     soup : the faces change from frame to frame; an actor whose faces change later becomes a soup then
+    has_rest : `read(REST)` returns the rest pose
     source : the file of the frames, or a function from frame to file; error messages begin with it
     polygon_of_face : (f,) the polygon of each face of frame 0; None: face i is polygon i
     read_polygons : the same of a frame, if faces may change
@@ -150,9 +171,9 @@ class FrameActor(Actor):
     def __init__(self, name: str, frames: int, read: Callable[[int], Mesh], soup: bool = False,
                  source: Path | Callable[[int], Path] | None = None, polygon_of_face: Faces | None = None,
                  read_polygons: Callable[[int], Faces | None] | None = None,
-                 welds: Callable[[float], WeldMap] | None = None) -> None:  # fmt: skip
+                 welds: Callable[[float], WeldMap] | None = None, has_rest: bool = False) -> None:  # fmt: skip
         super().__init__(name, frames)
-        self._read, self._source, self._known_welds = read, source, welds
+        self._read, self._source, self._known_welds, self.has_rest = read, source, welds, has_rest
         self.polygon_of_face, self._read_polygons = polygon_of_face, read_polygons
         self._weld_lock, self._welds = threading.Lock(), dict[float, WeldMap]()  # by tolerance
         self._first_frame: tuple[int, Faces] | None = None  # vertices and faces of frame 0
@@ -230,6 +251,11 @@ class FrameActor(Actor):
             if tolerance not in self._welds:
                 find_welds([self], tolerance)
             return self._welds[tolerance] if has_welded(self._welds[tolerance]) else False
+
+    def rest(self, **options: Any) -> Body:
+        if not self.has_rest:
+            return super().rest(**options)
+        return Body(*self._read(REST), **{**options, "weld": self._weld_option(options.get("weld", False))})
 
     @contextmanager
     def _error_context(self, frame: int) -> Iterator[None]:

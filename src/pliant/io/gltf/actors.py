@@ -38,6 +38,8 @@ class SkinBinding(NamedTuple):
 class NodeActor(MovingActor):
     """An actor that the matrix of a node, weights or joints move."""
 
+    has_rest = True
+
     def __init__(self, path: Path, name: str, node: int, poses: Poses, moves: bool) -> None:
         super().__init__(path, name, poses.frames if moves else 1)
         self._node, self._poses = node, poses
@@ -196,4 +198,4 @@ def _free_actor(path: Path, name: str, poses: Poses, surface: GltfSurface, bound
         assert made is not None
         return made
 
-    return FrameActor(name, poses.frames, read, welds=welds)
+    return FrameActor(name, poses.frames, read, welds=welds, has_rest=True)
