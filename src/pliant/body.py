@@ -85,8 +85,8 @@ class Body(QueryBody):
 
     def __init__(self, vertices: ArrayLike | MeshLike, faces: ArrayLike | None = None, *, volume: VolumeName = "aabb",
                  build: BuilderName = "sah", arity: Literal[2, 4, 8] = 8, leaf: int = 8, policy: PolicyLike = "auto",
-                 origin: ArrayLike | None = None, build_poses: ArrayLike | Iterable[ArrayLike] | None = None, weld: bool | float | ArrayLike = False,
-                 key_poses: ArrayLike | Iterable[ArrayLike] | None = None) -> None:
+                 origin: ArrayLike | None = None, build_poses: ArrayLike | Iterable[ArrayLike] | None = None,
+                 weld: bool | float | ArrayLike = False, key_poses: ArrayLike | Iterable[ArrayLike] | None = None) -> None:
         options, welding = resolve_options(volume, build, policy_table(policy), arity, leaf), check_weld(weld)
         rows, indices = validate.mesh(vertices, faces)
         fixed_origin = None if origin is None else validate.point("origin", origin)
@@ -239,7 +239,8 @@ class Body(QueryBody):
 
     @classmethod
     def from_motion(cls, motion: Motion, faces: ArrayLike, *, volume: VolumeName = "aabb", build: BuilderName = "sah",
-                    arity: Literal[2, 4, 8] = 8, leaf: int = 8, policy: PolicyLike = "auto", weld: bool | float | ArrayLike = False) -> Body:
+                    arity: Literal[2, 4, 8] = 8, leaf: int = 8, policy: PolicyLike = "auto",
+                    weld: bool | float | ArrayLike = False) -> Body:
         """A body with a motion of another package, such as a subclass of `pliant.motion.procedural.ProceduralMotion`. Its `update` takes
         the input of that motion. The BVH is built on the present vertices.
 

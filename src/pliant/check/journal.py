@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.errors import FileError
+from pliant.errors import ArgumentError, FileError
 
 RECORD_HEADER = struct.Struct("<4sIQI")  # kind, frame, bytes, CRC-32
 PLAN, WELDS, SHAPES, PAIRS, DEPTHS = b"PLAN", b"WELD", b"SHAP", b"PAIR", b"DEEP"
@@ -162,11 +162,11 @@ def stored_welds(path: Path, plan: dict[str, Any]) -> ArrayDict:
 
 
 def _read_record(file: BinaryIO, expected: bytes) -> bytes:
-    """The content of the next record; a ValueError if it is of another kind, or torn."""
+    """The content of the next record; an ArgumentError if it is of another kind, or torn."""
     kind, frame, length, crc = RECORD_HEADER.unpack(file.read(RECORD_HEADER.size))
     content = file.read(length) if length <= os.fstat(file.fileno()).st_size else b""
     if kind != expected or record_checksum(kind, frame, content) != crc:
-        raise ValueError(f"a record of kind {kind!r}")
+        raise ArgumentError(f"a record of kind {kind!r}")
     return content
 
 

@@ -109,7 +109,8 @@ Volume = Annotated[str, Option(help="Bounding-volume type: aabb, obb, sphere, â€
 Weld = Annotated[str, Option(metavar="on|off|DISTANCE", help="Merge vertices at the same position, as at the seams of textured meshes.")]
 Jobs = Annotated[int | None, Option(min=1, max=1024, help="Frames checked in parallel.", show_default="one per processor")]
 Rate = Annotated[float | None, file_option(
-    min=0.001, max=100_000, help="Samples per second; between frames of a file, vertices are interpolated.", show_default="the file's, else 30")]
+    min=0.001, max=100_000, help="Samples per second; between frames of a file, vertices are interpolated.",
+    show_default="the file's, else 30")]
 Clip = Annotated[list[str] | None, file_option(
     metavar="all|NAME", help="Clip that is played, by name or number; repeatable.", show_default="those that move different nodes")]
 AsKind = Annotated[Numbered | None, file_option("--as", help="What numbered files are.", show_default="by their faces")]

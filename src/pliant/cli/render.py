@@ -126,7 +126,9 @@ def find_show(scene: str, faces: int | None) -> AnimatedScene:
     if faces is not None:
         raise typer.BadParameter(f"is for {' and '.join(SCENES)} alone; {scene} says itself what is in it", param_hint="--faces")
     if not Path(scene).suffix:
-        raise typer.BadParameter(f"expected {', '.join(SCENES)}, a file that ends in .toml or files of an animation, got {scene!r}", param_hint="SCENE")
+        known = ", ".join(SCENES)
+        raise typer.BadParameter(f"expected {known}, a file that ends in .toml or files of an animation, got {scene!r}",
+                                 param_hint="SCENE")
     return read_scene(scene)
 
 

@@ -47,7 +47,8 @@ class ScoreUnit(StrEnum):
 
 
 def tune(
-    animations: Annotated[list[str], typer.Argument(metavar="ANIMATION", help="Files of animations, as for check, or folders of numbered meshes.")],
+    animations: Annotated[list[str], typer.Argument(
+        metavar="ANIMATION", help="Files of animations, as for check, or folders of numbered meshes.")],
     out: Annotated[Path, typer.Option(help="File for the policy; Body(policy=FILE) loads it.")] = Path("policy.toml"),
     query: Annotated[FrameQuery, typer.Option(help="Query of every frame.")] = FrameQuery.distance,
     score: Annotated[ScoreUnit, typer.Option(help="Metric to minimise.")] = ScoreUnit.counters,
@@ -79,8 +80,8 @@ def tune(
         make_parent_folder(out)
         make_parent_folder(state_file)
         read = FileOptions(rate, clip, numbered)
-        tuned = search(animations, body or [], read, console, best, query=query.value, score=score.value, criteria=names, population=population,
-                       generations=generations, seed=seed, state=state_file, tolerance=tolerance,
+        tuned = search(animations, body or [], read, console, best, query=query.value, score=score.value, criteria=names,
+                       population=population, generations=generations, seed=seed, state=state_file, tolerance=tolerance,
                        options={name: value for name, value in options.items() if value is not None})  # fmt: skip
         write_policy(out, tuned)
     except KeyboardInterrupt:

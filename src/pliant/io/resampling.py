@@ -36,7 +36,8 @@ def resample(animation: Animation, rate: float | None) -> Animation:
         elif isinstance(actor, FrameActor):
             actors.append(ResampledActor(actor, step))
         else:
-            raise ArgumentError(f"rate: {animation.name} has {animation.rate:g} frames a second, and its reader knows no others, got {rate:g}")
+            raise ArgumentError(f"rate: {animation.name} has {animation.rate:g} frames a second, and its reader knows no others, "
+                                f"got {rate:g}")  # fmt: skip
     labels = None if animation.frame_labels is None else _interpolated_labels(animation.frame_labels, step, frames)
     note = (f"{animation.name}: has {animation.rate:g} frames a second, which are sampled {rate:g} times; vertices between frames are "
             "interpolated in straight lines")  # fmt: skip
@@ -62,7 +63,8 @@ def number_labels(numbers: Iterable[float]) -> list[str]:
 
 
 class ResampledActor(FrameActor):
-    """An actor at every `step`-th frame of another one; `step` need not be whole. Every thread keeps the two frames that it has read last."""
+    """An actor at every `step`-th frame of another one; `step` need not be whole. Every thread keeps the two frames that it has read
+    last."""
 
     def __init__(self, actor: FrameActor, step: float) -> None:
         super().__init__(actor.name, _frame_count(actor.frames, step), self._interpolated, actor.kind == "soup", self._source_of)
@@ -90,8 +92,9 @@ class ResampledActor(FrameActor):
             return vertices, faces
         later_vertices, later_faces = self._frame(before + 1)
         if len(later_vertices) != len(vertices) or not (later_faces is faces or np.array_equal(later_faces, faces)):
-            raise refuse(self._source_of(frame), f"{self.name}: its faces change between frames {before} and {before + 1}, so that there is "
-                                                 "nothing between these; --rate is for faces that stay")  # fmt: skip
+            between = f"frames {before} and {before + 1}"
+            raise refuse(self._source_of(frame), f"{self.name}: its faces change between {between}, so that there is nothing between "
+                                                 "these; --rate is for faces that stay")  # fmt: skip
         with np.errstate(over="ignore", invalid="ignore"):  # bodies refuse what is not finite
             return (1 - part) * vertices + part * later_vertices, faces
 

@@ -39,8 +39,8 @@ def shift(animation, place, frame):
     return float((actor.at(frame).vertices - animation.actors[place].at(0).vertices)[:, 0].mean())
 
 
-SHOT = {"One": {(0, "translation"): ((0, 1), 2.0)}, "Two": {(1, "translation"): ((0, 2), 6.0)}, "Again": {(0, "translation"): ((0, 1), 9.0)},
-        "Grow": {(0, "scale"): ((0, 1), 1.0)}}  # fmt: skip
+SHOT = {"One": {(0, "translation"): ((0, 1), 2.0)}, "Two": {(1, "translation"): ((0, 2), 6.0)},
+        "Again": {(0, "translation"): ((0, 1), 9.0)}, "Grow": {(0, "scale"): ((0, 1), 1.0)}}  # fmt: skip
 
 
 def test_clips_of_different_nodes_play_together(tmp_path):

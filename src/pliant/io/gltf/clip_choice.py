@@ -1,8 +1,8 @@
 """Which clips of a glTF file are played, and how many frames a second they have.
 
-Exporters write a clip for each animated object (Blender does), or a clip for each thing that a figure can do. The first kind moves different
-nodes and is played together; of the second kind one is played. What a clip moves are properties of nodes, such as nodes[3].rotation, so
-that a clip of a node's matrix and one of its morph targets go together.
+Exporters write a clip for each animated object (Blender does), or a clip for each thing that a figure can do. The first kind moves
+different nodes and is played together; of the second kind one is played. What a clip moves are properties of nodes, such as
+nodes[3].rotation, so that a clip of a node's matrix and one of its morph targets go together.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def _clip_seconds(data: Accessors, number: int) -> float:
     """From the first key to the last, as the accessors of times say it; they must, and nothing depends on it."""
     document = data.document
     low, high = math.inf, -math.inf
-    for index in {document.required_index(sampler, "input", "accessors") for sampler in document.get("animations", number).entries("samplers")}:
+    samplers = document.get("animations", number).entries("samplers")
+    for index in {document.required_index(sampler, "input", "accessors") for sampler in samplers}:
         entry = document.get("accessors", index)
         times = [*entry.numbers("min", 1), *entry.numbers("max", 1)] if "min" in entry and "max" in entry else data.floats(index, "SCALAR")
         low, high = min(low, float(np.min(times, initial=math.inf))), max(high, float(np.max(times, initial=-math.inf)))
@@ -128,11 +129,11 @@ def baked_rate(clip: Clip | None) -> float | None:
 
 
 def _are_frames(times: Floats, rate: float) -> bool:
-    """Are all times whole numbers of frames, and some of them neighbours?"""
+    """Are all times integer numbers of frames, and some of them neighbours?"""
     frames = times * rate
-    whole = np.round(frames)
-    near = np.abs(frames - whole) <= RATE_TOLERANCE + 1e-6 * np.abs(frames)
-    return bool(near.all() and (np.diff(whole) == 1).any())
+    nearest = np.round(frames)
+    near = np.abs(frames - nearest) <= RATE_TOLERANCE + 1e-6 * np.abs(frames)
+    return bool(near.all() and (np.diff(nearest) == 1).any())
 
 
 def sampling(clip: Clip | None, wanted: float | None) -> tuple[float, float | None]:

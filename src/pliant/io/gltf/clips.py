@@ -99,8 +99,8 @@ class Clip(NamedTuple):
 
 
 def read_clips(data: Accessors, numbers: Sequence[int], has_matrix: Flags, targets: dict[int, int], notes: list[str]) -> Clip:
-    """Clips that move different nodes, as one. `has_matrix` (n,) marks nodes with a matrix, which cannot be moved; `targets` counts the morph
-    targets of nodes that have any."""
+    """Clips that move different nodes, as one. `has_matrix` (n,) marks nodes with a matrix, which cannot be moved; `targets` counts the
+    morph targets of nodes that have any."""
     groups: dict[tuple[int, str, str], list[tuple[int, Floats]]] = defaultdict(list)
     times: dict[int, Floats] = {}
     constants: list[tuple[int, str, Floats]] = []

@@ -36,8 +36,8 @@ PrimitiveRows = list[tuple[Attributes, Indices | slice]]  # and which of their v
 
 class GltfSurface(NamedTuple):
     """A mesh: vertices (n, 3), faces (f, 3), displacements `targets` (k, n, 3) with their weights (k,) where it has any, and of each vertex
-    of a skinned one the joints (n, j) and how much it belongs to them (n, j). And the names of its materials, with the one of each face (f,),
-    −1 for none."""
+    of a skinned one the joints (n, j) and how much it belongs to them (n, j). And the names of its materials, with the one of each face
+    (f,), −1 for none."""
 
     vertices: Floats
     faces: Faces

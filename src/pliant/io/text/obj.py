@@ -1,8 +1,8 @@
 """Wavefront OBJ: positions and faces of text files (Wavefront's Advanced Visualizer manual, appendix B1).
 
-Only `v`, `f`, `o`, `g` and the names of `usemtl` matter here. The vertices of a part are those of the `v` lines, in their order, because a point cache counts
-them; a reader that splits vertices where textures have seams would lose that order. Indices count from 1, or, where negative, back from the
-last vertex before the face. Materials and textures are never opened.
+Only `v`, `f`, `o`, `g` and the names of `usemtl` matter here. The vertices of a part are those of the `v` lines, in their order, because a
+point cache counts them; a reader that splits vertices where textures have seams would lose that order. Indices count from 1, or, where
+negative, back from the last vertex before the face. Materials and textures are never opened.
 
 Objects are parts of their own; where a file has none, groups are. But many files call regions of one surface groups: parts that share
 vertices are one.

@@ -63,7 +63,9 @@ class SceneService:
             metres = float(pxr.UsdGeom.GetStageMetersPerUnit(stage)) if stage.HasAuthoredMetadata("metersPerUnit") else 0.0
         unit = next((name for size, name in UNITS.items() if math.isclose(size, metres, rel_tol=1e-6)), "")
         notes = [f"{count:,} {what}" for what, count in self._skipped.items() if count]
-        return {"start": self._clock.start, "step": self._clock.step, "rate": self._rate, "up": up, "unit": unit, "notes": notes, "files": [str(file) for file in self._files]}, ()
+        files = [str(file) for file in self._files]
+        return {"start": self._clock.start, "step": self._clock.step, "rate": self._rate, "up": up, "unit": unit, "notes": notes,
+                "files": files}, ()  # fmt: skip
 
     def pose(self, number: int, frame: int) -> Response:
         """Where a mesh is."""
