@@ -12,7 +12,7 @@ import pliant as pl
 from mesh_files import CUBE, FACES
 from pliant.errors import FileError
 from pliant.io import read as door
-from pliant.io.animation import Animation, FrameActor, Settings
+from pliant.io.animation import Animation, ClipInfo, FrameActor, Settings
 from pliant.io.read import FORMATS, Format, read
 
 
@@ -197,7 +197,8 @@ def test_readers_are_found_by_suffix(put, tmp_path, monkeypatch):
         number = len(called)
         actors = [FrameActor("it", number, lambda frame: (CUBE + frame, np.array(FACES, np.int32)))]
         unit = "m" if number > 1 else ""
-        return Animation(path.stem, actors, number, 10.0 * number, "yz"[number % 2], unit, (f"note {number}",), (path,))
+        return Animation(path.stem, actors, number, 10.0 * number, "yz"[number % 2], unit, (f"note {number}",), (path,),
+                         clips=(ClipInfo("walk", 1.0, True),))
 
     monkeypatch.setattr(door.importlib, "import_module", lambda name: type("Module", (), {"read_fake": staticmethod(fake), "name": name}))
     monkeypatch.setitem(FORMATS, ".glb", Format("fake", "read_fake"))

@@ -58,7 +58,9 @@ def register_reader(suffixes: str | Sequence[str], function: Callable[[Path, Set
     """Add a file format.
 
     suffixes : one or several, such as ".cubes", in lower case; files match in any case
-    function : (path, settings) -> Animation; any exception that it raises becomes a `FileError` that names the file
+    function : (path, settings) -> Animation; any exception that it raises becomes a `FileError` that names the file. Frames of a
+        `FrameActor` are resampled, if `Animation.rate` is not the rate of the settings. A reader that plays clips lists them in
+        `Animation.clips`
     numbered : files whose names differ only in a number are frames of one animation; each file then has one frame, of a `FrameActor`
     lists_files : a file names others, which are in `Animation.files`; in a folder these are not read twice
     """
