@@ -26,7 +26,7 @@ def turned(corners, k, backwards):
 
 @given(st.one_of(polygons.grown(), polygons.stars()), planes, exponents, st.integers(0, 99), st.booleans())
 @example([(0, 0), (4, 0), (8, 0), (8, 8), (4, 2), (0, 8)], PLANES[2], 0, 0, False)
-@often(600)
+@often(600, share=10)
 def test_simple_polygons(polygon, plane, exponent, start, backwards):
     corners = turned(list(range(len(polygon))), start, backwards)
     found = triangles_of(in_space(polygon, plane, exponent), corners)
@@ -37,7 +37,7 @@ def test_simple_polygons(polygon, plane, exponent, start, backwards):
 
 
 @given(polygons.grown(8), st.lists(st.tuples(st.integers(0, 99), st.booleans()), min_size=1, max_size=5), planes)
-@often(200)
+@often(200, share=10)
 def test_repeated_corners(polygon, repeated, plane):
     """The same vertex twice in a row, or another one at its place."""
     points, corners = list(polygon), list(range(len(polygon)))
@@ -64,6 +64,8 @@ KEYHOLES = {
     "a chain": [(hole(10, 10, 10), 0, 0), (hole(40, 40, 10), 3, 0)],
     "corner to corner": [(hole(0, 0, 20), 0, 0)],
     "a small one": [(hole(29, 31, 1), 2, 2)],
+    "three at one corner": [(hole(20, 2, 4), 0, 0), (hole(10, 10, 40), 0, 0), (hole(2, 20, 4), 0, 0)],
+    "one behind another": [(hole(2, 2, 1), 0, 0), (hole(4, 4, 16), 3, 0), (hole(30, 30, 20), 6, 0)],
 }
 
 
@@ -79,7 +81,7 @@ def test_holes_that_bridges_connect(name, start, plane):
 
 
 @given(st.lists(st.tuples(strategies.lattice, strategies.lattice, strategies.lattice), min_size=3, max_size=14), st.data())
-@often(400)
+@often(400, share=10)
 def test_any_polygon_has_its_triangles(rows, data):
     """Corners at few places, which cross, touch and fold: the triangles still have no edges but those of the polygon and inner ones."""
     corners = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=3, max_size=16))
@@ -90,7 +92,7 @@ def test_any_polygon_has_its_triangles(rows, data):
 
 
 @given(strategies.positions(strategies.extreme, 9))
-@often(200)
+@often(200, share=10)
 def test_any_coordinates(rows):
     for n in (3, 4, 5, 9):
         assert_cut_of(list(range(n)), triangles_of(rows, range(n)).faces)
@@ -105,6 +107,43 @@ def test_what_is_not_finite_is_a_fan(n, value):
     assert_cut_of(list(range(n)), triangles_of(rows, range(n)).faces)
 
 
+@pytest.mark.parametrize("n", [5, 7, 13, 25])
+def test_a_polygon_that_goes_around_twice_crosses_itself(n):
+    """All its corners turn left."""
+    found = triangles_of([(np.cos(a), np.sin(a), 0.0) for a in 4 * np.pi * np.arange(n) / n], range(n))
+    assert found.crossing == 1
+    assert_cut_of(list(range(n)), found.faces)
+
+
+BENT_AROUND = [(0, 0), (9, -1), (10, 8), (-9, 8), (-9, -9), (4, -8), (-1, -2)]  # from its first corner others are seen beyond half a turn
+
+
+@pytest.mark.parametrize("plane", PLANES)
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("shape", ["flat quad", "quad", "reflex quad", "bent around", "comb", "spike"])
+def test_small_polygons_from_every_corner(shape, backwards, plane):
+    polygon = {"flat quad": [(0, 0), (2, 0), (8, 0), (0, 1)], "quad": [(0, 0), (4, 1), (5, 5), (-1, 4)], "bent around": BENT_AROUND,
+               "reflex quad": [(0, 0), (4, 1), (1, 1), (1, 4)], "spike": [(0, 0), (6, 0), (9, 0), (6, 0), (6, 6), (0, 6)],
+               "comb": [(0, 0), (12, 0), (12, 9), (10, 1), (8, 9), (6, 1), (4, 9), (2, 1), (0, 9)]}[shape]  # fmt: skip
+    for start in range(len(polygon)):
+        corners = turned(list(range(len(polygon))), start, backwards)
+        found = triangles_of(in_space(polygon, plane), corners)
+        assert_covers(polygon, found.faces[:, ::-1] if backwards else found.faces, corners[::-1] if backwards else corners, shape == "spike")
+        assert found.crossing == 0
+
+
+@pytest.mark.parametrize("polygon", [
+    [(0, 0), (1, -1e-9), (2, 0), (1, 7)],  # convex by rounding; the shorter diagonal would leave a thin triangle
+    [(0, 0), (4, -1e-7), (8, 0), (8, 8), (6, 2), (0, 8)],
+    [(0, 0), (4, -1e-7), (8, 0), (8, 8), (4, 8)],
+])  # fmt: skip
+def test_a_corner_that_is_rounded_beside_an_edge_makes_no_thin_triangle(polygon):
+    for start in range(len(polygon)):
+        rows = np.roll(np.array(polygon, float), start, axis=0)
+        found = triangles_of(np.c_[rows, np.zeros(len(rows))], range(len(rows)))
+        assert found.crossing == 0 and min(cross(*rows[face]) for face in found.faces) > 1
+
+
 def test_a_polygon_that_crosses_itself_is_counted():
     star = [(np.cos(a), np.sin(a), 0.0) for a in 4 * np.pi * np.arange(5) / 5]
     found = triangles_of([*star, (0, 0, 1), (1, 0, 1), (1, 1, 1)], range(5), (5, 6, 7))
@@ -112,7 +151,7 @@ def test_a_polygon_that_crosses_itself_is_counted():
 
 
 @given(strategies.positions(strategies.lattice, 4))
-@often(500)
+@often(500, share=10)
 def test_quads_are_not_folded_where_that_is_possible(rows):
     """Seen along the normal, the cross product of both diagonals, both triangles turn left; of two such pairs the shorter diagonal."""
     p = rows.astype(int).astype(object)

@@ -37,6 +37,8 @@ GOOD = {
     "text.ply": mesh_files.ply(),
     "little.ply": mesh_files.ply(form="binary_little_endian", kind="f8"),
     "big.ply": mesh_files.ply(polygons=[FACES[0], *mesh_files.QUADS[1:]], form="binary_big_endian"),
+    "polygons.obj": mesh_files.obj(CUBE, [[0, 1, 3, 7, 6, 4], [0, 4, 5, 7, 3, 2], *mesh_files.QUADS]),
+    "strips.ply": mesh_files.ply().replace(b"face 6", b"tristrips 6"),
     "text.stl": mesh_files.stl_text([("a", CUBE, FACES), ("b", CUBE + 3, FACES)]),
     "binary.stl": mesh_files.stl(),
     "some.pc2": mesh_files.pc2(FRAMES),

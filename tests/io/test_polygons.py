@@ -205,6 +205,16 @@ def test_a_face_of_many_corners_is_refused_soon(name, tmp_path):
     assert str(path) in str(caught.value) and time.process_time() - started < 5
 
 
+def test_many_large_faces_are_refused(tmp_path):
+    counts = np.full(43, MAX_POLYGON_CORNERS)
+    corners = np.zeros(counts.sum(), np.int64)
+    with pytest.raises(FileError, match=r"a\.obj: has 43 polygons of up to 10,000 corners, too many: .* 4,300,000,000, at most 4,294,967,296"):
+        checked_polygons(tmp_path / "a.obj", corners, counts, 1)
+    assert len(checked_polygons(tmp_path / "a.obj", corners[10_000:], counts[1:], 1).counts) == 42
+    quads = np.full(1 << 20, 4)
+    assert len(checked_polygons(tmp_path / "a.obj", np.zeros(1 << 22, np.int64), quads, 1).counts) == 1 << 20
+
+
 def test_corners_that_are_no_vertices_name_the_face(tmp_path):
     corners, counts = np.array([0, 1, 2, 9, 9, 0, 1, 2, 4]), np.array([3, 2, 4])
     with pytest.raises(FileError, match="face 2 has the corner 4, but vertices go from 0 to 3"):

@@ -6,7 +6,7 @@ are passed twice, so corners may be at one place: such a corner blocks a corner 
 Corners where the polygon stays in place or returns are cut off as they are met, by triangles without an area.
 
 - Ears are clipped in turn, so the triangles of a circle are no slivers, and no vertex has more than a few.
-- Thin triangles are avoided where that is possible: files round corners on a straight edge to one side or the other.
+- Thin triangles come last, if they cannot be avoided: files round corners on a straight edge to one side or the other.
 
 Only the neighbors of an ear are tested again: n corners take O(n²) steps, whatever they are. `plane` (n, 2) float64 has the corners. Per
 corner, in `links` (n, 4) int64: the previous and the next corner that is left, the stamp of its valid entry in the queue, and the sign of

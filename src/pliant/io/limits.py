@@ -16,7 +16,7 @@ MAX_MESH_BYTES = 1 << 30  # of one that is a single frame
 MAX_LINES, LINES_PER_CHECK, MIN_LINE_BYTES = 1 << 25, 1 << 21, 6  # of a text; and with more than some, bytes that they have on average
 MAX_IDLE_SHARE = 0.9  # of those, the part that may mean nothing: comments, blanks, words that are of no surface
 MAX_LINE_BYTES = BLOCK_BYTES = 1 << 20  # bytes of a line, and of what is read at once
-MAX_POLYGON_CORNERS = 10_000  # of one polygon: they take up to a second; time grows with their square
+MAX_POLYGON_CORNERS, MAX_SQUARED_CORNERS = 10_000, 1 << 32  # of one polygon, about a second; the sum of squares, which time grows with
 RATE_RANGE = 0.01, 1e5  # frames a second that are believed
 UTF8_MARK, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")  # how texts may begin; UTF-32 begins with one of the latter too
 # characters of a message, of a name, and of the number behind a name that is not the only one

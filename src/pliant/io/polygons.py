@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.io.limits import MAX_POLYGON_CORNERS, refuse
+from pliant.io.limits import MAX_POLYGON_CORNERS, MAX_SQUARED_CORNERS, refuse
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -66,6 +66,11 @@ def checked_polygons(path: Path, corners: Indices, counts: Indices, vertices: in
     if len(counts) and counts.max() > MAX_POLYGON_CORNERS:
         worst = int((counts > MAX_POLYGON_CORNERS).argmax())
         raise refuse(path, f"{what} {numbers[worst]} has {counts[worst]:,} corners, at most {MAX_POLYGON_CORNERS:,} are read")
+    if len(counts) and counts.max() > 4:
+        squares = counts[counts > 4] ** 2
+        if squares.sum() > MAX_SQUARED_CORNERS:
+            raise refuse(path, f"has {len(squares):,} polygons of up to {counts.max():,} corners, too many: the squares of these numbers add "
+                               f"up to {squares.sum():,}, at most {MAX_SQUARED_CORNERS:,} is read")  # fmt: skip
     found = Polygons(corners, counts, numbers)
     if len(counts) and counts.min() < 3:
         found = found.take(np.flatnonzero(counts >= 3))
