@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from pair_rows import npz_rows
 
+from pair_rows import npz_rows
 from pliant.check.baseline import BASELINE_FORMAT, KnownPairs, accept, read_known, write_baseline
 from pliant.check.plan import CheckOptions, parse_baseline, parse_fail_rule
 from pliant.check.run import Output, check_animation
@@ -141,7 +141,8 @@ def test_a_baseline_file(tmp_path):
 @pytest.mark.parametrize(("values", "message"), [
     ({"bodies": np.array([[0, 2]] * 3, np.int32)}, r"row 0 names bodies \[0, 2\]"), ({"faces": -KNOWN.faces}, "row 0 names"),
     ({"faces": KNOWN.faces[:2]}, r"expected \(m, 2\)"), ({"face_counts": np.array([3])}, "2 names and 1 numbers"),
-    ({"names": np.frombuffer(b'["a", 3]', np.uint8)}, "names of bodies"), ({"names": np.frombuffer(b"[" * 9999, np.uint8)}, "names of bodies"),
+    ({"names": np.frombuffer(b'["a", 3]', np.uint8)}, "names of bodies"),
+    ({"names": np.frombuffer(b"[" * 9999, np.uint8)}, "names of bodies"),
     ({"format": "other"}, "its format is 'other', expected"), ({"more": np.zeros(3)}, "holds"),
 ])
 def test_wrong_files(tmp_path, values, message):
@@ -154,7 +155,7 @@ def test_wrong_files(tmp_path, values, message):
 
 
 def test_other_wrong_files(tmp_path):
-    with pytest.raises(FileError, match="holds no pairs.npz, pairs.parquet or baseline.npz"):
+    with pytest.raises(FileError, match=r"holds no pairs\.npz, pairs\.parquet or baseline\.npz"):
         read_known(tmp_path)
     (tmp_path / "b.npz").write_bytes(b"PK nothing")
     (tmp_path / "b.parquet").write_bytes(b"PAR1 nothing")
@@ -197,14 +198,16 @@ def test_a_minimum_depth(tmp_path):
     assert some["by_state"]["shallow"] > 0 and some["by_state"]["new"] + some["by_state"]["shallow"] == deep["by_state"]["new"]
     assert some["events"][0]["depth"] == events[0]["depth"] and some["frames_with_collisions"] < deep["frames_with_collisions"]
     none = run(tmp_path / "none", min_depth=5.0).summary
-    assert none["verdict"] == "known" and none["by_state"]["new"] == 0 and not fails({**none, "by_state": none["by_state"] | {"static": 0}}, "any")
+    assert none["verdict"] == "known" and none["by_state"]["new"] == 0
+    assert not fails({**none, "by_state": none["by_state"] | {"static": 0}}, "any")
 
 
 @pytest.mark.parametrize("form", ["npz", "parquet", "csv"])
 def test_results_do_not_depend_on_jobs(tmp_path, form):
     """All files, to the byte; of the summary all but the times."""
     for jobs in (1, 4):
-        check_animation(Scene().animation(), CheckOptions(within=0.1, min_depth=0.05), Output(tmp_path / str(jobs), form, plots=False), jobs=jobs)
+        options, output = CheckOptions(within=0.1, min_depth=0.05), Output(tmp_path / str(jobs), form, plots=False)
+        check_animation(Scene().animation(), options, output, jobs=jobs)
     files = {path.name for path in (tmp_path / "1").iterdir()}
     assert files == {path.name for path in (tmp_path / "4").iterdir()} >= {"report.html", "summary.json"}
     for name in files - {"summary.json"}:

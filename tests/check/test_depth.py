@@ -19,7 +19,8 @@ def floor(count):
     ticks = np.linspace(-3, 3, count + 1)
     x, y = np.meshgrid(ticks, ticks, indexing="ij")
     first = (np.arange(count)[:, None] * (count + 1) + np.arange(count)).ravel()
-    faces = np.concatenate([np.stack([first, first + count + 1, first + 1], 1), np.stack([first + 1, first + count + 1, first + count + 2], 1)])
+    above = first + count + 1
+    faces = np.concatenate([np.stack([first, above, first + 1], 1), np.stack([first + 1, above, above + 1], 1)])
     return np.stack([x, y, 0 * x], axis=-1).reshape(-1, 3), faces
 
 
