@@ -27,8 +27,6 @@ LABELS = [str(frame) for frame in range(1001, 1007)]
 
 
 def animation_of(names: Sequence[str], **settings):
-    if any(name.endswith("usdc") for name in names):
-        pytest.importorskip("pxr", reason="usd-core reads these files")
     return read([FILES / name for name in names], Settings(**settings))
 
 

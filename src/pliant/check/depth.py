@@ -58,6 +58,10 @@ class PairDepths(NamedTuple):
     kinds: Kinds  # (m,) of DEPTH_KINDS
     shallow: NDArray[np.bool_]  # (m,) less deep than `min_depth`
 
+    def of(self, rows: NDArray[np.bool_]) -> PairDepths:
+        """Those of some pairs."""
+        return PairDepths(self.depths[rows], self.kinds[rows], self.shallow[rows])
+
 
 class DepthFinder:
     """Finds depths frame after frame; keeps what does not change, so it serves one list of bodies.

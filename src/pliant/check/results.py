@@ -55,11 +55,11 @@ def find_intervals(journal: Journal, frames: list[int], meta: ReportMeta, baseli
         raise
 
 
-def depth_rows(states: NDArray[np.uint8], wanted: NDArray[np.bool_], found: PairDepths) -> ArrayDict:
-    """The depths of a frame as the journal stores them: those of `wanted` pairs, and the states of all, shallow ones included."""
-    measured, states = np.flatnonzero(wanted).astype(np.int32), states.copy()
-    states[found.shallow & (states == NEW)] = SHALLOW
-    return {"state": states, "measured": measured, "depth": found.depths[measured], "depth_kind": found.kinds[measured]}
+def depth_rows(states: NDArray[np.uint8], measured: NDArray[np.int64], found: PairDepths) -> ArrayDict:
+    """The depths of a frame as the journal stores them: those of the rows `measured`, and the states of all, shallow ones included."""
+    states = states.copy()
+    states[measured[found.shallow & (states[measured] == NEW)]] = SHALLOW
+    return {"state": states, "measured": measured.astype(np.int32), "depth": found.depths, "depth_kind": found.kinds}
 
 
 class CheckTotals(NamedTuple):
@@ -70,6 +70,7 @@ class CheckTotals(NamedTuple):
     self_pairs: NDArray[np.int64]  # of bodies with themselves
     states: NDArray[np.int64]  # (k, 6) pairs of each state; of "enclosed", pairs of bodies
     new_self: NDArray[np.int64]  # (k,) new pairs of bodies with themselves
+    near_misses: NDArray[np.int64]  # (k,) near pairs of bodies that do not touch in that frame
     bodies: dict[tuple[int, int], PairTotals]  # by two body indices
     worst: list[Contact]  # the worst contacts that count, the deepest first
     contact_count: int  # of all contacts that count
@@ -77,6 +78,12 @@ class CheckTotals(NamedTuple):
     seconds: NDArray[np.float64]  # reading, queries
     events: EventTracker
     deepest: tuple[int, Group] | None  # the deepest collision: (frame, group)
+
+
+def without_contacts(groups: list[Group]) -> list[Group]:
+    """Groups without near pairs of bodies that touch: these are part of a contact, and no near miss."""
+    touching = {(group.first, group.second) for group in groups if group.state != NEAR}
+    return [group for group in groups if group.state != NEAR or (group.first, group.second) not in touching]
 
 
 class PairTotals(NamedTuple):
@@ -98,7 +105,7 @@ class PairTotals(NamedTuple):
 
 def sum_frames(journal: Journal, frames: list[int], classifier: Classifier) -> CheckTotals:
     """Add up all frames, in this order."""
-    between, self_pairs, new_self = (np.zeros(len(frames), np.int64) for _ in range(3))
+    between, self_pairs, new_self, near_misses = (np.zeros(len(frames), np.int64) for _ in range(4))
     states, events, deepest = np.zeros((len(frames), len(STATES)), np.int64), EventTracker(), None
     bodies, worst, loads = dict[tuple[int, int], PairTotals](), list[Contact](), list[NDArray[np.int64]]()
     seconds, contact_count = np.zeros(2), 0
@@ -106,7 +113,9 @@ def sum_frames(journal: Journal, frames: list[int], classifier: Classifier) -> C
         rows = journal.pairs(frame)
         seconds = seconds + rows["seconds"]
         groups = list(classifier.groups(rows, classifier.states(rows)))
-        events.add(frame, groups)
+        misses = without_contacts(groups)
+        events.add(frame, misses)
+        near_misses[k] = sum(group.pairs for group in misses if group.state == NEAR)
         places = {(two[0], two[1]): place for two, place in zip(rows["contacts"].tolist(), rows["places"].tolist(), strict=True)}
         load, sums = Counter[int](), dict[tuple[int, int], list[float]]()
         for group in groups:
@@ -131,8 +140,8 @@ def sum_frames(journal: Journal, frames: list[int], classifier: Classifier) -> C
         worst = sorted(worst, key=sort_key)[:MAX_ROWS]
         loads.append(np.array([[frame, *item] for item in sorted(load.items())], np.int64).reshape(-1, 3))
     events.finish()
-    return CheckTotals(frames, between, self_pairs, states, new_self, bodies, worst, contact_count, np.concatenate(loads), seconds, events,
-                       deepest)  # fmt: skip
+    return CheckTotals(frames, between, self_pairs, states, new_self, near_misses, bodies, worst, contact_count, np.concatenate(loads),
+                       seconds, events, deepest)  # fmt: skip
 
 
 def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, sums: CheckTotals, baseline: Baseline,
@@ -140,20 +149,21 @@ def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, 
     """The content of `summary.json`; `docs/checking.md` explains it."""
     names, total, frames = [body.name for body in meta.bodies], sums.between + sums.self_pairs, sums.frames
     by_state = dict(zip(STATES, sums.states.sum(axis=0).tolist(), strict=True))
+    event_counts = {state: sums.events.counts[k] for k, state in enumerate(STATES)}
     counting = sums.states[:, list(COLLISIONS)].sum(axis=1)
     order = np.lexsort((np.array(frames), -counting))[:MAX_WORST].tolist()
     found: dict[str, Any] = {
         "format": "pliant check 3", "pliant": pliant.__version__, "name": animation.name,
         "files": [file.name for file in animation.files[:1000]], "notes": [*animation.notes, *baseline.notes],
         "rate": animation.rate, "up": animation.up, "unit": animation.unit, "options": asdict(options),
-        "verdict": verdict_of(by_state), "failed": False, "baseline": baseline.label,
+        "verdict": verdict_of(event_counts), "failed": False, "baseline": baseline.label,
         "bodies": [{"name": name, "kind": body.kind, "vertices": count.vertices, "faces": count.faces}
                    for name, body, count in zip(names, meta.bodies, meta.counts, strict=True)],
         "pairs": int(total.sum()), "touching": int(total.sum()) - by_state["near"], "frames_with_pairs": int((total > 0).sum()),
         "frames_with_collisions": int((counting > 0).sum()), "by_state": by_state,
         "static_pairs": len(intervals.static), "known_pairs": len(intervals.found_known),
         "resolved_pairs": len(baseline.keys) - len(intervals.found_known),
-        "event_counts": {state: sums.events.counts[k] for k, state in enumerate(STATES)},
+        "event_counts": event_counts,
         "events": [event_row(event, names) for event in sums.events.worst],
         "deepest": sums.deepest and {"frame": sums.deepest[0], "bodies": list(sums.deepest[1][:2]),
                                      "names": [names[k] for k in sums.deepest[1][:2]], "depth": rounded(sums.deepest[1].depth),

@@ -21,10 +21,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import pliant
 from pliant.check import results, write_report
 from pliant.check.baseline import Baseline, find_baseline
-from pliant.check.classify import NEW, STATIC, Classifier
+from pliant.check.classify import NEAR, NEW, STATIC, Classifier
 from pliant.check.journal import Journal, discard_journal, stored_welds
 from pliant.check.pair_files import PairSource, parquet_package, write_events, write_pairs
 from pliant.check.plan import CheckOptions, make_pair_filter, select_frames
@@ -216,9 +218,10 @@ def measure_frames(workers: list[FrameWorker], frames: list[int], journal: Journ
         rows = journal.pairs(frame)
         states = classifier.states(rows)
         wanted = (states == NEW) | ((states == STATIC) if frame == frames[0] else False)
-        found = results.depth_rows(states, wanted, worker.measure(frame, rows["bodies"], rows["faces"], wanted))
+        touching = np.flatnonzero(states != NEAR)
+        depths = worker.measure(frame, rows["bodies"][touching], rows["faces"][touching], wanted[touching])
         with lock:
-            journal.add_depths(frame, found)
+            journal.add_depths(frame, results.depth_rows(states, touching[wanted[touching]], depths.of(wanted[touching])))
 
     measured = journal.measured
     for _ in map_frames(workers, [frame for frame in frames if frame not in measured], measure_frame):

@@ -18,13 +18,13 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
-def verdict_of(by_state: dict[str, int]) -> str:
-    """The verdict of the sums of pairs by state, events for "enclosed"."""
-    if by_state["new"] or by_state["enclosed"]:
+def verdict_of(event_counts: dict[str, int]) -> str:
+    """The verdict of the numbers of events by state."""
+    if event_counts["new"] or event_counts["enclosed"]:
         return "collisions"
-    if by_state["near"]:
+    if event_counts["near"]:
         return "near"
-    return "known" if by_state["known"] or by_state["static"] or by_state["shallow"] else "clean"
+    return "known" if event_counts["known"] or event_counts["static"] or event_counts["shallow"] else "clean"
 
 
 def fails(summary: dict[str, Any], rule: str) -> bool:
@@ -69,7 +69,7 @@ def asides(summary: dict[str, Any]) -> list[str]:
                      f"{resolved if summary['resolved_pairs'] else ''}.")  # fmt: skip
     if by_state["shallow"]:
         found.append(f"Contacts shallower than {summary['options']['min_depth']:g}{unit} are set aside.")
-    if by_state["near"] and summary["verdict"] != "near":
+    if summary["event_counts"]["near"] and summary["verdict"] != "near":
         found.append(f"{plural(summary['event_counts']['near'], 'near miss', 'near misses')}: bodies within "
                      f"{summary['options']['within']:g}{unit} that do not meet.")  # fmt: skip
     return found
@@ -80,5 +80,8 @@ def what_counts(summary: dict[str, Any]) -> str:
     unit = f" {summary['unit']}" if summary["unit"] else ""
     parts = ["faces that intersect or touch"]
     parts += [f"at least {summary['options']['min_depth']:g}{unit} deep"] if summary["options"]["min_depth"] else []
-    without = f"that are not there in {summary['baseline']}" if summary["baseline"] is not None else "not those of every frame"
-    return f"A collision: {', '.join([*parts, without] if len(summary['frames']) > 1 or summary['baseline'] is not None else parts)}."
+    if summary["baseline"] is not None:
+        parts.append(f"and do not do so in {summary['baseline']}")
+    elif len(summary["frames"]) > 1:
+        parts.append("but not in every frame")
+    return f"What counts: {', '.join(parts)}."

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.check.classify import KNOWN, NEAR, NEW, SHALLOW, STATIC, Classifier, pair_depths
+from pliant.check.classify import KNOWN, NEAR, NEW, SHALLOW, STATIC, Classifier
 from pliant.check.events import depth_text, event_title, frames_text
 from pliant.check.journal import ArrayDict, Journal
 from pliant.check.report_meta import ReportMeta
@@ -51,7 +51,7 @@ def report_event(row: dict[str, Any], meta: ReportMeta, journal: Journal, classi
 
 
 def focus(row: dict[str, Any], meta: ReportMeta, journal: Journal, classifier: Classifier) -> tuple[tuple[float, float, float], float]:
-    """(center, radius) of the faces of an event in its worst frame, those that are deepest; of the contact, if that frame is not drawn."""
+    """(center, radius) of the faces of an event in its worst frame; of the contact, if that frame is not drawn."""
     frame, (first, second) = row["worst_frame"], row["bodies"]
     found = journal.pairs(frame)
     mine = (found["bodies"] == [first, second]).all(axis=1)
@@ -59,11 +59,10 @@ def focus(row: dict[str, Any], meta: ReportMeta, journal: Journal, classifier: C
         states = {"new": NEW, "static": STATIC, "known": KNOWN, "shallow": SHALLOW, "near": NEAR}
         mine &= classifier.states(found) == states.get(row["state"], NEW)
         if mine.any():
-            depths, _ = pair_depths(found)
-            mine &= depths >= depths[mine].max()
             shapes = journal.shapes(frame)
-            vertices = relative_vertices(shapes, first, meta.origin)
-            corners = vertices[shapes.get(f"f{first}", meta.faces[first])[np.unique(found["faces"][mine, 0])]].reshape(-1, 3)
+            corners = np.concatenate([relative_vertices(shapes, body, meta.origin)[
+                shapes.get(f"f{body}", meta.faces[body])[np.unique(found["faces"][mine, column])]].reshape(-1, 3)
+                for column, body in enumerate((first, second))])  # fmt: skip
             low, high = corners.min(axis=0), corners.max(axis=0)
             x, y, z = (0.5 * low + 0.5 * high).tolist()
             return (x, y, z), min(float(np.linalg.norm(0.5 * high - 0.5 * low)), MAX_COORDINATE)
@@ -87,9 +86,9 @@ def relative_vertices(shapes: ArrayDict, place: int, origin: NDArray[np.float64]
 
 
 def pair_counts(sums: CheckTotals, with_tolerance: bool) -> dict[str, NDArray[np.int64]]:
-    """New pairs of faces in every frame: between bodies and self-collisions, or, with a tolerance, intersecting and near."""
+    """New pairs of faces in every frame: between bodies and self-collisions, or, with a tolerance, intersecting ones and near misses."""
     if with_tolerance:
-        return {"meet": sums.states[:, NEW], "near": sums.states[:, NEAR]}
+        return {"meet": sums.states[:, NEW], "near": sums.near_misses}
     return {"between bodies": sums.states[:, NEW] - sums.new_self, "with themselves": sums.new_self}
 
 
@@ -124,7 +123,10 @@ def read_snapshots(meta: ReportMeta, journal: Journal, classifier: Classifier) -
         shapes, rows = journal.shapes(frame), journal.pairs(frame)
         states = classifier.states(rows)
         meshes = [(relative_vertices(shapes, place, meta.origin), shapes.get(f"f{place}", faces)) for place, faces in enumerate(meta.faces)]
-        masks = states == NEW, states == NEAR, (states == STATIC) | (states == KNOWN) | (states == SHALLOW)
+        touching = {tuple(two) for two in np.unique(rows["bodies"][states != NEAR], axis=0).tolist()}
+        bodies = [tuple(two) for two in rows["contacts"][:, :2].tolist()]
+        is_miss = np.repeat([two not in touching for two in bodies], rows["contacts"][:, 2]).astype(bool)
+        masks = states == NEW, (states == NEAR) & is_miss, (states == STATIC) | (states == KNOWN) | (states == SHALLOW)
         yield Snapshot(frame, meshes, *(marked_faces(rows["bodies"][mask], rows["faces"][mask], [len(mesh[1]) for mesh in meshes])
                                         for mask in masks))  # fmt: skip
 

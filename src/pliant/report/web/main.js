@@ -67,7 +67,7 @@ class Page {
   open(event) {
     this.jump(event.place);
     this.isolate([event.first, event.second]);
-    this.viewer?.focus(event.centre, event.radius);
+    this.viewer?.focus(event.centre, 1.5 * event.radius);
   }
 
   /** Show these bodies alone; null: all. */

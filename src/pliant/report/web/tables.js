@@ -90,7 +90,9 @@ function eventsTable(go) {
 
 /** The table of frames in which most pairs meet. */
 function framesTable(totals, go) {
-  const places = totals.map((_, place) => place).filter((place) => totals[place]).sort((a, b) => totals[b] - totals[a] || a - b);
+  const meeting = loud.filter(({ name }) => name !== "near"), worst = (place) => meeting.reduce((sum, { values }) => sum + values[place], 0);
+  const places = totals.map((_, place) => place).filter((place) => totals[place]);
+  places.sort((a, b) => worst(b) - worst(a) || totals[b] - totals[a] || a - b);
   const several = loud.length > 1;
   const rows = places.slice(0, MOST_FRAMES).map((place) => [
     [labelOf(place), "name"],

@@ -146,7 +146,8 @@ class Marks {
       new THREE.Mesh(undefined, front), new THREE.Mesh(undefined, behind),
       new THREE.LineSegments(undefined, frontLine), new THREE.LineSegments(undefined, behindLine),
     ];
-    this.meshes.forEach((each, k) => (each.renderOrder = k % 2 ? 3 : 1));
+    const above = 0.1 * (MARKS.length - MARKS.indexOf(name)); // intersecting faces are drawn last
+    this.meshes.forEach((each, k) => (each.renderOrder = (k % 2 ? 3 : 1) + above));
   }
 
   connect(position) {
@@ -159,7 +160,7 @@ class Marks {
 
   show(piece, { through, quiet }) {
     const marked = piece[this.name], { faces } = piece, shown = marked.length > 0 && (quiet || this.name !== "quiet");
-    for (const each of this.meshes) each.visible = shown && (through || each.renderOrder === 1);
+    this.meshes.forEach((each, k) => (each.visible = shown && (k % 2 === 0 || (through && this.name === "marked"))));
     if (!shown) return;
     const corners = reserve(this.meshes[0].geometry, 3 * marked.length), edges = reserve(this.meshes[2].geometry, 6 * marked.length);
     for (let i = 0; i < marked.length; i++) {
@@ -251,7 +252,7 @@ class Viewer {
   /** Which axis of the files points up; the camera goes back to where it sees everything. */
   setUp(axis) {
     const turn = TURNS[axis];
-    this.root.matrix.set(turn[0], turn[1], turn[2], 0, turn[3], turn[4], turn[5], 0, turn[6], turn[7], turn[8], 0, 0, 0, 0, 1);
+    this.root.matrix.set(turn[0], turn[3], turn[6], 0, turn[1], turn[4], turn[7], 0, turn[2], turn[5], turn[8], 0, 0, 0, 0, 1);
     this.root.matrixWorldNeedsUpdate = true;
     this.ground();
     this.reset();
@@ -290,7 +291,8 @@ class Viewer {
   /** Look at a point of the files' coordinates, from so far away that a ball of this radius is seen with some surroundings. */
   focus(centre, radius) {
     const target = this.inside(centre);
-    const away = this.camera.position.clone().sub(this.controls.target).normalize();
+    const { eye, target: seen } = this.flight ?? { eye: this.camera.position, target: this.controls.target }; // also before the first picture
+    const away = eye.clone().sub(seen).normalize();
     const distance = (1.7 * Math.max(radius * this.scale, 0.004)) / Math.sin((FIELD / 360) * Math.PI) / Math.min(1, this.camera.aspect);
     this.look(target, target.clone().addScaledVector(away, distance), matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 450);
   }
