@@ -15,6 +15,8 @@ class Body(NamedTuple):
     positions: list  # (x, y, z) each
     faces: list  # (a, b, c) each
     marked: list
+    near: list
+    quiet: list
     grid: list  # positions on the grid, x of all, then y, then z
     step: float
 
@@ -51,11 +53,11 @@ def frames(report_data, blocks):
         data, at = blocks[f"frames-{number}"], 0
         while at < len(data):
             (place,) = struct.unpack_from("<i", data, at)
-            heads = [struct.unpack_from("<4i", data, at + 4 + 16 * body) for body in range(count)]
-            places = [struct.unpack_from("<4d", data, at + 4 + 16 * count + 32 * body) for body in range(count)]
-            at += 4 + 48 * count
+            heads = [struct.unpack_from("<6i", data, at + 4 + 24 * body) for body in range(count)]
+            places = [struct.unpack_from("<4d", data, at + 4 + 24 * count + 32 * body) for body in range(count)]
+            at += 4 + 56 * count
             bodies = []
-            for body, (mode, vertices, faces, marked) in enumerate(heads):
+            for body, (mode, vertices, faces, *marked) in enumerate(heads):
                 corners = past[body][0].faces if faces < 0 else None
                 if corners is None:
                     flat = sums(integers(data[at : at + 12 * faces], 4, 3 * faces))
@@ -64,10 +66,13 @@ def frames(report_data, blocks):
                     grid = past[body][0].grid
                 else:
                     grid, at = _grid(mode, integers(data[at : at + 6 * vertices], 2, 3 * vertices), vertices, past[body]), at + 6 * vertices
-                some, at = sums(integers(data[at : at + 4 * marked], 4, marked)), at + 4 * marked
+                marks = list(past[body][0][2:5]) if past[body] else [[], [], []]
+                for k, some in enumerate(marked):
+                    if some >= 0:
+                        marks[k], at = sums(integers(data[at : at + 4 * some], 4, some)), at + 4 * some
                 *zero, step = places[body]
                 axes = [[zero[axis] + step * grid[axis * vertices + i] for i in range(vertices)] for axis in range(3)]
-                bodies.append(Body(list(zip(*axes, strict=True)), corners, some, grid, step))
+                bodies.append(Body(list(zip(*axes, strict=True)), corners, *marks, grid, step))
                 past[body] = [bodies[-1], *past[body][:1]]
             assert place not in found
             found[place] = bodies

@@ -23,7 +23,7 @@ LAYERS = (
     ("refit",),
     ("results",),
     ("image", "query"),
-    ("body", "body_file", "broadphase", "scene", "scene_members", "uniform_grid", "vertex_order"),
+    ("body", "body_file", "broadphase", "scene", "scene_members", "uniform_grid", "vertex_order", "welding"),
     ("check", "io", "render", "tune", "report", "shapes", FACE),
     ("cli",),
 )

@@ -23,7 +23,7 @@ from pliant.core import validate
 from pliant.core.soa import aligned_zeros
 from pliant.core.threads import ReadLock, ReadWriteLock
 from pliant.errors import ArgumentError, ArgumentTypeError, MeshError
-from pliant.geometry.mesh import MeshTopology, build_topology, weld_map
+from pliant.geometry.mesh import MeshTopology, build_topology
 from pliant.motion.blended import blended_motion
 from pliant.motion.free import Free, set_points
 from pliant.motion.morph import morph_motion
@@ -38,6 +38,7 @@ from pliant.refit.policy import MOTION_POLICIES, POLICIES, Bvh, Options, policie
 from pliant.refit.policy_files import policy_table
 from pliant.typing import BodyOptions, BuilderName, MeshLike, PolicyLike, SparseWeights, VolumeName
 from pliant.volume.protocol import VOLUME_TYPES
+from pliant.welding import check_weld, make_weld_map
 
 IDENTITY_LIST = IDENTITY.tolist()
 DEFAULTS = {"build": "sah", "arity": 8, "leaf": 8}                      # options that `repr` shows only where they differ
@@ -68,8 +69,8 @@ class Body(QueryBody):
     origin : (3,) a fixed point that float32 volumes are relative to; by default it moves with the body
     build_poses : (k, n, 3) poses that the body will take, if they are known: the BVH is built on their mean
     weld : True merges vertices at the same position, as at the seams of textured meshes; a number merges vertices that are connected
-        by steps of at most that length. Merged vertices take the position of the one with the lowest index in every frame; `faces`
-        stays as given
+        by steps of at most that length; (n,) integers give for each vertex the lowest one that it is merged into. Merged vertices take
+        the position of the one with the lowest index in every frame; `faces` stays as given
     key_poses : (k, n, 3) poses with a BVH each, for bodies that no single BVH fits. A BVH is built when its pose is first used;
         `update(vertices, key_pose=k)` chooses it, and 0 is the first. Not with policy "rebuild"
 
@@ -84,14 +85,14 @@ class Body(QueryBody):
 
     def __init__(self, vertices: ArrayLike | MeshLike, faces: ArrayLike | None = None, *, volume: VolumeName = "aabb",
                  build: BuilderName = "sah", arity: Literal[2, 4, 8] = 8, leaf: int = 8, policy: PolicyLike = "auto",
-                 origin: ArrayLike | None = None, build_poses: ArrayLike | Iterable[ArrayLike] | None = None, weld: bool | float = False,
-                 key_poses: ArrayLike | Iterable[ArrayLike] | None = None) -> None:
-        options, tolerance = resolve_options(volume, build, policy_table(policy), arity, leaf), validate.weld("weld", weld)
+                 origin: ArrayLike | None = None, build_poses: ArrayLike | Iterable[ArrayLike] | None = None,
+                 weld: bool | float | ArrayLike = False, key_poses: ArrayLike | Iterable[ArrayLike] | None = None) -> None:
+        options, welding = resolve_options(volume, build, policy_table(policy), arity, leaf), check_weld(weld)
         rows, indices = validate.mesh(vertices, faces)
         fixed_origin = None if origin is None else validate.point("origin", origin)
         build_vertices = None if build_poses is None else mean_pose(validate.targets("build_poses", build_poses, len(rows)))
         checked_key_poses = check_key_poses(key_poses, len(rows), build_poses, options)
-        self._initialize(Free(rows, fixed_origin), indices, options, None if tolerance is None else weld_map(rows, tolerance),
+        self._initialize(Free(rows, fixed_origin), indices, options, make_weld_map(welding, [rows], len(rows)),
                          build_vertices, key_poses=checked_key_poses)
 
     def _initialize(self, motion: Any, faces: NDArray[np.int32], options: Options, weld_map: Any, build_vertices: Any = None,
@@ -149,7 +150,7 @@ class Body(QueryBody):
     def morph(cls, targets: ArrayLike | Iterable[ArrayLike], faces: ArrayLike, *, base: ArrayLike | None = None, relative: bool = False,
               rest: int | Literal["mean"] = 0, between: int = 0, volume: VolumeName = "aabb", build: BuilderName = "sah",
               arity: Literal[2, 4, 8] = 8, leaf: int = 8, policy: PolicyLike = "auto", origin: ArrayLike | None = None,
-              weld: bool | float = False) -> Body:
+              weld: bool | float | ArrayLike = False) -> Body:
         """A body with morph targets (blend shapes): `update(weights)` sets the weight of each. The cost of an update does not depend on
         the number of vertices, and queries compute only the vertices of faces that they test.
 
@@ -161,7 +162,8 @@ class Body(QueryBody):
         between : the number of additional reference volumes between consecutive targets, for tighter bounds between them
         policy : "auto" blends volumes as queries reach them; {"name": "blended", "stamps": False} blends them again at every visit;
             policies of free bodies compute all vertices in every update
-        volume, build, arity, leaf, origin, weld : as for `Body`
+        weld : as for `Body`; vertices are merged if they are together in all targets
+        volume, build, arity, leaf, origin : as for `Body`
 
         >>> import pliant as pl
         >>> low = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
@@ -178,7 +180,7 @@ class Body(QueryBody):
             policy_options["name"] = BLENDED.name
             policy_options.setdefault("between", between)
         options = resolve_options(volume, build, policy_options, arity, leaf, policies)
-        tolerance = validate.weld("weld", weld)
+        welding = check_weld(weld)
         shapes = validate.targets("targets", targets)
         if validate.flag("relative", relative) and base is None:
             raise ArgumentTypeError("relative: targets are relative to a base, and none is given")
@@ -196,14 +198,13 @@ class Body(QueryBody):
         shape = validate.choice("rest", rest_target, ("mean",)) if isinstance(rest_target, str) else rest_target
         motion.update(motion.validate_input(motion.single_shape_weights(shape)))
         body = cls.__new__(cls)
-        body._initialize(motion, indices, options, None if tolerance is None else weld_map(motion.vertices, tolerance),
-                         motion.vertices.copy())
+        body._initialize(motion, indices, options, make_weld_map(welding, shapes, shapes.shape[1]), motion.vertices.copy())
         return body
 
     @classmethod
     def blended(cls, rest: ArrayLike, faces: ArrayLike, weights: ArrayLike | SparseWeights, *, maps: ArrayLike | None = None,
                 volume: VolumeName = "aabb", build: BuilderName = "sah", arity: Literal[2, 4, 8] = 8, leaf: int = 8,
-                policy: PolicyLike = "auto", origin: ArrayLike | None = None, weld: bool | float = False) -> Body:
+                policy: PolicyLike = "auto", origin: ArrayLike | None = None, weld: bool | float | ArrayLike = False) -> Body:
         """A body that affine maps move: skinning, meshless animation, scaling and shear. The cost of `update(maps)` does not depend on
         the number of vertices, and queries compute only the vertices of faces that they test.
 
@@ -215,7 +216,8 @@ class Body(QueryBody):
         policy : "auto" bounds volumes by the maps as queries reach them; {"name": "convex", …} does so with options: `bound` "eq12"
             or "greedy", `boxes` "own", "aabb" or "obb", `leaves` "exact" or "bound". Policies of free bodies compute all vertices in
             every update
-        volume, build, arity, leaf, origin, weld : as for `Body`
+        weld : as for `Body`; vertices are merged if they are together at rest and have the same weights
+        volume, build, arity, leaf, origin : as for `Body`
 
         >>> import pliant as pl
         >>> body = pl.Body.blended([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]], [[1, 0], [0, 1], [0.5, 0.5]])
@@ -228,16 +230,17 @@ class Body(QueryBody):
         policy_options: dict[str, Any] = policy_table(policy, policies)
         if policy_options.get("name") == "auto":
             policy_options["name"] = CONVEX.name
-        options, tolerance = resolve_options(volume, build, policy_options, arity, leaf, policies), validate.weld("weld", weld)
+        options, welding = resolve_options(volume, build, policy_options, arity, leaf, policies), check_weld(weld)
         rows, indices = validate.mesh(rest, faces)
         motion = blended_motion(rows, weights, maps, origin)
         body = cls.__new__(cls)
-        body._initialize(motion, indices, options, None if tolerance is None else weld_map(rows, tolerance), rows)
+        body._initialize(motion, indices, options, make_weld_map(welding, [rows], len(rows), motion.file_skin), rows)
         return body
 
     @classmethod
     def from_motion(cls, motion: Motion, faces: ArrayLike, *, volume: VolumeName = "aabb", build: BuilderName = "sah",
-                    arity: Literal[2, 4, 8] = 8, leaf: int = 8, policy: PolicyLike = "auto", weld: bool | float = False) -> Body:
+                    arity: Literal[2, 4, 8] = 8, leaf: int = 8, policy: PolicyLike = "auto",
+                    weld: bool | float | ArrayLike = False) -> Body:
         """A body with a motion of another package, such as a subclass of `pliant.motion.procedural.ProceduralMotion`. Its `update` takes
         the input of that motion. The BVH is built on the present vertices.
 
@@ -253,9 +256,9 @@ class Body(QueryBody):
         policy_options: dict[str, Any] = policy_table(policy, policies)
         if policy_options.get("name") == "auto":
             policy_options["name"] = own
-        options, tolerance = resolve_options(volume, build, policy_options, arity, leaf, policies), validate.weld("weld", weld)
+        options, welding = resolve_options(volume, build, policy_options, arity, leaf, policies), check_weld(weld)
         body = cls.__new__(cls)
-        body._initialize(motion, faces_checked, options, None if tolerance is None else weld_map(motion.vertices, tolerance),
+        body._initialize(motion, faces_checked, options, make_weld_map(welding, [motion.vertices], motion.count),
                          motion.vertices.copy() if options.policy.motion else None)
         motion.has_body = True
         return body

@@ -61,4 +61,4 @@ class BodyOptions(TypedDict, total=False):
     policy: PolicyLike
     origin: ArrayLike | None
     build_poses: ArrayLike | Iterable[ArrayLike] | None
-    weld: bool | float
+    weld: bool | float | ArrayLike

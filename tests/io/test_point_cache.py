@@ -9,6 +9,7 @@ import mesh_files
 from pliant.errors import FileError
 from pliant.io.animation import DEFAULT_RATE, Settings
 from pliant.io.point_cache import PointCache, read_cache, read_cached_mesh
+from pliant.io.read import read
 
 FRAMES = np.random.default_rng(4).normal(size=(5, 8, 3)).astype(np.float32)
 CACHES = {"some.pc2": mesh_files.pc2(FRAMES), "some.mdd": mesh_files.mdd(FRAMES)}
@@ -34,7 +35,7 @@ def test_vertices_of_the_file_are_where_the_cache_says(tmp_path, name, content, 
         assert faces.tolist() == mesh_files.FACES
     body = actor.at(3)
     assert np.array_equal(body.vertices, FRAMES[3])
-    assert read_cached_mesh(tmp_path / "mesh.obj", tmp_path / name, Settings(rate=50)).rate == 50
+    assert read([tmp_path / "mesh.obj", tmp_path / name], Settings(rate=50)).rate == 50
 
 
 def test_seams_of_textures_do_not_change_the_order(tmp_path):

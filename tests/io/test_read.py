@@ -12,7 +12,7 @@ import pliant as pl
 from mesh_files import CUBE, FACES
 from pliant.errors import FileError
 from pliant.io import read as door
-from pliant.io.animation import Animation, FrameActor, Settings
+from pliant.io.animation import Animation, ClipInfo, FrameActor, Settings
 from pliant.io.read import FORMATS, Format, read
 
 
@@ -46,18 +46,21 @@ def test_a_file_alone(put):
 def test_files_as_a_shell_expands_a_star(put):
     files = put(**{f"cloth_{k}_DOT_obj": mesh_files.obj(CUBE + k) for k in (10, 1, 9)})
     files += put(ball_DOT_obj=mesh_files.obj(), ball2_DOT_stl=mesh_files.stl())
-    found = read(sorted(files), Settings(rate=24))
+    found = read(sorted(files), Settings(rate=30))
     assert names(found) == [("ball", 1), ("ball2", 1), ("cloth", 3)]
-    assert (found.frames, found.rate, found.name) == (3, 24, "ball, ball2, cloth")
+    assert (found.frames, found.rate, found.name) == (3, 30, "ball, ball2, cloth")
     gap = "cloth_1.obj … cloth_10.obj are 3 frames of one sequence, one after the other, though numbers are missing, the first of them 2"
     assert found.notes == (gap,)
     assert [path.name for path in found.files] == ["ball.obj", "ball2.stl", "cloth_1.obj", "cloth_9.obj", "cloth_10.obj"]
     assert [found.actors[2].mesh(k)[0][0, 0] for k in range(3)] == [1, 9, 10]
 
 
+NOTE = "{} are 2 frames of one sequence; --as bodies reads them as bodies"
+
+
 def test_two_numbered_files_are_frames_and_that_is_noted(put):
     found = read(put(a1_DOT_obj=mesh_files.obj(), a2_DOT_obj=mesh_files.obj()))
-    assert names(found) == [("a", 2)] and found.notes == ("a1.obj … a2.obj are 2 frames of one sequence",)
+    assert names(found) == [("a", 2)] and found.notes == (NOTE.format("a1.obj … a2.obj"),)
 
 
 TRIANGLE = b"# vtk DataFile Version 3.0\n\nASCII\nDATASET POLYDATA\nPOINTS 3 float\n%d 0 0 1 0 0 0 1 0\nPOLYGONS 1 4\n3 0 1 2\n"
@@ -66,7 +69,7 @@ PVD = '<VTKFile type="Collection"><Collection>{}</Collection></VTKFile>'
 
 def test_two_files_of_vtk_are_noted_as_well(put):
     found = read(put(a3_DOT_vtk=TRIANGLE % 3, a4_DOT_vtk=TRIANGLE % 4))
-    assert names(found) == [("a", 2)] and "a3.vtk … a4.vtk are 2 frames of one sequence" in found.notes
+    assert names(found) == [("a", 2)] and NOTE.format("a3.vtk … a4.vtk") in found.notes
 
 
 def test_what_a_file_of_a_folder_lists_is_read_once(put, tmp_path):
@@ -194,7 +197,8 @@ def test_readers_are_found_by_suffix(put, tmp_path, monkeypatch):
         number = len(called)
         actors = [FrameActor("it", number, lambda frame: (CUBE + frame, np.array(FACES, np.int32)))]
         unit = "m" if number > 1 else ""
-        return Animation(path.stem, actors, number, 10.0 * number, "yz"[number % 2], unit, (f"note {number}",), (path,))
+        return Animation(path.stem, actors, number, 10.0 * number, "yz"[number % 2], unit, (f"note {number}",), (path,),
+                         clips=(ClipInfo("walk", 1.0, True),))
 
     monkeypatch.setattr(door.importlib, "import_module", lambda name: type("Module", (), {"read_fake": staticmethod(fake), "name": name}))
     monkeypatch.setitem(FORMATS, ".glb", Format("fake", "read_fake"))

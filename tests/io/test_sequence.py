@@ -11,7 +11,6 @@ import mesh_files
 from mesh_files import CUBE, FACES, QUADS
 from pliant import shapes
 from pliant.errors import FileError
-from pliant.io.animation import Settings
 from pliant.io.meshes import read_parts
 from pliant.io.sequence import SequenceReader, group_numbered, read_sequence
 
@@ -70,8 +69,8 @@ def test_frames_are_read_lazily_and_one_is_kept_for_each_thread(tmp_path):
         return read_parts(path)
 
     two = [mesh_files.obj(CUBE + k, []) + b"o a\nf 1 2 3\no b\nf 8 7 6\n" for k in range(20)]
-    found = read_sequence(saved(tmp_path, two), load, "two", Settings(rate=10))
-    assert (found.name, found.frames, found.rate, len(found.files)) == ("two", 20, 10, 20)
+    found = read_sequence(saved(tmp_path, two), load, "two")
+    assert (found.name, found.frames, found.rate, len(found.files)) == ("two", 20, 30, 20)
     assert [(actor.name, actor.kind) for actor in found.actors] == [("a", "free"), ("b", "free")]
     assert [name for _, name in opened] == ["f0.obj", "f19.obj"]
     opened.clear()
@@ -86,7 +85,7 @@ def test_frames_are_read_lazily_and_one_is_kept_for_each_thread(tmp_path):
 
 
 def test_bodies_follow_and_stay_at_the_end(tmp_path):
-    actor = read_sequence(saved(tmp_path, [mesh_files.obj(CUBE + k) for k in range(3)]), read_parts, "cube", Settings()).actors[0]
+    actor = read_sequence(saved(tmp_path, [mesh_files.obj(CUBE + k) for k in range(3)]), read_parts, "cube").actors[0]
     assert actor.name == "cube"
     body = actor.at(0)
     for k in (1, 2, 5, 0):
@@ -97,29 +96,29 @@ def test_bodies_follow_and_stay_at_the_end(tmp_path):
 
 def test_faces_that_change_make_a_soup(tmp_path):
     contents = [mesh_files.obj(), mesh_files.obj(polygons=QUADS[:3]), mesh_files.obj()]
-    inner = read_sequence(saved(tmp_path, contents), read_parts, "cube", Settings()).actors[0]
+    inner = read_sequence(saved(tmp_path, contents), read_parts, "cube").actors[0]
     assert inner.kind == "free"  # the first frame and the last have the same
     body = inner.at(0)
     other = inner.at(1, body)
     assert other is not body and len(other) == 6 and inner.kind == "soup"
     assert len(inner.at(2, other)) == 12
-    known = read_sequence(saved(tmp_path, contents[:2]), read_parts, "cube", Settings()).actors[0]
+    known = read_sequence(saved(tmp_path, contents[:2]), read_parts, "cube").actors[0]
     assert known.kind == "soup"
     assert len(known.at(1)) == 6
 
 
 def test_a_frame_may_be_empty(tmp_path):
     contents = [b"", mesh_files.obj(), b"", mesh_files.obj(CUBE + 1)]
-    actor = read_sequence(saved(tmp_path, contents), read_parts, "fluid", Settings()).actors[0]
+    actor = read_sequence(saved(tmp_path, contents), read_parts, "fluid").actors[0]
     assert actor.kind == "soup"
     assert [len(actor.at(k)) for k in range(4)] == [0, 12, 0, 12]
     with pytest.raises(FileError, match=r"f0\.obj: holds no faces, and neither does the last"):
-        read_sequence(saved(tmp_path, [b"", b""]), read_parts, "fluid", Settings())
+        read_sequence(saved(tmp_path, [b"", b""]), read_parts, "fluid")
 
 
 def test_another_number_of_bodies_names_the_file(tmp_path):
     two = mesh_files.obj(polygons=[]) + b"o a\nf 1 2 3\no b\nf 8 7 6\n"
-    actor = read_sequence(saved(tmp_path, [two, mesh_files.obj(), two]), read_parts, "two", Settings()).actors[1]
+    actor = read_sequence(saved(tmp_path, [two, mesh_files.obj(), two]), read_parts, "two").actors[1]
     with pytest.raises(FileError, match=r"f1\.obj: holds 1 bodies, expected 2, as many as f0\.obj has"):
         actor.at(1)
 
@@ -127,8 +126,7 @@ def test_another_number_of_bodies_names_the_file(tmp_path):
 def test_a_bad_frame_is_named(tmp_path):
     bad = CUBE.copy()
     bad[3, 0] = np.nan
-    actor = read_sequence(saved(tmp_path, [mesh_files.obj(), mesh_files.obj(bad), mesh_files.obj()]), read_parts, "cube",
-                          Settings()).actors[0]
+    actor = read_sequence(saved(tmp_path, [mesh_files.obj(), mesh_files.obj(bad), mesh_files.obj()]), read_parts, "cube").actors[0]
     for body in (None, actor.at(0)):
         with pytest.raises(FileError, match=r"f1\.obj: cube, frame 1: vertices: row 3 is \[nan, 1\.0, 1\.0\], not finite"):
             actor.at(1, body)
@@ -139,7 +137,7 @@ def test_what_is_welded_does_not_depend_on_the_frame_that_comes_first(tmp_path):
     folded = corners.copy()
     folded[:, 2] = 0.0  # more corners meet here
     files = saved(tmp_path, [mesh_files.obj(corners, faces), mesh_files.obj(folded, faces)])
-    actor = read_sequence(files, read_parts, "cube", Settings()).actors[0]
+    actor = read_sequence(files, read_parts, "cube").actors[0]
     first, later = actor.at(0, weld=True), actor.at(1, weld=True)
     assert np.array_equal(first._welded_faces, later._welded_faces)
     assert len(np.unique(first._welded_faces)) == 8
@@ -155,7 +153,7 @@ def test_neighbours_in_an_stl_are_those_of_the_first_frame(tmp_path):
     contents = [mesh_files.stl(vertices, faces), mesh_files.stl(touching, faces), mesh_files.stl(torn, np.arange(len(torn)).reshape(-1, 3)),
                 mesh_files.stl(vertices * 2, faces)]  # fmt: skip
     files = saved(tmp_path, contents, "stl")
-    actor = read_sequence(files, read_parts, "ball", Settings()).actors[0]
+    actor = read_sequence(files, read_parts, "ball").actors[0]
     meshes = [actor.mesh(k) for k in range(4)]
     assert meshes[0][1] is meshes[1][1] is meshes[3][1]
     assert [len(rows) for rows, _ in meshes] == [42, 42, 45, 42]

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from pliant.cli import application
 from pliant.cli import render as command
 from pliant.render.frames import Renderer
 
+FILES = Path(__file__).parents[1] / "fixtures" / "blender"
 SCENE = """
 [show]
 frames = 12
@@ -226,3 +228,15 @@ def test_a_film_keeps_the_pace_of_the_show():
 @pytest.mark.formulas
 def test_importing_the_library_does_not_import_the_renderer():
     python("import pliant, sys; assert not [name for name in sys.modules if name.startswith(('pliant.render', 'numpy', 'PIL', 'av'))]")
+
+
+def test_files_of_an_animation_are_drawn(tmp_path):
+    book = FILES / "book_morph.glb"
+    result = run(book, "--frames", "5", "--size", "40x30", "--out", tmp_path / "book.png")
+    assert result.exit_code == 0 and "book_morph: 2 bodies, 76 triangles" in text(result) and (tmp_path / "book.png").exists()
+    for more, message in ((["--clip", "Fly"], "--clip: expected one of"), (["--faces", "9"], "is for nine and museum alone"),
+                          (["--policy", "none"], "--policy: expected one of")):  # fmt: skip
+        result = run(book, "--out", tmp_path / "x.png", *more)
+        assert result.exit_code == 2 and message in text(result)
+    result = run(FILES / "nothing.glb", "--out", tmp_path / "x.png")
+    assert result.exit_code == 2 and "nothing.glb: no such file" in text(result)

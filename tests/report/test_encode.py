@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from pliant.report.encode import (
+    MARKS,
     NEW_STEPS,
     ZLIB_LEVEL,
     Decoder,
@@ -48,9 +49,9 @@ def frames(draw):
             faces = draw(some) if fresh else last.faces
             stays = not fresh and draw(st.integers(0, 3)) == 0
             grid = last.grid.copy() if stays else draw(arrays.arrays(np.int16, (3, count), elements=WHOLE[np.int16]))
-            marked = draw(st.lists(st.integers(0, 2**31 - 1), unique=True, max_size=3))
+            marked = draw(st.tuples(*[st.lists(st.integers(0, 2**31 - 1), unique=True, max_size=3)] * MARKS))
             step = draw(st.sampled_from([1.0, 0.5])) if fresh or not stays else last.step
-            bodies[body] = QuantizedBody(grid, np.arange(3.0) + place, step, faces, np.array(sorted(marked), np.int32))
+            bodies[body] = QuantizedBody(grid, np.arange(3.0) + place, step, faces, [np.array(sorted(each), np.int32) for each in marked])
             pieces.append(bodies[body])
         found.append(Frame(place, pieces))
     return found
@@ -64,7 +65,7 @@ def test_frames_and_back(told, each):
     assert [frame.place for frame in found] == [frame.place for frame in told]
     for one, other in zip(told, found, strict=True):
         for mine, theirs in zip(one.pieces, other.pieces, strict=True):
-            assert all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
+            assert all(np.array_equal(a, b) for a, b in zip((*mine[:4], *mine.marks), (*theirs[:4], *theirs.marks), strict=True))
 
 
 def test_expected_motion_takes_few_bytes():
@@ -73,7 +74,7 @@ def test_expected_motion_takes_few_bytes():
     faces, coder, grid, sizes = np.arange(1_998).reshape(-1, 3), Encoder(), Quantizer(), []
     for frame in range(4):
         c, s = np.cos(0.01 * frame), np.sin(0.01 * frame)
-        piece = grid.quantize(rows @ [[c, s, 0], [-s, c, 0], [0, 0, 1]], faces, np.empty(0, np.int32))
+        piece = grid.quantize(rows @ [[c, s, 0], [-s, c, 0], [0, 0, 1]], faces, [np.empty(0, np.int32)] * MARKS)
         sizes.append(len(zlib.compress(coder.frame(Frame(frame, [piece])), ZLIB_LEVEL)))
     first, second, third, fourth = sizes
     assert third < second < first and fourth < 0.35 * 6 * 1_998
@@ -82,12 +83,12 @@ def test_expected_motion_takes_few_bytes():
 def test_a_grid_lasts_while_it_is_fine_enough():
     rows, grid = np.array([[-1.0, 0, 0], [1.0, 0.2, 0], [0, 0.1, 0.3]]), Quantizer()
     faces = np.array([[0, 1, 2]])
-    steps = [grid.quantize(size * rows + 7.0 * size, faces, faces[:0, 0]).step for size in (1.0, 2.0, 3.1, 0.75, 0.6, 0.5, 100.0)]
+    steps = [grid.quantize(size * rows + 7.0 * size, faces, [faces[:0, 0]] * MARKS).step for size in (1.0, 2.0, 3.1, 0.75, 0.6, 0.5, 100.0)]
     assert steps == pytest.approx(np.array([1.0, 1.0, 1.0, 1.0, 0.6, 0.6, 100.0]) / NEW_STEPS)
 
 
 def test_vertices_that_no_face_has_are_left_out():
     rows = np.array([[1e9, 0, 0], [0, 0, 0], [1.0, 0, 0], [9e9, 9e9, 9e9], [0, 1.0, 0]])
-    piece = Quantizer().quantize(rows, np.array([[4, 2, 1]]), np.array([0]))
+    piece = Quantizer().quantize(rows, np.array([[4, 2, 1]]), [np.array([0])] * MARKS)
     assert piece.faces.tolist() == [[2, 1, 0]] and piece.step == 0.5 / NEW_STEPS
     assert np.allclose((piece.zero[:, None] + piece.step * piece.grid).T, rows[[1, 2, 4]], atol=piece.step)

@@ -11,7 +11,7 @@ from stories import HOSTILE, halves, report_data, snapshots
 
 import read_report
 from pliant.report import temp_frames
-from pliant.report.data import Contact, ReportBody, Snapshot
+from pliant.report.data import Contact, ReportBody, ReportEvent, Snapshot, Verdict
 from pliant.report.html import write_report
 
 
@@ -68,7 +68,7 @@ def test_a_body_that_stands_still_is_told_once(tmp_path):
         read_report.frames(told, blocks)
         return sum(len(blocks[name]) for name in blocks)
 
-    assert sizes(np.zeros(3)) == sizes(np.array([1024.0, 0, 0])) == 12 * 52 + 12 * len(faces) + 6 * len(vertices)
+    assert sizes(np.zeros(3)) == sizes(np.array([1024.0, 0, 0])) == 12 * 60 + 12 * len(faces) + 6 * len(vertices)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-30, 1e30, 1e300])
@@ -191,6 +191,14 @@ def test_only_these_scripts_may_run(tmp_path):
     ({"frames": np.zeros(12, np.int32)}, "frames"),
     ({"rate": 0.0}, "rate"),
     ({"up": "w"}, "up"),
+    ({"verdict": Verdict("fine", "")}, "verdict: expected one of 'collisions'"),
+    ({"frame_labels": ["1"]}, "frame_labels: expected a text for each of 12 frames, got 1"),
+    ({"events": [ReportEvent(0, 3, "touching", "new", "", 10, 10, "", 10, "", 1, (0.0, 0.0, 0.0), 1.0)]}, "events"),
+    ({"events": [ReportEvent(0, 1, "touching", "new", "", 10, 11, "", 10, "", 1, (0.0, 0.0, 0.0), 1.0)]}, "events"),
+    ({"quiet_counts": {"known": np.zeros(3, np.int64)}}, "counts: 'known'"),
+    ({"snapshots": [next(snapshots([10]))._replace(near=[np.array([80])] * 3)]}, "near faces of body 0"),
+    ({"snapshots": [next(snapshots([10]))._replace(quiet=[np.array([0])] * 2)]}, "quiet faces of 2 bodies"),
+    ({"bodies": [report_data().bodies[0]._replace(polygon_of_face=np.zeros(3, np.int32)), *report_data().bodies[1:]]}, "polygon_of_face"),
     ({"contacts": [Contact(11, 0, 1, 1, (0.0, 0.0, 0.0), 1.0)]}, "contacts"),
     ({"contacts": [Contact(10, 0, 3, 1, (0.0, 0.0, 0.0), 1.0)]}, "contacts"),
     ({"contacts": [Contact(10, 0, 1, 1, (0.0, 0.0, np.nan), 1.0)]}, "JSON"),

@@ -10,7 +10,7 @@ from PIL import Image
 from stories import HOSTILE, halves, report_data, snapshots
 
 from benchmarks.checking import BROWSER, BROWSERS
-from pliant.report.data import ReportBody
+from pliant.report.data import ReportBody, ReportEvent, Snapshot, Verdict
 from pliant.report.html import write_report
 
 WITHOUT_WEBGL = """const found = HTMLCanvasElement.prototype.getContext;
@@ -174,6 +174,96 @@ def test_a_contact_is_looked_at(page, by_key):
     assert radius < distance * np.sin(np.radians(18)) < 3 * radius and np.linalg.norm(eye - before) > 0.1
     page.locator("#frames tbody tr").nth(1).click()
     assert row.get_attribute("aria-current") is None and place(page) != 9
+
+
+EVENT = ReportEvent(0, 1, "touching", "new", "first – second", 14, 22, "114–122", 18, "0.25", 40, (0.5, 0.25, -0.125), 0.5)
+VERDICT = Verdict("collisions", "1 collision in 5 of 12 frames.", ["What counts: faces that intersect."])
+
+
+def with_events(**values):
+    """The usual story with an event that counts and one that does not, and what is known of faces."""
+    usual = report_data()
+    bodies = [body._replace(materials=["red", HOSTILE], material_of_face=np.arange(80, dtype=np.int32) % 2,
+                            polygon_of_face=np.arange(80, dtype=np.int32) // 2) for body in usual.bodies[:2]]  # fmt: skip
+    static = EVENT._replace(first=1, second=2, state="static", title="second – soup", begin=10, end=32)
+    labels = [str(100 + k) for k in range(12)]
+    return report_data(events=[EVENT, static], verdict=VERDICT, bodies=[*bodies, usual.bodies[2]],
+                       quiet_counts={"in every frame": np.full(12, 9_000)}, frame_labels=labels, **values)  # fmt: skip
+
+
+def test_the_page_opens_on_the_worst_event(opened):
+    """At its worst frame, with its two bodies alone; what does not count is folded, in the table and in the chart."""
+    page = opened(with_events())
+    drawn(page)
+    assert place(page) == 4 and page.inner_text("#now").startswith("frame 104")
+    assert page.inner_text("#verdict-title") == VERDICT.title and page.inner_text("#verdict-notes") == VERDICT.notes[0]
+    assert page.evaluate("report.viewer.shown.map((each) => each.visible)") == [True, True, False]
+    rows = page.locator("#contacts tbody tr")
+    assert rows.nth(0).inner_text().split("\t") == ["first – second", "114–122", "0.25"]
+    assert rows.nth(0).get_attribute("aria-current") == "true"
+    assert not rows.nth(1).is_visible()
+    page.click("#more")
+    assert rows.nth(1).is_visible() and rows.nth(1).inner_text().startswith("second – soup (in every frame)")
+    page.click("#all")
+    assert page.evaluate("report.viewer.shown.every((each) => each.visible)") and not page.is_visible("#all")
+    rows.nth(1).click()
+    assert page.evaluate("report.viewer.shown.map((each) => each.visible)") == [False, True, True]
+    assert page.evaluate("Math.max(...report.charts[0].totals)") < 9_000
+
+
+def test_a_clean_page_opens_at_the_start(opened):
+    page = opened(with_events()._replace(events=[], verdict=Verdict("clean", "Nothing meets in 12 frames.")))
+    assert place(page) == 0 and page.get_attribute("#verdict", "class") == "clean" and not page.is_visible("#more")
+
+
+def test_a_face_that_is_clicked_says_what_it_is(opened):
+    """The nearest face under the pointer, with its polygon, its material and its vertices in the file."""
+    page = opened(with_events())
+    drawn(page)
+    corners = page.evaluate("""(() => {
+        const { viewer } = report, found = [];
+        for (const [x, y] of [[0.5, 0.5], [0.45, 0.5], [0.5, 0.55], [0.55, 0.45], [0.4, 0.4]]) {
+            const box = document.getElementById("scene").getBoundingClientRect();
+            const hit = viewer.pick(box.left + x * box.width, box.top + y * box.height);
+            if (hit) found.push([x * box.width, y * box.height, hit.body, hit.face,
+                                 [0, 1, 2].map((k) => viewer.shown[hit.body].piece.faces[3 * hit.face + k])]);
+        }
+        return found;
+    })()""")
+    assert corners
+    for x, y, body, face, vertices in corners:
+        page.locator("#scene").click(position={"x": x, "y": y})
+        until(page, f"document.getElementById('face').textContent.includes('face{face}polygon')")
+        told = page.locator("#face").evaluate("(panel) => [...panel.children].map((each) => each.textContent)")
+        assert dict(zip(told[::2], told[1::2], strict=True)) == {
+            "body": ["first", "second", "soup"][body], "face": str(face), "polygon": str(face // 2), "material": ["red", HOSTILE][face % 2],
+            "vertices": ", ".join(map(str, vertices))}  # fmt: skip
+
+
+@pytest.mark.parametrize("axis", ["x", "y", "z"])
+def test_the_axis_that_points_up(page, axis):
+    page.select_option("#up", axis)
+    drawn(page)
+    point = [float(axis == each) for each in "xyz"]
+    higher = page.evaluate(f"report.viewer.inside({point}).y - report.viewer.inside([0, 0, 0]).y")
+    scale = page.evaluate("report.viewer.scale")
+    turned = page.evaluate("report.viewer.root.matrix.determinant()")
+    page.select_option("#up", "y")
+    assert higher == pytest.approx(scale) and turned == pytest.approx(1.0)
+
+
+def test_marks_of_three_colours(opened):
+    """Near faces are not red; those that do not count are drawn if they are wanted."""
+    (vertices, faces), *_ = next(snapshots([0])).meshes
+    none, some = [np.empty(0, np.int32)], [np.arange(80, dtype=np.int32)]
+    shown = [Snapshot(10, [(vertices, faces)], none, some, none), Snapshot(12, [(vertices, faces)], none, none, some)]
+    page = opened(report_data(bodies=[ReportBody("one", "free")], contacts=[], snapshots=shown,
+                              quiet_counts={"known": np.ones(12, np.int64)}), viewport={"width": 360, "height": 400})  # fmt: skip
+    assert red(page) == 0 and page.evaluate("report.viewer.shown[0].marks.map((each) => each.meshes[0].visible)") == [False, True, False]
+    page.evaluate("report.jump(1)")
+    assert page.evaluate("report.viewer.shown[0].marks.map((each) => each.meshes[0].visible)") == [False, False, False]
+    page.check("#quiet")
+    assert page.evaluate("report.viewer.shown[0].marks.map((each) => each.meshes[0].visible)") == [False, False, True]
 
 
 def red(page):

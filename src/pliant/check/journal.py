@@ -3,7 +3,8 @@
 A record is its kind, its frame, its length, a CRC of all of it, and the content. A record that is torn, because the process was killed
 while it was written, is the last one: it is cut off, and its frame is checked again. Frames may come in any order.
 
-Invariant: a frame is done when its pairs are in the file; its shapes, if there are any, were written before.
+Invariant: a frame is done when its pairs are in the file; its shapes, if there are any, were written before. Depths come later, when all
+frames are done and it is known which pairs count.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.errors import FileError
+from pliant.errors import ArgumentError, FileError
 
 RECORD_HEADER = struct.Struct("<4sIQI")  # kind, frame, bytes, CRC-32
-PLAN, SHAPES, PAIRS = b"PLAN", b"SHAP", b"PAIR"
+PLAN, WELDS, SHAPES, PAIRS, DEPTHS = b"PLAN", b"WELD", b"SHAP", b"PAIR", b"DEEP"
 MAX_PLAN = 1 << 20  # maximum bytes of a plan
 SYNC_SECONDS = 1.0  # seconds between syncs: a killed process loses nothing, a power failure about so much
 
@@ -35,7 +36,7 @@ class Journal:
     """The journal of a check with this `plan`. A file with another plan is refused; a missing file is created."""
 
     def __init__(self, path: Path, plan: dict[str, Any]) -> None:
-        self.path, self._positions, self._read_lock = path, dict[bytes, dict[int, tuple[int, int]]](), threading.Lock()
+        self.path, self._positions, self._file_lock = path, dict[bytes, dict[int, tuple[int, int]]](), threading.Lock()
         text = json.dumps(plan, sort_keys=True).encode()
         self._file = open(path, "r+b" if path.exists() else "w+b")
         try:
@@ -67,17 +68,36 @@ class Journal:
         """Finished frames whose shapes are in the file, ascending."""
         return sorted(set(self._positions.get(SHAPES, ())) & self.done)
 
+    @property
+    def measured(self) -> set[int]:
+        """Frames whose depths are in the file."""
+        return set(self._positions.get(DEPTHS, ()))
+
     def add(self, frame: int, pairs: ArrayDict, shapes: ArrayDict | None) -> None:
         """Append the rows of a finished frame."""
         if shapes is not None:
             self._append(SHAPES, frame, pack_arrays(shapes))
         self._append(PAIRS, frame, pack_arrays(pairs))
+        self._sync_sometimes()
+
+    def add_depths(self, frame: int, depths: ArrayDict) -> None:
+        """Append further columns of the pairs of a finished frame."""
+        self._append(DEPTHS, frame, pack_arrays(depths))
+        self._sync_sometimes()
+
+    def _sync_sometimes(self) -> None:
         if time.monotonic() - self._synced > SYNC_SECONDS:
             self.sync()
 
+    def add_welds(self, welds: ArrayDict) -> None:
+        """Append the weld maps of the check, unless they are there."""
+        if WELDS not in self._positions:
+            self._append(WELDS, 0, pack_arrays(welds))
+
     def pairs(self, frame: int) -> ArrayDict:
-        """The pairs that `add` was given."""
-        return unpack_arrays(self._read(PAIRS, frame))
+        """The pairs that `add` was given, with the columns of `add_depths`."""
+        depths = unpack_arrays(self._read(DEPTHS, frame)) if frame in self._positions.get(DEPTHS, ()) else {}
+        return unpack_arrays(self._read(PAIRS, frame)) | depths
 
     def shapes(self, frame: int) -> ArrayDict:
         """The shapes that `add` was given."""
@@ -95,14 +115,16 @@ class Journal:
             self._file.close()
 
     def _append(self, kind: bytes, frame: int, content: bytes) -> None:
-        begin = self._file.seek(0, os.SEEK_END)
-        self._file.write(RECORD_HEADER.pack(kind, frame, len(content), record_checksum(kind, frame, content)) + content)
-        self._file.flush()
+        record = RECORD_HEADER.pack(kind, frame, len(content), record_checksum(kind, frame, content)) + content
+        with self._file_lock:
+            begin = self._file.seek(0, os.SEEK_END)
+            self._file.write(record)
+            self._file.flush()
         self._positions.setdefault(kind, {})[frame] = begin + RECORD_HEADER.size, len(content)
 
     def _read(self, kind: bytes, frame: int) -> bytes:
         begin, length = self._positions[kind][frame]
-        with self._read_lock:
+        with self._file_lock:
             self._file.seek(begin)
             return self._file.read(length)
 
@@ -113,7 +135,7 @@ class Journal:
             self._file.seek(end)
             kind, frame, length, crc = RECORD_HEADER.unpack(self._file.read(RECORD_HEADER.size))
             begin = end + RECORD_HEADER.size
-            if kind not in (PLAN, SHAPES, PAIRS) or length > size - begin or (kind == PLAN) != (end == 0):
+            if kind not in (PLAN, WELDS, SHAPES, PAIRS, DEPTHS) or length > size - begin or (kind == PLAN) != (end == 0):
                 break
             content = self._file.read(length)
             if record_checksum(kind, frame, content) != crc:
@@ -125,6 +147,27 @@ class Journal:
         if not end and size > RECORD_HEADER.size + MAX_PLAN:
             raise FileError(f"{self.path}: is not the journal of a check; --overwrite begins anew")
         return end
+
+
+def stored_welds(path: Path, plan: dict[str, Any]) -> ArrayDict:
+    """The weld maps in a journal whose plan has these items; nothing if there are none."""
+    try:
+        with open(path, "rb") as file:
+            head = json.loads(_read_record(file, PLAN))
+            if any(head.get(name) != value for name, value in json.loads(json.dumps(plan)).items()):
+                return {}
+            return unpack_arrays(_read_record(file, WELDS))
+    except (OSError, struct.error, ValueError, AttributeError, RecursionError):
+        return {}
+
+
+def _read_record(file: BinaryIO, expected: bytes) -> bytes:
+    """The content of the next record; an ArgumentError if it is of another kind, or torn."""
+    kind, frame, length, crc = RECORD_HEADER.unpack(file.read(RECORD_HEADER.size))
+    content = file.read(length) if length <= os.fstat(file.fileno()).st_size else b""
+    if kind != expected or record_checksum(kind, frame, content) != crc:
+        raise ArgumentError(f"a record of kind {kind!r}")
+    return content
 
 
 def lock_file(file: BinaryIO, path: Path) -> None:

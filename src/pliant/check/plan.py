@@ -6,6 +6,7 @@ that A names and one that B names; A:A selects such bodies with each other and w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -23,6 +24,36 @@ from pliant.refit.policy import POLICIES
 from pliant.typing import Adjacent
 from pliant.volume.protocol import VOLUME_TYPES
 
+UP_AXES = ("y", "z")
+FAIL_RULES = ("any", "new", "near")
+
+
+def parse_fail_rule(text: str) -> tuple[str, float]:
+    """(rule, depth) of "any", "new", "near" or "depth>X"; the depth of the others is 0."""
+    if text in FAIL_RULES:
+        return text, 0.0
+    name, sign, number = str(text).partition(">")
+    try:
+        if name.strip() == "depth" and sign and 0 <= float(number) < math.inf:
+            return "depth", float(number)
+    except ValueError:
+        pass
+    raise ArgumentError(f"fail-on: expected any, new, near or depth>X, such as 'depth>0.5', got {text!r}")
+
+
+def parse_baseline(text: str | None) -> tuple[str, int | None]:
+    """("none" | "rest" | "frame" | "file", frame) of None, "rest", "frame N" or a path."""
+    if text is None:
+        return "none", None
+    words = text.split()
+    if text.strip() == "rest":
+        return "rest", None
+    if len(words) == 2 and words[0] == "frame" and words[1].isdecimal() and len(words[1]) < 10:
+        return "frame", int(words[1])
+    if not text.strip() or words[0] == "frame":
+        raise ArgumentError(f"baseline: expected rest, 'frame N', a folder of results or a file, got {text!r}")
+    return "file", None
+
 
 @dataclass(frozen=True)
 class CheckOptions:
@@ -39,6 +70,10 @@ class CheckOptions:
     engine, device : "tree" or "image"; "cpu" or "cuda", for the image engine
     policy, volume : the refit policy and the bounding-volume type; results do not depend on them
     weld : merge vertices at the same position, or within this distance
+    up : the axis that points up in the report, "y" or "z", where the file does not say it
+    baseline : which pairs are known: "rest", "frame N", or the path of an earlier check or of a baseline; None: none
+    min_depth : contacts shallower than this are set aside: they do not count as collisions
+    fail_on : which findings make the check fail: "any", "new", "near" or "depth>X"; the results do not depend on it
     """
 
     frames: str = ":"
@@ -54,6 +89,10 @@ class CheckOptions:
     policy: str = "auto"
     volume: str = "aabb"
     weld: float | bool = True
+    up: str = "y"
+    baseline: str | None = None
+    min_depth: float = 0.0
+    fail_on: str = "any"
 
     def __post_init__(self) -> None:
         validate.choice("adjacent", self.adjacent, ADJACENT_MODES)
@@ -62,6 +101,10 @@ class CheckOptions:
         validate.choice("policy", self.policy, POLICIES)
         validate.choice("volume", self.volume, VOLUME_TYPES)
         validate.weld("weld", self.weld)
+        validate.choice("up", self.up, UP_AXES)
+        parse_baseline(self.baseline)
+        validate.number("min-depth", self.min_depth, 0.0)
+        parse_fail_rule(self.fail_on)
         if self.within is not None:
             validate.number("within", self.within, 0.0)
             if self.engine != "tree":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pliant.check.classify import COLLISIONS, Classifier
 from pliant.check.journal import Journal
 from pliant.core.archive import atomic_file
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_ROWS, MAX_COLUMNS = 16, 600  # of the map of bodies: the pairs of bodies with the most contacts, and the maximum number of columns
-COLOURS = {"between bodies": "#c0392b", "with themselves": "#e59866", "meet": "#c0392b", "near": "#f0c27b"}
+COLOURS = {"between bodies": "#c0392b", "with themselves": "#e59866", "meet": "#c0392b", "near": "#f0c27b", "in every frame": "#d5d8dc",
+           "known": "#d5d8dc", "shallow": "#e5e8e8"}
 MAX_NAME = 24  # characters of a name
 
 
@@ -29,8 +31,9 @@ def has_matplotlib() -> bool:
     return True
 
 
-def write_plots(folder: Path, summary: dict[str, Any], counts: dict[str, NDArray[np.int64]], journal: Journal) -> list[Path]:
-    """`pairs.png`, and with several pairs of bodies `bodies.png`; none if there are no pairs."""
+def write_plots(folder: Path, summary: dict[str, Any], counts: dict[str, NDArray[np.int64]], journal: Journal,
+                classifier: Classifier) -> list[Path]:  # fmt: skip
+    """`pairs.png`, and with several pairs of bodies that collide `bodies.png`; none if there are no pairs."""
     from matplotlib.figure import Figure
 
     if not summary["pairs"]:
@@ -38,9 +41,10 @@ def write_plots(folder: Path, summary: dict[str, Any], counts: dict[str, NDArray
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     plot_frames(figure, summary["frames"], counts)
     files = [save_figure(figure, folder / "pairs.png")]
-    if len(summary["by_bodies"]) > 1:
-        figure = Figure(figsize=(10, 1.6 + 0.32 * min(MAX_ROWS, len(summary["by_bodies"]))), layout="constrained")
-        plot_bodies(figure, summary, journal)
+    colliding = [row for row in summary["by_bodies"] if row["new"]]
+    if len(colliding) > 1:
+        figure = Figure(figsize=(10, 1.6 + 0.32 * min(MAX_ROWS, len(colliding))), layout="constrained")
+        plot_bodies(figure, colliding[:MAX_ROWS], summary["frames"], journal, classifier)
         files.append(save_figure(figure, folder / "bodies.png"))
     return files
 
@@ -70,24 +74,24 @@ def plot_frames(figure: Figure, frames: list[int], counts: dict[str, NDArray[np.
     ax.legend(frameon=False)
 
 
-def plot_bodies(figure: Figure, summary: dict[str, Any], journal: Journal) -> None:
-    """Plot which bodies intersect when: a row for each two, darker where more pairs of faces do."""
+def plot_bodies(figure: Figure, rows: list[dict[str, Any]], frames: list[int], journal: Journal, classifier: Classifier) -> None:
+    """Plot which bodies collide when: a row for each two, darker where more pairs of faces do."""
     from matplotlib.ticker import MaxNLocator
 
-    rows, frames = summary["by_bodies"][:MAX_ROWS], summary["frames"]
     place = {tuple(row["bodies"]): k for k, row in enumerate(rows)}
     bins = min(MAX_COLUMNS, len(frames))
     table = np.zeros((len(rows), bins))
     for k, frame in enumerate(frames):
-        for first, second, pairs in journal.pairs(frame)["contacts"].tolist():
-            row = place.get((first, second))
-            if row is not None:
-                table[row, k * bins // len(frames)] = max(table[row, k * bins // len(frames)], pairs)
+        found = journal.pairs(frame)
+        for group in classifier.groups(found, classifier.states(found)):
+            row = place.get((group.first, group.second))
+            if row is not None and group.state in COLLISIONS:
+                table[row, k * bins // len(frames)] = max(table[row, k * bins // len(frames)], group.pairs)
     ax = figure.subplots()
     extent = (frames[0] - 0.5, frames[-1] + 0.5, len(rows) - 0.5, -0.5)
     shown = ax.imshow(np.where(table > 0, table, np.nan), aspect="auto", interpolation="nearest", cmap="YlOrRd", vmin=0, extent=extent)
     ax.set_yticks(range(len(rows)), [row_title(row) for row in rows], fontsize=8)
-    ax.set(xlabel="frame", title="pairs of triangles, by bodies")
+    ax.set(xlabel="frame", title="colliding pairs of triangles, by bodies")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.colorbar(shown, ax=ax, pad=0.01)
 

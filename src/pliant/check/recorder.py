@@ -12,6 +12,7 @@ Frames are kept in a temporary file in the folder, not in memory; `write` delete
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 
@@ -19,6 +20,8 @@ import numpy as np
 
 from pliant.body import Body
 from pliant.check import results, write_report
+from pliant.check.baseline import NO_BASELINE
+from pliant.check.classify import Classifier
 from pliant.check.journal import Journal
 from pliant.check.plan import CheckOptions
 from pliant.check.report_meta import make_meta
@@ -86,9 +89,12 @@ class Recorder:
         if not self.frames:
             raise ArgumentError("frames: there are none; call add(frame, pairs) before write()")
         try:
-            sums = results.sum_frames(self._journal, self.frames)
-            summary = results.make_summary(self._animation, CheckOptions(), self._meta, sums)
-            return write_report.write(self.folder / "report.html", self._animation, self._meta, self._journal, sums, summary, most_bytes)
+            with closing(results.find_intervals(self._journal, self.frames, self._meta, NO_BASELINE)) as intervals:
+                classifier = Classifier(self._meta.offsets, intervals.static, NO_BASELINE.keys, True)  # what stays is as new as all else
+                sums = results.sum_frames(self._journal, self.frames, classifier)
+                summary = results.make_summary(self._animation, CheckOptions(), self._meta, sums, NO_BASELINE, intervals)
+            return write_report.write(self.folder / "report.html", self._animation, self._meta, self._journal, sums, summary, most_bytes,
+                                      classifier)  # fmt: skip
         finally:
             self.close()
 

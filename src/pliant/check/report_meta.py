@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.body import Body
+from pliant.check.pair_keys import Keys, face_offsets
 from pliant.io.animation import Animation
 from pliant.report.data import Indices, ReportBody
 from pliant.report.hierarchy import hierarchy_of
@@ -27,13 +28,34 @@ class ReportMeta(NamedTuple):
     counts: list[BodySize]
     faces: list[Indices]
     origin: NDArray[np.float64]  # subtracted from drawn vertices: float32 has seven digits
+    offsets: Keys  # the number of each body's first face, see `pair_keys`
+    frame_labels: list[str] | None  # what people call frames, by frame; None: their numbers
+
+    def polygon(self, body: int, face: int) -> int:
+        """The polygon of the file that a face is part of; the face, where that is unknown."""
+        polygons = self.bodies[body].polygon_of_face
+        return int(polygons[face]) if polygons is not None and face < len(polygons) else face
+
+    def material(self, body: int, face: int) -> str:
+        """The name of the material of a face; empty if it has none."""
+        names, numbers = self.bodies[body].materials, self.bodies[body].material_of_face
+        if names is None or numbers is None or face >= len(numbers) or not 0 <= numbers[face] < len(names):
+            return ""
+        return str(names[numbers[face]])
+
+    def frame_label(self, frame: int) -> str:
+        """What people call a frame."""
+        labels = self.frame_labels
+        return labels[frame] if labels is not None and frame < len(labels) else str(frame)
 
 
 def make_meta(animation: Animation, bodies: list[Body], with_hierarchy: bool) -> ReportMeta:
     """The bodies of an animation; their BVHs, if they are drawn."""
-    report_bodies = [ReportBody(actor.name, actor.kind, hierarchy_of(body) if with_hierarchy and actor.kind != "soup" else None)
+    report_bodies = [ReportBody(actor.name, actor.kind, hierarchy_of(body) if with_hierarchy and actor.kind != "soup" else None,
+                                actor.materials, actor.material_of_face, actor.polygon_of_face)
                      for actor, body in zip(animation.actors, bodies, strict=True)]  # fmt: skip
     counts = [BodySize(body._motion.count, len(body.faces)) for body in bodies]
     boxes = np.array([body.bounds for body in bodies if len(body)]).reshape(-1, 2, 3)
     origin = 0.5 * boxes[:, 0].min(axis=0) + 0.5 * boxes[:, 1].max(axis=0) if len(boxes) else np.zeros(3)
-    return ReportMeta(report_bodies, counts, [np.array(body.faces) for body in bodies], origin)
+    return ReportMeta(report_bodies, counts, [np.array(body.faces) for body in bodies], origin,
+                      face_offsets([count.faces for count in counts]), animation.frame_labels)

@@ -16,15 +16,24 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import pliant
 from pliant.check import results, write_report
-from pliant.check.journal import Journal, discard_journal
+from pliant.check.baseline import Baseline, find_baseline
+from pliant.check.classify import NEAR, NEW, STATIC, Classifier
+from pliant.check.journal import Journal, discard_journal, stored_welds
+from pliant.check.pair_files import PairSource, parquet_package, write_events, write_pairs
 from pliant.check.plan import CheckOptions, make_pair_filter, select_frames
 from pliant.check.report_meta import ReportMeta, make_meta
+from pliant.check.static_pairs import Intervals
+from pliant.check.verdict import fails
+from pliant.check.welding import prepare_welds, weld_notes
 from pliant.check.worker import FrameWorker, drawn_arrays, find_contacts
 from pliant.core import validate
 from pliant.core.archive import atomic_file
@@ -34,10 +43,12 @@ from pliant.errors import FileError
 from pliant.io.animation import Animation
 
 JOURNAL, SUMMARY, REPORT = "check.journal", "summary.json", "report.html"
-OUTPUTS = ("pairs.npz", "pairs.parquet", "pairs.png", "bodies.png", REPORT, SUMMARY)
-PAIR_FORMATS = ("npz", "parquet")
+OUTPUTS = ("pairs.npz", "pairs.parquet", "pairs.csv", "events.csv", "pairs.png", "bodies.png", REPORT, SUMMARY)
+PAIR_FORMATS = ("npz", "parquet", "csv")
 MAX_SHAPE_BYTES = 600_000_000  # maximum bytes of shapes that a journal keeps for the report
 MAX_SUMMARY = 1 << 30  # maximum bytes
+MOTION_NOTE = ("Frames are checked, not the motion between them: bodies that pass through each other between two frames are missed; "
+               "a larger --rate checks more frames")  # fmt: skip
 POLL_SECONDS = 0.1  # seconds between checks for Ctrl-C
 
 
@@ -59,7 +70,7 @@ class Output(NamedTuple):
     """The files that a check writes.
 
     folder : created if missing
-    form : of the pairs: "npz" or "parquet"
+    form : of the pairs: "npz" or "parquet"; "csv": NPZ, and beside it `pairs.csv` and `events.csv`
     report : write `report.html`, of at most `most_bytes` bytes
     plots : write `pairs.png` and `bodies.png`
     """
@@ -70,26 +81,50 @@ class Output(NamedTuple):
     most_bytes: int = 30_000_000
     plots: bool = True
 
+    @property
+    def pair_file(self) -> str:
+        """The name of the file of all pairs."""
+        return "pairs.parquet" if self.form == "parquet" else "pairs.npz"
+
 
 class CheckResult(NamedTuple):
     """A finished check.
 
     summary : the content of `summary.json`
     files : the files that were written
+    resumed : the check had been finished before; nothing was done
     """
 
     summary: dict[str, Any]
     files: list[Path]
+    resumed: bool = False
 
     @property
     def pairs(self) -> int:
-        """The number of pairs of faces, in all frames."""
+        """The number of pairs of faces, in all frames: those that intersect, and with a tolerance those that are near."""
         return int(self.summary["pairs"])
+
+    @property
+    def failed(self) -> bool:
+        """Whether the check found what `fail_on` names."""
+        return bool(self.summary["failed"])
+
+
+class CheckFindings(NamedTuple):
+    """What a check found in all frames, before it is written."""
+
+    journal: Journal
+    frames: list[int]
+    meta: ReportMeta
+    baseline: Baseline
+    intervals: Intervals
+    classifier: Classifier
 
 
 def check_animation(animation: Animation, options: CheckOptions, output: Output, *, jobs: int = 1, resume: bool = False,
                     overwrite: bool = False, progress: Callable[[CheckProgress], None] | None = None,
-                    writing: Callable[[str], None] | None = None) -> CheckResult:  # fmt: skip
+                    writing: Callable[[str], None] | None = None,
+                    welding: Callable[[int, int], None] | None = None) -> CheckResult:  # fmt: skip
     """Find all intersections in every frame of an animation, and write the result files.
 
     animation : see `read`
@@ -100,12 +135,13 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
     overwrite : discard a stopped check of the same folder
     progress : called after every frame
     writing : called with the name of each file before it is written
+    welding : called while frames are compared to find vertices that stay together, with the frames so far and of all
 
     Ctrl-C loses at most the frames in progress: the journal in the folder keeps all others.
     """
     started = time.perf_counter()
     if validate.choice("form", output.form, PAIR_FORMATS) == "parquet":
-        results.parquet_package()
+        parquet_package()
     jobs = validate.integer("jobs", jobs, range(1, 1025))
     pair_filter = make_pair_filter(options, [actor.name for actor in animation.actors])
     frames, path = select_frames(options.frames, animation.frames), output.folder / JOURNAL
@@ -116,28 +152,43 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
         raise FileError(f"{path}: a check was stopped here; --resume continues it, --overwrite starts again")
     if output.plots:
         threading.Thread(target=write_report.prepare_plots, daemon=True).start()
+    expected = {name: value for name, value in make_plan(animation, options, frames, 0).items() if name not in ("report", "known")}
+    welds = prepare_welds(animation, options.weld, stored_welds(path, expected) if resume else {}, welding)
     worker = FrameWorker(animation, options, pair_filter)
     worker.move(frames[0])
+    notes = weld_notes(worker.bodies) + ((MOTION_NOTE,) if animation.frames > 1 else ())
     meta = make_meta(animation, worker.bodies, output.report)
+    baseline = find_baseline(animation, options, pair_filter, meta)
+    worker.first_faces = meta.faces
+    workers = make_workers(worker, min(jobs, len(frames)))
     every = math.ceil(len(frames) * 12 * sum(count.vertices for count in meta.counts) / MAX_SHAPE_BYTES) if output.report else 0
-    plan = make_plan(animation, options, frames, every)
-    if resume and not path.exists() and (done := finished_result(output, plan)):
+    plan = make_plan(animation, options, frames, every, baseline)
+    if resume and not path.exists() and (done := finished_result(output, plan, options)):
         return done
     with Journal(path, plan) as journal:
         for part in [part for name in OUTPUTS for part in output.folder.glob(f"{name}.*.part")]:
             part.unlink()  # left by a check that was killed while writing
+        journal.add_welds(welds)
         try:
-            check_frames(worker, frames, journal, meta, jobs, set(frames[::every]) if every else set(), progress)
+            check_frames(workers, frames, journal, meta, set(frames[::every]) if every else set(), progress)
+            intervals = results.find_intervals(journal, frames, meta, baseline)
         except BaseException:
             if not journal.done:
                 path.unlink()  # nothing to resume from
             raise
-        result = write_outputs(animation, options, output, journal, meta, frames, plan, writing or (lambda what: None), started)
+        animation = animation._replace(notes=(*animation.notes, *notes))
+        with closing(intervals):
+            announce = writing or (lambda what: None)
+            classifier = Classifier(meta.offsets, intervals.static, baseline.keys, baseline.label is not None)
+            announce("depths")
+            measure_frames(workers, frames, journal, classifier)
+            found = CheckFindings(journal, frames, meta, baseline, intervals, classifier)
+            result = write_outputs(animation, options, output, found, plan, announce, started)
     path.unlink()
     return result
 
 
-def check_frames(worker: FrameWorker, frames: list[int], journal: Journal, meta: ReportMeta, jobs: int, drawn: set[int],
+def check_frames(workers: list[FrameWorker], frames: list[int], journal: Journal, meta: ReportMeta, drawn: set[int],
                  progress: Callable[[CheckProgress], None] | None) -> None:  # fmt: skip
     """Query all frames that the journal does not have, and append each as soon as it is finished."""
     lock, finished_frames = threading.Lock(), journal.done
@@ -152,26 +203,47 @@ def check_frames(worker: FrameWorker, frames: list[int], journal: Journal, meta:
 
     pairs = sum(len(journal.pairs(frame)["faces"]) for frame in finished_frames)
     remaining = [frame for frame in frames if frame not in finished_frames]
-    for k, (frame, count) in enumerate(map_frames(worker, remaining, jobs, process_frame), len(frames) - len(remaining) + 1):
+    for k, (frame, count) in enumerate(map_frames(workers, remaining, process_frame), len(frames) - len(remaining) + 1):
         pairs += count
         if progress:
             progress(CheckProgress(frame, k, len(frames), pairs))
 
 
-def write_outputs(animation: Animation, options: CheckOptions, output: Output, journal: Journal, meta: ReportMeta,
-                  frames: list[int],
-                  plan: dict[str, Any], announce: Callable[[str], None], started: float) -> CheckResult:  # fmt: skip
+def measure_frames(workers: list[FrameWorker], frames: list[int], journal: Journal, classifier: Classifier) -> None:
+    """Find the depths of new pairs, and in the first frame of static ones, where the journal does not have them. Which pairs are static is
+    known when all frames are done; so frames with new pairs are read twice."""
+    lock = threading.Lock()
+
+    def measure_frame(worker: FrameWorker, frame: int) -> None:
+        rows = journal.pairs(frame)
+        states = classifier.states(rows)
+        wanted = (states == NEW) | ((states == STATIC) if frame == frames[0] else False)
+        touching = np.flatnonzero(states != NEAR)
+        depths = worker.measure(frame, rows["bodies"][touching], rows["faces"][touching], wanted[touching])
+        with lock:
+            journal.add_depths(frame, results.depth_rows(states, touching[wanted[touching]], depths.of(wanted[touching])))
+
+    measured = journal.measured
+    for _ in map_frames(workers, [frame for frame in frames if frame not in measured], measure_frame):
+        pass
+
+
+def write_outputs(animation: Animation, options: CheckOptions, output: Output, found: CheckFindings, plan: dict[str, Any],
+                  announce: Callable[[str], None], started: float) -> CheckResult:  # fmt: skip
     """Write all result files, and delete those of an earlier check that this one does not write."""
-    folder = output.folder
+    folder, (journal, frames, meta, baseline, intervals, classifier) = output.folder, found
     announce("pairs")
-    files = [results.write_pairs(folder / f"pairs.{output.form}", journal, frames, meta, options)]
-    sums = results.sum_frames(journal, frames)
-    summary = {**results.make_summary(animation, options, meta, sums), "plan": plan_digest(plan)}
+    source = PairSource(journal, frames, meta, intervals, baseline.keys, {"within": options.within, "baseline": baseline.label})
+    files = [write_pairs(folder / output.pair_file, source)]
+    sums = results.sum_frames(journal, frames, classifier)
+    summary = {**results.make_summary(animation, options, meta, sums, baseline, intervals), "plan": plan_digest(plan)}
+    if output.form == "csv":
+        files += [write_pairs(folder / "pairs.csv", source), write_events(folder / "events.csv", summary, meta)]
     with ThreadPoolExecutor(1) as beside:
-        plots = beside.submit(write_report.write_plots, folder, summary, sums, journal) if output.plots else None
+        plots = beside.submit(write_report.write_plots, folder, summary, sums, journal, classifier) if output.plots else None
         if output.report:
             announce("report")
-            files.append(write_report.write(folder / REPORT, animation, meta, journal, sums, summary, output.most_bytes))
+            files.append(write_report.write(folder / REPORT, animation, meta, journal, sums, summary, output.most_bytes, classifier))
         if plots:
             announce("plots")
             files += plots.result()
@@ -183,15 +255,17 @@ def write_outputs(animation: Animation, options: CheckOptions, output: Output, j
     return CheckResult(summary, files)
 
 
-def make_plan(animation: Animation, check_options: CheckOptions, frames: list[int], every: int) -> dict[str, Any]:
+def make_plan(animation: Animation, check_options: CheckOptions, frames: list[int], every: int,
+              baseline: Baseline | None = None) -> dict[str, Any]:
     """The plan that identifies a check: checks with the same plan have the same result."""
     file_hash = hashlib.sha256()
     for file in animation.files:
         state = file.stat()
         file_hash.update(os.fsencode(file.name) + f"\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
-    options = {name: value for name, value in asdict(check_options).items() if name not in ("policy", "volume", "frames")}
-    return {"format": "pliant check 2", "pliant": pliant.__version__, "files": file_hash.hexdigest(), "rate": animation.rate,
-            "clip": animation.asked.clip,
+    options = {name: value for name, value in asdict(check_options).items() if name not in ("policy", "volume", "frames", "fail_on")}
+    return {"format": "pliant check 3", "known": "" if baseline is None else hashlib.sha256(baseline.keys.tobytes()).hexdigest(),
+            "pliant": pliant.__version__, "files": file_hash.hexdigest(), "rate": animation.rate,
+            "clip": animation.asked.clip, "as": animation.asked.numbered, "start": animation.asked.start,
             "bodies": [actor.name for actor in animation.actors], "options": options, "notes": list(animation.notes),
             "frames": [frames[0], frames[-1], len(frames)], "report": f"every {every}" if every else "none"}  # fmt: skip
 
@@ -201,26 +275,37 @@ def plan_digest(plan: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
 
 
-def finished_result(output: Output, plan: dict[str, Any]) -> CheckResult | None:
-    """The result that a finished check with this plan has left, if any."""
+def finished_result(output: Output, plan: dict[str, Any], options: CheckOptions) -> CheckResult | None:
+    """The result that a finished check with this plan has left, if any; it fails by the rule of these options."""
     path = output.folder / SUMMARY
-    files = [output.folder / f"pairs.{output.form}", *([output.folder / REPORT] if output.report else []), path]
+    files = [output.folder / name for name in (output.pair_file, *(("pairs.csv", "events.csv") if output.form == "csv" else ()),
+                                               *((REPORT,) if output.report else ()), SUMMARY)]  # fmt: skip
     try:
         summary = json.loads(read_bytes(path, MAX_SUMMARY, "summary"))
         same = isinstance(summary, dict) and summary["plan"] == plan_digest(plan) and all(file.is_file() for file in files)
-    except (FileError, ValueError, KeyError, RecursionError):
+        if not same:
+            return None
+        summary["failed"], summary["options"]["fail_on"] = fails(summary, options.fail_on), options.fail_on
+    except (FileError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    return CheckResult(summary, files) if same else None
+    return CheckResult(summary, files, True)
 
 
-def map_frames(first: FrameWorker, frames: list[int], jobs: int, process: Callable[[FrameWorker, int], Any]) -> Iterator[Any]:
-    """The results of `process` for all frames: in order, or with several jobs as they finish."""
-    if min(jobs, len(frames)) <= 1:
-        yield from (process(first, frame) for frame in frames)
+def make_workers(first: FrameWorker, jobs: int) -> list[FrameWorker]:
+    """So many workers, each with bodies of its own."""
+    workers = [first, *(FrameWorker(first.animation, first.options, first.asked) for _ in range(jobs - 1))]
+    for worker in workers:
+        worker.first_faces = first.first_faces
+    return workers
+
+
+def map_frames(workers: list[FrameWorker], frames: list[int], process: Callable[[FrameWorker, int], Any]) -> Iterator[Any]:
+    """The results of `process` for all frames: in order, or with several workers as they finish."""
+    if min(len(workers), len(frames)) <= 1:
+        yield from (process(workers[0], frame) for frame in frames)
         return
     with use_threads(1):  # frames already run in parallel
-        yield from map_in_threads([first, *(FrameWorker(first.animation, first.options, first.asked) for _ in range(jobs - 1))], frames,
-                                  process)
+        yield from map_in_threads(workers, frames, process)
 
 
 def map_in_threads(workers: list[FrameWorker], frames: list[int], process: Callable[[FrameWorker, int], Any]) -> Iterator[Any]:

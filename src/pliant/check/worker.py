@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 import pliant
 from pliant.body import Body
+from pliant.check.depth import DepthFinder, PairDepths
+from pliant.check.pair_keys import row_changes
 from pliant.check.plan import CheckOptions, PairFilter
 from pliant.core.jit import compile_seconds
 from pliant.errors import FileError, MeshError
@@ -39,6 +41,7 @@ class FrameResult(NamedTuple):
     distances: NDArray[np.float64] | None  # (m,), with a tolerance
     read_seconds: float
     query_seconds: float
+    changed: Rows | None = None  # ascending indices of bodies that have other faces than in the first frame
 
 
 class FrameWorker:
@@ -46,22 +49,26 @@ class FrameWorker:
 
     def __init__(self, animation: Animation, options: CheckOptions, pair_filter: PairFilter) -> None:
         self.animation, self.options, self.asked = animation, options, pair_filter
+        self.first_faces: list[Rows] = []  # of each body in the first frame; empty: unknown
+        self._compared: list[tuple[Body, bool]] = []  # of each body: the object that was compared with its first faces, and the result
+        self._depths = DepthFinder(options.min_depth)
         self.bodies: list[Body] = []
         self.scene, self._places, self._ids = Scene(), dict[int, int](), dict[int, int]()  # body index by scene id, and back
         self._any_self = bool(pair_filter.allowed_self.any())
         self._scene_groups: set[int] = set()  # body kinds that have a group in the scene
         self._body_options: dict[str, Any] = {"policy": options.policy, "volume": options.volume, "weld": options.weld}
 
-    def move(self, frame: int) -> None:
-        """Move all bodies to a frame."""
+    def move(self, frame: int | None) -> None:
+        """Move all bodies to a frame; None: to their rest pose."""
+        label = "rest pose" if frame is None else f"frame {frame}"
         for place, actor in enumerate(self.animation.actors):
             before = self.bodies[place] if self.bodies[place:] else None
             try:
-                body = actor.at(frame, before, **self._body_options)
+                body = actor.rest(**self._body_options) if frame is None else actor.at(frame, before, **self._body_options)
             except FileError:
                 raise
             except (MeshError, ValueError) as error:
-                raise FileError(f"{self.animation.name}: frame {frame}, {actor.name}: {error}") from None
+                raise FileError(f"{self.animation.name}: {label}, {actor.name}: {error}") from None
             if body is not before:
                 self._replace(place, before, body)
 
@@ -94,8 +101,32 @@ class FrameWorker:
         self.move(frame)
         moved, compiled = time.perf_counter(), compile_seconds()
         bodies, faces, distances = self._query()
+        changed = self._changed_bodies()
         seconds = time.perf_counter() - moved - (compile_seconds() - compiled)  # compiled kernels are cached for the next run
-        return FrameResult(frame, bodies, faces, distances, moved - started, max(seconds, 0.0))
+        return FrameResult(frame, bodies, faces, distances, moved - started, max(seconds, 0.0), changed)
+
+    def pairs_at(self, frame: int | None) -> tuple[Rows, Rows]:
+        """(bodies, faces) of the pairs that intersect in a frame, or in the rest pose."""
+        self.move(frame)
+        bodies, faces, distances = self._query()
+        touching = slice(None) if distances is None else distances == 0
+        return bodies[touching], faces[touching]
+
+    def _changed_bodies(self) -> Rows:
+        """Ascending indices of the bodies that have other faces than in the first frame."""
+        for place in range(len(self._compared), len(self.first_faces)):
+            self._compared.append((self.bodies[place], np.array_equal(self.bodies[place].faces, self.first_faces[place])))
+        for place, (body, _) in enumerate(self._compared):
+            if body is not self.bodies[place]:
+                self._compared[place] = self.bodies[place], np.array_equal(self.bodies[place].faces, self.first_faces[place])
+        return np.array([place for place, (_, same) in enumerate(self._compared) if not same], np.int32)
+
+    def measure(self, frame: int, bodies: Rows, faces: Rows, wanted: NDArray[np.bool_]) -> PairDepths:
+        """The depths of those pairs of faces (m, 2) of the bodies (m, 2), sorted by these, that are wanted; 0 of others. All intersect in
+        that frame."""
+        if wanted.any():
+            self.move(frame)
+        return self._depths.find(self.bodies, bodies, faces, wanted)
 
     def _query(self) -> tuple[Rows, Rows, NDArray[np.float64] | None]:
         options = self.options
@@ -139,7 +170,7 @@ class FrameWorker:
         order = np.lexsort(keys if distances is None else (distances, *keys))
         rows = np.concatenate([bodies, faces], axis=1)[order]
         new = np.ones(len(rows), bool)
-        new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+        new[1:] = row_changes(rows)
         rows = np.ascontiguousarray(rows[new])
         return rows[:, :2], rows[:, 2:], None if distances is None else distances[order][new]
 
@@ -153,8 +184,7 @@ def find_contacts(frame: int, pairs: Rows, faces: Rows, bodies: Sequence[Body]) 
     """The number of pairs of faces of every two bodies, and where they are. `pairs` (m, 2) are body indices, sorted."""
     if not len(pairs):
         return []
-    changes = (pairs[1:] != pairs[:-1]).any(axis=1)
-    begins = [0, *(np.flatnonzero(changes) + 1).tolist(), len(pairs)]
+    begins = [0, *(np.flatnonzero(row_changes(pairs)) + 1).tolist(), len(pairs)]
     vertices = {place: bodies[place].vertices for place in set(pairs[:, 0].tolist())}
     found = []
     for begin, end in pairwise(begins):

@@ -9,25 +9,67 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pliant.check.classify import KNOWN, NEAR, NEW, SHALLOW, STATIC, Classifier
+from pliant.check.events import depth_text, event_title, frames_text
 from pliant.check.journal import ArrayDict, Journal
 from pliant.check.report_meta import ReportMeta
 from pliant.check.results import CheckTotals
+from pliant.check.verdict import asides, headline, what_counts
 from pliant.check.worker import MAX_COORDINATE
 from pliant.io.animation import Animation
-from pliant.report.data import ReportData, Snapshot
+from pliant.report.data import ReportData, ReportEvent, Snapshot, Verdict
 from pliant.report.html import write_report
+
+QUIET_SERIES = {"in every frame": STATIC, "known": KNOWN, "shallow": SHALLOW}
 
 
 def write(path: Path, animation: Animation, meta: ReportMeta, journal: Journal, sums: CheckTotals, summary: dict[str, Any],
-          most_bytes: int) -> Path:
+          most_bytes: int, classifier: Classifier) -> Path:  # fmt: skip
     """Write the report of a finished check."""
     contacts = [each._replace(centre=relative_point(each.centre, meta.origin)) for each in sums.worst]
-    data = ReportData(title=animation.name, facts=report_facts(summary), notes=list(animation.notes), bodies=meta.bodies,
-                      frames=np.array(sums.frames, np.int32), counts=pair_counts(sums, summary["options"]["within"] is not None),
+    frames = np.array(sums.frames, np.int32)
+    data = ReportData(title=animation.name, facts=report_facts(summary), notes=summary["notes"], bodies=meta.bodies,
+                      frames=frames, counts=pair_counts(sums, summary["options"]["within"] is not None),
                       contacts=contacts, omitted_contacts=sums.contact_count - len(contacts), body_pairs=sums.loads,
-                      snapshots=read_snapshots(meta, journal),
-                      rate=animation.rate, up=animation.up, unit=animation.unit)  # fmt: skip
+                      snapshots=read_snapshots(meta, journal, classifier),
+                      rate=animation.rate, up=animation.up or summary["options"]["up"], unit=animation.unit,
+                      quiet_counts=quiet_counts(sums),
+                      verdict=Verdict(summary["verdict"], headline(summary), [what_counts(summary), *asides(summary)]),
+                      events=[report_event(row, meta, journal, classifier) for row in summary["events"]],
+                      omitted_events=sum(summary["event_counts"].values()) - len(summary["events"]),
+                      frame_labels=summary["frame_labels"])  # fmt: skip
     return write_report(path, data, most_bytes)
+
+
+def report_event(row: dict[str, Any], meta: ReportMeta, journal: Journal, classifier: Classifier) -> ReportEvent:
+    """An event of the summary as a row of the report, with the place to look at."""
+    centre, radius = focus(row, meta, journal, classifier)
+    depth = f"{row['distance']:.3g} apart" if row["kind"] == "near" else depth_text(row["depth"], row["depth_kind"])
+    return ReportEvent(row["bodies"][0], row["bodies"][1], row["kind"], row["state"], event_title(row), row["first"], row["last"],
+                       frames_text(row, dict(enumerate(meta.frame_labels or ()))), row["worst_frame"], depth, row["worst_pairs"], centre,
+                       radius)  # fmt: skip
+
+
+def focus(row: dict[str, Any], meta: ReportMeta, journal: Journal, classifier: Classifier) -> tuple[tuple[float, float, float], float]:
+    """(center, radius) of the faces of an event in its worst frame; of the contact, if that frame is not drawn."""
+    frame, (first, second) = row["worst_frame"], row["bodies"]
+    found = journal.pairs(frame)
+    mine = (found["bodies"] == [first, second]).all(axis=1)
+    if frame in journal.drawn_frames and mine.any():
+        states = {"new": NEW, "static": STATIC, "known": KNOWN, "shallow": SHALLOW, "near": NEAR}
+        mine &= classifier.states(found) == states.get(row["state"], NEW)
+        if mine.any():
+            shapes = journal.shapes(frame)
+            corners = np.concatenate([relative_vertices(shapes, body, meta.origin)[
+                shapes.get(f"f{body}", meta.faces[body])[np.unique(found["faces"][mine, column])]].reshape(-1, 3)
+                for column, body in enumerate((first, second))])  # fmt: skip
+            low, high = corners.min(axis=0), corners.max(axis=0)
+            x, y, z = (0.5 * low + 0.5 * high).tolist()
+            return (x, y, z), min(float(np.linalg.norm(0.5 * high - 0.5 * low)), MAX_COORDINATE)
+    for two, place in zip(found["contacts"].tolist(), found["places"].tolist(), strict=True):
+        if two[:2] == [first, second]:
+            return relative_point((place[0], place[1], place[2]), meta.origin), min(place[3], MAX_COORDINATE)
+    return (0.0, 0.0, 0.0), 0.0
 
 
 def relative_point(point: tuple[float, float, float], origin: NDArray[np.float64]) -> tuple[float, float, float]:
@@ -44,35 +86,59 @@ def relative_vertices(shapes: ArrayDict, place: int, origin: NDArray[np.float64]
 
 
 def pair_counts(sums: CheckTotals, with_tolerance: bool) -> dict[str, NDArray[np.int64]]:
-    """Pairs of faces in every frame: between bodies and self-collisions, or, with a tolerance, intersecting and near."""
+    """New pairs of faces in every frame: between bodies and self-collisions, or, with a tolerance, intersecting ones and near misses."""
     if with_tolerance:
-        return {"meet": sums.touching, "near": sums.between + sums.self_pairs - sums.touching}
-    return {"between bodies": sums.between, "with themselves": sums.self_pairs}
+        return {"meet": sums.states[:, NEW], "near": sums.near_misses}
+    return {"between bodies": sums.states[:, NEW] - sums.new_self, "with themselves": sums.new_self}
+
+
+def quiet_counts(sums: CheckTotals) -> dict[str, NDArray[np.int64]]:
+    """Pairs that do not count, in every frame; kinds that are there."""
+    return {name: sums.states[:, state] for name, state in QUIET_SERIES.items() if sums.states[:, state].any()}
 
 
 def report_facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """The facts at the head of the report."""
     frames, options = summary["frames"], summary["options"]
+    labels = summary["frame_labels"] or [str(frame) for frame in frames]
+    unit = f" {summary['unit']}" if summary["unit"] else ""
     facts = [
-        ("frames", f"{len(frames):,}, {frames[0]} to {frames[-1]}" if len(frames) > 1 else f"1, number {frames[0]}"),
+        ("frames", f"{len(frames):,}, {labels[0]} to {labels[-1]}" if len(frames) > 1 else f"1, number {labels[0]}"),
         ("bodies", f"{len(summary['bodies']):,}, {sum(body['faces'] for body in summary['bodies']):,} triangles"),
-        ("pairs of triangles", f"{summary['pairs']:,} in {summary['frames_with_pairs']:,} frames"),
     ]
+    if summary["deepest"] and summary["deepest"]["depth_kind"] != "none":
+        facts.append(("deepest", depth_text(summary["deepest"]["depth"], summary["deepest"]["depth_kind"], summary["unit"])))
+    if summary["baseline"] is not None:
+        facts.append(("compared with", summary["baseline"]))
     if options["within"] is not None:
-        facts.append(("no farther apart than", f"{options['within']:g}{' ' + summary['unit'] if summary['unit'] else ''}; "
-                      f"{summary['touching']:,} pairs meet"))  # fmt: skip
+        facts.append(("no farther apart than", f"{options['within']:g}{unit}"))
     if options["engine"] != "tree":
         facts.append(("engine", f"{options['engine']}, {options['device']}"))
     return facts
 
 
-def read_snapshots(meta: ReportMeta, journal: Journal) -> Iterator[Snapshot]:
+def read_snapshots(meta: ReportMeta, journal: Journal, classifier: Classifier) -> Iterator[Snapshot]:
     """The frames that are drawn."""
     for frame in journal.drawn_frames:
         shapes, rows = journal.shapes(frame), journal.pairs(frame)
+        states = classifier.states(rows)
         meshes = [(relative_vertices(shapes, place, meta.origin), shapes.get(f"f{place}", faces)) for place, faces in enumerate(meta.faces)]
-        marked = [np.unique(rows["faces"][rows["bodies"] == place]) for place in range(len(meta.faces))]
-        yield Snapshot(frame, meshes, marked)
+        touching = {tuple(two) for two in np.unique(rows["bodies"][states != NEAR], axis=0).tolist()}
+        bodies = [tuple(two) for two in rows["contacts"][:, :2].tolist()]
+        is_miss = np.repeat([two not in touching for two in bodies], rows["contacts"][:, 2]).astype(bool)
+        masks = states == NEW, (states == NEAR) & is_miss, (states == STATIC) | (states == KNOWN) | (states == SHALLOW)
+        yield Snapshot(frame, meshes, *(marked_faces(rows["bodies"][mask], rows["faces"][mask], [len(mesh[1]) for mesh in meshes])
+                                        for mask in masks))  # fmt: skip
+
+
+def marked_faces(bodies: NDArray[np.int32], faces: NDArray[np.int32], counts: list[int]) -> list[NDArray[np.int32]]:
+    """The faces of each body in pairs of faces (m, 2) of the bodies (m, 2), ascending; `counts`: how many faces each has."""
+    found = []
+    for place, count in enumerate(counts):
+        is_marked = np.zeros(count, bool)
+        is_marked[faces[bodies == place]] = True
+        found.append(np.flatnonzero(is_marked).astype(np.int32))
+    return found
 
 
 def prepare_plots() -> None:
@@ -82,9 +148,9 @@ def prepare_plots() -> None:
     plots.has_matplotlib()
 
 
-def write_plots(folder: Path, summary: dict[str, Any], sums: CheckTotals, journal: Journal) -> list[Path]:
+def write_plots(folder: Path, summary: dict[str, Any], sums: CheckTotals, journal: Journal, classifier: Classifier) -> list[Path]:
     """Write plots, if Matplotlib is installed."""
     from pliant.check import plots
 
-    counts = pair_counts(sums, summary["options"]["within"] is not None)
-    return plots.write_plots(folder, summary, counts, journal) if plots.has_matplotlib() else []
+    counts = pair_counts(sums, summary["options"]["within"] is not None) | quiet_counts(sums)
+    return plots.write_plots(folder, summary, counts, journal, classifier) if plots.has_matplotlib() else []

@@ -22,6 +22,7 @@ def application() -> typer.Typer:
     """The typer application with all its commands."""
     import typer
 
+    from pliant.cli.baseline import baseline
     from pliant.cli.check import check
     from pliant.cli.demo import demo
     from pliant.cli.errors import CommandGroup, global_options
@@ -41,7 +42,7 @@ def application() -> typer.Typer:
     )
 
     app.callback()(global_options)
-    for command in (check, demo, render, tune, info, warm):
+    for command in (check, baseline, demo, render, tune, info, warm):
         app.command()(command)
     return app
 

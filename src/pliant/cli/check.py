@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from contextlib import contextmanager
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from pliant.cli.errors import EXIT_COLLISIONS, EXIT_INTERRUPTED, announce_compiling, make_console, make_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import Console
     from rich.progress import Progress
 
     from pliant.check.plan import CheckOptions
     from pliant.check.run import CheckProgress, CheckResult, Output
-    from pliant.io.animation import Animation
+    from pliant.io.animation import Animation, Settings
 
 MAX_TABLE_ROWS = 8  # maximum rows of printed tables
 EXAMPLES = """\
@@ -34,6 +36,8 @@ Examples:
     pliant check cloth.obj cloth.pc2 ball.stl --ignore ball:ball --jobs 4
 
     pliant check arm.glb table.ply --group arm='Arm*,Hand*' --pairs arm:table
+
+    pliant check walk.glb --baseline rest --min-depth 0.5 --fail-on new
 
 Exit codes: 0 no collision, 1 collisions, 2 invalid input, 130 interrupted.
 """
@@ -60,14 +64,30 @@ class Adjacent(StrEnum):
     ignore = "ignore"
 
 
+class Numbered(StrEnum):
+    """What numbered files are."""
+
+    bodies = "bodies"
+    frames = "frames"
+
+
 class Form(StrEnum):
     """Format of the file of pairs."""
 
     npz = "npz"
     parquet = "parquet"
+    csv = "csv"
+
+
+class UpAxis(StrEnum):
+    """Axis that points up in the report."""
+
+    y = "y"
+    z = "z"
 
 
 Option = typer.Option
+file_option = partial(typer.Option, rich_help_panel="Files")
 query_option = partial(typer.Option, rich_help_panel="Query")
 output_option = partial(typer.Option, rich_help_panel="Output")
 Files = Annotated[list[Path], typer.Argument(
@@ -88,9 +108,20 @@ Policy = Annotated[str, Option(help="Refit policy: auto, bottom_up, lazy, hybrid
 Volume = Annotated[str, Option(help="Bounding-volume type: aabb, obb, sphere, …")]
 Weld = Annotated[str, Option(metavar="on|off|DISTANCE", help="Merge vertices at the same position, as at the seams of textured meshes.")]
 Jobs = Annotated[int | None, Option(min=1, max=1024, help="Frames checked in parallel.", show_default="one per processor")]
-Rate = Annotated[float | None, Option(
-    min=0.001, max=100_000, help="Frames per second, for clips and for files without a rate.", show_default="the file's, else 30")]
-Clip = Annotated[str | None, Option(help="Name or number of the clip, if a file has several.", show_default="the first")]
+Rate = Annotated[float | None, file_option(
+    min=0.001, max=100_000, help="Samples per second; between frames of a file, vertices are interpolated.",
+    show_default="the file's, else 30")]
+Clip = Annotated[list[str] | None, file_option(
+    metavar="all|NAME", help="Clip that is played, by name or number; repeatable.", show_default="those that move different nodes")]
+AsKind = Annotated[Numbered | None, file_option("--as", help="What numbered files are.", show_default="by their faces")]
+Start = Annotated[int | None, file_option(metavar="N", help="Number of the first frame in the results.", show_default="the file's, else 0")]
+Baseline = Annotated[str | None, query_option(
+    metavar="rest|'frame N'|PATH", show_default="none",
+    help="Pairs that are known: those of the rest pose, of a frame, of an earlier check or of a baseline file.")]
+MinDepth = Annotated[float, query_option(metavar="DEPTH", help="Set aside contacts that are shallower.")]
+FailOn = Annotated[str, output_option(metavar="any|new|near|depth>X", help="Findings that give exit code 1.")]
+Up = Annotated[UpAxis, output_option(help="Axis that points up in the report, where the file does not say it.")]
+Json = Annotated[bool, output_option("--json", help="Print the summary as JSON, and nothing else, on the standard output.")]
 Report = Annotated[bool, output_option("--report/--no-report", help="Write report.html and plots.")]
 Megabytes = Annotated[float, output_option(min=1, max=2000, help="Maximum megabytes of report.html; frames are left out if necessary.")]
 
@@ -114,7 +145,14 @@ def check(
     jobs: Jobs = None,
     rate: Rate = None,
     clip: Clip = None,
-    form: Annotated[Form, output_option("--format", help="Format of the file of pairs.")] = Form.npz,
+    numbered: AsKind = None,
+    start: Start = None,
+    baseline: Baseline = None,
+    min_depth: MinDepth = 0.0,
+    fail_on: FailOn = "any",
+    up: Up = UpAxis.y,
+    as_json: Json = False,
+    form: Annotated[Form, output_option("--format", help="Format of the file of pairs; csv: NPZ, and CSV files beside it.")] = Form.npz,
     report: Report = True,
     report_mb: Megabytes = 30.0,
     resume: Annotated[bool, output_option("--resume", help="Resume a stopped check.")] = False,
@@ -124,35 +162,73 @@ def check(
     from rich.markup import escape
 
     console = make_console()
+    console.quiet = as_json
     announce_compiling(console)
     with console.status("Reading …"):
         from pliant.check.run import Output
 
         options = make_options(frames=frames, between=between, with_self=self_pairs, pairs=tuple(pairs or ()), ignore=tuple(ignore or ()),
                                groups=parse_groups(group or []), within=within, adjacent=adjacent.value, engine=engine.value,
-                               device=device.value, policy=policy, volume=volume, weld=parse_weld(weld))  # fmt: skip
-        animation = read_files(files, rate, clip)
+                               device=device.value, policy=policy, volume=volume, weld=parse_weld(weld),
+                               baseline=baseline, min_depth=min_depth, fail_on=fail_on, up=up.value)  # fmt: skip
+        animation = read_files(files, FileOptions(rate, clip, numbered, start))
     output = Output(make_folder(out), form.value, report, int(1e6 * report_mb), report)
     print_animation(animation, console)
+    if not self_pairs and len(animation.actors) == 1:
+        raise typer.BadParameter("nothing is tested: there is one body, and its pairs with itself are excluded", param_hint="--no-self")
     try:
         result = run_check(animation, options, output, console, jobs=jobs, resume=resume, overwrite=overwrite)
     except KeyboardInterrupt:
         console.print(f"[bold]Stopped[/bold]. The same command with --resume goes on from {escape(str(out))}.", soft_wrap=True)
         raise typer.Exit(EXIT_INTERRUPTED) from None
+    print_notes(result.summary["notes"][len(animation.notes) :], console)
     print_result(result, console)
-    if result.pairs:
+    if as_json:
+        typer.echo(json.dumps(result.summary, ensure_ascii=False, allow_nan=False))
+    if result.failed:
         raise typer.Exit(EXIT_COLLISIONS)
 
 
 check.__doc__ = f"{check.__doc__}\n\n{EXAMPLES}"
 
 
-def read_files(files: list[Path], rate: float | None, clip: str | None) -> Animation:
+class FileOptions(NamedTuple):
+    """Options of readers, as typer gives them."""
+
+    rate: float | None = None
+    clip: list[str] | None = None
+    numbered: Numbered | None = None
+    start: int | None = None
+
+    def settings(self) -> Settings:
+        """The same for `pliant.read`."""
+        from pliant.io.animation import Settings
+
+        return Settings(self.rate, tuple(self.clip) if self.clip else None, self.numbered and self.numbered.value, self.start)
+
+
+def read_files(files: list[Path], options: FileOptions) -> Animation:
     """Read the animation in these files."""
-    from pliant.io.animation import Settings
     from pliant.io.read import read
 
-    return read(files, Settings(rate, clip))
+    with read_errors():
+        return read(files, options.settings())
+
+
+@contextmanager
+def read_errors() -> Iterator[None]:
+    """Errors of options of readers name the command-line option."""
+    from pliant.errors import FileError
+
+    try:
+        yield
+    except FileError:
+        raise
+    except ValueError as error:
+        name, _, rest = str(error).partition(": ")
+        if name not in ("rate", "clip", "start"):
+            raise
+        raise typer.BadParameter(rest, param_hint=f"--{name}") from None
 
 
 def make_options(**values: Any) -> CheckOptions:
@@ -188,12 +264,18 @@ def parse_weld(text: str) -> bool | float:
 
 def print_animation(animation: Animation, console: Console) -> None:
     """Print what was read."""
-    n = len(animation.actors)
-    parts = [f"{n:,} bod{'y' if n == 1 else 'ies'}, {animation.frames:,} frame{'' if animation.frames == 1 else 's'}"]
+    from pliant.check.verdict import plural
+
+    parts = [f"{plural(len(animation.actors), 'body', 'bodies')}, {plural(animation.frames, 'frame')}"]
     parts += [f"{animation.up} is up"] if animation.up else []
     parts += [f"lengths in {animation.unit}"] if animation.unit else []
     console.print(f"{animation.name}: {', '.join(parts)}.", markup=False, soft_wrap=True)
-    for note in animation.notes:
+    print_notes(animation.notes, console)
+
+
+def print_notes(notes: Sequence[str], console: Console) -> None:
+    """Print notes, a line each."""
+    for note in notes:
         console.print(f"Note: {note}", markup=False, soft_wrap=True)
 
 
@@ -209,7 +291,7 @@ def run_check(animation: Animation, options: CheckOptions, output: Output, conso
                                    **progress_callbacks(progress))  # fmt: skip
         except ValueError as error:
             name, _, rest = str(error).partition(": ")
-            if name in ("frames", "pairs", "ignore", "group", "jobs"):
+            if name in ("frames", "pairs", "ignore", "group", "jobs", "baseline"):
                 raise typer.BadParameter(rest, param_hint=f"--{name}") from None
             raise
 
@@ -223,45 +305,63 @@ def progress_bar(console: Console) -> Progress:
     return Progress(*columns, console=console, transient=True)
 
 
-def progress_callbacks(progress: Progress) -> dict[str, Callable[[Any], None]]:
-    """The callbacks of the check: after each frame and before each file."""
+def progress_callbacks(progress: Progress) -> dict[str, Callable[..., None]]:
+    """The callbacks of the check: after each frame, before each file, and while vertices are compared."""
     task = progress.add_task("Preparing; the first time kernels are compiled …", total=None, detail="")
 
     def on_frame(now: CheckProgress) -> None:
         rate = progress.tasks[task].speed
-        status = f"frame {now.frame}, {now.pairs:,} pairs" + (f", {rate:,.1f} frames/s" if rate else "")
+        status = f"frame {now.frame}, {now.pairs:,} pair{'' if now.pairs == 1 else 's'}" + (f", {rate:,.1f} frames/s" if rate else "")
         progress.update(task, description="Colliding", total=now.total, completed=now.done, detail=status)
 
     def on_file(what: str) -> None:
         progress.update(task, description=f"Writing the {what}", detail="")
 
-    return {"progress": on_frame, "writing": on_file}
+    def on_weld(frame: int, frames: int) -> None:
+        progress.update(task, description="Comparing vertices", total=frames, completed=frame)
+
+    return {"progress": on_frame, "writing": on_file, "welding": on_weld}
 
 
 def print_result(result: CheckResult, console: Console) -> None:
-    """Print the frames and bodies with the most pairs, and the files."""
+    """Print the verdict, the worst events and the files."""
+    from pliant.check.verdict import asides, headline, what_counts
+
+    summary = result.summary
+    if result.resumed:
+        console.print("This check is finished; its verdict:")
+    colour = {"collisions": "red", "known": "yellow", "near": "yellow", "clean": "green"}[summary["verdict"]]
+    console.print(headline(summary), style=f"bold {colour}", markup=False, highlight=False, soft_wrap=True)
+    for line in (*asides(summary), what_counts(summary)):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    print_events(summary, console)
+    times = summary["seconds"]
+    if not result.resumed:
+        sums = f"reading {times['reading']:.1f} and queries {times['queries']:.1f} (sums over all jobs)"
+        console.print(f"{times['total']:.1f} s, of it {sums}.")
+    console.print(f"Written: {', '.join(str(file) for file in result.files)}", markup=False, soft_wrap=True)
+
+
+def print_events(summary: dict[str, Any], console: Console) -> None:
+    """Print a table of the worst events: those that count, then those that are near."""
     from rich.table import Table
     from rich.text import Text
 
-    summary = result.summary
-    near = summary["options"]["within"] is not None
-    frames = len(summary["frames"])
-    if not result.pairs:
-        console.print(f"[bold green]Nothing {'is nearer than that' if near else 'meets'}[/bold green] in {frames:,} frames.")
-    else:
-        touching = f", {summary['touching']:,} of them meet," if near else ""
-        where = f"in {summary['frames_with_pairs']:,} of {frames:,} frames"
-        console.print(f"[bold red]{result.pairs:,} pairs of triangles[/bold red]{touching} {where}.")
-        table = Table(title="Which bodies", title_justify="left")
-        for heading in ("bodies", "pairs", "frames", "worst frame", "pairs there"):
+    from pliant.check.events import depth_text, event_title, frames_text
+
+    labels = dict(zip(summary["frames"], summary["frame_labels"] or map(str, summary["frames"]), strict=True))
+    counts, unit = summary["event_counts"], summary["unit"]
+    for title, states in (("Collisions", ("new", "enclosed")), ("Near, without collisions", ("near",))):
+        rows, total = [row for row in summary["events"] if row["state"] in states], sum(counts[state] for state in states)
+        if not rows:
+            continue
+        table = Table(title=title, title_justify="left")
+        for heading in ("bodies", "frames", "at frame", "distance" if states == ("near",) else "depth", "pairs there"):
             table.add_column(heading, justify="left" if heading == "bodies" else "right", overflow="fold")
-        for row in summary["by_bodies"][:MAX_TABLE_ROWS]:
-            one, other = row["names"]
-            names = f"{one}, itself" if row["bodies"][0] == row["bodies"][1] else f"{one} – {other}"
-            table.add_row(Text(names), f"{row['pairs']:,}", f"{row['frames']:,}", f"{row['worst_frame']}", f"{row['worst_pairs']:,}")
+        for row in rows[:MAX_TABLE_ROWS]:
+            size = f"{row['distance']:.3g} {unit}".strip() if states == ("near",) else depth_text(row["depth"], row["depth_kind"], unit)
+            cells = event_title(row), frames_text(row, labels), labels[row["worst_frame"]], size, f"{row['worst_pairs']:,}"
+            table.add_row(*map(Text, cells))
         console.print(table)
-        if len(summary["by_bodies"]) > MAX_TABLE_ROWS:
-            console.print(f"… and {len(summary['by_bodies']) - MAX_TABLE_ROWS:,} more pairs of bodies.")
-    times = summary["seconds"]
-    console.print(f"{times['total']:.1f} s, of it reading {times['reading']:.1f} and queries {times['queries']:.1f} (sums over all jobs).")
-    console.print(f"Written: {', '.join(str(file) for file in result.files)}", markup=False, soft_wrap=True)
+        if total > MAX_TABLE_ROWS:
+            console.print(f"… and {total - MAX_TABLE_ROWS:,} more.")

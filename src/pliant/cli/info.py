@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pliant.cli.check import AsKind, Clip, FileOptions, Numbered, print_animation, read_files
 from pliant.cli.errors import make_console
 
 if TYPE_CHECKING:
@@ -27,10 +28,12 @@ Examples:
 
 def info(
     files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE…]", help="An animation to describe, as for check.")] = None,
+    clip: Clip = None,
+    numbered: AsKind = None,
 ) -> None:
-    """Show versions, processor, compilation cache and threads; or the bodies, frames and units of files."""
+    """Show versions, processor, compilation cache and threads; or the bodies, clips, frames and units of files."""
     if files:
-        print_bodies(files, make_console())
+        print_bodies(files, clip, numbered, make_console())
     else:
         print_installation(make_console())
 
@@ -38,14 +41,12 @@ def info(
 info.__doc__ = f"{info.__doc__}\n\n{EXAMPLES}"
 
 
-def print_bodies(files: list[Path], console: Console) -> None:
-    """Print the content of an animation: a row for each body."""
+def print_bodies(files: list[Path], clip: list[str] | None, numbered: Numbered | None, console: Console) -> None:
+    """Print the content of an animation: a row for each body, and one for each clip."""
     from rich.table import Table
     from rich.text import Text
 
-    from pliant.cli.check import print_animation, read_files
-
-    animation = read_files(files, None, None)
+    animation = read_files(files, FileOptions(clip=clip, numbered=numbered))
     print_animation(animation, console)
     table = Table()
     for heading in ("body", "moves", "vertices", "triangles", "frames"):
@@ -54,6 +55,13 @@ def print_bodies(files: list[Path], console: Console) -> None:
         body = actor.at(0)
         table.add_row(Text(actor.name), actor.kind, f"{body._motion.count:,}", f"{len(body.faces):,}", f"{actor.frames:,}")
     console.print(table)
+    if animation.clips:
+        table = Table()
+        for heading in ("clip", "seconds", "played"):
+            table.add_column(heading, justify="right" if heading == "seconds" else "left", overflow="fold")
+        for each in animation.clips:
+            table.add_row(Text(each.name), f"{each.seconds:,.2f}", "yes" if each.plays else "no")
+        console.print(table)
 
 
 def print_installation(console: Console) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pliant.cli.check import AsKind, Clip, FileOptions, read_errors
 from pliant.cli.errors import EXIT_INTERRUPTED, announce_compiling, make_console
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ Examples:
     pliant render nine --out nine.mp4 --mode budget --budget-ms 50
 
     pliant render scene.toml --out scene.png --step 5
+
+    pliant render walk.glb --out walk.mp4 --clip Walk
 """
 
 
@@ -48,7 +51,8 @@ class Reconstruction(StrEnum):
 
 
 def render(
-    scene: Annotated[str, typer.Argument(metavar="SCENE", help="nine, museum, or a scene file (TOML).")],
+    scene: Annotated[list[str], typer.Argument(
+        metavar="SCENE", help="nine, museum, a scene file (TOML), or files of an animation, as for check.")],
     out: Annotated[Path, typer.Option(help="Output file: .png, .gif or .mp4. Several frames as PNG: a numbered file each.")],
     frames: Annotated[str | None, typer.Option(help="Frame number, or START:STOP:STEP.", show_default="PNG: one; films: all")] = None,
     size: Annotated[str | None, typer.Option(help="Picture size, WIDTHxHEIGHT in pixels.", show_default="640x480")] = None,
@@ -62,9 +66,12 @@ def render(
     antialias: Annotated[int | None, typer.Option(min=1, max=16, help="k × k rays per point.", show_default="1")] = None,
     policy: Annotated[str, typer.Option(help="Refit policy: hybrid, bottom_up, lazy, auto, …")] = "hybrid",
     faces: Annotated[int | None, typer.Option(help="Triangles per body of nine, or of the museum's art.", show_default="full size")] = None,
-    rate: Annotated[float | None, typer.Option(min=0.01, max=1000.0, help="Frames per second.", show_default="the scene's rate")] = None,
+    rate: Annotated[float | None, typer.Option(
+        min=0.01, max=1000.0, help="Frames per second; of an animation, also samples per second.", show_default="the scene's rate")] = None,
+    clip: Clip = None,
+    numbered: AsKind = None,
 ) -> None:
-    """Ray trace a moving scene: nine deforming bodies, a museum, or a file of your own."""
+    """Ray trace a moving scene: nine deforming bodies, a museum, or files of your own."""
     console = make_console()
     announce_compiling(console)
     chosen = {"step": step, "reconstruct": reconstruct and reconstruct.value, "mode": mode and mode.value, "budget_ms": budget_ms,
@@ -73,7 +80,7 @@ def render(
         chosen["width"], chosen["height"] = parse_size(size)
     film: PictureWriter | None = None
     try:
-        show = find_show(scene, faces)
+        show = find_show(scene[0], faces) if is_scene(scene) else file_show(scene, faces, FileOptions(rate, clip, numbered), policy)
         settings = make_settings(show, {name: value for name, value in chosen.items() if value is not None})
         numbers = parse_frames(frames, show, single=out.suffix.lower() == ".png")
         film = open_film(out, rate or film_rate(show, numbers), len(numbers) > 1)
@@ -91,6 +98,21 @@ def render(
 render.__doc__ = f"{render.__doc__}\n\n{EXAMPLES}"
 
 
+def is_scene(names: list[str]) -> bool:
+    """Is this a scene by name, or a description of one?"""
+    return len(names) == 1 and (Path(names[0]).suffix.lower() == ".toml" or not (Path(names[0]).suffix or Path(names[0]).is_dir()))
+
+
+def file_show(files: list[str], faces: int | None, options: FileOptions, policy: str) -> AnimatedScene:
+    """The scene of an animation in files."""
+    from pliant.render.file_scene import read_file_scene
+
+    if faces is not None:
+        raise typer.BadParameter("is for nine and museum alone", param_hint="--faces")
+    with read_errors():
+        return read_file_scene(files, options.settings(), policy=check_policy(policy))
+
+
 def find_show(scene: str, faces: int | None) -> AnimatedScene:
     """The scene of that name, or in that file."""
     from pliant.render.scene_file import read_scene
@@ -104,7 +126,9 @@ def find_show(scene: str, faces: int | None) -> AnimatedScene:
     if faces is not None:
         raise typer.BadParameter(f"is for {' and '.join(SCENES)} alone; {scene} says itself what is in it", param_hint="--faces")
     if not Path(scene).suffix:
-        raise typer.BadParameter(f"expected {', '.join(SCENES)} or a file that ends in .toml, got {scene!r}", param_hint="SCENE")
+        known = ", ".join(SCENES)
+        raise typer.BadParameter(f"expected {known}, a file that ends in .toml or files of an animation, got {scene!r}",
+                                 param_hint="SCENE")
     return read_scene(scene)
 
 
@@ -196,17 +220,19 @@ def render_frames(show: AnimatedScene, settings: Settings, numbers: list[int], p
 
 def prepare_performance(show: AnimatedScene, policy: str, console: Console) -> Playback:
     """The bodies, with their BVHs."""
-    from pliant.refit.policy import POLICIES
-    from pliant.render.animation import Playback
-
     with console.status("Building trees; the first time kernels are compiled …"):
-        performance = Playback(show, policy=policy if policy in POLICIES else refuse_policy(policy, POLICIES))
-    console.print(f"{show.name}: {len(show.actors)} bodies, {show.faces:,} triangles.", markup=False)
+        performance = show.playback(policy=check_policy(policy))
+    console.print(f"{show.name}: {len(performance.bodies)} bodies, {sum(map(len, performance.bodies)):,} triangles.", markup=False)
     return performance
 
 
-def refuse_policy(policy: str, known: Any) -> str:
-    raise typer.BadParameter(f"expected one of {', '.join(known)}, got {policy!r}", param_hint="--policy")
+def check_policy(policy: str) -> str:
+    """The name of a policy."""
+    from pliant.refit.policy import POLICIES
+
+    if policy not in POLICIES:
+        raise typer.BadParameter(f"expected one of {', '.join(POLICIES)}, got {policy!r}", param_hint="--policy")
+    return policy
 
 
 def camera_of(show: AnimatedScene, frame: int, settings: Settings) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pliant.cli.check import AsKind, Clip, FileOptions, Rate
 from pliant.cli.errors import EXIT_INTERRUPTED, make_console
 from pliant.errors import ArgumentError
 
@@ -46,7 +47,8 @@ class ScoreUnit(StrEnum):
 
 
 def tune(
-    animations: Annotated[list[str], typer.Argument(metavar="ANIMATION", help="Files .npz, or folders of numbered meshes.")],
+    animations: Annotated[list[str], typer.Argument(
+        metavar="ANIMATION", help="Files of animations, as for check, or folders of numbered meshes.")],
     out: Annotated[Path, typer.Option(help="File for the policy; Body(policy=FILE) loads it.")] = Path("policy.toml"),
     query: Annotated[FrameQuery, typer.Option(help="Query of every frame.")] = FrameQuery.distance,
     score: Annotated[ScoreUnit, typer.Option(help="Metric to minimise.")] = ScoreUnit.counters,
@@ -60,6 +62,11 @@ def tune(
     build: Annotated[str | None, typer.Option(help="BVH builder.", show_default="as in Body")] = None,
     arity: Annotated[int | None, typer.Option(help="Children per BVH node.", show_default="as in Body")] = None,
     leaf: Annotated[int | None, typer.Option(help="Maximum triangles per leaf.", show_default="as in Body")] = None,
+    body: Annotated[list[str] | None, typer.Option(
+        metavar="NAME", help="Body to tune for, if a file has more than two; repeatable.", show_default="all")] = None,
+    rate: Rate = None,
+    clip: Clip = None,
+    numbered: AsKind = None,
 ) -> None:
     """Search the parameters of the refit policy "inflated" that cost least for one or several animations."""
     from rich.markup import escape
@@ -72,8 +79,9 @@ def tune(
     try:
         make_parent_folder(out)
         make_parent_folder(state_file)
-        tuned = search(animations, console, best, query=query.value, score=score.value, criteria=names, population=population,
-                       generations=generations, seed=seed, state=state_file, tolerance=tolerance,
+        read = FileOptions(rate, clip, numbered)
+        tuned = search(animations, body or [], read, console, best, query=query.value, score=score.value, criteria=names,
+                       population=population, generations=generations, seed=seed, state=state_file, tolerance=tolerance,
                        options={name: value for name, value in options.items() if value is not None})  # fmt: skip
         write_policy(out, tuned)
     except KeyboardInterrupt:
@@ -94,13 +102,13 @@ def make_parent_folder(file: Path) -> None:
         raise ArgumentError(f"{file}: is a folder, expected a file")
 
 
-def search(names: list[str], console: Console, best: dict[str, Row], **settings: Any) -> Tuned:
+def search(names: list[str], bodies: list[str], files: FileOptions, console: Console, best: dict[str, Row], **settings: Any) -> Tuned:
     """Tune, with a progress bar; ``best`` has the best of each criterion so far."""
     from pliant.tune import read_animations, tune
     from pliant.tune.criteria import CRITERIA
 
     with console.status("Reading; the first time kernels are compiled …"):
-        animations = read_animations(names)
+        animations = read_animations(names, bodies, files.settings())
     wanted = settings["criteria"] or CRITERIA
     steps = sum(settings["generations"] if CRITERIA.get(name) else 1 for name in wanted)
     with progress_bar(console) as progress:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pliant.geometry.mesh import weld_map
 from pliant.io.animation import Faces, Floats
-from pliant.io.limits import refuse
+from pliant.io.limits import display_name, refuse
 from pliant.io.polygons import Indices, Polygons, Rows, triangulate
 
 MAX_PARTS = 10_000  # of one file
@@ -29,10 +29,24 @@ class MeshPart(NamedTuple):
     faces: Faces  # (f, 3)
     rows: Indices | None = None  # (n,) which of the file's vertices these are; None: all of them, in their order
     file_vertices: int | None = None  # how many vertices the file has, where these are some of them
+    materials: list[str] | None = None  # names of the materials of its faces; None: the file names none
+    material_of_face: Faces | None = None  # (f,) the material of each face, −1 for none
     unindexed: bool = False  # no two faces share vertices, because the format has no way to say so (STL)
     polygon_of_face: Rows | None = None  # (f,) the number in the file of the polygon that each face belongs to; None: face i is polygon i
     polygons: Polygons | None = None  # these; None where there are only triangles that the reader has made
     crossing: int = 0  # polygons that cross themselves
+
+
+def with_materials(part: MeshPart, names: list[str], label_of_polygon: Indices) -> MeshPart:
+    """The part with the materials of its faces. `label_of_polygon`: of each polygon of the file, a row of `names`, or 0 for none."""
+    if len(names) < 2:
+        return part
+    label = label_of_polygon[np.arange(len(part.faces)) if part.polygon_of_face is None else part.polygon_of_face]
+    used = np.unique(label[label > 0])
+    if not len(used):
+        return part
+    material = np.where(label > 0, np.searchsorted(used, label), -1).astype(np.int32)
+    return part._replace(materials=[display_name(names[k]) for k in used], material_of_face=material)
 
 
 def to_float64(numbers: NDArray[Any]) -> Floats:
@@ -80,6 +94,6 @@ def welded_part(part: MeshPart, earlier_faces: Faces | None = None) -> MeshPart:
     if earlier_faces is not None and len(earlier_faces) == len(part.faces):
         vertices = part.vertices[np.unique(earlier_faces, return_index=True)[1]]
         if np.array_equal(vertices[earlier_faces], part.vertices[part.faces]):
-            return MeshPart(part.name, vertices, earlier_faces)
+            return part._replace(vertices=vertices, faces=earlier_faces, unindexed=False)
     lowest, faces = np.unique(weld_map(part.vertices + 0.0, 0.0), return_inverse=True)
-    return MeshPart(part.name, part.vertices[lowest], faces.reshape(-1, 3).astype(np.int32))
+    return part._replace(vertices=part.vertices[lowest], faces=faces.reshape(-1, 3).astype(np.int32), unindexed=False)

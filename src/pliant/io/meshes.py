@@ -35,6 +35,8 @@ def read_mesh(path: Path, settings: Settings) -> Animation:
     if not parts:
         raise refuse(path, "holds no faces")
     actors = [FrameActor(part.name, 1, _static_frame(part), source=path, polygon_of_face=part.polygon_of_face) for part in parts]
+    for actor, part in zip(actors, parts, strict=True):
+        actor.take_materials(part.materials, part.material_of_face)
     notes = tuple(note for part in parts for note in crossing_note(part.name, part.crossing))
     return Animation(path.stem, actors, 1, settings.rate or DEFAULT_RATE, notes=notes, files=(path,))
 

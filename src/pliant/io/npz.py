@@ -28,7 +28,7 @@ def read_npz(path: Path, settings: Settings) -> Animation:
         pairs, unused = _pair_arrays(path, list(members))
         arrays = {name: Member(path, members[name]) for pair in pairs.values() for name in pair}
         _check_face_memory(path, [arrays[faces] for faces, _ in pairs.values()], size)
-        rate = settings.rate or (_read_rate(Member(path, members["rate"])) if "rate" in members else DEFAULT_RATE)
+        rate = _read_rate(Member(path, members["rate"])) if "rate" in members else DEFAULT_RATE
         actors = [_make_actor(path, name, arrays[faces], arrays[vertices]) for name, (faces, vertices) in pairs.items()]
         notes = (f"{path.name}: {', '.join(unused[:5])}{' …' if len(unused) > 5 else ''} left out",) if unused else ()
     return Animation(path.stem, actors, max(actor.frames for actor in actors), rate, notes=notes, files=(path,))

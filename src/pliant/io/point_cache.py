@@ -98,7 +98,9 @@ def read_cached_mesh(mesh: Path, cache: Path, settings: Settings) -> Animation:
     samples = CacheReader(found)
     actors = [FrameActor(part.name, found.samples, partial(samples.part_mesh, part), source=cache, polygon_of_face=part.polygon_of_face)
               for part in parts]
-    return Animation(mesh.stem, actors, found.samples, settings.rate or found.rate or DEFAULT_RATE, files=(mesh, cache))
+    for actor, part in zip(actors, parts, strict=True):
+        actor.take_materials(part.materials, part.material_of_face)
+    return Animation(mesh.stem, actors, found.samples, found.rate or DEFAULT_RATE, files=(mesh, cache))
 
 
 class CacheReader:

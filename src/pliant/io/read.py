@@ -15,12 +15,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pliant.core.registry import Registry, check_callable
+from pliant.core.validate import integer
 from pliant.core.validate_rig import positive
 from pliant.errors import ArgumentError, ArgumentTypeError
 from pliant.io.animation import DEFAULT_SETTINGS, Animation, FrameActor, Settings
 from pliant.io.limits import UniqueNames, display_name, file_errors, printable, refuse, resolve_inside, size_of
 from pliant.io.mesh_part import MeshPart
+from pliant.io.numbered import BODIES, FRAMES, check_kind, kind_note, kind_of_files
+from pliant.io.resampling import resample
 from pliant.io.sequence import FileRun, LoadParts, group_numbered, read_sequence
+
+MAX_START = 10**9  # numbers of frames
 
 
 class Format(NamedTuple):
@@ -53,7 +58,9 @@ def register_reader(suffixes: str | Sequence[str], function: Callable[[Path, Set
     """Add a file format.
 
     suffixes : one or several, such as ".cubes", in lower case; files match in any case
-    function : (path, settings) -> Animation; any exception that it raises becomes a `FileError` that names the file
+    function : (path, settings) -> Animation; any exception that it raises becomes a `FileError` that names the file. Frames of a
+        `FrameActor` are resampled, if `Animation.rate` is not the rate of the settings. A reader that plays clips lists them in
+        `Animation.clips`
     numbered : files whose names differ only in a number are frames of one animation; each file then has one frame, of a `FrameActor`
     lists_files : a file names others, which are in `Animation.files`; in a folder these are not read twice
     """
@@ -86,7 +93,7 @@ def read(paths: str | Path | Sequence[str | Path], settings: Settings = DEFAULT_
         body, in the order of that number. A folder stands for its files or, if it has none, for its folders, one body each. Files that
         another file of the folder lists, such as a .pvd, are not read twice. A point cache moves the mesh of the same name or, if there is
         none, the mesh named right before it
-    settings : frames per second and the clip, where files leave a choice
+    settings : samples per second, clips, and what numbered files are, where files leave a choice
 
     The animation has as many frames as the longest of the files; names of bodies are made unique. A file that is damaged or has an unknown
     format is a `FileError`. Cost: headers and frame 0 at most; `Actor.at` reads each frame when it is needed.
@@ -109,6 +116,9 @@ def read(paths: str | Path | Sequence[str | Path], settings: Settings = DEFAULT_
         raise ArgumentError(f"paths: expected at least one file or folder, got {paths!r:.80}")
     if settings.rate is not None:
         positive("rate", settings.rate)
+    check_kind(settings.numbered)
+    if settings.start is not None:
+        integer("start", settings.start, range(-MAX_START, MAX_START))
     runs, files, already_read = list[FileRun](), list[Path](), dict[Path, Animation]()
     for path in dict.fromkeys(map(Path, paths)):
         with file_errors(path):  # names that are too long
@@ -121,7 +131,12 @@ def read(paths: str | Path | Sequence[str | Path], settings: Settings = DEFAULT_
             if path.suffix.lower() not in FORMATS:
                 raise refuse(path, f"has no known suffix; known are {' '.join(FORMATS)}")
             files.append(path)
-    return _merge([reading() for reading in _make_readers(runs + _group_runs(files), settings, already_read)])._replace(asked=settings)
+    readers = _make_readers(runs + _group_runs(files), settings, already_read)
+    found = _merge([resample(reading(), settings.rate) for reading in readers])
+    if settings.clips and not found.clips:
+        raise ArgumentError(f"clip: expected none, as {found.name} has no clips, got {settings.clips[0]!r:.100}")
+    labels = found.frame_labels if settings.start is None else [str(settings.start + frame) for frame in range(found.frames)]
+    return found._replace(asked=settings, frame_labels=labels)
 
 
 def _group_runs(files: list[Path]) -> list[FileRun]:
@@ -210,13 +225,23 @@ def _match_caches(runs: list[FileRun]) -> dict[Path, Path]:
 def _read_run(run: FileRun, settings: Settings) -> Animation:
     path = run.files[0]
     name = run.name or path.resolve().parent.name or "frames"
-    if FORMATS[path.suffix.lower()] is VTK:
+    labels, is_vtk, ends = [str(number) for number in run.numbers], FORMATS[path.suffix.lower()] is VTK, None
+    kind, load = settings.numbered, _part_loader(path, settings)
+    if kind is None:
+        kind, ends = (FRAMES, None) if is_vtk else kind_of_files(run.files, load)  # numbered files of VTK are steps of a simulation
+        notes = run.notes() or (() if is_vtk and len(run.files) > 2 else kind_note(run.files, kind))
+    else:
+        notes = ()
+    if kind == BODIES:
+        function = _read_function(path)
+        return _merge([function(each, settings) for each in run.files])._replace(name=name, notes=notes)
+    if is_vtk:
         from pliant.io.vtk.vtk import read_vtk_sequence
 
-        found = read_vtk_sequence(run.files, name, settings)
+        found = read_vtk_sequence(run.files, name, labels)
     else:
-        found = read_sequence(run.files, _part_loader(path, settings), name, settings)
-    return found._replace(notes=run.notes() + found.notes)
+        found = read_sequence(run.files, load, name, ends, labels)
+    return found._replace(notes=notes + found.notes)
 
 
 def _part_loader(path: Path, settings: Settings) -> LoadParts:
@@ -253,7 +278,19 @@ def _merge(animations: list[Animation]) -> Animation:
     for actor in actors:
         actor.name = unique_names.assign(actor.name)
     files = tuple(dict.fromkeys(path for each in animations for path in each.files))
-    return Animation(name, actors, max(each.frames for each in animations), rates[0], up, unit, tuple(map(printable, notes)), files)
+    clips = tuple(clip for each in animations for clip in each.clips)
+    frames = max(each.frames for each in animations)
+    return Animation(name, actors, frames, rates[0], up, unit, tuple(map(printable, notes)), files, clips=clips,
+                     frame_labels=_common_labels(animations, frames))  # fmt: skip
+
+
+def _common_labels(animations: list[Animation], frames: int) -> list[str] | None:
+    """The numbers of frames, if those of all animations that move agree and are others than those here."""
+    known = [each.frame_labels for each in animations if each.frames > 1]
+    longest = next((labels for labels in known if labels is not None and len(labels) == frames), None)
+    if longest is None or any(labels is None or labels != longest[: len(labels)] for labels in known):
+        return None
+    return None if longest == [str(frame) for frame in range(frames)] else longest
 
 
 def _common_value(what: str, values: list[str], notes: list[str]) -> str:

@@ -17,37 +17,45 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.io.animation import DEFAULT_RATE, Animation, FrameActor, Mesh, Settings
+from pliant.io.animation import DEFAULT_RATE, Animation, FrameActor, Mesh
 from pliant.io.limits import refuse
 from pliant.io.mesh_part import EMPTY_MESH, MeshPart, matched_part, welded_part
 from pliant.io.polygons import Rows, crossing_note
 
 LoadParts = Callable[[Path], list[MeshPart]]
+PartsOfFile = dict[Path, list[MeshPart]]
 
 DIGITS = re.compile("[0-9]+")
 SEPARATORS = " ._-"  # what stands between a name and a number
 
 
-def read_sequence(files: Sequence[Path], load: LoadParts, name: str, settings: Settings) -> Animation:
-    """The animation of these files, in this order; `load` gives the parts of one. A body that is named as its file is gets `name`."""
-    reader = SequenceReader(files, load)
+def read_sequence(files: Sequence[Path], load: LoadParts, name: str, ends: PartsOfFile | None = None,
+                  labels: list[str] | None = None) -> Animation:  # fmt: skip
+    """The animation of these files, in this order; `load` gives the parts of one. A body that is named as its file is gets `name`.
+
+    ends : the parts of the first file and of the last one, if these have been read
+    labels : the numbers of the frames
+    """
+    reader = SequenceReader(files, load, ends)
     is_single = len(reader.first_parts) == 1 and reader.first_parts[0].name == reader.first_path.stem
     actors = [
         FrameActor(name if is_single else part.name, len(files), partial(reader.read, k), reader.is_soup[k], files.__getitem__,
                    part.polygon_of_face, partial(reader.polygons, k))
         for k, part in enumerate(reader.first_parts)
     ]
+    for actor, part in zip(actors, reader.first_parts, strict=True):
+        actor.take_materials(part.materials, part.material_of_face)
     notes = tuple(note for part in reader.first_parts for note in crossing_note(part.name, part.crossing))
-    return Animation(name, actors, len(files), settings.rate or DEFAULT_RATE, notes=notes, files=tuple(files))
+    return Animation(name, actors, len(files), DEFAULT_RATE, notes=notes, files=tuple(files), frame_labels=labels)
 
 
 class SequenceReader:
     """Reads the files of a sequence. Every thread keeps the parts of the file that it has read last, since the actors of a frame ask for
     them one after the other; nothing else is kept but the faces of the first file."""
 
-    def __init__(self, files: Sequence[Path], load: LoadParts) -> None:
+    def __init__(self, files: Sequence[Path], load: LoadParts, ends: PartsOfFile | None = None) -> None:
         self._files, self._load, self._last = files, load, threading.local()
-        ends = {path: load(path) for path in (files[0], files[-1])}
+        ends = ends or {path: load(path) for path in (files[0], files[-1])}
         self.first_path = next((path for path, parts in ends.items() if parts), files[0])
         if not ends[self.first_path]:
             raise refuse(self.first_path, "holds no faces, and neither does the last file of the sequence")
@@ -88,14 +96,15 @@ class FileRun(NamedTuple):
 
     name: str  # what their names have in common, which may be nothing; of one file its stem
     files: list[Path]
+    numbers: Sequence[int] = ()  # of the files, rising; none of one file
     missing: int | None = None  # the first number that is not there, where the others rise by equal steps
 
     def notes(self) -> tuple[str, ...]:
-        """What a user may not expect: that two files are a sequence, that one has a gap."""
-        note, count = f"{self.files[0].name} … {self.files[-1].name} are {len(self.files):,} frames of one sequence", len(self.files)
-        if self.missing is not None:
-            return (f"{note}, one after the other, though numbers are missing, the first of them {self.missing}",)
-        return (note,) if count == 2 else ()
+        """What a user may not expect of frames: that numbers are missing."""
+        if self.missing is None:
+            return ()
+        note = f"{self.files[0].name} … {self.files[-1].name} are {len(self.files):,} frames of one sequence"
+        return (f"{note}, one after the other, though numbers are missing, the first of them {self.missing}",)
 
 
 def group_numbered(files: Sequence[Path]) -> list[FileRun]:
@@ -116,9 +125,9 @@ def group_numbered(files: Sequence[Path]) -> list[FileRun]:
     return sorted(runs, key=lambda run: min(order[path] for path in run.files))
 
 
-def _sort_by_number(files: list[Path], place: int) -> tuple[list[Path], int | None]:
-    """The files in the order of that number of their names, and the first number that is missing: every tenth is no gap, but what is left
-    out of such a row."""
+def _sort_by_number(files: list[Path], place: int) -> tuple[list[Path], list[int], int | None]:
+    """The files in the order of that number of their names, these numbers, and the first one that is missing: every tenth is no gap, but
+    what is left out of such a row."""
     by_number: dict[int, Path] = {}
     for path in files:
         number = int(DIGITS.findall(path.stem)[place])
@@ -128,4 +137,4 @@ def _sort_by_number(files: list[Path], place: int) -> tuple[list[Path], int | No
     steps = [later - number for number, later in pairwise(numbers)]
     step = math.gcd(*steps)
     missing = (number + step for number, each in zip(numbers[:-1], steps, strict=True) if each > step)
-    return [by_number[number] for number in numbers], next(missing, None)
+    return [by_number[number] for number in numbers], numbers, next(missing, None)

@@ -86,6 +86,10 @@ class AnimatedScene:
         """The camera of a frame, for a picture of this size."""
         return self.view(frame).camera(width, height)
 
+    def playback(self, **options: Any) -> Playback:
+        """The bodies, with their BVHs. Options are those of `Body`."""
+        return Playback(self, **options)
+
 
 class FrameTimes(NamedTuple):
     """When a frame began, and what came before any ray: seconds that formulas took for new shapes, and bodies for their update."""

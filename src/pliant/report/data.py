@@ -8,6 +8,7 @@ after the last snapshot, so that a caller who computes collisions while snapshot
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -34,11 +35,17 @@ class ReportBody(NamedTuple):
     name : any text; the page shows it as text, never as markup
     kind : how it moves: "free", "rigid", "morph", "blended", "soup"
     hierarchy : its BVH, of `pliant.report.hierarchy.hierarchy_of`, or None
+    materials : the names of its materials, or None
+    material_of_face : (f,) int32 the material of each face, −1 for none; or None
+    polygon_of_face : (f,) int32 the polygon of the file that each triangle is part of; or None
     """
 
     name: str
     kind: str
     hierarchy: Hierarchy | None = None
+    materials: Sequence[str] | None = None
+    material_of_face: Indices | None = None
+    polygon_of_face: Indices | None = None
 
 
 class Snapshot(NamedTuple):
@@ -47,11 +54,15 @@ class Snapshot(NamedTuple):
     frame : its number
     meshes : (vertices (n, 3), faces (f, 3)) of each body; the same array object of faces as long as they do not change
     marked : the intersecting faces of each body, sorted, each once
+    near : likewise those that are near another; empty: none
+    quiet : likewise those whose intersections are known, static or shallow; empty: none
     """
 
     frame: int
     meshes: Sequence[tuple[Floats, Indices]]
     marked: Sequence[Indices]
+    near: Sequence[Indices] = ()
+    quiet: Sequence[Indices] = ()
 
 
 class Contact(NamedTuple):
@@ -62,6 +73,8 @@ class Contact(NamedTuple):
     pairs : the number of pairs of intersecting faces
     centre : the center of the intersecting faces
     radius : their largest distance from it
+    depth : how deep the bodies are in each other; 0 if unknown
+    depth_kind : how it was found: "inside", "through", "at least"; "none" if unknown
     """
 
     frame: int
@@ -70,6 +83,51 @@ class Contact(NamedTuple):
     pairs: int
     centre: tuple[float, float, float]
     radius: float
+    depth: float = 0.0
+    depth_kind: str = "none"
+
+
+class ReportEvent(NamedTuple):
+    """What two bodies do over consecutive frames: a row of the table of events.
+
+    first, second : indices of the bodies
+    kind : "touching", "near" or "enclosed"
+    state : "new", "static", "known", "shallow", "near" or "enclosed"; only "new" and "enclosed" are collisions
+    title : the bodies, for people
+    begin, end : the first and the last frame
+    frames : these, for people
+    worst_frame : where it is deepest, or nearest
+    depth : there, for people
+    pairs : pairs of faces there
+    centre, radius : the place to look at there
+    """
+
+    first: int
+    second: int
+    kind: str
+    state: str
+    title: str
+    begin: int
+    end: int
+    frames: str
+    worst_frame: int
+    depth: str
+    pairs: int
+    centre: tuple[float, float, float]
+    radius: float
+
+
+class Verdict(NamedTuple):
+    """The banner of a report.
+
+    kind : "collisions", "known", "near" or "clean": its color
+    title : the verdict
+    notes : sentences below it: what counts, what does not
+    """
+
+    kind: str
+    title: str
+    notes: Sequence[str] = ()
 
 
 class ReportData(NamedTuple):
@@ -88,6 +146,12 @@ class ReportData(NamedTuple):
     unit : of lengths; empty if unknown
     body_pairs : (l, 3) int64: frame, body, pairs of faces in which it takes part; None: the sums of the contacts
     omitted_contacts : the number of contacts that are not in the list
+    quiet_counts : like `counts`, of pairs that do not count, such as those of every frame; shown paler
+    verdict : the banner; None: no banner
+    events : rows of the table of events, the worst first; the page opens on the first, if it is a collision. Empty: the table of contacts
+        is shown instead
+    omitted_events : the number of events that are not in the list
+    frame_labels : what people call these frames; None: their numbers
     """
 
     title: str
@@ -103,3 +167,8 @@ class ReportData(NamedTuple):
     unit: str = ""
     body_pairs: NDArray[np.int64] | None = None
     omitted_contacts: int = 0
+    quiet_counts: Mapping[str, NDArray[np.int64]] = MappingProxyType({})
+    verdict: Verdict | None = None
+    events: Sequence[ReportEvent] = ()
+    omitted_events: int = 0
+    frame_labels: Sequence[str] | None = None

@@ -6,13 +6,14 @@ has grown or shrunk much. No vertex is moved by more than 1/16,000 of the longes
 A chunk holds whole frames. Inflated it is, little-endian, frame after frame:
 
     int32           the index of the frame in `ReportData.frames`
-    int32 (b, 4)    of each of b bodies: mode, vertices, faces or −1 if unchanged, marked faces
+    int32 (b, 6)    of each of b bodies: mode, vertices, faces, and the faces of three marks; −1 where faces or marks are unchanged
     float64 (b, 4)  of each body: the zero of its grid (x, y, z) and its step
-    bytes           of each body: faces, positions (3, n), marked faces, as `byte_planes` of their deltas or residuals
+    bytes           of each body: faces, positions (3, n), faces of each mark, as `byte_planes` of their deltas or residuals
 
-Faces and marked faces are deltas from the previous entry. Positions are residuals of one of three predictions: zero, the previous frame, or
-the linear extrapolation of the two previous frames (ORDER_BITS of the mode); with NEIGHBOUR_BIT, these are deltas from the previous vertex.
-With SAME_BIT, positions are unchanged and not stored. All arithmetic is modulo 2¹⁶ or 2³².
+The marks are: intersecting, near, known. Faces and those of marks are deltas from the previous entry. Positions are residuals of one of
+three predictions: zero, the previous frame, or the linear extrapolation of the two previous frames (ORDER_BITS of the mode); with
+NEIGHBOUR_BIT, these are deltas from the previous vertex. With SAME_BIT, positions are unchanged and not stored. All arithmetic is modulo
+2¹⁶ or 2³².
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from pliant.errors import ArgumentError
 
 Ints = NDArray[Any]
 
+MARKS = 3  # lists of marked faces
 ORDER_BITS, NEIGHBOUR_BIT, SAME_BIT = 3, 4, 8  # bits of a mode
 ZLIB_LEVEL = 4  # 6 takes six times as long and saves 4 % (100 frames of a cloth of 50,000 triangles: 1.5 s, 2.8 MB)
 NEW_STEPS, MIN_STEPS, MAX_STEPS = 10_000, 7_000, 32_000  # steps in half a side: of a new grid, and where it becomes too coarse or too small
@@ -41,7 +43,7 @@ class QuantizedBody(NamedTuple):
     zero: NDArray[np.float64]  # (3,)
     step: float
     faces: NDArray[np.int32]  # (f, 3); the same array while they do not change
-    marked: NDArray[np.int32]  # ascending
+    marks: Sequence[NDArray[np.int32]]  # MARKS lists of faces, ascending
 
 
 class Frame(NamedTuple):
@@ -61,12 +63,13 @@ class Quantizer:
         self.used_vertices: NDArray[np.intp] | None = None  # None: all
         self.faces = np.empty((0, 3), np.int32)
 
-    def quantize(self, vertices: Ints, faces: Ints, marked: Ints) -> QuantizedBody:
+    def quantize(self, vertices: Ints, faces: Ints, marks: Sequence[Ints]) -> QuantizedBody:
         """The body on its grid."""
         self._connect(len(vertices), faces)
+        marks = [np.asarray(mark, np.int32) for mark in marks]
         rows = np.asarray(vertices if self.used_vertices is None else vertices[self.used_vertices], np.float64)
         if not len(rows):
-            return QuantizedBody(np.zeros((3, 0), np.int16), np.zeros(3), 1.0, self.faces, np.asarray(marked, np.int32))
+            return QuantizedBody(np.zeros((3, 0), np.int16), np.zeros(3), 1.0, self.faces, marks)
         low, high = 0.5 * rows.min(axis=0), 0.5 * rows.max(axis=0)  # halves, since the sum of large numbers may overflow
         zero, half = low + high, float((high - low).max())
         if not np.isfinite(half):
@@ -74,7 +77,7 @@ class Quantizer:
         if not MIN_STEPS * self.step <= half <= MAX_STEPS * self.step or not self.step:
             self.step = max(half / NEW_STEPS, np.finfo(float).tiny) if half else 1.0
         grid = np.rint((rows - zero).T / self.step).astype(np.int16, order="C")
-        return QuantizedBody(grid, zero, self.step, self.faces, np.asarray(marked, np.int32))
+        return QuantizedBody(grid, zero, self.step, self.faces, marks)
 
     def _connect(self, count: int, faces: Ints) -> None:
         """Find the used vertices again if the faces have changed."""
@@ -135,17 +138,20 @@ class Encoder:
         head, places, parts = [], [], []
         for body, piece in enumerate(frame.pieces):
             history = self.history.get(body, [])
+            before = history[0].marks if history else [np.zeros(0, np.int32)] * MARKS
+            new_marks = [mark if not np.array_equal(mark, old) else None for mark, old in zip(piece.marks, before, strict=True)]
             new_faces = not history or piece.grid.shape != history[0].grid.shape or not _equal(piece.faces, history[0].faces)
             if new_faces or piece.step != history[0].step:
                 history = []
             mode, coded = _encode_positions(piece.grid, [each.grid for each in history])
             faces = byte_planes(deltas(piece.faces.ravel())) if new_faces else b""
-            head.append((mode, piece.grid.shape[1], len(piece.faces) if new_faces else -1, len(piece.marked)))
+            head.append((mode, piece.grid.shape[1], len(piece.faces) if new_faces else -1,
+                         *(-1 if mark is None else len(mark) for mark in new_marks)))
             places.append((*piece.zero, piece.step))
-            parts += [faces, coded, byte_planes(deltas(piece.marked))]
+            parts += [faces, coded, *(byte_planes(deltas(mark)) for mark in new_marks if mark is not None)]
             self.history[body] = [piece, *history[:1]]
         count = len(frame.pieces)
-        rows = np.array(head, "<i4").reshape(count, 4).tobytes(), np.array(places, "<f8").reshape(count, 4).tobytes()
+        rows = np.array(head, "<i4").reshape(count, 3 + MARKS).tobytes(), np.array(places, "<f8").reshape(count, 4).tobytes()
         return b"".join([np.array([frame.place], "<i4").tobytes(), *rows, *parts])
 
 
@@ -173,18 +179,21 @@ class Decoder:
         at = 0
         while at < len(chunk):
             place = int(np.frombuffer(chunk, "<i4", 1, at)[0])
-            head = np.frombuffer(chunk, "<i4", 4 * self.bodies, at + 4).reshape(-1, 4).tolist()
-            places = np.frombuffer(chunk, "<f8", 4 * self.bodies, at + 4 + 16 * self.bodies).reshape(-1, 4)
-            at += 4 + 48 * self.bodies
+            head = np.frombuffer(chunk, "<i4", (3 + MARKS) * self.bodies, at + 4).reshape(-1, 3 + MARKS).tolist()
+            begin = at + 4 + 4 * (3 + MARKS) * self.bodies
+            places = np.frombuffer(chunk, "<f8", 4 * self.bodies, begin).reshape(-1, 4)
+            at = begin + 32 * self.bodies
             pieces = []
-            for body, (mode, vertices, faces, marked) in enumerate(head):
-                sizes = 12 * max(faces, 0), 0 if mode & SAME_BIT else 6 * vertices, 4 * marked
+            for body, (mode, vertices, faces, *marked) in enumerate(head):
+                sizes = 12 * max(faces, 0), 0 if mode & SAME_BIT else 6 * vertices, *(4 * max(count, 0) for count in marked)
                 ends = at + np.cumsum([0, *sizes])
                 parts = [chunk[begin:end] for begin, end in pairwise(ends)]
                 history, at = self.history.get(body, []), int(ends[-1])
                 connected = history[0].faces if faces < 0 else _decode_deltas(parts[0], 3 * faces).reshape(-1, 3)
                 grid = history[0].grid if mode & SAME_BIT else _decode_positions(mode, parts[1], vertices, [each.grid for each in history])
-                pieces.append(QuantizedBody(grid, places[body, :3], float(places[body, 3]), connected, _decode_deltas(parts[2], marked)))
+                old = history[0].marks if history else [np.zeros(0, np.int32)] * MARKS
+                marks = [old[k] if count < 0 else _decode_deltas(parts[2 + k], count) for k, count in enumerate(marked)]
+                pieces.append(QuantizedBody(grid, places[body, :3], float(places[body, 3]), connected, marks))
                 self.history[body] = [pieces[-1], *history[:1]]
             yield Frame(place, pieces)
 

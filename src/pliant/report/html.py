@@ -18,15 +18,16 @@ from contextlib import closing
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pliant.core.archive import atomic_file
 from pliant.errors import ArgumentError
-from pliant.report.data import Contact, Hierarchy, ReportBody, ReportData, Snapshot
+from pliant.report.data import Contact, Hierarchy, ReportBody, ReportData, ReportEvent, Snapshot
 from pliant.report.encode import byte_planes, deflate, deltas
+from pliant.report.face_details import FaceDetails, detail_fields, encode_details
 from pliant.report.temp_frames import FrameStore
 
 SCRIPTS = ("data.js", "shaders.js", "viewer.js", "charts.js", "tables.js", "main.js")
@@ -35,6 +36,7 @@ MAX_PRIORITY = 12  # frames of the contacts with the most pairs, kept first
 LOAD_ROW_BYTES = 20  # bytes of a row that says how many pairs a body has in a frame, at most
 BLOCK_TAG_BYTES = 80  # bytes around a block of data, at most
 UP_AXES = ("", "x", "y", "z")
+VERDICTS = ("collisions", "known", "near", "clean")
 NO_FRAMES = "There is no 3D view: no frames were stored."
 TOO_LARGE = "The 3D view is left out: its first frame alone would make this page larger than {:g} MB."
 
@@ -52,20 +54,22 @@ def write_report(path: str | os.PathLike[str], report: ReportData, most_bytes: i
         raise ArgumentError(f"most_bytes: expected a positive number, got {most_bytes}")
     target.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(target) as file, closing(FrameStore(len(report.bodies), _priority_frames(report))) as store:
-        has_view = _store_snapshots(store, report, most_bytes - _page_size(report, [], most_bytes))
-        hierarchies: list[bytes] = []
+        has_view = _store_snapshots(store, report, most_bytes - _page_size(report, BodyBlocks(), most_bytes))
+        blocks = BodyBlocks()
         if has_view and store.stored:
-            hierarchies = _encode_hierarchies(report, store.faces, most_bytes)
-            has_view = store.fit(most_bytes - _page_size(report, hierarchies, most_bytes) - BLOCK_TAG_BYTES * len(store.lengths))
-        for part in _page_parts(report, store if has_view else None, hierarchies, most_bytes):
+            blocks = BodyBlocks(_encode_hierarchies(report, store.faces, most_bytes),
+                                encode_details(report.bodies, store.faces, store.vertex_ids, most_bytes))  # fmt: skip
+            has_view = store.fit(most_bytes - _page_size(report, blocks, most_bytes) - BLOCK_TAG_BYTES * len(store.lengths))
+        for part in _page_parts(report, store if has_view else None, blocks if has_view else BodyBlocks(), most_bytes):
             file.write(part)
     return target
 
 
 def _priority_frames(report: ReportData) -> list[int]:
-    """Indices of the frames of the contacts with the most pairs."""
+    """Indices of the frames of the worst events and contacts."""
     places = {int(frame): place for place, frame in enumerate(report.frames)}
-    frames = dict.fromkeys(contact.frame for contact in report.contacts[: 10 * MAX_PRIORITY])
+    frames = dict.fromkeys([event.worst_frame for event in report.events[:MAX_PRIORITY]]
+                           + [contact.frame for contact in report.contacts[: 10 * MAX_PRIORITY]])  # fmt: skip
     return [places[frame] for frame in frames if frame in places][:MAX_PRIORITY]
 
 
@@ -90,32 +94,56 @@ def _check_snapshot(snapshot: Snapshot, bodies: int) -> None:
     if not len(snapshot.meshes) == len(snapshot.marked) == bodies:
         raise ArgumentError(f"snapshots: frame {snapshot.frame} has {len(snapshot.meshes)} meshes and marks of {len(snapshot.marked)}, "
                             f"expected those of {bodies} bodies")  # fmt: skip
-    for body, ((_, faces), marked) in enumerate(zip(snapshot.meshes, snapshot.marked, strict=True)):
-        if len(marked) and (marked[0] < 0 or marked[-1] >= len(faces) or (np.diff(marked) <= 0).any()):
-            raise ArgumentError(f"snapshots: frame {snapshot.frame}: marked faces of body {body}: "
-                                f"expected ascending indices below {len(faces)}")  # fmt: skip
+    for name, marks in (("marked", snapshot.marked), ("near", snapshot.near), ("quiet", snapshot.quiet)):
+        if len(marks) not in (0, bodies):
+            raise ArgumentError(f"snapshots: frame {snapshot.frame} has {name} faces of {len(marks)} bodies, expected those of {bodies}")
+        for body, ((_, faces), mark) in enumerate(zip(snapshot.meshes, marks, strict=False)):
+            if len(mark) and (mark[0] < 0 or mark[-1] >= len(faces) or (np.diff(mark) <= 0).any()):
+                raise ArgumentError(f"snapshots: frame {snapshot.frame}: {name} faces of body {body}: "
+                                    f"expected ascending indices below {len(faces)}")  # fmt: skip
 
 
 # ---- the data of the page ----------------------------------------------------------------------------------------------
 
 
-def _page_data(report: ReportData, store: FrameStore | None, hierarchies: Sequence[bytes], most_bytes: int) -> dict[str, Any]:
+class BodyBlocks(NamedTuple):
+    """Blocks of data of each body; empty: left out.
+
+    hierarchies : see `_encode_hierarchy`
+    details : see `face_details`
+    """
+
+    hierarchies: Sequence[bytes] = ()
+    details: Sequence[FaceDetails] = ()
+
+
+def _page_data(report: ReportData, store: FrameStore | None, blocks: BodyBlocks, most_bytes: int) -> dict[str, Any]:
     """The report as JSON; a frame is its index in `frames`."""
     frames = [int(frame) for frame in report.frames]
     places = {frame: place for place, frame in enumerate(frames)}
     _check_report(report, places)
     shown = store if store is not None and store.stored else None
+    hierarchies, labels = blocks.hierarchies, report.frame_labels
+    if labels is not None and len(labels) != len(frames):
+        raise ArgumentError(f"frame_labels: expected a text for each of {len(frames)} frames, got {len(labels)}")
+    details: Sequence[FaceDetails | None] = blocks.details or [None] * len(report.bodies)
     return {
         "title": report.title,
         "facts": [[name, value] for name, value in report.facts],
-        "notes": [*report.notes, *_omission_notes(report, store, hierarchies, most_bytes)],
+        "notes": [*report.notes, *_omission_notes(report, store, blocks, most_bytes)],
         "rate": float(report.rate),
         "up": report.up,
         "unit": report.unit,
         "frames": frames,
-        "counts": [{"name": name, "values": _check_counts(name, values, len(frames))} for name, values in report.counts.items()],
-        "bodies": [{"name": each.name, "kind": each.kind, **_level_sizes(each.hierarchy if hierarchies else None)}
-                   for each in report.bodies],
+        "labels": [str(label) for label in labels] if labels is not None else None,
+        "counts": [{"name": name, "values": _check_counts(name, values, len(frames)), "quiet": quiet}
+                   for counts, quiet in ((report.counts, False), (report.quiet_counts, True)) for name, values in counts.items()],
+        "bodies": [{"name": each.name, "kind": each.kind, **_level_sizes(each.hierarchy if hierarchies else None),
+                    **detail_fields(each, detail)} for each, detail in zip(report.bodies, details, strict=True)],
+        "verdict": None if report.verdict is None else {"kind": report.verdict.kind, "title": report.verdict.title,
+                                                        "notes": list(report.verdict.notes)},
+        "events": [_event_row(each, places, len(report.bodies)) for each in report.events[:MAX_ROWS]],
+        "moreEvents": report.omitted_events + max(0, len(report.events) - MAX_ROWS),
         "contacts": [_contact_row(each, places) for each in report.contacts[:MAX_ROWS]],
         "more": report.omitted_contacts + max(0, len(report.contacts) - MAX_ROWS),
         "load": _body_loads(report, places, most_bytes),
@@ -133,12 +161,14 @@ def _check_report(report: ReportData, places: Mapping[int, int]) -> None:
         raise ArgumentError(f"up: expected one of {', '.join(map(repr, UP_AXES))}, got {report.up!r:.40}")
     if not 0 < report.rate < np.inf:
         raise ArgumentError(f"rate: expected a positive number of frames a second, got {report.rate}")
+    if report.verdict is not None and report.verdict.kind not in VERDICTS:
+        raise ArgumentError(f"verdict: expected one of {', '.join(map(repr, VERDICTS))}, got {report.verdict.kind!r:.40}")
     for contact in report.contacts:
         if contact.frame not in places or not 0 <= min(contact[1:3]) <= max(contact[1:3]) < len(report.bodies):
             raise ArgumentError(f"contacts: {contact} has a frame or a body that the report does not have")
 
 
-def _omission_notes(report: ReportData, store: FrameStore | None, hierarchies: Sequence[bytes], most_bytes: int) -> Iterator[str]:
+def _omission_notes(report: ReportData, store: FrameStore | None, blocks: BodyBlocks, most_bytes: int) -> Iterator[str]:
     """A sentence for everything that was left out."""
     if store is None:
         yield TOO_LARGE.format(most_bytes / 1e6)
@@ -147,7 +177,9 @@ def _omission_notes(report: ReportData, store: FrameStore | None, hierarchies: S
         share = round(len(report.frames) / len(store.stored))
         yield (f"The 3D view has {len(store.stored):,} of {len(report.frames):,} frames, about one in {share}, "
                f"so that this page stays below {most_bytes / 1e6:g} MB; charts and tables have all of them.")  # fmt: skip
-    if store.stored and not hierarchies and any(each.hierarchy for each in report.bodies):
+    if store.stored and not blocks.details and any(each.polygon_of_face is not None or each.materials for each in report.bodies):
+        yield f"Polygons and materials are left out: they would take more than an eighth of {most_bytes / 1e6:g} MB."
+    if store.stored and not blocks.hierarchies and any(each.hierarchy for each in report.bodies):
         yield f"Bounding volumes are left out: they would take more than a quarter of {most_bytes / 1e6:g} MB."
 
 
@@ -160,6 +192,13 @@ def _check_counts(name: str, values: NDArray[np.int64], frames: int) -> list[int
 
 def _contact_row(contact: Contact, places: Mapping[int, int]) -> list[float]:
     return [places[contact.frame], *map(int, contact[1:4]), *map(float, contact.centre), float(contact.radius)]
+
+
+def _event_row(event: ReportEvent, places: Mapping[int, int], bodies: int) -> dict[str, Any]:
+    if not {event.begin, event.end, event.worst_frame} <= set(places) or not 0 <= min(event[:2]) <= max(event[:2]) < bodies:
+        raise ArgumentError(f"events: {event} has a frame or a body that the report does not have")
+    return {**event._asdict(), "begin": places[event.begin], "end": places[event.end], "place": places[event.worst_frame],
+            "centre": [*map(float, event.centre)], "radius": float(event.radius)}  # fmt: skip
 
 
 def _body_loads(report: ReportData, places: Mapping[int, int], most_bytes: int) -> list[list[int]]:
@@ -208,19 +247,24 @@ def _encode_hierarchies(report: ReportData, faces: Sequence[int], most_bytes: in
 # ---- the page ----------------------------------------------------------------------------------------------------------
 
 
-def _page_parts(report: ReportData, store: FrameStore | None, hierarchies: Sequence[bytes], most_bytes: int) -> Iterator[bytes]:
+def _page_parts(report: ReportData, store: FrameStore | None, blocks: BodyBlocks, most_bytes: int) -> Iterator[bytes]:
     """The file, in pieces."""
-    page_data = _page_data(report, store, hierarchies, most_bytes)
+    page_data = _page_data(report, store, blocks, most_bytes)
     head, tail = _page_shell(page_data)
     yield head
     if page_data["shown"]:
         assert store is not None
         for number, chunk in enumerate(store.chunks()):
             yield _data_block(f"frames-{number}", chunk)
-        for body, data in enumerate(hierarchies):
-            if data:
-                yield _data_block(f"hierarchy-{body}", data)
+        for name, data in _body_blocks(blocks):
+            yield _data_block(name, data)
     yield tail
+
+
+def _body_blocks(blocks: BodyBlocks) -> Iterator[tuple[str, bytes]]:
+    """(name, content) of the blocks that are there."""
+    for kind, contents in (("hierarchy", blocks.hierarchies), ("details", [each.block for each in blocks.details])):
+        yield from ((f"{kind}-{body}", data) for body, data in enumerate(contents) if data)
 
 
 def _page_shell(page_data: Mapping[str, Any]) -> tuple[bytes, bytes]:
@@ -242,10 +286,11 @@ def _page_shell(page_data: Mapping[str, Any]) -> tuple[bytes, bytes]:
     return filled.encode("utf-8", "replace"), after.encode()
 
 
-def _page_size(report: ReportData, hierarchies: Sequence[bytes], most_bytes: int) -> int:
+def _page_size(report: ReportData, blocks: BodyBlocks, most_bytes: int) -> int:
     """An upper bound on the bytes of the page without its frames, as far as they are known."""
-    page_data = _page_data(report, None, hierarchies, most_bytes) | {"shown": [0]}
-    return sum(map(len, _page_shell(page_data))) + 12 * len(report.frames) + sum(len(_data_block("", data)) for data in hierarchies) + 4_096
+    page_data = _page_data(report, None, blocks, most_bytes) | {"shown": [0]}
+    return (sum(map(len, _page_shell(page_data))) + 12 * len(report.frames)
+            + sum(len(_data_block(name, data)) for name, data in _body_blocks(blocks)) + 4_096)  # fmt: skip
 
 
 def _safe_json(value: Any) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import IO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pliant.report.data import Snapshot
 from pliant.report.encode import Decoder, Encoder, Frame, QuantizedBody, Quantizer, deflate
@@ -47,6 +48,7 @@ class FrameStore:
         self.bodies, self.priority = bodies, set(priority)
         self.stride, self.snapshot_count = 1, 0  # every stride-th snapshot is kept; snapshots so far
         self.faces: list[int] = []  # of each body in the first snapshot
+        self.vertex_ids: list[NDArray[np.int32] | None] = []  # of each body there: which vertices are drawn; None: all
         self.extremes = ExtremePoints()
         self._quantizers = [Quantizer() for _ in range(bodies)]
         self._reset()
@@ -66,11 +68,15 @@ class FrameStore:
         """Add the next snapshot, unless it is to be dropped."""
         number, self.snapshot_count = self.snapshot_count, self.snapshot_count + 1
         if self._is_stored(place, number):
-            meshes = zip(self._quantizers, snapshot.meshes, snapshot.marked, strict=True)
-            pieces = [grid.quantize(np.asarray(mesh[0]), np.asarray(mesh[1]), np.asarray(marked)) for grid, mesh, marked in meshes]
+            none = [np.zeros(0, np.int32)] * self.bodies
+            marks = zip(snapshot.marked, snapshot.near or none, snapshot.quiet or none, strict=True)
+            meshes = zip(self._quantizers, snapshot.meshes, marks, strict=True)
+            pieces = [grid.quantize(np.asarray(mesh[0]), np.asarray(mesh[1]), each) for grid, mesh, each in meshes]
             for piece in pieces:
                 self.extremes.add(piece)
-            self.faces = self.faces or [len(piece.faces) for piece in pieces]
+            if not self.faces:
+                self.faces = [len(piece.faces) for piece in pieces]
+                self.vertex_ids = [None if each.used_vertices is None else each.used_vertices.astype(np.int32) for each in self._quantizers]
             self._append(Frame(place, pieces), number)
 
     def _is_stored(self, place: int, number: int) -> bool:

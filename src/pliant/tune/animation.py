@@ -1,6 +1,7 @@
 """Animations that a policy is tuned for: one or two bodies, each a mesh with its vertices in all frames.
 
-Read from an NPZ file (`faces`, `vertices` (k, n, 3), and `faces_b`, `vertices_b` of a second body) or from a folder of numbered meshes.
+Read from an NPZ file (`faces`, `vertices` (k, n, 3), and `faces_b`, `vertices_b` of a second body), from a folder of such files, numbered,
+or from any other file of an animation (`animation_files.py`).
 Files may be hostile: sizes are compared with what is there, nothing is unpickled, and every number is examined.
 """
 
@@ -18,16 +19,18 @@ from numpy.typing import NDArray
 from pliant.core import validate
 from pliant.core.validate_table import is_regular_file
 from pliant.errors import ArgumentError, ArgumentTypeError, FileError, MeshError
+from pliant.io.animation import DEFAULT_SETTINGS, Settings
 from pliant.io.archive import Member, members
 from pliant.io.limits import file_errors
+from pliant.io.read import FORMATS
 from pliant.render.npz import MAX_ARRAY_BYTES, read_mesh
+from pliant.tune.animation_files import MovingMesh, read_bodies
 
 MAX_BODIES = 2
 MAX_FRAMES = 100_000  # of a folder: one file each
 MEMBERS = ("faces", "vertices"), ("faces_b", "vertices_b")
 EXPECTED_MEMBERS = "expected faces and vertices, and perhaps faces_b and vertices_b"
-
-MovingMesh = tuple[NDArray[np.int32], NDArray[np.float64]]
+CACHE_SUFFIXES = (".pc2", ".mdd")
 
 
 class Animation(NamedTuple):
@@ -78,22 +81,47 @@ def digest(animations: Iterable[Animation]) -> str:
     return sha.hexdigest()
 
 
-def read_animations(names: Iterable[str | Path]) -> list[Animation]:
-    """All animations of files and folders."""
-    return [read_animation(name) for name in names]
+def read_animations(names: Iterable[str | Path], bodies: Sequence[str] = (), settings: Settings = DEFAULT_SETTINGS) -> list[Animation]:
+    """All animations of files and folders. A point cache belongs to the mesh before it.
+
+    bodies : names of one body or two, in files with more
+    settings : as for `pliant.read`
+    """
+    groups: list[list[Path]] = []
+    for path in map(Path, names):
+        if groups and path.suffix.lower() in CACHE_SUFFIXES:
+            groups[-1].append(path)
+        else:
+            groups.append([path])
+    return [read_animation(*paths, bodies=bodies, settings=settings) for paths in groups]
 
 
-def read_animation(path: str | Path) -> Animation:
-    """The animation in a file or a folder; what is wrong with it is a `FileError`."""
+def read_animation(path: str | Path, *more: str | Path, bodies: Sequence[str] = (), settings: Settings = DEFAULT_SETTINGS) -> Animation:
+    """The animation in a file or a folder; what is wrong with it is a `FileError`.
+
+    more : other files of the same animation, such as the point cache of a mesh
+    bodies, settings : as for `read_animations`
+    """
     path = Path(path)
     try:
-        bodies = _read_folder(path) if path.is_dir() else _read_file(path)
-        return check_animation(Animation(bodies, path.stem))
+        found = _read_arrays(path) if not more and not bodies and settings == DEFAULT_SETTINGS else None
+        return check_animation(Animation(read_bodies([path, *map(Path, more)], bodies, settings) if found is None else found, path.stem))
     except FileError:
         raise
     except (ValueError, TypeError, OSError) as error:
         line = " ".join(str(error).split())
         raise FileError(line if line.startswith(str(path)) else f"{path}: {line}") from None
+
+
+def _read_arrays(path: Path) -> list[MovingMesh] | None:
+    """The bodies of an NPZ file or a folder of these; None for other files."""
+    if path.is_dir():
+        entries = [path, *(each for each in path.iterdir() if each.is_dir())]
+        others = any(each.suffix.lower() in FORMATS and each.suffix != ".npz" for entry in entries for each in entry.iterdir())
+        return None if others else _read_folder(path)
+    if path.suffix.lower() in FORMATS and path.suffix.lower() != ".npz":
+        return None
+    return _read_file(path)
 
 
 def _read_file(path: Path) -> list[MovingMesh]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pliant.io.animation import Settings
+from pliant.io.read import read
 from pliant.io.vtk.vtk import read_vtk, read_vtk_sequence
 from solids import CURVED, CUTS, area, assert_cube, bent, cube, mesh_of, volume
 from vtks import HEADERS, POLYDATA, collection, handmade, write
@@ -109,7 +110,7 @@ def test_a_list_of_paraview_in_which_faces_change(tmp_path):
     assert actor.kind == "soup" and animation.frames == 2 and animation.name == "a"
     np.testing.assert_allclose(animation.rate, 10)
     assert [len(actor.at(frame).faces) for frame in (0, 1)] == [48, 12]
-    assert read_vtk(tmp_path / "a.vtk.series", Settings(rate=5.0)).rate == 5.0
+    assert read(tmp_path / "a.vtk.series", Settings(rate=5.0)).rate == 5.0
 
 
 def test_times_that_are_not_even_are_noted(tmp_path):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from in_process import Here
 from pliant.errors import FileError
 from pliant.io.animation import Settings
+from pliant.io.read import read
 from pliant.io.vtk import hdf5, xdmf
 from pliant.io.vtk.xdmf import read_xdmf
 from solids import CUTS, area, assert_cube, bent, cube
@@ -157,7 +158,7 @@ def test_times_of_a_collection(time, rate, tmp_path):
         text = text.replace(f'<Time Value="{value}"/>', "")
     path.write_text(text.replace('"Temporal">', f'"Temporal">{time}'))
     assert read_xdmf(path).rate == rate
-    assert read_xdmf(path, Settings(rate=12.0)).rate == 12
+    assert read(path, Settings(rate=12.0)).rate == 12
 
 
 def test_of_several_collections_the_one_that_moves(within):

@@ -25,6 +25,7 @@ from pliant.io.animation import Actor, Floats, FrameActor, MovingActor
 from pliant.io.gltf.meshes import GltfSurface, Skin
 from pliant.io.gltf.poses import Poses
 from pliant.io.limits import refuse
+from pliant.welding import WeldMap, make_weld_map
 
 
 class SkinBinding(NamedTuple):
@@ -36,6 +37,8 @@ class SkinBinding(NamedTuple):
 
 class NodeActor(MovingActor):
     """An actor that the matrix of a node, weights or joints move."""
+
+    has_rest = True
 
     def __init__(self, path: Path, name: str, node: int, poses: Poses, moves: bool) -> None:
         super().__init__(path, name, poses.frames if moves else 1)
@@ -150,7 +153,7 @@ def make_actor(path: Path, name: str, node: int, poses: Poses, surface: GltfSurf
     if surface.targets is not None:
         if rigid or not moving:
             return MorphActor(path, name, node, poses, surface, weights, not rigid)
-        return _free_actor(path, name, poses, surface,
+        return _free_actor(path, name, poses, surface, None,
                            lambda frame: transform_points(poses.world(frame)[node],
                                                           _morph_at(poses, node, frame, surface, weights)))  # fmt: skip
     return RigidActor(path, name, node, poses, surface, not rigid) if rigid or not moving else AffineActor(path, name, node, poses, surface)
@@ -167,7 +170,7 @@ def _skinned_actor(path: Path, name: str, node: int, poses: Poses, surface: Gltf
             made: Floats = np.einsum("nij,nj->ni", each[:, :, :3], _morph_at(poses, node, frame, surface, weights)) + each[:, :, 3]
         return made
 
-    return _free_actor(path, name, poses, surface, vertices)
+    return _free_actor(path, name, poses, surface, bound, vertices)
 
 
 def _morph_at(poses: Poses, node: int, frame: int, surface: GltfSurface, weights: Floats) -> Floats:
@@ -176,8 +179,8 @@ def _morph_at(poses: Poses, node: int, frame: int, surface: GltfSurface, weights
     return morph_vertices(surface, weights if now is None else now)
 
 
-def _free_actor(path: Path, name: str, poses: Poses, surface: GltfSurface, vertices: Any) -> FrameActor:
-    """A free actor whose vertices are a function of the frame."""
+def _free_actor(path: Path, name: str, poses: Poses, surface: GltfSurface, bound: SkinBinding | None, vertices: Any) -> FrameActor:
+    """A free actor whose vertices are a function of the frame. Those with the same targets and weights stay together."""
 
     def read(frame: int) -> tuple[Floats, Any]:
         try:
@@ -188,4 +191,11 @@ def _free_actor(path: Path, name: str, poses: Poses, surface: GltfSurface, verti
             raise refuse(path, f"{name}, frame {frame}: vertices are beyond the largest numbers")
         return rows, surface.faces
 
-    return FrameActor(name, poses.frames, read)
+    def welds(tolerance: float) -> WeldMap:
+        skin = None if bound is None else (bound.weights.indptr, bound.weights.indices, bound.weights.data)
+        shapes = [surface.vertices, *(() if surface.targets is None else surface.targets)]
+        made = make_weld_map(tolerance, shapes, len(surface.vertices), skin)
+        assert made is not None
+        return made
+
+    return FrameActor(name, poses.frames, read, welds=welds, has_rest=True)

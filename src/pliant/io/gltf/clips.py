@@ -9,11 +9,11 @@ Invariant: times do not fall; before the first and after the last a track stays 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from pliant.errors import ArgumentError
 from pliant.io.animation import Floats
 from pliant.io.gltf.buffers import Accessors, Flags, Indices
 from pliant.io.gltf.document import Document, Entry
@@ -22,7 +22,6 @@ from pliant.io.gltf.nodes import normalize
 ACCESSOR_TYPES = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3", "weights": "SCALAR"}
 LINEAR, STEP, CUBIC = "LINEAR", "STEP", "CUBICSPLINE"
 MIN_SINE = 1e-9  # sine of an angle between rotations below which there is no difference between an arc and its chord
-MAX_LISTED = 10  # names of clips in a message
 
 
 class Track:
@@ -99,36 +98,15 @@ class Clip(NamedTuple):
     end: float
 
 
-def clip_names(document: Document) -> list[str]:
-    """Names of all clips."""
-    return [document.get("animations", number).display_name() or f"clip {number}" for number in range(document.count("animations"))]
-
-
-def choose_clip(document: Document, wanted: str | None, notes: list[str]) -> int | None:
-    """The clip that is wanted, by name or by number from 0; the first where nothing is said; None where there is none."""
-    names = clip_names(document)
-    listed = ", ".join(names[:MAX_LISTED]) + (", …" if len(names) > MAX_LISTED else "")
-    if wanted is not None:
-        if wanted in names:
-            return names.index(wanted)
-        if wanted.isdecimal() and len(wanted) < 10 and int(wanted) < len(names):
-            return int(wanted)
-        raise ArgumentError(f"clip: expected one of {listed or 'none, as there are none'}, got {wanted[:100]!r}")
-    if len(names) > 1:
-        notes.append(f"clips: {listed}; this is {names[0]}: --clip chooses")
-    return 0 if names else None
-
-
-def read_clip(data: Accessors, number: int, has_matrix: Flags, targets: dict[int, int], notes: list[str]) -> Clip:
-    """A clip. `fixed` (n,) marks nodes with a matrix, which cannot be moved; `targets` counts the morph targets of nodes that have any."""
-    clip = data.document.get("animations", number)
-    samplers = clip.entries("samplers")
+def read_clips(data: Accessors, numbers: Sequence[int], has_matrix: Flags, targets: dict[int, int], notes: list[str]) -> Clip:
+    """Clips that move different nodes, as one. `has_matrix` (n,) marks nodes with a matrix, which cannot be moved; `targets` counts the
+    morph targets of nodes that have any."""
     groups: dict[tuple[int, str, str], list[tuple[int, Floats]]] = defaultdict(list)
     times: dict[int, Floats] = {}
     constants: list[tuple[int, str, Floats]] = []
     animated: set[tuple[int, str]] = set()
     known: dict[tuple[int, str, str, int, int], tuple[Floats, bool]] = {}  # channels may share what they hold: it is examined once
-    for channel in clip.entries("channels"):
+    for channel, samplers in _channels(data.document, numbers):
         found = _channel_target(data.document, channel, has_matrix, animated)
         if found is None:
             notes.append("channels of extensions or without a node are left out")
@@ -154,6 +132,14 @@ def read_clip(data: Accessors, number: int, has_matrix: Flags, targets: dict[int
             groups[input_index, interpolation, path].append((node, values))
     ends = [(float(some[0]), float(some[-1])) for some in times.values()] or [(0.0, 0.0)]
     return Clip(*_group_tracks(groups, times), constants, min(start for start, _ in ends), max(end for _, end in ends))
+
+
+def _channels(document: Document, numbers: Sequence[int]) -> Iterator[tuple[Entry, list[Entry]]]:
+    """The channels of these clips, each with the samplers of its clip."""
+    for number in numbers:
+        clip = document.get("animations", number)
+        samplers = clip.entries("samplers")
+        yield from ((channel, samplers) for channel in clip.entries("channels"))
 
 
 def _channel_target(document: Document, channel: Entry, has_matrix: Flags, animated: set[tuple[int, str]]) -> tuple[int, str] | None:

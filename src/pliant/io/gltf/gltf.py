@@ -15,10 +15,11 @@ import numpy as np
 
 from pliant.core.validate_rig import positive
 from pliant.errors import MeshError
-from pliant.io.animation import DEFAULT_RATE, DEFAULT_SETTINGS, Actor, Animation, Floats, Settings
+from pliant.io.animation import DEFAULT_SETTINGS, Actor, Animation, Floats, Settings
 from pliant.io.gltf.actors import SkinBinding, make_actor
 from pliant.io.gltf.buffers import Accessors
-from pliant.io.gltf.clips import choose_clip, read_clip
+from pliant.io.gltf.clip_choice import choose_clips, clip_infos, frame_labels, sampling
+from pliant.io.gltf.clips import read_clips
 from pliant.io.gltf.document import Document, read_document
 from pliant.io.gltf.meshes import MAX_VERTICES, GltfSurface, Skin, read_mesh, read_skin
 from pliant.io.gltf.nodes import NodeTree
@@ -30,26 +31,28 @@ IGNORED_EXTENSIONS = {"EXT_mesh_gpu_instancing": "instances are left out", "KHR_
 
 
 def read_gltf(path: Path, settings: Settings = DEFAULT_SETTINGS) -> Animation:
-    """Read a .gltf or .glb file. `settings.clip` chooses one of several clips; `settings.rate` is the number of samples per second."""
-    rate = DEFAULT_RATE if settings.rate is None else positive("rate", settings.rate)
+    """Read a .gltf or .glb file. `settings.clip` chooses among several clips; `settings.rate` is the number of samples per second."""
+    rate = None if settings.rate is None else positive("rate", settings.rate)
     notes: list[str] = []
     with file_errors(path):
         document = read_document(path)
-    clip_number = choose_clip(document, settings.clip, notes)
+    clips = choose_clips(document, settings.clips, notes)
     with file_errors(path):
-        return _read_animation(document, clip_number, rate, notes)
+        return _read_animation(document, clips, rate, notes)
 
 
-def _read_animation(document: Document, clip_number: int | None, rate: float, notes: list[str]) -> Animation:
+def _read_animation(document: Document, clips: list[int], wanted_rate: float | None, notes: list[str]) -> Animation:
     path, data, nodes = document.file, Accessors(document), NodeTree(document)
     mesh_nodes = MeshNodes(data, nodes, notes)
-    clip = None if clip_number is None else read_clip(data, clip_number, nodes.has_matrix, mesh_nodes.targets(), notes)
+    clip = read_clips(data, clips, nodes.has_matrix, mesh_nodes.targets(), notes) if clips else None
+    rate, baked = sampling(clip, wanted_rate)
     poses = Poses(nodes, clip, rate)
     actors = mesh_nodes.actors(poses)
     if not actors:
         raise refuse(path, "has no triangles in its scene")
     notes += _skipped_features(document)
-    return Animation(path.stem, actors, poses.frames, rate, "y", "m", tuple(dict.fromkeys(notes)), tuple(data.files))
+    return Animation(path.stem, actors, poses.frames, rate, "y", "m", tuple(dict.fromkeys(notes)), tuple(data.files),
+                     clips=clip_infos(data, clips), frame_labels=frame_labels(clip, rate, baked, poses.frames))  # fmt: skip
 
 
 def _skipped_features(document: Document) -> list[str]:
@@ -120,6 +123,8 @@ class MeshNodes:
         for (node, surface, mesh, skin), name in zip(self._mesh_nodes, names, strict=True):
             weights, bound = self._weights(node, surface), self._bind_skin(surface, mesh, skin)
             made.append(make_actor(self._data.path, unique_names.assign(name), node, poses, surface, weights, bound))
+            made[-1].source_name = name
+            made[-1].take_materials(surface.materials, surface.material_of_face)
         return made
 
     def _weights(self, node: int, surface: GltfSurface) -> Floats:

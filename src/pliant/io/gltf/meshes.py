@@ -36,7 +36,8 @@ PrimitiveRows = list[tuple[Attributes, Indices | slice]]  # and which of their v
 
 class GltfSurface(NamedTuple):
     """A mesh: vertices (n, 3), faces (f, 3), displacements `targets` (k, n, 3) with their weights (k,) where it has any, and of each vertex
-    of a skinned one the joints (n, j) and how much it belongs to them (n, j)."""
+    of a skinned one the joints (n, j) and how much it belongs to them (n, j). And the names of its materials, with the one of each face
+    (f,), −1 for none."""
 
     vertices: Floats
     faces: Faces
@@ -44,6 +45,8 @@ class GltfSurface(NamedTuple):
     weights: Floats
     joints: Indices
     joint_weights: Floats
+    materials: list[str]
+    material_of_face: Faces
 
 
 def read_mesh(data: Accessors, index: int, skinned: bool, notes: list[str]) -> GltfSurface | None:
@@ -51,6 +54,7 @@ def read_mesh(data: Accessors, index: int, skinned: bool, notes: list[str]) -> G
     mesh = data.document.get("meshes", index)
     parts: dict[Attributes, int] = {}  # and the first vertex of each
     faces: list[Faces] = []
+    materials: list[int | None] = []  # of these
     total = 0
     for primitive in mesh.entries("primitives"):
         mode = primitive.integer("mode", TRIANGLES, 0, FAN)
@@ -66,6 +70,7 @@ def read_mesh(data: Accessors, index: int, skinned: bool, notes: list[str]) -> G
             parts[attributes], total = total, total + count
         if total > MAX_VERTICES:
             raise refuse(data.path, f"{mesh.name}: has {total:,} vertices, at most {MAX_VERTICES:,} are read")
+        materials.append(data.document.index(primitive, "material", "materials"))
         faces.append(_read_faces(data, primitive, mode, count) + np.int32(parts[attributes]))
     if not sum(map(len, faces)):
         return None
@@ -76,7 +81,16 @@ def read_mesh(data: Accessors, index: int, skinned: bool, notes: list[str]) -> G
     kept_rows = _primitive_rows(data, parts, rows)
     joints, joint_weights = _read_joint_weights(data, kept_rows, skinned)
     targets, weights = _read_targets(data, mesh, kept_rows)
-    return GltfSurface(_read_positions(data, mesh, kept_rows), corners, targets, weights, joints, joint_weights)
+    names, material_of_face = _name_materials(data, materials, [len(some) for some in faces])
+    return GltfSurface(_read_positions(data, mesh, kept_rows), corners, targets, weights, joints, joint_weights, names, material_of_face)
+
+
+def _name_materials(data: Accessors, materials: list[int | None], counts: list[int]) -> tuple[list[str], Faces]:
+    """The names of the materials of primitives, and the material of each face, −1 for none."""
+    used = sorted({index for index in materials if index is not None})
+    numbers = [-1 if index is None else used.index(index) for index in materials]
+    names = [data.document.get("materials", index).display_name() or f"material {index}" for index in used]
+    return names, np.repeat(np.array(numbers, np.int32), counts)
 
 
 def _used_vertices(corners: Faces, total: int) -> Indices | None:

@@ -12,7 +12,7 @@ import threading
 
 import numpy as np
 
-from pliant.io.animation import Floats
+from pliant.io.animation import REST, Floats
 from pliant.io.gltf.buffers import Flags, Indices
 from pliant.io.gltf.clips import Clip
 from pliant.io.gltf.nodes import NOT_RIGID, NodeTree, compose, stretch_bounds
@@ -101,8 +101,8 @@ class Poses:
         return 0.0 if self._clip is None else min(self._clip.start + frame / self.rate, self._clip.end)
 
     def world(self, frame: int) -> Floats:
-        """(n, 4, 4), read-only: the matrix of every node in the world."""
-        if not self._tracks:
+        """(n, 4, 4), read-only: the matrix of every node in the world; for REST as the nodes are without the clip."""
+        if not self._tracks or frame == REST:
             return self._rest
         cached: tuple[int, Floats] | None = getattr(self._thread_local, "last", None)
         if cached is None or cached[0] != frame:
@@ -121,8 +121,8 @@ class Poses:
         return self._to_world(made, self._levels)
 
     def weights(self, node: int, frame: int) -> Floats | None:
-        """(k,) weights of the morph targets of a node, where the clip says them."""
-        if self._clip is not None and node in self._clip.weights:
+        """(k,) weights of the morph targets of a node, where the clip says them; for REST it says none."""
+        if self._clip is not None and node in self._clip.weights and frame != REST:
             now: Floats = self._clip.weights[node].sample(self.time(frame))[0]
             return now
         return self._constant_weights.get(node)

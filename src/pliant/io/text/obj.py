@@ -1,8 +1,8 @@
 """Wavefront OBJ: positions and faces of text files (Wavefront's Advanced Visualizer manual, appendix B1).
 
-Only `v`, `f`, `o` and `g` matter here. The vertices of a part are those of the `v` lines, in their order, because a point cache counts
-them; a reader that splits vertices where textures have seams would lose that order. Indices count from 1, or, where negative, back from the
-last vertex before the face. Materials and textures are never opened.
+Only `v`, `f`, `o`, `g` and the names of `usemtl` matter here. The vertices of a part are those of the `v` lines, in their order, because a
+point cache counts them; a reader that splits vertices where textures have seams would lose that order. Indices count from 1, or, where
+negative, back from the last vertex before the face. Materials and textures are never opened.
 
 Objects are parts of their own; where a file has none, groups are. But many files call regions of one surface groups: parts that share
 vertices are one.
@@ -17,7 +17,7 @@ import numpy as np
 
 from pliant.io.animation import Floats
 from pliant.io.limits import MAX_LINE_BYTES, MAX_MESH_BYTES, Lines, refuse, size_of
-from pliant.io.mesh_part import MAX_PARTS, MeshPart, polygon_part
+from pliant.io.mesh_part import MAX_PARTS, MeshPart, polygon_part, with_materials
 from pliant.io.polygons import Indices, Polygons, checked_polygons
 
 CONTINUATIONS = (b"\\", b"\\\r")  # how a line ends that the next one continues
@@ -31,6 +31,7 @@ class ObjContent:
         self.coordinates, self.corners = array("d"), array("q")
         self.counts, self.vertices_before = array("q"), array("q")
         self.names = {b"o": FaceLabels(), b"g": FaceLabels()}
+        self.materials = FaceLabels()
 
     def vertex(self, words: list[bytes]) -> None:
         if len(words) < 4:
@@ -49,7 +50,7 @@ class ObjContent:
 
 
 class FaceLabels:
-    """The objects, or the groups: label 0 is for faces before the first."""
+    """The objects, the groups or the materials: label 0 is for faces before the first."""
 
     def __init__(self) -> None:
         self.label_of_name, self.labels, self.starts = {b"": 0}, [0], [0]
@@ -58,7 +59,7 @@ class FaceLabels:
         """From this face on it is that one; whether the one before has any."""
         label, new = self.label_of_name.setdefault(name, len(self.label_of_name)), face > self.starts[-1]
         if len(self.label_of_name) > MAX_PARTS:
-            raise ValueError(f"more than {MAX_PARTS:,} objects or groups")
+            raise ValueError(f"more than {MAX_PARTS:,} objects, groups or materials")
         if new:
             self.labels.append(label)
             self.starts.append(face)
@@ -89,7 +90,9 @@ def read_obj(path: Path) -> list[MeshPart]:
                 raise refuse(path, f"line {number}: {error}") from None
     if continued:
         raise refuse(path, "ends in the middle of a line that is to go on")
-    return _split_parts(path, content)
+    materials = [name.decode("utf-8", "replace") for name in content.materials.label_of_name]
+    label = content.materials.of_faces(len(content.counts))
+    return [with_materials(part, materials, label) for part in _split_parts(path, content)]
 
 
 def _parse_line(content: ObjContent, line: bytes) -> bool:
@@ -103,6 +106,8 @@ def _parse_line(content: ObjContent, line: bytes) -> bool:
         return True
     elif key in (b"o ", b"g "):
         return content.names[key[:1]].begin(line[2:].strip(), len(content.counts))
+    elif line.startswith(b"usemtl "):
+        return content.materials.begin(line[7:].strip(), len(content.counts))
     elif key[:1].isspace() or key[1:] == b"\t":
         words = line.split()
         return bool(words) and _parse_line(content, b" ".join(words))

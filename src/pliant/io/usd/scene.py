@@ -15,14 +15,19 @@ from typing import Any
 from pliant.errors import ArgumentError
 from pliant.io.limits import UniqueNames, display_name, refuse
 from pliant.io.subprocess_server import Response
+from pliant.io.usd.materials import MaterialNames, material_names
 from pliant.io.usd.meshes import ArrayTuple, Clock, MeshRecord, read_mesh
 from pliant.io.usd.skin import find_skins
 from pliant.io.usd.stage import allow_bytes, open_stage, usd_errors
 
 MAX_FRAMES = 1_000_000
 MAX_ACTORS = 100_000
+MAX_SOURCE = 1_000  # characters of the path of a prim
 UNITS = {1.0: "m", 0.1: "dm", 0.01: "cm", 0.001: "mm", 1000.0: "km", 0.0254: "in", 0.3048: "ft"}  # by metres
 HIDDEN_PURPOSES = ("guide", "proxy")  # purposes: what is drawn for artists, and stand-ins for what is there too
+
+
+_Found = tuple[str, MeshRecord, str, MaterialNames]  # name, mesh, path of the prim, materials
 
 
 class SceneService:
@@ -42,8 +47,9 @@ class SceneService:
         found = self._advance()
         if found is None:
             return None, ()
-        name, mesh = found
-        return {"name": name, "kind": mesh.kind, "frames": mesh.frames, "joints": mesh.joints}, mesh.arrays
+        name, mesh, source, (materials, material_of_polygon) = found
+        head = {"name": name, "kind": mesh.kind, "frames": mesh.frames, "joints": mesh.joints, "source": source, "materials": materials}
+        return head, (*mesh.arrays, material_of_polygon) if materials else mesh.arrays
 
     def metadata(self) -> Response:
         """What is said of the whole. `rate` is 0 where there is one frame."""
@@ -57,7 +63,9 @@ class SceneService:
             metres = float(pxr.UsdGeom.GetStageMetersPerUnit(stage)) if stage.HasAuthoredMetadata("metersPerUnit") else 0.0
         unit = next((name for size, name in UNITS.items() if math.isclose(size, metres, rel_tol=1e-6)), "")
         notes = [f"{count:,} {what}" for what, count in self._skipped.items() if count]
-        return {"rate": self._rate, "up": up, "unit": unit, "notes": notes, "files": [str(file) for file in self._files]}, ()
+        files = [str(file) for file in self._files]
+        return {"start": self._clock.start, "step": self._clock.step, "rate": self._rate, "up": up, "unit": unit, "notes": notes,
+                "files": files}, ()  # fmt: skip
 
     def pose(self, number: int, frame: int) -> Response:
         """Where a mesh is."""
@@ -68,7 +76,7 @@ class SceneService:
         with usd_errors(self._path):
             return None, self._poses[number](frame)
 
-    def _advance(self) -> tuple[str, MeshRecord] | None:
+    def _advance(self) -> _Found | None:
         allow_bytes(self._size)
         with usd_errors(self._path):
             found = next(self._mesh_iterator, None)
@@ -76,7 +84,7 @@ class SceneService:
             self._poses.append(found[1].pose)
         return found
 
-    def _meshes(self) -> Iterator[tuple[str, MeshRecord]]:
+    def _meshes(self) -> Iterator[_Found]:
         """All meshes with their names; what was left out is counted."""
         with usd_errors(self._path) as pxr:
             predicate = pxr.Usd.TraverseInstanceProxies(pxr.Usd.PrimDefaultPredicate)
@@ -104,7 +112,7 @@ class SceneService:
             made += 1
             if made > MAX_ACTORS:
                 raise refuse(self._path, f"has more than {MAX_ACTORS:,} meshes")
-            yield name, found
+            yield name, found, str(prim.GetPath())[:MAX_SOURCE], material_names(pxr, mesh, first)
 
 
 def _make_clock(path: Path, stage: Any, wanted: float | None) -> tuple[Clock, float]:

@@ -36,7 +36,7 @@ def import_pxr() -> Any:
     """The package pxr, which is optional."""
     try:
         import pxr
-        from pxr import Sdf, Tf, Usd, UsdGeom, UsdSkel, Vt  # noqa: F401 (loads them as attributes)
+        from pxr import Sdf, Tf, Usd, UsdGeom, UsdShade, UsdSkel, Vt  # noqa: F401 (loads them as attributes)
     except ImportError:
         raise MissingExtraError("reading USD files needs usd-core: pip install 'pliant[usd]'") from None
     return pxr

@@ -19,8 +19,9 @@ from scipy.sparse import coo_array, csr_array
 
 from pliant.body import Body
 from pliant.io.animation import DEFAULT_RATE, DEFAULT_SETTINGS, Actor, Animation, Faces, Floats, FrameActor, MovingActor, Settings
-from pliant.io.limits import file_errors, printable, refuse, size_of
+from pliant.io.limits import display_name, file_errors, printable, refuse, size_of
 from pliant.io.polygons import Polygons, Triangulation, checked_polygons, crossing_note, triangulate
+from pliant.io.resampling import number_labels
 from pliant.io.subprocess_client import SubprocessClient
 from pliant.io.usd.meshes import ArrayTuple, check_finite
 from pliant.io.usd.scene import MAX_ACTORS, MAX_FRAMES
@@ -65,7 +66,9 @@ def read_usd(path: str | Path, settings: Settings = DEFAULT_SETTINGS) -> Animati
             notes, files = tuple(printable(note) for note in metadata["notes"]), tuple(Path(file) for file in metadata["files"])
             animated = not all(actor.kind == "rigid" and actor.frames == 1 for actor in actors)
             notes += tuple(note for _, some in made for note in some)
-            return Animation(path.stem, actors, frames, rate, printable(metadata["up"]), printable(metadata["unit"]), notes, files)
+            labels = number_labels(float(metadata["start"]) + float(metadata["step"]) * np.arange(frames)) if frames > 1 else None
+            return Animation(path.stem, actors, frames, rate, printable(metadata["up"]), printable(metadata["unit"]), notes, files,
+                             frame_labels=labels)  # fmt: skip
     finally:
         if not animated:  # nothing more will be asked
             scene.close()
@@ -93,6 +96,8 @@ def _make_actor(path: Path, name: str, head: dict[str, Any], arrays: ArrayTuple,
     if kind not in ("rigid", "blended", "free", "soup"):
         raise refuse(path, f"{name}: is of kind {kind!r:.40}, which is none")
     rest, polygons, more = _float_rows(arrays[0], -1, 3), _polygons(path, name, arrays[1:4], len(arrays[0])), arrays[4:]
+    names = [display_name(str(each)) for each in head["materials"]]
+    materials, more = (more[-1], more[:-1]) if names else (np.zeros(0, np.int32), more)
     found = triangulate(rest, polygons)
     actor: Actor
     if kind == "rigid":
@@ -105,7 +110,10 @@ def _make_actor(path: Path, name: str, head: dict[str, Any], arrays: ArrayTuple,
         actor = FrameActor(name, frames, lambda frame: (_frame_vertices(path, name, pose, frame)[0], found.faces))
     else:
         actor = _soup_actor(path, name, frames, polygons, found, pose)
-    actor.polygon_of_face = found.polygon_of_face
+    actor.polygon_of_face, actor.source_name = found.polygon_of_face, printable(str(head["source"]))
+    if names:
+        rows = np.arange(len(found.faces)) if found.polygon_of_face is None else found.polygon_of_face
+        actor.take_materials(names, _check_kind(materials, "i").astype(np.int32).clip(-1, len(names) - 1)[rows])
     return actor, crossing_note(name, found.crossing)
 
 

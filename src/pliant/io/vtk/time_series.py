@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pliant.errors import ArgumentError
 from pliant.io.animation import DEFAULT_RATE, Faces, Floats, FrameActor, Settings
 from pliant.io.limits import file_errors, refuse
 from pliant.io.polygons import crossing_note
@@ -105,13 +106,13 @@ def _surface_points(path: Path, grid: VtkGrid, used: Indices, displaced: bool) -
 
 
 def frame_rate(times: Sequence[float], settings: Settings) -> tuple[float, tuple[str, ...]]:
-    """Frames a second: what the user says, else what evenly spaced times say, else the usual, with a note."""
-    if settings.rate is not None:
-        return settings.rate, ()
+    """Frames a second: what evenly spaced times say, else the usual, with a note. A user's rate needs evenly spaced times."""
     steps = np.diff(np.asarray(times, np.float64))
     if not len(steps):
         return DEFAULT_RATE, ()
     mean = float(steps.mean())
     if not (np.isfinite(mean) and mean > 0 and np.isfinite(1 / mean)) or np.abs(steps - mean).max() > STEP_TOLERANCE * mean:
+        if settings.rate is not None:
+            raise ArgumentError("rate: times are not evenly spaced, so that frames cannot be interpolated; leave --rate out")
         return DEFAULT_RATE, (f"Times are not evenly spaced; frames are played at {DEFAULT_RATE:g} a second.",)
     return 1 / mean, ()

@@ -49,13 +49,13 @@ def read_vtk(path: str | Path, settings: Settings = DEFAULT_SETTINGS) -> Animati
         return _make_animation(path, [_TimedFile(0.0, "", path)], settings)
 
 
-def read_vtk_sequence(paths: Sequence[str | Path], name: str, settings: Settings = DEFAULT_SETTINGS) -> Animation:
+def read_vtk_sequence(paths: Sequence[str | Path], name: str, labels: list[str] | None = None) -> Animation:
     """Read VTK files as the frames of one animation, in this order. They have no times, so the rate is the default."""
     files = [Path(path) for path in paths]
     if not files:
         raise ArgumentError("paths: expected some files, got none")
     made, notes = make_actor(name, len(files), lambda frame: _read_grid(files[frame]), files.__getitem__, len(set(files)))
-    return Animation(name, [made], len(files), DEFAULT_RATE if settings.rate is None else settings.rate, notes=notes, files=tuple(files))
+    return Animation(name, [made], len(files), DEFAULT_RATE, notes=notes, files=tuple(files), frame_labels=labels)
 
 
 def _read_grid(path: Path) -> VtkGrid:

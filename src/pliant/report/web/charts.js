@@ -3,6 +3,9 @@
 
 const RIGHT = 8, ROW = 15, MOST_STRIPS = 60;
 
+// Kinds of pairs: those that are drawn, and those that do not count.
+const loud = pageData.counts.filter((each) => !each.quiet), quiet = pageData.counts.filter((each) => each.quiet);
+
 /** Steps of an axis of whole numbers from 0, about as many as asked for. */
 const niceStep = (most, about) => roundUp(Math.max(most / about, 1));
 
@@ -101,14 +104,15 @@ class PairsChart extends Chart {
   constructor(element, jump) {
     super(element, jump);
     this.height = 138;
-    this.totals = pageData.frames.map((_, place) => pageData.counts.reduce((sum, each) => sum + each.values[place], 0));
+    this.totals = pageData.frames.map((_, place) => loud.reduce((sum, each) => sum + each.values[place], 0));
     this.marker.style.height = `${this.height - 20}px`;
-    pageData.counts.forEach(({ name }, k) => {
+    loud.forEach(({ name }, k) => {
       const label = made("span"), chip = made("i", "chip");
       chip.style.background = `var(--series-${k % 4})`;
       label.append(chip, name);
       byId("series").append(label);
     });
+    for (const { name } of quiet) byId("series").append(made("span", "", `not drawn: ${name}`));
   }
 
   paint(context, width, height) {
@@ -121,10 +125,10 @@ class PairsChart extends Chart {
       context.fillStyle = this.colour("--quiet");
       context.fillText(short(value), this.left - 8, y(value));
     }
-    const colours = pageData.counts.map((_, k) => this.colour(`--series-${k % 4}`));
+    const colours = loud.map((_, k) => this.colour(`--series-${k % 4}`));
     for (const [place, x, wide] of this.bars((at) => this.totals[at])) {
       let sum = 0;
-      pageData.counts.forEach(({ values }, k) => {
+      loud.forEach(({ values }, k) => {
         if (!values[place]) return;
         context.fillStyle = colours[k];
         context.fillRect(x, y(sum + values[place]), wide, y(sum) - y(sum + values[place]));
@@ -139,7 +143,7 @@ class PairsChart extends Chart {
     const { frames } = pageData, step = niceStep(this.columns, Math.max(2, (width - this.left) / 80));
     context.fillStyle = this.colour("--quiet");
     context.textAlign = "center";
-    for (let place = 0; place < frames.length; place += step) context.fillText(String(frames[place]), this.x(place), bottom + 12);
+    for (let place = 0; place < frames.length; place += step) context.fillText(pageData.labels?.[place] ?? String(frames[place]), this.x(place), bottom + 12);
     context.textAlign = "right";
     context.fillText("frame", this.left - 8, bottom + 12);
   }
@@ -147,7 +151,7 @@ class PairsChart extends Chart {
   tell(place) {
     if (!pageData.frames.length) return "";
     const parts = pageData.counts.filter(({ values }) => values[place]).map(({ name, values }) => `${whole.format(values[place])} ${name}`);
-    return `frame ${pageData.frames[place]}: ${parts.join(", ") || "nothing meets"}`;
+    return `frame ${labelOf(place)}: ${parts.join(", ") || "nothing meets"}`;
   }
 }
 
@@ -193,7 +197,7 @@ class HeatChart extends Chart {
   tell(place, y) {
     const body = this.bodies[Math.floor(y / ROW)];
     if (body === undefined || !pageData.frames.length) return "";
-    return `${pageData.bodies[body].name}, frame ${pageData.frames[place]}: ${whole.format(loads[body].get(place) ?? 0)}`;
+    return `${pageData.bodies[body].name}, frame ${labelOf(place)}: ${whole.format(loads[body].get(place) ?? 0)}`;
   }
 
   tipTop(y) {

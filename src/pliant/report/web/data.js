@@ -15,6 +15,12 @@ function made(kind, className = "", text = "") {
   return element;
 }
 
+/** What people call a frame. */
+const labelOf = (place) => pageData.labels?.[place] ?? whole.format(pageData.frames[place]);
+
+/** Lists of marked faces of a body: intersecting, near, known. */
+const MARKS = ["marked", "near", "quiet"];
+
 /** A name for a table: of long ones both ends, since they often differ in a number at the end. */
 const brief = (name) => (name.length > 64 ? `${name.slice(0, 36)}…${name.slice(-24)}` : name);
 
@@ -70,7 +76,7 @@ function positions(bytes, at, count, mode, before, earlier) {
   return grid;
 }
 
-/** All frames that are read so far: {place, pieces}, of each body {grid, zero, step, faces, marked, first}. */
+/** All frames that are read so far: {place, pieces}, of each body {grid, zero, step, faces, marked, near, quiet, first}. */
 class Frames {
   constructor() {
     this.list = [];
@@ -81,10 +87,10 @@ class Frames {
   read(bytes) {
     const view = new DataView(bytes.buffer, bytes.byteOffset), bodies = this.past.length;
     for (let at = 0; at < bytes.length;) {
-      const place = view.getInt32(at, true), head = at + 4, places = head + 16 * bodies, pieces = [];
+      const place = view.getInt32(at, true), head = at + 4, places = head + 24 * bodies, pieces = [];
       at = places + 32 * bodies;
       for (let body = 0; body < bodies; body++) {
-        const [mode, vertices, faces, marked] = [0, 4, 8, 12].map((k) => view.getInt32(head + 16 * body + k, true));
+        const [mode, vertices, faces, ...counts] = [0, 4, 8, 12, 16, 20].map((k) => view.getInt32(head + 24 * body + k, true));
         const [x, y, z, step] = [0, 8, 16, 24].map((k) => view.getFloat64(places + 32 * body + k, true));
         const [before, earlier] = this.past[body];
         const piece = { zero: [x, y, z], step, faces: before?.faces, first: !before || (before.first && faces < 0) };
@@ -94,8 +100,10 @@ class Frames {
         }
         piece.grid = mode & SAME ? before.grid : positions(bytes, at, vertices, mode, before?.grid, earlier?.grid);
         at += mode & SAME ? 0 : 6 * vertices;
-        piece.marked = integers(bytes, at, marked);
-        at += 4 * marked;
+        MARKS.forEach((name, k) => {
+          piece[name] = counts[k] < 0 ? before?.[name] ?? new Uint32Array(0) : integers(bytes, at, counts[k]);
+          at += 4 * Math.max(counts[k], 0);
+        });
         pieces.push(piece);
         this.past[body] = [piece, before];
       }
@@ -151,6 +159,38 @@ class Hierarchy {
       begins[volume + 1] = used;
     }
     return (this.levels[level] = { members: members.slice(0, used), begins });
+  }
+}
+
+/** Polygons and materials of the faces of a body, and the numbers of its vertices in the file. Read when they are first asked for. */
+class Details {
+  constructor(body) {
+    this.body = body;
+  }
+
+  async load() {
+    const lengths = pageData.bodies[this.body].details, total = lengths.reduce((a, b) => a + b, 0);
+    const bytes = total ? await block(`details-${this.body}`) : null;
+    let at = 0;
+    const read = (count) => {
+      const values = count ? new Int32Array(integers(bytes, at, count).buffer) : null;
+      at += 4 * count;
+      return values;
+    };
+    [this.polygons, this.materials, this.vertices] = lengths.map(read);
+    return this;
+  }
+
+  /** What is known of a face: [name, value] each. */
+  of(face, piece) {
+    const { name, materials, ids } = pageData.bodies[this.body], corners = [0, 1, 2].map((k) => piece.faces[3 * face + k]);
+    const found = [["body", name], ["face", String(face)]];
+    if (piece.first && this.polygons) found.push(["polygon", String(this.polygons[face])]);
+    if (piece.first && this.materials) found.push(["material", materials[this.materials[face]] ?? "none"]);
+    if (ids !== "unknown" && piece.first) {
+      found.push(["vertices", corners.map((vertex) => (this.vertices ? this.vertices[vertex] : vertex)).join(", ")]);
+    }
+    return found;
   }
 }
 

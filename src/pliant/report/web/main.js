@@ -31,14 +31,18 @@ class Page {
       byId("by-body").hidden = false;
       this.charts.push(new HeatChart(byId("heat"), (place) => this.jump(place)));
     }
-    contactsTable((place, _first, _second, _pairs, x, y, z, radius) => {
-      this.jump(place);
-      this.viewer?.focus([x, y, z], radius);
-    });
+    const rows = pageData.events.length ? eventsTable((event) => this.open(event)) : null;
+    if (!rows) {
+      contactsTable((place, _first, _second, _pairs, x, y, z, radius) => {
+        this.jump(place);
+        this.viewer?.focus([x, y, z], radius);
+      });
+    }
     framesTable(this.charts[0].totals, (place) => this.jump(place));
     for (const each of this.charts) each.draw();
     this.wire();
     this.go(0);
+    if (rows && pageData.verdict?.kind === "collisions") rows[0].click();
     this.ready = this.viewer ? this.load() : Promise.resolve();
   }
 
@@ -49,7 +53,42 @@ class Page {
       pair.append(made("dt", "", name), made("dd", "", value));
       byId("facts").append(pair);
     }
+    const { verdict } = pageData;
+    if (verdict) {
+      byId("verdict").hidden = false;
+      byId("verdict").classList.add(verdict.kind);
+      byId("verdict-title").textContent = verdict.title;
+      byId("verdict-notes").append(...verdict.notes.map((text) => made("li", "", text)));
+    }
     byId("notes").append(...pageData.notes.map((text) => made("li", "", text)));
+  }
+
+  /** Go to the worst frame of an event, look at it, and show its bodies alone. */
+  open(event) {
+    this.jump(event.place);
+    this.isolate([event.first, event.second]);
+    this.viewer?.focus(event.centre, 1.5 * event.radius);
+  }
+
+  /** Show these bodies alone; null: all. */
+  isolate(bodies) {
+    if (!this.viewer) return;
+    this.bodies.isolate(bodies);
+    byId("all").hidden = !bodies || pageData.bodies.every((_, body) => bodies.includes(body));
+  }
+
+  /** Tell of the face under a point of the screen. */
+  async tellFace(x, y) {
+    const found = this.viewer.pick(x, y), panel = byId("face");
+    const asked = (this.asked = (this.asked ?? 0) + 1);
+    if (!found) return (panel.hidden = true);
+    const { piece } = this.viewer.shown[found.body];
+    this.details ??= [];
+    this.details[found.body] ??= new Details(found.body).load();
+    const rows = (await this.details[found.body]).of(found.face, piece);
+    if (asked !== this.asked) return;
+    panel.replaceChildren(...rows.flatMap(([name, value]) => [made("dt", "", name), made("dd", "", value)]));
+    panel.hidden = false;
   }
 
   /** Read all frames; the page is in use meanwhile. */
@@ -101,9 +140,9 @@ class Page {
     for (const each of this.charts) each.mark(this.place);
     this.bodies.count(this.place, frame);
     byId("scrub").value = this.place;
-    byId("now").textContent = `frame ${pageData.frames[this.place]} · ${(pageData.frames[this.place] / pageData.rate).toFixed(2)} s`;
+    byId("now").textContent = `frame ${pageData.labels?.[this.place] ?? pageData.frames[this.place]} · ${(pageData.frames[this.place] / pageData.rate).toFixed(2)} s`;
     const other = frame && frame.place !== this.place;
-    byId("drawn").textContent = other ? `the view shows frame ${pageData.frames[frame.place]}, the nearest it has` : "";
+    byId("drawn").textContent = other ? `the view shows frame ${labelOf(frame.place)}, the nearest it has` : "";
     this.tellLevel();
     this.cost = performance.now() - start;
   }
@@ -198,6 +237,23 @@ class Page {
     on("level", "input", ({ value }) => this.setLevel(Number(value)));
     on("up", "change", ({ value }) => this.viewer.setUp(value));
     on("reset", "click", () => this.viewer.reset());
+    on("all", "click", () => this.isolate(null));
+    on("quiet", "change", ({ checked }) => {
+      this.viewer.quiet = checked;
+      byId("known-legend").hidden = !checked;
+      for (const each of this.viewer.shown) if (each.piece) each.mark();
+      this.viewer.invalidate();
+    });
+    byId("quiet-label").hidden = !quiet.length;
+    byId("near-legend").hidden = !pageData.counts.some(({ name }) => name === "near");
+    const canvas = byId("scene");
+    let pressed = null;
+    canvas.addEventListener("pointerdown", (event) => (pressed = event.button ? null : [event.clientX, event.clientY]));
+    canvas.addEventListener("pointerup", (event) => {
+      const [x, y] = pressed ?? [Infinity, Infinity];
+      if (Math.hypot(event.clientX - x, event.clientY - y) < 4) this.tellFace(event.clientX, event.clientY);
+      pressed = null;
+    });
     on("grid", "change", ({ checked }) => {
       this.viewer.floor.visible = checked;
       byId("squares").hidden = !checked;

@@ -53,7 +53,7 @@ function contactsTable(go) {
   const name = (body) => brief(pageData.bodies[body].name);
   const rows = pageData.contacts.map(([place, first, second, pairs]) => [
     [first === second ? `${name(first)}, with itself` : `${name(first)} – ${name(second)}`, "name"],
-    [whole.format(pageData.frames[place]), "number"],
+    [labelOf(place), "number"],
     [whole.format(pairs), "number"],
   ]);
   const columns = [["Bodies", "name"], ["Frame", "number"], ["Pairs", "number"]];
@@ -62,16 +62,44 @@ function contactsTable(go) {
   byId("contacts-count").textContent = pageData.more ? `${whole.format(rows.length)} of ${whole.format(all)}` : rows.length ? String(all) : "";
 }
 
+/** The table of events: collisions and near misses, and behind a button those that are known, static or shallow. */
+function eventsTable(go) {
+  const { events } = pageData, folded = (each) => ["static", "known", "shallow"].includes(each.state);
+  const states = { near: "near", static: "in every frame", known: "known", shallow: "shallow", enclosed: "enclosed" };
+  const rows = events.map((each) => [
+    [states[each.state] ? `${each.title} (${states[each.state]})` : each.title, "name"],
+    [each.frames, "number"],
+    [each.depth, "number"],
+  ]);
+  const columns = [["Bodies", "name"], ["Frames", "number"], [`Depth${pageData.unit ? ` (${pageData.unit})` : ""}`, "number"]];
+  chosenFrom(byId("contacts"), columns, rows, "No faces meet.", (index) => go(events[index]));
+  const list = [...byId("contacts").tBodies[0].rows], quiet = list.filter((_, index) => events[index] && folded(events[index]));
+  const more = byId("more"), show = (on) => {
+    for (const row of quiet) row.hidden = !on;
+    more.textContent = `${on ? "Hide" : "Show"} ${whole.format(quiet.length)} that ${quiet.length === 1 ? "does" : "do"} not count`;
+    more.setAttribute("aria-expanded", String(on));
+  };
+  show(false);
+  more.hidden = !quiet.length;
+  more.addEventListener("click", () => show(quiet[0].hidden));
+  byId("contacts-title").textContent = "Events";
+  const all = events.length + pageData.moreEvents;
+  byId("contacts-count").textContent = pageData.moreEvents ? `${whole.format(events.length)} of ${whole.format(all)}` : String(all);
+  return list;
+}
+
 /** The table of frames in which most pairs meet. */
 function framesTable(totals, go) {
-  const places = totals.map((_, place) => place).filter((place) => totals[place]).sort((a, b) => totals[b] - totals[a] || a - b);
-  const several = pageData.counts.length > 1;
+  const meeting = loud.filter(({ name }) => name !== "near"), worst = (place) => meeting.reduce((sum, { values }) => sum + values[place], 0);
+  const places = totals.map((_, place) => place).filter((place) => totals[place]);
+  places.sort((a, b) => worst(b) - worst(a) || totals[b] - totals[a] || a - b);
+  const several = loud.length > 1;
   const rows = places.slice(0, MOST_FRAMES).map((place) => [
-    [whole.format(pageData.frames[place]), "name"],
-    ...(several ? pageData.counts.map(({ values }) => [whole.format(values[place]), "number"]) : []),
+    [labelOf(place), "name"],
+    ...(several ? loud.map(({ values }) => [whole.format(values[place]), "number"]) : []),
     [whole.format(totals[place]), "number"],
   ]);
-  const kinds = several ? pageData.counts.map(({ name }) => [name, "number"]) : [];
+  const kinds = several ? loud.map(({ name }) => [name, "number"]) : [];
   const columns = [["Frame", "name"], ...kinds, [several ? "All pairs" : "Pairs", "number"]];
   chosenFrom(byId("frames"), columns, rows, "No faces meet in any frame.", (index) => go(places[index]));
   const some = `${whole.format(places.length)} of ${whole.format(pageData.frames.length)} have pairs`;
@@ -92,7 +120,7 @@ class BodiesTable {
       row.append(title, made("td", "", kind), faces, pairs);
       if (viewer) row.append(...this.switches(viewer, index, row));
       body.append(row);
-      return { faces, pairs };
+      return { faces, pairs, seen: row.querySelector(".seen") };
     });
   }
 
@@ -113,6 +141,13 @@ class BodiesTable {
       row.classList.toggle("off", !on);
     };
     return [switched("Show", "seen", true, show), switched("See through", "clear", false, (on) => shown.setClear(on))];
+  }
+
+  /** Show these bodies alone; null: all. */
+  isolate(bodies) {
+    this.rows.forEach(({ seen }, index) => {
+      if (seen && seen.checked !== (!bodies || bodies.includes(index))) seen.click();
+    });
   }
 
   /** Only what has changed is written: layout is costly. */

@@ -39,16 +39,11 @@ class Shown {
     this.group = new THREE.Group();
     this.group.matrixAutoUpdate = false;
     this.surface = new THREE.Mesh(undefined, this.solid);
-    const { red, behind, redLine, behindLine } = viewer.materials;
-    this.marks = [
-      new THREE.Mesh(undefined, red), new THREE.Mesh(undefined, behind),
-      new THREE.LineSegments(undefined, redLine), new THREE.LineSegments(undefined, behindLine),
-    ];
+    this.marks = MARKS.map((name) => new Marks(name, viewer.materials[name]));
     const edges = material(BOX_VERTEX, LINE_FRAGMENT, { colour: viewer.edge, opacity: { value: 0.6 } }, SHEER);
     this.boxes = new THREE.LineSegments(undefined, edges);
-    this.marks.forEach((each, k) => (each.renderOrder = k % 2 ? 3 : 1));
     this.boxes.renderOrder = 2;
-    for (const each of [this.surface, ...this.marks, this.boxes]) {
+    for (const each of [this.surface, ...this.marks.flatMap((marks) => marks.meshes), this.boxes]) {
       each.frustumCulled = false;
       each.matrixAutoUpdate = false;
       this.group.add(each);
@@ -79,25 +74,30 @@ class Shown {
 
   /** Geometry for faces that are new. */
   connect(piece) {
-    for (const each of [this.surface, this.marks[0], this.marks[2]]) each.geometry.dispose();
+    this.surface.geometry.dispose();
     this.position = new THREE.BufferAttribute(piece.grid, 3);
-    const geometries = [0, 1, 2].map(() => new THREE.BufferGeometry().setAttribute("position", this.position));
-    geometries[0].setIndex(new THREE.BufferAttribute(piece.faces, 1));
-    this.surface.geometry = geometries[0];
-    this.marks[0].geometry = this.marks[1].geometry = geometries[1];
-    this.marks[2].geometry = this.marks[3].geometry = geometries[2];
+    this.surface.geometry = new THREE.BufferGeometry().setAttribute("position", this.position);
+    this.surface.geometry.setIndex(new THREE.BufferAttribute(piece.faces, 1));
+    for (const each of this.marks) each.connect(this.position);
   }
 
-  /** Corners and edges of marked faces: edges, so that faces smaller than a point of the screen are seen. */
+  /** Show the marked faces. */
   mark() {
-    const { marked, faces } = this.piece, corners = reserve(this.marks[0].geometry, 3 * marked.length);
-    const edges = reserve(this.marks[2].geometry, 6 * marked.length);
-    for (let i = 0; i < marked.length; i++) {
-      const at = 3 * marked[i], a = faces[at], b = faces[at + 1], c = faces[at + 2];
-      corners.set([a, b, c], 3 * i);
-      edges.set([a, b, b, c, c, a], 6 * i);
+    for (const each of this.marks) each.show(this.piece, this.viewer);
+  }
+
+  /** {face, distance}: the nearest face that a ray meets, both in the world of the view; null if there is none. */
+  hit(origin, direction) {
+    if (!this.visible || !this.piece) return null;
+    const inverse = this.group.matrixWorld.clone().invert(), o = origin.clone().applyMatrix4(inverse);
+    const d = origin.clone().add(direction).applyMatrix4(inverse).sub(o), { grid, faces } = this.piece;
+    const found = { face: -1, distance: Infinity };
+    for (let face = 0; 3 * face < faces.length; face++) {
+      const [p, q, r] = [0, 1, 2].map((k) => 3 * faces[3 * face + k]);
+      const distance = meets(o, d, grid, p, q, r);
+      if (distance < found.distance) Object.assign(found, { face, distance });
     }
-    for (const each of this.marks) each.visible = marked.length > 0 && (this.viewer.through || each.renderOrder === 1);
+    return found.face < 0 ? null : found;
   }
 
   /** Boxes of the level that is chosen, around where vertices are now. */
@@ -124,6 +124,53 @@ class Shown {
   }
 }
 
+/** The distance, in lengths of d, at which a line from o meets the triangle at these places of the grid; Infinity if it does not. */
+function meets(o, d, grid, p, q, r) {
+  const ux = grid[q] - grid[p], uy = grid[q + 1] - grid[p + 1], uz = grid[q + 2] - grid[p + 2];
+  const vx = grid[r] - grid[p], vy = grid[r + 1] - grid[p + 1], vz = grid[r + 2] - grid[p + 2];
+  const nx = d.y * vz - d.z * vy, ny = d.z * vx - d.x * vz, nz = d.x * vy - d.y * vx, det = ux * nx + uy * ny + uz * nz;
+  if (!det) return Infinity;
+  const x = o.x - grid[p], y = o.y - grid[p + 1], z = o.z - grid[p + 2], a = (x * nx + y * ny + z * nz) / det;
+  if (a < 0 || a > 1) return Infinity;
+  const mx = y * uz - z * uy, my = z * ux - x * uz, mz = x * uy - y * ux, b = (d.x * mx + d.y * my + d.z * mz) / det;
+  const t = (vx * mx + vy * my + vz * mz) / det;
+  return b >= 0 && a + b <= 1 && t > 0 ? t : Infinity;
+}
+
+/** Marked faces of a body: their surfaces and edges, before other surfaces and behind them. Edges, so that faces smaller than a point of the
+ * screen are seen. */
+class Marks {
+  constructor(name, { front, behind, frontLine, behindLine }) {
+    this.name = name;
+    this.meshes = [
+      new THREE.Mesh(undefined, front), new THREE.Mesh(undefined, behind),
+      new THREE.LineSegments(undefined, frontLine), new THREE.LineSegments(undefined, behindLine),
+    ];
+    const above = 0.1 * (MARKS.length - MARKS.indexOf(name)); // intersecting faces are drawn last
+    this.meshes.forEach((each, k) => (each.renderOrder = (k % 2 ? 3 : 1) + above));
+  }
+
+  connect(position) {
+    this.meshes.forEach((each, k) => {
+      if (k % 2) return (each.geometry = this.meshes[k - 1].geometry);
+      each.geometry.dispose();
+      each.geometry = new THREE.BufferGeometry().setAttribute("position", position);
+    });
+  }
+
+  show(piece, { through, quiet }) {
+    const marked = piece[this.name], { faces } = piece, shown = marked.length > 0 && (quiet || this.name !== "quiet");
+    this.meshes.forEach((each, k) => (each.visible = shown && (k % 2 === 0 || (through && this.name === "marked"))));
+    if (!shown) return;
+    const corners = reserve(this.meshes[0].geometry, 3 * marked.length), edges = reserve(this.meshes[2].geometry, 6 * marked.length);
+    for (let i = 0; i < marked.length; i++) {
+      const at = 3 * marked[i], a = faces[at], b = faces[at + 1], c = faces[at + 2];
+      corners.set([a, b, c], 3 * i);
+      edges.set([a, b, b, c, c, a], 6 * i);
+    }
+  }
+}
+
 /** The index of a geometry with room for so many entries, all of which are drawn. */
 function reserve(geometry, count) {
   if (!geometry.index || geometry.index.array.length < count) {
@@ -145,10 +192,11 @@ class Viewer {
     this.half = half.map((value) => value * this.scale);
     this.level = 0;
     this.through = true;
+    this.quiet = false; // whether faces of known pairs are marked
     this.up = { value: new THREE.Vector3(0, 1, 0) };
     this.edge = { value: new THREE.Vector3() };
-    this.red = { value: new THREE.Vector3() };
-    this.materials = this.redMaterials();
+    this.colours = Object.fromEntries(MARKS.map((name) => [name, { value: new THREE.Vector3() }]));
+    this.materials = Object.fromEntries(MARKS.map((name) => [name, this.markMaterials(this.colours[name])]));
     this.renderer = new THREE.WebGLRenderer({ canvas, context });
     this.renderer.setClearColor(0, 0);
     this.renderer.sortObjects = true;
@@ -174,19 +222,19 @@ class Viewer {
     this.setUp(pageData.up || "z");
   }
 
-  redMaterials() {
-    const shared = { up: this.up, clear: { value: 0 }, colour: this.red }, faint = { ...shared, opacity: { value: 0.5 } };
+  markMaterials(colour) {
+    const shared = { up: this.up, clear: { value: 0 }, colour }, faint = { ...shared, opacity: { value: 0.5 } };
     const hidden = { ...SHEER, depthFunc: THREE.GreaterDepth };
     return {
-      red: material(SURFACE_VERTEX, SURFACE_FRAGMENT, shared),
+      front: material(SURFACE_VERTEX, SURFACE_FRAGMENT, shared),
       behind: material(SURFACE_VERTEX, SURFACE_FRAGMENT, faint, hidden),
-      redLine: material(LINE_VERTEX, LINE_FRAGMENT, { colour: this.red }),
-      behindLine: material(LINE_VERTEX, LINE_FRAGMENT, { colour: this.red, opacity: { value: 0.3 } }, hidden),
+      frontLine: material(LINE_VERTEX, LINE_FRAGMENT, { colour }),
+      behindLine: material(LINE_VERTEX, LINE_FRAGMENT, { colour, opacity: { value: 0.3 } }, hidden),
     };
   }
 
   restyle() {
-    this.red.value.copy(linear(styled("--marked")));
+    for (const name of MARKS) this.colours[name].value.copy(linear(styled(`--${name === "quiet" ? "known" : name}`)));
     this.edge.value.copy(linear(styled("--edge")));
     this.floor.material.uniforms.colour.value.copy(linear(styled("--floor")));
     this.invalidate();
@@ -204,7 +252,7 @@ class Viewer {
   /** Which axis of the files points up; the camera goes back to where it sees everything. */
   setUp(axis) {
     const turn = TURNS[axis];
-    this.root.matrix.set(turn[0], turn[1], turn[2], 0, turn[3], turn[4], turn[5], 0, turn[6], turn[7], turn[8], 0, 0, 0, 0, 1);
+    this.root.matrix.set(turn[0], turn[3], turn[6], 0, turn[1], turn[4], turn[7], 0, turn[2], turn[5], turn[8], 0, 0, 0, 0, 1);
     this.root.matrixWorldNeedsUpdate = true;
     this.ground();
     this.reset();
@@ -243,9 +291,23 @@ class Viewer {
   /** Look at a point of the files' coordinates, from so far away that a ball of this radius is seen with some surroundings. */
   focus(centre, radius) {
     const target = this.inside(centre);
-    const away = this.camera.position.clone().sub(this.controls.target).normalize();
+    const { eye, target: seen } = this.flight ?? { eye: this.camera.position, target: this.controls.target }; // also before the first picture
+    const away = eye.clone().sub(seen).normalize();
     const distance = (1.7 * Math.max(radius * this.scale, 0.004)) / Math.sin((FIELD / 360) * Math.PI) / Math.min(1, this.camera.aspect);
     this.look(target, target.clone().addScaledVector(away, distance), matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 450);
+  }
+
+  /** {body, face} under a point of the screen; null if there is none. */
+  pick(x, y) {
+    const box = this.renderer.domElement.getBoundingClientRect(), origin = this.camera.position;
+    const point = new THREE.Vector3((2 * (x - box.left)) / box.width - 1, 1 - (2 * (y - box.top)) / box.height, 0.5);
+    const direction = point.unproject(this.camera).sub(origin);
+    let found = null;
+    this.shown.forEach((each, body) => {
+      const hit = each.hit(origin, direction);
+      if (hit && (!found || hit.distance < found.distance)) found = { body, ...hit };
+    });
+    return found;
   }
 
   look(target, eye, duration = 0) {

@@ -1,0 +1,204 @@
+"""How deep bodies are in each other: a depth for each pair of intersecting faces.
+
+Where two surfaces intersect, their curve divides each into a part that has passed through the other and the rest. The depth of that part is
+the distance of its farthest vertex from the other surface, and it is the depth of all pairs of faces along the curve. So contacts of two
+bodies in several places have depths of their own, and no depth grows with the size of triangles.
+
+    inside      the other body is closed: the part has the vertices inside it, by exact winding numbers
+    through     it is open: removing the intersecting faces leaves pieces of the mesh; those that are cut off from the largest have passed
+    at least    neither body has such a part (edges cross, a border sticks in, a body meets itself): the shortest translation that separates
+                the two faces, below which no translation separates the bodies
+
+A part is found from the intersecting faces outwards, so the cost grows with it and not with the body. Where the other surface is open, a
+piece of more than MAX_PART vertices counts as the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+import pliant
+from pliant.body import Body
+from pliant.check.flood import flood
+from pliant.check.pair_keys import Rows, row_changes
+from pliant.errors import MeshError
+from pliant.query.collide.contacts import contacts_of
+
+NO_DEPTH, INSIDE, THROUGH, AT_LEAST = range(4)
+DEPTH_KINDS = ("none", "inside", "through", "at least")
+MAX_PART = 4096  # vertices of a piece of a surface that has passed through an open one
+MAX_DEPTH = 3e38  # depths are stored in float32
+
+Indices = NDArray[np.int64]
+Depths = NDArray[np.float32]
+Kinds = NDArray[np.uint8]
+
+
+class Connectivity(NamedTuple):
+    """The faces around each vertex: those of vertex v are incident[starts[v] : starts[v + 1]]."""
+
+    body: Body
+    faces: Rows  # (f, 3) welded
+    starts: Indices
+    incident: Indices
+    closed: bool
+
+
+class PairDepths(NamedTuple):
+    """How deep pairs of faces are."""
+
+    depths: Depths  # (m,)
+    kinds: Kinds  # (m,) of DEPTH_KINDS
+    shallow: NDArray[np.bool_]  # (m,) less deep than `min_depth`
+
+    def of(self, rows: NDArray[np.bool_]) -> PairDepths:
+        """Those of some pairs."""
+        return PairDepths(self.depths[rows], self.kinds[rows], self.shallow[rows])
+
+
+class DepthFinder:
+    """Finds depths frame after frame; keeps what does not change, so it serves one list of bodies.
+
+    min_depth : a pair is shallow if its depth is smaller. A depth that is only a lower bound does not suffice: there the curve in which the
+        surfaces intersect must also be smaller than that, from end to end
+    """
+
+    def __init__(self, min_depth: float = 0.0) -> None:
+        self.min_depth = min_depth
+        self._meshes: dict[int, Connectivity] = {}
+
+    def find(self, bodies: Sequence[Body], pairs: Rows, faces: Rows, wanted: NDArray[np.bool_] | None = None) -> PairDepths:
+        """The depths of intersecting faces (m, 2) of the bodies `pairs` (m, 2), sorted by these; of those that are `wanted`."""
+        found = PairDepths(np.zeros(len(pairs), np.float32), np.zeros(len(pairs), np.uint8), np.zeros(len(pairs), bool))
+        wanted = np.ones(len(pairs), bool) if wanted is None else wanted
+        if not wanted.any():
+            return found
+        begins = np.concatenate([[0], np.flatnonzero(row_changes(pairs)) + 1, [len(pairs)]]).tolist()
+        for begin, end in pairwise(begins):
+            if wanted[begin:end].any():
+                i, j = pairs[begin].tolist()
+                places = begin + np.flatnonzero(wanted[begin:end])
+                depths = self._depths_of(bodies, i, j, faces[begin:end], wanted[begin:end])
+                found.depths[places], found.kinds[places], found.shallow[places] = depths
+        return found
+
+    def _depths_of(self, bodies: Sequence[Body], i: int, j: int, rows: Rows, wanted: NDArray[np.bool_]) -> PairDepths:
+        """Depths of the wanted pairs of two bodies, or of one with itself."""
+        mine = rows[wanted]
+        depths, kinds = np.zeros(len(mine)), np.full(len(mine), AT_LEAST, np.uint8)
+        if i != j:
+            for column, (one, other) in enumerate(((i, j), (j, i))):
+                asked, which = np.unique(mine[:, column], return_inverse=True)
+                each, kind = part_depths(self._mesh(one, bodies[one]), self._mesh(other, bodies[other]), rows[:, column], asked)
+                deeper = each[which] > depths
+                depths[deeper], kinds[deeper] = each[which][deeper], kind
+        unknown, shallow = kinds == AT_LEAST, np.zeros(len(mine), bool)
+        if unknown.any():
+            contacts = contacts_of([(mine[unknown], bodies[i], bodies[j])])
+            depths[unknown] = contacts["depths"]
+        if self.min_depth > 0:
+            shallow[:] = depths < self.min_depth
+            if unknown.any():
+                shallow[unknown] &= curve_sizes(bodies[i]._welded_faces[mine[unknown, 0]], contacts["segments"]) < self.min_depth
+        return PairDepths(np.minimum(depths, MAX_DEPTH).astype(np.float32), kinds, shallow)
+
+    def _mesh(self, place: int, body: Body) -> Connectivity:
+        known = self._meshes.get(place)
+        if known is None or known.body is not body:
+            known = self._meshes[place] = connect(body)
+        return known
+
+
+def connect(body: Body) -> Connectivity:
+    """The connectivity of a body."""
+    faces = body._welded_faces
+    corners = faces.ravel()
+    starts = np.concatenate([[0], np.cumsum(np.bincount(corners, minlength=body._motion.count))])
+    return Connectivity(body, faces, starts, np.argsort(corners, kind="stable") // 3, is_closed(body))
+
+
+def part_depths(mesh: Connectivity, other: Connectivity, crossing: Rows, asked: Rows) -> tuple[NDArray[np.float64], int]:
+    """(depths, kind): how deep the part of a mesh is that has passed through another one, for each of the faces `asked`, ascending, among
+    those that intersect it, `crossing`; 0 for faces that border on no such part."""
+    vertices, corners = mesh.body.vertices, mesh.faces[asked].astype(np.int64)
+    crossed = np.zeros(len(mesh.faces), bool)
+    crossed[crossing] = True
+    found = np.zeros(len(asked))
+    seeds, joined = np.unique(corners), np.zeros(len(vertices), bool)
+    if other.closed:
+        low, high = other.body.bounds
+        seeds = seeds[((vertices[seeds] >= low) & (vertices[seeds] <= high)).all(axis=1)]
+        seeds = seeds[pliant.closest(other.body, vertices[seeds], signed=True).distance < 0] if len(seeds) else seeds
+        joined[seeds] = True
+    piece, order = np.full(len(vertices), -1, np.int32), np.empty(len(vertices), np.int32)
+    unfinished = np.zeros(len(seeds) + 1, bool)
+    most = len(vertices) if other.closed else MAX_PART
+    count, pieces = flood(mesh.faces, mesh.starts, mesh.incident, crossed, seeds, joined, most, piece, order, unfinished)
+    if not pieces:
+        return found, INSIDE
+    unfinished, reached = unfinished[:pieces], np.sort(order[:count])
+    mine = piece[corners]  # (k, 3), −1: not reached
+    measured = np.zeros(pieces, bool)
+    measured[mine[mine >= 0]] = True
+    surfaces = surfaces_of(pieces, mine)
+    if not other.closed:
+        measured &= ~unfinished
+    points = reached[measured[piece[reached]]]
+    depths = np.zeros(pieces)
+    if len(points):
+        np.maximum.at(depths, piece[points], pliant.closest(other.body, vertices[points]).distance)
+    if not other.closed:
+        depths[rest_of(surfaces, unfinished, depths)] = 0.0
+    return np.where(mine >= 0, depths[mine], 0.0).max(axis=1), INSIDE if other.closed else THROUGH
+
+
+def curve_sizes(corners: Rows, segments: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(m,): the diagonal of the box of the curve that each segment (m, 2, 3) is part of; pairs whose first faces (corners (m, 3)) share a
+    vertex have one curve."""
+    vertices, places = np.unique(corners, return_inverse=True)
+    places, count = places.reshape(-1, 3) + len(corners), len(corners)
+    graph = coo_array((np.ones(3 * count, np.int8), (np.repeat(np.arange(count), 3), places.ravel())), shape=(count + len(vertices),) * 2)
+    curves = connected_components(graph, directed=False)[1][:count]
+    low, high = np.full((curves.max() + 1, 3), np.inf), np.full((curves.max() + 1, 3), -np.inf)
+    np.minimum.at(low, curves, segments.min(axis=1))
+    np.maximum.at(high, curves, segments.max(axis=1))
+    found: NDArray[np.float64] = np.linalg.norm(high - low, axis=1)[curves]
+    return found
+
+
+def is_closed(body: Body) -> bool:
+    """Whether a body has an inside."""
+    try:
+        pliant.closest(body, np.zeros((1, 3)), signed=True)
+    except MeshError:
+        return False
+    return len(body) > 0
+
+
+def surfaces_of(pieces: int, corners: NDArray[np.int32]) -> NDArray[np.int32]:
+    """(pieces,): the number of the surface of each piece: faces whose corners (k, 3) are in several pieces join these."""
+    edges = np.concatenate([corners[:, [0, 1]], corners[:, [0, 2]], corners[:, [1, 2]]])
+    edges = edges[(edges >= 0).all(axis=1) & (edges[:, 0] != edges[:, 1])]
+    if not len(edges):
+        return np.arange(pieces, dtype=np.int32)
+    graph = coo_array((np.ones(len(edges), np.int8), (edges[:, 0], edges[:, 1])), shape=(pieces, pieces))
+    return np.asarray(connected_components(graph, directed=False)[1], np.int32)
+
+
+def rest_of(surfaces: NDArray[np.int32], unfinished: NDArray[np.bool_], depths: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which pieces are the rest of their surface, and not a part that has passed: those that were not visited completely and, of a surface
+    without such a piece, the piece that reaches farthest."""
+    rest = unfinished.copy()
+    has_rest = np.zeros(int(surfaces.max(initial=-1)) + 1, bool)
+    has_rest[surfaces[rest]] = True
+    for piece in np.lexsort((np.arange(len(depths)), -depths)).tolist():
+        if not has_rest[surfaces[piece]]:
+            rest[piece] = has_rest[surfaces[piece]] = True
+    return rest

@@ -1,0 +1,136 @@
+"""Events: what two bodies do over consecutive frames, as one row instead of a row for each pair and frame.
+
+An event is a maximal run of checked frames in which two bodies, or one with itself, have pairs of one state (`classify.py`). Of many events
+the worst are kept, so memory does not grow with the length of an animation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from pliant.check.classify import ENCLOSED, KNOWN, NEAR, NEW, SHALLOW, STATES, STATIC, Group
+from pliant.check.depth import AT_LEAST, DEPTH_KINDS
+
+MAX_EVENTS = 500  # that are kept; all are counted
+RANK = {NEW: 0, ENCLOSED: 0, NEAR: 1, STATIC: 2, KNOWN: 3, SHALLOW: 4}  # what counts comes first
+
+
+class Event(NamedTuple):
+    """A run of frames.
+
+    first, second : body indices, the lower one first
+    state : a number, see `classify.STATES`
+    begin, end : the first and the last frame
+    frames : how many checked frames that are
+    worst_frame : where it is deepest; of near pairs, nearest; with equal depths, the earliest with the most pairs
+    depth, kind : there, see `depth.py`
+    distance : the smallest distance of near pairs; else 0
+    worst_pairs : pairs of faces in that frame
+    pairs : in all frames
+    """
+
+    first: int
+    second: int
+    state: int
+    begin: int
+    end: int
+    frames: int
+    worst_frame: int
+    depth: float
+    kind: int
+    distance: float
+    worst_pairs: int
+    pairs: int
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """The order of events: collisions first, the deepest first, then those with the most pairs."""
+        return (RANK[self.state], -self.depth, self.distance, -self.pairs, self.begin, self.first, self.second)
+
+
+def begin_event(frame: int, group: Group) -> Event:
+    """The event of one frame."""
+    return Event(group.first, group.second, group.state, frame, frame, 1, frame, group.depth, group.kind, group.distance, group.pairs,
+                 group.pairs)  # fmt: skip
+
+
+def extend_event(event: Event, frame: int, group: Group) -> Event:
+    """The event with one more frame."""
+    longer = event._replace(end=frame, frames=event.frames + 1, pairs=event.pairs + group.pairs)
+    if (group.depth, -group.distance, group.pairs) > (event.depth, -event.distance, event.worst_pairs):
+        longer = longer._replace(worst_frame=frame, depth=group.depth, kind=group.kind, distance=group.distance, worst_pairs=group.pairs)
+    return longer
+
+
+class EventTracker:
+    """Takes the groups of frame after frame; `worst` are the worst events, `counts` the number of all by state."""
+
+    def __init__(self) -> None:
+        self.worst: list[Event] = []
+        self.counts = Counter[int]()
+        self._open: dict[tuple[int, int, int], Event] = {}
+
+    def add(self, frame: int, groups: Iterable[Group]) -> None:
+        """The groups of the next frame."""
+        still = {}
+        for group in groups:
+            key = group.first, group.second, group.state
+            event = self._open.pop(key, None)
+            still[key] = begin_event(frame, group) if event is None else extend_event(event, frame, group)
+        self._close(self._open.values())
+        self._open = still
+
+    def finish(self) -> None:
+        """Close all events."""
+        self._close(self._open.values())
+        self._open = {}
+        self.worst = sorted(self.worst, key=lambda event: event.rank)[:MAX_EVENTS]
+
+    def _close(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self.counts[event.state] += 1
+            self.worst.append(event)
+        if len(self.worst) > 4 * MAX_EVENTS:
+            self.worst = sorted(self.worst, key=lambda event: event.rank)[:MAX_EVENTS]
+
+
+def kind_of(event: Event) -> str:
+    """What an event is: touching, near or enclosed."""
+    return {NEAR: "near", ENCLOSED: "enclosed"}.get(event.state, "touching")
+
+
+def event_row(event: Event, names: list[str]) -> dict[str, Any]:
+    """An event in `summary.json`."""
+    return {"bodies": [event.first, event.second], "names": [names[event.first], names[event.second]], "kind": kind_of(event),
+            "state": STATES[event.state], "first": event.begin, "last": event.end, "frames": event.frames, "worst_frame": event.worst_frame,
+            "depth": rounded(event.depth), "depth_kind": DEPTH_KINDS[event.kind], "distance": rounded(event.distance),
+            "pairs": event.pairs, "worst_pairs": event.worst_pairs}  # fmt: skip
+
+
+def rounded(value: float) -> float:
+    """Six digits: depths and distances of people; the last bits of sums may depend on the machine."""
+    return float(f"{value:.6g}")
+
+
+def depth_text(depth: float, kind: str, unit: str = "") -> str:
+    """A depth for people."""
+    space = f" {unit}" if unit else ""
+    if kind == "none":
+        return "–"
+    return f"{'at least ' if kind == DEPTH_KINDS[AT_LEAST] else ''}{depth:.3g}{space}"
+
+
+def event_title(row: dict[str, Any]) -> str:
+    """The bodies of an event, for people."""
+    one, other = row["names"]
+    if row["kind"] == "enclosed":
+        return f"{one} in {other}"
+    return f"{one}, itself" if row["bodies"][0] == row["bodies"][1] else f"{one} – {other}"
+
+
+def frames_text(row: dict[str, Any], labels: Mapping[int, str]) -> str:
+    """The frames of an event, for people; `labels` by frame."""
+    first, last = (labels.get(row[name], str(row[name])) for name in ("first", "last"))
+    return first if row["first"] == row["last"] else f"{first}–{last}"

@@ -1,0 +1,192 @@
+"""The files of pairs, format "pliant pairs 2": NPZ, Parquet, CSV.
+
+Pairs of faces that intersect are intervals of frames (`static_pairs.py`), so that one that stays is a row and not a row for each frame.
+Near pairs of a tolerance have another distance in each frame, and a row for each. The same pairs give the same bytes. `docs/checking.md`
+explains all columns.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.check.classify import KNOWN, NEW, STATES, STATIC
+from pliant.check.journal import Journal
+from pliant.check.pair_keys import Keys, contains, split_keys
+from pliant.check.report_meta import ReportMeta
+from pliant.check.static_pairs import Intervals
+from pliant.core.archive import META, atomic_file
+from pliant.errors import MissingExtraError
+
+FORMAT = "pliant pairs 2"
+FILE_STATES = STATES[: KNOWN + 1]  # by number
+ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # of ZIP members, fixed: the same pairs give the same bytes
+TABLE_COLUMNS = ("first", "last", "body_a", "body_b", "face_a", "face_b", "state")
+#: Arrays of the NPZ: dtype, and numbers in a row.
+LAYOUT: dict[str, tuple[str, int]] = {
+    "names": ("|u1", 1), "face_counts": ("<i8", 1), "frames": ("<i4", 1),
+    "static_bodies": ("<i4", 2), "static_faces": ("<i4", 2), "static_state": ("|u1", 1),
+    "first": ("<i4", 1), "last": ("<i4", 1), "bodies": ("<i4", 2), "faces": ("<i4", 2), "state": ("|u1", 1),
+    "near_frame": ("<i4", 1), "near_bodies": ("<i4", 2), "near_faces": ("<i4", 2), "near_distance": ("<f8", 1),
+}  # fmt: skip
+
+
+class PairSource(NamedTuple):
+    """What a file of pairs is written from."""
+
+    journal: Journal
+    frames: list[int]
+    meta: ReportMeta
+    intervals: Intervals
+    known: Keys  # ascending
+    header: dict[str, Any]  # `within`, `baseline`
+
+    @property
+    def has_baseline(self) -> bool:
+        """Whether pairs are compared with a baseline; then static pairs are known or new."""
+        return self.header["baseline"] is not None
+
+    def static(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8]]:
+        """(bodies, faces, states) of static pairs, sorted."""
+        bodies, faces = split_keys(self.meta.offsets, self.intervals.static)
+        order = np.lexsort((faces[:, 1], faces[:, 0], bodies[:, 1], bodies[:, 0]))
+        known = contains(self.known, self.intervals.static[order])
+        return bodies[order], faces[order], np.where(known, KNOWN, NEW if self.has_baseline else STATIC).astype(np.uint8)
+
+    def rows(self) -> Iterator[tuple[NDArray[np.int32], NDArray[np.uint8]]]:
+        """(intervals (m, 6), states) of all others, some at a time."""
+        for chunk in self.intervals.chunks():
+            yield chunk[:, :6], np.where(chunk[:, 6] > 0, KNOWN, NEW).astype(np.uint8)
+
+    def near(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """Near pairs of each frame: columns frame, bodies, faces, distance."""
+        for frame in self.frames:
+            rows = self.journal.pairs(frame)
+            if "distance" in rows:
+                separate = rows["distance"] > 0
+                yield {"frame": np.full(int(separate.sum()), frame, np.int32), **{name: rows[name][separate] for name in
+                                                                                ("bodies", "faces", "distance")}}  # fmt: skip
+
+    @property
+    def near_count(self) -> int:
+        """The number of near pairs."""
+        return sum(len(rows["frame"]) for rows in self.near())
+
+
+def write_pairs(path: Path, source: PairSource) -> Path:
+    """Write all pairs in the format of the suffix."""
+    {".npz": write_npz, ".parquet": write_parquet, ".csv": write_csv}[path.suffix](path, source)
+    return path
+
+
+def write_npz(path: Path, source: PairSource) -> None:
+    """Write one array a column, and `meta`, JSON as bytes; not compressed, so that it can be mapped into memory."""
+    static_bodies, static_faces, static_state = source.static()
+    arrays: dict[str, NDArray[Any]] = {
+        META: np.frombuffer(json.dumps({"format": FORMAT, "states": FILE_STATES, **source.header}).encode(), np.uint8),
+        "names": np.frombuffer(json.dumps([body.name for body in source.meta.bodies]).encode(), np.uint8),
+        "face_counts": np.array([count.faces for count in source.meta.counts], np.int64),
+        "frames": np.array(source.frames, np.int32),
+        "static_bodies": static_bodies, "static_faces": static_faces, "static_state": static_state,
+    }  # fmt: skip
+    columns: dict[str, Any] = {"first": 0, "last": 1, "bodies": slice(2, 4), "faces": slice(4, 6)}
+    near = source.near_count
+    with atomic_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name in (META, *LAYOUT):
+            dtype, width = LAYOUT.get(name, ("|u1", 1))
+            count = len(arrays[name]) if name in arrays else near if name.startswith("near_") else source.intervals.size
+            with archive.open(zipfile.ZipInfo(f"{name}.npy", ZIP_DATE), "w", force_zip64=True) as member:
+                head = {"descr": dtype, "fortran_order": False, "shape": (count, width) if width > 1 else (count,)}
+                np.lib.format.write_array_header_1_0(member, head)
+                if name in arrays:
+                    member.write(np.ascontiguousarray(arrays[name], dtype).tobytes())
+                elif name.startswith("near_"):
+                    for rows in source.near():
+                        member.write(np.ascontiguousarray(rows[name.removeprefix("near_")], dtype).tobytes())
+                else:
+                    for chunk, states in source.rows():
+                        member.write(np.ascontiguousarray(states if name == "state" else chunk[:, columns[name]], dtype).tobytes())
+
+
+def table_parts(source: PairSource) -> Iterator[list[NDArray[Any]]]:
+    """The columns of one table: static pairs, the others, near pairs; TABLE_COLUMNS, and with a tolerance the distance."""
+    with_distance = source.header["within"] is not None
+    bodies, faces, states = source.static()
+    ends = [np.full(len(states), frame, np.int32) for frame in (source.frames[0], source.frames[-1])]
+    yield [*ends, *bodies.T, *faces.T, states, *([np.zeros(len(states))] if with_distance else [])]
+    for chunk, states in source.rows():
+        yield [*chunk.T, states, *([np.zeros(len(states))] if with_distance else [])]
+    for rows in source.near():
+        yield [rows["frame"], rows["frame"], *rows["bodies"].T, *rows["faces"].T, np.zeros(len(rows["frame"]), np.uint8), rows["distance"]]
+
+
+def write_parquet(path: Path, source: PairSource) -> None:
+    """Write the columns of `table_parts`; the states are numbers, whose names and those of bodies are in the metadata of the schema."""
+    arrow, parquet = parquet_package()
+    kinds = [*([arrow.int32()] * 6), arrow.uint8(), *([arrow.float64()] if source.header["within"] is not None else [])]
+    header = {"format": FORMAT, "states": FILE_STATES, **source.header, "bodies": [body.name for body in source.meta.bodies],
+              "face_counts": [count.faces for count in source.meta.counts], "frames": source.frames}  # fmt: skip
+    schema = arrow.schema(list(zip((*TABLE_COLUMNS, "distance"), kinds, strict=False)), metadata={"pliant": json.dumps(header)})
+    with atomic_file(path) as file, parquet.ParquetWriter(file, schema) as writer:
+        for columns in table_parts(source):
+            if len(columns[0]):
+                writer.write_table(arrow.table([np.ascontiguousarray(column) for column in columns], schema=schema))
+
+
+def write_csv(path: Path, source: PairSource) -> None:
+    """Write the columns of `table_parts` as text, with names of bodies, and polygons and materials where the file has them."""
+    with atomic_file(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        extra = ["distance"] if source.header["within"] is not None else []
+        writer.writerow([*TABLE_COLUMNS, "name_a", "name_b", "polygon_a", "polygon_b", "material_a", "material_b", *extra])
+        names = [spreadsheet_text(body.name) for body in source.meta.bodies]
+        for columns in table_parts(source):
+            for row in zip(*(column.tolist() for column in columns), strict=True):
+                first, last, a, b, one, other, state, *distance = row
+                polygons = [source.meta.polygon(a, one), source.meta.polygon(b, other)]
+                materials = [spreadsheet_text(source.meta.material(a, one)), spreadsheet_text(source.meta.material(b, other))]
+                shown = "near" if distance and distance[0] > 0 else FILE_STATES[state]
+                writer.writerow([first, last, a, b, one, other, shown, names[a], names[b], *polygons, *materials, *distance])
+        text.flush()
+        text.detach()
+
+
+def write_events(path: Path, summary: dict[str, Any], meta: ReportMeta) -> Path:
+    """Write the events of a summary as CSV, with the labels of frames."""
+    columns = ("kind", "state", "body_a", "body_b", "first", "last", "frames", "worst_frame", "depth", "depth_kind", "distance",
+               "worst_pairs", "pairs")  # fmt: skip
+    with atomic_file(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        for row in summary["events"]:
+            names = dict(zip(("body_a", "body_b"), map(spreadsheet_text, row["names"]), strict=True))
+            frames = {name: spreadsheet_text(meta.frame_label(row[name])) for name in ("first", "last", "worst_frame")}
+            writer.writerow([{**row, **names, **frames}[name] for name in columns])
+        text.flush()
+        text.detach()
+    return path
+
+
+def spreadsheet_text(text: str) -> str:
+    """A text that spreadsheets show and do not calculate: names come from files that may be hostile."""
+    return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def parquet_package() -> tuple[Any, Any]:
+    """The library that writes Parquet."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError("Parquet needs PyArrow: pip install 'pliant[parquet]', or --format npz") from None
+    return pyarrow, parquet

@@ -1,0 +1,169 @@
+"""Checks of files that Blender has exported, with default options: the verdict is right without a word of the user.
+
+`tests/fixtures/make_blender.py` makes the files. A book whose pages coincide when it is closed opens, in six frames; where it is open, a
+rod goes through the page that has turned.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import naive
+from pair_rows import pair_rows
+from pliant.check.plan import CheckOptions
+from pliant.check.run import Output, check_animation
+from pliant.cli import application
+from pliant.errors import ArgumentError
+from pliant.io.animation import Animation, FrameActor, Settings
+from pliant.io.read import read
+
+FILES = Path(__file__).parents[1] / "fixtures" / "blender"
+BOOKS = {"morph": ["book_morph.glb"], "skin": ["book_skin.glb"], "frames": ["book", "rod/rod.obj"], "points": ["book_points.usdc"],
+         "shapes": ["book_shapes.usdc"], "skeleton": ["book_skin.usdc"]}  # fmt: skip
+LABELS = [str(frame) for frame in range(1001, 1007)]
+
+
+def animation_of(names: Sequence[str], **settings):
+    return read([FILES / name for name in names], Settings(**settings))
+
+
+def check(animation, folder, frames=":", **more):
+    return check_animation(animation, CheckOptions(frames=frames), Output(folder, report=False, plots=False), **more)
+
+
+@pytest.mark.parametrize("kind", BOOKS)
+def test_a_book_that_opens(kind, tmp_path):
+    animation = animation_of(BOOKS[kind])
+    summary = check(animation, tmp_path).summary
+    assert animation.frames == 6 and animation.frame_labels == LABELS
+    assert summary["with_self"][0] > 100, "closed, its pages are at one place"
+    assert not any(summary["with_self"][1:]), "open, they are apart, and the spine is no collision"
+    assert summary["between"][:4] == [0] * 4 and min(summary["between"][4:]) > 5, "the rod is met by the open page alone"
+    place = next(k for k, actor in enumerate(animation.actors) if actor.name.startswith("Book"))
+    bodies = [actor.at(5) for actor in animation.actors]
+    expected = naive.collide(bodies[0].vertices, bodies[0].faces, bodies[1].vertices, bodies[1].faces)
+    found = pair_rows(tmp_path)
+    assert sorted(map(tuple, found[found[:, 0] == 5, 3:].tolist())) == sorted(map(tuple, np.asarray(expected).tolist()))
+    book = animation.actors[place]
+    assert set(book.materials) == {"Paper", "Ink"} and len(book.material_of_face) == len(bodies[place].faces)
+    assert np.bincount(book.material_of_face).tolist() == [32, 32]
+    assert animation.actors[1 - place].materials == ["Steel"] and not animation.actors[1 - place].material_of_face.any()
+    assert book.source_name.split("/")[-1] == book.name and (not kind.startswith("s") or "Book" in book.source_name)
+
+
+@pytest.mark.parametrize("kind", ["morph", "frames"])
+def test_what_is_welded_does_not_depend_on_how_it_is_asked(kind, tmp_path):
+    whole = check(animation_of(BOOKS[kind]), tmp_path / "all")
+    everything = pair_rows(tmp_path / "all")
+    for name, frames, jobs in (("one", "5", 1), ("some", "1:", 2), ("first", "0", 1), ("jobs", ":", 3)):
+        check(animation_of(BOOKS[kind]), tmp_path / name, frames, jobs=jobs)
+        found = pair_rows(tmp_path / name)
+        assert found.tolist() == everything[np.isin(everything[:, 0], np.arange(6)[slice(*{"5": (5, 6), "1:": (1, 6), "0": (0, 1)}.get(
+            frames, (0, 6)))])].tolist()  # fmt: skip
+    assert whole.pairs == len(everything)
+
+
+class Stop(Exception):
+    pass
+
+
+def seam(frames=8):
+    """A strip of two triangles that are joined at a seam in all frames, and one that is only there in the first five: it lies on them."""
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 0], [1, 0, 0], [0, 1, 0]], float)
+    faces, asked = np.array([[0, 1, 2], [3, 5, 4], [6, 7, 8]], np.int32), []
+
+    def frame(k):
+        asked.append(k)
+        moved = corners + (0, 0, k)
+        moved[6:, 2] += 1.0 * (k >= 5)
+        return moved, faces
+
+    return Animation("strip", [FrameActor("strip", frames, frame)], frames), asked
+
+
+def test_a_pass_over_the_frames_finds_what_stays_together(tmp_path):
+    animation, asked = seam()
+    seen = []
+    summary = check(animation, tmp_path, welding=lambda frame, frames: seen.append((frame, frames))).summary
+    assert animation.actors[0].welds(0.0).tolist() == [0, 1, 2, 1, 2, 5, 6, 7, 8]
+    assert "2 of 9 vertices are welded: they are at the position of another one in every frame" in summary["notes"]
+    assert seen == [(k, 8) for k in range(1, 8)] and set(asked) == set(range(8))
+    assert [n > 0 for n in summary["with_self"]] == [True] * 5 + [False] * 3
+    only, asked = seam()
+    check(only, tmp_path / "one", "0")
+    assert only.actors[0].welds(0.0).tolist() == [0, 1, 2, 1, 2, 5, 6, 7, 8] and set(asked) == set(range(8))
+
+
+def test_frames_are_not_read_for_a_mesh_without_duplicates():
+    vertices, asked = np.eye(3), []
+
+    def frame(k):
+        asked.append(k)
+        return vertices + k, np.array([[0, 1, 2]], np.int32)
+
+    FrameActor("triangle", 100, frame).at(3, weld=True)
+    assert set(asked) == {0, 3}
+
+
+def test_a_resumed_check_takes_the_weld_maps_of_its_journal(tmp_path):
+    def stop(now):
+        if now.done == 3:
+            raise Stop
+
+    check(seam()[0], tmp_path / "whole")
+    with pytest.raises(Stop):
+        check(seam()[0], tmp_path / "parts", progress=stop)
+    seen = []
+    check(seam()[0], tmp_path / "parts", resume=True, welding=lambda *now: seen.append(now))
+    assert not seen, "no frame is read to compare vertices"
+    assert (tmp_path / "parts" / "pairs.npz").read_bytes() == (tmp_path / "whole" / "pairs.npz").read_bytes()
+
+
+def test_a_shot_of_two_objects_is_two_clips_that_play_together(tmp_path):
+    animation = animation_of(["shot.glb"])
+    assert [(clip.name, clip.plays) for clip in animation.clips] == [("BallAction", True), ("WallAction", True)]
+    assert animation.rate == 24 and animation.frame_labels == LABELS
+    summary = check(animation, tmp_path / "both").summary
+    assert summary["between"][:3] == [0, 0, 0] and summary["between"][-1] > 0
+    assert any("BallAction, WallAction; they move different nodes" in note for note in summary["notes"])
+    alone = check(animation_of(["shot.glb"], clip="BallAction"), tmp_path / "one").summary
+    assert alone["pairs"] == 0 and [clip.plays for clip in animation_of(["shot.glb"], clip="BallAction").clips] == [True, False]
+    with pytest.raises(ArgumentError, match="clip: expected one of BallAction, WallAction, got 'Fly'"):
+        animation_of(["shot.glb"], clip="Fly")
+
+
+def test_more_samples_find_what_is_between_frames(tmp_path):
+    animation = animation_of(BOOKS["frames"], rate=120)
+    assert animation.frames == 21 and animation.frame_labels[:6] == ["1001", "1001.25", "1001.5", "1001.75", "1002", "1002.25"]
+    summary = check(animation, tmp_path).summary
+    assert not any(summary["with_self"][1:]) and sum(n > 0 for n in summary["between"]) > 2
+    assert any(note.startswith("Frames are checked, not the motion between them") for note in summary["notes"])
+
+
+def test_links_are_bodies(tmp_path):
+    animation = animation_of(["link0.stl", "link1.stl", "link2.stl"])
+    assert [(actor.name, actor.frames) for actor in animation.actors] == [("link0", 1), ("link1", 1), ("link2", 1)]
+    summary = check(animation, tmp_path).summary
+    assert {tuple(row["names"]) for row in summary["by_bodies"]} == {("link0", "link1"), ("link1", "link2")}
+    frames = animation_of(["link0.stl", "link1.stl", "link2.stl"], numbered="frames")
+    assert frames.frames == 3 and frames.actors[0].kind == "soup"
+
+
+def test_the_command_says_what_is_played_and_welded(tmp_path):
+    def run(*arguments):
+        return CliRunner().invoke(application(), [*map(str, arguments)], env={"COLUMNS": "300", "TERM": "dumb"})
+
+    result = run("info", FILES / "shot.glb")
+    assert result.exit_code == 0 and all(word in result.output for word in ("BallAction", "WallAction", "0.21", "seconds", "yes"))
+    common = "--no-report", "--out", tmp_path, "--start", 7
+    result = run("check", FILES / "shot.glb", *common)
+    assert result.exit_code == 1 and "32 of 48 vertices are welded" in result.output and "not the motion between them" in result.output
+    assert run("check", FILES / "shot.glb", *common, "--clip", "WallAction").exit_code == 0
+    assert run("check", FILES / "shot.glb", *common, "--clip", "WallAction", "--clip", "0").exit_code == 1
+    result = run("check", FILES / "link0.stl", FILES / "link1.stl", *common, "--as", "frames")
+    assert result.exit_code == 0 and "1 body, 2 frames" in result.output
+    result = run("check", FILES / "shot.glb", *common, "--clip", "Fly")
+    assert result.exit_code == 2 and "--clip: expected one of BallAction, WallAction, got 'Fly'" in result.output
