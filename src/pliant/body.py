@@ -23,6 +23,7 @@ from pliant.core import validate
 from pliant.core.soa import aligned_zeros
 from pliant.core.threads import ReadLock, ReadWriteLock
 from pliant.errors import ArgumentError, ArgumentTypeError, MeshError
+from pliant.geometry.inside import OpenEdges, find_open_edges
 from pliant.geometry.mesh import MeshTopology, build_topology, weld_map
 from pliant.motion.blended import blended_motion
 from pliant.motion.free import Free, set_points
@@ -121,6 +122,7 @@ class Body(QueryBody):
         self._world_cache: tuple[int, NDArray[np.float64], bool, float] | None = None
         self._bounds_cache: tuple[int, NDArray[np.float64]] | None = None
         self._mesh: MeshTopology | None = None
+        self._edges: OpenEdges | None = None
         self._distance_cache: WeakKeyDictionary[Body, Any] = WeakKeyDictionary()  # by other body: where the last distance was found
 
     @classmethod
@@ -478,6 +480,12 @@ class Body(QueryBody):
                 _, first = np.unique(bvh.tree.vertices, return_index=True)
                 self._mesh = build_topology(self._welded_faces, self._motion.count, bvh.tree.vertices[np.sort(first)])
             return self._mesh
+
+    def _open_edges(self) -> OpenEdges:
+        """For queries: which edges have no face on one side, found at first use."""
+        if self._edges is None:
+            self._edges = find_open_edges(self._welded_faces)
+        return self._edges
 
     def copy(self) -> Body:
         """Another body in the same state: mesh, BVH, options, transform and key pose. It shares nothing that an update of either body

@@ -1,0 +1,80 @@
+"""Which points are inside a mesh, by the winding number of its surface around each."""
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pliant.core import threads as pool
+from pliant.core import validate
+from pliant.core.jit import ignore_float_errors
+from pliant.core.threads import ReadLock
+from pliant.query.proximity.crossings import ON_SURFACE, count_crossings
+from pliant.query.proximity.point_batch import POINTS_PER_CHUNK, body_context, morton_order
+from pliant.query.target import QueryBody, check_body
+from pliant.query.traverse import COUNTERS
+from pliant.results import Inside, Stats
+
+
+def inside(body: QueryBody, points: ArrayLike) -> Inside:
+    """Which of n points are inside a body, by the winding number of its surface around each.
+
+    Parameters
+    ----------
+    body : a `Body`; a point is inside where the winding number is above 0.5
+    points : (n, 3), or (3,) for one; finite
+
+    The winding number is the solid angle that the faces, counter-clockwise seen from outside, fill as seen from the point, over 4π.
+
+    >>> import pliant as pl
+    >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
+    >>> found = pl.inside(body, [[0.25, 0.25, 0.25], [0.5, 0.5, 0.5], [0, 0, 0]])
+    >>> found.inside.tolist(), found.on_surface.tolist()
+    ([True, False, True], [False, False, True])
+    """
+    check_body("body", body)
+    rows = validate.positions("points", np.reshape(points, (1, 3)) if np.shape(points) == (3,) else points)
+    validate.check_finite("points", rows)
+    flat, n = rows.reshape(-1), len(rows)
+    windings = np.zeros(n, np.int64)
+    with ReadLock(body._guard):
+        if len(body) and n:
+            windings, stats = winding_numbers(body, flat, np.arange(n))
+    on = windings == ON_SURFACE
+    return Inside((windings > 0) | on, np.where(on, np.nan, windings), on, np.zeros(n), stats)
+
+
+def winding_numbers(body: Any, flat: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Stats]:
+    """(n,) the winding numbers of a closed body around these rows of n flat points, ON_SURFACE or 0 for the others; the work. For those who
+    read the body."""
+    bvh, windings, lock = body._bvh_at(body._motion.scale), np.zeros(len(flat) // 3, np.int64), threading.Lock()
+    low, high = body._world_box()
+    points = flat.reshape(-1, 3)[rows]
+    rows = rows[((points >= low) & (points <= high)).all(axis=1)]
+    if not len(rows):
+        return windings, Stats()
+    counters = np.zeros(len(COUNTERS), np.int64)
+    counters[COUNTERS.index("n_u")] = bvh.refit()
+    context, order = body_context(body, bvh, 0), rows[morton_order(flat.reshape(-1, 3)[rows].reshape(-1))]
+    direction = vertical_direction(context[0]["inverse"] if body._matrix is not None else None)
+
+    def count(begin: int, end: int) -> None:
+        own = context.copy()
+        with ignore_float_errors():
+            count_crossings(bvh.nodes, bvh.leaves, body._motion.flat, own, flat, order, begin, end, direction, windings)
+        with lock:
+            counters[:] += [own[name][0] for name in COUNTERS]
+    pool.map_chunks(len(order), POINTS_PER_CHUNK, count)
+    return windings, Stats(*counters.tolist())
+
+
+def vertical_direction(inverse: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """(3,) where the z axis of the world points in the frame of a body; its longest component is ±1."""
+    if inverse is None:
+        return np.array([0.0, 0.0, 1.0])
+    direction = inverse[[2, 6, 10]]
+    k = int(np.abs(direction).argmax())
+    direction = direction / abs(direction[k])
+    return direction
