@@ -1,5 +1,8 @@
 """One BVH, many points: the winding number of a closed surface around each, by the faces above it.
 
+Points come in an order that keeps neighbours together. If no face meets the box around 64 of them, they share the winding number of the
+first; else the same is tried for eight, and then each point is on its own. Away from the surface this leaves one point of 64.
+
 Boxes and triangles are compared with the vertical line in float32. A triangle that the line passes for certain, and above the point for
 certain, counts at once; what is left, a few triangles in a hundred points, goes to the exact test (`geometry/inside.py`), in float64, in
 the world.
@@ -22,13 +25,14 @@ from pliant.core.simd import ctz, fabs, maximum, minimum, movemask, popcount
 from pliant.core.soa import field_lanes, lanes, load_bounds
 from pliant.core.stack import stack_float64, stack_int64
 from pliant.geometry.inside import ON_FACE, POINT, crossing
-from pliant.query.proximity.closest_point import EPS32_2, MAX_COORDINATE, MAX_FLOAT32, MIN_ERROR
+from pliant.query.proximity.closest_point import EPS32_2, MAX_COORDINATE, MIN_ERROR
 from pliant.query.proximity.point_batch import put_triangle
 from pliant.query.traverse import prefetch_child, refresh_leaf, refresh_node
 from pliant.volume.aabb import Box
-from pliant.volume.protocol import Ray, ray_interval
+from pliant.volume.protocol import Ray, overlap, ray_interval
 
-EIGHT, ZERO = np.float32(8), np.float32(0)
+EIGHT, ZERO, INF = np.float32(8), np.float32(0), np.float32(np.inf)
+LARGE_GROUP, GROUP_RATIO = 64, 8                                        # points that are tried together: 64, then 8
 ON_SURFACE = np.iinfo(np.int64).min                                     # instead of a winding number
 MAX_INVERSE = np.float32(2.0**60)                                       # of 1 / direction
 FAR = np.float32(2.0**32)                                               # beyond the end of every body along the line
@@ -113,79 +117,164 @@ def in_box(box, x, y, z):
     return (x >= box[0]) & (x <= box[4]) & (y >= box[1]) & (y <= box[5]) & (z >= box[2]) & (z <= box[6])
 
 
+@helper
+def to_frame(asked, x, y, z):
+    """A point of the world in the frame of the body, relative to its origin and times its scale, in float64."""
+    origin, inverse, scale = asked["origin"], asked["inverse"], asked["scale"]
+    if asked["transformed"] != 0:
+        x, y, z = x - inverse[3], y - inverse[7], z - inverse[11]
+        x, y, z = (inverse[0] * x + (inverse[1] * y + inverse[2] * z), inverse[4] * x + (inverse[5] * y + inverse[6] * z),
+                   inverse[8] * x + (inverse[9] * y + inverse[10] * z))
+    return (x - origin[0]) * scale, (y - origin[1]) * scale, (z - origin[2]) * scale
+
+
+@helper
+def margin_of(asked, size):
+    """The margin of a point with no larger coordinate than `size`, in its body's frame; infinite where float32 says nothing."""
+    size += asked["reach"] * asked["scale"]
+    if not size < MAX_COORDINATE:
+        return np.float32(np.inf)
+    return np.float32((EPS32_2 * size + asked["error_bound"] * asked["scale"]) * (16.0 if asked["transformed"] != 0 else 4.0) + MIN_ERROR)
+
+
+@helper
+def box_of_points(asked, points, order, begin, end):
+    """A box around points in the frame of the body, margins included; infinite where float32 says nothing."""
+    low_x = low_y = low_z = np.inf
+    high_x = high_y = high_z = -np.inf
+    for at in range(begin, end):
+        r = 3 * order[at]
+        x, y, z = to_frame(asked, points[r], points[r + 1], points[r + 2])
+        low_x, low_y, low_z = min(low_x, x), min(low_y, y), min(low_z, z)
+        high_x, high_y, high_z = max(high_x, x), max(high_y, y), max(high_z, z)
+    s = margin_of(asked, max(max(max(high_x, -low_x), max(high_y, -low_y)), max(high_z, -low_z)))
+    return Box(np.float32(low_x) - s, np.float32(low_y) - s, np.float32(low_z) - s,
+               np.float32(high_x) + s, np.float32(high_y) + s, np.float32(high_z) + s)
+
+
+@helper
+def faces_meet_box(leaves, leaf, box):
+    """May a face of the leaf meet the box? By the box around each face."""
+    a = lanes(leaves, leaf)
+    apart = ((minimum(a.ax, minimum(a.bx, a.cx)) > box.hix) | (maximum(a.ax, maximum(a.bx, a.cx)) < box.lox)
+             | (minimum(a.ay, minimum(a.by, a.cy)) > box.hiy) | (maximum(a.ay, maximum(a.by, a.cy)) < box.loy)
+             | (minimum(a.az, minimum(a.bz, a.cz)) > box.hiz) | (maximum(a.az, maximum(a.bz, a.cz)) < box.loz))
+    return np.int64(leaves[leaf]["used"]) & ~movemask(apart) != 0
+
+
+@helper
+def is_clear(nodes, leaves, asked, box, stack):
+    """Does no face meet the box? Then the winding number is the same for all points in it."""
+    if not box.hix - box.lox < np.inf:
+        return False
+    frame, entry, fill, context = asked["frame"], asked["entry"], asked["fill"], asked["context"]
+    top, n_v, n_u, n_p, clear = np.int64(1), np.int64(0), np.int64(0), np.int64(0), True
+    stack[0] = 0
+    while top > 0:
+        top -= 1
+        current = stack[top]
+        if current >= 0:
+            n_u += refresh_node(nodes, current, frame, entry, context)
+            count = np.int64(nodes[current]["count"])
+            n_v += count
+            mask = movemask(overlap(lanes(nodes, current), box)) & ((np.int64(1) << count) - 1)
+            while mask != 0:
+                k, mask = ctz(mask), mask & (mask - 1)
+                stack[top] = np.int64(nodes[current]["child"][k])
+                prefetch_child(nodes, leaves, stack[top])
+                top += 1
+        else:
+            refresh_leaf(leaves, ~current, frame, fill, context)
+            n_p += popcount(np.int64(leaves[~current]["used"]))
+            if faces_meet_box(leaves, ~current, box):
+                clear, top = False, np.int64(0)
+    asked["n_v"] += n_v
+    asked["n_u"] += n_u
+    asked["n_p"] += n_p
+    return clear
+
+
+@helper
+def winding_by_line(nodes, leaves, flat, asked, line, t, stack):
+    """The winding number around the point at t[POINT], in the world, of which `line` goes up; or ON_SURFACE."""
+    frame, entry, fill, context = asked["frame"], asked["entry"], asked["fill"], asked["context"]
+    n_v, n_p, n_u, n_exact = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    winding, top, blind = np.int64(0), np.int64(1), line.margin == INF
+    stack[0] = 0
+    while top > 0:
+        top -= 1
+        current = stack[top]
+        if current >= 0:
+            n_u += refresh_node(nodes, current, frame, entry, context)
+            count = np.int64(nodes[current]["count"])
+            n_v += count
+            mask = (np.int64(1) << count) - 1
+            if not blind:
+                mask &= children_on_line(load_bounds(nodes, current), nodes, current, line)
+            while mask != 0:
+                k, mask = ctz(mask), mask & (mask - 1)
+                stack[top] = np.int64(nodes[current]["child"][k])
+                prefetch_child(nodes, leaves, stack[top])
+                top += 1
+            continue
+        leaf = ~current
+        refresh_leaf(leaves, leaf, frame, fill, context)
+        used = np.int64(leaves[leaf]["used"])
+        n_p += popcount(used)
+        if blind:
+            total, unsure = np.int64(0), used
+        else:
+            total, unsure = faces_above(leaves, leaf, line)
+        winding += total
+        while unsure != 0:
+            k, unsure = ctz(unsure), unsure & (unsure - 1)
+            put_triangle(leaves, leaf, k, flat, asked, t)
+            n_exact += 1
+            found = crossing(t)
+            if found == ON_FACE:
+                winding, unsure, top = np.int64(ON_SURFACE), np.int64(0), np.int64(0)
+            else:
+                winding += found
+    asked["n_v"] += n_v
+    asked["n_p"] += n_p
+    asked["n_u"] += n_u
+    asked["n_exact"] += n_exact
+    return winding
+
+
 @kernel
 def count_crossings(nodes, leaves, flat, body, points, order, begin, end, direction, windings):
     """windings[r] = the winding number around point r, or ON_SURFACE, for r in order[begin : end]. `body` (1,) is a BODY_CONTEXT, the
     vertical direction (3,) float64 is in its frame."""
     asked = body[0]
-    frame, entry, fill, context = asked["frame"], asked["entry"], asked["fill"], asked["context"]
-    origin, inverse, scale, box = asked["origin"], asked["inverse"], asked["scale"], asked["box"]
-    reach, leans = asked["reach"] * scale, np.int64(asked["transformed"])
+    box, leans = asked["box"], np.int64(asked["transformed"])
     t, stack = stack_float64(20), stack_int64(912)
-    n_v, n_p, n_u, n_exact = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     axis = np.int64(0) if abs(direction[0]) == 1.0 else np.int64(1) if abs(direction[1]) == 1.0 else np.int64(2)
     sign = np.float32(direction[axis])
     shear_1, shear_2 = np.float32(direction[(axis + 1) % 3] * direction[axis]), np.float32(direction[(axis + 2) % 3] * direction[axis])
     inv_x, inv_y, inv_z = clamped_inverse(direction[0]), clamped_inverse(direction[1]), clamped_inverse(direction[2])
-    for at in range(begin, end):
+    at = begin
+    while at < end:
+        last, size = at + 1, np.int64(LARGE_GROUP)                      # points that share the winding number of the first
+        while size > 1:
+            if (at - begin) % size == 0 and at + 1 < end:
+                group_end = min(at + size, end)
+                if is_clear(nodes, leaves, asked, box_of_points(asked, points, order, at, group_end), stack):
+                    last = group_end
+                    break
+            size //= GROUP_RATIO
         r = order[at]
         x, y, z = points[3 * r], points[3 * r + 1], points[3 * r + 2]
-        windings[r] = 0
-        if not in_box(box, x, y, z):
-            continue
-        t[POINT], t[POINT + 1], t[POINT + 2] = x, y, z
-        if leans != 0:
-            x, y, z = x - inverse[3], y - inverse[7], z - inverse[11]
-            x, y, z = (inverse[0] * x + (inverse[1] * y + inverse[2] * z), inverse[4] * x + (inverse[5] * y + inverse[6] * z),
-                       inverse[8] * x + (inverse[9] * y + inverse[10] * z))
-        x, y, z = (x - origin[0]) * scale, (y - origin[1]) * scale, (z - origin[2]) * scale
-        size = max(abs(x), max(abs(y), abs(z)))
-        blind = not size + reach < MAX_COORDINATE                       # float32 says nothing
-        error = (EPS32_2 * (size + reach) + asked["error_bound"] * scale) * (16.0 if leans != 0 else 4.0) + MIN_ERROR
-        line = Line(np.float32(x), np.float32(y), np.float32(z), inv_x, inv_y, inv_z, shear_1, shear_2, axis, sign,
-                    np.float32(min(error, MAX_FLOAT32)), leans)
-        winding, top = np.int64(0), np.int64(1)
-        stack[0] = 0
-        while top > 0:
-            top -= 1
-            current = stack[top]
-            if current >= 0:
-                n_u += refresh_node(nodes, current, frame, entry, context)
-                count = np.int64(nodes[current]["count"])
-                n_v += count
-                mask = (np.int64(1) << count) - 1
-                if not blind:
-                    mask &= children_on_line(load_bounds(nodes, current), nodes, current, line)
-                while mask != 0:
-                    k, mask = ctz(mask), mask & (mask - 1)
-                    child = np.int64(nodes[current]["child"][k])
-                    prefetch_child(nodes, leaves, child)
-                    stack[top] = child
-                    top += 1
-                continue
-            leaf = ~current
-            refresh_leaf(leaves, leaf, frame, fill, context)
-            used = np.int64(leaves[leaf]["used"])
-            n_p += popcount(used)
-            if blind:
-                total, unsure = np.int64(0), used
-            else:
-                total, unsure = faces_above(leaves, leaf, line)
-            winding += total
-            while unsure != 0:
-                k, unsure = ctz(unsure), unsure & (unsure - 1)
-                put_triangle(leaves, leaf, k, flat, asked, t)
-                n_exact += 1
-                found = crossing(t)
-                if found == ON_FACE:
-                    winding, unsure, top = np.int64(ON_SURFACE), np.int64(0), np.int64(0)
-                else:
-                    winding += found
-        windings[r] = winding
-    asked["n_v"] += n_v
-    asked["n_p"] += n_p
-    asked["n_u"] += n_u
-    asked["n_exact"] += n_exact
+        winding = np.int64(0)
+        if in_box(box, x, y, z):
+            t[POINT], t[POINT + 1], t[POINT + 2] = x, y, z
+            x, y, z = to_frame(asked, x, y, z)
+            line = Line(np.float32(x), np.float32(y), np.float32(z), inv_x, inv_y, inv_z, shear_1, shear_2, axis, sign,
+                        margin_of(asked, max(abs(x), max(abs(y), abs(z)))), leans)
+            winding = winding_by_line(nodes, leaves, flat, asked, line, t, stack)
+        for i in range(at, last):
+            windings[order[i]] = winding
+        at = last
 
 
 @helper

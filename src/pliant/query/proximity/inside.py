@@ -11,6 +11,7 @@ from pliant.core import threads as pool
 from pliant.core import validate
 from pliant.core.jit import ignore_float_errors
 from pliant.core.threads import ReadLock
+from pliant.motion.rigid import invert_rotation
 from pliant.query.proximity.crossings import ON_SURFACE, count_crossings
 from pliant.query.proximity.point_batch import POINTS_PER_CHUNK, body_context, morton_order
 from pliant.query.target import QueryBody, check_body
@@ -41,24 +42,19 @@ def inside(body: QueryBody, points: ArrayLike) -> Inside:
     windings = np.zeros(n, np.int64)
     with ReadLock(body._guard):
         if len(body) and n:
-            windings, stats = winding_numbers(body, flat, np.arange(n))
+            windings, stats = winding_numbers(body, flat)
     on = windings == ON_SURFACE
     return Inside((windings > 0) | on, np.where(on, np.nan, windings), on, np.zeros(n), stats)
 
 
-def winding_numbers(body: Any, flat: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Stats]:
-    """(n,) the winding numbers of a closed body around these rows of n flat points, ON_SURFACE or 0 for the others; the work. For those who
-    read the body."""
+def winding_numbers(body: Any, flat: NDArray[np.float64], rows: NDArray[np.int64] | None = None) -> tuple[NDArray[np.int64], Stats]:
+    """(n,) the winding numbers of a closed body around n flat points, or these rows of them, ON_SURFACE for points on it; the work. For
+    those who read the body."""
     bvh, windings, lock = body._bvh_at(body._motion.scale), np.zeros(len(flat) // 3, np.int64), threading.Lock()
-    low, high = body._world_box()
-    points = flat.reshape(-1, 3)[rows]
-    rows = rows[((points >= low) & (points <= high)).all(axis=1)]
-    if not len(rows):
-        return windings, Stats()
+    order = morton_order(flat) if rows is None else rows[morton_order(flat.reshape(-1, 3)[rows].reshape(-1))]
     counters = np.zeros(len(COUNTERS), np.int64)
     counters[COUNTERS.index("n_u")] = bvh.refit()
-    context, order = body_context(body, bvh, 0), rows[morton_order(flat.reshape(-1, 3)[rows].reshape(-1))]
-    direction = vertical_direction(context[0]["inverse"] if body._matrix is not None else None)
+    context, direction = body_context(body, bvh, 0), vertical_direction(body)
 
     def count(begin: int, end: int) -> None:
         own = context.copy()
@@ -70,11 +66,11 @@ def winding_numbers(body: Any, flat: NDArray[np.float64], rows: NDArray[np.int64
     return windings, Stats(*counters.tolist())
 
 
-def vertical_direction(inverse: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def vertical_direction(body: Any) -> NDArray[np.float64]:
     """(3,) where the z axis of the world points in the frame of a body; its longest component is ±1."""
-    if inverse is None:
+    if body._matrix is None:
         return np.array([0.0, 0.0, 1.0])
+    inverse = np.zeros(12)
+    invert_rotation(body._matrix, inverse)
     direction = inverse[[2, 6, 10]]
-    k = int(np.abs(direction).argmax())
-    direction = direction / abs(direction[k])
-    return direction
+    return np.asarray(direction / np.abs(direction).max())
