@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from pliant.core.threads import ReadLock
 from pliant.motion.rigid import invert_rotation
 from pliant.query.proximity.crossings import ON_SURFACE, count_crossings
 from pliant.query.proximity.point_batch import POINTS_PER_CHUNK, body_context, morton_order
+from pliant.query.proximity.winding import sum_windings
 from pliant.query.target import QueryBody, check_body
 from pliant.query.traverse import COUNTERS
+from pliant.refit.moments import moments_of
 from pliant.results import Inside, Stats
 
 
@@ -39,31 +42,59 @@ def inside(body: QueryBody, points: ArrayLike) -> Inside:
     rows = validate.positions("points", np.reshape(points, (1, 3)) if np.shape(points) == (3,) else points)
     validate.check_finite("points", rows)
     flat, n = rows.reshape(-1), len(rows)
-    windings = np.zeros(n, np.int64)
+    if not (len(body) and n):
+        return make_inside(np.zeros(n), np.zeros(n), Stats())
     with ReadLock(body._guard):
-        if len(body) and n:
-            windings, stats = winding_numbers(body, flat)
-    on = windings == ON_SURFACE
-    return Inside((windings > 0) | on, np.where(on, np.nan, windings), on, np.zeros(n), stats)
+        if body._open_edges().balanced:
+            counts, stats = winding_numbers(body, flat)
+            return make_inside(np.where(counts == ON_SURFACE, np.nan, counts), np.zeros(n), stats)
+        return make_inside(*winding_fractions(body, flat))
+
+
+def make_inside(windings: NDArray[np.float64], errors: NDArray[np.float64], stats: Stats) -> Inside:
+    """The result for these winding numbers, NaN for points on the surface."""
+    on = np.isnan(windings)
+    errors[on] = 0.0
+    return Inside(on | (windings > 0.5), windings, on, errors, stats)
 
 
 def winding_numbers(body: Any, flat: NDArray[np.float64], rows: NDArray[np.int64] | None = None) -> tuple[NDArray[np.int64], Stats]:
     """(n,) the winding numbers of a closed body around n flat points, or these rows of them, ON_SURFACE for points on it; the work. For
     those who read the body."""
-    bvh, windings, lock = body._bvh_at(body._motion.scale), np.zeros(len(flat) // 3, np.int64), threading.Lock()
+    bvh, windings = body._bvh_at(body._motion.scale), np.zeros(len(flat) // 3, np.int64)
     order = morton_order(flat) if rows is None else rows[morton_order(flat.reshape(-1, 3)[rows].reshape(-1))]
-    counters = np.zeros(len(COUNTERS), np.int64)
-    counters[COUNTERS.index("n_u")] = bvh.refit()
-    context, direction = body_context(body, bvh, 0), vertical_direction(body)
+    refitted, context, direction = bvh.refit(), body_context(body, bvh, 0), vertical_direction(body)
 
-    def count(begin: int, end: int) -> None:
+    def count(begin: int, end: int, context: NDArray[Any]) -> None:
+        count_crossings(bvh.nodes, bvh.leaves, body._motion.flat, context, flat, order, begin, end, direction, windings)
+    return windings, run_chunks(len(order), context, count) + Stats(n_u=refitted)
+
+
+def winding_fractions(body: Any, flat: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], Stats]:
+    """(n,) the winding numbers of any body around n flat points, NaN for points on it, and bounds of their errors; the work. For those who
+    read the body."""
+    bvh, windings, errors = body._bvh_at(body._motion.scale), np.empty(len(flat) // 3), np.empty(len(flat) // 3)
+    refitted, order = bvh.refit(), morton_order(flat)
+    moments, context = moments_of(bvh, body._motion.reach * body._motion.scale), body_context(body, bvh, 0)
+
+    def add_up(begin: int, end: int, context: NDArray[Any]) -> None:
+        sum_windings(bvh.tree.child, bvh.tree.count, bvh.leaves, body._motion.flat, context, moments.rows, np.float32(moments.unit), flat,
+                     order, begin, end, windings, errors)
+    return windings, errors, run_chunks(len(order), context, add_up) + Stats(n_u=refitted)
+
+
+def run_chunks(n: int, context: NDArray[Any], function: Callable[[int, int, NDArray[Any]], None]) -> Stats:
+    """Call the function with chunks of 0 … n and a copy of the context each, in the pool; what the copies have counted."""
+    counters, lock = np.zeros(len(COUNTERS), np.int64), threading.Lock()
+
+    def run(begin: int, end: int) -> None:
         own = context.copy()
         with ignore_float_errors():
-            count_crossings(bvh.nodes, bvh.leaves, body._motion.flat, own, flat, order, begin, end, direction, windings)
+            function(begin, end, own)
         with lock:
             counters[:] += [own[name][0] for name in COUNTERS]
-    pool.map_chunks(len(order), POINTS_PER_CHUNK, count)
-    return windings, Stats(*counters.tolist())
+    pool.map_chunks(n, POINTS_PER_CHUNK, run)
+    return Stats(*counters.tolist())
 
 
 def vertical_direction(body: Any) -> NDArray[np.float64]:
