@@ -123,6 +123,7 @@ class Body(QueryBody):
         self._bounds_cache: tuple[int, NDArray[np.float64]] | None = None
         self._mesh: MeshTopology | None = None
         self._edges: OpenEdges | None = None
+        self._border_cap: Any = None                                    # see query/proximity/cap.py
         self._distance_cache: WeakKeyDictionary[Body, Any] = WeakKeyDictionary()  # by other body: where the last distance was found
 
     @classmethod
@@ -505,6 +506,7 @@ class Body(QueryBody):
             if self._rigid:
                 body.__dict__.update(self.__dict__)
                 body._guard, body._observers, body._distance_cache = ReadWriteLock(), (), WeakKeyDictionary()
+                body._border_cap = None
                 return body
             body._initialize(self._motion.copy(), self._faces, self._options, self._weld_map, tree=None if bvh is None else bvh.tree,
                              key_poses=None if key_poses is None else key_poses.rows, key_pose=self.key_pose or 0)

@@ -26,10 +26,11 @@ ON_FACE = 2                                                             # what `
 
 
 class OpenEdges(NamedTuple):
-    """The first edge (a, b) that does not belong to exactly two faces, with opposite directions, (−1, −1) if there is none; and whether
-    each edge is passed as often in one direction as in the other. Only then are winding numbers integers: the surface has no border."""
+    """The first edge (a, b) that does not belong to exactly two faces, with opposite directions, (−1, −1) if there is none; and the `border`
+    (m, 2) int64: edges from a to b that are passed more often in this direction than in the other, repeated as often. Only without a border
+    are winding numbers integers."""
     first: tuple[int, int]
-    balanced: bool
+    border: np.ndarray
 
 
 def find_open_edges(faces):
@@ -40,7 +41,7 @@ def find_open_edges(faces):
     faces = faces.astype(np.int64)
     faces = faces[(faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])]
     if len(faces) == 0:
-        return OpenEdges((-1, -1), True)
+        return OpenEdges((-1, -1), np.zeros((0, 2), np.int64))
     ends = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     low, high = ends.min(1), ends.max(1)
     n = int(high.max()) + 1
@@ -49,7 +50,31 @@ def find_open_edges(faces):
     np.add.at(balance, which.ravel(), np.where(ends[:, 0] < ends[:, 1], 1, -1))
     open_edges = np.flatnonzero((count != 2) | (balance != 0))
     first = (-1, -1) if len(open_edges) == 0 else (int(key[open_edges[0]] // n), int(key[open_edges[0]] % n))
-    return OpenEdges(first, not balance.any())
+    upward = np.repeat(np.stack([key // n, key % n], axis=1), np.abs(balance), axis=0)
+    return OpenEdges(first, np.where(np.repeat(balance, np.abs(balance))[:, None] > 0, upward, upward[:, ::-1]))
+
+
+def cap_faces(border):
+    """(m, 3) int64: faces that close a surface with this border (m, 2), which is a set of closed walks. Each walk is halved again and again,
+    so that most of the faces are small and near the border."""
+    ahead: dict[int, list[int]] = {}
+    for a, b in border.tolist():
+        ahead.setdefault(a, []).append(b)
+    faces = []
+    for start in list(ahead):
+        while ahead[start]:
+            walk = [start]
+            while ahead[walk[-1]]:                                      # as many edges end in a vertex as start there
+                walk.append(ahead[walk[-1]].pop())
+            walk = walk[:0:-1]                                          # against the border
+            ranges = [(0, len(walk) - 1)]
+            while ranges:
+                i, j = ranges.pop()
+                if j - i > 1:
+                    middle = (i + j) // 2
+                    faces.append((walk[i], walk[middle], walk[j]))
+                    ranges += [(i, middle), (middle, j)]
+    return np.array(faces, np.int64).reshape(-1, 3)
 
 
 @helper

@@ -38,6 +38,7 @@ class QueryBody(QueryTarget, ABC):
     _welded_faces: NDArray[np.int32]
     _matrix: NDArray[np.float64] | None
     _distance_cache: WeakKeyDictionary[Any, Any]
+    _border_cap: Any
     _version: int
 
     @property

@@ -32,43 +32,43 @@ from pliant.core.stack import load8, stack_float32
 CENTER, FAR_SQUARED, NORMAL, QUADRATIC, CUBIC, ERROR, ROW_SIZE = 0, 3, 4, 7, 13, 23, 24
 # Of a row of float64: area, radius, M^(1/3), box, center, N, T, S.
 AREA, RADIUS, CUBE_ROOT, LOW, HIGH, CENTER_64, NORMAL_64, T_XX, S_XXX, SUMS_SIZE = 0, 1, 2, 3, 6, 9, 12, 15, 21, 31
-OPENING = 2.0                                                           # a cluster of faces is far from this many of its radii on
-TAIL = (4 - 3 / OPENING) / (1 - 1 / OPENING) ** 2                       # of the series, over M / R⁵
 HALF, THIRD, TWELFTH, NINE, TWO = np.float32(0.5), np.float32(1 / 3), np.float32(1 / 12), np.float32(9), np.float32(2)
 
 
 class Moments(NamedTuple):
-    """Rows (n_nodes + n_leaves, ROW_SIZE) float32 and sums (…, SUMS_SIZE) float64; `unit` as above; the `version` of the BVH."""
+    """Rows (n_nodes + n_leaves, ROW_SIZE) float32 and sums (…, SUMS_SIZE) float64; `unit` as above; the `version` of the BVH. A cluster is far
+    from `opening` times its radius on."""
     rows: np.ndarray
     sums: np.ndarray
     unit: float
     version: int
+    opening: float
 
 
-def moments_of(bvh, reach):
+def moments_of(bvh, reach, opening):
     """The Moments of a BVH that has been refitted, for a body of this reach; all its leaves are up to date then."""
     with bvh.guard.refit_lock, ignore_float_errors():
         known = bvh.moments
-        if known is None or known.version != bvh.version:
+        if known is None or (known.version, known.opening) != (bvh.version, opening):
             n = len(bvh.nodes) + len(bvh.leaves)
             rows, sums = (aligned_zeros((n, ROW_SIZE), np.float32), np.zeros((n, SUMS_SIZE))) if known is None else known[:2]
             unit = math.ldexp(1.0, min(max(-math.frexp(reach)[1], -100), 100))
             bvh.moments = None                                          # Ctrl-C: whatever is half done is done again
-            set_leaf_moments(bvh.leaves, len(bvh.nodes), bvh.frame, bvh.fill, bvh.context, np.float32(unit), rows, sums)
-            merge_moments(bvh.tree.child, bvh.tree.count, rows, sums)
-            known = bvh.moments = Moments(rows, sums, unit, bvh.version)
+            set_leaf_moments(bvh.leaves, len(bvh.nodes), bvh.frame, bvh.fill, bvh.context, np.float32(unit), opening, rows, sums)
+            merge_moments(bvh.tree.child, bvh.tree.count, opening, rows, sums)
+            known = bvh.moments = Moments(rows, sums, unit, bvh.version, opening)
         return known
 
 
 @kernel
-def set_leaf_moments(leaves, n_nodes, frame, fill, context, unit, rows, sums):
+def set_leaf_moments(leaves, n_nodes, frame, fill, context, unit, opening, rows, sums):
     """The moments of all leaves, eight faces at a time."""
     mask = stack_float32(8)
     for i in range(len(leaves)):
         if stamp(leaves, i) != frame:
             call_address(fill, context, i)
         set_one_leaf(leaves, i, unit, mask, sums[n_nodes + i])
-        write_row(sums[n_nodes + i], rows[n_nodes + i])
+        write_row(sums[n_nodes + i], opening, rows[n_nodes + i])
 
 
 @helper
@@ -115,7 +115,7 @@ def set_one_leaf(leaves, i, unit, mask, out):
 
 
 @kernel
-def merge_moments(child, count, rows, sums):
+def merge_moments(child, count, opening, rows, sums):
     """The moments of all nodes; children come after their parents."""
     n_nodes = len(child)
     for i in range(n_nodes - 1, -1, -1):
@@ -143,7 +143,7 @@ def merge_moments(child, count, rows, sums):
             add_moved(own, x, y, z, out)
         out[CUBE_ROOT] = np.cbrt(out[CUBE_ROOT])
         out[RADIUS] = min(radius, np.sqrt(square)) * (1 + 2.0**-20)
-        write_row(out, rows[i])
+        write_row(out, opening, rows[i])
 
 
 @helper
@@ -173,12 +173,12 @@ def add_moved(own, x, y, z, out):
 
 
 @helper
-def write_row(own, row):
+def write_row(own, opening, row):
     """The row of float32 that these sums give."""
-    over = 1.0 / (4.0 * np.pi)
+    over, tail = 1.0 / (4.0 * np.pi), (4 - 3 / opening) / (1 - 1 / opening) ** 2  # see ERROR
     for k in range(3):
         row[CENTER + k], row[NORMAL + k] = own[CENTER_64 + k], own[NORMAL_64 + k] * over
-    row[FAR_SQUARED] = (OPENING * own[RADIUS]) ** 2 * (1 + 2.0**-20)
+    row[FAR_SQUARED] = (opening * own[RADIUS]) ** 2 * (1 + 2.0**-20)
     trace = own[T_XX] + own[T_XX + 1] + own[T_XX + 2]
     for k in range(3):
         row[QUADRATIC + k], row[QUADRATIC + 3 + k] = (trace - 3 * own[T_XX + k]) * over, -6 * own[T_XX + 3 + k] * over
@@ -188,4 +188,4 @@ def write_row(own, row):
     row[CUBIC], row[CUBIC + 1], row[CUBIC + 2] = (7.5 * xxx - x) * over, (7.5 * yyy - y) * over, (7.5 * zzz - z) * over
     row[CUBIC + 3], row[CUBIC + 4], row[CUBIC + 5] = (22.5 * xxy - y) * over, (22.5 * xxz - z) * over, (22.5 * xyy - x) * over
     row[CUBIC + 6], row[CUBIC + 7], row[CUBIC + 8] = (22.5 * yyz - z) * over, (22.5 * xzz - x) * over, (22.5 * yzz - y) * over
-    row[CUBIC + 9], row[ERROR] = 45 * xyz * over, own[CUBE_ROOT] ** 3 * TAIL * over * (1 + 2.0**-20)
+    row[CUBIC + 9], row[ERROR] = 45 * xyz * over, own[CUBE_ROOT] ** 3 * tail * over * (1 + 2.0**-20)

@@ -88,7 +88,7 @@ def negate_inside(bodies: list[Any], body_ids: list[int], flat: NDArray[np.float
     for body, body_id in zip(bodies, body_ids, strict=True):
         rows = np.flatnonzero((answers.body == body_id) & (answers.distance > 0))
         if len(rows):
-            windings, work = winding_numbers(body, flat, rows)
+            (windings,), work = winding_numbers((body,), flat, rows)
             inside = rows[windings[rows] > 0]
             answers.distance[inside] = -answers.distance[inside]
             stats += work

@@ -194,6 +194,22 @@ def is_clear(nodes, leaves, asked, box, stack):
     return clear
 
 
+@kernel
+def mark_clear(nodes, leaves, body, points, order, begin, end, spans):
+    """Find the points that share a winding number, among order[begin : end]: those from position `at` on whose box meets no face, as many as
+    spans[at]. At first that is LARGE_GROUP, or what is left by the other faces of a closed surface."""
+    asked, stack, at = body[0], stack_int64(912), begin
+    while at < end:
+        size = np.int64(spans[at])
+        last = min(at + size, end)
+        if size > 1 and not is_clear(nodes, leaves, asked, box_of_points(asked, points, order, at, last), stack):
+            for i in range(at, last):
+                spans[i] = size // GROUP_RATIO
+            if size > GROUP_RATIO:
+                continue
+        at = last
+
+
 @helper
 def winding_by_line(nodes, leaves, flat, asked, line, t, stack):
     """The winding number around the point at t[POINT], in the world, of which `line` goes up; or ON_SURFACE."""
@@ -243,9 +259,10 @@ def winding_by_line(nodes, leaves, flat, asked, line, t, stack):
 
 
 @kernel
-def count_crossings(nodes, leaves, flat, body, points, order, begin, end, direction, windings):
-    """windings[r] = the winding number around point r, or ON_SURFACE, for r in order[begin : end]. `body` (1,) is a BODY_CONTEXT, the
-    vertical direction (3,) float64 is in its frame."""
+def count_crossings(nodes, leaves, flat, body, points, order, begin, end, spans, direction, windings):
+    """windings[r] = the winding number around point r, or ON_SURFACE, for r in order[begin : end], once for as many as `spans` says
+    (`mark_clear`). `body` (1,) is a BODY_CONTEXT, the vertical direction (3,) float64 is in its frame. Of an open surface, what it adds to
+    the winding number of a closed one."""
     asked = body[0]
     box, leans = asked["box"], np.int64(asked["transformed"])
     t, stack = stack_float64(20), stack_int64(912)
@@ -255,14 +272,7 @@ def count_crossings(nodes, leaves, flat, body, points, order, begin, end, direct
     inv_x, inv_y, inv_z = clamped_inverse(direction[0]), clamped_inverse(direction[1]), clamped_inverse(direction[2])
     at = begin
     while at < end:
-        last, size = at + 1, np.int64(LARGE_GROUP)                      # points that share the winding number of the first
-        while size > 1:
-            if (at - begin) % size == 0 and at + 1 < end:
-                group_end = min(at + size, end)
-                if is_clear(nodes, leaves, asked, box_of_points(asked, points, order, at, group_end), stack):
-                    last = group_end
-                    break
-            size //= GROUP_RATIO
+        last = min(at + spans[at], end)
         r = order[at]
         x, y, z = points[3 * r], points[3 * r + 1], points[3 * r + 2]
         winding = np.int64(0)

@@ -13,13 +13,17 @@ from pliant.core import validate
 from pliant.core.jit import ignore_float_errors
 from pliant.core.threads import ReadLock
 from pliant.motion.rigid import invert_rotation
-from pliant.query.proximity.crossings import ON_SURFACE, count_crossings
+from pliant.query.proximity.cap import border_cap
+from pliant.query.proximity.crossings import LARGE_GROUP, ON_SURFACE, count_crossings, mark_clear
 from pliant.query.proximity.point_batch import POINTS_PER_CHUNK, body_context, morton_order
 from pliant.query.proximity.winding import sum_windings
 from pliant.query.target import QueryBody, check_body
 from pliant.query.traverse import COUNTERS
 from pliant.refit.moments import moments_of
 from pliant.results import Inside, Stats
+
+OPENING, CAP_OPENING = 2.0, 4.0                                         # clusters are far from so many radii on; see refit/moments.py
+MAX_BORDER = 0.25                                                       # edges of a border for each face, for which it is worth a cap
 
 
 def inside(body: QueryBody, points: ArrayLike) -> Inside:
@@ -45,10 +49,13 @@ def inside(body: QueryBody, points: ArrayLike) -> Inside:
     if not (len(body) and n):
         return make_inside(np.zeros(n), np.zeros(n), Stats())
     with ReadLock(body._guard):
-        if body._open_edges().balanced:
-            counts, stats = winding_numbers(body, flat)
+        border = len(body._open_edges().border)
+        if border == 0:
+            (counts,), stats = winding_numbers((body,), flat)
             return make_inside(np.where(counts == ON_SURFACE, np.nan, counts), np.zeros(n), stats)
-        return make_inside(*winding_fractions(body, flat))
+        if border <= len(body) * MAX_BORDER:
+            return make_inside(*windings_of_capped(body, flat))
+        return make_inside(*winding_fractions(body, flat, np.arange(n), OPENING))
 
 
 def make_inside(windings: NDArray[np.float64], errors: NDArray[np.float64], stats: Stats) -> Inside:
@@ -58,29 +65,57 @@ def make_inside(windings: NDArray[np.float64], errors: NDArray[np.float64], stat
     return Inside(on | (windings > 0.5), windings, on, errors, stats)
 
 
-def winding_numbers(body: Any, flat: NDArray[np.float64], rows: NDArray[np.int64] | None = None) -> tuple[NDArray[np.int64], Stats]:
-    """(n,) the winding numbers of a closed body around n flat points, or these rows of them, ON_SURFACE for points on it; the work. For
-    those who read the body."""
-    bvh, windings = body._bvh_at(body._motion.scale), np.zeros(len(flat) // 3, np.int64)
+def winding_numbers(parts: tuple[Any, ...], flat: NDArray[np.float64],
+                    rows: NDArray[np.int64] | None = None) -> tuple[list[NDArray[np.int64]], Stats]:
+    """For each part of a closed surface, (n,) what it adds to the winding numbers around n flat points, or these rows of them, ON_SURFACE
+    for points on it; the work. For those who read the bodies."""
     order = morton_order(flat) if rows is None else rows[morton_order(flat.reshape(-1, 3)[rows].reshape(-1))]
-    refitted, context, direction = bvh.refit(), body_context(body, bvh, 0), vertical_direction(body)
+    spans, stats, windings = np.full(len(order), LARGE_GROUP, np.uint8), Stats(), [np.zeros(len(flat) // 3, np.int64) for _ in parts]
+    bvhs = [part._bvh_at(part._motion.scale) for part in parts]
+    stats += Stats(n_u=sum(bvh.refit() for bvh in bvhs))
+    contexts = [body_context(part, bvh, 0) for part, bvh in zip(parts, bvhs, strict=True)]
+    for bvh, context in zip(bvhs, contexts, strict=True):
+        context["box"] = contexts[0]["box"]                             # outside that of the first part, which encloses all, it is 0
 
-    def count(begin: int, end: int, context: NDArray[Any]) -> None:
-        count_crossings(bvh.nodes, bvh.leaves, body._motion.flat, context, flat, order, begin, end, direction, windings)
-    return windings, run_chunks(len(order), context, count) + Stats(n_u=refitted)
+        def mark(begin: int, end: int, context: NDArray[Any], bvh: Any = bvh) -> None:
+            mark_clear(bvh.nodes, bvh.leaves, context, flat, order, begin, end, spans)
+        stats += run_chunks(len(order), context, mark)
+    for part, bvh, context, found in zip(parts, bvhs, contexts, windings, strict=True):
+        def count(begin: int, end: int, context: NDArray[Any], part: Any = part, bvh: Any = bvh, found: NDArray[Any] = found) -> None:
+            count_crossings(bvh.nodes, bvh.leaves, part._motion.flat, context, flat, order, begin, end, spans, vertical_direction(part),
+                            found)
+        stats += run_chunks(len(order), context, count)
+    return windings, stats
 
 
-def winding_fractions(body: Any, flat: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], Stats]:
-    """(n,) the winding numbers of any body around n flat points, NaN for points on it, and bounds of their errors; the work. For those who
-    read the body."""
-    bvh, windings, errors = body._bvh_at(body._motion.scale), np.empty(len(flat) // 3), np.empty(len(flat) // 3)
-    refitted, order = bvh.refit(), morton_order(flat)
-    moments, context = moments_of(bvh, body._motion.reach * body._motion.scale), body_context(body, bvh, 0)
+def winding_fractions(body: Any, flat: NDArray[np.float64], rows: NDArray[np.int64],
+                      opening: float) -> tuple[NDArray[np.float64], NDArray[np.float64], Stats]:
+    """(n,) the winding numbers of any body around these rows of n flat points, NaN for points on it and 0 for the others, and bounds of
+    their errors; the work. For those who read the body."""
+    bvh, windings, errors = body._bvh_at(body._motion.scale), np.zeros(len(flat) // 3), np.zeros(len(flat) // 3)
+    refitted, order = bvh.refit(), rows[morton_order(flat.reshape(-1, 3)[rows].reshape(-1))]
+    moments, context = moments_of(bvh, body._motion.reach * body._motion.scale, opening), body_context(body, bvh, 0)
 
     def add_up(begin: int, end: int, context: NDArray[Any]) -> None:
         sum_windings(bvh.tree.child, bvh.tree.count, bvh.leaves, body._motion.flat, context, moments.rows, np.float32(moments.unit), flat,
                      order, begin, end, windings, errors)
     return windings, errors, run_chunks(len(order), context, add_up) + Stats(n_u=refitted)
+
+
+def windings_of_capped(body: Any, flat: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], Stats]:
+    """What `winding_fractions` gives, for a body with a short border. Faces that close it make the winding number an integer, which is
+    exact, and what they add themselves is taken away again. Points on these faces go the longer way."""
+    cap = border_cap(body)
+    (counts, cap_counts), stats = winding_numbers((body, cap), flat)
+    parts, errors, more = winding_fractions(cap, flat, np.arange(len(counts)), CAP_OPENING)
+    stats += more
+    with np.errstate(invalid="ignore"):
+        windings = np.where(counts == ON_SURFACE, np.nan, counts + cap_counts - parts)
+    on_cap = np.flatnonzero((cap_counts == ON_SURFACE) & (counts != ON_SURFACE))
+    if len(on_cap):
+        parts, bounds, more = winding_fractions(body, flat, on_cap, OPENING)
+        windings[on_cap], errors[on_cap], stats = parts[on_cap], bounds[on_cap], stats + more
+    return windings, errors, stats
 
 
 def run_chunks(n: int, context: NDArray[Any], function: Callable[[int, int, NDArray[Any]], None]) -> Stats:
