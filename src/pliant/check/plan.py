@@ -35,6 +35,7 @@ class CheckOptions:
     ignore : rules "A:B"; these pairs of bodies are excluded
     groups : {name: patterns, separated by commas}
     within : also report pairs of faces within this distance, and all distances
+    enclosed : also report bodies that lie inside a closed body without touching it
     adjacent : "exact", or "ignore": no pairs of faces that share a vertex
     engine, device : "tree" or "image"; "cpu" or "cuda", for the image engine
     policy, volume : the refit policy and the bounding-volume type; results do not depend on them
@@ -48,6 +49,7 @@ class CheckOptions:
     ignore: Sequence[str] = ()
     groups: Mapping[str, str] = field(default_factory=dict)
     within: float | None = None
+    enclosed: bool = True
     adjacent: Adjacent = "exact"
     engine: str = "tree"
     device: str = "cpu"
@@ -62,6 +64,7 @@ class CheckOptions:
         validate.choice("policy", self.policy, POLICIES)
         validate.choice("volume", self.volume, VOLUME_TYPES)
         validate.weld("weld", self.weld)
+        validate.flag("enclosed", self.enclosed)
         if self.within is not None:
             validate.number("within", self.within, 0.0)
             if self.engine != "tree":

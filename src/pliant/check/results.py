@@ -30,6 +30,7 @@ from pliant.io.animation import Animation
 from pliant.report.data import Contact
 from pliant.report.html import MAX_ROWS
 
+MAX_ENCLOSED = 10_000  # maximum rows of enclosed bodies in the summary
 MAX_WORST = 20  # maximum rows of tables in the summary
 ROW_GROUP = 1 << 20  # rows of a Parquet row group
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # of ZIP members, fixed: the same pairs give the same bytes
@@ -44,6 +45,7 @@ def journal_rows(result: FrameResult, contacts: list[Contact]) -> ArrayDict:
                          "contacts": np.array([[m.first, m.second, m.pairs] for m in contacts], np.int64).reshape(-1, 3),
                          "touching": touching_pairs.astype(np.int64),
                          "places": np.array([[*m.centre, m.radius] for m in contacts], np.float64).reshape(-1, 4),
+                         "enclosed": result.enclosed,
                          "seconds": np.array([result.read_seconds, result.query_seconds])}  # fmt: skip
     if result.distances is not None:
         arrays["distance"] = result.distances
@@ -136,6 +138,7 @@ class CheckTotals(NamedTuple):
     contact_count: int  # of all contacts
     loads: NDArray[np.int64]  # (l, 3) frame, body, pairs in which it takes part
     seconds: NDArray[np.float64]  # reading, queries
+    enclosed: NDArray[np.int64]  # (e, 3) frame, outer, inner body
 
 
 class PairTotals(NamedTuple):
@@ -157,10 +160,11 @@ def sum_frames(journal: Journal, frames: list[int]) -> CheckTotals:
     """Add up all frames, in this order."""
     between, self_pairs, touching = (np.zeros(len(frames), np.int64) for _ in range(3))
     bodies, worst, loads = dict[tuple[int, int], PairTotals](), list[Contact](), list[NDArray[np.int64]]()
-    seconds, contact_count = np.zeros(2), 0
+    seconds, contact_count, enclosed = np.zeros(2), 0, [np.zeros((0, 3), np.int64)]
     for k, frame in enumerate(frames):
         rows = journal.pairs(frame)
         found, seconds, touching[k] = read_contacts(frame, rows), seconds + rows["seconds"], rows["touching"].sum()
+        enclosed.append(np.insert(rows["enclosed"].astype(np.int64), 0, frame, axis=1))
         load = Counter[int]()
         for each in found:
             two = each.first, each.second
@@ -171,7 +175,8 @@ def sum_frames(journal: Journal, frames: list[int]) -> CheckTotals:
         contact_count += len(found)
         worst = sorted([*worst, *found], key=sort_key)[:MAX_ROWS]
         loads.append(np.array([[frame, *item] for item in sorted(load.items())], np.int64).reshape(-1, 3))
-    return CheckTotals(frames, between, self_pairs, touching, bodies, worst, contact_count, np.concatenate(loads), seconds)
+    return CheckTotals(frames, between, self_pairs, touching, bodies, worst, contact_count, np.concatenate(loads), seconds,
+                       np.concatenate(enclosed))
 
 
 def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, sums: CheckTotals) -> dict[str, Any]:
@@ -188,6 +193,8 @@ def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, 
         "frames": frames, "between": sums.between.tolist(), "with_self": sums.self_pairs.tolist(), "touching_pairs": sums.touching.tolist(),
         "by_bodies": [{"bodies": list(two), "names": [names[k] for k in two], **pair._asdict()}
                       for two, pair in sorted(sums.bodies.items(), key=lambda item: (-item[1].pairs, item[0]))],
+        "enclosed": len(sums.enclosed),
+        "enclosed_bodies": [{"frame": frame, "outer": outer, "inner": inner} for frame, outer, inner in sums.enclosed[:MAX_ENCLOSED].tolist()],
         "worst_frames": [{"frame": frames[k], "pairs": int(total[k])} for k in order if total[k]],
         "worst_contacts": [each._asdict() for each in sums.worst[:MAX_WORST]],
         "seconds": {"reading": round(float(sums.seconds[0]), 3), "queries": round(float(sums.seconds[1]), 3)},

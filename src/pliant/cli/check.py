@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -81,6 +82,7 @@ Group = Annotated[list[str] | None, query_option(metavar="NAME=PATTERN,…", hel
 SelfPairs = Annotated[bool, query_option("--self/--no-self", help="Report self-collisions.")]
 BetweenBodies = Annotated[bool, query_option("--between/--no-between", help="Report pairs of different bodies.")]
 Tolerance = Annotated[float | None, query_option(metavar="TOL", help="Also report pairs within TOL.", show_default="collisions only")]
+Enclosed = Annotated[bool, query_option("--enclosed/--no-enclosed", help="Report bodies that lie inside a closed body.")]
 AdjacentRule = Annotated[Adjacent, query_option(help="Test faces that share a vertex by an exact rule, or never.")]
 Engines = Annotated[Engine, Option(help="BVH traversal, or the image engine.")]
 Devices = Annotated[Device, Option(help="Device of the image engine.")]
@@ -105,6 +107,7 @@ def check(
     self_pairs: SelfPairs = True,
     between: BetweenBodies = True,
     within: Tolerance = None,
+    enclosed: Enclosed = True,
     adjacent: AdjacentRule = Adjacent.exact,
     engine: Engines = Engine.tree,
     device: Devices = Device.cpu,
@@ -129,8 +132,8 @@ def check(
         from pliant.check.run import Output
 
         options = make_options(frames=frames, between=between, with_self=self_pairs, pairs=tuple(pairs or ()), ignore=tuple(ignore or ()),
-                               groups=parse_groups(group or []), within=within, adjacent=adjacent.value, engine=engine.value,
-                               device=device.value, policy=policy, volume=volume, weld=parse_weld(weld))  # fmt: skip
+                               groups=parse_groups(group or []), within=within, enclosed=enclosed, adjacent=adjacent.value,
+                               engine=engine.value, device=device.value, policy=policy, volume=volume, weld=parse_weld(weld))  # fmt: skip
         animation = read_files(files, rate, clip)
     output = Output(make_folder(out), form.value, report, int(1e6 * report_mb), report)
     print_animation(animation, console)
@@ -262,6 +265,18 @@ def print_result(result: CheckResult, console: Console) -> None:
         console.print(table)
         if len(summary["by_bodies"]) > MAX_TABLE_ROWS:
             console.print(f"… and {len(summary['by_bodies']) - MAX_TABLE_ROWS:,} more pairs of bodies.")
+    print_enclosed(summary, console)
     times = summary["seconds"]
     console.print(f"{times['total']:.1f} s, of it reading {times['reading']:.1f} and queries {times['queries']:.1f} (sums over all jobs).")
     console.print(f"Written: {', '.join(str(file) for file in result.files)}", markup=False, soft_wrap=True)
+
+
+def print_enclosed(summary: dict[str, Any], console: Console) -> None:
+    """Print which bodies lie inside others without touching them."""
+    names = [body["name"] for body in summary["bodies"]]
+    pairs = Counter((row["outer"], row["inner"]) for row in summary["enclosed_bodies"])
+    for (outer, inner), count in pairs.most_common(MAX_TABLE_ROWS):
+        frames = f"{count:,} frame{'' if count == 1 else 's'}"
+        console.print(f"{names[inner]} lies inside {names[outer]}, without touching it, in {frames}.", markup=False, soft_wrap=True)
+    if len(pairs) > MAX_TABLE_ROWS:
+        console.print(f"… and {len(pairs) - MAX_TABLE_ROWS:,} more bodies inside others.")
